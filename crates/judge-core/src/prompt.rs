@@ -1,0 +1,80 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One turn of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Message {
+    /// `system`, `user`, `assistant` or what the model's template knows.
+    pub role: String,
+    /// Plain text. Text that spells a control token stays text.
+    pub content: String,
+}
+
+impl Message {
+    /// A message of the given role.
+    pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
+        Self { role: role.into(), content: content.into() }
+    }
+
+    /// A user message.
+    pub fn user(content: impl Into<String>) -> Self {
+        Self::new("user", content)
+    }
+}
+
+/// What a model is asked: text only. Tokens are the backbone's business.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Prompt {
+    /// Text for the tokenizer as it is, with the special tokens that the tokenizer itself adds.
+    Raw(String),
+    /// Messages for the model's own chat template, with the generation prompt opened after them.
+    Chat {
+        /// The conversation, oldest first.
+        messages: Vec<Message>,
+        /// Further variables of the template, e.g. `enable_thinking`.
+        template_args: BTreeMap<String, serde_json::Value>,
+        /// Plain text put after the rendered template, before tokenisation: the opening of the reply.
+        prefill: String,
+    },
+}
+
+impl Prompt {
+    /// One user message, no template arguments, no prefill.
+    pub fn user(content: impl Into<String>) -> Self {
+        Self::chat(vec![Message::user(content)])
+    }
+
+    /// A conversation, no template arguments, no prefill.
+    pub fn chat(messages: Vec<Message>) -> Self {
+        Self::Chat { messages, template_args: BTreeMap::new(), prefill: String::new() }
+    }
+
+    /// The same prompt with `text` put at the very end, after a chat template's output.
+    #[must_use]
+    pub fn with_prefill(mut self, text: &str) -> Self {
+        match &mut self {
+            Self::Raw(raw) => raw.push_str(text),
+            Self::Chat { prefill, .. } => prefill.push_str(text),
+        }
+        self
+    }
+
+    /// The same prompt with one template argument set. A raw prompt has no template and stays as it is.
+    #[must_use]
+    pub fn with_template_arg(mut self, key: impl Into<String>, value: serde_json::Value) -> Self {
+        if let Self::Chat { template_args, .. } = &mut self {
+            template_args.insert(key.into(), value);
+        }
+        self
+    }
+
+    /// True if there is no text in it at all (a template may still add some).
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Raw(text) => text.is_empty(),
+            Self::Chat { messages, prefill, .. } => prefill.is_empty() && messages.iter().all(|m| m.content.is_empty()),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+use serde::{Deserialize, Serialize};
+
+use crate::{Layer, Lens, Prompt, TokenId};
+
+/// One prompt and everything one pass over it should bring.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// The text.
+    pub prompt: Prompt,
+    /// What to read.
+    pub want: Want,
+}
+
+/// Everything that one pass over a prompt should bring; an empty `Want` brings the prompt's length only.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Want {
+    /// Score-token logits.
+    pub labels: Option<LabelRead>,
+    /// Pooled states; each pair at most once.
+    pub pooled: Vec<(Layer, Pooling)>,
+    /// Text to generate after the prompt.
+    pub generate: Option<Generation>,
+}
+
+/// Which logits to read, of which layers, and where.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LabelRead {
+    /// Vocabulary ids of the labels, in the order of the scale. Shape `[n_scores]`.
+    pub tokens: Vec<TokenId>,
+    /// Layers to read, ascending, none twice.
+    pub layers: Vec<Layer>,
+    /// How states meet the head.
+    pub lens: Lens,
+    /// Where to read.
+    pub at: ReadAt,
+}
+
+/// The positions at which label logits are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadAt {
+    /// At the prompt's last token, which predicts the first new one. Needs no generation.
+    PromptEnd,
+    /// At every generation step whose token is one of the labels. The states are those that predicted it.
+    LabelSteps,
+    /// At every generation step.
+    EveryStep,
+}
+
+/// How states of many positions become one; every token fed counts, BOS and template included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pooling {
+    /// The state of the prompt's last token.
+    Last,
+    /// The mean over the prompt's tokens.
+    Mean,
+    /// The smallest value of each coordinate.
+    Min,
+    /// The largest value of each coordinate.
+    Max,
+}
+
+/// How new text is made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Generation {
+    /// Upper bound on new tokens; at least 1.
+    pub max_new_tokens: usize,
+    /// How each token is chosen.
+    pub sampling: Sampling,
+}
+
+/// How a token is chosen from the logits of the last layer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sampling {
+    /// The largest logit; ties go to the smaller id.
+    Greedy,
+    /// Drawn at random. The draw depends on `seed`, `stream` and the step alone, never on batch mates or time.
+    Random {
+        /// Divides the logits; above 0.
+        temperature: f64,
+        /// Only the k largest logits take part, if given.
+        top_k: Option<usize>,
+        /// Only the smallest set of most likely tokens whose mass reaches `top_p` takes part, if given.
+        top_p: Option<f64>,
+        /// The run's seed.
+        seed: u64,
+        /// Tells requests of one run apart; two requests that share it and the prompt draw the same text.
+        stream: u64,
+    },
+}

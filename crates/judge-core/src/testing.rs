@@ -1,0 +1,1 @@
+//! Checks of the contracts in this crate, for those who implement its traits.

@@ -1,0 +1,92 @@
+//! The words that questions are filled with. Training and shifted lists share no entry.
+
+use super::draw::Draw;
+
+/// People of the training topics.
+const NAMES: &[&str] = &[
+    "Ada", "Ben", "Cleo", "Dan", "Elif", "Finn", "Gita", "Hugo", "Ines", "Jan", "Kira", "Leo", "Mira", "Noor", "Otto", "Pia",
+    "Quinn", "Rosa", "Sven", "Tara", "Udo", "Vera", "Wim", "Yara", "Zeno", "Alma", "Boris", "Dora", "Emil", "Greta",
+];
+
+/// Things that can be counted, in the plural, of the training topics.
+const THINGS: &[&str] = &[
+    "apples", "pears", "plums", "shells", "stamps", "coins", "pens", "cups", "books", "cards", "balls", "nuts", "eggs", "rolls",
+    "stones", "leaves", "buttons", "candles", "spoons", "keys", "ropes", "bells", "lamps", "socks", "figs", "beans", "boats",
+    "kites", "maps", "rings",
+];
+
+/// Short words without a number of their own, for lists.
+const LISTED: &[&str] = &[
+    "fox", "hen", "cow", "pig", "owl", "bee", "cat", "dog", "ant", "goat", "sun", "moon", "tree", "rain", "snow", "wind", "hill",
+    "lake", "sand", "corn", "milk", "salt", "rice", "tea",
+];
+
+/// Colours.
+const COLOURS: &[&str] = &["red", "blue", "green", "white", "black", "brown", "pink", "grey"];
+
+/// People of the shifted topics.
+const SHIFTED_NAMES: &[&str] = &["Bruno", "Carla", "Edda", "Felix", "Hanna", "Ivo", "Lotte", "Milo", "Nils", "Paula", "Rolf", "Selma"];
+
+/// Things of the shifted topics.
+const SHIFTED_THINGS: &[&str] = &["drums", "hats", "flutes", "bricks", "melons", "tickets", "scarves", "puzzles", "radios", "olives"];
+
+/// Which lists to take words from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Words {
+    /// The lists of the training topics, and made-up names.
+    Trained,
+    /// The lists of the shifted topics.
+    Shifted,
+}
+
+impl Words {
+    /// `n` different people. In training one name in four is made up of syllables, so that a judge learns to carry a name it does not know.
+    pub(super) fn names(self, draw: &mut Draw, n: usize) -> Vec<String> {
+        distinct(n, || match self {
+            Self::Trained if draw.chance(0.25) => made_up_name(draw),
+            Self::Trained => draw.pick(NAMES).to_owned(),
+            Self::Shifted => draw.pick(SHIFTED_NAMES).to_owned(),
+        })
+    }
+
+    /// `n` different countable things, in the plural.
+    pub(super) fn things(self, draw: &mut Draw, n: usize) -> Vec<String> {
+        let list = match self {
+            Self::Trained => THINGS,
+            Self::Shifted => SHIFTED_THINGS,
+        };
+        distinct(n, || draw.pick(list).to_owned())
+    }
+
+    /// `n` different short words for lists (training only).
+    pub(super) fn listed(draw: &mut Draw, n: usize) -> Vec<String> {
+        distinct(n, || draw.pick(LISTED).to_owned())
+    }
+
+    /// `n` different colours (training only).
+    pub(super) fn colours(draw: &mut Draw, n: usize) -> Vec<String> {
+        distinct(n, || draw.pick(COLOURS).to_owned())
+    }
+}
+
+fn made_up_name(draw: &mut Draw) -> String {
+    let mut name = String::new();
+    for _ in 0..2 {
+        name.push(char::from(b"bdfgklmnprstvz"[draw.below(14)]));
+        name.push(char::from(b"aeiou"[draw.below(5)]));
+    }
+    name[..1].make_ascii_uppercase();
+    name
+}
+
+/// Draws until there are `n` different words. Every list above is several times longer than any `n` asked for, so this ends.
+fn distinct(n: usize, mut one: impl FnMut() -> String) -> Vec<String> {
+    let mut words = Vec::with_capacity(n);
+    while words.len() < n {
+        let word = one();
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words
+}

@@ -1,4 +1,7 @@
-/// Everything that can go wrong while a model is found, loaded or run.
+use std::path::PathBuf;
+
+/// Everything that can go wrong while a model is found, loaded or run, apart from what is one item's own fault
+/// ([`Unscored`](judge_core::Unscored)).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -6,8 +9,253 @@ pub enum Error {
     #[error("cannot read {path}: {source}", path = path.display())]
     Read {
         /// The file.
-        path: std::path::PathBuf,
+        path: PathBuf,
         /// Why.
         source: std::io::Error,
+    },
+    /// A model is a folder, and this is none.
+    #[error("{path} is not a folder", path = path.display())]
+    NotAFolder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A file that every model folder must have is absent.
+    #[error("{folder} has no {wanted}; it has {found:?}", folder = folder.display())]
+    MissingFile {
+        /// The folder.
+        folder: PathBuf,
+        /// What was looked for.
+        wanted: &'static str,
+        /// Names of the files that are there.
+        found: Vec<String>,
+    },
+    /// A file of text is not UTF-8.
+    #[error("{path} is not UTF-8 from byte {offset} on", path = path.display())]
+    Encoding {
+        /// The file.
+        path: PathBuf,
+        /// Offset of the first byte that is not.
+        offset: usize,
+    },
+    /// A file is not the JSON it should be.
+    #[error("{path}: {source}", path = path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with line and column.
+        source: serde_json::Error,
+    },
+    /// The folder says something that this crate does not do.
+    #[error("{path}: {field}: {found} is not supported, only {supported}", path = path.display())]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// The field in it.
+        field: String,
+        /// What it says.
+        found: String,
+        /// What is supported.
+        supported: &'static str,
+    },
+    /// `model.safetensors.index.json` does not describe the shards.
+    #[error("{path}: {problem}", path = path.display())]
+    Index {
+        /// The index.
+        path: PathBuf,
+        /// What is wrong.
+        problem: IndexProblem,
+    },
+    /// A file of weights is damaged.
+    #[error("{path}: {problem}", path = path.display())]
+    WeightsFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: FileProblem,
+    },
+    /// One tensor is not what it must be.
+    #[error("{path}: tensor {tensor}: {problem}", path = path.display())]
+    Tensor {
+        /// The file it is in.
+        path: PathBuf,
+        /// Its name.
+        tensor: String,
+        /// What is wrong.
+        problem: TensorProblem,
+    },
+    /// The checkpoint's tensors are not the model's.
+    #[error("tensors missing: {missing:?}; tensors that the model has no place for: {unused:?}")]
+    TensorNames {
+        /// Names that the model needs and the checkpoint lacks.
+        missing: Vec<String>,
+        /// Names that the checkpoint has and the model does not use.
+        unused: Vec<String>,
+    },
+    /// CUDA was asked for, but this build has none.
+    #[error("{device} was asked for, but this build has no CUDA")]
+    NoCuda {
+        /// The device asked for.
+        device: crate::Device,
+    },
+    /// Not the name of a device.
+    #[error("{found:?} is no device, expected cpu or cuda:INDEX")]
+    UnknownDevice {
+        /// The text.
+        found: String,
+    },
+    /// Not the name of a dtype.
+    #[error("{found:?} is no dtype, expected f32 or bf16")]
+    UnknownDtype {
+        /// The text.
+        found: String,
+    },
+    /// `tokenizer.json` cannot be loaded, or the tokenizer failed on a text.
+    #[error("{path}: {source}", path = path.display())]
+    Tokenizer {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// How an index of shards contradicts its folder.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IndexProblem {
+    /// There is no `weight_map`.
+    #[error("no object \"weight_map\"")]
+    NoWeightMap,
+    /// An entry is not a file name.
+    #[error("the shard of {tensor} is not a string")]
+    NotAName {
+        /// The tensor.
+        tensor: String,
+    },
+    /// A shard's path is absolute or leaves the folder.
+    #[error("the shard of {tensor}, {shard:?}, is not inside the folder")]
+    OutsideFolder {
+        /// The tensor.
+        tensor: String,
+        /// The path given.
+        shard: String,
+    },
+    /// A shard does not have the tensor that the index promises.
+    #[error("{tensor} is not in {shard}")]
+    NotInShard {
+        /// The tensor.
+        tensor: String,
+        /// The shard.
+        shard: String,
+    },
+    /// A shard has a tensor that the index does not list.
+    #[error("{tensor} in {shard} is not listed")]
+    Unlisted {
+        /// The tensor.
+        tensor: String,
+        /// The shard.
+        shard: String,
+    },
+}
+
+/// How a file of weights is damaged.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileProblem {
+    /// The file is shorter than its header says.
+    #[error("truncated: expected {expected} bytes, found {found}")]
+    Truncated {
+        /// Bytes needed.
+        expected: u64,
+        /// Bytes there are.
+        found: u64,
+    },
+    /// The file is longer than its header says.
+    #[error("bytes after the last tensor: expected {expected} bytes, found {found}")]
+    Trailing {
+        /// Bytes needed.
+        expected: u64,
+        /// Bytes there are.
+        found: u64,
+    },
+    /// The header claims a senseless length.
+    #[error("a header of {length} bytes, more than {limit}")]
+    HeaderTooLong {
+        /// Length claimed.
+        length: u64,
+        /// Longest length that is read.
+        limit: u64,
+    },
+    /// The header is not JSON.
+    #[error("header: {source}")]
+    Header {
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+    /// The header's entry of one tensor is not a dtype, a shape and a range.
+    #[error("header: tensor {tensor}: {source}")]
+    Entry {
+        /// The tensor.
+        tensor: String,
+        /// What is wrong, e.g. an unknown dtype.
+        source: serde_json::Error,
+    },
+}
+
+/// What is wrong with one tensor.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TensorProblem {
+    /// Not the shape that the configuration gives it.
+    #[error("expected shape {expected:?}, found {found:?}")]
+    Shape {
+        /// The configuration's shape.
+        expected: Vec<usize>,
+        /// The file's shape.
+        found: Vec<usize>,
+    },
+    /// Numbers of a kind that is not supported, e.g. fp8 or integers.
+    #[error("dtype {found} is not supported, only F32, F16 and BF16")]
+    Dtype {
+        /// The file's dtype.
+        found: String,
+    },
+    /// Shape times dtype overflows.
+    #[error("shape {shape:?} is too large")]
+    TooLarge {
+        /// The file's shape.
+        shape: Vec<usize>,
+    },
+    /// The range of bytes is not as long as dtype and shape say.
+    #[error("dtype and shape take {expected} bytes, its range is {start} to {end}")]
+    Size {
+        /// Bytes that dtype and shape take.
+        expected: usize,
+        /// The range's first byte.
+        start: usize,
+        /// The byte after the range.
+        end: usize,
+    },
+    /// The range overlaps the one before it, or leaves a gap.
+    #[error("expected to start at byte {expected}, where the tensor before it ends, found {found}")]
+    Placement {
+        /// End of the range before.
+        expected: usize,
+        /// The range's first byte.
+        found: usize,
+    },
+    /// Two shards have a tensor of this name.
+    #[error("also in {first}", first = first.display())]
+    Twice {
+        /// The other shard.
+        first: PathBuf,
+    },
+    /// A value is NaN or infinite, as stored or after rounding to bf16.
+    #[error("value {index} is {value}, expected a finite number")]
+    NonFinite {
+        /// Index of the first such value, row-major.
+        index: usize,
+        /// The value.
+        value: f32,
     },
 }

@@ -1,0 +1,137 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::Error;
+
+/// Names of the files that this crate reads from a model folder.
+pub(crate) mod file {
+    pub(crate) const CONFIG: &str = "config.json";
+    pub(crate) const GENERATION_CONFIG: &str = "generation_config.json";
+    pub(crate) const WEIGHTS: &str = "model.safetensors";
+    pub(crate) const WEIGHTS_INDEX: &str = "model.safetensors.index.json";
+    pub(crate) const TOKENIZER: &str = "tokenizer.json";
+    pub(crate) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
+    pub(crate) const CHAT_TEMPLATE: &str = "chat_template.jinja";
+    pub(crate) const CHAT_TEMPLATE_JSON: &str = "chat_template.json";
+    pub(crate) const ADAPTER_CONFIG: &str = "adapter_config.json";
+}
+
+/// A Hugging Face model folder that has everything this crate needs.
+///
+/// Only files inside the folder are ever named. That a name may be a symbolic link is the file system's business: the
+/// hub cache is made of links into a sibling folder.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    config: Value,
+}
+
+impl Folder {
+    /// Looks at the folder and refuses, by name, what cannot be loaded: no `config.json`, a quantised checkpoint, an
+    /// adapter without its base model, weights in another format than safetensors, no `tokenizer.json`.
+    pub(crate) fn open(path: impl Into<PathBuf>) -> Result<Self, Error> {
+        let path = path.into();
+        let found = names(&path)?;
+        let has = |name: &str| found.iter().any(|f| f == name);
+        let unsupported = |file: &str, field: &str, found: String, supported: &'static str| Error::Unsupported {
+            path: path.join(file),
+            field: field.to_owned(),
+            found,
+            supported,
+        };
+        let missing = |wanted: &'static str, found: &[String]| Error::MissingFile {
+            folder: path.clone(),
+            wanted,
+            found: found.to_vec(),
+        };
+
+        let has_weights = has(file::WEIGHTS) || has(file::WEIGHTS_INDEX);
+        if has(file::ADAPTER_CONFIG) && !has_weights {
+            return Err(unsupported(
+                file::ADAPTER_CONFIG,
+                "peft_type",
+                "an adapter without its base model".to_owned(),
+                "folders with all weights: merge the adapter into its base model",
+            ));
+        }
+        if !has(file::CONFIG) {
+            return Err(missing(file::CONFIG, &found));
+        }
+        let config = read_json(&path.join(file::CONFIG))?;
+        for field in ["quantization_config", "compression_config"] {
+            match config.get(field) {
+                None | Some(Value::Null) => {}
+                Some(settings) => {
+                    let method = settings.get("quant_method").and_then(Value::as_str).unwrap_or("an unnamed method");
+                    return Err(unsupported(file::CONFIG, field, method.to_owned(), "f32, f16 and bf16 weights"));
+                }
+            }
+        }
+        if !has_weights {
+            return Err(missing("model.safetensors or model.safetensors.index.json", &found));
+        }
+        if !has(file::TOKENIZER) {
+            return Err(missing(file::TOKENIZER, &found));
+        }
+        Ok(Self { path, config })
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The parsed `config.json`.
+    pub(crate) fn config(&self) -> &Value {
+        &self.config
+    }
+
+    /// Path of a file that this crate names.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// A JSON file that need not be there.
+    pub(crate) fn json(&self, name: &str) -> Result<Option<Value>, Error> {
+        let path = self.file(name);
+        if path.is_file() { read_json(&path).map(Some) } else { Ok(None) }
+    }
+
+    /// A text file that need not be there.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<String>, Error> {
+        let path = self.file(name);
+        if path.is_file() { read_text(&path).map(Some) } else { Ok(None) }
+    }
+}
+
+/// Names of the files in a folder, sorted, so that an error can say what was there.
+fn names(path: &Path) -> Result<Vec<String>, Error> {
+    if !path.is_dir() {
+        return Err(Error::NotAFolder { path: path.to_owned() });
+    }
+    let read = |source| Error::Read { path: path.to_owned(), source };
+    let mut names = Vec::new();
+    for entry in fs::read_dir(path).map_err(read)? {
+        names.push(entry.map_err(read)?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// UTF-8 text without the byte-order mark that some editors put first.
+pub(crate) fn read_text(path: &Path) -> Result<String, Error> {
+    let bytes = fs::read(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
+    let text = String::from_utf8(bytes)
+        .map_err(|e| Error::Encoding { path: path.to_owned(), offset: e.utf8_error().valid_up_to() })?;
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
+}
+
+/// Any JSON file; a byte-order mark is accepted.
+pub(crate) fn read_json(path: &Path) -> Result<Value, Error> {
+    serde_json::from_str(&read_text(path)?).map_err(|source| Error::Json { path: path.to_owned(), source })
+}

@@ -1,0 +1,304 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::{Component, Path, PathBuf};
+
+use half::{bf16, f16};
+use memmap2::Mmap;
+use rayon::prelude::*;
+use safetensors::Dtype as Stored;
+use safetensors::tensor::TensorInfo;
+use serde_json::Value;
+
+use crate::error::{FileProblem, IndexProblem, TensorProblem};
+use crate::folder::{Folder, file, read_json};
+use crate::{Dtype, Error};
+
+/// Longest header that is read, in bytes; the limit of the format's own reader.
+const MAX_HEADER: u64 = 100_000_000;
+
+/// Elements converted by one task.
+const CHUNK: usize = 1 << 16;
+
+/// All tensors of a checkpoint, mapped into memory and handed out one by one.
+///
+/// One file or many shards are the same thing from here on. Nothing is read before it is taken, and what nobody took is
+/// found out by [`finish`](Self::finish). The files must not change while they are mapped.
+pub(crate) struct Checkpoint {
+    shards: Vec<Shard>,
+    tensors: BTreeMap<String, Located>,
+    taken: BTreeSet<String>,
+}
+
+/// One mapped safetensors file.
+struct Shard {
+    path: PathBuf,
+    map: Mmap,
+    /// Where the tensors' bytes begin.
+    data: usize,
+}
+
+/// A tensor and where its bytes are.
+#[derive(Clone, Debug)]
+struct Located {
+    shard: usize,
+    info: TensorInfo,
+}
+
+impl Checkpoint {
+    /// Maps `model.safetensors`, or else every shard that `model.safetensors.index.json` names, and checks all headers.
+    ///
+    /// The index must name files by relative paths that stay inside the folder, each of its entries must be in the
+    /// shard it names, and each tensor of a shard must be listed, for that shard.
+    pub(crate) fn open(folder: &Folder) -> Result<Self, Error> {
+        let single = folder.file(file::WEIGHTS);
+        if single.is_file() { Self::open_shards(vec![single]) } else { Self::open_index(folder) }
+    }
+
+    fn open_index(folder: &Folder) -> Result<Self, Error> {
+        let path = folder.file(file::WEIGHTS_INDEX);
+        let fault = |problem| Error::Index { path: path.clone(), problem };
+        let index = read_json(&path)?;
+        let Some(map) = index.get("weight_map").and_then(Value::as_object) else {
+            return Err(fault(IndexProblem::NoWeightMap));
+        };
+        let mut shards = Vec::<String>::new();
+        let mut listed = BTreeMap::new();
+        for (tensor, shard) in map {
+            let Some(shard) = shard.as_str() else {
+                return Err(fault(IndexProblem::NotAName { tensor: tensor.clone() }));
+            };
+            if !stays_inside(Path::new(shard)) {
+                return Err(fault(IndexProblem::OutsideFolder { tensor: tensor.clone(), shard: shard.to_owned() }));
+            }
+            let number = shards.iter().position(|s| s == shard).unwrap_or_else(|| {
+                shards.push(shard.to_owned());
+                shards.len() - 1
+            });
+            listed.insert(tensor.as_str(), number);
+        }
+        let checkpoint = Self::open_shards(shards.iter().map(|s| folder.file(s)).collect())?;
+        for (&tensor, &number) in &listed {
+            if checkpoint.tensors.get(tensor).is_none_or(|found| found.shard != number) {
+                return Err(fault(IndexProblem::NotInShard {
+                    tensor: tensor.to_owned(),
+                    shard: shards[number].clone(),
+                }));
+            }
+        }
+        if let Some((tensor, found)) = checkpoint.tensors.iter().find(|(name, _)| !listed.contains_key(name.as_str())) {
+            return Err(fault(IndexProblem::Unlisted { tensor: tensor.clone(), shard: shards[found.shard].clone() }));
+        }
+        Ok(checkpoint)
+    }
+
+    fn open_shards(paths: Vec<PathBuf>) -> Result<Self, Error> {
+        let mut shards = Vec::with_capacity(paths.len());
+        let mut tensors = BTreeMap::<String, Located>::new();
+        for (number, path) in paths.into_iter().enumerate() {
+            let (shard, infos) = Shard::open(path)?;
+            shards.push(shard);
+            for (name, info) in infos {
+                if let Some(first) = tensors.get(&name) {
+                    return Err(Error::Tensor {
+                        path: shards[number].path.clone(),
+                        tensor: name,
+                        problem: TensorProblem::Twice { first: shards[first.shard].path.clone() },
+                    });
+                }
+                tensors.insert(name, Located { shard: number, info });
+            }
+        }
+        Ok(Self { shards, tensors, taken: BTreeSet::new() })
+    }
+
+    /// Whether there is a tensor of this name.
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.tensors.contains_key(name)
+    }
+
+    /// Reads a tensor of exactly this shape as `f32`, row-major. [`Dtype::Bf16`] rounds every value to bf16 (nearest,
+    /// ties to even) before it is widened again.
+    ///
+    /// Stored values may be f32, f16 or bf16; all must be finite, after rounding too.
+    pub(crate) fn take(&mut self, name: &str, shape: &[usize], dtype: Dtype) -> Result<Vec<f32>, Error> {
+        let Some(located) = self.tensors.get(name) else {
+            return Err(Error::TensorNames { missing: vec![name.to_owned()], unused: Vec::new() });
+        };
+        let fault =
+            |problem| Error::Tensor { path: self.shards[located.shard].path.clone(), tensor: name.to_owned(), problem };
+        if located.info.shape != shape {
+            return Err(fault(TensorProblem::Shape { expected: shape.to_vec(), found: located.info.shape.clone() }));
+        }
+        let bytes = self.bytes(located);
+        let round = dtype == Dtype::Bf16;
+        let values = match (located.info.dtype, round) {
+            (Stored::F32, false) => convert(bytes, f32::from_le_bytes),
+            (Stored::F32, true) => convert(bytes, |b| bf16::from_f32(f32::from_le_bytes(b)).to_f32()),
+            (Stored::F16, false) => convert(bytes, |b| f16::from_le_bytes(b).to_f32()),
+            (Stored::F16, true) => convert(bytes, |b| bf16::from_f32(f16::from_le_bytes(b).to_f32()).to_f32()),
+            (Stored::BF16, _) => convert(bytes, |b| bf16::from_le_bytes(b).to_f32()),
+            (other, _) => return Err(fault(TensorProblem::Dtype { found: format!("{other:?}") })),
+        };
+        let values = values.map_err(|(index, value)| fault(TensorProblem::NonFinite { index, value }))?;
+        self.taken.insert(name.to_owned());
+        Ok(values)
+    }
+
+    /// The dtype that most of the checkpoint's numbers are nearest to: [`Dtype::Bf16`] for bf16 and f16, else
+    /// [`Dtype::F32`].
+    pub(crate) fn stored_dtype(&self) -> Dtype {
+        let (mut half, mut all) = (0u64, 0u64);
+        for Located { info, .. } in self.tensors.values() {
+            let count = info.shape.iter().product::<usize>() as u64;
+            all += count;
+            if matches!(info.dtype, Stored::BF16 | Stored::F16) {
+                half += count;
+            }
+        }
+        if half > all / 2 { Dtype::Bf16 } else { Dtype::F32 }
+    }
+
+    /// Fails if `expected` names a tensor that is absent, or if there is one that it does not name, and lists both.
+    /// Rotary frequency buffers, which old checkpoints carry and every model recomputes, may be there; so may an output
+    /// head that is, bit for bit, the embedding it is tied to.
+    pub(crate) fn check_names<'a>(&self, expected: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
+        let expected: BTreeSet<&str> = expected.into_iter().collect();
+        let missing: Vec<_> = expected.iter().filter(|n| !self.contains(n)).map(|&n| n.to_owned()).collect();
+        let unused: Vec<_> = self
+            .tensors
+            .keys()
+            .filter(|name| !expected.contains(name.as_str()) && !self.is_redundant(name))
+            .cloned()
+            .collect();
+        if missing.is_empty() && unused.is_empty() { Ok(()) } else { Err(Error::TensorNames { missing, unused }) }
+    }
+
+    /// Fails if a tensor was never taken; see [`check_names`](Self::check_names) for what may be left.
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        self.check_names(self.taken.iter().map(String::as_str))
+    }
+
+    /// Name, stored dtype, shape and bytes of every tensor, by name: independent of how they are cut into shards.
+    pub(crate) fn raw(&self) -> impl Iterator<Item = (&str, &TensorInfo, &[u8])> {
+        self.tensors.iter().map(|(name, located)| (name.as_str(), &located.info, self.bytes(located)))
+    }
+
+    fn is_redundant(&self, name: &str) -> bool {
+        let same = |a: &Located, b: &Located| {
+            a.info.dtype == b.info.dtype && a.info.shape == b.info.shape && self.bytes(a) == self.bytes(b)
+        };
+        name.ends_with("rotary_emb.inv_freq")
+            || name == "lm_head.weight"
+                && match (self.tensors.get(name), self.tensors.get("model.embed_tokens.weight")) {
+                    (Some(head), Some(embedding)) => same(head, embedding),
+                    _ => false,
+                }
+    }
+
+    fn bytes(&self, located: &Located) -> &[u8] {
+        let shard = &self.shards[located.shard];
+        let (start, end) = located.info.data_offsets;
+        // `Shard::open` checked both offsets against the file's length.
+        &shard.map[shard.data + start..shard.data + end]
+    }
+}
+
+impl Shard {
+    /// Maps a file and checks its whole header: every range within the file, as long as its dtype and shape say, none
+    /// over another, no byte between or after them.
+    fn open(path: PathBuf) -> Result<(Self, BTreeMap<String, TensorInfo>), Error> {
+        let read = |source| Error::Read { path: path.clone(), source };
+        let file = File::open(&path).map_err(read)?;
+        // SAFETY: the map is read-only and private to this process. A file that somebody shortens meanwhile would end
+        // the process with SIGBUS; there is no portable defence but a copy, and the type's documentation says so.
+        let map = unsafe { Mmap::map(&file) }.map_err(read)?;
+        let fault = |problem| Error::WeightsFile { path: path.clone(), problem };
+
+        let found = map.len() as u64;
+        let Some(prefix) = map.first_chunk::<8>() else {
+            return Err(fault(FileProblem::Truncated { expected: 8, found }));
+        };
+        let header_len = u64::from_le_bytes(*prefix);
+        if header_len > MAX_HEADER {
+            return Err(fault(FileProblem::HeaderTooLong { length: header_len, limit: MAX_HEADER }));
+        }
+        let data = 8 + header_len as usize;
+        let Some(header) = map.get(8..data) else {
+            return Err(fault(FileProblem::Truncated { expected: data as u64, found }));
+        };
+        let mut header: BTreeMap<String, Value> =
+            serde_json::from_slice(header).map_err(|source| fault(FileProblem::Header { source }))?;
+        header.remove("__metadata__");
+
+        let mut infos = BTreeMap::new();
+        for (name, value) in header {
+            let info = serde_json::from_value(value)
+                .map_err(|source| fault(FileProblem::Entry { tensor: name.clone(), source }))?;
+            infos.insert(name, info);
+        }
+        let end =
+            check_ranges(&infos).map_err(|(tensor, problem)| Error::Tensor { path: path.clone(), tensor, problem })?;
+        let expected = data as u64 + end as u64;
+        if expected > found {
+            return Err(fault(FileProblem::Truncated { expected, found }));
+        }
+        if expected < found {
+            return Err(fault(FileProblem::Trailing { expected, found }));
+        }
+        Ok((Self { path, map, data }, infos))
+    }
+}
+
+/// Checks that the ranges follow one another without gap or overlap, each as long as its tensor, and returns the last
+/// one's end.
+fn check_ranges(infos: &BTreeMap<String, TensorInfo>) -> Result<usize, (String, TensorProblem)> {
+    let mut by_start: Vec<_> = infos.iter().collect();
+    by_start.sort_by_key(|(_, info)| info.data_offsets);
+    let mut reached = 0;
+    for (name, info) in by_start {
+        let (start, end) = info.data_offsets;
+        let fault = |problem| (name.clone(), problem);
+        let bits = info
+            .shape
+            .iter()
+            .try_fold(info.dtype.bitsize(), |bits, &size| bits.checked_mul(size))
+            .ok_or_else(|| fault(TensorProblem::TooLarge { shape: info.shape.clone() }))?;
+        if start > end || !bits.is_multiple_of(8) || end - start != bits / 8 {
+            let expected = bits.div_ceil(8);
+            return Err(fault(TensorProblem::Size { expected, start, end }));
+        }
+        if start != reached {
+            return Err(fault(TensorProblem::Placement { expected: reached, found: start }));
+        }
+        reached = end;
+    }
+    Ok(reached)
+}
+
+/// A shard's name may lead into the folder, never out of it.
+fn stays_inside(path: &Path) -> bool {
+    !path.as_os_str().is_empty() && path.components().all(|c| matches!(c, Component::Normal(_)))
+}
+
+/// Little-endian numbers of `N` bytes each as `f32`; the first that is not finite is an error, with its index.
+fn convert<const N: usize>(bytes: &[u8], widen: impl Fn([u8; N]) -> f32 + Sync) -> Result<Vec<f32>, (usize, f32)> {
+    let (numbers, _) = bytes.as_chunks::<N>();
+    let mut values = vec![0.0; numbers.len()];
+    let bad = values
+        .par_chunks_mut(CHUNK)
+        .zip(numbers.par_chunks(CHUNK))
+        .enumerate()
+        .filter_map(|(chunk, (values, numbers))| {
+            let mut finite = true;
+            for (value, &number) in values.iter_mut().zip(numbers) {
+                *value = widen(number);
+                finite &= value.is_finite();
+            }
+            if finite { None } else { values.iter().position(|v| !v.is_finite()).map(|i| chunk * CHUNK + i) }
+        })
+        .min();
+    match bad {
+        Some(index) => Err((index, values[index])),
+        None => Ok(values),
+    }
+}

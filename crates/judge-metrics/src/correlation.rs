@@ -1,0 +1,34 @@
+mod kendall;
+mod pearson;
+mod spearman;
+
+pub use kendall::{KendallTest, kendall_tau_b};
+pub use pearson::pearson;
+pub use spearman::spearman;
+
+/// A correlation of two columns and the test of the hypothesis that they are independent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Correlation {
+    /// The coefficient, in [-1, 1].
+    pub estimate: f64,
+    /// Two-sided p-value, in [0, 1]: the probability of a coefficient at least as far from 0 under independence.
+    pub p_value: f64,
+    /// The distribution the p-value comes from.
+    pub null_distribution: NullDistribution,
+    /// Number of pairs.
+    pub n: usize,
+}
+
+/// Where a p-value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NullDistribution {
+    /// Beta on (-1, 1) with a = b = n/2 − 1: exact for a Pearson correlation of normal samples.
+    Beta,
+    /// Student's t with n − 2 degrees of freedom: an approximation for rank correlations.
+    StudentT,
+    /// All n! orders equally likely: exact for ranks without ties.
+    Permutation,
+    /// Standard normal, the variance corrected for ties: an approximation for large n.
+    Normal,
+}

@@ -1,0 +1,112 @@
+/// Why a statistic could not be computed.
+///
+/// `argument` is always the parameter's name in the function that was called; indices count from 0.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The two sides have different lengths.
+    #[error("x has {x} items but y has {y}")]
+    LengthMismatch {
+        /// Items in `x`.
+        x: usize,
+        /// Items in `y`.
+        y: usize,
+    },
+
+    /// Fewer items than the statistic needs.
+    #[error("{required} items or more are needed, found {found}")]
+    TooFewItems {
+        /// Smallest number of items with which the statistic exists.
+        required: usize,
+        /// Items given.
+        found: usize,
+    },
+
+    /// A value is NaN or infinite.
+    #[error("{argument}[{index}] is {value}, not a finite number")]
+    NonFinite {
+        /// Name of the parameter.
+        argument: &'static str,
+        /// Position of the first such value.
+        index: usize,
+        /// The value itself.
+        value: f64,
+    },
+
+    /// All values are equal, so the statistic is undefined.
+    #[error("every value of {argument} is {value}: the statistic is undefined")]
+    Constant {
+        /// Name of the parameter.
+        argument: &'static str,
+        /// The one value.
+        value: f64,
+    },
+
+    /// A correlation outside [-1, 1], or NaN.
+    #[error("{value} is not a correlation: it must lie in [-1, 1]")]
+    NotACorrelation {
+        /// The value given.
+        value: f64,
+    },
+
+    /// A confidence level outside the open interval (0, 1), or NaN.
+    #[error("the confidence level must lie strictly between 0 and 1, found {level}")]
+    LevelOutOfRange {
+        /// The level given.
+        level: f64,
+    },
+
+    /// The exact test was asked for, but its distribution holds only for data without ties.
+    #[error("the exact test needs data without ties, found {x} tied pairs in x and {y} in y")]
+    TiesInExactTest {
+        /// Pairs of equal values in `x`.
+        x: u64,
+        /// Pairs of equal values in `y`.
+        y: u64,
+    },
+
+    /// The exact test was asked for on more items than its O(n³) cost allows.
+    #[error("the exact test takes at most {limit} items, found {found}")]
+    TooManyItemsForExactTest {
+        /// Largest number of items taken.
+        limit: usize,
+        /// Items given.
+        found: usize,
+    },
+
+    /// A bootstrap of no resamples.
+    #[error("a bootstrap needs at least one resample")]
+    NoResamples,
+
+    /// The statistic handed to the bootstrap returned NaN or an infinity.
+    #[error("the statistic is {value} on {}", Self::rows(.resample))]
+    NonFiniteStatistic {
+        /// Which resample, or `None` for the rows as they were given.
+        resample: Option<usize>,
+        /// What the statistic returned.
+        value: f64,
+    },
+
+    /// The statistic is undefined on every resample.
+    #[error("the statistic is undefined on all {resamples} resamples")]
+    UndefinedOnEveryResample {
+        /// Resamples drawn.
+        resamples: usize,
+    },
+}
+
+impl Error {
+    /// Whether the data are sound but do not define the statistic, as a constant column does not define a correlation.
+    ///
+    /// A [`Bootstrap`](crate::Bootstrap) counts such resamples; any other error ends it.
+    pub fn is_undefined(&self) -> bool {
+        matches!(self, Self::Constant { .. })
+    }
+
+    fn rows(resample: &Option<usize>) -> String {
+        match resample {
+            Some(index) => format!("resample {index}"),
+            None => "the given rows".to_owned(),
+        }
+    }
+}

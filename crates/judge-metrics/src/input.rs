@@ -1,0 +1,36 @@
+//! The checks every statistic makes before it computes.
+
+use crate::Error;
+
+/// Two sides of equal length, at least `required` items each, all finite.
+pub(crate) fn check_paired(x: &[f64], y: &[f64], required: usize) -> Result<(), Error> {
+    if x.len() != y.len() {
+        return Err(Error::LengthMismatch { x: x.len(), y: y.len() });
+    }
+    if x.len() < required {
+        return Err(Error::TooFewItems { required, found: x.len() });
+    }
+    check_finite("x", x)?;
+    check_finite("y", y)
+}
+
+pub(crate) fn check_finite(argument: &'static str, values: &[f64]) -> Result<(), Error> {
+    match values.iter().position(|value| !value.is_finite()) {
+        Some(index) => Err(Error::NonFinite { argument, index, value: values[index] }),
+        None => Ok(()),
+    }
+}
+
+/// At least two different values among `values`, which are finite.
+pub(crate) fn check_varies(argument: &'static str, values: &[f64]) -> Result<(), Error> {
+    match values.split_first() {
+        Some((&first, rest)) if rest.iter().all(|&value| value == first) => {
+            Err(Error::Constant { argument, value: first })
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn check_level(level: f64) -> Result<(), Error> {
+    if level > 0.0 && level < 1.0 { Ok(()) } else { Err(Error::LevelOutOfRange { level }) }
+}

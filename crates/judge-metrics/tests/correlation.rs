@@ -1,0 +1,130 @@
+//! Equality with SciPy on the columns of `fixtures/correlation.json`, made by `scripts/metrics/make_fixtures.py`.
+
+use judge_metrics::{Correlation, KendallTest, NullDistribution, fisher_interval, kendall_tau_b, pearson, spearman};
+use serde_json::Value;
+
+struct Case {
+    name: String,
+    x: Vec<f64>,
+    y: Vec<f64>,
+    expected: Value,
+}
+
+fn numbers(list: &Value) -> Vec<f64> {
+    list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
+}
+
+fn cases() -> Vec<Case> {
+    let fixture: Value = serde_json::from_str(include_str!("fixtures/correlation.json")).unwrap();
+    let cases: Vec<Case> = fixture["cases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|case| {
+            let (x, y) = match case.get("lattices") {
+                Some(lattices) => {
+                    let n = lattices[0].as_u64().unwrap();
+                    let column = |lattice: &Value| -> Vec<f64> {
+                        let [a, m] = [0, 1].map(|i| lattice[i].as_u64().unwrap());
+                        (0..n).map(|i| (i * a % m) as f64).collect()
+                    };
+                    (column(&lattices[1]), column(&lattices[2]))
+                }
+                None => (numbers(&case["x"]), numbers(&case["y"])),
+            };
+            Case { name: case["name"].as_str().unwrap().to_owned(), x, y, expected: case.clone() }
+        })
+        .collect();
+    assert_eq!(cases.len(), 53);
+    cases
+}
+
+/// 1e-10 relative; coefficients that are 0 but for rounding are compared on the scale of 1.
+#[track_caller]
+fn assert_close(name: &str, what: &str, ours: f64, expected: f64, floor: f64) {
+    let difference = (ours - expected).abs();
+    assert!(difference <= 1e-10 * expected.abs() + floor, "{name}: {what} is {ours:e}, expected {expected:e}");
+}
+
+/// `floor` of a number whose true value may be 0.
+const ROUNDING: f64 = 1e-15;
+
+fn assert_p_value(name: &str, ours: &Correlation, expected: &Value) {
+    let p = expected["p"].as_f64().unwrap();
+    // Near a coefficient of 1 its last bits move the p-value by more than the tolerance.
+    let [low, high] = [0, 1].map(|i| expected["p_bounds"][i].as_f64().unwrap());
+    if !(low..=high).contains(&ours.p_value) {
+        assert_close(name, "p-value", ours.p_value, p, 0.0);
+    }
+}
+
+#[test]
+fn pearson_equals_scipy() {
+    for case in cases() {
+        let ours = pearson(&case.x, &case.y).unwrap();
+        let expected = &case.expected["pearson"];
+        assert_close(&case.name, "r", ours.estimate, expected["estimate"].as_f64().unwrap(), ROUNDING);
+        assert_p_value(&case.name, &ours, expected);
+        assert_eq!((ours.n, ours.null_distribution), (case.x.len(), NullDistribution::Beta));
+    }
+}
+
+#[test]
+fn fisher_intervals_equal_scipys() {
+    for case in cases() {
+        let expected = &case.expected["pearson"];
+        let r = expected["estimate"].as_f64().unwrap();
+        for interval in expected["intervals"].as_array().unwrap() {
+            let [level, low, high] = [0, 1, 2].map(|i| interval[i].as_f64().unwrap());
+            let ours = fisher_interval(r, case.x.len(), level).unwrap();
+            assert_close(&case.name, "low", ours.low, low, ROUNDING);
+            assert_close(&case.name, "high", ours.high, high, ROUNDING);
+            assert_eq!(ours.level, level);
+        }
+    }
+}
+
+#[test]
+fn spearman_equals_scipy() {
+    for case in cases() {
+        let ours = spearman(&case.x, &case.y).unwrap();
+        let expected = &case.expected["spearman"];
+        assert_close(&case.name, "rho", ours.estimate, expected["estimate"].as_f64().unwrap(), ROUNDING);
+        assert_p_value(&case.name, &ours, expected);
+        assert_eq!((ours.n, ours.null_distribution), (case.x.len(), NullDistribution::StudentT));
+    }
+}
+
+#[test]
+fn kendall_equals_scipy_in_every_test() {
+    let (mut exact, mut asymptotic) = (0, 0);
+    for case in cases() {
+        let expected = &case.expected["kendall"];
+        let auto = kendall_tau_b(&case.x, &case.y, KendallTest::Auto).unwrap();
+        assert_close(&case.name, "tau", auto.estimate, expected["estimate"].as_f64().unwrap(), ROUNDING);
+        assert_close(&case.name, "auto p", auto.p_value, expected["auto"].as_f64().unwrap(), 0.0);
+        if let Some(p) = expected["exact"].as_f64() {
+            let ours = kendall_tau_b(&case.x, &case.y, KendallTest::Exact).unwrap();
+            assert_close(&case.name, "exact p", ours.p_value, p, 0.0);
+            assert_eq!(ours.null_distribution, NullDistribution::Permutation);
+            exact += 1;
+        }
+        if let Some(p) = expected["asymptotic"].as_f64() {
+            let ours = kendall_tau_b(&case.x, &case.y, KendallTest::Asymptotic).unwrap();
+            assert_close(&case.name, "asymptotic p", ours.p_value, p, 0.0);
+            assert_eq!(ours.null_distribution, NullDistribution::Normal);
+            asymptotic += 1;
+        }
+    }
+    assert!(exact >= 30 && asymptotic >= 50, "{exact} exact, {asymptotic} asymptotic");
+}
+
+/// A perfect order is 1 and not nearly so; SciPy's own last bit varies with the data.
+#[test]
+fn perfect_order_is_exact() {
+    let x: Vec<f64> = (0..97).map(f64::from).collect();
+    let y: Vec<f64> = x.iter().map(|x| -(x / 9.0).exp()).collect();
+    let rho = spearman(&x, &y).unwrap();
+    let tau = kendall_tau_b(&x, &y, KendallTest::Auto).unwrap();
+    assert_eq!((rho.estimate, rho.p_value, tau.estimate), (-1.0, 0.0, -1.0));
+}

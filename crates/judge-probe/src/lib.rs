@@ -1,1 +1,44 @@
-//! judge-probe
+//! Estimators in scikit-learn's manner for reading judgements from features: settings are one type, what was fitted another.
+//!
+//! | settings | fitted | like scikit-learn's |
+//! |---|---|---|
+//! | [`StandardScaler`] | [`FittedStandardScaler`] | `sklearn.preprocessing.StandardScaler` |
+//! | [`Ridge`] | [`FittedRidge`] | `sklearn.linear_model.Ridge` |
+//!
+//! Features come as a [`Matrix`], which is finite and rectangular by construction, so an estimator has only shapes left to check.
+//!
+//! ```
+//! use judge_probe::{Error, Matrix, Ridge, StandardScaler};
+//!
+//! fn main() -> Result<(), Error> {
+//!     // Two surface features of five responses, length and word overlap, and the scores people gave.
+//!     let features =
+//!         Matrix::from_rows([[120.0, 0.61], [80.0, 0.32], [200.0, 0.55], [40.0, 0.12], [150.0, 0.71]])?;
+//!     let scores = [4.0, 2.0, 4.0, 1.0, 5.0];
+//!
+//!     let scaler = StandardScaler::default().fit(&features)?;
+//!     let ridge = Ridge { alpha: 0.5, ..Ridge::default() }.fit(&scaler.transform(&features)?, &scores)?;
+//!
+//!     let unseen = Matrix::from_rows([[130.0, 0.65]])?;
+//!     let predicted = ridge.predict(&scaler.transform(&unseen)?)?;
+//!     assert!((predicted[0] - 4.224_2).abs() < 1e-4);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # When not to use this crate
+//!
+//! - For general machine learning: it holds what probing needs and no more.
+//! - For features with missing values: decide first what a missing one means; NaN is refused.
+//! - For sparse or very wide problems: matrices are dense and double, and systems are solved directly.
+
+mod cholesky;
+mod error;
+mod matrix;
+mod ridge;
+mod standard_scaler;
+
+pub use error::Error;
+pub use matrix::Matrix;
+pub use ridge::{FittedRidge, Ridge};
+pub use standard_scaler::{FittedStandardScaler, StandardScaler};

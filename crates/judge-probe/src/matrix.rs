@@ -1,0 +1,97 @@
+use crate::Error;
+
+/// Features of several items, `[n_rows, n_features]`, row by row: at least one of each, every value finite.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Matrix {
+    values: Vec<f64>,
+    n_features: usize,
+}
+
+impl Matrix {
+    /// A matrix of values that stand row by row.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Empty`], [`Error::PartialRow`], [`Error::NonFiniteFeature`].
+    pub fn new(values: Vec<f64>, n_features: usize) -> Result<Self, Error> {
+        if values.is_empty() || n_features == 0 {
+            let n_rows = values.len().checked_div(n_features).unwrap_or(0);
+            return Err(Error::Empty { n_rows, n_features });
+        }
+        if !values.len().is_multiple_of(n_features) {
+            return Err(Error::PartialRow { n_values: values.len(), n_features });
+        }
+        match values.iter().position(|value| !value.is_finite()) {
+            Some(index) => Err(Error::NonFiniteFeature {
+                row: index / n_features,
+                feature: index % n_features,
+                value: values[index],
+            }),
+            None => Ok(Self { values, n_features }),
+        }
+    }
+
+    /// A matrix of rows of equal length.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Empty`], [`Error::RaggedRow`], [`Error::NonFiniteFeature`].
+    pub fn from_rows<R: AsRef<[f64]>>(rows: impl IntoIterator<Item = R>) -> Result<Self, Error> {
+        let (mut values, mut n_features, mut n_rows) = (Vec::new(), None, 0);
+        for (index, row) in rows.into_iter().enumerate() {
+            let row = row.as_ref();
+            let expected = *n_features.get_or_insert(row.len());
+            if row.len() != expected {
+                return Err(Error::RaggedRow { row: index, expected, found: row.len() });
+            }
+            values.extend_from_slice(row);
+            n_rows += 1;
+        }
+        match n_features {
+            Some(n_features) if n_features > 0 => Self::new(values, n_features),
+            _ => Err(Error::Empty { n_rows, n_features: 0 }),
+        }
+    }
+
+    /// Number of rows, at least 1.
+    pub fn n_rows(&self) -> usize {
+        self.values.len() / self.n_features
+    }
+
+    /// Number of features of each row, at least 1.
+    pub fn n_features(&self) -> usize {
+        self.n_features
+    }
+
+    /// The rows in order, each a slice of `n_features` values.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f64]> {
+        self.values.chunks_exact(self.n_features)
+    }
+
+    /// All values, row by row.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The mean of every feature; an overflowing one is infinite or NaN.
+    pub(crate) fn means(&self) -> Vec<f64> {
+        let mut means = vec![0.0; self.n_features];
+        for row in self.rows() {
+            means.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+        }
+        means.iter_mut().for_each(|sum| *sum /= self.n_rows() as f64);
+        means
+    }
+
+    pub(crate) fn check_features(&self, expected: usize) -> Result<(), Error> {
+        if self.n_features == expected { Ok(()) } else { Err(Error::FeatureCount { expected, found: self.n_features }) }
+    }
+}
+
+/// Refuses a vector with one number per feature that has left the range of double precision.
+pub(crate) fn check_overflow(per_feature: &[f64]) -> Result<(), Error> {
+    match per_feature.iter().position(|number| !number.is_finite()) {
+        Some(feature) => Err(Error::Overflow { feature }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,88 @@
+use crate::matrix::check_overflow;
+use crate::{Error, Matrix};
+
+/// Brings every feature to mean 0 and variance 1, as `sklearn.preprocessing.StandardScaler` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StandardScaler {
+    /// Subtract the mean.
+    pub with_mean: bool,
+    /// Divide by the standard deviation.
+    pub with_std: bool,
+}
+
+impl Default for StandardScaler {
+    /// Both.
+    fn default() -> Self {
+        Self { with_mean: true, with_std: true }
+    }
+}
+
+/// A [`StandardScaler`] that knows the features' means and scales.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FittedStandardScaler {
+    mean: Vec<f64>,
+    scale: Vec<f64>,
+}
+
+impl StandardScaler {
+    /// Learns means and scales from `[n_rows, n_features]`.
+    ///
+    /// The variance divides by n_rows. A feature that is constant but for rounding, one with variance at most
+    /// n ε variance + (n ε mean)² for machine precision ε, keeps its scale: it is divided by 1.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Overflow`] where a sum over a feature leaves the range of double precision.
+    pub fn fit(&self, features: &Matrix) -> Result<FittedStandardScaler, Error> {
+        let n = features.n_rows() as f64;
+        let n_features = features.n_features();
+        let mean = features.means();
+        check_overflow(&mean)?;
+        // The deviations' own sum corrects for the rounding of the mean (Chan, Golub and LeVeque, 1983).
+        let (mut squares, mut sums) = (vec![0.0; n_features], vec![0.0; n_features]);
+        for row in features.rows() {
+            for (feature, (value, mean)) in row.iter().zip(&mean).enumerate() {
+                let deviation = value - mean;
+                sums[feature] += deviation;
+                squares[feature] += deviation * deviation;
+            }
+        }
+        let variances: Vec<f64> =
+            squares.iter().zip(&sums).map(|(squares, sum)| (squares - sum * sum / n) / n).collect();
+        check_overflow(&variances)?;
+        let scale = |(variance, mean): (&f64, &f64)| {
+            let rounding = n * f64::EPSILON * variance + (n * mean * f64::EPSILON).powi(2);
+            if *variance <= rounding { 1.0 } else { variance.sqrt() }
+        };
+        let scale = variances.iter().zip(&mean).map(scale).collect();
+        Ok(FittedStandardScaler {
+            mean: if self.with_mean { mean } else { vec![0.0; n_features] },
+            scale: if self.with_std { scale } else { vec![1.0; n_features] },
+        })
+    }
+}
+
+impl FittedStandardScaler {
+    /// What is subtracted from each feature: its mean, or 0 without `with_mean`.
+    pub fn mean(&self) -> &[f64] {
+        &self.mean
+    }
+
+    /// What each feature is divided by: its standard deviation, or 1 where that is 0 and without `with_std`.
+    pub fn scale(&self) -> &[f64] {
+        &self.scale
+    }
+
+    /// (features − mean) / scale, of the shape given.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::FeatureCount`]; [`Error::NonFiniteFeature`] where a result overflows.
+    pub fn transform(&self, features: &Matrix) -> Result<Matrix, Error> {
+        features.check_features(self.mean.len())?;
+        let scaled = |row: &[f64]| -> Vec<f64> {
+            row.iter().zip(&self.mean).zip(&self.scale).map(|((value, mean), scale)| (value - mean) / scale).collect()
+        };
+        Matrix::new(features.rows().flat_map(scaled).collect(), self.mean.len())
+    }
+}

@@ -1,4 +1,8 @@
-use crate::{BackboneError, ScaleProblem};
+use std::error::Error as StdError;
+
+use crate::{
+    BackboneError, ContractBreach, FitProblem, ItemId, Layer, ScaleProblem, TemplateProblem, Variant, WeightMismatch,
+};
 
 /// Everything that can go wrong in this crate, apart from what is one item's own fault
 /// ([`Unscored`](crate::Unscored)).
@@ -36,6 +40,104 @@ pub enum Error {
     NotADistribution {
         /// The weights.
         weights: Vec<f64>,
+    },
+    /// A name that stands for nothing.
+    #[error("no {what} is called {found:?}; there are {known:?}")]
+    UnknownName {
+        /// What was to be named.
+        what: &'static str,
+        /// The name.
+        found: String,
+        /// The names there are.
+        known: Vec<&'static str>,
+    },
+    /// A template is wrong, or an item lacks what it names.
+    #[error("prompt template: {problem}")]
+    Template {
+        /// What is wrong.
+        problem: TemplateProblem,
+    },
+    /// Layers are not strictly ascending.
+    #[error("layers do not ascend: {after} follows {before}")]
+    LayerOrder {
+        /// A layer.
+        before: Layer,
+        /// The layer after it.
+        after: Layer,
+    },
+    /// A reading holds nothing of a kind that is needed: it is not the answer to the request that the judge made.
+    #[error("the reading holds no {what}")]
+    NotRead {
+        /// What is missing.
+        what: &'static str,
+    },
+    /// A layer is needed that was not read.
+    #[error("{layer} was not read")]
+    LayerNotRead {
+        /// The layer.
+        layer: Layer,
+    },
+    /// A score variant needs layer weights and there are none.
+    #[error("{variant} needs layer weights")]
+    WeightsNeeded {
+        /// The variant.
+        variant: Variant,
+    },
+    /// A score variant gives a number but no distribution, so no verdict can be made of it.
+    #[error("{variant} gives no distribution")]
+    NoDistribution {
+        /// The variant.
+        variant: Variant,
+    },
+    /// Layer weights are not for what they are to be used on.
+    #[error("these layer weights cannot be used here: {mismatch}")]
+    WeightsRefused {
+        /// What differs.
+        mismatch: WeightMismatch,
+    },
+    /// Layer weights cannot be fitted.
+    #[error("layer weights cannot be fitted: {problem}")]
+    Fit {
+        /// What is wrong.
+        problem: FitProblem,
+    },
+    /// Two items of a run have the same id.
+    #[error("the id {id} stands twice")]
+    DuplicateId {
+        /// The id.
+        id: ItemId,
+    },
+    /// The source of a run's items failed.
+    #[error("the items could not be read: {source}")]
+    Items {
+        /// Why.
+        source: Box<dyn StdError + Send + Sync>,
+    },
+    /// A judge could not work on an item.
+    #[error("judge {judge}, item {id}: {source}")]
+    Item {
+        /// Index of the judge.
+        judge: usize,
+        /// The item.
+        id: ItemId,
+        /// Why.
+        source: Box<Error>,
+    },
+    /// A judge goes on asking about an item.
+    #[error("judge {judge} still has questions about item {id} after {rounds} rounds")]
+    TooManyRounds {
+        /// Index of the judge.
+        judge: usize,
+        /// The item.
+        id: ItemId,
+        /// Rounds asked.
+        rounds: usize,
+    },
+    /// A backbone does not do what its trait promises.
+    #[error("the backbone breaks its contract: {breach}")]
+    Contract {
+        /// How.
+        breach: ContractBreach,
     },
     /// The backbone ended the run.
     #[error(transparent)]

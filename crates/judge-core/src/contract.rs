@@ -1,0 +1,64 @@
+use crate::{Outcome, Request};
+
+/// A way in which a [`Backbone`](crate::Backbone) fails to do what its trait promises.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ContractBreach {
+    /// The run ended well, but a request has no answer.
+    #[error("request {request} of {requests} was not answered")]
+    Unanswered {
+        /// Index of the request.
+        request: usize,
+        /// Number of requests.
+        requests: usize,
+    },
+    /// A request was answered twice.
+    #[error("request {request} was answered twice")]
+    AnsweredTwice {
+        /// Index of the request.
+        request: usize,
+    },
+    /// There is no request of that index.
+    #[error("request {request} was answered, there are {requests}")]
+    NoSuchRequest {
+        /// Index given.
+        request: usize,
+        /// Number of requests.
+        requests: usize,
+    },
+    /// The sink was called again after it had asked to stop.
+    #[error("the sink was called again after it had asked to stop")]
+    CalledAfterBreak,
+    /// An answer depends on what else is asked.
+    #[error("the answer to {request:?} depends on {on}: {alone:?} alone, {found:?} then")]
+    NotInvariant {
+        /// The request.
+        request: Box<Request>,
+        /// On what it depends.
+        on: &'static str,
+        /// The answer to the request alone.
+        alone: Box<Outcome>,
+        /// The other answer.
+        found: Box<Outcome>,
+    },
+    /// An answer has not the parts or the shapes asked for.
+    #[error("{what}: expected {expected}, found {found}")]
+    Shape {
+        /// What is counted.
+        what: &'static str,
+        /// The right count.
+        expected: usize,
+        /// The count found.
+        found: usize,
+    },
+    /// A request that cannot be met was not refused as it must be.
+    #[error("{case} must end the run with {expected}, found {found}")]
+    NotRefused {
+        /// What is wrong with the request.
+        case: &'static str,
+        /// The error expected.
+        expected: &'static str,
+        /// What came instead.
+        found: String,
+    },
+}

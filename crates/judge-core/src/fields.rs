@@ -1,0 +1,76 @@
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher;
+
+/// Named texts of an item, which a [`PromptTemplate`](crate::PromptTemplate) puts in place of its placeholders.
+///
+/// Implement it for your own item type; maps from names to strings have it already.
+///
+/// ```
+/// use std::borrow::Cow;
+/// use judge_core::Fields;
+///
+/// struct Answer { question: String, text: String }
+///
+/// impl Fields for Answer {
+///     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+///         match name {
+///             "instruction" => Some(Cow::Borrowed(&self.question)),
+///             "response" => Some(Cow::Borrowed(&self.text)),
+///             _ => None,
+///         }
+///     }
+/// }
+/// ```
+pub trait Fields {
+    /// The text of a field; `None` if this item has none of that name. An empty text is a text.
+    fn field(&self, name: &str) -> Option<Cow<'_, str>>;
+
+    /// The names it has, for error messages. Need not be complete.
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl<T: Fields + ?Sized> Fields for &T {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        (**self).field(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        (**self).names()
+    }
+}
+
+impl<K: AsRef<str> + Ord, V: AsRef<str>> Fields for BTreeMap<K, V> {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.iter().find(|(key, _)| key.as_ref() == name).map(|(_, value)| value.as_ref().into())
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.keys().map(|key| key.as_ref().to_owned()).collect()
+    }
+}
+
+impl<K: AsRef<str>, V: AsRef<str>, S: BuildHasher> Fields for HashMap<K, V, S> {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.iter().find(|(key, _)| key.as_ref() == name).map(|(_, value)| value.as_ref().into())
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.keys().map(|key| key.as_ref().to_owned()).collect();
+        names.sort_unstable();
+        names
+    }
+}
+
+/// Pairs of name and text; the first pair of a name counts.
+impl<K: AsRef<str>, V: AsRef<str>, const N: usize> Fields for [(K, V); N] {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.iter().find(|(key, _)| key.as_ref() == name).map(|(_, value)| value.as_ref().into())
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.iter().map(|(key, _)| key.as_ref().to_owned()).collect()
+    }
+}

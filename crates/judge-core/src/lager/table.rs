@@ -1,0 +1,238 @@
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, LabelLogits, LabelStep, Layer, Scale, ScoreDistribution};
+
+/// The label logits of several layers at the position that predicts a score. Shape `[layers, n_scores]`, `f64`.
+///
+/// Everything that LAGER does after the model has run starts from such a table, so tables can be stored and fitted or
+/// scored again without the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "TableFile", into = "TableFile")]
+pub struct LayerTable {
+    layers: Vec<Layer>,
+    n_scores: usize,
+    logits: Vec<f64>,
+}
+
+impl LayerTable {
+    /// A table from its layers (strictly ascending) and its rows, row-major.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for no layer, fewer than two scores or a wrong number of logits, [`Error::LayerOrder`],
+    /// [`Error::NonFinite`].
+    pub fn new(layers: Vec<Layer>, n_scores: usize, logits: Vec<f64>) -> Result<Self, Error> {
+        if layers.is_empty() {
+            return Err(Error::Shape { what: "layers of a table, at least", expected: 1, found: 0 });
+        }
+        if n_scores < 2 {
+            return Err(Error::Shape { what: "scores of a table, at least", expected: 2, found: n_scores });
+        }
+        if let Some(pair) = layers.windows(2).find(|pair| pair[0] >= pair[1]) {
+            return Err(Error::LayerOrder { before: pair[0], after: pair[1] });
+        }
+        if Some(logits.len()) != layers.len().checked_mul(n_scores) {
+            let expected = layers.len().saturating_mul(n_scores);
+            return Err(Error::Shape { what: "logits of a table", expected, found: logits.len() });
+        }
+        match logits.iter().position(|z| !z.is_finite()) {
+            Some(index) => Err(Error::NonFinite { what: "label logits", index, value: logits[index] }),
+            None => Ok(Self { layers, n_scores, logits }),
+        }
+    }
+
+    /// A table from equal rows, `Layer(0)` first.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn from_rows(rows: &[Vec<f64>]) -> Result<Self, Error> {
+        let n_scores = rows.first().map_or(0, Vec::len);
+        if let Some(row) = rows.iter().find(|row| row.len() != n_scores) {
+            return Err(Error::Shape { what: "logits per layer", expected: n_scores, found: row.len() });
+        }
+        Self::new((0..rows.len()).map(Layer).collect(), n_scores, rows.concat())
+    }
+
+    /// The given layers of one step of a reading, in the order given.
+    ///
+    /// # Errors
+    /// [`Error::LayerNotRead`] if the reading lacks a layer, else as [`new`](Self::new).
+    pub fn from_step(labels: &LabelLogits, step: &LabelStep, layers: &[Layer]) -> Result<Self, Error> {
+        let mut logits = Vec::with_capacity(layers.len() * labels.tokens.len());
+        for &layer in layers {
+            let row = labels.row(step, layer).ok_or(Error::LayerNotRead { layer })?;
+            logits.extend(row.iter().map(|&z| f64::from(z)));
+        }
+        Self::new(layers.to_vec(), labels.tokens.len(), logits)
+    }
+
+    /// The layers, ascending.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// Number of labels.
+    pub fn n_scores(&self) -> usize {
+        self.n_scores
+    }
+
+    /// All logits, row-major.
+    pub fn logits(&self) -> &[f64] {
+        &self.logits
+    }
+
+    /// The rows `[n_scores]`, ascending by layer.
+    pub fn rows(&self) -> impl DoubleEndedIterator<Item = &[f64]> + ExactSizeIterator {
+        self.logits.chunks_exact(self.n_scores)
+    }
+
+    /// The row of one layer; `None` if the table lacks it.
+    pub fn row(&self, layer: Layer) -> Option<&[f64]> {
+        let index = self.layers.binary_search(&layer).ok()?;
+        self.logits.get(index * self.n_scores..(index + 1) * self.n_scores)
+    }
+
+    /// The softmax of one layer's row: what this layer alone says.
+    ///
+    /// # Errors
+    /// [`Error::LayerNotRead`] if the table lacks the layer, [`Error::Shape`] if it does not fit the scale.
+    pub fn distribution(&self, layer: Layer, scale: &Scale) -> Result<ScoreDistribution, Error> {
+        ScoreDistribution::softmax(scale, self.row(layer).ok_or(Error::LayerNotRead { layer })?)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct TableFile {
+    layers: Vec<Layer>,
+    logits: Vec<Vec<f64>>,
+}
+
+impl TryFrom<TableFile> for LayerTable {
+    type Error = Error;
+
+    fn try_from(file: TableFile) -> Result<Self, Error> {
+        if file.layers.len() != file.logits.len() {
+            return Err(Error::Shape {
+                what: "rows of a table",
+                expected: file.layers.len(),
+                found: file.logits.len(),
+            });
+        }
+        let rows = Self::from_rows(&file.logits)?;
+        Self::new(file.layers, rows.n_scores, rows.logits)
+    }
+}
+
+impl From<LayerTable> for TableFile {
+    fn from(table: LayerTable) -> Self {
+        let logits = table.rows().map(<[f64]>::to_vec).collect();
+        Self { layers: table.layers, logits }
+    }
+}
+
+/// Which layers are put together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum States {
+    /// All `n_layers + 1`, the embedding output included, as the paper's formula has it.
+    #[default]
+    All,
+    /// All but the last, the only one after the final norm. LAGER's published program does this; for comparison with it.
+    DropLast,
+}
+
+impl States {
+    /// The layers of a model with `n_layers` blocks, ascending.
+    pub fn layers(self, n_layers: usize) -> Vec<Layer> {
+        (0..self.count(n_layers)).map(Layer).collect()
+    }
+
+    /// Their number: `n_layers + 1` or `n_layers`.
+    pub fn count(self, n_layers: usize) -> usize {
+        match self {
+            Self::All => n_layers.saturating_add(1),
+            Self::DropLast => n_layers,
+        }
+    }
+
+    /// `all` or `drop-last`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::DropLast => "drop-last",
+        }
+    }
+}
+
+impl fmt::Display for States {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for States {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        [Self::All, Self::DropLast].into_iter().find(|s| s.as_str() == name).ok_or_else(|| Error::UnknownName {
+            what: "states",
+            found: name.to_owned(),
+            known: vec!["all", "drop-last"],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Lens;
+
+    #[test]
+    fn a_table_is_whole_or_an_error() {
+        let layers = vec![Layer(0), Layer(2)];
+        let table = LayerTable::new(layers.clone(), 2, vec![1.0, 2.0, 3.0, 4.0]).unwrap();
+        assert_eq!(table.row(Layer(2)), Some(&[3.0, 4.0][..]));
+        assert_eq!(table.row(Layer(1)), None);
+        assert!(matches!(LayerTable::new(vec![], 2, vec![]), Err(Error::Shape { .. })));
+        assert!(matches!(LayerTable::new(layers.clone(), 1, vec![1.0, 2.0]), Err(Error::Shape { .. })));
+        assert!(matches!(
+            LayerTable::new(layers.clone(), 2, vec![1.0; 3]),
+            Err(Error::Shape { expected: 4, found: 3, .. })
+        ));
+        assert!(matches!(LayerTable::new(layers.clone(), usize::MAX, vec![1.0; 3]), Err(Error::Shape { .. })));
+        assert!(matches!(LayerTable::new(vec![Layer(1), Layer(1)], 2, vec![1.0; 4]), Err(Error::LayerOrder { .. })));
+        let nan = LayerTable::new(layers, 2, vec![1.0, 2.0, f64::NAN, 4.0]);
+        assert!(matches!(nan, Err(Error::NonFinite { index: 2, .. })));
+    }
+
+    #[test]
+    fn files_are_checked_when_read() {
+        let table = LayerTable::new(vec![Layer(1), Layer(3)], 2, vec![0.1, -2.0, 3.5, 1e-17]).unwrap();
+        let json = serde_json::to_string(&table).unwrap();
+        assert_eq!(json, r#"{"layers":[1,3],"logits":[[0.1,-2.0],[3.5,1e-17]]}"#);
+        assert_eq!(serde_json::from_str::<LayerTable>(&json).unwrap(), table);
+        for wrong in [
+            r#"{"layers":[1],"logits":[]}"#,
+            r#"{"layers":[1,2],"logits":[[1,2],[1]]}"#,
+            r#"{"layers":[],"logits":[]}"#,
+        ] {
+            assert!(serde_json::from_str::<LayerTable>(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_reading_may_hold_more_layers_than_asked_for() {
+        let labels = LabelLogits {
+            tokens: vec![7, 8],
+            layers: vec![Layer(0), Layer(1), Layer(2)],
+            lens: Lens::Raw,
+            steps: vec![LabelStep { step: 0, token: None, logits: vec![0.0, 0.5, 1.0, 1.5, 2.0, 2.5] }],
+        };
+        let table = LayerTable::from_step(&labels, &labels.steps[0], &[Layer(0), Layer(2)]).unwrap();
+        assert_eq!(table.logits(), [0.0, 0.5, 2.0, 2.5]);
+        let missing = LayerTable::from_step(&labels, &labels.steps[0], &[Layer(3)]);
+        assert!(matches!(missing, Err(Error::LayerNotRead { layer: Layer(3) })));
+    }
+}

@@ -1,0 +1,400 @@
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::{LayerTable, States};
+use crate::scale::argmax;
+use crate::{Error, Scale, ScoreDistribution};
+
+/// The ways to turn a [`LayerTable`] into a score, by the names that LAGER's evaluation uses.
+///
+/// With `z_l` the logits `[n_scores]` of the `K` layers that [`States`] names, `w` their weights (sum 1), `E` the expected
+/// value of a distribution over the scale and "top" the point with the largest entry (ties to the smaller value). The last layer is the
+/// table's last row, whatever the states. LAGER computes in `f32`, this crate in `f64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Variant {
+    /// Top of the last layer: what greedy decoding restricted to the labels would write.
+    DirectScore,
+    /// `E[softmax(z_last)]`.
+    EScore,
+    /// `E[softmax(sum of w_l z_l)]`: LAGER with tuned weights.
+    LagerW,
+    /// `E[softmax(mean of z_l)]`: LAGER without tuning.
+    LagerWo,
+    /// Top of the weighted sum of logits.
+    LogitsAggWeightedMaxScore,
+    /// Top of the sum of logits.
+    LogitsAggMaxScore,
+    /// `E[softmax(q)]` with `q` the weighted sum of `softmax(z_l)`. The second softmax is the reference's: it squeezes every
+    /// score towards the middle ([2.489, 3.511] on five points).
+    ProbWeightedAggEScore,
+    /// Top of the weighted sum of `softmax(z_l)`.
+    ProbWeightedAggMaxScore,
+    /// `E[softmax(q)]` with `q` the plain *sum* of `softmax(z_l)`, as the reference has it.
+    ProbAggEScore,
+    /// Top of the sum of `softmax(z_l)`.
+    ProbAggMaxScore,
+    /// `E` of the weighted sum of `softmax(z_l)`, itself a distribution: aggregation of probabilities as the paper means it.
+    /// Not among the reference's ten.
+    ProbMeanEScore,
+    /// The reference's own `e_score`: logits and softmax rounded to bfloat16, the sum of value times probability *not* divided by the sum
+    /// of probabilities, so that it can leave the scale (up to 5.008 of 5 was seen). For reproduction only; it has no distribution.
+    EScoreBf16,
+}
+
+/// A score and the distribution whose expected value it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VariantScore {
+    /// The score, in units of the scale.
+    pub score: f64,
+    /// The distribution; for the `max` variants all mass is on one point. `None` for [`Variant::EScoreBf16`] alone.
+    pub distribution: Option<ScoreDistribution>,
+}
+
+impl Variant {
+    /// The reference's ten in the order of its ablation table, then [`ProbMeanEScore`](Self::ProbMeanEScore).
+    /// [`EScoreBf16`](Self::EScoreBf16) is only to be had by name.
+    pub const ALL: [Self; 11] = [
+        Self::LagerW,
+        Self::ProbWeightedAggEScore,
+        Self::LogitsAggWeightedMaxScore,
+        Self::ProbWeightedAggMaxScore,
+        Self::LagerWo,
+        Self::ProbAggEScore,
+        Self::LogitsAggMaxScore,
+        Self::ProbAggMaxScore,
+        Self::EScore,
+        Self::DirectScore,
+        Self::ProbMeanEScore,
+    ];
+
+    /// The name in files and tables, e.g. `lager_w`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::DirectScore => "direct_score",
+            Self::EScore => "e_score",
+            Self::LagerW => "lager_w",
+            Self::LagerWo => "lager_wo",
+            Self::LogitsAggWeightedMaxScore => "logits_agg_weighted_max_score",
+            Self::LogitsAggMaxScore => "logits_agg_max_score",
+            Self::ProbWeightedAggEScore => "prob_weighted_agg_e_score",
+            Self::ProbWeightedAggMaxScore => "prob_weighted_agg_max_score",
+            Self::ProbAggEScore => "prob_agg_e_score",
+            Self::ProbAggMaxScore => "prob_agg_max_score",
+            Self::ProbMeanEScore => "prob_mean_e_score",
+            Self::EScoreBf16 => "e_score_bf16",
+        }
+    }
+
+    /// Whether it needs layer weights.
+    pub fn needs_weights(self) -> bool {
+        matches!(
+            self,
+            Self::LagerW
+                | Self::LogitsAggWeightedMaxScore
+                | Self::ProbWeightedAggEScore
+                | Self::ProbWeightedAggMaxScore
+                | Self::ProbMeanEScore
+        )
+    }
+
+    /// Whether it gives a [`ScoreDistribution`].
+    pub fn has_distribution(self) -> bool {
+        self != Self::EScoreBf16
+    }
+
+    /// The score of one table that holds every layer of the model, the last included.
+    ///
+    /// `weights` has one entry per layer of `states`, not negative, with sum 1 (a [`LayerWeights`](super::LayerWeights) gives them); variants
+    /// that need none do not look at them.
+    ///
+    /// # Errors
+    /// [`Error::WeightsNeeded`]; [`Error::NotADistribution`] for weights that are negative, NaN or have another sum; [`Error::Shape`] if table, scale and weights do not fit each other or `states` leaves no layer.
+    pub fn score(
+        self,
+        table: &LayerTable,
+        scale: &Scale,
+        states: States,
+        weights: Option<&[f64]>,
+    ) -> Result<VariantScore, Error> {
+        if table.n_scores() != scale.len() {
+            return Err(Error::Shape { what: "scores of a table", expected: scale.len(), found: table.n_scores() });
+        }
+        let n_rows = table.rows().len();
+        let n_states = states.count(n_rows - 1); // a table has at least one row
+        if n_states == 0 {
+            return Err(Error::Shape {
+                what: "layers of a table to drop the last of, at least",
+                expected: 2,
+                found: n_rows,
+            });
+        }
+        let rows = || table.rows().take(n_states);
+        let last = &table.logits()[table.logits().len() - table.n_scores()..];
+        let weights = match weights {
+            Some(weights) if self.needs_weights() => checked(weights, n_states)?,
+            None if self.needs_weights() => return Err(Error::WeightsNeeded { variant: self }),
+            _ => &[],
+        };
+        let logits = |weight: &dyn Fn(usize) -> f64| combine(rows().map(<[f64]>::to_vec), weight, table.n_scores());
+        let probabilities =
+            |weight: &dyn Fn(usize) -> f64| combine(rows().map(super::softmax), weight, table.n_scores());
+        let (by_weight, plain, mean) = (|l: usize| weights[l], |_: usize| 1.0, |_: usize| 1.0 / n_states as f64);
+
+        let distribution = match self {
+            Self::DirectScore => top(scale, last),
+            Self::EScore => ScoreDistribution::softmax(scale, last),
+            Self::LagerW => ScoreDistribution::softmax(scale, &logits(&by_weight)),
+            Self::LagerWo => ScoreDistribution::softmax(scale, &logits(&mean)),
+            Self::LogitsAggWeightedMaxScore => top(scale, &logits(&by_weight)),
+            Self::LogitsAggMaxScore => top(scale, &logits(&plain)),
+            Self::ProbWeightedAggEScore => ScoreDistribution::softmax(scale, &probabilities(&by_weight)),
+            Self::ProbWeightedAggMaxScore => top(scale, &probabilities(&by_weight)),
+            Self::ProbAggEScore => ScoreDistribution::softmax(scale, &probabilities(&plain)),
+            Self::ProbAggMaxScore => top(scale, &probabilities(&plain)),
+            Self::ProbMeanEScore => ScoreDistribution::from_weights(scale, &probabilities(&by_weight)),
+            Self::EScoreBf16 => return Ok(VariantScore { score: e_score_bf16(scale, last), distribution: None }),
+        }?;
+        Ok(VariantScore { score: distribution.expected(), distribution: Some(distribution) })
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Variant {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let mut known = Self::ALL.into_iter().chain([Self::EScoreBf16]);
+        known.clone().find(|variant| variant.as_str() == name).ok_or_else(|| Error::UnknownName {
+            what: "score variant",
+            found: name.to_owned(),
+            known: known.by_ref().map(Self::as_str).collect(),
+        })
+    }
+}
+
+fn checked(weights: &[f64], n_states: usize) -> Result<&[f64], Error> {
+    if weights.len() != n_states {
+        return Err(Error::Shape { what: "layer weights", expected: n_states, found: weights.len() });
+    }
+    let sum: f64 = weights.iter().sum();
+    if weights.iter().any(|&w| w.is_nan() || w < 0.0) || (sum - 1.0).abs() > 1e-6 {
+        return Err(Error::NotADistribution { weights: weights.to_vec() });
+    }
+    Ok(weights)
+}
+
+/// The sum over layers of weight times row.
+fn combine(rows: impl Iterator<Item = Vec<f64>>, weight: &dyn Fn(usize) -> f64, n_scores: usize) -> Vec<f64> {
+    let mut sum = vec![0.0; n_scores];
+    for (l, row) in rows.enumerate() {
+        let w = weight(l);
+        sum.iter_mut().zip(row).for_each(|(s, z)| *s += w * z);
+    }
+    sum
+}
+
+/// All mass on the largest entry.
+fn top(scale: &Scale, values: &[f64]) -> Result<ScoreDistribution, Error> {
+    let mut mass = vec![0.0; values.len()];
+    mass[argmax(values)] = 1.0; // `argmax` is an index into `values`, which has a table's n_scores >= 2 entries
+    ScoreDistribution::from_weights(scale, &mass)
+}
+
+fn e_score_bf16(scale: &Scale, logits: &[f64]) -> f64 {
+    let rounded: Vec<f64> = logits.iter().map(|&z| round_bf16(z)).collect();
+    scale.values().zip(super::softmax(&rounded)).map(|(value, p)| value * round_bf16(p)).sum()
+}
+
+/// To the nearest bfloat16 by way of `f32`, ties to even, as PyTorch stores the result of a bfloat16 softmax.
+fn round_bf16(value: f64) -> f64 {
+    let bits = (value as f32).to_bits();
+    let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) & 0xffff_0000;
+    f64::from(f32::from_bits(rounded))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Every variant, the one for reproduction included.
+    fn all() -> impl Iterator<Item = Variant> {
+        Variant::ALL.into_iter().chain([Variant::EScoreBf16])
+    }
+
+    fn score(variant: Variant, rows: &[Vec<f64>], states: States, weights: &[f64]) -> f64 {
+        let scale = Scale::integers(1, rows[0].len() as i32).unwrap();
+        let table = LayerTable::from_rows(rows).unwrap();
+        variant.score(&table, &scale, states, Some(weights)).unwrap().score
+    }
+
+    /// The worked example in the project's notes on LAGER: four layers, theta 0, 0.5, 1, 1.5 cut to the layers in use.
+    #[test]
+    fn worked_example() {
+        let rows = [
+            vec![0.1, 0.0, -0.1, 0.05, 0.2],
+            vec![0.3, -0.2, 0.1, 0.6, 0.2],
+            vec![-1.0, 0.5, 1.5, 2.0, 1.0],
+            vec![10.0, 11.0, 13.5, 16.0, 15.0],
+        ];
+        let theta = [0.0, 0.5, 1.0, 1.5];
+        let printed = |states, weights: &[&str], numbers: &[(Variant, &str)]| {
+            let w = super::super::softmax(&theta[..weights.len()]);
+            assert_eq!(w.iter().map(|w| format!("{w:.6}")).collect::<Vec<_>>(), weights);
+            for &(variant, expected) in numbers {
+                assert_eq!(format!("{:.6}", score(variant, &rows, states, &w)), expected, "{variant} {states}");
+            }
+            for variant in all().filter(|v| v.as_str().contains("max")) {
+                assert_eq!(score(variant, &rows, states, &w), 4.0, "{variant} {states}");
+            }
+        };
+        let both = [(Variant::DirectScore, "4.000000"), (Variant::EScore, "4.181528")];
+        let all_states = [
+            (Variant::LagerW, "4.002374"),
+            (Variant::LagerWo, "3.799417"),
+            (Variant::ProbWeightedAggEScore, "3.150295"),
+            (Variant::ProbAggEScore, "3.404879"),
+        ];
+        let dropped = [
+            (Variant::LagerW, "3.482260"),
+            (Variant::LagerWo, "3.377744"),
+            (Variant::ProbWeightedAggEScore, "3.073205"),
+            (Variant::ProbAggEScore, "3.161975"),
+        ];
+        printed(States::All, &["0.101536", "0.167405", "0.276004", "0.455054"], &[&both[..], &all_states].concat());
+        printed(States::DropLast, &["0.186324", "0.307196", "0.506480"], &[&both[..], &dropped].concat());
+    }
+
+    #[test]
+    fn the_mean_distribution_is_a_mean_of_expectations() {
+        let rows = [vec![0.3, -0.2, 0.6], vec![-1.0, 0.5, 2.0]];
+        let mean = score(Variant::ProbMeanEScore, &rows, States::All, &[0.25, 0.75]);
+        let each = [0, 1].map(|l| score(Variant::EScore, &rows[..=l], States::All, &[]));
+        approx(mean, 0.25 * each[0] + 0.75 * each[1]);
+    }
+
+    #[test]
+    fn values_are_the_scales_own() {
+        let point = |value, label: &str| crate::ScalePoint { value, label: label.into() };
+        let scale = Scale::new(vec![point(-1.0, "bad"), point(0.5, "fair"), point(10.0, "good")]).unwrap();
+        let table = LayerTable::from_rows(&[vec![0.0, 0.0, 0.0], vec![0.0, 1.0, 2.0]]).unwrap();
+        let direct = Variant::DirectScore.score(&table, &scale, States::All, None).unwrap();
+        assert_eq!(direct.score, 10.0);
+        assert_eq!(direct.distribution.unwrap().probabilities(), [0.0, 0.0, 1.0]);
+        let flat = Variant::LagerWo.score(&table, &scale, States::DropLast, None).unwrap();
+        approx(flat.score, 9.5 / 3.0);
+        let tie = Variant::LogitsAggMaxScore.score(&table, &scale, States::DropLast, None).unwrap();
+        assert_eq!(tie.score, -1.0);
+    }
+
+    #[test]
+    fn names_are_the_references() {
+        for variant in all() {
+            assert_eq!(variant.as_str().parse::<Variant>().unwrap(), variant);
+            assert_eq!(serde_json::to_value(variant).unwrap(), variant.as_str());
+        }
+        let Err(Error::UnknownName { found, known, .. }) = "lager".parse::<Variant>() else {
+            panic!("no such variant")
+        };
+        assert_eq!((found.as_str(), known.len()), ("lager", 12));
+        assert!("drop_last".parse::<States>().is_err());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_an_error() {
+        let scale = Scale::integers(1, 2).unwrap();
+        let table = LayerTable::from_rows(&[vec![0.0, 1.0], vec![0.0, 1.0]]).unwrap();
+        let lager = |weights| Variant::LagerW.score(&table, &scale, States::All, weights);
+        assert!(matches!(lager(None), Err(Error::WeightsNeeded { variant: Variant::LagerW })));
+        assert!(matches!(lager(Some(&[1.0])), Err(Error::Shape { expected: 2, found: 1, .. })));
+        assert!(matches!(lager(Some(&[1.5, -0.5])), Err(Error::NotADistribution { .. })));
+        assert!(matches!(lager(Some(&[f64::NAN, 1.0])), Err(Error::NotADistribution { .. })));
+        assert!(matches!(lager(Some(&[1.0, 1.0])), Err(Error::NotADistribution { .. })));
+        let five = Scale::integers(1, 5).unwrap();
+        assert!(matches!(Variant::EScore.score(&table, &five, States::All, None), Err(Error::Shape { .. })));
+        let one = LayerTable::from_rows(&[vec![0.0, 1.0]]).unwrap();
+        assert!(matches!(Variant::LagerWo.score(&one, &scale, States::DropLast, None), Err(Error::Shape { .. })));
+    }
+
+    #[test]
+    fn rounding_to_bfloat16_ties_to_even() {
+        assert_eq!(round_bf16(1.0 + 2f64.powi(-8)), 1.0);
+        assert_eq!(round_bf16(1.0 + 3.0 * 2f64.powi(-8)), 1.0 + 2f64.powi(-6));
+        assert_eq!(round_bf16(-17.06), -17.0);
+        assert_eq!(round_bf16(0.0), 0.0);
+    }
+
+    fn approx(a: f64, b: f64) {
+        assert!((a - b).abs() <= 1e-9 * (1.0 + a.abs()), "{a} {b}");
+    }
+
+    prop_compose! {
+        fn table()(n_scores in 2usize..8, n_layers in 2usize..7)
+            (rows in prop::collection::vec(prop::collection::vec(-8.0..8.0, n_scores), n_layers)) -> Vec<Vec<f64>> {
+            rows
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn scores_stay_on_the_scale(rows in table(), theta in prop::collection::vec(-5.0..5.0, 7)) {
+            let scale = Scale::integers(1, rows[0].len() as i32).unwrap();
+            for states in [States::All, States::DropLast] {
+                let weights = super::super::softmax(&theta[..states.count(rows.len() - 1)]);
+                for variant in Variant::ALL {
+                    let table = LayerTable::from_rows(&rows).unwrap();
+                    let scored = variant.score(&table, &scale, states, Some(&weights)).unwrap();
+                    let distribution = scored.distribution.unwrap();
+                    prop_assert!((distribution.probabilities().iter().sum::<f64>() - 1.0).abs() < 1e-12);
+                    prop_assert!((1.0 - 1e-12..=rows[0].len() as f64 + 1e-12).contains(&scored.score));
+                    prop_assert_eq!(scored.score.to_bits(), distribution.expected().to_bits());
+                }
+            }
+        }
+
+        /// Softmax does not see a constant added to a layer's logits, and no variant looks at logits in another way
+        /// (but for the rounding of the bfloat16 one).
+        #[test]
+        fn a_constant_per_layer_changes_nothing(rows in table(), shifts in prop::collection::vec(-9.0..9.0, 7)) {
+            let shifted: Vec<Vec<f64>> = rows.iter().zip(&shifts).map(|(r, c)| r.iter().map(|z| z + c).collect()).collect();
+            let weights = super::super::softmax(&shifts[..rows.len()]);
+            for variant in Variant::ALL {
+                approx(score(variant, &rows, States::All, &weights), score(variant, &shifted, States::All, &weights));
+            }
+        }
+
+        /// With equal weights, tuned and untuned are one.
+        #[test]
+        fn equal_weights_are_no_weights(rows in table()) {
+            let weights = vec![1.0 / rows.len() as f64; rows.len()];
+            let same = |a, b| approx(score(a, &rows, States::All, &weights), score(b, &rows, States::All, &weights));
+            same(Variant::LagerW, Variant::LagerWo);
+            same(Variant::LogitsAggWeightedMaxScore, Variant::LogitsAggMaxScore);
+            same(Variant::ProbWeightedAggMaxScore, Variant::ProbAggMaxScore);
+        }
+
+        /// Swapping two layers together with their weights changes nothing, as long as the last stays last.
+        #[test]
+        fn the_order_of_inner_layers_does_not_matter(rows in table(), theta in prop::collection::vec(-5.0..5.0, 7)) {
+            let mut swapped = rows.clone();
+            let mut weights = super::super::softmax(&theta[..rows.len()]);
+            let before: Vec<f64> = Variant::ALL.iter().map(|v| score(*v, &rows, States::All, &weights)).collect();
+            let inner = rows.len() - 1;
+            swapped[..inner].reverse();
+            weights[..inner].reverse();
+            for (variant, before) in Variant::ALL.into_iter().zip(before) {
+                approx(score(variant, &swapped, States::All, &weights), before);
+            }
+        }
+    }
+}

@@ -1,0 +1,295 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Condition, LayerTable, States, Variant, VariantScore};
+use crate::{Error, LayerWeightFit, Lens, ModelInfo, Scale};
+
+/// What a set of layer tables was read from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TableOrigin {
+    /// The model's name; for people, not for comparison.
+    pub model: String,
+    /// The model's [`fingerprint`](ModelInfo::fingerprint).
+    pub fingerprint: String,
+    /// Number of blocks.
+    pub n_layers: usize,
+    /// Arithmetic of the weights.
+    pub dtype: String,
+    /// How states met the head.
+    pub lens: Lens,
+    /// The scale whose labels were read.
+    pub scale: Scale,
+    /// [`PromptTemplate::id`](crate::PromptTemplate::id) of the prompts.
+    pub template: String,
+    /// How the score position was reached.
+    pub condition: Condition,
+}
+
+impl TableOrigin {
+    /// The origin of tables that a model gives under these settings.
+    pub fn new(info: &ModelInfo, lens: Lens, scale: Scale, template: &str, condition: Condition) -> Self {
+        Self {
+            model: info.name.clone(),
+            fingerprint: info.fingerprint.clone(),
+            n_layers: info.n_layers,
+            dtype: info.dtype.clone(),
+            lens,
+            scale,
+            template: template.to_owned(),
+            condition,
+        }
+    }
+}
+
+/// Layer weights fitted by [`LayerWeightFit::fit`], with everything they were made from.
+///
+/// They belong to one model, its layer count, one choice of [`States`] and one [`Lens`]: [`check`](Self::check) refuses others. LAGER fits them once
+/// per model and uses them on other scales and prompts; that is allowed and reported.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "WeightsFile", into = "WeightsFile")]
+pub struct LayerWeights {
+    file: WeightsFile,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct WeightsFile {
+    weights: Vec<f64>,
+    theta: Vec<f64>,
+    alpha: f64,
+    losses: Vec<f64>,
+    learning_rates: Vec<f64>,
+    n_items: usize,
+    origin: TableOrigin,
+    settings: LayerWeightFit,
+}
+
+impl LayerWeights {
+    pub(crate) fn from_fit(
+        theta: Vec<f64>,
+        alpha: f64,
+        losses: Vec<f64>,
+        learning_rates: Vec<f64>,
+        n_items: usize,
+        origin: TableOrigin,
+        settings: LayerWeightFit,
+    ) -> Result<Self, Error> {
+        let weights = softmax(&theta);
+        WeightsFile { weights, theta, alpha, losses, learning_rates, n_items, origin, settings }.try_into()
+    }
+
+    /// One weight per layer of [`states`](Self::states), each in (0, 1), sum 1: the softmax of [`theta`](Self::theta).
+    pub fn weights(&self) -> &[f64] {
+        &self.file.weights
+    }
+
+    /// The fitted parameters.
+    pub fn theta(&self) -> &[f64] {
+        &self.file.theta
+    }
+
+    /// The mixing parameter after the fit: the share of the cross-entropy is its sigmoid if it was
+    /// [learned](crate::Alpha::Learned), or it is that share itself if it was [fixed](crate::Alpha::Fixed).
+    pub fn alpha(&self) -> f64 {
+        self.file.alpha
+    }
+
+    /// The loss of every optimiser step, before that step's update.
+    pub fn losses(&self) -> &[f64] {
+        &self.file.losses
+    }
+
+    /// The learning rate of every epoch.
+    pub fn learning_rates(&self) -> &[f64] {
+        &self.file.learning_rates
+    }
+
+    /// Number of items fitted on.
+    pub fn n_items(&self) -> usize {
+        self.file.n_items
+    }
+
+    /// What they were fitted on.
+    pub fn origin(&self) -> &TableOrigin {
+        &self.file.origin
+    }
+
+    /// How they were fitted.
+    pub fn settings(&self) -> &LayerWeightFit {
+        &self.file.settings
+    }
+
+    /// The layers they are for.
+    pub fn states(&self) -> States {
+        self.file.settings.states
+    }
+
+    /// Whether they may be used on tables of another origin: what differs but is allowed (scale, template, condition, dtype) is returned.
+    ///
+    /// # Errors
+    /// [`Error::WeightsRefused`] with both sides for another model, layer count, choice of states or lens.
+    pub fn check(&self, used: &TableOrigin, states: States) -> Result<Vec<WeightMismatch>, Error> {
+        let fitted = &self.file.origin;
+        let text = |side: &str| side.to_owned();
+        let refused = [
+            (fitted.fingerprint != used.fingerprint).then(|| WeightMismatch::Model {
+                fitted: text(&fitted.model),
+                fitted_fingerprint: text(&fitted.fingerprint),
+                used: text(&used.model),
+                used_fingerprint: text(&used.fingerprint),
+            }),
+            (fitted.n_layers != used.n_layers)
+                .then_some(WeightMismatch::LayerCount { fitted: fitted.n_layers, used: used.n_layers }),
+            (self.states() != states).then_some(WeightMismatch::States { fitted: self.states(), used: states }),
+            (fitted.lens != used.lens).then_some(WeightMismatch::Lens { fitted: fitted.lens, used: used.lens }),
+        ];
+        if let Some(mismatch) = refused.into_iter().flatten().next() {
+            return Err(Error::WeightsRefused { mismatch });
+        }
+        let noted = [
+            (fitted.scale != used.scale)
+                .then(|| WeightMismatch::Scale { fitted: fitted.scale.clone(), used: used.scale.clone() }),
+            (fitted.template != used.template)
+                .then(|| WeightMismatch::Template { fitted: text(&fitted.template), used: text(&used.template) }),
+            (fitted.condition != used.condition).then(|| WeightMismatch::Condition {
+                fitted: Box::new(fitted.condition.clone()),
+                used: Box::new(used.condition.clone()),
+            }),
+            (fitted.dtype != used.dtype)
+                .then(|| WeightMismatch::Dtype { fitted: text(&fitted.dtype), used: text(&used.dtype) }),
+        ];
+        Ok(noted.into_iter().flatten().collect())
+    }
+
+    /// The score of a table with these weights and their states. The table's layer count is checked here, all else by [`check`](Self::check).
+    ///
+    /// # Errors
+    /// As [`Variant::score`].
+    pub fn score(&self, variant: Variant, table: &LayerTable, scale: &Scale) -> Result<VariantScore, Error> {
+        variant.score(table, scale, self.states(), Some(self.weights()))
+    }
+}
+
+impl TryFrom<WeightsFile> for LayerWeights {
+    type Error = Error;
+
+    fn try_from(file: WeightsFile) -> Result<Self, Error> {
+        let expected = file.settings.states.count(file.origin.n_layers);
+        for (what, values) in [("layer weights", &file.weights), ("layer parameters", &file.theta)] {
+            if values.len() != expected {
+                return Err(Error::Shape { what, expected, found: values.len() });
+            }
+            if let Some(index) = values.iter().position(|v| !v.is_finite()) {
+                return Err(Error::NonFinite { what, index, value: values[index] });
+            }
+        }
+        let sum: f64 = file.weights.iter().sum();
+        if (sum - 1.0).abs() > 1e-6 || file.weights.iter().any(|&w| w < 0.0) {
+            return Err(Error::NotADistribution { weights: file.weights });
+        }
+        Ok(Self { file })
+    }
+}
+
+impl From<LayerWeights> for WeightsFile {
+    fn from(weights: LayerWeights) -> Self {
+        weights.file
+    }
+}
+
+/// A way in which weights were made from something else than what they are used on.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum WeightMismatch {
+    /// Another model. Refused.
+    Model {
+        /// Name of the model fitted on.
+        fitted: String,
+        /// Its fingerprint.
+        fitted_fingerprint: String,
+        /// Name of the model used.
+        used: String,
+        /// Its fingerprint.
+        used_fingerprint: String,
+    },
+    /// Another number of blocks. Refused.
+    LayerCount {
+        /// Blocks fitted on.
+        fitted: usize,
+        /// Blocks used.
+        used: usize,
+    },
+    /// Another choice of layers. Refused.
+    States {
+        /// Fitted on.
+        fitted: States,
+        /// Used.
+        used: States,
+    },
+    /// Another lens. Refused.
+    Lens {
+        /// Fitted with.
+        fitted: Lens,
+        /// Used.
+        used: Lens,
+    },
+    /// Another scale. Allowed.
+    Scale {
+        /// Fitted on.
+        fitted: Scale,
+        /// Used.
+        used: Scale,
+    },
+    /// Another prompt template. Allowed.
+    Template {
+        /// Id of the template fitted on.
+        fitted: String,
+        /// Id of the template used.
+        used: String,
+    },
+    /// Another condition, or other settings of it. Allowed.
+    Condition {
+        /// Fitted under.
+        fitted: Box<Condition>,
+        /// Used.
+        used: Box<Condition>,
+    },
+    /// Another arithmetic. Allowed.
+    Dtype {
+        /// Fitted in.
+        fitted: String,
+        /// Used.
+        used: String,
+    },
+}
+
+impl fmt::Display for WeightMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Model { fitted, fitted_fingerprint, used, used_fingerprint } => {
+                write!(f, "fitted on the model {fitted} ({fitted_fingerprint}), used on {used} ({used_fingerprint})")
+            }
+            Self::LayerCount { fitted, used } => {
+                write!(f, "fitted on a model of {fitted} blocks, used on one of {used}")
+            }
+            Self::States { fitted, used } => write!(f, "fitted on the states {fitted}, used on {used}"),
+            Self::Lens { fitted, used } => write!(f, "fitted with the lens {fitted:?}, used with {used:?}"),
+            Self::Scale { fitted, used } => {
+                let labels = |scale: &Scale| scale.labels().collect::<Vec<_>>().join(" ");
+                write!(f, "fitted on the scale [{}], used on [{}]", labels(fitted), labels(used))
+            }
+            Self::Template { fitted, used } => write!(f, "fitted with the template {fitted}, used with {used}"),
+            Self::Condition { fitted, used } => write!(f, "fitted under {fitted:?}, used under {used:?}"),
+            Self::Dtype { fitted, used } => write!(f, "fitted in {fitted}, used in {used}"),
+        }
+    }
+}
+
+/// Softmax with the largest entry subtracted first; empty for no entries.
+pub(crate) fn softmax(logits: &[f64]) -> Vec<f64> {
+    let max = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut weights: Vec<f64> = logits.iter().map(|&z| (z - max).exp()).collect();
+    let sum: f64 = weights.iter().sum();
+    weights.iter_mut().for_each(|w| *w /= sum);
+    weights
+}

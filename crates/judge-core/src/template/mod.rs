@@ -1,0 +1,379 @@
+mod pointwise;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Fields, Prompt};
+
+/// A [`Prompt`] whose texts hold `{name}` placeholders for the fields of an item.
+///
+/// Placeholders stand in a raw prompt's text, in the content of messages and in the prefill. A name is an ASCII
+/// letter or `_` followed by letters, digits and `_`. `{{` and `}}` stand for single braces; any other brace is an error when the
+/// template is made. Substitution is one pass: text that looks like a placeholder inside a field's value
+/// stays as it is.
+///
+/// In files a template is the prompt itself, e.g. `{"raw": "Rate this: {response}"}`.
+///
+/// ```
+/// use judge_core::{Prompt, PromptTemplate};
+///
+/// let template = PromptTemplate::new(Prompt::user("Rate {{1-5}}: {response}"))?;
+/// assert_eq!(template.fill(&[("response", "a {rubric} b")])?, Prompt::user("Rate {1-5}: a {rubric} b"));
+/// # Ok::<(), judge_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Prompt", into = "Prompt")]
+pub struct PromptTemplate {
+    source: Prompt,
+    id: String,
+}
+
+impl PromptTemplate {
+    /// A template from a prompt with placeholders.
+    ///
+    /// # Errors
+    /// [`Error::Template`] for a brace that neither belongs to a placeholder nor is doubled.
+    pub fn new(source: Prompt) -> Result<Self, Error> {
+        for (place, text) in texts(&source) {
+            for piece in pieces(text) {
+                piece.map_err(|offset| TemplateProblem::Brace { place: place.clone(), offset })?;
+            }
+        }
+        let id = content_id(&source);
+        Ok(Self { source, id })
+    }
+
+    /// The prompt for one item.
+    ///
+    /// # Errors
+    /// [`Error::Template`] if the item lacks a field that the template names.
+    pub fn fill(&self, item: &(impl Fields + ?Sized)) -> Result<Prompt, Error> {
+        let mut prompt = self.source.clone();
+        match &mut prompt {
+            Prompt::Raw(text) => *text = fill_text(text, item)?,
+            Prompt::Chat { messages, prefill, .. } => {
+                for message in messages {
+                    message.content = fill_text(&message.content, item)?;
+                }
+                *prefill = fill_text(prefill, item)?;
+            }
+        }
+        Ok(prompt)
+    }
+
+    /// BLAKE3 hash (64 hexadecimal digits) of the template as JSON with sorted keys: equal templates have equal ids, wherever they were made.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The prompt with its placeholders.
+    pub fn source(&self) -> &Prompt {
+        &self.source
+    }
+
+    /// Names of the fields that it takes, in order of first use.
+    pub fn field_names(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for (_, text) in texts(&self.source) {
+            for piece in pieces(text) {
+                if let Ok(Piece::Field(name)) = piece
+                    && !names.contains(&name)
+                {
+                    names.push(name);
+                }
+            }
+        }
+        names
+    }
+
+    /// The same template with literal `text` (no placeholders; braces stand for themselves) at the very end: the opening of the reply.
+    #[must_use]
+    pub fn with_prefill(self, text: &str) -> Self {
+        Self::known_good(self.source.with_prefill(&escape(text)))
+    }
+
+    /// The same template with one variable set for the model's chat template, e.g. `enable_thinking`. Changes nothing in a raw template.
+    #[must_use]
+    pub fn with_template_arg(self, key: impl Into<String>, value: serde_json::Value) -> Self {
+        Self::known_good(self.source.with_template_arg(key, value))
+    }
+
+    /// The same text as a raw prompt, for models without a chat template: the messages' contents with a blank line between
+    /// them, then the prefill after another blank line. Roles and template arguments are dropped.
+    #[must_use]
+    pub fn to_raw(&self) -> Self {
+        match &self.source {
+            Prompt::Raw(_) => self.clone(),
+            Prompt::Chat { messages, prefill, .. } => {
+                let mut parts: Vec<&str> = messages.iter().map(|m| m.content.as_str()).collect();
+                if !prefill.is_empty() {
+                    parts.push(prefill);
+                }
+                Self::known_good(Prompt::Raw(parts.join("\n\n")))
+            }
+        }
+    }
+
+    /// For sources whose braces are right because they come from a valid template.
+    fn known_good(source: Prompt) -> Self {
+        let id = content_id(&source);
+        Self { source, id }
+    }
+}
+
+impl TryFrom<Prompt> for PromptTemplate {
+    type Error = Error;
+
+    fn try_from(source: Prompt) -> Result<Self, Error> {
+        Self::new(source)
+    }
+}
+
+impl From<PromptTemplate> for Prompt {
+    fn from(template: PromptTemplate) -> Self {
+        template.source
+    }
+}
+
+/// What is wrong with a template, or with an item that meets it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TemplateProblem {
+    /// A brace that is neither part of a placeholder nor doubled.
+    #[error("brace at byte {offset} of {place}: expected {{name}}, {{{{ or }}}}")]
+    Brace {
+        /// `text`, `message N` (from 0) or `prefill`.
+        place: String,
+        /// Byte offset of the brace in that text.
+        offset: usize,
+    },
+    /// The item has no such field.
+    #[error("the item has no field {field:?}; it has {available:?}")]
+    MissingField {
+        /// The field that the template names.
+        field: String,
+        /// What the item says it has ([`Fields::names`]).
+        available: Vec<String>,
+    },
+}
+
+impl From<TemplateProblem> for Error {
+    fn from(problem: TemplateProblem) -> Self {
+        Self::Template { problem }
+    }
+}
+
+enum Piece<'t> {
+    Text(&'t str),
+    Field(&'t str),
+}
+
+/// The pieces of a template's text in order; `Err` is the byte offset of a wrong brace and ends the sequence.
+fn pieces(text: &str) -> impl Iterator<Item = Result<Piece<'_>, usize>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = text.get(at..).filter(|rest| !rest.is_empty())?;
+        let Some(brace) = rest.find(['{', '}']) else {
+            at = text.len();
+            return Some(Ok(Piece::Text(rest)));
+        };
+        if brace > 0 {
+            at += brace;
+            return Some(Ok(Piece::Text(&rest[..brace])));
+        }
+        if rest.starts_with("{{") || rest.starts_with("}}") {
+            at += 2;
+            return Some(Ok(Piece::Text(&rest[..1])));
+        }
+        match rest.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
+            Some((name, _)) if is_name(name) => {
+                at += name.len() + 2;
+                Some(Ok(Piece::Field(name)))
+            }
+            _ => {
+                let offset = at;
+                at = text.len();
+                Some(Err(offset))
+            }
+        }
+    })
+}
+
+fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn escape(text: &str) -> String {
+    text.replace('{', "{{").replace('}', "}}")
+}
+
+fn fill_text(text: &str, item: &(impl Fields + ?Sized)) -> Result<String, Error> {
+    let mut filled = String::with_capacity(text.len());
+    // `new` has refused every text with a wrong brace, so no piece is an error here.
+    for piece in pieces(text).flatten() {
+        match piece {
+            Piece::Text(literal) => filled.push_str(literal),
+            Piece::Field(name) => match item.field(name) {
+                Some(value) => filled.push_str(&value),
+                None => {
+                    return Err(
+                        TemplateProblem::MissingField { field: name.to_owned(), available: item.names() }.into()
+                    );
+                }
+            },
+        }
+    }
+    Ok(filled)
+}
+
+fn texts(prompt: &Prompt) -> Vec<(String, &str)> {
+    match prompt {
+        Prompt::Raw(text) => vec![("text".to_owned(), text.as_str())],
+        Prompt::Chat { messages, prefill, .. } => messages
+            .iter()
+            .enumerate()
+            .map(|(index, message)| (format!("message {index}"), message.content.as_str()))
+            .chain([("prefill".to_owned(), prefill.as_str())])
+            .collect(),
+    }
+}
+
+fn content_id(source: &Prompt) -> String {
+    let json = serde_json::to_value(source).expect("a prompt is strings and JSON values, which always serialise");
+    blake3::hash(sorted(json).to_string().as_bytes()).to_hex().to_string()
+}
+
+/// The same JSON with every object's keys in order, whatever order a map keeps.
+fn sorted(value: serde_json::Value) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<(String, Value)> = map.into_iter().collect();
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            Value::Object(entries.into_iter().map(|(key, value)| (key, sorted(value))).collect())
+        }
+        Value::Array(values) => Value::Array(values.into_iter().map(sorted).collect()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Message, Scale};
+
+    fn problem(prompt: Prompt) -> TemplateProblem {
+        match PromptTemplate::new(prompt) {
+            Err(Error::Template { problem }) => problem,
+            other => panic!("expected a template problem, found {other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_text_is_filled_once() {
+        let source =
+            Prompt::chat(vec![Message::new("system", "S {a}"), Message::user("{b}{a}{{a}}")]).with_prefill("{b}:");
+        let filled = PromptTemplate::new(source).unwrap().fill(&[("a", "{b}"), ("b", "}{a{{")]).unwrap();
+        let expected =
+            Prompt::chat(vec![Message::new("system", "S {b}"), Message::user("}{a{{{b}{a}")]).with_prefill("}{a{{:");
+        assert_eq!(filled, expected);
+    }
+
+    #[test]
+    fn wrong_braces_name_their_place() {
+        let brace = |place: &str, offset| TemplateProblem::Brace { place: place.to_owned(), offset };
+        assert_eq!(problem(Prompt::Raw("é {".into())), brace("text", 3));
+        assert_eq!(problem(Prompt::user("a } b")), brace("message 0", 2));
+        assert_eq!(problem(Prompt::user("ok").with_prefill("{1x}")), brace("prefill", 0));
+        for text in ["{}", "{a b}", "{a", "{{{", "{a{b}}", "}}}"] {
+            assert!(PromptTemplate::new(Prompt::Raw(text.into())).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_missing_field_is_named_beside_those_present() {
+        let template = PromptTemplate::new(Prompt::user("{response} {rubric}")).unwrap();
+        let Err(Error::Template { problem }) = template.fill(&[("response", "r"), ("notes", "n")]) else {
+            panic!("a field is missing")
+        };
+        let available = vec!["response".to_owned(), "notes".to_owned()];
+        assert_eq!(problem, TemplateProblem::MissingField { field: "rubric".into(), available });
+    }
+
+    #[test]
+    fn the_id_depends_on_content_alone() {
+        let args = |a: &str, b: &str| {
+            let value: serde_json::Value = serde_json::from_str(&format!("{{{a}, {b}}}")).unwrap();
+            PromptTemplate::new(Prompt::user("{x}")).unwrap().with_template_arg("k", value)
+        };
+        let one = args("\"p\": 1", "\"q\": [2]");
+        assert_eq!(one.id(), args("\"q\": [2]", "\"p\": 1").id());
+        assert_eq!(one.id().len(), 64);
+        assert_ne!(one.id(), one.clone().with_prefill("x").id());
+        assert_ne!(one.id(), PromptTemplate::new(Prompt::Raw("{x}".into())).unwrap().id());
+        let copy: PromptTemplate = serde_json::from_str(&serde_json::to_string(&one).unwrap()).unwrap();
+        assert_eq!(copy, one);
+        assert!(serde_json::from_value::<PromptTemplate>(json!({"raw": "{"})).is_err());
+        // Pinned, so that ids in saved weights keep their meaning.
+        let pinned = PromptTemplate::new(Prompt::Raw("{x}".into())).unwrap();
+        assert_eq!(pinned.id(), blake3::hash(br#"{"raw":"{x}"}"#).to_hex().as_str());
+    }
+
+    #[test]
+    fn raw_keeps_the_text() {
+        let template =
+            PromptTemplate::new(Prompt::chat(vec![Message::new("system", "s"), Message::user("{x}")])).unwrap();
+        assert_eq!(template.to_raw().source(), &Prompt::Raw("s\n\n{x}".into()));
+        assert_eq!(template.with_prefill("{go} ").to_raw().source(), &Prompt::Raw("s\n\n{x}\n\n{{go}} ".into()));
+    }
+
+    #[test]
+    fn built_in_templates_take_three_fields_and_name_every_label() {
+        let scale = Scale::integers(1, 9).unwrap();
+        for template in [PromptTemplate::pointwise_direct(&scale), PromptTemplate::pointwise_reasoning(&scale)] {
+            assert_eq!(template.field_names(), ["instruction", "response", "rubric"]);
+            let prompt = template.fill(&[("instruction", "I!"), ("response", "R!"), ("rubric", "C!")]).unwrap();
+            let Prompt::Chat { messages, .. } = prompt else { panic!("a chat") };
+            let text = &messages[0].content;
+            let places: Vec<usize> =
+                ["I!", "R!", "C!", "1, 2, 3, 4, 5, 6, 7, 8, 9"].iter().filter_map(|s| text.find(s)).collect();
+            assert_eq!(places.len(), 4);
+            assert!(places.is_sorted(), "instruction, response, rubric, labels in this order: {text}");
+        }
+    }
+
+    #[test]
+    fn labels_with_braces_stay_literal() {
+        let point = |value, label: &str| crate::ScalePoint { value, label: label.to_owned() };
+        let scale = Scale::new(vec![point(0.0, "{no}"), point(1.0, "}")]).unwrap();
+        let template = PromptTemplate::pointwise_direct(&scale);
+        assert_eq!(template.field_names(), ["instruction", "response", "rubric"]);
+        assert!(PromptTemplate::new(template.source().clone()).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn escaped_text_comes_back(text in "\\PC*") {
+            let template = PromptTemplate::new(Prompt::Raw(escape(&text))).unwrap();
+            prop_assert_eq!(template.fill(&[("a", "b")]).unwrap(), Prompt::Raw(text));
+        }
+
+        #[test]
+        fn values_come_through_untouched(before in "[^{}]*", value in "\\PC*", after in "[^{}]*") {
+            let template = PromptTemplate::new(Prompt::Raw(format!("{before}{{v}}{after}"))).unwrap();
+            prop_assert_eq!(template.fill(&[("v", &value)]).unwrap(), Prompt::Raw(format!("{before}{value}{after}")));
+        }
+
+        #[test]
+        fn any_text_is_a_template_or_an_error(text in "[a{} _1]{0,12}") {
+            if let Ok(template) = PromptTemplate::new(Prompt::Raw(text)) {
+                let names: Vec<String> = template.field_names().into_iter().map(str::to_owned).collect();
+                let fields: std::collections::BTreeMap<String, String> = names.into_iter().map(|n| (n, "v".into())).collect();
+                prop_assert!(template.fill(&fields).is_ok());
+            }
+        }
+    }
+}

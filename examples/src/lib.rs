@@ -1,1 +1,3 @@
 //! Pieces the examples share.
+
+pub mod planted;

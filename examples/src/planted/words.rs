@@ -4,31 +4,37 @@ use super::draw::Draw;
 
 /// People of the training topics.
 const NAMES: &[&str] = &[
-    "Ada", "Ben", "Cleo", "Dan", "Elif", "Finn", "Gita", "Hugo", "Ines", "Jan", "Kira", "Leo", "Mira", "Noor", "Otto", "Pia",
-    "Quinn", "Rosa", "Sven", "Tara", "Udo", "Vera", "Wim", "Yara", "Zeno", "Alma", "Boris", "Dora", "Emil", "Greta",
+    "Ada", "Ben", "Cleo", "Dan", "Elif", "Finn", "Gita", "Hugo", "Ines", "Jan", "Kira", "Leo", "Mira", "Noor", "Otto",
+    "Pia", "Quinn", "Rosa", "Sven", "Tara", "Udo", "Vera", "Wim", "Yara", "Zeno", "Alma", "Boris", "Dora", "Emil",
+    "Greta",
 ];
 
 /// Things that can be counted, in the plural, of the training topics.
 const THINGS: &[&str] = &[
-    "apples", "pears", "plums", "shells", "stamps", "coins", "pens", "cups", "books", "cards", "balls", "nuts", "eggs", "rolls",
-    "stones", "leaves", "buttons", "candles", "spoons", "keys", "ropes", "bells", "lamps", "socks", "figs", "beans", "boats",
-    "kites", "maps", "rings",
+    "apples", "pears", "plums", "shells", "stamps", "coins", "pens", "cups", "books", "cards", "balls", "nuts", "eggs",
+    "rolls", "stones", "leaves", "buttons", "candles", "spoons", "keys", "ropes", "bells", "lamps", "socks", "figs",
+    "beans", "boats", "kites", "maps", "rings",
 ];
 
 /// Short words without a number of their own, for lists.
 const LISTED: &[&str] = &[
-    "fox", "hen", "cow", "pig", "owl", "bee", "cat", "dog", "ant", "goat", "sun", "moon", "tree", "rain", "snow", "wind", "hill",
-    "lake", "sand", "corn", "milk", "salt", "rice", "tea",
+    "fox", "hen", "cow", "pig", "owl", "bee", "cat", "dog", "ant", "goat", "sun", "moon", "tree", "rain", "snow",
+    "wind", "hill", "lake", "sand", "corn", "milk", "salt", "rice", "tea",
 ];
 
 /// Colours.
 const COLOURS: &[&str] = &["red", "blue", "green", "white", "black", "brown", "pink", "grey"];
 
 /// People of the shifted topics.
-const SHIFTED_NAMES: &[&str] = &["Bruno", "Carla", "Edda", "Felix", "Hanna", "Ivo", "Lotte", "Milo", "Nils", "Paula", "Rolf", "Selma"];
+const SHIFTED_NAMES: &[&str] =
+    &["Bruno", "Carla", "Edda", "Felix", "Ivo", "Lena", "Milo", "Nils", "Paula", "Rolf", "Selma", "Tomas"];
 
 /// Things of the shifted topics.
-const SHIFTED_THINGS: &[&str] = &["drums", "hats", "flutes", "bricks", "melons", "tickets", "scarves", "puzzles", "radios", "olives"];
+const SHIFTED_THINGS: &[&str] =
+    &["drums", "hats", "bricks", "flags", "dolls", "clocks", "pins", "tiles", "gloves", "masks"];
+
+/// How often a word of the training topics is made up of syllables, so that a judge learns to carry words that it does not know.
+const MADE_UP: f64 = 0.2;
 
 /// Which lists to take words from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,10 +46,10 @@ pub(super) enum Words {
 }
 
 impl Words {
-    /// `n` different people. In training one name in four is made up of syllables, so that a judge learns to carry a name it does not know.
+    /// `n` different people.
     pub(super) fn names(self, draw: &mut Draw, n: usize) -> Vec<String> {
         distinct(n, || match self {
-            Self::Trained if draw.chance(0.25) => made_up_name(draw),
+            Self::Trained if draw.chance(MADE_UP) => capitalised(&made_up(draw, "")),
             Self::Trained => draw.pick(NAMES).to_owned(),
             Self::Shifted => draw.pick(SHIFTED_NAMES).to_owned(),
         })
@@ -51,16 +57,16 @@ impl Words {
 
     /// `n` different countable things, in the plural.
     pub(super) fn things(self, draw: &mut Draw, n: usize) -> Vec<String> {
-        let list = match self {
-            Self::Trained => THINGS,
-            Self::Shifted => SHIFTED_THINGS,
-        };
-        distinct(n, || draw.pick(list).to_owned())
+        distinct(n, || match self {
+            Self::Trained if draw.chance(MADE_UP) => made_up(draw, "s"),
+            Self::Trained => draw.pick(THINGS).to_owned(),
+            Self::Shifted => draw.pick(SHIFTED_THINGS).to_owned(),
+        })
     }
 
     /// `n` different short words for lists (training only).
     pub(super) fn listed(draw: &mut Draw, n: usize) -> Vec<String> {
-        distinct(n, || draw.pick(LISTED).to_owned())
+        distinct(n, || if draw.chance(MADE_UP) { made_up(draw, "") } else { draw.pick(LISTED).to_owned() })
     }
 
     /// `n` different colours (training only).
@@ -69,14 +75,19 @@ impl Words {
     }
 }
 
-fn made_up_name(draw: &mut Draw) -> String {
-    let mut name = String::new();
+fn made_up(draw: &mut Draw, ending: &str) -> String {
+    let mut word = String::new();
     for _ in 0..2 {
-        name.push(char::from(b"bdfgklmnprstvz"[draw.below(14)]));
-        name.push(char::from(b"aeiou"[draw.below(5)]));
+        word.push(char::from(b"bdfgklmnprstvz"[draw.below(14)]));
+        word.push(char::from(b"aeiou"[draw.below(5)]));
     }
-    name[..1].make_ascii_uppercase();
-    name
+    word + ending
+}
+
+fn capitalised(word: &str) -> String {
+    let mut word = word.to_owned();
+    word[..1].make_ascii_uppercase();
+    word
 }
 
 /// Draws until there are `n` different words. Every list above is several times longer than any `n` asked for, so this ends.

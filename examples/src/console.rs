@@ -1,0 +1,78 @@
+//! What people see: progress on stderr, tables on stdout, one readable error.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// The exit code of an example: 0, or 1 with the error and its causes on stderr. (Wrong usage is clap's, 2.)
+#[must_use]
+pub fn exit(result: anyhow::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            let mut said = error.to_string();
+            for cause in error.chain().skip(1) {
+                // Some errors already end with their cause.
+                let cause = cause.to_string();
+                if !said.contains(&cause) {
+                    eprintln!("  caused by: {cause}");
+                }
+                said = cause;
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A progress bar on stderr; silent where stderr is no terminal or `quiet` is set.
+#[must_use]
+pub fn progress(what: &'static str, total: usize, quiet: bool) -> ProgressBar {
+    if quiet {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} ({per_sec}, {eta} left)");
+    let bar = ProgressBar::new(total as u64).with_message(what);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    match style {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+/// Lines up cells: the first column to the left, the others to the right.
+#[must_use]
+pub fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            let pad = " ".repeat(widths[column] - cell.chars().count());
+            if column == 0 {
+                line += &format!("{cell}{pad}");
+            } else {
+                line += &format!("  {pad}{cell}");
+            }
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_lines_up_and_survives_short_rows() {
+        let cells = |row: &[&str]| row.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let rows = [cells(&["name", "a", "bcd"]), cells(&["long name", "10", "2"]), cells(&["ä"])];
+        assert_eq!(table(&rows), "name        a  bcd\nlong name  10    2\nä\n");
+        assert_eq!(table(&[]), "");
+    }
+}

@@ -1,0 +1,131 @@
+//! The command-line options that every example with a model has, and the model they name.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use judge_core::{Backbone, Prompt, PromptTemplate};
+use judge_models::{Date, Device, Dtype, HubOptions, LoadOptions, Model, ModelSource, TextOptions};
+use serde_json::Value;
+
+/// File of a model folder that holds the template its judge was made for. Not a Hugging Face file; folders without it
+/// are judged with a built-in template.
+pub const JUDGE_TEMPLATE: &str = "judge_template.json";
+
+/// The folder of the model that ships with this repository.
+#[must_use]
+pub fn embedded_model() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/tiny-judge")
+}
+
+/// Which model reads, how, and how much of the input.
+#[derive(Args, Clone, Debug)]
+pub struct ModelArgs {
+    /// Hugging Face model folder, or a hub id [default: the embedded model]
+    #[arg(long, value_name = "DIR|ORG/NAME[@REV]")]
+    pub model: Option<String>,
+    /// Where it runs: cpu or cuda:N
+    #[arg(long, default_value = "cpu", value_name = "DEVICE")]
+    pub device: Device,
+    /// Arithmetic of the weights: f32 or bf16 [default: bf16 if the checkpoint is bf16 or f16, else f32]
+    #[arg(long, value_name = "DTYPE")]
+    pub dtype: Option<Dtype>,
+    /// Give prompts to the tokenizer as they are, without the model's chat template
+    #[arg(long)]
+    pub raw_prompt: bool,
+    /// A variable for the chat template, e.g. enable_thinking=false (repeatable)
+    #[arg(long = "template-arg", value_name = "KEY=JSON", value_parser = template_arg)]
+    pub template_args: Vec<(String, Value)>,
+    /// What a template that asks for today's date is told; fixed, so that results do not depend on the day
+    #[arg(long, default_value_t = Date::default(), value_name = "YYYY-MM-DD")]
+    pub date: Date,
+    /// Seed of everything that is drawn
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Read at most this many rows of the input
+    #[arg(long, value_name = "ROWS")]
+    pub limit: Option<usize>,
+    /// Upper bound on the prompt tokens in flight at once; bounds memory, never changes a score
+    #[arg(long, value_name = "TOKENS", default_value_t = LoadOptions::default().max_batch_tokens)]
+    pub max_batch_tokens: usize,
+    /// No progress on stderr
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+fn template_arg(text: &str) -> Result<(String, Value), String> {
+    let (key, json) = text.split_once('=').ok_or("expected KEY=JSON")?;
+    let value = serde_json::from_str(json).map_err(|e| format!("the value of {key} is not JSON ({e}); quote strings: {key}='\"text\"'"))?;
+    Ok((key.to_owned(), value))
+}
+
+impl ModelArgs {
+    /// The folder that the options name; a hub id is fetched into the hub's cache unless it is there.
+    ///
+    /// # Errors
+    /// If there is no such folder and no such model on the hub.
+    pub fn folder(&self) -> Result<(PathBuf, Option<String>)> {
+        let Some(name) = &self.model else { return Ok((embedded_model(), None)) };
+        let source: ModelSource = name.parse()?;
+        let found = source.resolve(&HubOptions::from_env())?;
+        Ok((found.path, found.revision))
+    }
+
+    /// Loads the model.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the folder.
+    pub fn load(&self) -> Result<Model> {
+        let (folder, revision) = self.folder()?;
+        let options = LoadOptions {
+            device: self.device,
+            dtype: self.dtype,
+            text: TextOptions { date: self.date, ..TextOptions::default() },
+            revision,
+            max_batch_tokens: self.max_batch_tokens,
+            ..LoadOptions::default()
+        };
+        let model = Model::load(&folder, &options).with_context(|| format!("cannot load the model in {}", folder.display()))?;
+        if !self.quiet {
+            let info = model.info();
+            eprintln!(
+                "model {} ({}, {} blocks of width {}, {} on {}), fingerprint {}",
+                info.name, info.family, info.n_layers, info.d_model, info.dtype, info.device, info.fingerprint
+            );
+        }
+        Ok(model)
+    }
+
+    /// The template that the model folder brings, if it brings one.
+    ///
+    /// # Errors
+    /// If the file is there but is no template.
+    pub fn own_template(&self) -> Result<Option<PromptTemplate>> {
+        let path = self.folder()?.0.join(JUDGE_TEMPLATE);
+        if path.exists() { read_template(&path).map(Some) } else { Ok(None) }
+    }
+
+    /// A prompt as these options want it: with the template's arguments, or raw.
+    #[must_use]
+    pub fn dress(&self, prompt: Prompt) -> Prompt {
+        self.template_args.iter().fold(prompt, |prompt, (key, value)| prompt.with_template_arg(key, value.clone()))
+    }
+
+    /// A template as these options want it: with the chat template's arguments, or raw.
+    #[must_use]
+    pub fn dress_template(&self, template: PromptTemplate) -> PromptTemplate {
+        if self.raw_prompt {
+            return template.to_raw();
+        }
+        self.template_args.iter().fold(template, |template, (key, value)| template.with_template_arg(key, value.clone()))
+    }
+}
+
+/// Reads a prompt template, a JSON file as [`PromptTemplate`] describes it.
+///
+/// # Errors
+/// If the file cannot be read or is no template.
+pub fn read_template(path: &Path) -> Result<PromptTemplate> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the template {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is not a prompt template", path.display()))
+}

@@ -1,0 +1,77 @@
+//! Passing the rows of an input file through a model, some at a time.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use anyhow::Result;
+use judge_core::{Backbone, ItemId, Outcome, Request, Want};
+use judge_data::{Dataset, DatasetFormat, DatasetOptions, Error, Record};
+
+use crate::console::progress;
+use crate::model_args::ModelArgs;
+use std::ops::ControlFlow;
+
+/// Rows that are held and put before the model at a time.
+const WINDOW: usize = 256;
+
+fn open(input: &Path, limit: Option<usize>) -> Result<Dataset, Error> {
+    Dataset::open(input, &DatasetOptions { format: Some(DatasetFormat::Prompts), max_rows: limit })
+}
+
+/// Reads the whole input once, so that whatever is wrong with it is said before any model work. Returns the number of rows.
+///
+/// # Errors
+/// What is wrong, with its line.
+pub fn check_prompts(input: &Path, limit: Option<usize>) -> Result<usize> {
+    let mut rows = 0;
+    for record in open(input, limit)? {
+        record?;
+        rows += 1;
+    }
+    Ok(rows)
+}
+
+/// Puts every pending row of `input` before the model with the same wish, and hands over each outcome as it is known.
+///
+/// # Errors
+/// Of the input, the model, or `store`; what was stored before stays.
+pub fn pass_prompts(
+    args: &ModelArgs,
+    model: &dyn Backbone,
+    input: &Path,
+    want: &Want,
+    prefill: &str,
+    pending: impl Iterator<Item = usize>,
+    mut store: impl FnMut(usize, &ItemId, Outcome) -> Result<()>,
+) -> Result<()> {
+    let pending: HashSet<usize> = pending.collect();
+    let bar = progress("reading", pending.len(), args.quiet);
+    let mut rows = open(input, args.limit)?.enumerate().filter(|(row, _)| pending.contains(row)).peekable();
+    while rows.peek().is_some() {
+        let mut places = Vec::new();
+        let mut requests = Vec::new();
+        for (row, record) in rows.by_ref().take(WINDOW) {
+            let Record::Prompt(record) = record? else { continue }; // the format is given: there are no other records
+            let prompt = if args.raw_prompt { record.input.to_raw() } else { args.dress(record.input.to_chat()) };
+            places.push((row, record.id));
+            requests.push(Request { prompt: prompt.with_prefill(prefill), want: want.clone() });
+        }
+        let mut failed = None;
+        model.run(&requests, &mut |index, outcome| {
+            let (row, id) = &places[index]; // the backbone's contract: an index of `requests`
+            bar.inc(1);
+            match store(*row, id, outcome) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+    }
+    bar.finish_and_clear();
+    Ok(())
+}

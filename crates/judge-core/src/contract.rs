@@ -1,4 +1,4 @@
-use crate::{Outcome, Request};
+use crate::{Error, Outcome, Request};
 
 /// A way in which a [`Backbone`](crate::Backbone) fails to do what its trait promises.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -61,4 +61,10 @@ pub enum ContractBreach {
         /// What came instead.
         found: String,
     },
+}
+
+impl From<ContractBreach> for Error {
+    fn from(breach: ContractBreach) -> Self {
+        Self::Contract { breach }
+    }
 }

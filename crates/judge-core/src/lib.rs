@@ -1,4 +1,53 @@
-//! Vocabulary, traits, judges and the runner that turn a frozen language model into a measuring instrument for text.
+//! Turns a frozen language model into a measuring instrument for text: the vocabulary, the traits, the judges and the runner.
+//!
+//! A [`Judge`] turns an item into [`Request`]s and what comes back into a [`Verdict`]: a [`ScoreDistribution`] over a [`Scale`], or the
+//! reason why there is none. A [`Backbone`] is the model that answers. The [`Runner`] stands between them. [`LagerJudge`] is the
+//! judge of this crate: it reads the logits of the score labels at *every* layer (LAGER, arXiv 2508.03550) and puts them together,
+//! with weights that [`LayerWeightFit`] learns from human scores.
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//!
+//! use judge_core::testing::ScriptedBackbone;
+//! use judge_core::{ItemId, LagerJudge, LagerSettings, RunEvent, Runner, Scale, Verdict};
+//!
+//! # fn main() -> Result<(), judge_core::Error> {
+//! // A stand-in; `judge-models` loads a real model from a Hugging Face folder.
+//! let model = ScriptedBackbone::new(4).with_logits(|before, layer, label| match label {
+//!     '5' if before.contains("Paris") => layer.0 as f32,
+//!     '1' if !before.contains("Paris") => layer.0 as f32,
+//!     _ => 0.0,
+//! });
+//! let judge = LagerJudge::new(LagerSettings::prompt_end(Scale::integers(1, 5)?), &model)?;
+//!
+//! let answers = ["Paris.", "London."].map(|response| {
+//!     let fields = [("instruction", "What is the capital of France?"), ("response", response), ("rubric", "Correctness.")];
+//!     (ItemId::from(response), fields)
+//! });
+//! let mut scores = Vec::new();
+//! let summary = Runner::new(&model, vec![&judge]).run(answers, &mut |event| {
+//!     if let RunEvent::Item(result) = event
+//!         && let Verdict::Scored { distribution, .. } = &result.verdicts[0]
+//!     {
+//!         scores.push(distribution.expected());
+//!     }
+//!     ControlFlow::Continue(())
+//! })?;
+//! assert_eq!(summary.judges[0].scored, 2);
+//! assert!(scores[0] > 4.0 && scores[1] < 2.0);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! * A judge of your own: implement [`Judge`]; for prompts, [`PromptTemplate`] fills the [`Fields`] of your item type.
+//! * A model of your own: implement [`Backbone`] and let [`testing::check_backbone`] look at it.
+//! * Weights of your own: collect [`LagerJudge::table`]s beside human scores as [`Graded`] items and call [`LayerWeightFit::fit`].
+//!
+//! # When not to use it
+//!
+//! Inner states need the model's weights: a model behind a text-only service cannot be a [`Backbone`]. A score is one vocabulary entry here, so a scale
+//! whose labels the tokenizer splits (often `10`) is refused. This crate reads no file and no network, loads no model (`judge-models`),
+//! and computes no agreement (`judge-metrics`).
 
 mod backbone;
 mod contract;

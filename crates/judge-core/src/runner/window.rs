@@ -86,18 +86,15 @@ impl<'r, 'a, Item> Window<'r, 'a, Item> {
         let mut answered = vec![false; requests.len()];
         let mut stopped = None;
         let ended = backbone.run(&requests, &mut |index, outcome| {
-            let breach = match answered.get_mut(index) {
-                _ if stopped.is_some() => Some(ContractBreach::CalledAfterBreak),
-                None => Some(ContractBreach::NoSuchRequest { request: index, requests: passes.len() }),
-                Some(true) => Some(ContractBreach::AnsweredTwice { request: index }),
-                Some(first) => {
+            let flow = match (&stopped, answered.get_mut(index)) {
+                (Some(Err(_)), _) => return ControlFlow::Break(()), // the first error is the one to tell
+                (Some(Ok(())), _) => Err(ContractBreach::CalledAfterBreak.into()),
+                (None, None) => Err(ContractBreach::NoSuchRequest { request: index, requests: passes.len() }.into()),
+                (None, Some(true)) => Err(ContractBreach::AnsweredTwice { request: index }.into()),
+                (None, Some(first)) => {
                     *first = true;
-                    None
+                    self.take(&questions, &passes[index], outcome)
                 }
-            };
-            let flow = match breach {
-                Some(breach) => Err(Error::Contract { breach }),
-                None => self.take(&questions, &passes[index], outcome),
             };
             match flow {
                 Ok(ControlFlow::Continue(())) => return ControlFlow::Continue(()),
@@ -112,9 +109,7 @@ impl<'r, 'a, Item> Window<'r, 'a, Item> {
         }
         ended.map_err(|error| self.name_request(error, &questions, &passes))?;
         match answered.iter().position(|answered| !answered) {
-            Some(request) => {
-                Err(Error::Contract { breach: ContractBreach::Unanswered { request, requests: requests.len() } })
-            }
+            Some(request) => Err(ContractBreach::Unanswered { request, requests: requests.len() }.into()),
             None => Ok(()),
         }
     }

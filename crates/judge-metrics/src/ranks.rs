@@ -20,8 +20,8 @@ pub fn average_ranks(values: &[f64]) -> Result<Vec<f64>, Error> {
 
 /// Twice the average ranks, which are whole numbers: sums over them are exact. `values` are finite.
 pub(crate) fn doubled_ranks(values: &[f64]) -> Vec<i64> {
-    // Adding +0 turns -0 into +0 and changes nothing else, so the total order agrees with `==` on finite numbers.
-    let mut order: Vec<(f64, usize)> = values.iter().map(|value| value + 0.0).zip(0..).collect();
+    let mut order: Vec<(f64, usize)> = values.iter().copied().zip(0..).collect();
+    // On finite numbers the total order differs from `<` only in putting -0 before +0, which stay neighbours.
     order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
 
     let mut ranks = vec![0; values.len()];

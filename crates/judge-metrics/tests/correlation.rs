@@ -85,6 +85,18 @@ fn fisher_intervals_equal_scipys() {
 }
 
 #[test]
+fn fisher_intervals_of_extremes() {
+    for r in [-1.0, 0.0, 0.3, 1.0] {
+        let three = fisher_interval(r, 3, 0.95).unwrap();
+        assert_eq!((three.low, three.high), (-1.0, 1.0), "three pairs bound nothing");
+    }
+    for r in [-1.0, 1.0] {
+        let straight = fisher_interval(r, 4, 0.95).unwrap();
+        assert_eq!((straight.low, straight.high), (r, r));
+    }
+}
+
+#[test]
 fn spearman_equals_scipy() {
     for case in cases() {
         let ours = spearman(&case.x, &case.y).unwrap();

@@ -45,6 +45,14 @@ pub enum Error {
         /// What is wrong, with line and column.
         source: serde_json::Error,
     },
+    /// `config.json` does not describe a model that this crate can build.
+    #[error("{path}: {problem}", path = path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: crate::ConfigProblem,
+    },
     /// The folder says something that this crate does not do.
     #[error("{path}: {field}: {found} is not supported, only {supported}", path = path.display())]
     Unsupported {
@@ -106,6 +114,32 @@ pub enum Error {
     /// Not the name of a dtype.
     #[error("{found:?} is no dtype, expected f32 or bf16")]
     UnknownDtype {
+        /// The text.
+        found: String,
+    },
+    /// A chat prompt needs a chat template, and the folder has none.
+    #[error("{folder} has no chat template (chat_template.jinja, or chat_template in tokenizer_config.json)", folder = folder.display())]
+    NoChatTemplate {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The chat template does not compile.
+    #[error("{path}: chat template: {source}", path = path.display())]
+    ChatTemplate {
+        /// The file it is in.
+        path: PathBuf,
+        /// What is wrong, with the line.
+        source: std::sync::Arc<dyn std::error::Error + Send + Sync>,
+    },
+    /// A text that was to be tokenised cannot be.
+    #[error("the prompt cannot be read: {unscored}")]
+    Prompt {
+        /// Why.
+        unscored: judge_core::Unscored,
+    },
+    /// Not a day.
+    #[error("{found:?} is no date, expected YYYY-MM-DD")]
+    Date {
         /// The text.
         found: String,
     },

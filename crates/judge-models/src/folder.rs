@@ -15,6 +15,7 @@ pub(crate) mod file {
     pub(crate) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
     pub(crate) const CHAT_TEMPLATE: &str = "chat_template.jinja";
     pub(crate) const CHAT_TEMPLATE_JSON: &str = "chat_template.json";
+    pub(crate) const SPECIAL_TOKENS_MAP: &str = "special_tokens_map.json";
     pub(crate) const ADAPTER_CONFIG: &str = "adapter_config.json";
 }
 

@@ -29,13 +29,13 @@ const UNITS: &[(&str, &str, i64)] = &[
 
 /// `{a}` and `{b}`, result their sum.
 pub(super) fn sum(draw: &mut Draw, words: Words) -> Values {
-    let (a, b) = (draw.between(2, 12), draw.between(2, 12));
+    let (a, b) = (draw.between(2, 9), draw.between(2, 9));
     arithmetic(draw, words, a, b, a + b)
 }
 
 /// `{a}` and a smaller `{b}`, result their difference.
 pub(super) fn difference(draw: &mut Draw, words: Words) -> Values {
-    let (b, r) = (draw.between(2, 12), draw.between(1, 12));
+    let (b, r) = (draw.between(2, 9), draw.between(1, 9));
     arithmetic(draw, words, r + b, b, r)
 }
 

@@ -1,0 +1,223 @@
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::{Error, Place};
+
+/// One JSON object of a file, its values still in the text of the file, so that what is only passed through stays
+/// as it was written (integers of any length, every digit of a number).
+#[derive(Clone, Debug)]
+pub struct Row {
+    place: Place,
+    fields: Extra,
+}
+
+impl Row {
+    /// `text` is one JSON value; `column` is where it starts in the line of `place`.
+    pub(crate) fn parse(place: Place, column: usize, text: &str) -> Result<Self, Error> {
+        if !text.trim_start().starts_with('{')
+            && let Ok(value) = serde_json::from_str::<&RawValue>(text)
+        {
+            return Err(Error::NotAnObject { place, found: describe(value.get()) });
+        }
+        let fields: Extra = match serde_json::from_str(text) {
+            Ok(fields) => fields,
+            Err(source) => return Err(Error::malformed(place, column, source)),
+        };
+        let mut seen = HashSet::with_capacity(fields.0.len());
+        if let Some((key, _)) = fields.0.iter().find(|(key, _)| !seen.insert(key.as_str())) {
+            return Err(Error::DuplicateKey { key: key.clone(), place });
+        }
+        Ok(Self { place, fields })
+    }
+
+    /// Where the object starts.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The names of all fields, in the order of the file.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(|(key, _)| key)
+    }
+
+    /// Whether there is such a field, `null` or not.
+    pub fn has(&self, field: &str) -> bool {
+        self.fields.text(field).is_some()
+    }
+
+    /// The value of a field that must be there. `expected` says in words what `T` reads, e.g. `a string`.
+    ///
+    /// # Errors
+    /// [`Error::MissingField`], or [`Error::WrongType`] if `T` does not read it.
+    pub fn required<T: DeserializeOwned>(&self, field: &'static str, expected: &'static str) -> Result<T, Error> {
+        match self.fields.text(field) {
+            Some(text) => self.read(field, expected, text),
+            None => Err(Error::MissingField {
+                field,
+                found: self.keys().map(str::to_owned).collect(),
+                place: self.place.clone(),
+            }),
+        }
+    }
+
+    /// The value of a field that may be absent or `null`.
+    ///
+    /// # Errors
+    /// [`Error::WrongType`] if `T` does not read what is there.
+    pub fn optional<T: DeserializeOwned>(
+        &self,
+        field: &'static str,
+        expected: &'static str,
+    ) -> Result<Option<T>, Error> {
+        match self.fields.text(field) {
+            None | Some("null") => Ok(None),
+            Some(text) => self.read(field, expected, text).map(Some),
+        }
+    }
+
+    /// A field that holds text.
+    ///
+    /// # Errors
+    /// As [`required`](Self::required).
+    pub fn string(&self, field: &'static str) -> Result<String, Error> {
+        self.required(field, "a string")
+    }
+
+    /// All fields but those named.
+    pub fn into_extra(self, known: &[&str]) -> Extra {
+        Extra(self.fields.0.into_iter().filter(|(key, _)| !known.contains(&key.as_str())).collect())
+    }
+
+    /// The error for a field whose value is of the right JSON type but not usable.
+    pub(crate) fn wrong(&self, field: &'static str, expected: &'static str) -> Error {
+        Error::WrongType {
+            place: self.place.clone(),
+            field,
+            expected,
+            found: self.fields.text(field).map_or_else(|| "nothing".into(), describe),
+        }
+    }
+
+    /// An object inside this row as a row of its own, at the same place.
+    pub(crate) fn inner(&self, fields: Extra) -> Self {
+        Self { place: self.place.clone(), fields }
+    }
+
+    fn read<T: DeserializeOwned>(&self, field: &'static str, expected: &'static str, text: &str) -> Result<T, Error> {
+        serde_json::from_str(text).map_err(|_| self.wrong(field, expected))
+    }
+}
+
+/// Further fields of a row, kept as the file has them and in its order.
+#[derive(Clone, Debug, Default)]
+pub struct Extra(Vec<(String, Box<RawValue>)>);
+
+impl Extra {
+    /// No fields.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends a field, or replaces the one of this name.
+    ///
+    /// # Errors
+    /// [`Error::Serialize`] if `value` has no JSON form (a map whose keys are not text).
+    pub fn set<T: Serialize + ?Sized>(&mut self, key: impl Into<String>, value: &T) -> Result<(), Error> {
+        let (key, value) = (key.into(), serde_json::value::to_raw_value(value).map_err(Error::serialize)?);
+        match self.0.iter_mut().find(|(k, _)| *k == key) {
+            Some((_, old)) => *old = value,
+            None => self.0.push((key, value)),
+        }
+        Ok(())
+    }
+
+    /// A field's JSON text; `None` if there is none of this name.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.0.iter().find(|(k, _)| k == key).map(|(_, value)| value.get())
+    }
+
+    /// A field's value if it is a string.
+    pub fn string(&self, key: &str) -> Option<String> {
+        serde_json::from_str(self.text(key)?).ok()
+    }
+
+    pub(crate) fn raw(&self) -> impl Iterator<Item = (&str, &RawValue)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), &**value))
+    }
+
+    /// Names and JSON texts.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value.get()))
+    }
+
+    /// Number of fields.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// True if there are no fields.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Equal if names, texts and order are.
+impl PartialEq for Extra {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Serialize for Extra {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (key, value) in &self.0 {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Extra {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Extra;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Extra, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    fields.push(entry);
+                }
+                Ok(Extra(fields))
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+/// A JSON value in a few words: its type, and what of it fits.
+pub(crate) fn describe(json: &str) -> String {
+    const SHOWN: usize = 40;
+    let kind = match json.trim_start().as_bytes().first() {
+        Some(b'"') => "string ",
+        Some(b'[') => "array ",
+        Some(b'{') => "object ",
+        Some(b'-' | b'0'..=b'9') => "number ",
+        _ => "", // null, true, false: they say it themselves
+    };
+    let mut shown: String = json.chars().take(SHOWN).collect();
+    if shown.len() < json.len() {
+        shown.push('…');
+    }
+    format!("{kind}{shown}")
+}

@@ -1,0 +1,201 @@
+//! JSON arrays and JSON lines, well-formed and not.
+
+use std::io::BufReader;
+
+use judge_data::{Error, Layout, Row, Rows};
+use proptest::prelude::*;
+
+fn rows(bytes: &[u8]) -> Result<Vec<Row>, Error> {
+    // A tiny buffer, so that every boundary falls somewhere.
+    Rows::new(BufReader::with_capacity(3, bytes), "in.json")?.collect()
+}
+
+fn ids(text: &str) -> Vec<(usize, String)> {
+    let rows = rows(text.as_bytes()).unwrap_or_else(|e| panic!("{text:?}: {e}"));
+    rows.iter().map(|row| (row.place().line, row.string("id").unwrap())).collect()
+}
+
+fn error(bytes: &[u8]) -> Error {
+    match rows(bytes) {
+        Err(error) => error,
+        Ok(rows) => panic!("{:?} was read as {} rows", String::from_utf8_lossy(bytes), rows.len()),
+    }
+}
+
+#[test]
+fn every_layout_gives_the_same_rows() {
+    let expected = |lines: [usize; 2]| vec![(lines[0], "a,]}".to_owned()), (lines[1], "b\\\"".to_owned())];
+    let (a, b) = (r#"{"id":"a,]}"}"#, r#"{"id":"b\\\""}"#);
+    for (text, lines) in [
+        (format!("{a}\n{b}\n"), [1, 2]),
+        (format!("{a}\n{b}"), [1, 2]),
+        (format!("\u{feff}{a}\r\n{b}\r\n"), [1, 2]),
+        (format!("\n\n  {a}  \n \t \r\n{b}\n\n\n"), [3, 5]),
+        (format!("[{a},{b}]"), [1, 1]),
+        (format!("\u{feff}\r\n[\r\n{a}\r\n,\r\n{b}\r\n]\r\n\r\n"), [3, 5]),
+        (format!("[\n  {{\n    \"id\": \"a,]}}\"\n  }},\n  {b}\n]\n"), [2, 5]),
+    ] {
+        assert_eq!(ids(&text), expected(lines), "{text:?}");
+    }
+}
+
+#[test]
+fn a_single_object_is_one_row_even_over_many_lines() {
+    assert_eq!(ids("{\n  \"id\":\n \"a\",\r\n \"x\": [1,\n2]\n}\n\n"), [(1, "a".to_owned())]);
+    let long = format!("{{\n\"id\": \"a\",\n\"x\": [\n{}0\n]}}", "0,\n".repeat(1000));
+    assert_eq!(ids(&long).len(), 1);
+}
+
+#[test]
+fn empty_files_have_no_rows() {
+    for text in ["", "\n", "\u{feff}", " \r\n\t", "[]", "[ \n ]\n"] {
+        assert_eq!(ids(text), [], "{text:?}");
+    }
+}
+
+#[test]
+fn the_layout_is_told_by_the_content() {
+    let layout = |text: &str| Rows::new(text.as_bytes(), "x.jsonl").unwrap().layout();
+    assert_eq!(layout(" [{}]"), Layout::Array);
+    assert_eq!(layout("{}"), Layout::Lines);
+}
+
+#[test]
+fn malformed_json_is_located() {
+    for (text, line, column) in [
+        ("{\"a\":1}\n{\"a\":}\n", 2, 6),
+        ("{\"a\":1}\n{\"a\":1", 2, 6),      // cut off
+        ("{\"a\":1\n{\"a\":1}\n", 2, 1),    // first line cut off
+        ("{\"a\":1} {\"a\":1}\n", 1, 9),    // two on one line
+        ("{\"a\":01}\n", 1, 7),
+        ("{\"a\":NaN}\n", 1, 6),
+        ("nonsense\n", 1, 2),
+        ("[\n{\"a\":1},\n {\"a\":x}\n]", 3, 7),
+        ("[\n{\"a\":1},\n {\"a\":\n  \"\t\"}\n]", 4, 3),
+        ("[{\"a\":\"b", 1, 8),             // string cut off
+    ] {
+        match error(text.as_bytes()) {
+            Error::Malformed { place, column: found, .. } => assert_eq!((place.line, found), (line, column), "{text:?}"),
+            other => panic!("{text:?}: {other}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_between_elements_is_checked() {
+    for (text, expected, found) in [
+        ("[{} {}]", "`,` or `]` after an array element", Some('{')),
+        ("[{}", "`,` or `]` after an array element", None),
+        ("[{}}]", "`,` or `]` after an array element", Some('}')),
+        ("[{},]", "an object", Some(']')),
+        ("[,{}]", "an object", Some(',')),
+        ("[", "an object", None),
+        ("[{}] {}", "the end of the file after the array", Some('{')),
+    ] {
+        match error(text.as_bytes()) {
+            Error::Syntax { expected: e, found: f, .. } => assert_eq!((e, f), (expected, found), "{text:?}"),
+            other => panic!("{text:?}: {other}"),
+        }
+    }
+}
+
+#[test]
+fn rows_are_objects_with_each_key_once() {
+    for text in ["5\n", "\"x\"", "[5]", "[[1]]", "{}\nnull\n"] {
+        assert!(matches!(error(text.as_bytes()), Error::NotAnObject { .. }), "{text:?}");
+    }
+    let twice = error(b"{}\n{\"a\":1,\"b\":2,\"a\":3}\n");
+    assert!(matches!(&twice, Error::DuplicateKey { place, key } if place.line == 2 && key == "a"), "{twice}");
+}
+
+#[test]
+fn invalid_utf8_is_located() {
+    for (bytes, at) in [
+        (&b"{\"a\":1}\n{\"a\":\"\xff\"}\n"[..], (2, 7)),
+        (b"[{\"a\":1},\n{\"a\":\n\"\xc3\"}]", (3, 2)),
+        (b"\xff\xfe{\0", (1, 1)), // UTF-16
+        (b"\xef\xbb{}", (1, 1)),
+        (b"{\"a\":\"\xed\xa0\x80\"}", (1, 7)), // a surrogate
+    ] {
+        match error(bytes) {
+            Error::Utf8 { place, column } => assert_eq!((place.line, column), at, "{bytes:?}"),
+            other => panic!("{bytes:?}: {other}"),
+        }
+    }
+}
+
+#[test]
+fn fields_say_what_was_expected_and_found() {
+    let row = rows(b"\n{\"n\": 12345678901234567890123, \"s\": \"t\", \"z\": null, \"l\": [1, \"x\"]}").unwrap().remove(0);
+    assert_eq!(
+        row.string("q").unwrap_err().to_string(),
+        r#"in.json, line 2: expected a field "q", found the fields ["n", "s", "z", "l"]"#
+    );
+    assert_eq!(
+        row.string("n").unwrap_err().to_string(),
+        r#"in.json, line 2: expected "n" to be a string, found number 12345678901234567890123"#
+    );
+    assert!(matches!(row.string("z"), Err(Error::WrongType { .. })));
+    assert_eq!(row.optional::<String>("z", "a string").unwrap(), None);
+    assert_eq!(row.optional::<String>("absent", "a string").unwrap(), None);
+    assert!(matches!(row.required::<Vec<f64>>("l", "numbers"), Err(Error::WrongType { field: "l", .. })));
+    assert_eq!(serde_json::to_string(&row.into_extra(&["s", "z", "l"])).unwrap(), r#"{"n":12345678901234567890123}"#);
+}
+
+#[test]
+fn nothing_follows_an_error() {
+    let mut rows = Rows::new(&b"{}\n{\n{}\n"[..], "x").unwrap();
+    assert!(rows.peek().unwrap().is_some());
+    assert!(rows.next().unwrap().is_ok());
+    assert!(rows.next().unwrap().is_err());
+    assert!(rows.next().is_none());
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let error = Rows::open("no/such/file.jsonl").unwrap_err();
+    assert!(matches!(&error, Error::Io { action: "open", .. }));
+    assert!(error.to_string().contains("no/such/file.jsonl"), "{error}");
+}
+
+/// A JSON object as text, with white space of all kinds inside.
+fn object() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        any::<i64>().prop_map(serde_json::Value::from),
+        any::<f64>().prop_filter("finite", |v| v.is_finite()).prop_map(serde_json::Value::from),
+        "[\\PC\n\r\t\"\\\\{}\\[\\],]{0,12}".prop_map(serde_json::Value::from),
+        Just(serde_json::Value::Null),
+    ];
+    let tree = leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(serde_json::Value::from),
+            prop::collection::btree_map(".{0,4}", inner, 0..4)
+                .prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
+        ]
+    });
+    prop::collection::btree_map("[a-z\"\\\\]{0,6}", tree, 0..4)
+        .prop_map(|map| serde_json::Value::Object(map.into_iter().collect()))
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(objects in prop::collection::vec(object(), 0..6), form in 0..4, bom: bool, crlf: bool) {
+        let end = if crlf { "\r\n" } else { "\n" };
+        let lines: Vec<String> = objects.iter().map(ToString::to_string).collect();
+        let text = match form {
+            0 => lines.join(end),
+            1 => lines.iter().map(|line| format!("{end}{line}{end}")).collect(),
+            2 => format!("[{}]", lines.join(",")),
+            _ => serde_json::to_string_pretty(&objects).unwrap().replace('\n', end),
+        };
+        let text = format!("{}{text}", if bom { "\u{feff}" } else { "" });
+        let read = rows(text.as_bytes()).unwrap();
+        let read: Vec<serde_json::Value> = read.into_iter().map(|row| serde_json::to_value(row.into_extra(&[])).unwrap()).collect();
+        prop_assert_eq!(read, objects);
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes in prop::collection::vec(prop::sample::select(b"[]{}\",:\\ \n\r19ae\xef\xbb\xbf\xff".to_vec()), 0..40)) {
+        let _ = rows(&bytes);
+    }
+}

@@ -1,0 +1,213 @@
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Error;
+
+/// The day that a chat template sees where it asks for today's date: a setting, never the clock, so that the same
+/// input gives the same prompt on any day. Written `YYYY-MM-DD`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Date {
+    year: i32,
+    month: u32,
+    day: u32,
+}
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+
+impl Date {
+    /// A day of the Gregorian calendar, years 1 to 9999; `None` if there is no such day.
+    pub fn new(year: i32, month: u32, day: u32) -> Option<Self> {
+        let valid = (1..=9999).contains(&year) && (1..=12).contains(&month) && day >= 1 && day <= days(year, month);
+        valid.then_some(Self { year, month, day })
+    }
+
+    /// Days since 1 January of the same year.
+    fn day_of_year(self) -> u32 {
+        (1..self.month).map(|month| days(self.year, month)).sum::<u32>() + self.day - 1
+    }
+
+    /// 0 is Sunday.
+    fn weekday(self) -> u32 {
+        let before = self.year - 1;
+        let days_before = before * 365 + before / 4 - before / 100 + before / 400;
+        // 1 January of year 1 was a Monday.
+        (days_before as u32 + self.day_of_year() + 1) % 7
+    }
+
+    /// ISO 8601 year and week.
+    fn iso_week(self) -> (i32, u32) {
+        let monday_first = (self.weekday() + 6) % 7;
+        // The week belongs to the year that its Thursday is in.
+        let thursday = self.day_of_year() as i32 + 3 - monday_first as i32;
+        if thursday < 0 {
+            let year = self.year - 1;
+            (year, ((thursday + year_days(year)) / 7 + 1) as u32)
+        } else if thursday >= year_days(self.year) {
+            (self.year + 1, 1)
+        } else {
+            (self.year, (thursday / 7 + 1) as u32)
+        }
+    }
+
+    /// `strftime` of the C library in its own locale, at midnight without a time zone. A directive that it does not
+    /// know stays as it is.
+    pub(crate) fn format(self, format: &str) -> String {
+        let mut text = String::new();
+        let mut rest = format.chars();
+        while let Some(c) = rest.next() {
+            if c != '%' {
+                text.push(c);
+                continue;
+            }
+            let directive = rest.as_str();
+            let flag = directive.chars().next().filter(|c| "-_0^#".contains(*c));
+            let code = directive.chars().nth(usize::from(flag.is_some()));
+            match code.and_then(|code| self.directive(code, flag)) {
+                Some(value) => {
+                    text.push_str(&value);
+                    rest.nth(usize::from(flag.is_some()));
+                }
+                None => text.push('%'),
+            }
+        }
+        text
+    }
+
+    fn directive(self, code: char, flag: Option<char>) -> Option<String> {
+        let number = |value: i64, width: usize, pad: char| match flag {
+            Some('-') => value.to_string(),
+            Some('_') => format!("{value:>width$}"),
+            Some('0') => format!("{value:0>width$}"),
+            _ if pad == ' ' => format!("{value:>width$}"),
+            _ => format!("{value:0>width$}"),
+        };
+        let name = |text: &str| if matches!(flag, Some('^' | '#')) { text.to_uppercase() } else { text.to_owned() };
+        let day_of_year = self.day_of_year() as i64;
+        let weekday = self.weekday() as i64;
+        let weekday_name = WEEKDAYS[weekday as usize];
+        let month_name = MONTHS[self.month as usize - 1];
+        Some(match code {
+            'Y' => number(self.year.into(), if cfg!(target_os = "linux") { 1 } else { 4 }, '0'),
+            'C' => number((self.year / 100).into(), 2, '0'),
+            'y' => number((self.year % 100).into(), 2, '0'),
+            'm' => number(self.month.into(), 2, '0'),
+            'd' => number(self.day.into(), 2, '0'),
+            'e' => number(self.day.into(), 2, ' '),
+            'j' => number(day_of_year + 1, 3, '0'),
+            'H' | 'M' | 'S' => number(0, 2, '0'),
+            'k' => number(0, 2, ' '),
+            'I' => number(12, 2, '0'),
+            'l' => number(12, 2, ' '),
+            'f' => "000000".to_owned(),
+            'p' => if flag == Some('#') { "am" } else { "AM" }.to_owned(),
+            'P' => "am".to_owned(),
+            'A' => name(weekday_name),
+            'a' => name(&weekday_name[..3]),
+            'B' => name(month_name),
+            'b' | 'h' => name(&month_name[..3]),
+            'w' => number(weekday, 1, '0'),
+            'u' => number(if weekday == 0 { 7 } else { weekday }, 1, '0'),
+            'U' => number((day_of_year + 7 - weekday) / 7, 2, '0'),
+            'W' => number((day_of_year + 7 - (weekday + 6) % 7) / 7, 2, '0'),
+            'V' => number(self.iso_week().1.into(), 2, '0'),
+            'G' => number(self.iso_week().0.into(), 1, '0'),
+            'g' => number((self.iso_week().0 % 100).into(), 2, '0'),
+            'F' => self.format("%Y-%m-%d"),
+            'D' | 'x' => self.format("%m/%d/%y"),
+            'T' | 'X' => "00:00:00".to_owned(),
+            'R' => "00:00".to_owned(),
+            'r' => "12:00:00 AM".to_owned(),
+            'c' => self.format("%a %b %e %H:%M:%S %Y"),
+            'z' | 'Z' => String::new(),
+            'n' => "\n".to_owned(),
+            't' => "\t".to_owned(),
+            '%' => "%".to_owned(),
+            _ => return None,
+        })
+    }
+}
+
+impl Default for Date {
+    /// 1 January 2025.
+    fn default() -> Self {
+        Self { year: 2025, month: 1, day: 1 }
+    }
+}
+
+impl fmt::Display for Date {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
+    }
+}
+
+impl FromStr for Date {
+    type Err = Error;
+
+    /// Reads `YYYY-MM-DD`.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let mut parts = text.split('-');
+        let mut part = |width: usize| {
+            parts
+                .next()
+                .filter(|p| p.len() == width && p.bytes().all(|b| b.is_ascii_digit()))
+                .and_then(|p| p.parse::<u32>().ok())
+        };
+        match (part(4), part(2), part(2), parts.next()) {
+            (Some(year), Some(month), Some(day), None) => Self::new(year as i32, month, day),
+            _ => None,
+        }
+        .ok_or_else(|| Error::Date { found: text.to_owned() })
+    }
+}
+
+fn is_leap(year: i32) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
+fn year_days(year: i32) -> i32 {
+    if is_leap(year) { 366 } else { 365 }
+}
+
+fn days(year: i32, month: u32) -> u32 {
+    match month {
+        2 if is_leap(year) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_real_days_are_read() {
+        assert_eq!("2024-02-29".parse::<Date>().unwrap().to_string(), "2024-02-29");
+        for text in ["", "2023-02-29", "2024-13-01", "2024-00-10", "24-01-01", "2024-1-1", "2024-01-01-", "+024-01-01"]
+        {
+            assert!(matches!(text.parse::<Date>(), Err(Error::Date { .. })), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_directive_stays() {
+        let date = Date::new(2024, 7, 26).unwrap();
+        assert_eq!(date.format("%Q %d%"), "%Q 26%");
+    }
+}

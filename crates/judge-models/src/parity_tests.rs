@@ -1,0 +1,192 @@
+//! The decoder against transformers: every position of every layer, and logits over the whole vocabulary.
+//!
+//! Expected values and the script that made them: `scripts/parity/make_family_fixtures.py`.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use safetensors::SafeTensors;
+
+use crate::config::DecoderConfig;
+use crate::decoder::Decoder;
+use crate::folder::Folder;
+use crate::rope::Rotation;
+use crate::weights::Checkpoint;
+use crate::{Dtype, Error};
+
+/// Largest difference over largest value of a layer, f32 against f32.
+const TOLERANCE: f32 = 1e-4;
+
+const FAMILIES: [&str; 14] = [
+    "gemma2-off",
+    "gemma2-on",
+    "internlm3-off",
+    "internlm3-on",
+    "llama-off",
+    "llama-on",
+    "mistral-off",
+    "mistral-on",
+    "phi3-off",
+    "phi3-on",
+    "qwen2-off",
+    "qwen2-on",
+    "qwen3-off",
+    "qwen3-on",
+];
+
+const ROPES: [&str; 8] =
+    ["default", "linear", "dynamic", "llama3", "yarn", "yarn-full", "longrope", "longrope-factor"];
+
+fn families() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/families"))
+}
+
+/// Named tensors of a fixture, widened to f32, with its metadata.
+struct Expected {
+    tensors: HashMap<String, Vec<f32>>,
+    metadata: HashMap<String, String>,
+}
+
+impl Expected {
+    fn read(path: PathBuf) -> Self {
+        let bytes = std::fs::read(&path).unwrap();
+        let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
+        let tensors = SafeTensors::deserialize(&bytes).unwrap();
+        let widen = |view: safetensors::tensor::TensorView<'_>| -> Vec<f32> {
+            let (words, _) = view.data().as_chunks::<4>();
+            match view.dtype() {
+                safetensors::Dtype::I32 => words.iter().map(|&w| i32::from_le_bytes(w) as f32).collect(),
+                _ => words.iter().map(|&w| f32::from_le_bytes(w)).collect(),
+            }
+        };
+        Self {
+            tensors: tensors.iter().map(|(name, view)| (name.to_owned(), widen(view))).collect(),
+            metadata: metadata.metadata().clone().unwrap_or_default(),
+        }
+    }
+
+    fn prompts(&self) -> usize {
+        (0..).take_while(|i| self.tensors.contains_key(&format!("{i}.ids"))).count()
+    }
+
+    fn get(&self, prompt: usize, what: &str) -> &[f32] {
+        &self.tensors[&format!("{prompt}.{what}")]
+    }
+
+    fn ids(&self, prompt: usize) -> Vec<i32> {
+        self.get(prompt, "ids").iter().map(|&id| id as i32).collect()
+    }
+}
+
+fn load(folder: PathBuf, config: DecoderConfig, dtype: Dtype) -> Result<Decoder, Error> {
+    let mut checkpoint = Checkpoint::open(&Folder::open(folder)?)?;
+    let names: Vec<String> = config.tensors().into_iter().map(|(name, _)| name).collect();
+    checkpoint.check_names(names.iter().map(String::as_str))?;
+    let decoder = Decoder::new(Arc::new(config), &Device::flex(), &mut |name, shape| {
+        checkpoint.take(name, shape, dtype)
+    })?;
+    checkpoint.finish()?;
+    Ok(decoder)
+}
+
+fn config(path: PathBuf) -> DecoderConfig {
+    let json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    DecoderConfig::from_json(&json).unwrap()
+}
+
+fn family(name: &str, dtype: Dtype) -> (Decoder, Expected) {
+    let folder = families().join(name);
+    let decoder = load(folder.clone(), config(folder.join("config.json")), dtype).unwrap();
+    (decoder, Expected::read(folder.join("expected.safetensors")))
+}
+
+fn tokens(ids: &[i32]) -> Tensor<2, Int> {
+    Tensor::from_data(TensorData::new(ids.to_vec(), [1, ids.len()]), &Device::flex())
+}
+
+fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor.into_data().to_vec().unwrap()
+}
+
+/// Residual streams of all layers, the last one normed: transformers' `hidden_states`. Each `[seq, d_model]`.
+fn hidden_states(decoder: &Decoder, ids: &[i32]) -> Vec<Vec<f32>> {
+    let config = decoder.config();
+    let rotation = Rotation::new(&config.rope, ids.len(), &Device::flex());
+    let mut states = Vec::new();
+    decoder
+        .forward(tokens(ids), &rotation, None, &mut |layer, state| {
+            let state = if layer == config.n_layers { decoder.final_norm(state.clone()) } else { state.clone() };
+            states.push(values(state));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    states
+}
+
+fn relative_error(found: &[f32], expected: &[f32]) -> f32 {
+    assert_eq!(found.len(), expected.len());
+    let difference = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    difference / expected.iter().map(|x| x.abs()).fold(0.0, f32::max)
+}
+
+#[test]
+fn all_layers_and_logits_equal_transformers() {
+    for name in FAMILIES {
+        let (decoder, expected) = family(name, Dtype::F32);
+        let mut worst = 0.0_f32;
+        for prompt in 0..expected.prompts() {
+            let ids = expected.ids(prompt);
+            let states = hidden_states(&decoder, &ids);
+            let size = ids.len() * decoder.config().d_model;
+            for (layer, state) in states.iter().enumerate() {
+                let error = relative_error(state, &expected.get(prompt, "hidden")[layer * size..][..size]);
+                assert!(error < TOLERANCE, "{name}: prompt {prompt}, layer {layer}: {error:e}");
+                worst = worst.max(error);
+            }
+            let last = TensorData::new(states.last().unwrap().clone(), [1, ids.len(), decoder.config().d_model]);
+            let logits = values(decoder.logits(Tensor::from_data(last, &Device::flex())));
+            let error = relative_error(&logits, expected.get(prompt, "logits"));
+            assert!(error < TOLERANCE, "{name}: prompt {prompt}, logits: {error:e}");
+            worst = worst.max(error);
+        }
+        println!("{name}: largest relative error {worst:.1e}");
+    }
+}
+
+#[test]
+fn every_rope_equals_transformers_within_and_beyond_its_original_context() {
+    for kind in ROPES {
+        let folder = families().join("rope");
+        let expected = Expected::read(folder.join(format!("expected.{kind}.safetensors")));
+        let decoder = load(folder.clone(), config(folder.join(format!("config.{kind}.json"))), Dtype::F32).unwrap();
+        assert_eq!(decoder.config().max_len, 64, "{kind}");
+        for prompt in 0..expected.prompts() {
+            let states = hidden_states(&decoder, &expected.ids(prompt));
+            let error = relative_error(states.last().unwrap(), expected.get(prompt, "hidden"));
+            println!("{kind}: prompt {prompt}: relative error {error:.1e}");
+            assert!(error < TOLERANCE, "{kind}: prompt {prompt}: {error:e}");
+        }
+    }
+}
+
+#[test]
+fn bf16_is_nearer_to_exact_arithmetic_than_transformers() {
+    for name in FAMILIES {
+        let (decoder, expected) = family(name, Dtype::Bf16);
+        let theirs: f32 = expected.metadata["bf16_error_of_transformers"].parse().unwrap();
+        let d_model = decoder.config().d_model;
+        let mut ours = 0.0_f32;
+        for prompt in 0..expected.prompts() {
+            for (layer, state) in hidden_states(&decoder, &expected.ids(prompt)).iter().enumerate() {
+                let last = &state[state.len() - d_model..];
+                let reference = &expected.get(prompt, "bf16")[layer * d_model..][..d_model];
+                ours = ours.max(relative_error(last, reference));
+            }
+        }
+        println!("{name}: bf16 error {ours:.1e}, transformers' own {theirs:.1e}");
+        assert!(ours <= theirs, "{name}: {ours:e} > {theirs:e}");
+    }
+}

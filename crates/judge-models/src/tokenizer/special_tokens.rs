@@ -1,0 +1,156 @@
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use judge_core::TokenId;
+use serde_json::Value;
+use tokenizers::{AddedToken, Tokenizer};
+
+use crate::Error;
+use crate::folder::{Folder, file};
+
+/// The names under which a tokenizer and its template know special tokens.
+const NAMES: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
+
+/// What `tokenizer_config.json` says of special tokens.
+#[derive(Debug, Default)]
+pub(super) struct SpecialTokens {
+    /// Text of the tokens with a name of their own: a template sees these.
+    named: BTreeMap<String, String>,
+    /// Further tokens, with the way they match.
+    added: BTreeMap<u64, AddedToken>,
+    /// Further special tokens.
+    extra: Vec<AddedToken>,
+    /// `add_bos_token` and `add_eos_token`, if either is there.
+    explicit: Option<(bool, bool)>,
+}
+
+/// Tokens that the tokenizer puts around a text.
+#[derive(Debug, Default)]
+pub(super) struct Surround {
+    pub(super) before: Vec<TokenId>,
+    pub(super) after: Vec<TokenId>,
+}
+
+impl SpecialTokens {
+    /// Reads `tokenizer_config.json` and, where that is of the old kind that lists no tokens, `special_tokens_map.json`.
+    pub(super) fn read(folder: &Folder) -> Result<Self, Error> {
+        let Some(config) = folder.json(file::TOKENIZER_CONFIG)? else {
+            return Ok(Self::default());
+        };
+        let mut special = Self::default();
+        for name in NAMES {
+            special.name(name, config.get(name));
+        }
+        match config.get("added_tokens_decoder").and_then(Value::as_object) {
+            Some(tokens) => {
+                for (id, token) in tokens {
+                    if let (Ok(id), Some(token)) = (id.parse(), added_token(token, false)) {
+                        special.added.insert(id, token);
+                    }
+                }
+            }
+            None => {
+                let map = folder.json(file::SPECIAL_TOKENS_MAP)?.unwrap_or_default();
+                for name in NAMES {
+                    special.name(name, map.get(name));
+                }
+            }
+        }
+        for list in ["extra_special_tokens", "additional_special_tokens"] {
+            match config.get(list) {
+                Some(Value::Array(tokens)) => special.extra.extend(tokens.iter().filter_map(|t| added_token(t, true))),
+                Some(Value::Object(tokens)) => {
+                    for (name, token) in tokens {
+                        special.name(name, Some(token));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let flag = |name: &str| config.get(name).map(|v| v.as_bool().unwrap_or(false));
+        let (bos, eos) = (flag("add_bos_token"), flag("add_eos_token"));
+        special.explicit = (bos.is_some() || eos.is_some()).then(|| (bos.unwrap_or(false), eos.unwrap_or(false)));
+        Ok(special)
+    }
+
+    /// The tokens that have a name, by name.
+    pub(super) fn named(&self) -> &BTreeMap<String, String> {
+        &self.named
+    }
+
+    /// Adds to the tokenizer what only `tokenizer_config.json` knows, as transformers does: its list of tokens, then
+    /// every named token, which is special from then on.
+    pub(super) fn add_to(&self, tokenizer: &mut Tokenizer) -> tokenizers::Result<()> {
+        tokenizer.add_tokens(self.added.values().cloned())?;
+        let known = tokenizer.get_added_tokens_decoder();
+        let named = self.named.values().map(|text| match known.values().find(|token| token.content == *text) {
+            Some(token) => token.clone().special(true),
+            None => AddedToken::from(text, true),
+        });
+        tokenizer.add_special_tokens(named.chain(self.extra.iter().cloned()))?;
+        Ok(())
+    }
+
+    /// What the tokenizer puts around a text: what its post-processor puts around a probe, unless the configuration
+    /// says it in so many words (`add_bos_token`, `add_eos_token`).
+    pub(super) fn surround(&self, tokenizer: &Tokenizer) -> tokenizers::Result<Surround> {
+        if let Some((bos, eos)) = self.explicit {
+            let token = |wanted: bool, name: &str| -> Vec<TokenId> {
+                let text = self.named.get(name).filter(|_| wanted);
+                text.and_then(|text| tokenizer.token_to_id(text)).into_iter().collect()
+            };
+            return Ok(Surround { before: token(bos, "bos_token"), after: token(eos, "eos_token") });
+        }
+        let bare = tokenizer.encode_fast("a", false)?;
+        let full = tokenizer.encode_fast("a", true)?;
+        let (bare, full) = (bare.get_ids(), full.get_ids());
+        match (0..=full.len() - bare.len().min(full.len())).find(|&i| full[i..].starts_with(bare)) {
+            Some(start) => Ok(Surround { before: full[..start].to_vec(), after: full[start + bare.len()..].to_vec() }),
+            None => Err("the post-processor does more than put tokens around a text".into()),
+        }
+    }
+
+    fn name(&mut self, name: &str, token: Option<&Value>) {
+        if let Some(token) = token.and_then(|token| added_token(token, true)) {
+            self.named.insert(name.to_owned(), token.content);
+        }
+    }
+}
+
+/// A token written as its text or as an object with the way it matches.
+fn added_token(value: &Value, special: bool) -> Option<AddedToken> {
+    let flag = |name: &str, default: bool| value.get(name).and_then(Value::as_bool).unwrap_or(default);
+    let content = value.as_str().or_else(|| value.get("content")?.as_str())?;
+    let special = flag("special", special);
+    Some(
+        AddedToken::from(content, special)
+            .single_word(flag("single_word", false))
+            .lstrip(flag("lstrip", false))
+            .rstrip(flag("rstrip", false))
+            .normalized(flag("normalized", !special)),
+    )
+}
+
+/// The chat template and the file it is in: `chat_template.jinja`, else `chat_template.json`, else what
+/// `tokenizer_config.json` says; of several named ones the one called `default`.
+pub(super) fn template_source(folder: &Folder) -> Result<Option<(PathBuf, String)>, Error> {
+    if let Some(source) = folder.text(file::CHAT_TEMPLATE)? {
+        return Ok(Some((folder.file(file::CHAT_TEMPLATE), source)));
+    }
+    for name in [file::CHAT_TEMPLATE_JSON, file::TOKENIZER_CONFIG] {
+        let json = folder.json(name)?;
+        let source = match json.as_ref().and_then(|json| json.get("chat_template")) {
+            Some(Value::String(source)) => Some(source.as_str()),
+            Some(Value::Array(templates)) => templates
+                .iter()
+                .find(|template| template.get("name").and_then(Value::as_str) == Some("default"))
+                .and_then(|template| template.get("template")?.as_str()),
+            Some(Value::Object(templates)) => templates.get("default").and_then(Value::as_str),
+            _ => None,
+        };
+        if let Some(source) = source {
+            return Ok(Some((folder.file(name), source.to_owned())));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,72 @@
+use judge_core::TokenId;
+use serde_json::Value;
+use tokenizers::{Model, Tokenizer};
+
+/// How a vocabulary writes text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spelling {
+    /// One printable character for each byte, as in GPT-2.
+    ByteLevel,
+    /// As it is, but for spaces, which are this character.
+    Spaces(char),
+}
+
+impl Spelling {
+    /// What a `tokenizer.json` says.
+    pub(super) fn of(json: &Value) -> Self {
+        let parts = ["normalizer", "pre_tokenizer", "decoder"].map(|part| json.get(part).unwrap_or(&Value::Null));
+        if parts.iter().any(|part| find(part, &|part| kind(part) == Some("ByteLevel")).is_some()) {
+            return Self::ByteLevel;
+        }
+        let replacement = parts
+            .iter()
+            .find_map(|part| find(part, &|part| kind(part) == Some("Metaspace")))
+            .and_then(|metaspace| metaspace.get("replacement")?.as_str()?.chars().next());
+        Self::Spaces(replacement.unwrap_or('▁'))
+    }
+
+    /// The entry whose bytes are exactly those of `text`; see [`label`](super::TextCodec::label).
+    pub(super) fn find(self, tokenizer: &Tokenizer, text: &str) -> Option<TokenId> {
+        let model = tokenizer.get_model();
+        let entry = match self {
+            Self::ByteLevel => Some(text.bytes().map(byte_character).collect::<String>()),
+            // Text that has the stand-in for a space itself cannot be told from text with a space.
+            Self::Spaces(space) => (!text.contains(space)).then(|| text.replace(' ', &space.to_string())),
+        };
+        let fallback = match (self, text.as_bytes()) {
+            (Self::Spaces(_), [byte]) => Some(format!("<0x{byte:02X}>")),
+            _ => None,
+        };
+        let added = tokenizer.get_added_vocabulary();
+        let as_added = added.get_vocab().get(text).copied().filter(|_| !added.is_special_token(text));
+        let ordinary = |entry: String| model.token_to_id(&entry).filter(|_| !added.is_special_token(&entry));
+        entry.and_then(ordinary).or(as_added).or_else(|| fallback.and_then(ordinary))
+    }
+}
+
+/// The character that stands for a byte: itself where it is printable and no space, else the next free one from U+0100.
+fn byte_character(byte: u8) -> char {
+    let printable = |b: u8| matches!(b, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
+    if printable(byte) {
+        return byte.into();
+    }
+    let number = (0..byte).filter(|&b| !printable(b)).count() as u32;
+    // 68 bytes are not printable, so this is at most U+0143.
+    char::from_u32(0x100 + number).unwrap_or(char::REPLACEMENT_CHARACTER)
+}
+
+fn kind(part: &Value) -> Option<&str> {
+    part.get("type")?.as_str()
+}
+
+/// The first part that `wanted` accepts, here or in a sequence of parts.
+fn find<'v>(part: &'v Value, wanted: &dyn Fn(&Value) -> bool) -> Option<&'v Value> {
+    if wanted(part) {
+        return Some(part);
+    }
+    ["normalizers", "pretokenizers", "decoders"]
+        .iter()
+        .filter_map(|list| part.get(list)?.as_array())
+        .flatten()
+        .find_map(|part| find(part, wanted))
+}

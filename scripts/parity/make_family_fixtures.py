@@ -1,0 +1,305 @@
+# torch==2.15.0 transformers==5.23.0 safetensors==0.8.0 tokenizers==0.23.3
+"""Makes crates/judge-models/tests/fixtures/families: small random-weight models and what transformers says of them.
+
+    python scripts/parity/make_family_fixtures.py
+
+For each family one model with every switch of that family on and one with them off, as Hugging Face folders
+(NAME/), and one model under each kind of rope (rope/, one config.KIND.json each). Weights are scaled so that
+activations are of order 1 and that soft-caps, windows and long prompts change the result.
+
+expected.safetensors of a folder holds, for prompt i:
+    i.ids      token ids [seq]
+    i.hidden   hidden_states [n_layers + 1, seq, d_model] as transformers returns them: the last one is normed
+    i.logits   logits without the final soft-cap [seq, d_vocab]
+    i.greedy   greedy continuation [n_new], end tokens not heeded
+    i.bf16     hidden_states [n_layers + 1, d_model] of the last position, f32 arithmetic on bf16-rounded weights
+and its metadata, as text, the error of transformers' own bf16 arithmetic against i.bf16: per layer the largest
+difference over the largest value, and of these the largest.
+
+internlm3 has no modelling code of its own in transformers 5: its configuration selects Llama's.
+"""
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import safetensors
+import tokenizers
+import torch
+import transformers
+from safetensors.torch import save_file
+from transformers import AutoConfig, AutoModelForCausalLM
+
+EXPECTED_VERSIONS = {"torch": "2.15.0", "transformers": "5.23.0", "safetensors": "0.8.0", "tokenizers": "0.23.3"}
+ROOT = Path(__file__).resolve().parents[2] / "crates/judge-models/tests/fixtures/families"
+D_VOCAB = 96
+NEW_TOKENS = 6
+
+
+def check_versions():
+    found = {m.__name__: m.__version__.split("+")[0] for m in (torch, transformers, safetensors, tokenizers)}
+    print(found)
+    if found != EXPECTED_VERSIONS:
+        raise SystemExit(f"pinned to {EXPECTED_VERSIONS}")
+
+
+def vocabulary():
+    words = ["<unk>", "<s>", "</s>"] + [str(i) for i in range(1, 10)]
+    words += [c + v for c in "bdfgklmnprstvz" for v in "aeiou"] + ["xa", "xe", "xi", "xo", "xu"]
+    words += [f"y{i}" for i in range(D_VOCAB - len(words))]
+    return words
+
+
+def write_tokenizer(folder):
+    words = vocabulary()
+    special = [
+        {"id": i, "content": words[i], "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+        for i in range(3)
+    ]
+    (folder / "tokenizer.json").write_text(json.dumps({
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": special, "normalizer": None,
+        "pre_tokenizer": {"type": "WhitespaceSplit"}, "post_processor": None, "decoder": None,
+        "model": {"type": "WordLevel", "vocab": {w: i for i, w in enumerate(words)}, "unk_token": "<unk>"},
+    }) + "\n")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}) + "\n")
+
+
+BASE = dict(
+    vocab_size=D_VOCAB, hidden_size=32, intermediate_size=40, num_hidden_layers=3, num_attention_heads=4,
+    max_position_embeddings=64, bos_token_id=1, eos_token_id=2, pad_token_id=None,
+)
+GQA = dict(num_key_value_heads=2)
+MHA = dict(num_key_value_heads=4)
+LLAMA3 = dict(rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)
+SHORT = [1.0, 1.5]
+LONG = [1.5, 4.0]
+
+# name: (configuration, layout of config.json, stored dtype, shards)
+FAMILIES = {
+    "llama-on": (dict(model_type="llama", **BASE, **GQA, head_dim=16, attention_bias=True, mlp_bias=True, rope_parameters=LLAMA3), "old", torch.float16, 2),
+    "llama-off": (dict(model_type="llama", **BASE, **MHA, tie_word_embeddings=True), "v5", torch.float32, 1),
+    "mistral-on": (dict(model_type="mistral", **BASE, **GQA, head_dim=12, sliding_window=5), "v5", torch.bfloat16, 1),
+    "mistral-off": (dict(model_type="mistral", **BASE, **GQA, sliding_window=None), "old", torch.bfloat16, 1),
+    "qwen2-on": (dict(model_type="qwen2", **BASE, **GQA, tie_word_embeddings=True, use_sliding_window=True, sliding_window=5, max_window_layers=1), "old", torch.float32, 1),
+    "qwen2-off": (dict(model_type="qwen2", **BASE, **GQA), "v5", torch.bfloat16, 1),
+    "qwen3-on": (dict(model_type="qwen3", **BASE, **GQA, head_dim=16, attention_bias=True, use_sliding_window=True, sliding_window=5, layer_types=["sliding_attention", "full_attention", "sliding_attention"]), "v5", torch.bfloat16, 2),
+    "qwen3-off": (dict(model_type="qwen3", **BASE, **GQA, head_dim=16, tie_word_embeddings=True), "old", torch.bfloat16, 1),
+    "internlm3-on": (dict(model_type="internlm3", **BASE, **GQA, head_dim=16, attention_bias=True, mlp_bias=True, rope_parameters=dict(rope_type="dynamic", factor=6.0, rope_theta=1000.0)), "old", torch.bfloat16, 1),
+    "internlm3-off": (dict(model_type="internlm3", **BASE, **GQA, head_dim=8), "v5", torch.bfloat16, 1),
+    "gemma2-on": (dict(model_type="gemma2", **BASE, **GQA, head_dim=16, attention_bias=True, tie_word_embeddings=False, query_pre_attn_scalar=24, sliding_window=5, attn_logit_softcapping=2.0, final_logit_softcapping=8.0), "old", torch.bfloat16, 1),
+    "gemma2-off": (dict(model_type="gemma2", **BASE, **GQA, head_dim=8, query_pre_attn_scalar=8, attn_logit_softcapping=None, final_logit_softcapping=None, layer_types=["full_attention"] * 3, hidden_activation="gelu"), "v5", torch.bfloat16, 1),
+    "phi3-on": (dict(model_type="phi3", **BASE, **GQA, sliding_window=7, tie_word_embeddings=True, partial_rotary_factor=0.5, original_max_position_embeddings=14, rope_parameters=dict(rope_type="longrope", short_factor=SHORT, long_factor=LONG, partial_rotary_factor=0.5)), "old", torch.bfloat16, 1),
+    "phi3-off": (dict(model_type="phi3", **BASE, **MHA), "v5", torch.bfloat16, 1),
+}
+PROMPTS = [
+    "ba de fi go ku la me ni po ru sa te vi zo",
+    "3 xa y0 ba ba 4",
+]
+
+# One model, every kind of rope; contexts are short, so that most prompts lie beyond the original one.
+ROPE = dict(model_type="qwen2", **{**BASE, "max_position_embeddings": 16, "num_hidden_layers": 2}, **GQA, tie_word_embeddings=True)
+FOUR = dict(short_factor=[1.0, 1.1, 1.2, 1.3], long_factor=[1.0, 2.0, 3.0, 5.0])
+ROPES = {
+    "default": (dict(max_position_embeddings=64), dict(rope_type="default", rope_theta=100.0)),
+    "linear": ({}, dict(rope_type="linear", factor=4.0, rope_theta=100.0)),
+    "dynamic": ({}, dict(rope_type="dynamic", factor=4.0, rope_theta=100.0)),
+    "llama3": (dict(max_position_embeddings=64), {**LLAMA3, "rope_theta": 100.0}),
+    "yarn": ({}, dict(rope_type="yarn", factor=4.0, rope_theta=100.0, original_max_position_embeddings=16)),
+    "yarn-full": (dict(max_position_embeddings=64), dict(rope_type="yarn", factor=4.0, rope_theta=100.0, original_max_position_embeddings=16, beta_fast=4.0, beta_slow=0.5, mscale=0.7, mscale_all_dim=1.3, truncate=False)),
+    "longrope": (dict(max_position_embeddings=64), dict(rope_type="longrope", rope_theta=100.0, original_max_position_embeddings=16, **FOUR)),
+    "longrope-factor": ({}, dict(rope_type="longrope", rope_theta=100.0, original_max_position_embeddings=16, factor=4.0, attention_factor=1.2, **FOUR)),
+}
+ROPE_PROMPTS = [
+    "ba de fi go ku",
+    "ba de fi go ku la me ni po ru sa te",
+    " ".join((["ba", "de", "fi", "go", "ku", "la", "me"] * 5)[:33]),
+]
+
+
+def build(config, seed):
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
+    rng = torch.Generator().manual_seed(seed)
+    gemma = config.model_type == "gemma2"
+    with torch.no_grad():
+        for name, p in sorted(model.named_parameters()):
+            noise = torch.randn(p.shape, generator=rng)
+            if "norm" in name:
+                p.copy_(0.3 * noise + (0.0 if gemma else 1.0))
+            elif name.endswith("bias"):
+                p.copy_(0.5 * noise)
+            elif "embed_tokens" in name:
+                # Gemma multiplies by sqrt(d_model).
+                p.copy_(noise / (math.sqrt(p.shape[1]) if gemma else 1.0))
+            elif "q_proj" in name or "k_proj" in name or "qkv_proj" in name:
+                p.copy_(1.5 * noise / math.sqrt(p.shape[1]))
+            elif "lm_head" in name:
+                p.copy_(3.0 * noise / math.sqrt(p.shape[1]))
+            else:
+                p.copy_(noise / math.sqrt(p.shape[1]))
+    return model
+
+
+def fresh_rope(model):
+    """transformers' dynamic rope remembers earlier calls."""
+    model.model.rotary_emb = type(model.model.rotary_emb)(config=model.config)
+
+
+@torch.no_grad()
+def states(model, ids):
+    fresh_rope(model)
+    out = model(torch.tensor([ids]), output_hidden_states=True, use_cache=False)
+    hidden = torch.cat(out.hidden_states).float()
+    logits = model.lm_head(out.hidden_states[-1])[0].float()
+    cap = getattr(model.config, "final_logit_softcapping", None)
+    torch.testing.assert_close(cap * torch.tanh(logits / cap) if cap else logits, out.logits[0].float(), rtol=2e-2, atol=2e-2)
+    return hidden, logits
+
+
+@torch.no_grad()
+def greedy(model, ids):
+    """Greedy continuation with the rope of the final length from the first step on: later positions are filled with
+    padding, which no earlier one sees."""
+    final = len(ids) + NEW_TOKENS
+    tokens = list(ids)
+    while len(tokens) < final:
+        fresh_rope(model)
+        out = model(torch.tensor([tokens + [0] * (final - len(tokens))]), use_cache=False)
+        best = out.logits[0, len(tokens) - 1].topk(2)
+        assert best.values[0] - best.values[1] > 1e-3, "too close to call"
+        tokens.append(int(best.indices[0]))
+    return tokens[len(ids):]
+
+
+def generated(model, ids):
+    fresh_rope(model)
+    model.generation_config.eos_token_id = None
+    out = model.generate(torch.tensor([ids]), attention_mask=torch.ones(1, len(ids), dtype=torch.long), max_new_tokens=NEW_TOKENS, do_sample=False, pad_token_id=0)
+    return out[0, len(ids):].tolist()
+
+
+def expected(model, prompts, moving_rope):
+    words = vocabulary()
+    tensors, own_error = {}, 0.0
+    for i, prompt in enumerate(prompts):
+        ids = [words.index(w) for w in prompt.split()]
+        hidden, logits = states(model, ids)
+        assert 0.1 < hidden.abs().mean() < 20, hidden.abs().mean()
+        new = greedy(model, ids)
+        if not moving_rope:
+            assert new == generated(model, ids), (new, generated(model, ids))
+        tensors[f"{i}.ids"] = torch.tensor(ids, dtype=torch.int32)
+        tensors[f"{i}.hidden"] = hidden
+        tensors[f"{i}.logits"] = logits
+        tensors[f"{i}.greedy"] = torch.tensor(new, dtype=torch.int32)
+
+        half = AutoModelForCausalLM.from_config(model.config, attn_implementation="eager", dtype=torch.bfloat16).eval()
+        half.load_state_dict(model.state_dict())
+        rounded = AutoModelForCausalLM.from_config(model.config, attn_implementation="eager", dtype=torch.float32).eval()
+        rounded.load_state_dict(half.state_dict())
+        reference = states(rounded, ids)[0][:, -1]
+        own = states(half, ids)[0][:, -1]
+        tensors[f"{i}.bf16"] = reference.contiguous()
+        errors = (own - reference).abs().amax(dim=1) / reference.abs().amax(dim=1)
+        own_error = max(own_error, errors.max().item())
+    return tensors, {"bf16_error_of_transformers": f"{own_error:.6e}"}
+
+
+def config_json(config, layout, dtype):
+    config.dtype = str(dtype).removeprefix("torch.")
+    fields = {k: v for k, v in config.to_dict().items() if v is not None or k in ("sliding_window", "attn_logit_softcapping", "final_logit_softcapping")}
+    for key in ("transformers_version", "_name_or_path", "output_hidden_states", "return_dict", "id2label", "label2id", "problem_type", "is_encoder_decoder", "chunk_size_feed_forward", "output_attentions", "use_cache", "initializer_range", "attention_dropout", "pretraining_tp", "resid_pdrop", "embd_pdrop"):
+        fields.pop(key, None)
+    if layout == "v5":
+        return fields
+    fields["torch_dtype"] = fields.pop("dtype")
+    rope = fields.pop("rope_parameters")
+    fields["rope_theta"] = rope.pop("rope_theta")
+    partial = rope.pop("partial_rotary_factor", None)
+    if partial is not None:
+        fields["partial_rotary_factor"] = partial
+    if rope["rope_type"] != "default":
+        if config.model_type == "phi3":
+            rope.pop("original_max_position_embeddings", None)
+            rope["type"] = "su"
+            rope.pop("rope_type")
+        fields["rope_scaling"] = rope
+    else:
+        fields["rope_scaling"] = None
+    if config.model_type == "internlm3":
+        fields["qkv_bias"] = fields.pop("attention_bias")
+        fields["bias"] = fields.pop("mlp_bias")
+    if config.model_type in ("qwen2", "gemma2"):
+        fields.pop("layer_types", None)
+    return fields
+
+
+def write_json(path, value):
+    path.write_text(json.dumps(value, indent=1) + "\n")
+
+
+def write_weights(model, folder, dtype, shards):
+    state = {k: v.to(dtype).contiguous() for k, v in model.state_dict().items() if not (k == "lm_head.weight" and model.config.tie_word_embeddings)}
+    if shards == 1:
+        save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
+        return
+    names = sorted(state)
+    weight_map = {}
+    for s in range(shards):
+        part = names[s * len(names) // shards:(s + 1) * len(names) // shards]
+        file = f"model-{s + 1:05}-of-{shards:05}.safetensors"
+        save_file({n: state[n] for n in part}, folder / file, metadata={"format": "pt"})
+        weight_map.update({n: file for n in part})
+    size = sum(v.numel() * v.element_size() for v in state.values())
+    write_json(folder / "model.safetensors.index.json", {"metadata": {"total_size": size}, "weight_map": weight_map})
+
+
+def round_weights(model, dtype):
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_(p.to(dtype).float())
+
+
+def main():
+    check_versions()
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    shutil.rmtree(ROOT, ignore_errors=True)
+    for seed, (name, (fields, layout, dtype, shards)) in enumerate(FAMILIES.items()):
+        folder = ROOT / name
+        folder.mkdir(parents=True)
+        fields = dict(fields)
+        config = AutoConfig.for_model(fields.pop("model_type"), **fields)
+        model = build(config, seed)
+        round_weights(model, dtype)
+        moving = config.rope_parameters["rope_type"] in ("dynamic", "longrope")
+        tensors, metadata = expected(model, PROMPTS, moving)
+        save_file(tensors, folder / "expected.safetensors", metadata=metadata)
+        write_weights(model, folder, dtype, shards)
+        write_json(folder / "config.json", config_json(config, layout, dtype))
+        write_json(folder / "generation_config.json", {"eos_token_id": []})
+        write_tokenizer(folder)
+        print(name, metadata, sum(f.stat().st_size for f in folder.iterdir()))
+
+    folder = ROOT / "rope"
+    folder.mkdir()
+    for kind, (changes, rope) in ROPES.items():
+        fields = {**ROPE, **changes}
+        config = AutoConfig.for_model(fields.pop("model_type"), **fields, rope_parameters=dict(rope))
+        model = build(config, 99)
+        round_weights(model, torch.bfloat16)
+        moving = kind.split("-")[0] in ("dynamic", "longrope")
+        tensors, metadata = expected(model, ROPE_PROMPTS, moving)
+        # Positions enter through attention alone: the last block and the ids and greedy tokens suffice.
+        tensors = {k: v for k, v in tensors.items() if not k.endswith(("logits", "bf16"))}
+        tensors = {k: v[-1].contiguous() if k.endswith("hidden") else v for k, v in tensors.items()}
+        save_file(tensors, folder / f"expected.{kind}.safetensors", metadata=metadata)
+        write_json(folder / f"config.{kind}.json", config_json(config, "v5", torch.bfloat16))
+    write_weights(model, folder, torch.bfloat16, 1)
+    write_json(folder / "generation_config.json", {"eos_token_id": []})
+    write_tokenizer(folder)
+    print("rope", sum(f.stat().st_size for f in folder.iterdir()))
+
+
+if __name__ == "__main__":
+    main()

@@ -4,24 +4,12 @@ use burn::tensor::Tensor;
 #[derive(Debug)]
 pub(crate) struct Cache {
     blocks: Vec<Option<(Tensor<4>, Tensor<4>)>>,
-    /// Positions fed so far.
-    len: usize,
 }
 
 impl Cache {
     /// An empty cache for a decoder of `n_layers` blocks.
     pub(crate) fn new(n_layers: usize) -> Self {
-        Self { blocks: vec![None; n_layers], len: 0 }
-    }
-
-    /// Positions fed so far.
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Says that all blocks have seen `count` more positions.
-    pub(crate) fn advance(&mut self, count: usize) {
-        self.len += count;
+        Self { blocks: vec![None; n_layers] }
     }
 
     /// Puts new keys and values `[1, n_kv_heads, seq, head_dim]` of a block behind its old ones and returns all
@@ -43,8 +31,8 @@ impl Cache {
         let len = keys.dims()[2];
         // The next query sees itself and window - 1 keys before it.
         let keep = window.map_or(len, |window| len.min(window - 1));
-        self.blocks[block] = (keep > 0)
-            .then(|| (keys.clone().narrow(2, len - keep, keep), values.clone().narrow(2, len - keep, keep)));
+        self.blocks[block] =
+            (keep > 0).then(|| (keys.clone().narrow(2, len - keep, keep), values.clone().narrow(2, len - keep, keep)));
         (keys, values)
     }
 }

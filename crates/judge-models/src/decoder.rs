@@ -74,6 +74,7 @@ impl Decoder {
     }
 
     /// What it was built from.
+    #[cfg(any(test, feature = "train"))]
     pub(crate) fn config(&self) -> &DecoderConfig {
         &self.config
     }
@@ -95,11 +96,8 @@ impl Decoder {
     ) -> Option<Tensor<3>> {
         let [batch, seq] = tokens.dims();
         // [batch, seq] -> [batch * seq] -> [batch * seq, d_model] -> [batch, seq, d_model]
-        let mut x = self.embedding.val().select(0, tokens.reshape([batch * seq])).reshape([
-            batch,
-            seq,
-            self.config.d_model,
-        ]);
+        let mut x =
+            self.embedding.val().select(0, tokens.reshape([batch * seq])).reshape([batch, seq, self.config.d_model]);
         if let Some(scale) = self.config.embedding_scale {
             x = x.mul_scalar(scale);
         }
@@ -114,9 +112,6 @@ impl Decoder {
             if visit(index + 1, &x).is_break() {
                 return None;
             }
-        }
-        if let Some(cache) = cache {
-            cache.advance(seq);
         }
         Some(x)
     }

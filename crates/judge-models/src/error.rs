@@ -137,11 +137,35 @@ pub enum Error {
         /// Why.
         unscored: judge_core::Unscored,
     },
+    /// The tokenizer knows a token for which the model has no embedding: the files belong to different models.
+    #[error("the tokenizer gives token {token}, but the model has embeddings for {d_vocab} tokens only")]
+    TokenWithoutEmbedding {
+        /// The token.
+        token: judge_core::TokenId,
+        /// Rows of the embedding.
+        d_vocab: usize,
+    },
+    /// Numbers could not be read back from the device.
+    #[error("cannot read from the device: {source}")]
+    Device {
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A pass brought no state to generate from. Says that this crate is wrong, not its input.
+    #[error("the forward pass brought no state")]
+    NothingRead,
     /// Not a day.
     #[error("{found:?} is no date, expected YYYY-MM-DD")]
     Date {
         /// The text.
         found: String,
+    },
+    /// A model cannot be trained.
+    #[cfg(feature = "train")]
+    #[error("{problem}")]
+    Train {
+        /// Why.
+        problem: crate::train::TrainProblem,
     },
     /// `tokenizer.json` cannot be loaded, or the tokenizer failed on a text.
     #[error("{path}: {source}", path = path.display())]

@@ -6,16 +6,24 @@ mod config;
 mod decoder;
 mod device;
 mod error;
+mod fingerprint;
 mod folder;
+mod generate;
+mod model;
 mod ops;
+mod read;
 mod rope;
+mod schedule;
 mod tokenizer;
+#[cfg(feature = "train")]
+pub mod train;
 mod weights;
 
-pub use config::ConfigProblem;
 pub use chat_template::Date;
+pub use config::ConfigProblem;
 pub use device::{Device, Dtype};
 pub use error::{Error, FileProblem, IndexProblem, TensorProblem};
+pub use model::{LoadOptions, Model};
 pub use tokenizer::{ChatTokens, TextOptions};
 
 #[cfg(test)]

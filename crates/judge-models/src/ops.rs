@@ -41,10 +41,7 @@ pub(crate) fn norm_rotate(x: Tensor<4>, norm: Option<(Tensor<1>, f64)>, rotation
     let (cos, sin) = (rotation.cos.clone(), rotation.sin.clone());
     let first = x.clone().narrow(3, 0, half); // [batch, seq, heads, head_dim] -> [.., rotary_dim / 2]
     let second = x.clone().narrow(3, half, half); // the same
-    let mut parts = vec![
-        first.clone() * cos.clone() - second.clone() * sin.clone(),
-        second * cos + first * sin,
-    ];
+    let mut parts = vec![first.clone() * cos.clone() - second.clone() * sin.clone(), second * cos + first * sin];
     if 2 * half < head_dim {
         parts.push(x.narrow(3, 2 * half, head_dim - 2 * half));
     }

@@ -47,8 +47,7 @@ pub(crate) fn inverse_frequencies(rope: &RopeConfig, len: usize) -> (Vec<f32>, f
             (all(&scaled), 1.0)
         }
         RopeScaling::Yarn { factor, original_len, attention_factor, beta_fast, beta_slow, truncate } => {
-            let pair_that_turns =
-                |times: f64| dim * (*original_len as f64 / (times * TAU)).ln() / (2.0 * theta.ln());
+            let pair_that_turns = |times: f64| dim * (*original_len as f64 / (times * TAU)).ln() / (2.0 * theta.ln());
             let (low, high) = (pair_that_turns(*beta_fast), pair_that_turns(*beta_slow));
             let (low, high) = if *truncate { (low.floor(), high.ceil()) } else { (low, high) };
             let (low, high) = (low.max(0.0), high.min(dim - 1.0));
@@ -82,9 +81,8 @@ impl Rotation {
     pub(crate) fn new(rope: &RopeConfig, len: usize, device: &Device) -> Self {
         let (frequencies, scale) = inverse_frequencies(rope, len);
         let table = |f: fn(f32) -> f32| {
-            let values: Vec<f32> = (0..len)
-                .flat_map(|position| frequencies.iter().map(move |w| f(position as f32 * w) * scale))
-                .collect();
+            let values: Vec<f32> =
+                (0..len).flat_map(|position| frequencies.iter().map(move |w| f(position as f32 * w) * scale)).collect();
             Tensor::from_data(TensorData::new(values, [1, len, 1, frequencies.len()]), device)
         };
         Self { cos: table(f32::cos), sin: table(f32::sin) }

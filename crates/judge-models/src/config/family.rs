@@ -314,10 +314,7 @@ impl Qwen {
 impl Gemma2 {
     fn lower(self) -> Result<DecoderConfig, ConfigProblem> {
         if self.use_bidirectional_attention == Some(true) {
-            return Err(ConfigProblem::Unsupported {
-                field: "use_bidirectional_attention",
-                found: "true".to_owned(),
-            });
+            return Err(ConfigProblem::Unsupported { field: "use_bidirectional_attention", found: "true".to_owned() });
         }
         let cap = |field, cap: Option<f64>| match cap {
             Some(cap) if !(cap.is_finite() && cap > 0.0) => Err(ConfigProblem::Value {

@@ -104,10 +104,8 @@ impl RopeFields {
         let max_len = around.max_position_embeddings;
         let kind = self.rope_type.as_deref().or(self.old_type.as_deref()).unwrap_or("default");
         let kind = if around.phi3 && kind == "yarn" { "longrope" } else { kind };
-        let original_len = around
-            .original_max_position_embeddings
-            .or(self.original_max_position_embeddings)
-            .unwrap_or(max_len);
+        let original_len =
+            around.original_max_position_embeddings.or(self.original_max_position_embeddings).unwrap_or(max_len);
         if original_len == 0 {
             return Err(value("original_max_position_embeddings", 0, "at least 1"));
         }
@@ -140,11 +138,7 @@ impl RopeFields {
             "yarn" => self.yarn(original_len, max_len)?,
             "longrope" | "su" => self.long_rope(original_len, max_len, rotary_dim)?,
             other => {
-                return Err(ConfigProblem::Unknown {
-                    field: "rope_type",
-                    found: other.to_owned(),
-                    known: ROPE_TYPES,
-                });
+                return Err(ConfigProblem::Unknown { field: "rope_type", found: other.to_owned(), known: ROPE_TYPES });
             }
         };
         Ok((RopeConfig { theta, rotary_dim, scaling }, context))

@@ -46,11 +46,12 @@ impl DecoderConfig {
                 add(&name, vec![self.head_dim]);
             }
             let names = self.norm_names();
-            for name in norms(&[Some(names.attention), names.after_attention, Some(names.mlp), names.after_mlp]
-                .into_iter()
-                .flatten()
-                .collect::<Vec<_>>())
-            {
+            for name in norms(
+                &[Some(names.attention), names.after_attention, Some(names.mlp), names.after_mlp]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>(),
+            ) {
                 add(&name, vec![self.d_model]);
             }
         }

@@ -1,0 +1,235 @@
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use burn::tensor::Device as BurnDevice;
+use judge_core::{
+    Backbone, BackboneError, LabelInContext, ModelInfo, Outcome, Prompt, ReadAt, Request, RequestProblem, TokenId,
+};
+
+use crate::config::{DecoderConfig, OneOrMany};
+use crate::decoder::Decoder;
+use crate::folder::{Folder, file};
+use crate::generate;
+use crate::schedule::in_parallel;
+use crate::tokenizer::{TextCodec, TextOptions};
+use crate::weights::Checkpoint;
+use crate::{Device, Dtype, Error, fingerprint};
+
+/// How a model is loaded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadOptions {
+    /// Where it runs.
+    pub device: Device,
+    /// Arithmetic of the weights; `None`: bf16 if most of the checkpoint is bf16 or f16, else f32.
+    pub dtype: Option<Dtype>,
+    /// How text becomes tokens.
+    pub text: TextOptions,
+    /// The name to go by; `None`: the folder's own.
+    pub name: Option<String>,
+    /// The hub revision that the folder holds, where known; recorded, not checked.
+    pub revision: Option<String>,
+    /// Upper bound on tokens (prompt plus new) in flight at once. Bounds memory, never changes a number. A longer
+    /// sequence runs alone.
+    pub max_batch_tokens: usize,
+    /// Hash all bytes of the weights into the fingerprint, not a sample of every tensor. Reads the whole checkpoint.
+    pub full_fingerprint: bool,
+}
+
+impl Default for LoadOptions {
+    /// On the CPU, 16,384 tokens in flight, all else as the folder says.
+    fn default() -> Self {
+        Self {
+            device: Device::Cpu,
+            dtype: None,
+            text: TextOptions::default(),
+            name: None,
+            revision: None,
+            max_batch_tokens: 16_384,
+            full_fingerprint: false,
+        }
+    }
+}
+
+/// A frozen language model from a Hugging Face folder; what judges see of it is [`Backbone`].
+///
+/// A prompt's numbers are bit-identical whatever runs beside it: each sequence has forward passes of its own, with
+/// its prefill in one piece and one row per decode step, and the score head is a dot product in `f64`.
+pub struct Model {
+    pub(crate) info: ModelInfo,
+    pub(crate) config: Arc<DecoderConfig>,
+    pub(crate) decoder: Decoder,
+    pub(crate) codec: TextCodec,
+    pub(crate) device: BurnDevice,
+    pub(crate) eos: Vec<TokenId>,
+    max_batch_tokens: usize,
+}
+
+impl Model {
+    /// Loads a model folder.
+    ///
+    /// # Errors
+    /// [`Error`] says what in the folder is absent, damaged, contradictory or not supported, and where.
+    pub fn load(folder: impl AsRef<Path>, options: &LoadOptions) -> Result<Self, Error> {
+        let device = options.device.to_burn()?;
+        let folder = Folder::open(folder.as_ref())?;
+        let config = DecoderConfig::from_json(folder.config())
+            .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
+        let codec = TextCodec::load(&folder, &options.text)?;
+        let eos = match generation_eos(&folder)? {
+            Some(eos) => eos,
+            None => config.eos.clone(),
+        };
+
+        let mut checkpoint = Checkpoint::open(&folder)?;
+        let dtype = options.dtype.unwrap_or_else(|| checkpoint.stored_dtype());
+        let names: Vec<String> = config.tensors().into_iter().map(|(name, _)| name).collect();
+        checkpoint.check_names(names.iter().map(String::as_str))?;
+        let fingerprint = fingerprint::of(&folder, &checkpoint, options.full_fingerprint)?;
+        let config = Arc::new(config);
+        let decoder =
+            Decoder::new(Arc::clone(&config), &device, &mut |name, shape| checkpoint.take(name, shape, dtype))?;
+        checkpoint.finish()?;
+
+        let name = match &options.name {
+            Some(name) => name.clone(),
+            None => folder_name(folder.path()),
+        };
+        let info = ModelInfo {
+            name,
+            revision: options.revision.clone(),
+            fingerprint,
+            family: config.family.to_owned(),
+            n_layers: config.n_layers,
+            d_model: config.d_model,
+            d_vocab: config.d_vocab,
+            max_len: config.max_len,
+            dtype: dtype.to_string(),
+            device: options.device.to_string(),
+        };
+        Ok(Self { info, config, decoder, codec, device, eos, max_batch_tokens: options.max_batch_tokens.max(1) })
+    }
+
+    /// The tokens of a prompt as the model is fed them, control tokens included.
+    ///
+    /// # Errors
+    /// [`Error::Prompt`] for a prompt that has no token or that the template refuses, and the tokenizer's own.
+    pub fn tokens(&self, prompt: &Prompt) -> Result<Vec<TokenId>, Error> {
+        self.codec.encode(prompt)?.map_err(|unscored| Error::Prompt { unscored })
+    }
+
+    fn check(&self, index: usize, request: &Request) -> Result<(), BackboneError> {
+        let (info, want) = (&self.info, &request.want);
+        let problem = |problem| Err(BackboneError::Request { request: index, problem });
+        let labels = want.labels.iter();
+        let layers = labels.clone().flat_map(|read| &read.layers).chain(want.pooled.iter().map(|(layer, _)| layer));
+        for &layer in layers {
+            if layer.0 > info.n_layers {
+                return Err(BackboneError::Layer { request: index, layer, n_layers: info.n_layers });
+            }
+        }
+        for &token in labels.flat_map(|read| &read.tokens) {
+            if token as usize >= info.d_vocab {
+                return Err(BackboneError::Token { request: index, token, d_vocab: info.d_vocab });
+            }
+        }
+        if let Some(read) = &want.labels {
+            if read.tokens.is_empty() {
+                return problem(RequestProblem::NothingToRead("token"));
+            }
+            if read.layers.is_empty() {
+                return problem(RequestProblem::NothingToRead("layer"));
+            }
+            if read.layers.windows(2).any(|pair| pair[0] >= pair[1]) {
+                return problem(RequestProblem::LayerOrder);
+            }
+            if read.at != ReadAt::PromptEnd && want.generate.is_none() {
+                return problem(RequestProblem::StepsWithoutGeneration);
+            }
+        }
+        if let Some(generation) = &want.generate {
+            if generation.max_new_tokens == 0 {
+                return problem(RequestProblem::NoNewTokens);
+            }
+            generate::check(&generation.sampling)
+                .map_err(|problem| BackboneError::Request { request: index, problem })?;
+        }
+        Ok(())
+    }
+
+    /// The head's rows of each set of labels that the requests name, as `f32` on the host.
+    fn heads<'r>(&self, requests: &'r [Request]) -> Result<HashMap<&'r [TokenId], Vec<f32>>, Error> {
+        let mut heads = HashMap::new();
+        for read in requests.iter().filter_map(|request| request.want.labels.as_ref()) {
+            if !heads.contains_key(read.tokens.as_slice()) {
+                heads.insert(read.tokens.as_slice(), crate::read::host(self.decoder.head_rows(&read.tokens))?);
+            }
+        }
+        Ok(heads)
+    }
+}
+
+impl Backbone for Model {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    fn token(&self, label: &str) -> Result<TokenId, BackboneError> {
+        self.codec.label(label)
+    }
+
+    fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {
+        self.codec.label_in_context(prompt, label)
+    }
+
+    fn run(
+        &self,
+        requests: &[Request],
+        sink: &mut dyn FnMut(usize, Outcome) -> ControlFlow<()>,
+    ) -> Result<(), BackboneError> {
+        for (index, request) in requests.iter().enumerate() {
+            self.check(index, request)?;
+        }
+        let model = |error: Error| BackboneError::Model(Box::new(error));
+        let heads = self.heads(requests).map_err(model)?;
+        in_parallel(
+            requests.len(),
+            self.max_batch_tokens,
+            |index, room| {
+                let request = &requests[index]; // `in_parallel` counts to their number
+                let head = request.want.labels.as_ref().and_then(|read| heads.get(read.tokens.as_slice()));
+                self.answer(request, head.map_or(&[], Vec::as_slice), room)
+            },
+            sink,
+        )
+        .map_err(model)
+    }
+}
+
+impl fmt::Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Model").field("info", &self.info).finish_non_exhaustive()
+    }
+}
+
+/// The end tokens that `generation_config.json` names, one or several; `None` if it names none.
+fn generation_eos(folder: &Folder) -> Result<Option<Vec<TokenId>>, Error> {
+    let Some(json) = folder.json(file::GENERATION_CONFIG)? else { return Ok(None) };
+    match json.get("eos_token_id") {
+        None | Some(serde_json::Value::Null) => Ok(None),
+        Some(value) => {
+            let eos: OneOrMany = serde_json::from_value(value.clone())
+                .map_err(|source| Error::Json { path: folder.file(file::GENERATION_CONFIG), source })?;
+            Ok(Some(eos.into_vec()))
+        }
+    }
+}
+
+/// The last part of the path that names something; a path such as `.` is resolved first.
+fn folder_name(path: &Path) -> String {
+    let resolved = path.canonicalize();
+    let named = resolved.as_deref().unwrap_or(path);
+    named.file_name().unwrap_or(named.as_os_str()).to_string_lossy().into_owned()
+}

@@ -1,0 +1,116 @@
+//! The trainer's state and the finished model, as safetensors files.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use half::bf16;
+use safetensors::tensor::{Dtype as Stored, SafeTensors, TensorView};
+
+use super::{TrainProblem, Trainer};
+use crate::{Dtype, Error, TensorProblem};
+
+const CONFIG: &str = "config";
+const SETTINGS: &str = "settings";
+const STEPS: &str = "steps_done";
+
+pub(super) fn save(trainer: &Trainer, path: &Path) -> Result<(), Error> {
+    let mut tensors = Vec::new();
+    for parameter in &trainer.parameters {
+        for (kind, values) in [("value", &parameter.values), ("mean", &parameter.mean), ("square", &parameter.square)] {
+            tensors.push((
+                format!("{kind}.{}", parameter.name),
+                parameter.shape.clone(),
+                f32_bytes(values),
+                Stored::F32,
+            ));
+        }
+    }
+    let metadata = HashMap::from([
+        (CONFIG.to_owned(), trainer.config_json.to_string()),
+        (SETTINGS.to_owned(), format!("{:?}", trainer.settings)),
+        (STEPS.to_owned(), trainer.steps_done.to_string()),
+    ]);
+    write(path, tensors, metadata)
+}
+
+pub(super) fn resume(trainer: &mut Trainer, path: &Path) -> Result<(), Error> {
+    let bytes = fs::read(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
+    let damaged = |source: safetensors::SafeTensorError| Error::Train {
+        problem: TrainProblem::NoCheckpoint { path: path.to_owned(), source },
+    };
+    let (_, header) = SafeTensors::read_metadata(&bytes).map_err(damaged)?;
+    let stored = SafeTensors::deserialize(&bytes).map_err(damaged)?;
+    let said = |key: &str| header.metadata().as_ref().and_then(|all| all.get(key)).cloned().unwrap_or_default();
+    let other = |what, expected: String, found: String| Error::Train {
+        problem: TrainProblem::OtherRun { what, expected, found },
+    };
+    for (key, expected) in [(CONFIG, trainer.config_json.to_string()), (SETTINGS, format!("{:?}", trainer.settings))] {
+        if said(key) != expected {
+            return Err(other(key, expected, said(key)));
+        }
+    }
+    let steps_done = said(STEPS).parse().map_err(|_| other(STEPS, "a number".to_owned(), said(STEPS)))?;
+    let mut parameters = trainer.parameters.clone();
+    for parameter in &mut parameters {
+        let name = &parameter.name;
+        for (kind, values) in
+            [("value", &mut parameter.values), ("mean", &mut parameter.mean), ("square", &mut parameter.square)]
+        {
+            let name = format!("{kind}.{name}");
+            let view = stored
+                .tensor(&name)
+                .map_err(|_| Error::TensorNames { missing: vec![name.clone()], unused: Vec::new() })?;
+            let fault = |problem| Error::Tensor { path: path.to_owned(), tensor: name.clone(), problem };
+            if view.dtype() != Stored::F32 {
+                return Err(fault(TensorProblem::Dtype { found: format!("{:?}", view.dtype()) }));
+            }
+            if view.shape() != parameter.shape {
+                return Err(fault(TensorProblem::Shape {
+                    expected: parameter.shape.clone(),
+                    found: view.shape().to_vec(),
+                }));
+            }
+            *values = view.data().as_chunks::<4>().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
+        }
+    }
+    trainer.parameters = parameters;
+    trainer.steps_done = steps_done;
+    Ok(())
+}
+
+pub(super) fn export(trainer: &Trainer, path: &Path, dtype: Dtype) -> Result<(), Error> {
+    let tensors = trainer.parameters.iter().map(|parameter| {
+        let (bytes, stored) = match dtype {
+            Dtype::F32 => (f32_bytes(&parameter.values), Stored::F32),
+            Dtype::Bf16 => {
+                (parameter.values.iter().flat_map(|&value| bf16::from_f32(value).to_le_bytes()).collect(), Stored::BF16)
+            }
+        };
+        (parameter.name.clone(), parameter.shape.clone(), bytes, stored)
+    });
+    write(path, tensors.collect(), HashMap::from([("format".to_owned(), "pt".to_owned())]))
+}
+
+fn f32_bytes(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// Writes beside the file and renames, so that a file that is there is whole.
+fn write(
+    path: &Path,
+    tensors: Vec<(String, Vec<usize>, Vec<u8>, Stored)>,
+    metadata: HashMap<String, String>,
+) -> Result<(), Error> {
+    let views = tensors.iter().map(|(name, shape, bytes, stored)| {
+        TensorView::new(*stored, shape.clone(), bytes).map(|view| (name.as_str(), view))
+    });
+    let unwritten = |source| Error::Train { problem: TrainProblem::Write { path: path.to_owned(), source } };
+    let bytes = views
+        .collect::<Result<Vec<_>, _>>()
+        .and_then(|views| safetensors::serialize(views, Some(metadata)))
+        .map_err(|source| unwritten(std::io::Error::other(source)))?;
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, path)).map_err(unwritten)
+}

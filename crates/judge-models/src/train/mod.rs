@@ -1,0 +1,293 @@
+//! Next-token training of a small decoder: the decoder that inference runs, with Burn's autodiff under it.
+//!
+//! [`Trainer`] owns the parameters, the optimiser's moments and the number of steps done, all as host numbers, so that a checkpoint is
+//! exactly its state and a run that was stopped goes on bit for bit. It is for models of a few million parameters on a processor:
+//! every step builds the decoder anew from the host's copy.
+
+mod adamw;
+mod checkpoint;
+mod gradients;
+mod problem;
+mod schedule;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use burn::tensor::{Int, Tensor, TensorData};
+use judge_core::TokenId;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde_json::Value;
+
+use crate::config::DecoderConfig;
+use crate::decoder::Decoder;
+use crate::rope::Rotation;
+use crate::{Dtype, Error};
+
+pub use adamw::AdamW;
+pub use problem::TrainProblem;
+pub use schedule::Schedule;
+
+/// How a [`Trainer`] learns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainSettings {
+    /// The optimiser.
+    pub optimizer: AdamW,
+    /// The learning rate over time.
+    pub schedule: Schedule,
+    /// Gradients with a larger Euclidean norm over all parameters are scaled down to it. Positive.
+    pub max_grad_norm: f64,
+    /// Standard deviation of the initial matrices; those that write into the residual stream get it divided by `sqrt(2 * n_layers)`.
+    pub init_spread: f64,
+    /// Of the initial parameters.
+    pub seed: u64,
+    /// A batch is cut into this many parts of whole examples, each on a thread of its own; their gradients are added in order, so the
+    /// result depends on this number, but not on what the machine does. At least 1.
+    pub shards: usize,
+}
+
+impl Default for TrainSettings {
+    fn default() -> Self {
+        Self {
+            optimizer: AdamW::default(),
+            schedule: Schedule::default(),
+            max_grad_norm: 1.0,
+            init_spread: 0.02,
+            seed: 0,
+            shards: 2,
+        }
+    }
+}
+
+/// A sequence to learn from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Example {
+    /// The tokens, at least two.
+    pub tokens: Vec<TokenId>,
+    /// For each token how much its cross-entropy, given the tokens before it, counts. Finite and not negative, shape `[tokens.len()]`; the
+    /// first token is given, so its weight is not used.
+    pub weights: Vec<f32>,
+}
+
+/// What a step did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepReport {
+    /// Weighted cross-entropy before the step, in nats, summed over tokens and divided by the number of examples.
+    pub loss: f64,
+    /// Euclidean norm of the gradient before it was cut.
+    pub grad_norm: f64,
+    /// The learning rate that was used.
+    pub learning_rate: f64,
+}
+
+/// One tensor of the checkpoint that is being made, and the optimiser's moments of it.
+#[derive(Clone, Debug, PartialEq)]
+struct Parameter {
+    name: String,
+    shape: Vec<usize>,
+    values: Vec<f32>,
+    mean: Vec<f32>,
+    square: Vec<f32>,
+}
+
+/// A decoder in training.
+///
+/// ```
+/// use judge_models::train::{Example, TrainSettings, Trainer};
+///
+/// let config = r#"{"model_type": "llama", "hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+///     "vocab_size": 11, "rms_norm_eps": 1e-6, "max_position_embeddings": 32, "tie_word_embeddings": true}"#;
+/// let mut trainer = Trainer::new(config, TrainSettings::default())?;
+/// let example = Example { tokens: vec![1, 2, 3], weights: vec![0.0, 1.0, 1.0] };
+/// let report = trainer.step(&[example])?;
+/// assert!((report.loss - 2.0 * 11f64.ln()).abs() < 0.1); // untrained: every token is as likely
+/// # Ok::<(), judge_models::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Trainer {
+    config: Arc<DecoderConfig>,
+    config_json: Value,
+    settings: TrainSettings,
+    parameters: Vec<Parameter>,
+    steps_done: u64,
+}
+
+impl Trainer {
+    /// A decoder with random parameters, as the text of a `config.json` describes it.
+    ///
+    /// # Errors
+    /// If the text is not JSON or no model that this crate builds, or a setting is out of range.
+    pub fn new(config_json: &str, settings: TrainSettings) -> Result<Self, Error> {
+        let path = || "config.json".into();
+        let config_json: Value =
+            serde_json::from_str(config_json).map_err(|source| Error::Json { path: path(), source })?;
+        let config =
+            DecoderConfig::from_json(&config_json).map_err(|problem| Error::Config { path: path(), problem })?;
+        problem::check_settings(&settings)?;
+        let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
+        let parameters = config
+            .tensors()
+            .into_iter()
+            .map(|(name, shape)| {
+                let values = initial(&config, &settings, &name, &shape, &mut rng);
+                let zeros = vec![0.0; values.len()];
+                Parameter { name, shape, values, mean: zeros.clone(), square: zeros }
+            })
+            .collect();
+        Ok(Self { config: Arc::new(config), config_json, settings, parameters, steps_done: 0 })
+    }
+
+    /// How many steps were taken, those before a checkpoint included.
+    #[must_use]
+    pub fn steps_done(&self) -> u64 {
+        self.steps_done
+    }
+
+    /// How many numbers are learnt.
+    #[must_use]
+    pub fn n_parameters(&self) -> usize {
+        self.parameters.iter().map(|parameter| parameter.values.len()).sum()
+    }
+
+    /// Moves the parameters against the gradient of the batch's loss.
+    ///
+    /// # Errors
+    /// If the batch is empty or an example is not what [`Example`] says, or the loss is not finite; the parameters are then as before.
+    pub fn step(&mut self, batch: &[Example]) -> Result<StepReport, Error> {
+        problem::check_batch(batch, &self.config)?;
+        let part = batch.len().div_ceil(self.settings.shards);
+        let parts: Vec<&[Example]> = batch.chunks(part).collect();
+        let this = &*self;
+        let results = std::thread::scope(|scope| {
+            let running: Vec<_> =
+                parts.iter().map(|part| scope.spawn(move || gradients::of_part(this, part))).collect();
+            running.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
+        });
+        let (mut loss, mut sum) = (0.0, Vec::new());
+        for result in results {
+            let (part_loss, part_sum) = match result {
+                Ok(result) => result?,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            loss += part_loss;
+            if sum.is_empty() {
+                sum = part_sum;
+            } else {
+                for (all, one) in sum.iter_mut().flatten().zip(part_sum.iter().flatten()) {
+                    *all += one;
+                }
+            }
+        }
+        let n = batch.len() as f64;
+        let loss = loss / n;
+        let square: f64 = sum.iter().flatten().map(|&g: &f32| f64::from(g).powi(2)).sum();
+        let grad_norm = square.sqrt() / n;
+        if !loss.is_finite() || !grad_norm.is_finite() {
+            return Err(Error::Train { problem: TrainProblem::Diverged { step: self.steps_done, loss, grad_norm } });
+        }
+        let cut = (self.settings.max_grad_norm / grad_norm).min(1.0);
+        let learning_rate = self.settings.schedule.learning_rate(self.steps_done);
+        self.steps_done += 1;
+        for (parameter, gradient) in self.parameters.iter_mut().zip(&sum) {
+            let factor = (cut / n) as f32;
+            self.settings.optimizer.update(parameter, gradient, factor, learning_rate, self.steps_done);
+        }
+        Ok(StepReport { loss, grad_norm, learning_rate })
+    }
+
+    /// Logits of `labels` after the last of `tokens`, shape `[labels.len()]`, with the parameters as they are now.
+    ///
+    /// # Errors
+    /// If there are no tokens, more than the context holds, or one is not in the vocabulary; the same of the labels.
+    pub fn label_logits(&self, tokens: &[TokenId], labels: &[TokenId]) -> Result<Vec<f32>, Error> {
+        problem::check_tokens(tokens, 1, &self.config)?;
+        problem::check_tokens(labels, 1, &self.config)?;
+        let device = burn::tensor::Device::flex();
+        let decoder = self.decoder(&device)?;
+        let rotation = Rotation::new(&self.config.rope, tokens.len(), &device);
+        let ids = token_tensor(tokens.iter().copied(), [1, tokens.len()], &device);
+        let Some(states) = decoder.forward(ids, &rotation, None, &mut |_, _| std::ops::ControlFlow::Continue(()))
+        else {
+            return Ok(Vec::new());
+        };
+        let [_, seq, d_model] = states.dims();
+        // [1, seq, d_model] -> [1, 1, d_model] -> [1, d_model] -> [1, labels]
+        let last = decoder.final_norm(states.narrow(1, seq - 1, 1)).reshape([1, d_model]);
+        let logits = last.matmul(decoder.head_rows(labels).transpose());
+        Ok(host_values(logits))
+    }
+
+    /// Writes everything that the next step depends on, but for the batches, to one file.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn save(&self, path: &Path) -> Result<(), Error> {
+        checkpoint::save(self, path)
+    }
+
+    /// Goes on from a file that [`save`](Self::save) wrote with the same configuration and settings.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is no checkpoint, or is one of another configuration or other settings; the trainer is then as before.
+    pub fn resume(&mut self, path: &Path) -> Result<(), Error> {
+        checkpoint::resume(self, path)
+    }
+
+    /// Writes the parameters as a Hugging Face folder's `model.safetensors`. The same parameters give the same bytes.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn export(&self, path: &Path, dtype: Dtype) -> Result<(), Error> {
+        checkpoint::export(self, path, dtype)
+    }
+
+    /// The decoder with the parameters as they are now.
+    fn decoder(&self, device: &burn::tensor::Device) -> Result<Decoder, Error> {
+        Decoder::new(Arc::clone(&self.config), device, &mut |name, _| {
+            let found = self.parameters.iter().find(|parameter| parameter.name == name);
+            found
+                .map(|parameter| parameter.values.clone())
+                .ok_or_else(|| Error::TensorNames { missing: vec![name.to_owned()], unused: Vec::new() })
+        })
+    }
+}
+
+/// Matrices get noise, norms start as the identity, biases at 0.
+fn initial(
+    config: &DecoderConfig,
+    settings: &TrainSettings,
+    name: &str,
+    shape: &[usize],
+    rng: &mut ChaCha8Rng,
+) -> Vec<f32> {
+    let len = shape.iter().product();
+    if shape.len() == 1 {
+        let is_norm = name.ends_with("norm.weight");
+        return vec![if is_norm && !config.norm_offset { 1.0 } else { 0.0 }; len];
+    }
+    let into_residual = name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight");
+    let spread =
+        if into_residual { settings.init_spread / (2.0 * config.n_layers as f64).sqrt() } else { settings.init_spread };
+    let mut uniform = || (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    // Twelve uniform draws have variance 1: near enough to normal, and the same on every machine.
+    (0..len).map(|_| (((0..12).map(|_| uniform()).sum::<f64>() - 6.0) * spread) as f32).collect()
+}
+
+/// Token ids as a tensor of the given shape, which must have as many places.
+fn token_tensor<const D: usize>(
+    ids: impl Iterator<Item = TokenId>,
+    shape: [usize; D],
+    device: &burn::tensor::Device,
+) -> Tensor<D, Int> {
+    let ids: Vec<i64> = ids.map(i64::from).collect();
+    Tensor::from_data(TensorData::new(ids, shape), device)
+}
+
+/// A float tensor's values, row-major.
+fn host_values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    // The CPU device's only float type here is f32; `iter` converts were it another.
+    tensor.into_data().convert::<f32>().iter::<f32>().collect()
+}

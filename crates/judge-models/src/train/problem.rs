@@ -1,0 +1,153 @@
+use std::path::PathBuf;
+
+use judge_core::TokenId;
+
+use super::{Example, TrainSettings};
+use crate::Error;
+use crate::config::DecoderConfig;
+
+/// Why a model cannot be trained.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrainProblem {
+    /// A setting is outside its range.
+    #[error("{setting} is {found}, expected {expected}")]
+    Setting {
+        /// Its name.
+        setting: &'static str,
+        /// Its value.
+        found: f64,
+        /// What is accepted.
+        expected: &'static str,
+    },
+    /// A batch without examples.
+    #[error("the batch is empty")]
+    EmptyBatch,
+    /// A sequence that is too short or too long.
+    #[error("a sequence of {found} tokens, expected {least} to {most}")]
+    Length {
+        /// Its length.
+        found: usize,
+        /// Shortest that is accepted.
+        least: usize,
+        /// Longest that is accepted: the model's context.
+        most: usize,
+    },
+    /// Tokens and weights of an example differ in number.
+    #[error("{tokens} tokens, but {weights} weights")]
+    Weights {
+        /// How many tokens.
+        tokens: usize,
+        /// How many weights.
+        weights: usize,
+    },
+    /// A weight is negative or not finite.
+    #[error("the weight at {at} is {found}, expected a finite number of at least 0")]
+    Weight {
+        /// Its index.
+        at: usize,
+        /// Its value.
+        found: f32,
+    },
+    /// A token that is not in the vocabulary.
+    #[error("token {found} is not below the vocabulary's {d_vocab}")]
+    Token {
+        /// The token.
+        found: TokenId,
+        /// Size of the vocabulary.
+        d_vocab: usize,
+    },
+    /// Loss or gradient stopped being numbers.
+    #[error("after {step} steps the loss is {loss} and the gradient's norm {grad_norm}")]
+    Diverged {
+        /// Steps done before.
+        step: u64,
+        /// The loss.
+        loss: f64,
+        /// The gradient's norm.
+        grad_norm: f64,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file is no checkpoint.
+    #[error("{path} is no checkpoint: {source}", path = path.display())]
+    NoCheckpoint {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: safetensors::SafeTensorError,
+    },
+    /// A checkpoint of another run.
+    #[error("the checkpoint's {what} is {found}, this run's is {expected}")]
+    OtherRun {
+        /// What differs.
+        what: &'static str,
+        /// This run's.
+        expected: String,
+        /// The checkpoint's.
+        found: String,
+    },
+}
+
+pub(super) fn check_settings(settings: &TrainSettings) -> Result<(), Error> {
+    let positive = |x: f64| x.is_finite() && x > 0.0;
+    let fraction = |x: f64| (0.0..1.0).contains(&x);
+    let checks = [
+        ("optimizer.beta1", settings.optimizer.beta1, fraction(settings.optimizer.beta1), "at least 0 and below 1"),
+        ("optimizer.beta2", settings.optimizer.beta2, fraction(settings.optimizer.beta2), "at least 0 and below 1"),
+        ("optimizer.epsilon", settings.optimizer.epsilon, positive(settings.optimizer.epsilon), "a positive number"),
+        (
+            "optimizer.weight_decay",
+            settings.optimizer.weight_decay,
+            settings.optimizer.weight_decay == 0.0 || positive(settings.optimizer.weight_decay),
+            "0 or a positive number",
+        ),
+        ("schedule.peak", settings.schedule.peak, positive(settings.schedule.peak), "a positive number"),
+        ("schedule.floor", settings.schedule.floor, (0.0..=1.0).contains(&settings.schedule.floor), "0 to 1"),
+        ("max_grad_norm", settings.max_grad_norm, positive(settings.max_grad_norm), "a positive number"),
+        ("init_spread", settings.init_spread, positive(settings.init_spread), "a positive number"),
+        ("shards", settings.shards as f64, settings.shards > 0, "at least 1"),
+    ];
+    match checks.into_iter().find(|check| !check.2) {
+        None => Ok(()),
+        Some((setting, found, _, expected)) => {
+            Err(Error::Train { problem: TrainProblem::Setting { setting, found, expected } })
+        }
+    }
+}
+
+pub(super) fn check_batch(batch: &[Example], config: &DecoderConfig) -> Result<(), Error> {
+    let fault = |problem| Err(Error::Train { problem });
+    if batch.is_empty() {
+        return fault(TrainProblem::EmptyBatch);
+    }
+    for Example { tokens, weights } in batch {
+        check_tokens(tokens, 2, config)?;
+        if tokens.len() != weights.len() {
+            return fault(TrainProblem::Weights { tokens: tokens.len(), weights: weights.len() });
+        }
+        if let Some(at) = weights.iter().position(|weight| !weight.is_finite() || *weight < 0.0) {
+            return fault(TrainProblem::Weight { at, found: weights[at] });
+        }
+    }
+    Ok(())
+}
+
+/// At least `least` tokens, at most the context, all of the vocabulary.
+pub(super) fn check_tokens(tokens: &[TokenId], least: usize, config: &DecoderConfig) -> Result<(), Error> {
+    if tokens.len() < least || tokens.len() > config.max_len {
+        return Err(Error::Train {
+            problem: TrainProblem::Length { found: tokens.len(), least, most: config.max_len },
+        });
+    }
+    match tokens.iter().find(|&&token| token as usize >= config.d_vocab) {
+        None => Ok(()),
+        Some(&found) => Err(Error::Train { problem: TrainProblem::Token { found, d_vocab: config.d_vocab } }),
+    }
+}

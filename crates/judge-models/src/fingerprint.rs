@@ -86,7 +86,7 @@ mod tests {
         assert_eq!((pieces.len(), pieces[0]), (PIECES, &bytes[..PIECE]));
         assert_eq!(pieces[PIECES - 1], &bytes[bytes.len() - PIECE..]);
         assert_eq!(sample(&bytes[..4096]).collect::<Vec<_>>(), [&bytes[..4096]]);
-        assert_eq!(sample(&[]).collect::<Vec<_>>(), [&[][..]]);
+        assert_eq!(sample(&[]).collect::<Vec<_>>(), [&[0_u8; 0][..]]);
     }
 
     #[test]

@@ -106,7 +106,7 @@ fn tokens(ids: &[i32]) -> Tensor<2, Int> {
 }
 
 fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    tensor.into_data().to_vec().unwrap()
+    tensor.into_data().try_to_vec().unwrap()
 }
 
 /// Residual streams of all layers, the last one normed: transformers' `hidden_states`. Each `[seq, d_model]`.

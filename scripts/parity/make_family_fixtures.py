@@ -4,7 +4,7 @@
     python scripts/parity/make_family_fixtures.py
 
 For each family one model with every switch of that family on and one with them off, as Hugging Face folders
-(NAME/), and one model under each kind of rope (rope/, one config.KIND.json each). Weights are scaled so that
+(NAME/), and one model under each kind of rope (rope/, config.KIND.json each, config.json for the default). Weights are scaled so that
 activations are of order 1 and that soft-caps, windows and long prompts change the result.
 
 expected.safetensors of a folder holds, for prompt i:
@@ -294,7 +294,7 @@ def main():
         tensors = {k: v for k, v in tensors.items() if not k.endswith(("logits", "bf16"))}
         tensors = {k: v[-1].contiguous() if k.endswith("hidden") else v for k, v in tensors.items()}
         save_file(tensors, folder / f"expected.{kind}.safetensors", metadata=metadata)
-        write_json(folder / f"config.{kind}.json", config_json(config, "v5", torch.bfloat16))
+        write_json(folder / ("config.json" if kind == "default" else f"config.{kind}.json"), config_json(config, "v5", torch.bfloat16))
     write_weights(model, folder, torch.bfloat16, 1)
     write_json(folder / "generation_config.json", {"eos_token_id": []})
     write_tokenizer(folder)

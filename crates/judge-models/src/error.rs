@@ -154,6 +154,46 @@ pub enum Error {
     /// A pass brought no state to generate from. Says that this crate is wrong, not its input.
     #[error("the forward pass brought no state")]
     NothingRead,
+    /// Neither a folder that exists nor a hub id.
+    #[error("{found:?} is neither a folder nor a hub id of the form ORG/NAME or ORG/NAME@REVISION")]
+    ModelName {
+        /// What was given.
+        found: String,
+    },
+    /// Offline, and the hub's cache does not have the model.
+    #[error("{repo} at revision {revision} is not (or not wholly) in {cache}, and offline mode forbids to fetch it", cache = cache.display())]
+    NotInCache {
+        /// `ORG/NAME`.
+        repo: String,
+        /// Branch, tag or commit.
+        revision: String,
+        /// Where it would be.
+        cache: PathBuf,
+    },
+    /// This build cannot fetch models.
+    #[error("{repo} is not in the cache, and this build cannot fetch it: it lacks the feature `hub` of judge-models")]
+    NoHub {
+        /// `ORG/NAME`.
+        repo: String,
+    },
+    /// The hub could not be reached, or it refused.
+    #[error("cannot fetch {repo} at revision {revision} from the hub: {source}")]
+    Hub {
+        /// `ORG/NAME`.
+        repo: String,
+        /// Branch, tag or commit.
+        revision: String,
+        /// What the hub said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The hub gave something else than a commit.
+    #[error("the hub says that {repo} is at {found:?}, which is no commit")]
+    HubCommit {
+        /// `ORG/NAME`.
+        repo: String,
+        /// What it said.
+        found: String,
+    },
     /// Not a day.
     #[error("{found:?} is no date, expected YYYY-MM-DD")]
     Date {

@@ -9,6 +9,7 @@ mod error;
 mod fingerprint;
 mod folder;
 mod generate;
+mod hub;
 mod model;
 mod ops;
 mod read;
@@ -23,6 +24,7 @@ pub use chat_template::Date;
 pub use config::ConfigProblem;
 pub use device::{Device, Dtype};
 pub use error::{Error, FileProblem, IndexProblem, TensorProblem};
+pub use hub::{FoundModel, HubOptions, ModelSource};
 pub use model::{LoadOptions, Model};
 pub use tokenizer::{ChatTokens, TextOptions};
 

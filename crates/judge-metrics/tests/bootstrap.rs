@@ -82,7 +82,7 @@ fn bad_settings_and_statistics_are_refused() {
 
     let infinite = default.interval(8, |_| Ok(f64::INFINITY));
     assert_eq!(infinite, Err(Error::NonFiniteStatistic { resample: None, value: f64::INFINITY }));
-    let first_bad = (0..).find(|&resample| default.rows(8, resample)[0] == 3).unwrap();
+    let first_bad = (0..default.resamples).find(|&resample| default.rows(8, resample)[0] == 3).unwrap();
     let sometimes = default.interval(8, |rows| Ok(if rows[0] == 3 { f64::NEG_INFINITY } else { 1.0 }));
     let expected = Error::NonFiniteStatistic { resample: Some(first_bad), value: f64::NEG_INFINITY };
     assert_eq!(sometimes, Err(expected));

@@ -53,6 +53,7 @@ def standard_scaler():
         scaler_case("tiny but not constant", 1e-150 * x),
         scaler_case("without mean", x + 2, with_mean=False),
         scaler_case("without deviation", x + 2, with_std=False),
+        scaler_case("a mean that is rounded", 1e14 + np.array([[0.0], [1], [2], [3], [4], [5], [7]]) ** [1, 2]),
     ]
 
 

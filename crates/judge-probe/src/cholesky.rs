@@ -7,8 +7,8 @@ pub(crate) struct NotPositiveDefinite {
 }
 
 /// Replaces `b` by x with A x = b. `a` is A row by row, of which the lower triangle counts and is overwritten; the order is that
-/// of `b`.
-pub(crate) fn solve(mut a: Vec<f64>, b: &mut [f64]) -> Result<(), NotPositiveDefinite> {
+/// of `b`. A pivot counts as 0 below `rounding` times the diagonal it is left of.
+pub(crate) fn solve(mut a: Vec<f64>, b: &mut [f64], rounding: f64) -> Result<(), NotPositiveDefinite> {
     let n = b.len();
     // A = L Lᵀ, row by row, so that every inner product runs over two contiguous stretches.
     for i in 0..n {
@@ -17,8 +17,7 @@ pub(crate) fn solve(mut a: Vec<f64>, b: &mut [f64]) -> Result<(), NotPositiveDef
             row[j] = (row[j] - dot(&row[..j], &above[..j])) / above[j];
         }
         let pivot = row[i] - dot(&row[..i], &row[..i]);
-        // What is left of the diagonal after cancellation is rounding below this.
-        if pivot.is_nan() || pivot <= n as f64 * f64::EPSILON * row[i] {
+        if pivot.is_nan() || pivot <= rounding * row[i] {
             return Err(NotPositiveDefinite { pivot: i });
         }
         row[i] = pivot.sqrt();

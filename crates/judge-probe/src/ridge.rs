@@ -64,10 +64,10 @@ impl Ridge {
 
         // Without a penalty only the primal system shows that too many features leave the coefficients undefined.
         let coefficients = if n_rows < n_features && self.alpha > 0.0 {
-            let dual = self.solve(gram(&rows), y)?;
+            let dual = self.solve(gram(&rows), y, n_features)?;
             columns.iter().map(|column| dot(column, &dual)).collect()
         } else {
-            self.solve(gram(&columns), columns.iter().map(|column| dot(column, &y)).collect())?
+            self.solve(gram(&columns), columns.iter().map(|column| dot(column, &y)).collect(), n_rows)?
         };
         check_overflow(&coefficients)?;
         let mut intercept = target_mean;
@@ -80,11 +80,13 @@ impl Ridge {
         Ok(FittedRidge { coefficients, intercept })
     }
 
-    /// (A + alpha I)⁻¹ b
-    fn solve(&self, mut a: Vec<f64>, mut b: Vec<f64>) -> Result<Vec<f64>, Error> {
+    /// (A + alpha I)⁻¹ b for an A of inner products of `length` terms.
+    fn solve(&self, mut a: Vec<f64>, mut b: Vec<f64>, length: usize) -> Result<Vec<f64>, Error> {
         let order = b.len();
         a.iter_mut().step_by(order + 1).for_each(|diagonal| *diagonal += self.alpha);
-        cholesky::solve(a, &mut b)
+        // The bound on the rounding of an inner product, in which a pivot without substance drowns.
+        let rounding = order.max(length) as f64 * f64::EPSILON;
+        cholesky::solve(a, &mut b, rounding)
             .map_err(|error| Error::Singular { order, pivot: error.pivot, alpha: self.alpha })
             .map(|()| b)
     }

@@ -68,6 +68,18 @@ fn ridge_says_when_the_coefficients_are_undefined() {
     assert_eq!(least_squares.fit(&twins, &targets), Err(Error::Singular { order: 2, pivot: 1, alpha: 0.0 }));
     assert!(Ridge { alpha: 1e-3, ..least_squares }.fit(&twins, &targets).is_ok());
 
+    // A combination is found whatever rounding leaves of its pivot, over many rows too.
+    for (shift, n_rows) in (1..40).zip([10, 300, 2_000].into_iter().cycle()) {
+        let rows = (0..n_rows).map(|i| {
+            let (a, b) = ((i * 7919 + shift) as f64 % 97.1, (i * shift * 31) as f64 % 89.3);
+            [a, b, 0.3 * a - 1.7 * b]
+        });
+        let combined = Matrix::from_rows(rows).unwrap();
+        let targets: Vec<f64> = (0..n_rows).map(|i| (i % 5) as f64).collect();
+        let undefined = least_squares.fit(&combined, &targets);
+        assert_eq!(undefined, Err(Error::Singular { order: 3, pivot: 2, alpha: 0.0 }), "{shift}, {n_rows} rows");
+    }
+
     let constant = matrix(&[[5.0, 1.0], [5.0, 2.0], [5.0, 4.0]]);
     let undefined = least_squares.fit(&constant, &targets[..3]);
     assert_eq!(undefined, Err(Error::Singular { order: 2, pivot: 0, alpha: 0.0 }));

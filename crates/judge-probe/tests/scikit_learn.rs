@@ -35,7 +35,7 @@ fn assert_close(case: &Value, name: &str, ours: &[f64], unit: f64) {
 
 #[test]
 fn standard_scaler_equals_scikit_learns() {
-    for case in cases(include_str!("fixtures/standard_scaler.json"), 10) {
+    for case in cases(include_str!("fixtures/standard_scaler.json"), 11) {
         let settings = StandardScaler {
             with_mean: case["with_mean"].as_bool().unwrap(),
             with_std: case["with_std"].as_bool().unwrap(),

@@ -11,6 +11,8 @@ expected.safetensors of a folder holds, for prompt i:
     i.ids      token ids [seq]
     i.hidden   hidden_states [n_layers + 1, seq, d_model] as transformers returns them: the last one is normed
     i.logits   logits without the final soft-cap [seq, d_vocab]
+    i.raw      each layer's state of the last position times the head's rows [n_layers + 1, d_vocab]
+    i.normed   the same with the final norm applied to inner states first
     i.greedy   greedy continuation [n_new], end tokens not heeded
     i.bf16     hidden_states [n_layers + 1, d_model] of the last position, f32 arithmetic on bf16-rounded weights
 and its metadata, as text, the error of transformers' own bf16 arithmetic against i.bf16: per layer the largest
@@ -191,6 +193,10 @@ def expected(model, prompts, moving_rope):
         tensors[f"{i}.ids"] = torch.tensor(ids, dtype=torch.int32)
         tensors[f"{i}.hidden"] = hidden
         tensors[f"{i}.logits"] = logits
+        with torch.no_grad():
+            last = hidden[:, -1]
+            tensors[f"{i}.raw"] = model.lm_head(last)
+            tensors[f"{i}.normed"] = model.lm_head(torch.cat([model.model.norm(last[:-1]), last[-1:]]))
         tensors[f"{i}.greedy"] = torch.tensor(new, dtype=torch.int32)
 
         half = AutoModelForCausalLM.from_config(model.config, attn_implementation="eager", dtype=torch.bfloat16).eval()
@@ -291,7 +297,7 @@ def main():
         moving = kind.split("-")[0] in ("dynamic", "longrope")
         tensors, metadata = expected(model, ROPE_PROMPTS, moving)
         # Positions enter through attention alone: the last block and the ids and greedy tokens suffice.
-        tensors = {k: v for k, v in tensors.items() if not k.endswith(("logits", "bf16"))}
+        tensors = {k: v for k, v in tensors.items() if not k.endswith(("logits", "bf16", "raw", "normed"))}
         tensors = {k: v[-1].contiguous() if k.endswith("hidden") else v for k, v in tensors.items()}
         save_file(tensors, folder / f"expected.{kind}.safetensors", metadata=metadata)
         write_json(folder / ("config.json" if kind == "default" else f"config.{kind}.json"), config_json(config, "v5", torch.bfloat16))

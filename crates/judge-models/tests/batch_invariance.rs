@@ -1,0 +1,137 @@
+//! A prompt's numbers are the same bits whatever runs beside it, in whatever order, on however many threads, and
+//! whatever else is read from the same pass.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use judge_core::testing::check_backbone;
+use judge_core::{
+    Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Request, Sampling, Want,
+};
+use judge_models::{LoadOptions, Model};
+use rayon::ThreadPoolBuilder;
+
+fn family(name: &str, options: &LoadOptions) -> Model {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families").join(name);
+    Model::load(folder, options).unwrap()
+}
+
+/// Prompts of 1 to 43 tokens.
+fn requests(model: &Model) -> Vec<Request> {
+    let words = ["ba", "de", "fi", "go", "3", "ku", "xa", "me"];
+    (0..12_usize)
+        .map(|i| {
+            let prompt: Vec<&str> = (0..1 + (i * 17) % 43).map(|j| words[(i + j * j) % words.len()]).collect();
+            let sampling = match i % 3 {
+                0 => Sampling::Greedy,
+                _ => Sampling::Random { temperature: 1.5, top_k: None, top_p: Some(0.95), seed: 7, stream: i as u64 },
+            };
+            let labels = LabelRead {
+                tokens: vec![3, 4, 5, 6, 7],
+                layers: model.info().layers(),
+                lens: if i % 2 == 0 { Lens::Raw } else { Lens::Normed },
+                at: if i % 4 == 3 { ReadAt::PromptEnd } else { ReadAt::EveryStep },
+            };
+            let pooled = model.info().layers().into_iter().flat_map(|l| [(l, Pooling::Last), (l, Pooling::Mean)]);
+            Request {
+                prompt: Prompt::Raw(prompt.join(" ")),
+                want: Want {
+                    labels: Some(labels),
+                    pooled: pooled.collect(),
+                    generate: Some(Generation { max_new_tokens: 5, sampling }),
+                },
+            }
+        })
+        .collect()
+}
+
+/// Answers by request, with their floats as bits.
+fn answers(model: &Model, requests: &[Request]) -> Vec<(Outcome, Vec<u32>)> {
+    let mut answers = vec![None; requests.len()];
+    model
+        .run(requests, &mut |index, outcome| {
+            assert!(answers[index].is_none(), "request {index} is answered twice");
+            let bits = match &outcome {
+                Outcome::Read(reading) => reading
+                    .labels
+                    .iter()
+                    .flat_map(|labels| labels.steps.iter().flat_map(|step| &step.logits))
+                    .chain(reading.pooled.iter().flat_map(|state| &state.values))
+                    .map(|x| x.to_bits())
+                    .collect(),
+                Outcome::Unscored(fault) => panic!("request {index}: {fault}"),
+            };
+            answers[index] = Some((outcome, bits));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    answers.into_iter().map(Option::unwrap).collect()
+}
+
+#[test]
+fn alone_among_others_and_in_any_order() {
+    for name in ["qwen3-on", "gemma2-on", "phi3-on", "internlm3-on"] {
+        let model = family(name, &LoadOptions::default());
+        let requests = requests(&model);
+        let together = answers(&model, &requests);
+        for (index, request) in requests.iter().enumerate() {
+            assert_eq!(
+                answers(&model, std::slice::from_ref(request))[0],
+                together[index],
+                "{name}: request {index} alone"
+            );
+        }
+        let reversed: Vec<Request> = requests.iter().rev().cloned().collect();
+        let mut again = answers(&model, &reversed);
+        again.reverse();
+        assert_eq!(again, together, "{name}: reversed");
+    }
+}
+
+#[test]
+fn on_any_number_of_threads_and_with_any_room() {
+    let plenty = family("mistral-on", &LoadOptions::default());
+    let cramped = family("mistral-on", &LoadOptions { max_batch_tokens: 1, ..LoadOptions::default() });
+    let requests = requests(&plenty);
+    let expected = answers(&plenty, &requests);
+    for threads in [1, 2, 5] {
+        let pool = ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        assert_eq!(pool.install(|| answers(&plenty, &requests)), expected, "{threads} threads");
+    }
+    assert_eq!(answers(&cramped, &requests), expected, "one sequence at a time");
+}
+
+/// Several judges share one pass: none may change what another sees.
+#[test]
+fn whatever_else_is_read() {
+    let model = family("llama-on", &LoadOptions::default());
+    let last = Layer(model.info().n_layers);
+    let labels =
+        LabelRead { tokens: vec![3, 4, 5], layers: vec![Layer(1), last], lens: Lens::Raw, at: ReadAt::PromptEnd };
+    let prompt = Prompt::Raw("ba de fi go ku la me".to_owned());
+    let alone = Want { labels: Some(labels.clone()), ..Want::default() };
+    let shared = Want {
+        labels: Some(labels),
+        pooled: vec![(last, Pooling::Mean), (Layer(0), Pooling::Max), (last, Pooling::Last)],
+        generate: Some(Generation { max_new_tokens: 3, sampling: Sampling::Greedy }),
+    };
+    let logits = |want: Want| {
+        let answered = answers(&model, &[Request { prompt: prompt.clone(), want }]);
+        match &answered[0].0 {
+            Outcome::Read(reading) => {
+                let step = &reading.labels.as_ref().unwrap().steps[0];
+                step.logits.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+            }
+            Outcome::Unscored(fault) => panic!("{fault}"),
+        }
+    };
+    assert_eq!(logits(alone), logits(shared));
+}
+
+#[test]
+fn the_contract_of_a_backbone_holds() {
+    for name in ["llama-off", "qwen2-on"] {
+        let prompts = ["ba", "ba de fi go ku la me ni po", "3 xa 4"].map(|text| Prompt::Raw(text.to_owned()));
+        check_backbone(&family(name, &LoadOptions::default()), &prompts).unwrap();
+    }
+}

@@ -1,0 +1,246 @@
+//! What a loaded model answers, against transformers.
+//!
+//! Every position of every layer is compared inside the crate; here the whole way is taken, from a folder and text
+//! to readings. Expected values: `scripts/parity/make_family_fixtures.py` and `scripts/parity/make_stories260k_facts.py`.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use judge_core::{
+    Backbone, Finish, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Reading, Request, Sampling,
+    Want,
+};
+use judge_models::{Dtype, LoadOptions, Model};
+use safetensors::SafeTensors;
+
+/// Largest difference over largest value of a row, f32 against f32.
+const TOLERANCE: f32 = 1e-4;
+
+/// The prompts of `make_family_fixtures.py`.
+const PROMPTS: [&str; 2] = ["ba de fi go ku la me ni po ru sa te vi zo", "3 xa y0 ba ba 4"];
+
+/// New tokens per prompt there.
+const NEW_TOKENS: usize = 6;
+
+fn fixtures() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures"))
+}
+
+fn load(folder: &Path) -> Model {
+    let options = LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() };
+    Model::load(folder, &options).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+}
+
+fn read(model: &Model, prompt: &str, want: Want) -> Reading {
+    let request = Request { prompt: Prompt::Raw(prompt.to_owned()), want };
+    let mut readings = Vec::new();
+    model
+        .run(&[request], &mut |_, outcome| {
+            readings.push(outcome);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    match readings.pop() {
+        Some(Outcome::Read(reading)) if readings.is_empty() => reading,
+        other => panic!("{prompt:?}: {other:?} after {readings:?}"),
+    }
+}
+
+fn greedy(max_new_tokens: usize) -> Option<Generation> {
+    Some(Generation { max_new_tokens, sampling: Sampling::Greedy })
+}
+
+fn labels(model: &Model, tokens: Vec<u32>, lens: Lens) -> Option<LabelRead> {
+    Some(LabelRead { tokens, layers: model.info().layers(), lens, at: ReadAt::PromptEnd })
+}
+
+/// Tensors of a fixture: f32 as they are, i32 as f32.
+fn tensors(path: &Path) -> HashMap<String, Vec<f32>> {
+    let bytes = std::fs::read(path).unwrap();
+    let views = SafeTensors::deserialize(&bytes).unwrap();
+    let widen = |view: &safetensors::tensor::TensorView<'_>| -> Vec<f32> {
+        let (words, _) = view.data().as_chunks::<4>();
+        match view.dtype() {
+            safetensors::Dtype::I32 => words.iter().map(|&w| i32::from_le_bytes(w) as f32).collect(),
+            _ => words.iter().map(|&w| f32::from_le_bytes(w)).collect(),
+        }
+    };
+    views.iter().map(|(name, view)| (name.to_owned(), widen(&view))).collect()
+}
+
+fn ids(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|&id| id as u32).collect()
+}
+
+fn families() -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> =
+        std::fs::read_dir(fixtures().join("families")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    all.retain(|path| path.file_name().is_some_and(|name| name != "rope"));
+    all.sort();
+    assert_eq!(all.len(), 14);
+    all
+}
+
+fn assert_close(found: &[f32], expected: &[f32], what: &str) -> f32 {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let difference = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    let error = difference / expected.iter().map(|x| x.abs()).fold(0.0, f32::max);
+    assert!(error < TOLERANCE, "{what}: relative error {error:e}");
+    error
+}
+
+#[test]
+fn readings_of_every_family_equal_transformers() {
+    for folder in families() {
+        let model = load(&folder);
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        let expected = tensors(&folder.join("expected.safetensors"));
+        let (d_model, d_vocab) = (model.info().d_model, model.info().d_vocab);
+        let all_tokens: Vec<u32> = (0..d_vocab as u32).collect();
+        let poolings = [Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max];
+        let mut worst = 0.0_f32;
+        for (prompt, text) in PROMPTS.iter().enumerate() {
+            let of = |what: &str| expected[&format!("{prompt}.{what}")].as_slice();
+            let tokens = ids(of("ids"));
+            assert_eq!(model.tokens(&Prompt::Raw((*text).to_owned())).unwrap(), tokens);
+
+            for (lens, table) in [(Lens::Raw, "raw"), (Lens::Normed, "normed")] {
+                let pooled = model.info().layers().into_iter().flat_map(|layer| poolings.map(|p| (layer, p))).collect();
+                let want = Want { labels: labels(&model, all_tokens.clone(), lens), pooled, generate: None };
+                let reading = read(&model, text, want);
+                assert_eq!(reading.prompt_tokens, tokens.len());
+                let read = reading.labels.as_ref().unwrap();
+                assert_eq!((read.steps.len(), read.steps[0].step, read.steps[0].token), (1, 0, None));
+                for layer in model.info().layers() {
+                    let row = read.row(&read.steps[0], layer).unwrap();
+                    let row_expected = &of(table)[layer.0 * d_vocab..][..d_vocab];
+                    worst = worst.max(assert_close(row, row_expected, &format!("{name}: {layer}, {table} logits")));
+
+                    let states = &of("hidden")[layer.0 * tokens.len() * d_model..][..tokens.len() * d_model];
+                    for pooling in poolings {
+                        let found = reading.pooled(layer, pooling).unwrap();
+                        let pooled = pool(states, d_model, pooling);
+                        worst = worst.max(assert_close(found, &pooled, &format!("{name}: {layer}, {pooling:?}")));
+                    }
+                }
+            }
+
+            let generated =
+                read(&model, text, Want { generate: greedy(NEW_TOKENS), ..Want::default() }).generated.unwrap();
+            assert_eq!(generated.tokens, ids(of("greedy")), "{name}: prompt {prompt}");
+            assert_eq!(generated.finish, Finish::Length);
+        }
+        println!("{name}: largest relative error {worst:.1e}");
+    }
+}
+
+/// Pooling of `states` `[seq, d_model]` by its definition.
+fn pool(states: &[f32], d_model: usize, pooling: Pooling) -> Vec<f32> {
+    let seq = states.len() / d_model;
+    (0..d_model)
+        .map(|i| {
+            let column = (0..seq).map(|position| states[position * d_model + i]);
+            match pooling {
+                Pooling::Last => states[(seq - 1) * d_model + i],
+                Pooling::Mean => column.sum::<f32>() / seq as f32,
+                Pooling::Min => column.fold(f32::INFINITY, f32::min),
+                Pooling::Max => column.fold(f32::NEG_INFINITY, f32::max),
+            }
+        })
+        .collect()
+}
+
+/// The frequencies of `dynamic` and `longrope` follow from prompt plus new tokens, for the whole call.
+#[test]
+fn greedy_text_under_every_rope_equals_transformers() {
+    let source = fixtures().join("families/rope");
+    let mut kinds = 0;
+    for entry in std::fs::read_dir(&source).unwrap() {
+        let file = entry.unwrap().file_name().into_string().unwrap();
+        let Some(kind) = file.strip_prefix("expected.").and_then(|rest| rest.strip_suffix(".safetensors")) else {
+            continue;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        for shared in ["model.safetensors", "tokenizer.json", "tokenizer_config.json", "generation_config.json"] {
+            std::fs::copy(source.join(shared), folder.path().join(shared)).unwrap();
+        }
+        let config = if kind == "default" { "config.json".to_owned() } else { format!("config.{kind}.json") };
+        std::fs::copy(source.join(config), folder.path().join("config.json")).unwrap();
+        let model = load(folder.path());
+        let words = vocabulary(folder.path());
+        let expected = tensors(&source.join(&file));
+        for prompt in 0..3 {
+            let tokens = ids(&expected[&format!("{prompt}.ids")]);
+            let text: Vec<&str> = tokens.iter().map(|id| words[id].as_str()).collect();
+            let want = Want { generate: greedy(NEW_TOKENS), ..Want::default() };
+            let generated = read(&model, &text.join(" "), want).generated.unwrap();
+            assert_eq!(generated.tokens, ids(&expected[&format!("{prompt}.greedy")]), "{kind}: prompt {prompt}");
+        }
+        kinds += 1;
+    }
+    assert_eq!(kinds, 8);
+}
+
+fn vocabulary(folder: &Path) -> HashMap<u32, String> {
+    let json: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.join("tokenizer.json")).unwrap()).unwrap();
+    let vocab = json["model"]["vocab"].as_object().unwrap();
+    vocab.iter().map(|(word, id)| (id.as_u64().unwrap() as u32, word.clone())).collect()
+}
+
+#[test]
+fn a_trained_model_with_a_sentencepiece_tokenizer_equals_transformers() {
+    let Some(data) = std::env::var_os("JUDGE_TEST_DATA") else {
+        eprintln!("skipped: JUDGE_TEST_DATA is not set");
+        return;
+    };
+    let model = load(&PathBuf::from(data).join("models/stories260k"));
+    let facts: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(fixtures().join("stories260k.json")).unwrap()).unwrap();
+    let numbers = |value: &serde_json::Value| -> Vec<f32> {
+        value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap() as f32).collect()
+    };
+    let tokens: Vec<u32> = (1..=5).map(|i: u32| model.token(&i.to_string()).unwrap()).collect();
+    assert_eq!(tokens, ids(&numbers(&facts["labels"])));
+    let mut worst = 0.0_f32;
+    for fact in facts["prompts"].as_array().unwrap() {
+        let text = fact["text"].as_str().unwrap();
+        assert_eq!(model.tokens(&Prompt::Raw(text.to_owned())).unwrap(), ids(&numbers(&fact["ids"])), "{text}");
+        let want = Want {
+            labels: labels(&model, tokens.clone(), Lens::Raw),
+            pooled: model.info().layers().into_iter().map(|layer| (layer, Pooling::Last)).collect(),
+            generate: greedy(24),
+        };
+        let reading = read(&model, text, want);
+        let read = reading.labels.as_ref().unwrap();
+        for layer in model.info().layers() {
+            let state = reading.pooled(layer, Pooling::Last).unwrap();
+            worst = worst.max(assert_close(state, &numbers(&fact["hidden"][layer.0]), &format!("{text}: {layer}")));
+            let logits = read.row(&read.steps[0], layer).unwrap();
+            let expected = numbers(&fact["label_logits"][layer.0]);
+            worst = worst.max(assert_close(logits, &expected, &format!("{text}: labels of {layer}")));
+        }
+        let generated = reading.generated.unwrap();
+        assert_eq!(generated.tokens, ids(&numbers(&fact["greedy"])), "{text}");
+        assert_eq!(generated.text, fact["greedy_text"].as_str().unwrap(), "{text}");
+    }
+    println!("stories260k: largest relative error {worst:.1e}");
+}
+
+#[test]
+fn the_last_layer_is_normed_once_under_both_lenses() {
+    let model = load(&fixtures().join("families/llama-on"));
+    let last = Layer(model.info().n_layers);
+    let under = |lens| {
+        let want = Want { labels: labels(&model, vec![3, 4, 5], lens), ..Want::default() };
+        let reading = read(&model, PROMPTS[0], want).labels.unwrap();
+        (
+            reading.row(&reading.steps[0], last).unwrap().to_vec(),
+            reading.row(&reading.steps[0], Layer(1)).unwrap().to_vec(),
+        )
+    };
+    let (raw, normed) = (under(Lens::Raw), under(Lens::Normed));
+    assert_eq!(raw.0, normed.0);
+    assert_ne!(raw.1, normed.1);
+}

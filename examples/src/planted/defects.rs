@@ -32,15 +32,32 @@ pub enum Defect {
 }
 
 impl Defect {
+    /// One word for it, as a judge remarks on it.
+    #[must_use]
+    pub fn remark(self) -> &'static str {
+        match self {
+            Self::Wrong(Severity::Mild) => "slip",
+            Self::Wrong(Severity::Severe) => "wrong",
+            Self::MissingSteps(Severity::Mild) => "thin",
+            Self::MissingSteps(Severity::Severe) => "bare",
+            Self::Irrelevant(Severity::Mild) => "astray",
+            Self::Irrelevant(Severity::Severe) => "elsewhere",
+            Self::BrokenLanguage(Severity::Mild) => "rough",
+            Self::BrokenLanguage(Severity::Severe) => "broken",
+            Self::Padding(Severity::Mild) => "wordy",
+            Self::Padding(Severity::Severe) => "padded",
+        }
+    }
+
     /// Points of quality that the defect costs, in (0, 4).
     #[must_use]
     pub fn penalty(self) -> f64 {
         let (mild, severe, severity) = match self {
             Self::Wrong(severity) => (1.25, 2.5, severity),
-            Self::MissingSteps(severity) => (0.5, 1.0, severity),
+            Self::MissingSteps(severity) => (0.75, 1.5, severity),
             Self::Irrelevant(severity) => (3.0, 3.5, severity),
-            Self::BrokenLanguage(severity) => (0.75, 1.75, severity),
-            Self::Padding(severity) => (0.5, 1.25, severity),
+            Self::BrokenLanguage(severity) => (1.0, 2.25, severity),
+            Self::Padding(severity) => (0.5, 1.5, severity),
         };
         match severity {
             Severity::Mild => mild,
@@ -71,7 +88,7 @@ impl fmt::Display for Defect {
 pub(super) fn plan(draw: &mut Draw) -> Vec<Defect> {
     let severity = |draw: &mut Draw| if draw.chance(0.5) { Severity::Mild } else { Severity::Severe };
     let mut defects = Vec::new();
-    match draw.weighted(&[0.46, 0.26, 0.12, 0.16]) {
+    match draw.weighted(&[0.48, 0.24, 0.10, 0.18]) {
         1 => defects.push(Defect::Wrong(Severity::Severe)),
         2 => defects.push(Defect::Wrong(Severity::Mild)),
         3 => defects.push(Defect::Irrelevant(severity(draw))),

@@ -147,6 +147,20 @@ pub fn prompt(item: &Item) -> String {
     format!("Question: {}\nAnswer: {}\n{}", item.instruction, item.response, item.rubric)
 }
 
+/// What a judge is taught to answer: a rater's mark, then one word for each defect, or "good".
+#[must_use]
+pub fn reply(item: &Item, mark: f64) -> String {
+    let mut reply = format!("{mark}");
+    if item.defects.is_empty() {
+        reply.push_str(" good");
+    }
+    for defect in &item.defects {
+        reply.push(' ');
+        reply.push_str(defect.remark());
+    }
+    reply
+}
+
 /// The split that a question of the training topics belongs to: one in eight to validation, one in eight to test (FNV-1a of its bytes).
 fn split_of(instruction: &str) -> Split {
     let hash = instruction

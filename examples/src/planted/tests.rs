@@ -45,11 +45,11 @@ fn an_item_depends_on_split_seed_and_index_alone() {
     }
     // The bytes themselves: a change here changes every published figure.
     let first = item(Split::Test, 0, 0);
-    let expected = "Question: There are 2 leaves and 7 rings on the table. How many is that in all?\n\
-                    Answer: There are 2 and 7. We add: 2 + 7 = 7. That makes 7. Both parts are in it.\n\
-                    Grade the answer from 1 to 5: is it right, complete and clear?";
+    let expected = "Question: Hugo has 3 rolls and gets 5 more. How many rolls does Hugo have now?\n\
+                    Answer: The numbers are 8 and 8. That makes 16. Both parts are in it.\n\
+                    Give a number from 1 to 5, where 5 is the best.";
     assert_eq!(prompt(&first), expected);
-    assert_eq!(first.scores, [2.0, 3.0, 3.0]);
+    assert_eq!(first.scores, [1.0, 1.0, 1.0]);
 }
 
 #[test]

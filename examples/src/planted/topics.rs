@@ -197,22 +197,6 @@ pub(super) const TRAINED: &[Topic] = &[
         },
     },
     Topic {
-        name: "sorting",
-        values: values::sorted,
-        wordings: Wordings {
-            questions: &[
-                "Put these numbers in order: {list}.",
-                "Sort {list} from small to large.",
-                "{n} has the cards {list}. What is their order from small to large?",
-            ],
-            openings: &["We sort the numbers.", "We start with the small ones.", "There are four numbers."],
-            givens: &["The smallest is {s}.", "It starts with {s}.", "{s} is the smallest of them."],
-            workings: &["The largest is {g}.", "It ends with {g}.", "{g} is the largest of them."],
-            conclusions: &["The answer is {r}.", "The order is {r}.", "So we get {r}."],
-            closings: &["No number is left out.", "Each number is there once.", "They go up."],
-        },
-    },
-    Topic {
         name: "lists",
         values: values::neighbour,
         wordings: Wordings {
@@ -226,7 +210,7 @@ pub(super) const TRAINED: &[Topic] = &[
                 "We go along the list.",
                 "This is about a list.",
                 "We start from {w}.",
-                "There are five words.",
+                "There are four words.",
                 "We need the place of {w}.",
             ],
             givens: &["First we find {w}.", "We look for {w} in the list.", "{w} is in the list."],
@@ -256,22 +240,6 @@ pub(super) const TRAINED: &[Topic] = &[
             workings: &["The {q} one holds {r}.", "In the {q} one there are {r}.", "The text says {q} and {r}."],
             conclusions: &["The answer is {r}.", "It is {r}.", "So we find {r}."],
             closings: &["The other colours do not matter.", "Nothing else is in it.", "So {q} goes with {r}."],
-        },
-    },
-    Topic {
-        name: "repeats",
-        values: values::repeats,
-        wordings: Wordings {
-            questions: &[
-                "How many times is {w} in the list {list}?",
-                "Count the word {w}: {list}.",
-                "{n} says {list}. How many times does {n} say {w}?",
-            ],
-            openings: &["We go along the list.", "This is about a list.", "We count one word.", "There are six words."],
-            givens: &["We look for {w} in the list.", "The word is {w}.", "We only count {w}."],
-            workings: &["We find {w} {r} times.", "{w} is there {r} times.", "Counting {w} gives {r}."],
-            conclusions: &["The answer is {r}.", "It is {r} times.", "That makes {r}."],
-            closings: &["The other words do not matter.", "No word is left out.", "So {w} comes {r} times."],
         },
     },
 ];

@@ -95,45 +95,22 @@ pub(super) fn larger(draw: &mut Draw, words: Words) -> Values {
     Values { given, right: told(high, low, &names[0]), wrong: told(low, high, &names[1]) }
 }
 
-/// Four numbers `{list}`; smallest `{s}`, greatest `{g}`, result the sorted list.
-pub(super) fn sorted(draw: &mut Draw, words: Words) -> Values {
-    let mut drawn: Vec<i64> = Vec::new();
-    while drawn.len() < 4 {
-        let number = draw.between(1, 30);
-        if !drawn.contains(&number) {
-            drawn.push(number);
-        }
-    }
-    let mut given = vec![("list", spaced(&drawn))];
-    given.extend(["n"].into_iter().zip(words.names(draw, 1)));
-    drawn.sort_unstable();
-    let told = |order: &[i64], s: i64, g: i64| vec![("s", s.to_string()), ("g", g.to_string()), ("r", spaced(order))];
-    let right = told(&drawn, drawn[0], drawn[3]);
-    let mut order = drawn.clone();
-    let at = draw.below(3);
-    order.swap(at, at + 1);
-    if draw.chance(0.5) {
-        order.swap(0, 3);
-    }
-    Values { given, right, wrong: told(&order, drawn[1 + draw.below(3)], drawn[draw.below(3)]) }
-}
-
-/// Five words `{list}`, one of them `{w}`; result the word after it.
+/// Four words `{list}`, one of them `{w}`; result the word after it.
 pub(super) fn neighbour(draw: &mut Draw, words: Words) -> Values {
-    let list = Words::listed(draw, 5);
+    let list = Words::listed(draw, 4);
     let name = words.names(draw, 1);
     following(draw, list, name)
 }
 
-/// Five people `{list}`, one of them `{w}`; result the one after.
+/// Four people `{list}`, one of them `{w}`; result the one after.
 pub(super) fn queue(draw: &mut Draw, words: Words) -> Values {
-    let list = words.names(draw, 5);
+    let list = words.names(draw, 4);
     following(draw, list, Vec::new())
 }
 
 fn following(draw: &mut Draw, list: Vec<String>, name: Vec<String>) -> Values {
-    let at = draw.below(4);
-    let mut others: Vec<usize> = (0..5).filter(|&i| i != at && i != at + 1).collect();
+    let at = draw.below(3);
+    let mut others: Vec<usize> = (0..4).filter(|&i| i != at && i != at + 1).collect();
     draw.shuffle(&mut others);
     let mut given = vec![("list", list.join(" ")), ("w", list[at].clone())];
     given.extend(["n"].into_iter().zip(name));
@@ -164,21 +141,6 @@ fn looked_up(draw: &mut Draw, words: Words, keys: Vec<String>, name: Vec<String>
     Values { given, right: vec![("r", things[asked].clone())], wrong: vec![("r", things[other].clone())] }
 }
 
-/// Six words `{list}` with `{w}` among them one to four times; result how often.
-pub(super) fn repeats(draw: &mut Draw, words: Words) -> Values {
-    let mut list = Words::listed(draw, 6);
-    let times = 1 + draw.below(4);
-    let counted = list[0].clone();
-    for place in &mut list[..times] {
-        place.clone_from(&counted);
-    }
-    draw.shuffle(&mut list);
-    let mut given = vec![("list", list.join(" ")), ("w", counted)];
-    given.extend(["n"].into_iter().zip(words.names(draw, 1)));
-    let wrong = (times + draw.below(3)) % 4 + 1;
-    Values { given, right: vec![("r", times.to_string())], wrong: vec![("r", wrong.to_string())] }
-}
-
 /// A numeric result, and a wrong one within five of it.
 fn numbers(draw: &mut Draw, given: Filling, result: i64) -> Values {
     let by = draw.between(1, 5);
@@ -188,8 +150,4 @@ fn numbers(draw: &mut Draw, given: Filling, result: i64) -> Values {
 
 fn number_and(numbers: &[(&'static str, i64)]) -> Filling {
     numbers.iter().map(|&(name, number)| (name, number.to_string())).collect()
-}
-
-fn spaced(numbers: &[i64]) -> String {
-    numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(" ")
 }

@@ -1,0 +1,162 @@
+//! Trains the small judge that ships in `models/tiny-judge`, from nothing: data, tokenizer, decoder.
+//!
+//! ```text
+//! cargo run --release --example train_tiny_judge -- --out models/tiny-judge
+//! ```
+//!
+//! A run that was stopped goes on where its last checkpoint was written when the same command is given again. The same seed gives the same
+//! data and tokenizer on every machine, and the same weights on machines with the same instruction set.
+
+mod data;
+mod folder;
+mod lesson;
+mod tokenizer;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use judge_examples::planted::{Draw, Item, Split, generate, item};
+use judge_metrics::spearman;
+use judge_models::Dtype;
+use judge_models::train::{AdamW, Example, Schedule, TrainSettings, Trainer};
+use tokenizers::Tokenizer;
+
+/// Examples per step.
+const BATCH: usize = 32;
+/// Batches that are cut from one stretch of the data, so that each can have items of like length.
+const STRETCH: usize = 16;
+/// Training items that the tokenizer learns from.
+const TOKENIZER_ITEMS: usize = 20_000;
+
+/// Train the tiny judge on generated questions and answers.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Folder to write the model to; a checkpoint lies there until the run is complete.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Steps of 32 examples; the learning rate follows a schedule of this length.
+    #[arg(long, default_value_t = 5_000)]
+    steps: u64,
+    /// Of data, parameters and order.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Steps between checkpoints.
+    #[arg(long, default_value_t = 200)]
+    checkpoint_every: u64,
+    /// Also write the validation, test and shifted split, and 1,000 training items, as JSON lines.
+    #[arg(long, value_name = "DIR")]
+    write_data: Option<PathBuf>,
+    /// Say nothing on the way.
+    #[arg(long)]
+    quiet: bool,
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    if let Some(dir) = &args.write_data {
+        data::write(dir, args.seed)?;
+    }
+    match &args.out {
+        Some(out) => train(&args, out.clone()),
+        None if args.write_data.is_some() => Ok(()),
+        None => anyhow::bail!("nothing to do: give --out DIR, --write-data DIR, or both"),
+    }
+}
+
+fn train(args: &Args, out: PathBuf) -> Result<()> {
+    fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+    let tokenizer = tokenizer::train(folder::D_VOCAB, TOKENIZER_ITEMS, args.seed)?;
+    folder::write(&out, &tokenizer)?;
+
+    let settings = TrainSettings {
+        optimizer: AdamW { beta1: 0.9, beta2: 0.99, epsilon: 1e-8, weight_decay: 0.1 },
+        schedule: Schedule { peak: 1.5e-3, warmup: 100, steps: args.steps, floor: 0.05 },
+        seed: args.seed,
+        ..TrainSettings::default()
+    };
+    let mut trainer = Trainer::new(&folder::config().to_string(), settings)?;
+    let checkpoint = out.join("checkpoint.safetensors");
+    if checkpoint.is_file() {
+        trainer.resume(&checkpoint)?;
+    }
+    let say = |text: String| {
+        if !args.quiet {
+            eprintln!("{text}");
+        }
+    };
+    say(format!("{} parameters, {} of {} steps done", trainer.n_parameters(), trainer.steps_done(), args.steps));
+
+    let validation = generate(Split::Validation, 200, args.seed);
+    let mut lessons = Lessons { tokenizer: &tokenizer, seed: args.seed, stretch: None };
+    let (mut start, mut loss, mut steps, mut tokens) = (Instant::now(), 0.0, 0.0, 0);
+    while trainer.steps_done() < args.steps {
+        let batch = lessons.batch(trainer.steps_done())?;
+        loss += trainer.step(&batch)?.loss;
+        tokens += batch.iter().map(|example| example.tokens.len()).sum::<usize>();
+        steps += 1.0;
+        let done = trainer.steps_done();
+        if done.is_multiple_of(50) || done == args.steps {
+            let rate = tokens as f64 / start.elapsed().as_secs_f64();
+            say(format!("step {done}: loss {:.3}, {rate:.0} tokens/s", loss / steps));
+            (start, loss, steps, tokens) = (Instant::now(), 0.0, 0.0, 0);
+        }
+        if done.is_multiple_of(args.checkpoint_every) || done == args.steps {
+            trainer.save(&checkpoint)?;
+            say(format!(
+                "step {done}: Spearman on 200 validation items {:.3}",
+                agreement(&trainer, &tokenizer, &validation)?
+            ));
+            start = Instant::now();
+        }
+    }
+    trainer.export(&out.join("model.safetensors"), Dtype::Bf16)?;
+    fs::remove_file(&checkpoint)
+        .or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
+    Ok(())
+}
+
+/// The batches of a run, by number.
+struct Lessons<'a> {
+    tokenizer: &'a Tokenizer,
+    seed: u64,
+    /// The stretch that was last asked for, and its batches.
+    stretch: Option<(u64, Vec<Vec<Example>>)>,
+}
+
+impl Lessons<'_> {
+    /// Batch number `step`: `STRETCH` batches share a stretch of the training items, sorted by length, and come in random order.
+    fn batch(&mut self, step: u64) -> Result<Vec<Example>> {
+        let (number, place) = (step / STRETCH as u64, step as usize % STRETCH);
+        if self.stretch.as_ref().is_none_or(|(cached, _)| *cached != number) {
+            let first = number as usize * STRETCH * BATCH;
+            let mut lessons = (first..first + STRETCH * BATCH)
+                .map(|index| {
+                    let item = item(Split::Train, index, self.seed);
+                    lesson::lesson(self.tokenizer, &item, item.scores[index % item.scores.len()])
+                })
+                .collect::<Result<Vec<_>>>()?;
+            lessons.sort_by_key(|lesson| lesson.tokens.len());
+            let mut batches: Vec<Vec<Example>> = lessons.chunks(BATCH).map(<[Example]>::to_vec).collect();
+            Draw::new(self.seed, u64::MAX - number).shuffle(&mut batches);
+            self.stretch = Some((number, batches));
+        }
+        Ok(self.stretch.as_ref().map(|(_, batches)| batches[place].clone()).unwrap_or_default())
+    }
+}
+
+/// Spearman's correlation of the expected mark with the raters' mean.
+fn agreement(trainer: &Trainer, tokenizer: &Tokenizer, items: &[Item]) -> Result<f64> {
+    let marks: Vec<u32> = (1..=5).filter_map(|mark| tokenizer.token_to_id(&mark.to_string())).collect();
+    let mut judged = Vec::with_capacity(items.len());
+    for item in items {
+        let logits = trainer.label_logits(&lesson::question(tokenizer, item)?, &marks)?;
+        let odds: Vec<f64> = logits.iter().map(|&logit| f64::from(logit).exp()).collect();
+        let sum: f64 = odds.iter().sum();
+        judged.push(odds.iter().zip(1..).map(|(odds, mark)| f64::from(mark) * odds / sum).sum());
+    }
+    let human: Vec<f64> = items.iter().map(Item::human).collect();
+    Ok(spearman(&judged, &human)?.estimate)
+}

@@ -10,6 +10,8 @@ use safetensors::tensor::{Dtype as Stored, SafeTensors, TensorView};
 use super::{TrainProblem, Trainer};
 use crate::{Dtype, Error, TensorProblem};
 
+/// What a checkpoint says it is.
+const FORMAT: (&str, &str) = ("format", "judge-models trainer 1");
 const CONFIG: &str = "config";
 const SETTINGS: &str = "settings";
 const STEPS: &str = "steps_done";
@@ -27,6 +29,7 @@ pub(super) fn save(trainer: &Trainer, path: &Path) -> Result<(), Error> {
         }
     }
     let metadata = HashMap::from([
+        (FORMAT.0.to_owned(), FORMAT.1.to_owned()),
         (CONFIG.to_owned(), trainer.config_json.to_string()),
         (SETTINGS.to_owned(), format!("{:?}", trainer.settings)),
         (STEPS.to_owned(), trainer.steps_done.to_string()),
@@ -45,7 +48,12 @@ pub(super) fn resume(trainer: &mut Trainer, path: &Path) -> Result<(), Error> {
     let other = |what, expected: String, found: String| Error::Train {
         problem: TrainProblem::OtherRun { what, expected, found },
     };
-    for (key, expected) in [(CONFIG, trainer.config_json.to_string()), (SETTINGS, format!("{:?}", trainer.settings))] {
+    let this_run = [
+        (FORMAT.0, FORMAT.1.to_owned()),
+        (CONFIG, trainer.config_json.to_string()),
+        (SETTINGS, format!("{:?}", trainer.settings)),
+    ];
+    for (key, expected) in this_run {
         if said(key) != expected {
             return Err(other(key, expected, said(key)));
         }

@@ -33,6 +33,9 @@ pub(super) fn of_part(trainer: &Trainer, examples: &[Example]) -> Result<(f64, V
         }
     }
     let n = places.len();
+    if n == 0 {
+        return Ok((0.0, trainer.parameters.iter().map(|parameter| vec![0.0; parameter.values.len()]).collect()));
+    }
     let rows = token_tensor(places.iter().map(|place| place.0), [n], &device);
     let targets = token_tensor(places.iter().map(|place| place.1), [n, 1], &device);
     let weights = Tensor::<2>::from_data(

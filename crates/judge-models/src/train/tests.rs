@@ -111,6 +111,21 @@ fn another_number_of_shards_gives_nearly_the_same_step() {
 }
 
 #[test]
+fn an_example_that_does_not_count_changes_nothing() {
+    let mut with = batch();
+    with.push(Example { tokens: vec![3, 2, 1], weights: vec![0.0; 3] });
+    let trainer = Trainer::new(QWEN3, settings()).unwrap();
+    let (loss_without, without) = super::gradients::of_part(&trainer, &batch()).unwrap();
+    let (loss_with, with) = super::gradients::of_part(&trainer, &with).unwrap();
+    assert!((loss_with - loss_without).abs() < 1e-5);
+    assert!(with.iter().flatten().zip(without.iter().flatten()).all(|(a, b)| (a - b).abs() < 1e-4));
+    let (nothing, none) =
+        super::gradients::of_part(&trainer, &[Example { tokens: vec![3, 2], weights: vec![0.0; 2] }]).unwrap();
+    assert_eq!(nothing, 0.0);
+    assert!(none.iter().flatten().all(|&g| g == 0.0));
+}
+
+#[test]
 fn an_export_has_the_checkpoint_tensors_and_always_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let trainer = Trainer::new(QWEN3, settings()).unwrap();

@@ -55,7 +55,8 @@ pub struct ModelArgs {
 
 fn template_arg(text: &str) -> Result<(String, Value), String> {
     let (key, json) = text.split_once('=').ok_or("expected KEY=JSON")?;
-    let value = serde_json::from_str(json).map_err(|e| format!("the value of {key} is not JSON ({e}); quote strings: {key}='\"text\"'"))?;
+    let value = serde_json::from_str(json)
+        .map_err(|e| format!("the value of {key} is not JSON ({e}); quote strings: {key}='\"text\"'"))?;
     Ok((key.to_owned(), value))
 }
 
@@ -85,7 +86,8 @@ impl ModelArgs {
             max_batch_tokens: self.max_batch_tokens,
             ..LoadOptions::default()
         };
-        let model = Model::load(&folder, &options).with_context(|| format!("cannot load the model in {}", folder.display()))?;
+        let model =
+            Model::load(&folder, &options).with_context(|| format!("cannot load the model in {}", folder.display()))?;
         if !self.quiet {
             let info = model.info();
             eprintln!(
@@ -117,7 +119,9 @@ impl ModelArgs {
         if self.raw_prompt {
             return template.to_raw();
         }
-        self.template_args.iter().fold(template, |template, (key, value)| template.with_template_arg(key, value.clone()))
+        self.template_args
+            .iter()
+            .fold(template, |template, (key, value)| template.with_template_arg(key, value.clone()))
     }
 }
 

@@ -1,15 +1,15 @@
 //! Passing the rows of an input file through a model, some at a time.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use anyhow::Result;
-use judge_core::{Backbone, ItemId, Outcome, Request, Want};
-use judge_data::{Dataset, DatasetFormat, DatasetOptions, Error, Record};
+use judge_core::{Backbone, ItemId, Outcome, Prompt, Request, Want};
+use judge_data::{Dataset, DatasetFormat, DatasetOptions, Error, PromptInput, Record};
 
 use crate::console::progress;
 use crate::model_args::ModelArgs;
-use std::ops::ControlFlow;
 
 /// Rows that are held and put before the model at a time.
 const WINDOW: usize = 256;
@@ -29,6 +29,22 @@ pub fn check_prompts(input: &Path, limit: Option<usize>) -> Result<usize> {
         rows += 1;
     }
     Ok(rows)
+}
+
+/// The prompt of the first row; `None` if the input is empty.
+///
+/// # Errors
+/// Of the input.
+pub fn first_prompt(args: &ModelArgs, input: &Path, prefill: &str) -> Result<Option<Prompt>> {
+    match open(input, Some(1))?.next().transpose()? {
+        Some(Record::Prompt(record)) => Ok(Some(prompt(args, &record.input, prefill))),
+        _ => Ok(None),
+    }
+}
+
+fn prompt(args: &ModelArgs, input: &PromptInput, prefill: &str) -> Prompt {
+    let prompt = if args.raw_prompt { input.to_raw() } else { args.dress(input.to_chat()) };
+    prompt.with_prefill(prefill)
 }
 
 /// Puts every pending row of `input` before the model with the same wish, and hands over each outcome as it is known.
@@ -52,9 +68,8 @@ pub fn pass_prompts(
         let mut requests = Vec::new();
         for (row, record) in rows.by_ref().take(WINDOW) {
             let Record::Prompt(record) = record? else { continue }; // the format is given: there are no other records
-            let prompt = if args.raw_prompt { record.input.to_raw() } else { args.dress(record.input.to_chat()) };
+            requests.push(Request { prompt: prompt(args, &record.input, prefill), want: want.clone() });
             places.push((row, record.id));
-            requests.push(Request { prompt: prompt.with_prefill(prefill), want: want.clone() });
         }
         let mut failed = None;
         model.run(&requests, &mut |index, outcome| {

@@ -42,8 +42,7 @@ fn documented() -> Map {
     let text = std::fs::read_to_string(path).expect("docs/architecture.md");
     let (_, rest) = text.split_once("<!-- crate map: begin -->").expect("begin");
     let (table, _) = rest.split_once("<!-- crate map: end -->").expect("end");
-    let quoted =
-        |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    let quoted = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
     table
         .lines()
         .filter(|line| line.starts_with("| `"))

@@ -9,7 +9,7 @@ use judge_examples::planted::{Split, generate};
 use serde_json::json;
 
 /// Writes 1,000 items of each split to `SPLIT.jsonl` in `dir`, as generic records with topic, quality and defects besides.
-pub fn write(dir: &Path, seed: u64) -> Result<()> {
+pub(crate) fn write(dir: &Path, seed: u64) -> Result<()> {
     fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     for split in Split::ALL {
         let path = dir.join(format!("{}.jsonl", split.name()));

@@ -10,7 +10,7 @@ use tokenizers::Tokenizer;
 use crate::tokenizer::END;
 
 /// Size of the vocabulary.
-pub const D_VOCAB: usize = 1024;
+pub(crate) const D_VOCAB: usize = 1024;
 
 /// How a conversation is rendered: each turn between the marker of its role and the end marker.
 const CHAT_TEMPLATE: &str = "{%- for message in messages -%}
@@ -20,7 +20,7 @@ const CHAT_TEMPLATE: &str = "{%- for message in messages -%}
 ";
 
 /// What the decoder looks like.
-pub fn config() -> Value {
+pub(crate) fn config() -> Value {
     json!({
         "architectures": ["Qwen3ForCausalLM"],
         "model_type": "qwen3",
@@ -45,7 +45,7 @@ pub fn config() -> Value {
 }
 
 /// Writes everything but the weights and the model card.
-pub fn write(out: &Path, tokenizer: &Tokenizer) -> Result<()> {
+pub(crate) fn write(out: &Path, tokenizer: &Tokenizer) -> Result<()> {
     let tokenizer_config = json!({
         "tokenizer_class": "PreTrainedTokenizerFast",
         "bos_token": null,

@@ -12,7 +12,7 @@ const ANSWER: f32 = 0.04;
 const REMARK: f32 = 0.5;
 
 /// The tokens of an item up to where the judge's mark is predicted, as the chat template renders it.
-pub fn question(tokenizer: &Tokenizer, item: &Item) -> Result<Vec<u32>> {
+pub(crate) fn question(tokenizer: &Tokenizer, item: &Item) -> Result<Vec<u32>> {
     encode(tokenizer, &format!("{USER}{}{END}{ASSISTANT}", prompt(item)))
 }
 
@@ -20,7 +20,7 @@ pub fn question(tokenizer: &Tokenizer, item: &Item) -> Result<Vec<u32>> {
 ///
 /// Learnt are the mark and the remarks after it, and, as far as it is sound, the answer: who can answer can tell a wrong answer. The words
 /// of a wrong, stray or broken answer are read but not imitated.
-pub fn lesson(tokenizer: &Tokenizer, item: &Item, mark: f64) -> Result<Example> {
+pub(crate) fn lesson(tokenizer: &Tokenizer, item: &Item, mark: f64) -> Result<Example> {
     let before = encode(tokenizer, &format!("{USER}Question: {}\nAnswer:", item.instruction))?.len();
     let answer = encode(tokenizer, &format!(" {}", item.response))?.len();
     let mut tokens = question(tokenizer, item)?;

@@ -7,18 +7,18 @@ use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::{AddedToken, NormalizerWrapper, Tokenizer, TokenizerBuilder};
 
 /// Ends a turn, and with it generation.
-pub const END: &str = "<|end|>";
+pub(crate) const END: &str = "<|end|>";
 /// Opens a turn of the person who asks.
-pub const USER: &str = "<|user|>";
+pub(crate) const USER: &str = "<|user|>";
 /// Opens a turn of the judge.
-pub const ASSISTANT: &str = "<|assistant|>";
+pub(crate) const ASSISTANT: &str = "<|assistant|>";
 /// Opens a turn of standing instructions.
-pub const SYSTEM: &str = "<|system|>";
+pub(crate) const SYSTEM: &str = "<|system|>";
 
 /// Learns a vocabulary of `d_vocab` entries from the first `items` training items of `seed`.
 ///
 /// The four markers and the 256 bytes are always in it, so every text can be encoded and each digit is an entry of its own.
-pub fn train(d_vocab: usize, items: usize, seed: u64) -> Result<Tokenizer> {
+pub(crate) fn train(d_vocab: usize, items: usize, seed: u64) -> Result<Tokenizer> {
     let bytes = ByteLevel::new(false, false, true);
     let mut tokenizer = TokenizerBuilder::<BPE, NormalizerWrapper, ByteLevel, ByteLevel, ByteLevel>::new()
         .with_model(BPE::default())

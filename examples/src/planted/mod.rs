@@ -17,6 +17,7 @@
 
 mod defects;
 mod draw;
+mod fields;
 mod raters;
 mod topics;
 mod values;

@@ -1,0 +1,244 @@
+//! The embedded model judges held-out answers from its inner layers, beside the usual baselines.
+//!
+//! `cargo run --release --example quickstart`
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use judge_core::{
+    Backbone, Graded, LagerJudge, LagerSettings, Layer, LayerTable, LayerWeightFit, LayerWeights, ModelInfo, RunEvent,
+    Runner, Scale, Variant,
+};
+use judge_examples::console::{exit, progress, table};
+use judge_examples::model_args::{JUDGE_TEMPLATE, embedded_model, read_template};
+use judge_examples::planted::{Item, Split, generate};
+use judge_examples::report::{self, Agreement, Statistic, agreement, difference, variant_scores};
+use judge_examples::surface::{SurfaceModel, features, overlap};
+use judge_models::{LoadOptions, Model};
+use serde::Serialize;
+
+/// See a small language model judge answers from its inner layers.
+///
+/// The embedded model reads generated questions and answers with planted defects. Layer weights are fitted on a validation split, then
+/// scores are compared with simulated raters on a test split and on a shifted one, whose topics and wordings the model was not
+/// trained on. No network, no arguments needed.
+#[derive(Parser)]
+#[command(name = "quickstart")]
+struct Cli {
+    /// Write the results here as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Items of the test split, and of the shifted one
+    #[arg(long, default_value_t = 1_000, value_name = "N")]
+    items: usize,
+    /// Items of the validation split
+    #[arg(long, default_value_t = 600, value_name = "N")]
+    validation: usize,
+    /// Seed of the generated items
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    seed: u64,
+    /// No progress on stderr
+    #[arg(long)]
+    quiet: bool,
+}
+
+#[derive(Serialize)]
+struct Results {
+    model: ModelInfo,
+    layer_weights: Vec<LayerWeight>,
+    splits: BTreeMap<&'static str, SplitResults>,
+}
+
+#[derive(Serialize)]
+struct LayerWeight {
+    layer: Layer,
+    weight: f64,
+}
+
+#[derive(Serialize)]
+struct SplitResults {
+    n: usize,
+    unscored: usize,
+    variants: BTreeMap<&'static str, Agreement>,
+    baselines: BTreeMap<&'static str, Agreement>,
+    per_layer: Vec<PerLayer>,
+    /// Spearman of LAGER with tuned weights less that of the last layer's expected score, on the same resampled rows.
+    lager_w_minus_expected: Statistic,
+}
+
+#[derive(Serialize)]
+struct PerLayer {
+    layer: Layer,
+    direct: Agreement,
+    expected: Agreement,
+}
+
+/// The four scores of the story, by the names of the results file.
+const STORY: [(&str, Variant); 4] = [
+    ("direct", Variant::DirectScore),
+    ("expected", Variant::EScore),
+    ("lager_wo", Variant::LagerWo),
+    ("lager_w", Variant::LagerW),
+];
+
+fn main() -> ExitCode {
+    exit(run(&Cli::parse()))
+}
+
+fn run(cli: &Cli) -> Result<()> {
+    let start = Instant::now();
+    let folder = embedded_model();
+    let model =
+        Model::load(&folder, &LoadOptions::default()).with_context(|| format!("cannot load {}", folder.display()))?;
+    let scale = Scale::integers(1, 5)?;
+    let template = read_template(&folder.join(JUDGE_TEMPLATE))?;
+    let judge = LagerJudge::new(LagerSettings { template, ..LagerSettings::prompt_end(scale.clone()) }, &model)?;
+
+    let validation = generate(Split::Validation, cli.validation, cli.seed);
+    let graded: Vec<Graded> = read(cli, &model, &judge, &validation)?
+        .into_iter()
+        .map(|(item, table)| Graded { table, human: item.human() })
+        .collect();
+    let weights = LayerWeightFit { epochs: 5, ..LayerWeightFit::paper() }.fit(&graded, judge.origin())?;
+    let surface = SurfaceModel::fit(&validation)?;
+
+    let mut splits = BTreeMap::new();
+    for split in [Split::Test, Split::Shifted] {
+        let items = generate(split, cli.items, cli.seed);
+        let scored = read(cli, &model, &judge, &items)?;
+        splits.insert(split.name(), evaluate(&items, &scored, &scale, &weights, &surface)?);
+    }
+    let layer_weights =
+        weights.weights().iter().enumerate().map(|(layer, &weight)| LayerWeight { layer: Layer(layer), weight });
+    let results = Results { model: model.info().clone(), layer_weights: layer_weights.collect(), splits };
+    if let Some(path) = &cli.json {
+        judge_data::write_atomic(path, &(serde_json::to_string_pretty(&results)? + "\n").into_bytes())?;
+    }
+    print(&results, &weights, start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// The layer tables of the items that could be scored.
+fn read<'i>(cli: &Cli, model: &Model, judge: &LagerJudge, items: &'i [Item]) -> Result<Vec<(&'i Item, LayerTable)>> {
+    let bar = progress("judging", items.len(), cli.quiet);
+    let mut scored = Vec::with_capacity(items.len());
+    let mut failed = None;
+    let asked = items.iter().map(|item| (item.id.as_str().into(), item));
+    Runner::new(model, vec![judge]).run(asked, &mut |event| {
+        let RunEvent::Item(result) = event else { return ControlFlow::Continue(()) };
+        bar.inc(1);
+        match judge.table(&result.outcomes[0]) {
+            // one judge, so one list of outcomes
+            Ok(Ok(table)) => scored.push((result.item, table)),
+            Ok(Err(unscored)) => eprintln!("{}: {unscored}", result.id),
+            Err(error) => {
+                failed = Some(error);
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    bar.finish_and_clear();
+    match failed {
+        Some(error) => Err(error.into()),
+        None => Ok(scored),
+    }
+}
+
+fn evaluate(
+    items: &[Item],
+    scored: &[(&Item, LayerTable)],
+    scale: &Scale,
+    weights: &LayerWeights,
+    surface: &SurfaceModel,
+) -> Result<SplitResults> {
+    let human: Vec<f64> = scored.iter().map(|(item, _)| item.human()).collect();
+    let scores = |variant| {
+        variant_scores(variant, scored.iter().map(|(_, table)| table), scale, weights.states(), Some(weights))
+    };
+    let mut variants = BTreeMap::new();
+    for (name, variant) in STORY {
+        variants.insert(name, agreement(&scores(variant)?, &human)?);
+    }
+
+    let of_all: Vec<f64> = items.iter().map(Item::human).collect();
+    let baseline = |scores: Vec<f64>| agreement(&scores, &of_all);
+    let mut baselines = BTreeMap::new();
+    baselines.insert("length", baseline(items.iter().map(|item| features(item)[0]).collect())?);
+    baselines.insert("word_overlap", baseline(items.iter().map(overlap).collect())?);
+    baselines.insert("surface_ridge", baseline(surface.predict(items)?)?);
+
+    let mut per_layer = Vec::new();
+    for layer in (0..=weights.origin().n_layers).map(Layer) {
+        let distributions =
+            scored.iter().map(|(_, table)| table.distribution(layer, scale)).collect::<Result<Vec<_>, _>>()?;
+        let direct: Vec<f64> = distributions.iter().map(|d| d.mode().value).collect();
+        let expected: Vec<f64> = distributions.iter().map(|d| d.expected()).collect();
+        per_layer.push(PerLayer {
+            layer,
+            direct: agreement(&direct, &human)?,
+            expected: agreement(&expected, &human)?,
+        });
+    }
+    Ok(SplitResults {
+        n: items.len(),
+        unscored: items.len() - scored.len(),
+        lager_w_minus_expected: difference(&scores(Variant::LagerW)?, &scores(Variant::EScore)?, &human)?,
+        variants,
+        baselines,
+        per_layer,
+    })
+}
+
+fn print(results: &Results, weights: &LayerWeights, seconds: f64) {
+    let model = &results.model;
+    println!(
+        "A {} model of {} blocks, read at the end of each prompt: the label logits of {} layers.",
+        model.family,
+        model.n_layers,
+        model.n_layers + 1
+    );
+    println!(
+        "Layer weights were fitted on {} validation items; agreement is with simulated raters.",
+        weights.n_items()
+    );
+    for (name, split) in &results.splits {
+        println!("\n{name}: {} items, {} unscored\n", split.n, split.unscored);
+        let variants = STORY.iter().map(|(name, _)| (*name, &split.variants[name]));
+        let baselines = split.baselines.iter().map(|(name, agreement)| (*name, agreement));
+        print!("{}", table(&report::rows("score", variants.chain(baselines))));
+        let gap = &split.lager_w_minus_expected;
+        let verdict = match gap {
+            Statistic::Defined { low, .. } if *low > 0.0 => "the inner layers add to the last one",
+            Statistic::Defined { high, .. } if *high < 0.0 => "the last layer alone is better here",
+            _ => "no difference that these items can show",
+        };
+        println!("Spearman of lager_w less that of expected: {}: {verdict}.", gap.cell());
+    }
+    let mut rows = vec![vec!["layer".to_owned(), "weight".to_owned()]];
+    for name in results.splits.keys() {
+        rows[0].extend([format!("{name} direct"), format!("{name} expected")]);
+    }
+    for (index, weight) in results.layer_weights.iter().enumerate() {
+        let mut row = vec![index.to_string(), format!("{:.3}", weight.weight)];
+        for split in results.splits.values() {
+            let layer = &split.per_layer[index];
+            let cell = |agreement: &Agreement| {
+                agreement.spearman.estimate().map_or("undefined".to_owned(), |rho| format!("{rho:.3}"))
+            };
+            row.extend([cell(&layer.direct), cell(&layer.expected)]);
+        }
+        rows.push(row);
+    }
+    println!(
+        "\nSpearman of each layer alone (0 is the embedding, {} the last block after the final norm):\n\n{}",
+        model.n_layers,
+        table(&rows)
+    );
+    println!("{seconds:.1} s");
+}

@@ -35,4 +35,10 @@ impl Cache {
             (keep > 0).then(|| (keys.clone().narrow(2, len - keep, keep), values.clone().narrow(2, len - keep, keep)));
         (keys, values)
     }
+
+    /// How many blocks have seen a position.
+    #[cfg(test)]
+    pub(crate) fn blocks_run(&self) -> usize {
+        self.blocks.iter().flatten().count()
+    }
 }

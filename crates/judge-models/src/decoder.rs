@@ -74,7 +74,7 @@ impl Decoder {
     }
 
     /// What it was built from.
-    #[cfg(any(test, feature = "train"))]
+    #[cfg(test)]
     pub(crate) fn config(&self) -> &DecoderConfig {
         &self.config
     }

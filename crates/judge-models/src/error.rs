@@ -151,6 +151,12 @@ pub enum Error {
         /// Why.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// No threads could be had to run on.
+    #[error("cannot start threads: {source}")]
+    Threads {
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A pass brought no state to generate from. Says that this crate is wrong, not its input.
     #[error("the forward pass brought no state")]
     NothingRead,

@@ -197,10 +197,10 @@ impl Backbone for Model {
         in_parallel(
             requests.len(),
             self.max_batch_tokens,
-            |index, room| {
+            |index, flight| {
                 let request = &requests[index]; // `in_parallel` counts to their number
                 let head = request.want.labels.as_ref().and_then(|read| heads.get(read.tokens.as_slice()));
-                self.answer(request, head.map_or(&[], Vec::as_slice), room)
+                self.answer(request, head.map_or(&[], Vec::as_slice), flight)
             },
             sink,
         )

@@ -2,6 +2,8 @@
 //!
 //! Expected values and the script that made them: `scripts/parity/make_family_fixtures.py`.
 
+#![allow(clippy::print_stdout)] // measured errors
+
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;

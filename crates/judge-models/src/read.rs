@@ -1,6 +1,7 @@
 //! One pass over one prompt: the states that a request wants, its label logits, its new text.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::ops::ControlFlow;
 
 use burn::tensor::{Int, Tensor, TensorData};
@@ -14,7 +15,7 @@ use crate::cache::Cache;
 use crate::generate::choose;
 use crate::model::Model;
 use crate::rope::Rotation;
-use crate::schedule::Budget;
+use crate::schedule::Flight;
 
 /// The last position's state of each layer, as the head meets it. Each `[d_model]`.
 type States = BTreeMap<Layer, Vec<f32>>;
@@ -29,83 +30,120 @@ struct Pass {
     last: Option<Tensor<3>>,
 }
 
+/// Why a request has no reading.
+enum Stop {
+    Unscored(Unscored),
+    /// The run was cancelled; nobody waits for an answer.
+    Cancelled,
+    Failed(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<Unscored> for Stop {
+    fn from(fault: Unscored) -> Self {
+        Self::Unscored(fault)
+    }
+}
+
 impl Model {
-    /// Answers one request. `head` holds the head's rows of its labels, `[n_scores, d_model]`.
-    pub(crate) fn answer(&self, request: &Request, head: &[f32], budget: &Budget) -> Result<Outcome, Error> {
-        let unscored = |reason, detail| Ok(Outcome::Unscored(Unscored::new(reason, detail)));
+    /// Answers one request; `None` once the run is cancelled. `head` holds the head's rows of its labels,
+    /// `[n_scores, d_model]`.
+    pub(crate) fn answer(&self, request: &Request, head: &[f32], flight: &Flight) -> Result<Option<Outcome>, Error> {
+        match self.read(request, head, flight) {
+            Ok(reading) => Ok(Some(Outcome::Read(reading))),
+            Err(Stop::Unscored(fault)) => Ok(Some(Outcome::Unscored(fault))),
+            Err(Stop::Cancelled) => Ok(None),
+            Err(Stop::Failed(error)) => Err(error),
+        }
+    }
+
+    fn read(&self, request: &Request, head: &[f32], flight: &Flight) -> Result<Reading, Stop> {
         let want = &request.want;
-        let ids = match self.codec.encode(&request.prompt)? {
-            Ok(ids) => ids,
-            Err(unscored) => return Ok(Outcome::Unscored(unscored)),
-        };
+        let ids = self.codec.encode(&request.prompt)??;
         if let Some(&id) = ids.iter().find(|&&id| id as usize >= self.config.d_vocab) {
-            return Err(Error::TokenWithoutEmbedding { token: id, d_vocab: self.config.d_vocab });
+            return Err(Error::TokenWithoutEmbedding { token: id, d_vocab: self.config.d_vocab }.into());
         }
         let new = want.generate.as_ref().map_or(0, |generation| generation.max_new_tokens);
         let len = ids.len().saturating_add(new);
         if len > self.config.max_len {
-            let max_len = self.config.max_len;
-            return unscored(
-                Reason::TooLong,
-                format!("{} prompt tokens and {new} new ones, the context has {max_len}", ids.len()),
-            );
+            let (prompt, max_len) = (ids.len(), self.config.max_len);
+            let detail = format!("{prompt} prompt tokens and {new} new ones, the context has {max_len}");
+            return Err(Unscored::new(Reason::TooLong, detail).into());
         }
-        let _room = budget.take(len);
-        let rotation = Rotation::new(&self.config.rope, len, &self.device);
-        let mut cache = want.generate.as_ref().map(|_| Cache::new(self.config.n_layers));
-
-        let pass = self.pass(&ids, 0, &rotation, cache.as_mut(), want)?;
-        let mut reading = Reading { prompt_tokens: ids.len(), ..Reading::default() };
+        let _room = flight.room(len);
+        let mut sequence = Sequence::new(self, want, len, flight);
+        let mut pass = sequence.feed(&ids)?;
+        let pooled = mem::take(&mut pass.pooled);
         let mut steps = Steps::new(want, head);
-        if let (Some(generation), Some(cache)) = (&want.generate, &mut cache) {
-            match self.generate(generation, &ids, &rotation, cache, &pass, want, &mut steps)? {
-                Ok(generated) => reading.generated = Some(generated),
-                Err(fault) => return Ok(Outcome::Unscored(fault)),
+        let generated = match &want.generate {
+            Some(generation) => Some(sequence.generate(generation, pass, &mut steps)?),
+            None => {
+                steps.read(0, None, &pass.states);
+                None
             }
-        } else {
-            steps.read(0, None, &pass.states);
+        };
+        let reading = Reading { prompt_tokens: ids.len(), labels: steps.finish(), pooled, generated };
+        match non_finite(&reading) {
+            Some(fault) => Err(fault.into()),
+            None => Ok(reading),
         }
-        reading.pooled = pass.pooled;
-        reading.labels = steps.finish();
-        Ok(match non_finite(&reading) {
-            Some(fault) => Outcome::Unscored(fault),
-            None => Outcome::Read(reading),
-        })
+    }
+}
+
+/// One prompt on its way through the model.
+struct Sequence<'a> {
+    model: &'a Model,
+    want: &'a Want,
+    flight: &'a Flight,
+    /// Of all positions up to the final length.
+    rotation: Rotation,
+    cache: Option<Cache>,
+    /// Positions behind it.
+    fed: usize,
+}
+
+impl<'a> Sequence<'a> {
+    /// `len` is the final length, prompt plus new tokens.
+    fn new(model: &'a Model, want: &'a Want, len: usize, flight: &'a Flight) -> Self {
+        let rotation = Rotation::new(&model.config.rope, len, &model.device);
+        let cache = want.generate.as_ref().map(|_| Cache::new(model.config.n_layers));
+        Self { model, want, flight, rotation, cache, fed: 0 }
     }
 
-    /// Feeds `ids` at position `start`, and no block above the highest layer that is wanted (all, if text is generated).
-    fn pass(
-        &self,
-        ids: &[TokenId],
-        start: usize,
-        rotation: &Rotation,
-        cache: Option<&mut Cache>,
-        want: &Want,
-    ) -> Result<Pass, Error> {
-        let n_layers = self.config.n_layers;
-        let seq = ids.len();
-        let in_prompt = start == 0;
-        let pooled: &[(Layer, Pooling)] = if in_prompt { &want.pooled } else { &[] };
-        let labels: &[Layer] = want.labels.as_ref().map_or(&[], |read| &read.layers);
-        let normed = want.labels.as_ref().is_some_and(|read| read.lens == Lens::Normed);
-        let top = match (&want.generate, pooled.iter().map(|(layer, _)| layer).chain(labels).max()) {
+    /// Feeds the prompt, or one token after it, to no block above the highest layer that is wanted (to all, if text is
+    /// generated).
+    fn feed(&mut self, ids: &[TokenId]) -> Result<Pass, Stop> {
+        let n_layers = self.model.config.n_layers;
+        let pooled: &[(Layer, Pooling)] = if self.fed == 0 { &self.want.pooled } else { &[] };
+        let read = self.want.labels.as_ref().filter(|read| self.fed == 0 || read.at != ReadAt::PromptEnd);
+        let layers: &[Layer] = read.map_or(&[], |read| &read.layers);
+        let top = match (&self.want.generate, pooled.iter().map(|(layer, _)| layer).chain(layers).max()) {
             (Some(_), _) => n_layers,
             (None, Some(highest)) => highest.0,
             (None, None) => return Ok(Pass::default()), // only the prompt's length is wanted
         };
-
+        let (decoder, seq) = (&self.model.decoder, ids.len());
+        let normed = read.is_some_and(|read| read.lens == Lens::Normed);
         let mut pass = Pass::default();
-        let mut failed = None;
-        let mut visit = |index: usize, x: &Tensor<3>| -> Result<(), Error> {
+        let mut visit = |index: usize, x: &Tensor<3>| -> Result<(), Stop> {
+            if self.flight.is_cancelled() {
+                return Err(Stop::Cancelled);
+            }
             let layer = Layer(index);
-            let is_last = index == n_layers;
             let row = || x.clone().narrow(1, seq - 1, 1); // [1, seq, d_model] -> [1, 1, d_model]
-            // One row is normed alone wherever one row is read, so that it never depends on what else is read.
-            let final_row = (is_last && index <= top).then(|| self.decoder.final_norm(row()));
-            if labels.contains(&layer) {
+            // One row is normed alone wherever one row is read, so that it never depends on what else is read. (For the
+            // same reason the last block runs all rows though it may be that one is read: products of one row and of
+            // many differ in bits.)
+            let final_row = (index == n_layers).then(|| decoder.final_norm(row()));
+            if layers.contains(&layer) {
                 let state = match &final_row {
                     Some(row) => row.clone(),
-                    None if normed => self.decoder.final_norm(row()),
+                    None if normed => decoder.final_norm(row()),
                     None => row(),
                 };
                 pass.states.insert(layer, host(state)?);
@@ -114,66 +152,37 @@ impl Model {
                 let values = match (pooling, &final_row) {
                     (Pooling::Last, Some(row)) => host(row.clone())?,
                     (Pooling::Last, None) => host(row())?,
-                    (_, Some(_)) => pool(&host(self.decoder.final_norm(x.clone()))?, seq, pooling),
+                    (_, Some(_)) => pool(&host(decoder.final_norm(x.clone()))?, seq, pooling),
                     (_, None) => pool(&host(x.clone())?, seq, pooling),
                 };
                 pass.pooled.push(PooledState { layer, pooling, values });
             }
-            if is_last {
-                pass.last = final_row;
-            }
+            pass.last = final_row;
             Ok(())
         };
-        let positions = rotation.positions(start, seq);
+        let rotation = self.rotation.positions(self.fed, seq);
         let ids: Vec<i32> = ids.iter().map(|&id| id.cast_signed()).collect();
-        let tokens = Tensor::<2, Int>::from_data(TensorData::new(ids, [1, seq]), &self.device);
-        self.decoder.forward(tokens, &positions, cache, &mut |index, x| match visit(index, x) {
-            Ok(()) if index < top => ControlFlow::Continue(()),
-            Ok(()) => ControlFlow::Break(()),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
+        let tokens = Tensor::<2, Int>::from_data(TensorData::new(ids, [1, seq]), &self.model.device);
+        let mut visited = Ok(());
+        decoder.forward(tokens, &rotation, self.cache.as_mut(), &mut |index, x| {
+            visited = visit(index, x);
+            if visited.is_ok() && index < top { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        match failed {
-            Some(error) => Err(error),
-            None => {
-                // In the order asked for, not in that of the layers.
-                pass.pooled.sort_by_key(|state| pooled.iter().position(|pair| *pair == (state.layer, state.pooling)));
-                Ok(pass)
-            }
-        }
+        visited?;
+        self.fed += seq;
+        // In the order asked for, not in that of the layers.
+        pass.pooled.sort_by_key(|state| pooled.iter().position(|pair| *pair == (state.layer, state.pooling)));
+        Ok(pass)
     }
 
-    #[allow(clippy::too_many_arguments)] // the pieces of one pass, each used once
-    fn generate(
-        &self,
-        generation: &Generation,
-        prompt: &[TokenId],
-        rotation: &Rotation,
-        cache: &mut Cache,
-        first: &Pass,
-        want: &Want,
-        steps: &mut Steps<'_>,
-    ) -> Result<Result<Generated, Unscored>, Error> {
-        let labels_only = Want { labels: want.labels.clone(), pooled: Vec::new(), generate: want.generate.clone() };
+    /// Writes text after a prompt that brought `pass`.
+    fn generate(&mut self, generation: &Generation, mut pass: Pass, steps: &mut Steps<'_>) -> Result<Generated, Stop> {
         let mut tokens = Vec::new();
-        let mut later: Option<Pass> = None;
         let finish = loop {
             let step = tokens.len();
-            let pass = later.as_ref().unwrap_or(first);
-            let Some(last) = pass.last.clone() else { return Err(Error::NothingRead) };
-            let mut logits = host(self.decoder.logits(last))?; // [1, 1, d_model] -> [1, 1, d_vocab]
-            if let Some(cap) = self.config.final_soft_cap {
-                let cap = cap as f32;
-                logits.iter_mut().for_each(|z| *z = cap * (*z / cap).tanh());
-            }
-            if let Some(token) = logits.iter().position(|z| !z.is_finite()) {
-                let detail = format!("the logit of token {token} at step {step} is {}", logits[token]);
-                return Ok(Err(Unscored::new(Reason::NonFinite, detail)));
-            }
+            let logits = self.next_logits(&mut pass, step)?;
             let token = choose(&logits, &generation.sampling, step);
-            if self.eos.contains(&token) {
+            if self.model.eos.contains(&token) {
                 steps.end(step, &pass.states);
                 break Finish::EndToken;
             }
@@ -182,10 +191,27 @@ impl Model {
             if tokens.len() == generation.max_new_tokens {
                 break Finish::Length;
             }
-            later = Some(self.pass(&[token], prompt.len() + step, rotation, Some(&mut *cache), &labels_only)?);
+            pass = self.feed(&[token])?;
         };
-        let (text, text_ends) = self.codec.decode(&tokens);
-        Ok(Ok(Generated { tokens, text, text_ends, finish }))
+        let (text, text_ends) = self.model.codec.decode(&tokens);
+        Ok(Generated { tokens, text, text_ends, finish })
+    }
+
+    /// The logits that the next token is chosen from, `[d_vocab]`, all finite.
+    fn next_logits(&self, pass: &mut Pass, step: usize) -> Result<Vec<f32>, Stop> {
+        let last = pass.last.take().ok_or(Error::NothingRead)?;
+        let mut logits = host(self.model.decoder.logits(last))?; // [1, 1, d_model] -> [1, 1, d_vocab]
+        if let Some(cap) = self.model.config.final_soft_cap {
+            let cap = cap as f32;
+            logits.iter_mut().for_each(|z| *z = cap * (*z / cap).tanh());
+        }
+        match logits.iter().position(|z| !z.is_finite()) {
+            Some(token) => {
+                let detail = format!("the logit of token {token} at step {step} is {}", logits[token]);
+                Err(Unscored::new(Reason::NonFinite, detail).into())
+            }
+            None => Ok(logits),
+        }
     }
 }
 
@@ -296,7 +322,53 @@ pub(crate) fn host<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>, Error>
 
 #[cfg(test)]
 mod tests {
+    use judge_core::{LabelRead, Prompt, Sampling};
+
     use super::*;
+    use crate::model::LoadOptions;
+
+    #[test]
+    fn a_probe_at_layer_k_runs_k_blocks_and_no_more() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/families/llama-off");
+        let model = Model::load(folder, &LoadOptions::default()).unwrap();
+        let flight = Flight::new(100);
+        let n_layers = model.config.n_layers;
+        let read = |layer| LabelRead {
+            tokens: vec![3, 4],
+            layers: vec![Layer(layer)],
+            lens: Lens::Normed,
+            at: ReadAt::PromptEnd,
+        };
+        let blocks_run = |want: Want| {
+            let mut sequence = Sequence::new(&model, &want, 4, &flight);
+            // Without generation there is no cache; this one counts.
+            sequence.cache = Some(Cache::new(n_layers));
+            sequence.feed(&[5, 6, 7]).unwrap_or_else(|_| panic!("{want:?}"));
+            sequence.cache.map(|cache| cache.blocks_run())
+        };
+        for layer in 0..=n_layers {
+            let pooled = vec![(Layer(layer), Pooling::Mean)];
+            assert_eq!(blocks_run(Want { pooled: pooled.clone(), ..Want::default() }), Some(layer));
+            assert_eq!(blocks_run(Want { labels: Some(read(layer)), ..Want::default() }), Some(layer));
+            let both = Want { pooled, labels: Some(read(0)), ..Want::default() };
+            assert_eq!(blocks_run(both), Some(layer));
+        }
+        assert_eq!(blocks_run(Want::default()), Some(0));
+        let generate = Some(Generation { max_new_tokens: 1, sampling: Sampling::Greedy });
+        assert_eq!(blocks_run(Want { generate, ..Want::default() }), Some(n_layers));
+    }
+
+    #[test]
+    fn a_cancelled_pass_is_given_up() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/families/llama-off");
+        let model = Model::load(folder, &LoadOptions::default()).unwrap();
+        let want = Want { pooled: vec![(Layer(3), Pooling::Mean)], ..Want::default() };
+        let request = Request { prompt: Prompt::Raw("ba de".to_owned()), want };
+        let flight = Flight::new(100);
+        assert!(model.answer(&request, &[], &flight).unwrap().is_some());
+        flight.cancel();
+        assert!(model.answer(&request, &[], &flight).unwrap().is_none());
+    }
 
     #[test]
     fn pooling_is_over_positions() {

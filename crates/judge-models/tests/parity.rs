@@ -3,6 +3,8 @@
 //! Every position of every layer is compared inside the crate; here the whole way is taken, from a folder and text
 //! to readings. Expected values: `scripts/parity/make_family_fixtures.py` and `scripts/parity/make_stories260k_facts.py`.
 
+#![allow(clippy::print_stdout, clippy::print_stderr)] // measured errors, and what was skipped
+
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

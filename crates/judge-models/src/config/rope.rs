@@ -154,7 +154,7 @@ impl RopeFields {
         }
         // Truncated as in transformers.
         let rotary_dim = (around.head_dim as f64 * partial) as usize;
-        if rotary_dim < 2 || rotary_dim % 2 != 0 {
+        if rotary_dim < 2 || !rotary_dim.is_multiple_of(2) {
             let expected = "an even number of rotated coordinates, at least 2";
             return Err(value("head_dim", format!("{} (rotated: {rotary_dim})", around.head_dim), expected));
         }

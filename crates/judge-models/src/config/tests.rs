@@ -1,1 +1,178 @@
+use serde_json::{Value, json};
 
+use super::{Activation, ConfigProblem, DecoderConfig, RopeScaling};
+
+fn with(base: &Value, changes: Value) -> Value {
+    let mut fields = base.clone();
+    let changes = changes.as_object().unwrap().clone();
+    fields.as_object_mut().unwrap().extend(changes);
+    fields
+}
+
+fn small(model_type: &str) -> Value {
+    json!({
+        "model_type": model_type, "vocab_size": 50, "hidden_size": 32, "intermediate_size": 40,
+        "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8,
+        "max_position_embeddings": 128
+    })
+}
+
+fn read(model_type: &str, changes: Value) -> DecoderConfig {
+    DecoderConfig::from_json(&with(&small(model_type), changes)).unwrap()
+}
+
+fn refuse(model_type: &str, changes: Value) -> ConfigProblem {
+    DecoderConfig::from_json(&with(&small(model_type), changes)).unwrap_err()
+}
+
+/// The field that a refusal names.
+fn field(problem: &ConfigProblem) -> &'static str {
+    match problem {
+        ConfigProblem::Unknown { field, .. }
+        | ConfigProblem::Missing { field, .. }
+        | ConfigProblem::Value { field, .. }
+        | ConfigProblem::Unsupported { field, .. } => field,
+        ConfigProblem::Json(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_silent_file_has_the_familys_defaults() {
+    let of = |model_type: &str| DecoderConfig::from_json(&json!({ "model_type": model_type })).unwrap();
+    let shape = |c: &DecoderConfig| (c.d_vocab, c.d_model, c.d_ff, c.n_layers, c.n_heads, c.n_kv_heads, c.head_dim);
+    let llama = of("llama");
+    assert_eq!(shape(&llama), (32000, 4096, 11008, 32, 32, 32, 128));
+    assert_eq!((llama.max_len, llama.norm_eps, llama.tied, llama.eos), (2048, 1e-6, false, vec![2]));
+    let mistral = of("mistral");
+    assert_eq!(shape(&mistral), (32000, 4096, 14336, 32, 32, 8, 128));
+    assert_eq!((mistral.max_len, mistral.windows), (131_072, vec![Some(4096); 32]));
+    let qwen2 = of("qwen2");
+    assert_eq!(shape(&qwen2), (151_936, 4096, 22016, 32, 32, 32, 128));
+    assert!(qwen2.qkv_bias && !qwen2.o_bias && qwen2.windows == [None; 32] && qwen2.eos.is_empty());
+    let qwen3 = of("qwen3");
+    assert!(!qwen3.qkv_bias && qwen3.qk_norm && qwen3.head_dim == 128);
+    let internlm3 = of("internlm3");
+    assert_eq!(shape(&internlm3), (128_512, 4096, 10240, 48, 32, 2, 128));
+    let gemma2 = of("gemma2");
+    assert_eq!(shape(&gemma2), (256_000, 2304, 9216, 26, 8, 4, 256));
+    assert_eq!((gemma2.attention_soft_cap, gemma2.final_soft_cap), (Some(50.0), Some(30.0)));
+    assert_eq!((gemma2.attention_scale, gemma2.embedding_scale), (1.0 / 16.0, Some(48.0)));
+    assert_eq!(gemma2.windows[..3], [Some(4096), None, Some(4096)]);
+    assert!(gemma2.tied && gemma2.norm_offset && gemma2.post_norms && gemma2.activation == Activation::GeluTanh);
+    let phi3 = of("phi3");
+    assert_eq!(shape(&phi3), (32064, 3072, 8192, 32, 32, 32, 96));
+    assert!(phi3.fused_projections && phi3.windows == [None; 32] && phi3.norm_eps == 1e-5);
+}
+
+#[test]
+fn absent_and_null_differ() {
+    assert_eq!(read("mistral", json!({})).windows, [Some(4096); 4]);
+    assert_eq!(read("mistral", json!({ "sliding_window": null })).windows, [None; 4]);
+    assert_eq!(read("gemma2", json!({ "attn_logit_softcapping": null })).attention_soft_cap, None);
+    assert_eq!(read("llama", json!({ "num_key_value_heads": null })).n_kv_heads, 4);
+    assert_eq!(read("llama", json!({ "head_dim": null })).head_dim, 8);
+}
+
+#[test]
+fn both_layouts_say_the_same() {
+    let scaling = json!({ "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                          "original_max_position_embeddings": 64 });
+    let new = with(&scaling, json!({ "rope_type": "llama3", "rope_theta": 500.0 }));
+    let old = with(&scaling, json!({ "rope_type": "llama3" }));
+    let oldest = with(&scaling, json!({ "type": "llama3" }));
+    let new = read("llama", json!({ "rope_parameters": new, "dtype": "bfloat16" }));
+    assert!(matches!(new.rope.scaling, RopeScaling::Llama3 { original_len: 64, .. }));
+    assert_eq!((new.rope.theta, new.max_len), (500.0, 128));
+    for old in [old, oldest] {
+        let fields = json!({ "rope_scaling": old, "rope_theta": 500.0, "torch_dtype": "bfloat16" });
+        assert_eq!(read("llama", fields), new);
+    }
+    assert_eq!(read("llama", json!({ "rope_scaling": null, "rope_theta": 7.0 })).rope.theta, 7.0);
+    let published = read("internlm3", json!({ "qkv_bias": true, "bias": true }));
+    assert_eq!(read("internlm3", json!({ "attention_bias": true, "mlp_bias": true })), published);
+    assert!(published.qkv_bias && published.o_bias && published.mlp_bias);
+}
+
+#[test]
+fn the_context_is_what_the_scaling_gives() {
+    let len = |rope: Value| read("llama", json!({ "rope_scaling": rope })).max_len;
+    assert_eq!(len(json!({ "type": "linear", "factor": 4.0 })), 512);
+    assert_eq!(len(json!({ "type": "dynamic", "factor": 2.5 })), 320);
+    assert_eq!(len(json!({ "type": "yarn", "factor": 4.0 })), 512);
+    assert_eq!(len(json!({ "type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16 })), 128);
+    let factors = json!([1.0, 1.0, 1.0, 1.0]);
+    let long = json!({ "type": "longrope", "short_factor": factors, "long_factor": factors,
+                       "original_max_position_embeddings": 16 });
+    assert_eq!(len(long.clone()), 128);
+    // The field beside the scaling has priority, as in transformers.
+    let phi3 = read(
+        "phi3",
+        json!({ "rope_scaling": with(&long, json!({ "type": "su" })),
+                                    "original_max_position_embeddings": 32 }),
+    );
+    assert!(matches!(phi3.rope.scaling, RopeScaling::LongRope { original_len: 32, .. }));
+}
+
+#[test]
+fn windows_follow_the_layer_types() {
+    let types = json!(["full_attention", "sliding_attention", "sliding_attention", "full_attention"]);
+    let fields = json!({ "use_sliding_window": true, "sliding_window": 9, "layer_types": types });
+    assert_eq!(read("qwen3", fields.clone()).windows, [None, Some(9), Some(9), None]);
+    let upper = json!({ "use_sliding_window": true, "sliding_window": 9, "max_window_layers": 3 });
+    assert_eq!(read("qwen2", upper).windows, [None, None, None, Some(9)]);
+    let off = with(&fields, json!({ "use_sliding_window": false }));
+    assert_eq!(field(&refuse("qwen3", off)), "sliding_window");
+    assert_eq!(field(&refuse("qwen3", json!({ "layer_types": ["full_attention"] }))), "layer_types");
+    assert_eq!(field(&refuse("gemma2", json!({ "layer_types": ["a", "b", "c", "d"] }))), "layer_types");
+}
+
+#[test]
+fn unknown_names_list_the_known_ones() {
+    let known = |problem: ConfigProblem| match problem {
+        ConfigProblem::Unknown { found, known, .. } => (found, known),
+        other => panic!("{other}"),
+    };
+    let (found, families) = known(refuse("gpt2", json!({})));
+    assert_eq!((found.as_str(), families.len()), ("gpt2", 7));
+    assert_eq!(known(refuse("llama", json!({ "rope_scaling": { "type": "ntk" } }))).0, "ntk");
+    assert_eq!(known(refuse("llama", json!({ "hidden_act": "relu6" }))).0, "relu6");
+    let absent = DecoderConfig::from_json(&json!({ "hidden_size": 4 })).unwrap_err();
+    assert_eq!(field(&absent), "model_type");
+    assert_eq!(field(&DecoderConfig::from_json(&json!([])).unwrap_err()), "config.json");
+}
+
+#[test]
+fn what_is_contradictory_or_absurd_is_refused_by_field() {
+    for (model_type, changes, expected) in [
+        ("llama", json!({ "num_attention_heads": 0 }), "num_attention_heads"),
+        ("llama", json!({ "num_key_value_heads": 3 }), "num_key_value_heads"),
+        ("llama", json!({ "num_key_value_heads": 0 }), "num_key_value_heads"),
+        ("llama", json!({ "head_dim": null, "hidden_size": 30 }), "hidden_size"),
+        ("llama", json!({ "head_dim": 7 }), "head_dim"),
+        ("llama", json!({ "hidden_size": 0 }), "hidden_size"),
+        ("llama", json!({ "num_hidden_layers": 0 }), "num_hidden_layers"),
+        ("llama", json!({ "num_hidden_layers": 1_000_000_000_u64 }), "num_hidden_layers"),
+        ("llama", json!({ "vocab_size": u64::MAX }), "vocab_size"),
+        ("llama", json!({ "intermediate_size": 0 }), "intermediate_size"),
+        ("llama", json!({ "max_position_embeddings": 0 }), "max_position_embeddings"),
+        ("llama", json!({ "rms_norm_eps": -1.0 }), "rms_norm_eps"),
+        ("llama", json!({ "rope_theta": 0.0 }), "rope_theta"),
+        ("llama", json!({ "rope_scaling": { "type": "linear" } }), "factor"),
+        ("llama", json!({ "rope_scaling": { "type": "linear", "factor": -2.0 } }), "factor"),
+        ("llama", json!({ "rope_scaling": { "type": "dynamic", "factor": 1e300 } }), "factor"),
+        ("llama", json!({ "head_dim": 2, "rope_scaling": { "type": "dynamic", "factor": 2.0 } }), "head_dim"),
+        ("llama", json!({ "rope_scaling": { "type": "llama3", "factor": 2.0 } }), "low_freq_factor"),
+        ("llama", json!({ "rope_scaling": { "type": "longrope", "short_factor": [1.0] } }), "short_factor"),
+        ("llama", json!({ "partial_rotary_factor": 0.5 }), "partial_rotary_factor"),
+        ("llama", json!({ "rope_parameters": { "full_attention": {} } }), "rope_parameters"),
+        ("mistral", json!({ "sliding_window": 0 }), "sliding_window"),
+        ("phi3", json!({ "partial_rotary_factor": 1.5 }), "partial_rotary_factor"),
+        ("gemma2", json!({ "attn_logit_softcapping": 0.0 }), "attn_logit_softcapping"),
+        ("gemma2", json!({ "query_pre_attn_scalar": 0 }), "query_pre_attn_scalar"),
+        ("gemma2", json!({ "use_bidirectional_attention": true }), "use_bidirectional_attention"),
+    ] {
+        assert_eq!(field(&refuse(model_type, changes.clone())), expected, "{changes}");
+    }
+    assert!(matches!(refuse("llama", json!({ "hidden_size": "many" })), ConfigProblem::Json(_)));
+    assert!(matches!(refuse("llama", json!({ "hidden_size": -4 })), ConfigProblem::Json(_)));
+}

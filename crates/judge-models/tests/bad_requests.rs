@@ -1,0 +1,213 @@
+//! What cannot be read: an item's own fault is [`Unscored`], a request that makes no sense ends the run.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use judge_core::{
+    Backbone, BackboneError, Finish, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Reason,
+    Request, RequestProblem, Sampling, Unscored, Want,
+};
+use judge_models::{ConfigProblem, Device, Error, LoadOptions, Model};
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families").join(name)
+}
+
+fn model(name: &str) -> Model {
+    Model::load(folder(name), &LoadOptions::default()).unwrap()
+}
+
+/// A copy of a fixture's folder that a test may change.
+fn copy(name: &str) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(folder(name)).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, copy.path().join(path.file_name().unwrap())).unwrap();
+    }
+    copy
+}
+
+fn raw(text: &str, want: Want) -> Request {
+    Request { prompt: Prompt::Raw(text.to_owned()), want }
+}
+
+fn read_labels(layers: &[usize], at: ReadAt) -> LabelRead {
+    let layers = layers.iter().map(|&layer| Layer(layer)).collect();
+    LabelRead { tokens: vec![3, 4], layers, lens: Lens::Raw, at }
+}
+
+fn generate(max_new_tokens: usize) -> Option<Generation> {
+    Some(Generation { max_new_tokens, sampling: Sampling::Greedy })
+}
+
+fn run(model: &Model, requests: &[Request]) -> Result<Vec<Outcome>, BackboneError> {
+    let mut outcomes = vec![None; requests.len()];
+    model.run(requests, &mut |index, outcome| {
+        outcomes[index] = Some(outcome);
+        ControlFlow::Continue(())
+    })?;
+    Ok(outcomes.into_iter().map(Option::unwrap).collect())
+}
+
+fn unscored(outcome: &Outcome) -> &Unscored {
+    match outcome {
+        Outcome::Unscored(fault) => fault,
+        Outcome::Read(reading) => panic!("{reading:?}"),
+    }
+}
+
+#[test]
+fn a_bad_item_does_not_end_the_run() {
+    let model = model("llama-off"); // context: 64 tokens
+    let words = |n: usize| vec!["ba"; n].join(" ");
+    let pooled = || Want { pooled: vec![(Layer(1), Pooling::Last)], ..Want::default() };
+    let outcomes = run(
+        &model,
+        &[
+            raw("", pooled()),
+            raw(&words(64), pooled()),
+            raw(&words(65), pooled()),
+            raw(&words(60), Want { generate: generate(4), ..Want::default() }),
+            raw(&words(60), Want { generate: generate(5), ..Want::default() }),
+            raw("ba", Want { generate: generate(usize::MAX), ..Want::default() }),
+        ],
+    )
+    .unwrap();
+    assert_eq!(unscored(&outcomes[0]).reason, Reason::EmptyPrompt);
+    for good in [1, 3] {
+        assert!(matches!(outcomes[good], Outcome::Read(_)), "{:?}", outcomes[good]);
+    }
+    for long in [2, 4, 5] {
+        assert_eq!(unscored(&outcomes[long]).reason, Reason::TooLong);
+    }
+    assert_eq!(unscored(&outcomes[4]).detail, "60 prompt tokens and 5 new ones, the context has 64");
+}
+
+#[test]
+fn requests_are_checked_before_anything_is_run() {
+    let model = model("llama-off");
+    let good = raw("ba", Want { pooled: vec![(Layer(0), Pooling::Last)], ..Want::default() });
+    let refused = |want: Want| {
+        let mut answered = 0;
+        let error = model
+            .run(&[good.clone(), raw("ba", want)], &mut |_, _| {
+                answered += 1;
+                ControlFlow::Continue(())
+            })
+            .unwrap_err();
+        assert_eq!(answered, 0);
+        error
+    };
+    let labels = |read| Want { labels: Some(read), ..Want::default() };
+    let problem = |want| match refused(want) {
+        BackboneError::Request { request: 1, problem } => problem,
+        other => panic!("{other}"),
+    };
+    let at = ReadAt::PromptEnd;
+    assert!(matches!(refused(labels(read_labels(&[4], at))), BackboneError::Layer { request: 1, n_layers: 3, .. }));
+    let pooled = Want { pooled: vec![(Layer(9), Pooling::Mean)], ..Want::default() };
+    assert!(matches!(refused(pooled), BackboneError::Layer { request: 1, layer: Layer(9), .. }));
+    let far = LabelRead { tokens: vec![3, 96], ..read_labels(&[1], at) };
+    assert!(matches!(refused(labels(far)), BackboneError::Token { request: 1, token: 96, d_vocab: 96 }));
+    assert_eq!(problem(labels(read_labels(&[2, 1], at))), RequestProblem::LayerOrder);
+    assert_eq!(problem(labels(read_labels(&[1, 1], at))), RequestProblem::LayerOrder);
+    assert_eq!(problem(labels(read_labels(&[], at))), RequestProblem::NothingToRead("layer"));
+    let none = LabelRead { tokens: vec![], ..read_labels(&[1], at) };
+    assert_eq!(problem(labels(none)), RequestProblem::NothingToRead("token"));
+    assert_eq!(problem(labels(read_labels(&[1], ReadAt::EveryStep))), RequestProblem::StepsWithoutGeneration);
+    assert_eq!(problem(Want { generate: generate(0), ..Want::default() }), RequestProblem::NoNewTokens);
+    let cold = Sampling::Random { temperature: 0.0, top_k: None, top_p: None, seed: 0, stream: 0 };
+    let cold = Some(Generation { max_new_tokens: 1, sampling: cold });
+    assert!(matches!(problem(Want { generate: cold, ..Want::default() }), RequestProblem::Sampling { .. }));
+}
+
+/// Weights are finite, but their products are not.
+#[test]
+fn states_that_overflow_are_not_scores() {
+    let copy = copy("llama-off");
+    let path = copy.path().join("model.safetensors");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let header_len = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let header: serde_json::Value = serde_json::from_slice(&bytes[8..8 + header_len]).unwrap();
+    let range = &header["model.layers.1.mlp.down_proj.weight"]["data_offsets"];
+    let offset = |i: usize| 8 + header_len + range[i].as_u64().unwrap() as usize;
+    for value in bytes[offset(0)..offset(1)].chunks_exact_mut(4) {
+        value.copy_from_slice(&3e38_f32.to_le_bytes());
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let model = Model::load(copy.path(), &LoadOptions::default()).unwrap();
+    let all = Want { labels: Some(read_labels(&[0, 1, 2, 3], ReadAt::PromptEnd)), ..Want::default() };
+    let below = Want { labels: Some(read_labels(&[0, 1], ReadAt::PromptEnd)), ..Want::default() };
+    let pooled = |pooling| Want { pooled: vec![(Layer(2), pooling)], ..Want::default() };
+    let text = Want { generate: generate(2), ..Want::default() };
+    let wants = [all, pooled(Pooling::Max), pooled(Pooling::Min), pooled(Pooling::Mean), text, below];
+    let outcomes = run(&model, &wants.map(|want| raw("ba de fi", want))).unwrap();
+    for outcome in &outcomes[..5] {
+        assert_eq!(unscored(outcome).reason, Reason::NonFinite);
+    }
+    assert!(matches!(outcomes[5], Outcome::Read(_)));
+}
+
+/// `generation_config.json` has the last word, be it one id or several; else `config.json`'s id counts.
+#[test]
+fn text_ends_at_the_end_tokens_that_the_folder_names() {
+    let prompt = "ba de fi go ku la me ni po ru sa te vi zo";
+    let want = Want { labels: Some(read_labels(&[3], ReadAt::EveryStep)), generate: generate(6), ..Want::default() };
+    let written = |folder: &Path| {
+        let model = Model::load(folder, &LoadOptions::default()).unwrap();
+        match run(&model, &[raw(prompt, want.clone())]).unwrap().remove(0) {
+            Outcome::Read(reading) => {
+                let steps = reading.labels.unwrap().steps.len();
+                let generated = reading.generated.unwrap();
+                assert_eq!(steps, generated.tokens.len());
+                (generated.tokens, generated.finish)
+            }
+            Outcome::Unscored(fault) => panic!("{fault}"),
+        }
+    };
+    let copy = copy("qwen3-on");
+    let generation = copy.path().join("generation_config.json");
+    let (free, finish) = written(copy.path());
+    assert_eq!((free.len(), finish), (6, Finish::Length));
+    let third = free[2];
+    let until = free.iter().position(|&token| token == third).unwrap();
+
+    std::fs::write(&generation, format!(r#"{{ "eos_token_id": {third} }}"#)).unwrap();
+    assert_eq!(written(copy.path()), (free[..until].to_vec(), Finish::EndToken));
+    std::fs::write(&generation, format!(r#"{{ "eos_token_id": [95, {third}] }}"#)).unwrap();
+    assert_eq!(written(copy.path()), (free[..until].to_vec(), Finish::EndToken));
+
+    std::fs::remove_file(&generation).unwrap();
+    let path = copy.path().join("config.json");
+    let mut config: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    config["eos_token_id"] = third.into();
+    std::fs::write(&path, config.to_string()).unwrap();
+    assert_eq!(written(copy.path()), (free[..until].to_vec(), Finish::EndToken));
+}
+
+#[test]
+fn a_folder_that_cannot_be_built_says_why() {
+    let copy = copy("llama-off");
+    let path = copy.path().join("config.json");
+    let good: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let load_with = |key: &str, value: serde_json::Value| {
+        let mut config = good.clone();
+        config[key] = value;
+        std::fs::write(&path, config.to_string()).unwrap();
+        Model::load(copy.path(), &LoadOptions::default()).unwrap_err()
+    };
+    let unknown = load_with("model_type", "mamba".into());
+    assert!(matches!(unknown, Error::Config { problem: ConfigProblem::Unknown { field: "model_type", .. }, .. }));
+    assert!(
+        matches!(load_with("num_hidden_layers", 4.into()), Error::TensorNames { missing, .. } if missing.len() == 9)
+    );
+    assert!(matches!(load_with("num_hidden_layers", 2.into()), Error::TensorNames { unused, .. } if unused.len() == 9));
+    assert!(matches!(load_with("intermediate_size", 41.into()), Error::Tensor { .. }));
+    assert!(
+        matches!(load_with("tie_word_embeddings", false.into()), Error::TensorNames { missing, .. } if missing == ["lm_head.weight"])
+    );
+
+    std::fs::write(&path, good.to_string()).unwrap();
+    let cuda = LoadOptions { device: Device::Cuda(0), ..LoadOptions::default() };
+    assert!(matches!(Model::load(copy.path(), &cuda), Err(Error::NoCuda { device: Device::Cuda(0) })));
+}

@@ -9,6 +9,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+#[cfg(feature = "train")]
+use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use safetensors::SafeTensors;
 
@@ -189,5 +191,58 @@ fn bf16_is_nearer_to_exact_arithmetic_than_transformers() {
         }
         println!("{name}: bf16 error {ours:.1e}, transformers' own {theirs:.1e}");
         assert!(ours <= theirs, "{name}: {ours:e} > {theirs:e}");
+    }
+}
+
+/// The operations that gradients flow through compute what the others do: batches, padding, windows and all.
+#[cfg(feature = "train")]
+#[test]
+fn a_padded_batch_under_autodiff_equals_each_sequence_alone() {
+    for name in FAMILIES {
+        let folder = families().join(name);
+        let (plain, expected) = family(name, Dtype::F32);
+        let device = Device::flex().autodiff();
+        let mut checkpoint = Checkpoint::open(&Folder::open(folder.clone()).unwrap()).unwrap();
+        let config = Arc::new(config(folder.join("config.json")));
+        let decoder =
+            Decoder::new(Arc::clone(&config), &device, &mut |name, shape| checkpoint.take(name, shape, Dtype::F32))
+                .unwrap();
+        let rows: Vec<Vec<i32>> = (0..expected.prompts()).map(|prompt| expected.ids(prompt)).collect();
+        let seq = rows.iter().map(Vec::len).max().unwrap();
+        let padded: Vec<i32> =
+            rows.iter().flat_map(|row| row.iter().copied().chain(vec![0; seq - row.len()])).collect();
+        let batch = Tensor::from_data(TensorData::new(padded, [rows.len(), seq]), &device);
+        let rotation = Rotation::new(&config.rope, seq, &device);
+        let states = decoder.forward(batch, &rotation, None, &mut |_, _| ControlFlow::Continue(())).unwrap();
+        let logits = decoder.logits(decoder.final_norm(states.clone()));
+        for (index, row) in rows.iter().enumerate() {
+            let rotation = Rotation::new(&config.rope, seq, &Device::flex());
+            let alone = plain
+                .forward(tokens(row), &rotation.positions(0, row.len()), None, &mut |_, _| ControlFlow::Continue(()))
+                .unwrap();
+            let found = states.clone().narrow(0, index, 1).narrow(1, 0, row.len());
+            let error = relative_error(&values(found.inner()), &values(alone));
+            assert!(error < 1e-5, "{name}: prompt {index}: {error:e}");
+        }
+        let gradients = logits.square().mean().backward();
+        let mut visitor = HasGradient { gradients: &gradients, count: 0 };
+        decoder.visit(&mut visitor);
+        assert!(visitor.count > 0);
+    }
+}
+
+/// Fails on a parameter without a finite gradient that is not all zero.
+#[cfg(feature = "train")]
+struct HasGradient<'a> {
+    gradients: &'a burn::tensor::Gradients,
+    count: usize,
+}
+
+#[cfg(feature = "train")]
+impl burn::module::ModuleVisitor for HasGradient<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &burn::module::Param<Tensor<D>>) {
+        let gradient = values(param.val().grad(self.gradients).expect("every parameter has a gradient"));
+        assert!(gradient.iter().all(|x| x.is_finite()) && gradient.iter().any(|&x| x != 0.0));
+        self.count += 1;
     }
 }

@@ -8,3 +8,20 @@ pub mod passes;
 pub mod planted;
 pub mod report;
 pub mod surface;
+
+/// Every code block of the documentation compiles and runs.
+#[cfg(doctest)]
+mod documentation {
+    #[doc = include_str!("../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../docs/architecture.md")]
+    struct Architecture;
+    #[doc = include_str!("../../docs/benchmarks.md")]
+    struct Benchmarks;
+    #[doc = include_str!("../../docs/files.md")]
+    struct Files;
+    #[doc = include_str!("../../docs/lager.md")]
+    struct Lager;
+    #[doc = include_str!("../../docs/models.md")]
+    struct Models;
+}

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use judge_core::{Prompt, PromptTemplate};
+use judge_examples::model_args::JUDGE_TEMPLATE;
 use serde_json::{Value, json};
 use tokenizers::Tokenizer;
 
@@ -11,6 +13,8 @@ use crate::tokenizer::END;
 
 /// Size of the vocabulary.
 pub(crate) const D_VOCAB: usize = 1024;
+/// Training items that the tokenizer learns from.
+pub(crate) const TOKENIZER_ITEMS: usize = 20_000;
 
 /// How a conversation is rendered: each turn between the marker of its role and the end marker.
 const CHAT_TEMPLATE: &str = "{%- for message in messages -%}
@@ -18,6 +22,11 @@ const CHAT_TEMPLATE: &str = "{%- for message in messages -%}
 {%- endfor -%}
 {%- if add_generation_prompt -%}{{- '<|assistant|>' -}}{%- endif -%}
 ";
+
+/// What the judge is asked: the text of [`judge_examples::planted::prompt`].
+pub(crate) fn judge_template() -> Result<PromptTemplate> {
+    Ok(PromptTemplate::new(Prompt::user("Question: {instruction}\nAnswer: {response}\n{rubric}"))?)
+}
 
 /// What the decoder looks like.
 pub(crate) fn config() -> Value {
@@ -55,7 +64,9 @@ pub(crate) fn write(out: &Path, tokenizer: &Tokenizer) -> Result<()> {
         "clean_up_tokenization_spaces": false
     });
     let generation_config = json!({ "do_sample": false, "eos_token_id": 0, "pad_token_id": 0 });
+    let judge_template = serde_json::to_value(judge_template()?)?;
     for (name, content) in [
+        (JUDGE_TEMPLATE, judge_template),
         ("config.json", config()),
         ("tokenizer_config.json", tokenizer_config),
         ("generation_config.json", generation_config),

@@ -28,9 +28,6 @@ use tokenizers::Tokenizer;
 const BATCH: usize = 32;
 /// Batches that are cut from one stretch of the data, so that each can have items of like length.
 const STRETCH: usize = 16;
-/// Training items that the tokenizer learns from.
-const TOKENIZER_ITEMS: usize = 20_000;
-
 /// Train the tiny judge on generated questions and answers.
 #[derive(Debug, Parser)]
 struct Args {
@@ -68,7 +65,7 @@ fn main() -> Result<()> {
 
 fn train(args: &Args, out: PathBuf) -> Result<()> {
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
-    let tokenizer = tokenizer::train(folder::D_VOCAB, TOKENIZER_ITEMS, args.seed)?;
+    let tokenizer = tokenizer::train(folder::D_VOCAB, folder::TOKENIZER_ITEMS, args.seed)?;
     folder::write(&out, &tokenizer)?;
 
     let settings = TrainSettings {

@@ -1,0 +1,254 @@
+//! The examples as a user runs them: command lines, files, exit codes. Cargo builds examples before it runs these tests.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use judge_core::Layer;
+use judge_data::StatesFile;
+use judge_examples::planted::{Item, Split, generate};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+fn example(name: &str) -> Command {
+    // target/PROFILE/deps/this-test -> target/PROFILE/examples/NAME
+    let test = std::env::current_exe().expect("path of this test");
+    let profile = test.parent().and_then(Path::parent).expect("target folder");
+    let program = profile.join("examples").join(name).with_extension(std::env::consts::EXE_EXTENSION);
+    assert!(program.is_file(), "{} is not built; run `cargo test -p judge-examples`, which builds examples", program.display());
+    Command::new(program)
+}
+
+fn run(name: &str, folder: &Path, args: &[&str]) -> Output {
+    example(name).args(args).current_dir(folder).stdin(Stdio::null()).output().expect("the example starts")
+}
+
+fn succeed(name: &str, folder: &Path, args: &[&str]) -> String {
+    let output = run(name, folder, args);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{name} {args:?}: {stderr}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// Exit code and stderr.
+fn fail(name: &str, folder: &Path, args: &[&str]) -> (Option<i32>, String) {
+    let output = run(name, folder, args);
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn json_lines(path: impl AsRef<Path>) -> Vec<Value> {
+    let text = fs::read_to_string(path).expect("output");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+fn write_prompts(folder: &TempDir, text: &[u8]) -> PathBuf {
+    let path = folder.path().join("in.jsonl");
+    fs::write(&path, text).expect("input");
+    path
+}
+
+/// Generated items as generic graded records.
+fn write_graded(path: &Path, items: &[Item]) {
+    let mut file = fs::File::create(path).expect("input");
+    for item in items {
+        let row = json!({"id": item.id, "instruction": item.instruction, "response": item.response, "rubric": item.rubric, "scores": item.scores});
+        writeln!(file, "{row}").expect("written");
+    }
+}
+
+const THREE: &[u8] = b"\xef\xbb\xbf{\"id\": \"b\", \"prompt\": \"Question: What is 1 + 1?\"}\r\n\r\n{\"id\": 7, \"prompt\": \"\", \"more\": 1}\r\n{\"id\": \"a\", \"messages\": [{\"role\": \"user\", \"content\": \"Is it?\"}]}";
+
+#[test]
+fn layer_logits_writes_one_row_per_prompt_in_input_order() {
+    let folder = TempDir::new().expect("folder");
+    write_prompts(&folder, THREE);
+    succeed("layer_logits", folder.path(), &["--input", "in.jsonl", "--output", "out.jsonl", "--layers", "0,2-3", "--points", "4"]);
+    let rows = json_lines(folder.path().join("out.jsonl"));
+    assert_eq!(rows.iter().map(|row| &row["id"]).collect::<Vec<_>>(), [&json!("b"), &json!(7), &json!("a")]);
+    assert_eq!(rows[0]["layers"], json!([0, 2, 3]));
+    assert_eq!(rows[0]["labels"], json!(["1", "2", "3", "4"]));
+    assert_eq!((&rows[0]["step"], &rows[0]["completion"]), (&json!(0), &json!("")));
+    let logits = rows[0]["logits"].as_array().expect("logits");
+    assert_eq!(logits.iter().map(|row| row.as_array().map(Vec::len)).collect::<Vec<_>>(), [Some(4); 3]);
+    assert_eq!(rows[1]["unscored"]["reason"], "empty_prompt");
+    assert!(!folder.path().join("out.jsonl.partial").exists());
+}
+
+#[test]
+fn generated_labels_are_found_by_both_rules() {
+    let folder = TempDir::new().expect("folder");
+    let items = generate(Split::Test, 3, 0);
+    let prompts: String = items
+        .iter()
+        .map(|item| json!({"id": item.id, "prompt": judge_examples::planted::prompt(item)}).to_string() + "\n")
+        .collect();
+    write_prompts(&folder, prompts.as_bytes());
+    let common = ["--input", "in.jsonl", "--output", "out.jsonl", "--max-new-tokens", "3"];
+    succeed("layer_logits", folder.path(), &[&common[..], &["--position", "last-label"]].concat());
+    for row in json_lines(folder.path().join("out.jsonl")) {
+        let step = row["step"].as_u64().expect("the embedded model writes a mark");
+        assert!(step < 3 && !row["completion"].as_str().expect("text").is_empty());
+    }
+    let marker = [&common[..], &["--position", "after-marker", "--marker", "never written"]].concat();
+    succeed("layer_logits", folder.path(), &marker);
+    assert!(json_lines(folder.path().join("out.jsonl")).iter().all(|row| row["unscored"]["reason"] == "no_marker"));
+}
+
+#[test]
+fn bad_input_is_said_with_its_line_before_any_model_work() {
+    let cases: [(&[u8], &str); 5] = [
+        (b"{\"id\": 1, \"prompt\": \"a\"}\n{\"id\": 2, \"prompt\": }\n", "2"),
+        (b"{\"id\": 1, \"prompt\": \"a\"}\n\n{\"id\": 1, \"prompt\": \"b\"}\n", "3"),
+        (b"{\"id\": 1, \"prompt\": \"a\"}\n{\"id\": 2}\n", "2"),
+        (b"{\"id\": 1, \"prompt\": \"\xff\"}\n", "1"),
+        (b"[1]\n", "1"),
+    ];
+    for (text, line) in cases {
+        let folder = TempDir::new().expect("folder");
+        write_prompts(&folder, text);
+        let (code, stderr) = fail("layer_logits", folder.path(), &["--input", "in.jsonl", "--output", "out.jsonl"]);
+        assert_eq!(code, Some(1), "{stderr}");
+        assert!(stderr.contains(&format!("in.jsonl:{line}")), "{stderr}");
+        assert!(!stderr.contains("fingerprint"), "the model was loaded: {stderr}");
+        assert!(!folder.path().join("out.jsonl").exists());
+    }
+}
+
+#[test]
+fn wrong_usage_is_2_and_a_failed_run_is_1() {
+    let folder = TempDir::new().expect("folder");
+    write_prompts(&folder, THREE);
+    let with = |more: &[&'static str]| [&["--input", "in.jsonl", "--output", "out.jsonl"], more].concat();
+    assert_eq!(fail("layer_logits", folder.path(), &["--input", "in.jsonl"]).0, Some(2));
+    assert_eq!(fail("layer_logits", folder.path(), &with(&["--position", "after-marker"])).0, Some(2));
+    assert_eq!(fail("layer_logits", folder.path(), &with(&["--device", "tpu"])).0, Some(2));
+    let (code, stderr) = fail("layer_logits", folder.path(), &with(&["--device", "cuda:0"]));
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("cuda:0"), "{stderr}");
+    let (code, stderr) = fail("layer_logits", folder.path(), &with(&["--layers", "99"]));
+    assert!(code == Some(1) && stderr.contains("99"), "{stderr}");
+    let (code, stderr) = fail("layer_logits", folder.path(), &with(&["--labels", "1,not a single token"]));
+    assert!(code == Some(1) && stderr.contains("not a single token"), "{stderr}");
+    let (code, stderr) = fail("layer_logits", folder.path(), &with(&["--model", "no/such@place/.."]));
+    assert!(code == Some(1) && stderr.contains("no/such"), "{stderr}");
+}
+
+#[test]
+fn hidden_states_keeps_rows_in_place() {
+    let folder = TempDir::new().expect("folder");
+    write_prompts(&folder, THREE);
+    let args = ["--input", "in.jsonl", "--output", "states.safetensors", "--layers", "1,3", "--pooling", "mean"];
+    succeed("hidden_states", folder.path(), &args);
+    let states = StatesFile::open(folder.path().join("states.safetensors")).expect("states");
+    assert_eq!((states.rows(), states.layers()), (3, &[Layer(1), Layer(3)][..]));
+    assert!(states.row(0).is_some() && states.row(1).is_none() && states.row(2).is_some());
+    assert_eq!(states.row(0).map(|row| row.len()), Some(2 * states.d_model()));
+    let ids = json_lines(folder.path().join("states.ids.jsonl"));
+    assert_eq!(ids[1], json!({"id": 7, "unscored": {"reason": "empty_prompt", "detail": ids[1]["unscored"]["detail"]}}));
+}
+
+#[test]
+fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
+    let folder = TempDir::new().expect("folder");
+    write_graded(&folder.path().join("data.jsonl"), &generate(Split::Test, 400, 0));
+    let args = |output: &'static str| ["--data", "data.jsonl", "--output", output];
+    succeed("lager_pointwise", folder.path(), &args("whole.jsonl"));
+
+    let mut child = example("lager_pointwise")
+        .args(args("cut.jsonl"))
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the example starts");
+    let partial = folder.path().join("cut.jsonl.partial");
+    while fs::read(&partial).unwrap_or_default().iter().filter(|&&b| b == b'\n').count() < 5 {
+        assert!(child.try_wait().expect("status").is_none(), "it ended before it could be killed");
+    }
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    assert!(!folder.path().join("cut.jsonl").exists());
+
+    let (code, stderr) = fail("lager_pointwise", folder.path(), &[&args("cut.jsonl")[..], &["--states", "drop-last"]].concat());
+    assert!(code == Some(1) && stderr.contains("states"), "other settings must be refused: {stderr}");
+    succeed("lager_pointwise", folder.path(), &args("cut.jsonl"));
+    assert_eq!(fs::read(folder.path().join("cut.jsonl")).expect("output"), fs::read(folder.path().join("whole.jsonl")).expect("output"));
+}
+
+#[test]
+fn scores_are_evaluated_alike_from_both_file_formats() {
+    let folder = TempDir::new().expect("folder");
+    for (name, split) in [("valid", Split::Validation), ("test", Split::Test)] {
+        write_graded(&folder.path().join(format!("{name}.jsonl")), &generate(split, 120, 0));
+        let (data, output, lager) = (format!("{name}.jsonl"), format!("{name}.scores.jsonl"), format!("{name}.lager.json"));
+        succeed("lager_pointwise", folder.path(), &["--data", &data, "--output", &output, "--lager-json", &lager]);
+    }
+    let evaluate = |valid: &str, data: &str, more: &[&str]| {
+        succeed("lager_evaluate", folder.path(), &[&["--valid", valid, "--data", data, "--json", "out.json"], more].concat());
+        serde_json::from_str::<Value>(&fs::read_to_string(folder.path().join("out.json")).expect("results")).expect("JSON")
+    };
+    let ours = evaluate("valid.scores.jsonl", "test.scores.jsonl", &["--weights-out", "weights.json"]);
+    let theirs = evaluate("valid.lager.json", "test.lager.json", &[]);
+    assert_eq!(ours["variants"], theirs["variants"]);
+    assert_eq!((&ours["n"], &ours["unscored"]), (&json!(120), &json!(0)));
+    assert_eq!(ours["variants"].as_object().map(serde_json::Map::len), Some(11));
+    for name in ["direct_score", "e_score", "lager_w", "lager_wo", "prob_mean_e_score"] {
+        assert!(ours["variants"][name]["spearman"]["estimate"].is_f64(), "{name}: {}", ours["variants"][name]);
+    }
+
+    // Saved weights score new items, and are refused where they do not belong.
+    let scored = ["--data", "test.jsonl", "--output", "tuned.jsonl", "--weights", "weights.json"];
+    succeed("lager_pointwise", folder.path(), &scored);
+    let row = &json_lines(folder.path().join("tuned.jsonl"))[0];
+    assert!((1.0..=5.0).contains(&row["score"].as_f64().expect("score")));
+    let (code, stderr) = fail("lager_pointwise", folder.path(), &[&scored[..2], &["--output", "x.jsonl"], &scored[4..], &["--normed"]].concat());
+    assert!(code == Some(1) && stderr.contains("lens"), "{stderr}");
+}
+
+#[test]
+fn quickstart_tells_its_story_as_json() {
+    let folder = TempDir::new().expect("folder");
+    let out = succeed("quickstart", folder.path(), &["--json", "out.json", "--items", "60", "--validation", "60", "--quiet"]);
+    assert!(out.contains("lager_w") && out.contains("surface_ridge"), "{out}");
+    let results: Value = serde_json::from_str(&fs::read_to_string(folder.path().join("out.json")).expect("results")).expect("JSON");
+    let n_layers = results["model"]["n_layers"].as_u64().expect("layers") as usize;
+    let weights = results["layer_weights"].as_array().expect("weights");
+    assert_eq!(weights.len(), n_layers + 1);
+    let sum: f64 = weights.iter().filter_map(|w| w["weight"].as_f64()).sum();
+    assert!((sum - 1.0).abs() < 1e-9);
+    for split in ["test", "shifted"] {
+        let split = &results["splits"][split];
+        assert_eq!((&split["n"], &split["unscored"]), (&json!(60), &json!(0)));
+        for variant in ["direct", "expected", "lager_wo", "lager_w"] {
+            let spearman = &split["variants"][variant]["spearman"];
+            assert!(spearman["low"].as_f64() <= spearman["estimate"].as_f64() && spearman["high"].is_f64(), "{variant}: {spearman}");
+        }
+        assert_eq!(split["per_layer"].as_array().map(Vec::len), Some(n_layers + 1));
+        assert!(split["baselines"]["length"]["pearson"]["estimate"].is_f64());
+    }
+}
+
+#[test]
+fn the_custom_judge_judges() {
+    let folder = TempDir::new().expect("folder");
+    assert_eq!(succeed("custom_judge", folder.path(), &[]).lines().filter(|line| line.contains("people say")).count(), 10);
+}
+
+#[test]
+fn training_makes_a_model_folder_and_goes_on_where_it_was() {
+    let folder = TempDir::new().expect("folder");
+    let train = |out: &str, steps: &str| succeed("train_tiny_judge", folder.path(), &["--out", out, "--steps", steps, "--checkpoint-every", "2", "--quiet"]);
+    train("model", "3");
+    write_prompts(&folder, THREE);
+    succeed("layer_logits", folder.path(), &["--input", "in.jsonl", "--output", "out.jsonl", "--model", "model"]);
+    assert!(json_lines(folder.path().join("out.jsonl"))[0]["logits"].is_array());
+}
+
+#[test]
+fn every_example_has_help() {
+    let folder = TempDir::new().expect("folder");
+    for name in ["quickstart", "train_tiny_judge", "layer_logits", "hidden_states", "lager_pointwise", "lager_evaluate"] {
+        assert!(succeed(name, folder.path(), &["--help"]).contains("Usage"), "{name}");
+    }
+}

@@ -1,0 +1,108 @@
+//! The model that ships with the repository is what its training example says, and it judges.
+
+#[path = "../train_tiny_judge/folder.rs"]
+mod folder;
+#[path = "../train_tiny_judge/lesson.rs"]
+mod lesson;
+#[path = "../train_tiny_judge/tokenizer.rs"]
+mod tokenizer;
+
+use std::fs;
+use std::ops::ControlFlow;
+
+use judge_core::{LagerJudge, LagerSettings, PromptTemplate, RunEvent, Runner, Scale, Variant};
+use judge_examples::model_args::{JUDGE_TEMPLATE, embedded_model, read_template};
+use judge_examples::planted::{Defect, Severity, Split, generate, prompt};
+use judge_examples::report::variant_scores;
+use judge_metrics::spearman;
+use judge_models::{LoadOptions, Model};
+
+#[test]
+fn the_folder_is_what_the_example_writes() {
+    let written = tempfile::tempdir().unwrap();
+    let tokenizer = tokenizer::train(folder::D_VOCAB, folder::TOKENIZER_ITEMS, 0).unwrap();
+    folder::write(written.path(), &tokenizer).unwrap();
+    for file in fs::read_dir(written.path()).unwrap() {
+        let name = file.unwrap().file_name();
+        let shipped = fs::read(embedded_model().join(&name)).unwrap();
+        assert!(shipped == fs::read(written.path().join(&name)).unwrap(), "{name:?} differs");
+    }
+    let size: u64 = fs::read_dir(embedded_model()).unwrap().map(|file| file.unwrap().metadata().unwrap().len()).sum();
+    assert!(size < 6_000_000, "{size} bytes");
+}
+
+#[test]
+fn each_digit_is_one_token_after_the_prompt() {
+    let tokenizer = tokenizers::Tokenizer::from_file(embedded_model().join("tokenizer.json")).unwrap();
+    for item in generate(Split::Test, 5, 0) {
+        let asked = lesson::question(&tokenizer, &item).unwrap();
+        for mark in 1..=9 {
+            let text = format!("{}{}{}{}{mark}", tokenizer::USER, prompt(&item), tokenizer::END, tokenizer::ASSISTANT);
+            let tokens = tokenizer.encode(text, false).unwrap().get_ids().to_vec();
+            assert_eq!(tokens[..asked.len()], asked);
+            assert_eq!(tokens[asked.len()..], [tokenizer.token_to_id(&mark.to_string()).unwrap()]);
+        }
+    }
+}
+
+#[test]
+fn a_lesson_is_about_the_mark_the_remarks_and_sound_answers() {
+    let tokenizer = tokenizers::Tokenizer::from_file(embedded_model().join("tokenizer.json")).unwrap();
+    let items = generate(Split::Train, 200, 0);
+    let first = |defects: &[Defect]| items.iter().find(|item| item.defects == defects).unwrap();
+    for (defects, imitated, remarks) in [
+        (vec![], true, " good"),
+        (vec![Defect::Wrong(Severity::Severe)], false, " wrong"),
+        (vec![Defect::Padding(Severity::Mild)], true, " wordy"),
+    ] {
+        let item = first(&defects);
+        let lesson = lesson::lesson(&tokenizer, item, 4.0).unwrap();
+        let weighed = |range: fn(f32) -> bool| -> String {
+            let tokens: Vec<u32> = lesson
+                .tokens
+                .iter()
+                .zip(&lesson.weights)
+                .filter(|(_, weight)| range(**weight))
+                .map(|(&token, _)| token)
+                .collect();
+            tokenizer.decode(&tokens, false).unwrap()
+        };
+        assert_eq!(weighed(|weight| weight == 1.0), "4");
+        assert_eq!(weighed(|weight| weight == 0.5), format!("{remarks}{}", tokenizer::END));
+        assert_eq!(
+            weighed(|weight| weight > 0.0 && weight < 0.5),
+            if imitated { format!(" {}", item.response) } else { String::new() }
+        );
+    }
+}
+
+#[test]
+fn the_judge_template_asks_what_the_model_was_taught() {
+    let template: PromptTemplate = read_template(&embedded_model().join(JUDGE_TEMPLATE)).unwrap();
+    for item in generate(Split::Shifted, 5, 0) {
+        assert_eq!(template.fill(&item).unwrap(), judge_core::Prompt::user(prompt(&item)));
+    }
+}
+
+#[test]
+fn the_shipped_model_judges() {
+    let model = Model::load(embedded_model(), &LoadOptions::default()).unwrap();
+    let scale = Scale::integers(1, 5).unwrap();
+    let template = read_template(&embedded_model().join(JUDGE_TEMPLATE)).unwrap();
+    let settings = LagerSettings { template, ..LagerSettings::prompt_end(scale.clone()) };
+    let judge = LagerJudge::new(settings, &model).unwrap();
+    let items = generate(Split::Test, 150, 0);
+    let (mut tables, mut human) = (Vec::new(), Vec::new());
+    Runner::new(&model, vec![&judge])
+        .run(items.iter().map(|item| (item.id.as_str().into(), item)), &mut |event| {
+            if let RunEvent::Item(result) = event {
+                tables.push(judge.table(&result.outcomes[0]).unwrap().unwrap());
+                human.push(result.item.human());
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    let scores = variant_scores(Variant::EScore, tables.iter(), &scale, judge_core::States::All, None).unwrap();
+    let agreement = spearman(&scores, &human).unwrap().estimate;
+    assert!(agreement > 0.55, "Spearman {agreement}");
+}

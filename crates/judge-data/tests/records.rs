@@ -96,10 +96,10 @@ fn lager_records_are_numbered_from_0() {
         "{\"user_prompt\":\"d\",\"user_prompt_feedback\":\"f\",\"score\":[1,2],\"id\":\"own\"}\n{\"user_prompt\":\"e\",\"score\":3}\n",
     );
     assert_eq!(format, DatasetFormat::Lager);
-    assert_eq!(records.iter().map(|r| (r.id().clone(), r.human())).collect::<Vec<_>>(), [
-        (ItemId::from(0_u64), Some(1.5)),
-        (ItemId::from(1_u64), Some(3.0))
-    ]);
+    assert_eq!(
+        records.iter().map(|r| (r.id().clone(), r.human())).collect::<Vec<_>>(),
+        [(ItemId::from(0_u64), Some(1.5)), (ItemId::from(1_u64), Some(3.0))]
+    );
     let Record::Lager(first) = &records[0] else { panic!("{:?}", records[0]) };
     assert_eq!((first.direct.as_str(), first.reasoning.as_deref()), ("d", Some("f")));
     assert_eq!(first.extra.text("id"), Some("\"own\""));
@@ -123,7 +123,10 @@ fn emotion_scores_are_numbers_or_text() {
 fn the_kind_is_told_or_given_never_guessed() {
     let text = "{\"id\":1,\"prompt\":\"p\",\"instruction\":\"i\",\"response\":\"r\"}";
     let several = error(text);
-    assert!(matches!(&several, Error::UnknownFormat { candidates, .. } if *candidates == ["prompts", "graded"]), "{several}");
+    assert!(
+        matches!(&several, Error::UnknownFormat { candidates, .. } if *candidates == ["prompts", "graded"]),
+        "{several}"
+    );
     for format in [DatasetFormat::Prompts, DatasetFormat::Graded] {
         let options = DatasetOptions { format: Some(format), ..DatasetOptions::default() };
         assert_eq!(dataset(text, &options).unwrap().0, format);

@@ -64,18 +64,20 @@ fn the_layout_is_told_by_the_content() {
 fn malformed_json_is_located() {
     for (text, line, column) in [
         ("{\"a\":1}\n{\"a\":}\n", 2, 6),
-        ("{\"a\":1}\n{\"a\":1", 2, 6),      // cut off
-        ("{\"a\":1\n{\"a\":1}\n", 2, 1),    // first line cut off
-        ("{\"a\":1} {\"a\":1}\n", 1, 9),    // two on one line
+        ("{\"a\":1}\n{\"a\":1", 2, 6),   // cut off
+        ("{\"a\":1\n{\"a\":1}\n", 2, 1), // first line cut off
+        ("{\"a\":1} {\"a\":1}\n", 1, 9), // two on one line
         ("{\"a\":01}\n", 1, 7),
         ("{\"a\":NaN}\n", 1, 6),
         ("nonsense\n", 1, 2),
         ("[\n{\"a\":1},\n {\"a\":x}\n]", 3, 7),
         ("[\n{\"a\":1},\n {\"a\":\n  \"\t\"}\n]", 4, 3),
-        ("[{\"a\":\"b", 1, 8),             // string cut off
+        ("[{\"a\":\"b", 1, 8), // string cut off
     ] {
         match error(text.as_bytes()) {
-            Error::Malformed { place, column: found, .. } => assert_eq!((place.line, found), (line, column), "{text:?}"),
+            Error::Malformed { place, column: found, .. } => {
+                assert_eq!((place.line, found), (line, column), "{text:?}")
+            }
             other => panic!("{text:?}: {other}"),
         }
     }
@@ -126,7 +128,8 @@ fn invalid_utf8_is_located() {
 
 #[test]
 fn fields_say_what_was_expected_and_found() {
-    let row = rows(b"\n{\"n\": 12345678901234567890123, \"s\": \"t\", \"z\": null, \"l\": [1, \"x\"]}").unwrap().remove(0);
+    let row =
+        rows(b"\n{\"n\": 12345678901234567890123, \"s\": \"t\", \"z\": null, \"l\": [1, \"x\"]}").unwrap().remove(0);
     assert_eq!(
         row.string("q").unwrap_err().to_string(),
         r#"in.json, line 2: expected a field "q", found the fields ["n", "s", "z", "l"]"#

@@ -111,8 +111,9 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<()> {
     let started = SystemTime::now();
-    let (rows, format) = cli.check_data()?;
+    let format = cli.open(None)?.format();
     let settings = cli.lager_settings(format)?;
+    let rows = cli.check_data(format, &settings.template)?;
     let labels: Vec<String> = settings.scale.labels().map(str::to_owned).collect();
     let model = cli.model.load()?;
     let judge = LagerJudge::new(settings, &model)?;
@@ -172,23 +173,25 @@ impl Cli {
         Ok(Dataset::open(&self.data, &DatasetOptions { format: format.or(self.format), max_rows: self.model.limit })?)
     }
 
-    /// Reads the whole data file once, so that whatever is wrong with it is said before any model work.
-    fn check_data(&self) -> Result<(usize, DatasetFormat)> {
-        let data = self.open(None)?;
-        let format = data.format();
+    /// Reads the whole data file and fills every prompt once, so that whatever is wrong is said before any model work.
+    fn check_data(&self, format: DatasetFormat, template: &PromptTemplate) -> Result<usize> {
+        let reasoning = self.condition == ConditionArg::Reasoning;
         let mut rows = 0;
-        for record in data {
+        for record in self.open(Some(format))? {
             let record = record?;
+            let id = record.id().clone();
             if self.lager_json.is_some() && record.human().is_none() {
-                bail!("--lager-json: item {} of {} has no human score", record.id(), self.data.display());
+                bail!("--lager-json: item {id} of {} has no human score", self.data.display());
             }
-            item::check(&record, self.condition == ConditionArg::Reasoning)?;
+            item::check(&record, reasoning)?;
+            let item = Item { row: rows, record, reasoning };
+            template.fill(&item).with_context(|| format!("item {id} of {}", self.data.display()))?;
             rows += 1;
         }
         if !self.model.quiet {
             eprintln!("{}: {rows} items of the format `{format}`", self.data.display());
         }
-        Ok((rows, format))
+        Ok(rows)
     }
 
     fn condition(&self) -> Condition {

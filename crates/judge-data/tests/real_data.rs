@@ -1,0 +1,45 @@
+//! Published files, read where `JUDGE_TEST_DATA` says they are.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use judge_data::{Dataset, DatasetFormat, DatasetOptions, Layout, Record, Rows};
+
+/// `None` if the variable is not set; a folder that is named but missing fails the test.
+fn test_data() -> Option<PathBuf> {
+    let Some(folder) = std::env::var_os("JUDGE_TEST_DATA") else {
+        eprintln!("skipped: JUDGE_TEST_DATA is not set");
+        return None;
+    };
+    let folder = PathBuf::from(folder);
+    assert!(folder.is_dir(), "JUDGE_TEST_DATA is {folder:?}, which is no folder");
+    Some(folder)
+}
+
+#[test]
+fn emotion_items() {
+    let Some(folder) = test_data() else { return };
+    let dataset = Dataset::open(folder.join("lager/emotional_data.json"), &DatasetOptions::default()).unwrap();
+    assert_eq!(dataset.format(), DatasetFormat::Emotion);
+    let records: Vec<_> = dataset
+        .map(|record| match record.unwrap() {
+            Record::Emotion(record) => record,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let dialogues: HashSet<&str> = records.iter().map(|record| record.dialogue.as_str()).collect();
+    assert_eq!((records.len(), dialogues.len()), (430, 171));
+    assert!(records.iter().all(|record| (1..=9).contains(&record.score)));
+}
+
+#[test]
+fn flask_scores() {
+    let Some(folder) = test_data() else { return };
+    let mut rows = Rows::open(folder.join("lager/flask_llama31_8b_scores.json")).unwrap();
+    assert_eq!(rows.layout(), Layout::Lines);
+    let row = rows.next().unwrap().unwrap();
+    for field in ["direct_score", "e_score", "lager_w", "human"] {
+        assert_eq!(row.required::<Vec<f64>>(field, "numbers").unwrap().len(), 1998, "{field}");
+    }
+    assert!(rows.next().is_none());
+}

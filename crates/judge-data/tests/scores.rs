@@ -1,0 +1,262 @@
+//! Score files: this project's own and those of LAGER's program.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use judge_core::{ItemId, Layer, LayerTable, Reason, Unscored};
+use judge_data::{
+    Error, Extra, JsonlWriter, LabelTable, LagerResult, LagerScores, Rows, ScoreFile, ScoreFormat, ScoreOutcome,
+    ScoreRow, ScoredItem, read_lager_results, write_lager_results,
+};
+use proptest::prelude::*;
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+fn lager_results(path: &Path) -> Vec<LagerResult> {
+    read_lager_results(path).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+/// Both fixtures are made by `scripts/data/make_reference_results.py`.
+#[test]
+fn lager_results_come_back_byte_for_byte() {
+    let read = lager_results(&fixture("lager_result.json"));
+    assert_eq!(read.iter().map(|r| r.idx).collect::<Vec<_>>(), [0, 1, 4]);
+    assert_eq!(read[2].prompt, "Bewerte dies: größer → 😀\u{7f}");
+    assert_eq!((read[1].human_score, &read[1].scores), (7.0 / 3.0, &None));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("copy.json");
+    write_lager_results(&path, read.into_iter().map(Ok)).unwrap();
+    assert_eq!(fs::read_to_string(path).unwrap(), fs::read_to_string(fixture("lager_result.json")).unwrap());
+}
+
+#[test]
+fn rows_in_lexicographic_order_are_the_same_rows() {
+    assert_eq!(lager_results(&fixture("lager_result_sorted.json")), lager_results(&fixture("lager_result.json")));
+}
+
+/// The script computes the scores from the logits in f64, as this crate does.
+#[test]
+fn scores_follow_from_the_logits() {
+    let close = |a: f64, b: f64| assert!((a - b).abs() <= 1e-14 * b.abs(), "{a} {b}");
+    for scores in lager_results(&fixture("lager_result.json")).into_iter().filter_map(|r| r.scores) {
+        assert_eq!((scores.layers.len(), scores.layers[0].logits.len()), (12, 5));
+        let computed = LagerScores::from_table(&scores.table().unwrap()).unwrap();
+        assert_eq!(computed.direct_score, scores.direct_score);
+        close(computed.weighted_direct_score, scores.weighted_direct_score);
+        close(computed.weighted_score, scores.weighted_score);
+        for (a, b) in computed.layers.iter().zip(&scores.layers) {
+            assert_eq!((a.direct_score, &a.logits), (b.direct_score, &b.logits));
+            close(a.weighted_score, b.weighted_score);
+            a.probs.iter().zip(&b.probs).for_each(|(&a, &b)| close(a, b));
+        }
+    }
+}
+
+#[test]
+fn one_reader_takes_both_kinds() {
+    let theirs = ScoreFile::open(fixture("lager_result.json")).unwrap();
+    assert_eq!(theirs.format(), ScoreFormat::Lager);
+    let theirs: Vec<ScoredItem> = theirs.collect::<Result<_, _>>().unwrap();
+    assert_eq!(theirs[1].table.as_ref().unwrap_err().reason, Reason::NoLabel);
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ours.jsonl");
+    let mut writer = JsonlWriter::create(&path).unwrap();
+    for item in &theirs {
+        let outcome = match &item.table {
+            Err(unscored) => ScoreOutcome::Unscored(unscored.clone()),
+            Ok(table) => ScoreOutcome::Read(LabelTable {
+                layers: table.layers().to_vec(),
+                labels: item.labels.clone(),
+                logits: table.logits().iter().map(|&z| z as f32).collect(),
+                step: 3,
+                completion: "score: 4".into(),
+            }),
+        };
+        writer.write(&ScoreRow { id: item.id.clone(), human: item.human, outcome, extra: Extra::new() }).unwrap();
+    }
+    writer.finish().unwrap();
+    let ours = ScoreFile::open(&path).unwrap();
+    assert_eq!(ours.format(), ScoreFormat::Rows);
+    for (ours, theirs) in ours.map(Result::unwrap).zip(&theirs) {
+        assert_eq!((&ours.id, ours.human, &ours.labels), (&theirs.id, theirs.human, &theirs.labels));
+        match (&ours.table, &theirs.table) {
+            // 1.5e-7 is not a number of f32; all others in the fixture are.
+            (Ok(a), Ok(b)) => assert!(a.logits().iter().zip(b.logits()).all(|(a, b)| (a - b).abs() < 1e-13)),
+            (a, b) => assert_eq!(a, b),
+        }
+    }
+}
+
+#[test]
+fn rows_have_the_documented_form() {
+    let mut extra = Extra::new();
+    extra.set("score", &3.5).unwrap();
+    let read = ScoreRow {
+        id: ItemId::from("a"),
+        human: None,
+        outcome: ScoreOutcome::Read(LabelTable {
+            layers: vec![Layer(0), Layer(5)],
+            labels: vec!["1".into(), "2".into()],
+            logits: vec![0.1, -2.0, 1e-8, 16.125],
+            step: 2,
+            completion: "4".into(),
+        }),
+        extra,
+    };
+    assert_eq!(
+        serde_json::to_string(&read).unwrap(),
+        r#"{"id":"a","layers":[0,5],"labels":["1","2"],"logits":[[0.1,-2.0],[1e-8,16.125]],"step":2,"completion":"4","score":3.5}"#
+    );
+    let outcome = ScoreOutcome::Unscored(Unscored::new(Reason::TooLong, "d"));
+    let unscored = ScoreRow { id: ItemId::from(7_u64), human: Some(2.5), outcome, extra: Extra::new() };
+    assert_eq!(
+        serde_json::to_string(&unscored).unwrap(),
+        r#"{"id":7,"human":2.5,"unscored":{"reason":"too_long","detail":"d"}}"#
+    );
+}
+
+#[test]
+fn numbers_that_json_cannot_hold_are_refused() {
+    let row = |logit, human| ScoreRow {
+        id: ItemId::from(0_u64),
+        human: Some(human),
+        outcome: ScoreOutcome::Read(LabelTable {
+            layers: vec![Layer(0)],
+            labels: vec!["1".into()],
+            logits: vec![logit],
+            step: 0,
+            completion: String::new(),
+        }),
+        extra: Extra::new(),
+    };
+    assert!(serde_json::to_string(&row(1.0, 1.0)).is_ok());
+    assert!(serde_json::to_string(&row(f32::NAN, 1.0)).is_err());
+    assert!(serde_json::to_string(&row(1.0, f64::INFINITY)).is_err());
+    let mut taken = row(1.0, 1.0);
+    taken.extra.set("step", &1).unwrap();
+    assert!(serde_json::to_string(&taken).is_err());
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.json");
+    let mut results = lager_results(&fixture("lager_result.json"));
+    results[2].scores.as_mut().unwrap().layers[1].logits[0] = f64::NAN;
+    let error = write_lager_results(&path, results.into_iter().map(Ok)).unwrap_err();
+    assert!(matches!(error, Error::NonFinite { row: 2, .. }), "{error}");
+    assert!(!path.exists());
+}
+
+fn score_error(text: &str) -> Error {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in");
+    fs::write(&path, text).unwrap();
+    match ScoreFile::open(&path) {
+        Err(error) => error,
+        Ok(file) => file.collect::<Result<Vec<_>, _>>().unwrap_err(),
+    }
+}
+
+#[test]
+fn bad_score_rows_are_typed_errors() {
+    let row = |layers: &str, labels: &str, logits: &str| {
+        score_error(&format!(
+            r#"{{"id":1,"layers":{layers},"labels":{labels},"logits":{logits},"step":0,"completion":""}}"#
+        ))
+    };
+    let two = r#"["1","2"]"#;
+    assert!(matches!(row("[0,1]", two, "[[1,2]]"), Error::Ragged { expected: 2, found: 1, .. }));
+    assert!(matches!(row("[0,1]", two, "[[1,2],[1]]"), Error::Ragged { expected: 2, found: 1, .. }));
+    assert!(matches!(row("[0]", two, "[[1,null]]"), Error::WrongType { field: "logits", .. }));
+    assert!(matches!(row("[0]", two, "[[1,1e60]]"), Error::WrongType { field: "logits", .. }));
+    assert!(matches!(row("[-1]", two, "[[1,2]]"), Error::WrongType { field: "layers", .. }));
+    assert!(matches!(row("[1,0]", two, "[[1,2],[1,2]]"), Error::Table { .. }));
+    assert!(matches!(row("[0]", "[\"1\"]", "[[1]]"), Error::Table { .. }));
+    let reason = score_error(r#"{"id":1,"unscored":{"reason":"bored","detail":""}}"#);
+    assert!(matches!(reason, Error::WrongType { field: "unscored", .. }), "{reason}");
+    assert!(matches!(
+        score_error(r#"{"id":1,"logits":[],"unscored":{"reason":"no_label","detail":""}}"#),
+        Error::BothFields { .. }
+    ));
+    assert!(matches!(score_error(r#"{"id":1}"#), Error::UnknownFormat { .. }));
+    assert!(matches!(score_error("[]"), Error::NoRows { .. }));
+    let unscored = r#"{"id":1,"unscored":{"reason":"no_label","detail":""}}"#;
+    assert!(matches!(score_error(&format!("{unscored}\n{unscored}")), Error::DuplicateId { first_line: 1, .. }));
+}
+
+#[test]
+fn bad_lager_tables_are_typed_errors() {
+    let element = |df: &str| {
+        score_error(&format!(
+            r#"[{{"idx":0,"prompt":"p","human_score":3,"direct_socre":1,"weighted_socre":1.5,"weighted_direct_socre":1.0,"df":{df}}}]"#
+        ))
+    };
+    let table = |layer_n: &str, scores: &str, probs: &str, logits: &str| {
+        element(&format!(
+            r#"{{"layer_n":{layer_n},"direct_score":{scores},"weighted_score":{scores},"probs":{probs},"logits":{logits}}}"#
+        ))
+    };
+    let (numbers, lists) = (r#"{"0":0,"1":1}"#, r#"{"0":[1,2],"1":[1,2]}"#);
+    assert!(matches!(table(numbers, r#"{"0":0}"#, lists, lists), Error::Ragged { expected: 2, found: 1, .. }));
+    assert!(matches!(table(numbers, numbers, lists, r#"{"0":[1,2],"2":[1,2]}"#), Error::Ragged { .. }));
+    assert!(matches!(
+        table(numbers, numbers, lists, r#"{"0":[1,2],"1":[1]}"#),
+        Error::Ragged { expected: 2, found: 1, .. }
+    ));
+    assert!(matches!(
+        table(numbers, numbers, r#"{"0":[1,2],"1":[1,2,3]}"#, lists),
+        Error::Ragged { expected: 2, found: 3, .. }
+    ));
+    assert!(matches!(table(numbers, numbers, lists, r#"{"0":[1],"1":[1]}"#), Error::Ragged { .. }));
+    assert!(matches!(table(r#"{"0":0,"1":2}"#, numbers, lists, lists), Error::WrongType { field: "layer_n", .. }));
+    assert!(matches!(table(r#"{"0":0,"1":0}"#, numbers, lists, lists), Error::WrongType { field: "layer_n", .. }));
+    assert!(matches!(table("{}", "{}", "{}", "{}"), Error::WrongType { field: "layer_n", .. }));
+    assert!(matches!(table(r#"{"a":0}"#, numbers, lists, lists), Error::WrongType { field: "layer_n", .. }));
+    assert!(matches!(
+        table(numbers, numbers, lists, r#"{"0":[1,"2"],"1":[1,2]}"#),
+        Error::WrongType { field: "logits", .. }
+    ));
+    assert!(matches!(element("[]"), Error::WrongType { field: "df", .. }));
+    assert!(matches!(element(r#"{"layer_n":{"0":-1}}"#), Error::MissingField { field: "direct_score", .. }));
+    assert!(matches!(
+        score_error(r#"[{"idx":0,"direct_socre":1}]"#),
+        Error::MissingField { field: "weighted_socre", .. }
+    ));
+}
+
+proptest! {
+    #[test]
+    fn score_rows_keep_every_bit(
+        logits in prop::collection::vec(any::<f32>().prop_filter("finite", |v| v.is_finite()), 6),
+        human in prop::option::of(any::<f64>().prop_filter("finite", |v| v.is_finite())),
+        completion in any::<String>(),
+        step in 0..1000_usize,
+    ) {
+        let table = LabelTable { layers: vec![Layer(1), Layer(4)], labels: vec!["a".into(), "b".into(), "c".into()], logits, step, completion };
+        let row = ScoreRow { id: ItemId::from("x"), human, outcome: ScoreOutcome::Read(table), extra: Extra::new() };
+        let text = serde_json::to_string(&row).unwrap();
+        let read = Rows::new(text.as_bytes(), "x").unwrap().next().unwrap().unwrap();
+        let read = ScoreRow::from_row(read).unwrap();
+        prop_assert_eq!(format!("{read:?}"), format!("{row:?}")); // tells -0.0 from 0.0
+    }
+
+    #[test]
+    fn lager_results_keep_every_bit(
+        logits in prop::collection::vec(-1e6..1e6_f64, 39),
+        human_score in 1.0..5.0_f64,
+        idx: u64,
+        prompt in any::<String>(),
+    ) {
+        let rows: Vec<Vec<f64>> = logits.chunks(3).map(<[f64]>::to_vec).collect();
+        let scores = LagerScores::from_table(&LayerTable::from_rows(&rows).unwrap()).unwrap();
+        let written = vec![
+            LagerResult { idx, prompt: prompt.clone(), human_score, scores: Some(scores) },
+            LagerResult { idx: idx ^ 1, prompt, human_score, scores: None },
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.json");
+        write_lager_results(&path, written.iter().cloned().map(Ok)).unwrap();
+        prop_assert_eq!(lager_results(&path), written);
+    }
+}

@@ -1,0 +1,212 @@
+//! Hidden states in safetensors files.
+
+use std::fs;
+use std::path::Path;
+
+use judge_core::{ItemId, Layer, Reason, Unscored};
+use judge_data::{Error, Resumed, Rows, StatesFile, StatesSpec, StatesWriter, ids_path};
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+
+const ROWS: usize = 5;
+
+fn spec() -> StatesSpec {
+    let metadata = [("model".to_owned(), "größe \"m\"".to_owned()), ("pooling".to_owned(), "last".to_owned())].into();
+    StatesSpec { rows: ROWS, layers: vec![Layer(0), Layer(7), Layer(12)], d_model: 2, metadata }
+}
+
+fn states(row: usize) -> Vec<f32> {
+    (0..6).map(|k| row as f32 + k as f32 / 7.0 - 2.5).collect()
+}
+
+fn id(row: usize) -> ItemId {
+    ItemId::from(format!("item {row}"))
+}
+
+/// Row 3 has no states.
+fn write(writer: &mut StatesWriter, row: usize) {
+    let written = match row {
+        3 => writer.write_unscored(row, &id(row), &Unscored::new(Reason::TooLong, "5000 > 4096")),
+        _ => writer.write(row, &id(row), &states(row)),
+    };
+    written.unwrap();
+}
+
+fn write_all(path: &Path) {
+    let mut writer = StatesWriter::open(path, &spec()).unwrap();
+    for row in [3, 4, 0, 2, 1] {
+        write(&mut writer, row);
+    }
+    writer.finish().unwrap();
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_safetensors_crate_reads_what_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.safetensors");
+    write_all(&path);
+    assert_eq!(files(folder.path()), ["out.ids.jsonl", "out.safetensors"]);
+
+    let bytes = fs::read(&path).unwrap();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    let mut names = file.names();
+    names.sort_unstable();
+    assert_eq!(names, ["layers", "scored", "states"]);
+    let tensor = |name| file.tensor(name).unwrap();
+    assert_eq!((tensor("states").dtype(), tensor("states").shape()), (Dtype::F32, &[ROWS, 3, 2][..]));
+    assert_eq!(
+        (tensor("layers").dtype(), tensor("layers").data()),
+        (Dtype::I64, [0_i64, 7, 12].map(i64::to_le_bytes).as_flattened())
+    );
+    assert_eq!((tensor("scored").dtype(), tensor("scored").data()), (Dtype::U8, &[1, 1, 1, 0, 1][..]));
+    let expected: Vec<u8> = (0..ROWS)
+        .flat_map(|row| if row == 3 { vec![0.0; 6] } else { states(row) })
+        .flat_map(f32::to_le_bytes)
+        .collect();
+    assert_eq!(tensor("states").data(), expected);
+    let (_, header) = SafeTensors::read_metadata(&bytes).unwrap();
+    assert_eq!(header.metadata().as_ref().unwrap()["model"], "größe \"m\"");
+
+    let ids: Vec<String> = Rows::open(ids_path(&path)).unwrap().map(|row| row.unwrap().string("id").unwrap()).collect();
+    assert_eq!(ids, ["item 0", "item 1", "item 2", "item 3", "item 4"]);
+    let line = fs::read_to_string(ids_path(&path)).unwrap().lines().nth(3).unwrap().to_owned();
+    assert_eq!(line, r#"{"id":"item 3","unscored":{"reason":"too_long","detail":"5000 > 4096"}}"#);
+}
+
+#[test]
+fn the_file_reads_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.safetensors");
+    write_all(&path);
+    let file = StatesFile::open(&path).unwrap();
+    assert_eq!((file.rows(), file.d_model(), file.layers()), (ROWS, 2, &[Layer(0), Layer(7), Layer(12)][..]));
+    assert_eq!(file.metadata()["pooling"], "last");
+    assert_eq!(file.row(4), Some(states(4)));
+    assert_eq!(file.state(4, Layer(7)), Some(states(4)[2..4].to_vec()));
+    assert_eq!((file.row(3), file.row(ROWS), file.state(4, Layer(1))), (None, None, None));
+}
+
+#[test]
+fn a_killed_run_goes_on_to_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = folder.path().join("whole.safetensors");
+    write_all(&whole);
+    for torn in [0, 1, 9] {
+        let path = folder.path().join("cut.safetensors");
+        let mut writer = StatesWriter::open(&path, &spec()).unwrap();
+        for row in [3, 1, 0] {
+            write(&mut writer, row);
+        }
+        drop(writer);
+        let journal = folder.path().join("cut.ids.jsonl.partial");
+        let bytes = fs::read(&journal).unwrap();
+        fs::write(&journal, &bytes[..bytes.len() - torn]).unwrap();
+
+        let mut writer = StatesWriter::open(&path, &spec()).unwrap();
+        assert_eq!(writer.resumed().rows, if torn == 0 { 3 } else { 2 });
+        for row in writer.pending().collect::<Vec<_>>() {
+            write(&mut writer, row);
+        }
+        writer.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), fs::read(&whole).unwrap());
+        assert_eq!(fs::read(ids_path(&path)).unwrap(), fs::read(ids_path(&whole)).unwrap());
+        assert_eq!(files(folder.path()).len(), 4);
+        fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
+fn a_journal_without_its_states_starts_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.safetensors");
+    let mut writer = StatesWriter::open(&path, &spec()).unwrap();
+    write(&mut writer, 0);
+    drop(writer);
+    fs::remove_file(folder.path().join("out.safetensors.partial")).unwrap();
+    let writer = StatesWriter::open(&path, &spec()).unwrap();
+    assert_eq!(writer.resumed(), Resumed::default());
+    assert_eq!(writer.pending().count(), ROWS);
+}
+
+#[test]
+fn other_shapes_and_settings_do_not_mix() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.safetensors");
+    let mut writer = StatesWriter::open(&path, &spec()).unwrap();
+    write(&mut writer, 0);
+    drop(writer);
+    let mut other = spec();
+    other.layers.pop();
+    other.metadata.insert("pooling".into(), "mean".into());
+    let error = StatesWriter::open(&path, &other).unwrap_err();
+    let Error::SettingsDiffer { differences, .. } = &error else { panic!("{error}") };
+    assert_eq!(differences.iter().map(|d| d.key.as_str()).collect::<Vec<_>>(), ["pooling", "shape.layers"]);
+}
+
+#[test]
+fn rows_are_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = StatesWriter::open(folder.path().join("out.safetensors"), &spec()).unwrap();
+    let mut write = |row, values: &[f32]| writer.write(row, &id(row), values);
+    assert!(matches!(write(0, &[0.0; 5]), Err(Error::Shape { expected: 6, found: 5, .. })));
+    assert!(matches!(write(0, &[0.0, f32::NAN, 0.0, 0.0, 0.0, 0.0]), Err(Error::NonFinite { index: 1, .. })));
+    assert!(matches!(write(ROWS, &[0.0; 6]), Err(Error::NoSuchRow { row: ROWS, rows: ROWS })));
+    write(0, &[0.0; 6]).unwrap();
+    assert!(matches!(write(0, &[0.0; 6]), Err(Error::RowTwice { row: 0 })));
+    assert!(matches!(writer.finish(), Err(Error::Incomplete { missing: 4, first: 1, .. })));
+}
+
+#[test]
+fn broken_files_are_typed_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.safetensors");
+    write_all(&path);
+    let bytes = fs::read(&path).unwrap();
+    for cut in [0, 4, 8, 100, bytes.len() - 1] {
+        fs::write(&path, &bytes[..cut]).unwrap();
+        let error = StatesFile::open(&path).unwrap_err();
+        assert!(matches!(error, Error::Safetensors { .. } | Error::Io { .. }), "{cut}: {error}");
+    }
+
+    let view = |dtype, shape: &[usize], data| TensorView::new(dtype, shape.to_vec(), data).unwrap();
+    let layers = [3_i64.to_le_bytes(), (-1_i64).to_le_bytes()].concat();
+    for (tensor, with) in [
+        ("states", vec![("layers", view(Dtype::I64, &[1], &layers[..8]))]),
+        ("layers", vec![("layers", view(Dtype::F64, &[1], &layers[..8]))]),
+        ("layers", vec![("layers", view(Dtype::I64, &[1, 1], &layers[..8]))]),
+        (
+            "states",
+            vec![
+                ("layers", view(Dtype::I64, &[1], &layers[..8])),
+                ("states", view(Dtype::F32, &[1, 2, 1], &layers[..8])),
+            ],
+        ),
+        (
+            "scored",
+            vec![
+                ("layers", view(Dtype::I64, &[1], &layers[..8])),
+                ("states", view(Dtype::F32, &[1, 1, 2], &layers[..8])),
+                ("scored", view(Dtype::U8, &[2], &layers[..2])),
+            ],
+        ),
+        (
+            "layers",
+            vec![
+                ("layers", view(Dtype::I64, &[1], &layers[8..])),
+                ("states", view(Dtype::F32, &[1, 1, 2], &layers[..8])),
+                ("scored", view(Dtype::U8, &[1], &layers[..1])),
+            ],
+        ),
+    ] {
+        fs::write(&path, safetensors::serialize(with, None).unwrap()).unwrap();
+        let error = StatesFile::open(&path).unwrap_err();
+        assert!(matches!(error, Error::Tensor { tensor: t, .. } if t == tensor), "{tensor}: {error}");
+    }
+}

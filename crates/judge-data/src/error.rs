@@ -200,12 +200,12 @@ pub enum Error {
         value: f64,
     },
     /// A count is not what it must be.
-    #[error("{what} of row {row}: expected {expected}, found {found}")]
+    #[error("{what} {index}: expected {expected}, found {found}")]
     Shape {
-        /// What is counted.
+        /// What is counted, e.g. `values of row`.
         what: &'static str,
-        /// Index of the row.
-        row: usize,
+        /// Which one.
+        index: usize,
         /// The right count.
         expected: usize,
         /// The count found.

@@ -63,10 +63,10 @@ impl LabelTable {
         let (expected, found) = (read.layers.len() * read.tokens.len(), step.logits.len());
         if labels.len() != read.tokens.len() {
             let (expected, found) = (read.tokens.len(), labels.len());
-            return Err(Error::Shape { what: "labels", row: step.step, expected, found });
+            return Err(Error::Shape { what: "labels of step", index: step.step, expected, found });
         }
         if expected != found {
-            return Err(Error::Shape { what: "logits", row: step.step, expected, found });
+            return Err(Error::Shape { what: "logits of step", index: step.step, expected, found });
         }
         Ok(table)
     }

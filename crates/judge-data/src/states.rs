@@ -114,7 +114,7 @@ impl StatesWriter {
         self.check_row(row)?;
         let expected = self.layout.row_values;
         if states.len() != expected {
-            return Err(Error::Shape { what: "states", row, expected, found: states.len() });
+            return Err(Error::Shape { what: "values of row", index: row, expected, found: states.len() });
         }
         if let Some((index, &value)) = states.iter().enumerate().find(|(_, v)| !v.is_finite()) {
             return Err(Error::NonFinite { what: "states", row, index, value: value.into() });

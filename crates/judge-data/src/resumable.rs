@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::atomic::with_suffix;
+use crate::atomic::{rename, with_suffix};
 use crate::{AtomicFile, Difference, Error, PartialProblem, Place, write_atomic};
 
 /// The settings that an output depends on, by name. Put everything in that changes a row: the hash of the input, the
@@ -158,18 +158,23 @@ impl ResumableJsonl {
         if let Some(first) = pending.next() {
             return Err(Error::Incomplete { missing: 1 + pending.count(), rows: self.rows(), first });
         }
-        let failed = || Error::io("read", &self.partial);
-        let mut source = BufReader::new(File::open(&self.partial).map_err(failed())?);
-        let mut target = AtomicFile::create(&self.output)?;
+        // A name of its own, under this output's lock: what a kill leaves of it is overwritten by the next try.
+        let sorted = with_suffix(&self.output, ".partial.sorted");
+        let read_failed = || Error::io("read", &self.partial);
+        let write_failed = || Error::io("write", &sorted);
+        let mut source = BufReader::new(File::open(&self.partial).map_err(read_failed())?);
+        let mut target = BufWriter::new(File::create(&sorted).map_err(write_failed())?);
         let (mut at, mut line) = (0_u64, Vec::new());
         for &start in &self.starts {
             // A relative seek keeps the buffer where rows lie in order, as most do. Offsets of a file fit i64.
-            source.seek_relative(start.cast_signed() - at.cast_signed()).map_err(failed())?;
+            source.seek_relative(start.cast_signed() - at.cast_signed()).map_err(read_failed())?;
             line.clear();
-            at = start + source.read_until(b'\n', &mut line).map_err(failed())? as u64;
-            target.write_all(&line).map_err(Error::io("write", target.path()))?;
+            at = start + source.read_until(b'\n', &mut line).map_err(read_failed())? as u64;
+            target.write_all(&line).map_err(write_failed())?;
         }
-        target.commit()
+        let target = target.into_inner().map_err(|e| write_failed()(e.into_error()))?;
+        target.sync_all().map_err(write_failed())?;
+        rename(&sorted, &self.output)
     }
 
     /// The second half: settings last, so that rows are never there without them.

@@ -87,9 +87,14 @@ fn a_killed_run_goes_on() {
 fn finishing_too_early_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = interrupted(folder.path());
+    fs::write(folder.path().join("out.jsonl.partial.sorted"), "left by a kill while finishing").unwrap();
     let output = ResumableJsonl::open(&path, 6, &settings(1)).unwrap();
     assert!(matches!(output.finish(), Err(Error::Incomplete { missing: 3, rows: 6, first: 1 })));
-    assert_eq!(ResumableJsonl::open(&path, 6, &settings(1)).unwrap().resumed().rows, 3);
+    let output = ResumableJsonl::open(&path, 6, &settings(1)).unwrap();
+    assert_eq!(output.resumed().rows, 3);
+    finish(output);
+    assert_eq!(fs::read_to_string(&path).unwrap(), expected(6));
+    assert_eq!(files(folder.path()), ["out.jsonl"]);
 }
 
 #[test]

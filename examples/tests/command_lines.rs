@@ -16,7 +16,11 @@ fn example(name: &str) -> Command {
     let test = std::env::current_exe().expect("path of this test");
     let profile = test.parent().and_then(Path::parent).expect("target folder");
     let program = profile.join("examples").join(name).with_extension(std::env::consts::EXE_EXTENSION);
-    assert!(program.is_file(), "{} is not built; run `cargo test -p judge-examples`, which builds examples", program.display());
+    assert!(
+        program.is_file(),
+        "{} is not built; run `cargo test -p judge-examples`, which builds examples",
+        program.display()
+    );
     Command::new(program)
 }
 
@@ -63,7 +67,11 @@ const THREE: &[u8] = b"\xef\xbb\xbf{\"id\": \"b\", \"prompt\": \"Question: What 
 fn layer_logits_writes_one_row_per_prompt_in_input_order() {
     let folder = TempDir::new().expect("folder");
     write_prompts(&folder, THREE);
-    succeed("layer_logits", folder.path(), &["--input", "in.jsonl", "--output", "out.jsonl", "--layers", "0,2-3", "--points", "4"]);
+    succeed(
+        "layer_logits",
+        folder.path(),
+        &["--input", "in.jsonl", "--output", "out.jsonl", "--layers", "0,2-3", "--points", "4"],
+    );
     let rows = json_lines(folder.path().join("out.jsonl"));
     assert_eq!(rows.iter().map(|row| &row["id"]).collect::<Vec<_>>(), [&json!("b"), &json!(7), &json!("a")]);
     assert_eq!(rows[0]["layers"], json!([0, 2, 3]));
@@ -145,7 +153,10 @@ fn hidden_states_keeps_rows_in_place() {
     assert!(states.row(0).is_some() && states.row(1).is_none() && states.row(2).is_some());
     assert_eq!(states.row(0).map(|row| row.len()), Some(2 * states.d_model()));
     let ids = json_lines(folder.path().join("states.ids.jsonl"));
-    assert_eq!(ids[1], json!({"id": 7, "unscored": {"reason": "empty_prompt", "detail": ids[1]["unscored"]["detail"]}}));
+    assert_eq!(
+        ids[1],
+        json!({"id": 7, "unscored": {"reason": "empty_prompt", "detail": ids[1]["unscored"]["detail"]}})
+    );
 }
 
 #[test]
@@ -170,10 +181,14 @@ fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     child.wait().expect("gone");
     assert!(!folder.path().join("cut.jsonl").exists());
 
-    let (code, stderr) = fail("lager_pointwise", folder.path(), &[&args("cut.jsonl")[..], &["--states", "drop-last"]].concat());
+    let (code, stderr) =
+        fail("lager_pointwise", folder.path(), &[&args("cut.jsonl")[..], &["--states", "drop-last"]].concat());
     assert!(code == Some(1) && stderr.contains("states"), "other settings must be refused: {stderr}");
     succeed("lager_pointwise", folder.path(), &args("cut.jsonl"));
-    assert_eq!(fs::read(folder.path().join("cut.jsonl")).expect("output"), fs::read(folder.path().join("whole.jsonl")).expect("output"));
+    assert_eq!(
+        fs::read(folder.path().join("cut.jsonl")).expect("output"),
+        fs::read(folder.path().join("whole.jsonl")).expect("output")
+    );
 }
 
 #[test]
@@ -181,12 +196,18 @@ fn scores_are_evaluated_alike_from_both_file_formats() {
     let folder = TempDir::new().expect("folder");
     for (name, split) in [("valid", Split::Validation), ("test", Split::Test)] {
         write_graded(&folder.path().join(format!("{name}.jsonl")), &generate(split, 120, 0));
-        let (data, output, lager) = (format!("{name}.jsonl"), format!("{name}.scores.jsonl"), format!("{name}.lager.json"));
+        let (data, output, lager) =
+            (format!("{name}.jsonl"), format!("{name}.scores.jsonl"), format!("{name}.lager.json"));
         succeed("lager_pointwise", folder.path(), &["--data", &data, "--output", &output, "--lager-json", &lager]);
     }
     let evaluate = |valid: &str, data: &str, more: &[&str]| {
-        succeed("lager_evaluate", folder.path(), &[&["--valid", valid, "--data", data, "--json", "out.json"], more].concat());
-        serde_json::from_str::<Value>(&fs::read_to_string(folder.path().join("out.json")).expect("results")).expect("JSON")
+        succeed(
+            "lager_evaluate",
+            folder.path(),
+            &[&["--valid", valid, "--data", data, "--json", "out.json"], more].concat(),
+        );
+        serde_json::from_str::<Value>(&fs::read_to_string(folder.path().join("out.json")).expect("results"))
+            .expect("JSON")
     };
     let ours = evaluate("valid.scores.jsonl", "test.scores.jsonl", &["--weights-out", "weights.json"]);
     let theirs = evaluate("valid.lager.json", "test.lager.json", &[]);
@@ -202,16 +223,22 @@ fn scores_are_evaluated_alike_from_both_file_formats() {
     succeed("lager_pointwise", folder.path(), &scored);
     let row = &json_lines(folder.path().join("tuned.jsonl"))[0];
     assert!((1.0..=5.0).contains(&row["score"].as_f64().expect("score")));
-    let (code, stderr) = fail("lager_pointwise", folder.path(), &[&scored[..2], &["--output", "x.jsonl"], &scored[4..], &["--normed"]].concat());
+    let (code, stderr) = fail(
+        "lager_pointwise",
+        folder.path(),
+        &[&scored[..2], &["--output", "x.jsonl"], &scored[4..], &["--normed"]].concat(),
+    );
     assert!(code == Some(1) && stderr.contains("lens"), "{stderr}");
 }
 
 #[test]
 fn quickstart_tells_its_story_as_json() {
     let folder = TempDir::new().expect("folder");
-    let out = succeed("quickstart", folder.path(), &["--json", "out.json", "--items", "60", "--validation", "60", "--quiet"]);
+    let out =
+        succeed("quickstart", folder.path(), &["--json", "out.json", "--items", "60", "--validation", "60", "--quiet"]);
     assert!(out.contains("lager_w") && out.contains("surface_ridge"), "{out}");
-    let results: Value = serde_json::from_str(&fs::read_to_string(folder.path().join("out.json")).expect("results")).expect("JSON");
+    let results: Value =
+        serde_json::from_str(&fs::read_to_string(folder.path().join("out.json")).expect("results")).expect("JSON");
     let n_layers = results["model"]["n_layers"].as_u64().expect("layers") as usize;
     let weights = results["layer_weights"].as_array().expect("weights");
     assert_eq!(weights.len(), n_layers + 1);
@@ -222,7 +249,10 @@ fn quickstart_tells_its_story_as_json() {
         assert_eq!((&split["n"], &split["unscored"]), (&json!(60), &json!(0)));
         for variant in ["direct", "expected", "lager_wo", "lager_w"] {
             let spearman = &split["variants"][variant]["spearman"];
-            assert!(spearman["low"].as_f64() <= spearman["estimate"].as_f64() && spearman["high"].is_f64(), "{variant}: {spearman}");
+            assert!(
+                spearman["low"].as_f64() <= spearman["estimate"].as_f64() && spearman["high"].is_f64(),
+                "{variant}: {spearman}"
+            );
         }
         assert_eq!(split["per_layer"].as_array().map(Vec::len), Some(n_layers + 1));
         assert!(split["baselines"]["length"]["pearson"]["estimate"].is_f64());
@@ -232,13 +262,22 @@ fn quickstart_tells_its_story_as_json() {
 #[test]
 fn the_custom_judge_judges() {
     let folder = TempDir::new().expect("folder");
-    assert_eq!(succeed("custom_judge", folder.path(), &[]).lines().filter(|line| line.contains("people say")).count(), 10);
+    assert_eq!(
+        succeed("custom_judge", folder.path(), &[]).lines().filter(|line| line.contains("people say")).count(),
+        10
+    );
 }
 
 #[test]
 fn training_makes_a_model_folder_and_goes_on_where_it_was() {
     let folder = TempDir::new().expect("folder");
-    let train = |out: &str, steps: &str| succeed("train_tiny_judge", folder.path(), &["--out", out, "--steps", steps, "--checkpoint-every", "2", "--quiet"]);
+    let train = |out: &str, steps: &str| {
+        succeed(
+            "train_tiny_judge",
+            folder.path(),
+            &["--out", out, "--steps", steps, "--checkpoint-every", "2", "--quiet"],
+        )
+    };
     train("model", "3");
     write_prompts(&folder, THREE);
     succeed("layer_logits", folder.path(), &["--input", "in.jsonl", "--output", "out.jsonl", "--model", "model"]);
@@ -248,7 +287,8 @@ fn training_makes_a_model_folder_and_goes_on_where_it_was() {
 #[test]
 fn every_example_has_help() {
     let folder = TempDir::new().expect("folder");
-    for name in ["quickstart", "train_tiny_judge", "layer_logits", "hidden_states", "lager_pointwise", "lager_evaluate"] {
+    for name in ["quickstart", "train_tiny_judge", "layer_logits", "hidden_states", "lager_pointwise", "lager_evaluate"]
+    {
         assert!(succeed(name, folder.path(), &["--help"]).contains("Usage"), "{name}");
     }
 }

@@ -1,0 +1,396 @@
+//! What is wrong with a model folder is said by name, with what was expected and found; nothing panics.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use judge_core::{Backbone, Outcome, Prompt, Request, Want};
+use judge_models::{Error, FileProblem, IndexProblem, LoadOptions, Model, TensorProblem};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const SHARD: &str = "model-00001-of-00002.safetensors";
+const OTHER_SHARD: &str = "model-00002-of-00002.safetensors";
+const INDEX: &str = "model.safetensors.index.json";
+
+/// A copy of a sound folder, to be damaged.
+fn copy(of: &str) -> TempDir {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families").join(of);
+    let to = TempDir::new().unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        if !entry.file_name().to_string_lossy().starts_with("expected") {
+            fs::write(to.path().join(entry.file_name()), fs::read(entry.path()).unwrap()).unwrap();
+        }
+    }
+    to
+}
+
+fn load(folder: &Path) -> Result<Model, Error> {
+    Model::load(folder, &LoadOptions::default())
+}
+
+/// The error of a copy after `damage`.
+fn broken(damage: impl FnOnce(&Path)) -> Error {
+    let folder = copy("llama-on");
+    damage(folder.path());
+    load(folder.path()).expect_err("a damaged folder must not load")
+}
+
+/// Header (as JSON) and data of a safetensors file.
+fn read_shard(path: &Path) -> (Value, Vec<u8>) {
+    let bytes = fs::read(path).unwrap();
+    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    (serde_json::from_slice(&bytes[8..8 + length]).unwrap(), bytes[8 + length..].to_vec())
+}
+
+fn write_shard(path: &Path, header: &Value, data: &[u8]) {
+    let header = header.to_string();
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.as_bytes());
+    bytes.extend(data);
+    fs::write(path, bytes).unwrap();
+}
+
+/// Changes header and data of the first shard.
+fn reshard(folder: &Path, change: impl FnOnce(&mut Value, &mut Vec<u8>)) {
+    let (mut header, mut data) = read_shard(&folder.join(SHARD));
+    change(&mut header, &mut data);
+    write_shard(&folder.join(SHARD), &header, &data);
+}
+
+/// The tensor whose bytes come first.
+fn first(header: &Value) -> String {
+    let starts_at_0 = |entry: &Value| entry["data_offsets"][0] == 0;
+    header
+        .as_object()
+        .unwrap()
+        .iter()
+        .find(|(name, entry)| *name != "__metadata__" && starts_at_0(entry))
+        .unwrap()
+        .0
+        .clone()
+}
+
+fn edit(path: PathBuf, change: impl FnOnce(&mut Value)) {
+    let mut json = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    change(&mut json);
+    fs::write(path, json.to_string()).unwrap();
+}
+
+fn with_config(change: impl FnOnce(&mut Value)) -> Error {
+    broken(|folder| edit(folder.join("config.json"), change))
+}
+
+macro_rules! assert_error {
+    ($error:expr, $pattern:pat $(if $guard:expr)?) => {
+        match $error {
+            $pattern $(if $guard)? => {}
+            other => panic!("expected {}, found {other:?}", stringify!($pattern)),
+        }
+    };
+}
+
+#[test]
+fn damaged_weight_files() {
+    let cut = |length: usize| {
+        broken(|folder| {
+            let bytes = fs::read(folder.join(SHARD)).unwrap();
+            fs::write(folder.join(SHARD), &bytes[..length]).unwrap();
+        })
+    };
+    for length in [0, 7, 8, 100, 43_000] {
+        let error = cut(length);
+        assert!(error.to_string().contains(SHARD), "{error}");
+        assert_error!(error, Error::WeightsFile { problem: FileProblem::Truncated { expected, found }, .. } if found == length as u64 && expected > found);
+    }
+    assert_error!(
+        broken(|folder| reshard(folder, |_, data| data.extend([0; 3]))),
+        Error::WeightsFile { problem: FileProblem::Trailing { expected, found }, .. } if found == expected + 3
+    );
+    let length_lie = |length: u64| {
+        broken(|folder| {
+            let mut bytes = fs::read(folder.join(SHARD)).unwrap();
+            bytes[..8].copy_from_slice(&length.to_le_bytes());
+            fs::write(folder.join(SHARD), bytes).unwrap();
+        })
+    };
+    assert_error!(
+        length_lie(u64::MAX),
+        Error::WeightsFile { problem: FileProblem::HeaderTooLong { length: u64::MAX, .. }, .. }
+    );
+    assert_error!(length_lie(1 << 20), Error::WeightsFile { problem: FileProblem::Truncated { .. }, .. });
+    assert_error!(length_lie(10), Error::WeightsFile { problem: FileProblem::Header { .. }, .. });
+    assert_error!(
+        broken(|folder| fs::write(folder.join(SHARD), [0; 64]).unwrap()),
+        Error::WeightsFile { problem: FileProblem::Header { .. }, .. }
+    );
+}
+
+#[test]
+fn damaged_tensors() {
+    let entry = |change: fn(&mut Value)| {
+        broken(|folder| {
+            reshard(folder, |header, _| {
+                let name = first(header);
+                change(&mut header[&name]);
+            })
+        })
+    };
+    assert_error!(
+        entry(|entry| entry["dtype"] = json!("F8_E4M3")),
+        Error::Tensor { problem: TensorProblem::Size { .. } | TensorProblem::Dtype { .. }, .. }
+            | Error::WeightsFile { problem: FileProblem::Entry { .. }, .. }
+    );
+    assert_error!(entry(|entry| entry["dtype"] = json!("U16")), Error::Tensor { problem: TensorProblem::Dtype { found }, .. } if found == "U16");
+    assert_error!(
+        entry(|entry| entry["dtype"] = json!("Q7")),
+        Error::WeightsFile { problem: FileProblem::Entry { .. }, .. }
+    );
+    assert_error!(
+        entry(|entry| entry["shape"] = json!([u64::MAX, 9])),
+        Error::Tensor { problem: TensorProblem::TooLarge { .. }, .. }
+    );
+    assert_error!(
+        entry(|entry| entry["data_offsets"] = json!([2, 1])),
+        Error::Tensor { problem: TensorProblem::Size { .. }, .. }
+    );
+    // One tensor lies over another, which keeps its own length.
+    let overlap = broken(|folder| {
+        reshard(folder, |header, _| {
+            let name = first(header);
+            let end = header[&name]["data_offsets"][1].as_u64().unwrap();
+            let next = header
+                .as_object()
+                .unwrap()
+                .iter()
+                .find(|(_, entry)| entry["data_offsets"][0] == end)
+                .unwrap()
+                .0
+                .clone();
+            let length = header[&next]["data_offsets"][1].as_u64().unwrap() - end;
+            header[&next]["data_offsets"] = json!([0, length]);
+        })
+    });
+    assert_error!(overlap, Error::Tensor { problem: TensorProblem::Placement { .. }, .. });
+    let turned = entry(|entry| {
+        let shape = entry["shape"].as_array_mut().unwrap();
+        shape.push(json!(1));
+    });
+    assert_error!(turned, Error::Tensor { problem: TensorProblem::Shape { expected, found }, .. } if expected.len() + 1 == found.len());
+    // 0x7e00 is a NaN in f16.
+    let nan = broken(|folder| reshard(folder, |_, data| data[6..8].copy_from_slice(&[0x00, 0x7e])));
+    assert_error!(nan, Error::Tensor { problem: TensorProblem::NonFinite { index: 3, value }, .. } if value.is_nan());
+}
+
+#[test]
+fn tensors_that_are_absent_or_unknown_are_both_listed() {
+    let error = broken(|folder| {
+        let mut renamed = String::new();
+        reshard(folder, |header, _| {
+            let name = first(header);
+            let entry = header.as_object_mut().unwrap().remove(&name).unwrap();
+            header["what.is.this"] = entry;
+            renamed = name;
+        });
+        edit(folder.join(INDEX), |index| {
+            index["weight_map"].as_object_mut().unwrap().remove(&renamed);
+            index["weight_map"]["what.is.this"] = json!(SHARD);
+        });
+    });
+    assert_error!(error, Error::TensorNames { missing, unused } if missing.len() == 1 && unused == ["what.is.this"]);
+}
+
+#[test]
+fn an_index_stays_in_its_folder_and_tells_the_truth() {
+    let index = |change: &dyn Fn(&mut Value)| broken(|folder| edit(folder.join(INDEX), |json| change(json)));
+    let outside = TempDir::new().unwrap();
+    let absolute = outside.path().join(SHARD);
+    fs::copy(copy("llama-on").path().join(SHARD), &absolute).unwrap();
+    for path in ["../model.safetensors", "sub/../../x.safetensors", "", ".", absolute.to_str().unwrap()] {
+        let error = index(&|json| json["weight_map"]["model.norm.weight"] = json!(path));
+        assert_error!(error, Error::Index { problem: IndexProblem::OutsideFolder { .. }, .. });
+    }
+    assert_error!(
+        index(&|json| json["weight_map"]["no.such.tensor"] = json!(SHARD)),
+        Error::Index { problem: IndexProblem::NotInShard { tensor, .. }, .. } if tensor == "no.such.tensor"
+    );
+    assert_error!(
+        index(&|json| {
+            let map = json["weight_map"].as_object_mut().unwrap();
+            let name = map.keys().next().unwrap().clone();
+            map.remove(&name);
+        }),
+        Error::Index { problem: IndexProblem::Unlisted { .. }, .. }
+    );
+    assert_error!(
+        index(&|json| json["weight_map"] = json!([])),
+        Error::Index { problem: IndexProblem::NoWeightMap, .. }
+    );
+    assert_error!(
+        index(&|json| json["weight_map"]["model.norm.weight"] = json!(3)),
+        Error::Index { problem: IndexProblem::NotAName { .. }, .. }
+    );
+    assert_error!(
+        index(&|json| json["weight_map"]["model.norm.weight"] = json!("gone.safetensors")),
+        Error::Read { path, .. } if path.ends_with("gone.safetensors")
+    );
+    let twice = broken(|folder| {
+        let (header, data) = read_shard(&folder.join(OTHER_SHARD));
+        let name = first(&header);
+        let entry = header[&name].clone();
+        let end = entry["data_offsets"][1].as_u64().unwrap() as usize;
+        reshard(folder, |header, first_data| {
+            let start = first_data.len();
+            first_data.extend(&data[..end]);
+            header[&name] =
+                json!({"dtype": entry["dtype"], "shape": entry["shape"], "data_offsets": [start, start + end]});
+        });
+    });
+    assert_error!(twice, Error::Tensor { problem: TensorProblem::Twice { .. }, .. });
+}
+
+#[test]
+fn what_is_not_supported_is_named() {
+    let says = |error: Error, words: &[&str]| {
+        let text = error.to_string();
+        assert!(words.iter().all(|word| text.contains(word)), "{words:?} in {text}");
+        error
+    };
+    assert_error!(
+        says(with_config(|c| c["model_type"] = json!("mamba")), &["model_type", "mamba", "llama", "qwen3"]),
+        Error::Config { .. }
+    );
+    assert_error!(
+        says(with_config(|c| c["rope_scaling"]["rope_type"] = json!("spiral")), &["rope_type", "spiral", "yarn"]),
+        Error::Config { .. }
+    );
+    assert_error!(
+        says(with_config(|c| c["hidden_act"] = json!("relu6")), &["hidden_act", "relu6", "silu"]),
+        Error::Config { .. }
+    );
+    assert_error!(says(with_config(|c| c["num_attention_heads"] = json!(3)), &["num_"]), Error::Config { .. });
+    assert_error!(
+        says(with_config(|c| c["num_hidden_layers"] = json!(0)), &["num_hidden_layers"]),
+        Error::Config { .. }
+    );
+    for method in ["gptq", "awq", "fp8"] {
+        let error = with_config(|c| c["quantization_config"] = json!({"quant_method": method}));
+        assert_error!(says(error, &["quantization_config", method]), Error::Unsupported { .. });
+    }
+    let adapter = broken(|folder| {
+        for name in [SHARD, OTHER_SHARD, INDEX] {
+            fs::remove_file(folder.join(name)).unwrap();
+        }
+        fs::write(folder.join("adapter_config.json"), "{}").unwrap();
+    });
+    assert_error!(says(adapter, &["adapter_config.json"]), Error::Unsupported { .. });
+    let pytorch = broken(|folder| {
+        for name in [SHARD, OTHER_SHARD, INDEX] {
+            fs::remove_file(folder.join(name)).unwrap();
+        }
+        fs::write(folder.join("pytorch_model.bin"), "").unwrap();
+    });
+    assert_error!(says(pytorch, &["model.safetensors", "pytorch_model.bin"]), Error::MissingFile { .. });
+    let sentencepiece = broken(|folder| {
+        fs::remove_file(folder.join("tokenizer.json")).unwrap();
+        fs::write(folder.join("tokenizer.model"), "").unwrap();
+    });
+    assert_error!(says(sentencepiece, &["tokenizer.json", "tokenizer.model"]), Error::MissingFile { .. });
+}
+
+#[test]
+fn damaged_text_files() {
+    assert_error!(
+        broken(|folder| fs::remove_file(folder.join("config.json")).unwrap()),
+        Error::MissingFile { wanted: "config.json", .. }
+    );
+    assert_error!(broken(|folder| fs::write(folder.join("config.json"), "{").unwrap()), Error::Json { .. });
+    assert_error!(broken(|folder| fs::write(folder.join("config.json"), "[]").unwrap()), Error::Config { .. });
+    assert_error!(
+        broken(|folder| fs::write(folder.join("config.json"), b"{\"a\": \"\xff\"}").unwrap()),
+        Error::Encoding { offset: 7, .. }
+    );
+    assert_error!(
+        broken(|folder| fs::write(folder.join("tokenizer.json"), "{\"version\": \"1.0\"}").unwrap()),
+        Error::Tokenizer { .. }
+    );
+    assert_error!(broken(|folder| fs::write(folder.join("tokenizer.json"), "not JSON").unwrap()), Error::Json { .. });
+    assert_error!(
+        broken(|folder| fs::write(folder.join("generation_config.json"), "{\"eos_token_id\": \"x\"}").unwrap()),
+        Error::Json { .. }
+    );
+    assert_error!(load(Path::new("/no/such/folder")).unwrap_err(), Error::NotAFolder { .. });
+    let bom = copy("llama-on");
+    let config = fs::read(bom.path().join("config.json")).unwrap();
+    fs::write(bom.path().join("config.json"), [b"\xef\xbb\xbf", &config[..]].concat()).unwrap();
+    load(bom.path()).expect("a byte-order mark does no harm");
+}
+
+#[test]
+fn the_fingerprint_is_that_of_the_model_and_not_of_its_files() {
+    let fingerprint = |folder: &Path| load(folder).unwrap().info().fingerprint.clone();
+    let folder = copy("llama-on");
+    let original = fingerprint(folder.path());
+    assert_eq!(fingerprint(copy("llama-on").path()), original, "the place does not count");
+
+    // One file instead of two.
+    let merged = copy("llama-on");
+    let (mut header, mut data) = read_shard(&merged.path().join(SHARD));
+    let (other, more) = read_shard(&merged.path().join(OTHER_SHARD));
+    for (name, entry) in other.as_object().unwrap().iter().filter(|(name, _)| *name != "__metadata__") {
+        let offset = |i: usize| entry["data_offsets"][i].as_u64().unwrap() as usize + data.len();
+        header[name] =
+            json!({"dtype": entry["dtype"], "shape": entry["shape"], "data_offsets": [offset(0), offset(1)]});
+    }
+    data.extend(more);
+    write_shard(&merged.path().join("model.safetensors"), &header, &data);
+    for name in [SHARD, OTHER_SHARD, INDEX] {
+        fs::remove_file(merged.path().join(name)).unwrap();
+    }
+    assert_eq!(fingerprint(merged.path()), original, "how tensors are cut into files does not count");
+
+    reshard(folder.path(), |_, data| data[2] ^= 1);
+    assert_ne!(fingerprint(folder.path()), original, "a weight counts");
+    let config = copy("llama-on");
+    edit(config.path().join("config.json"), |c| c["rms_norm_eps"] = json!(2e-6));
+    assert_ne!(fingerprint(config.path()), original, "the configuration counts");
+    let template = copy("llama-on");
+    fs::write(template.path().join("chat_template.jinja"), "x").unwrap();
+    assert_ne!(fingerprint(template.path()), original, "the template counts");
+    let full = LoadOptions { full_fingerprint: true, ..LoadOptions::default() };
+    let full = Model::load(template.path(), &full).unwrap();
+    assert!(full.info().fingerprint.starts_with("full:"));
+}
+
+/// Loads a copy with this chat template and asks it one thing.
+fn ask(template: Option<&str>) -> Result<Outcome, judge_core::BackboneError> {
+    let folder = copy("llama-on");
+    if let Some(template) = template {
+        fs::write(folder.path().join("chat_template.jinja"), template).unwrap();
+    }
+    let model = load(folder.path()).unwrap();
+    let mut found = None;
+    model.run(&[Request { prompt: Prompt::user("a"), want: Want::default() }], &mut |_, outcome| {
+        found = Some(outcome);
+        std::ops::ControlFlow::Continue(())
+    })?;
+    Ok(found.unwrap())
+}
+
+#[test]
+fn chat_templates_that_are_absent_broken_endless_or_refuse() {
+    assert!(ask(None).unwrap_err().to_string().contains("chat template"));
+    assert!(ask(Some("{% for %}")).is_err());
+    let unscored = |template| match ask(Some(template)).unwrap() {
+        Outcome::Unscored(unscored) => unscored,
+        Outcome::Read(reading) => panic!("{reading:?}"),
+    };
+    let endless = unscored("{% for a in range(100000) %}{% for b in range(100000) %}{{ b }}{% endfor %}{% endfor %}");
+    assert_eq!(endless.reason, judge_core::Reason::Template);
+    let long = unscored("{% set x = 'x' * 100000 %}{% for a in range(100000) %}{{ x }}{% endfor %}");
+    assert_eq!(long.reason, judge_core::Reason::Template);
+    let deep = unscored("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}");
+    assert_eq!(deep.reason, judge_core::Reason::Template);
+    let refused = unscored("{{ raise_exception('no such role') }}");
+    assert!(refused.detail.contains("no such role"), "{refused}");
+}

@@ -11,7 +11,7 @@ use clap::{Parser, ValueEnum};
 use judge_core::{Backbone, Layer, ModelInfo, Outcome, Pooling, Want};
 use judge_data::{InputFile, StatesSpec, StatesWriter, ids_path};
 use judge_examples::console::exit;
-use judge_examples::layers::parse_layers;
+use judge_examples::layers::LayerList;
 use judge_examples::model_args::ModelArgs;
 use judge_examples::passes::{check_prompts, pass_prompts};
 
@@ -30,7 +30,7 @@ struct Cli {
     output: PathBuf,
     /// Which layers: all, or a list such as 0,5,12-16
     #[arg(long, default_value = "all", value_name = "LIST")]
-    layers: String,
+    layers: LayerList,
     /// How the states of a prompt's tokens become one; every token fed counts, BOS and template included
     #[arg(long, value_enum, default_value_t = PoolingArg::Last)]
     pooling: PoolingArg,
@@ -66,7 +66,7 @@ fn run(cli: &Cli) -> Result<()> {
     let pooling = Pooling::from(cli.pooling);
     let model = cli.model.load()?;
     let info = model.info();
-    let layers = parse_layers(&cli.layers, info.n_layers)?;
+    let layers = cli.layers.of_model(info.n_layers)?;
     let spec = StatesSpec { rows, layers: layers.clone(), d_model: info.d_model, metadata: cli.metadata(info)? };
     let mut output = StatesWriter::open(&cli.output, &spec)?;
     let resumed = output.resumed();

@@ -9,11 +9,11 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, ValueEnum};
 use judge_core::{
-    Alpha, Graded, LayerTable, LayerWeightFit, LayerWeights, RegressionLoss, Scale, ScalePoint, States, TableOrigin,
-    ThetaInit, Variant,
+    Alpha, Graded, LayerWeightFit, LayerWeights, RegressionLoss, Scale, ScalePoint, States, TableOrigin, ThetaInit,
+    Variant,
 };
 use judge_data::{InputFile, ScoreFile, load, save};
-use judge_examples::console::{exit, table};
+use judge_examples::console::{exit, table, usage};
 use judge_examples::origin::{recorded_origin, unrecorded_origin};
 use judge_examples::report::{self, Agreement, agreement, variant_scores};
 use serde::Serialize;
@@ -37,29 +37,29 @@ struct Cli {
     /// Which variants: all, or names with commas between
     #[arg(long, default_value = "all", value_name = "LIST")]
     variants: String,
-    /// Which layers are put together: all (the paper), drop-last (the reference program)
-    #[arg(long, default_value_t = States::All, value_name = "all|drop-last")]
-    states: States,
+    /// Which layers are put together: all (the paper), drop-last (the reference program) [default: all, or those of --weights]
+    #[arg(long, value_name = "all|drop-last")]
+    states: Option<States>,
     /// The regression part of the loss: mae (the paper), mse (the reference program)
-    #[arg(long, value_enum, default_value_t = Loss::Mae)]
+    #[arg(long, value_enum, default_value_t = Loss::Mae, conflicts_with = "weights")]
     loss: Loss,
     /// Share of the cross-entropy in the loss, or `learned` as in the reference program [default: 0.6225]
-    #[arg(long, value_name = "SHARE|learned")]
+    #[arg(long, value_name = "SHARE|learned", conflicts_with = "weights")]
     alpha: Option<String>,
     /// Where the weights start: zeros, or last-one (the code behind the published numbers)
-    #[arg(long, value_enum, default_value_t = Init::Zeros)]
+    #[arg(long, value_enum, default_value_t = Init::Zeros, conflicts_with = "weights")]
     init: Init,
     /// Passes over the validation items
-    #[arg(long, default_value_t = LayerWeightFit::paper().epochs, value_name = "N")]
+    #[arg(long, default_value_t = LayerWeightFit::paper().epochs, value_name = "N", conflicts_with = "weights")]
     epochs: usize,
     /// Items per step
-    #[arg(long, default_value_t = LayerWeightFit::paper().batch, value_name = "N")]
+    #[arg(long, default_value_t = LayerWeightFit::paper().batch, value_name = "N", conflicts_with = "weights")]
     batch: usize,
     /// Learning rate
-    #[arg(long, default_value_t = LayerWeightFit::paper().lr, value_name = "RATE")]
+    #[arg(long, default_value_t = LayerWeightFit::paper().lr, value_name = "RATE", conflicts_with = "weights")]
     lr: f64,
     /// Seed of the order of items
-    #[arg(long, default_value_t = LayerWeightFit::paper().seed, value_name = "N")]
+    #[arg(long, default_value_t = LayerWeightFit::paper().seed, value_name = "N", conflicts_with = "weights")]
     seed: u64,
     /// Save the fitted weights here
     #[arg(long, value_name = "FILE", requires = "valid")]
@@ -95,6 +95,8 @@ struct Results {
 struct Scored {
     items: Vec<Graded>,
     scale: Scale,
+    /// The tables have the layers 0 to this one.
+    n_layers: usize,
     unscored: BTreeMap<String, usize>,
     without_human: usize,
 }
@@ -113,7 +115,16 @@ fn run(cli: &Cli) -> Result<()> {
         (None, Some(path)) => cli.fit(path)?,
         (None, None) => bail!("one of --valid and --weights is needed"), // clap has seen to it
     };
-    let states = weights.states();
+    let states = cli.states.unwrap_or(weights.states());
+    if states != weights.states() {
+        bail!("--states {states}, but the weights are for {}", weights.states());
+    }
+    let (fitted_on, found) = (weights.origin().n_layers, data.n_layers);
+    ensure!(
+        fitted_on == found,
+        "{} has layers 0 to {found}, the weights are for layers 0 to {fitted_on}",
+        cli.data.display()
+    );
     if let Some(origin) = &data_origin
         && recorded(&weights)
     {
@@ -155,7 +166,7 @@ impl Cli {
         if self.variants == "all" {
             return Ok(Variant::ALL.to_vec());
         }
-        Ok(self.variants.split(',').map(|name| name.trim().parse()).collect::<Result<_, _>>()?)
+        self.variants.split(',').map(|name| name.trim().parse().map_err(usage)).collect()
     }
 
     fn settings(&self) -> Result<LayerWeightFit> {
@@ -176,7 +187,7 @@ impl Cli {
                 Init::LastOne => ThetaInit::LastOne,
             },
             alpha,
-            states: self.states,
+            states: self.states.unwrap_or_default(),
             epochs: self.epochs,
             batch: self.batch,
             lr: self.lr,
@@ -194,13 +205,9 @@ impl Cli {
                 path.display()
             );
         }
-        let first: &LayerTable = match valid.items.first() {
-            Some(item) => &item.table,
-            None => bail!("{}: no item has both a score table and a human score", path.display()),
-        };
         let origin: TableOrigin = match origin {
             Some(origin) => origin,
-            None => unrecorded_origin(&InputFile::of(path)?, first.layers().len().saturating_sub(1), &valid.scale),
+            None => unrecorded_origin(&InputFile::of(path)?, valid.n_layers, &valid.scale),
         };
         let weights = self
             .settings()?
@@ -219,7 +226,7 @@ fn recorded(weights: &LayerWeights) -> bool {
 }
 
 fn read(path: &Path) -> Result<Scored> {
-    let mut scored: Option<(Vec<String>, Scale)> = None;
+    let mut scored: Option<(Vec<String>, Scale, usize)> = None;
     let (mut items, mut unscored, mut without_human) = (Vec::new(), BTreeMap::new(), 0);
     for item in ScoreFile::open(path)? {
         let item = item?;
@@ -230,9 +237,23 @@ fn read(path: &Path) -> Result<Scored> {
                 continue;
             }
         };
+        let n_layers = table.layers().len() - 1; // a table has at least one layer
+        ensure!(
+            table.layers().iter().enumerate().all(|(index, layer)| layer.0 == index),
+            "{}: item {} lacks layers; LAGER needs all of them, from 0 to the last",
+            path.display(),
+            item.id
+        );
         match &scored {
-            None => scored = Some((item.labels.clone(), scale_of(&item.labels)?)),
-            Some((labels, _)) if *labels != item.labels => {
+            None => scored = Some((item.labels.clone(), scale_of(&item.labels)?, n_layers)),
+            Some((_, _, first)) if *first != n_layers => {
+                bail!(
+                    "{}: item {} has layers 0 to {n_layers}, the items before it 0 to {first}",
+                    path.display(),
+                    item.id
+                );
+            }
+            Some((labels, _, _)) if *labels != item.labels => {
                 bail!(
                     "{}: item {} has labels {:?}, the items before it {labels:?}",
                     path.display(),
@@ -247,8 +268,16 @@ fn read(path: &Path) -> Result<Scored> {
             None => without_human += 1,
         }
     }
-    let Some((_, scale)) = scored else { bail!("{}: no item was scored", path.display()) };
-    Ok(Scored { items, scale, unscored, without_human })
+    let Some((_, scale, n_layers)) = scored else { bail!("{}: no item was scored", path.display()) };
+    if let Some(origin) = recorded_origin(path)? {
+        ensure!(
+            origin.n_layers == n_layers,
+            "{} has layers 0 to {n_layers}, its model 0 to {}",
+            path.display(),
+            origin.n_layers
+        );
+    }
+    Ok(Scored { items, scale, n_layers, unscored, without_human })
 }
 
 /// Labels that are numbers are their values.

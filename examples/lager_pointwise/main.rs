@@ -9,9 +9,10 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::SystemTime;
+use std::{fs, io};
 
 use anyhow::{Context, Result, bail};
-use clap::{Parser, ValueEnum};
+use clap::{Parser, ValueEnum, value_parser};
 use judge_core::{
     Backbone, Condition, Generation, LagerJudge, LagerSettings, LayerTable, LayerWeights, Lens, Outcome,
     PromptTemplate, RunEvent, RunSettings, Runner, Scale, ScoreRule, States, Variant, Verdict,
@@ -21,6 +22,7 @@ use judge_data::{
     ResumableJsonl, Rows, RunRecord, ScoreOutcome, ScoreRow, Settings, load, save, write_lager_results,
 };
 use judge_examples::console::{exit, progress};
+use judge_examples::labels::note_split_labels;
 use judge_examples::model_args::{ModelArgs, read_template};
 use judge_examples::origin::{ORIGIN, record_path};
 use serde_json::json;
@@ -55,12 +57,12 @@ struct Cli {
     #[arg(long, default_value = "Score:", value_name = "TEXT")]
     marker: String,
     /// Upper bound on generated tokens [default: 10 for direct, 256 for reasoning]
-    #[arg(long, value_name = "N")]
-    max_new_tokens: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    max_new_tokens: Option<u32>,
     /// The scale is the numbers 1 to N
-    #[arg(long, default_value_t = 5, value_name = "N")]
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = value_parser!(u16).range(2..))]
     points: u16,
-    /// A prompt template (JSON) [default: judge_template.json of the model folder, else a built-in one]
+    /// A prompt template (JSON) [default: for prompt-end judge_template.json of the model folder, else a built-in one]
     #[arg(long, value_name = "FILE")]
     template: Option<PathBuf>,
     /// Opening of the reply, put after the prompt [default for prompt-end with a built-in template: "score: "]
@@ -121,6 +123,12 @@ fn run(cli: &Cli) -> Result<()> {
         eprintln!("note: {note}");
     }
 
+    if cli.condition == ConditionArg::PromptEnd
+        && let Some(record) = cli.open(Some(format))?.next()
+    {
+        let first = Item { row: 0, record: record?, reasoning: false };
+        note_split_labels(&model, &judge.settings().template.fill(&first)?, &labels)?;
+    }
     let record = cli.record(&model, &judge)?;
     let mut output = ResumableJsonl::open(&cli.output, rows, &record.settings)?;
     let resumed = output.resumed().rows;
@@ -152,12 +160,20 @@ fn run(cli: &Cli) -> Result<()> {
         return Err(error);
     }
     bar.finish_and_clear();
+    // Scores never lie beside the record of other scores, not even if this is killed here.
+    let record_file = record_path(&cli.output);
+    match fs::remove_file(&record_file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(error).context(record_file.display().to_string());
+        }
+        _ => {}
+    }
     output.finish()?;
     let counts = cli.count()?;
     let time = |at| Some(humantime::format_rfc3339_seconds(at).to_string());
     let record =
         RunRecord { counts: counts.clone(), started: time(started), finished: time(SystemTime::now()), ..record };
-    save(record_path(&cli.output), &record)?;
+    save(record_file, &record)?;
     if let Some(path) = &cli.lager_json {
         cli.write_lager(path, format)?;
     }
@@ -201,7 +217,7 @@ impl Cli {
             ConditionArg::Reasoning => (Condition::reasoning().generation().cloned(), Rule::AfterMarker),
         };
         if let (Some(generation), Some(max)) = (&mut generation, self.max_new_tokens) {
-            generation.max_new_tokens = max;
+            generation.max_new_tokens = max as usize;
         }
         let generation: Generation = match generation {
             Some(generation) => generation,
@@ -234,7 +250,8 @@ impl Cli {
     fn template(&self, format: DatasetFormat, scale: &Scale) -> Result<PromptTemplate> {
         let own = match (&self.template, format) {
             (Some(path), _) => Some(read_template(path)?),
-            (None, DatasetFormat::Graded) => self.model.own_template()?,
+            // A model's own template opens the score right after the prompt.
+            (None, DatasetFormat::Graded) if self.condition == ConditionArg::PromptEnd => self.model.own_template()?,
             (None, _) => None,
         };
         if let Some(own) = own {

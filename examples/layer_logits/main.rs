@@ -5,15 +5,15 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail, ensure};
-use clap::{Parser, ValueEnum};
+use anyhow::{Result, bail};
+use clap::{Parser, ValueEnum, value_parser};
 use judge_core::{
-    Backbone, Condition, Generation, LabelRead, Lens, Outcome, Prompt, Reading, Sampling, Scale, ScoreRule, TokenId,
-    Unscored, Want,
+    Backbone, Condition, Generation, LabelRead, Lens, Outcome, Reading, Sampling, ScoreRule, TokenId, Unscored, Want,
 };
 use judge_data::{Extra, InputFile, LabelTable, ResumableJsonl, ScoreOutcome, ScoreRow, Settings};
-use judge_examples::console::exit;
-use judge_examples::layers::parse_layers;
+use judge_examples::console::{exit, usage};
+use judge_examples::labels::note_split_labels;
+use judge_examples::layers::LayerList;
 use judge_examples::model_args::ModelArgs;
 use judge_examples::passes::{check_prompts, first_prompt, pass_prompts};
 use serde_json::json;
@@ -32,7 +32,7 @@ struct Cli {
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
     /// The labels are the numbers 1 to N
-    #[arg(long, default_value_t = 5, value_name = "N", conflicts_with = "labels")]
+    #[arg(long, default_value_t = 5, value_name = "N", conflicts_with = "labels", value_parser = value_parser!(u16).range(1..))]
     points: u16,
     /// The labels, in the order wanted
     #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
@@ -47,14 +47,14 @@ struct Cli {
     #[arg(long, default_value = "", value_name = "TEXT")]
     prefill: String,
     /// Upper bound on generated tokens, where anything is generated
-    #[arg(long, default_value_t = 256, value_name = "N")]
-    max_new_tokens: usize,
+    #[arg(long, default_value_t = 256, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    max_new_tokens: u32,
     /// Whether inner states get the final norm before the head
     #[arg(long, value_enum, default_value_t = LensArg::Raw)]
     lens: LensArg,
     /// Which layers: all, or a list such as 0,5,12-16
     #[arg(long, default_value = "all", value_name = "LIST")]
-    layers: String,
+    layers: LayerList,
     #[command(flatten)]
     model: ModelArgs,
 }
@@ -83,16 +83,18 @@ fn run(cli: &Cli) -> Result<()> {
     let rows = check_prompts(&cli.input, cli.model.limit)?;
     let labels = match &cli.labels {
         Some(labels) => labels.clone(),
-        None => Scale::integers(1, cli.points.into())?.labels().map(str::to_owned).collect(),
+        None => (1..=cli.points).map(|label| label.to_string()).collect(),
     };
-    ensure!(!labels.is_empty(), "--labels names no label");
+    if labels.iter().any(String::is_empty) {
+        return Err(usage("--labels: a label is empty"));
+    }
     if let Some(twice) = labels.iter().enumerate().find(|(i, label)| labels[..*i].contains(label)) {
-        bail!("--labels names {:?} twice", twice.1);
+        return Err(usage(format!("--labels: {:?} stands twice", twice.1)));
     }
     let condition = cli.condition();
     let model = cli.model.load()?;
     let tokens = labels.iter().map(|label| model.token(label)).collect::<Result<Vec<TokenId>, _>>()?;
-    let layers = parse_layers(&cli.layers, model.info().n_layers)?;
+    let layers = cli.layers.of_model(model.info().n_layers)?;
     let lens = match cli.lens {
         LensArg::Raw => Lens::Raw,
         LensArg::Normed => Lens::Normed,
@@ -103,7 +105,7 @@ fn run(cli: &Cli) -> Result<()> {
     if cli.position == Position::PromptEnd
         && let Some(prompt) = first_prompt(&cli.model, &cli.input, &cli.prefill)?
     {
-        warn_of_split_labels(&model, &prompt, &labels)?;
+        note_split_labels(&model, &prompt, &labels)?;
     }
     let mut output = ResumableJsonl::open(&cli.output, rows, &cli.settings(&model, &want)?)?;
     let resumed = output.resumed();
@@ -134,7 +136,7 @@ fn run(cli: &Cli) -> Result<()> {
 
 impl Cli {
     fn condition(&self) -> Condition {
-        let generation = Generation { max_new_tokens: self.max_new_tokens, sampling: Sampling::Greedy };
+        let generation = Generation { max_new_tokens: self.max_new_tokens as usize, sampling: Sampling::Greedy };
         match self.position {
             Position::PromptEnd => Condition::PromptEnd,
             Position::LastLabel => Condition::Direct { generation, rule: ScoreRule::LastLabel },
@@ -179,19 +181,4 @@ fn score_table(condition: &Condition, labels: &[String], outcome: Outcome) -> Re
     let completion = reading.generated.as_ref().map_or("", |generated| generated.text.as_str());
     let Some(read) = &reading.labels else { bail!("the model did not read the labels it was asked for") };
     Ok(Ok(LabelTable::from_step(read, step, labels, completion)?))
-}
-
-/// Says once where the tokenizer would not put a label as a token of its own after the prompt.
-fn warn_of_split_labels(model: &dyn Backbone, prompt: &Prompt, labels: &[String]) -> Result<()> {
-    for label in labels {
-        let found = model.label_in_context(prompt, label)?;
-        if !found.agrees {
-            eprintln!(
-                "note: after the first prompt the tokenizer would write label {label:?} as {:?}, not as {:?}; --prefill may end the prompt better",
-                found.together, found.apart
-            );
-            return Ok(());
-        }
-    }
-    Ok(())
 }

@@ -1,15 +1,27 @@
 //! What people see: progress on stderr, tables on stdout, one readable error.
 
+use std::fmt;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::error::ErrorKind;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// The exit code of an example: 0, or 1 with the error and its causes on stderr. (Wrong usage is clap's, 2.)
+/// An error that says that the command line is wrong; [`exit`] makes 2 of it, as clap does of what it finds itself.
+#[must_use]
+pub fn usage(problem: impl fmt::Display) -> anyhow::Error {
+    clap::Error::raw(ErrorKind::ValueValidation, format!("{problem}\n")).into()
+}
+
+/// The exit code of an example: 0, 1 with the error and its causes on stderr, or 2 for a wrong command line.
 #[must_use]
 pub fn exit(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<clap::Error>() => {
+            eprint!("{error}");
+            ExitCode::from(2)
+        }
         Err(error) => {
             eprintln!("error: {error}");
             let mut said = error.to_string();

@@ -1,34 +1,60 @@
 //! Layer lists on the command line.
 
-use anyhow::{Context, Result, ensure};
+use std::str::FromStr;
+
+use anyhow::{Result, ensure};
 use judge_core::Layer;
 
-/// Reads `all`, or a list of layers and ranges such as `0,5,12-16`; ascending, each once, whatever the order given.
-///
-/// # Errors
-/// If a part is neither a number nor a range, or a layer is above the model's last, `n_layers`.
-pub fn parse_layers(text: &str, n_layers: usize) -> Result<Vec<Layer>> {
-    if text == "all" {
-        return Ok((0..=n_layers).map(Layer).collect());
-    }
-    let mut layers = Vec::new();
-    for part in text.split(',') {
-        let number = |text: &str| {
-            text.trim()
-                .parse::<usize>()
-                .with_context(|| format!("--layers: {part:?} is neither a layer nor a range such as 12-16"))
+/// `all`, or a list of layers and ranges such as `0,5,12-16`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LayerList {
+    /// Every layer of the model.
+    All,
+    /// First and last of each range.
+    Ranges(Vec<(usize, usize)>),
+}
+
+impl FromStr for LayerList {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        let range = |part: &str| {
+            let number = |text: &str| {
+                let number = text.trim().parse::<usize>();
+                number.map_err(|_| format!("{part:?} is neither a layer nor a range such as 12-16"))
+            };
+            let (first, last) = match part.split_once('-') {
+                Some((first, last)) => (number(first)?, number(last)?),
+                None => (number(part)?, number(part)?),
+            };
+            if first > last { Err(format!("the range {part:?} is empty")) } else { Ok((first, last)) }
         };
-        let (first, last) = match part.split_once('-') {
-            Some((first, last)) => (number(first)?, number(last)?),
-            None => (number(part)?, number(part)?),
-        };
-        ensure!(first <= last, "--layers: the range {part:?} is empty");
-        ensure!(last <= n_layers, "--layers: layer {last} does not exist, the model has layers 0 to {n_layers}");
-        layers.extend((first..=last).map(Layer));
+        text.split(',').map(range).collect::<Result<_, _>>().map(Self::Ranges)
     }
-    layers.sort_unstable();
-    layers.dedup();
-    Ok(layers)
+}
+
+impl LayerList {
+    /// The layers, ascending, each once, whatever the order given.
+    ///
+    /// # Errors
+    /// If one is above the model's last, `n_layers`.
+    pub fn of_model(&self, n_layers: usize) -> Result<Vec<Layer>> {
+        let ranges = match self {
+            Self::All => return Ok((0..=n_layers).map(Layer).collect()),
+            Self::Ranges(ranges) => ranges,
+        };
+        let mut layers = Vec::new();
+        for &(first, last) in ranges {
+            ensure!(last <= n_layers, "--layers: layer {last} does not exist, the model has layers 0 to {n_layers}");
+            layers.extend((first..=last).map(Layer));
+        }
+        layers.sort_unstable();
+        layers.dedup();
+        Ok(layers)
+    }
 }
 
 #[cfg(test)]
@@ -36,7 +62,8 @@ mod tests {
     use super::*;
 
     fn numbers(text: &str) -> Vec<usize> {
-        parse_layers(text, 16).unwrap().into_iter().map(|layer| layer.0).collect()
+        let list: LayerList = text.parse().unwrap();
+        list.of_model(16).unwrap().into_iter().map(|layer| layer.0).collect()
     }
 
     #[test]
@@ -47,16 +74,14 @@ mod tests {
 
     #[test]
     fn what_is_no_list_is_refused() {
-        for (text, says) in [
-            ("", "neither"),
-            ("1,x", "neither"),
-            ("3-1", "empty"),
-            ("17", "does not exist"),
-            ("0-17", "does not exist"),
-            ("-1", "neither"),
-        ] {
-            let error = parse_layers(text, 16).unwrap_err().to_string();
+        for (text, says) in [("", "neither"), ("1,x", "neither"), ("3-1", "empty"), ("-1", "neither")] {
+            let error = text.parse::<LayerList>().unwrap_err();
             assert!(error.contains(says), "{text:?}: {error}");
+        }
+        for text in ["17", "0-17"] {
+            assert!(
+                text.parse::<LayerList>().unwrap().of_model(16).unwrap_err().to_string().contains("does not exist")
+            );
         }
     }
 }

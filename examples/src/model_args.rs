@@ -1,11 +1,12 @@
 //! The command-line options that every example with a model has, and the model they name.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{Backbone, Prompt, PromptTemplate};
-use judge_models::{Date, Device, Dtype, HubOptions, LoadOptions, Model, ModelSource, TextOptions};
+use judge_models::{Date, Device, Dtype, FoundModel, HubOptions, LoadOptions, Model, ModelSource, TextOptions};
 use serde_json::Value;
 
 /// File of a model folder that holds the template its judge was made for. Not a Hugging Face file; folders without it
@@ -51,6 +52,9 @@ pub struct ModelArgs {
     /// No progress on stderr
     #[arg(long)]
     pub quiet: bool,
+    /// What `model` was resolved to, once: a branch of the hub may move between two looks.
+    #[arg(skip)]
+    found: OnceLock<FoundModel>,
 }
 
 fn template_arg(text: &str) -> Result<(String, Value), String> {
@@ -65,11 +69,15 @@ impl ModelArgs {
     ///
     /// # Errors
     /// If there is no such folder and no such model on the hub.
-    pub fn folder(&self) -> Result<(PathBuf, Option<String>)> {
-        let Some(name) = &self.model else { return Ok((embedded_model(), None)) };
-        let source: ModelSource = name.parse()?;
-        let found = source.resolve(&HubOptions::from_env())?;
-        Ok((found.path, found.revision))
+    pub fn folder(&self) -> Result<&FoundModel> {
+        if let Some(found) = self.found.get() {
+            return Ok(found);
+        }
+        let found = match &self.model {
+            None => FoundModel { path: embedded_model(), revision: None },
+            Some(name) => name.parse::<ModelSource>()?.resolve(&HubOptions::from_env())?,
+        };
+        Ok(self.found.get_or_init(|| found))
     }
 
     /// Loads the model.
@@ -77,17 +85,17 @@ impl ModelArgs {
     /// # Errors
     /// Whatever is wrong with the folder.
     pub fn load(&self) -> Result<Model> {
-        let (folder, revision) = self.folder()?;
+        let FoundModel { path: folder, revision } = self.folder()?;
         let options = LoadOptions {
             device: self.device,
             dtype: self.dtype,
             text: TextOptions { date: self.date, ..TextOptions::default() },
-            revision,
+            revision: revision.clone(),
             max_batch_tokens: self.max_batch_tokens,
             ..LoadOptions::default()
         };
         let model =
-            Model::load(&folder, &options).with_context(|| format!("cannot load the model in {}", folder.display()))?;
+            Model::load(folder, &options).with_context(|| format!("cannot load the model in {}", folder.display()))?;
         if !self.quiet {
             let info = model.info();
             eprintln!(
@@ -103,7 +111,7 @@ impl ModelArgs {
     /// # Errors
     /// If the file is there but is no template.
     pub fn own_template(&self) -> Result<Option<PromptTemplate>> {
-        let path = self.folder()?.0.join(JUDGE_TEMPLATE);
+        let path = self.folder()?.path.join(JUDGE_TEMPLATE);
         if path.exists() { read_template(&path).map(Some) } else { Ok(None) }
     }
 

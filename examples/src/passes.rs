@@ -44,7 +44,8 @@ pub fn first_prompt(args: &ModelArgs, input: &Path, prefill: &str) -> Result<Opt
 
 fn prompt(args: &ModelArgs, input: &PromptInput, prefill: &str) -> Prompt {
     let prompt = if args.raw_prompt { input.to_raw() } else { args.dress(input.to_chat()) };
-    prompt.with_prefill(prefill)
+    // What asks nothing stays empty: a prefill must not make a prompt of it.
+    if prompt.is_empty() { prompt } else { prompt.with_prefill(prefill) }
 }
 
 /// Puts every pending row of `input` before the model with the same wish, and hands over each outcome as it is known.

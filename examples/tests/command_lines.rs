@@ -130,7 +130,11 @@ fn wrong_usage_is_2_and_a_failed_run_is_1() {
     let with = |more: &[&'static str]| [&["--input", "in.jsonl", "--output", "out.jsonl"], more].concat();
     assert_eq!(fail("layer_logits", folder.path(), &["--input", "in.jsonl"]).0, Some(2));
     assert_eq!(fail("layer_logits", folder.path(), &with(&["--position", "after-marker"])).0, Some(2));
-    assert_eq!(fail("layer_logits", folder.path(), &with(&["--device", "tpu"])).0, Some(2));
+    for wrong in
+        [["--device", "tpu"], ["--layers", "x"], ["--points", "0"], ["--max-new-tokens", "0"], ["--labels", "1,1"]]
+    {
+        assert_eq!(fail("layer_logits", folder.path(), &with(&wrong)).0, Some(2), "{wrong:?}");
+    }
     let (code, stderr) = fail("layer_logits", folder.path(), &with(&["--device", "cuda:0"]));
     assert_eq!(code, Some(1));
     assert!(stderr.contains("cuda:0"), "{stderr}");
@@ -140,6 +144,17 @@ fn wrong_usage_is_2_and_a_failed_run_is_1() {
     assert!(code == Some(1) && stderr.contains("not a single token"), "{stderr}");
     let (code, stderr) = fail("layer_logits", folder.path(), &with(&["--model", "no/such@place/.."]));
     assert!(code == Some(1) && stderr.contains("no/such"), "{stderr}");
+}
+
+#[test]
+fn a_prefill_makes_no_prompt_of_an_empty_one() {
+    let folder = TempDir::new().expect("folder");
+    write_prompts(&folder, b"{\"id\": 1, \"prompt\": \"\"}");
+    for raw in [&["--raw-prompt"][..], &[]] {
+        let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--prefill", "score: "];
+        succeed("layer_logits", folder.path(), &[&args[..], raw].concat());
+        assert_eq!(json_lines(folder.path().join("out.jsonl"))[0]["unscored"]["reason"], "empty_prompt");
+    }
 }
 
 #[test]
@@ -260,7 +275,10 @@ fn quickstart_tells_its_story_as_json() {
 }
 
 #[test]
-fn the_custom_judge_judges() {
+fn the_custom_judge_judges_in_under_60_lines() {
+    let source = include_str!("../custom_judge/main.rs");
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+    assert!(source.lines().filter(is_code).count() < 60);
     let folder = TempDir::new().expect("folder");
     assert_eq!(
         succeed("custom_judge", folder.path(), &[]).lines().filter(|line| line.contains("people say")).count(),
@@ -287,8 +305,15 @@ fn training_makes_a_model_folder_and_goes_on_where_it_was() {
 #[test]
 fn every_example_has_help() {
     let folder = TempDir::new().expect("folder");
-    for name in ["quickstart", "train_tiny_judge", "layer_logits", "hidden_states", "lager_pointwise", "lager_evaluate"]
-    {
+    for name in [
+        "quickstart",
+        "train_tiny_judge",
+        "layer_logits",
+        "hidden_states",
+        "lager_pointwise",
+        "lager_evaluate",
+        "custom_judge",
+    ] {
         assert!(succeed(name, folder.path(), &["--help"]).contains("Usage"), "{name}");
     }
 }

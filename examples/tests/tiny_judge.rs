@@ -56,7 +56,10 @@ fn a_lesson_is_about_the_mark_the_remarks_and_sound_answers() {
         (vec![Defect::Padding(Severity::Mild)], true, " wordy"),
     ] {
         let item = first(&defects);
-        let lesson = lesson::lesson(&tokenizer, item, 4.0).unwrap();
+        let answering = lesson::answering(&tokenizer, item).unwrap();
+        let taught = answering.map(|lesson| lesson.weights.iter().filter(|&&weight| weight > 0.0).count());
+        assert_eq!(taught, imitated.then(|| tokenizer.encode(format!(" {}", item.response), false).unwrap().len()));
+        let lesson = lesson::judging(&tokenizer, item, 4.0).unwrap();
         let weighed = |range: fn(f32) -> bool| -> String {
             let tokens: Vec<u32> = lesson
                 .tokens

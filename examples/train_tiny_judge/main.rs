@@ -28,6 +28,10 @@ use tokenizers::Tokenizer;
 const BATCH: usize = 32;
 /// Batches that are cut from one stretch of the data, so that each can have items of like length.
 const STRETCH: usize = 16;
+/// Items between the beginnings of two stretches: enough for one in which more than half of them are left out.
+const ITEMS: usize = 3 * STRETCH * BATCH;
+/// One in so many steps teaches answering, before the others teach judging.
+const ANSWERING: u64 = 3;
 /// Train the tiny judge on generated questions and answers.
 #[derive(Debug, Parser)]
 struct Args {
@@ -35,7 +39,7 @@ struct Args {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Steps of 32 examples; the learning rate follows a schedule of this length.
-    #[arg(long, default_value_t = 5_000)]
+    #[arg(long, default_value_t = 5_400)]
     steps: u64,
     /// Of data, parameters and order.
     #[arg(long, default_value_t = 0)]
@@ -87,7 +91,8 @@ fn train(args: &Args, out: PathBuf) -> Result<()> {
     say(format!("{} parameters, {} of {} steps done", trainer.n_parameters(), trainer.steps_done(), args.steps));
 
     let validation = generate(Split::Validation, 200, args.seed);
-    let mut lessons = Lessons { tokenizer: &tokenizer, seed: args.seed, stretch: None };
+    let mut lessons =
+        Lessons { tokenizer: &tokenizer, seed: args.seed, answering: args.steps / ANSWERING, stretch: None };
     let (mut start, mut loss, mut steps, mut tokens) = (Instant::now(), 0.0, 0.0, 0);
     while trainer.steps_done() < args.steps {
         let batch = lessons.batch(trainer.steps_done())?;
@@ -119,6 +124,8 @@ fn train(args: &Args, out: PathBuf) -> Result<()> {
 struct Lessons<'a> {
     tokenizer: &'a Tokenizer,
     seed: u64,
+    /// The first so many steps teach answering, the others judging.
+    answering: u64,
     /// The stretch that was last asked for, and its batches.
     stretch: Option<(u64, Vec<Vec<Example>>)>,
 }
@@ -127,20 +134,32 @@ impl Lessons<'_> {
     /// Batch number `step`: `STRETCH` batches share a stretch of the training items, sorted by length, and come in random order.
     fn batch(&mut self, step: u64) -> Result<Vec<Example>> {
         let (number, place) = (step / STRETCH as u64, step as usize % STRETCH);
-        if self.stretch.as_ref().is_none_or(|(cached, _)| *cached != number) {
-            let first = number as usize * STRETCH * BATCH;
-            let mut lessons = (first..first + STRETCH * BATCH)
-                .map(|index| {
-                    let item = item(Split::Train, index, self.seed);
-                    lesson::lesson(self.tokenizer, &item, item.scores[index % item.scores.len()])
-                })
-                .collect::<Result<Vec<_>>>()?;
-            lessons.sort_by_key(|lesson| lesson.tokens.len());
-            let mut batches: Vec<Vec<Example>> = lessons.chunks(BATCH).map(<[Example]>::to_vec).collect();
-            Draw::new(self.seed, u64::MAX - number).shuffle(&mut batches);
-            self.stretch = Some((number, batches));
+        let batches = match self.stretch.take() {
+            Some((cached, batches)) if cached == number => batches,
+            _ => self.batches(number)?,
+        };
+        let batch = batches[place].clone();
+        self.stretch = Some((number, batches));
+        Ok(batch)
+    }
+
+    fn batches(&self, number: u64) -> Result<Vec<Vec<Example>>> {
+        let answering = (number * STRETCH as u64) < self.answering;
+        let mut lessons = Vec::with_capacity(STRETCH * BATCH);
+        let mut index = number as usize * ITEMS;
+        while lessons.len() < STRETCH * BATCH {
+            let item = item(Split::Train, index, self.seed);
+            if answering {
+                lessons.extend(lesson::answering(self.tokenizer, &item)?);
+            } else {
+                lessons.push(lesson::judging(self.tokenizer, &item, item.scores[index % item.scores.len()])?);
+            }
+            index += 1;
         }
-        Ok(self.stretch.as_ref().map(|(_, batches)| batches[place].clone()).unwrap_or_default())
+        lessons.sort_by_key(|lesson| lesson.tokens.len());
+        let mut batches: Vec<Vec<Example>> = lessons.chunks(BATCH).map(<[Example]>::to_vec).collect();
+        Draw::new(self.seed, u64::MAX - number).shuffle(&mut batches);
+        Ok(batches)
     }
 }
 

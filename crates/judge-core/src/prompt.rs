@@ -70,11 +70,12 @@ impl Prompt {
         self
     }
 
-    /// True if there is no text in it at all (a template may still add some).
+    /// True if nothing is asked: no text, or no message with any. What opens the reply, a prefill, asks nothing, and a
+    /// template may still add text of its own.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Raw(text) => text.is_empty(),
-            Self::Chat { messages, prefill, .. } => prefill.is_empty() && messages.iter().all(|m| m.content.is_empty()),
+            Self::Chat { messages, .. } => messages.iter().all(|m| m.content.is_empty()),
         }
     }
 }

@@ -115,9 +115,9 @@ pub enum Reason {
     EmptyPrompt,
     /// Prompt plus new tokens exceed the model's context.
     TooLong,
-    /// No label was generated.
+    /// No label was generated, or none after the marker.
     NoLabel,
-    /// The marker, or a label after it, was not generated.
+    /// The marker was not generated.
     NoMarker,
     /// The chat template refused the messages.
     Template,

@@ -12,6 +12,9 @@ use judge_core::Message;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, Error as JinjaError, ErrorKind, Value};
 
+#[cfg(test)]
+mod tests;
+
 pub use date::Date;
 
 /// Instructions that one rendering may take. A long conversation takes some ten thousands.

@@ -151,7 +151,8 @@ fn cached(cache: &Path, repo: &str, revision: &str) -> Option<FoundModel> {
 
 fn has_weights(path: &Path) -> bool {
     path.join(file::WEIGHTS).is_file()
-        || shards(&path.join(file::WEIGHTS_INDEX)).is_ok_and(|shards| shards.iter().all(|s| path.join(s).is_file()))
+        || shards(&path.join(file::WEIGHTS_INDEX))
+            .is_ok_and(|shards| !shards.is_empty() && shards.iter().all(|s| path.join(s).is_file()))
 }
 
 /// The files that an index of shards names, each once.

@@ -46,8 +46,9 @@ fn an_item_depends_on_split_seed_and_index_alone() {
     // The bytes themselves: a change here changes every published figure.
     let first = item(Split::Test, 0, 0);
     let expected = "Question: Hugo has 3 rolls and gets 5 more. How many rolls does Hugo have now?\n\
-                    Answer: The numbers are 8 and 8. That makes 16. Both parts are in it.\n\
-                    Give a number from 1 to 5, where 5 is the best.";
+                    Answer: Here two parts make the whole. The numbers are 8 and 8. It is 16 in all. \
+                    We can also count them one by one.\n\
+                    From 1 to 5, is the answer correct, to the point and well written?";
     assert_eq!(prompt(&first), expected);
     assert_eq!(first.scores, [1.0, 1.0, 1.0]);
 }

@@ -34,7 +34,7 @@ const SHIFTED_THINGS: &[&str] =
     &["drums", "hats", "bricks", "flags", "dolls", "clocks", "pins", "tiles", "gloves", "masks"];
 
 /// How often a word of the training topics is made up of syllables, so that a judge learns to carry words that it does not know.
-const MADE_UP: f64 = 0.1;
+const MADE_UP: f64 = 0.2;
 
 /// Which lists to take words from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

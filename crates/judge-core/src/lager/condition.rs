@@ -129,7 +129,7 @@ impl ScoreRule {
                 };
                 match label_steps(labels).find(|step| begins(step).is_some_and(|begin| begin >= marker_end)) {
                     Some(step) => Ok(Ok(step)),
-                    None => no_score(Reason::NoMarker, format!("no label after {marker:?} in {:?}", generated.text)),
+                    None => no_score(Reason::NoLabel, format!("no label after {marker:?} in {:?}", generated.text)),
                 }
             }
         }
@@ -204,7 +204,7 @@ mod tests {
     fn first_label_after_the_marker() {
         assert_eq!(found(&after("Score:"), &["2", " flaws.", " Score", ":", " ", "4", "/", "5"]), Ok(5));
         assert_eq!(found(&after("Score:"), &["Score", ": 3 ", "x", "2"]), Ok(3));
-        assert_eq!(found(&after("Score:"), &["4", " Score", ":"]), Err(Reason::NoMarker));
+        assert_eq!(found(&after("Score:"), &["4", " Score", ":"]), Err(Reason::NoLabel));
         assert_eq!(found(&after("Score:"), &["score", ":", "4"]), Err(Reason::NoMarker));
         assert_eq!(found(&after(""), &["3", "4"]), Ok(0));
         // A label inside the marker is not after it; the first occurrence of the marker counts.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LayerTable, States};
 use crate::scale::argmax;
-use crate::{Error, Scale, ScoreDistribution};
+use crate::{Error, Layer, Scale, ScoreDistribution};
 
 /// The ways to turn a [`LayerTable`] into a score, by the names that LAGER's evaluation uses.
 ///
@@ -106,7 +106,7 @@ impl Variant {
         self != Self::EScoreBf16
     }
 
-    /// The score of one table that holds every layer of the model, the last included.
+    /// The score of one table that holds every layer of the model, from 0 to the last.
     ///
     /// `weights` has one entry per layer of `states`, not negative, with sum 1 (a [`LayerWeights`](super::LayerWeights) gives them); variants
     /// that need none do not look at them.
@@ -124,6 +124,9 @@ impl Variant {
             return Err(Error::Shape { what: "scores of a table", expected: scale.len(), found: table.n_scores() });
         }
         let n_rows = table.rows().len();
+        if let Some((layer, _)) = (0..n_rows).map(Layer).zip(table.layers()).find(|(layer, found)| layer != *found) {
+            return Err(Error::LayerNotRead { layer });
+        }
         let n_states = states.count(n_rows - 1); // a table has at least one row
         if n_states == 0 {
             return Err(Error::Shape {

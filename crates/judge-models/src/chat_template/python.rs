@@ -22,6 +22,7 @@ pub(super) fn install(environment: &mut Environment<'static>) {
         Some(_) => value.clone(),
         None => Value::from(text(value)),
     });
+    environment.add_filter("wordcount", |text: &str| text.split_whitespace().count());
     environment.add_function(MODULO, modulo);
 }
 
@@ -182,6 +183,10 @@ fn method(state: &mut State<'_, '_>, value: &Value, name: &str, args: &[Value]) 
                     .filter(|_| !text.is_empty())
                     .collect());
             }
+            "title" => {
+                let () = from_args(args)?;
+                return Ok(Value::from(title(text)));
+            }
             "swapcase" => {
                 let () = from_args(args)?;
                 let swap = |c: char| {
@@ -214,6 +219,21 @@ fn method(state: &mut State<'_, '_>, value: &Value, name: &str, args: &[Value]) 
         };
     }
     minijinja_contrib::pycompat::unknown_method_callback(state, value, name, args)
+}
+
+/// Python's `str.title`: a letter after anything but a letter is upper case, every other one lower case.
+fn title(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut inside = false;
+    for c in text.chars() {
+        if inside {
+            out.extend(c.to_lowercase())
+        } else {
+            out.extend(c.to_uppercase())
+        }
+        inside = c.is_alphabetic();
+    }
+    out
 }
 
 fn tuple(parts: Option<(&str, &str)>, separator: &str, otherwise: [&str; 3]) -> Result<Value, JinjaError> {

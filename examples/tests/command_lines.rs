@@ -117,7 +117,7 @@ fn bad_input_is_said_with_its_line_before_any_model_work() {
         write_prompts(&folder, text);
         let (code, stderr) = fail("layer_logits", folder.path(), &["--input", "in.jsonl", "--output", "out.jsonl"]);
         assert_eq!(code, Some(1), "{stderr}");
-        assert!(stderr.contains(&format!("in.jsonl:{line}")), "{stderr}");
+        assert!(stderr.contains(&format!("in.jsonl, line {line}")), "{stderr}");
         assert!(!stderr.contains("fingerprint"), "the model was loaded: {stderr}");
         assert!(!folder.path().join("out.jsonl").exists());
     }

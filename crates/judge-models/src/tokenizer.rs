@@ -4,6 +4,9 @@ mod literal;
 mod special_tokens;
 mod vocabulary;
 
+#[cfg(test)]
+mod tests;
+
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 

@@ -1,4 +1,49 @@
 //! Decoder-only transformers from Hugging Face folders on Burn, read from the inside.
+//!
+//! [`Model`] loads a folder and implements [`judge_core::Backbone`]: one pass over a prompt brings label logits of any layers, pooled
+//! states and generated text. What leaves it is plain host data; no Burn type is in the public API.
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//!
+//! use judge_core::{Backbone, LabelRead, Lens, Outcome, Prompt, ReadAt, Request, Want};
+//! use judge_models::{LoadOptions, Model};
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/families/llama-on"); // any Hugging Face folder
+//!     let model = Model::load(folder, &LoadOptions::default())?;
+//!
+//!     let labels = LabelRead {
+//!         tokens: vec![4, 5], // or `model.token("yes")?`
+//!         layers: model.info().layers(),
+//!         lens: Lens::Raw,
+//!         at: ReadAt::PromptEnd,
+//!     };
+//!     let request = Request { prompt: Prompt::Raw("a b".into()), want: Want { labels: Some(labels), ..Want::default() } };
+//!     model.run(&[request], &mut |_, outcome| {
+//!         match outcome {
+//!             Outcome::Read(reading) => {
+//!                 let read = reading.labels.expect("asked for");
+//!                 assert_eq!(read.steps[0].logits.len(), (model.info().n_layers + 1) * 2);
+//!             }
+//!             Outcome::Unscored(reason) => panic!("{reason}"),
+//!         }
+//!         ControlFlow::Continue(())
+//!     })?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! Families: `llama`, `mistral`, `qwen2`, `qwen3`, `internlm3`, `gemma2`, `phi3`; RoPE: default, linear, dynamic, llama3, yarn, longrope. Checkpoints in f32, f16 or
+//! bf16 safetensors, one file or shards. Everything is compared with transformers, to about 1e-6 in f32.
+//!
+//! Cargo features: `hub` fetches models that are not in the hub's cache; `train` adds next-token training of a small decoder.
+//!
+//! # When not to use this crate
+//!
+//! - For serving text: it generates one sequence at a time per thread, for judges that write a few words.
+//! - For quantised checkpoints, encoders, or models of other families: they are refused by name.
+//! - For speed on large models, for now: arithmetic is f32 by composed Burn operations on the CPU.
 
 mod cache;
 mod chat_template;

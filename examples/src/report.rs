@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use judge_core::{LayerTable, LayerWeights, Scale, States, Variant};
-use judge_metrics::{Bootstrap, BootstrapInterval, Error, pearson, spearman};
+use judge_metrics::Error;
+use judge_metrics::correlation::{pearson, spearman};
+use judge_metrics::resampling::{Bootstrap, BootstrapInterval};
 use serde::Serialize;
 
 /// A statistic with its percentile bootstrap interval, or why the data do not define it.

@@ -94,6 +94,6 @@ mod tests {
         }
         let predicted = SurfaceModel::fit(&items[..40]).unwrap().predict(&items[40..]).unwrap();
         let human: Vec<f64> = items[40..].iter().map(Item::human).collect();
-        assert!(judge_metrics::pearson(&predicted, &human).unwrap().estimate > 0.98);
+        assert!(judge_metrics::correlation::pearson(&predicted, &human).unwrap().estimate > 0.98);
     }
 }

@@ -14,7 +14,7 @@ use judge_core::{LagerJudge, LagerSettings, PromptTemplate, RunEvent, Runner, Sc
 use judge_examples::model_args::{JUDGE_TEMPLATE, embedded_model, read_template};
 use judge_examples::planted::{Defect, Severity, Split, generate, prompt};
 use judge_examples::report::variant_scores;
-use judge_metrics::spearman;
+use judge_metrics::correlation::spearman;
 use judge_models::{LoadOptions, Model};
 
 #[test]

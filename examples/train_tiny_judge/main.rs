@@ -19,7 +19,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::Parser;
 use judge_examples::planted::{Draw, Item, Split, generate, item};
-use judge_metrics::spearman;
+use judge_metrics::correlation::spearman;
 use judge_models::Dtype;
 use judge_models::train::{AdamW, Example, Schedule, TrainSettings, Trainer};
 use tokenizers::Tokenizer;

@@ -1,9 +1,15 @@
+//! Correlation of two columns, one entry per judged item in each, and what two correlations say of two judges.
+
+mod fisher;
 mod kendall;
 mod pearson;
+pub(crate) mod ranks;
 mod spearman;
 
+pub use fisher::fisher_interval;
 pub use kendall::{KendallTest, kendall_tau_b};
 pub use pearson::pearson;
+pub use ranks::average_ranks;
 pub use spearman::spearman;
 
 /// A correlation of two columns and the test of the hypothesis that they are independent.

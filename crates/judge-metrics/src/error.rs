@@ -4,13 +4,17 @@
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The two sides have different lengths.
-    #[error("x has {x} items but y has {y}")]
+    /// Two arguments that go together item by item have different lengths.
+    #[error("{argument} has {found} items but {other} has {expected}")]
     LengthMismatch {
-        /// Items in `x`.
-        x: usize,
-        /// Items in `y`.
-        y: usize,
+        /// Name of the parameter that does not fit.
+        argument: &'static str,
+        /// Its items.
+        found: usize,
+        /// Name of the parameter it should fit.
+        other: &'static str,
+        /// That one's items.
+        expected: usize,
     },
 
     /// Fewer items than the statistic needs.
@@ -47,6 +51,61 @@ pub enum Error {
     NotACorrelation {
         /// The value given.
         value: f64,
+    },
+
+    /// A number outside the range in which the statistic exists.
+    #[error("{argument}{} is {value}, not in [{low}, {high}]", Self::at(.index))]
+    OutOfRange {
+        /// Name of the parameter.
+        argument: &'static str,
+        /// Position, where the parameter is a column.
+        index: Option<usize>,
+        /// The value given.
+        value: f64,
+        /// Smallest value taken.
+        low: f64,
+        /// Largest value taken.
+        high: f64,
+    },
+
+    /// A label that is not among those the caller pinned.
+    #[error("{argument}[{index}] is {found}, not one of the labels {known}")]
+    UnknownLabel {
+        /// Name of the parameter.
+        argument: &'static str,
+        /// Position of the first such label.
+        index: usize,
+        /// The label.
+        found: String,
+        /// The labels pinned, separated by commas.
+        known: String,
+    },
+
+    /// A label pinned twice.
+    #[error("labels[{index}] is {label}, which was named before")]
+    DuplicateLabel {
+        /// Position of the second mention.
+        index: usize,
+        /// The label.
+        label: String,
+    },
+
+    /// The data are sound but do not define the statistic.
+    #[error("{statistic} is undefined: {reason}")]
+    Undefined {
+        /// Name of the statistic.
+        statistic: &'static str,
+        /// What is missing in the data.
+        reason: &'static str,
+    },
+
+    /// An iteration did not settle within its limit.
+    #[error("{statistic} did not converge in {iterations} iterations")]
+    NoConvergence {
+        /// Name of the statistic or fit.
+        statistic: &'static str,
+        /// Iterations made.
+        iterations: usize,
     },
 
     /// A confidence level outside the open interval (0, 1), or NaN.
@@ -98,9 +157,13 @@ pub enum Error {
 impl Error {
     /// Whether the data are sound but do not define the statistic, as a constant column does not define a correlation.
     ///
-    /// A [`Bootstrap`](crate::Bootstrap) counts such resamples; any other error ends it.
+    /// A [`Bootstrap`](crate::resampling::Bootstrap) counts such resamples; any other error ends it.
     pub fn is_undefined(&self) -> bool {
-        matches!(self, Self::Constant { .. })
+        matches!(self, Self::Constant { .. } | Self::Undefined { .. })
+    }
+
+    fn at(index: &Option<usize>) -> String {
+        index.map_or_else(String::new, |index| format!("[{index}]"))
     }
 
     fn rows(resample: &Option<usize>) -> String {

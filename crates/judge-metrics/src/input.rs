@@ -4,14 +4,22 @@ use crate::Error;
 
 /// Two sides of equal length, at least `required` items each, all finite.
 pub(crate) fn check_paired(x: &[f64], y: &[f64], required: usize) -> Result<(), Error> {
-    if x.len() != y.len() {
-        return Err(Error::LengthMismatch { x: x.len(), y: y.len() });
-    }
+    check_lengths("y", y.len(), "x", x.len())?;
     if x.len() < required {
         return Err(Error::TooFewItems { required, found: x.len() });
     }
     check_finite("x", x)?;
     check_finite("y", y)
+}
+
+/// `argument` has as many items as `other`.
+pub(crate) fn check_lengths(
+    argument: &'static str,
+    found: usize,
+    other: &'static str,
+    expected: usize,
+) -> Result<(), Error> {
+    if found == expected { Ok(()) } else { Err(Error::LengthMismatch { argument, found, other, expected }) }
 }
 
 pub(crate) fn check_finite(argument: &'static str, values: &[f64]) -> Result<(), Error> {

@@ -1,10 +1,4 @@
-mod bootstrap;
-mod fisher;
-
-pub use bootstrap::{Bootstrap, BootstrapInterval};
-pub use fisher::fisher_interval;
-
-/// A two-sided confidence interval.
+/// A two-sided interval of a statistic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// Lower end.

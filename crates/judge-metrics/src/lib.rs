@@ -3,16 +3,13 @@
 //!
 //! The principal functions take two slices of equal length, one entry per judged item:
 //!
-//! | function | statistic | p-value |
-//! |---|---|---|
-//! | [`pearson`] | Pearson's r | exact beta distribution (`scipy.stats.pearsonr`) |
-//! | [`spearman`] | Spearman's ρ, Pearson's r of average ranks | Student's t (`scipy.stats.spearmanr`) |
-//! | [`kendall_tau_b`] | Kendall's τ-b in O(n log n) | exact or tie-corrected normal (`scipy.stats.kendalltau`) |
-//! | [`fisher_interval`] | interval of a Pearson correlation | |
-//! | [`Bootstrap`] | percentile interval of any statistic of rows | |
+//! | module | statistics |
+//! |---|---|
+//! | [`correlation`] | Pearson, Spearman, Kendall, with p-values and Fisher's interval |
+//! | [`resampling`] | bootstrap intervals of any statistic of rows |
 //!
 //! ```
-//! use judge_metrics::{Bootstrap, Error, spearman};
+//! use judge_metrics::{Error, correlation::spearman, resampling::Bootstrap};
 //!
 //! fn main() -> Result<(), Error> {
 //!     let judge = [3.1, 4.7, 1.2, 2.8, 4.9, 2.0, 3.6, 1.9];
@@ -39,15 +36,14 @@
 //!   sure of themselves: both treat every row as a draw of its own.
 //! - For anything but slices in memory: the crate reads no file and holds no model.
 
-mod correlation;
+pub mod correlation;
+pub mod resampling;
+
 mod distribution;
 mod error;
 mod input;
 mod interval;
-mod ranks;
 mod sum;
 
-pub use correlation::{Correlation, KendallTest, NullDistribution, kendall_tau_b, pearson, spearman};
 pub use error::Error;
-pub use interval::{Bootstrap, BootstrapInterval, Interval, fisher_interval};
-pub use ranks::average_ranks;
+pub use interval::Interval;

@@ -1,6 +1,8 @@
 //! The percentile bootstrap against NumPy on shared resamples (`scripts/metrics/make_fixtures.py`), and what it refuses.
 
-use judge_metrics::{Bootstrap, Error, Interval, pearson, spearman};
+use judge_metrics::correlation::{pearson, spearman};
+use judge_metrics::resampling::Bootstrap;
+use judge_metrics::{Error, Interval};
 use serde_json::Value;
 
 fn numbers(list: &Value) -> Vec<f64> {
@@ -77,7 +79,10 @@ fn bad_settings_and_statistics_are_refused() {
     assert!(matches!(nan, Err(Error::LevelOutOfRange { .. })));
     assert_eq!(Bootstrap { resamples: 0, ..default }.paired(&X, &Y, rho), Err(Error::NoResamples));
     assert_eq!(default.interval(0, |_| Ok(1.0)), Err(Error::TooFewItems { required: 1, found: 0 }));
-    assert_eq!(default.paired(&X, &Y[1..], rho), Err(Error::LengthMismatch { x: 8, y: 7 }));
+    assert_eq!(
+        default.paired(&X, &Y[1..], rho),
+        Err(Error::LengthMismatch { argument: "y", found: 7, other: "x", expected: 8 })
+    );
     assert_eq!(default.paired(&X, &[2.0; 8], rho), Err(Error::Constant { argument: "y", value: 2.0 }));
 
     let infinite = default.interval(8, |_| Ok(f64::INFINITY));

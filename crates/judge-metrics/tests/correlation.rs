@@ -1,6 +1,8 @@
 //! Equality with SciPy on the columns of `fixtures/correlation.json`, made by `scripts/metrics/make_fixtures.py`.
 
-use judge_metrics::{Correlation, KendallTest, NullDistribution, fisher_interval, kendall_tau_b, pearson, spearman};
+use judge_metrics::correlation::{
+    Correlation, KendallTest, NullDistribution, fisher_interval, kendall_tau_b, pearson, spearman,
+};
 use serde_json::Value;
 
 struct Case {

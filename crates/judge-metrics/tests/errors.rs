@@ -1,7 +1,8 @@
 //! What the correlations refuse, and that the error says where.
 
-use judge_metrics::{
-    Correlation, Error, KendallTest, average_ranks, fisher_interval, kendall_tau_b, pearson, spearman,
+use judge_metrics::Error;
+use judge_metrics::correlation::{
+    Correlation, KendallTest, average_ranks, fisher_interval, kendall_tau_b, pearson, spearman,
 };
 
 type Statistic = fn(&[f64], &[f64]) -> Result<Correlation, Error>;
@@ -17,7 +18,10 @@ const CORRELATIONS: [Statistic; 5] = [
 #[test]
 fn unusable_columns_are_refused_by_every_correlation() {
     for correlation in CORRELATIONS {
-        assert_eq!(correlation(&[1.0, 2.0], &[1.0]), Err(Error::LengthMismatch { x: 2, y: 1 }));
+        assert_eq!(
+            correlation(&[1.0, 2.0], &[1.0]),
+            Err(Error::LengthMismatch { argument: "y", found: 1, other: "x", expected: 2 })
+        );
         assert_eq!(correlation(&[], &[]), Err(Error::TooFewItems { required: 2, found: 0 }));
         assert_eq!(correlation(&[1.0], &[1.0]), Err(Error::TooFewItems { required: 2, found: 1 }));
         assert_eq!(correlation(&[7.0; 3], &[1.0, 2.0, 3.0]), Err(Error::Constant { argument: "x", value: 7.0 }));

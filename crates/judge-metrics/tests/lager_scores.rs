@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use judge_metrics::{pearson, spearman};
+use judge_metrics::correlation::{pearson, spearman};
 use serde_json::Value;
 
 #[test]

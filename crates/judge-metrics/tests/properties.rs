@@ -1,6 +1,8 @@
 //! What must hold for any columns.
 
-use judge_metrics::{Bootstrap, Correlation, Error, KendallTest, average_ranks, kendall_tau_b, pearson, spearman};
+use judge_metrics::Error;
+use judge_metrics::correlation::{Correlation, KendallTest, average_ranks, kendall_tau_b, pearson, spearman};
+use judge_metrics::resampling::Bootstrap;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

@@ -29,7 +29,7 @@ const EXACT_LIMIT: usize = 2_000;
 /// `y` is one value; for [`KendallTest::Exact`] also [`Error::TiesInExactTest`] and [`Error::TooManyItemsForExactTest`].
 ///
 /// ```
-/// use judge_metrics::{KendallTest, NullDistribution, kendall_tau_b};
+/// use judge_metrics::correlation::{KendallTest, NullDistribution, kendall_tau_b};
 ///
 /// let tau = kendall_tau_b(&[1.0, 2.0, 3.0, 4.0], &[1.0, 3.0, 2.0, 4.0], KendallTest::Auto)?;
 /// assert!((tau.estimate - 2.0 / 3.0).abs() < 1e-15 && (tau.p_value - 1.0 / 3.0).abs() < 1e-15);

@@ -18,7 +18,7 @@ use crate::sum::{dot, sum};
 /// `y` is one value.
 ///
 /// ```
-/// let r = judge_metrics::pearson(&[1.0, 2.0, 3.0, 4.0], &[1.0, 3.0, 2.0, 5.0])?;
+/// let r = judge_metrics::correlation::pearson(&[1.0, 2.0, 3.0, 4.0], &[1.0, 3.0, 2.0, 5.0])?;
 /// assert!((r.estimate - 0.831_522).abs() < 1e-6 && (r.p_value - 0.168_478).abs() < 1e-6);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```

@@ -1,8 +1,8 @@
 use crate::Error;
+use crate::correlation::ranks::doubled_ranks;
 use crate::correlation::{Correlation, NullDistribution};
 use crate::distribution::correlation_tail;
 use crate::input::{check_paired, check_varies};
-use crate::ranks::doubled_ranks;
 
 /// Spearman's rank correlation, Pearson's of the average ranks, with the p-value of `scipy.stats.spearmanr`.
 ///
@@ -19,7 +19,7 @@ use crate::ranks::doubled_ranks;
 /// `y` is one value.
 ///
 /// ```
-/// let rho = judge_metrics::spearman(&[1.0, 2.0, 3.0, 4.0], &[10.0, 300.0, 20.0, 4000.0])?;
+/// let rho = judge_metrics::correlation::spearman(&[1.0, 2.0, 3.0, 4.0], &[10.0, 300.0, 20.0, 4000.0])?;
 /// assert!((rho.estimate - 0.8).abs() < 1e-15 && (rho.p_value - 0.2).abs() < 1e-15);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```

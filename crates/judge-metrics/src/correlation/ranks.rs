@@ -10,7 +10,7 @@ use crate::input::check_finite;
 /// [`Error::NonFinite`] for a NaN or an infinity, which have no place in an order of scores.
 ///
 /// ```
-/// assert_eq!(judge_metrics::average_ranks(&[0.3, 0.1, 0.3, 0.9])?, [2.5, 1.0, 2.5, 4.0]);
+/// assert_eq!(judge_metrics::correlation::average_ranks(&[0.3, 0.1, 0.3, 0.9])?, [2.5, 1.0, 2.5, 4.0]);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 pub fn average_ranks(values: &[f64]) -> Result<Vec<f64>, Error> {

@@ -60,7 +60,7 @@ impl Bootstrap {
     /// [`Error::UndefinedOnEveryResample`], and whatever `statistic` returns.
     ///
     /// ```
-    /// use judge_metrics::{Bootstrap, Error, spearman};
+    /// use judge_metrics::{Error, correlation::spearman, resampling::Bootstrap};
     ///
     /// // Which of two judges agrees better with people? The difference, with both judged on the same resampled rows.
     /// let human = [1.0, 2.0, 2.0, 3.0, 4.0, 4.0, 5.0, 5.0];

@@ -6,14 +6,14 @@ use crate::{Error, Interval};
 ///
 /// `r` in [-1, 1] is the correlation of `n` ≥ 2 pairs, `level` in (0, 1) the nominal coverage: tanh(atanh r ∓ z/√(n − 3)). Up to
 /// n = 3 the data bound nothing and the interval is [-1, 1]; for r = ±1 it is the point. It supposes normal samples;
-/// rank correlations and coarse or skewed scores have better intervals from [`Bootstrap`](crate::Bootstrap).
+/// rank correlations and coarse or skewed scores have better intervals from [`Bootstrap`](crate::resampling::Bootstrap).
 ///
 /// # Errors
 ///
 /// [`Error::NotACorrelation`], [`Error::TooFewItems`], [`Error::LevelOutOfRange`].
 ///
 /// ```
-/// let interval = judge_metrics::fisher_interval(0.6, 50, 0.95)?;
+/// let interval = judge_metrics::correlation::fisher_interval(0.6, 50, 0.95)?;
 /// assert!((interval.low - 0.386_141).abs() < 1e-6 && (interval.high - 0.752_649).abs() < 1e-6);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```

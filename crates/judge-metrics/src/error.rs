@@ -152,6 +152,33 @@ pub enum Error {
         /// Resamples drawn.
         resamples: usize,
     },
+
+    /// A verdict that could not be parsed, where the caller refused such.
+    #[error("{argument}[{index}] is unparsed: choose what becomes of such verdicts")]
+    Unparsed {
+        /// Name of the parameter.
+        argument: &'static str,
+        /// Position of the first such verdict.
+        index: usize,
+    },
+
+    /// A verdict on an item and itself.
+    #[error("{argument}[{index}] compares an item with itself")]
+    SelfComparison {
+        /// Name of the parameter.
+        argument: &'static str,
+        /// Its position.
+        index: usize,
+    },
+
+    /// A second verdict on a pair of items, where each pair has one.
+    #[error("{argument}[{index}] compares two items that were compared before")]
+    RepeatedComparison {
+        /// Name of the parameter.
+        argument: &'static str,
+        /// Position of the second mention.
+        index: usize,
+    },
 }
 
 impl Error {

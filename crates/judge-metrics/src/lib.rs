@@ -5,7 +5,9 @@
 //!
 //! | module | statistics |
 //! |---|---|
+//! | [`bias`] | what sways a judge: position, its own output, perturbations, intransitive verdicts |
 //! | [`correlation`] | Pearson, Spearman, Kendall, with p-values and Fisher's interval |
+//! | [`preference`] | pairwise verdicts: votes of judge and people, both presentation orders |
 //! | [`resampling`] | bootstrap intervals of any statistic of rows |
 //!
 //! ```
@@ -36,7 +38,9 @@
 //!   sure of themselves: both treat every row as a draw of its own.
 //! - For anything but slices in memory: the crate reads no file and holds no model.
 
+pub mod bias;
 pub mod correlation;
+pub mod preference;
 pub mod resampling;
 
 mod distribution;

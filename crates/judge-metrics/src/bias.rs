@@ -1,0 +1,6 @@
+//! What sways a judge besides the quality it should measure: where an answer stands, whose it is, how it is dressed.
+//!
+//! Verdicts are [`Preference`](crate::preference::Preference)s about the two *items* of a pair, after mapping back from the order in
+//! which they were shown.
+
+pub mod transitivity;

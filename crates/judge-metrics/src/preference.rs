@@ -1,0 +1,134 @@
+//! Which of two items is better: the verdict of a pairwise judge, how often it agrees with people, and what the order of
+//! presentation does to it.
+//!
+//! A judge that is shown two answers says which is better, says that they are equal, or says something no parser understands.
+//! The first two are a [`Preference`], always about the *items*; a verdict on an exchanged presentation is mapped back with
+//! [`Preference::swapped`]. The third is `None`, and what becomes of it is the caller's choice of an [`Unparsed`] policy,
+//! because benchmarks differ and each choice changes the headline. Results carry counts, so that the choice can be seen.
+//!
+//! | question | here |
+//! |---|---|
+//! | one order, compared with a gold label | [`single_order_agreement`] |
+//! | both orders: Auto-J's strict agreement and consistency, LLMBar's average accuracy and positional agreement | [`two_order_agreement`] |
+//! | votes of several people on several pairs of models, MT-bench's way | [`judge_human_agreement`], [`annotator_agreement`] |
+//! | the same by scenario or category | [`by_group`] |
+//!
+//! The direction of an order effect is a bias of the judge: see [`bias`](crate::bias).
+
+mod group;
+mod proportion;
+mod two_order;
+mod votes;
+
+pub use group::by_group;
+pub use proportion::Proportion;
+pub use two_order::{
+    Resolution, SingleOrderAgreement, TwoOrder, TwoOrderAgreement, score_average, single_order_agreement,
+    two_order_agreement,
+};
+pub use votes::{QuestionAgreement, Ties, Vote, VoteAgreement, annotator_agreement, judge_human_agreement};
+
+use crate::Error;
+use crate::input::check_finite;
+
+/// A verdict on a pair of items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Preference {
+    /// The first item of the pair is better.
+    First,
+    /// The second item is better.
+    Second,
+    /// Neither is.
+    Tie,
+}
+
+impl Preference {
+    /// The verdict on the same two items named in the other order: what maps a verdict on an exchanged presentation back.
+    pub const fn swapped(self) -> Self {
+        match self {
+            Self::First => Self::Second,
+            Self::Second => Self::First,
+            Self::Tie => Self::Tie,
+        }
+    }
+
+    /// The verdict of two absolute scores: a tie unless they differ by more than `margin` (JudgeLM 0, MT-bench's single
+    /// grades 0.1).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NonFinite`] for a score, [`Error::OutOfRange`] for a `margin` that is negative or not finite.
+    pub fn from_scores(scores: [f64; 2], margin: f64) -> Result<Self, Error> {
+        check_finite("scores", &scores)?;
+        if !(0.0..=f64::MAX).contains(&margin) {
+            return Err(Error::OutOfRange { argument: "margin", index: None, value: margin, low: 0.0, high: f64::MAX });
+        }
+        let [first, second] = scores;
+        Ok(if first - second > margin {
+            Self::First
+        } else if second - first > margin {
+            Self::Second
+        } else {
+            Self::Tie
+        })
+    }
+
+    /// The share of a win that goes to the first item: 1, 0, or ½ for a tie.
+    pub const fn credit(self) -> f64 {
+        match self {
+            Self::First => 1.0,
+            Self::Second => 0.0,
+            Self::Tie => 0.5,
+        }
+    }
+
+    /// Whether one of the items is better.
+    pub const fn is_decisive(self) -> bool {
+        !matches!(self, Self::Tie)
+    }
+}
+
+/// What becomes of a verdict that could not be parsed. There is no default: published numbers differ by this choice alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Unparsed {
+    /// An [`Error::Unparsed`] that names the first one (Auto-J's scorer stops too).
+    Refused,
+    /// The pair is left out, in both orders (MT-bench).
+    Dropped,
+    /// It counts as a tie (PandaLM; JudgeLM's predictions).
+    Tie,
+    /// It is never right and agrees with nothing, not even with another unparsed verdict.
+    Wrong,
+    /// It is never right, but two unparsed verdicts agree with each other, as two nulls do in LLMBar.
+    OwnLabel,
+}
+
+impl Unparsed {
+    /// The verdicts on one item as they are to be counted, or `None` where the item is left out.
+    pub(crate) fn settle<const K: usize>(
+        self,
+        verdicts: [Option<Preference>; K],
+        argument: &'static str,
+        index: usize,
+    ) -> Result<Option<[Option<Preference>; K]>, Error> {
+        if verdicts.iter().all(Option::is_some) {
+            return Ok(Some(verdicts));
+        }
+        match self {
+            Self::Refused => Err(Error::Unparsed { argument, index }),
+            Self::Dropped => Ok(None),
+            Self::Tie => Ok(Some(verdicts.map(|verdict| verdict.or(Some(Preference::Tie))))),
+            Self::Wrong | Self::OwnLabel => Ok(Some(verdicts)),
+        }
+    }
+
+    /// Whether two settled verdicts agree.
+    pub(crate) fn agree(self, a: Option<Preference>, b: Option<Preference>) -> bool {
+        a == b && (a.is_some() || self == Self::OwnLabel)
+    }
+}
+
+/// At least one item.
+pub(crate) fn check_any<T>(items: &[T]) -> Result<(), Error> {
+    if items.is_empty() { Err(Error::TooFewItems { required: 1, found: 0 }) } else { Ok(()) }
+}

@@ -9,7 +9,7 @@
 //! | question | here |
 //! |---|---|
 //! | one order, compared with a gold label | [`single_order_agreement`] |
-//! | both orders: Auto-J's strict agreement and consistency, LLMBar's average accuracy and positional agreement | [`two_order_agreement`] |
+//! | both orders: Auto-J's strict agreement and consistency, LLMBar's average and positional agreement | [`two_order_agreement`] |
 //! | votes of several people on several pairs of models, MT-bench's way | [`judge_human_agreement`], [`annotator_agreement`] |
 //! | the same by scenario or category | [`by_group`] |
 //!

@@ -68,8 +68,8 @@ pub fn score_average(original: [f64; 2], swapped: [f64; 2], margin: f64) -> Resu
 
 /// How the verdicts of two orders become one figure of accuracy.
 ///
-/// Two more ways need something else than two verdicts: scores can be averaged first ([`score_average`]), and LLMBar's Swap asks
-/// the judge again where the orders conflict.
+/// Two more ways need something else than two verdicts: scores can be averaged first ([`score_average`]), and LLMBar's Swap
+/// asks the judge again where the orders conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Resolution {
     /// The order as given alone.
@@ -100,8 +100,8 @@ pub struct TwoOrderAgreement {
 }
 
 impl TwoOrderAgreement {
-    /// The accuracy, in [0, 1], by one way of resolving two orders. BothCorrect ≤ either order's ≤ …, and Average lies between
-    /// the two orders' own.
+    /// The accuracy, in [0, 1], by one way of resolving two orders. `BothCorrect` is at most that of either order, and `Average` lies
+    /// between the two.
     ///
     /// For an interval take the [`Proportion`]'s own, or, for `Average`, whose two orders are not independent, a
     /// [`Bootstrap`](crate::resampling::Bootstrap) over pairs.

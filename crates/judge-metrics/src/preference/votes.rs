@@ -64,9 +64,9 @@ impl VoteAgreement<'_> {
     }
 }
 
-/// The agreement of a judge with people: every vote of the judge is compared with each person's vote on the same question, two
-/// models and turn (MT-bench's `compute_agreement`, FastChat; Zheng et al., 2023, section 4.2). It is weighted by votes, not by a
-/// majority, and no annotator is compared with itself.
+/// The agreement of a judge with people: every vote of the judge is compared with each person's vote on the same question,
+/// two models and turn (MT-bench's `compute_agreement`, FastChat; Zheng et al., 2023, section 4.2). It is weighted by votes,
+/// not by a majority, and no annotator is compared with itself.
 ///
 /// MT-bench reports each turn for itself: pass the votes of one turn.
 ///

@@ -1,0 +1,353 @@
+# scipy==1.17.1 numpy==2.4.6 statsmodels==0.15.0 scikit-learn==1.9.1
+"""Writes crates/judge-metrics/tests/fixtures/preference.json and counts verdicts in the real files.
+
+    python scripts/metrics/preference_fixtures.py [FOLDER OF REAL DATA]
+
+The tests of McNemar, the binomial, two proportions and paired differences are SciPy's and statsmodels'. No package has the statistics
+of a judge in two orders, of votes and of triples: each is written here once more, straight from its published definition and by
+brute force where there is one.
+
+Verdicts are strings of 1 (first item), 2 (second item), T (tie) and - (unparsed).
+
+With a folder, the counts on which crates/judge-metrics/tests/preference_data.rs rests are printed; nothing of it is written.
+"""
+
+import collections
+import itertools
+import json
+import pathlib
+import random
+import sys
+
+import numpy as np
+import scipy
+import sklearn
+import sklearn.metrics
+import statsmodels
+from scipy import stats
+from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.proportion import confint_proportions_2indep, proportions_ztest
+
+VERSIONS = {"scipy": "1.17.1", "numpy": "2.4.6", "statsmodels": "0.15.0", "sklearn": "1.9.1"}
+for module in (scipy, np, statsmodels, sklearn):
+    wanted = VERSIONS[module.__name__]
+    print(module.__name__, module.__version__)
+    if module.__version__ != wanted:
+        raise SystemExit(f"{module.__name__} {wanted} is needed, found {module.__version__}")
+
+OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures/preference.json"
+SWAP = {"1": "2", "2": "1", "T": "T", "-": "-"}
+random.seed(20)
+rng = np.random.default_rng(20)
+
+
+def draw(n, letters, weights=None):
+    return "".join(random.choices(letters, weights, k=n))
+
+
+# --- tests -------------------------------------------------------------------------------------------------------------
+
+
+def mcnemar_cases():
+    cases = []
+    for b, c in [(1, 0), (0, 7), (6, 1), (5, 5), (10, 11), (76, 155), (121, 55), (300, 290), (4000, 1000), (100000, 100300)]:
+        table = [[3, b], [c, 4]]
+        row = {"b": b, "c": c}
+        for name, kw in [("exact", {"exact": True}), ("chi", {"exact": False, "correction": False}),
+                         ("corrected", {"exact": False, "correction": True})]:
+            if name == "corrected" and b == c:
+                continue
+            result = mcnemar(table, **kw)
+            row[name] = [float(result.statistic), float(result.pvalue)]
+        cases.append(row)
+    return cases
+
+
+def binomial_cases():
+    pairs = [(0, 1), (1, 1), (0, 5), (3, 5), (5, 10), (6, 10), (19, 20), (245, 266), (50, 100), (611, 1200), (100900, 200000)]
+    return [[k, n, float(stats.binomtest(k, n, 0.5).pvalue)] for k, n in pairs]
+
+
+def two_proportion_cases():
+    cases = []
+    for x1, n1, x2, n2 in [(56, 70, 48, 80), (9, 10, 3, 10), (10, 10, 0, 20), (10, 10, 19, 20), (0, 10, 1, 9), (1, 1, 0, 1),
+                           (5, 56, 0, 29), (812, 1000, 640, 900), (3, 7, 3, 7)]:
+        row = {"own": [x1, n1], "other": [x2, n2]}
+        for level in (0.95, 0.9):
+            row[str(level)] = [float(v) for v in confint_proportions_2indep(x1, n1, x2, n2, method="newcomb", alpha=1 - level)]
+        row["p"] = float(proportions_ztest([x1, x2], [n1, n2])[1])
+        cases.append(row)
+    return cases
+
+
+def paired_cases():
+    cases = []
+    for n, scale, offset, tied in [(2, 1, 0, False), (3, 1, 2, True), (5, 1e-9, 1e6, False), (12, 1, 0, True), (60, 3, 5, True),
+                                   (200, 1e8, -1e8, False)]:
+        # Whole numbers divided by a power of two: differences are exact, so that the reference does not drown in rounding.
+        a = rng.integers(1, 6 if tied else 2**20, n).astype(float)
+        b = a + rng.integers(-1, 3 if tied else 2**19, n)
+        a, b = a * 2.0 ** round(np.log2(scale)), b * 2.0 ** round(np.log2(scale))
+        test = stats.ttest_rel(b, a)
+        if not np.isfinite(test.pvalue):
+            raise SystemExit("choose other columns")
+        d = b - a
+        row = {"a": a.tolist(), "b": b.tolist(), "mean": float(d.mean()), "sd": float(d.std(ddof=1)), "p": float(test.pvalue)}
+        for level in (0.95, 0.8):
+            interval = test.confidence_interval(level)
+            row[str(level)] = [float(interval.low), float(interval.high)]
+        cases.append(row)
+    return cases
+
+
+# --- both orders -------------------------------------------------------------------------------------------------------
+
+
+def kept(policy, *verdicts):
+    """The verdicts after the policy, None if the item is left out; '-' stands for what stays unparsed."""
+    if "-" in verdicts:
+        if policy == "dropped":
+            return None
+        if policy == "tie":
+            return tuple("T" if v == "-" else v for v in verdicts)
+    return verdicts
+
+
+def same(policy, a, b):
+    return a == b and (a != "-" or policy == "own_label")
+
+
+def two_order(policy, original, swapped, gold):
+    c = collections.Counter()
+    for v1, v2, g in zip(original, swapped, gold):
+        c["unparsed"] += "-" in (v1, v2)
+        pair = kept(policy, v1, v2)
+        if pair is None:
+            continue
+        v1, v2 = pair
+        c["n"] += 1
+        c["original"] += v1 == g
+        c["swapped"] += v2 == g
+        c["both"] += v1 == v2 == g
+        if "-" not in pair:
+            c["conservative"] += (v1 if v1 == v2 else "T") == g
+        c["consistent"] += same(policy, v1, v2)
+        # JudgeLM: a = -win in the order given, b = win in the other, both about the first place shown.
+        shown = (v1, SWAP[v2])
+        if "-" not in shown:
+            win = {"1": 1, "2": -1, "T": 0}
+            a, b = -win[shown[0]], win[shown[1]]
+            c["before"] += a < b
+            c["after"] += a > b
+            c["always_first"] += shown == ("1", "1")
+            c["always_second"] += shown == ("2", "2")
+        elif not same(policy, v1, v2):
+            c["undirected"] += 1
+    names = ["n", "unparsed", "original", "swapped", "both", "conservative", "consistent", "before", "after", "always_first",
+             "always_second", "undirected"]
+    return {name: c[name] for name in names}
+
+
+def fairness(counts):
+    """Shi et al. (2024) in their own steps: weigh, then rescale between the extremes that n pairs allow."""
+    before, after, n = counts["before"], counts["after"], counts["n"]
+    flips = before + after
+    raw = after * (after / flips) - before * (before / flips) if flips else 0.0
+    return (raw - -n) / (n - -n) * 2 - 1
+
+
+def two_order_cases():
+    cases = []
+    for n, weights in [(1, (1, 1, 1, 1)), (7, (1, 1, 1, 1)), (40, (4, 3, 2, 1)), (40, (8, 1, 1, 0)), (200, (5, 4, 2, 1)),
+                       (30, (0, 0, 0, 1)), (12, (1, 1, 0, 0))]:
+        original, swapped = draw(n, "12T-", weights), draw(n, "12T-", weights)
+        gold = draw(n, "12T", (2, 2, 1))
+        case = {"original": original, "swapped": swapped, "gold": gold}
+        for policy in ("dropped", "tie", "wrong", "own_label"):
+            counts = two_order(policy, original, swapped, gold)
+            if counts["n"]:
+                counts["fairness"] = fairness(counts)
+            case[policy] = counts
+        cases.append(case)
+    return cases
+
+
+def stability_cases():
+    cases = []
+    for queries, runs in [(1, 1), (5, 3), (20, 5), (8, 2)]:
+        rows = [draw(runs, "12T-", (4, 2, 2, 1)) for _ in range(queries)]
+        case = {"rows": rows}
+        for policy in ("dropped", "tie", "wrong", "own_label"):
+            shares = []
+            for row in rows:
+                answers = row.replace("-", {"dropped": "", "tie": "T"}.get(policy, "-"))
+                count = collections.Counter(answers)
+                if policy == "wrong":
+                    count.pop("-", None)
+                if answers:
+                    shares.append(max(count.values(), default=0) / len(answers))
+            case[policy] = sum(shares) / len(shares) if shares else None
+        cases.append(case)
+    return cases
+
+
+# --- votes -------------------------------------------------------------------------------------------------------------
+
+
+def comparable(a, b):
+    return a["q"] == b["q"] and a["turn"] == b["turn"] and set(a["models"]) == set(b["models"]) and a["who"] != b["who"]
+
+
+def winner(vote):
+    return {"1": vote["models"][0], "2": vote["models"][1], "T": "tie"}[vote["verdict"]]
+
+
+def agreement(pairs, ties):
+    by_question = collections.defaultdict(lambda: [0, 0])
+    for a, b in pairs:
+        if ties or "tie" not in (winner(a), winner(b)):
+            by_question[a["q"]][0] += winner(a) == winner(b)
+            by_question[a["q"]][1] += 1
+    return dict(sorted(by_question.items()))
+
+
+def vote_cases():
+    cases = []
+    for questions, models, people, n in [(1, 2, 2, 3), (3, 3, 4, 40), (6, 4, 5, 120)]:
+        def votes(count, who):
+            out = []
+            for _ in range(count):
+                out.append({"q": f"q{random.randrange(questions)}", "models": random.sample([f"m{i}" for i in range(models)], 2),
+                            "turn": random.randint(1, 2), "who": random.choice(who), "verdict": draw(1, "12T")})
+            return out
+        human, judge = votes(n, [f"p{i}" for i in range(people)]), votes(n // 2 + 1, ["judge", "p0"])
+        between = [(a, b) for a in judge for b in human if comparable(a, b)]
+        among = [(a, b) for a, b in itertools.combinations(human, 2) if comparable(a, b)]
+        cases.append({"human": human, "judge": judge,
+                      "between": {"counted": agreement(between, True), "excluded": agreement(between, False)},
+                      "among": {"counted": agreement(among, True), "excluded": agreement(among, False)}})
+    return cases
+
+
+# --- triples -----------------------------------------------------------------------------------------------------------
+
+
+def triple_kinds(sign):
+    """sign(x, y) is 1, -1 or 0: what a triple violates, by search over rankings and by the definitions."""
+    xs = range(3)
+    ranked = any(all(np.sign(r[y] - r[x]) == sign(x, y) for x in xs for y in xs if x != y) for r in itertools.product(xs, repeat=3))
+    strict = any(sign(x, y) == 1 and sign(y, z) == 1 and sign(x, z) != 1 for x, y, z in itertools.permutations(xs))
+    cycle = any(sign(x, y) == sign(y, z) == sign(z, x) == 1 for x, y, z in itertools.permutations(xs))
+    return cycle, strict, not ranked
+
+
+def comparisons(items, share, weights):
+    out = []
+    for a, b in itertools.combinations(items, 2):
+        if random.random() < share:
+            pair = [a, b] if random.random() < 0.5 else [b, a]
+            out.append([*pair, draw(1, "12T", weights)])
+    random.shuffle(out)
+    return out
+
+
+def signs(rows):
+    table = {}
+    for a, b, verdict in rows:
+        sign = {"1": 1, "2": -1, "T": 0}[verdict]
+        table[a, b], table[b, a] = sign, -sign
+    return table
+
+
+def triple_cases():
+    cases = [{"rows": [["a", "b", x], ["b", "c", y], ["a", "c", z]]} for x in "12T" for y in "12T" for z in "12T"]
+    cases += [{"rows": comparisons("abcdefgh"[:n], share, weights)}
+              for n, share, weights in [(4, 1, (1, 1, 1)), (8, 1, (1, 1, 0)), (8, 0.7, (2, 2, 1)), (8, 0.3, (1, 1, 1))]]
+    for case in cases:
+        table = signs(case["rows"])
+        items = sorted({item for pair in table for item in pair})
+        c = collections.Counter()
+        for triple in itertools.combinations(items, 3):
+            if any(pair not in table for pair in itertools.permutations(triple, 2)):
+                continue
+            cycle, strict, weak = triple_kinds(lambda x, y: table[triple[x], triple[y]])
+            c["triples"] += 1
+            c["decisive"] += all(table[pair] for pair in itertools.combinations(triple, 2))
+            c["cyclic"] += cycle
+            c["strict"] += strict
+            c["weak"] += weak
+        case["counts"] = [c[name] for name in ("triples", "decisive", "cyclic", "strict", "weak")]
+    return cases
+
+
+def chain_cases():
+    cases = []
+    for n in (3, 5, 8):
+        gold, judge = comparisons("abcdefgh"[:n], 0.9, (2, 2, 1)), comparisons("abcdefgh"[:n], 0.8, (2, 2, 1))
+        g, j = signs(gold), signs(judge)
+        chains = [(x, y) for x, s, y in itertools.permutations("abcdefgh"[:n], 3)
+                  if g.get((s, x)) == 1 and g.get((y, s)) == 1 and (y, x) in j]
+        cases.append({"gold": gold, "judge": judge, "kept": [sum(j[y, x] == 1 for x, y in chains), len(chains)]})
+    return cases
+
+
+# --- the real files ----------------------------------------------------------------------------------------------------
+
+
+def real_counts(folder):
+    print("\nMT-bench: agreeing comparisons of all, by setup and turn")
+    votes = {}
+    for name in ("human", "gpt4_pair"):
+        with open(folder / f"mtbench/{name}.jsonl") as lines:
+            rows = [json.loads(line) for line in lines]
+        print(" ", name, len(rows), dict(collections.Counter(row["winner"] for row in rows)))
+        votes[name] = collections.defaultdict(list)
+        for row in rows:
+            verdict = "tie" if "tie" in row["winner"] else row[row["winner"]]
+            key = (row["turn"], row["question_id"], frozenset((row["model_a"], row["model_b"])))
+            votes[name][key].append((row["judge"], verdict))
+
+    def total(pairs, ties):
+        pairs = [(a, b) for a, b in pairs if a[0] != b[0] and (ties or "tie" not in (a[1], b[1]))]
+        agreed = sum(a[1] == b[1] for a, b in pairs)
+        return f"{agreed}/{len(pairs)} = {agreed / len(pairs):.4f}"
+
+    everybody = ("expert", "author")
+    for who in (("expert",), everybody):
+        human = {key: [v for v in list_ if v[0].startswith(who)] for key, list_ in votes["human"].items()}
+        for turns in ((1,), (2,), (1, 2)):
+            keys = [key for key in human if key[0] in turns]
+            between = [(a, b) for key in keys for a in votes["gpt4_pair"].get(key, []) for b in human[key]]
+            among = [pair for key in keys for pair in itertools.combinations(human[key], 2)]
+            print(f"  {'+'.join(who)}, turn {turns}: GPT-4–human S1 {total(between, True)}, S2 {total(between, False)}; "
+                  f"human–human S1 {total(among, True)}, S2 {total(among, False)}")
+
+    print("LLMBar: false, true, both, equal, of; first/second both times; kappa of order 1 with gold")
+    for path in sorted((folder / "llmbar").rglob("result.json")):
+        rows = json.loads(path.read_text())
+        c = collections.Counter()
+        gold, first = [], []
+        for row in rows:
+            label = str(row["label"])
+            v1, v2 = (row["results"][-1][f"swap = {swap}"]["winner"] for swap in (False, True))
+            c["false"] += v1 == label
+            c["true"] += v2 == label
+            c["both"] += v1 == v2 == label
+            c["equal"] += v1 == v2
+            c["null"] += None in (v1, v2)
+            c["always first"] += (v1, v2) == ("1", "2")
+            c["always second"] += (v1, v2) == ("2", "1")
+            gold.append(label)
+            first.append(str(v1))
+        kappa = sklearn.metrics.cohen_kappa_score(gold, first)
+        print("  ", path.relative_to(folder).parent, len(rows), dict(c), f"{kappa:.16f}")
+
+
+if __name__ == "__main__":
+    fixture = {"mcnemar": mcnemar_cases(), "binomial": binomial_cases(), "two_proportions": two_proportion_cases(),
+               "paired": paired_cases(), "two_order": two_order_cases(), "stability": stability_cases(), "votes": vote_cases(),
+               "triples": triple_cases(), "chains": chain_cases()}
+    OUT.write_text(json.dumps(fixture, separators=(",", ":")) + "\n")
+    print(OUT.name, OUT.stat().st_size, "bytes")
+    if len(sys.argv) > 1:
+        real_counts(pathlib.Path(sys.argv[1]))

@@ -26,7 +26,7 @@ import sklearn.metrics
 import statsmodels
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
-from statsmodels.stats.proportion import confint_proportions_2indep, proportions_ztest
+from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint, proportions_ztest
 
 VERSIONS = {"scipy": "1.17.1", "numpy": "2.4.6", "statsmodels": "0.15.0", "sklearn": "1.9.1"}
 for module in (scipy, np, statsmodels, sklearn):
@@ -66,6 +66,14 @@ def mcnemar_cases():
 def binomial_cases():
     pairs = [(0, 1), (1, 1), (0, 5), (3, 5), (5, 10), (6, 10), (19, 20), (245, 266), (50, 100), (611, 1200), (100900, 200000)]
     return [[k, n, float(stats.binomtest(k, n, 0.5).pvalue)] for k, n in pairs]
+
+
+def wilson_cases():
+    cases = []
+    for count, n in [(0, 1), (1, 1), (0, 20), (20, 20), (7, 10), (486, 564), (1, 100000), (99999, 100000)]:
+        for level in (0.95, 0.5, 0.999):
+            cases.append([count, n, level, *(float(end) for end in proportion_confint(count, n, 1 - level, method="wilson"))])
+    return cases
 
 
 def two_proportion_cases():
@@ -322,6 +330,38 @@ def real_counts(folder):
             print(f"  {'+'.join(who)}, turn {turns}: GPT-4–human S1 {total(between, True)}, S2 {total(between, False)}; "
                   f"human–human S1 {total(among, True)}, S2 {total(among, False)}")
 
+    c, credits = collections.Counter(), []
+    for key, judged in votes["gpt4_pair"].items():
+        if "gpt-4" not in key[2]:
+            continue
+        own = {"gpt-4": "own", "tie": "tie"}
+        ((_, verdict),) = judged
+        for person, preferred in votes["human"].get(key, []):
+            if person.startswith("expert"):
+                judge, human = own.get(verdict, "other"), own.get(preferred, "other")
+                c[human] += 1
+                c["picked " + human] += judge == human
+                credit = {"own": 1, "tie": 0.5, "other": 0}
+                credits.append((credit[judge], credit[human]))
+    judge, human = np.array(credits).T
+    interval = stats.ttest_rel(judge, human).confidence_interval(0.95)
+    print("  GPT-4 on its own answers, beside each expert:", dict(c), len(credits), f"win rates {judge.sum()} {human.sum()}",
+          f"difference {(judge - human).mean():.16f} in {interval.low:.16f} to {interval.high:.16f}")
+
+    c = collections.Counter()
+    for turn, question in sorted({key[:2] for key in votes["gpt4_pair"]}):
+        verdicts = {key[2]: judged[0][1] for key, judged in votes["gpt4_pair"].items() if key[:2] == (turn, question)}
+        models = sorted(set().union(*verdicts))
+        for triple in itertools.combinations(models, 3):
+            def sign(x, y):
+                preferred = verdicts[frozenset((triple[x], triple[y]))]
+                return 0 if preferred == "tie" else 1 if preferred == triple[x] else -1
+            c["triples"] += 1
+            c["decisive"] += all(sign(x, y) for x, y in itertools.combinations(range(3), 2))
+            for name, violated in zip(("cyclic", "strict", "weak"), triple_kinds(sign)):
+                c[name] += violated
+    print("  triples of models:", dict(c))
+
     print("LLMBar: false, true, both, equal, of; first/second both times; kappa of order 1 with gold")
     for path in sorted((folder / "llmbar").rglob("result.json")):
         rows = json.loads(path.read_text())
@@ -344,7 +384,7 @@ def real_counts(folder):
 
 
 if __name__ == "__main__":
-    fixture = {"mcnemar": mcnemar_cases(), "binomial": binomial_cases(), "two_proportions": two_proportion_cases(),
+    fixture = {"mcnemar": mcnemar_cases(), "binomial": binomial_cases(), "wilson": wilson_cases(), "two_proportions": two_proportion_cases(),
                "paired": paired_cases(), "two_order": two_order_cases(), "stability": stability_cases(), "votes": vote_cases(),
                "triples": triple_cases(), "chains": chain_cases()}
     OUT.write_text(json.dumps(fixture, separators=(",", ":")) + "\n")

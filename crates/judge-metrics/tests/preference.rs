@@ -90,6 +90,22 @@ fn two_orders_are_counted_as_defined_under_every_policy() {
     }
 }
 
+/// `statsmodels.stats.proportion.proportion_confint(method="wilson")`, 0.15.0.
+#[test]
+fn wilsons_interval_equals_statsmodels() {
+    for case in list(&fixture()["wilson"]) {
+        let [level, low, high] = [2, 3, 4].map(|i| case[i].as_f64().unwrap());
+        let share = proportion(case);
+        let ours = share.wilson(level).unwrap();
+        assert!((ours.low - low).abs() <= 1e-10 * low.max(1e-7), "{share:?}: {ours:?}, not {low:e}");
+        assert!((ours.high - high).abs() <= 1e-10 * high, "{share:?}: {ours:?}, not {high:e}");
+        assert!(0.0 <= ours.low && ours.low <= share.estimate().unwrap() && share.estimate().unwrap() <= ours.high);
+    }
+    let nothing = Proportion { count: 0, n: 0 };
+    assert!(nothing.wilson(0.95).unwrap_err().is_undefined());
+    assert_eq!(Proportion { count: 1, n: 2 }.wilson(0.0), Err(Error::LevelOutOfRange { level: 0.0 }));
+}
+
 /// Auto-J's transitions of verdicts from the first order to the second as given there (its released outputs; 0, 1, 2 are
 /// first, second and tie) reproduce its consistency, 83.41 %. The gold labels are not here, so the strict rule is checked on
 /// pairs made for it.

@@ -1,6 +1,8 @@
 use std::iter::Sum;
 
-use crate::Error;
+use crate::distribution::normal_two_sided_quantile;
+use crate::input::check_level;
+use crate::{Error, Interval};
 
 /// A share, with the counts it is made of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -22,6 +24,26 @@ impl Proportion {
             return Err(Error::Undefined { statistic: "proportion", reason: "no item to take a share of" });
         }
         Ok(self.count as f64 / self.n as f64)
+    }
+
+    /// Wilson's score interval (1927; `statsmodels.stats.proportion.proportion_confint(method="wilson")`), within [0, 1]. It
+    /// takes the items as independent.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LevelOutOfRange`], [`Error::Undefined`] for a share of nothing.
+    pub fn wilson(&self, level: f64) -> Result<Interval, Error> {
+        check_level(level)?;
+        let p = self.estimate()?;
+        let n = self.n as f64;
+        let z = normal_two_sided_quantile(level);
+        let squared = z * z / n;
+        let centre = p + squared / 2.0;
+        let margin = z * (p * (1.0 - p) / n + squared / (4.0 * n)).sqrt();
+        // Where none or all count, an end is 0 or 1 exactly, but for rounding.
+        let low = if self.count == 0 { 0.0 } else { (centre - margin) / (1.0 + squared) };
+        let high = if self.count == self.n { 1.0 } else { (centre + margin) / (1.0 + squared) };
+        Ok(Interval { low, high, level })
     }
 
     pub(crate) fn add(&mut self, counts: bool) {

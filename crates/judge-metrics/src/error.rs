@@ -179,6 +179,33 @@ pub enum Error {
         /// Position of the second mention.
         index: usize,
     },
+
+    /// Numbers that should be a distribution do not sum to 1.
+    #[error("{argument} sums to {sum}, not to 1")]
+    NotADistribution {
+        /// Name of the parameter.
+        argument: &'static str,
+        /// Its sum.
+        sum: f64,
+    },
+
+    /// What is wrong with one row of a table.
+    #[error("row {row}: {error}")]
+    InRow {
+        /// The row.
+        row: usize,
+        /// What is wrong with it.
+        error: Box<Self>,
+    },
+
+    /// Values that must be strictly ascending are not.
+    #[error("{argument}[{index}] is not above the value before it")]
+    NotAscending {
+        /// Name of the parameter.
+        argument: &'static str,
+        /// Position of the first value that is not.
+        index: usize,
+    },
 }
 
 impl Error {

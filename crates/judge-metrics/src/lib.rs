@@ -8,6 +8,7 @@
 //! | [`bias`] | what sways a judge: position, its own output, perturbations, intransitive verdicts |
 //! | [`correlation`] | Pearson, Spearman, Kendall, with p-values and Fisher's interval |
 //! | [`preference`] | pairwise verdicts: votes of judge and people, both presentation orders |
+//! | [`prediction`] | error, bias, divergences of score distributions, Brier score, log loss, AUROC, average precision |
 //! | [`resampling`] | bootstrap intervals of any statistic of rows |
 //!
 //! ```
@@ -41,6 +42,7 @@
 pub mod bias;
 pub mod correlation;
 pub mod preference;
+pub mod prediction;
 pub mod resampling;
 
 mod distribution;

@@ -1,0 +1,32 @@
+//! How far predicted scores and probabilities are from what people said: errors, proper scores, divergences, and how well a
+//! score tells good from bad.
+//!
+//! Whatever averages over items is a [`SampleMean`], whose interval is Student's; [`auroc`] brings DeLong's. Root mean squared error,
+//! average precision and anything built from them take theirs from [`Bootstrap`](crate::resampling::Bootstrap):
+//!
+//! ```
+//! use judge_metrics::{Error, prediction::root_mean_squared_error, resampling::Bootstrap};
+//!
+//! let judge = [3.1, 4.7, 1.2, 2.8, 4.9, 2.0, 3.6, 1.9];
+//! let human = [3.0, 5.0, 1.0, 2.0, 4.0, 2.0, 4.0, 3.0];
+//! let error = Bootstrap::default().paired(&judge, &human, root_mean_squared_error)?;
+//! assert!(error.interval.low < error.estimate && error.estimate < error.interval.high);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! A distribution is a slice of probabilities, one per label, whose sum is within 1e-6 of 1. Tables of them have one row per item.
+
+mod auroc;
+mod curves;
+pub(crate) mod distributions;
+mod divergence;
+pub(crate) mod errors;
+pub(crate) mod mean;
+pub(crate) mod scoring;
+
+pub use auroc::{Auroc, AurocDifference, auroc, auroc_difference};
+pub use curves::{PrecisionRecallPoint, RocPoint, average_precision, precision_recall_curve, roc_curve};
+pub use divergence::{earth_movers_distance, jensen_shannon_divergence, kl_divergence, smoothed, total_variation};
+pub use errors::{bias, mean_absolute_error, root_mean_squared_error};
+pub use mean::SampleMean;
+pub use scoring::{brier_score, log_loss, multiclass_brier_score, multiclass_log_loss, ranked_probability_score};

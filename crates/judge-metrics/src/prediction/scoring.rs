@@ -1,0 +1,152 @@
+use crate::Error;
+use crate::input::check_lengths;
+use crate::prediction::SampleMean;
+use crate::prediction::distributions::{check_probabilities, check_table};
+
+/// Brier score of probabilities of one event: the mean of (p − y)², in [0, 1] (`sklearn.metrics.brier_score_loss`).
+///
+/// `outcomes`: whether the event came to be; `probabilities`: what the judge gave it, in [0, 1]. n ≥ 1 each. 0.25 is what a
+/// judge scores who always says one half. The interval is [`SampleMean::interval`].
+///
+/// # Errors
+///
+/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`], [`Error::OutOfRange`].
+///
+/// ```
+/// let score = judge_metrics::prediction::brier_score(&[false, true, true, false], &[0.1, 0.9, 0.8, 0.3])?;
+/// assert!((score.estimate - 0.037_5).abs() < 1e-15);
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+pub fn brier_score(outcomes: &[bool], probabilities: &[f64]) -> Result<SampleMean, Error> {
+    check_forecasts(outcomes, probabilities)?;
+    let squares: Vec<f64> =
+        outcomes.iter().zip(probabilities).map(|(&came, p)| (p - f64::from(came)).powi(2)).collect();
+    SampleMean::of("Brier score", &squares)
+}
+
+/// Brier score of distributions over labels: the mean of Σ (p − y)² over the labels, in [0, 2].
+///
+/// `observed`: index of the label that was right; `distributions`: per item the probabilities of all labels, each row the same
+/// number of them. On two labels it is twice [`brier_score`]. Equals scikit-learn's `brier_score_loss` with
+/// `scale_by_half=False`, which is its default from three labels on.
+///
+/// # Errors
+///
+/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::UnknownLabel`]; [`Error::InRow`] around what is wrong with a row: its
+/// length, a number that is no probability, or [`Error::NotADistribution`].
+pub fn multiclass_brier_score<R: AsRef<[f64]>>(observed: &[usize], distributions: &[R]) -> Result<SampleMean, Error> {
+    check_table(distributions, observed, 1)?;
+    per_item("Brier score", observed, distributions, |label, p| {
+        p.iter().enumerate().map(|(i, p)| (p - f64::from(i == label)).powi(2)).sum()
+    })
+}
+
+/// Ranked probability score: the mean over items of Σ (F − O)² / (K − 1) over the K − 1 steps of an ordered scale, in [0, 1].
+///
+/// F and O are the cumulative probability and the cumulative outcome (Epstein 1969; divided by K − 1 as in Murphy 1971), so mass on a
+/// neighbour of the right label costs less than mass far away. `distributions` list labels from lowest to highest, at
+/// least two. On two labels it is [`brier_score`]. Input and errors as for [`multiclass_brier_score`].
+///
+/// ```
+/// use judge_metrics::prediction::ranked_probability_score;
+///
+/// let near = ranked_probability_score(&[0], &[[0.0, 1.0, 0.0]])?;
+/// let far = ranked_probability_score(&[0], &[[0.0, 0.0, 1.0]])?;
+/// assert_eq!((near.estimate, far.estimate), (0.5, 1.0));
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+pub fn ranked_probability_score<R: AsRef<[f64]>>(observed: &[usize], distributions: &[R]) -> Result<SampleMean, Error> {
+    let steps = check_table(distributions, observed, 2)? - 1;
+    per_item("ranked probability score", observed, distributions, |label, p| {
+        let mut cumulative = 0.0;
+        let squares = p.iter().take(steps).enumerate().map(|(i, p)| {
+            cumulative += p;
+            (cumulative - f64::from(i >= label)).powi(2)
+        });
+        squares.sum::<f64>() / steps as f64
+    })
+}
+
+/// Log loss of probabilities of one event, in nats: the mean of −ln of what was given to what came to be.
+///
+/// `clip` in [0, 0.5): probabilities are first moved into [clip, 1 − clip]. [`f64::EPSILON`] is what `sklearn.metrics.log_loss`
+/// does; 0 clips nothing, and then certainty that proves wrong is an error. Input otherwise as for [`brier_score`].
+///
+/// # Errors
+///
+/// Those of [`brier_score`]; [`Error::OutOfRange`] for `clip`; [`Error::Undefined`] where the loss is infinite.
+///
+/// ```
+/// use judge_metrics::prediction::log_loss;
+///
+/// let loss = log_loss(&[true, false], &[0.8, 0.1], f64::EPSILON)?;
+/// assert!((loss.estimate - (0.8f64.ln() + 0.9f64.ln()) / -2.0).abs() < 1e-15);
+/// assert!(log_loss(&[true], &[0.0], 0.0).is_err());
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+pub fn log_loss(outcomes: &[bool], probabilities: &[f64], clip: f64) -> Result<SampleMean, Error> {
+    check_forecasts(outcomes, probabilities)?;
+    check_clip(clip)?;
+    let losses: Vec<f64> = outcomes
+        .iter()
+        .zip(probabilities)
+        .map(|(&came, &p)| {
+            let p = p.clamp(clip, 1.0 - clip);
+            // ln(1 − p) from p itself: a small p loses no digits.
+            if came { -p.ln() } else { -(-p).ln_1p() }
+        })
+        .collect();
+    mean_of_losses(&losses)
+}
+
+/// Log loss of distributions over labels, in nats. `clip` as for [`log_loss`], the rest as for [`multiclass_brier_score`].
+///
+/// # Errors
+///
+/// Those of both.
+pub fn multiclass_log_loss<R: AsRef<[f64]>>(
+    observed: &[usize],
+    distributions: &[R],
+    clip: f64,
+) -> Result<SampleMean, Error> {
+    check_table(distributions, observed, 1)?;
+    check_clip(clip)?;
+    let losses: Vec<f64> =
+        observed.iter().zip(distributions).map(|(&label, p)| -p.as_ref()[label].clamp(clip, 1.0 - clip).ln()).collect();
+    mean_of_losses(&losses)
+}
+
+fn mean_of_losses(losses: &[f64]) -> Result<SampleMean, Error> {
+    if losses.contains(&f64::INFINITY) {
+        let reason = "what came to be had probability 0 and clip is 0";
+        return Err(Error::Undefined { statistic: "log loss", reason });
+    }
+    SampleMean::of("log loss", losses)
+}
+
+fn check_clip(clip: f64) -> Result<(), Error> {
+    if (0.0..0.5).contains(&clip) {
+        Ok(())
+    } else {
+        Err(Error::OutOfRange { argument: "clip", index: None, value: clip, low: 0.0, high: 0.5 })
+    }
+}
+
+/// As many outcomes as probabilities, at least one.
+pub(crate) fn check_forecasts(outcomes: &[bool], probabilities: &[f64]) -> Result<(), Error> {
+    check_lengths("probabilities", probabilities.len(), "outcomes", outcomes.len())?;
+    if outcomes.is_empty() {
+        return Err(Error::TooFewItems { required: 1, found: 0 });
+    }
+    check_probabilities("probabilities", probabilities)
+}
+
+fn per_item<R: AsRef<[f64]>>(
+    statistic: &'static str,
+    observed: &[usize],
+    distributions: &[R],
+    score: impl Fn(usize, &[f64]) -> f64,
+) -> Result<SampleMean, Error> {
+    let scores: Vec<f64> = observed.iter().zip(distributions).map(|(&label, p)| score(label, p.as_ref())).collect();
+    SampleMean::of(statistic, &scores)
+}

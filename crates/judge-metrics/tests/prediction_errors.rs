@@ -1,0 +1,161 @@
+//! What the statistics of `prediction` refuse, and that the error says where.
+
+use judge_metrics::Error;
+use judge_metrics::prediction::{
+    SampleMean, auroc, auroc_difference, average_precision, bias, brier_score, earth_movers_distance,
+    jensen_shannon_divergence, kl_divergence, log_loss, mean_absolute_error, multiclass_brier_score,
+    multiclass_log_loss, precision_recall_curve, ranked_probability_score, roc_curve, root_mean_squared_error,
+    smoothed, total_variation,
+};
+
+type Columns = fn(&[f64], &[f64]) -> Result<f64, Error>;
+type Scores = fn(&[bool], &[f64]) -> Result<f64, Error>;
+type Tables = fn(&[usize], &[Vec<f64>]) -> Result<SampleMean, Error>;
+
+fn in_row(row: usize, error: Error) -> Error {
+    Error::InRow { row, error: Box::new(error) }
+}
+
+#[test]
+fn errors_refuse_unusable_columns() {
+    let statistics: [Columns; 3] =
+        [|p, o| Ok(mean_absolute_error(p, o)?.estimate), |p, o| Ok(bias(p, o)?.estimate), root_mean_squared_error];
+    for statistic in statistics {
+        assert_eq!(statistic(&[], &[]), Err(Error::TooFewItems { required: 1, found: 0 }));
+        let lengths = Error::LengthMismatch { argument: "observed", found: 1, other: "predicted", expected: 2 };
+        assert_eq!(statistic(&[1.0, 2.0], &[1.0]), Err(lengths));
+        let infinite = Error::NonFinite { argument: "observed", index: 1, value: f64::INFINITY };
+        assert_eq!(statistic(&[1.0, 2.0], &[1.0, f64::INFINITY]), Err(infinite));
+        let nan = statistic(&[f64::NAN], &[1.0]);
+        assert!(matches!(nan, Err(Error::NonFinite { argument: "predicted", index: 0, .. })));
+        assert!(
+            matches!(statistic(&[f64::MAX], &[-f64::MAX]), Err(Error::Undefined { .. })),
+            "the difference overflows"
+        );
+        assert_eq!(statistic(&[7.0; 4], &[7.0; 4]), Ok(0.0));
+    }
+    assert_eq!(SampleMean::new(&[]), Err(Error::TooFewItems { required: 1, found: 0 }));
+    assert!(matches!(SampleMean::new(&[f64::MAX; 3]), Err(Error::Undefined { .. })));
+    let mean = SampleMean::new(&[1.0, 2.0]).unwrap();
+    for level in [0.0, 1.0, 95.0, -1.0] {
+        assert_eq!(mean.interval(level), Err(Error::LevelOutOfRange { level }));
+    }
+    assert!(matches!(mean.interval(f64::NAN), Err(Error::LevelOutOfRange { .. })));
+    let constant = SampleMean::new(&[3.0; 5]).unwrap().interval(0.95).unwrap();
+    assert_eq!((constant.low, constant.high), (3.0, 3.0));
+}
+
+#[test]
+fn what_is_no_distribution_is_refused() {
+    let half = [0.5, 0.5];
+    let statistics: [Columns; 4] = [kl_divergence, jensen_shannon_divergence, total_variation, |p, q| {
+        let values: Vec<f64> = (0..p.len()).map(|i| i as f64).collect();
+        earth_movers_distance(p, q, &values)
+    }];
+    for statistic in statistics {
+        assert_eq!(statistic(&[], &[]), Err(Error::TooFewItems { required: 1, found: 0 }));
+        let lengths = Error::LengthMismatch { argument: "q", found: 1, other: "p", expected: 2 };
+        assert_eq!(statistic(&half, &[1.0]), Err(lengths));
+        assert_eq!(statistic(&half, &[0.5, 0.25]), Err(Error::NotADistribution { argument: "q", sum: 0.75 }));
+        assert_eq!(statistic(&[0.0, 0.0], &half), Err(Error::NotADistribution { argument: "p", sum: 0.0 }));
+        let negative = Error::OutOfRange { argument: "p", index: Some(1), value: -0.5, low: 0.0, high: 1.0 };
+        assert_eq!(statistic(&[1.5 - 0.5, -0.5], &half), Err(negative));
+        let large = Error::OutOfRange { argument: "q", index: Some(0), value: 1.5, low: 0.0, high: 1.0 };
+        assert_eq!(statistic(&half, &[1.5, 0.5]), Err(large));
+        let nan = statistic(&half, &[0.5, f64::NAN]);
+        assert!(matches!(nan, Err(Error::NonFinite { argument: "q", index: 1, .. })));
+        // Softmax in single precision.
+        assert!(statistic(&half, &[0.5 + 1e-7, 0.5]).is_ok());
+        assert_eq!(statistic(&[1.0 + 1e-7], &[1.0]), Ok(0.0));
+    }
+    assert_eq!(
+        kl_divergence(&half, &[0.0, 1.0]),
+        Err(Error::Undefined { statistic: "KL divergence", reason: "q is 0 where p is not" })
+    );
+    let order = Error::NotAscending { argument: "values", index: 1 };
+    assert_eq!(earth_movers_distance(&half, &half, &[1.0, 1.0]), Err(order));
+    let lengths = Error::LengthMismatch { argument: "values", found: 3, other: "p", expected: 2 };
+    assert_eq!(earth_movers_distance(&half, &half, &[1.0, 2.0, 3.0]), Err(lengths));
+    for pseudo in [-0.1, f64::INFINITY, f64::NAN] {
+        assert!(matches!(smoothed(&half, pseudo), Err(Error::OutOfRange { argument: "pseudo", .. })));
+    }
+    assert_eq!(smoothed(&[1.0, 0.0], 0.5), Ok(vec![0.75, 0.25]));
+}
+
+#[test]
+fn probabilities_of_one_event_are_checked() {
+    let scores: [Scores; 2] =
+        [|o, p| Ok(brier_score(o, p)?.estimate), |o, p| Ok(log_loss(o, p, f64::EPSILON)?.estimate)];
+    for score in scores {
+        assert_eq!(score(&[], &[]), Err(Error::TooFewItems { required: 1, found: 0 }));
+        let lengths = Error::LengthMismatch { argument: "probabilities", found: 1, other: "outcomes", expected: 2 };
+        assert_eq!(score(&[true, false], &[0.5]), Err(lengths));
+        let large = Error::OutOfRange { argument: "probabilities", index: Some(1), value: 1.5, low: 0.0, high: 1.0 };
+        assert_eq!(score(&[true, false], &[0.5, 1.5]), Err(large));
+        let nan = score(&[true], &[f64::NAN]);
+        assert!(matches!(nan, Err(Error::NonFinite { argument: "probabilities", index: 0, .. })));
+    }
+    for clip in [-0.1, 0.5, f64::INFINITY] {
+        assert!(matches!(log_loss(&[true], &[0.5], clip), Err(Error::OutOfRange { argument: "clip", .. })));
+    }
+    assert!(matches!(log_loss(&[true], &[0.5], f64::NAN), Err(Error::OutOfRange { .. })));
+    for (outcome, p) in [(true, 0.0), (false, 1.0)] {
+        assert!(log_loss(&[outcome], &[p], 0.0).unwrap_err().is_undefined(), "an infinite loss");
+        assert_eq!(log_loss(&[!outcome], &[p], 0.0).unwrap().estimate, 0.0);
+    }
+}
+
+#[test]
+fn tables_name_the_row_at_fault() {
+    let scores: [Tables; 3] =
+        [multiclass_brier_score, ranked_probability_score, |o, p| multiclass_log_loss(o, p, 1e-9)];
+    let good = vec![0.25, 0.75];
+    for score in scores {
+        assert_eq!(score(&[], &[]), Err(Error::TooFewItems { required: 1, found: 0 }));
+        let lengths = Error::LengthMismatch { argument: "observed", found: 2, other: "distributions", expected: 1 };
+        assert_eq!(score(&[0, 1], std::slice::from_ref(&good)), Err(lengths));
+        let short = score(&[0, 1], &[good.clone(), vec![0.5, 0.25]]);
+        assert_eq!(short, Err(in_row(1, Error::NotADistribution { argument: "distributions", sum: 0.75 })));
+        let ragged = score(&[0, 1], &[good.clone(), vec![1.0]]).unwrap_err();
+        assert!(matches!(ragged, Error::InRow { row: 1, error } if matches!(*error, Error::LengthMismatch { .. })));
+        let unknown = Error::UnknownLabel { argument: "observed", index: 1, found: "2".into(), known: "0 to 1".into() };
+        assert_eq!(score(&[0, 2], &[good.clone(), good.clone()]), Err(unknown));
+    }
+    let single = ranked_probability_score(&[0], &[[1.0]]);
+    assert_eq!(single, Err(in_row(0, Error::TooFewItems { required: 2, found: 1 })), "one label has no order");
+    assert_eq!(
+        in_row(3, Error::NotADistribution { argument: "distributions", sum: 0.75 }).to_string(),
+        "row 3: distributions sums to 0.75, not to 1"
+    );
+}
+
+#[test]
+fn areas_need_both_outcomes() {
+    let statistics: [Scores; 2] = [|o, s| Ok(auroc(o, s)?.estimate), |o, s| Ok(roc_curve(o, s)?[0].true_positive_rate)];
+    for statistic in statistics {
+        for alike in [[true, true], [false, false]] {
+            assert!(statistic(&alike, &[1.0, 2.0]).unwrap_err().is_undefined());
+        }
+        assert!(matches!(statistic(&[], &[]), Err(Error::TooFewItems { found: 0, .. })));
+        let lengths = Error::LengthMismatch { argument: "scores", found: 1, other: "outcomes", expected: 2 };
+        assert_eq!(statistic(&[true, false], &[1.0]), Err(lengths));
+        let infinite = Error::NonFinite { argument: "scores", index: 0, value: f64::NEG_INFINITY };
+        assert_eq!(statistic(&[true, false], &[f64::NEG_INFINITY, 1.0]), Err(infinite));
+    }
+    assert!(average_precision(&[false, false], &[1.0, 2.0]).unwrap_err().is_undefined());
+    assert_eq!(average_precision(&[true, true], &[1.0, 2.0]), Ok(1.0));
+    assert_eq!(precision_recall_curve(&[], &[]), Err(Error::TooFewItems { required: 1, found: 0 }));
+
+    let few = auroc(&[true, false, false], &[1.0, 2.0, 0.0]).unwrap();
+    assert_eq!((few.standard_error, few.positives, few.negatives), (None, 1, 2));
+    assert_eq!(few.interval(0.95), Err(Error::TooFewItems { required: 2, found: 1 }));
+    let outcomes = [true, true, false, false];
+    let ours = auroc(&outcomes, &[1.0, 4.0, 2.0, 3.0]).unwrap();
+    assert_eq!(ours.interval(1.0), Err(Error::LevelOutOfRange { level: 1.0 }));
+    let twice = auroc_difference(&outcomes, &[1.0, 4.0, 2.0, 3.0], &[10.0, 40.0, 20.0, 30.0]);
+    assert!(twice.unwrap_err().is_undefined(), "the same order twice");
+    let few = auroc_difference(&[true, false, false], &[1.0, 2.0, 0.0], &[1.0, 2.0, 3.0]);
+    assert_eq!(few, Err(Error::TooFewItems { required: 2, found: 1 }));
+    let second = auroc_difference(&outcomes, &[1.0; 4], &[1.0; 3]);
+    assert_eq!(second, Err(Error::LengthMismatch { argument: "second", found: 3, other: "outcomes", expected: 4 }));
+}

@@ -6,6 +6,7 @@
 //! | module | statistics |
 //! |---|---|
 //! | [`bias`] | what sways a judge: position, its own output, perturbations, intransitive verdicts |
+//! | [`calibration`] | reliability and calibration error, isotonic regression, conformal intervals, prediction-powered means |
 //! | [`correlation`] | Pearson, Spearman, Kendall, with p-values and Fisher's interval |
 //! | [`preference`] | pairwise verdicts: votes of judge and people, both presentation orders |
 //! | [`prediction`] | error, bias, divergences of score distributions, Brier score, log loss, AUROC, average precision |
@@ -40,6 +41,7 @@
 //! - For anything but slices in memory: the crate reads no file and holds no model.
 
 pub mod bias;
+pub mod calibration;
 pub mod correlation;
 pub mod preference;
 pub mod prediction;

@@ -1,0 +1,164 @@
+use crate::input::{check_finite, check_lengths, check_level};
+use crate::prediction::errors::check_predictions;
+use crate::prediction::mean::in_range;
+use crate::{Error, Interval};
+
+/// Split-conformal intervals: how far human scores lie from a judge's on items set apart, turned into an interval for the next item.
+///
+/// The interval contains a new item's human score with probability at least `level`, over the draw of calibration items and
+/// new item together, whatever the judge and whatever the distribution (Vovk et al. 2005; Lei et al. 2018) — provided that all of them are
+/// *exchangeable*: drawn alike, none of the calibration items used to fit the judge or its calibration, and not clustered. For several
+/// responses to one question take one per question, or accept that the promise is not kept for a new question. It holds
+/// on average over items, not for each kind of item: for each kind (a language, a task) to keep its own level, fit one per kind.
+///
+/// ```
+/// use judge_metrics::calibration::SplitConformal;
+///
+/// let judge: Vec<f64> = (0..19).map(f64::from).collect();
+/// let human: Vec<f64> = judge.iter().map(|score| score + score / 100.0).collect();
+/// // With 19 items and 95 %, the largest of the 19 errors.
+/// let interval = SplitConformal { level: 0.95 }.fit(&judge, &human)?.interval(7.0)?;
+/// assert!((interval.low - 6.82).abs() < 1e-12 && (interval.high - 7.18).abs() < 1e-12);
+/// assert!(SplitConformal { level: 0.95 }.fit(&judge[1..], &human[1..]).is_err());
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SplitConformal {
+    /// Coverage promised, 1 − α, in (0, 1).
+    pub level: f64,
+}
+
+impl Default for SplitConformal {
+    /// 95 %.
+    fn default() -> Self {
+        Self { level: 0.95 }
+    }
+}
+
+impl SplitConformal {
+    /// Calibrates on n items: the radius is the ⌈(n + 1) · level⌉-th smallest |observed − predicted|.
+    ///
+    /// `predicted`, `observed`: finite numbers in one unit.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooFewItems`] where n items bound nothing at this level: 19 are needed at 95 %, 9 at 90 %.
+    /// [`Error::LevelOutOfRange`], [`Error::LengthMismatch`], [`Error::NonFinite`]; [`Error::Undefined`] where the radius overflows.
+    pub fn fit(&self, predicted: &[f64], observed: &[f64]) -> Result<FittedSplitConformal, Error> {
+        check_predictions(predicted, observed, 0)?;
+        let residuals = predicted.iter().zip(observed).map(|(predicted, observed)| (observed - predicted).abs());
+        let radius = in_range(STATISTIC, conformal_quantile(residuals.collect(), self.level)?)?;
+        Ok(FittedSplitConformal { radius, level: self.level, n: predicted.len() })
+    }
+
+    /// Calibrates on errors divided by each item's difficulty (Lei et al. 2018, section 5.2), so that intervals are wider where the judge is less sure.
+    ///
+    /// `difficulty`: finite numbers above 0 in any unit, such as the deviation of the judge's own score distribution plus a constant.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`fit`](Self::fit); [`Error::OutOfRange`] for a difficulty of 0 or less.
+    pub fn fit_normalized(
+        &self,
+        predicted: &[f64],
+        observed: &[f64],
+        difficulty: &[f64],
+    ) -> Result<FittedNormalizedConformal, Error> {
+        check_predictions(predicted, observed, 0)?;
+        check_lengths("difficulty", difficulty.len(), "predicted", predicted.len())?;
+        check_difficulty(difficulty)?;
+        let scores = predicted
+            .iter()
+            .zip(observed)
+            .zip(difficulty)
+            .map(|((predicted, observed), difficulty)| (observed - predicted).abs() / difficulty);
+        let radius = in_range(STATISTIC, conformal_quantile(scores.collect(), self.level)?)?;
+        Ok(FittedNormalizedConformal { radius, level: self.level, n: predicted.len() })
+    }
+}
+
+const STATISTIC: &str = "conformal interval";
+
+/// Intervals of one width.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FittedSplitConformal {
+    /// Half the width, in the unit of the scores; at least 0.
+    pub radius: f64,
+    /// Coverage promised.
+    pub level: f64,
+    /// Calibration items.
+    pub n: usize,
+}
+
+impl FittedSplitConformal {
+    /// prediction ∓ radius. Not cut off at the ends of the scale, which costs no coverage if you do.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NonFinite`]; [`Error::Undefined`] where an end overflows.
+    pub fn interval(&self, prediction: f64) -> Result<Interval, Error> {
+        around(prediction, self.radius, self.level)
+    }
+}
+
+/// Intervals as wide as items are difficult.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FittedNormalizedConformal {
+    /// Half the width per unit of difficulty; at least 0.
+    pub radius: f64,
+    /// Coverage promised.
+    pub level: f64,
+    /// Calibration items.
+    pub n: usize,
+}
+
+impl FittedNormalizedConformal {
+    /// prediction ∓ radius · difficulty.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NonFinite`], [`Error::OutOfRange`] for a difficulty of 0 or less; [`Error::Undefined`] where an end overflows.
+    pub fn interval(&self, prediction: f64, difficulty: f64) -> Result<Interval, Error> {
+        check_difficulty(&[difficulty])?;
+        around(prediction, self.radius * difficulty, self.level)
+    }
+}
+
+fn around(prediction: f64, radius: f64, level: f64) -> Result<Interval, Error> {
+    check_finite("prediction", &[prediction])?;
+    let end = |end| in_range(STATISTIC, end);
+    Ok(Interval { low: end(prediction - radius)?, high: end(prediction + radius)?, level })
+}
+
+fn check_difficulty(difficulty: &[f64]) -> Result<(), Error> {
+    check_finite("difficulty", difficulty)?;
+    match difficulty.iter().position(|&difficulty| difficulty <= 0.0) {
+        Some(index) => Err(Error::OutOfRange {
+            argument: "difficulty",
+            index: Some(index),
+            value: difficulty[index],
+            low: f64::MIN_POSITIVE,
+            high: f64::MAX,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// The ⌈(n + 1) · level⌉-th smallest score: a new exchangeable score is at most that with probability at least `level`.
+pub(super) fn conformal_quantile(mut scores: Vec<f64>, level: f64) -> Result<f64, Error> {
+    check_level(level)?;
+    let n = scores.len();
+    // The smallest n with ⌈(n + 1) · level⌉ ≤ n.
+    let required = ceiling(level / (1.0 - level)).max(1);
+    if n < required {
+        return Err(Error::TooFewItems { required, found: n });
+    }
+    let rank = ceiling((n + 1) as f64 * level).clamp(1, n);
+    Ok(*scores.select_nth_unstable_by(rank - 1, f64::total_cmp).1)
+}
+
+/// ⌈x⌉, where x is a hair above a whole number only because a level such as 0.95 is no binary fraction.
+fn ceiling(x: f64) -> usize {
+    let nearest = x.round();
+    if (x - nearest).abs() <= 1e-12 * nearest { nearest as usize } else { x.ceil() as usize }
+}

@@ -76,9 +76,9 @@ fn isotonic_fits_equal_sklearns() {
             for (ours, expected) in fitted.predict(&at).unwrap().into_iter().zip(numbers(&expected["predicted"])) {
                 assert_close(&case, "prediction", ours, expected, 1e-15);
             }
-            assert!(fitted.x_thresholds.is_sorted_by(|a, b| a < b));
-            let flat = fitted.y_thresholds.iter().all(|&y| y == fitted.y_thresholds[0]);
-            assert!(flat || fitted.increasing == expected["increasing"].as_bool().unwrap());
+            assert!(fitted.x_thresholds().is_sorted_by(|a, b| a < b));
+            let flat = fitted.y_thresholds().windows(2).all(|pair| pair[0] == pair[1]);
+            assert!(flat || fitted.is_increasing() == expected["increasing"].as_bool().unwrap());
             if weights.iter().all(|&weight| weight == 1.0) {
                 assert_eq!(settings.fit(&x, &y), Ok(fitted));
             }

@@ -82,7 +82,7 @@ proptest! {
         let settings = IsotonicRegression::default();
         let fitted = settings.fit(&x, &y).unwrap();
         let values = fitted.predict(&x).unwrap();
-        prop_assert!(fitted.y_thresholds.is_sorted());
+        prop_assert!(fitted.y_thresholds().is_sorted());
         prop_assert!((total(&values) - total(&y)).abs() <= 1e-8);
         let (low, high) = (y.iter().copied().fold(f64::MAX, f64::min), y.iter().copied().fold(f64::MIN, f64::max));
         prop_assert!(values.iter().all(|value| (low - 1e-9..=high + 1e-9).contains(value)));

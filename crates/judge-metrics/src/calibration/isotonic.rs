@@ -107,15 +107,27 @@ impl IsotonicRegression {
 /// A monotone function: straight between its thresholds, constant beyond them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedIsotonicRegression {
-    /// Where the function may bend, strictly ascending; at least one.
-    pub x_thresholds: Vec<f64>,
-    /// Its values there.
-    pub y_thresholds: Vec<f64>,
-    /// Whether it rises. A constant function does both.
-    pub increasing: bool,
+    x_thresholds: Vec<f64>,
+    y_thresholds: Vec<f64>,
+    increasing: bool,
 }
 
 impl FittedIsotonicRegression {
+    /// Where the function may bend, strictly ascending; at least one number.
+    pub fn x_thresholds(&self) -> &[f64] {
+        &self.x_thresholds
+    }
+
+    /// Its values there.
+    pub fn y_thresholds(&self) -> &[f64] {
+        &self.y_thresholds
+    }
+
+    /// The direction it was fitted in. A constant function has both.
+    pub fn is_increasing(&self) -> bool {
+        self.increasing
+    }
+
     /// The function at each of `x`, as scikit-learn's `predict` with `out_of_bounds="clip"`: x outside the range seen in the fit
     /// gets the value at its end.
     ///

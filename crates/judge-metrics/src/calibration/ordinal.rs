@@ -53,16 +53,8 @@ impl OrdinalConformal {
     ) -> Result<FittedOrdinalConformal, Error> {
         let labels = check_table(distributions, observed, 1)?;
         let masses = distributions.iter().zip(observed).map(|(distribution, &label)| {
-            let joins = |set: &OrdinalSet| set.contains(label);
-            // Growth ends with every label in the set, and `check_table` knows this one.
-            let mut before = 0.0;
-            for set in growth(distribution.as_ref()) {
-                if joins(&set) {
-                    break;
-                }
-                before = set.probability;
-            }
-            before
+            let without = growth(distribution.as_ref()).take_while(|set| !set.contains(label));
+            without.last().map_or(0.0, |set| set.probability)
         });
         let threshold = conformal_quantile(masses.collect(), self.level)?;
         Ok(FittedOrdinalConformal { threshold, labels, level: self.level, n: observed.len() })
@@ -93,16 +85,10 @@ impl FittedOrdinalConformal {
     pub fn set(&self, distribution: &[f64]) -> Result<OrdinalSet, Error> {
         check_lengths("distribution", distribution.len(), "the scale", self.labels)?;
         check_distribution("distribution", distribution)?;
-        let mut sets = growth(distribution);
-        // A distribution has a label, so there is a first set.
-        let mut set = sets.next().unwrap_or(OrdinalSet { low: 0, high: 0, probability: 0.0 });
-        for larger in sets {
-            if set.probability > self.threshold {
-                break;
-            }
-            set = larger;
-        }
-        Ok(set)
+        let enough = growth(distribution).find(|set| set.probability > self.threshold);
+        // Where even all the mass, which may round to less than 1, is not enough.
+        let whole = OrdinalSet { low: 0, high: self.labels - 1, probability: distribution.iter().sum() };
+        Ok(enough.unwrap_or(whole))
     }
 }
 

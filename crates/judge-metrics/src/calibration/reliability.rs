@@ -28,6 +28,7 @@ impl Default for Binning {
 
 /// Items of like confidence. Holds at least one.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct ReliabilityBin {
     /// Lower end: of the bin if bins have equal width, else the smallest confidence in it.
     pub low: f64,
@@ -68,6 +69,7 @@ impl ReliabilityBin {
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ReliabilityCurve {
     /// The bins that hold items, in ascending order of confidence.
     pub bins: Vec<ReliabilityBin>,

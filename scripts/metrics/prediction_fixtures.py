@@ -8,7 +8,7 @@ divergences  scipy.stats.entropy, scipy.spatial.distance.jensenshannon (squared)
 binary       sklearn.metrics.brier_score_loss, log_loss
 multiclass   the same, brier_score_loss with scale_by_half=False; the ranked probability score by its definition
 ranking      sklearn.metrics.roc_auc_score, roc_curve, precision_recall_curve, average_precision_score; DeLong's standard errors from
-             the structural components of every pair of items, in fractions
+             the structural components of every pair of items, in fractions, and the intervals they give by formula
 
 Everything that may cancel or overflow is computed with 700 digits by mpmath or in fractions, and the package's own value is checked
 against that; where it falls short by more than 1e-10 (nearly equal distributions, squares that overflow) the true value is written.
@@ -227,7 +227,13 @@ def ranking():
             }
             if min(len(v10), len(v01)) > 1:
                 var = variance(v10) / len(v10) + variance(v01) / len(v01)
-                result["se"] = float(mpmath.sqrt(mpmath.mpf(var.numerator) / var.denominator))
+                se = mpmath.sqrt(mpmath.mpf(var.numerator) / var.denominator)
+                result["se"] = float(se)
+                area, half = mpmath.mpf(auc.numerator) / auc.denominator, mpmath.mpf(stats.norm.ppf(0.975)) * se
+                result["wald"] = [float(max(area - half, 0)), float(min(area + half, 1))]
+                if 0 < auc < 1:
+                    logit, half = mpmath.log(area / (1 - area)), half / (area * (1 - area))
+                    result["logit"] = [float(1 / (1 + mpmath.exp(-end))) for end in (logit - half, logit + half)]
             case[f"{key}_expected"] = result
         if min(len(parts[0][0]), len(parts[0][1])) > 1:
             d10, d01 = ([a - b for a, b in zip(*pair)] for pair in zip(*parts))

@@ -128,12 +128,10 @@ fn areas_and_curves_equal_sklearns_and_standard_errors_delongs() {
             assert_eq!(ours.standard_error.is_some(), expected.get("se").is_some());
             if let Some(error) = ours.standard_error {
                 assert_close(&case, "standard error", error, &expected["se"]);
-                let interval = ours.interval(0.95).unwrap();
-                assert!((0.0..=ours.estimate).contains(&interval.low) && interval.high <= 1.0);
-                if interval.high < 1.0 {
-                    // scipy.stats.norm.ppf(0.975), 1.17.1
-                    let high = ours.estimate + 1.959_963_984_540_054 * error;
-                    assert!((interval.high - high).abs() <= 1e-10 * high);
+                assert_interval(&case, "Wald", ours.wald_interval(0.95).unwrap(), &expected["wald"]);
+                match expected.get("logit") {
+                    Some(ends) => assert_interval(&case, "logit", ours.interval(0.95).unwrap(), ends),
+                    None => assert!(ours.interval(0.95).unwrap_err().is_undefined()),
                 }
                 with_error += 1;
             }

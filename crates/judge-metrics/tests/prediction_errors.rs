@@ -152,6 +152,10 @@ fn areas_need_both_outcomes() {
     let outcomes = [true, true, false, false];
     let ours = auroc(&outcomes, &[1.0, 4.0, 2.0, 3.0]).unwrap();
     assert_eq!(ours.interval(1.0), Err(Error::LevelOutOfRange { level: 1.0 }));
+    assert_eq!(ours.wald_interval(0.0), Err(Error::LevelOutOfRange { level: 0.0 }));
+    let apart = auroc(&outcomes, &[4.0, 4.0, 2.0, 3.0]).unwrap();
+    assert!(apart.interval(0.95).unwrap_err().is_undefined(), "nothing varies");
+    assert_eq!(apart.wald_interval(0.95).map(|interval| (interval.low, interval.high)), Ok((1.0, 1.0)));
     let twice = auroc_difference(&outcomes, &[1.0, 4.0, 2.0, 3.0], &[10.0, 40.0, 20.0, 30.0]);
     assert!(twice.unwrap_err().is_undefined(), "the same order twice");
     let few = auroc_difference(&[true, false, false], &[1.0, 2.0, 0.0], &[1.0, 2.0, 3.0]);

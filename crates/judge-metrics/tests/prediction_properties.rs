@@ -147,6 +147,13 @@ proptest! {
         for mirrored in [auroc(&outcomes, &negated).unwrap(), auroc(&flipped, &scores).unwrap()] {
             prop_assert!(close(mirrored.estimate, 1.0 - ours.estimate));
             prop_assert!(close(mirrored.standard_error.unwrap(), ours.standard_error.unwrap()));
+            match (mirrored.interval(0.9), ours.interval(0.9)) {
+                (Ok(mirrored), Ok(ours)) => {
+                    prop_assert!(close(mirrored.low, 1.0 - ours.high) && close(mirrored.high, 1.0 - ours.low));
+                    prop_assert!(0.0 <= ours.low && ours.low <= ours.high && ours.high <= 1.0);
+                }
+                (mirrored, ours) => prop_assert!(mirrored.unwrap_err().is_undefined() && ours.unwrap_err().is_undefined()),
+            }
         }
         prop_assert_eq!(auroc(&flipped, &negated).unwrap().estimate, ours.estimate);
 

@@ -1,5 +1,5 @@
-//! Whether a judge's confidence means what it says, and how to make it: calibration error, isotonic calibration to the human scale,
-//! conformal intervals for single scores, and prediction-powered means from few human labels.
+//! Whether a judge's confidence means what it says, and how to make it: calibration error, isotonic calibration to the
+//! human scale, conformal intervals for single scores, and prediction-powered means from few human labels.
 //!
 //! | question | item |
 //! |---|---|

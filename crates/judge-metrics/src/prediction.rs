@@ -1,8 +1,9 @@
-//! How far predicted scores and probabilities are from what people said: errors, proper scores, divergences, and how well a
-//! score tells good from bad.
+//! How far predicted scores and probabilities are from what people said: errors, proper scores, divergences, and how
+//! well a score tells good from bad.
 //!
-//! Whatever averages over items is a [`SampleMean`], whose interval is Student's; [`auroc`] brings DeLong's. Root mean squared error,
-//! average precision and anything built from them take theirs from [`Bootstrap`](crate::resampling::Bootstrap):
+//! Whatever averages over items is a [`SampleMean`], whose interval is Student's; [`auroc`] brings DeLong's. Root mean
+//! squared error, average precision and anything built from them take theirs from
+//! [`Bootstrap`](crate::resampling::Bootstrap):
 //!
 //! ```
 //! use judge_metrics::{Error, prediction::root_mean_squared_error, resampling::Bootstrap};
@@ -14,7 +15,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! A distribution is a slice of probabilities, one per label, whose sum is within 1e-6 of 1. Tables of them have one row per item.
+//! A distribution is a slice of probabilities, one per label, whose sum is within 1e-6 of 1. Tables of them have one
+//! row per item.
 
 mod auroc;
 mod curves;

@@ -1,5 +1,6 @@
-//! LAGER's published FLASK scores (Llama-3.1-8B) against the human means: errors, isotonic calibration, conformal intervals, the
-//! prediction-powered mean. Expected numbers by scikit-learn 1.9.1 (`mean_absolute_error`, `root_mean_squared_error`, `IsotonicRegression`,
+//! LAGER's published FLASK scores (Llama-3.1-8B) against the human means: errors, isotonic calibration, conformal
+//! intervals, the prediction-powered mean. Expected numbers by scikit-learn 1.9.1 (`mean_absolute_error`,
+//! `root_mean_squared_error`, `IsotonicRegression`,
 //! `roc_auc_score`, `average_precision_score`), NumPy 2.4.6 and ppi-python 0.2.3 (`ppi_mean_ci`).
 
 #![expect(clippy::print_stderr, reason = "a skipped test says so")]

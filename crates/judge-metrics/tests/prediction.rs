@@ -1,5 +1,5 @@
-//! Equality with SciPy 1.17.1 and scikit-learn 1.9.1 on `fixtures/prediction.json`, made by `scripts/metrics/prediction_fixtures.py`,
-//! which names the function behind each number.
+//! Equality with SciPy 1.17.1 and scikit-learn 1.9.1 on `fixtures/prediction.json`, made by
+//! `scripts/metrics/prediction_fixtures.py`, which names the function behind each number.
 
 use judge_metrics::prediction::{
     SampleMean, auroc, auroc_difference, average_precision, bias, brier_score, earth_movers_distance,

@@ -3,13 +3,15 @@ use crate::prediction::errors::check_predictions;
 use crate::prediction::mean::in_range;
 use crate::{Error, Interval};
 
-/// Split-conformal intervals: how far human scores lie from a judge's on items set apart, turned into an interval for the next item.
+/// Split-conformal intervals: how far human scores lie from a judge's on items set apart, turned into an interval for
+/// the next item.
 ///
-/// The interval contains a new item's human score with probability at least `level`, over the draw of calibration items and
-/// new item together, whatever the judge and whatever the distribution (Vovk et al. 2005; Lei et al. 2018) — provided that all of them are
-/// *exchangeable*: drawn alike, none of the calibration items used to fit the judge or its calibration, and not clustered. For several
-/// responses to one question take one per question, or accept that the promise is not kept for a new question. It holds
-/// on average over items, not for each kind of item: for each kind (a language, a task) to keep its own level, fit one per kind.
+/// The interval contains a new item's human score with probability at least `level`, over the draw of calibration items
+/// and new item together, whatever the judge and whatever the distribution (Vovk et al. 2005; Lei et al. 2018) —
+/// provided that all of them are *exchangeable*: drawn alike, none of the calibration items used to fit the judge or
+/// its calibration, and not clustered. For several responses to one question take one per question, or accept that the
+/// promise is not kept for a new question. It holds on average over items, not for each kind of item: for each kind (a
+/// language, a task) to keep its own level, fit one per kind.
 ///
 /// ```
 /// use judge_metrics::calibration::SplitConformal;
@@ -43,7 +45,8 @@ impl SplitConformal {
     /// # Errors
     ///
     /// [`Error::TooFewItems`] where n items bound nothing at this level: 19 are needed at 95 %, 9 at 90 %.
-    /// [`Error::LevelOutOfRange`], [`Error::LengthMismatch`], [`Error::NonFinite`]; [`Error::Undefined`] where the radius overflows.
+    /// [`Error::LevelOutOfRange`], [`Error::LengthMismatch`], [`Error::NonFinite`]; [`Error::Undefined`] where the
+    /// radius overflows.
     pub fn fit(&self, predicted: &[f64], observed: &[f64]) -> Result<FittedSplitConformal, Error> {
         check_predictions(predicted, observed, 0)?;
         let residuals = predicted.iter().zip(observed).map(|(predicted, observed)| (observed - predicted).abs());
@@ -51,7 +54,8 @@ impl SplitConformal {
         Ok(FittedSplitConformal { radius, level: self.level, n: predicted.len() })
     }
 
-    /// Calibrates on errors divided by each item's difficulty (Lei et al. 2018, section 5.2), so that intervals are wider where the judge is less sure.
+    /// Calibrates on errors divided by each item's difficulty (Lei et al. 2018, section 5.2), so that intervals are
+    /// wider where the judge is less sure.
     ///
     /// `difficulty`: finite numbers above 0 in any unit, such as the deviation of the judge's own score distribution plus a constant.
     ///
@@ -117,7 +121,8 @@ impl FittedNormalizedConformal {
     ///
     /// # Errors
     ///
-    /// [`Error::NonFinite`], [`Error::OutOfRange`] for a difficulty of 0 or less; [`Error::Undefined`] where an end overflows.
+    /// [`Error::NonFinite`], [`Error::OutOfRange`] for a difficulty of 0 or less; [`Error::Undefined`] where an end
+    /// overflows.
     pub fn interval(&self, prediction: f64, difficulty: f64) -> Result<Interval, Error> {
         check_difficulty(&[difficulty])?;
         around(prediction, self.radius * difficulty, self.level)

@@ -15,10 +15,11 @@ pub enum Direction {
     Auto,
 }
 
-/// Isotonic regression by pooling adjacent violators, as `sklearn.isotonic.IsotonicRegression`: the monotone function with the least squared error.
+/// Isotonic regression by pooling adjacent violators, as `sklearn.isotonic.IsotonicRegression`: the monotone function
+/// with the least squared error.
 ///
-/// Fitted on items with a judge's score and a human one it carries the judge's score to the human scale, whatever monotone
-/// distortion lies between. Uncertainty is left to [`Bootstrap`](crate::resampling::Bootstrap), and to
+/// Fitted on items with a judge's score and a human one it carries the judge's score to the human scale, whatever
+/// monotone distortion lies between. Uncertainty is left to [`Bootstrap`](crate::resampling::Bootstrap), and to
 /// [`SplitConformal`](crate::calibration::SplitConformal) for single items; neither may use the items it was fitted on.
 ///
 /// ```
@@ -48,7 +49,8 @@ impl IsotonicRegression {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`], the last also for a bound; [`Error::OutOfRange`] where
+    /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`], the last also for a bound;
+    /// [`Error::OutOfRange`] where
     /// `y_min` is above `y_max`; [`Error::Undefined`] where a sum exceeds the largest finite number.
     pub fn fit(&self, x: &[f64], y: &[f64]) -> Result<FittedIsotonicRegression, Error> {
         self.fit_weighted(x, y, &vec![1.0; x.len()])
@@ -59,7 +61,8 @@ impl IsotonicRegression {
     ///
     /// # Errors
     ///
-    /// Those of [`fit`](Self::fit); [`Error::OutOfRange`] for a negative weight; [`Error::Undefined`] where all weights are 0.
+    /// Those of [`fit`](Self::fit); [`Error::OutOfRange`] for a negative weight; [`Error::Undefined`] where all weights
+    /// are 0.
     pub fn fit_weighted(&self, x: &[f64], y: &[f64], weights: &[f64]) -> Result<FittedIsotonicRegression, Error> {
         check_paired(x, y, 1)?;
         check_lengths("weights", weights.len(), "x", x.len())?;
@@ -128,8 +131,8 @@ impl FittedIsotonicRegression {
         self.increasing
     }
 
-    /// The function at each of `x`, as scikit-learn's `predict` with `out_of_bounds="clip"`: x outside the range seen in the fit
-    /// gets the value at its end.
+    /// The function at each of `x`, as scikit-learn's `predict` with `out_of_bounds="clip"`: x outside the range seen
+    /// in the fit gets the value at its end.
     ///
     /// # Errors
     ///

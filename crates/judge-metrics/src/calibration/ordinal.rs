@@ -3,12 +3,14 @@ use crate::calibration::conformal::conformal_quantile;
 use crate::input::check_lengths;
 use crate::prediction::distributions::{check_distribution, check_table};
 
-/// Ordinal conformal sets: from a judge's distribution over an ordered scale, a run of neighbouring labels that contains the human one.
+/// Ordinal conformal sets: from a judge's distribution over an ordered scale, a run of neighbouring labels that
+/// contains the human one.
 ///
-/// The ordinal adaptive prediction sets of Lu, Angelopoulos and Pomerantz (MICCAI 2022): a set starts as the most probable label and
-/// grows towards whichever neighbour is more probable until it holds enough mass; how much is enough, the calibration items tell.
-/// A new item's label is in its set with probability at least `level`, under the same condition as for
-/// [`SplitConformal`](crate::calibration::SplitConformal): items exchangeable, not clustered, not used in fitting the judge.
+/// The ordinal adaptive prediction sets of Lu, Angelopoulos and Pomerantz (MICCAI 2022): a set starts as the most
+/// probable label and grows towards whichever neighbour is more probable until it holds enough mass; how much is
+/// enough, the calibration items tell. A new item's label is in its set with probability at least `level`, under the
+/// same condition as for [`SplitConformal`](crate::calibration::SplitConformal): items exchangeable, not clustered, not
+/// used in fitting the judge.
 ///
 /// ```
 /// use judge_metrics::calibration::OrdinalConformal;
@@ -40,12 +42,13 @@ impl OrdinalConformal {
     /// Calibrates on n items.
     ///
     /// `distributions`: per item the probabilities of all labels from lowest to highest; `observed`: index of the human label.
-    /// The threshold is the ⌈(n + 1) · level⌉-th smallest of the masses that sets hold just before the human label joins.
+    /// The threshold is the ⌈(n + 1) · level⌉-th smallest of the masses that sets hold just before the human label
+    /// joins.
     ///
     /// # Errors
     ///
-    /// [`Error::TooFewItems`] where n items bound nothing at this level, [`Error::LevelOutOfRange`], [`Error::LengthMismatch`],
-    /// [`Error::UnknownLabel`]; [`Error::InRow`] around what is wrong with a row.
+    /// [`Error::TooFewItems`] where n items bound nothing at this level, [`Error::LevelOutOfRange`],
+    /// [`Error::LengthMismatch`], [`Error::UnknownLabel`]; [`Error::InRow`] around what is wrong with a row.
     pub fn fit<R: AsRef<[f64]>>(
         &self,
         distributions: &[R],

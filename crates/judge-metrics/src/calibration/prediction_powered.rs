@@ -16,14 +16,15 @@ pub enum Tuning {
 
 /// Prediction-powered estimate of the mean human score: few items labelled by people, many scored by a judge.
 ///
-/// λ · mean(judge on all the unlabelled) + mean(human − λ · judge on the labelled): the judge's mean, corrected by how far the judge is off where
-/// people looked (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic, Science 2023; λ after Angelopoulos, Duchi and Zrnic, PPI++,
-/// 2023). Unbiased for fixed λ however wrong the judge is; `ppi_py.ppi_mean_ci` with `lam=None` or `lam=λ`.
+/// λ · mean(judge on all the unlabelled) + mean(human − λ · judge on the labelled): the judge's mean, corrected by how
+/// far the judge is off where people looked (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic, Science 2023; λ after
+/// Angelopoulos, Duchi and Zrnic, PPI++, 2023). Unbiased for fixed λ however wrong the judge is; `ppi_py.ppi_mean_ci`
+/// with `lam=None` or `lam=λ`.
 ///
-/// The labelled items must be a random draw from the same population as the unlabelled ones, and the judge must not have learnt from them.
-/// Items are taken as independent, and the interval is normal with deviations by n, as in `ppi_py`: an approximation for many labels.
-/// In simulations with normal scores (1,000 unlabelled items, correlation 0.8) a nominal 95 % came out as 94 % with 50 and 100 labels, 91 %
-/// with 20 and 88 % with 10.
+/// The labelled items must be a random draw from the same population as the unlabelled ones, and the judge must not
+/// have learnt from them. Items are taken as independent, and the interval is normal with deviations by n, as in
+/// `ppi_py`: an approximation for many labels. In simulations with normal scores (1,000 unlabelled items, correlation
+/// 0.8) a nominal 95 % came out as 94 % with 50 and 100 labels, 91 % with 20 and 88 % with 10.
 ///
 /// ```
 /// use judge_metrics::calibration::PredictionPoweredMean;
@@ -64,8 +65,8 @@ pub struct PoweredMean {
     pub classical_estimate: f64,
     /// Its normal interval.
     pub classical_interval: Interval,
-    /// How many labels would give the mean of labels alone this interval: the number of labels times the ratio of the two
-    /// variances. `None` where no variance is left to compare.
+    /// How many labels would give the mean of labels alone this interval: the number of labels times the ratio of the
+    /// two variances. `None` where no variance is left to compare.
     pub effective_sample_size: Option<f64>,
 }
 
@@ -77,8 +78,9 @@ impl PredictionPoweredMean {
     ///
     /// # Errors
     ///
-    /// [`Error::LevelOutOfRange`], [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::Constant`] where the
-    /// judge gives one score to all items and λ is to be estimated; [`Error::Undefined`] on overflow.
+    /// [`Error::LevelOutOfRange`], [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`];
+    /// [`Error::Constant`] where the judge gives one score to all items and λ is to be estimated; [`Error::Undefined`]
+    /// on overflow.
     pub fn estimate(&self, labels: &[f64], predictions: &[f64], unlabelled: &[f64]) -> Result<PoweredMean, Error> {
         check_level(self.level)?;
         check_lengths("predictions", predictions.len(), "labels", labels.len())?;
@@ -125,7 +127,8 @@ impl PredictionPoweredMean {
 
 const STATISTIC: &str = "prediction-powered mean";
 
-/// cov(labels, predictions) / ((1 + n/N) var(all predictions)), held within [0, 1]; the covariance by n, the variance by n + N − 1.
+/// cov(labels, predictions) / ((1 + n/N) var(all predictions)), held within [0, 1]; the covariance by n, the variance
+/// by n + N − 1.
 fn optimal_lambda(labels: &[f64], predictions: &[f64], unlabelled: &[f64]) -> Result<f64, Error> {
     let all = [predictions, unlabelled].concat();
     check_varies("predictions", &all)?;

@@ -5,14 +5,15 @@ use crate::sum::sum;
 /// How confidences are grouped. The calibration error depends on it, so say which was used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binning {
-    /// Bins of equal width, closed on the right, the first one also on the left: [0, 1/B], (1/B, 2/B], … (Guo et al., 2017, which
-    /// leaves a confidence of exactly 0 out).
+    /// Bins of equal width, closed on the right, the first one also on the left: [0, 1/B], (1/B, 2/B], … (Guo et al.,
+    /// 2017, which leaves a confidence of exactly 0 out).
     EqualWidth {
         /// B, at least 1; 10 and 15 are usual.
         bins: usize,
     },
-    /// Adaptive bins of equal mass (Nguyen and O'Connor, 2015): confidences in ascending order are cut after every n/B items. Equal
-    /// confidences stay together, in the earlier bin, so there may be fewer bins than asked for, and larger ones.
+    /// Adaptive bins of equal mass (Nguyen and O'Connor, 2015): confidences in ascending order are cut after every n/B
+    /// items. Equal confidences stay together, in the earlier bin, so there may be fewer bins than asked for, and
+    /// larger ones.
     EqualMass {
         /// B, at least 1.
         bins: usize,
@@ -56,8 +57,9 @@ impl ReliabilityBin {
 
 /// How often the judge is right, by how confident it is.
 ///
-/// There is no standard calibration error: it depends on the bins, and even a perfectly calibrated judge has one above 0, the more
-/// so the smaller the bins. [`Bootstrap`](crate::resampling::Bootstrap) gives its interval, which inherits that bias upwards.
+/// There is no standard calibration error: it depends on the bins, and even a perfectly calibrated judge has one above
+/// 0, the more so the smaller the bins. [`Bootstrap`](crate::resampling::Bootstrap) gives its interval, which inherits
+/// that bias upwards.
 ///
 /// ```
 /// use judge_metrics::calibration::{Binning, ReliabilityCurve};
@@ -84,7 +86,8 @@ impl ReliabilityCurve {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`], [`Error::OutOfRange`], the last also for 0 bins.
+    /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`], [`Error::OutOfRange`], the last also
+    /// for 0 bins.
     pub fn new(outcomes: &[bool], probabilities: &[f64], binning: Binning) -> Result<Self, Error> {
         check_forecasts(outcomes, probabilities)?;
         let (Binning::EqualWidth { bins } | Binning::EqualMass { bins }) = binning;
@@ -120,7 +123,8 @@ impl ReliabilityCurve {
         Ok(Self { bins, n })
     }
 
-    /// Expected calibration error: Σ (count/n) · |accuracy − confidence|, in [0, 1]. Over bins of equal mass it is the adaptive one.
+    /// Expected calibration error: Σ (count/n) · |accuracy − confidence|, in [0, 1]. Over bins of equal mass it is the
+    /// adaptive one.
     pub fn expected_calibration_error(&self) -> f64 {
         let gaps: Vec<f64> = self.bins.iter().map(|bin| bin.gap().abs() * bin.count as f64).collect();
         sum(&gaps) / self.n as f64

@@ -3,7 +3,8 @@ use crate::distribution::{normal_tail, normal_two_sided_quantile};
 use crate::input::{check_finite, check_lengths, check_level};
 use crate::{Error, Interval};
 
-/// Area under the receiver operating characteristic, with the standard error of DeLong, DeLong and Clarke-Pearson (1988).
+/// Area under the receiver operating characteristic, with the standard error of DeLong, DeLong and Clarke-Pearson
+/// (1988).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Auroc {
     /// The probability that a positive item scores above a negative one, ties counting half. In [0, 1].
@@ -17,7 +18,8 @@ pub struct Auroc {
 }
 
 impl Auroc {
-    /// The interval on the logit scale with DeLong's standard error (Pepe 2003, section 5.2), which never leaves [0, 1].
+    /// The interval on the logit scale with DeLong's standard error (Pepe 2003, section 5.2), which never leaves [0,
+    /// 1].
     ///
     /// `level` in (0, 1). In simulations with normal scores and areas of 0.64, 0.80 and 0.95 a nominal 95 % came out between 94.7 % and
     /// 97.1 % from ten items of either kind on, where there was one (with ten and 0.95, in 83 % of runs); that of
@@ -25,8 +27,8 @@ impl Auroc {
     ///
     /// # Errors
     ///
-    /// [`Error::LevelOutOfRange`]; [`Error::TooFewItems`] where there is no standard error; [`Error::Undefined`] where the scores separate
-    /// the outcomes perfectly, and so do not show how much the area varies.
+    /// [`Error::LevelOutOfRange`]; [`Error::TooFewItems`] where there is no standard error; [`Error::Undefined`] where
+    /// the scores separate the outcomes perfectly, and so do not show how much the area varies.
     pub fn interval(&self, level: f64) -> Result<Interval, Error> {
         let half = self.half_width(level)?;
         let (area, rest) = (self.estimate, 1.0 - self.estimate);
@@ -37,10 +39,11 @@ impl Auroc {
         Ok(Interval { low: area / (area + rest * odds_ratio), high: area / (area + rest / odds_ratio), level })
     }
 
-    /// DeLong's plain interval, estimate ∓ z · standard error, cut off at 0 and 1 (pROC's `ci.auc`, `method = "delong"`).
+    /// DeLong's plain interval, estimate ∓ z · standard error, cut off at 0 and 1 (pROC's `ci.auc`, `method =
+    /// "delong"`).
     ///
-    /// Too narrow for large areas of few items, and a point where the scores separate the outcomes: here to compare with
-    /// published ones.
+    /// Too narrow for large areas of few items, and a point where the scores separate the outcomes: here to compare
+    /// with published ones.
     ///
     /// # Errors
     ///
@@ -65,7 +68,8 @@ impl Auroc {
 ///
 /// # Errors
 ///
-/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::Undefined`] where all outcomes are alike.
+/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::Undefined`] where all outcomes are
+/// alike.
 ///
 /// ```
 /// let auroc = judge_metrics::prediction::auroc(&[false, false, true, true], &[0.1, 0.4, 0.35, 0.8])?;
@@ -92,7 +96,8 @@ pub struct AurocDifference {
     pub standard_error: f64,
     /// The difference in standard errors.
     pub z: f64,
-    /// Two-sided p-value of z under the standard normal distribution: an approximation for a few dozen items of either kind.
+    /// Two-sided p-value of z under the standard normal distribution: an approximation for a few dozen items of either
+    /// kind.
     pub p_value: f64,
 }
 
@@ -115,8 +120,8 @@ impl AurocDifference {
 ///
 /// # Errors
 ///
-/// Those of [`auroc`]; [`Error::TooFewItems`] with fewer than two items of a kind; [`Error::Undefined`] where the difference does not
-/// vary over items, as when both judges rank alike.
+/// Those of [`auroc`]; [`Error::TooFewItems`] with fewer than two items of a kind; [`Error::Undefined`] where the
+/// difference does not vary over items, as when both judges rank alike.
 ///
 /// ```
 /// use judge_metrics::prediction::auroc_difference;

@@ -53,11 +53,13 @@ pub struct PrecisionRecallPoint {
 /// Precision and recall at every distinct score, descending, so that recall rises to 1.
 ///
 /// `sklearn.metrics.precision_recall_curve`, which lists the same points from the lowest score up and adds an end
-/// (precision 1, recall 0) that no threshold reaches. `outcomes`: at least one true; `scores`: n finite numbers. O(n log n).
+/// (precision 1, recall 0) that no threshold reaches. `outcomes`: at least one true; `scores`: n finite numbers. O(n
+/// log n).
 ///
 /// # Errors
 ///
-/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::Undefined`] where no outcome is true.
+/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::Undefined`] where no outcome is
+/// true.
 pub fn precision_recall_curve(outcomes: &[bool], scores: &[f64]) -> Result<Vec<PrecisionRecallPoint>, Error> {
     check_lengths("scores", scores.len(), "outcomes", outcomes.len())?;
     if outcomes.is_empty() {
@@ -77,7 +79,8 @@ pub fn precision_recall_curve(outcomes: &[bool], scores: &[f64]) -> Result<Vec<P
     Ok(cuts.iter().map(point).collect())
 }
 
-/// Average precision, Σ (Rᵢ − Rᵢ₋₁) Pᵢ over the precision–recall curve without interpolation (`sklearn.metrics.average_precision_score`).
+/// Average precision, Σ (Rᵢ − Rᵢ₋₁) Pᵢ over the precision–recall curve without interpolation
+/// (`sklearn.metrics.average_precision_score`).
 ///
 /// In (0, 1]; scores without information get the share of positive items. Input and errors as for
 /// [`precision_recall_curve`]; the interval is left to [`Bootstrap`](crate::resampling::Bootstrap).

@@ -37,7 +37,8 @@ pub(crate) fn check_distributions(p: &[f64], q: &[f64]) -> Result<(), Error> {
     check_distribution("q", q)
 }
 
-/// A distribution per item, all over the same labels, and the index of the label observed for each. Returns the number of labels.
+/// A distribution per item, all over the same labels, and the index of the label observed for each. Returns the number
+/// of labels.
 pub(crate) fn check_table<R: AsRef<[f64]>>(
     distributions: &[R],
     observed: &[usize],

@@ -11,8 +11,9 @@ use crate::sum::sum;
 ///
 /// # Errors
 ///
-/// [`Error::Undefined`] where q = 0 < p, where it would be infinite: smooth `q` first, with [`smoothed`], if that is what you mean.
-/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`], [`Error::OutOfRange`], [`Error::NotADistribution`].
+/// [`Error::Undefined`] where q = 0 < p, where it would be infinite: smooth `q` first, with [`smoothed`], if that is
+/// what you mean. [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`], [`Error::OutOfRange`],
+/// [`Error::NotADistribution`].
 ///
 /// ```
 /// use judge_metrics::prediction::{kl_divergence, smoothed};
@@ -63,7 +64,8 @@ pub fn jensen_shannon_divergence(p: &[f64], q: &[f64]) -> Result<f64, Error> {
     Ok(relative_entropy(&p, &middle).midpoint(relative_entropy(&q, &middle)).min(std::f64::consts::LN_2))
 }
 
-/// Total variation distance, ½ Σ |p − q|: the largest difference of probability that any set of labels can have. In [0, 1].
+/// Total variation distance, ½ Σ |p − q|: the largest difference of probability that any set of labels can have. In [0,
+/// 1].
 ///
 /// Input and errors as for [`jensen_shannon_divergence`].
 pub fn total_variation(p: &[f64], q: &[f64]) -> Result<f64, Error> {
@@ -79,8 +81,8 @@ pub fn total_variation(p: &[f64], q: &[f64]) -> Result<f64, Error> {
 ///
 /// # Errors
 ///
-/// Those of [`jensen_shannon_divergence`], [`Error::NotAscending`], and [`Error::Undefined`] where the scale is wider than the largest
-/// finite number.
+/// Those of [`jensen_shannon_divergence`], [`Error::NotAscending`], and [`Error::Undefined`] where the scale is wider
+/// than the largest finite number.
 ///
 /// ```
 /// let distance = judge_metrics::prediction::earth_movers_distance(&[1.0, 0.0, 0.0], &[0.0, 0.5, 0.5], &[1.0, 2.0, 5.0])?;
@@ -112,7 +114,8 @@ fn normalized(p: &[f64]) -> Vec<f64> {
     p.iter().map(|p| p / total).collect()
 }
 
-/// Σ p ln(p/q) by terms p ln(p/q) − p + q, none of them negative, so that nearly equal distributions keep their digits. q > 0 where p > 0.
+/// Σ p ln(p/q) by terms p ln(p/q) − p + q, none of them negative, so that nearly equal distributions keep their digits.
+/// q > 0 where p > 0.
 fn relative_entropy(p: &[f64], q: &[f64]) -> f64 {
     let terms: Vec<f64> = p.iter().zip(q).map(|(&p, &q)| divergence_term(p, q)).collect();
     sum(&terms)
@@ -123,7 +126,8 @@ fn divergence_term(p: f64, q: f64) -> f64 {
         return q;
     }
     let excess = (q - p) / p;
-    // Near equality through ln(1 + u), which the difference leaves exact; far from it by logarithms, which cannot overflow.
+    // Near equality through ln(1 + u), which the difference leaves exact; far from it by logarithms, which cannot
+    // overflow.
     let term = if excess.abs() < 0.5 { p * (excess - excess.ln_1p()) } else { p * (p.ln() - q.ln()) - p + q };
     term.max(0.0)
 }

@@ -10,7 +10,8 @@ use crate::prediction::mean::{in_range, root_mean_square};
 ///
 /// # Errors
 ///
-/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::Undefined`] where a difference overflows.
+/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::Undefined`] where a difference
+/// overflows.
 ///
 /// ```
 /// use judge_metrics::prediction::mean_absolute_error;
@@ -39,8 +40,8 @@ pub fn bias(predicted: &[f64], observed: &[f64]) -> Result<SampleMean, Error> {
 
 /// Root mean squared error, as `sklearn.metrics.root_mean_squared_error`.
 ///
-/// Input and errors as for [`mean_absolute_error`]; the squares themselves never overflow. A closed interval supposes normal
-/// errors of known mean, which scores do not have: take it from [`Bootstrap`](crate::resampling::Bootstrap).
+/// Input and errors as for [`mean_absolute_error`]; the squares themselves never overflow. A closed interval supposes
+/// normal errors of known mean, which scores do not have: take it from [`Bootstrap`](crate::resampling::Bootstrap).
 ///
 /// ```
 /// let error = judge_metrics::prediction::root_mean_squared_error(&[3.0, 1.0], &[0.0, 5.0])?;

@@ -5,8 +5,8 @@ use crate::{Error, Interval};
 
 /// The mean of one number per item, and how sure it is.
 ///
-/// What an error or a score averages over items comes as this type: bias, mean absolute error, Brier score, log loss. Items are
-/// taken as independent; for several responses to one question use a clustered bootstrap.
+/// What an error or a score averages over items comes as this type: bias, mean absolute error, Brier score, log loss.
+/// Items are taken as independent; for several responses to one question use a clustered bootstrap.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SampleMean {
     /// The mean, in the unit of the items.
@@ -53,15 +53,17 @@ impl SampleMean {
         Ok(Self { estimate, standard_error, n })
     }
 
-    /// Student's interval with n − 1 degrees of freedom: estimate ∓ t · standard error (`scipy.stats.ttest_1samp(…).confidence_interval`).
+    /// Student's interval with n − 1 degrees of freedom: estimate ∓ t · standard error
+    /// (`scipy.stats.ttest_1samp(…).confidence_interval`).
     ///
     /// `level` in (0, 1) is the nominal coverage: exact for normal items, and a good approximation for others once n is a
-    /// few dozen; skewed items (squared errors, log losses) need more. It is not cut off at the ends of the statistic's range.
+    /// few dozen; skewed items (squared errors, log losses) need more. It is not cut off at the ends of the statistic's
+    /// range.
     ///
     /// # Errors
     ///
-    /// [`Error::LevelOutOfRange`]; [`Error::TooFewItems`] for a single item; [`Error::Undefined`] where an end exceeds the largest
-    /// finite number.
+    /// [`Error::LevelOutOfRange`]; [`Error::TooFewItems`] for a single item; [`Error::Undefined`] where an end exceeds
+    /// the largest finite number.
     pub fn interval(&self, level: f64) -> Result<Interval, Error> {
         check_level(level)?;
         let Some(standard_error) = self.standard_error else {
@@ -73,7 +75,8 @@ impl SampleMean {
     }
 }
 
-/// t with P(|T| ≤ t) = `level` for Student's T, by halving: its tail falls with t, and is that of a correlation at t/√(dof + t²).
+/// t with P(|T| ≤ t) = `level` for Student's T, by halving: its tail falls with t, and is that of a correlation at
+/// t/√(dof + t²).
 fn two_sided_t_quantile(level: f64, dof: f64) -> f64 {
     let too_small = |t: f64| correlation_tail(t / dof.sqrt().hypot(t), dof) > 1.0 - level;
     let (mut low, mut high) = (0.0, 1.0);

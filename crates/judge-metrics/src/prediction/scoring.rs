@@ -32,8 +32,8 @@ pub fn brier_score(outcomes: &[bool], probabilities: &[f64]) -> Result<SampleMea
 ///
 /// # Errors
 ///
-/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::UnknownLabel`]; [`Error::InRow`] around what is wrong with a row: its
-/// length, a number that is no probability, or [`Error::NotADistribution`].
+/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::UnknownLabel`]; [`Error::InRow`] around what is wrong
+/// with a row: its length, a number that is no probability, or [`Error::NotADistribution`].
 pub fn multiclass_brier_score<R: AsRef<[f64]>>(observed: &[usize], distributions: &[R]) -> Result<SampleMean, Error> {
     check_table(distributions, observed, 1)?;
     per_item("Brier score", observed, distributions, |label, p| {
@@ -41,11 +41,13 @@ pub fn multiclass_brier_score<R: AsRef<[f64]>>(observed: &[usize], distributions
     })
 }
 
-/// Ranked probability score: the mean over items of Σ (F − O)² / (K − 1) over the K − 1 steps of an ordered scale, in [0, 1].
+/// Ranked probability score: the mean over items of Σ (F − O)² / (K − 1) over the K − 1 steps of an ordered scale, in
+/// [0, 1].
 ///
-/// F and O are the cumulative probability and the cumulative outcome (Epstein 1969; divided by K − 1 as in Murphy 1971), so mass on a
-/// neighbour of the right label costs less than mass far away. `distributions` list labels from lowest to highest, at
-/// least two. On two labels it is [`brier_score`]. Input and errors as for [`multiclass_brier_score`].
+/// F and O are the cumulative probability and the cumulative outcome (Epstein 1969; divided by K − 1 as in Murphy
+/// 1971), so mass on a neighbour of the right label costs less than mass far away. `distributions` list labels from
+/// lowest to highest, at least two. On two labels it is [`brier_score`]. Input and errors as for
+/// [`multiclass_brier_score`].
 ///
 /// ```
 /// use judge_metrics::prediction::ranked_probability_score;
@@ -99,7 +101,8 @@ pub fn log_loss(outcomes: &[bool], probabilities: &[f64], clip: f64) -> Result<S
     mean_of_losses(&losses)
 }
 
-/// Log loss of distributions over labels, in nats. `clip` as for [`log_loss`], the rest as for [`multiclass_brier_score`].
+/// Log loss of distributions over labels, in nats. `clip` as for [`log_loss`], the rest as for
+/// [`multiclass_brier_score`].
 ///
 /// # Errors
 ///

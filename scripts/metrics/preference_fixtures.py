@@ -68,11 +68,13 @@ def binomial_cases():
     return [[k, n, float(stats.binomtest(k, n, 0.5).pvalue)] for k, n in pairs]
 
 
-def wilson_cases():
+def proportion_cases():
     cases = []
     for count, n in [(0, 1), (1, 1), (0, 20), (20, 20), (7, 10), (486, 564), (1, 100000), (99999, 100000)]:
         for level in (0.95, 0.5, 0.999):
-            cases.append([count, n, level, *(float(end) for end in proportion_confint(count, n, 1 - level, method="wilson"))])
+            wilson = proportion_confint(count, n, 1 - level, method="wilson")
+            exact = stats.binomtest(count, n).proportion_ci(level)
+            cases.append([count, n, level, *(float(end) for end in (*wilson, *exact))])
     return cases
 
 
@@ -384,7 +386,7 @@ def real_counts(folder):
 
 
 if __name__ == "__main__":
-    fixture = {"mcnemar": mcnemar_cases(), "binomial": binomial_cases(), "wilson": wilson_cases(), "two_proportions": two_proportion_cases(),
+    fixture = {"mcnemar": mcnemar_cases(), "binomial": binomial_cases(), "proportion": proportion_cases(), "two_proportions": two_proportion_cases(),
                "paired": paired_cases(), "two_order": two_order_cases(), "stability": stability_cases(), "votes": vote_cases(),
                "triples": triple_cases(), "chains": chain_cases()}
     OUT.write_text(json.dumps(fixture, separators=(",", ":")) + "\n")

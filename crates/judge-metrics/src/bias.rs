@@ -1,6 +1,13 @@
 //! What sways a judge besides the quality it should measure: where an answer stands, whose it is, how it is dressed.
 //!
-//! Verdicts are [`Preference`](crate::preference::Preference)s about the two *items* of a pair, after mapping back from the order in
-//! which they were shown.
+//! Verdicts are [`Preference`](crate::preference::Preference)s about the two *items* of a pair, after mapping back from
+//! the order in which they were shown.
 
+mod paired;
+
+pub mod position;
+pub mod robustness;
+pub mod self_preference;
 pub mod transitivity;
+
+pub use paired::PairedDifference;

@@ -1,10 +1,11 @@
-//! Which of two items is better: the verdict of a pairwise judge, how often it agrees with people, and what the order of
-//! presentation does to it.
+//! Which of two items is better: the verdict of a pairwise judge, how often it agrees with people, and what the order
+//! of presentation does to it.
 //!
-//! A judge that is shown two answers says which is better, says that they are equal, or says something no parser understands.
-//! The first two are a [`Preference`], always about the *items*; a verdict on an exchanged presentation is mapped back with
-//! [`Preference::swapped`]. The third is `None`, and what becomes of it is the caller's choice of an [`Unparsed`] policy,
-//! because benchmarks differ and each choice changes the headline. Results carry counts, so that the choice can be seen.
+//! A judge that is shown two answers says which is better, says that they are equal, or says something no parser
+//! understands. The first two are a [`Preference`], always about the *items*; a verdict on an exchanged presentation is
+//! mapped back with [`Preference::swapped`]. The third is `None`, and what becomes of it is the caller's choice of an
+//! [`Unparsed`] policy, because benchmarks differ and each choice changes the headline. Results carry counts, so that
+//! the choice can be seen.
 //!
 //! | question | here |
 //! |---|---|
@@ -43,7 +44,8 @@ pub enum Preference {
 }
 
 impl Preference {
-    /// The verdict on the same two items named in the other order: what maps a verdict on an exchanged presentation back.
+    /// The verdict on the same two items named in the other order: what maps a verdict on an exchanged presentation
+    /// back.
     pub const fn swapped(self) -> Self {
         match self {
             Self::First => Self::Second,
@@ -88,7 +90,8 @@ impl Preference {
     }
 }
 
-/// What becomes of a verdict that could not be parsed. There is no default: published numbers differ by this choice alone.
+/// What becomes of a verdict that could not be parsed. There is no default: published numbers differ by this choice
+/// alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unparsed {
     /// An [`Error::Unparsed`] that names the first one (Auto-J's scorer stops too).

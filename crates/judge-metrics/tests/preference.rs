@@ -1,5 +1,5 @@
-//! Verdicts of pairwise judges against plain counting in `scripts/metrics/preference_fixtures.py`, against published tables,
-//! and what is refused.
+//! Verdicts of pairwise judges against plain counting in `scripts/metrics/preference_fixtures.py`, against published
+//! tables, and what is refused.
 
 use std::collections::BTreeMap;
 
@@ -90,25 +90,38 @@ fn two_orders_are_counted_as_defined_under_every_policy() {
     }
 }
 
-/// `statsmodels.stats.proportion.proportion_confint(method="wilson")`, 0.15.0.
+/// `statsmodels.stats.proportion.proportion_confint(method="wilson")`, 0.15.0, and
+/// `scipy.stats.binomtest(…).proportion_ci()`, 1.17.1.
 #[test]
-fn wilsons_interval_equals_statsmodels() {
-    for case in list(&fixture()["wilson"]) {
-        let [level, low, high] = [2, 3, 4].map(|i| case[i].as_f64().unwrap());
+fn intervals_of_a_proportion_equal_statsmodels_and_scipys() {
+    for case in list(&fixture()["proportion"]) {
+        let [level, ends @ ..] = [2, 3, 4, 5, 6].map(|i| case[i].as_f64().unwrap());
         let share = proportion(case);
-        let ours = share.wilson(level).unwrap();
-        assert!((ours.low - low).abs() <= 1e-10 * low.max(1e-7), "{share:?}: {ours:?}, not {low:e}");
-        assert!((ours.high - high).abs() <= 1e-10 * high, "{share:?}: {ours:?}, not {high:e}");
-        assert!(0.0 <= ours.low && ours.low <= share.estimate().unwrap() && share.estimate().unwrap() <= ours.high);
+        let ours = [share.wilson(level), share.clopper_pearson(level)].map(Result::unwrap);
+        for (ours, expected) in ours.iter().zip(ends.chunks(2)) {
+            // SciPy finds exact ends by root search to about 1e-12.
+            assert!(
+                (ours.low - expected[0]).abs() <= 1e-10 * expected[0].max(1e-2),
+                "{share:?}: {ours:?}, not {expected:?}"
+            );
+            assert!(
+                (ours.high - expected[1]).abs() <= 1e-10 * expected[1].max(1e-2),
+                "{share:?}: {ours:?}, not {expected:?}"
+            );
+            let estimate = share.estimate().unwrap();
+            assert!(0.0 <= ours.low && ours.low <= estimate && estimate <= ours.high && ours.high <= 1.0);
+        }
     }
-    let nothing = Proportion { count: 0, n: 0 };
-    assert!(nothing.wilson(0.95).unwrap_err().is_undefined());
-    assert_eq!(Proportion { count: 1, n: 2 }.wilson(0.0), Err(Error::LevelOutOfRange { level: 0.0 }));
+    let (nothing, half) = (Proportion { count: 0, n: 0 }, Proportion { count: 1, n: 2 });
+    for interval in [Proportion::wilson, Proportion::clopper_pearson] {
+        assert!(interval(&nothing, 0.95).unwrap_err().is_undefined());
+        assert_eq!(interval(&half, 0.0), Err(Error::LevelOutOfRange { level: 0.0 }));
+    }
 }
 
-/// Auto-J's transitions of verdicts from the first order to the second as given there (its released outputs; 0, 1, 2 are
-/// first, second and tie) reproduce its consistency, 83.41 %. The gold labels are not here, so the strict rule is checked on
-/// pairs made for it.
+/// Auto-J's transitions of verdicts from the first order to the second as given there (its released outputs; 0, 1, 2
+/// are first, second and tie) reproduce its consistency, 83.41 %. The gold labels are not here, so the strict rule is
+/// checked on pairs made for it.
 #[test]
 fn auto_js_strict_rule_asks_both_orders_to_be_right() {
     let transitions = [

@@ -1,7 +1,7 @@
 //! Transitivity: do the pairwise verdicts of a judge fit together?
 //!
-//! A judge that prefers a to b and b to c, but c to a, has no ranking in mind; neither has one that calls a and b, and b and
-//! c, equal but prefers a to c, unless its ties only mean that it cannot tell them apart. The three counts of
+//! A judge that prefers a to b and b to c, but c to a, has no ranking in mind; neither has one that calls a and b, and
+//! b and c, equal but prefers a to c, unless its ties only mean that it cannot tell them apart. The three counts of
 //! [`TripleCounts`] are three answers to how much is asked of ties.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,14 +67,14 @@ impl Sum for TripleCounts {
     }
 }
 
-/// Counts the triples of one question's comparisons. Pairs may be missing: a triple counts when its three pairs are there.
-/// Triples share verdicts, so for an interval of a rate sum the counts over questions and resample those with a
+/// Counts the triples of one question's comparisons. Pairs may be missing: a triple counts when its three pairs are
+/// there. Triples share verdicts, so for an interval of a rate sum the counts over questions and resample those with a
 /// [`Bootstrap`](crate::resampling::Bootstrap). Time and memory grow with the number of triples of items.
 ///
 /// # Errors
 ///
-/// [`Error::SelfComparison`] for an item with itself, [`Error::RepeatedComparison`] for a pair that was named before, in
-/// whatever order.
+/// [`Error::SelfComparison`] for an item with itself, [`Error::RepeatedComparison`] for a pair that was named before,
+/// in whatever order.
 ///
 /// ```
 /// use judge_metrics::bias::transitivity::{Comparison, triples};
@@ -103,7 +103,8 @@ pub fn triples(comparisons: &[Comparison<'_>]) -> Result<TripleCounts, Error> {
 }
 
 impl TripleCounts {
-    /// The verdicts once around the triple, each +1 if the item before is better than the one after, −1 if worse, 0 for a tie.
+    /// The verdicts once around the triple, each +1 if the item before is better than the one after, −1 if worse, 0 for
+    /// a tie.
     fn add(&mut self, around: [i32; 3]) {
         let wins = around.iter().filter(|&&sign| sign == 1).count();
         let losses = around.iter().filter(|&&sign| sign == -1).count();
@@ -118,9 +119,9 @@ impl TripleCounts {
     }
 }
 
-/// Preference transitivity as Prometheus reports it (Kim et al., 2024): for every x, s, y with s better than x and y better
-/// than s by `gold`, whether the judge has y better than x; a tie of the judge has not. Pairs (x, y) that the judge was not
-/// asked about take no part, and one pair takes part once for each s.
+/// Preference transitivity as Prometheus reports it (Kim et al., 2024): for every x, s, y with s better than x and y
+/// better than s by `gold`, whether the judge has y better than x; a tie of the judge has not. Pairs (x, y) that the
+/// judge was not asked about take no part, and one pair takes part once for each s.
 ///
 /// With the judge's own verdicts as `gold` it measures the judge against itself.
 ///

@@ -2,11 +2,11 @@ use std::collections::BTreeMap;
 
 use crate::Error;
 
-/// A statistic of each group by itself: `groups[i]` is the group of row i, and `statistic` is handed the rows of one group in
-/// ascending order.
+/// A statistic of each group by itself: `groups[i]` is the group of row i, and `statistic` is handed the rows of one
+/// group in ascending order.
 ///
-/// It takes the closure that [`Bootstrap::interval`](crate::resampling::Bootstrap::interval) takes. A group that does not
-/// define the statistic has its own error and leaves the others alone.
+/// It takes the closure that [`Bootstrap::interval`](crate::resampling::Bootstrap::interval) takes. A group that does
+/// not define the statistic has its own error and leaves the others alone.
 ///
 /// ```
 /// use judge_metrics::preference::{Preference::*, TwoOrder, Unparsed, by_group, two_order_agreement};

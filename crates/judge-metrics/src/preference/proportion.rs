@@ -1,6 +1,6 @@
 use std::iter::Sum;
 
-use crate::distribution::normal_two_sided_quantile;
+use crate::distribution::{beta_quantile, normal_two_sided_quantile};
 use crate::input::check_level;
 use crate::{Error, Interval};
 
@@ -26,8 +26,8 @@ impl Proportion {
         Ok(self.count as f64 / self.n as f64)
     }
 
-    /// Wilson's score interval (1927; `statsmodels.stats.proportion.proportion_confint(method="wilson")`), within [0, 1]. It
-    /// takes the items as independent.
+    /// Wilson's score interval (1927; `statsmodels.stats.proportion.proportion_confint(method="wilson")`), within [0,
+    /// 1]. It takes the items as independent.
     ///
     /// # Errors
     ///
@@ -43,6 +43,22 @@ impl Proportion {
         // Where none or all count, an end is 0 or 1 exactly, but for rounding.
         let low = if self.count == 0 { 0.0 } else { (centre - margin) / (1.0 + squared) };
         let high = if self.count == self.n { 1.0 } else { (centre + margin) / (1.0 + squared) };
+        Ok(Interval { low, high, level })
+    }
+
+    /// The exact interval of Clopper and Pearson (1934; `scipy.stats.binomtest(count, n).proportion_ci(level)`), within
+    /// [0, 1]: it covers at least `level` always, and so more than it mostly. It takes the items as independent.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LevelOutOfRange`], [`Error::Undefined`] for a share of nothing.
+    pub fn clopper_pearson(&self, level: f64) -> Result<Interval, Error> {
+        check_level(level)?;
+        self.estimate()?;
+        let (count, rest) = (self.count as f64, self.n as f64 - self.count as f64);
+        let tail = (1.0 - level) / 2.0;
+        let low = if self.count == 0 { 0.0 } else { beta_quantile(count, rest + 1.0, tail) };
+        let high = if self.count == self.n { 1.0 } else { beta_quantile(count + 1.0, rest, 1.0 - tail) };
         Ok(Interval { low, high, level })
     }
 

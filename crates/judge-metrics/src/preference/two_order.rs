@@ -2,7 +2,8 @@ use super::{Preference, Proportion, Unparsed, check_any};
 use crate::Error;
 use crate::input::check_lengths;
 
-/// The verdicts on one pair in both presentation orders, both about the items; `None` where the answer could not be parsed.
+/// The verdicts on one pair in both presentation orders, both about the items; `None` where the answer could not be
+/// parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TwoOrder {
     /// From the order as given: the first item shown first.
@@ -55,8 +56,9 @@ impl TwoOrder {
     }
 }
 
-/// The verdict of scores given in both orders: each item's mean over the orders is compared (FairEval's balanced position
-/// calibration). Scores are `[first item, second item]`, those of the exchanged order mapped back to the items.
+/// The verdict of scores given in both orders: each item's mean over the orders is compared (FairEval's balanced
+/// position calibration). Scores are `[first item, second item]`, those of the exchanged order mapped back to the
+/// items.
 ///
 /// # Errors
 ///
@@ -68,8 +70,8 @@ pub fn score_average(original: [f64; 2], swapped: [f64; 2], margin: f64) -> Resu
 
 /// How the verdicts of two orders become one figure of accuracy.
 ///
-/// Two more ways need something else than two verdicts: scores can be averaged first ([`score_average`]), and LLMBar's Swap
-/// asks the judge again where the orders conflict.
+/// Two more ways need something else than two verdicts: scores can be averaged first ([`score_average`]), and LLMBar's
+/// Swap asks the judge again where the orders conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Resolution {
     /// The order as given alone.
@@ -100,8 +102,8 @@ pub struct TwoOrderAgreement {
 }
 
 impl TwoOrderAgreement {
-    /// The accuracy, in [0, 1], by one way of resolving two orders. `BothCorrect` is at most that of either order, and `Average` lies
-    /// between the two.
+    /// The accuracy, in [0, 1], by one way of resolving two orders. `BothCorrect` is at most that of either order, and
+    /// `Average` lies between the two.
     ///
     /// For an interval take the [`Proportion`]'s own, or, for `Average`, whose two orders are not independent, a
     /// [`Bootstrap`](crate::resampling::Bootstrap) over pairs.
@@ -121,8 +123,8 @@ impl TwoOrderAgreement {
 
 /// Compares verdicts in both orders with gold labels: `verdicts[i]` and `gold[i]` are about the same pair.
 ///
-/// The policy is applied to each pair before anything is counted; [`Unparsed::Dropped`] leaves a pair out if either order is
-/// unparsed. Sources: Auto-J's `pairwise` evaluation (Li et al., 2023), LLMBar's (Zeng et al., 2024).
+/// The policy is applied to each pair before anything is counted; [`Unparsed::Dropped`] leaves a pair out if either
+/// order is unparsed. Sources: Auto-J's `pairwise` evaluation (Li et al., 2023), LLMBar's (Zeng et al., 2024).
 ///
 /// # Errors
 ///

@@ -15,8 +15,8 @@ pub struct Vote<'a> {
     pub turn: u32,
     /// Who voted: a person or a judge.
     pub annotator: &'a str,
-    /// The verdict, about `models[0]` and `models[1]`. MT-bench's "tie (inconsistent)", two orders that disagree, is a tie
-    /// here; keep it apart where it is stored.
+    /// The verdict, about `models[0]` and `models[1]`. MT-bench's "tie (inconsistent)", two orders that disagree, is a
+    /// tie here; keep it apart where it is stored.
     pub preference: Preference,
 }
 
@@ -46,13 +46,14 @@ pub struct VoteAgreement<'a> {
 }
 
 impl VoteAgreement<'_> {
-    /// Comparisons that agree, of all that were made. Its own binomial intervals would take the comparisons as independent,
-    /// which those on one question, and those that share a vote, are not.
+    /// Comparisons that agree, of all that were made. Its own binomial intervals would take the comparisons as
+    /// independent, which those on one question, and those that share a vote, are not.
     pub fn total(&self) -> Proportion {
         self.questions.iter().map(|question| question.agreed).sum()
     }
 
-    /// The share of comparisons that agree, with an interval by resampling whole questions (a ratio of sums on each resample).
+    /// The share of comparisons that agree, with an interval by resampling whole questions (a ratio of sums on each
+    /// resample).
     ///
     /// # Errors
     ///
@@ -64,9 +65,9 @@ impl VoteAgreement<'_> {
     }
 }
 
-/// The agreement of a judge with people: every vote of the judge is compared with each person's vote on the same question,
-/// two models and turn (MT-bench's `compute_agreement`, FastChat; Zheng et al., 2023, section 4.2). It is weighted by votes,
-/// not by a majority, and no annotator is compared with itself.
+/// The agreement of a judge with people: every vote of the judge is compared with each person's vote on the same
+/// question, two models and turn (MT-bench's `compute_agreement`, FastChat; Zheng et al., 2023, section 4.2). It is
+/// weighted by votes, not by a majority, and no annotator is compared with itself.
 ///
 /// MT-bench reports each turn for itself: pass the votes of one turn.
 ///
@@ -107,8 +108,8 @@ pub fn judge_human_agreement<'a>(
     Ok(collected(questions))
 }
 
-/// The agreement of people among themselves: all unordered pairs of votes of different annotators on the same question, two
-/// models and turn. It is the ceiling that a judge's agreement with them is held against.
+/// The agreement of people among themselves: all unordered pairs of votes of different annotators on the same question,
+/// two models and turn. It is the ceiling that a judge's agreement with them is held against.
 ///
 /// FastChat also compares an annotator who voted twice on a pair with itself; here nobody is.
 ///

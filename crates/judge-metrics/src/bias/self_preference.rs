@@ -1,0 +1,183 @@
+//! Self-preference: does a judge favour its own output, beyond what it is worth?
+//!
+//! In every pair here the *first* item is the judge's own output ([`Preference::swapped`] names them so), and human
+//! verdicts on the same pairs say what it is worth.
+
+use super::PairedDifference;
+use crate::distribution::normal_tail;
+use crate::input::{check_finite, check_lengths};
+use crate::preference::{Preference, Proportion, Unparsed, check_any};
+use crate::{Error, Interval, sum};
+
+/// Win rates of a judge's own output, a tie counting half.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SelfEnhancement {
+    /// By the judge's own verdicts, in [0, 1].
+    pub judge: f64,
+    /// By people's.
+    pub human: f64,
+    /// Judge − human, in [−1, 1], within pairs; its interval takes the pairs as independent.
+    pub excess: PairedDifference,
+    /// Pairs with an unparsed verdict, whatever became of them.
+    pub unparsed: usize,
+}
+
+/// Self-enhancement as MT-bench shows it (Zheng et al., 2023, section 3.3): the win rate that a judge gives its own
+/// output, less the one that people give it on the same pairs.
+///
+/// An unparsed verdict that is kept without being a tie ([`Unparsed::Wrong`], [`Unparsed::OwnLabel`]) is no win for the
+/// judge's output.
+///
+/// # Errors
+///
+/// [`Error::LengthMismatch`], [`Error::TooFewItems`] if fewer than 2 pairs are left, [`Error::Unparsed`] under
+/// [`Unparsed::Refused`].
+pub fn self_enhancement(
+    judge: &[Option<Preference>],
+    human: &[Preference],
+    unparsed: Unparsed,
+) -> Result<SelfEnhancement, Error> {
+    let (mut by_judge, mut by_human) = (Vec::new(), Vec::new());
+    let unparsed = for_each_pair(judge, human, unparsed, |judge, human| {
+        by_judge.push(judge.map_or(0.0, Preference::credit));
+        by_human.push(human.credit());
+    })?;
+    let excess = PairedDifference::new(("human", &by_human), ("judge", &by_judge))?;
+    let mean = |credits: &[f64]| sum::sum(credits) / credits.len() as f64;
+    Ok(SelfEnhancement { judge: mean(&by_judge), human: mean(&by_human), excess, unparsed })
+}
+
+/// How often a judge picks the answer that people prefer, where that is its own and where it is the other's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EqualOpportunity {
+    /// Own output picked, of the pairs in which people prefer it.
+    pub own: Proportion,
+    /// The other's output picked, of the pairs in which people prefer that.
+    pub other: Proportion,
+    /// Pairs with an unparsed verdict, whatever became of them.
+    pub unparsed: usize,
+}
+
+impl EqualOpportunity {
+    /// The bias, own − other, in [−1, 1]: 0 is fair, positive favours the judge's own output.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Undefined`] if people prefer no own output, or none of the others'.
+    pub fn difference(&self) -> Result<f64, Error> {
+        Ok(self.own.estimate()? - self.other.estimate()?)
+    }
+
+    /// Newcombe's hybrid score interval of the difference of two independent proportions (1998, method 10;
+    /// `statsmodels.stats.proportion.confint_proportions_2indep(method="newcomb")`), within [−1, 1].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LevelOutOfRange`] and those of [`difference`](Self::difference).
+    pub fn interval(&self, level: f64) -> Result<Interval, Error> {
+        let (own, own_at) = (self.own.wilson(level)?, self.own.estimate()?);
+        let (other, other_at) = (self.other.wilson(level)?, self.other.estimate()?);
+        let difference = own_at - other_at;
+        Ok(Interval {
+            low: difference - (own_at - own.low).hypot(other.high - other_at),
+            high: difference + (own.high - own_at).hypot(other_at - other.low),
+            level,
+        })
+    }
+
+    /// Two-sided p-value of equal proportions by the pooled two-proportion z test
+    /// (`statsmodels.stats.proportion.proportions_ztest`), in [0, 1]: an approximation for large counts.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`difference`](Self::difference), and [`Error::Undefined`] if the judge always picks what people
+    /// prefer, or never does.
+    pub fn p_value(&self) -> Result<f64, Error> {
+        let difference = self.difference()?;
+        let pooled = [self.own, self.other].into_iter().sum::<Proportion>().estimate()?;
+        if pooled == 0.0 || pooled == 1.0 {
+            return Err(Error::Undefined { statistic: "two-proportion z test", reason: "all verdicts are the same" });
+        }
+        let share = 1.0 / self.own.n as f64 + 1.0 / self.other.n as f64;
+        Ok(normal_tail(difference / (pooled * (1.0 - pooled) * share).sqrt()))
+    }
+}
+
+/// Self-preference as a violation of equal opportunity (Wataoka et al., 2024, section 3): P(judge picks own | people
+/// prefer own) − P(judge picks other | people prefer other).
+///
+/// Pairs that people call a tie take no part; a judge's tie picks neither, and so does an unparsed verdict that is
+/// kept.
+///
+/// # Errors
+///
+/// [`Error::LengthMismatch`], [`Error::TooFewItems`] for no pair, [`Error::Unparsed`] under [`Unparsed::Refused`].
+///
+/// ```
+/// use judge_metrics::bias::self_preference::equal_opportunity;
+/// use judge_metrics::preference::{Preference::*, Unparsed};
+///
+/// let human = [First, First, First, Second, Second, Second, Second, Tie];
+/// let judge = [First, First, First, First, First, Second, Tie, First].map(Some);
+/// let bias = equal_opportunity(&judge, &human, Unparsed::Refused)?;
+/// assert_eq!(bias.difference()?, 1.0 - 0.25);
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+pub fn equal_opportunity(
+    judge: &[Option<Preference>],
+    human: &[Preference],
+    unparsed: Unparsed,
+) -> Result<EqualOpportunity, Error> {
+    let (mut own, mut other) = (Proportion::default(), Proportion::default());
+    let unparsed = for_each_pair(judge, human, unparsed, |judge, human| match human {
+        Preference::First => own.add(judge == Some(human)),
+        Preference::Second => other.add(judge == Some(human)),
+        Preference::Tie => {}
+    })?;
+    Ok(EqualOpportunity { own, other, unparsed })
+}
+
+/// CALM's error rate of self-enhancement (Ye et al., 2024): |1 − own/reference|, where `own` are the scores a judge
+/// gives to its own responses and `reference` those that others, people or judges, give to the same ones; in [0, ∞), 0
+/// is fair. It does not tell favour from modesty.
+///
+/// The ratio is that of the mean scores: a mean of ratios would leave the result to the smallest scores. For an
+/// interval resample items with a [`Bootstrap`](crate::resampling::Bootstrap).
+///
+/// # Errors
+///
+/// [`Error::LengthMismatch`], [`Error::TooFewItems`] for no item, [`Error::NonFinite`]; [`Error::Undefined`] if the
+/// mean of `reference` is 0 or a sum overflows.
+pub fn self_enhancement_error_rate(own: &[f64], reference: &[f64]) -> Result<f64, Error> {
+    const STATISTIC: &str = "self-enhancement error rate";
+    check_lengths("reference", reference.len(), "own", own.len())?;
+    check_any(own)?;
+    check_finite("own", own)?;
+    check_finite("reference", reference)?;
+    let (own, reference) = (sum::sum(own), sum::sum(reference));
+    let rate = (1.0 - own / reference).abs();
+    if reference == 0.0 {
+        Err(Error::Undefined { statistic: STATISTIC, reason: "the mean reference score is 0" })
+    } else if reference.is_finite() && rate.is_finite() {
+        Ok(rate)
+    } else {
+        Err(Error::Undefined { statistic: STATISTIC, reason: "the scores overflow" })
+    }
+}
+
+/// Visits each pair that counts; returns how many have an unparsed verdict.
+fn for_each_pair(
+    judge: &[Option<Preference>],
+    human: &[Preference],
+    unparsed: Unparsed,
+    mut visit: impl FnMut(Option<Preference>, Preference),
+) -> Result<usize, Error> {
+    check_lengths("human", human.len(), "judge", judge.len())?;
+    check_any(judge)?;
+    for (index, (&verdict, &human)) in judge.iter().zip(human).enumerate() {
+        if let Some([verdict]) = unparsed.settle([verdict], "judge", index)? {
+            visit(verdict, human);
+        }
+    }
+    Ok(judge.iter().filter(|verdict| verdict.is_none()).count())
+}

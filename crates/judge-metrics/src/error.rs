@@ -206,6 +206,22 @@ pub enum Error {
         /// Position of the first value that is not.
         index: usize,
     },
+
+    /// A column is constant or a linear function of the others, so a partial correlation is undefined.
+    #[error("{argument}{} is a linear function of the covariates before it", Self::at(.index))]
+    Collinear {
+        /// Name of the parameter.
+        argument: &'static str,
+        /// Which column, where the parameter is several.
+        index: Option<usize>,
+    },
+
+    /// No three columns have these correlations.
+    #[error("no three columns have these correlations: the determinant of their matrix is {determinant}")]
+    NotPositiveSemidefinite {
+        /// Of the matrix of correlations.
+        determinant: f64,
+    },
 }
 
 impl Error {
@@ -213,7 +229,7 @@ impl Error {
     ///
     /// A [`Bootstrap`](crate::resampling::Bootstrap) counts such resamples; any other error ends it.
     pub fn is_undefined(&self) -> bool {
-        matches!(self, Self::Constant { .. } | Self::Undefined { .. })
+        matches!(self, Self::Constant { .. } | Self::Undefined { .. } | Self::Collinear { .. })
     }
 
     fn at(index: &Option<usize>) -> String {

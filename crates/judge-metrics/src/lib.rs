@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`bias`] | what sways a judge: position, its own output, perturbations, intransitive verdicts |
 //! | [`calibration`] | reliability and calibration error, isotonic regression, conformal intervals, prediction-powered means |
-//! | [`correlation`] | Pearson, Spearman, Kendall, with p-values and Fisher's interval |
+//! | [`correlation`] | Pearson, Spearman, Kendall, Somers, weighted, partial; which of two judges correlates better |
 //! | [`preference`] | pairwise verdicts: votes of judge and people, both presentation orders |
 //! | [`prediction`] | error, bias, divergences of score distributions, Brier score, log loss, AUROC, average precision |
 //! | [`resampling`] | bootstrap intervals of any statistic of rows |

@@ -18,17 +18,24 @@ use crate::{Error, Interval};
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 pub fn fisher_interval(r: f64, n: usize, level: f64) -> Result<Interval, Error> {
-    if !(-1.0..=1.0).contains(&r) {
-        return Err(Error::NotACorrelation { value: r });
-    }
+    on_fisher_scale(r, n, level, 1.0, 3)
+}
+
+/// tanh(atanh r ∓ z √(`scale` / (n − `lost`))): everything where nothing is left of n.
+pub(super) fn on_fisher_scale(r: f64, n: usize, level: f64, scale: f64, lost: usize) -> Result<Interval, Error> {
+    check_correlation(r)?;
     if n < 2 {
         return Err(Error::TooFewItems { required: 2, found: n });
     }
     check_level(level)?;
-    if n <= 3 {
+    if n <= lost {
         return Ok(Interval { low: -1.0, high: 1.0, level });
     }
     let z = r.atanh();
-    let half = normal_two_sided_quantile(level) / ((n - 3) as f64).sqrt();
+    let half = normal_two_sided_quantile(level) * (scale / (n - lost) as f64).sqrt();
     Ok(Interval { low: (z - half).tanh(), high: (z + half).tanh(), level })
+}
+
+pub(super) fn check_correlation(r: f64) -> Result<(), Error> {
+    if (-1.0..=1.0).contains(&r) { Ok(()) } else { Err(Error::NotACorrelation { value: r }) }
 }

@@ -34,8 +34,8 @@ pub fn pearson(x: &[f64], y: &[f64]) -> Result<Correlation, Error> {
     Ok(Correlation { estimate, p_value, null_distribution: NullDistribution::Beta, n })
 }
 
-/// The deviations from the mean, up to a power of two that keeps sums of their squares in range.
-fn centred(values: &[f64]) -> Vec<f64> {
+/// The deviations from the mean of finite `values`, up to a power of two that keeps sums of their squares in range.
+pub(super) fn centred(values: &[f64]) -> Vec<f64> {
     let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
     // Powers of two scale without rounding. Both land far enough from either end for squares of the smallest
     // deviations, 2^-53 of the largest value, and for sums of squares of the largest.

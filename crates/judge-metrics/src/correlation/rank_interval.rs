@@ -1,0 +1,65 @@
+use crate::correlation::fisher::on_fisher_scale;
+use crate::{Error, Interval};
+
+/// Which variance of Fisher's z of a rank correlation [`spearman_interval`] supposes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RankVariance {
+    /// (1 + ρ²/2)/(n − 3) (Bonett and Wright, 2000).
+    #[default]
+    BonettWright,
+    /// 1.06/(n − 3) (Fieller, Hartley and Pearson, 1957), for |ρ| up to about 0.8.
+    Fieller,
+}
+
+/// Interval of a Spearman correlation on Fisher's scale: tanh(atanh ρ ∓ z·σ).
+///
+/// `rho` in [-1, 1] is the correlation of `n` ≥ 2 pairs, `level` in (0, 1) the nominal coverage. Up to n = 3 the data bound nothing
+/// and the interval is [-1, 1]; for ρ = ±1 it is the point.
+///
+/// Measured coverage of nominal 95 % intervals, 4,000 samples each of n = 10, 20, 50 and 200: of continuous normal columns with |ρ| up to
+/// 0.8, 95–96 % by Bonett and Wright, 93–96 % by Fieller; at ρ = 0.95, 94–96 % and 85–92 %. Ties among five grades in one column make
+/// the former wider than needed (up to 98 % at n = 10); in both columns at ρ = 0.87 it falls to 86 % at n = 10, 91 % at 20 and 93 %
+/// at 200. Then take [`Bootstrap`](crate::resampling::Bootstrap).
+///
+/// # Errors
+///
+/// [`Error::NotACorrelation`], [`Error::TooFewItems`], [`Error::LevelOutOfRange`].
+///
+/// ```
+/// use judge_metrics::correlation::{RankVariance, spearman_interval};
+///
+/// let interval = spearman_interval(0.6, 50, 0.95, RankVariance::BonettWright)?;
+/// assert!((interval.low - 0.364_955).abs() < 1e-6 && (interval.high - 0.763_145).abs() < 1e-6);
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+pub fn spearman_interval(rho: f64, n: usize, level: f64, variance: RankVariance) -> Result<Interval, Error> {
+    let scale = match variance {
+        RankVariance::BonettWright => 1.0 + rho * rho / 2.0,
+        RankVariance::Fieller => 1.06,
+    };
+    on_fisher_scale(rho, n, level, scale, 3)
+}
+
+/// Interval of a Kendall correlation on Fisher's scale, with the variance 0.437/(n − 4) of Fieller, Hartley and Pearson (1957), which
+/// Bonett and Wright (2000) keep.
+///
+/// `tau` in [-1, 1] is the correlation of `n` ≥ 2 pairs, `level` in (0, 1) the nominal coverage. Up to n = 4 the data bound nothing
+/// and the interval is [-1, 1]; for τ = ±1 it is the point.
+///
+/// **For data without ties.** Measured coverage of nominal 95 % intervals, 4,000 samples each of n = 10, 20, 50 and 200: of continuous
+/// normal columns with τ up to 0.6, 94–96 %; at τ = 0.8, 90 % at n = 10, 93 % at 20, 96 % from 50 on. Ties make τ-b vary more than
+/// the formula knows: with five grades in one column 91–97 %, in both 87–91 % at τ up to 0.4 and 77–80 % at τ = 0.83, whatever n. Then
+/// take [`Bootstrap`](crate::resampling::Bootstrap).
+///
+/// # Errors
+///
+/// [`Error::NotACorrelation`], [`Error::TooFewItems`], [`Error::LevelOutOfRange`].
+///
+/// ```
+/// let interval = judge_metrics::correlation::kendall_interval(0.4, 50, 0.95)?;
+/// assert!((interval.low - 0.228_509).abs() < 1e-6 && (interval.high - 0.547_415).abs() < 1e-6);
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+pub fn kendall_interval(tau: f64, n: usize, level: f64) -> Result<Interval, Error> {
+    on_fisher_scale(tau, n, level, 0.437, 4)
+}

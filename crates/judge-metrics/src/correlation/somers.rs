@@ -1,0 +1,105 @@
+use crate::Error;
+use crate::correlation::pairs::PairCounts;
+use crate::correlation::ranks::doubled_ranks;
+use crate::correlation::{Correlation, NullDistribution};
+use crate::distribution::normal_tail;
+use crate::input::{check_paired, check_varies};
+
+/// Somers' D of `y` given `x` in O(n log n), with the p-value of `scipy.stats.somersd(x, y)`.
+///
+/// `x`, `y`: n ≥ 2 finite numbers each; only their order counts. D(Y|X) = (C − D) / (N − T_x) with C concordant and D discordant
+/// among N = n(n − 1)/2 pairs of rows and T_x those tied in `x`: of two items that `x` tells apart, by how much more often `y`
+/// agrees than disagrees, a tie in `y` counting as neither. It is not symmetric; D(Y|X) · D(X|Y) = τ-b².
+///
+/// With binary people's labels as `x`, D(Y|X) = 2 AUROC − 1 of the judge's scores `y`.
+///
+/// The p-value is normal, with the standard error under independence that SciPy takes from the spread of the rows' own C − D
+/// (Somers, 1980). A perfect order leaves no spread and the p-value is 0; where D is 0 it is 1. For an interval use
+/// [`Bootstrap`](crate::resampling::Bootstrap).
+///
+/// # Errors
+///
+/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::Constant`] where all of `x` or all of `y` is
+/// one value. (A constant `y` leaves D defined, as 0; but it says nothing, and SciPy too gives none.)
+///
+/// ```
+/// use judge_metrics::correlation::somers_d;
+///
+/// let human = [0.0, 0.0, 0.0, 1.0, 1.0];
+/// let judge = [0.1, 0.4, 0.2, 0.3, 0.9];
+/// // Of six pairs of a bad and a good answer the judge orders five.
+/// assert!((somers_d(&human, &judge)?.estimate - 4.0 / 6.0).abs() < 1e-15);
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+pub fn somers_d(x: &[f64], y: &[f64]) -> Result<Correlation, Error> {
+    check_paired(x, y, 2)?;
+    check_varies("x", x)?;
+    check_varies("y", y)?;
+
+    let pairs = PairCounts::new(x, y);
+    let surplus = pairs.concordant_minus_discordant();
+    let n = x.len();
+    let estimate = surplus / (pairs.total - pairs.x.pairs) as f64;
+    let p_value = if surplus == 0.0 {
+        1.0
+    } else {
+        // n Σ c² − (Σ c)² for the rows' own surpluses c, in whole numbers: where all are equal it is 0 and not nearly so.
+        let squares: i128 = surpluses(x, y).into_iter().map(|own| i128::from(own) * i128::from(own)).sum();
+        let spread = squares * n as i128 - (2.0 * surplus) as i128 * (2.0 * surplus) as i128;
+        normal_tail(surplus / (spread as f64 / n as f64).sqrt())
+    };
+    Ok(Correlation { estimate: estimate.clamp(-1.0, 1.0), p_value, null_distribution: NullDistribution::Normal, n })
+}
+
+/// For each row, ordered by `x`, how many others are concordant with it less how many are discordant.
+fn surpluses(x: &[f64], y: &[f64]) -> Vec<i64> {
+    let n = x.len();
+    let mut rows: Vec<(i64, i64)> = doubled_ranks(x).into_iter().zip(doubled_ranks(y)).collect();
+    rows.sort_unstable();
+
+    // Rows of lower `x` by their `y`, as a binary indexed tree over the doubled ranks, which run from 2 to 2n.
+    let mut below = BinaryIndexedTree::new(2 * n);
+    let mut surpluses = Vec::with_capacity(n);
+    let mut before = 0;
+    for group in rows.chunk_by(|a, b| a.0 == b.0) {
+        let lower_less_higher = |tree: &BinaryIndexedTree, count: i64, y: i64| {
+            tree.count_to(y as usize - 1) + tree.count_to(y as usize) - count
+        };
+        surpluses.extend(group.iter().map(|&(_, y)| lower_less_higher(&below, before, y)));
+        group.iter().for_each(|&(_, y)| below.add(y as usize));
+        let from = before as usize;
+        before += group.len() as i64;
+        for (own, &(_, y)) in surpluses[from..].iter_mut().zip(group) {
+            // A doubled rank is n + 1 plus the number of rows lower in `y` less the number higher.
+            let all = y - (n as i64 + 1);
+            *own -= all - lower_less_higher(&below, before, y);
+        }
+    }
+    surpluses
+}
+
+/// Counts of the numbers 1 to `size`, and their running sums in O(log size) (Fenwick, 1994).
+struct BinaryIndexedTree(Vec<i64>);
+
+impl BinaryIndexedTree {
+    fn new(size: usize) -> Self {
+        Self(vec![0; size + 1])
+    }
+
+    fn add(&mut self, mut number: usize) {
+        while let Some(node) = self.0.get_mut(number) {
+            *node += 1;
+            number += number & number.wrapping_neg();
+        }
+    }
+
+    /// How many numbers up to `number` were added.
+    fn count_to(&self, mut number: usize) -> i64 {
+        let mut sum = 0;
+        while number > 0 {
+            sum += self.0[number];
+            number &= number - 1;
+        }
+        sum
+    }
+}

@@ -1,0 +1,130 @@
+use crate::Error;
+use crate::input::{check_paired, check_varies};
+
+/// Which items weigh most in [`weighted_tau`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TauWeights {
+    /// The mean of the two coefficients with items ranked by `x` and by `y`, highest first: symmetric. SciPy's `rank=True`.
+    #[default]
+    Mean,
+    /// Items ranked by `x`, highest first, ties by `y`. SciPy's `rank=None`.
+    ByX,
+    /// Items in the order given, the first the heaviest. SciPy's `rank=False`.
+    AsGiven,
+}
+
+/// Vigna's weighted τ (2015) in O(n log n), as `scipy.stats.weightedtau` with its default additive hyperbolic weights.
+///
+/// `x`, `y`: n ≥ 2 finite numbers each; only their order counts. A pair of items of ranks r and s from 0 weighs 1/(r + 1) + 1/(s + 1),
+/// so that an exchange near the top costs more than one near the bottom; otherwise τ-b, ties and all. In [-1, 1].
+///
+/// No distribution of it under independence is known in closed form: for a p-value use a permutation test, for an interval
+/// [`Bootstrap`](crate::resampling::Bootstrap).
+///
+/// # Errors
+///
+/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::Constant`] where all of `x` or all of
+/// `y` is one value.
+///
+/// ```
+/// use judge_metrics::correlation::{TauWeights, weighted_tau};
+///
+/// let people = [5.0, 4.0, 3.0, 2.0, 1.0];
+/// let top = weighted_tau(&people, &[4.0, 5.0, 3.0, 2.0, 1.0], TauWeights::Mean)?;
+/// let bottom = weighted_tau(&people, &[5.0, 4.0, 3.0, 1.0, 2.0], TauWeights::Mean)?;
+/// assert!(top < 0.7 && bottom > 0.9);
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+pub fn weighted_tau(x: &[f64], y: &[f64], weights: TauWeights) -> Result<f64, Error> {
+    check_paired(x, y, 2)?;
+    check_varies("x", x)?;
+    check_varies("y", y)?;
+
+    Ok(match weights {
+        TauWeights::Mean => f64::midpoint(ranked_by_first(x, y), ranked_by_first(y, x)),
+        TauWeights::ByX => ranked_by_first(x, y),
+        TauWeights::AsGiven => {
+            let mut rows: Vec<Row> = x
+                .iter()
+                .zip(y)
+                .enumerate()
+                .map(|(rank, (&x, &y))| Row { x: x + 0.0, y: y + 0.0, weight: hyperbolic(rank) })
+                .collect();
+            sort(&mut rows);
+            of_sorted(&rows)
+        }
+    })
+}
+
+fn hyperbolic(rank: usize) -> f64 {
+    1.0 / (rank + 1) as f64
+}
+
+/// With ranks by `x` then `y`, highest first.
+fn ranked_by_first(x: &[f64], y: &[f64]) -> f64 {
+    let mut rows: Vec<Row> = x.iter().zip(y).map(|(&x, &y)| Row { x: x + 0.0, y: y + 0.0, weight: 0.0 }).collect();
+    sort(&mut rows);
+    rows.iter_mut().rev().enumerate().for_each(|(rank, row)| row.weight = hyperbolic(rank));
+    of_sorted(&rows)
+}
+
+/// Adding +0 to the values has turned -0 into +0, so that the total order agrees with `==` on them.
+#[derive(Clone, Copy)]
+struct Row {
+    x: f64,
+    y: f64,
+    weight: f64,
+}
+
+fn sort(rows: &mut [Row]) {
+    rows.sort_unstable_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
+}
+
+/// Of rows in ascending order of x, then of y.
+fn of_sorted(rows: &[Row]) -> f64 {
+    let total = pair_weight(rows);
+    let tied_in_x: f64 = rows.chunk_by(|a, b| a.x == b.x).map(pair_weight).sum();
+    let tied_in_both: f64 = rows.chunk_by(|a, b| a.x == b.x && a.y == b.y).map(pair_weight).sum();
+    let mut by_y = rows.to_vec();
+    let discordant = sort_weighing_inversions(&mut by_y);
+    let tied_in_y: f64 = by_y.chunk_by(|a, b| a.y == b.y).map(pair_weight).sum();
+
+    let surplus = total - (tied_in_x + tied_in_y - tied_in_both) - 2.0 * discordant;
+    (surplus / (total - tied_in_x).sqrt() / (total - tied_in_y).sqrt()).clamp(-1.0, 1.0)
+}
+
+/// Sum of the weights of all pairs of `rows`: each row is in all but one.
+fn pair_weight(rows: &[Row]) -> f64 {
+    rows.iter().map(|row| row.weight).sum::<f64>() * (rows.len() - 1) as f64
+}
+
+/// Merge sort by y, bottom up, that sums the weights of the pairs standing in the wrong order.
+fn sort_weighing_inversions(rows: &mut Vec<Row>) -> f64 {
+    let n = rows.len();
+    let mut merged = Vec::with_capacity(n);
+    let mut inversions = 0.0;
+    let mut width = 1;
+    while width < n {
+        for run in rows.chunks(2 * width) {
+            let (mut left, mut right) = run.split_at(width.min(run.len()));
+            let mut left_weight: f64 = left.iter().map(|row| row.weight).sum();
+            while let (Some((l, left_rest)), Some((r, right_rest))) = (left.split_first(), right.split_first()) {
+                if l.y <= r.y {
+                    merged.push(*l);
+                    left_weight -= l.weight;
+                    left = left_rest;
+                } else {
+                    merged.push(*r);
+                    inversions += left_weight + r.weight * left.len() as f64;
+                    right = right_rest;
+                }
+            }
+            merged.extend_from_slice(left);
+            merged.extend_from_slice(right);
+        }
+        std::mem::swap(rows, &mut merged);
+        merged.clear();
+        width *= 2;
+    }
+    inversions
+}

@@ -1,7 +1,8 @@
-//! Equality with SciPy on the columns of `fixtures/correlation.json`, made by `scripts/metrics/make_fixtures.py`.
+//! Equality with SciPy on the columns of `fixtures/correlation.json`, made by `scripts/metrics/correlation_fixtures.py`.
 
 use judge_metrics::correlation::{
-    Correlation, KendallTest, NullDistribution, fisher_interval, kendall_tau_b, pearson, spearman,
+    Correlation, KendallTest, NullDistribution, RankVariance, TauWeights, fisher_interval, kendall_interval,
+    kendall_tau_b, kendall_tau_c, pearson, point_biserial, somers_d, spearman, spearman_interval, weighted_tau,
 };
 use serde_json::Value;
 
@@ -117,6 +118,9 @@ fn kendall_equals_scipy_in_every_test() {
         let auto = kendall_tau_b(&case.x, &case.y, KendallTest::Auto).unwrap();
         assert_close(&case.name, "tau", auto.estimate, expected["estimate"].as_f64().unwrap(), ROUNDING);
         assert_close(&case.name, "auto p", auto.p_value, expected["auto"].as_f64().unwrap(), 0.0);
+        let stuart = kendall_tau_c(&case.x, &case.y, KendallTest::Auto).unwrap();
+        assert_close(&case.name, "tau-c", stuart.estimate, expected["c"].as_f64().unwrap(), ROUNDING);
+        assert_eq!(stuart, Correlation { estimate: stuart.estimate, ..auto }, "{}", case.name);
         if let Some(p) = expected["exact"].as_f64() {
             let ours = kendall_tau_b(&case.x, &case.y, KendallTest::Exact).unwrap();
             assert_close(&case.name, "exact p", ours.p_value, p, 0.0);
@@ -141,4 +145,72 @@ fn perfect_order_is_exact() {
     let rho = spearman(&x, &y).unwrap();
     let tau = kendall_tau_b(&x, &y, KendallTest::Auto).unwrap();
     assert_eq!((rho.estimate, rho.p_value, tau.estimate), (-1.0, 0.0, -1.0));
+}
+
+/// `scipy.stats.somersd` 1.17.1.
+#[test]
+fn somers_d_equals_scipys_both_ways() {
+    let mut compared = 0;
+    for case in cases() {
+        for (given, (x, y)) in [(&case.x, &case.y), (&case.y, &case.x)].into_iter().enumerate() {
+            let expected = &case.expected["somers"][given];
+            if expected.is_null() {
+                continue;
+            }
+            let ours = somers_d(x, y).unwrap();
+            assert_close(&case.name, "D", ours.estimate, expected[0].as_f64().unwrap(), ROUNDING);
+            assert_close(&case.name, "p-value", ours.p_value, expected[1].as_f64().unwrap(), 1e-300);
+            compared += 1;
+        }
+    }
+    assert!(compared >= 100, "{compared}");
+}
+
+/// `scipy.stats.weightedtau` 1.17.1 with `rank` True, None and False.
+#[test]
+fn weighted_tau_equals_scipys() {
+    for case in cases() {
+        for (weights, expected) in [TauWeights::Mean, TauWeights::ByX, TauWeights::AsGiven]
+            .into_iter()
+            .zip(numbers(&case.expected["weighted_tau"]))
+        {
+            let ours = weighted_tau(&case.x, &case.y, weights).unwrap();
+            assert_close(&case.name, "weighted tau", ours, expected, 1e-13);
+        }
+    }
+}
+
+/// `scipy.stats.pointbiserialr` 1.17.1.
+#[test]
+fn point_biserial_equals_scipys() {
+    let fixture: Value = serde_json::from_str(include_str!("fixtures/point_biserial.json")).unwrap();
+    for case in fixture["cases"].as_array().unwrap() {
+        let x: Vec<bool> = case["x"].as_array().unwrap().iter().map(|x| x.as_bool().unwrap()).collect();
+        let ours = point_biserial(&x, &numbers(&case["y"])).unwrap();
+        assert_close("point-biserial", "r", ours.estimate, case["estimate"].as_f64().unwrap(), ROUNDING);
+        assert_close("point-biserial", "p", ours.p_value, case["p"].as_f64().unwrap(), 0.0);
+    }
+}
+
+/// The formulas of Bonett and Wright (2000), written out once more.
+#[test]
+fn rank_intervals_are_fishers_with_another_variance() {
+    let z = 1.959963984540054;
+    for (r, n) in [(0.6_f64, 50_usize), (-0.2, 5), (0.93, 1000)] {
+        let at = |variance: f64| [-1.0, 1.0].map(|side| (r.atanh() + side * z * variance.sqrt()).tanh());
+        let left = n as f64 - 3.0;
+        let ours = [
+            spearman_interval(r, n, 0.95, RankVariance::BonettWright),
+            spearman_interval(r, n, 0.95, RankVariance::Fieller),
+            kendall_interval(r, n, 0.95),
+        ];
+        let expected = [at((1.0 + r * r / 2.0) / left), at(1.06 / left), at(0.437 / (left - 1.0))];
+        for (ours, [low, high]) in ours.into_iter().zip(expected) {
+            let ours = ours.unwrap();
+            assert_close("interval", "low", ours.low, low, 0.0);
+            assert_close("interval", "high", ours.high, high, 0.0);
+        }
+    }
+    let open = kendall_interval(0.5, 4, 0.9).unwrap();
+    assert_eq!((open.low, open.high), (-1.0, 1.0), "four pairs bound nothing");
 }

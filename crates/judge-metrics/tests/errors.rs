@@ -2,18 +2,30 @@
 
 use judge_metrics::Error;
 use judge_metrics::correlation::{
-    Correlation, KendallTest, average_ranks, fisher_interval, kendall_tau_b, pearson, spearman,
+    Correlation, KendallTest, NullDistribution, RankVariance, TauWeights, average_ranks, fisher_interval,
+    kendall_interval, kendall_tau_b, kendall_tau_c, pearson, point_biserial, somers_d, spearman, spearman_interval,
+    weighted_tau,
 };
 
 type Statistic = fn(&[f64], &[f64]) -> Result<Correlation, Error>;
 
-const CORRELATIONS: [Statistic; 5] = [
+const CORRELATIONS: [Statistic; 10] = [
     pearson,
     spearman,
     |x, y| kendall_tau_b(x, y, KendallTest::Auto),
     |x, y| kendall_tau_b(x, y, KendallTest::Exact),
     |x, y| kendall_tau_b(x, y, KendallTest::Asymptotic),
+    |x, y| kendall_tau_c(x, y, KendallTest::Auto),
+    somers_d,
+    |x, y| weighted(x, y, TauWeights::Mean),
+    |x, y| weighted(x, y, TauWeights::ByX),
+    |x, y| weighted(x, y, TauWeights::AsGiven),
 ];
+
+fn weighted(x: &[f64], y: &[f64], weights: TauWeights) -> Result<Correlation, Error> {
+    let estimate = weighted_tau(x, y, weights)?;
+    Ok(Correlation { estimate, p_value: 1.0, null_distribution: NullDistribution::Normal, n: x.len() })
+}
 
 #[test]
 fn unusable_columns_are_refused_by_every_correlation() {
@@ -62,10 +74,26 @@ fn intervals_and_ranks_refuse_what_is_out_of_range() {
     for level in [0.0, 1.0, 95.0] {
         assert_eq!(fisher_interval(0.5, 10, level), Err(Error::LevelOutOfRange { level }));
     }
+    for (r, n, level) in [(1.5, 10, 0.95), (0.5, 1, 0.95), (0.5, 10, 1.0)] {
+        let expected = fisher_interval(r, n, level);
+        assert!(expected.is_err());
+        assert_eq!(spearman_interval(r, n, level, RankVariance::default()), expected);
+        assert_eq!(kendall_interval(r, n, level), expected);
+    }
     let infinite = average_ranks(&[1.0, f64::NEG_INFINITY]);
     assert_eq!(infinite, Err(Error::NonFinite { argument: "values", index: 1, value: f64::NEG_INFINITY }));
     assert_eq!(average_ranks(&[]), Ok(vec![]));
     assert_eq!(average_ranks(&[0.0, -0.0, -1.0]), Ok(vec![2.5, 2.5, 1.0]));
+}
+
+#[test]
+fn point_biserial_refuses_what_pearson_does() {
+    assert_eq!(
+        point_biserial(&[true, false], &[1.0]),
+        Err(Error::LengthMismatch { argument: "y", found: 1, other: "x", expected: 2 })
+    );
+    assert_eq!(point_biserial(&[], &[]), Err(Error::TooFewItems { required: 2, found: 0 }));
+    assert_eq!(point_biserial(&[true; 3], &[1.0, 2.0, 3.0]), Err(Error::Constant { argument: "x", value: 1.0 }));
 }
 
 #[test]

@@ -1,13 +1,26 @@
 //! What must hold for any columns.
 
 use judge_metrics::Error;
-use judge_metrics::correlation::{Correlation, KendallTest, average_ranks, kendall_tau_b, pearson, spearman};
+use judge_metrics::correlation::{
+    Correlation, KendallTest, NullDistribution, TauWeights, average_ranks, kendall_tau_b, kendall_tau_c,
+    partial_pearson, partial_spearman, pearson, point_biserial, somers_d, spearman, weighted_tau,
+};
 use judge_metrics::resampling::Bootstrap;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 fn kendall(x: &[f64], y: &[f64]) -> Result<Correlation, Error> {
     kendall_tau_b(x, y, KendallTest::Auto)
+}
+
+fn stuart(x: &[f64], y: &[f64]) -> Result<Correlation, Error> {
+    kendall_tau_c(x, y, KendallTest::Auto)
+}
+
+/// Given what stands still under every change below.
+fn weighted(x: &[f64], y: &[f64]) -> Result<Correlation, Error> {
+    let estimate = weighted_tau(x, y, TauWeights::Mean)?;
+    Ok(Correlation { estimate, p_value: 1.0, null_distribution: NullDistribution::Normal, n: x.len() })
 }
 
 /// Rows with few distinct values, so that ties are common, or with many.
@@ -61,7 +74,7 @@ proptest! {
     #[test]
     fn estimates_and_p_values_are_in_range(rows in rows()) {
         let (x, y) = columns(&rows);
-        for correlation in [pearson, spearman, kendall] {
+        for correlation in [pearson, spearman, kendall, stuart, somers_d, weighted] {
             match correlation(&x, &y) {
                 Ok(ours) => {
                     prop_assert!((-1.0..=1.0).contains(&ours.estimate));
@@ -75,7 +88,7 @@ proptest! {
     #[test]
     fn swapping_the_columns_changes_nothing(rows in rows()) {
         let (x, y) = columns(&rows);
-        for correlation in [pearson, spearman, kendall] {
+        for correlation in [pearson, spearman, kendall, stuart, weighted] {
             prop_assert!(same(&correlation(&x, &y), &correlation(&y, &x), 1.0));
         }
     }
@@ -84,7 +97,7 @@ proptest! {
     fn negating_a_column_negates_the_estimate(rows in rows()) {
         let (x, y) = columns(&rows);
         let negated: Vec<f64> = y.iter().map(|y| -y).collect();
-        for correlation in [pearson, spearman, kendall] {
+        for correlation in [pearson, spearman, kendall, stuart, somers_d] {
             prop_assert!(same(&correlation(&x, &y), &correlation(&x, &negated), -1.0));
         }
     }
@@ -94,7 +107,7 @@ proptest! {
         (rows, shuffled) in rows().prop_flat_map(|rows| (Just(rows.clone()), Just(rows).prop_shuffle()))
     ) {
         let ((x, y), (x2, y2)) = (columns(&rows), columns(&shuffled));
-        for correlation in [pearson, spearman, kendall] {
+        for correlation in [pearson, spearman, kendall, stuart, somers_d, weighted] {
             prop_assert!(same(&correlation(&x, &y), &correlation(&x2, &y2), 1.0));
         }
     }
@@ -104,7 +117,7 @@ proptest! {
         let (x, y) = columns(&rows);
         // Strictly increasing, and injective in floating point on these columns.
         let bent: Vec<f64> = x.iter().map(|x| x.cbrt() + 0.5 * x).collect();
-        for correlation in [spearman, kendall] {
+        for correlation in [spearman, kendall, stuart, somers_d, weighted] {
             match (correlation(&x, &y), correlation(&bent, &y)) {
                 (Ok(ours), Ok(bent)) => prop_assert_eq!(ours, bent),
                 (ours, bent) => prop_assert!(same(&ours, &bent, 1.0)),
@@ -137,6 +150,65 @@ proptest! {
         if let Ok(ours) = kendall(&x, &y) {
             prop_assert!(close(ours.estimate, tau_by_pairs(&x, &y)));
         }
+    }
+
+    #[test]
+    fn somers_d_and_tau_b_are_one_count(rows in rows()) {
+        let (x, y) = columns(&rows);
+        if let (Ok(given_x), Ok(given_y), Ok(tau)) = (somers_d(&x, &y), somers_d(&y, &x), kendall(&x, &y)) {
+            prop_assert!((given_x.estimate * given_y.estimate - tau.estimate * tau.estimate).abs() < 1e-13);
+            prop_assert_eq!(given_x.estimate.signum(), tau.estimate.signum());
+            // Both tests rest on the same count and its same standard error.
+            prop_assert!(close(given_x.p_value, given_y.p_value));
+        }
+    }
+
+    #[test]
+    fn weighted_tau_weighs_pairs_by_their_ranks(rows in rows()) {
+        let (x, y) = columns(&rows);
+        if let Ok(ours) = weighted_tau(&x, &y, TauWeights::AsGiven) {
+            let (mut surplus, mut in_x, mut in_y) = (0.0, 0.0, 0.0);
+            for i in 0..x.len() {
+                for j in 0..i {
+                    let weight = 1.0 / (i + 1) as f64 + 1.0 / (j + 1) as f64;
+                    let sign = |a: f64, b: f64| if a == b { 0.0 } else { (b - a).signum() };
+                    let (dx, dy) = (sign(x[i], x[j]), sign(y[i], y[j]));
+                    surplus += weight * dx * dy;
+                    in_x += weight * dx * dx;
+                    in_y += weight * dy * dy;
+                }
+            }
+            prop_assert!((ours - surplus / f64::sqrt(in_x * in_y)).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn one_covariate_has_a_closed_form(rows in prop::collection::vec((-9.0..9.0f64, -9.0..9.0f64, -9.0..9.0f64), 4..40)) {
+        let x: Vec<f64> = rows.iter().map(|row| row.0).collect();
+        let y: Vec<f64> = rows.iter().map(|row| row.1).collect();
+        let z: Vec<f64> = rows.iter().map(|row| row.2).collect();
+        for (partial, plain) in [
+            (partial_pearson as fn(&[f64], &[f64], &[&[f64]]) -> _, pearson as fn(&[f64], &[f64]) -> _),
+            (partial_spearman, spearman),
+        ] {
+            let r = |a, b| plain(a, b).map(|r: Correlation| r.estimate).unwrap();
+            let (xy, xz, yz) = (r(&x, &y), r(&x, &z), r(&y, &z));
+            let left = (1.0 - xz * xz) * (1.0 - yz * yz);
+            if left > 1e-3 {
+                let ours: Correlation = partial(&x, &y, &[&z]).unwrap();
+                prop_assert!((ours.estimate - (xy - xz * yz) / left.sqrt()).abs() < 1e-9);
+                let exchanged = partial(&y, &x, &[&z]).unwrap();
+                prop_assert!((ours.estimate - exchanged.estimate).abs() < 1e-12);
+                prop_assert!((0.0..=1.0).contains(&ours.p_value));
+            }
+        }
+    }
+
+    #[test]
+    fn the_groups_of_point_biserial_can_be_exchanged(rows in prop::collection::vec((any::<bool>(), -9.0..9.0f64), 2..40)) {
+        let (x, y): (Vec<bool>, Vec<f64>) = rows.into_iter().unzip();
+        let other: Vec<bool> = x.iter().map(|x| !x).collect();
+        prop_assert!(same(&point_biserial(&x, &y), &point_biserial(&other, &y), -1.0));
     }
 
     #[test]

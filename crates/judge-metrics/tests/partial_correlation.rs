@@ -1,5 +1,5 @@
-//! Partial correlations: the formulas of pingouin 0.7.0's `partial_corr`, the estimates with 60 digits, in
-//! `fixtures/partial_correlation.json`, made by `scripts/metrics/correlation_fixtures.py`.
+//! What `pingouin.partial_corr` 0.7.0 computes, in `fixtures/partial_correlation.json`, made by
+//! `scripts/metrics/correlation_fixtures.py`, which says where pingouin itself falls short of the 60 digits used there.
 
 use judge_metrics::Error;
 use judge_metrics::correlation::{fisher_interval, partial_pearson, partial_spearman, pearson, spearman};

@@ -6,7 +6,7 @@ use anyhow::Result;
 use judge_core::{LayerTable, LayerWeights, Scale, States, Variant};
 use judge_metrics::Error;
 use judge_metrics::correlation::{pearson, spearman};
-use judge_metrics::resampling::{Bootstrap, BootstrapInterval};
+use judge_metrics::resampling::{Bootstrap, BootstrapInterval, BootstrapMethod};
 use serde::Serialize;
 
 /// A statistic with its percentile bootstrap interval, or why the data do not define it.
@@ -30,7 +30,7 @@ pub enum Statistic {
 }
 
 /// Enough for two digits of an interval's ends, and done in a moment.
-const BOOTSTRAP: Bootstrap = Bootstrap { resamples: 1_000, level: 0.95, seed: 0 };
+const BOOTSTRAP: Bootstrap = Bootstrap { resamples: 1_000, level: 0.95, seed: 0, method: BootstrapMethod::Percentile };
 
 impl Statistic {
     fn of(found: Result<BootstrapInterval, Error>) -> Result<Self, Error> {

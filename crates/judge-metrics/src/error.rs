@@ -133,8 +133,17 @@ pub enum Error {
         found: usize,
     },
 
-    /// A bootstrap of no resamples.
-    #[error("a bootstrap needs at least one resample")]
+    /// More items than can be numbered.
+    #[error("at most {limit} items are taken, found {found}")]
+    TooManyItems {
+        /// Largest number of items taken.
+        limit: usize,
+        /// Items given.
+        found: usize,
+    },
+
+    /// A bootstrap of no resamples, or a test of no permutations.
+    #[error("at least one resample or permutation is needed")]
     NoResamples,
 
     /// The statistic handed to the bootstrap returned NaN or an infinity.

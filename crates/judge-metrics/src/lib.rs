@@ -10,7 +10,7 @@
 //! | [`correlation`] | Pearson, Spearman, Kendall, Somers, weighted, partial; which of two judges correlates better |
 //! | [`preference`] | pairwise verdicts: votes of judge and people, both presentation orders |
 //! | [`prediction`] | error, bias, divergences of score distributions, Brier score, log loss, AUROC, average precision |
-//! | [`resampling`] | bootstrap intervals of any statistic of rows |
+//! | [`resampling`] | bootstrap intervals of any statistic, of rows or clusters, and permutation tests |
 //!
 //! ```
 //! use judge_metrics::{Error, correlation::spearman, resampling::Bootstrap};
@@ -23,7 +23,7 @@
 //!     assert!((agreement.estimate - 0.848_625_1).abs() < 1e-7);
 //!     assert!((agreement.p_value - 0.007_716_9).abs() < 1e-7);
 //!
-//!     let bootstrap = Bootstrap { resamples: 2_000, level: 0.95, seed: 7 };
+//!     let bootstrap = Bootstrap { resamples: 2_000, seed: 7, ..Bootstrap::default() };
 //!     let sure = bootstrap.paired(&judge, &human, |judge, human| Ok(spearman(judge, human)?.estimate))?;
 //!     assert!(sure.interval.low < sure.estimate && sure.estimate <= sure.interval.high);
 //!

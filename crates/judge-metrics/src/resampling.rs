@@ -2,5 +2,10 @@
 //! neither on threads nor on order.
 
 mod bootstrap;
+mod permutation;
+mod ranked_pair;
+mod stream;
 
-pub use bootstrap::{Bootstrap, BootstrapInterval};
+pub use bootstrap::{Bootstrap, BootstrapInterval, BootstrapMethod};
+pub use permutation::{Alternative, PermutationResult, PermutationTest};
+pub use ranked_pair::RankedPair;

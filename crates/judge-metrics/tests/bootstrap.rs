@@ -1,7 +1,7 @@
-//! The percentile bootstrap against NumPy on shared resamples (`scripts/metrics/make_fixtures.py`), and what it refuses.
+//! The bootstrap against NumPy and SciPy on shared resamples (`scripts/metrics/resampling_fixtures.py`), and what it refuses.
 
 use judge_metrics::correlation::{pearson, spearman};
-use judge_metrics::resampling::Bootstrap;
+use judge_metrics::resampling::{Bootstrap, BootstrapMethod, RankedPair};
 use judge_metrics::{Error, Interval};
 use serde_json::Value;
 
@@ -13,19 +13,23 @@ fn rho(x: &[f64], y: &[f64]) -> Result<f64, Error> {
     Ok(spearman(x, y)?.estimate)
 }
 
+/// Of rows given by their indices.
+type Statistic<'a> = dyn Fn(&[usize]) -> Result<f64, Error> + Sync + 'a;
+
 const X: [f64; 8] = [3.1, 4.7, 1.2, 2.8, 4.9, 2.0, 3.6, 1.9];
 const Y: [f64; 8] = [3.0, 5.0, 1.0, 2.0, 4.0, 2.0, 4.0, 3.0];
 
 #[test]
 fn intervals_equal_numpys_on_the_same_resamples() {
     let fixture: Value = serde_json::from_str(include_str!("fixtures/bootstrap.json")).unwrap();
-    let mut undefined = 0;
+    let (mut undefined, mut accelerated) = (0, 0);
     for case in fixture["cases"].as_array().unwrap() {
         let (x, y) = (numbers(&case["x"]), numbers(&case["y"]));
         let bootstrap = Bootstrap {
             resamples: case["resamples"].as_u64().unwrap() as usize,
             level: case["level"].as_f64().unwrap(),
             seed: case["seed"].as_u64().unwrap(),
+            method: BootstrapMethod::Percentile,
         };
         for pair in case["rows"].as_array().unwrap().chunks(2) {
             let rows = bootstrap.rows(x.len(), pair[0].as_u64().unwrap() as usize);
@@ -43,8 +47,37 @@ fn intervals_equal_numpys_on_the_same_resamples() {
             assert_eq!((ours.resamples, ours.interval.level), (bootstrap.resamples, bootstrap.level));
             undefined += ours.undefined;
         }
+        // `scipy.stats._resampling._bca_interval` 1.17.1, and clusters drawn as `Bootstrap::clustered` says.
+        let ranked = RankedPair::new(&x, &y).unwrap();
+        let of_rows = |rows: &[usize]| {
+            let (x, y): (Vec<f64>, Vec<f64>) = rows.iter().map(|&row| (x[row], y[row])).unzip();
+            Ok(pearson(&x, &y)?.estimate)
+        };
+        let statistics: [(&str, &Statistic<'_>); 2] =
+            [("pearson", &of_rows), ("spearman", &|rows| ranked.spearman(rows))];
+        let groups: Vec<u64> = case["groups"].as_array().unwrap().iter().map(|group| group.as_u64().unwrap()).collect();
+        for (name, statistic) in statistics {
+            let expected = &case[name];
+            let bca = Bootstrap { method: BootstrapMethod::BiasCorrectedAccelerated, ..bootstrap };
+            match bca.interval(x.len(), statistic) {
+                Ok(_) if expected.get("bca").is_none() => {}
+                Ok(ours) => {
+                    let expected = numbers(&expected["bca"]);
+                    assert!((ours.interval.low - expected[0]).abs() <= 1e-10, "{name}: {ours:?}, not {expected:?}");
+                    assert!((ours.interval.high - expected[1]).abs() <= 1e-10, "{name}: {ours:?}, not {expected:?}");
+                    accelerated += 1;
+                }
+                Err(error) => assert!(error.is_undefined() && expected["bca"].is_null(), "{name}: {error}"),
+            }
+            let ours = bootstrap.clustered(&groups, statistic).unwrap();
+            let ends = numbers(&expected["clustered"]);
+            assert!((ours.interval.low - ends[0]).abs() <= 1e-12, "{name}: {ours:?}, not {ends:?}");
+            assert!((ours.interval.high - ends[1]).abs() <= 1e-12, "{name}: {ours:?}, not {ends:?}");
+            assert_eq!(ours.undefined as u64, expected["clustered_undefined"].as_u64().unwrap(), "{name}");
+        }
     }
     assert!(undefined > 0, "no fixture exercises undefined resamples");
+    assert!(accelerated >= 4, "BCa intervals are missing");
 }
 
 #[test]
@@ -97,4 +130,58 @@ fn bad_settings_and_statistics_are_refused() {
         if rows.is_sorted_by(|a, b| a < b) { Ok(1.0) } else { Err(Error::Constant { argument: "rows", value: 0.0 }) }
     });
     assert_eq!(distinct, Err(Error::UndefinedOnEveryResample { resamples: 200 }));
+}
+
+#[test]
+fn ranked_pairs_have_the_bits_of_spearman() {
+    let bootstrap = Bootstrap { seed: 3, ..Bootstrap::default() };
+    for (n, levels) in [(2, 2), (7, 3), (50, 5), (400, 400), (3_000, 40)] {
+        let column = |a: usize| -> Vec<f64> { (0..n).map(|i| ((i * a + i * i / 3) % levels) as f64 - 1.5).collect() };
+        let (x, y) = (column(7), column(31));
+        let Ok(ranked) = RankedPair::new(&x, &y) else { continue };
+        for resample in 0..20 {
+            let rows = bootstrap.rows(n, resample);
+            let (x, y): (Vec<f64>, Vec<f64>) = rows.iter().map(|&row| (x[row], y[row])).unzip();
+            match rho(&x, &y) {
+                Ok(expected) => assert_eq!(ranked.spearman(&rows).unwrap().to_bits(), expected.to_bits()),
+                Err(error) => assert!(error.is_undefined() && ranked.spearman(&rows).unwrap_err().is_undefined()),
+            }
+        }
+    }
+    let ranked = RankedPair::new(&X, &Y).unwrap();
+    assert_eq!(ranked.spearman(&[3]), Err(Error::TooFewItems { required: 2, found: 1 }));
+    assert!(matches!(ranked.spearman(&[3, 8]), Err(Error::OutOfRange { argument: "rows", index: Some(1), .. })));
+    assert_eq!(RankedPair::new(&X, &[2.0; 8]).unwrap_err(), Error::Constant { argument: "y", value: 2.0 });
+    assert!(matches!(RankedPair::new(&[1.0, f64::NAN], &[1.0, 2.0]), Err(Error::NonFinite { argument: "x", .. })));
+}
+
+#[test]
+fn clusters_are_drawn_whole() {
+    let groups = ["b", "a", "b", "c", "a"];
+    let bootstrap = Bootstrap { resamples: 50, ..Bootstrap::default() };
+    let seen = |rows: &[usize]| {
+        // Rows of "b" are 0 and 2, of "a" 1 and 4: they come together and as often.
+        let count = |row: usize| rows.iter().filter(|&&drawn| drawn == row).count();
+        assert_eq!((count(0), count(1)), (count(2), count(4)));
+        assert_eq!(count(0) + count(1) + count(3), 3);
+        Ok(rows.len() as f64)
+    };
+    let ours = bootstrap.clustered(&groups, seen).unwrap();
+    assert_eq!(ours.estimate, 5.0);
+    // Each row a cluster of its own is the plain bootstrap.
+    let each: Vec<usize> = (0..8).collect();
+    let ranked = RankedPair::new(&X, &Y).unwrap();
+    let plain = bootstrap.interval(8, |rows| ranked.spearman(rows)).unwrap();
+    assert_eq!(bootstrap.clustered(&each, |rows| ranked.spearman(rows)).unwrap(), plain);
+    assert_eq!(bootstrap.clustered(&[] as &[u8], |_| Ok(1.0)), Err(Error::TooFewItems { required: 1, found: 0 }));
+}
+
+#[test]
+fn bca_says_when_it_is_undefined() {
+    let bca = Bootstrap { resamples: 100, method: BootstrapMethod::BiasCorrectedAccelerated, ..Bootstrap::default() };
+    // The rows as given are ascending, no resample is: the estimate is larger than all of them.
+    let ascending = |rows: &[usize]| Ok(if rows.is_sorted_by(|a, b| a < b) { 2.0 } else { rows[0] as f64 / 100.0 });
+    assert!(bca.interval(20, ascending).unwrap_err().is_undefined());
+    assert!(bca.interval(20, |_| Ok(1.0)).unwrap_err().is_undefined());
+    assert_eq!(bca.interval(1, |_| Ok(1.0)), Err(Error::TooFewItems { required: 2, found: 1 }));
 }

@@ -1,21 +1,23 @@
-use std::num::NonZero;
-use std::ops::Range;
-use std::thread;
+use std::collections::BTreeMap;
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
-
+use crate::distribution::{normal_cdf, normal_quantile, normal_two_sided_quantile};
 use crate::input::{check_level, check_paired};
+use crate::resampling::stream::{Purpose, below, parallel, stream};
+use crate::sum::sum;
 use crate::{Error, Interval};
 
-/// The percentile bootstrap of a statistic of rows: draw as many rows as there are, with replacement, many times over, and
-/// take the quantiles of what the statistic becomes (`scipy.stats.bootstrap` with `paired=True, method="percentile"`).
+/// The bootstrap of a statistic of rows: draw as many rows as there are, with replacement, many times over, and see what the
+/// statistic becomes (`scipy.stats.bootstrap` with `paired=True`).
 ///
 /// Resamples are counter-based: resample b draws from ChaCha8 whose key is `seed` (64 bits, little-endian, then zeros) and whose
 /// stream is b, row i being the high half of the 128-bit product of its i-th 64-bit word with n. A result therefore depends
 /// on the settings and the data alone, neither on the number of threads nor on the order in which they work.
 ///
-/// Rows are taken as independent. The quantiles at (1 − level)/2 and (1 + level)/2 are NumPy's default, `linear`.
+/// [`interval`](Self::interval) takes rows as independent. Where several rows belong to one question, one prompt or one person, draw
+/// those: [`clustered`](Self::clustered).
+///
+/// True coverage of a nominal 95 % interval depends on n and on the statistic; `docs/statistics.md` has the figures that the example
+/// `coverage` measures.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bootstrap {
     /// Number of resamples, at least 1.
@@ -24,12 +26,25 @@ pub struct Bootstrap {
     pub level: f64,
     /// Chooses the resamples.
     pub seed: u64,
+    /// How the interval is made from them.
+    pub method: BootstrapMethod,
+}
+
+/// How a bootstrap interval is made from the resamples. Quantiles are NumPy's default, `linear`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BootstrapMethod {
+    /// The quantiles at (1 − level)/2 and (1 + level)/2.
+    #[default]
+    Percentile,
+    /// Quantiles moved for the statistic's bias and for a spread that depends on its value (Efron, 1987; `method="BCa"` of
+    /// `scipy.stats.bootstrap`). It computes the statistic once more for every row, with that row left out.
+    BiasCorrectedAccelerated,
 }
 
 impl Default for Bootstrap {
-    /// 10,000 resamples, 95 %, seed 0.
+    /// 10,000 resamples, 95 %, seed 0, percentile.
     fn default() -> Self {
-        Self { resamples: 10_000, level: 0.95, seed: 0 }
+        Self { resamples: 10_000, level: 0.95, seed: 0, method: BootstrapMethod::Percentile }
     }
 }
 
@@ -38,7 +53,7 @@ impl Default for Bootstrap {
 pub struct BootstrapInterval {
     /// The statistic of the rows as they were given.
     pub estimate: f64,
-    /// The percentile interval over the resamples on which the statistic is defined.
+    /// The interval over the resamples on which the statistic is defined.
     pub interval: Interval,
     /// Resamples drawn.
     pub resamples: usize,
@@ -50,26 +65,26 @@ pub struct BootstrapInterval {
 impl Bootstrap {
     /// The interval of any statistic of n rows, given by their indices.
     ///
-    /// `statistic` is called with `0..n` for the estimate and then once per resample with n indices below n, from several threads
-    /// at once. It must depend on nothing but the indices. An error for which [`Error::is_undefined`] holds marks a resample
-    /// as undefined; on the rows as given it ends the bootstrap like any other.
+    /// `statistic` is called with `0..n` for the estimate, then once per resample with n indices below n, and by
+    /// [`BootstrapMethod::BiasCorrectedAccelerated`] with each n − 1 of them, from several threads at once. It must depend on
+    /// nothing but the indices. An error for which [`Error::is_undefined`] holds marks a resample as undefined; anywhere else it
+    /// ends the bootstrap like any other.
     ///
     /// # Errors
     ///
     /// [`Error::NoResamples`], [`Error::LevelOutOfRange`], [`Error::TooFewItems`] for n = 0, [`Error::NonFiniteStatistic`],
-    /// [`Error::UndefinedOnEveryResample`], and whatever `statistic` returns.
+    /// [`Error::UndefinedOnEveryResample`], and whatever `statistic` returns; [`Error::Undefined`] if the bias correction is infinite,
+    /// because the estimate lies beyond all resamples, or if no row left out changes the statistic.
     ///
     /// ```
-    /// use judge_metrics::{Error, correlation::spearman, resampling::Bootstrap};
+    /// use judge_metrics::{Error, resampling::{Bootstrap, RankedPair}};
     ///
     /// // Which of two judges agrees better with people? The difference, with both judged on the same resampled rows.
     /// let human = [1.0, 2.0, 2.0, 3.0, 4.0, 4.0, 5.0, 5.0];
-    /// let judges = [[1.2, 1.9, 2.4, 2.8, 4.1, 3.6, 4.4, 4.9], [3.1, 2.2, 1.7, 2.9, 3.0, 4.4, 2.5, 4.7]];
-    /// let difference = Bootstrap::default().interval(human.len(), |rows| {
-    ///     let take = |column: &[f64]| -> Vec<f64> { rows.iter().map(|&row| column[row]).collect() };
-    ///     let rho = |judge: &[f64]| Ok::<_, Error>(spearman(&take(judge), &take(&human))?.estimate);
-    ///     Ok(rho(&judges[0])? - rho(&judges[1])?)
-    /// })?;
+    /// let good = RankedPair::new(&[1.2, 1.9, 2.4, 2.8, 4.1, 3.6, 4.4, 4.9], &human)?;
+    /// let bad = RankedPair::new(&[3.1, 2.2, 1.7, 2.9, 3.0, 4.4, 2.5, 4.7], &human)?;
+    /// let difference =
+    ///     Bootstrap::default().interval(human.len(), |rows| Ok(good.spearman(rows)? - bad.spearman(rows)?))?;
     /// assert!(difference.estimate > 0.0);
     /// # Ok::<(), Error>(())
     /// ```
@@ -77,35 +92,48 @@ impl Bootstrap {
     where
         S: Fn(&[usize]) -> Result<f64, Error> + Sync,
     {
-        check_level(self.level)?;
-        if self.resamples == 0 {
-            return Err(Error::NoResamples);
-        }
-        if n == 0 {
-            return Err(Error::TooFewItems { required: 1, found: 0 });
-        }
-        let identity: Vec<usize> = (0..n).collect();
-        let estimate = finite(statistic(&identity)?, None)?;
+        self.of_units(n, &statistic)
+    }
 
-        let mut replicates = self.replicates(n, &statistic)?;
-        if replicates.is_empty() {
-            return Err(Error::UndefinedOnEveryResample { resamples: self.resamples });
-        }
-        replicates.sort_unstable_by(f64::total_cmp);
-        let tail = (1.0 - self.level) / 2.0;
-        Ok(BootstrapInterval {
-            estimate,
-            interval: Interval {
-                low: quantile(&replicates, tail),
-                high: quantile(&replicates, 1.0 - tail),
-                level: self.level,
-            },
-            resamples: self.resamples,
-            undefined: self.resamples - replicates.len(),
+    /// The same where rows come in clusters, such as all answers to one question: whole clusters are drawn, as many as there are, and
+    /// their rows come together. `groups[i]` says which cluster row i belongs to.
+    ///
+    /// Clusters are numbered in the order of their first rows; resample b consists of the clusters [`rows`](Self::rows)`(clusters, b)`, each
+    /// one's rows in their order. The jackknife of BCa leaves out whole clusters. With few clusters, below about 30, any such
+    /// interval is too narrow.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`interval`](Self::interval).
+    ///
+    /// ```
+    /// use judge_metrics::{Error, resampling::Bootstrap};
+    ///
+    /// let right = [1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0];
+    /// let question = ["a", "a", "b", "b", "c", "c", "d", "d"];
+    /// let mean = |rows: &[usize]| Ok(rows.iter().map(|&row| right[row]).sum::<f64>() / rows.len() as f64);
+    /// let accuracy = Bootstrap::default().clustered(&question, mean)?;
+    /// assert!(accuracy.interval.low < accuracy.estimate && accuracy.estimate < accuracy.interval.high);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn clustered<G, S>(&self, groups: &[G], statistic: S) -> Result<BootstrapInterval, Error>
+    where
+        G: Ord,
+        S: Fn(&[usize]) -> Result<f64, Error> + Sync,
+    {
+        let clusters = clusters(groups);
+        let rows_of =
+            |drawn: &[usize]| -> Vec<usize> { drawn.iter().flat_map(|&cluster| &clusters[cluster]).copied().collect() };
+        // In the order given, not in that of the clusters.
+        let all: Vec<usize> = (0..groups.len()).collect();
+        self.of_units(clusters.len(), &|drawn: &[usize]| {
+            let identity = drawn.len() == clusters.len() && drawn.iter().copied().eq(0..clusters.len());
+            if identity { statistic(&all) } else { statistic(&rows_of(drawn)) }
         })
     }
 
-    /// The interval of a statistic of two columns, such as a correlation, whose rows are drawn together.
+    /// The interval of a statistic of two columns, such as a correlation, whose rows are drawn together. For Spearman's correlation
+    /// [`RankedPair`](crate::resampling::RankedPair) is many times faster and gives the same bits.
     ///
     /// # Errors
     ///
@@ -123,45 +151,127 @@ impl Bootstrap {
 
     /// The rows of one resample: n indices below n. Lets another program compute on the same resamples.
     pub fn rows(&self, n: usize, resample: usize) -> Vec<usize> {
-        let mut key = [0; 32];
-        key[..8].copy_from_slice(&self.seed.to_le_bytes());
-        let mut stream = ChaCha8Rng::from_seed(key);
-        stream.set_stream(resample as u64);
-        // The product favours some rows over others by less than n / 2^64.
-        (0..n).map(|_| ((u128::from(stream.next_u64()) * n as u128) >> 64) as usize).collect()
+        let mut rows = Vec::new();
+        self.draw(n, resample, &mut rows);
+        rows
     }
 
-    /// The statistic on every resample that defines it.
-    fn replicates<S>(&self, n: usize, statistic: &S) -> Result<Vec<f64>, Error>
+    fn draw(&self, n: usize, resample: usize, rows: &mut Vec<usize>) {
+        let mut stream = stream(self.seed, Purpose::Bootstrap, resample);
+        rows.clear();
+        rows.extend((0..n).map(|_| below(&mut stream, n)));
+    }
+
+    /// A unit is what is drawn: a row or a cluster.
+    fn of_units<S>(&self, n: usize, statistic: &S) -> Result<BootstrapInterval, Error>
     where
         S: Fn(&[usize]) -> Result<f64, Error> + Sync,
     {
-        let share = |resamples: Range<usize>| -> Result<Vec<f64>, Error> {
+        check_level(self.level)?;
+        if self.resamples == 0 {
+            return Err(Error::NoResamples);
+        }
+        if n == 0 {
+            return Err(Error::TooFewItems { required: 1, found: 0 });
+        }
+        let identity: Vec<usize> = (0..n).collect();
+        let estimate = finite(statistic(&identity)?, None)?;
+
+        let replicates = parallel(self.resamples, |resamples| {
+            let mut rows = Vec::with_capacity(n);
             let mut replicates = Vec::new();
             for resample in resamples {
-                match statistic(&self.rows(n, resample)) {
+                self.draw(n, resample, &mut rows);
+                match statistic(&rows) {
                     Ok(value) => replicates.push(finite(value, Some(resample))?),
                     Err(error) if error.is_undefined() => {}
                     Err(error) => return Err(error),
                 }
             }
             Ok(replicates)
-        };
-        let share = &share;
-        let threads = thread::available_parallelism().map_or(1, NonZero::get).min(self.resamples);
-        let bound = |part: usize| (part as u128 * self.resamples as u128 / threads as u128) as usize;
-        thread::scope(|scope| {
-            let workers: Vec<_> =
-                (0..threads).map(|part| scope.spawn(move || share(bound(part)..bound(part + 1)))).collect();
-            // Joined in the order of their resamples: of several errors the first resample's is returned.
-            let mut replicates = Vec::new();
-            for worker in workers {
-                let part = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                replicates.extend(part?);
+        });
+        let mut replicates = replicates?;
+        if replicates.is_empty() {
+            return Err(Error::UndefinedOnEveryResample { resamples: self.resamples });
+        }
+        replicates.sort_unstable_by(f64::total_cmp);
+        let tail = (1.0 - self.level) / 2.0;
+        let (low, high) = match self.method {
+            BootstrapMethod::Percentile => (tail, 1.0 - tail),
+            BootstrapMethod::BiasCorrectedAccelerated => {
+                let bias = bias_correction(&replicates, estimate)?;
+                let acceleration = acceleration(n, statistic)?;
+                // Efron (1987), equation 3.9.
+                let moved = |z: f64| normal_cdf(bias + (bias + z) / (1.0 - acceleration * (bias + z)));
+                let z = normal_two_sided_quantile(self.level);
+                (moved(-z), moved(z))
             }
-            Ok(replicates)
+        };
+        let (low, high) = (quantile(&replicates, low.min(high)), quantile(&replicates, high.max(low)));
+        Ok(BootstrapInterval {
+            estimate,
+            interval: Interval { low, high, level: self.level },
+            resamples: self.resamples,
+            undefined: self.resamples - replicates.len(),
         })
     }
+}
+
+/// Indices of the rows of each group, groups in the order of their first rows.
+pub(super) fn clusters<G: Ord>(groups: &[G]) -> Vec<Vec<usize>> {
+    let mut known: BTreeMap<&G, usize> = BTreeMap::new();
+    let mut clusters: Vec<Vec<usize>> = Vec::new();
+    for (row, group) in groups.iter().enumerate() {
+        let cluster = *known.entry(group).or_insert(clusters.len());
+        if cluster == clusters.len() {
+            clusters.push(Vec::new());
+        }
+        clusters[cluster].push(row);
+    }
+    clusters
+}
+
+/// The normal quantile of the share of resamples below the estimate, those equal to it counting half.
+fn bias_correction(replicates: &[f64], estimate: f64) -> Result<f64, Error> {
+    let below = replicates.partition_point(|&value| value < estimate);
+    let up_to = replicates.partition_point(|&value| value <= estimate);
+    if up_to == 0 || below == replicates.len() {
+        let reason = "the estimate lies beyond all resamples: the bias correction is infinite";
+        return Err(Error::Undefined { statistic: "the BCa interval", reason });
+    }
+    Ok(normal_quantile((below + up_to) as f64 / (2 * replicates.len()) as f64))
+}
+
+/// A sixth of the skewness of the jackknife's influence values (Efron, 1987, section 6).
+fn acceleration<S>(n: usize, statistic: &S) -> Result<f64, Error>
+where
+    S: Fn(&[usize]) -> Result<f64, Error> + Sync,
+{
+    if n < 2 {
+        return Err(Error::TooFewItems { required: 2, found: n });
+    }
+    let left_out = parallel(n, |units| {
+        let mut rest: Vec<usize> = (0..n).filter(|&unit| unit != units.start).collect();
+        let mut values = Vec::with_capacity(units.len());
+        for unit in units {
+            if unit > 0 && unit <= rest.len() {
+                // From all but `unit - 1`, or the same again at the start, to all but `unit`.
+                rest[unit - 1] = unit - 1;
+            }
+            values.push(finite(statistic(&rest)?, None)?);
+        }
+        Ok(values)
+    })?;
+    let mean = sum(&left_out) / n as f64;
+    let influence: Vec<f64> = left_out.iter().map(|value| mean - value).collect();
+    let squares = influence.iter().map(|u| u * u).sum::<f64>();
+    if squares == 0.0 {
+        let reason = "it is the same whichever row is left out: the acceleration is 0/0";
+        return Err(Error::Undefined { statistic: "the BCa interval", reason });
+    }
+    // Scaled first: cubes of small influences would vanish.
+    let scale = squares.sqrt();
+    Ok(influence.iter().map(|u| (u / scale).powi(3)).sum::<f64>() / 6.0)
 }
 
 fn finite(value: f64, resample: Option<usize>) -> Result<f64, Error> {

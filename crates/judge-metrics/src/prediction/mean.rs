@@ -1,4 +1,4 @@
-use crate::distribution::correlation_tail;
+use crate::distribution::student_t_quantile;
 use crate::input::{check_finite, check_level};
 use crate::sum::{dot, sum};
 use crate::{Error, Interval};
@@ -69,26 +69,9 @@ impl SampleMean {
         let Some(standard_error) = self.standard_error else {
             return Err(Error::TooFewItems { required: 2, found: self.n });
         };
-        let half = two_sided_t_quantile(level, (self.n - 1) as f64) * standard_error;
+        let half = student_t_quantile(0.5 + level / 2.0, (self.n - 1) as f64) * standard_error;
         let end = |end| in_range("interval of a mean", end);
         Ok(Interval { low: end(self.estimate - half)?, high: end(self.estimate + half)?, level })
-    }
-}
-
-/// t with P(|T| ≤ t) = `level` for Student's T, by halving: its tail falls with t, and is that of a correlation at
-/// t/√(dof + t²).
-fn two_sided_t_quantile(level: f64, dof: f64) -> f64 {
-    let too_small = |t: f64| correlation_tail(t / dof.sqrt().hypot(t), dof) > 1.0 - level;
-    let (mut low, mut high) = (0.0, 1.0);
-    while too_small(high) {
-        (low, high) = (high, 2.0 * high);
-    }
-    loop {
-        let middle = f64::midpoint(low, high);
-        if middle <= low || middle >= high {
-            return middle;
-        }
-        if too_small(middle) { low = middle } else { high = middle }
     }
 }
 

@@ -1,0 +1,128 @@
+//! How often the intervals of judge-metrics hold the truth, by simulation.
+//!
+//! `cargo run --release --example coverage`
+
+mod draw;
+mod simulations;
+
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use anyhow::Result;
+use clap::Parser;
+use judge_data::write_atomic;
+use judge_examples::console::{exit, progress, table, usage};
+use judge_metrics::preference::Proportion;
+use serde_json::json;
+
+use crate::draw::Draw;
+use crate::simulations::{Simulation, simulations};
+
+/// Simulate how often intervals hold the truth.
+///
+/// Each line is one interval on one kind of data: so many samples are drawn from a population whose parameter is known, and the
+/// share of intervals that hold it is the true coverage, with its own 95 % interval. Samples that leave the statistic undefined are counted apart.
+#[derive(Parser)]
+#[command(name = "coverage")]
+struct Cli {
+    /// Samples drawn for each line, at least 100
+    #[arg(long, default_value_t = 2_000, value_name = "SAMPLES")]
+    runs: usize,
+    /// Only lines whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// Chooses the samples
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Where the figures go
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// No progress on stderr
+    #[arg(long)]
+    quiet: bool,
+}
+
+fn main() -> ExitCode {
+    exit(run(&Cli::parse()))
+}
+
+fn run(cli: &Cli) -> Result<()> {
+    if cli.runs < 100 {
+        return Err(usage("--runs must be at least 100: fewer say nothing of a coverage"));
+    }
+    let wanted = |simulation: &Simulation| cli.only.as_ref().is_none_or(|text| simulation.name.contains(text.as_str()));
+    let simulations: Vec<Simulation> = simulations().into_iter().filter(wanted).collect();
+    if simulations.is_empty() {
+        return Err(usage("no line's name contains the text of --only"));
+    }
+    let bar = progress("simulating", simulations.len(), cli.quiet);
+    let mut lines =
+        vec![["interval", "n", "nominal", "coverage", "95 % of it", "undefined"].map(str::to_owned).to_vec()];
+    let mut figures = Vec::new();
+    for (number, simulation) in simulations.iter().enumerate() {
+        let Counts { held, missed } = count(cli, simulation)?;
+        bar.inc(1);
+        let coverage = Proportion { count: held, n: held + missed };
+        let (estimate, interval) = (coverage.estimate()?, coverage.clopper_pearson(0.95)?);
+        let undefined = cli.runs - held - missed;
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        lines.push(vec![
+            simulation.name.to_owned(),
+            simulation.n.to_string(),
+            simulation.nominal.to_owned(),
+            percent(estimate),
+            format!("{} – {}", percent(interval.low), percent(interval.high)),
+            undefined.to_string(),
+        ]);
+        figures.push(json!({
+            "name": simulation.name, "n": simulation.n, "nominal": simulation.nominal, "runs": cli.runs, "number": number,
+            "coverage": estimate, "low": interval.low, "high": interval.high, "undefined": undefined,
+        }));
+    }
+    bar.finish_and_clear();
+    print!("{}", table(&lines));
+    if let Some(path) = &cli.json {
+        let figures = json!({"runs": cli.runs, "seed": cli.seed, "simulations": figures});
+        write_atomic(path, &serde_json::to_vec_pretty(&figures)?)?;
+    }
+    Ok(())
+}
+
+struct Counts {
+    held: usize,
+    missed: usize,
+}
+
+/// Runs a simulation on all cores. A sample depends on the seed, the line's name and its own number alone.
+fn count(cli: &Cli, simulation: &Simulation) -> Result<Counts> {
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<Counts> {
+        let mut counts = Counts { held: 0, missed: 0 };
+        loop {
+            let run = next.fetch_add(1, Ordering::Relaxed);
+            if run >= cli.runs {
+                return Ok(counts);
+            }
+            match (simulation.holds)(&mut Draw::new(cli.seed, simulation, run)) {
+                Ok(true) => counts.held += 1,
+                Ok(false) => counts.missed += 1,
+                Err(error) if error.is_undefined() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let mut all = Counts { held: 0, missed: 0 };
+        for worker in workers {
+            let part = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            all.held += part.held;
+            all.missed += part.missed;
+        }
+        Ok(all)
+    })
+}

@@ -1,0 +1,192 @@
+//! What is simulated: intervals on populations whose parameter is known.
+
+use std::f64::consts::PI;
+
+use judge_metrics::calibration::{OrdinalConformal, PredictionPoweredMean, SplitConformal};
+use judge_metrics::correlation::KendallTest;
+use judge_metrics::correlation::{
+    DependentCorrelations, RankVariance, fisher_interval, kendall_interval, kendall_tau_b, pearson, spearman,
+    spearman_interval,
+};
+use judge_metrics::prediction::{auroc, mean_absolute_error};
+use judge_metrics::preference::Proportion;
+use judge_metrics::resampling::{Bootstrap, BootstrapMethod, RankedPair};
+use judge_metrics::{Error, Interval};
+
+use crate::draw::Draw;
+
+const LEVEL: f64 = 0.95;
+
+/// One interval on one kind of data.
+pub struct Simulation {
+    pub name: &'static str,
+    pub n: usize,
+    /// What the interval promises.
+    pub nominal: &'static str,
+    /// Whether the interval of one sample holds the truth.
+    pub holds: Box<dyn Fn(&mut Draw) -> Result<bool, Error> + Sync>,
+}
+
+fn simulation(
+    name: &'static str,
+    n: usize,
+    holds: impl Fn(&mut Draw, usize) -> Result<bool, Error> + Sync + 'static,
+) -> Simulation {
+    Simulation { name, n, nominal: "95 %", holds: Box::new(move |draw| holds(draw, n)) }
+}
+
+/// The same for intervals that promise no less, and may hold more often.
+fn at_least(
+    name: &'static str,
+    n: usize,
+    holds: impl Fn(&mut Draw, usize) -> Result<bool, Error> + Sync + 'static,
+) -> Simulation {
+    Simulation { nominal: "≥ 95 %", ..simulation(name, n, holds) }
+}
+
+fn holds(interval: Interval, truth: f64) -> bool {
+    interval.low <= truth && truth <= interval.high
+}
+
+pub fn simulations() -> Vec<Simulation> {
+    let mut all = Vec::new();
+    for n in [10, 20, 50, 200] {
+        all.extend(correlations(n));
+    }
+    for n in [20, 50, 200, 500] {
+        all.extend(bootstraps(n));
+    }
+    for n in [20, 50, 200] {
+        all.extend(proportions_and_means(n));
+    }
+    for n in [20, 100, 500] {
+        all.extend(conformal(n));
+    }
+    all
+}
+
+/// Spearman's and Kendall's correlation of a normal population whose Pearson correlation is ρ.
+fn rank_truths(rho: f64) -> (f64, f64) {
+    (6.0 / PI * (rho / 2.0).asin(), 2.0 / PI * rho.asin())
+}
+
+fn correlations(n: usize) -> Vec<Simulation> {
+    const RHO: f64 = 0.6;
+    let (rank, tau) = rank_truths(RHO);
+    vec![
+        simulation("Pearson, Fisher", n, |draw, n| {
+            let (x, y) = draw.correlated(n, RHO);
+            Ok(holds(fisher_interval(pearson(&x, &y)?.estimate, n, LEVEL)?, RHO))
+        }),
+        simulation("Spearman, Bonett-Wright", n, move |draw, n| {
+            let (x, y) = draw.correlated(n, RHO);
+            let rho = spearman(&x, &y)?.estimate;
+            Ok(holds(spearman_interval(rho, n, LEVEL, RankVariance::BonettWright)?, rank))
+        }),
+        simulation("Kendall, Fieller", n, move |draw, n| {
+            let (x, y) = draw.correlated(n, RHO);
+            let found = kendall_tau_b(&x, &y, KendallTest::Asymptotic)?.estimate;
+            Ok(holds(kendall_interval(found, n, LEVEL)?, tau))
+        }),
+        simulation("difference of dependent correlations, Zou", n, |draw, n| {
+            // Two judges of .7 and .5 with people, who share nothing but them.
+            let people: Vec<f64> = (0..n).map(|_| draw.normal()).collect();
+            let mut judge = |rho: f64| -> Vec<f64> {
+                people.iter().map(|x| rho * x + (1.0 - rho * rho).sqrt() * draw.normal()).collect()
+            };
+            let (first, second) = (judge(0.7), judge(0.5));
+            let both = DependentCorrelations::of_columns(&people, &first, &second)?;
+            Ok(holds(both.zou_interval(LEVEL)?, 0.2))
+        }),
+    ]
+}
+
+fn bootstraps(n: usize) -> Vec<Simulation> {
+    const RHO: f64 = 0.6;
+    let (rank, _) = rank_truths(RHO);
+    let settings = |method| Bootstrap { resamples: 1_000, level: LEVEL, seed: 0, method };
+    let of_rank = move |method: BootstrapMethod| {
+        move |draw: &mut Draw, n: usize| {
+            let (x, y) = draw.correlated(n, RHO);
+            let pair = RankedPair::new(&x, &y)?;
+            Ok(holds(settings(method).interval(n, |rows| pair.spearman(rows))?.interval, rank))
+        }
+    };
+    // A skewed population: the mean of a log-normal one.
+    let of_mean = move |method: BootstrapMethod| {
+        move |draw: &mut Draw, n: usize| {
+            let x: Vec<f64> = (0..n).map(|_| (draw.normal() / 2.0).exp()).collect();
+            let mean = |rows: &[usize]| Ok(rows.iter().map(|&row| x[row]).sum::<f64>() / rows.len() as f64);
+            Ok(holds(settings(method).interval(n, mean)?.interval, 0.125_f64.exp()))
+        }
+    };
+    vec![
+        simulation("Spearman, percentile bootstrap", n, of_rank(BootstrapMethod::Percentile)),
+        simulation("Spearman, BCa bootstrap", n, of_rank(BootstrapMethod::BiasCorrectedAccelerated)),
+        simulation("skewed mean, percentile bootstrap", n, of_mean(BootstrapMethod::Percentile)),
+        simulation("skewed mean, BCa bootstrap", n, of_mean(BootstrapMethod::BiasCorrectedAccelerated)),
+        simulation("mean of n/4 questions of 4 answers, clustered bootstrap", n, move |draw, n| {
+            let questions: Vec<usize> = (0..n).map(|row| row / 4).collect();
+            let of_question: Vec<f64> = (0..n.div_ceil(4)).map(|_| draw.normal()).collect();
+            let x: Vec<f64> = questions.iter().map(|&question| of_question[question] + draw.normal()).collect();
+            let mean = |rows: &[usize]| Ok(rows.iter().map(|&row| x[row]).sum::<f64>() / rows.len() as f64);
+            Ok(holds(settings(BootstrapMethod::Percentile).clustered(&questions, mean)?.interval, 0.0))
+        }),
+    ]
+}
+
+fn proportions_and_means(n: usize) -> Vec<Simulation> {
+    let proportion = |draw: &mut Draw, n: usize| Proportion { count: (0..n).filter(|_| draw.chance(0.8)).count(), n };
+    vec![
+        simulation("accuracy of .8, Wilson", n, move |draw, n| Ok(holds(proportion(draw, n).wilson(LEVEL)?, 0.8))),
+        at_least("accuracy of .8, Clopper-Pearson", n, move |draw, n| {
+            Ok(holds(proportion(draw, n).clopper_pearson(LEVEL)?, 0.8))
+        }),
+        simulation("mean absolute error, Student t", n, |draw, n| {
+            let (x, y) = draw.correlated(n, 0.5);
+            // Differences are normal with variance 1: E|d| = sqrt(2 / pi).
+            Ok(holds(mean_absolute_error(&x, &y)?.interval(LEVEL)?, (2.0 / PI).sqrt()))
+        }),
+        simulation("AUROC of .76, DeLong on the logit scale", n, |draw, n| {
+            // Two normal populations one standard deviation apart: Phi(1 / sqrt 2).
+            let outcomes: Vec<bool> = (0..n).map(|row| row % 2 == 0).collect();
+            let scores: Vec<f64> = outcomes.iter().map(|&yes| f64::from(u8::from(yes)) + draw.normal()).collect();
+            Ok(holds(auroc(&outcomes, &scores)?.interval(LEVEL)?, 0.760_249_938_906_523_4))
+        }),
+        simulation("mean from 1,000 judged and n labelled, prediction-powered", n, |draw, n| {
+            let sample = |draw: &mut Draw, n: usize| draw.correlated(n, 0.8);
+            let (labels, predictions) = sample(draw, n);
+            let (_, unlabelled) = sample(draw, 1_000);
+            Ok(holds(PredictionPoweredMean::default().estimate(&labels, &predictions, &unlabelled)?.interval, 0.0))
+        }),
+    ]
+}
+
+/// Coverage of a new item's score, over calibration sets and items alike.
+fn conformal(n: usize) -> Vec<Simulation> {
+    const SCALE: usize = 5;
+    let distribution = |quality: f64| -> Vec<f64> {
+        let weights: Vec<f64> = (0..SCALE).map(|grade| (-(grade as f64 - quality).powi(2)).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        weights.iter().map(|weight| weight / total).collect()
+    };
+    vec![
+        at_least("a new score, split conformal", n, |draw, n| {
+            let (judge, human) = draw.correlated(n + 1, 0.7);
+            let fitted = SplitConformal { level: LEVEL }.fit(&judge[..n], &human[..n])?;
+            Ok(holds(fitted.interval(judge[n])?, human[n]))
+        }),
+        at_least("a new grade, ordinal conformal", n, move |draw, n| {
+            let (mut rows, mut grades) = (Vec::new(), Vec::new());
+            for _ in 0..=n {
+                let quality = 4.0 * draw.uniform();
+                // The judge is surer of itself than it should be.
+                let seen = distribution(quality + 0.7 * draw.normal());
+                grades.push(draw.category(&seen));
+                rows.push(distribution(quality));
+            }
+            let fitted = OrdinalConformal { level: LEVEL }.fit(&rows[..n], &grades[..n])?;
+            Ok(fitted.set(&rows[n])?.contains(grades[n]))
+        }),
+    ]
+}

@@ -17,6 +17,9 @@ use crate::draw::Draw;
 
 const LEVEL: f64 = 0.95;
 
+/// Says of one sample whether its interval holds the truth.
+type Holds = dyn Fn(&mut Draw) -> Result<bool, Error> + Sync;
+
 /// One interval on one kind of data.
 pub struct Simulation {
     pub name: &'static str,
@@ -24,7 +27,7 @@ pub struct Simulation {
     /// What the interval promises.
     pub nominal: &'static str,
     /// Whether the interval of one sample holds the truth.
-    pub holds: Box<dyn Fn(&mut Draw) -> Result<bool, Error> + Sync>,
+    pub holds: Box<Holds>,
 }
 
 fn simulation(

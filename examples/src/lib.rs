@@ -25,4 +25,6 @@ mod documentation {
     struct Lager;
     #[doc = include_str!("../../docs/models.md")]
     struct Models;
+    #[doc = include_str!("../../docs/statistics.md")]
+    struct Statistics;
 }

@@ -36,8 +36,8 @@
 //! # When not to use this crate
 //!
 //! - For scores that carry missing values: decide first what a missing score means. NaN is refused, not skipped.
-//! - For rows that are not independent (several responses to one question), the p-values and the bootstrap here are too
-//!   sure of themselves: both treat every row as a draw of its own.
+//! - For rows that are not independent (several responses to one question), the p-values and closed-form intervals are too
+//!   sure of themselves: take [`resampling::Bootstrap::clustered`] and [`resampling::PermutationTest::clustered`].
 //! - For anything but slices in memory: the crate reads no file and holds no model.
 
 pub mod bias;

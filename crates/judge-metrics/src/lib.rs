@@ -5,6 +5,7 @@
 //!
 //! | module | statistics |
 //! |---|---|
+//! | [`agreement`] | confusion matrix and what follows from it, kappas, Krippendorff's alpha, Gwet's AC, intraclass correlation |
 //! | [`bias`] | what sways a judge: position, its own output, perturbations, intransitive verdicts |
 //! | [`calibration`] | reliability and calibration error, isotonic regression, conformal intervals, prediction-powered means |
 //! | [`correlation`] | Pearson, Spearman, Kendall, Somers, weighted, partial; which of two judges correlates better |
@@ -40,6 +41,7 @@
 //!   sure of themselves: take [`resampling::Bootstrap::clustered`] and [`resampling::PermutationTest::clustered`].
 //! - For anything but slices in memory: the crate reads no file and holds no model.
 
+pub mod agreement;
 pub mod bias;
 pub mod calibration;
 pub mod correlation;

@@ -1,0 +1,22 @@
+//! How far labels and ratings agree: of a judge with people, of people with one another.
+//!
+//! | data | statistics |
+//! |---|---|
+//! | two columns of labels | [`ConfusionMatrix`]: accuracy, precision, recall, F1, Matthews, Cohen's kappa |
+//! | several raters, labels | [`RatingTable`]: Fleiss' kappa, Gwet's AC1 and AC2 |
+//! | several raters, any scale, gaps | [`krippendorff_alpha`] |
+//! | several raters, numbers, no gaps | [`IntraclassCorrelations`] |
+
+mod confusion;
+mod icc;
+mod kappa;
+mod krippendorff;
+mod rating_table;
+mod weights;
+
+pub use confusion::{Average, ClassScores, ConfusionMatrix, ZeroDivision};
+pub use icc::{FTest, IntraclassCorrelation, IntraclassCorrelations};
+pub use kappa::CohenKappa;
+pub use krippendorff::{Measurement, krippendorff_alpha};
+pub use rating_table::{FleissKappa, GwetCoefficient, RatingTable};
+pub use weights::AgreementWeights;

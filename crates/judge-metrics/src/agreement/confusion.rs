@@ -1,0 +1,245 @@
+use std::fmt::Display;
+
+use crate::Error;
+use crate::agreement::{AgreementWeights, CohenKappa};
+use crate::input::check_lengths;
+use crate::preference::Proportion;
+
+/// How often each label was given where each label is right.
+///
+/// Labels are pinned by the caller: averages run over all of them, whether they occur or not, and a label that is not
+/// among them is an error, not a class of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfusionMatrix<L> {
+    labels: Vec<L>,
+    /// Row-major `[truth, predicted]`.
+    counts: Vec<u64>,
+}
+
+/// What is done where a ratio has no denominator: a class that nobody predicts has no precision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ZeroDivision {
+    /// The average is undefined.
+    Undefined,
+    /// The class counts as 0: scikit-learn's default, which warns.
+    Zero,
+    /// The class is left out of the average: `zero_division=nan` of scikit-learn.
+    LeftOut,
+}
+
+/// How classes are averaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Average {
+    /// Each class counts the same.
+    Macro,
+    /// Counts of all classes together. With all labels pinned, precision, recall and F1 are then the accuracy.
+    Micro,
+    /// Each class counts as often as it is right.
+    Weighted,
+}
+
+/// Scores of one class, or of all on average. `None`: the ratio has no denominator.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClassScores {
+    /// Right among those given this label, in [0, 1].
+    pub precision: Option<f64>,
+    /// Given this label among those it is right for, in [0, 1].
+    pub recall: Option<f64>,
+    /// Harmonic mean of both, 2 TP / (2 TP + FP + FN).
+    pub f1: Option<f64>,
+    /// Items that it is right for.
+    pub support: u64,
+}
+
+impl<L: PartialEq + Display> ConfusionMatrix<L> {
+    /// Counts two columns of equal length, `sklearn.metrics.confusion_matrix(truth, predicted, labels=labels)`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`], [`Error::TooFewItems`] for no items or fewer than two labels, [`Error::DuplicateLabel`],
+    /// [`Error::UnknownLabel`].
+    ///
+    /// ```
+    /// use judge_metrics::agreement::{AgreementWeights, Average, ConfusionMatrix, ZeroDivision};
+    ///
+    /// let human = ["first", "tie", "second", "first", "second", "first"];
+    /// let judge = ["first", "first", "second", "first", "tie", "second"];
+    /// let matrix = ConfusionMatrix::new(vec!["first", "second", "tie"], &human, &judge)?;
+    /// assert_eq!(matrix.accuracy().estimate()?, 0.5);
+    /// assert!((matrix.average(Average::Macro, ZeroDivision::Zero)?.f1.unwrap() - 0.388_888_9).abs() < 1e-7);
+    /// let kappa = matrix.cohen_kappa(&AgreementWeights::Identity)?;
+    /// assert!((kappa.estimate - 0.181_818_2).abs() < 1e-7);
+    /// # Ok::<(), judge_metrics::Error>(())
+    /// ```
+    pub fn new(labels: Vec<L>, truth: &[L], predicted: &[L]) -> Result<Self, Error> {
+        check_lengths("predicted", predicted.len(), "truth", truth.len())?;
+        if truth.is_empty() {
+            return Err(Error::TooFewItems { required: 1, found: 0 });
+        }
+        check_labels(&labels)?;
+        let mut counts = vec![0; labels.len() * labels.len()];
+        for (index, (truth, predicted)) in truth.iter().zip(predicted).enumerate() {
+            let place = |argument, label| place(&labels, argument, index, label);
+            counts[place("truth", truth)? * labels.len() + place("predicted", predicted)?] += 1;
+        }
+        Ok(Self { labels, counts })
+    }
+
+    /// The labels, in the order of rows and columns.
+    pub fn labels(&self) -> &[L] {
+        &self.labels
+    }
+
+    /// Items that `labels()[truth]` is right for and that were given `labels()[predicted]`; `None` if there is no such label.
+    pub fn count(&self, truth: usize, predicted: usize) -> Option<u64> {
+        let n = self.labels.len();
+        (truth < n && predicted < n).then(|| self.counts[truth * n + predicted])
+    }
+
+    /// Number of items.
+    pub fn n(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Share of items that were given the right label. Its intervals are Wilson's and Clopper and Pearson's.
+    pub fn accuracy(&self) -> Proportion {
+        let right: u64 = (0..self.labels.len()).map(|label| self.counts[label * (self.labels.len() + 1)]).sum();
+        Proportion { count: right as usize, n: self.n() as usize }
+    }
+
+    /// Scores of each class, in the order of the labels: `sklearn.metrics.precision_recall_fscore_support(average=None)`.
+    pub fn by_class(&self) -> Vec<ClassScores> {
+        let (rows, columns) = (self.row_sums(), self.column_sums());
+        (0..self.labels.len())
+            .map(|label| {
+                let right = self.counts[label * (self.labels.len() + 1)];
+                let ratio = |above: u64, below: u64| (below > 0).then(|| above as f64 / below as f64);
+                ClassScores {
+                    precision: ratio(right, columns[label]),
+                    recall: ratio(right, rows[label]),
+                    f1: ratio(2 * right, columns[label] + rows[label]),
+                    support: rows[label],
+                }
+            })
+            .collect()
+    }
+
+    /// Scores over all classes: `sklearn.metrics.precision_recall_fscore_support`. Every score is there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Undefined`] where a class has no denominator and `zero_division` does not say what to do, or says to leave
+    /// out all classes.
+    pub fn average(&self, average: Average, zero_division: ZeroDivision) -> Result<ClassScores, Error> {
+        let n = self.n();
+        let classes = self.by_class();
+        if average == Average::Micro {
+            let accuracy = Some(self.accuracy().estimate()?);
+            return Ok(ClassScores { precision: accuracy, recall: accuracy, f1: accuracy, support: n });
+        }
+        let mean = |statistic: &'static str, of: fn(&ClassScores) -> Option<f64>| {
+            let (mut sum, mut total) = (0.0, 0.0);
+            for class in &classes {
+                let weight = if average == Average::Weighted { class.support as f64 } else { 1.0 };
+                match (of(class), zero_division) {
+                    (Some(score), _) => (sum, total) = (sum + weight * score, total + weight),
+                    (None, ZeroDivision::Zero) => total += weight,
+                    (None, ZeroDivision::LeftOut) => {}
+                    (None, ZeroDivision::Undefined) => {
+                        return Err(Error::Undefined { statistic, reason: "a class has no denominator" });
+                    }
+                }
+            }
+            if total > 0.0 {
+                Ok(Some(sum / total))
+            } else {
+                Err(Error::Undefined { statistic, reason: "no class has a denominator" })
+            }
+        };
+        Ok(ClassScores {
+            precision: mean("average precision of classes", |class| class.precision)?,
+            recall: mean("average recall of classes", |class| class.recall)?,
+            f1: mean("average F1 of classes", |class| class.f1)?,
+            support: n,
+        })
+    }
+
+    /// Mean recall of the classes that occur: `sklearn.metrics.balanced_accuracy_score`.
+    ///
+    /// # Errors
+    ///
+    /// None in practice: some class occurs. ([`Error::Undefined`] otherwise.)
+    pub fn balanced_accuracy(&self) -> Result<f64, Error> {
+        let recalls: Vec<f64> = self.by_class().iter().filter_map(|class| class.recall).collect();
+        if recalls.is_empty() {
+            return Err(Error::Undefined { statistic: "balanced accuracy", reason: "no class occurs" });
+        }
+        Ok(recalls.iter().sum::<f64>() / recalls.len() as f64)
+    }
+
+    /// Matthews' correlation of the two columns, in [-1, 1]: `sklearn.metrics.matthews_corrcoef`, for two classes or more (Gorodkin, 2004).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Undefined`] where one column has one label only; scikit-learn returns 0 there.
+    pub fn matthews(&self) -> Result<f64, Error> {
+        // In floats: products of counts exceed any integer.
+        let (rows, columns) = (self.row_sums(), self.column_sums());
+        let n = self.n() as f64;
+        let right = self.accuracy().count as f64;
+        let product = |a: &[u64], b: &[u64]| a.iter().zip(b).map(|(&a, &b)| a as f64 * b as f64).sum::<f64>();
+        let spread = |sums: &[u64]| n * n - product(sums, sums);
+        let (of_rows, of_columns) = (spread(&rows), spread(&columns));
+        if of_rows <= 0.0 || of_columns <= 0.0 {
+            return Err(Error::Undefined { statistic: "Matthews' correlation", reason: "a column has one label only" });
+        }
+        Ok(((right * n - product(&rows, &columns)) / (of_rows.sqrt() * of_columns.sqrt())).clamp(-1.0, 1.0))
+    }
+
+    /// Cohen's kappa: agreement beyond what two independent raters with these label frequencies reach, in [-1, 1].
+    ///
+    /// With [`AgreementWeights::Identity`], `Linear` and `Quadratic` it is `sklearn.metrics.cohen_kappa_score`, and in all cases
+    /// `statsmodels.stats.inter_rater.cohens_kappa` with its standard errors. Weights by place depend on the list of labels:
+    /// where a grade is missing from the list its neighbours move together, so pin all grades of the scale.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Undefined`] where chance alone agrees fully, because both columns have one and the same label; those of the weights.
+    pub fn cohen_kappa(&self, weights: &AgreementWeights) -> Result<CohenKappa, Error> {
+        let weights = weights.matrix(self.labels.len())?;
+        CohenKappa::new(&self.counts, &weights, &self.row_sums(), &self.column_sums())
+    }
+
+    fn row_sums(&self) -> Vec<u64> {
+        self.counts.chunks_exact(self.labels.len()).map(|row| row.iter().sum()).collect()
+    }
+
+    fn column_sums(&self) -> Vec<u64> {
+        let n = self.labels.len();
+        (0..n).map(|column| self.counts.iter().skip(column).step_by(n).sum()).collect()
+    }
+}
+
+/// At least two labels, none twice.
+pub(super) fn check_labels<L: PartialEq + Display>(labels: &[L]) -> Result<(), Error> {
+    if labels.len() < 2 {
+        return Err(Error::TooFewItems { required: 2, found: labels.len() });
+    }
+    match (1..labels.len()).find(|&index| labels[..index].contains(&labels[index])) {
+        Some(index) => Err(Error::DuplicateLabel { index, label: labels[index].to_string() }),
+        None => Ok(()),
+    }
+}
+
+/// Where a label stands in the list.
+pub(super) fn place<L: PartialEq + Display>(
+    labels: &[L],
+    argument: &'static str,
+    index: usize,
+    label: &L,
+) -> Result<usize, Error> {
+    labels.iter().position(|known| known == label).ok_or_else(|| {
+        let known = labels.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        Error::UnknownLabel { argument, index, found: label.to_string(), known }
+    })
+}

@@ -1,0 +1,240 @@
+use crate::distribution::{f_quantile, f_sf};
+use crate::input::{check_finite, check_lengths, check_level};
+use crate::{Error, Interval};
+
+/// The mean squares from which all intraclass correlations are made (McGraw and Wong, 1996), of k raters who each rated all of n subjects.
+///
+/// ```
+/// use judge_metrics::agreement::IntraclassCorrelations;
+///
+/// // Shrout and Fleiss (1979), table 2: six subjects, four raters.
+/// let ratings = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]];
+/// let icc = IntraclassCorrelations::new(&ratings.map(|row| row.map(f64::from)))?;
+/// let round = |x: f64| (100.0 * x).round() / 100.0;
+/// assert_eq!(round(icc.one_way()?.estimate), 0.17);
+/// assert_eq!(round(icc.agreement()?.estimate), 0.29);
+/// assert_eq!(round(icc.consistency()?.estimate), 0.71);
+/// assert_eq!(round(icc.consistency()?.of_mean()?.estimate), 0.91);
+/// let interval = icc.agreement()?.interval(0.95)?;
+/// assert_eq!((round(interval.low), round(interval.high)), (0.02, 0.76));
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct IntraclassCorrelations {
+    n: f64,
+    k: f64,
+    /// Between subjects, n − 1 degrees of freedom.
+    subjects: f64,
+    /// Between raters, k − 1.
+    raters: f64,
+    /// What is left within subjects and raters, (n − 1)(k − 1).
+    rest: f64,
+    /// Within subjects, n(k − 1).
+    within: f64,
+}
+
+/// One intraclass correlation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct IntraclassCorrelation {
+    /// At most 1.
+    pub estimate: f64,
+    form: Form,
+    of_mean: bool,
+    squares: IntraclassCorrelations,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    OneWay,
+    Agreement,
+    Consistency,
+}
+
+/// The test that subjects do not differ.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FTest {
+    /// The F ratio.
+    pub statistic: f64,
+    /// Degrees of freedom above and below.
+    pub dof: (usize, usize),
+    /// Probability of a ratio at least as large.
+    pub p_value: f64,
+}
+
+impl IntraclassCorrelations {
+    /// `ratings` has one row to a subject, one entry to a rater, none missing: `pingouin.intraclass_corr` 0.7.0.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooFewItems`] for fewer than two subjects or raters, [`Error::LengthMismatch`], [`Error::NonFinite`];
+    /// [`Error::Undefined`] where all ratings are one value.
+    pub fn new<R: AsRef<[f64]>>(ratings: &[R]) -> Result<Self, Error> {
+        let k = ratings.first().map_or(0, |row| row.as_ref().len());
+        for found in [ratings.len(), k] {
+            if found < 2 {
+                return Err(Error::TooFewItems { required: 2, found });
+            }
+        }
+        for (row, ratings) in ratings.iter().enumerate() {
+            check_lengths("ratings", ratings.as_ref().len(), "ratings[0]", k)?;
+            check_finite("ratings", ratings.as_ref()).map_err(|error| Error::InRow { row, error: Box::new(error) })?;
+        }
+        let n = ratings.len();
+        let (subjects_n, raters_n) = (n as f64, k as f64);
+        let all = || ratings.iter().flat_map(|row| row.as_ref());
+        let mean = all().sum::<f64>() / (subjects_n * raters_n);
+        // Deviations first: a common offset costs no accuracy.
+        let of_subject: Vec<f64> =
+            ratings.iter().map(|row| row.as_ref().iter().map(|x| x - mean).sum::<f64>() / raters_n).collect();
+        let of_rater: Vec<f64> = (0..k)
+            .map(|rater| ratings.iter().map(|row| row.as_ref()[rater] - mean).sum::<f64>() / subjects_n)
+            .collect();
+        let squares = |values: &[f64]| values.iter().map(|x| x * x).sum::<f64>();
+        let (mut rest, mut within) = (0.0, 0.0);
+        for (row, subject) in ratings.iter().zip(&of_subject) {
+            for (x, rater) in row.as_ref().iter().zip(&of_rater) {
+                within += (x - mean - subject).powi(2);
+                rest += (x - mean - subject - rater).powi(2);
+            }
+        }
+        // Ratings that are the same leave rounding errors of their size, which must not pass for differences.
+        let largest = all().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+        let rounding = subjects_n * raters_n * (8.0 * f64::EPSILON * largest).powi(2);
+        let clean = |squares: f64| if squares <= rounding { 0.0 } else { squares };
+        let (rest, within, between) = (clean(rest), clean(within), clean(raters_n * squares(&of_subject)));
+        let raters = clean(subjects_n * squares(&of_rater));
+        if within == 0.0 && between == 0.0 {
+            return Err(Error::Undefined {
+                statistic: "the intraclass correlation",
+                reason: "all ratings are one value",
+            });
+        }
+        Ok(Self {
+            n: subjects_n,
+            k: raters_n,
+            subjects: between / (subjects_n - 1.0),
+            raters: raters / (raters_n - 1.0),
+            rest: rest / ((subjects_n - 1.0) * (raters_n - 1.0)),
+            within: within / (subjects_n * (raters_n - 1.0)),
+        })
+    }
+
+    /// ICC(1): each subject has raters of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Undefined`] where the ratings leave 0/0: subjects that do not differ, whatever raters do.
+    pub fn one_way(&self) -> Result<IntraclassCorrelation, Error> {
+        self.form(Form::OneWay)
+    }
+
+    /// ICC(A,1), also ICC2: raters are a sample of all raters, and where they differ in level they do not agree.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Undefined`] where the ratings leave 0/0: subjects that do not differ, whatever raters do.
+    pub fn agreement(&self) -> Result<IntraclassCorrelation, Error> {
+        self.form(Form::Agreement)
+    }
+
+    /// ICC(C,1), also ICC3: raters may differ in level, as long as they do so always.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Undefined`] where the ratings leave 0/0: subjects that do not differ, whatever raters do.
+    pub fn consistency(&self) -> Result<IntraclassCorrelation, Error> {
+        self.form(Form::Consistency)
+    }
+
+    fn form(&self, form: Form) -> Result<IntraclassCorrelation, Error> {
+        let Self { n, k, subjects, raters, rest, within } = *self;
+        let estimate = match form {
+            Form::OneWay => ratio(subjects - within, subjects + (k - 1.0) * within)?,
+            Form::Agreement => ratio(subjects - rest, subjects + (k - 1.0) * rest + k * (raters - rest) / n)?,
+            Form::Consistency => ratio(subjects - rest, subjects + (k - 1.0) * rest)?,
+        };
+        Ok(IntraclassCorrelation { estimate, form, of_mean: false, squares: *self })
+    }
+}
+
+impl IntraclassCorrelation {
+    /// The same of the mean of all k raters: ICC(1,k), ICC(A,k), ICC(C,k).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Undefined`] where subjects do not differ.
+    pub fn of_mean(self) -> Result<Self, Error> {
+        let IntraclassCorrelations { n, subjects, raters, rest, within, .. } = self.squares;
+        let estimate = match self.form {
+            Form::OneWay => ratio(subjects - within, subjects)?,
+            Form::Agreement => ratio(subjects - rest, subjects + (raters - rest) / n)?,
+            Form::Consistency => ratio(subjects - rest, subjects)?,
+        };
+        Ok(Self { estimate, of_mean: true, ..self })
+    }
+
+    /// The test that subjects do not differ.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Undefined`] where raters agree exactly, so that the ratio is infinite.
+    pub fn f_test(&self) -> Result<FTest, Error> {
+        let (statistic, above, below) = self.ratio()?;
+        let dof = (above as usize, below as usize);
+        Ok(FTest { statistic, dof, p_value: f_sf(statistic, above, below) })
+    }
+
+    fn ratio(&self) -> Result<(f64, f64, f64), Error> {
+        let IntraclassCorrelations { n, k, subjects, rest, within, .. } = self.squares;
+        let (error, below) = match self.form {
+            Form::OneWay => (within, n * (k - 1.0)),
+            Form::Agreement | Form::Consistency => (rest, (n - 1.0) * (k - 1.0)),
+        };
+        if error == 0.0 {
+            let reason = "raters agree exactly: the F ratio is infinite";
+            return Err(Error::Undefined { statistic: "the F test of an intraclass correlation", reason });
+        }
+        Ok((subjects / error, n - 1.0, below))
+    }
+
+    /// The interval of McGraw and Wong (1996), tables 7: exact for normal ratings, but for ICC(A) (Satterthwaite).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LevelOutOfRange`]; [`Error::Undefined`] where raters agree exactly.
+    pub fn interval(&self, level: f64) -> Result<Interval, Error> {
+        check_level(level)?;
+        let (ratio, above, below) = self.ratio()?;
+        let IntraclassCorrelations { n, k, subjects, raters, rest, .. } = self.squares;
+        let upper = (1.0 + level) / 2.0;
+        let (low, high) = if self.form == Form::Agreement {
+            // Of a single rater, whichever was asked for.
+            let icc = self.squares.agreement()?.estimate;
+            let of_raters = raters / rest;
+            let share = n * (1.0 + (k - 1.0) * icc) - k * icc;
+            let dof = below * (k * icc * of_raters + share).powi(2)
+                / ((n - 1.0) * (k * icc * of_raters).powi(2) + share * share);
+            let (f_low, f_high) = (f_quantile(upper, n - 1.0, dof), f_quantile(upper, dof, n - 1.0));
+            let noise = k * raters + (k * n - k - n) * rest;
+            let low = n * (subjects - f_low * rest) / (f_low * noise + n * subjects);
+            let high = n * (f_high * subjects - rest) / (noise + n * f_high * subjects);
+            if self.of_mean {
+                (k * low / (1.0 + (k - 1.0) * low), k * high / (1.0 + (k - 1.0) * high))
+            } else {
+                (low, high)
+            }
+        } else {
+            let (low, high) = (ratio / f_quantile(upper, above, below), ratio * f_quantile(upper, below, above));
+            let icc = |f: f64| if self.of_mean { 1.0 - 1.0 / f } else { (f - 1.0) / (f + k - 1.0) };
+            (icc(low), icc(high))
+        };
+        Ok(Interval { low, high, level })
+    }
+}
+
+fn ratio(above: f64, below: f64) -> Result<f64, Error> {
+    if below == 0.0 {
+        return Err(Error::Undefined { statistic: "the intraclass correlation", reason: "subjects do not differ" });
+    }
+    Ok(above / below)
+}

@@ -1,0 +1,223 @@
+use std::fmt::Display;
+
+use crate::agreement::AgreementWeights;
+use crate::agreement::confusion::{check_labels, place};
+use crate::distribution::{normal_tail, student_t_quantile, student_t_tail};
+use crate::input::{check_lengths, check_level};
+use crate::{Error, Interval};
+
+/// How many raters gave each label to each subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RatingTable {
+    n_labels: usize,
+    /// Row-major `[subjects, n_labels]`.
+    counts: Vec<u64>,
+}
+
+/// Fleiss' kappa and its test.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FleissKappa {
+    /// At most 1, which is full agreement; 0 is what chance gives.
+    pub estimate: f64,
+    /// If there is no agreement beyond chance (Fleiss, Nee and Landis, 1979).
+    pub null_standard_error: f64,
+    /// Two-sided p-value of no agreement beyond chance, normal.
+    pub p_value: f64,
+}
+
+/// Gwet's AC1 or AC2 with its standard error over subjects.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GwetCoefficient {
+    /// At most 1, which is full agreement; 0 is what chance gives.
+    pub estimate: f64,
+    /// Over subjects, the raters being given (Gwet, 2008).
+    pub standard_error: f64,
+    /// Number of subjects with a rating.
+    pub n: usize,
+}
+
+impl RatingTable {
+    /// Counts ratings: one row to a rater, one entry to a subject, `None` where a rater gave none. Subjects that nobody rated are
+    /// left out.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooFewItems`] for fewer than two raters or labels, or no rating at all, [`Error::LengthMismatch`],
+    /// [`Error::DuplicateLabel`], [`Error::UnknownLabel`].
+    ///
+    /// ```
+    /// use judge_metrics::agreement::{AgreementWeights, RatingTable};
+    ///
+    /// let raters = [[1, 2, 3, 3, 1].map(Some), [1, 2, 3, 2, 1].map(Some), [1, 3, 3, 3, 1].map(Some)];
+    /// let table = RatingTable::new(&[1, 2, 3], &raters)?;
+    /// assert!((table.fleiss_kappa()?.estimate - 0.583_333_3).abs() < 1e-7);
+    /// assert!(table.gwet(&AgreementWeights::Quadratic)?.estimate > table.gwet(&AgreementWeights::Identity)?.estimate);
+    /// # Ok::<(), judge_metrics::Error>(())
+    /// ```
+    pub fn new<L, R>(labels: &[L], ratings: &[R]) -> Result<Self, Error>
+    where
+        L: PartialEq + Display,
+        R: AsRef<[Option<L>]>,
+    {
+        check_labels(labels)?;
+        if ratings.len() < 2 {
+            return Err(Error::TooFewItems { required: 2, found: ratings.len() });
+        }
+        let n_subjects = ratings[0].as_ref().len();
+        let mut counts = vec![0; n_subjects * labels.len()];
+        for rater in ratings {
+            check_lengths("ratings", rater.as_ref().len(), "ratings[0]", n_subjects)?;
+            for (index, label) in rater.as_ref().iter().enumerate() {
+                if let Some(label) = label {
+                    counts[index * labels.len() + place(labels, "ratings", index, label)?] += 1;
+                }
+            }
+        }
+        Self::checked(labels.len(), counts)
+    }
+
+    /// Takes counts as they are, one row to a subject, one entry to a label: `fleiss_kappa`'s table of statsmodels.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooFewItems`] for fewer than two labels or no rating at all, [`Error::LengthMismatch`].
+    pub fn from_counts<R: AsRef<[u64]>>(counts: &[R]) -> Result<Self, Error> {
+        let n_labels = counts.first().map_or(0, |row| row.as_ref().len());
+        if n_labels < 2 {
+            return Err(Error::TooFewItems { required: 2, found: n_labels });
+        }
+        for row in counts {
+            check_lengths("counts", row.as_ref().len(), "counts[0]", n_labels)?;
+        }
+        Self::checked(n_labels, counts.iter().flat_map(|row| row.as_ref().iter().copied()).collect())
+    }
+
+    fn checked(n_labels: usize, counts: Vec<u64>) -> Result<Self, Error> {
+        let rated = counts.chunks_exact(n_labels).filter(|row| row.iter().any(|&count| count > 0));
+        let counts: Vec<u64> = rated.flatten().copied().collect();
+        if counts.is_empty() {
+            Err(Error::TooFewItems { required: 1, found: 0 })
+        } else {
+            Ok(Self { n_labels, counts })
+        }
+    }
+
+    fn rows(&self) -> std::slice::ChunksExact<'_, u64> {
+        self.counts.chunks_exact(self.n_labels)
+    }
+
+    fn n_subjects(&self) -> usize {
+        self.counts.len() / self.n_labels
+    }
+
+    /// Fleiss' kappa (1971): `statsmodels.stats.inter_rater.fleiss_kappa`, and the test of R's `irr::kappam.fleiss`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] where subjects have different numbers of ratings, [`Error::TooFewItems`] for fewer than two, and
+    /// [`Error::Undefined`] where all ratings are one label.
+    pub fn fleiss_kappa(&self) -> Result<FleissKappa, Error> {
+        let totals: Vec<u64> = self.rows().map(|row| row.iter().sum()).collect();
+        for &total in &totals {
+            check_lengths("a subject's ratings", total as usize, "the first subject's ratings", totals[0] as usize)?;
+        }
+        if totals[0] < 2 {
+            return Err(Error::TooFewItems { required: 2, found: totals[0] as usize });
+        }
+        let (n, m) = (self.n_subjects() as f64, totals[0] as f64);
+        let shares = self.label_counts().map(|count| count as f64 / (n * m)).collect::<Vec<_>>();
+        // Chance disagreement: pairs of different labels.
+        let chance: f64 = shares.iter().map(|p| p * (1.0 - p)).sum();
+        if self.label_counts().filter(|&count| count > 0).count() < 2 {
+            return Err(Error::Undefined { statistic: "Fleiss' kappa", reason: "all ratings are one label" });
+        }
+        let agreeing: f64 =
+            self.counts.iter().map(|&count| count as f64 * (count as f64 - 1.0)).sum::<f64>() / (n * m * (m - 1.0));
+        let skew: f64 = shares.iter().map(|p| p * (1.0 - p) * (1.0 - 2.0 * p)).sum();
+        let null_standard_error = (2.0 / (n * m * (m - 1.0)) * (chance * chance - skew)).sqrt() / chance;
+        let estimate = 1.0 - (1.0 - agreeing) / chance;
+        Ok(FleissKappa { estimate, null_standard_error, p_value: normal_tail(estimate / null_standard_error) })
+    }
+
+    fn label_counts(&self) -> impl Iterator<Item = u64> + '_ {
+        (0..self.n_labels).map(|label| self.rows().map(|row| row[label]).sum())
+    }
+
+    /// Gwet's AC1 (with [`AgreementWeights::Identity`]) and AC2 (with any other weights), for any number of ratings to a subject: R's
+    /// `irrCAC::gwet.ac1.raw` (Gwet, 2008). Where one label is common it does not fall as kappa does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooFewItems`] for one subject, [`Error::Undefined`] where no subject has two ratings; those of the weights.
+    pub fn gwet(&self, weights: &AgreementWeights) -> Result<GwetCoefficient, Error> {
+        let weights = weights.matrix(self.n_labels)?;
+        let (n, q) = (self.n_subjects(), self.n_labels);
+        if n < 2 {
+            return Err(Error::TooFewItems { required: 2, found: n });
+        }
+        // Shares of the labels among each subject's ratings, and over subjects.
+        let shares: Vec<f64> = self
+            .rows()
+            .flat_map(|row| {
+                let total = row.iter().sum::<u64>() as f64;
+                row.iter().map(move |&count| count as f64 / total)
+            })
+            .collect();
+        let mean: Vec<f64> = (0..q).map(|label| shares.iter().skip(label).step_by(q).sum::<f64>() / n as f64).collect();
+        let weight = weights.iter().sum::<f64>() / (q * (q - 1)) as f64;
+        let chance = weight * mean.iter().map(|p| p * (1.0 - p)).sum::<f64>();
+        // Weighted share of agreeing pairs of ratings; `None` with a single rating.
+        let agreeing: Vec<Option<f64>> = self
+            .rows()
+            .map(|row| {
+                let total = row.iter().sum::<u64>() as f64;
+                let pairs: f64 = (0..q)
+                    .map(|a| row[a] as f64 * ((0..q).map(|b| weights[a * q + b] * row[b] as f64).sum::<f64>() - 1.0))
+                    .sum();
+                (total > 1.0).then(|| pairs / (total * (total - 1.0)))
+            })
+            .collect();
+        let several = agreeing.iter().flatten().count();
+        if several == 0 {
+            return Err(Error::Undefined { statistic: "Gwet's coefficient", reason: "no subject has two ratings" });
+        }
+        let seen = agreeing.iter().flatten().sum::<f64>() / several as f64;
+        let estimate = (seen - chance) / (1.0 - chance);
+        let squares: f64 = agreeing
+            .iter()
+            .zip(shares.chunks_exact(q))
+            .map(|(agreeing, shares)| {
+                let own = agreeing.map_or(0.0, |own| n as f64 / several as f64 * (own - chance) / (1.0 - chance));
+                let own_chance = weight * shares.iter().zip(&mean).map(|(share, p)| share * (1.0 - p)).sum::<f64>();
+                (own - 2.0 * (1.0 - estimate) * (own_chance - chance) / (1.0 - chance) - estimate).powi(2)
+            })
+            .sum();
+        Ok(GwetCoefficient { estimate, standard_error: (squares / (n * (n - 1)) as f64).sqrt(), n })
+    }
+}
+
+impl GwetCoefficient {
+    /// Student's t interval over subjects, cut at 1.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LevelOutOfRange`].
+    pub fn interval(&self, level: f64) -> Result<Interval, Error> {
+        check_level(level)?;
+        let half = student_t_quantile((1.0 + level) / 2.0, (self.n - 1) as f64) * self.standard_error;
+        Ok(Interval { low: self.estimate - half, high: (self.estimate + half).min(1.0), level })
+    }
+
+    /// Two-sided p-value of no agreement beyond chance, Student's t.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Undefined`] where all subjects are alike, so that the standard error is 0.
+    pub fn p_value(&self) -> Result<f64, Error> {
+        if self.standard_error == 0.0 {
+            let reason = "all subjects are alike: the standard error is 0";
+            return Err(Error::Undefined { statistic: "the test of Gwet's coefficient", reason });
+        }
+        Ok(student_t_tail(self.estimate / self.standard_error, (self.n - 1) as f64))
+    }
+}

@@ -1,0 +1,46 @@
+use crate::Error;
+use crate::input::{check_finite, check_lengths, check_varies};
+
+/// How much two labels count as agreement, from 0 to 1: all of it where they are the same.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AgreementWeights {
+    /// Different labels do not agree at all.
+    Identity,
+    /// Less by the distance of the labels' places in the list: `weights="linear"` of scikit-learn.
+    Linear,
+    /// Less by the square of that distance: `weights="quadratic"` of scikit-learn.
+    Quadratic,
+    /// Less by the number of pairs of labels from one to the other, ends included (Gwet, *Handbook of Inter-Rater Reliability*, chapter 3).
+    Ordinal,
+    /// Less by the distance of the labels' values, one for each label.
+    LinearOf(Vec<f64>),
+    /// Less by the square of the distance of the labels' values, one for each label.
+    QuadraticOf(Vec<f64>),
+}
+
+impl AgreementWeights {
+    /// Row-major `[n_labels, n_labels]`.
+    pub(super) fn matrix(&self, n_labels: usize) -> Result<Vec<f64>, Error> {
+        let places: Vec<f64> = (0..n_labels).map(|place| place as f64).collect();
+        let (values, distance): (&[f64], fn(f64) -> f64) = match self {
+            Self::Identity => (&places, |d| f64::from(u8::from(d != 0.0))),
+            Self::Linear => (&places, |d| d),
+            Self::Quadratic => (&places, |d| d * d),
+            Self::Ordinal => (&places, |d| d * (d + 1.0) / 2.0),
+            Self::LinearOf(values) => (values, |d| d),
+            Self::QuadraticOf(values) => (values, |d| d * d),
+        };
+        check_lengths("values", values.len(), "labels", n_labels)?;
+        check_finite("values", values)?;
+        check_varies("values", values)?;
+        let distances: Vec<f64> =
+            values.iter().flat_map(|a| values.iter().map(move |b| distance((a - b).abs()))).collect();
+        let largest = distances.iter().copied().fold(0.0, f64::max);
+        if !largest.is_finite() {
+            let (low, high) = (-f64::MAX.sqrt(), f64::MAX.sqrt());
+            let value = values.iter().copied().fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
+            return Err(Error::OutOfRange { argument: "values", index: None, value, low, high });
+        }
+        Ok(distances.into_iter().map(|distance| 1.0 - distance / largest).collect())
+    }
+}

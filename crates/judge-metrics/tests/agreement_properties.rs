@@ -1,0 +1,122 @@
+//! What holds of agreement whatever the labels and ratings are.
+
+use judge_metrics::agreement::{
+    AgreementWeights, Average, ConfusionMatrix, IntraclassCorrelations, Measurement, RatingTable, ZeroDivision,
+    krippendorff_alpha,
+};
+use proptest::prelude::*;
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.abs().max(1.0)
+}
+
+proptest! {
+    #[test]
+    fn sides_names_and_order_do_not_matter(
+        pairs in prop::collection::vec((0_usize..4, 0_usize..4), 2..60),
+        names in Just(vec![0, 1, 2, 3]).prop_shuffle(),
+        cut in 0_usize..60,
+    ) {
+        let (truth, predicted): (Vec<usize>, Vec<usize>) = pairs.iter().copied().unzip();
+        let new = |truth: &[usize], predicted: &[usize]| ConfusionMatrix::new(vec![0, 1, 2, 3], truth, predicted).unwrap();
+        let matrix = new(&truth, &predicted);
+        prop_assert_eq!(matrix.n(), pairs.len() as u64);
+
+        // The sides exchanged: precision becomes recall, kappa and Matthews stay.
+        let swapped = new(&predicted, &truth);
+        for (ours, theirs) in matrix.by_class().iter().zip(swapped.by_class()) {
+            prop_assert_eq!(ours.precision, theirs.recall);
+            prop_assert_eq!(ours.f1, theirs.f1);
+        }
+        for weights in [AgreementWeights::Identity, AgreementWeights::Quadratic, AgreementWeights::Ordinal] {
+            if let (Ok(a), Ok(b)) = (matrix.cohen_kappa(&weights), swapped.cohen_kappa(&weights)) {
+                prop_assert!(near(a.estimate, b.estimate) && near(a.standard_error, b.standard_error));
+                prop_assert!(a.estimate >= -1.0 && a.estimate <= 1.0);
+                prop_assert_eq!(a.estimate == 1.0, truth == predicted);
+            }
+        }
+        if let (Ok(a), Ok(b)) = (matrix.matthews(), swapped.matthews()) {
+            prop_assert!(near(a, b) && a.abs() <= 1.0);
+        }
+
+        // Other names for the labels.
+        let rename = |labels: &[usize]| labels.iter().map(|&label| names[label]).collect::<Vec<_>>();
+        let renamed = new(&rename(&truth), &rename(&predicted));
+        prop_assert_eq!(matrix.accuracy(), renamed.accuracy());
+        if let (Ok(a), Ok(b)) =
+            (matrix.cohen_kappa(&AgreementWeights::Identity), renamed.cohen_kappa(&AgreementWeights::Identity))
+        {
+            prop_assert!(near(a.estimate, b.estimate));
+        }
+        let (a, b) = (matrix.average(Average::Macro, ZeroDivision::Zero), renamed.average(Average::Macro, ZeroDivision::Zero));
+        prop_assert!(near(a.unwrap().f1.unwrap(), b.unwrap().f1.unwrap()));
+
+        // Another order of the items.
+        let turn = |labels: &[usize]| {
+            let mut labels = labels.to_vec();
+            labels.rotate_left(cut % pairs.len());
+            labels
+        };
+        prop_assert_eq!(new(&turn(&truth), &turn(&predicted)), matrix);
+    }
+
+    #[test]
+    fn raters_and_units_may_change_places(
+        units in prop::collection::vec(prop::collection::vec(prop::option::weighted(0.8, 1_u8..6), 4), 2..25),
+        order in Just(vec![0_usize, 1, 2, 3]).prop_shuffle(),
+    ) {
+        let rater = |rater: usize| units.iter().map(|unit| unit[rater].map(f64::from)).collect::<Vec<_>>();
+        let plain: Vec<Vec<Option<f64>>> = (0..4).map(rater).collect();
+        let mixed: Vec<Vec<Option<f64>>> =
+            order.iter().map(|&i| rater(i).into_iter().rev().collect()).collect();
+        for measurement in [Measurement::Nominal, Measurement::Ordinal, Measurement::Interval, Measurement::Ratio] {
+            match (krippendorff_alpha(&plain, measurement), krippendorff_alpha(&mixed, measurement)) {
+                (Ok(a), Ok(b)) => prop_assert!(near(a, b) && a <= 1.0),
+                (a, b) => prop_assert_eq!(a, b),
+            }
+        }
+        // Ordinal differences see order alone, interval differences survive a change of units.
+        let map = |f: &dyn Fn(f64) -> f64| -> Vec<Vec<Option<f64>>> {
+            plain.iter().map(|row| row.iter().map(|value| value.map(f)).collect()).collect()
+        };
+        if let Ok(alpha) = krippendorff_alpha(&plain, Measurement::Ordinal) {
+            prop_assert!(near(alpha, krippendorff_alpha(&map(&f64::exp), Measurement::Ordinal).unwrap()));
+        }
+        if let Ok(alpha) = krippendorff_alpha(&plain, Measurement::Interval) {
+            prop_assert!(near(alpha, krippendorff_alpha(&map(&|x| 1e3 - 7.0 * x), Measurement::Interval).unwrap()));
+        }
+        let labels = |rows: &[Vec<Option<f64>>]| -> Vec<Vec<Option<u8>>> {
+            rows.iter().map(|row| row.iter().map(|value| value.map(|value| value as u8)).collect()).collect()
+        };
+        let tables = [&plain, &mixed].map(|rows| RatingTable::new(&[1, 2, 3, 4, 5], &labels(rows)));
+        if let [Ok(a), Ok(b)] = tables
+            && let (Ok(a), Ok(b)) = (a.gwet(&AgreementWeights::Linear), b.gwet(&AgreementWeights::Linear))
+        {
+            prop_assert!(near(a.estimate, b.estimate) && near(a.standard_error, b.standard_error) && a.estimate <= 1.0);
+        }
+    }
+
+    #[test]
+    fn intraclass_correlations_know_shift_and_scale(
+        rows in prop::collection::vec(prop::array::uniform3(-9_i32..9), 3..20), shift in -100.0_f64..100.0, scale in 0.5_f64..20.0
+    ) {
+        let ratings: Vec<[f64; 3]> = rows.iter().map(|row| row.map(f64::from)).collect();
+        let moved: Vec<[f64; 3]> = ratings.iter().map(|row| row.map(|x| shift + scale * x)).collect();
+        let biased: Vec<[f64; 3]> = ratings.iter().map(|&[a, b, c]| [a, b + 50.0, c]).collect();
+        let of = |ratings: &[[f64; 3]]| IntraclassCorrelations::new(ratings);
+        if let (Ok(a), Ok(b), Ok(c)) = (of(&ratings), of(&moved), of(&biased)) {
+            for (a, b) in [(a.one_way(), b.one_way()), (a.agreement(), b.agreement()), (a.consistency(), b.consistency())] {
+                if let (Ok(a), Ok(b)) = (a, b) {
+                    prop_assert!((a.estimate - b.estimate).abs() < 1e-6 && a.estimate <= 1.0);
+                    if let (Ok(a), Ok(b)) = (a.interval(0.9), b.interval(0.9)) {
+                        prop_assert!((a.low - b.low).abs() < 1e-6 && a.low <= a.high);
+                    }
+                }
+            }
+            // A rater who is always 50 higher is as consistent.
+            if let (Ok(a), Ok(c)) = (a.consistency(), c.consistency()) {
+                prop_assert!((a.estimate - c.estimate).abs() < 1e-6);
+            }
+        }
+    }
+}

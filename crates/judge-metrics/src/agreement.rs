@@ -15,6 +15,7 @@ mod rating_table;
 mod weights;
 
 pub use confusion::{Average, ClassScores, ConfusionMatrix, ZeroDivision};
+pub(crate) use confusion::{check_labels, place};
 pub use icc::{FTest, IntraclassCorrelation, IntraclassCorrelations};
 pub use kappa::CohenKappa;
 pub use krippendorff::{Measurement, krippendorff_alpha};

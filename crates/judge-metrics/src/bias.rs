@@ -5,9 +5,12 @@
 
 mod paired;
 
+pub mod length_controlled;
 pub mod position;
 pub mod robustness;
+pub mod scale_use;
 pub mod self_preference;
 pub mod transitivity;
+pub mod verbosity;
 
 pub use paired::PairedDifference;

@@ -180,6 +180,15 @@ pub enum Error {
         index: usize,
     },
 
+    /// Items that fall apart: no verdict lets one part be ranked against the other.
+    #[error("no item of one part ever beat or tied, or ever lost to or tied, the rest: [{some}] against [{others}]")]
+    Unconnected {
+        /// Names of one part, separated by commas.
+        some: String,
+        /// Names of the other.
+        others: String,
+    },
+
     /// A second verdict on a pair of items, where each pair has one.
     #[error("{argument}[{index}] compares two items that were compared before")]
     RepeatedComparison {
@@ -238,7 +247,10 @@ impl Error {
     ///
     /// A [`Bootstrap`](crate::resampling::Bootstrap) counts such resamples; any other error ends it.
     pub fn is_undefined(&self) -> bool {
-        matches!(self, Self::Constant { .. } | Self::Undefined { .. } | Self::Collinear { .. })
+        matches!(
+            self,
+            Self::Constant { .. } | Self::Unconnected { .. } | Self::Undefined { .. } | Self::Collinear { .. }
+        )
     }
 
     fn at(index: &Option<usize>) -> String {

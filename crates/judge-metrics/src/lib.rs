@@ -11,6 +11,7 @@
 //! | [`correlation`] | Pearson, Spearman, Kendall, Somers, weighted, partial; which of two judges correlates better |
 //! | [`preference`] | pairwise verdicts: votes of judge and people, both presentation orders |
 //! | [`prediction`] | error, bias, divergences of score distributions, Brier score, log loss, AUROC, average precision |
+//! | [`ranking`] | win rates, Bradley–Terry strengths with ties |
 //! | [`resampling`] | bootstrap intervals of any statistic, of rows or clusters, and permutation tests |
 //!
 //! ```
@@ -47,12 +48,14 @@ pub mod calibration;
 pub mod correlation;
 pub mod preference;
 pub mod prediction;
+pub mod ranking;
 pub mod resampling;
 
 mod distribution;
 mod error;
 mod input;
 mod interval;
+mod newton;
 mod sum;
 
 pub use error::Error;

@@ -221,7 +221,7 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
 }
 
 /// At least two labels, none twice.
-pub(super) fn check_labels<L: PartialEq + Display>(labels: &[L]) -> Result<(), Error> {
+pub(crate) fn check_labels<L: PartialEq + Display>(labels: &[L]) -> Result<(), Error> {
     if labels.len() < 2 {
         return Err(Error::TooFewItems { required: 2, found: labels.len() });
     }
@@ -232,7 +232,7 @@ pub(super) fn check_labels<L: PartialEq + Display>(labels: &[L]) -> Result<(), E
 }
 
 /// Where a label stands in the list.
-pub(super) fn place<L: PartialEq + Display>(
+pub(crate) fn place<L: PartialEq + Display>(
     labels: &[L],
     argument: &'static str,
     index: usize,

@@ -1,0 +1,305 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::f64::consts::LN_10;
+
+use crate::bias::transitivity::Comparison;
+use crate::distribution::normal_two_sided_quantile;
+use crate::input::check_level;
+use crate::newton::{Cholesky, Likelihood, log_logistic, logistic, maximise};
+use crate::preference::Preference;
+use crate::{Error, Interval};
+
+/// The Bradley–Terry model (1952): item i beats item j with probability 1 / (1 + exp(θ_j − θ_i)).
+///
+/// ```
+/// use judge_metrics::bias::transitivity::Comparison;
+/// use judge_metrics::preference::Preference::{First, Second, Tie};
+/// use judge_metrics::ranking::BradleyTerry;
+///
+/// let games = [("a", "b", First), ("b", "c", First), ("a", "c", First), ("c", "a", First), ("b", "a", Tie), ("c", "b", Second)];
+/// let games: Vec<_> = games.map(|(x, y, preference)| Comparison { items: [x, y], preference }).to_vec();
+/// let fitted = BradleyTerry::default().fit(&games)?;
+/// assert_eq!(fitted.items(), ["a", "b", "c"]);
+/// assert!(fitted.strengths()[0] > fitted.strengths()[2]);
+/// let (a, c) = (0, 2);
+/// assert!(fitted.difference_interval(a, c, 0.95)?.low < 0.0, "so few games show little");
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BradleyTerry {
+    /// What ties say.
+    pub ties: TieModel,
+    /// Precision of a normal prior around 0 on every strength, 0 for none. With one, items that win or lose always have
+    /// finite strengths too, and intervals are those of the posterior's mode.
+    pub prior_precision: f64,
+}
+
+/// What ties say of strengths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TieModel {
+    /// A tie is half a win for each: the practice of arenas.
+    #[default]
+    HalfWin,
+    /// Davidson's model (1970): ties have a probability of their own, proportional to ν times the geometric mean of both strengths.
+    Davidson,
+}
+
+impl Default for BradleyTerry {
+    /// Ties are half wins, no prior.
+    fn default() -> Self {
+        Self { ties: TieModel::HalfWin, prior_precision: 0.0 }
+    }
+}
+
+/// Strengths by maximum likelihood, their sum 0.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FittedBradleyTerry {
+    items: Vec<String>,
+    strengths: Vec<f64>,
+    /// Of the strengths, row-major.
+    covariance: Vec<f64>,
+    tie_parameter: Option<f64>,
+    log_likelihood: f64,
+}
+
+/// Verdicts on two items, numbered.
+#[derive(Default)]
+struct Pair {
+    wins: f64,
+    losses: f64,
+    ties: f64,
+}
+
+impl BradleyTerry {
+    /// Fits strengths to verdicts, in any order and number.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] for a prior that is negative or not finite, [`Error::TooFewItems`] for no verdict,
+    /// [`Error::SelfComparison`]; without a prior [`Error::Unconnected`] where some items never lost or tied against the others,
+    /// or never met them, so that no finite strengths are best (Ford, 1957); [`Error::Undefined`] for [`TieModel::Davidson`] without a
+    /// tie or without anything else; [`Error::NoConvergence`], which [`TieModel::Davidson`] also returns where strengths and ν grow together
+    /// without end, as few verdicts in a circle can make them.
+    pub fn fit(&self, comparisons: &[Comparison<'_>]) -> Result<FittedBradleyTerry, Error> {
+        if !(self.prior_precision >= 0.0 && self.prior_precision.is_finite()) {
+            let (value, low, high) = (self.prior_precision, 0.0, f64::MAX);
+            return Err(Error::OutOfRange { argument: "prior_precision", index: None, value, low, high });
+        }
+        if comparisons.is_empty() {
+            return Err(Error::TooFewItems { required: 1, found: 0 });
+        }
+        let names: BTreeSet<&str> = comparisons.iter().flat_map(|comparison| comparison.items).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        let number: BTreeMap<&str, usize> = names.iter().copied().zip(0..).collect();
+        let mut pairs: BTreeMap<[usize; 2], Pair> = BTreeMap::new();
+        for (index, comparison) in comparisons.iter().enumerate() {
+            let [first, second] = comparison.items.map(|name| number[name]);
+            if first == second {
+                return Err(Error::SelfComparison { argument: "comparisons", index });
+            }
+            let (ids, preference) = if first < second {
+                ([first, second], comparison.preference)
+            } else {
+                ([second, first], comparison.preference.swapped())
+            };
+            let pair = pairs.entry(ids).or_default();
+            match preference {
+                Preference::First => pair.wins += 1.0,
+                Preference::Second => pair.losses += 1.0,
+                Preference::Tie => pair.ties += 1.0,
+            }
+        }
+        if self.prior_precision == 0.0 {
+            check_connected(&names, &pairs)?;
+        }
+        let ties: f64 = pairs.values().map(|pair| pair.ties).sum();
+        let davidson = self.ties == TieModel::Davidson;
+        if davidson && (ties == 0.0 || ties == comparisons.len() as f64) {
+            let reason = "Davidson's tie parameter needs ties and decisive verdicts";
+            return Err(Error::Undefined { statistic: "the Bradley-Terry model", reason });
+        }
+        let m = names.len();
+        let n = m + usize::from(davidson);
+        let likelihood = |x: &[f64]| self.likelihood(&pairs, m, n, x);
+        let (x, at) = maximise(n, likelihood)
+            .ok_or(Error::NoConvergence { statistic: "the Bradley-Terry model", iterations: 200 })?;
+        let mean = x[..m].iter().sum::<f64>() / m as f64;
+        let inverse = Cholesky::new(&at.information, n)
+            .ok_or(Error::NoConvergence { statistic: "the Bradley-Terry model", iterations: 200 })?
+            .inverse();
+        // The information got 1/m added everywhere, to fix the sum; its inverse has as much too much.
+        let excess = if self.prior_precision == 0.0 { 1.0 / m as f64 } else { 0.0 };
+        let covariance = (0..m * m).map(|cell| inverse[cell / m * n + cell % m] - excess).collect();
+        Ok(FittedBradleyTerry {
+            items: names.into_iter().map(str::to_owned).collect(),
+            strengths: x[..m].iter().map(|x| x - mean).collect(),
+            covariance,
+            tie_parameter: davidson.then(|| x[m].exp()),
+            log_likelihood: at.value,
+        })
+    }
+
+    /// The last of n parameters is Davidson's ln ν, where there is one.
+    fn likelihood(&self, pairs: &BTreeMap<[usize; 2], Pair>, m: usize, n: usize, x: &[f64]) -> Likelihood {
+        let (mut value, mut gradient, mut information) = (0.0, vec![0.0; n], vec![0.0; n * n]);
+        for (&[i, j], pair) in pairs {
+            let d = x[i] - x[j];
+            let total = pair.wins + pair.losses + pair.ties;
+            let (slope, bend) = if n > m {
+                let tie = x[m];
+                let largest = (d.abs() / 2.0).max(tie);
+                let weight = [d / 2.0, -d / 2.0, tie].map(|exponent| (exponent - largest).exp());
+                let sum: f64 = weight.iter().sum();
+                let [win, loss, drawn] = weight.map(|weight| weight / sum);
+                let normaliser = largest + sum.ln();
+                value += (pair.wins - pair.losses) * d / 2.0 + pair.ties * tie - total * normaliser;
+                let lead = (win - loss) / 2.0;
+                gradient[m] += pair.ties - total * drawn;
+                information[m * n + m] += total * drawn * (1.0 - drawn);
+                for (item, sign) in [(i, 1.0), (j, -1.0)] {
+                    information[item * n + m] -= sign * total * lead * drawn;
+                    information[m * n + item] -= sign * total * lead * drawn;
+                }
+                ((pair.wins - pair.losses) / 2.0 - total * lead, total * ((win + loss) / 4.0 - lead * lead))
+            } else {
+                let won = pair.wins + pair.ties / 2.0;
+                let p = logistic(d);
+                value += won * log_logistic(d) + (total - won) * log_logistic(-d);
+                (won - total * p, total * p * (1.0 - p))
+            };
+            gradient[i] += slope;
+            gradient[j] -= slope;
+            for (a, b, sign) in [(i, i, 1.0), (j, j, 1.0), (i, j, -1.0), (j, i, -1.0)] {
+                information[a * n + b] += sign * bend;
+            }
+        }
+        // Without a prior only differences matter: the sum is held at 0.
+        let prior = self.prior_precision;
+        let held = if prior == 0.0 { 1.0 / m as f64 } else { 0.0 };
+        let sum: f64 = x[..m].iter().sum();
+        for i in 0..m {
+            value -= prior * x[i] * x[i] / 2.0;
+            gradient[i] -= prior * x[i] + held * sum;
+            information[i * n + i] += prior;
+            (0..m).for_each(|j| information[i * n + j] += held);
+        }
+        value -= held * sum * sum / 2.0;
+        Likelihood { value, gradient, information }
+    }
+}
+
+/// Every item must have beaten or tied another, and so on, until all are reached, and the other way round.
+fn check_connected(names: &[&str], pairs: &BTreeMap<[usize; 2], Pair>) -> Result<(), Error> {
+    let reached = |beats: &dyn Fn(&Pair) -> [bool; 2]| {
+        let mut reached = vec![false; names.len()];
+        let mut waiting = vec![0];
+        reached[0] = true;
+        while let Some(item) = waiting.pop() {
+            for (&[i, j], pair) in pairs {
+                let [forth, back] = beats(pair);
+                for (from, to, open) in [(i, j, forth), (j, i, back)] {
+                    if from == item && open && !reached[to] {
+                        reached[to] = true;
+                        waiting.push(to);
+                    }
+                }
+            }
+        }
+        reached
+    };
+    let won = |pair: &Pair| [pair.wins + pair.ties > 0.0, pair.losses + pair.ties > 0.0];
+    let lost = |pair: &Pair| [pair.losses + pair.ties > 0.0, pair.wins + pair.ties > 0.0];
+    for reached in [reached(&won), reached(&lost)] {
+        if reached.contains(&false) {
+            let of = |wanted: bool| {
+                let names = names.iter().zip(&reached).filter(|(_, reached)| **reached == wanted);
+                names.map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+            };
+            return Err(Error::Unconnected { some: of(true), others: of(false) });
+        }
+    }
+    Ok(())
+}
+
+impl FittedBradleyTerry {
+    /// Names, in ascending order.
+    pub fn items(&self) -> &[String] {
+        &self.items
+    }
+
+    /// Log-strengths θ in the order of the items; without a prior they add up to 0.
+    pub fn strengths(&self) -> &[f64] {
+        &self.strengths
+    }
+
+    /// Strengths as arenas show them: `base` + 400 θ / ln 10.
+    pub fn elo(&self, base: f64) -> Vec<f64> {
+        self.strengths.iter().map(|strength| base + 400.0 * strength / LN_10).collect()
+    }
+
+    /// Davidson's ν; `None` where ties are half wins.
+    pub fn tie_parameter(&self) -> Option<f64> {
+        self.tie_parameter
+    }
+
+    /// The log-likelihood at the maximum, the prior included.
+    pub fn log_likelihood(&self) -> f64 {
+        self.log_likelihood
+    }
+
+    /// Wald's interval of one strength, from the observed information. Verdicts are taken as independent: where several come
+    /// from one question, resample questions with [`Bootstrap`](crate::resampling::Bootstrap). Half wins understate how much ties
+    /// say, so that intervals are then a little too wide.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LevelOutOfRange`], [`Error::OutOfRange`] for an item that is not there.
+    pub fn interval(&self, item: usize, level: f64) -> Result<Interval, Error> {
+        self.check(item)?;
+        self.wald(self.strengths[item], self.variance(item, item), level)
+    }
+
+    /// The same of the difference of two strengths: does `first` beat `second`?
+    ///
+    /// # Errors
+    ///
+    /// Those of [`interval`](Self::interval).
+    pub fn difference_interval(&self, first: usize, second: usize, level: f64) -> Result<Interval, Error> {
+        self.check(first)?;
+        self.check(second)?;
+        let variance = self.variance(first, first) + self.variance(second, second) - 2.0 * self.variance(first, second);
+        self.wald(self.strengths[first] - self.strengths[second], variance, level)
+    }
+
+    /// Probability that `first` beats `second`; with Davidson's ties the rest is shared by loss and tie.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] for an item that is not there.
+    pub fn win_probability(&self, first: usize, second: usize) -> Result<f64, Error> {
+        self.check(first)?;
+        self.check(second)?;
+        let d = self.strengths[first] - self.strengths[second];
+        Ok(match self.tie_parameter {
+            None => logistic(d),
+            Some(ties) => 1.0 / (1.0 + (-d).exp() + ties * (-d / 2.0).exp()),
+        })
+    }
+
+    fn variance(&self, a: usize, b: usize) -> f64 {
+        self.covariance[a * self.items.len() + b]
+    }
+
+    fn wald(&self, estimate: f64, variance: f64, level: f64) -> Result<Interval, Error> {
+        check_level(level)?;
+        let half = normal_two_sided_quantile(level) * variance.max(0.0).sqrt();
+        Ok(Interval { low: estimate - half, high: estimate + half, level })
+    }
+
+    fn check(&self, item: usize) -> Result<(), Error> {
+        if item < self.items.len() {
+            return Ok(());
+        }
+        let (value, high) = (item as f64, (self.items.len() - 1) as f64);
+        Err(Error::OutOfRange { argument: "item", index: None, value, low: 0.0, high })
+    }
+}

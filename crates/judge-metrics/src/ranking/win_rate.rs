@@ -1,0 +1,102 @@
+use std::collections::BTreeMap;
+
+use crate::bias::transitivity::Comparison;
+use crate::prediction::SampleMean;
+use crate::preference::{Preference, Proportion};
+use crate::{Error, Interval};
+
+/// How one item fared against the others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WinRecord {
+    /// Pairs won.
+    pub wins: usize,
+    /// Pairs tied.
+    pub ties: usize,
+    /// Pairs lost.
+    pub losses: usize,
+}
+
+/// What a tie is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TieCredit {
+    /// Half a win: MT-bench's adjusted win rate, AlpacaEval's, arenas'.
+    Half,
+    /// Nothing: it is as good as lost.
+    Loss,
+    /// It takes no part.
+    Excluded,
+}
+
+impl WinRecord {
+    /// Share of pairs won, in [0, 1].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Undefined`] where no pair takes part.
+    ///
+    /// ```
+    /// use judge_metrics::ranking::{TieCredit, WinRecord};
+    ///
+    /// let record = WinRecord { wins: 12, ties: 6, losses: 6 };
+    /// assert_eq!(record.win_rate(TieCredit::Half)?, 0.625);
+    /// let interval = record.interval(TieCredit::Half, 0.95)?;
+    /// assert!(interval.low < 0.5 && interval.high < 0.81);
+    /// # Ok::<(), judge_metrics::Error>(())
+    /// ```
+    pub fn win_rate(&self, ties: TieCredit) -> Result<f64, Error> {
+        if ties == TieCredit::Half {
+            let n = self.wins + self.ties + self.losses;
+            if n == 0 {
+                return Err(Error::Undefined { statistic: "win rate", reason: "no pair takes part" });
+            }
+            return Ok((self.wins as f64 + self.ties as f64 / 2.0) / n as f64);
+        }
+        self.proportion(ties).estimate()
+    }
+
+    /// Its interval: Wilson's where a pair is either won or not. Where ties are worth half the count is not binomial, and
+    /// the interval is Student's t of the pairs' scores 1, ½ and 0, cut to [0, 1]. Pairs are taken as independent.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LevelOutOfRange`], [`Error::Undefined`] where no pair takes part, or with [`TieCredit::Half`] where there is one pair only.
+    pub fn interval(&self, ties: TieCredit, level: f64) -> Result<Interval, Error> {
+        if ties == TieCredit::Half && self.ties > 0 {
+            let scores = [(1.0, self.wins), (0.5, self.ties), (0.0, self.losses)];
+            let scores: Vec<f64> = scores.into_iter().flat_map(|(score, count)| vec![score; count]).collect();
+            let interval = SampleMean::new(&scores)?.interval(level)?;
+            return Ok(Interval { low: interval.low.max(0.0), high: interval.high.min(1.0), level });
+        }
+        self.proportion(ties).wilson(level)
+    }
+
+    fn proportion(&self, ties: TieCredit) -> Proportion {
+        let tied = if ties == TieCredit::Excluded { 0 } else { self.ties };
+        Proportion { count: self.wins, n: self.wins + tied + self.losses }
+    }
+}
+
+/// The record of each item that occurs, by name.
+///
+/// # Errors
+///
+/// [`Error::SelfComparison`] for an item compared with itself.
+pub fn win_records<'a>(comparisons: &[Comparison<'a>]) -> Result<BTreeMap<&'a str, WinRecord>, Error> {
+    let mut records: BTreeMap<&'a str, WinRecord> = BTreeMap::new();
+    for (index, &Comparison { items: [first, second], preference }) in comparisons.iter().enumerate() {
+        if first == second {
+            return Err(Error::SelfComparison { argument: "comparisons", index });
+        }
+        let mut count = |item, preference| {
+            let record = records.entry(item).or_default();
+            match preference {
+                Preference::First => record.wins += 1,
+                Preference::Second => record.losses += 1,
+                Preference::Tie => record.ties += 1,
+            }
+        };
+        count(first, preference);
+        count(second, preference.swapped());
+    }
+    Ok(records)
+}

@@ -1,0 +1,174 @@
+//! Win rates, Bradley–Terry and length-controlled win rates against statsmodels and mpmath (`scripts/metrics/ranking_fixtures.py`), and
+//! what they refuse.
+
+use judge_metrics::Error;
+use judge_metrics::bias::length_controlled::LengthControlled;
+use judge_metrics::bias::transitivity::Comparison;
+use judge_metrics::preference::Preference;
+use judge_metrics::ranking::{BradleyTerry, TieCredit, TieModel, WinRecord, win_records};
+use proptest::prelude::*;
+use serde_json::Value;
+
+const NAMES: [&str; 9] = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+
+fn fixture() -> Value {
+    serde_json::from_str(include_str!("fixtures/ranking.json")).unwrap()
+}
+
+fn list(value: &Value) -> &Vec<Value> {
+    value.as_array().unwrap()
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    list(value).iter().map(|number| number.as_f64().unwrap()).collect()
+}
+
+#[track_caller]
+fn near(ours: f64, expected: f64) {
+    assert!((ours - expected).abs() <= 1e-10 * expected.abs().max(1e-2), "{ours}, not {expected}");
+}
+
+fn comparison(first: usize, second: usize, result: u64) -> Comparison<'static> {
+    let preference = [Preference::First, Preference::Second, Preference::Tie][result as usize];
+    Comparison { items: [NAMES[first], NAMES[second]], preference }
+}
+
+#[test]
+fn strengths_equal_statsmodels_and_thirty_digit_arithmetic() {
+    for case in list(&fixture()["games"]) {
+        let games: Vec<Comparison<'_>> = list(&case["games"])
+            .iter()
+            .map(|game| [0, 1, 2].map(|i| game[i].as_u64().unwrap()))
+            .map(|[i, j, result]| comparison(i as usize, j as usize, result))
+            .collect();
+        let z = 1.959_963_984_540_054;
+        let fitted = BradleyTerry::default().fit(&games).unwrap();
+        let expected = numbers(&case["strengths"]);
+        for (item, (ours, expected)) in fitted.strengths().iter().zip(&expected).enumerate() {
+            near(*ours, *expected);
+            let interval = fitted.interval(item, 0.95).unwrap();
+            near((interval.high - interval.low) / 2.0, z * case["se"][item].as_f64().unwrap());
+        }
+        let difference = fitted.difference_interval(0, 1, 0.95).unwrap();
+        near((difference.high - difference.low) / 2.0, z * case["difference_se"].as_f64().unwrap());
+        near(fitted.win_probability(0, 1).unwrap(), 1.0 / (1.0 + (expected[1] - expected[0]).exp()));
+        near(fitted.elo(1000.0)[0], 1000.0 + expected[0] * 400.0 / 10_f64.ln());
+
+        let davidson = BradleyTerry { ties: TieModel::Davidson, ..BradleyTerry::default() }.fit(&games).unwrap();
+        for (ours, expected) in davidson.strengths().iter().zip(numbers(&case["davidson"])) {
+            near(*ours, expected);
+        }
+        near(davidson.tie_parameter().unwrap(), case["nu"].as_f64().unwrap());
+        near(davidson.log_likelihood(), case["davidson_log_likelihood"].as_f64().unwrap());
+        let (win, loss) = (davidson.win_probability(0, 1).unwrap(), davidson.win_probability(1, 0).unwrap());
+        assert!(win + loss < 1.0);
+    }
+}
+
+#[test]
+fn length_controlled_win_rates_equal_statsmodels() {
+    for case in list(&fixture()["length"]) {
+        let lengths: Vec<[f64; 2]> =
+            list(&case["lengths"]).iter().map(|pair| [0, 1].map(|i| pair[i].as_f64().unwrap())).collect();
+        let difficulties = case["difficulties"].is_array().then(|| numbers(&case["difficulties"]));
+        let preferences = numbers(&case["preferences"]);
+        let ours = LengthControlled::default().fit(&preferences, &lengths, difficulties.as_deref()).unwrap();
+        let weights = numbers(&case["weights"]);
+        near(ours.quality, weights[0]);
+        near(ours.length, weights[1]);
+        assert_eq!(ours.difficulty.is_some(), weights.len() == 3);
+        ours.difficulty.into_iter().for_each(|weight| near(weight, weights[2]));
+        near(ours.estimate, case["estimate"].as_f64().unwrap());
+        let interval = ours.interval(0.95).unwrap();
+        near((interval.high - interval.low) / 2.0, 1.959_963_984_540_054 * case["se"].as_f64().unwrap());
+
+        // The sides exchanged, and every answer as much longer.
+        let swapped: Vec<[f64; 2]> = lengths.iter().map(|&[a, b]| [b + 7.0, a + 7.0]).collect();
+        let others: Vec<f64> = preferences.iter().map(|p| 1.0 - p).collect();
+        if difficulties.is_none() {
+            let mirrored = LengthControlled::default().fit(&others, &swapped, None).unwrap();
+            near(mirrored.estimate, 1.0 - ours.estimate);
+            near(mirrored.length, ours.length);
+        }
+        let ridge = LengthControlled { l2: 5.0 }.fit(&preferences, &lengths, difficulties.as_deref()).unwrap();
+        assert!(ridge.length.abs() < ours.length.abs());
+    }
+}
+
+proptest! {
+    #[test]
+    fn sides_and_order_do_not_matter(
+        games in prop::collection::vec((0_usize..4, 1_usize..4, 0_u64..3), 1..60), turn in 0_usize..60
+    ) {
+        let games: Vec<_> = games.into_iter().map(|(i, step, result)| (i, (i + step) % 4, result)).collect();
+        let plain: Vec<_> = games.iter().map(|&(i, j, result)| comparison(i, j, result)).collect();
+        let mut swapped: Vec<_> =
+            games.iter().map(|&(i, j, result)| comparison(j, i, [1, 0, 2][result as usize])).collect();
+        swapped.rotate_left(turn % games.len());
+        prop_assert_eq!(win_records(&plain), win_records(&swapped));
+        for ties in [TieModel::HalfWin, TieModel::Davidson] {
+            let settings = BradleyTerry { ties, prior_precision: 0.0 };
+            match (settings.fit(&plain), settings.fit(&swapped)) {
+                (Ok(a), Ok(b)) => {
+                    for (a, b) in a.strengths().iter().zip(b.strengths()) {
+                        prop_assert!((a - b).abs() < 1e-7 * (1.0 + a.abs()));
+                    }
+                    prop_assert!(a.strengths().iter().sum::<f64>().abs() < 1e-9);
+                }
+                (Err(a), Err(b)) => {
+                    let endless = matches!(a, Error::NoConvergence { .. }) && ties == TieModel::Davidson;
+                    prop_assert!(a.is_undefined() || endless, "{}", a);
+                    prop_assert_eq!(a, b);
+                }
+                (a, b) => prop_assert!(false, "{a:?} {b:?}"),
+            }
+            // With a prior strengths are finite whatever happened.
+            let prior = BradleyTerry { ties: TieModel::HalfWin, prior_precision: 0.5 }.fit(&plain).unwrap();
+            prop_assert!(prior.strengths().iter().all(|strength| strength.is_finite()));
+        }
+    }
+}
+
+#[test]
+fn bad_input_is_refused() {
+    let fit = |games: &[Comparison<'_>]| BradleyTerry::default().fit(games);
+    assert_eq!(fit(&[]), Err(Error::TooFewItems { required: 1, found: 0 }));
+    assert_eq!(fit(&[comparison(0, 0, 1)]), Err(Error::SelfComparison { argument: "comparisons", index: 0 }));
+    // a always wins; c and d never met the others.
+    let undefeated = fit(&[comparison(0, 1, 0), comparison(1, 2, 0), comparison(2, 1, 0), comparison(0, 2, 0)]);
+    assert_eq!(undefeated, Err(Error::Unconnected { some: "a".into(), others: "b, c".into() }));
+    let apart = fit(&[comparison(0, 1, 2), comparison(2, 3, 2)]).unwrap_err();
+    assert_eq!(apart, Error::Unconnected { some: "a, b".into(), others: "c, d".into() });
+    assert!(apart.is_undefined());
+    let davidson = BradleyTerry { ties: TieModel::Davidson, ..BradleyTerry::default() };
+    assert!(davidson.fit(&[comparison(0, 1, 0), comparison(1, 0, 0)]).unwrap_err().is_undefined());
+    assert!(davidson.fit(&[comparison(0, 1, 2)]).unwrap_err().is_undefined());
+    for prior_precision in [-1.0, f64::NAN, f64::INFINITY] {
+        let refused = BradleyTerry { prior_precision, ..BradleyTerry::default() }.fit(&[comparison(0, 1, 2)]);
+        assert!(matches!(refused, Err(Error::OutOfRange { argument: "prior_precision", .. })));
+    }
+    let fitted = fit(&[comparison(0, 1, 2)]).unwrap();
+    assert!(matches!(fitted.interval(2, 0.95), Err(Error::OutOfRange { argument: "item", .. })));
+    assert!(matches!(fitted.interval(1, 1.0), Err(Error::LevelOutOfRange { .. })));
+
+    let none = WinRecord::default();
+    for ties in [TieCredit::Half, TieCredit::Loss, TieCredit::Excluded] {
+        assert!(none.win_rate(ties).unwrap_err().is_undefined());
+    }
+    let record = WinRecord { wins: 3, ties: 2, losses: 1 };
+    assert_eq!(record.win_rate(TieCredit::Half), Ok(4.0 / 6.0));
+    assert_eq!(record.win_rate(TieCredit::Loss), Ok(0.5));
+    assert_eq!(record.win_rate(TieCredit::Excluded), Ok(0.75));
+
+    let controlled = |p: &[f64], lengths: &[[f64; 2]]| LengthControlled::default().fit(p, lengths, None);
+    assert!(matches!(controlled(&[1.0], &[]), Err(Error::LengthMismatch { argument: "lengths", .. })));
+    assert!(matches!(controlled(&[0.5, 1.5], &[[1.0, 2.0]; 2]), Err(Error::OutOfRange { index: Some(1), .. })));
+    assert!(matches!(controlled(&[0.5, f64::NAN], &[[1.0, 2.0]; 2]), Err(Error::NonFinite { index: 1, .. })));
+    assert!(matches!(controlled(&[0.5, 1.0], &[[1.0, 2.0], [4.0, 5.0]]), Err(Error::Constant { .. })));
+    let always = controlled(&[1.0, 1.0, 1.0], &[[1.0, 2.0], [4.0, 3.0], [9.0, 1.0]]);
+    assert!(matches!(always, Err(Error::NoConvergence { .. })));
+    assert!(matches!(
+        LengthControlled { l2: -1.0 }.fit(&[0.0, 1.0], &[[1.0, 2.0], [4.0, 3.0]], None),
+        Err(Error::OutOfRange { argument: "l2", .. })
+    ));
+}

@@ -216,7 +216,8 @@ impl IntraclassCorrelation {
                 / ((n - 1.0) * (k * icc * of_raters).powi(2) + share * share);
             let (f_low, f_high) = (f_quantile(upper, n - 1.0, dof), f_quantile(upper, dof, n - 1.0));
             let noise = k * raters + (k * n - k - n) * rest;
-            let low = n * (subjects - f_low * rest) / (f_low * noise + n * subjects);
+            // Divided by the quantile, which overflows where the degrees of freedom vanish: a correlation below what is possible.
+            let low = n * (subjects / f_low - rest) / (noise + n * subjects / f_low);
             let high = n * (f_high * subjects - rest) / (noise + n * f_high * subjects);
             if self.of_mean {
                 (k * low / (1.0 + (k - 1.0) * low), k * high / (1.0 + (k - 1.0) * high))

@@ -2,6 +2,8 @@
 
 use std::f64::consts::PI;
 
+use judge_metrics::agreement::{AgreementWeights, ConfusionMatrix, IntraclassCorrelation, IntraclassCorrelations};
+use judge_metrics::bias::transitivity::Comparison;
 use judge_metrics::calibration::{OrdinalConformal, PredictionPoweredMean, SplitConformal};
 use judge_metrics::correlation::KendallTest;
 use judge_metrics::correlation::{
@@ -9,7 +11,8 @@ use judge_metrics::correlation::{
     spearman_interval,
 };
 use judge_metrics::prediction::{auroc, mean_absolute_error};
-use judge_metrics::preference::Proportion;
+use judge_metrics::preference::{Preference, Proportion};
+use judge_metrics::ranking::BradleyTerry;
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod, RankedPair};
 use judge_metrics::{Error, Interval};
 
@@ -61,6 +64,9 @@ pub fn simulations() -> Vec<Simulation> {
     }
     for n in [20, 50, 200] {
         all.extend(proportions_and_means(n));
+    }
+    for n in [10, 20, 50, 200] {
+        all.extend(raters(n));
     }
     for n in [20, 100, 500] {
         all.extend(conformal(n));
@@ -161,6 +167,58 @@ fn proportions_and_means(n: usize) -> Vec<Simulation> {
             let (labels, predictions) = sample(draw, n);
             let (_, unlabelled) = sample(draw, 1_000);
             Ok(holds(PredictionPoweredMean::default().estimate(&labels, &predictions, &unlabelled)?.interval, 0.0))
+        }),
+    ]
+}
+
+fn raters(n: usize) -> Vec<Simulation> {
+    type Form = fn(&IntraclassCorrelations) -> Result<IntraclassCorrelation, Error>;
+    // Subjects of variance 4 rated by three raters with variance 1 of their own each time; the raters' levels have `spread`.
+    let icc = |form: Form, spread: f64, truth: f64, mean: bool| {
+        move |draw: &mut Draw, n: usize| {
+            let levels: [f64; 3] = std::array::from_fn(|_| spread * draw.normal());
+            let ratings: Vec<[f64; 3]> = (0..n)
+                .map(|_| {
+                    let subject = 2.0 * draw.normal();
+                    levels.map(|level| subject + level + draw.normal())
+                })
+                .collect();
+            let found = form(&IntraclassCorrelations::new(&ratings)?)?;
+            let found = if mean { found.of_mean()? } else { found };
+            Ok(holds(found.interval(LEVEL)?, truth))
+        }
+    };
+    vec![
+        simulation("ICC(1), 3 raters", n, icc(IntraclassCorrelations::one_way, 0.0, 0.8, false)),
+        simulation("ICC(A,1), 3 raters", n, icc(IntraclassCorrelations::agreement, 0.5, 4.0 / 5.25, false)),
+        simulation("ICC(C,1), 3 raters", n, icc(IntraclassCorrelations::consistency, 0.5, 0.8, false)),
+        simulation("ICC(C,k), 3 raters", n, icc(IntraclassCorrelations::consistency, 0.5, 12.0 / 13.0, true)),
+        simulation("Cohen's kappa of .55, large sample", n, |draw, n| {
+            // Three labels as likely; the other rater says the same in 70 of 100, else either of the others.
+            let (mut first, mut second) = (Vec::new(), Vec::new());
+            for _ in 0..n {
+                let label = draw.category(&[1.0 / 3.0; 3]);
+                let other = if draw.chance(0.7) { label } else { (label + 1 + usize::from(draw.chance(0.5))) % 3 };
+                first.push(label);
+                second.push(other);
+            }
+            let kappa =
+                ConfusionMatrix::new(vec![0, 1, 2], &first, &second)?.cohen_kappa(&AgreementWeights::Identity)?;
+            Ok(holds(kappa.interval(LEVEL)?, 0.55))
+        }),
+        simulation("difference of Bradley-Terry strengths, n games a pair", n, |draw, n| {
+            const STRENGTHS: [f64; 4] = [0.6, 0.2, -0.2, -0.6];
+            const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+            let mut games = Vec::new();
+            for (i, j) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
+                for _ in 0..n {
+                    let won = draw.chance(1.0 / (1.0 + (STRENGTHS[j] - STRENGTHS[i]).exp()));
+                    let preference = if won { Preference::First } else { Preference::Second };
+                    games.push(Comparison { items: [NAMES[i], NAMES[j]], preference });
+                }
+            }
+            let fitted = BradleyTerry::default().fit(&games)?;
+            Ok(holds(fitted.difference_interval(0, 3, LEVEL)?, 1.2))
         }),
     ]
 }

@@ -1,0 +1,46 @@
+//! Which of two judges agrees better with people.
+
+use judge_metrics::Error;
+use judge_metrics::correlation::{DependentCorrelations, DifferenceTest};
+use judge_metrics::prediction::mean_absolute_error;
+use judge_metrics::resampling::{PermutationTest, RankedPair};
+
+use crate::statistics::{Found, Known};
+
+/// Adds the first judge less the second: of Pearson's correlation with the classical tests, of Spearman's, and of the mean absolute
+/// error.
+pub fn compare(found: &mut Found<'_>, people: &[f64], first: &[f64], second: &[f64]) {
+    let n = people.len();
+    type Test = fn(&DependentCorrelations) -> Result<DifferenceTest, Error>;
+    let tests: [(&str, &'static str, Test); 3] = [
+        ("difference_pearson_williams", "Zou; Williams", DependentCorrelations::williams),
+        ("difference_pearson_steiger", "Zou; Steiger", DependentCorrelations::steiger),
+        ("difference_pearson_meng", "Zou; Meng", DependentCorrelations::meng),
+    ];
+    for (name, method, test) in tests {
+        let known = DependentCorrelations::of_columns(people, first, second).and_then(|both| {
+            let interval = Some(both.zou_interval(found.level())?);
+            Ok(Known { estimate: both.difference(), interval, p: Some(test(&both)?.p_value), method })
+        });
+        found.add(name, known);
+    }
+    match (RankedPair::new(first, people), RankedPair::new(second, people)) {
+        (Ok(one), Ok(other)) => {
+            found.resample("difference_spearman", None, |rows| Ok(one.spearman(rows)? - other.spearman(rows)?), n);
+        }
+        (Err(error), _) | (_, Err(error)) => found.add("difference_spearman", Err(error)),
+    }
+    let errors = |judge: &[f64]| -> Vec<f64> {
+        judge.iter().zip(people).map(|(judge, people)| (judge - people).abs()).collect()
+    };
+    let (of_first, of_second) = (errors(first), errors(second));
+    let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
+    let chance = PermutationTest::default().paired(&of_first, &of_second, |x, y| Ok(mean(x) - mean(y)));
+    let take = |column: &[f64], rows: &[usize]| rows.iter().map(|&row| column[row]).collect::<Vec<_>>();
+    let difference = |rows: &[usize]| {
+        let people = take(people, rows);
+        let error = |judge: &[f64]| Ok::<_, Error>(mean_absolute_error(&take(judge, rows), &people)?.estimate);
+        Ok(error(first)? - error(second)?)
+    };
+    found.resample("difference_mae", chance.ok().map(|chance| chance.p_value), difference, n);
+}

@@ -45,9 +45,11 @@
 //! - For quantised checkpoints, encoders, or models of other families: they are refused by name.
 //! - For speed on large models, for now: arithmetic is f32 by composed Burn operations on the CPU.
 
+mod block;
 mod cache;
 mod chat_template;
 mod config;
+mod cpu;
 mod decoder;
 mod device;
 mod error;
@@ -57,6 +59,7 @@ mod generate;
 mod hub;
 mod model;
 mod ops;
+mod pooling;
 mod read;
 mod rope;
 mod schedule;

@@ -18,7 +18,7 @@ mod vector;
 pub(crate) use decoder::PackedDecoder;
 #[cfg(test)]
 pub(crate) use decoder::{Angles, BufferPool, Span};
-pub(crate) use kernel::Kernel;
+pub use kernel::Kernel;
 #[cfg(test)]
 pub(crate) use keys::Keys;
 pub(crate) use run::run;

@@ -9,14 +9,14 @@ use judge_core::{
 };
 
 use crate::config::{DecoderConfig, OneOrMany};
-use crate::cpu::{self, Kernel, PackedDecoder};
+use crate::cpu::{self, PackedDecoder};
 use crate::decoder::Decoder;
 use crate::folder::{Folder, file};
 use crate::generate;
 use crate::schedule::in_parallel;
 use crate::tokenizer::{TextCodec, TextOptions};
 use crate::weights::Checkpoint;
-use crate::{Device, Dtype, Error, fingerprint};
+use crate::{Device, Dtype, Error, Kernel, fingerprint};
 
 /// How a model is loaded.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +25,9 @@ pub struct LoadOptions {
     pub device: Device,
     /// Arithmetic of the weights; `None`: bf16 if most of the checkpoint is bf16 or f16, else f32.
     pub dtype: Option<Dtype>,
+    /// Instructions of the products on the CPU in [`Dtype::Bf16`]; `None`: the fastest that the processor has. Each sums in an order
+    /// of its own: name one that all machines have, and they return the same bits.
+    pub kernel: Option<Kernel>,
     /// How text becomes tokens.
     pub text: TextOptions,
     /// The name to go by; `None`: the folder's own.
@@ -44,6 +47,7 @@ impl Default for LoadOptions {
         Self {
             device: Device::Cpu,
             dtype: None,
+            kernel: None,
             text: TextOptions::default(),
             name: None,
             revision: None,
@@ -55,8 +59,10 @@ impl Default for LoadOptions {
 
 /// A frozen language model from a Hugging Face folder; what judges see of it is [`Backbone`].
 ///
-/// A prompt's numbers are bit-identical whatever runs beside it: each sequence has forward passes of its own, with
-/// its prefill in one piece and one row per decode step, and the score head is a dot product in `f64`.
+/// A prompt's numbers are bit-identical whatever runs beside it. In [`Dtype::F32`] each sequence has forward passes of its own, with
+/// its prefill in one piece and one row per decode step. In [`Dtype::Bf16`] on the CPU sequences share passes, and what
+/// prompts have in common at their beginning is computed once; every body there gives a row the same bits whatever
+/// stands beside it and however a sequence is cut. The score head is a dot product in `f64`.
 pub struct Model {
     pub(crate) info: ModelInfo,
     pub(crate) config: Arc<DecoderConfig>,
@@ -98,7 +104,8 @@ impl Model {
         let config = Arc::new(config);
         let engine = match (options.device, dtype) {
             (Device::Cpu, Dtype::Bf16) => {
-                let decoder = PackedDecoder::load(Arc::clone(&config), Kernel::detect(), &mut checkpoint)?;
+                let kernel = options.kernel.unwrap_or_else(Kernel::detect).check()?;
+                let decoder = PackedDecoder::load(Arc::clone(&config), kernel, &mut checkpoint)?;
                 Engine::Packed(Box::new(decoder))
             }
             _ => {

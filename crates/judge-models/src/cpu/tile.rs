@@ -68,7 +68,7 @@ pub(crate) fn multiply_add(
                     Kernel::Avx512Bf16 => x86::avx512_bf16(block, rows - row),
                     #[cfg(target_arch = "x86_64")]
                     Kernel::Avx2 => x86::avx2(block, rows - row),
-                    Kernel::Portable => portable(block),
+                    _ => portable(block),
                 }
             };
         }

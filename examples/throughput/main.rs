@@ -16,7 +16,7 @@ use judge_data::AtomicFile;
 use judge_examples::console::exit;
 use judge_examples::model_args::ModelArgs;
 use judge_examples::passes::read_prompts;
-use judge_models::Model;
+use judge_models::{Model, product_rate};
 use serde_json::json;
 
 /// Measure how fast a model reads prompts.
@@ -41,6 +41,9 @@ struct Cli {
     /// Tokens written after each prompt, labels being read where one is written
     #[arg(long, default_value_t = 0, value_name = "TOKENS")]
     max_new_tokens: usize,
+    /// Also measure what the products of packed weights reach on this machine, the floor of every pass
+    #[arg(long)]
+    floor: bool,
     /// Where the figures go, and the states of the first prompt's last token at every layer that was read
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -78,6 +81,7 @@ fn run(cli: &Cli) -> Result<()> {
     }
     let Pass { seconds, prompt_tokens, new_tokens, unscored, first } = best.context("nothing was read")?;
     let peak = peak_memory();
+    let floor = cli.floor.then(|| product_rate(cli.model.kernel)).transpose()?;
     let tokens_per_s = prompt_tokens as f64 / seconds;
     println!("prompts        {}", requests.len());
     println!("unscored       {unscored}");
@@ -90,6 +94,9 @@ fn run(cli: &Cli) -> Result<()> {
         Some(bytes) => println!("peak memory    {:.0} MB", bytes as f64 / 1e6),
         None => println!("peak memory    not known on this system"),
     }
+    if let Some(rate) = floor {
+        println!("products       {:.0} GFLOP/s", rate / 1e9);
+    }
     if let Some(path) = &cli.json {
         let states: Vec<_> = first
             .iter()
@@ -101,7 +108,7 @@ fn run(cli: &Cli) -> Result<()> {
         });
         let figures = json!({
             "prompts": requests.len(), "unscored": unscored, "prompt_tokens": prompt_tokens, "new_tokens": new_tokens,
-            "load_s": load_s, "read_s": seconds, "tokens_per_s": tokens_per_s, "peak_bytes": peak,
+            "load_s": load_s, "read_s": seconds, "tokens_per_s": tokens_per_s, "peak_bytes": peak, "product_flops": floor,
             "model": model.info(), "first": {"states": states, "labels": labels},
         });
         let mut file = AtomicFile::create(path)?;

@@ -21,4 +21,5 @@ pub(crate) use decoder::{Angles, BufferPool, Span};
 pub use kernel::Kernel;
 #[cfg(test)]
 pub(crate) use keys::Keys;
+pub use pack::product_rate;
 pub(crate) use run::run;

@@ -70,7 +70,7 @@ mod weights;
 
 pub use chat_template::Date;
 pub use config::ConfigProblem;
-pub use cpu::Kernel;
+pub use cpu::{Kernel, product_rate};
 pub use device::{Device, Dtype};
 pub use error::{Error, FileProblem, IndexProblem, TensorProblem};
 pub use hub::{FoundModel, HubOptions, ModelSource};

@@ -136,7 +136,7 @@ impl PackedDecoder {
     pub(crate) fn logits(&self, states: &[f32]) -> Vec<f32> {
         let rows = states.len() / self.config.d_model;
         let mut logits = vec![0.0; rows * self.config.d_vocab];
-        self.head().apply(states, rows, &mut logits);
+        self.head().apply(states, rows, &mut logits, &mut Vec::new());
         logits
     }
 
@@ -170,7 +170,11 @@ impl Rows {
 /// Buffers of passes that are over, for those to come: fresh memory must be cleared by the system, page by page, which costs as much
 /// as a small product.
 #[derive(Default)]
-pub(crate) struct BufferPool(Vec<Vec<f32>>);
+pub(crate) struct BufferPool {
+    free: Vec<Vec<f32>>,
+    /// Activations as the products take them.
+    words: Vec<u32>,
+}
 
 impl BufferPool {
     /// Numbers that are anything: every body writes all of its output.
@@ -178,11 +182,11 @@ impl BufferPool {
         let len = count * width;
         // The smallest that is large enough, else the largest, which then grows.
         let fits = |buffer: &Vec<f32>| buffer.capacity() >= len;
-        let best = self.0.iter().enumerate().min_by_key(|(_, buffer)| {
+        let best = self.free.iter().enumerate().min_by_key(|(_, buffer)| {
             (!fits(buffer), if fits(buffer) { buffer.capacity() } else { usize::MAX - buffer.capacity() })
         });
         let mut data = match best.map(|(index, _)| index) {
-            Some(index) => self.0.swap_remove(index),
+            Some(index) => self.free.swap_remove(index),
             None => Vec::new(),
         };
         data.resize(len, 0.0);
@@ -190,7 +194,7 @@ impl BufferPool {
     }
 
     fn give_back(&mut self, rows: Rows) {
-        self.0.push(rows.data);
+        self.free.push(rows.data);
     }
 }
 
@@ -228,7 +232,7 @@ impl Ops for Packed<'_, '_> {
 
     fn linear(&mut self, x: Rows, linear: &Linear) -> Rows {
         let mut y = self.pool.rows(x.count(), linear.weight.out_features());
-        linear.weight.apply(&x.data, x.count(), &mut y.data);
+        linear.weight.apply(&x.data, x.count(), &mut y.data, &mut self.pool.words);
         if let Some(bias) = &linear.bias {
             y.data.par_chunks_exact_mut(y.width).with_min_len(8).for_each(|y| vector::add(y, bias));
         }

@@ -12,6 +12,7 @@ mod load;
 mod pack;
 mod plan;
 mod run;
+mod softmax;
 mod tile;
 mod vector;
 

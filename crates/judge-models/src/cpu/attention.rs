@@ -3,13 +3,13 @@
 //! Dao et al., *FlashAttention* (2022), with tiles at fixed positions of a sequence: a query's sums run over the same tiles in
 //! the same order whatever queries stand beside it and whichever pass computed the keys.
 
-use pulp::Arch;
 use rayon::prelude::*;
 
 use super::Kernel;
 use super::keys::{KeyShape, Keys, TILE};
+use super::softmax::Softmax;
 use super::tile::{Shape, Words, multiply_add};
-use super::vector::{bf16_bits, exp, pack_pairs};
+use super::vector::pack_pairs;
 
 /// Rows that share a walk over the keys: enough to keep a tile in the nearest cache, few enough to be spread over threads.
 const ROWS: usize = 48;
@@ -85,14 +85,6 @@ struct Scratch {
     softmax: Vec<Softmax>,
 }
 
-/// A softmax that has seen some of its scores.
-#[derive(Clone, Copy)]
-struct Softmax {
-    highest: f32,
-    /// Of the weights, relative to the highest score's.
-    total: f32,
-}
-
 #[expect(clippy::too_many_arguments, reason = "one head's share of `attend`")]
 fn walk(
     settings: Settings,
@@ -118,8 +110,7 @@ fn walk(
     scratch.gathered.clear();
     scratch.gathered.resize(n * lanes, 0.0);
     scratch.softmax.clear();
-    // The lowest number that is not infinite: differences from it are never NaN.
-    scratch.softmax.resize(n, Softmax { highest: f32::MIN, total: 0.0 });
+    scratch.softmax.resize(n, Softmax::EMPTY);
 
     let first = window.map_or(0, |window| (part.position + 1).saturating_sub(window)) / TILE;
     let last = (part.position + part.count - 1) / TILE;
@@ -137,7 +128,7 @@ fn walk(
     }
     for (i, gathered) in scratch.gathered.chunks_exact(lanes).enumerate() {
         let start = (i / group * n_heads + head * group + i % group) * head_dim;
-        let total = scratch.softmax[i].total;
+        let total = scratch.softmax[i].total();
         out[start..start + head_dim].iter_mut().zip(gathered).for_each(|(out, x)| *out = x / total);
     }
 }
@@ -146,54 +137,23 @@ fn walk(
 fn weigh(settings: Settings, position: usize, group: usize, tile: usize, scratch: &mut Scratch) {
     let lanes = settings.shape.lanes();
     let Scratch { scores, weights, gathered, softmax, .. } = scratch;
-    let (scores, _) = scores.as_chunks_mut::<TILE>();
-    let (weights, _) = weights.as_chunks_mut::<{ TILE / 2 }>();
-    Arch::new().dispatch(
-        #[inline(always)]
-        || {
-            let rows = scores.iter_mut().zip(weights).zip(softmax).zip(gathered.chunks_exact_mut(lanes));
-            for (i, (((scores, weights), softmax), gathered)) in rows.enumerate() {
-                // Keys that this row sees, as places in the tile.
-                let end = position + i / group + 1;
-                let start = settings.window.map_or(0, |window| end.saturating_sub(window));
-                let inside = |key: usize| key.saturating_sub(tile * TILE).min(TILE);
-                let (start, end) = (inside(start), inside(end));
-                if start >= end {
-                    *weights = [0; TILE / 2];
-                    continue;
-                }
-                for (place, score) in scores.iter_mut().enumerate() {
-                    let mut scaled = *score * settings.scale;
-                    if let Some(cap) = settings.soft_cap {
-                        // cap * tanh(scaled / cap)
-                        scaled = cap * (1.0 - 2.0 / (1.0 + exp(2.0 * scaled / cap)));
-                    }
-                    *score = if place >= start && place < end { scaled } else { f32::NEG_INFINITY };
-                }
-                let mut highest = [softmax.highest; TILE / 2];
-                for (place, &score) in scores.iter().enumerate() {
-                    let highest = &mut highest[place % (TILE / 2)];
-                    *highest = if score > *highest { score } else { *highest };
-                }
-                let highest = highest.into_iter().fold(softmax.highest, f32::max);
-                let shrink = exp(softmax.highest - highest);
-                // Summed as they are rounded, so that the weights that are used add up to one.
-                let mut totals = [0.0; TILE];
-                let mut rounded = [0; TILE];
-                for ((total, rounded), &score) in totals.iter_mut().zip(&mut rounded).zip(scores.iter()) {
-                    *rounded = bf16_bits(exp(score - highest));
-                    *total = f32::from_bits(*rounded << 16);
-                }
-                for (word, pair) in weights.iter_mut().zip(rounded.as_chunks::<2>().0) {
-                    *word = pair[0] | pair[1] << 16;
-                }
-                *softmax = Softmax { highest, total: softmax.total * shrink + totals.iter().sum::<f32>() };
-                if shrink != 1.0 {
-                    gathered.iter_mut().for_each(|x| *x *= shrink);
-                }
-            }
-        },
-    );
+    let rows = scores.as_chunks_mut().0.iter_mut().zip(weights.as_chunks_mut().0);
+    let rows = rows.zip(softmax).zip(gathered.chunks_exact_mut(lanes));
+    for (i, (((scores, weights), softmax), gathered)) in rows.enumerate() {
+        // Keys that this row sees, as places in the tile.
+        let end = position + i / group + 1;
+        let start = settings.window.map_or(0, |window| end.saturating_sub(window));
+        let inside = |key: usize| key.saturating_sub(tile * TILE).min(TILE);
+        let seen = inside(start)..inside(end);
+        if seen.is_empty() {
+            *weights = [0; TILE / 2];
+            continue;
+        }
+        let shrink = softmax.take(settings.kernel, scores, settings.scale, settings.soft_cap, seen, weights);
+        if shrink != 1.0 {
+            gathered.iter_mut().for_each(|x| *x *= shrink);
+        }
+    }
 }
 
 #[cfg(test)]

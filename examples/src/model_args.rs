@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{Backbone, Prompt, PromptTemplate};
-use judge_models::{Date, Device, Dtype, FoundModel, HubOptions, LoadOptions, Model, ModelSource, TextOptions};
+use judge_models::{Date, Device, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions};
 use serde_json::Value;
 
 /// File of a model folder that holds the template its judge was made for. Not a Hugging Face file; folders without it
@@ -31,6 +31,9 @@ pub struct ModelArgs {
     /// Arithmetic of the weights: f32 or bf16 [default: bf16 if the checkpoint is bf16 or f16, else f32]
     #[arg(long, value_name = "DTYPE")]
     pub dtype: Option<Dtype>,
+    /// Instructions of the products in bf16 on the CPU: avx512-bf16, avx2 or portable [default: the fastest there is]
+    #[arg(long, value_name = "KERNEL")]
+    pub kernel: Option<Kernel>,
     /// Give prompts to the tokenizer as they are, without the model's chat template
     #[arg(long)]
     pub raw_prompt: bool,
@@ -89,6 +92,7 @@ impl ModelArgs {
         let options = LoadOptions {
             device: self.device,
             dtype: self.dtype,
+            kernel: self.kernel,
             text: TextOptions { date: self.date, ..TextOptions::default() },
             revision: revision.clone(),
             max_batch_tokens: self.max_batch_tokens,

@@ -95,7 +95,7 @@ fn labels_raters_probabilities_and_a_second_judge() {
 
     let mut rows = String::new();
     for i in 0..60 {
-        let (p, human) = (f64::from(i) / 60.0, u8::from(i % 7 > 2 && i > 10));
+        let (p, human) = (f64::from(i) / 60.0, u8::from(i % 7 > 0 && i > 20));
         rows += &format!("{{\"predicted\": {p}, \"human\": {human}, \"other\": {}, \"q\": {}}}\n", 1.0 - p, i / 3);
     }
     let found = results(&rows, &["--second", "other", "--cluster", "q"]);

@@ -57,14 +57,25 @@ def resample(seed, n, index):
     return [((words[2 * i] | words[2 * i + 1] << 32) * n) >> 64 for i in range(n)]
 
 
+def bca(units, statistic, values, level):
+    """SciPy's own BCa levels, for a statistic of units given by their indices, as quantiles of the resamples."""
+    of_units = lambda picked, axis=-1: np.apply_along_axis(lambda u: statistic(u.astype(int)), axis, picked)
+    moved = _resampling._bca_interval((np.arange(units),), of_units, -1, (1 - level) / 2, values, None, np)[:2]
+    levels = [float(np.squeeze(level)) for level in moved]
+    return [float(np.quantile(values, level)) for level in levels] if all(map(np.isfinite, levels)) else None
+
+
 def bootstrap():
     rng = np.random.default_rng(21)
     cases = []
-    for n, seed, resamples, level in ((5, 0, 200, 0.9), (30, 7, 300, 0.95), (40, 2**64 - 1, 101, 0.8)):
+    for n, seed, resamples, level in ((5, 0, 200, 0.9), (30, 7, 300, 0.95), (40, 2**64 - 1, 101, 0.8), (45, 3, 250, 0.99)):
         human = rng.integers(1, 4 if n == 5 else 6, size=n).astype(float)
         judge = np.round(human + rng.normal(size=n), 2)
+        if n == 45:
+            # A few enormous values on a large common part, and one grade for nearly all.
+            judge, human = 1e6 + np.exp(4 * rng.normal(size=n)), np.where(human < 5, 3.0, human)
         rows = [resample(seed, n, index) for index in range(resamples)]
-        clusters = rng.integers(0, max(3, n // 3), size=n)
+        clusters = np.where(n == 5, np.arange(n) % 3, rng.integers(0, max(3, n // 3), size=n))
         order = list(dict.fromkeys(clusters.tolist()))
         expected = {"groups": clusters.tolist()}
         for name, statistic in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
@@ -72,21 +83,17 @@ def bootstrap():
             defined = values[~np.isnan(values)]
             low, high = np.quantile(defined, [(1 - level) / 2, 1 - (1 - level) / 2], method="linear")
             expected[name] = {"low": low, "high": high, "undefined": int(np.isnan(values).sum())}
-            # SciPy's own BCa levels, for a statistic of rows given by their indices.
-            of_rows = lambda picked, axis=-1: np.apply_along_axis(
-                lambda r: float(statistic(judge[r.astype(int)], human[r.astype(int)]).statistic), axis, picked)
-            moved = _resampling._bca_interval(
-                (np.arange(n),), of_rows, -1, (1 - level) / 2, defined[None, :].squeeze(), None, np)[:2]
-            ends = [float(np.quantile(defined, float(np.squeeze(a)))) for a in moved]
+            of = lambda picked: float(statistic(judge[picked], human[picked]).statistic)
             # Of five rows many resamples are the rows as given in another order: whether Pearson's sums then equal the estimate is
             # a matter of rounding, and BCa counts such equalities. Ranks are exact.
             if n > 5 or name == "spearman":
-                expected[name]["bca"] = ends if all(map(np.isfinite, ends)) else None
-            drawn = [[row for c in resample(seed, len(order), index) for row in np.flatnonzero(clusters == order[c])]
-                     for index in range(resamples)]
-            values = np.array([float(statistic(judge[r], human[r]).statistic) for r in drawn])
+                expected[name]["bca"] = bca(n, of, defined, level)
+            of_clusters = lambda picked: of([row for c in picked for row in np.flatnonzero(clusters == order[c])])
+            values = np.array([of_clusters(resample(seed, len(order), index)) for index in range(resamples)])
             defined = values[~np.isnan(values)]
             expected[name]["clustered"] = [*np.quantile(defined, [(1 - level) / 2, 1 - (1 - level) / 2])]
+            if n > 5 or name == "spearman":
+                expected[name]["clustered_bca"] = bca(len(order), of_clusters, defined, level)
             expected[name]["clustered_undefined"] = int(np.isnan(values).sum())
         cases.append({"x": judge.tolist(), "y": human.tolist(), "seed": seed, "resamples": resamples, "level": level,
                       "rows": [0, rows[0], resamples - 1, rows[-1]], **expected})
@@ -151,6 +158,30 @@ def permutation():
                 null.append(statistic(x, np.array(shuffled(y, seed, index))))
         cases.append({"kind": kind, "x": x.tolist(), "y": y.tolist(), "exact": False, "permutations": count, "seed": seed,
                       "estimate": statistic(x, y), "p": drawn_p(statistic(x, y), np.array(null))})
+    cases += clustered_permutation(rng, difference)
+    return cases
+
+
+def clustered_permutation(rng, statistic):
+    """Whole clusters change sides: SciPy permutes cluster numbers, those of the other side counted on from the first's."""
+    cases = []
+    for n, m, seed, count in ((9, 4, 0, 10**6), (200, 70, 2**40 + 1, 199)):
+        groups = rng.integers(0, m, size=n)
+        order = list(dict.fromkeys(groups.tolist()))
+        place = np.array([order.index(group) for group in groups])
+        x, y = np.round(rng.normal(size=n) + 0.3, 2), np.round(rng.normal(size=n), 2)
+        sided = lambda swap: statistic(np.where(swap[place], y, x), np.where(swap[place], x, y))
+        if n == 9:
+            m = len(order)
+            p = {alternative: float(stats.permutation_test(
+                (np.arange(m), m + np.arange(m)), lambda first, second: sided(first >= m), permutation_type="samples",
+                n_resamples=np.inf, alternative=alternative).pvalue) for alternative in ("less", "greater", "two-sided")}
+        else:
+            words = [words64(seed, 1, index, -(-len(order) // 64)) for index in range(count)]
+            swaps = [np.array([w[c // 64] >> (c % 64) & 1 for c in range(len(order))], bool) for w in words]
+            p = drawn_p(statistic(x, y), np.array([sided(swap) for swap in swaps]))
+        cases.append({"kind": "clustered", "x": x.tolist(), "y": y.tolist(), "groups": groups.tolist(), "exact": n == 9,
+                      "permutations": count, "seed": seed, "estimate": statistic(x, y), "p": p})
     return cases
 
 

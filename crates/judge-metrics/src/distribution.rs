@@ -5,19 +5,16 @@
 //!
 //! The callers answer for the arguments: degrees of freedom and shapes are positive, probabilities lie in the ranges named.
 
-#![allow(dead_code, unused_imports)]
-
 mod beta;
-mod gamma;
 mod normal;
 mod solve;
+mod stirling;
 
 pub(crate) use self::{
     beta::{
-        beta_cdf, beta_quantile, beta_sf, binomial_two_sided, correlation_tail, f_quantile, f_sf, student_t_quantile,
+        beta_quantile, binomial_two_sided, correlation_tail, f_quantile, f_sf, student_t_quantile,
         student_t_tail,
     },
-    gamma::{chi_squared_quantile, chi_squared_sf, ln_gamma},
     normal::{normal_cdf, normal_quantile, normal_tail, normal_two_sided_quantile},
 };
 

@@ -46,8 +46,8 @@ pub mod agreement;
 pub mod bias;
 pub mod calibration;
 pub mod correlation;
-pub mod preference;
 pub mod prediction;
+pub mod preference;
 pub mod ranking;
 pub mod resampling;
 

@@ -59,15 +59,22 @@ fn intervals_equal_numpys_on_the_same_resamples() {
         for (name, statistic) in statistics {
             let expected = &case[name];
             let bca = Bootstrap { method: BootstrapMethod::BiasCorrectedAccelerated, ..bootstrap };
-            match bca.interval(x.len(), statistic) {
-                Ok(_) if expected.get("bca").is_none() => {}
-                Ok(ours) => {
-                    let expected = numbers(&expected["bca"]);
-                    assert!((ours.interval.low - expected[0]).abs() <= 1e-10, "{name}: {ours:?}, not {expected:?}");
-                    assert!((ours.interval.high - expected[1]).abs() <= 1e-10, "{name}: {ours:?}, not {expected:?}");
-                    accelerated += 1;
+            let intervals =
+                [("bca", bca.interval(x.len(), statistic)), ("clustered_bca", bca.clustered(&groups, statistic))];
+            for (kind, ours) in intervals {
+                match ours {
+                    Ok(_) if expected.get(kind).is_none() => {}
+                    Ok(ours) => {
+                        let ends = numbers(&expected[kind]);
+                        assert!((ours.interval.low - ends[0]).abs() <= 1e-10, "{name}, {kind}: {ours:?}, not {ends:?}");
+                        assert!(
+                            (ours.interval.high - ends[1]).abs() <= 1e-10,
+                            "{name}, {kind}: {ours:?}, not {ends:?}"
+                        );
+                        accelerated += 1;
+                    }
+                    Err(error) => assert!(error.is_undefined() && expected[kind].is_null(), "{name}, {kind}: {error}"),
                 }
-                Err(error) => assert!(error.is_undefined() && expected["bca"].is_null(), "{name}: {error}"),
             }
             let ours = bootstrap.clustered(&groups, statistic).unwrap();
             let ends = numbers(&expected["clustered"]);
@@ -77,7 +84,7 @@ fn intervals_equal_numpys_on_the_same_resamples() {
         }
     }
     assert!(undefined > 0, "no fixture exercises undefined resamples");
-    assert!(accelerated >= 4, "BCa intervals are missing");
+    assert_eq!(accelerated, 14, "BCa intervals are missing");
 }
 
 #[test]
@@ -111,7 +118,13 @@ fn bad_settings_and_statistics_are_refused() {
     let nan = Bootstrap { level: f64::NAN, ..default }.paired(&X, &Y, rho);
     assert!(matches!(nan, Err(Error::LevelOutOfRange { .. })));
     assert_eq!(Bootstrap { resamples: 0, ..default }.paired(&X, &Y, rho), Err(Error::NoResamples));
-    assert_eq!(default.interval(0, |_| Ok(1.0)), Err(Error::TooFewItems { required: 1, found: 0 }));
+    for n in [0, 1] {
+        assert_eq!(default.interval(n, |_| Ok(1.0)), Err(Error::TooFewItems { required: 2, found: n }));
+        assert_eq!(
+            default.clustered(&vec!["q"; 5 * n], |_| Ok(1.0)),
+            Err(Error::TooFewItems { required: 2, found: n })
+        );
+    }
     assert_eq!(
         default.paired(&X, &Y[1..], rho),
         Err(Error::LengthMismatch { argument: "y", found: 7, other: "x", expected: 8 })
@@ -173,7 +186,6 @@ fn clusters_are_drawn_whole() {
     let ranked = RankedPair::new(&X, &Y).unwrap();
     let plain = bootstrap.interval(8, |rows| ranked.spearman(rows)).unwrap();
     assert_eq!(bootstrap.clustered(&each, |rows| ranked.spearman(rows)).unwrap(), plain);
-    assert_eq!(bootstrap.clustered(&[] as &[u8], |_| Ok(1.0)), Err(Error::TooFewItems { required: 1, found: 0 }));
 }
 
 #[test]
@@ -183,5 +195,27 @@ fn bca_says_when_it_is_undefined() {
     let ascending = |rows: &[usize]| Ok(if rows.is_sorted_by(|a, b| a < b) { 2.0 } else { rows[0] as f64 / 100.0 });
     assert!(bca.interval(20, ascending).unwrap_err().is_undefined());
     assert!(bca.interval(20, |_| Ok(1.0)).unwrap_err().is_undefined());
-    assert_eq!(bca.interval(1, |_| Ok(1.0)), Err(Error::TooFewItems { required: 2, found: 1 }));
+
+    // One enormous row makes the acceleration nearly 1/6: towards a level of 1 the correction passes its pole.
+    let outlier = |rows: &[usize]| Ok(rows.iter().filter(|&&row| row == 0).count() as f64 / rows.len() as f64);
+    assert!(bca.interval(2_000, outlier).is_ok());
+    assert!(Bootstrap { level: 1.0 - 1e-10, ..bca }.interval(2_000, outlier).unwrap_err().is_undefined());
+}
+
+#[test]
+fn no_size_of_the_statistic_is_lost() {
+    let bca = Bootstrap { resamples: 400, method: BootstrapMethod::BiasCorrectedAccelerated, ..Bootstrap::default() };
+    // Powers of two: scaling rounds nothing.
+    for exponent in [-600, 0, 600, 1_010] {
+        let scale = 2_f64.powi(exponent);
+        let mean = |rows: &[usize]| Ok(rows.iter().map(|&row| X[row].powi(3) * scale / 8.0).sum::<f64>());
+        let ours = bca.interval(8, mean).unwrap().interval;
+        let expected =
+            bca.interval(8, |rows| Ok(rows.iter().map(|&row| X[row].powi(3) / 8.0).sum::<f64>())).unwrap().interval;
+        assert_eq!((ours.low / scale, ours.high / scale), (expected.low, expected.high), "2^{exponent}");
+    }
+    // Two neighbouring resamples whose difference is no number.
+    let huge = |rows: &[usize]| Ok(if rows[0] < 5 { 1.7e308 } else { -1.7e308 });
+    let refused = Bootstrap { resamples: 4, level: 0.5, ..Bootstrap::default() }.interval(10, huge).unwrap_err();
+    assert!(matches!(refused, Error::Undefined { statistic: "the bootstrap interval", .. }));
 }

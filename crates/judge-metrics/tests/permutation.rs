@@ -10,6 +10,10 @@ fn numbers(list: &Value) -> Vec<f64> {
     list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
 }
 
+fn numbers_of_groups(list: &Value) -> Vec<u64> {
+    list.as_array().unwrap().iter().map(|group| group.as_u64().unwrap()).collect()
+}
+
 fn difference(x: &[f64], y: &[f64]) -> Result<f64, Error> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     Ok(mean(x) - mean(y))
@@ -23,7 +27,7 @@ fn tau(x: &[f64], y: &[f64]) -> Result<f64, Error> {
 fn p_values_equal_scipys() {
     let fixture: Value = serde_json::from_str(include_str!("fixtures/permutation.json")).unwrap();
     let cases = fixture["cases"].as_array().unwrap();
-    assert_eq!(cases.len(), 9);
+    assert_eq!(cases.len(), 11);
     for case in cases {
         let (x, y) = (numbers(&case["x"]), numbers(&case["y"]));
         let alternatives =
@@ -39,6 +43,7 @@ fn p_values_equal_scipys() {
                 "paired" => test.paired(&x, &y, difference),
                 "independent" => test.independent(&x, &y, difference),
                 "pairing" => test.pairing(&x, &y, tau),
+                "clustered" => test.clustered(&x, &y, &numbers_of_groups(&case["groups"]), difference),
                 other => panic!("{other}"),
             }
             .unwrap();

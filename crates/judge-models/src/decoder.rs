@@ -7,6 +7,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 
 use crate::Error;
+use crate::block::{Block, Build, HeadNorms, Ops};
 use crate::cache::Cache;
 use crate::config::{DecoderConfig, Part};
 use crate::ops::{self, Attention};
@@ -17,7 +18,7 @@ use crate::rope::Rotation;
 pub(crate) struct Decoder {
     /// `[d_vocab, d_model]`.
     embedding: Param<Tensor<2>>,
-    blocks: Vec<Block>,
+    blocks: Vec<Block<Linear, Norm>>,
     /// `[d_model]`.
     norm: Param<Tensor<1>>,
     /// `[d_vocab, d_model]`; absent if it is the embedding.
@@ -26,35 +27,14 @@ pub(crate) struct Decoder {
     config: Arc<DecoderConfig>,
 }
 
-/// One transformer block.
-#[derive(Module, Debug)]
-struct Block {
-    /// Norm weights have the shape `[d_model]`, those of heads `[head_dim]`.
-    attention_norm: Param<Tensor<1>>,
-    /// Rows: all queries, all keys, all values.
-    qkv: Linear,
-    q_norm: Option<Param<Tensor<1>>>,
-    k_norm: Option<Param<Tensor<1>>>,
-    out: Linear,
-    after_attention_norm: Option<Param<Tensor<1>>>,
-    mlp_norm: Param<Tensor<1>>,
-    /// Rows: gate, then up.
-    gate_up: Linear,
-    down: Linear,
-    after_mlp_norm: Option<Param<Tensor<1>>>,
-}
+/// A norm's weight: `[d_model]`, that of a head `[head_dim]`.
+type Norm = Param<Tensor<1>>;
 
 /// A product with a matrix `[d_out, d_in]`, and a bias `[d_out]` where there is one.
 #[derive(Module, Debug)]
 struct Linear {
     weight: Param<Tensor<2>>,
     bias: Option<Param<Tensor<1>>>,
-}
-
-impl Linear {
-    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        ops::linear(x, self.weight.val(), self.bias.as_ref().map(Param::val))
-    }
 }
 
 /// Where a decoder's numbers come from: name and shape of a tensor to its values, row-major.
@@ -64,13 +44,19 @@ impl Decoder {
     /// Builds the decoder that `config` describes from a checkpoint's tensors, as [`DecoderConfig::tensors`] lists
     /// them: projections that share their input are put below one another, Gemma's norm weights are stored as `1 + w`.
     pub(crate) fn new(config: Arc<DecoderConfig>, device: &Device, source: &mut Source<'_>) -> Result<Self, Error> {
-        let mut build = Build { config: &config, device, source };
+        let mut build = Parameters { config: &config, device, source };
         let table = [config.d_vocab, config.d_model];
         let embedding = build.tensor("model.embed_tokens.weight", table)?;
-        let blocks = (0..config.n_layers).map(|block| build.block(block)).collect::<Result<_, _>>()?;
+        let blocks =
+            (0..config.n_layers).map(|block| Block::build(&config, block, &mut build)).collect::<Result<_, _>>()?;
         let norm = build.norm("model.norm.weight", config.d_model)?;
         let head = if config.tied { None } else { Some(build.tensor("lm_head.weight", table)?) };
         Ok(Self { embedding, blocks, norm, head, config })
+    }
+
+    /// Where its parameters are.
+    pub(crate) fn device(&self) -> Device {
+        self.embedding.val().device()
     }
 
     /// What it was built from.
@@ -91,7 +77,7 @@ impl Decoder {
         &self,
         tokens: Tensor<2, Int>,
         rotation: &Rotation,
-        mut cache: Option<&mut Cache>,
+        cache: Option<&mut Cache>,
         visit: &mut dyn FnMut(usize, &Tensor<3>) -> ControlFlow<()>,
     ) -> Option<Tensor<3>> {
         let [batch, seq] = tokens.dims();
@@ -102,13 +88,12 @@ impl Decoder {
             x = x.mul_scalar(scale);
         }
         let masks = WindowMasks::new(&self.config.windows, seq, &x.device());
+        let mut ops = Composed { config: &self.config, rotation, masks, cache };
         if visit(0, &x).is_break() {
             return None;
         }
         for (index, block) in self.blocks.iter().enumerate() {
-            let window = self.config.windows[index];
-            let cached = cache.as_deref_mut().map(|cache| (cache, index));
-            x = block.forward(&self.config, x, rotation, window, masks.get(window), cached);
+            x = block.forward(&mut ops, index, x);
             if visit(index + 1, &x).is_break() {
                 return None;
             }
@@ -139,60 +124,65 @@ impl Decoder {
     }
 }
 
-impl Block {
-    fn forward(
-        &self,
-        config: &DecoderConfig,
-        x: Tensor<3>,
-        rotation: &Rotation,
-        window: Option<usize>,
-        hidden: Option<&Tensor<4, Bool>>,
-        cached: Option<(&mut Cache, usize)>,
-    ) -> Tensor<3> {
-        let norm = |x: Tensor<3>, weight: &Param<Tensor<1>>| ops::rms_norm(x, weight.val(), config.norm_eps);
-        let after = |x: Tensor<3>, weight: &Option<Param<Tensor<1>>>| match weight {
-            Some(weight) => norm(x, weight),
-            None => x,
-        };
-        let mixed = self.attend(config, norm(x.clone(), &self.attention_norm), rotation, window, hidden, cached);
-        let x = x + after(mixed, &self.after_attention_norm);
-        let gate_up = self.gate_up.forward(norm(x.clone(), &self.mlp_norm)); // [.., d_model] -> [.., 2 * d_ff]
-        let y = self.down.forward(ops::gated_activation(gate_up, config.activation)); // -> [.., d_ff] -> [.., d_model]
-        x + after(y, &self.after_mlp_norm)
+/// A block's operations composed of Burn's, for one pass over `[batch, seq]` tokens.
+struct Composed<'a> {
+    config: &'a DecoderConfig,
+    rotation: &'a Rotation,
+    masks: WindowMasks,
+    cache: Option<&'a mut Cache>,
+}
+
+impl Ops for Composed<'_> {
+    /// `[batch, seq, width]`.
+    type Rows = Tensor<3>;
+    type Linear = Linear;
+    type Norm = Norm;
+
+    fn norm(&mut self, x: &Tensor<3>, weight: &Norm) -> Tensor<3> {
+        ops::rms_norm(x.clone(), weight.val(), self.config.norm_eps)
     }
 
-    fn attend(
-        &self,
-        config: &DecoderConfig,
-        x: Tensor<3>,
-        rotation: &Rotation,
-        window: Option<usize>,
-        hidden: Option<&Tensor<4, Bool>>,
-        cached: Option<(&mut Cache, usize)>,
-    ) -> Tensor<3> {
-        let [batch, seq, _] = x.dims();
+    fn linear(&mut self, x: Tensor<3>, linear: &Linear) -> Tensor<3> {
+        ops::linear(x, linear.weight.val(), linear.bias.as_ref().map(Param::val))
+    }
+
+    fn attend(&mut self, index: usize, qkv: Tensor<3>, norms: HeadNorms<'_, Norm>) -> Tensor<3> {
+        let config = self.config;
+        let window = config.windows[index];
+        let [batch, seq, _] = qkv.dims();
         let (d_query, d_key) = (config.d_query(), config.d_key());
-        let qkv = self.qkv.forward(x); // [batch, seq, d_model] -> [batch, seq, d_query + 2 * d_key]
         let heads = |start: usize, width: usize| {
             let part = qkv.clone().narrow(2, start, width); // -> [batch, seq, width]
             part.reshape([batch, seq, width / config.head_dim, config.head_dim]) // -> [batch, seq, heads, head_dim]
         };
-        let rotated = |x: Tensor<4>, norm: &Option<Param<Tensor<1>>>| {
-            ops::norm_rotate(x, norm.as_ref().map(|weight| (weight.val(), config.norm_eps)), rotation)
+        let rotated = |x: Tensor<4>, norm: Option<&Norm>| {
+            ops::norm_rotate(x, norm.map(|weight| (weight.val(), config.norm_eps)), self.rotation)
         };
         // [batch, seq, heads, head_dim] -> [batch, heads, seq, head_dim], three times
-        let queries = rotated(heads(0, d_query), &self.q_norm).swap_dims(1, 2);
-        let keys = rotated(heads(d_query, d_key), &self.k_norm).swap_dims(1, 2);
+        let queries = rotated(heads(0, d_query), norms.queries).swap_dims(1, 2);
+        let keys = rotated(heads(d_query, d_key), norms.keys).swap_dims(1, 2);
         let values = heads(d_query + d_key, d_key).swap_dims(1, 2);
-        let (keys, values) = match cached {
-            Some((cache, block)) => cache.extend(block, keys, values, window), // -> [1, n_kv_heads, seq_keys, head_dim]
+        let (keys, values) = match self.cache.as_deref_mut() {
+            Some(cache) => cache.extend(index, keys, values, window), // -> [1, n_kv_heads, seq_keys, head_dim]
             None => (keys, values),
         };
+        let hidden = self.masks.get(window);
         let with = Attention { scale: config.attention_scale, soft_cap: config.attention_soft_cap, hidden };
         let mixed = ops::attention(queries, keys, values, with); // [batch, n_heads, seq, head_dim]
         // [batch, n_heads, seq, head_dim] -> [batch, seq, n_heads, head_dim] -> [batch, seq, d_query]
-        let mixed = mixed.swap_dims(1, 2).reshape([batch, seq, d_query]);
-        self.out.forward(mixed) // [batch, seq, d_query] -> [batch, seq, d_model]
+        mixed.swap_dims(1, 2).reshape([batch, seq, d_query])
+    }
+
+    fn gate(&mut self, gate_up: Tensor<3>) -> Tensor<3> {
+        ops::gated_activation(gate_up, self.config.activation)
+    }
+
+    fn keep(&mut self, _: usize, x: Tensor<3>) -> Tensor<3> {
+        x
+    }
+
+    fn add(&mut self, x: Tensor<3>, y: Tensor<3>) -> Tensor<3> {
+        x + y
     }
 }
 
@@ -218,36 +208,15 @@ impl WindowMasks {
 }
 
 /// Turns a checkpoint's tensors into parameters.
-struct Build<'a, 's> {
+struct Parameters<'a, 's> {
     config: &'a DecoderConfig,
     device: &'a Device,
     source: &'a mut Source<'s>,
 }
 
-impl Build<'_, '_> {
-    fn block(&mut self, block: usize) -> Result<Block, Error> {
-        let config = self.config;
-        let name = |stem: &str| format!("model.layers.{block}.{stem}.weight");
-        let names = config.norm_names();
-        let d_model = config.d_model;
-        let mut optional = |stem: Option<&str>, len| stem.map(|stem| self.norm(&name(stem), len)).transpose();
-        let q_norm = optional(config.qk_norm.then_some("self_attn.q_norm"), config.head_dim)?;
-        let k_norm = optional(config.qk_norm.then_some("self_attn.k_norm"), config.head_dim)?;
-        let after_attention_norm = optional(names.after_attention, d_model)?;
-        let after_mlp_norm = optional(names.after_mlp, d_model)?;
-        Ok(Block {
-            attention_norm: self.norm(&name(names.attention), d_model)?,
-            qkv: self.linear(block, &config.qkv_parts(), d_model, config.qkv_bias)?,
-            q_norm,
-            k_norm,
-            out: self.linear(block, &[("self_attn.o_proj", d_model)], config.d_query(), config.o_bias)?,
-            after_attention_norm,
-            mlp_norm: self.norm(&name(names.mlp), d_model)?,
-            gate_up: self.linear(block, &config.gate_up_parts(), d_model, config.mlp_bias)?,
-            down: self.linear(block, &[("mlp.down_proj", d_model)], config.d_ff, config.mlp_bias)?,
-            after_mlp_norm,
-        })
-    }
+impl Build for Parameters<'_, '_> {
+    type Linear = Linear;
+    type Norm = Norm;
 
     fn linear(&mut self, block: usize, parts: &[Part], d_in: usize, bias: bool) -> Result<Linear, Error> {
         let d_out = parts.iter().map(|&(_, rows)| rows).sum();
@@ -271,7 +240,9 @@ impl Build<'_, '_> {
         }
         Ok(Param::from_data(TensorData::new(weight, [len]), self.device))
     }
+}
 
+impl Parameters<'_, '_> {
     fn tensor(&mut self, name: &str, shape: [usize; 2]) -> Result<Param<Tensor<2>>, Error> {
         Ok(Param::from_data(TensorData::new((self.source)(name, &shape)?, shape), self.device))
     }

@@ -51,9 +51,9 @@ impl FromStr for Device {
 
 /// Arithmetic of the weights.
 ///
-/// On the CPU `Bf16` means: each weight is rounded to bf16 (to nearest, ties to even) and all arithmetic is
-/// f32. The result is that of an f32 model with bf16 weights, not that of a program that rounds every
-/// intermediate state to bf16.
+/// On the CPU `Bf16` means: weights, and what products and attention take in, are rounded to bf16 (to nearest, ties to
+/// even); sums, norms, rotations, activations and the residual stream are f32. It is nearer to exact arithmetic than a
+/// program that rounds every intermediate state to bf16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dtype {
     /// 32-bit floats, written `f32`.

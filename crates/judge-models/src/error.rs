@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use crate::Kernel;
+
 /// Everything that can go wrong while a model is found, loaded or run, apart from what is one item's own fault
 /// ([`Unscored`](judge_core::Unscored)).
 #[derive(Debug, thiserror::Error)]
@@ -116,6 +118,22 @@ pub enum Error {
     UnknownDtype {
         /// The text.
         found: String,
+    },
+
+    /// A name that is no kernel's.
+    #[error("{found:?} is no kernel: expected avx512-bf16, avx2 or portable")]
+    UnknownKernel {
+        /// The name given.
+        found: String,
+    },
+
+    /// A kernel whose instructions this processor lacks.
+    #[error("this processor cannot run the kernel {kernel}; it has {}", list(.available))]
+    NoKernel {
+        /// The kernel asked for.
+        kernel: Kernel,
+        /// Those that it can run.
+        available: Vec<Kernel>,
     },
     /// A chat prompt needs a chat template, and the folder has none.
     #[error("{folder} has no chat template (chat_template.jinja, or chat_template in tokenizer_config.json)", folder = folder.display())]
@@ -362,4 +380,8 @@ pub enum TensorProblem {
         /// The value.
         value: f32,
     },
+}
+
+fn list(kernels: &[Kernel]) -> String {
+    kernels.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -43,11 +43,14 @@
 //!
 //! - For serving text: it generates one sequence at a time per thread, for judges that write a few words.
 //! - For quantised checkpoints, encoders, or models of other families: they are refused by name.
-//! - For speed on large models, for now: arithmetic is f32 by composed Burn operations on the CPU.
+//! - For speed in f32: that path is composed Burn operations, for exact comparison. Checkpoints in bf16 or f16 run on packed
+//!   bf16 weights by default; docs/benchmarks.md has the figures.
 
+mod block;
 mod cache;
 mod chat_template;
 mod config;
+mod cpu;
 mod decoder;
 mod device;
 mod error;
@@ -57,6 +60,7 @@ mod generate;
 mod hub;
 mod model;
 mod ops;
+mod pooling;
 mod read;
 mod rope;
 mod schedule;
@@ -67,6 +71,7 @@ mod weights;
 
 pub use chat_template::Date;
 pub use config::ConfigProblem;
+pub use cpu::{Kernel, product_rate};
 pub use device::{Device, Dtype};
 pub use error::{Error, FileProblem, IndexProblem, TensorProblem};
 pub use hub::{FoundModel, HubOptions, ModelSource};

@@ -4,19 +4,19 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use burn::tensor::Device as BurnDevice;
 use judge_core::{
     Backbone, BackboneError, LabelInContext, ModelInfo, Outcome, Prompt, ReadAt, Request, RequestProblem, TokenId,
 };
 
 use crate::config::{DecoderConfig, OneOrMany};
+use crate::cpu::{self, PackedDecoder};
 use crate::decoder::Decoder;
 use crate::folder::{Folder, file};
 use crate::generate;
 use crate::schedule::in_parallel;
 use crate::tokenizer::{TextCodec, TextOptions};
 use crate::weights::Checkpoint;
-use crate::{Device, Dtype, Error, fingerprint};
+use crate::{Device, Dtype, Error, Kernel, fingerprint};
 
 /// How a model is loaded.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +25,9 @@ pub struct LoadOptions {
     pub device: Device,
     /// Arithmetic of the weights; `None`: bf16 if most of the checkpoint is bf16 or f16, else f32.
     pub dtype: Option<Dtype>,
+    /// Instructions of the products on the CPU in [`Dtype::Bf16`]; `None`: the fastest that the processor has. Each sums in an order
+    /// of its own: name one that all machines have, and they return the same bits.
+    pub kernel: Option<Kernel>,
     /// How text becomes tokens.
     pub text: TextOptions,
     /// The name to go by; `None`: the folder's own.
@@ -44,6 +47,7 @@ impl Default for LoadOptions {
         Self {
             device: Device::Cpu,
             dtype: None,
+            kernel: None,
             text: TextOptions::default(),
             name: None,
             revision: None,
@@ -55,16 +59,25 @@ impl Default for LoadOptions {
 
 /// A frozen language model from a Hugging Face folder; what judges see of it is [`Backbone`].
 ///
-/// A prompt's numbers are bit-identical whatever runs beside it: each sequence has forward passes of its own, with
-/// its prefill in one piece and one row per decode step, and the score head is a dot product in `f64`.
+/// A prompt's numbers are bit-identical whatever runs beside it. In [`Dtype::F32`] each sequence has forward passes of its own, with
+/// its prefill in one piece and one row per decode step. In [`Dtype::Bf16`] on the CPU sequences share passes, and what
+/// prompts have in common at their beginning is computed once; every body there gives a row the same bits whatever
+/// stands beside it and however a sequence is cut. The score head is a dot product in `f64`.
 pub struct Model {
     pub(crate) info: ModelInfo,
     pub(crate) config: Arc<DecoderConfig>,
-    pub(crate) decoder: Decoder,
+    engine: Engine,
     pub(crate) codec: TextCodec,
-    pub(crate) device: BurnDevice,
     pub(crate) eos: Vec<TokenId>,
     max_batch_tokens: usize,
+}
+
+/// What runs the blocks.
+enum Engine {
+    /// Composed Burn operations.
+    Composed(Box<Decoder>),
+    /// Packed bf16 weights on the CPU.
+    Packed(Box<PackedDecoder>),
 }
 
 impl Model {
@@ -89,8 +102,17 @@ impl Model {
         checkpoint.check_names(names.iter().map(String::as_str))?;
         let fingerprint = fingerprint::of(&folder, &checkpoint, options.full_fingerprint)?;
         let config = Arc::new(config);
-        let decoder =
-            Decoder::new(Arc::clone(&config), &device, &mut |name, shape| checkpoint.take(name, shape, dtype))?;
+        let engine = match (options.device, dtype) {
+            (Device::Cpu, Dtype::Bf16) => {
+                let kernel = options.kernel.unwrap_or_else(Kernel::detect).check()?;
+                let decoder = PackedDecoder::load(Arc::clone(&config), kernel, &mut checkpoint)?;
+                Engine::Packed(Box::new(decoder))
+            }
+            _ => {
+                let take = &mut |name: &str, shape: &[usize]| checkpoint.take(name, shape, dtype);
+                Engine::Composed(Box::new(Decoder::new(Arc::clone(&config), &device, take)?))
+            }
+        };
         checkpoint.finish()?;
 
         let name = match &options.name {
@@ -109,7 +131,7 @@ impl Model {
             dtype: dtype.to_string(),
             device: options.device.to_string(),
         };
-        Ok(Self { info, config, decoder, codec, device, eos, max_batch_tokens: options.max_batch_tokens.max(1) })
+        Ok(Self { info, config, engine, codec, eos, max_batch_tokens: options.max_batch_tokens.max(1) })
     }
 
     /// The tokens of a prompt as the model is fed them, control tokens included.
@@ -118,6 +140,15 @@ impl Model {
     /// [`Error::Prompt`] for a prompt that has no token or that the template refuses, and the tokenizer's own.
     pub fn tokens(&self, prompt: &Prompt) -> Result<Vec<TokenId>, Error> {
         self.codec.encode(prompt)?.map_err(|unscored| Error::Prompt { unscored })
+    }
+
+    /// The decoder of composed operations.
+    #[cfg(test)]
+    pub(crate) fn composed(&self) -> &Decoder {
+        match &self.engine {
+            Engine::Composed(decoder) => decoder,
+            Engine::Packed(_) => panic!("this model is packed"),
+        }
     }
 
     fn check(&self, index: usize, request: &Request) -> Result<(), BackboneError> {
@@ -164,7 +195,11 @@ impl Model {
         let mut heads = HashMap::new();
         for read in requests.iter().filter_map(|request| request.want.labels.as_ref()) {
             if !heads.contains_key(read.tokens.as_slice()) {
-                heads.insert(read.tokens.as_slice(), crate::read::host(self.decoder.head_rows(&read.tokens))?);
+                let rows = match &self.engine {
+                    Engine::Composed(decoder) => crate::read::host(decoder.head_rows(&read.tokens))?,
+                    Engine::Packed(decoder) => decoder.head_rows(&read.tokens),
+                };
+                heads.insert(read.tokens.as_slice(), rows);
             }
         }
         Ok(heads)
@@ -194,13 +229,19 @@ impl Backbone for Model {
         }
         let model = |error: Error| BackboneError::Model(Box::new(error));
         let heads = self.heads(requests).map_err(model)?;
+        let decoder = match &self.engine {
+            Engine::Composed(decoder) => decoder,
+            Engine::Packed(decoder) => {
+                return cpu::run(self, decoder, requests, &heads, self.max_batch_tokens, sink).map_err(model);
+            }
+        };
         in_parallel(
             requests.len(),
             self.max_batch_tokens,
             |index, flight| {
                 let request = &requests[index]; // `in_parallel` counts to their number
                 let head = request.want.labels.as_ref().and_then(|read| heads.get(read.tokens.as_slice()));
-                self.answer(request, head.map_or(&[], Vec::as_slice), flight)
+                self.answer(decoder, request, head.map_or(&[], Vec::as_slice), flight)
             },
             sink,
         )

@@ -14,7 +14,10 @@ use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use safetensors::SafeTensors;
 
+use judge_core::TokenId;
+
 use crate::config::DecoderConfig;
+use crate::cpu::{Angles, BufferPool, Kernel, Keys, PackedDecoder, Span};
 use crate::decoder::Decoder;
 use crate::folder::Folder;
 use crate::rope::Rotation;
@@ -191,6 +194,73 @@ fn bf16_is_nearer_to_exact_arithmetic_than_transformers() {
         }
         println!("{name}: bf16 error {ours:.1e}, transformers' own {theirs:.1e}");
         assert!(ours <= theirs, "{name}: {ours:e} > {theirs:e}");
+    }
+}
+
+fn packed(folder: PathBuf, config: DecoderConfig, kernel: Kernel) -> PackedDecoder {
+    let mut checkpoint = Checkpoint::open(&Folder::open(folder).unwrap()).unwrap();
+    let decoder = PackedDecoder::load(Arc::new(config), kernel, &mut checkpoint).unwrap();
+    checkpoint.finish().unwrap();
+    decoder
+}
+
+/// The same as [`hidden_states`], from packed weights.
+fn packed_states(decoder: &PackedDecoder, config: &DecoderConfig, ids: &[i32]) -> Vec<Vec<f32>> {
+    let ids: Vec<TokenId> = ids.iter().map(|id| id.cast_unsigned()).collect();
+    let angles = Angles::new(config, ids.len(), ids.len());
+    let mut keys = Keys::new(decoder.key_shape(), None, ids.len(), 1);
+    let span = Span { ids: &ids, keys: &mut keys, keep: 0..ids.len() };
+    let mut states = Vec::new();
+    decoder.forward(&mut [span], &angles, config.n_layers, &mut BufferPool::default(), &mut |layer, stream| {
+        let rows = stream.rows(0);
+        states.push(match layer {
+            last if last == config.n_layers => rows.flat_map(|row| decoder.final_norm(row)).collect(),
+            _ => rows.flatten().copied().collect(),
+        });
+        ControlFlow::Continue(())
+    });
+    states
+}
+
+#[test]
+fn packed_weights_are_nearer_to_exact_arithmetic_than_transformers_in_bf16() {
+    for name in FAMILIES {
+        let folder = families().join(name);
+        let expected = Expected::read(folder.join("expected.safetensors"));
+        let theirs: f32 = expected.metadata["bf16_error_of_transformers"].parse().unwrap();
+        for kernel in Kernel::available() {
+            let config = config(folder.join("config.json"));
+            let decoder = packed(folder.clone(), config.clone(), kernel);
+            let mut ours = 0.0_f32;
+            for prompt in 0..expected.prompts() {
+                let states = packed_states(&decoder, &config, &expected.ids(prompt));
+                for (layer, state) in states.iter().enumerate() {
+                    let last = &state[state.len() - config.d_model..];
+                    let reference = &expected.get(prompt, "bf16")[layer * config.d_model..][..config.d_model];
+                    ours = ours.max(relative_error(last, reference));
+                }
+            }
+            println!("{name}, {kernel:?}: error {ours:.1e}, transformers' own {theirs:.1e}");
+            assert!(ours <= theirs, "{name}, {kernel:?}: {ours:e} > {theirs:e}");
+        }
+    }
+}
+
+#[test]
+fn packed_weights_follow_every_rope() {
+    for kind in ROPES {
+        let folder = families().join("rope");
+        let expected = Expected::read(folder.join(format!("expected.{kind}.safetensors")));
+        let file = if kind == "default" { "config.json".to_owned() } else { format!("config.{kind}.json") };
+        let config = config(folder.join(file));
+        let decoder = packed(folder, config.clone(), Kernel::detect());
+        for prompt in 0..expected.prompts() {
+            let states = packed_states(&decoder, &config, &expected.ids(prompt));
+            let error = relative_error(states.last().unwrap(), expected.get(prompt, "hidden"));
+            println!("{kind}: prompt {prompt}: relative error {error:.1e}");
+            // Another frequency would be off by its own size; this is bf16 against f32 weights.
+            assert!(error < 5e-2, "{kind}: prompt {prompt}: {error:e}");
+        }
     }
 }
 

@@ -12,13 +12,15 @@ use judge_core::{
 
 use crate::Error;
 use crate::cache::Cache;
+use crate::decoder::Decoder;
 use crate::generate::choose;
 use crate::model::Model;
+use crate::pooling::Pool;
 use crate::rope::Rotation;
 use crate::schedule::Flight;
 
 /// The last position's state of each layer, as the head meets it. Each `[d_model]`.
-type States = BTreeMap<Layer, Vec<f32>>;
+pub(crate) type States = BTreeMap<Layer, Vec<f32>>;
 
 /// What a forward pass over new positions brings.
 #[derive(Default)]
@@ -51,10 +53,49 @@ impl From<Unscored> for Stop {
 }
 
 impl Model {
+    /// The tokens of a request that the model can be fed, with as many new ones as it asks for.
+    pub(crate) fn admit(&self, request: &Request) -> Result<Result<Vec<TokenId>, Unscored>, Error> {
+        let ids = match self.codec.encode(&request.prompt)? {
+            Ok(ids) => ids,
+            Err(unscored) => return Ok(Err(unscored)),
+        };
+        if let Some(&id) = ids.iter().find(|&&id| id as usize >= self.config.d_vocab) {
+            return Err(Error::TokenWithoutEmbedding { token: id, d_vocab: self.config.d_vocab });
+        }
+        let new = request.want.generate.as_ref().map_or(0, |generation| generation.max_new_tokens);
+        if ids.len().saturating_add(new) > self.config.max_len {
+            let (prompt, max_len) = (ids.len(), self.config.max_len);
+            let detail = format!("{prompt} prompt tokens and {new} new ones, the context has {max_len}");
+            return Ok(Err(Unscored::new(Reason::TooLong, detail)));
+        }
+        Ok(Ok(ids))
+    }
+
+    /// Logits `[d_vocab]` as the next token is chosen from them, all finite.
+    pub(crate) fn choice_logits(&self, mut logits: Vec<f32>, step: usize) -> Result<Vec<f32>, Unscored> {
+        if let Some(cap) = self.config.final_soft_cap {
+            let cap = cap as f32;
+            logits.iter_mut().for_each(|z| *z = cap * (*z / cap).tanh());
+        }
+        match logits.iter().position(|z| !z.is_finite()) {
+            Some(token) => {
+                let detail = format!("the logit of token {token} at step {step} is {}", logits[token]);
+                Err(Unscored::new(Reason::NonFinite, detail))
+            }
+            None => Ok(logits),
+        }
+    }
+
     /// Answers one request; `None` once the run is cancelled. `head` holds the head's rows of its labels,
     /// `[n_scores, d_model]`.
-    pub(crate) fn answer(&self, request: &Request, head: &[f32], flight: &Flight) -> Result<Option<Outcome>, Error> {
-        match self.read(request, head, flight) {
+    pub(crate) fn answer(
+        &self,
+        decoder: &Decoder,
+        request: &Request,
+        head: &[f32],
+        flight: &Flight,
+    ) -> Result<Option<Outcome>, Error> {
+        match self.read(decoder, request, head, flight) {
             Ok(reading) => Ok(Some(Outcome::Read(reading))),
             Err(Stop::Unscored(fault)) => Ok(Some(Outcome::Unscored(fault))),
             Err(Stop::Cancelled) => Ok(None),
@@ -62,21 +103,12 @@ impl Model {
         }
     }
 
-    fn read(&self, request: &Request, head: &[f32], flight: &Flight) -> Result<Reading, Stop> {
+    fn read(&self, decoder: &Decoder, request: &Request, head: &[f32], flight: &Flight) -> Result<Reading, Stop> {
         let want = &request.want;
-        let ids = self.codec.encode(&request.prompt)??;
-        if let Some(&id) = ids.iter().find(|&&id| id as usize >= self.config.d_vocab) {
-            return Err(Error::TokenWithoutEmbedding { token: id, d_vocab: self.config.d_vocab }.into());
-        }
-        let new = want.generate.as_ref().map_or(0, |generation| generation.max_new_tokens);
-        let len = ids.len().saturating_add(new);
-        if len > self.config.max_len {
-            let (prompt, max_len) = (ids.len(), self.config.max_len);
-            let detail = format!("{prompt} prompt tokens and {new} new ones, the context has {max_len}");
-            return Err(Unscored::new(Reason::TooLong, detail).into());
-        }
+        let ids = self.admit(request)??;
+        let len = ids.len() + want.generate.as_ref().map_or(0, |generation| generation.max_new_tokens);
         let _room = flight.room(len);
-        let mut sequence = Sequence::new(self, want, len, flight);
+        let mut sequence = Sequence::new(self, decoder, want, len, flight);
         let mut pass = sequence.feed(&ids)?;
         let pooled = mem::take(&mut pass.pooled);
         let mut steps = Steps::new(want, head);
@@ -98,6 +130,7 @@ impl Model {
 /// One prompt on its way through the model.
 struct Sequence<'a> {
     model: &'a Model,
+    decoder: &'a Decoder,
     want: &'a Want,
     flight: &'a Flight,
     /// Of all positions up to the final length.
@@ -109,10 +142,10 @@ struct Sequence<'a> {
 
 impl<'a> Sequence<'a> {
     /// `len` is the final length, prompt plus new tokens.
-    fn new(model: &'a Model, want: &'a Want, len: usize, flight: &'a Flight) -> Self {
-        let rotation = Rotation::new(&model.config.rope, len, &model.device);
+    fn new(model: &'a Model, decoder: &'a Decoder, want: &'a Want, len: usize, flight: &'a Flight) -> Self {
+        let rotation = Rotation::new(&model.config.rope, len, &decoder.device());
         let cache = want.generate.as_ref().map(|_| Cache::new(model.config.n_layers));
-        Self { model, want, flight, rotation, cache, fed: 0 }
+        Self { model, decoder, want, flight, rotation, cache, fed: 0 }
     }
 
     /// Feeds the prompt, or one token after it, to no block above the highest layer that is wanted (to all, if text is
@@ -127,7 +160,7 @@ impl<'a> Sequence<'a> {
             (None, Some(highest)) => highest.0,
             (None, None) => return Ok(Pass::default()), // only the prompt's length is wanted
         };
-        let (decoder, seq) = (&self.model.decoder, ids.len());
+        let (decoder, seq) = (self.decoder, ids.len());
         let normed = read.is_some_and(|read| read.lens == Lens::Normed);
         let mut pass = Pass::default();
         let mut visit = |index: usize, x: &Tensor<3>| -> Result<(), Stop> {
@@ -162,7 +195,7 @@ impl<'a> Sequence<'a> {
         };
         let rotation = self.rotation.positions(self.fed, seq);
         let ids: Vec<i32> = ids.iter().map(|&id| id.cast_signed()).collect();
-        let tokens = Tensor::<2, Int>::from_data(TensorData::new(ids, [1, seq]), &self.model.device);
+        let tokens = Tensor::<2, Int>::from_data(TensorData::new(ids, [1, seq]), &decoder.device());
         let mut visited = Ok(());
         decoder.forward(tokens, &rotation, self.cache.as_mut(), &mut |index, x| {
             visited = visit(index, x);
@@ -200,35 +233,25 @@ impl<'a> Sequence<'a> {
     /// The logits that the next token is chosen from, `[d_vocab]`, all finite.
     fn next_logits(&self, pass: &mut Pass, step: usize) -> Result<Vec<f32>, Stop> {
         let last = pass.last.take().ok_or(Error::NothingRead)?;
-        let mut logits = host(self.model.decoder.logits(last))?; // [1, 1, d_model] -> [1, 1, d_vocab]
-        if let Some(cap) = self.model.config.final_soft_cap {
-            let cap = cap as f32;
-            logits.iter_mut().for_each(|z| *z = cap * (*z / cap).tanh());
-        }
-        match logits.iter().position(|z| !z.is_finite()) {
-            Some(token) => {
-                let detail = format!("the logit of token {token} at step {step} is {}", logits[token]);
-                Err(Unscored::new(Reason::NonFinite, detail).into())
-            }
-            None => Ok(logits),
-        }
+        let logits = host(self.decoder.logits(last))?; // [1, 1, d_model] -> [1, 1, d_vocab]
+        Ok(self.model.choice_logits(logits, step)?)
     }
 }
 
 /// Collects label logits at the steps that are to be read.
-struct Steps<'a> {
+pub(crate) struct Steps<'a> {
     want: &'a Want,
     head: &'a [f32],
     steps: Vec<LabelStep>,
 }
 
 impl<'a> Steps<'a> {
-    fn new(want: &'a Want, head: &'a [f32]) -> Self {
+    pub(crate) fn new(want: &'a Want, head: &'a [f32]) -> Self {
         Self { want, head, steps: Vec::new() }
     }
 
     /// `token` was chosen from `states`, or nothing is generated.
-    fn read(&mut self, step: usize, token: Option<TokenId>, states: &States) {
+    pub(crate) fn read(&mut self, step: usize, token: Option<TokenId>, states: &States) {
         let Some(read) = &self.want.labels else { return };
         let wanted = match read.at {
             ReadAt::PromptEnd => step == 0,
@@ -243,13 +266,13 @@ impl<'a> Steps<'a> {
     }
 
     /// The model ended its text at `step`: a reading at the prompt's end is still one, for no token.
-    fn end(&mut self, step: usize, states: &States) {
+    pub(crate) fn end(&mut self, step: usize, states: &States) {
         if step == 0 && self.want.labels.as_ref().is_some_and(|read| read.at == ReadAt::PromptEnd) {
             self.read(0, None, states);
         }
     }
 
-    fn finish(self) -> Option<LabelLogits> {
+    pub(crate) fn finish(self) -> Option<LabelLogits> {
         let read = self.want.labels.as_ref()?;
         Some(LabelLogits {
             tokens: read.tokens.clone(),
@@ -267,39 +290,15 @@ fn dots<'a>(head: &'a [f32], state: &'a [f32]) -> impl Iterator<Item = f32> + 'a
         .map(move |row| row.iter().zip(state).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>() as f32)
 }
 
-/// `states` `[seq, d_model]` to `[d_model]`. Means are taken in `f64`.
+/// `states` `[seq, d_model]` to `[d_model]`.
 fn pool(states: &[f32], seq: usize, pooling: Pooling) -> Vec<f32> {
-    let d_model = states.len() / seq.max(1);
-    let rows = || states.chunks_exact(d_model.max(1));
-    match pooling {
-        Pooling::Last => rows().next_back().map(<[f32]>::to_vec).unwrap_or_default(),
-        Pooling::Mean => {
-            let mut sums = vec![0.0_f64; d_model];
-            for row in rows() {
-                sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += f64::from(x));
-            }
-            sums.into_iter().map(|sum| (sum / seq as f64) as f32).collect()
-        }
-        Pooling::Min => extreme(rows(), |x, best| x < best),
-        Pooling::Max => extreme(rows(), |x, best| x > best),
-    }
-}
-
-/// A NaN stays: it must not be pooled away.
-fn extreme<'a>(mut rows: impl Iterator<Item = &'a [f32]>, better: fn(f32, f32) -> bool) -> Vec<f32> {
-    let mut best = rows.next().map(<[f32]>::to_vec).unwrap_or_default();
-    for row in rows {
-        for (best, &x) in best.iter_mut().zip(row) {
-            if x.is_nan() || better(x, *best) {
-                *best = x;
-            }
-        }
-    }
-    best
+    let mut pool = Pool::new(pooling);
+    states.chunks_exact((states.len() / seq.max(1)).max(1)).for_each(|row| pool.add(row));
+    pool.finish()
 }
 
 /// Says which number of a reading is NaN or infinite.
-fn non_finite(reading: &Reading) -> Option<Unscored> {
+pub(crate) fn non_finite(reading: &Reading) -> Option<Unscored> {
     let bad = |values: &[f32]| values.iter().copied().find(|x| !x.is_finite());
     let fault = |what: String, value: f32| Unscored::new(Reason::NonFinite, format!("{what} is {value}"));
     for step in reading.labels.iter().flat_map(|labels| &labels.steps) {
@@ -340,7 +339,7 @@ mod tests {
             at: ReadAt::PromptEnd,
         };
         let blocks_run = |want: Want| {
-            let mut sequence = Sequence::new(&model, &want, 4, &flight);
+            let mut sequence = Sequence::new(&model, model.composed(), &want, 4, &flight);
             // Without generation there is no cache; this one counts.
             sequence.cache = Some(Cache::new(n_layers));
             sequence.feed(&[5, 6, 7]).unwrap_or_else(|_| panic!("{want:?}"));
@@ -365,9 +364,9 @@ mod tests {
         let want = Want { pooled: vec![(Layer(3), Pooling::Mean)], ..Want::default() };
         let request = Request { prompt: Prompt::Raw("ba de".to_owned()), want };
         let flight = Flight::new(100);
-        assert!(model.answer(&request, &[], &flight).unwrap().is_some());
+        assert!(model.answer(model.composed(), &request, &[], &flight).unwrap().is_some());
         flight.cancel();
-        assert!(model.answer(&request, &[], &flight).unwrap().is_none());
+        assert!(model.answer(model.composed(), &request, &[], &flight).unwrap().is_none());
     }
 
     #[test]

@@ -19,6 +19,9 @@ const MAX_HEADER: u64 = 100_000_000;
 /// Elements converted by one task.
 const CHUNK: usize = 1 << 16;
 
+/// Elements of a matrix that are converted before they are packed.
+const ROWS_AT_ONCE: usize = 1 << 22;
+
 /// All tensors of a checkpoint, mapped into memory and handed out one by one.
 ///
 /// One file or many shards are the same thing from here on. Nothing is read before it is taken, and what nobody took is
@@ -121,14 +124,8 @@ impl Checkpoint {
     ///
     /// Stored values may be f32, f16 or bf16; all must be finite, after rounding too.
     pub(crate) fn take(&mut self, name: &str, shape: &[usize], dtype: Dtype) -> Result<Vec<f32>, Error> {
-        let Some(located) = self.tensors.get(name) else {
-            return Err(Error::TensorNames { missing: vec![name.to_owned()], unused: Vec::new() });
-        };
-        let fault =
-            |problem| Error::Tensor { path: self.shards[located.shard].path.clone(), tensor: name.to_owned(), problem };
-        if located.info.shape != shape {
-            return Err(fault(TensorProblem::Shape { expected: shape.to_vec(), found: located.info.shape.clone() }));
-        }
+        let located = self.locate(name, shape)?;
+        let fault = |problem| self.fault(located, name, problem);
         let bytes = self.bytes(located);
         let round = dtype == Dtype::Bf16;
         let values = match (located.info.dtype, round) {
@@ -142,6 +139,53 @@ impl Checkpoint {
         let values = values.map_err(|(index, value)| fault(TensorProblem::NonFinite { index, value }))?;
         self.taken.insert(name.to_owned());
         Ok(values)
+    }
+
+    /// Hands a matrix of exactly this shape to `take` as bf16, some rows at a time, each with the index of its first row: every
+    /// value rounded to nearest, ties to even. The file's pages are let go of as they have been read.
+    ///
+    /// Stored values may be f32, f16 or bf16; all must be finite, after rounding too.
+    pub(crate) fn take_rows(
+        &mut self,
+        name: &str,
+        shape: [usize; 2],
+        take: &mut dyn FnMut(usize, &[bf16]),
+    ) -> Result<(), Error> {
+        let located = self.locate(name, &shape)?;
+        let fault = |problem| self.fault(located, name, problem);
+        let rows = (ROWS_AT_ONCE / shape[1].max(1)).max(1);
+        let bytes = self.bytes(located);
+        let width = located.info.dtype.bitsize() / 8 * shape[1];
+        for (chunk, bytes) in bytes.chunks((rows * width).max(1)).enumerate() {
+            let values = match located.info.dtype {
+                Stored::F32 => round(bytes, |b| bf16::from_f32(f32::from_le_bytes(b))),
+                Stored::F16 => round(bytes, |b| bf16::from_f32(f16::from_le_bytes(b).to_f32())),
+                Stored::BF16 => round(bytes, bf16::from_le_bytes),
+                other => return Err(fault(TensorProblem::Dtype { found: format!("{other:?}") })),
+            };
+            let values = values.map_err(|(index, value)| {
+                fault(TensorProblem::NonFinite { index: chunk * rows * shape[1] + index, value })
+            })?;
+            take(chunk * rows, &values);
+            self.shards[located.shard].let_go(bytes);
+        }
+        self.taken.insert(name.to_owned());
+        Ok(())
+    }
+
+    fn locate(&self, name: &str, shape: &[usize]) -> Result<&Located, Error> {
+        let Some(located) = self.tensors.get(name) else {
+            return Err(Error::TensorNames { missing: vec![name.to_owned()], unused: Vec::new() });
+        };
+        if located.info.shape != shape {
+            let problem = TensorProblem::Shape { expected: shape.to_vec(), found: located.info.shape.clone() };
+            return Err(self.fault(located, name, problem));
+        }
+        Ok(located)
+    }
+
+    fn fault(&self, located: &Located, name: &str, problem: TensorProblem) -> Error {
+        Error::Tensor { path: self.shards[located.shard].path.clone(), tensor: name.to_owned(), problem }
     }
 
     /// The dtype that most of the checkpoint's numbers are nearest to: [`Dtype::Bf16`] for bf16 and f16, else
@@ -204,6 +248,22 @@ impl Checkpoint {
 }
 
 impl Shard {
+    /// Says that a part of the map is not needed for now.
+    fn let_go(&self, bytes: &[u8]) {
+        #[cfg(unix)]
+        {
+            let start = bytes.as_ptr().addr() - self.map.as_ptr().addr();
+            // SAFETY: the map is a private, read-only map of a file: pages dropped are read from the file again.
+            let advised =
+                unsafe { self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, bytes.len()) };
+            if let Err(error) = advised {
+                tracing::debug!(path = %self.path.display(), %error, "pages of the weights stay in memory");
+            }
+        }
+        #[cfg(not(unix))]
+        let _ = bytes;
+    }
+
     /// Maps a file and checks its whole header: every range within the file, as long as its dtype and shape say, none
     /// over another, no byte between or after them.
     fn open(path: PathBuf) -> Result<(Self, BTreeMap<String, TensorInfo>), Error> {
@@ -280,25 +340,39 @@ fn stays_inside(path: &Path) -> bool {
     !path.as_os_str().is_empty() && path.components().all(|c| matches!(c, Component::Normal(_)))
 }
 
+/// Little-endian numbers of `N` bytes each, rounded to bf16; the first that is not finite is an error, with its index.
+fn round<const N: usize>(bytes: &[u8], round: impl Fn([u8; N]) -> bf16 + Sync) -> Result<Vec<bf16>, (usize, f32)> {
+    convert_to(bytes, bf16::ZERO, round, |value| value.to_f32())
+}
+
 /// Little-endian numbers of `N` bytes each as `f32`; the first that is not finite is an error, with its index.
 fn convert<const N: usize>(bytes: &[u8], widen: impl Fn([u8; N]) -> f32 + Sync) -> Result<Vec<f32>, (usize, f32)> {
+    convert_to(bytes, 0.0, widen, |value| value)
+}
+
+fn convert_to<const N: usize, T: Copy + Send + Sync>(
+    bytes: &[u8],
+    zero: T,
+    from: impl Fn([u8; N]) -> T + Sync,
+    value: impl Fn(T) -> f32 + Sync,
+) -> Result<Vec<T>, (usize, f32)> {
     let (numbers, _) = bytes.as_chunks::<N>();
-    let mut values = vec![0.0; numbers.len()];
+    let mut values = vec![zero; numbers.len()];
     let bad = values
         .par_chunks_mut(CHUNK)
         .zip(numbers.par_chunks(CHUNK))
         .enumerate()
         .filter_map(|(chunk, (values, numbers))| {
             let mut finite = true;
-            for (value, &number) in values.iter_mut().zip(numbers) {
-                *value = widen(number);
-                finite &= value.is_finite();
+            for (converted, &number) in values.iter_mut().zip(numbers) {
+                *converted = from(number);
+                finite &= value(*converted).is_finite();
             }
-            if finite { None } else { values.iter().position(|v| !v.is_finite()).map(|i| chunk * CHUNK + i) }
+            if finite { None } else { values.iter().position(|&v| !value(v).is_finite()).map(|i| chunk * CHUNK + i) }
         })
         .min();
     match bad {
-        Some(index) => Err((index, values[index])),
+        Some(index) => Err((index, value(values[index]))),
         None => Ok(values),
     }
 }

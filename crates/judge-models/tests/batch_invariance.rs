@@ -8,7 +8,7 @@ use judge_core::testing::check_backbone;
 use judge_core::{
     Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Request, Sampling, Want,
 };
-use judge_models::{LoadOptions, Model};
+use judge_models::{Dtype, Kernel, LoadOptions, Model};
 use rayon::ThreadPoolBuilder;
 
 fn family(name: &str, options: &LoadOptions) -> Model {
@@ -68,10 +68,23 @@ fn answers(model: &Model, requests: &[Request]) -> Vec<(Outcome, Vec<u32>)> {
     answers.into_iter().map(Option::unwrap).collect()
 }
 
+/// Weights in f32, and packed in bf16 for each kernel that this processor has.
+fn every_way() -> Vec<LoadOptions> {
+    let packed = Kernel::available().into_iter().map(|kernel| LoadOptions {
+        dtype: Some(Dtype::Bf16),
+        kernel: Some(kernel),
+        ..LoadOptions::default()
+    });
+    packed.chain([LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() }]).collect()
+}
+
 #[test]
 fn alone_among_others_and_in_any_order() {
-    for name in ["qwen3-on", "gemma2-on", "phi3-on", "internlm3-on"] {
-        let model = family(name, &LoadOptions::default());
+    for (name, options) in ["qwen3-on", "gemma2-on", "phi3-on", "internlm3-on"]
+        .into_iter()
+        .flat_map(|n| every_way().into_iter().map(move |o| (n, o)))
+    {
+        let model = family(name, &options);
         let requests = requests(&model);
         let together = answers(&model, &requests);
         for (index, request) in requests.iter().enumerate() {
@@ -90,21 +103,71 @@ fn alone_among_others_and_in_any_order() {
 
 #[test]
 fn on_any_number_of_threads_and_with_any_room() {
-    let plenty = family("mistral-on", &LoadOptions::default());
-    let cramped = family("mistral-on", &LoadOptions { max_batch_tokens: 1, ..LoadOptions::default() });
-    let requests = requests(&plenty);
-    let expected = answers(&plenty, &requests);
-    for threads in [1, 2, 5] {
-        let pool = ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        assert_eq!(pool.install(|| answers(&plenty, &requests)), expected, "{threads} threads");
+    for options in every_way() {
+        let plenty = family("mistral-on", &options);
+        let requests = requests(&plenty);
+        let expected = answers(&plenty, &requests);
+        for threads in [1, 2, 5] {
+            let pool = ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            assert_eq!(pool.install(|| answers(&plenty, &requests)), expected, "{threads} threads");
+        }
+        for max_batch_tokens in [1, 40, 100] {
+            let cramped = family("mistral-on", &LoadOptions { max_batch_tokens, ..options.clone() });
+            assert_eq!(answers(&cramped, &requests), expected, "{max_batch_tokens} tokens at a time");
+        }
     }
-    assert_eq!(answers(&cramped, &requests), expected, "one sequence at a time");
+}
+
+/// Prompts that share beginnings are read together; that must not show. Windows, soft-caps and rotations that depend on the
+/// length are among the families.
+#[test]
+fn with_and_without_shared_beginnings() {
+    let words = ["ba", "de", "fi", "go", "3", "ku", "xa", "me"];
+    let text = |seed: usize, len: usize| (0..len).map(move |j| words[(seed + j * j + j / 7) % words.len()]);
+    // Three rubrics of 70 to 130 tokens, each before several tails; one prompt is another's beginning, two are equal.
+    let prompts: Vec<String> = (0..24)
+        .map(|i| {
+            let tail = if i < 22 { text(i * i, 1 + i * 5 % 60) } else { text(0, 0) };
+            text(i % 3, 70 + i % 3 * 30).chain(tail).collect::<Vec<_>>().join(" ")
+        })
+        .collect();
+    for (name, options) in ["qwen3-on", "gemma2-on", "mistral-on", "llama-on", "phi3-on"]
+        .into_iter()
+        .flat_map(|name| every_way().into_iter().map(move |options| (name, options)))
+    {
+        let model = family(name, &options);
+        let max_len = model.info().max_len;
+        let mut requests = requests(&model);
+        requests.extend(requests.clone());
+        for (i, (request, prompt)) in requests.iter_mut().zip(&prompts).enumerate() {
+            let prompt: Vec<&str> = prompt.split(' ').take(max_len - 5).collect();
+            request.prompt = Prompt::Raw(prompt.join(" "));
+            if i % 4 != 0 {
+                request.want.generate = None;
+                if let Some(labels) = &mut request.want.labels {
+                    labels.at = ReadAt::PromptEnd;
+                }
+            }
+        }
+        let together = answers(&model, &requests);
+        for (index, request) in requests.iter().enumerate() {
+            let alone = answers(&model, std::slice::from_ref(request));
+            assert_eq!(alone[0], together[index], "{name}, {:?}: request {index} alone", options.kernel);
+        }
+        let cramped = family(name, &LoadOptions { max_batch_tokens: 96, ..options });
+        assert_eq!(answers(&cramped, &requests), together, "{name}: in smaller passes");
+    }
 }
 
 /// Several judges share one pass: none may change what another sees.
 #[test]
 fn whatever_else_is_read() {
-    let model = family("llama-on", &LoadOptions::default());
+    for options in every_way() {
+        whatever_else_is_read_of(&family("llama-on", &options));
+    }
+}
+
+fn whatever_else_is_read_of(model: &Model) {
     let last = Layer(model.info().n_layers);
     let labels =
         LabelRead { tokens: vec![3, 4, 5], layers: vec![Layer(1), last], lens: Lens::Raw, at: ReadAt::PromptEnd };
@@ -116,7 +179,7 @@ fn whatever_else_is_read() {
         generate: Some(Generation { max_new_tokens: 3, sampling: Sampling::Greedy }),
     };
     let logits = |want: Want| {
-        let answered = answers(&model, &[Request { prompt: prompt.clone(), want }]);
+        let answered = answers(model, &[Request { prompt: prompt.clone(), want }]);
         match &answered[0].0 {
             Outcome::Read(reading) => {
                 let step = &reading.labels.as_ref().unwrap().steps[0];
@@ -132,6 +195,8 @@ fn whatever_else_is_read() {
 fn the_contract_of_a_backbone_holds() {
     for name in ["llama-off", "qwen2-on"] {
         let prompts = ["ba", "ba de fi go ku la me ni po", "3 xa 4"].map(|text| Prompt::Raw(text.to_owned()));
-        check_backbone(&family(name, &LoadOptions::default()), &prompts).unwrap();
+        for options in every_way() {
+            check_backbone(&family(name, &options), &prompts).unwrap();
+        }
     }
 }

@@ -1,19 +1,9 @@
 use std::f64::consts::TAU;
 
-use crate::distribution::gamma::{deviance, stirling_remainder};
+use crate::distribution::stirling::{deviance, stirling_remainder};
 use crate::distribution::solve::solve;
 
-/// P(X ≤ x) for a beta distribution, a, b > 0: the regularised incomplete beta function I_x(a, b). 0 ≤ `x` ≤ 1.
-pub(crate) fn beta_cdf(a: f64, b: f64, x: f64) -> f64 {
-    Beta::at(a, b, x, 1.0 - x).lower
-}
-
-/// P(X > x) for a beta distribution: I_{1−x}(b, a).
-pub(crate) fn beta_sf(a: f64, b: f64, x: f64) -> f64 {
-    Beta::at(a, b, x, 1.0 - x).upper
-}
-
-/// x with P(X ≤ x) = `p` for a beta distribution; 0 ≤ `p` ≤ 1.
+/// x with P(X ≤ x) = `p` for a beta distribution, a, b > 0: the inverse of the regularised incomplete beta function I_x(a, b). 0 ≤ `p` ≤ 1.
 pub(crate) fn beta_quantile(a: f64, b: f64, p: f64) -> f64 {
     quantile_log_odds(a, b, p).1
 }

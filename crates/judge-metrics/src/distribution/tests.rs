@@ -23,14 +23,9 @@ fn tails_and_quantiles_equal_fifty_digit_arithmetic() {
             ("normal_two_sided_quantile", &[level]) => normal_two_sided_quantile(level),
             ("student_t_tail", &[t, dof]) => student_t_tail(t, dof),
             ("student_t_quantile", &[p, dof]) => student_t_quantile(p, dof),
-            ("beta_cdf", &[a, b, x]) => beta_cdf(a, b, x),
-            ("beta_sf", &[a, b, x]) => beta_sf(a, b, x),
             ("beta_quantile", &[a, b, p]) => beta_quantile(a, b, p),
             ("f_sf", &[x, d1, d2]) => f_sf(x, d1, d2),
             ("f_quantile", &[p, d1, d2]) => f_quantile(p, d1, d2),
-            ("chi_squared_sf", &[x, dof]) => chi_squared_sf(x, dof),
-            ("chi_squared_quantile", &[p, dof]) => chi_squared_quantile(p, dof),
-            ("ln_gamma", &[x]) => ln_gamma(x),
             ("binomial_two_sided", &[k, n, p]) => binomial_two_sided(k as u64, n as u64, p),
             _ => panic!("unknown case {case}"),
         };
@@ -41,7 +36,7 @@ fn tails_and_quantiles_equal_fifty_digit_arithmetic() {
             *most = (error, format!("{case}: {ours:e}"));
         }
     }
-    assert_eq!(worst.len(), 15);
+    assert_eq!(worst.len(), 10);
     let off: Vec<_> = worst.iter().filter(|(_, (error, _))| *error > 2e-13).collect();
     assert!(off.is_empty(), "{off:#?}");
 }

@@ -11,10 +11,14 @@ use crate::{Error, Interval};
 ///
 /// Resamples are counter-based: resample b draws from ChaCha8 whose key is `seed` (64 bits, little-endian, then zeros) and whose
 /// stream is b, row i being the high half of the 128-bit product of its i-th 64-bit word with n. A result therefore depends
-/// on the settings and the data alone, neither on the number of threads nor on the order in which they work.
+/// on the settings and the data alone, neither on the number of threads nor on the order in which they work. Two statistics of the same
+/// rows under the same settings see the same resamples.
 ///
 /// [`interval`](Self::interval) takes rows as independent. Where several rows belong to one question, one prompt or one person, draw
 /// those: [`clustered`](Self::clustered).
+///
+/// All resamples of one row, or of one cluster, are the same: their percentile interval has no width and says nothing about the
+/// statistic's spread (SciPy refuses fewer than two).
 ///
 /// True coverage of a nominal 95 % interval depends on n and on the statistic; `docs/statistics.md` has the figures that the example
 /// `coverage` measures.
@@ -72,9 +76,11 @@ impl Bootstrap {
     ///
     /// # Errors
     ///
-    /// [`Error::NoResamples`], [`Error::LevelOutOfRange`], [`Error::TooFewItems`] for n = 0, [`Error::NonFiniteStatistic`],
-    /// [`Error::UndefinedOnEveryResample`], and whatever `statistic` returns; [`Error::Undefined`] if the bias correction is infinite,
-    /// because the estimate lies beyond all resamples, or if no row left out changes the statistic.
+    /// [`Error::NoResamples`], [`Error::LevelOutOfRange`], [`Error::TooFewItems`] for n = 0, for BCa also n = 1, [`Error::NonFiniteStatistic`],
+    /// [`Error::UndefinedOnEveryResample`], and whatever `statistic` returns; [`Error::Undefined`] if an end is too large for an `f64`.
+    /// BCa is undefined too if the bias correction is infinite, because the estimate lies beyond all resamples, if no row left out changes
+    /// the statistic, and if the correction turns an end round, as a level near 1 can (1 ≤ a(z₀ + z), where SciPy returns an interval that
+    /// need not hold the estimate).
     ///
     /// ```
     /// use judge_metrics::{Error, resampling::{Bootstrap, RankedPair}};
@@ -92,7 +98,8 @@ impl Bootstrap {
     where
         S: Fn(&[usize]) -> Result<f64, Error> + Sync,
     {
-        self.of_units(n, &statistic)
+        let all: Vec<usize> = (0..n).collect();
+        self.of_units(n, || statistic(&all), &statistic)
     }
 
     /// The same where rows come in clusters, such as all answers to one question: whole clusters are drawn, as many as there are, and
@@ -104,7 +111,7 @@ impl Bootstrap {
     ///
     /// # Errors
     ///
-    /// Those of [`interval`](Self::interval).
+    /// Those of [`interval`](Self::interval), where n is the number of clusters.
     ///
     /// ```
     /// use judge_metrics::{Error, resampling::Bootstrap};
@@ -122,13 +129,12 @@ impl Bootstrap {
         S: Fn(&[usize]) -> Result<f64, Error> + Sync,
     {
         let clusters = clusters(groups);
-        let rows_of =
-            |drawn: &[usize]| -> Vec<usize> { drawn.iter().flat_map(|&cluster| &clusters[cluster]).copied().collect() };
-        // In the order given, not in that of the clusters.
-        let all: Vec<usize> = (0..groups.len()).collect();
-        self.of_units(clusters.len(), &|drawn: &[usize]| {
-            let identity = drawn.len() == clusters.len() && drawn.iter().copied().eq(0..clusters.len());
-            if identity { statistic(&all) } else { statistic(&rows_of(drawn)) }
+        let n = groups.len();
+        let all: Vec<usize> = (0..n).collect();
+        self.of_units(clusters.len(), || statistic(&all), &|drawn: &[usize]| {
+            let mut rows = Vec::with_capacity(n);
+            drawn.iter().for_each(|&cluster| rows.extend_from_slice(&clusters[cluster]));
+            statistic(&rows)
         })
     }
 
@@ -162,8 +168,14 @@ impl Bootstrap {
         rows.extend((0..n).map(|_| below(&mut stream, n)));
     }
 
-    /// A unit is what is drawn: a row or a cluster.
-    fn of_units<S>(&self, n: usize, statistic: &S) -> Result<BootstrapInterval, Error>
+    /// A unit is what is drawn: a row or a cluster. `estimate` is the statistic of the data in the order given, which need not be that of
+    /// the clusters.
+    fn of_units<S>(
+        &self,
+        n: usize,
+        estimate: impl FnOnce() -> Result<f64, Error>,
+        statistic: &S,
+    ) -> Result<BootstrapInterval, Error>
     where
         S: Fn(&[usize]) -> Result<f64, Error> + Sync,
     {
@@ -171,11 +183,12 @@ impl Bootstrap {
         if self.resamples == 0 {
             return Err(Error::NoResamples);
         }
-        if n == 0 {
-            return Err(Error::TooFewItems { required: 1, found: 0 });
+        // The jackknife leaves one out.
+        let required = if self.method == BootstrapMethod::BiasCorrectedAccelerated { 2 } else { 1 };
+        if n < required {
+            return Err(Error::TooFewItems { required, found: n });
         }
-        let identity: Vec<usize> = (0..n).collect();
-        let estimate = finite(statistic(&identity)?, None)?;
+        let estimate = finite(estimate()?, None)?;
 
         let replicates = parallel(self.resamples, |resamples| {
             let mut rows = Vec::with_capacity(n);
@@ -201,13 +214,15 @@ impl Bootstrap {
             BootstrapMethod::BiasCorrectedAccelerated => {
                 let bias = bias_correction(&replicates, estimate)?;
                 let acceleration = acceleration(n, statistic)?;
-                // Efron (1987), equation 3.9.
-                let moved = |z: f64| normal_cdf(bias + (bias + z) / (1.0 - acceleration * (bias + z)));
                 let z = normal_two_sided_quantile(self.level);
-                (moved(-z), moved(z))
+                (moved(bias, acceleration, -z)?, moved(bias, acceleration, z)?)
             }
         };
-        let (low, high) = (quantile(&replicates, low.min(high)), quantile(&replicates, high.max(low)));
+        let (low, high) = (quantile(&replicates, low), quantile(&replicates, high));
+        if !(low.is_finite() && high.is_finite()) {
+            let reason = "neighbouring resamples differ by more than the largest number";
+            return Err(Error::Undefined { statistic: "the bootstrap interval", reason });
+        }
         Ok(BootstrapInterval {
             estimate,
             interval: Interval { low, high, level: self.level },
@@ -247,14 +262,11 @@ fn acceleration<S>(n: usize, statistic: &S) -> Result<f64, Error>
 where
     S: Fn(&[usize]) -> Result<f64, Error> + Sync,
 {
-    if n < 2 {
-        return Err(Error::TooFewItems { required: 2, found: n });
-    }
     let left_out = parallel(n, |units| {
         let mut rest: Vec<usize> = (0..n).filter(|&unit| unit != units.start).collect();
         let mut values = Vec::with_capacity(units.len());
         for unit in units {
-            if unit > 0 && unit <= rest.len() {
+            if unit > 0 {
                 // From all but `unit - 1`, or the same again at the start, to all but `unit`.
                 rest[unit - 1] = unit - 1;
             }
@@ -262,16 +274,30 @@ where
         }
         Ok(values)
     })?;
-    let mean = sum(&left_out) / n as f64;
-    let influence: Vec<f64> = left_out.iter().map(|value| mean - value).collect();
-    let squares = influence.iter().map(|u| u * u).sum::<f64>();
-    if squares == 0.0 {
+    // From one of them, so that a large common part neither rounds nor overflows.
+    let deviations: Vec<f64> = left_out.iter().map(|value| value - left_out[0]).collect();
+    let mean = sum(&deviations) / n as f64;
+    let influence: Vec<f64> = deviations.iter().map(|deviation| mean - deviation).collect();
+    let largest = influence.iter().fold(0.0, |largest: f64, u| largest.max(u.abs()));
+    if largest == 0.0 {
         let reason = "it is the same whichever row is left out: the acceleration is 0/0";
         return Err(Error::Undefined { statistic: "the BCa interval", reason });
     }
-    // Scaled first: cubes of small influences would vanish.
-    let scale = squares.sqrt();
-    Ok(influence.iter().map(|u| (u / scale).powi(3)).sum::<f64>() / 6.0)
+    // Scaled first: powers of small influences would vanish, and of large ones overflow.
+    let power = |k: i32| influence.iter().map(|u| (u / largest).powi(k)).sum::<f64>();
+    Ok(power(3) / power(2).powf(1.5) / 6.0)
+}
+
+/// The share of the resamples that is to lie below the end that is at `z` without bias (Efron, 1987, equation 3.9).
+fn moved(bias: f64, acceleration: f64, z: f64) -> Result<f64, Error> {
+    let slope = 1.0 - acceleration * (bias + z);
+    // Beyond its pole the correction falls as z rises: what it gives there is no end of an interval.
+    if slope > 0.0 {
+        Ok(normal_cdf(bias + (bias + z) / slope))
+    } else {
+        let reason = "the acceleration is too large for this level: the correction turns round";
+        Err(Error::Undefined { statistic: "the BCa interval", reason })
+    }
 }
 
 fn finite(value: f64, resample: Option<usize>) -> Result<f64, Error> {

@@ -15,7 +15,7 @@ pub struct RankedPair {
 }
 
 impl RankedPair {
-    /// `x`, `y`: 2 ≤ n < 2³² finite numbers each; only their order counts. O(n log n).
+    /// `x`, `y`: 2 ≤ n < 2³¹ finite numbers each; only their order counts. O(n log n).
     ///
     /// # Errors
     ///
@@ -25,9 +25,7 @@ impl RankedPair {
         check_paired(x, y, 2)?;
         check_varies("x", x)?;
         check_varies("y", y)?;
-        if u32::try_from(x.len()).is_err() {
-            return Err(Error::TooManyItems { limit: u32::MAX as usize, found: x.len() });
-        }
+        check_few(x.len())?;
         let ((x, distinct_x), (y, distinct_y)) = (codes(x), codes(y));
         Ok(Self { codes: x.into_iter().zip(y).map(|(x, y)| [x, y]).collect(), distinct: [distinct_x, distinct_y] })
     }
@@ -43,12 +41,13 @@ impl RankedPair {
     ///
     /// # Errors
     ///
-    /// [`Error::TooFewItems`] for fewer than two rows, [`Error::OutOfRange`] for an index that no row has, [`Error::Undefined`] where the
-    /// rows have one value in a column.
+    /// [`Error::TooFewItems`] for fewer than two rows, [`Error::TooManyItems`] for 2³¹ or more, [`Error::OutOfRange`] for an index that no
+    /// row has, [`Error::Undefined`] where the rows have one value in a column.
     pub fn spearman(&self, rows: &[usize]) -> Result<f64, Error> {
         if rows.len() < 2 {
             return Err(Error::TooFewItems { required: 2, found: rows.len() });
         }
+        check_few(rows.len())?;
         let mut ranks = self.distinct.map(|distinct| vec![0_i64; distinct]);
         let [x, y] = &mut ranks;
         for (index, &row) in rows.iter().enumerate() {
@@ -82,6 +81,12 @@ impl RankedPair {
         // As in `spearman`: one root of the product of two exact sums.
         Ok((xy as f64 / (xx as f64 * yy as f64).sqrt()).clamp(-1.0, 1.0))
     }
+}
+
+/// Twice a rank less twice the mean rank is below n: under this limit the product of two fits an `i64`.
+fn check_few(found: usize) -> Result<(), Error> {
+    let limit = i32::MAX as usize;
+    if found <= limit { Ok(()) } else { Err(Error::TooManyItems { limit, found }) }
 }
 
 /// Turns how often each distinct value occurs into twice its average rank less twice the mean rank; returns the sum of the squares over

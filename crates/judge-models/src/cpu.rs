@@ -1,0 +1,26 @@
+//! The decoder's fast path on the CPU: weights packed in bf16, activations in f32, many sequences of any lengths in one pass, and
+//! what they share at their beginning computed once.
+//!
+//! Every body here gives a row the same bits whatever else is in the pass, however the pass is cut and however many threads
+//! work on it; that is what lets sequences share passes and prefixes freely.
+
+mod attention;
+mod decoder;
+mod kernel;
+mod keys;
+mod load;
+mod pack;
+mod plan;
+mod run;
+mod softmax;
+mod tile;
+mod vector;
+
+pub(crate) use decoder::PackedDecoder;
+#[cfg(test)]
+pub(crate) use decoder::{Angles, BufferPool, Span};
+pub use kernel::Kernel;
+#[cfg(test)]
+pub(crate) use keys::Keys;
+pub use pack::product_rate;
+pub(crate) use run::run;

@@ -1,0 +1,69 @@
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Error;
+
+/// Instructions that products of packed bf16 weights are made with on the CPU. All compute the same sums, each in an order of its
+/// own, so that results differ in their last bits between kernels, and between kernels only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kernel {
+    /// AVX-512 with its products of bf16 pairs, written `avx512-bf16`.
+    Avx512Bf16,
+    /// AVX2 with FMA, written `avx2`: bf16 weights and activations are widened to f32 on the way.
+    Avx2,
+    /// What the compiler makes of plain loops on any processor, written `portable`.
+    Portable,
+}
+
+impl Kernel {
+    /// All that this processor has, the fastest first; the last is [`Portable`](Self::Portable).
+    #[must_use]
+    pub fn available() -> Vec<Self> {
+        [Self::Avx512Bf16, Self::Avx2, Self::Portable].into_iter().filter(|kernel| kernel.is_available()).collect()
+    }
+
+    /// The fastest that this processor has.
+    pub(crate) fn detect() -> Self {
+        Self::available().first().copied().unwrap_or(Self::Portable)
+    }
+
+    /// This kernel, if the processor has it.
+    pub(crate) fn check(self) -> Result<Self, Error> {
+        if self.is_available() { Ok(self) } else { Err(Error::NoKernel { kernel: self, available: Self::available() }) }
+    }
+
+    fn is_available(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512Bf16 => is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            Self::Portable => true,
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Avx512Bf16 => "avx512-bf16",
+            Self::Avx2 => "avx2",
+            Self::Portable => "portable",
+        })
+    }
+}
+
+impl FromStr for Kernel {
+    type Err = Error;
+
+    /// Reads `avx512-bf16`, `avx2` or `portable`.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        [Self::Avx512Bf16, Self::Avx2, Self::Portable]
+            .into_iter()
+            .find(|kernel| kernel.to_string() == text)
+            .ok_or_else(|| Error::UnknownKernel { found: text.to_owned() })
+    }
+}

@@ -1,0 +1,146 @@
+//! Keys and values of some positions of a sequence, packed for attention.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::tile::LANES;
+use super::vector::{bf16_bits, pack_pairs};
+
+/// Keys per tile. A sequence's tiles begin at multiples of it, whoever computed them, so that attention sums in the same order
+/// however a sequence was cut.
+pub(crate) const TILE: usize = 32;
+
+/// What keys and values look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeyShape {
+    pub(crate) n_kv_heads: usize,
+    pub(crate) head_dim: usize,
+}
+
+impl KeyShape {
+    /// Pairs of coordinates of a head.
+    pub(crate) fn pairs(self) -> usize {
+        self.head_dim.div_ceil(2)
+    }
+
+    /// Coordinates of a head, up to whole lanes.
+    pub(crate) fn lanes(self) -> usize {
+        self.head_dim.next_multiple_of(LANES)
+    }
+
+    /// Words of a tile of keys: `[pairs][TILE]`, two coordinates of one key to a word.
+    pub(crate) fn key_tile(self) -> usize {
+        self.pairs() * TILE
+    }
+
+    /// Words of a tile of values: `[TILE / 2][lanes]`, one coordinate of two successive values to a word.
+    pub(crate) fn value_tile(self) -> usize {
+        TILE / 2 * self.lanes()
+    }
+}
+
+/// Keys and values of positions `start..end` of one sequence, in every block or in the one at work.
+pub(crate) struct Keys {
+    shape: KeyShape,
+    /// A multiple of [`TILE`].
+    start: usize,
+    end: usize,
+    /// Tiles that there is room for.
+    tiles: usize,
+    /// One for each block, or a single one that the blocks use in turn.
+    blocks: Vec<BlockKeys>,
+    before: Option<Arc<Keys>>,
+}
+
+/// Those of one block: by head, then by tile.
+#[derive(Clone, Default)]
+struct BlockKeys {
+    keys: Vec<u32>,
+    values: Vec<u32>,
+}
+
+impl Keys {
+    /// Room for `capacity` positions behind those of `before`, which are a multiple of [`TILE`]. `n_blocks` is 1 if no later pass
+    /// looks at them.
+    pub(crate) fn new(shape: KeyShape, before: Option<Arc<Self>>, capacity: usize, n_blocks: usize) -> Self {
+        let start = before.as_ref().map_or(0, |before| before.end);
+        debug_assert!(start.is_multiple_of(TILE));
+        let tiles = capacity.div_ceil(TILE);
+        let block = BlockKeys {
+            keys: vec![0; shape.n_kv_heads * tiles * shape.key_tile()],
+            values: vec![0; shape.n_kv_heads * tiles * shape.value_tile()],
+        };
+        Self { shape, start, end: start, tiles, blocks: vec![block; n_blocks.max(1)], before }
+    }
+
+    /// How many positions there are, from the sequence's beginning.
+    pub(crate) fn end(&self) -> usize {
+        self.end
+    }
+
+    /// Says that `count` more positions have been written in all blocks.
+    pub(crate) fn advance(&mut self, count: usize) {
+        self.end += count;
+    }
+
+    fn block(&self, block: usize) -> &BlockKeys {
+        &self.blocks[if self.blocks.len() == 1 { 0 } else { block }]
+    }
+
+    /// Puts keys and values of new positions behind those that are there. `rows` are `count` rows of a matrix whose rows are `stride`
+    /// apart and begin with the keys `[n_kv_heads, head_dim]`, followed by the values.
+    pub(crate) fn write(&mut self, block: usize, rows: &[f32], stride: usize, count: usize) {
+        let Self { shape, tiles, .. } = *self;
+        let first = self.end - self.start;
+        let block = if self.blocks.len() == 1 { 0 } else { block };
+        let BlockKeys { keys, values } = &mut self.blocks[block];
+        let row = |i: usize, head: usize, at: usize| {
+            let start = i * stride + (at * shape.n_kv_heads + head) * shape.head_dim;
+            &rows[start..start + shape.head_dim]
+        };
+        keys.par_chunks_exact_mut((tiles * shape.key_tile()).max(1)).enumerate().for_each(|(head, keys)| {
+            let mut words = vec![0; shape.pairs()];
+            for i in 0..count {
+                pack_pairs(row(i, head, 0), &mut words);
+                let (tile, lane) = ((first + i) / TILE, (first + i) % TILE);
+                let tile = &mut keys[tile * shape.key_tile()..][..shape.key_tile()];
+                tile.iter_mut().skip(lane).step_by(TILE).zip(&words).for_each(|(to, &word)| *to = word);
+            }
+            // What lies behind the last position may be another sequence's, and must not be NaN.
+            for after in first + count..(first + count).next_multiple_of(TILE) {
+                let tile = &mut keys[after / TILE * shape.key_tile()..][..shape.key_tile()];
+                tile.iter_mut().skip(after % TILE).step_by(TILE).for_each(|word| *word = 0);
+            }
+        });
+        values.par_chunks_exact_mut((tiles * shape.value_tile()).max(1)).enumerate().for_each(|(head, values)| {
+            for i in 0..count {
+                let (pair, half) = ((first + i) / 2, (first + i) % 2);
+                let lanes = &mut values[pair * shape.lanes()..][..shape.head_dim];
+                for (word, &x) in lanes.iter_mut().zip(row(i, head, 1)) {
+                    *word = if half == 0 { bf16_bits(x) } else { *word & 0xffff | bf16_bits(x) << 16 };
+                }
+            }
+            // The other half of the last pair is zero already: its even half is written with a zero beside it.
+            let (from, to) = ((first + count).div_ceil(2), (first + count).next_multiple_of(TILE) / 2);
+            values[from * shape.lanes()..to * shape.lanes()].fill(0);
+        });
+    }
+
+    /// Tile `tile` of a head in a block, keys and values, counted from the sequence's beginning.
+    pub(crate) fn tile(&self, block: usize, head: usize, tile: usize) -> (&[u32], &[u32]) {
+        let mut holder = self;
+        while tile * TILE < holder.start {
+            // Those before end where these begin.
+            let Some(before) = holder.before.as_deref() else { break };
+            holder = before;
+        }
+        let shape = holder.shape;
+        let index = head * holder.tiles + tile - holder.start / TILE;
+        let BlockKeys { keys, values } = holder.block(block);
+        (
+            &keys[index * shape.key_tile()..][..shape.key_tile()],
+            &values[index * shape.value_tile()..][..shape.value_tile()],
+        )
+    }
+}

@@ -1,0 +1,74 @@
+//! A packed decoder from a checkpoint, tensor by tensor, so that little more than the packed weights is in memory.
+
+use std::sync::Arc;
+
+use super::Kernel;
+use super::decoder::{Linear, PackedDecoder};
+use super::pack::PackedLinear;
+use crate::block::{Block, Build};
+use crate::config::{DecoderConfig, Part};
+use crate::weights::Checkpoint;
+use crate::{Dtype, Error};
+
+impl PackedDecoder {
+    /// Packs the decoder that `config` describes from its checkpoint, as [`DecoderConfig::tensors`] lists the tensors.
+    pub(crate) fn load(config: Arc<DecoderConfig>, kernel: Kernel, checkpoint: &mut Checkpoint) -> Result<Self, Error> {
+        let mut packing = Packing { config: &config, kernel, checkpoint };
+        let table = [config.d_vocab, config.d_model];
+        let embedding = packing.matrix(&[("model.embed_tokens.weight".to_owned(), table[0])], table[1])?;
+        let blocks =
+            (0..config.n_layers).map(|block| Block::build(&config, block, &mut packing)).collect::<Result<_, _>>()?;
+        let norm = packing.norm("model.norm.weight", config.d_model)?;
+        let head = if config.tied {
+            None
+        } else {
+            Some(packing.matrix(&[("lm_head.weight".to_owned(), table[0])], table[1])?)
+        };
+        Ok(Self { kernel, embedding, blocks, norm, head, config })
+    }
+}
+
+struct Packing<'a> {
+    config: &'a DecoderConfig,
+    kernel: Kernel,
+    checkpoint: &'a mut Checkpoint,
+}
+
+impl Packing<'_> {
+    /// The rows of several tensors, by name and number of rows, below one another.
+    fn matrix(&mut self, parts: &[(String, usize)], d_in: usize) -> Result<PackedLinear, Error> {
+        let mut matrix = PackedLinear::zeros(self.kernel, parts.iter().map(|(_, rows)| rows).sum(), d_in);
+        let mut first = 0;
+        for (name, rows) in parts {
+            self.checkpoint.take_rows(name, [*rows, d_in], &mut |row, values| matrix.fill(first + row, values))?;
+            first += rows;
+        }
+        Ok(matrix)
+    }
+}
+
+impl Build for Packing<'_> {
+    type Linear = Linear;
+    type Norm = Vec<f32>;
+
+    fn linear(&mut self, block: usize, parts: &[Part], d_in: usize, bias: bool) -> Result<Linear, Error> {
+        let name = |stem: &str, what: &str| format!("model.layers.{block}.{stem}.{what}");
+        let weights: Vec<_> = parts.iter().map(|&(stem, rows)| (name(stem, "weight"), rows)).collect();
+        let weight = self.matrix(&weights, d_in)?;
+        let mut biases = Vec::new();
+        if bias {
+            for &(stem, rows) in parts {
+                biases.append(&mut self.checkpoint.take(&name(stem, "bias"), &[rows], Dtype::Bf16)?);
+            }
+        }
+        Ok(Linear { weight, bias: bias.then_some(biases) })
+    }
+
+    fn norm(&mut self, name: &str, len: usize) -> Result<Vec<f32>, Error> {
+        let mut weight = self.checkpoint.take(name, &[len], Dtype::Bf16)?;
+        if self.config.norm_offset {
+            weight.iter_mut().for_each(|w| *w += 1.0);
+        }
+        Ok(weight)
+    }
+}

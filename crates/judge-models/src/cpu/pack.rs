@@ -1,0 +1,220 @@
+//! Weights in bf16, packed once, and their product with rows of activations.
+
+use std::time::Instant;
+
+use half::bf16;
+use rayon::prelude::*;
+
+use super::Kernel;
+use super::tile::{LANES, Shape, Words, multiply_add};
+use super::vector::pack_pairs;
+use crate::Error;
+
+/// Rows of activations that are multiplied at once.
+const ROWS: usize = 12;
+
+/// Rows of activations that one task takes.
+const ROWS_AT_ONCE: usize = 32 * ROWS;
+
+/// Words of weights that stay in a core's cache.
+const CACHED: usize = 1 << 17;
+
+/// A matrix `[d_out, d_in]` in bf16, packed for products with rows of activations.
+///
+/// Panels of [`LANES`] of its rows lie behind one another, each as a tile `[pairs][LANES]`: pairs of successive coordinates, for all
+/// rows of the panel. It takes the checkpoint's size, but for the last panel and an odd `d_in`.
+pub(crate) struct PackedLinear {
+    kernel: Kernel,
+    d_out: usize,
+    d_in: usize,
+    words: Vec<u32>,
+}
+
+impl PackedLinear {
+    /// A matrix of zeros, to be filled row by row.
+    pub(crate) fn zeros(kernel: Kernel, d_out: usize, d_in: usize) -> Self {
+        let words = vec![0; d_out.next_multiple_of(LANES) * d_in.div_ceil(2)];
+        Self { kernel, d_out, d_in, words }
+    }
+
+    pub(crate) fn out_features(&self) -> usize {
+        self.d_out
+    }
+
+    fn pairs(&self) -> usize {
+        self.d_in.div_ceil(2)
+    }
+
+    fn panel(&self) -> usize {
+        self.pairs() * LANES
+    }
+
+    /// Fills rows `first..` from `rows`, `[.., d_in]` row-major.
+    pub(crate) fn fill(&mut self, first: usize, rows: &[bf16]) {
+        let (d_in, panel) = (self.d_in, self.panel());
+        let count = rows.len() / d_in.max(1);
+        self.words.par_chunks_exact_mut(panel.max(1)).enumerate().for_each(|(index, panel)| {
+            let mine = (index * LANES).max(first)..((index + 1) * LANES).min(first + count);
+            for row in mine {
+                let lane = row % LANES;
+                let (pairs, rest) = rows[(row - first) * d_in..][..d_in].as_chunks::<2>();
+                let words = panel.iter_mut().skip(lane).step_by(LANES);
+                let last = rest.first().map(|&x| [x, bf16::ZERO]);
+                for (word, pair) in words.zip(pairs.iter().copied().chain(last)) {
+                    *word = u32::from(pair[0].to_bits()) | u32::from(pair[1].to_bits()) << 16;
+                }
+            }
+        });
+    }
+
+    /// Row `index`, `[d_in]`.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub(crate) fn row(&self, index: usize, out: &mut [f32]) {
+        let panel = &self.words[index / LANES * self.panel()..][..self.panel()];
+        for (out, word) in out.chunks_mut(2).zip(panel.iter().skip(index % LANES).step_by(LANES)) {
+            out[0] = f32::from_bits(word << 16);
+            if let Some(second) = out.get_mut(1) {
+                *second = f32::from_bits(word & 0xffff_0000);
+            }
+        }
+    }
+
+    /// `out = x · weightᵀ`: `x` `[rows, d_in]`, `out` `[rows, d_out]`. Activations are rounded to bf16, sums are f32. A row of the
+    /// result depends on that row of `x` alone. `scratch` is for reuse by the next product; what it holds does not matter.
+    ///
+    /// # Panics
+    /// If a slice has another length.
+    pub(crate) fn apply(&self, x: &[f32], rows: usize, out: &mut [f32], scratch: &mut Vec<u32>) {
+        assert!(x.len() == rows * self.d_in && out.len() == rows * self.d_out);
+        let (pairs, panel) = (self.pairs(), self.panel());
+        if rows == 0 || pairs == 0 || self.d_out == 0 {
+            return out.fill(0.0);
+        }
+        scratch.resize(rows * pairs, 0);
+        let packed = scratch.par_chunks_exact_mut(pairs).zip(x.par_chunks_exact(self.d_in));
+        packed.with_min_len(8).for_each(|(words, x)| pack_pairs(x, words));
+        let words = &*scratch;
+        // Panels that stay in a core's cache while the rows pass by.
+        let n_panels = self.d_out.div_ceil(LANES);
+        let panels_at_once = (CACHED / panel).clamp(1, n_panels);
+        let n_groups = n_panels.div_ceil(panels_at_once);
+        let out = Columns { start: out.as_mut_ptr(), stride: self.d_out };
+        (0..rows.div_ceil(ROWS_AT_ONCE) * n_groups).into_par_iter().for_each(|task| {
+            let (first, group) = (task / n_groups * ROWS_AT_ONCE, task % n_groups * panels_at_once);
+            for first in (first..rows.min(first + ROWS_AT_ONCE)).step_by(ROWS) {
+                let count = ROWS.min(rows - first);
+                let a = Words { data: &words[first * pairs..], stride: pairs };
+                for index in group..n_panels.min(group + panels_at_once) {
+                    let b = Words { data: &self.words[index * panel..][..panel], stride: LANES };
+                    let mut sums = [0.0; ROWS * LANES];
+                    multiply_add(self.kernel, Shape { rows: count, pairs, lanes: LANES }, a, b, &mut sums, LANES);
+                    let lanes = LANES.min(self.d_out - index * LANES);
+                    for (row, sums) in sums.chunks_exact(LANES).take(count).enumerate() {
+                        // SAFETY: each row has `d_out` numbers, of which these lanes are this task's alone.
+                        unsafe { out.row(first + row, index * LANES, lanes) }.copy_from_slice(&sums[..lanes]);
+                    }
+                }
+            }
+        });
+    }
+}
+
+/// Multiply-adds per second, counted as two operations each, that products of packed weights reach on this machine with rayon's
+/// threads: the best of some tries at 1024 rows by 3072 by 3072. No forward pass can be faster than its weights' products at this
+/// rate.
+///
+/// # Errors
+/// [`Error::NoKernel`] if the processor lacks the kernel; `None` is the fastest that it has.
+pub fn product_rate(kernel: Option<Kernel>) -> Result<f64, Error> {
+    const SIZE: usize = 3072;
+    let kernel = kernel.unwrap_or_else(Kernel::detect).check()?;
+    let mut matrix = PackedLinear::zeros(kernel, SIZE, SIZE);
+    let row: Vec<bf16> = (0..SIZE).map(|i| bf16::from_f32((i % 17) as f32 - 8.0)).collect();
+    (0..SIZE).for_each(|index| matrix.fill(index, &row));
+    let x: Vec<f32> = (0..1024 * SIZE).map(|i| (i % 13) as f32 - 6.0).collect();
+    let (mut out, mut scratch) = (vec![0.0; 1024 * SIZE], Vec::new());
+    let mut fastest = f64::INFINITY;
+    for _ in 0..8 {
+        let start = Instant::now();
+        matrix.apply(&x, 1024, &mut out, &mut scratch);
+        fastest = fastest.min(start.elapsed().as_secs_f64());
+    }
+    Ok((2 * 1024 * SIZE * SIZE) as f64 / fastest)
+}
+
+/// A matrix of which several threads write different columns.
+struct Columns {
+    start: *mut f32,
+    stride: usize,
+}
+
+// SAFETY: it is only used to write, each element from one thread.
+unsafe impl Sync for Columns {}
+
+impl Columns {
+    /// # Safety
+    /// The elements must be inside the matrix and nobody else's.
+    #[expect(clippy::mut_from_ref, reason = "the caller promises that the columns are its own")]
+    unsafe fn row(&self, row: usize, column: usize, count: usize) -> &mut [f32] {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(row * self.stride + column), count) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(30))]
+
+        #[test]
+        fn products_are_right_and_the_same_bits_in_any_company(
+            rows in prop::sample::select(vec![1_usize, 2, 12, 17, 100, 250]),
+            d_in in prop::sample::select(vec![1_usize, 64, 80, 127, 128, 700]),
+            d_out in prop::sample::select(vec![1_usize, 7, 32, 33, 100]),
+            seed in any::<u64>(),
+        ) {
+            let number = |i: usize| {
+                let mixed = (seed ^ i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                (mixed >> 40) as f32 / (1 << 23) as f32 - 1.0
+            };
+            let weight: Vec<bf16> = (0..d_out * d_in).map(|i| bf16::from_f32(number(i))).collect();
+            let x: Vec<f32> = (0..rows * d_in).map(|i| number(i + 1_000_003)).collect();
+            for kernel in Kernel::available() {
+                // Filled in two pieces that end inside a panel.
+                let mut matrix = PackedLinear::zeros(kernel, d_out, d_in);
+                let cut = d_out / 3;
+                matrix.fill(cut, &weight[cut * d_in..]);
+                matrix.fill(0, &weight[..cut * d_in]);
+                let mut row = vec![0.0; d_in];
+                matrix.row(d_out - 1, &mut row);
+                prop_assert!(row.iter().zip(&weight[(d_out - 1) * d_in..]).all(|(a, b)| *a == b.to_f32()));
+
+                let (mut out, mut scratch) = (vec![f32::NAN; rows * d_out], vec![u32::MAX; 5]);
+                matrix.apply(&x, rows, &mut out, &mut scratch);
+                for (row, x) in x.chunks_exact(d_in).enumerate() {
+                    let mut alone = vec![f32::NAN; d_out];
+                    matrix.apply(x, 1, &mut alone, &mut scratch);
+                    for (column, found) in alone.iter().enumerate() {
+                        prop_assert_eq!(found.to_bits(), out[row * d_out + column].to_bits());
+                        let weight = &weight[column * d_in..][..d_in];
+                        let product = |(x, w): (&f32, &bf16)| f64::from(bf16::from_f32(*x).to_f32()) * f64::from(w.to_f32());
+                        let expected: f64 = x.iter().zip(weight).map(product).sum();
+                        prop_assert!((f64::from(*found) - expected).abs() < 2e-6 * d_in as f64, "{found} {expected}");
+                    }
+                }
+                for threads in [1, 3] {
+                    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                    let mut again = vec![f32::NAN; rows * d_out];
+                    pool.install(|| matrix.apply(&x, rows, &mut again, &mut scratch));
+                    prop_assert!(again.iter().zip(&out).all(|(a, b)| a.to_bits() == b.to_bits()));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Which positions of which sequences are computed together: what several sequences share at their beginning, once.
+
+use std::ops::Range;
+
+use judge_core::TokenId;
+
+use super::keys::TILE;
+
+/// Shared tokens that must be saved for a stretch to be computed on its own: it costs a pass over the weights, alone perhaps.
+const WORTH_SHARING: usize = 4 * TILE;
+
+/// Successive positions of one or more sequences that are computed in one go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    /// What comes before it, an earlier entry of the plan.
+    pub(crate) before: Option<usize>,
+    /// A sequence that runs through it.
+    pub(crate) sequence: usize,
+    /// Its positions; they begin at a multiple of [`TILE`].
+    pub(crate) positions: Range<usize>,
+    /// Whether `sequence` ends here; if so, it is the only one that runs through it.
+    pub(crate) is_last: bool,
+}
+
+/// Cuts sequences of at least one token into stretches of at most `longest` positions. Each sequence is one chain of them; its last
+/// stretch is its own. `longest` is rounded down to whole tiles, but is at least one.
+pub(crate) fn plan(sequences: &[&[TokenId]], longest: usize) -> Vec<Stretch> {
+    let mut order: Vec<usize> = (0..sequences.len()).collect();
+    order.sort_by_key(|&index| sequences[index]);
+    let mut plan = Plan { sequences, longest: (longest / TILE).max(1) * TILE, stretches: Vec::new() };
+    plan.split(&order, 0, None);
+    plan.stretches
+}
+
+struct Plan<'a> {
+    sequences: &'a [&'a [TokenId]],
+    longest: usize,
+    stretches: Vec<Stretch>,
+}
+
+impl Plan<'_> {
+    /// `members`, sorted, agree in what comes before `start`, a multiple of [`TILE`], which is computed by `before`.
+    fn split(&mut self, members: &[usize], start: usize, before: Option<usize>) {
+        match *members {
+            [] => {}
+            [only] => {
+                self.chain(only, start..self.sequences[only].len(), before, true);
+            }
+            [first, .., last] => {
+                // Sorted: what the outer two share, all share. The last token of each stays its own.
+                let (a, b) = (self.sequences[first], self.sequences[last]);
+                let shared = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+                let shortest = members.iter().map(|&member| self.sequences[member].len()).min().unwrap_or(0);
+                let shared = shared.min(shortest.saturating_sub(1)) / TILE * TILE;
+                if shared > start && (members.len() - 1) * (shared - start) >= WORTH_SHARING {
+                    let before = self.chain(first, start..shared, before, false);
+                    self.split(members, shared, before);
+                    return;
+                }
+                // Fewer of them may share more. Whoever ends within the next tile shares no more with anyone.
+                let next = |member: &usize| {
+                    let ids = self.sequences[*member];
+                    ids.get(shared..shared + TILE).filter(|_| ids.len() > shared + TILE)
+                };
+                let groups: Vec<&[usize]> = members.chunk_by(|a, b| next(a).is_some() && next(a) == next(b)).collect();
+                for group in groups {
+                    self.split(group, start, before);
+                }
+            }
+        }
+    }
+
+    /// One sequence's positions as stretches behind one another; returns the last one.
+    fn chain(
+        &mut self,
+        sequence: usize,
+        positions: Range<usize>,
+        mut before: Option<usize>,
+        is_last: bool,
+    ) -> Option<usize> {
+        let end = positions.end;
+        for start in positions.step_by(self.longest) {
+            let positions = start..end.min(start + self.longest);
+            let is_last = is_last && positions.end == end;
+            self.stretches.push(Stretch { before, sequence, positions, is_last });
+            before = Some(self.stretches.len() - 1);
+        }
+        before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_shared_beginning_is_computed_once() {
+        // A rubric of 70 tokens, three continuations of it, and one prompt that has nothing to do with them.
+        let prompt = |tail: u32, len: usize| (0..70).chain((0..len as u32).map(|i| tail + i)).collect::<Vec<TokenId>>();
+        let sequences = [prompt(1000, 40), prompt(2000, 10), (500..540).collect(), prompt(3000, 90)];
+        let sequences: Vec<&[TokenId]> = sequences.iter().map(Vec::as_slice).collect();
+        let stretch = |before, sequence, positions, is_last| Stretch { before, sequence, positions, is_last };
+        assert_eq!(
+            plan(&sequences, 1000),
+            [
+                stretch(None, 0, 0..64, false),
+                stretch(Some(0), 0, 64..110, true),
+                stretch(Some(0), 1, 64..80, true),
+                stretch(Some(0), 3, 64..160, true),
+                stretch(None, 2, 0..40, true),
+            ]
+        );
+        // Two of them share too little to be worth a pass of its own.
+        assert_eq!(plan(&sequences[..2], 1000).len(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn every_sequence_is_a_chain_of_its_own_tokens(
+            sequences in prop::collection::vec(
+                (0_usize..3, 0_usize..200, prop::collection::vec(0_u32..2, 1..80)), 1..20),
+            longest in 1_usize..300,
+        ) {
+            // Beginnings of one of three texts, then a tail.
+            let sequences: Vec<Vec<TokenId>> = sequences
+                .into_iter()
+                .map(|(text, len, tail)| (0..len).map(|i| (i * (text + 1)) as u32).chain(tail).collect())
+                .collect();
+            let sequences: Vec<&[TokenId]> = sequences.iter().map(Vec::as_slice).collect();
+            let plan = plan(&sequences, longest);
+            let computed: usize = plan.iter().map(|stretch| stretch.positions.len()).sum();
+            prop_assert!(computed <= sequences.iter().map(|ids| ids.len()).sum());
+            for (index, ids) in sequences.iter().enumerate() {
+                let last: Vec<usize> =
+                    (0..plan.len()).filter(|&i| plan[i].is_last && plan[i].sequence == index).collect();
+                prop_assert_eq!(last.len(), 1);
+                let (mut at, mut end) = (Some(last[0]), ids.len());
+                while let Some(here) = at {
+                    let Stretch { before, sequence, positions, is_last } = &plan[here];
+                    prop_assert_eq!(positions.end, end);
+                    prop_assert!(positions.start.is_multiple_of(TILE) && !positions.is_empty());
+                    prop_assert!(positions.len() <= longest.max(TILE));
+                    prop_assert_eq!(&sequences[*sequence][..end], &ids[..end]);
+                    prop_assert_eq!(*is_last, here == last[0]);
+                    prop_assert!(before.is_none_or(|before| before < here));
+                    end = positions.start;
+                    at = *before;
+                }
+                prop_assert_eq!(end, 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,476 @@
+//! Answers requests: plans what is computed together, makes passes, reads them, and writes text.
+
+use std::collections::HashMap;
+use std::mem;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use judge_core::{
+    Finish, Generated, Generation, Layer, Lens, Outcome, PooledState, Pooling, ReadAt, Reading, Request, TokenId,
+    Unscored, Want,
+};
+use rayon::prelude::*;
+
+use super::decoder::{Angles, BufferPool, PackedDecoder, Span, Stream};
+use super::keys::Keys;
+use super::plan::{Stretch, plan};
+use crate::Error;
+use crate::generate::choose;
+use crate::model::Model;
+use crate::pooling::Pool;
+use crate::read::{States, Steps, non_finite};
+use crate::rope::inverse_frequencies;
+
+/// Rows of one pass: enough that reading the weights costs little beside the products, few enough that the rows stay in reach
+/// of the caches.
+const PASS: usize = 1024;
+
+/// Rows whose logits over the whole vocabulary are there at once.
+const LOGIT_ROWS: usize = 32;
+
+type Sink<'a> = dyn FnMut(usize, Outcome) -> ControlFlow<()> + 'a;
+
+/// A request that the model can be fed.
+struct Job<'a> {
+    index: usize,
+    want: &'a Want,
+    /// The head's rows of its labels, `[n_scores, d_model]`.
+    head: &'a [f32],
+    ids: Vec<TokenId>,
+}
+
+impl Job<'_> {
+    fn new_tokens(&self) -> usize {
+        self.want.generate.as_ref().map_or(0, |generation| generation.max_new_tokens)
+    }
+
+    /// Blocks that must be run: none above the highest layer that is wanted, all if text is written, `None` if nothing is
+    /// wanted but the prompt's length.
+    fn blocks(&self, n_layers: usize) -> Option<usize> {
+        let labels = self.want.labels.iter().flat_map(|read| &read.layers);
+        let highest = self.want.pooled.iter().map(|(layer, _)| layer).chain(labels).max();
+        if self.want.generate.is_some() { Some(n_layers) } else { highest.map(|layer| layer.0) }
+    }
+
+    /// States that take all positions, not the last one alone.
+    fn whole(&self) -> impl Iterator<Item = (Layer, Pooling)> {
+        self.want.pooled.iter().copied().filter(|(_, pooling)| *pooling != Pooling::Last)
+    }
+}
+
+/// Answers each request once, as soon as it is known. After [`ControlFlow::Break`] nothing more is begun. At most `max_tokens`
+/// positions are kept for later passes at a time, unless one sequence alone has more.
+pub(crate) fn run<'a>(
+    model: &Model,
+    decoder: &PackedDecoder,
+    requests: &'a [Request],
+    heads: &'a HashMap<&[TokenId], Vec<f32>>,
+    max_tokens: usize,
+    sink: &mut Sink<'_>,
+) -> Result<(), Error> {
+    let admitted: Vec<_> = requests.par_iter().map(|request| model.admit(request)).collect();
+    // Sequences that run through the same blocks with the same frequencies can share passes.
+    let mut groups: HashMap<(usize, Vec<u32>), Vec<Job<'_>>> = HashMap::new();
+    let mut order = Vec::new();
+    for (index, (request, admitted)) in requests.iter().zip(admitted).enumerate() {
+        let want = &request.want;
+        let head = want.labels.as_ref().and_then(|read| heads.get(read.tokens.as_slice()));
+        let outcome = match admitted? {
+            Err(unscored) => Outcome::Unscored(unscored),
+            Ok(ids) => {
+                let job = Job { index, want, head: head.map_or(&[], Vec::as_slice), ids };
+                match job.blocks(model.config.n_layers) {
+                    Some(blocks) => {
+                        let (frequencies, _) =
+                            inverse_frequencies(&model.config.rope, job.ids.len() + job.new_tokens());
+                        let key = (blocks, frequencies.into_iter().map(f32::to_bits).collect());
+                        let jobs = groups.entry(key.clone()).or_default();
+                        if jobs.is_empty() {
+                            order.push(key);
+                        }
+                        jobs.push(job);
+                        continue;
+                    }
+                    None => Outcome::Read(Reading { prompt_tokens: job.ids.len(), ..Reading::default() }),
+                }
+            }
+        };
+        if sink(index, outcome).is_break() {
+            return Ok(());
+        }
+    }
+    for key in order {
+        let jobs = groups.remove(&key).unwrap_or_default();
+        if Group::new(model, decoder, &jobs, key.0, max_tokens).run(sink).is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Sequences that share passes.
+struct Group<'a> {
+    model: &'a Model,
+    decoder: &'a PackedDecoder,
+    jobs: &'a [Job<'a>],
+    blocks: usize,
+    max_tokens: usize,
+    angles: Angles,
+    plan: Vec<Stretch>,
+    /// Of each stretch, what pools all positions of a sequence through it.
+    whole: Vec<Vec<(Layer, Pooling)>>,
+    /// Of each stretch, those behind it that are not computed yet.
+    waiting: Vec<usize>,
+    /// What those behind it need of a stretch.
+    computed: Vec<Option<Computed>>,
+    /// Stretches whose predecessor is computed; the next one is at the end.
+    ready: Vec<usize>,
+    /// Positions for which keys are kept.
+    kept: usize,
+    writing: Vec<Writing<'a>>,
+    pool: BufferPool,
+}
+
+/// What is kept of a stretch.
+struct Computed {
+    keys: Arc<Keys>,
+    pools: Pools,
+    positions: usize,
+}
+
+/// States pooled so far, of a sequence or of several that have been one until here.
+type Pools = Vec<(Layer, Pool)>;
+
+/// What a pass brings for one of its sequences.
+#[derive(Default)]
+struct Read {
+    /// What label logits are made from.
+    states: States,
+    /// The last position's state of layers that are wanted as they are.
+    last: Vec<(Layer, Vec<f32>)>,
+    /// The normed output of the last block, if text goes on from it.
+    normed: Vec<f32>,
+}
+
+/// A sequence whose text is being written.
+struct Writing<'a> {
+    job: &'a Job<'a>,
+    generation: &'a Generation,
+    keys: Keys,
+    /// Positions that it counts for in what is kept.
+    kept: usize,
+    steps: Steps<'a>,
+    pooled: Vec<PooledState>,
+    tokens: Vec<TokenId>,
+    read: Read,
+}
+
+impl<'a> Group<'a> {
+    fn new(
+        model: &'a Model,
+        decoder: &'a PackedDecoder,
+        jobs: &'a [Job<'a>],
+        blocks: usize,
+        max_tokens: usize,
+    ) -> Self {
+        let len = |job: &Job<'_>| job.ids.len() + job.new_tokens();
+        let longest = jobs.iter().map(len).max().unwrap_or(0);
+        let sequences: Vec<&[TokenId]> = jobs.iter().map(|job| job.ids.as_slice()).collect();
+        let plan = plan(&sequences, PASS.min(max_tokens));
+        let mut whole: Vec<Vec<(Layer, Pooling)>> = vec![Vec::new(); plan.len()];
+        let mut waiting = vec![0; plan.len()];
+        // Backwards: whoever comes after a stretch has been seen before it.
+        for index in (0..plan.len()).rev() {
+            if plan[index].is_last {
+                whole[index] = jobs[plan[index].sequence].whole().collect();
+            }
+            if let Some(before) = plan[index].before {
+                waiting[before] += 1;
+                for wanted in whole[index].clone() {
+                    if !whole[before].contains(&wanted) {
+                        whole[before].push(wanted);
+                    }
+                }
+            }
+        }
+        let ready = (0..plan.len()).rev().filter(|&index| plan[index].before.is_none()).collect();
+        Self {
+            model,
+            decoder,
+            jobs,
+            blocks,
+            max_tokens,
+            // All have the frequencies of the longest.
+            angles: Angles::new(&model.config, longest, longest),
+            computed: plan.iter().map(|_| None).collect(),
+            plan,
+            whole,
+            waiting,
+            ready,
+            kept: 0,
+            writing: Vec::new(),
+            pool: BufferPool::default(),
+        }
+    }
+
+    fn run(mut self, sink: &mut Sink<'_>) -> ControlFlow<()> {
+        loop {
+            let stretches = self.next_pass();
+            if !stretches.is_empty() {
+                self.prefill(&stretches, sink)?;
+            } else if !self.writing.is_empty() {
+                self.write(sink)?;
+            } else {
+                return ControlFlow::Continue(());
+            }
+        }
+    }
+
+    /// Takes as many stretches as fit into a pass and into what may be kept; if nothing else goes on, at least one.
+    fn next_pass(&mut self) -> Vec<usize> {
+        let (mut taken, mut rows) = (Vec::new(), 0);
+        while let Some(&index) = self.ready.last() {
+            let (len, keep) = (self.plan[index].positions.len(), self.positions_kept(index));
+            let fits = rows + len <= PASS.min(self.max_tokens) && self.kept + keep <= self.max_tokens;
+            let idle = taken.is_empty() && self.writing.is_empty();
+            if !fits && !idle {
+                break;
+            }
+            self.ready.pop();
+            self.kept += keep;
+            rows += len;
+            taken.push(index);
+        }
+        taken
+    }
+
+    /// Positions of a stretch whose keys later passes need, new tokens included.
+    fn positions_kept(&self, index: usize) -> usize {
+        let stretch = &self.plan[index];
+        match self.jobs[stretch.sequence].new_tokens() {
+            0 if stretch.is_last => 0,
+            new if stretch.is_last => stretch.positions.len() + new,
+            _ => stretch.positions.len(),
+        }
+    }
+
+    fn prefill(&mut self, stretches: &[usize], sink: &mut Sink<'_>) -> ControlFlow<()> {
+        let (decoder, blocks) = (self.decoder, self.blocks);
+        let mut keys = Vec::with_capacity(stretches.len());
+        let mut pools: Vec<Pools> = Vec::with_capacity(stretches.len());
+        for &index in stretches {
+            let stretch = &self.plan[index];
+            let before = stretch.before.and_then(|before| self.computed[before].as_ref());
+            let inherited = |wanted: &(Layer, Pooling)| {
+                let at = before.and_then(|before| {
+                    let whole = &self.whole[stretch.before?];
+                    before.pools.get(whole.iter().position(|known| known == wanted)?)
+                });
+                at.map_or_else(|| (wanted.0, Pool::new(wanted.1)), Clone::clone)
+            };
+            pools.push(self.whole[index].iter().map(inherited).collect());
+            let keep = self.positions_kept(index);
+            let (capacity, n_blocks) = (keep.max(stretch.positions.len()), if keep > 0 { blocks } else { 1 });
+            let before = before.map(|before| Arc::clone(&before.keys));
+            keys.push(Keys::new(decoder.key_shape(), before, capacity, n_blocks));
+        }
+        let mut reads: Vec<Read> = stretches.iter().map(|_| Read::default()).collect();
+        let mut spans: Vec<Span<'_>> = keys
+            .iter_mut()
+            .zip(stretches)
+            .map(|(keys, &index)| {
+                let Stretch { sequence, positions, is_last, .. } = &self.plan[index];
+                let len = positions.len();
+                let keep = match is_last {
+                    _ if self.whole[index].iter().any(|(layer, _)| layer.0 == blocks) => 0..len,
+                    true => len - 1..len,
+                    false => 0..0,
+                };
+                Span { ids: &self.jobs[*sequence].ids[positions.clone()], keys, keep }
+            })
+            .collect();
+        let mut visit = |layer: usize, stream: &Stream<'_>| {
+            for (span, &index) in stretches.iter().enumerate() {
+                let mut rows = stream.rows(span);
+                for (wanted, pool) in pools[span].iter_mut().filter(|(wanted, _)| wanted.0 == layer) {
+                    if wanted.0 == decoder.config.n_layers {
+                        rows.clone().for_each(|row| pool.add(&decoder.final_norm(row)));
+                    } else {
+                        rows.clone().for_each(|row| pool.add(row));
+                    }
+                }
+                if self.plan[index].is_last
+                    && let Some(row) = rows.next_back()
+                {
+                    reads[span].take(decoder, self.jobs[self.plan[index].sequence].want, 0, layer, row);
+                }
+            }
+            ControlFlow::Continue(())
+        };
+        decoder.forward(&mut spans, &self.angles, blocks, &mut self.pool, &mut visit);
+        let mut begun = Vec::new();
+        for ((&index, (mut keys, pools)), read) in stretches.iter().zip(keys.into_iter().zip(pools)).zip(reads) {
+            keys.advance(self.plan[index].positions.len());
+            let mut done = self.plan[index].before;
+            if self.plan[index].is_last {
+                let job = &self.jobs[self.plan[index].sequence];
+                let pooled = pooled(job, &read, pools);
+                let mut steps = Steps::new(job.want, job.head);
+                match &job.want.generate {
+                    Some(generation) => {
+                        let kept = self.positions_kept(index);
+                        begun.push(Writing { job, generation, keys, kept, steps, pooled, tokens: Vec::new(), read });
+                    }
+                    None => {
+                        steps.read(0, None, &read.states);
+                        answer(job, steps, pooled, None, sink)?;
+                    }
+                }
+            } else {
+                let positions = self.plan[index].positions.len();
+                self.computed[index] = Some(Computed { keys: Arc::new(keys), pools, positions });
+                let behind = (index + 1..self.plan.len()).rev().filter(|&i| self.plan[i].before == Some(index));
+                self.ready.extend(behind);
+            }
+            // Whoever has nobody left to wait for it is forgotten; those behind it still hold what they need.
+            while let Some(before) = done {
+                self.waiting[before] -= 1;
+                done = None;
+                if self.waiting[before] == 0
+                    && let Some(computed) = self.computed[before].take()
+                {
+                    self.kept -= computed.positions;
+                }
+            }
+        }
+        self.choose(begun, sink)
+    }
+
+    /// Writes one more token of each text.
+    fn write(&mut self, sink: &mut Sink<'_>) -> ControlFlow<()> {
+        let decoder = self.decoder;
+        let mut writing = mem::take(&mut self.writing);
+        let mut reads: Vec<Read> = writing.iter().map(|_| Read::default()).collect();
+        let wants: Vec<(&Want, usize)> = writing.iter().map(|text| (text.job.want, text.tokens.len())).collect();
+        let mut spans: Vec<Span<'_>> = writing
+            .iter_mut()
+            .map(|text| Span {
+                ids: text.tokens.last_chunk::<1>().map_or(&[], |last| last),
+                keys: &mut text.keys,
+                keep: 0..1,
+            })
+            .collect();
+        let mut visit = |layer: usize, stream: &Stream<'_>| {
+            for (span, ((want, step), read)) in wants.iter().zip(&mut reads).enumerate() {
+                if let Some(row) = stream.rows(span).next_back() {
+                    read.take(decoder, want, *step, layer, row);
+                }
+            }
+            ControlFlow::Continue(())
+        };
+        decoder.forward(&mut spans, &self.angles, self.blocks, &mut self.pool, &mut visit);
+        for (text, read) in writing.iter_mut().zip(reads) {
+            text.keys.advance(1);
+            text.read = read;
+        }
+        self.choose(writing, sink)
+    }
+
+    /// Chooses the next token of each text from what its last pass brought; those that go on are kept.
+    fn choose(&mut self, mut texts: Vec<Writing<'a>>, sink: &mut Sink<'_>) -> ControlFlow<()> {
+        let mut logits = Vec::new();
+        for texts in texts.chunks(LOGIT_ROWS) {
+            let states: Vec<f32> = texts.iter().flat_map(|text| &text.read.normed).copied().collect();
+            let all = self.decoder.logits(&states);
+            // Chosen chunk by chunk, so that no more rows of logits are there at once.
+            logits.extend(texts.iter().zip(all.chunks_exact(self.decoder.config.d_vocab.max(1))).map(|(text, row)| {
+                let step = text.tokens.len();
+                let row = self.model.choice_logits(row.to_vec(), step)?;
+                Ok(choose(&row, &text.generation.sampling, step))
+            }));
+        }
+        for (mut text, token) in texts.drain(..).zip(logits) {
+            let positions = text.kept;
+            let finish = match token {
+                Err(unscored) => {
+                    self.kept -= positions;
+                    sink(text.job.index, Outcome::Unscored(unscored))?;
+                    continue;
+                }
+                Ok(token) => text.take(token, &self.model.eos),
+            };
+            match finish {
+                None => self.writing.push(text),
+                Some(finish) => {
+                    self.kept -= positions;
+                    let (words, text_ends) = self.model.codec.decode(&text.tokens);
+                    let generated = Generated { tokens: text.tokens, text: words, text_ends, finish };
+                    answer(text.job, text.steps, text.pooled, Some(generated), sink)?;
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Read {
+    /// Takes what `want` asks of the row of the last position at `layer`, which predicts the token of `step`.
+    fn take(&mut self, decoder: &PackedDecoder, want: &Want, step: usize, layer: usize, row: &[f32]) {
+        let n_layers = decoder.config.n_layers;
+        let normed = (layer == n_layers).then(|| decoder.final_norm(row));
+        let as_read = || normed.clone().unwrap_or_else(|| row.to_vec());
+        if let Some(read) = want.labels.as_ref().filter(|read| step == 0 || read.at != ReadAt::PromptEnd)
+            && read.layers.contains(&Layer(layer))
+        {
+            let state = match read.lens {
+                Lens::Normed if normed.is_none() => decoder.final_norm(row),
+                _ => as_read(),
+            };
+            self.states.insert(Layer(layer), state);
+        }
+        if step == 0 && want.pooled.contains(&(Layer(layer), Pooling::Last)) {
+            self.last.push((Layer(layer), as_read()));
+        }
+        if let (Some(normed), Some(_)) = (normed, &want.generate) {
+            self.normed = normed;
+        }
+    }
+}
+
+impl Writing<'_> {
+    /// Puts a token behind the text; says why the text ends, if it does.
+    fn take(&mut self, token: TokenId, eos: &[TokenId]) -> Option<Finish> {
+        let step = self.tokens.len();
+        if eos.contains(&token) {
+            self.steps.end(step, &self.read.states);
+            return Some(Finish::EndToken);
+        }
+        self.steps.read(step, Some(token), &self.read.states);
+        self.tokens.push(token);
+        (self.tokens.len() == self.generation.max_new_tokens).then_some(Finish::Length)
+    }
+}
+
+/// The pooled states of a job, in the order asked for.
+fn pooled(job: &Job<'_>, read: &Read, pools: Pools) -> Vec<PooledState> {
+    let whole: HashMap<(Layer, Pooling), Vec<f32>> =
+        job.whole().zip(pools).map(|(wanted, (_, pool))| (wanted, pool.finish())).collect();
+    let state = |&(layer, pooling): &(Layer, Pooling)| {
+        let last = || read.last.iter().find(|(at, _)| *at == layer).map(|(_, state)| state.clone());
+        let values = if pooling == Pooling::Last { last() } else { whole.get(&(layer, pooling)).cloned() };
+        PooledState { layer, pooling, values: values.unwrap_or_default() }
+    };
+    job.want.pooled.iter().map(state).collect()
+}
+
+fn answer(
+    job: &Job<'_>,
+    steps: Steps<'_>,
+    pooled: Vec<PooledState>,
+    generated: Option<Generated>,
+    sink: &mut Sink<'_>,
+) -> ControlFlow<()> {
+    let reading = Reading { prompt_tokens: job.ids.len(), labels: steps.finish(), pooled, generated };
+    let fault: Option<Unscored> = non_finite(&reading);
+    sink(job.index, fault.map_or(Outcome::Read(reading), Outcome::Unscored))
+}

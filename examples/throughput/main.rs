@@ -1,0 +1,176 @@
+//! How fast a model reads the prompts of a file, and how much memory it takes.
+//!
+//! `cargo run --release --example throughput -- --input prompts.jsonl`
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::{Parser, ValueEnum};
+use judge_core::{
+    Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, Reading, Request, Sampling, Want,
+};
+use judge_data::AtomicFile;
+use judge_examples::console::exit;
+use judge_examples::model_args::ModelArgs;
+use judge_examples::passes::read_prompts;
+use judge_models::{Model, product_rate};
+use serde_json::json;
+
+/// Measure how fast a model reads prompts.
+///
+/// Input: JSON lines {"id", "prompt"} or {"id", "messages"}. All prompts are put before the model at once; prompts that share a
+/// beginning are read together where the device can. Loading is measured apart.
+#[derive(Parser)]
+#[command(name = "throughput")]
+struct Cli {
+    /// JSON lines of prompts
+    #[arg(long, value_name = "FILE")]
+    input: PathBuf,
+    /// What is read of each prompt
+    #[arg(long, value_enum, default_value_t = What::States)]
+    read: What,
+    /// The highest layer that is read [default: all]
+    #[arg(long, value_name = "LAYER")]
+    layer: Option<usize>,
+    /// How many times the prompts are read; the fastest counts
+    #[arg(long, default_value_t = 1, value_name = "TIMES")]
+    repeat: usize,
+    /// Tokens written after each prompt, labels being read where one is written
+    #[arg(long, default_value_t = 0, value_name = "TOKENS")]
+    max_new_tokens: usize,
+    /// Also measure what the products of packed weights reach on this machine, the floor of every pass
+    #[arg(long)]
+    floor: bool,
+    /// Where the figures go, and the states of the first prompt's last token at every layer that was read
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+#[derive(Clone, Copy, ValueEnum, PartialEq)]
+enum What {
+    /// The last token's state of every layer
+    States,
+    /// The last token's state of the highest layer alone
+    Probe,
+    /// Logits of the labels 1 to 5 at every layer
+    Labels,
+}
+
+fn main() -> ExitCode {
+    exit(run(&Cli::parse()))
+}
+
+fn run(cli: &Cli) -> Result<()> {
+    let prompts = read_prompts(&cli.model, &cli.input)?;
+    let start = Instant::now();
+    let model = cli.model.load()?;
+    let load_s = start.elapsed().as_secs_f64();
+    let want = cli.want(&model)?;
+    let requests: Vec<Request> = prompts.into_iter().map(|prompt| Request { prompt, want: want.clone() }).collect();
+    let mut best: Option<Pass> = None;
+    for _ in 0..cli.repeat.max(1) {
+        let pass = pass(&model, &requests)?;
+        if best.as_ref().is_none_or(|best| pass.seconds < best.seconds) {
+            best = Some(pass);
+        }
+    }
+    let Pass { seconds, prompt_tokens, new_tokens, unscored, first } = best.context("nothing was read")?;
+    let peak = peak_memory();
+    let floor = cli.floor.then(|| product_rate(cli.model.kernel)).transpose()?;
+    let tokens_per_s = prompt_tokens as f64 / seconds;
+    println!("prompts        {}", requests.len());
+    println!("unscored       {unscored}");
+    println!("prompt tokens  {prompt_tokens}");
+    println!("new tokens     {new_tokens}");
+    println!("loading        {load_s:.2} s");
+    println!("reading        {seconds:.2} s");
+    println!("tokens/s       {tokens_per_s:.0}");
+    match peak {
+        Some(bytes) => println!("peak memory    {:.0} MB", bytes as f64 / 1e6),
+        None => println!("peak memory    not known on this system"),
+    }
+    if let Some(rate) = floor {
+        println!("products       {:.0} GFLOP/s", rate / 1e9);
+    }
+    if let Some(path) = &cli.json {
+        let states: Vec<_> = first
+            .iter()
+            .flat_map(|reading| &reading.pooled)
+            .map(|state| json!({"layer": state.layer.0, "values": state.values}))
+            .collect();
+        let labels = first.as_ref().and_then(|reading| reading.labels.as_ref()).map(|labels| {
+            labels.steps.iter().map(|step| json!({"step": step.step, "logits": step.logits})).collect::<Vec<_>>()
+        });
+        let figures = json!({
+            "prompts": requests.len(), "unscored": unscored, "prompt_tokens": prompt_tokens, "new_tokens": new_tokens,
+            "load_s": load_s, "read_s": seconds, "tokens_per_s": tokens_per_s, "peak_bytes": peak, "product_flops": floor,
+            "model": model.info(), "first": {"states": states, "labels": labels},
+        });
+        let mut file = AtomicFile::create(path)?;
+        serde_json::to_writer_pretty(&mut file, &figures)?;
+        file.commit()?;
+    }
+    Ok(())
+}
+
+/// One reading of all prompts.
+struct Pass {
+    seconds: f64,
+    prompt_tokens: usize,
+    new_tokens: usize,
+    unscored: usize,
+    first: Option<Reading>,
+}
+
+fn pass(model: &Model, requests: &[Request]) -> Result<Pass> {
+    let mut pass = Pass { seconds: 0.0, prompt_tokens: 0, new_tokens: 0, unscored: 0, first: None };
+    let start = Instant::now();
+    model.run(requests, &mut |index, outcome| {
+        match outcome {
+            Outcome::Read(reading) => {
+                pass.prompt_tokens += reading.prompt_tokens;
+                pass.new_tokens += reading.generated.as_ref().map_or(0, |generated| generated.tokens.len());
+                if index == 0 {
+                    pass.first = Some(reading);
+                }
+            }
+            Outcome::Unscored(_) => pass.unscored += 1,
+        }
+        ControlFlow::Continue(())
+    })?;
+    pass.seconds = start.elapsed().as_secs_f64();
+    Ok(pass)
+}
+
+impl Cli {
+    fn want(&self, model: &Model) -> Result<Want> {
+        let top = self.layer.unwrap_or(model.info().n_layers);
+        let layers: Vec<Layer> = (0..=top).map(Layer).collect();
+        let generate = (self.max_new_tokens > 0)
+            .then_some(Generation { max_new_tokens: self.max_new_tokens, sampling: Sampling::Greedy });
+        let at = if generate.is_some() { ReadAt::EveryStep } else { ReadAt::PromptEnd };
+        let pooled = |layers: &[Layer]| layers.iter().map(|&layer| (layer, Pooling::Last)).collect();
+        Ok(match self.read {
+            What::States => Want { pooled: pooled(&layers), generate, ..Want::default() },
+            What::Probe => Want { pooled: pooled(&[Layer(top)]), generate, ..Want::default() },
+            What::Labels => {
+                let tokens =
+                    ["1", "2", "3", "4", "5"].iter().map(|label| model.token(label)).collect::<Result<_, _>>()?;
+                let labels = LabelRead { tokens, layers, lens: Lens::Raw, at };
+                Want { labels: Some(labels), generate, ..Want::default() }
+            }
+        })
+    }
+}
+
+/// The most memory that this process has had, in bytes; `None` where the system does not say it in a file.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kb| kb * 1024)
+}

@@ -1,0 +1,209 @@
+# torch==2.15.0 transformers==5.23.0 safetensors==0.8.0
+"""Reads the same prompts with transformers and with this crate, in turn, on the CPU, and prints a table.
+
+    cargo build --release --example throughput
+    python scripts/bench/cpu.py [--models qwen3-0.6b,qwen3-1.7b,llama-3.1-8b:4] [--work FOLDER] [--data FOLDER] [--only a,b,c,d,e]
+
+The models have the published shapes and random weights (make_model.py); `:4` means four blocks of them. Both sides hold bf16 weights and
+see the same tokens. Transformers runs sdpa attention, asks for the hidden states of all layers and never forms the vocabulary-wide
+head, except in (d), where the reference protocol does; its best batch size counts.
+
+a  equal lengths: 512 tokens
+b  judge prompts of many lengths that share nothing
+c  judge prompts that share: one rubric, five aspects to a response
+d  the LAGER reference protocol (left-padded to 2,048, ten tokens written, every layer through the head) against the direct
+   condition here (label logits of every layer at the prompt's end)
+e  a probe at the middle layer, against (a) at full depth here
+
+Lengths and sharing of b and c are those of real judge prompts where --data names the folder of the public data sets (one word is one token);
+elsewhere they are drawn. `agree` is the largest difference between both sides' states of the first prompt's last token, over all
+layers, relative to the layer's largest value. `floor` is the time of the weights' products alone at the rate that packed products reach in
+the same run.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import resource
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+VERSIONS = {"torch": "2.15.0", "transformers": "5.23.0"}
+ASPECTS = 5
+
+
+def words(text, first=10, size=120000):
+    """One token to a word: the same word is the same token, everywhere."""
+    return [first + hash_word(word) % size for word in text.split()]
+
+
+def hash_word(word):
+    value = 2166136261
+    for byte in word.encode():
+        value = (value ^ byte) * 16777619 % 2**32
+    return value
+
+
+def judged_texts(data, count):
+    """Instruction and response of real rows, or drawn texts of like lengths."""
+    if data:
+        rows = json.loads((pathlib.Path(data) / "prometheus_eval/mt_bench_eval.json").read_text())
+        # One row's `instruction` holds the whole prompt of another judge; its sections are headed by ###.
+        sections = [re.split(r"^###.*:\s*$", row["instruction"], flags=re.MULTILINE) for row in rows]
+        texts = [(part[2], part[3]) for part in sections if len(part) > 3]
+        return texts[:: max(1, len(texts) // count)][:count]
+    draw = random.Random(3)
+    text = lambda low, high: " ".join(str(draw.randrange(1 << 30)) for _ in range(draw.randrange(low, high)))
+    return [(text(20, 200), text(40, 300)) for _ in range(count)]
+
+
+def workloads(data):
+    draw = random.Random(1)
+    a = [[draw.randrange(10, 120000) for _ in range(512)] for _ in range(16)]
+    rubric = " ".join(f"rubric{i}" for i in range(120))
+    aspect = lambda k: " ".join(f"aspect{k}word{i}" for i in range(40))
+    shared = [words(f"{rubric} {instruction} {response} {aspect(k)}")[:2000]
+              for instruction, response in judged_texts(data, 10) for k in range(ASPECTS)]
+    # The same lengths, but not two alike tokens at the beginning.
+    ragged = [[draw.randrange(10, 120000) for _ in ids] for ids in shared[::ASPECTS] + shared[1::ASPECTS] + shared[2::ASPECTS]]
+    return {"a": a, "b": ragged, "c": shared, "d": ragged[:4], "e": a}
+
+
+def ours(model, ids, work, *flags):
+    prompts, figures = work / "prompts.jsonl", work / "ours.json"
+    with prompts.open("w") as file:
+        for index, row in enumerate(ids):
+            file.write(json.dumps({"id": index, "prompt": " ".join(map(str, row))}) + "\n")
+    binary = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/examples/throughput"
+    command = [binary, "--input", prompts, "--model", model, "--raw-prompt", "--quiet", "--repeat", "2", "--floor", "--json", figures, *flags]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return json.loads(figures.read_text())
+
+
+def theirs(model, ids, work, *flags):
+    """In a process of its own, so that its memory is its own."""
+    prompts, figures = work / "prompts.json", work / "theirs.json"
+    prompts.write_text(json.dumps(ids))
+    subprocess.run([sys.executable, __file__, "--theirs", model, prompts, figures, *flags], check=True)
+    return json.loads(figures.read_text())
+
+
+def run_theirs(model, prompts, figures, protocol):
+    import torch
+    import transformers
+
+    for module in (torch, transformers):
+        if module.__version__.split("+")[0] != VERSIONS[module.__name__]:
+            raise SystemExit(f"{module.__name__} {VERSIONS[module.__name__]} is needed, found {module.__version__}")
+    transformers.utils.logging.disable_progress_bar()
+    torch.set_num_threads(int(os.environ.get("RAYON_NUM_THREADS", os.cpu_count())))
+    ids = json.loads(pathlib.Path(prompts).read_text())
+    kind = transformers.AutoModelForCausalLM if protocol else transformers.AutoModel
+    model = kind.from_pretrained(model, dtype=torch.bfloat16, attn_implementation="sdpa").eval()
+    order = sorted(range(len(ids)), key=lambda index: len(ids[index]))
+    total = sum(map(len, ids))
+    best, first = None, None
+
+    def padded(batch, left, length):
+        rows = torch.zeros(len(batch), length, dtype=torch.long)
+        mask = torch.zeros(len(batch), length, dtype=torch.long)
+        for row, index in enumerate(batch):
+            span = slice(length - len(ids[index]), length) if left else slice(0, len(ids[index]))
+            rows[row, span] = torch.tensor(ids[index])
+            mask[row, span] = 1
+        return rows, mask
+
+    with torch.inference_mode():
+        for size in [1, 2] if protocol else [1, 2, 4, 8]:
+            start = time.perf_counter()
+            for at in range(0, len(order), size):
+                batch = order[at:at + size]
+                lengths = torch.tensor([len(ids[index]) for index in batch])
+                if protocol:
+                    rows, mask = padded(batch, True, 2048)
+                    out = model.generate(
+                        rows, attention_mask=mask, max_new_tokens=10, min_new_tokens=10, do_sample=False, pad_token_id=0,
+                        output_hidden_states=True, return_dict_in_generate=True)
+                    for state in out.hidden_states[0]:
+                        model.lm_head(state[:, -1]).float()
+                    continue
+                rows, mask = padded(batch, False, int(lengths.max()))
+                equal = int(lengths.min()) == int(lengths.max())
+                out = model(rows, attention_mask=None if equal else mask, output_hidden_states=True, use_cache=False)
+                states = [state[torch.arange(len(batch)), lengths - 1].float() for state in out.hidden_states]
+                if 0 in batch:
+                    first = [state[batch.index(0)].tolist() for state in states]
+            seconds = time.perf_counter() - start
+            if best is None or seconds < best["seconds"]:
+                best = {"seconds": seconds, "tokens_per_s": total / seconds, "batch": size}
+    best["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    best["first"] = first
+    pathlib.Path(figures).write_text(json.dumps(best))
+
+
+def flops_per_token(config, blocks):
+    d, ff, hd = config["hidden_size"], config["intermediate_size"], config["head_dim"]
+    q, kv = config["num_attention_heads"] * hd, config["num_key_value_heads"] * hd
+    return 2 * blocks * (d * (q + 2 * kv) + q * d + 3 * d * ff)
+
+
+def difference(mine, first):
+    worst = 0.0
+    for state in mine["first"]["states"]:
+        other = first[state["layer"]]
+        largest = max(abs(x) for x in other)
+        worst = max(worst, max(abs(a - b) for a, b in zip(state["values"], other)) / largest)
+    return worst
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", default="qwen3-0.6b")
+    parser.add_argument("--work", type=pathlib.Path, default=ROOT / "target/bench")
+    parser.add_argument("--data", type=pathlib.Path, default=os.environ.get("JUDGE_TEST_DATA"))
+    parser.add_argument("--only", default="a,b,c,d,e")
+    parser.add_argument("--kernel", help="passed on: avx512-bf16, avx2 or portable")
+    args = parser.parse_args()
+    args.work.mkdir(parents=True, exist_ok=True)
+    kernel = ["--kernel", args.kernel] if args.kernel else []
+    print("| model | workload | prompts | tokens | transformers, tokens/s (batch) | here, tokens/s | ratio | share of the floor | "
+          "agree | peak memory, theirs / here, MB |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for spec in args.models.split(","):
+        name, _, layers = spec.partition(":")
+        model = args.work / spec.replace(":", "-")
+        if not (model / "tokenizer_config.json").exists():
+            subprocess.run([sys.executable, ROOT / "scripts/bench/make_model.py", name, model, "--layers", layers or "0"], check=True)
+        config = json.loads((model / "config.json").read_text())
+        depth = config["num_hidden_layers"]
+        for which, ids in workloads(args.data).items():
+            if which not in args.only.split(","):
+                continue
+            flags = {"d": ["--read", "labels"], "e": ["--read", "probe", "--layer", str(depth // 2)]}.get(which, ["--read", "states"])
+            mine = ours(model, ids, args.work, *flags, *kernel)
+            total = sum(map(len, ids))
+            blocks = depth // 2 if which == "e" else depth
+            floor = mine["product_flops"] / flops_per_token(config, blocks)
+            speed = total / mine["read_s"]
+            if which == "e":
+                full = ours(model, ids, args.work, "--read", "states", *kernel)
+                other, ratio, agree, memory = f"full depth here: {full['tokens_per_s']:.0f}", speed / full["tokens_per_s"], "", ""
+            else:
+                peer = theirs(model, ids, args.work, *(["--protocol"] if which == "d" else []))
+                other, ratio = f"{peer['tokens_per_s']:.0f} ({peer['batch']})", speed / peer["tokens_per_s"]
+                agree = f"{difference(mine, peer['first']):.1e}" if peer["first"] else ""
+                memory = f"{peer['peak_bytes'] / 1e6:.0f} / {mine['peak_bytes'] / 1e6:.0f}"
+            print(f"| {spec} | {which} | {len(ids)} | {total} | {other} | {speed:.0f} | {ratio:.2f} | {speed / floor:.0%} | {agree} | {memory} |",
+                  flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--theirs"]:
+        run_theirs(*sys.argv[2:5], protocol="--protocol" in sys.argv)
+    else:
+        main()

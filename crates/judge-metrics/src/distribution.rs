@@ -11,10 +11,7 @@ mod solve;
 mod stirling;
 
 pub(crate) use self::{
-    beta::{
-        beta_quantile, binomial_two_sided, correlation_tail, f_quantile, f_sf, student_t_quantile,
-        student_t_tail,
-    },
+    beta::{beta_quantile, binomial_two_sided, correlation_tail, f_quantile, f_sf, student_t_quantile, student_t_tail},
     normal::{normal_cdf, normal_quantile, normal_tail, normal_two_sided_quantile},
 };
 

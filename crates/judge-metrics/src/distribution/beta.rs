@@ -1,7 +1,7 @@
 use std::f64::consts::TAU;
 
-use crate::distribution::stirling::{deviance, stirling_remainder};
 use crate::distribution::solve::solve;
+use crate::distribution::stirling::{deviance, stirling_remainder};
 
 /// x with P(X ≤ x) = `p` for a beta distribution, a, b > 0: the inverse of the regularised incomplete beta function I_x(a, b). 0 ≤ `p` ≤ 1.
 pub(crate) fn beta_quantile(a: f64, b: f64, p: f64) -> f64 {

@@ -81,10 +81,10 @@ fn weigh(
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        __m512, _CMP_LT_OQ, _mm256_storeu_si256, _mm512_add_ps, _mm512_cmp_ps_mask, _mm512_cvtneps_pbh,
-        _mm512_cvtpbh_ps, _mm512_div_ps, _mm512_fmadd_ps, _mm512_fnmadd_ps, _mm512_loadu_ps, _mm512_mask_blend_ps,
-        _mm512_mask_mov_ps, _mm512_max_ps, _mm512_mul_ps, _mm512_reduce_add_ps, _mm512_reduce_max_ps,
-        _mm512_roundscale_ps, _mm512_scalef_ps, _mm512_set1_ps, _mm512_setzero_ps, _mm512_sub_ps,
+        __m256bh, __m256i, __m512, _CMP_LT_OQ, _mm256_storeu_si256, _mm512_add_ps, _mm512_cmp_ps_mask,
+        _mm512_cvtneps_pbh, _mm512_cvtpbh_ps, _mm512_div_ps, _mm512_fmadd_ps, _mm512_fnmadd_ps, _mm512_loadu_ps,
+        _mm512_mask_blend_ps, _mm512_mask_mov_ps, _mm512_max_ps, _mm512_mul_ps, _mm512_reduce_add_ps,
+        _mm512_reduce_max_ps, _mm512_roundscale_ps, _mm512_scalef_ps, _mm512_set1_ps, _mm512_setzero_ps, _mm512_sub_ps,
     };
     use std::f32::consts::LOG2_E;
     use std::mem::transmute;
@@ -119,7 +119,9 @@ mod x86 {
             let rounded = _mm512_cvtneps_pbh(exp(_mm512_sub_ps(scores, _mm512_set1_ps(*highest))));
             total = _mm512_add_ps(total, _mm512_cvtpbh_ps(rounded));
             // SAFETY: eight of the sixteen words; both types are 256 bits.
-            unsafe { _mm256_storeu_si256(weights.as_mut_ptr().add(8 * half).cast(), transmute(rounded)) };
+            unsafe {
+                _mm256_storeu_si256(weights.as_mut_ptr().add(8 * half).cast(), transmute::<__m256bh, __m256i>(rounded))
+            };
         }
         _mm512_reduce_add_ps(total)
     }

@@ -340,3 +340,25 @@ fn gpt_4s_repeated_grades_are_as_reliable_as_published() {
         close(matrix.cohen_kappa(&weights).unwrap().estimate, &expected[name]);
     }
 }
+
+/// LLMBar ships kappas computed with label 2 taken for label 0; GPT-4's with the gold labels, first order, is .2517 there. This is
+/// `sklearn.metrics.cohen_kappa_score` on the same verdicts.
+#[test]
+fn llmbars_kappa_is_not_the_one_it_ships() {
+    let folder = "llmbar/LLMBar/Natural/evaluators/GPT-4/Vanilla_NoRules";
+    let Some(file) = data(&format!("{folder}/result.json")) else { return };
+    let (gold, judge): (Vec<i64>, Vec<i64>) = list(&file)
+        .iter()
+        .map(|row| {
+            let stages = list(&row["results"]);
+            let winner = &stages.last().unwrap()["swap = False"]["winner"];
+            (row["label"].as_i64().unwrap(), winner.as_str().map_or(0, |winner| winner.parse().unwrap()))
+        })
+        .unzip();
+    let matrix = ConfusionMatrix::new(vec![1, 2], &gold, &judge).unwrap();
+    let kappa = matrix.cohen_kappa(&AgreementWeights::Identity).unwrap().estimate;
+    assert!((kappa - 0.836_867_862_969_004_9).abs() < 1e-12, "{kappa}");
+    let shipped = data(&format!("{folder}/statistics.json")).unwrap();
+    let text = shipped.to_string();
+    assert!(!text.contains("0.8368678"), "upstream mended its kappa: {text}");
+}

@@ -1,26 +1,38 @@
 //! Which of two judges agrees better with people.
 
 use judge_metrics::Error;
-use judge_metrics::correlation::{DependentCorrelations, DifferenceTest};
+use judge_metrics::correlation::{DependentCorrelations, DifferenceTest, pearson};
 use judge_metrics::prediction::mean_absolute_error;
-use judge_metrics::resampling::{PermutationTest, RankedPair};
+use judge_metrics::resampling::RankedPair;
 
-use crate::statistics::{Found, Known};
+use crate::statistics::{Found, Known, PERMUTATION};
 
 /// Adds the first judge less the second: of Pearson's correlation with the classical tests, of Spearman's, and of the mean absolute
 /// error.
 pub fn compare(found: &mut Found<'_>, people: &[f64], first: &[f64], second: &[f64]) {
     let n = people.len();
+    let take = |column: &[f64], rows: &[usize]| rows.iter().map(|&row| column[row]).collect::<Vec<_>>();
     type Test = fn(&DependentCorrelations) -> Result<DifferenceTest, Error>;
     let tests: [(&str, &'static str, Test); 3] = [
         ("difference_pearson_williams", "Zou; Williams", DependentCorrelations::williams),
         ("difference_pearson_steiger", "Zou; Steiger", DependentCorrelations::steiger),
         ("difference_pearson_meng", "Zou; Meng", DependentCorrelations::meng),
     ];
+    let r = |judge: &[f64], rows: &[usize]| Ok::<_, Error>(pearson(&take(judge, rows), &take(people, rows))?.estimate);
+    found.resample("difference_pearson", None, |rows| Ok(r(first, rows)? - r(second, rows)?), n);
     for (name, method, test) in tests {
+        if found.has_clusters() {
+            found.undefined(name, "rows come in clusters, and this test takes them as independent".to_owned());
+            continue;
+        }
         let known = DependentCorrelations::of_columns(people, first, second).and_then(|both| {
             let interval = Some(both.zou_interval(found.level())?);
-            Ok(Known { estimate: both.difference(), interval, p: Some(test(&both)?.p_value), method })
+            Ok(Known {
+                estimate: both.difference(),
+                interval,
+                p: Some(test(&both)?.p_value),
+                method: method.to_owned(),
+            })
         });
         found.add(name, known);
     }
@@ -35,12 +47,11 @@ pub fn compare(found: &mut Found<'_>, people: &[f64], first: &[f64], second: &[f
     };
     let (of_first, of_second) = (errors(first), errors(second));
     let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
-    let chance = PermutationTest::default().paired(&of_first, &of_second, |x, y| Ok(mean(x) - mean(y)));
-    let take = |column: &[f64], rows: &[usize]| rows.iter().map(|&row| column[row]).collect::<Vec<_>>();
+    let chance = found.exchange(&of_first, &of_second, |x, y| Ok(mean(x) - mean(y)));
     let difference = |rows: &[usize]| {
         let people = take(people, rows);
         let error = |judge: &[f64]| Ok::<_, Error>(mean_absolute_error(&take(judge, rows), &people)?.estimate);
         Ok(error(first)? - error(second)?)
     };
-    found.resample("difference_mae", chance.ok().map(|chance| chance.p_value), difference, n);
+    found.resample("difference_mae", chance.ok().map(|p| (p, PERMUTATION)), difference, n);
 }

@@ -3,6 +3,7 @@
 //! `cargo run --release --example agreement -- --input pairs.jsonl`
 
 mod compare;
+mod labels;
 mod pairs;
 mod plot;
 mod statistics;
@@ -139,8 +140,7 @@ fn run(cli: &Cli) -> Result<()> {
     }
     bar.finish_and_clear();
     if let Some(path) = &cli.plot {
-        let bins = plot::bins(&pairs, cli.level)?;
-        write_atomic(path, plot::svg(&bins, &cli.predicted, &cli.human, all.len(), cli.level)?.as_bytes())?;
+        write_atomic(path, plot::svg(&pairs, &cli.predicted, &cli.human, cli.level)?.as_bytes())?;
     }
     if let Some(path) = &cli.json {
         let report = Report {

@@ -10,19 +10,21 @@ use crate::pairs::Pairs;
 /// Bins of equally many rows.
 const BINS: usize = 10;
 
+/// Bars of the histogram of predictions.
+const BARS: usize = 50;
+
 /// Rows whose predictions are alike.
-pub struct Bin {
+struct Bin {
     /// Mean prediction.
-    pub predicted: f64,
+    predicted: f64,
     /// Mean human score, with its interval where there is one.
-    pub human: f64,
-    pub interval: Option<(f64, f64)>,
-    pub count: usize,
+    human: f64,
+    interval: Option<(f64, f64)>,
 }
 
 /// Bins of equally many rows; rows of one prediction stay together. Where people say 0 or 1 the interval is Wilson's, otherwise
 /// Student's.
-pub fn bins(pairs: &Pairs, level: f64) -> Result<Vec<Bin>> {
+fn bins(pairs: &Pairs, level: f64) -> Result<Vec<Bin>> {
     if !pairs.numeric {
         bail!("a reliability plot needs scores that are numbers");
     }
@@ -55,26 +57,41 @@ pub fn bins(pairs: &Pairs, level: f64) -> Result<Vec<Bin>> {
                 SampleMean::new(&humans)?.interval(level).ok()
             };
             let interval = interval.map(|interval| (interval.low, interval.high));
-            Ok(Bin { predicted: mean(|row| row.0), human: mean(|row| row.1), interval, count: bin.len() })
+            Ok(Bin { predicted: mean(|row| row.0), human: mean(|row| row.1), interval })
         })
         .collect()
 }
 
 /// The picture as SVG.
-pub fn svg(bins: &[Bin], predicted: &str, human: &str, n: usize, level: f64) -> Result<String> {
+pub fn svg(pairs: &Pairs, predicted: &str, human: &str, level: f64) -> Result<String> {
+    let bins = bins(pairs, level)?;
+    let predictions: Vec<f64> = pairs.rows.iter().filter_map(|row| row.predicted.number()).collect();
     let mut text = String::new();
-    draw(&mut text, bins, predicted, human, n, level).map_err(|error| anyhow!("cannot draw the plot: {error}"))?;
+    draw(&mut text, &bins, &predictions, predicted, human, level)
+        .map_err(|error| anyhow!("cannot draw the plot: {error}"))?;
     Ok(text)
+}
+
+/// Bars of equal width over the predictions: left, right, rows.
+fn histogram(predictions: &[f64], low: f64, high: f64) -> Vec<(f64, f64, usize)> {
+    let width = (high - low) / BARS as f64;
+    let mut counts = vec![0; BARS];
+    for &prediction in predictions {
+        counts[(((prediction - low) / width) as usize).min(BARS - 1)] += 1;
+    }
+    let left = |bar: usize| low + bar as f64 * width;
+    counts.into_iter().enumerate().map(|(bar, count)| (left(bar), left(bar + 1), count)).collect()
 }
 
 fn draw(
     text: &mut String,
     bins: &[Bin],
+    predictions: &[f64],
     predicted: &str,
     human: &str,
-    n: usize,
     level: f64,
 ) -> Result<(), Box<dyn std::error::Error>> {
+    let n = predictions.len();
     let ends = bins.iter().flat_map(|bin| {
         let (low, high) = bin.interval.unwrap_or((bin.human, bin.human));
         [bin.predicted, low, high]
@@ -106,7 +123,8 @@ fn draw(
     chart.draw_series(LineSeries::new(bins.iter().map(|bin| (bin.predicted, bin.human)), BLUE.stroke_width(1)))?;
     chart.draw_series(bins.iter().map(|bin| Circle::new((bin.predicted, bin.human), 4, BLUE.filled())))?;
 
-    let most = bins.iter().map(|bin| bin.count).max().unwrap_or(1) as f64;
+    let histogram = histogram(predictions, low, high);
+    let most = histogram.iter().map(|bar| bar.2).max().unwrap_or(1) as f64;
     let mut counts = ChartBuilder::on(&lower)
         .margin(12)
         .x_label_area_size(8)
@@ -120,10 +138,11 @@ fn draw(
         .y_desc("rows")
         .label_style(("sans-serif", 14))
         .draw()?;
-    let half = 0.01 * (high - low);
-    counts.draw_series(bins.iter().map(|bin| {
-        Rectangle::new([(bin.predicted - half, 0.0), (bin.predicted + half, bin.count as f64)], BLUE.mix(0.5).filled())
-    }))?;
+    counts.draw_series(
+        histogram
+            .iter()
+            .map(|&(left, right, count)| Rectangle::new([(left, 0.0), (right, count as f64)], BLUE.mix(0.5).filled())),
+    )?;
     area.present()?;
     Ok(())
 }

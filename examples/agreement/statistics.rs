@@ -1,13 +1,7 @@
 //! All statistics that a set of rows defines.
 
-use std::collections::BTreeSet;
-
 use anyhow::Result;
-use judge_metrics::agreement::{
-    AgreementWeights, Average, ConfusionMatrix, IntraclassCorrelation, IntraclassCorrelations, Measurement,
-    RatingTable, ZeroDivision, krippendorff_alpha,
-};
-use judge_metrics::bias::scale_use::ScaleUse;
+use judge_metrics::agreement::{IntraclassCorrelation, IntraclassCorrelations, Measurement, krippendorff_alpha};
 use judge_metrics::calibration::{Binning, ReliabilityCurve};
 use judge_metrics::correlation::{
     Correlation, KendallTest, TauWeights, fisher_interval, kendall_tau_b, kendall_tau_c, pearson, somers_d, spearman,
@@ -16,11 +10,12 @@ use judge_metrics::correlation::{
 use judge_metrics::prediction::{
     SampleMean, auroc, average_precision, bias, brier_score, log_loss, mean_absolute_error, root_mean_squared_error,
 };
-use judge_metrics::resampling::{Bootstrap, RankedPair};
+use judge_metrics::resampling::{Bootstrap, PermutationTest, RankedPair};
 use judge_metrics::{Error, Interval};
 use serde::Serialize;
 
 use crate::compare::compare;
+use crate::labels::{labels, raters};
 use crate::pairs::{Pair, Pairs};
 
 /// A statistic, or why there is none.
@@ -36,14 +31,14 @@ pub struct Settings<'a> {
     pub labels: Option<&'a [String]>,
 }
 
-/// Whole numbers are labels up to this many different ones.
-const MAX_LABELS: usize = 20;
+/// The source of a p-value that clusters do not spoil.
+pub const PERMUTATION: &str = "permutation";
 
 /// The statistics of one set of rows, in the order of the table.
 pub struct Found<'a> {
     bootstrap: Bootstrap,
     /// Which cluster each row belongs to, where clusters were named.
-    clusters: Option<Vec<&'a str>>,
+    pub clusters: Option<Vec<&'a str>>,
     pub outcomes: Vec<(String, Outcome)>,
 }
 
@@ -52,7 +47,7 @@ pub struct Known {
     pub estimate: f64,
     pub interval: Option<Interval>,
     pub p: Option<f64>,
-    pub method: &'static str,
+    pub method: String,
 }
 
 impl Found<'_> {
@@ -63,7 +58,7 @@ impl Found<'_> {
                 low: interval.map(|interval| interval.low),
                 high: interval.map(|interval| interval.high),
                 p,
-                method: method.to_owned(),
+                method,
             },
             Err(error) => Outcome::Undefined { undefined: error.to_string() },
         };
@@ -74,21 +69,53 @@ impl Found<'_> {
         self.bootstrap.level
     }
 
-    /// By the bootstrap, of rows or of clusters.
+    pub fn undefined(&mut self, name: &str, reason: String) {
+        self.outcomes.push((name.to_owned(), Outcome::Undefined { undefined: reason }));
+    }
+
+    pub fn has_clusters(&self) -> bool {
+        self.clusters.is_some()
+    }
+
+    /// The chance of a difference of two columns as large, if they change places within rows or within clusters.
+    pub fn exchange(
+        &self,
+        x: &[f64],
+        y: &[f64],
+        statistic: impl Fn(&[f64], &[f64]) -> Result<f64, Error> + Sync,
+    ) -> Result<f64, Error> {
+        let test = PermutationTest { seed: self.bootstrap.seed, ..PermutationTest::default() };
+        let result = match &self.clusters {
+            Some(clusters) => test.clustered(x, y, clusters, statistic),
+            None => test.paired(x, y, statistic),
+        };
+        Ok(result?.p_value)
+    }
+
+    /// By the bootstrap, of rows or of clusters. A p-value comes with its source; one that takes rows as independent is left out
+    /// where they come in clusters.
     pub fn resample(
         &mut self,
         name: &str,
-        p: Option<f64>,
+        p: Option<(f64, &'static str)>,
         statistic: impl Fn(&[usize]) -> Result<f64, Error> + Sync,
         n: usize,
     ) {
-        let drawn = match &self.clusters {
-            Some(clusters) => self.bootstrap.clustered(clusters, statistic),
-            None => self.bootstrap.interval(n, statistic),
+        let (drawn, what) = match &self.clusters {
+            Some(clusters) => (self.bootstrap.clustered(clusters, statistic), "bootstrap of clusters"),
+            None => (self.bootstrap.interval(n, statistic), "bootstrap"),
         };
-        // P-values take rows as independent, which clusters are not.
-        let (method, p) = if self.clusters.is_some() { ("bootstrap of clusters", None) } else { ("bootstrap", p) };
-        let known = drawn.map(|drawn| Known { estimate: drawn.estimate, interval: Some(drawn.interval), p, method });
+        let p = p.filter(|&(_, source)| !self.has_clusters() || source == PERMUTATION);
+        let method = match p {
+            Some((_, source)) => format!("{what}; p: {source}"),
+            None => what.to_owned(),
+        };
+        let known = drawn.map(|drawn| Known {
+            estimate: drawn.estimate,
+            interval: Some(drawn.interval),
+            p: p.map(|(p, _)| p),
+            method,
+        });
         self.add(name, known);
     }
 
@@ -101,7 +128,7 @@ impl Found<'_> {
         n: usize,
     ) {
         match (&self.clusters, known) {
-            (Some(_), Ok(known)) => self.resample(name, known.p, statistic, n),
+            (Some(_), Ok(_)) => self.resample(name, None, statistic, n),
             (_, known) => self.add(name, known),
         }
     }
@@ -140,22 +167,24 @@ fn correlations(found: &mut Found<'_>, predicted: &[f64], human: &[f64]) {
     let n = predicted.len();
     let known = pearson(predicted, human).and_then(|r| {
         let interval = fisher_interval(r.estimate, n, found.level())?;
-        Ok(Known { estimate: r.estimate, interval: Some(interval), p: Some(r.p_value), method: "Fisher" })
+        Ok(Known { estimate: r.estimate, interval: Some(interval), p: Some(r.p_value), method: "Fisher".to_owned() })
     });
     found.closed("pearson", known, |rows| Ok(pearson(&take(predicted, rows), &take(human, rows))?.estimate), n);
     match (spearman(predicted, human), RankedPair::new(predicted, human)) {
-        (Ok(rho), Ok(pair)) => found.resample("spearman", Some(rho.p_value), |rows| pair.spearman(rows), n),
+        (Ok(rho), Ok(pair)) => {
+            found.resample("spearman", Some((rho.p_value, "Student t")), |rows| pair.spearman(rows), n)
+        }
         (Err(error), _) | (_, Err(error)) => found.add("spearman", Err(error)),
     }
     type Rank = fn(&[f64], &[f64]) -> Result<Correlation, Error>;
-    let ranks: [(&str, Rank); 3] = [
-        ("kendall_tau_b", |x, y| kendall_tau_b(x, y, KendallTest::Auto)),
-        ("kendall_tau_c", |x, y| kendall_tau_c(x, y, KendallTest::Auto)),
+    let ranks: [(&str, &'static str, Rank); 3] = [
+        ("kendall_tau_b", "exact or normal", |x, y| kendall_tau_b(x, y, KendallTest::Auto)),
+        ("kendall_tau_c", "exact or normal", |x, y| kendall_tau_c(x, y, KendallTest::Auto)),
         // Of people's scores given the judge's.
-        ("somers_d", somers_d),
+        ("somers_d", "normal", somers_d),
     ];
-    for (name, statistic) in ranks {
-        let p = statistic(predicted, human).ok().map(|found| found.p_value);
+    for (name, source, statistic) in ranks {
+        let p = statistic(predicted, human).ok().map(|found| (found.p_value, source));
         found.resample(name, p, |rows| Ok(statistic(&take(predicted, rows), &take(human, rows))?.estimate), n);
     }
     let weighted = |rows: &[usize]| weighted_tau(&take(predicted, rows), &take(human, rows), TauWeights::Mean);
@@ -179,12 +208,13 @@ fn errors(found: &mut Found<'_>, predicted: &[f64], human: &[f64]) {
 }
 
 fn mean_of(mean: SampleMean, level: f64) -> Known {
-    Known { estimate: mean.estimate, interval: mean.interval(level).ok(), p: None, method: "Student t" }
+    Known { estimate: mean.estimate, interval: mean.interval(level).ok(), p: None, method: "Student t".to_owned() }
 }
 
 /// The judge as one rater and people as another.
 fn reliability(found: &mut Found<'_>, predicted: &[f64], human: &[f64]) {
-    let kinds = [("ordinal", Measurement::Ordinal), ("interval", Measurement::Interval)];
+    let kinds =
+        [("nominal", Measurement::Nominal), ("ordinal", Measurement::Ordinal), ("interval", Measurement::Interval)];
     for (name, measurement) in kinds {
         let alpha = |rows: &[usize]| {
             let column = |column: &[f64]| rows.iter().map(|&row| Some(column[row])).collect::<Vec<_>>();
@@ -198,7 +228,7 @@ fn reliability(found: &mut Found<'_>, predicted: &[f64], human: &[f64]) {
 
 type Form = fn(&IntraclassCorrelations) -> Result<IntraclassCorrelation, Error>;
 
-fn intraclass<R: AsRef<[f64]> + Clone + Sync>(found: &mut Found<'_>, prefix: &str, ratings: &[R]) {
+pub fn intraclass<R: AsRef<[f64]> + Clone + Sync>(found: &mut Found<'_>, prefix: &str, ratings: &[R]) {
     let forms: [(&str, Form); 3] = [
         ("icc_1", IntraclassCorrelations::one_way),
         ("icc_a1", IntraclassCorrelations::agreement),
@@ -209,7 +239,7 @@ fn intraclass<R: AsRef<[f64]> + Clone + Sync>(found: &mut Found<'_>, prefix: &st
             estimate: icc.estimate,
             interval: icc.interval(found.level()).ok(),
             p: icc.f_test().ok().map(|test| test.p_value),
-            method: "F",
+            method: "F".to_owned(),
         });
         let of_rows = |rows: &[usize]| {
             let ratings: Vec<R> = rows.iter().map(|&row| ratings[row].clone()).collect();
@@ -255,7 +285,7 @@ fn probabilities(found: &mut Found<'_>, predicted: &[f64], human: &[f64]) {
         estimate: auroc.estimate,
         interval: auroc.interval(level).ok(),
         p: None,
-        method: "DeLong, logit",
+        method: "DeLong, logit".to_owned(),
     });
     found.closed(
         "auroc",
@@ -282,137 +312,5 @@ fn probabilities(found: &mut Found<'_>, predicted: &[f64], human: &[f64]) {
             Ok(ReliabilityCurve::new(&y, &p, binning)?.expected_calibration_error())
         };
         found.resample(name, None, ece, n);
-    }
-}
-
-/// Where scores are labels: texts, whole numbers, or what `--labels` names. Of several raters the majority is right, and rows without
-/// one are left out.
-fn labels(found: &mut Found<'_>, rows: &[&Pair], settings: &Settings<'_>) {
-    let mut kept = Vec::new();
-    for (index, row) in rows.iter().enumerate() {
-        let votes: Vec<String> = row.human.iter().map(|score| score.label()).collect();
-        let count = |label: &String| votes.iter().filter(|vote| *vote == label).count();
-        if let Some(majority) = votes.iter().find(|label| 2 * count(label) > votes.len()) {
-            kept.push((index, majority.clone(), row.predicted.label()));
-        }
-    }
-    let names: Vec<String> = match settings.labels {
-        Some(labels) => labels.to_vec(),
-        None => {
-            let whole = |label: &String| label.parse::<f64>().map_or(true, |number| number.fract() == 0.0);
-            let occurring: BTreeSet<String> =
-                kept.iter().flat_map(|(_, human, predicted)| [human.clone(), predicted.clone()]).collect();
-            if !occurring.iter().all(whole) || occurring.len() > MAX_LABELS {
-                return;
-            }
-            let mut names: Vec<String> = occurring.into_iter().collect();
-            let number = |label: &String| label.parse::<f64>().unwrap_or(f64::NAN);
-            names.sort_by(|a, b| number(a).total_cmp(&number(b)).then_with(|| a.cmp(b)));
-            names
-        }
-    };
-    let truth: Vec<String> = kept.iter().map(|(_, human, _)| human.clone()).collect();
-    let predicted: Vec<String> = kept.iter().map(|(.., predicted)| predicted.clone()).collect();
-    let matrix = match ConfusionMatrix::new(names.clone(), &truth, &predicted) {
-        Ok(matrix) => matrix,
-        Err(error) => return found.add("accuracy", Err(error)),
-    };
-    let clusters = found.clusters.take();
-    found.clusters = clusters.as_ref().map(|clusters| kept.iter().map(|&(index, ..)| clusters[index]).collect());
-    let n = kept.len();
-    let of_rows = |rows: &[usize]| {
-        let pick = |column: &[String]| rows.iter().map(|&row| column[row].clone()).collect::<Vec<_>>();
-        ConfusionMatrix::new(names.clone(), &pick(&truth), &pick(&predicted))
-    };
-    let level = found.level();
-    let known = matrix.accuracy().estimate().and_then(|estimate| {
-        Ok(Known { estimate, interval: Some(matrix.accuracy().wilson(level)?), p: None, method: "Wilson" })
-    });
-    found.closed("accuracy", known, |rows| of_rows(rows)?.accuracy().estimate(), n);
-    type Of = fn(&ConfusionMatrix<String>) -> Result<f64, Error>;
-    // A class that is never predicted has precision 0 here, as in scikit-learn.
-    let averages: [(&str, Of); 5] = [
-        ("precision_macro", |matrix| Ok(matrix.average(Average::Macro, ZeroDivision::Zero)?.precision.unwrap_or(0.0))),
-        ("recall_macro", |matrix| Ok(matrix.average(Average::Macro, ZeroDivision::Zero)?.recall.unwrap_or(0.0))),
-        ("f1_macro", |matrix| Ok(matrix.average(Average::Macro, ZeroDivision::Zero)?.f1.unwrap_or(0.0))),
-        ("balanced_accuracy", ConfusionMatrix::balanced_accuracy),
-        ("matthews", ConfusionMatrix::matthews),
-    ];
-    for (name, statistic) in averages {
-        found.resample(name, None, |rows| statistic(&of_rows(rows)?), n);
-    }
-    // By value where labels are numbers, so that a grade that does not occur changes nothing.
-    let values: Option<Vec<f64>> = names.iter().map(|name| name.parse().ok()).collect();
-    let mut kappas = vec![("cohen_kappa", AgreementWeights::Identity)];
-    if let Some(values) = values {
-        kappas.push(("cohen_kappa_linear", AgreementWeights::LinearOf(values.clone())));
-        kappas.push(("cohen_kappa_quadratic", AgreementWeights::QuadraticOf(values)));
-    }
-    for (name, weights) in &kappas {
-        let known = matrix.cohen_kappa(weights).and_then(|kappa| {
-            let p = kappa.p_value().ok();
-            Ok(Known { estimate: kappa.estimate, interval: Some(kappa.interval(level)?), p, method: "large sample" })
-        });
-        found.closed(name, known, |rows| Ok(of_rows(rows)?.cohen_kappa(weights)?.estimate), n);
-    }
-    let gwet = |rows: &[usize]| {
-        let pick = |column: &[String]| rows.iter().map(|&row| Some(column[row].clone())).collect::<Vec<_>>();
-        RatingTable::new(&names, &[pick(&truth), pick(&predicted)])?.gwet(&AgreementWeights::Identity)
-    };
-    let all: Vec<usize> = (0..n).collect();
-    let known = gwet(&all).and_then(|ac1| {
-        let p = ac1.p_value().ok();
-        Ok(Known { estimate: ac1.estimate, interval: Some(ac1.interval(level)?), p, method: "Student t" })
-    });
-    found.closed("gwet_ac1", known, |rows| Ok(gwet(rows)?.estimate), n);
-    let uses = ScaleUse::new(&names, &predicted);
-    let share = |share: judge_metrics::preference::Proportion| {
-        Ok(Known { estimate: share.estimate()?, interval: Some(share.wilson(level)?), p: None, method: "Wilson" })
-    };
-    found.add("predicted_mode_share", uses.clone().and_then(|uses| share(uses.mode_share())));
-    found.add("predicted_ceiling", uses.clone().and_then(|uses| share(uses.ceiling())));
-    found.add(
-        "predicted_entropy_bits",
-        uses.map(|uses| Known { estimate: uses.entropy_bits(), interval: None, p: None, method: "" }),
-    );
-    found.clusters = clusters;
-}
-
-/// People among themselves: the ceiling of any judge.
-fn raters(found: &mut Found<'_>, rows: &[&Pair], numeric: bool) {
-    let k = rows.iter().map(|row| row.human.len()).max().unwrap_or(0);
-    if k < 2 {
-        return;
-    }
-    let n = rows.len();
-    if numeric {
-        let kinds =
-            [("nominal", Measurement::Nominal), ("ordinal", Measurement::Ordinal), ("interval", Measurement::Interval)];
-        for (name, measurement) in kinds {
-            let alpha = |drawn: &[usize]| {
-                let rater = |rater: usize| -> Vec<Option<f64>> {
-                    drawn.iter().map(|&row| rows[row].human.get(rater)?.number()).collect()
-                };
-                krippendorff_alpha(&(0..k).map(rater).collect::<Vec<_>>(), measurement)
-            };
-            found.resample(&format!("human_krippendorff_alpha_{name}"), None, alpha, n);
-        }
-        let complete: Option<Vec<Vec<f64>>> = rows
-            .iter()
-            .map(|row| (row.human.len() == k).then(|| row.human.iter().filter_map(|score| score.number()).collect()))
-            .collect();
-        if let Some(ratings) = complete {
-            intraclass(found, "human_", &ratings);
-        }
-    } else {
-        let names: BTreeSet<String> = rows.iter().flat_map(|row| &row.human).map(|score| score.label()).collect();
-        let names: Vec<String> = names.into_iter().collect();
-        let fleiss = |drawn: &[usize]| {
-            let rater = |rater: usize| -> Vec<Option<String>> {
-                drawn.iter().map(|&row| rows[row].human.get(rater).map(|score| score.label())).collect()
-            };
-            Ok(RatingTable::new(&names, &(0..k).map(rater).collect::<Vec<_>>())?.fleiss_kappa()?.estimate)
-        };
-        found.resample("human_fleiss_kappa", None, fleiss, n);
     }
 }

@@ -113,6 +113,20 @@ fn labels_raters_probabilities_and_a_second_judge() {
     }
     assert_eq!(found["statistics"]["auroc"]["method"], "bootstrap of clusters");
     assert!(found["statistics"]["difference_spearman"]["low"].as_f64().unwrap() > 0.0);
+    // What takes rows as independent is not said of clusters.
+    assert!(found["statistics"]["difference_pearson_williams"]["undefined"].is_string());
+    assert!(found["statistics"]["difference_mae"]["p"].is_f64() && found["statistics"]["spearman"]["p"].is_null());
+
+    // One prediction outside the scale leaves no label statistic, and says so of each.
+    let found = results("{\"predicted\": 9, \"human\": 1}\n{\"predicted\": 2, \"human\": 2}\n", &["--labels", "1,2,3"]);
+    for name in ["accuracy", "cohen_kappa", "f1_macro"] {
+        let reason = found["statistics"][name]["undefined"].as_str().unwrap();
+        assert!(reason.contains("is 9, not one of the labels 1, 2, 3"), "{reason}");
+    }
+    let found =
+        results("{\"predicted\": 1, \"human\": [1, 2]}\n{\"predicted\": 2, \"human\": [2, 2]}\n", &["--labels", "1,2"]);
+    near(&found, "rows_with_a_majority", 0.5);
+    near(&found, "human_krippendorff_alpha_nominal", 0.0);
 }
 
 #[test]

@@ -7,6 +7,16 @@ use judge_metrics::resampling::RankedPair;
 
 use crate::statistics::{Found, Known, PERMUTATION};
 
+/// In the order of the table.
+pub const DIFFERENCES: [&str; 6] = [
+    "difference_pearson",
+    "difference_pearson_williams",
+    "difference_pearson_steiger",
+    "difference_pearson_meng",
+    "difference_spearman",
+    "difference_mae",
+];
+
 /// Adds the first judge less the second: of Pearson's correlation with the classical tests, of Spearman's, and of the mean absolute
 /// error.
 pub fn compare(found: &mut Found<'_>, people: &[f64], first: &[f64], second: &[f64]) {

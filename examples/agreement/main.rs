@@ -15,10 +15,11 @@ use std::process::ExitCode;
 use anyhow::{Result, ensure};
 use clap::Parser;
 use judge_data::write_atomic;
-use judge_examples::console::{exit, progress, table, usage};
+use judge_examples::console::{exit, progress, say, table, usage};
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde::Serialize;
 
+use crate::labels::Labels;
 use crate::pairs::{Fields, Pairs};
 use crate::statistics::{Outcome, Settings, statistics};
 
@@ -115,7 +116,14 @@ fn run(cli: &Cli) -> Result<()> {
     ensure!(!pairs.rows.is_empty(), "{}: no row has both a prediction and a human score", cli.input.display());
     let bootstrap =
         Bootstrap { resamples: cli.resamples, level: cli.level, seed: cli.seed, method: BootstrapMethod::Percentile };
-    let settings = Settings { bootstrap, labels: cli.labels.as_deref() };
+    let labels = match &cli.labels {
+        Some(names) => Ok(Labels::named(names, pairs.numeric)?),
+        None => Labels::occurring(&pairs),
+    };
+    let settings = Settings { bootstrap, labels: labels.as_ref() };
+    if cli.plot.is_some() {
+        ensure!(pairs.numeric, "--plot needs scores that are numbers; {} has texts", cli.input.display());
+    }
 
     let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, row) in pairs.rows.iter().enumerate() {
@@ -127,21 +135,19 @@ fn run(cli: &Cli) -> Result<()> {
     let all: Vec<usize> = (0..pairs.rows.len()).collect();
     let overall = statistics(&pairs, &all, &settings)?;
     bar.inc(1);
-    print!("{}", lines(&format!("{} rows, {} excluded", all.len(), pairs.n_excluded()), &overall));
+    let mut text = lines(&format!("{}, {} excluded", rows_of(all.len()), pairs.n_excluded()), &overall);
     for (reason, count) in &pairs.excluded {
-        println!("  excluded, {reason}: {count}");
+        text += &format!("  excluded, {reason}: {count}\n");
     }
     let mut reports = BTreeMap::new();
     for (group, rows) in groups {
         let found = statistics(&pairs, &rows, &settings)?;
         bar.inc(1);
-        print!("\n{}", lines(&format!("{group}: {} rows", rows.len()), &found));
+        text += &format!("\n{}", lines(&format!("{group}: {}", rows_of(rows.len())), &found));
         reports.insert(group, GroupReport { n: rows.len(), statistics: found.into_iter().collect() });
     }
     bar.finish_and_clear();
-    if let Some(path) = &cli.plot {
-        write_atomic(path, plot::svg(&pairs, &cli.predicted, &cli.human, cli.level)?.as_bytes())?;
-    }
+    let picture = cli.plot.as_ref().map(|path| (path, plot::svg(&pairs, &cli.predicted, &cli.human, &bootstrap)));
     if let Some(path) = &cli.json {
         let report = Report {
             n: all.len(),
@@ -155,7 +161,14 @@ fn run(cli: &Cli) -> Result<()> {
         };
         write_atomic(path, &serde_json::to_vec_pretty(&report)?)?;
     }
-    Ok(())
+    if let Some((path, svg)) = picture {
+        write_atomic(path, svg?.as_bytes())?;
+    }
+    say(text.trim_end())
+}
+
+fn rows_of(n: usize) -> String {
+    if n == 1 { "1 row".to_owned() } else { format!("{n} rows") }
 }
 
 /// The table that people read.
@@ -165,7 +178,11 @@ fn lines(title: &str, found: &[(String, Outcome)]) -> String {
     for (name, outcome) in found {
         rows.push(match outcome {
             Outcome::Found { estimate, low, high, p, method } => {
-                let p = p.map_or_else(String::new, |p| if p < 1e-4 { format!("{p:.1e}") } else { format!("{p:.4}") });
+                let p = p.map_or_else(String::new, |p| match p {
+                    0.0 => "<1e-300".to_owned(),
+                    p if p < 1e-4 => format!("{p:.1e}"),
+                    p => format!("{p:.4}"),
+                });
                 vec![name.clone(), number(Some(*estimate)), number(*low), number(*high), p, method.clone()]
             }
             Outcome::Undefined { undefined } => vec![name.clone(), format!("undefined: {undefined}")],
@@ -174,8 +191,9 @@ fn lines(title: &str, found: &[(String, Outcome)]) -> String {
     // The reasons are long: they must not widen the column of the estimates.
     let (reasons, found): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.len() == 2);
     let mut text = table(&found);
-    for row in reasons {
-        text += &format!("{}: {}\n", row[0], row[1]);
+    for alike in reasons.chunk_by(|a, b| a[1] == b[1]) {
+        let names: Vec<&str> = alike.iter().map(|row| row[0].as_str()).collect();
+        text += &format!("{}: {}\n", names.join(", "), alike[0][1]);
     }
     text
 }

@@ -26,7 +26,10 @@ pub enum Score {
 impl Score {
     fn of(value: &Value) -> Option<Self> {
         match value {
-            Value::Number(number) => number.as_f64().filter(|number| number.is_finite()).map(Self::Number),
+            // -0 is 0.
+            Value::Number(number) => {
+                number.as_f64().filter(|number| number.is_finite()).map(|number| Self::Number(number + 0.0))
+            }
             Value::Bool(truth) => Some(Self::Number(f64::from(u8::from(*truth)))),
             Value::String(text) => Some(Self::Text(text.clone())),
             _ => None,
@@ -76,10 +79,11 @@ impl Pairs {
             let row = row?;
             let place = row.place().to_string();
             let row = row.into_extra(&[]);
-            if let Some(id) = row.text("id")
-                && !ids.insert(id.to_owned())
-            {
-                bail!("{place}: the id {id} was there before");
+            if let Some(id) = row.text("id") {
+                let id: Value = serde_json::from_str(id).with_context(|| place.clone())?;
+                if !ids.insert(id.to_string()) {
+                    bail!("{place}: the id {id} was there before");
+                }
             }
             match pair(&row, fields).with_context(|| place.clone())? {
                 Ok(pair) => {

@@ -1,8 +1,9 @@
 //! What people say by what the judge says, as a picture.
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use judge_metrics::prediction::SampleMean;
 use judge_metrics::preference::Proportion;
+use judge_metrics::resampling::Bootstrap;
 use plotters::prelude::*;
 
 use crate::pairs::Pairs;
@@ -22,24 +23,24 @@ struct Bin {
     interval: Option<(f64, f64)>,
 }
 
+/// Prediction, mean human score and cluster of a row.
+type Point<'a> = (f64, f64, Option<&'a str>);
+
 /// Bins of equally many rows; rows of one prediction stay together. Where people say 0 or 1 the interval is Wilson's, otherwise
-/// Student's.
-fn bins(pairs: &Pairs, level: f64) -> Result<Vec<Bin>> {
-    if !pairs.numeric {
-        bail!("a reliability plot needs scores that are numbers");
-    }
-    let mut rows: Vec<(f64, f64)> = pairs
+/// Student's; where rows come in clusters it is the bootstrap's, of clusters.
+fn bins(pairs: &Pairs, bootstrap: &Bootstrap) -> Result<Vec<Bin>> {
+    let mut rows: Vec<Point<'_>> = pairs
         .rows
         .iter()
         .filter_map(|row| {
             let human = row.human.iter().filter_map(|score| score.number()).sum::<f64>() / row.human.len() as f64;
-            Some((row.predicted.number()?, human))
+            Some((row.predicted.number()?, human, row.cluster.as_deref()))
         })
         .collect();
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let binary = rows.iter().all(|&(_, human)| human == 0.0 || human == 1.0);
+    let binary = rows.iter().all(|&(_, human, _)| human == 0.0 || human == 1.0);
     let size = rows.len().div_ceil(BINS);
-    let mut bins: Vec<Vec<(f64, f64)>> = Vec::new();
+    let mut bins: Vec<Vec<Point<'_>>> = Vec::new();
     for alike in rows.chunk_by(|a, b| a.0 == b.0) {
         match bins.last_mut() {
             Some(bin) if bin.len() + alike.len() / 2 < size => bin.extend(alike),
@@ -48,9 +49,14 @@ fn bins(pairs: &Pairs, level: f64) -> Result<Vec<Bin>> {
     }
     bins.into_iter()
         .map(|bin| {
-            let mean = |of: fn(&(f64, f64)) -> f64| bin.iter().map(of).sum::<f64>() / bin.len() as f64;
-            let humans: Vec<f64> = bin.iter().map(|&(_, human)| human).collect();
-            let interval = if binary {
+            let mean = |of: fn(&Point<'_>) -> f64| bin.iter().map(of).sum::<f64>() / bin.len() as f64;
+            let humans: Vec<f64> = bin.iter().map(|&(_, human, _)| human).collect();
+            let clusters: Option<Vec<&str>> = bin.iter().map(|&(.., cluster)| cluster).collect();
+            let level = bootstrap.level;
+            let interval = if let Some(clusters) = clusters {
+                let mean = |rows: &[usize]| Ok(rows.iter().map(|&row| humans[row]).sum::<f64>() / rows.len() as f64);
+                Some(bootstrap.clustered(&clusters, mean)?.interval)
+            } else if binary {
                 let count = humans.iter().filter(|&&human| human == 1.0).count();
                 Some(Proportion { count, n: bin.len() }.wilson(level)?)
             } else {
@@ -63,11 +69,11 @@ fn bins(pairs: &Pairs, level: f64) -> Result<Vec<Bin>> {
 }
 
 /// The picture as SVG.
-pub fn svg(pairs: &Pairs, predicted: &str, human: &str, level: f64) -> Result<String> {
-    let bins = bins(pairs, level)?;
+pub fn svg(pairs: &Pairs, predicted: &str, human: &str, bootstrap: &Bootstrap) -> Result<String> {
+    let bins = bins(pairs, bootstrap)?;
     let predictions: Vec<f64> = pairs.rows.iter().filter_map(|row| row.predicted.number()).collect();
     let mut text = String::new();
-    draw(&mut text, &bins, &predictions, predicted, human, level)
+    draw(&mut text, &bins, &predictions, predicted, human, bootstrap.level)
         .map_err(|error| anyhow!("cannot draw the plot: {error}"))?;
     Ok(text)
 }
@@ -135,6 +141,7 @@ fn draw(
         .disable_mesh()
         .disable_x_axis()
         .y_labels(3)
+        .y_label_formatter(&|count| format!("{count:.0}"))
         .y_desc("rows")
         .label_style(("sans-serif", 14))
         .draw()?;

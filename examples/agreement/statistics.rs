@@ -14,8 +14,8 @@ use judge_metrics::resampling::{Bootstrap, PermutationTest, RankedPair};
 use judge_metrics::{Error, Interval};
 use serde::Serialize;
 
-use crate::compare::compare;
-use crate::labels::{labels, raters};
+use crate::compare::{DIFFERENCES, compare};
+use crate::labels::{Labels, labels, raters};
 use crate::pairs::{Pair, Pairs};
 
 /// A statistic, or why there is none.
@@ -28,11 +28,34 @@ pub enum Outcome {
 
 pub struct Settings<'a> {
     pub bootstrap: Bootstrap,
-    pub labels: Option<&'a [String]>,
+    /// The labels of the whole file, or why scores are none.
+    pub labels: Result<&'a Labels, &'a String>,
 }
 
 /// The source of a p-value that clusters do not spoil.
 pub const PERMUTATION: &str = "permutation";
+
+/// What only numbers define, in the order of the table.
+const OF_NUMBERS: [&str; 15] = [
+    "pearson",
+    "spearman",
+    "kendall_tau_b",
+    "kendall_tau_c",
+    "somers_d",
+    "weighted_tau",
+    "mae",
+    "bias",
+    "rmse",
+    "krippendorff_alpha_nominal",
+    "krippendorff_alpha_ordinal",
+    "krippendorff_alpha_interval",
+    "icc_1",
+    "icc_a1",
+    "icc_c1",
+];
+
+/// What only scores of yes or no define.
+const PROBABILITIES: [&str; 6] = ["auroc", "average_precision", "brier", "log_loss", "ece", "ece_adaptive"];
 
 /// The statistics of one set of rows, in the order of the table.
 pub struct Found<'a> {
@@ -114,7 +137,10 @@ impl Found<'_> {
             estimate: drawn.estimate,
             interval: Some(drawn.interval),
             p: p.map(|(p, _)| p),
-            method,
+            method: match drawn.undefined {
+                0 => method,
+                undefined => format!("{method}; undefined in {undefined} of {}", drawn.resamples),
+            },
         });
         self.add(name, known);
     }
@@ -157,8 +183,13 @@ pub fn statistics(pairs: &Pairs, rows: &[usize], settings: &Settings<'_>) -> Res
         if let Some(second) = second {
             compare(&mut found, &human, &predicted, &second);
         }
+    } else {
+        let second = rows.iter().any(|row| row.second.is_some());
+        for name in OF_NUMBERS.iter().chain(&PROBABILITIES).chain(DIFFERENCES.iter().filter(|_| second)) {
+            found.undefined(name, "scores are texts, not numbers".to_owned());
+        }
     }
-    labels(&mut found, &rows, settings);
+    labels(&mut found, &rows, settings.labels);
     raters(&mut found, &rows, pairs.numeric);
     Ok(found.outcomes)
 }
@@ -178,8 +209,8 @@ fn correlations(found: &mut Found<'_>, predicted: &[f64], human: &[f64]) {
     }
     type Rank = fn(&[f64], &[f64]) -> Result<Correlation, Error>;
     let ranks: [(&str, &'static str, Rank); 3] = [
-        ("kendall_tau_b", "exact or normal", |x, y| kendall_tau_b(x, y, KendallTest::Auto)),
-        ("kendall_tau_c", "exact or normal", |x, y| kendall_tau_c(x, y, KendallTest::Auto)),
+        ("kendall_tau_b", "exact if small without ties, else normal", |x, y| kendall_tau_b(x, y, KendallTest::Auto)),
+        ("kendall_tau_c", "exact if small without ties, else normal", |x, y| kendall_tau_c(x, y, KendallTest::Auto)),
         // Of people's scores given the judge's.
         ("somers_d", "normal", somers_d),
     ];
@@ -249,63 +280,57 @@ pub fn intraclass<R: AsRef<[f64]> + Clone + Sync>(found: &mut Found<'_>, prefix:
     }
 }
 
-/// Predictions in [0, 1] of what is 0 or 1.
+/// Scores of what people say is 0 or 1: how well they order, and as probabilities if they lie in [0, 1].
 fn probabilities(found: &mut Found<'_>, predicted: &[f64], human: &[f64]) {
-    let binary = human.iter().all(|&human| human == 0.0 || human == 1.0);
-    let shares = predicted.iter().all(|p| (0.0..=1.0).contains(p)) && predicted.iter().any(|&p| p != 0.0 && p != 1.0);
-    if !binary || !shares {
-        return;
+    if !human.iter().all(|&human| human == 0.0 || human == 1.0) {
+        let reason = "human scores are not all 0 or 1";
+        return PROBABILITIES.iter().for_each(|name| found.undefined(name, reason.to_owned()));
     }
     let outcomes: Vec<bool> = human.iter().map(|&human| human == 1.0).collect();
-    let n = outcomes.len();
+    let (n, level) = (outcomes.len(), found.level());
     let on = |rows: &[usize]| (take(&outcomes, rows), take(predicted, rows));
-    let level = found.level();
-    let known = brier_score(&outcomes, predicted).map(|mean| mean_of(mean, level));
-    found.closed(
-        "brier",
-        known,
-        |rows| {
-            let (y, p) = on(rows);
-            Ok(brier_score(&y, &p)?.estimate)
-        },
-        n,
-    );
-    const CLIP: f64 = 1e-15;
-    let known = log_loss(&outcomes, predicted, CLIP).map(|mean| mean_of(mean, level));
-    found.closed(
-        "log_loss",
-        known,
-        |rows| {
-            let (y, p) = on(rows);
-            Ok(log_loss(&y, &p, CLIP)?.estimate)
-        },
-        n,
-    );
+    let [of_order, of_precision, of_brier, of_log_loss, of_ece, of_ece_adaptive] = PROBABILITIES;
     let known = auroc(&outcomes, predicted).map(|auroc| Known {
         estimate: auroc.estimate,
         interval: auroc.interval(level).ok(),
         p: None,
         method: "DeLong, logit".to_owned(),
     });
-    found.closed(
-        "auroc",
-        known,
-        |rows| {
-            let (y, p) = on(rows);
-            Ok(auroc(&y, &p)?.estimate)
-        },
-        n,
-    );
-    found.resample(
-        "average_precision",
-        None,
-        |rows| {
-            let (y, p) = on(rows);
-            average_precision(&y, &p)
-        },
-        n,
-    );
-    let binnings = [("ece", Binning::EqualWidth { bins: 10 }), ("ece_adaptive", Binning::EqualMass { bins: 10 })];
+    let statistic = |rows: &[usize]| {
+        let (y, p) = on(rows);
+        Ok(auroc(&y, &p)?.estimate)
+    };
+    found.closed(of_order, known, statistic, n);
+    let statistic = |rows: &[usize]| {
+        let (y, p) = on(rows);
+        average_precision(&y, &p)
+    };
+    found.resample(of_precision, None, statistic, n);
+
+    let reason = match predicted.iter().find(|p| !(0.0..=1.0).contains(*p)) {
+        Some(outside) => Some(format!("{outside} is no probability")),
+        None if predicted.iter().all(|&p| p == 0.0 || p == 1.0) => {
+            Some("predictions are all 0 or 1: decisions, not probabilities".to_owned())
+        }
+        None => None,
+    };
+    if let Some(reason) = reason {
+        return PROBABILITIES[2..].iter().for_each(|name| found.undefined(name, reason.clone()));
+    }
+    let brier = |rows: &[usize]| {
+        let (y, p) = on(rows);
+        brier_score(&y, &p)
+    };
+    let known = brier(&(0..n).collect::<Vec<_>>()).map(|mean| mean_of(mean, level));
+    found.closed(of_brier, known, |rows| Ok(brier(rows)?.estimate), n);
+    const CLIP: f64 = 1e-15;
+    let loss = |rows: &[usize]| {
+        let (y, p) = on(rows);
+        log_loss(&y, &p, CLIP)
+    };
+    let known = loss(&(0..n).collect::<Vec<_>>()).map(|mean| mean_of(mean, level));
+    found.closed(of_log_loss, known, |rows| Ok(loss(rows)?.estimate), n);
+    let binnings = [(of_ece, Binning::EqualWidth { bins: 10 }), (of_ece_adaptive, Binning::EqualMass { bins: 10 })];
     for (name, binning) in binnings {
         let ece = |rows: &[usize]| {
             let (y, p) = on(rows);

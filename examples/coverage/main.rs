@@ -14,7 +14,7 @@ use std::thread;
 use anyhow::Result;
 use clap::Parser;
 use judge_data::write_atomic;
-use judge_examples::console::{exit, progress, table, usage};
+use judge_examples::console::{exit, progress, say, table, usage};
 use judge_metrics::preference::Proportion;
 use serde_json::json;
 
@@ -83,7 +83,7 @@ fn run(cli: &Cli) -> Result<()> {
         }));
     }
     bar.finish_and_clear();
-    print!("{}", table(&lines));
+    say(table(&lines).trim_end())?;
     if let Some(path) = &cli.json {
         let figures = json!({"runs": cli.runs, "seed": cli.seed, "simulations": figures});
         write_atomic(path, &serde_json::to_vec_pretty(&figures)?)?;

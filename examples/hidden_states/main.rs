@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 use judge_core::{Backbone, Layer, ModelInfo, Outcome, Pooling, Want};
 use judge_data::{InputFile, StatesSpec, StatesWriter, ids_path};
-use judge_examples::console::exit;
+use judge_examples::console::{exit, say};
 use judge_examples::layers::LayerList;
 use judge_examples::model_args::ModelArgs;
 use judge_examples::passes::{check_prompts, pass_prompts};
@@ -97,14 +97,14 @@ fn run(cli: &Cli) -> Result<()> {
         Ok(())
     })?;
     output.finish()?;
-    println!(
+    say(format_args!(
         "{rows} rows: {} done before, {scored} read, {unscored} unscored; {} layers of width {} -> {}, {}",
         resumed.rows,
         layers.len(),
         info.d_model,
         cli.output.display(),
         ids_path(&cli.output).display()
-    );
+    ))?;
     Ok(())
 }
 

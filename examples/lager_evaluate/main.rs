@@ -13,7 +13,7 @@ use judge_core::{
     Variant,
 };
 use judge_data::{InputFile, ScoreFile, load, save};
-use judge_examples::console::{exit, table, usage};
+use judge_examples::console::{exit, say, table, usage};
 use judge_examples::origin::{recorded_origin, unrecorded_origin};
 use judge_examples::report::{self, Agreement, agreement, variant_scores};
 use serde::Serialize;
@@ -157,8 +157,7 @@ fn run(cli: &Cli) -> Result<()> {
         text.push(b'\n');
         judge_data::write_atomic(path, &text)?;
     }
-    print(cli, &variants, &results);
-    Ok(())
+    print(cli, &variants, &results)
 }
 
 impl Cli {
@@ -291,22 +290,22 @@ fn scale_of(labels: &[String]) -> Result<Scale> {
     Ok(Scale::new(labels.iter().map(point).collect::<Result<_>>()?)?)
 }
 
-fn print(cli: &Cli, variants: &[Variant], results: &Results) {
-    println!("{}: {} items scored and graded", cli.data.display(), results.n);
+fn print(cli: &Cli, variants: &[Variant], results: &Results) -> Result<()> {
+    say(format_args!("{}: {} items scored and graded", cli.data.display(), results.n))?;
     if results.unscored > 0 {
-        println!("unscored: {}", report::unscored(&results.unscored_by_reason));
+        say(format_args!("unscored: {}", report::unscored(&results.unscored_by_reason)))?;
     }
     if results.without_human > 0 {
-        println!("scored but without a human score: {}", results.without_human);
+        say(format_args!("scored but without a human score: {}", results.without_human))?;
     }
     let entries = variants.iter().map(|variant| (variant.as_str(), &results.variants[variant.as_str()]));
-    println!("\n{}", table(&report::rows("variant", entries)));
+    say(format_args!("\n{}", table(&report::rows("variant", entries))))?;
     let weights = results.weights.weights().iter().enumerate();
     let cells: Vec<String> = weights.map(|(layer, weight)| format!("{layer}: {weight:.3}")).collect();
-    println!(
+    say(format_args!(
         "layer weights ({}, fitted on {} items): {}",
         results.weights.states(),
         results.weights.n_items(),
         cells.join("  ")
-    );
+    ))
 }

@@ -21,7 +21,7 @@ use judge_data::{
     Counts, Dataset, DatasetFormat, DatasetOptions, Extra, InputFile, LabelTable, LagerResult, LagerScores,
     ResumableJsonl, Rows, RunRecord, ScoreOutcome, ScoreRow, Settings, load, save, write_lager_results,
 };
-use judge_examples::console::{exit, progress};
+use judge_examples::console::{exit, progress, say};
 use judge_examples::labels::note_split_labels;
 use judge_examples::model_args::{ModelArgs, read_template};
 use judge_examples::origin::{ORIGIN, record_path};
@@ -177,9 +177,9 @@ fn run(cli: &Cli) -> Result<()> {
     if let Some(path) = &cli.lager_json {
         cli.write_lager(path, format)?;
     }
-    println!("{} of {rows} items scored ({}) -> {}", counts.scored, judge.variant(), cli.output.display());
+    say(format_args!("{} of {rows} items scored ({}) -> {}", counts.scored, judge.variant(), cli.output.display()))?;
     for (reason, count) in &counts.unscored {
-        println!("unscored, {reason}: {count}");
+        say(format_args!("unscored, {reason}: {count}"))?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use judge_core::{
     Backbone, Condition, Generation, LabelRead, Lens, Outcome, Reading, Sampling, ScoreRule, TokenId, Unscored, Want,
 };
 use judge_data::{Extra, InputFile, LabelTable, ResumableJsonl, ScoreOutcome, ScoreRow, Settings};
-use judge_examples::console::{exit, usage};
+use judge_examples::console::{exit, say, usage};
 use judge_examples::labels::note_split_labels;
 use judge_examples::layers::LayerList;
 use judge_examples::model_args::ModelArgs;
@@ -126,11 +126,11 @@ fn run(cli: &Cli) -> Result<()> {
         Ok(output.push(row, &ScoreRow { id: id.clone(), human: None, outcome, extra: Extra::new() })?)
     })?;
     output.finish()?;
-    println!(
+    say(format_args!(
         "{rows} rows: {} done before, {scored} read, {unscored} unscored -> {}",
         resumed.rows,
         cli.output.display()
-    );
+    ))?;
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use judge_core::{
     Backbone, Graded, LagerJudge, LagerSettings, Layer, LayerTable, LayerWeightFit, LayerWeights, ModelInfo, RunEvent,
     Runner, Scale, Variant,
 };
-use judge_examples::console::{exit, progress, table};
+use judge_examples::console::{exit, progress, say, table};
 use judge_examples::model_args::{JUDGE_TEMPLATE, embedded_model, read_template};
 use judge_examples::planted::{Item, Split, generate};
 use judge_examples::report::{self, Agreement, Statistic, agreement, difference, variant_scores};
@@ -119,8 +119,7 @@ fn run(cli: &Cli) -> Result<()> {
     if let Some(path) = &cli.json {
         judge_data::write_atomic(path, &(serde_json::to_string_pretty(&results)? + "\n").into_bytes())?;
     }
-    print(&results, &weights, start.elapsed().as_secs_f64());
-    Ok(())
+    print(&results, &weights, start.elapsed().as_secs_f64())
 }
 
 /// The layer tables of the items that could be scored.
@@ -195,30 +194,30 @@ fn evaluate(
     })
 }
 
-fn print(results: &Results, weights: &LayerWeights, seconds: f64) {
+fn print(results: &Results, weights: &LayerWeights, seconds: f64) -> Result<()> {
     let model = &results.model;
-    println!(
+    say(format_args!(
         "A {} model of {} blocks, read at the end of each prompt: the label logits of {} layers.",
         model.family,
         model.n_layers,
         model.n_layers + 1
-    );
-    println!(
+    ))?;
+    say(format_args!(
         "Layer weights were fitted on {} validation items; agreement is with simulated raters.",
         weights.n_items()
-    );
+    ))?;
     for (name, split) in &results.splits {
-        println!("\n{name}: {} items, {} unscored\n", split.n, split.unscored);
+        say(format_args!("\n{name}: {} items, {} unscored\n", split.n, split.unscored))?;
         let variants = STORY.iter().map(|(name, _)| (*name, &split.variants[name]));
         let baselines = split.baselines.iter().map(|(name, agreement)| (*name, agreement));
-        print!("{}", table(&report::rows("score", variants.chain(baselines))));
+        say(table(&report::rows("score", variants.chain(baselines))).trim_end())?;
         let gap = &split.lager_w_minus_expected;
         let verdict = match gap {
             Statistic::Defined { low, .. } if *low > 0.0 => "the inner layers add to the last one",
             Statistic::Defined { high, .. } if *high < 0.0 => "the last layer alone is better here",
             _ => "no difference that these items can show",
         };
-        println!("Spearman of lager_w less that of expected: {}: {verdict}.", gap.cell());
+        say(format_args!("Spearman of lager_w less that of expected: {}: {verdict}.", gap.cell()))?;
     }
     let mut rows = vec![vec!["layer".to_owned(), "weight".to_owned()]];
     for name in results.splits.keys() {
@@ -235,10 +234,10 @@ fn print(results: &Results, weights: &LayerWeights, seconds: f64) {
         }
         rows.push(row);
     }
-    println!(
+    say(format_args!(
         "\nSpearman of each layer alone (0 is the embedding, {} the last block after the final norm):\n\n{}",
         model.n_layers,
         table(&rows)
-    );
-    println!("{seconds:.1} s");
+    ))?;
+    say(format_args!("{seconds:.1} s"))
 }

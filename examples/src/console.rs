@@ -1,9 +1,11 @@
 //! What people see: progress on stderr, tables on stdout, one readable error.
 
 use std::fmt;
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Context;
 use clap::error::ErrorKind;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -50,6 +52,19 @@ pub fn progress(what: &'static str, total: usize, quiet: bool) -> ProgressBar {
     match style {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
+    }
+}
+
+/// Writes a line to stdout. A reader that has seen enough and closed it, as `head` does, is no error.
+///
+/// # Errors
+///
+/// What else keeps stdout from taking the text.
+pub fn say(line: impl fmt::Display) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match writeln!(stdout, "{line}").and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("cannot write to stdout"),
     }
 }
 

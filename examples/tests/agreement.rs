@@ -42,6 +42,12 @@ fn near(found: &Value, name: &str, expected: f64) {
     assert!((estimate - expected).abs() < 1e-9, "{name}: {estimate}, not {expected}");
 }
 
+#[track_caller]
+fn undefined(found: &Value, name: &str, expected: &str) {
+    let statistic = &found["statistics"][name];
+    assert!(statistic["undefined"].as_str().is_some_and(|reason| reason.contains(expected)), "{name}: {statistic}");
+}
+
 const GRADES: &str = "\u{feff}{\"id\": 1, \"predicted\": 3, \"human\": 2, \"set\": \"a\"}\r\n\
     {\"id\": 2, \"predicted\": 5, \"human\": 5, \"set\": \"a\"}\n\n\
     {\"id\": 3, \"predicted\": 1, \"human\": 1, \"set\": \"b\"}\n\
@@ -72,7 +78,7 @@ fn grades_bring_every_statistic() {
     assert_eq!(found["groups"]["a"]["n"], 2);
     assert_eq!(found["groups"]["b"]["n"], 4);
     // Whole numbers are no probabilities.
-    assert!(found["statistics"].get("brier").is_none());
+    undefined(&found, "brier", "not all 0 or 1");
 }
 
 #[test]
@@ -91,7 +97,8 @@ fn labels_raters_probabilities_and_a_second_judge() {
     near(&found, "accuracy", 2.0 / 3.0);
     // statsmodels 0.15.0 fleiss_kappa([[2, 1], [0, 3], [1, 2]])
     near(&found, "human_fleiss_kappa", 0.0);
-    assert!(found["statistics"].get("pearson").is_none());
+    undefined(&found, "pearson", "texts");
+    undefined(&found, "cohen_kappa_linear", "not numbers");
 
     let mut rows = String::new();
     for i in 0..60 {
@@ -130,6 +137,50 @@ fn labels_raters_probabilities_and_a_second_judge() {
 }
 
 #[test]
+fn labels_are_those_of_the_file() {
+    // Group b lacks label 3, and has the same labels all the same: the average runs over three classes.
+    let rows = "{\"predicted\": 3, \"human\": 3, \"set\": \"a\"}\n{\"predicted\": 1, \"human\": 1, \"set\": \"b\"}\n\
+        {\"predicted\": -0.0, \"human\": 0, \"set\": \"b\"}\n{\"predicted\": 1, \"human\": 0, \"set\": \"b\"}\n";
+    let found = results(rows, &["--group", "set"]);
+    let group = &found["groups"]["b"];
+    near(group, "accuracy", 2.0 / 3.0);
+    near(group, "f1_macro", (2.0 / 3.0 + 2.0 / 3.0) / 3.0);
+    // The same labels by name, however they are written.
+    assert_eq!(results(rows, &["--group", "set", "--labels", "0,1.0,3"])["groups"]["b"], *group);
+
+    let fractions = results("{\"predicted\": 1.5, \"human\": 1}\n{\"predicted\": 2, \"human\": 2}\n", &[]);
+    undefined(&fractions, "accuracy", "1.5 is no whole number");
+    // Words that a number parser takes are labels like others.
+    let words = "{\"predicted\": \"nan\", \"human\": \"nan\"}\n{\"predicted\": \"inf\", \"human\": \"1.5\"}\n";
+    let words = results(words, &[]);
+    near(&words, "accuracy", 0.5);
+    undefined(&words, "cohen_kappa_quadratic", "not numbers");
+    let many: String = (0..21).map(|i| format!("{{\"predicted\": \"l{i}\", \"human\": \"l0\"}}\n")).collect();
+    undefined(&results(&many, &[]), "accuracy", "more than 20 different scores");
+
+    // Rows whose raters disagree have no label, but the judge's use of the scale is seen on all.
+    let votes = "{\"predicted\": 1, \"human\": [1, 1]}\n{\"predicted\": 2, \"human\": [1, 2]}\n\
+        {\"predicted\": 2, \"human\": [2, 2]}\n";
+    let found = results(votes, &[]);
+    near(&found, "accuracy", 1.0);
+    near(&found, "predicted_ceiling", 2.0 / 3.0);
+
+    let good = "{\"predicted\": 1, \"human\": 1}\n{\"predicted\": 2, \"human\": 2}\n";
+    for (labels, expected) in [("1,1", "twice"), ("1,1.0", "twice"), ("1,b", "no number"), ("1", "at least two")] {
+        let (code, message) = refused(good, &["--labels", labels]);
+        assert!(code == Some(2) && message.contains(expected), "{labels}: {message}");
+    }
+}
+
+#[test]
+fn resamples_that_define_nothing_are_counted() {
+    let rows = "{\"predicted\": 1, \"human\": 1}\n{\"predicted\": 2, \"human\": 2}\n{\"predicted\": 3, \"human\": 2}\n";
+    let found = results(rows, &[]);
+    let method = found["statistics"]["spearman"]["method"].as_str().unwrap();
+    assert!(method.contains("undefined in ") && method.ends_with(" of 200"), "{method}");
+}
+
+#[test]
 fn a_plot_is_drawn() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("pairs.jsonl"), GRADES).unwrap();
@@ -154,6 +205,11 @@ fn bad_rows_are_named_by_their_line() {
         assert_eq!(code, Some(1), "{row}: {message}");
         assert!(message.contains(expected) && message.contains("pairs.jsonl"), "{row}: {message}");
     }
+    let escaped = "{\"id\": \"a\", \"predicted\": 1, \"human\": 1}\n\
+        {\"id\": \"\\u0061\", \"predicted\": 1, \"human\": 1}\n";
+    assert!(refused(escaped, &[]).1.contains("was there before"));
+    let (code, message) = refused("{\"predicted\": \"a\", \"human\": \"b\"}\n", &["--plot", "p.svg"]);
+    assert!(code == Some(1) && message.contains("--plot needs scores that are numbers"), "{message}");
     let (code, message) = refused("{\"predicted\": null, \"human\": 1}\n", &[]);
     assert!(code == Some(1) && message.contains("no row has both"), "{message}");
     for args in [["--level", "95"], ["--resamples", "0"], ["--no-such", "flag"]] {

@@ -13,7 +13,7 @@ use judge_core::{
     Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, Reading, Request, Sampling, Want,
 };
 use judge_data::AtomicFile;
-use judge_examples::console::exit;
+use judge_examples::console::{exit, say};
 use judge_examples::model_args::ModelArgs;
 use judge_examples::passes::read_prompts;
 use judge_models::{Model, product_rate};
@@ -83,19 +83,19 @@ fn run(cli: &Cli) -> Result<()> {
     let peak = peak_memory();
     let floor = cli.floor.then(|| product_rate(cli.model.kernel)).transpose()?;
     let tokens_per_s = prompt_tokens as f64 / seconds;
-    println!("prompts        {}", requests.len());
-    println!("unscored       {unscored}");
-    println!("prompt tokens  {prompt_tokens}");
-    println!("new tokens     {new_tokens}");
-    println!("loading        {load_s:.2} s");
-    println!("reading        {seconds:.2} s");
-    println!("tokens/s       {tokens_per_s:.0}");
+    say(format_args!("prompts        {}", requests.len()))?;
+    say(format_args!("unscored       {unscored}"))?;
+    say(format_args!("prompt tokens  {prompt_tokens}"))?;
+    say(format_args!("new tokens     {new_tokens}"))?;
+    say(format_args!("loading        {load_s:.2} s"))?;
+    say(format_args!("reading        {seconds:.2} s"))?;
+    say(format_args!("tokens/s       {tokens_per_s:.0}"))?;
     match peak {
-        Some(bytes) => println!("peak memory    {:.0} MB", bytes as f64 / 1e6),
-        None => println!("peak memory    not known on this system"),
+        Some(bytes) => say(format_args!("peak memory    {:.0} MB", bytes as f64 / 1e6))?,
+        None => say(format_args!("peak memory    not known on this system"))?,
     }
     if let Some(rate) = floor {
-        println!("products       {:.0} GFLOP/s", rate / 1e9);
+        say(format_args!("products       {:.0} GFLOP/s", rate / 1e9))?;
     }
     if let Some(path) = &cli.json {
         let states: Vec<_> = first

@@ -14,7 +14,7 @@ mod krippendorff;
 mod rating_table;
 mod weights;
 
-pub use confusion::{Average, ClassScores, ConfusionMatrix, ZeroDivision};
+pub use confusion::{Average, AverageScores, ClassScores, ConfusionMatrix, ZeroDivision};
 pub(crate) use confusion::{check_labels, place};
 pub use icc::{FTest, IntraclassCorrelation, IntraclassCorrelations};
 pub use kappa::CohenKappa;

@@ -49,7 +49,7 @@ proptest! {
             prop_assert!(near(a.estimate, b.estimate));
         }
         let (a, b) = (matrix.average(Average::Macro, ZeroDivision::Zero), renamed.average(Average::Macro, ZeroDivision::Zero));
-        prop_assert!(near(a.unwrap().f1.unwrap(), b.unwrap().f1.unwrap()));
+        prop_assert!(near(a.unwrap().f1, b.unwrap().f1));
 
         // Another order of the items.
         let turn = |labels: &[usize]| {

@@ -38,7 +38,7 @@ pub enum Average {
     Weighted,
 }
 
-/// Scores of one class, or of all on average. `None`: the ratio has no denominator.
+/// Scores of one class. `None`: the ratio has no denominator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClassScores {
     /// Right among those given this label, in [0, 1].
@@ -49,6 +49,17 @@ pub struct ClassScores {
     pub f1: Option<f64>,
     /// Items that it is right for.
     pub support: u64,
+}
+
+/// Scores over all classes, each in [0, 1].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AverageScores {
+    /// Average precision of classes.
+    pub precision: f64,
+    /// Average recall of classes.
+    pub recall: f64,
+    /// Average F1 of classes, not the harmonic mean of the two others.
+    pub f1: f64,
 }
 
 impl<L: PartialEq + Display> ConfusionMatrix<L> {
@@ -66,7 +77,7 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
     /// let judge = ["first", "first", "second", "first", "tie", "second"];
     /// let matrix = ConfusionMatrix::new(vec!["first", "second", "tie"], &human, &judge)?;
     /// assert_eq!(matrix.accuracy().estimate()?, 0.5);
-    /// assert!((matrix.average(Average::Macro, ZeroDivision::Zero)?.f1.unwrap() - 0.388_888_9).abs() < 1e-7);
+    /// assert!((matrix.average(Average::Macro, ZeroDivision::Zero)?.f1 - 0.388_888_9).abs() < 1e-7);
     /// let kappa = matrix.cohen_kappa(&AgreementWeights::Identity)?;
     /// assert!((kappa.estimate - 0.181_818_2).abs() < 1e-7);
     /// # Ok::<(), judge_metrics::Error>(())
@@ -124,18 +135,17 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
             .collect()
     }
 
-    /// Scores over all classes: `sklearn.metrics.precision_recall_fscore_support`. Every score is there.
+    /// Scores over all classes: `sklearn.metrics.precision_recall_fscore_support`.
     ///
     /// # Errors
     ///
     /// [`Error::Undefined`] where a class has no denominator and `zero_division` does not say what to do, or says to leave
     /// out all classes.
-    pub fn average(&self, average: Average, zero_division: ZeroDivision) -> Result<ClassScores, Error> {
-        let n = self.n();
+    pub fn average(&self, average: Average, zero_division: ZeroDivision) -> Result<AverageScores, Error> {
         let classes = self.by_class();
         if average == Average::Micro {
-            let accuracy = Some(self.accuracy().estimate()?);
-            return Ok(ClassScores { precision: accuracy, recall: accuracy, f1: accuracy, support: n });
+            let accuracy = self.accuracy().estimate()?;
+            return Ok(AverageScores { precision: accuracy, recall: accuracy, f1: accuracy });
         }
         let mean = |statistic: &'static str, of: fn(&ClassScores) -> Option<f64>| {
             let (mut sum, mut total) = (0.0, 0.0);
@@ -151,16 +161,15 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
                 }
             }
             if total > 0.0 {
-                Ok(Some(sum / total))
+                Ok(sum / total)
             } else {
                 Err(Error::Undefined { statistic, reason: "no class has a denominator" })
             }
         };
-        Ok(ClassScores {
+        Ok(AverageScores {
             precision: mean("average precision of classes", |class| class.precision)?,
             recall: mean("average recall of classes", |class| class.recall)?,
             f1: mean("average F1 of classes", |class| class.f1)?,
-            support: n,
         })
     }
 

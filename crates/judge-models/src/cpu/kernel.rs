@@ -10,17 +10,22 @@ use crate::Error;
 pub enum Kernel {
     /// AVX-512 with its products of bf16 pairs, written `avx512-bf16`.
     Avx512Bf16,
-    /// AVX2 with FMA, written `avx2`: bf16 weights and activations are widened to f32 on the way.
+    /// AVX-512, written `avx512`: bf16 weights and activations are widened to f32 on the way.
+    Avx512,
+    /// AVX2 with FMA, written `avx2`: widened likewise, and the same sums to the bit as [`Avx512`](Self::Avx512).
     Avx2,
     /// What the compiler makes of plain loops on any processor, written `portable`.
     Portable,
 }
 
 impl Kernel {
+    /// The fastest first.
+    const ALL: [Self; 4] = [Self::Avx512Bf16, Self::Avx512, Self::Avx2, Self::Portable];
+
     /// All that this processor has, the fastest first; the last is [`Portable`](Self::Portable).
     #[must_use]
     pub fn available() -> Vec<Self> {
-        [Self::Avx512Bf16, Self::Avx2, Self::Portable].into_iter().filter(|kernel| kernel.is_available()).collect()
+        Self::ALL.into_iter().filter(|kernel| kernel.is_available()).collect()
     }
 
     /// The fastest that this processor has.
@@ -33,10 +38,17 @@ impl Kernel {
         if self.is_available() { Ok(self) } else { Err(Error::NoKernel { kernel: self, available: Self::available() }) }
     }
 
+    /// Whether products gain by panels of weights that are widened to f32 before many rows meet them.
+    pub(super) fn multiplies_f32(self) -> bool {
+        matches!(self, Self::Avx512 | Self::Avx2)
+    }
+
     fn is_available(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx512Bf16 => is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => is_x86_feature_detected!("avx512f"),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
             Self::Portable => true,
@@ -50,6 +62,7 @@ impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Avx512Bf16 => "avx512-bf16",
+            Self::Avx512 => "avx512",
             Self::Avx2 => "avx2",
             Self::Portable => "portable",
         })
@@ -59,9 +72,9 @@ impl fmt::Display for Kernel {
 impl FromStr for Kernel {
     type Err = Error;
 
-    /// Reads `avx512-bf16`, `avx2` or `portable`.
+    /// Reads `avx512-bf16`, `avx512`, `avx2` or `portable`.
     fn from_str(text: &str) -> Result<Self, Error> {
-        [Self::Avx512Bf16, Self::Avx2, Self::Portable]
+        Self::ALL
             .into_iter()
             .find(|kernel| kernel.to_string() == text)
             .ok_or_else(|| Error::UnknownKernel { found: text.to_owned() })

@@ -6,7 +6,7 @@ use half::bf16;
 use rayon::prelude::*;
 
 use super::Kernel;
-use super::tile::{LANES, Shape, Words, multiply_add};
+use super::tile::{LANES, Shape, Words, multiply_add, multiply_add_f32, widen_row, widen_tile};
 use super::vector::pack_pairs;
 use crate::Error;
 
@@ -18,6 +18,12 @@ const ROWS_AT_ONCE: usize = 32 * ROWS;
 
 /// Words of weights that stay in a core's cache.
 const CACHED: usize = 1 << 17;
+
+/// Pairs of coordinates that are summed before their sum joins the row's. A tile of as many, widened, stays in a core's cache.
+const PAIRS_AT_ONCE: usize = 512;
+
+/// From as many rows on, widening a panel of weights costs less than widening anew for each of them.
+const WORTH_WIDENING: usize = 2 * ROWS;
 
 /// A matrix `[d_out, d_in]` in bf16, packed for products with rows of activations.
 ///
@@ -92,10 +98,14 @@ impl PackedLinear {
         if rows == 0 || pairs == 0 || self.d_out == 0 {
             return out.fill(0.0);
         }
-        scratch.resize(rows * pairs, 0);
-        let packed = scratch.par_chunks_exact_mut(pairs).zip(x.par_chunks_exact(self.d_in));
+        let f32s = self.kernel.multiplies_f32() && rows >= WORTH_WIDENING;
+        scratch.resize(rows * pairs * if f32s { 3 } else { 1 }, 0);
+        let (words, wide) = scratch.split_at_mut(rows * pairs);
+        let packed = words.par_chunks_exact_mut(pairs).zip(x.par_chunks_exact(self.d_in));
         packed.with_min_len(8).for_each(|(words, x)| pack_pairs(x, words));
-        let words = &*scratch;
+        let widened = wide.par_chunks_exact_mut(2 * pairs).zip(words.par_chunks_exact(pairs));
+        widened.with_min_len(8).for_each(|(wide, words)| widen_row(words, wide));
+        let (words, wide) = (&*words, &*wide);
         // Panels that stay in a core's cache while the rows pass by.
         let n_panels = self.d_out.div_ceil(LANES);
         let panels_at_once = (CACHED / panel).clamp(1, n_panels);
@@ -103,17 +113,45 @@ impl PackedLinear {
         let out = Columns { start: out.as_mut_ptr(), stride: self.d_out };
         (0..rows.div_ceil(ROWS_AT_ONCE) * n_groups).into_par_iter().for_each(|task| {
             let (first, group) = (task / n_groups * ROWS_AT_ONCE, task % n_groups * panels_at_once);
-            for first in (first..rows.min(first + ROWS_AT_ONCE)).step_by(ROWS) {
+            let (last, panels) = (rows.min(first + ROWS_AT_ONCE), group..n_panels.min(group + panels_at_once));
+            // SAFETY: each row has `d_out` numbers, of which the lanes of these panels are this task's alone.
+            let lanes_of = |row: usize, index: usize| unsafe {
+                out.row(row, index * LANES, LANES.min(self.d_out - index * LANES))
+            };
+            let panel_of = |index: usize| &self.words[index * panel..][..panel];
+            if f32s {
+                let mut tile = vec![0.0; 2 * PAIRS_AT_ONCE.min(pairs) * LANES];
+                let mut sums = vec![0.0; (last - first) * LANES];
+                for index in panels {
+                    sums.fill(0.0);
+                    for (part, words) in panel_of(index).chunks(PAIRS_AT_ONCE * LANES).enumerate() {
+                        let width = 2 * words.len() / LANES;
+                        widen_tile(words, &mut tile);
+                        for (block, sums) in sums.chunks_mut(ROWS * LANES).enumerate() {
+                            let start = (first + block * ROWS) * 2 * pairs + part * 2 * PAIRS_AT_ONCE;
+                            let a = Words { data: &wide[start..], stride: 2 * pairs };
+                            multiply_add_f32(self.kernel, (sums.len() / LANES, width), a, &tile, sums, LANES);
+                        }
+                    }
+                    for (row, sums) in sums.chunks_exact(LANES).enumerate() {
+                        let out = lanes_of(first + row, index);
+                        out.copy_from_slice(&sums[..out.len()]);
+                    }
+                }
+                return;
+            }
+            for first in (first..last).step_by(ROWS) {
                 let count = ROWS.min(rows - first);
-                let a = Words { data: &words[first * pairs..], stride: pairs };
-                for index in group..n_panels.min(group + panels_at_once) {
-                    let b = Words { data: &self.words[index * panel..][..panel], stride: LANES };
+                for index in panels.clone() {
                     let mut sums = [0.0; ROWS * LANES];
-                    multiply_add(self.kernel, Shape { rows: count, pairs, lanes: LANES }, a, b, &mut sums, LANES);
-                    let lanes = LANES.min(self.d_out - index * LANES);
+                    for (part, b) in panel_of(index).chunks(PAIRS_AT_ONCE * LANES).enumerate() {
+                        let a = Words { data: &words[first * pairs + part * PAIRS_AT_ONCE..], stride: pairs };
+                        let shape = Shape { rows: count, pairs: b.len() / LANES, lanes: LANES };
+                        multiply_add(self.kernel, shape, a, Words { data: b, stride: LANES }, &mut sums, LANES);
+                    }
                     for (row, sums) in sums.chunks_exact(LANES).take(count).enumerate() {
-                        // SAFETY: each row has `d_out` numbers, of which these lanes are this task's alone.
-                        unsafe { out.row(first + row, index * LANES, lanes) }.copy_from_slice(&sums[..lanes]);
+                        let out = lanes_of(first + row, index);
+                        out.copy_from_slice(&sums[..out.len()]);
                     }
                 }
             }
@@ -175,7 +213,7 @@ mod tests {
         #[test]
         fn products_are_right_and_the_same_bits_in_any_company(
             rows in prop::sample::select(vec![1_usize, 2, 12, 17, 100, 250]),
-            d_in in prop::sample::select(vec![1_usize, 64, 80, 127, 128, 700]),
+            d_in in prop::sample::select(vec![1_usize, 64, 80, 127, 128, 700, 1500]),
             d_out in prop::sample::select(vec![1_usize, 7, 32, 33, 100]),
             seed in any::<u64>(),
         ) {
@@ -185,6 +223,7 @@ mod tests {
             };
             let weight: Vec<bf16> = (0..d_out * d_in).map(|i| bf16::from_f32(number(i))).collect();
             let x: Vec<f32> = (0..rows * d_in).map(|i| number(i + 1_000_003)).collect();
+            let mut first_f32: Option<Vec<f32>> = None;
             for kernel in Kernel::available() {
                 // Filled in two pieces that end inside a panel.
                 let mut matrix = PackedLinear::zeros(kernel, d_out, d_in);
@@ -197,6 +236,10 @@ mod tests {
 
                 let (mut out, mut scratch) = (vec![f32::NAN; rows * d_out], vec![u32::MAX; 5]);
                 matrix.apply(&x, rows, &mut out, &mut scratch);
+                if kernel.multiplies_f32() {
+                    let first = first_f32.get_or_insert_with(|| out.clone());
+                    prop_assert!(first.iter().zip(&out).all(|(a, b)| a.to_bits() == b.to_bits()), "{kernel}");
+                }
                 for (row, x) in x.chunks_exact(d_in).enumerate() {
                     let mut alone = vec![f32::NAN; d_out];
                     matrix.apply(x, 1, &mut alone, &mut scratch);

@@ -14,13 +14,19 @@ mod plan;
 mod run;
 mod softmax;
 mod tile;
-mod vector;
+pub(crate) mod vector;
 
 pub(crate) use decoder::PackedDecoder;
 #[cfg(test)]
 pub(crate) use decoder::{Angles, BufferPool, Span};
 pub use kernel::Kernel;
-#[cfg(test)]
+#[cfg(any(test, feature = "bench"))]
 pub(crate) use keys::Keys;
 pub use pack::product_rate;
 pub(crate) use run::run;
+#[cfg(feature = "bench")]
+pub(crate) use {
+    attention::{Queries, Settings, attend},
+    keys::KeyShape,
+    pack::PackedLinear,
+};

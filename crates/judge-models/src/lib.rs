@@ -47,6 +47,9 @@
 //!   bf16 weights by default; docs/benchmarks.md has the figures.
 
 mod block;
+#[cfg(feature = "bench")]
+#[doc(hidden)]
+pub mod bodies;
 mod cache;
 mod chat_template;
 mod config;

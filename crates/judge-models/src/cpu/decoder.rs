@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::attention::{Queries, Settings, attend};
 use super::keys::{KeyShape, Keys};
 use super::pack::PackedLinear;
+use super::vector::worth_a_task;
 use super::{Kernel, vector};
 use crate::block::{Block, HeadNorms, Ops};
 use crate::config::DecoderConfig;
@@ -215,7 +216,7 @@ impl Packed<'_, '_> {
     fn map(&mut self, x: &Rows, width: usize, f: impl Fn(&[f32], &mut [f32]) + Sync) -> Rows {
         let mut out = self.pool.rows(x.count(), width);
         let rows = out.data.par_chunks_exact_mut(width).zip(x.data.par_chunks_exact(x.width));
-        rows.with_min_len(8).for_each(|(out, x)| f(x, out));
+        rows.with_min_len(worth_a_task(width.max(x.width))).for_each(|(out, x)| f(x, out));
         out
     }
 }
@@ -234,7 +235,7 @@ impl Ops for Packed<'_, '_> {
         let mut y = self.pool.rows(x.count(), linear.weight.out_features());
         linear.weight.apply(&x.data, x.count(), &mut y.data, &mut self.pool.words);
         if let Some(bias) = &linear.bias {
-            y.data.par_chunks_exact_mut(y.width).with_min_len(8).for_each(|y| vector::add(y, bias));
+            y.data.par_chunks_exact_mut(y.width).with_min_len(worth_a_task(y.width)).for_each(|y| vector::add(y, bias));
         }
         self.pool.give_back(x);
         y
@@ -246,7 +247,8 @@ impl Ops for Packed<'_, '_> {
         let eps = config.norm_eps as f32;
         let positions: Vec<usize> =
             self.spans.iter().flat_map(|span| (0..span.ids.len()).map(|i| span.keys.end() + i)).collect();
-        qkv.data.par_chunks_exact_mut(qkv.width).with_min_len(8).zip(&positions).for_each(|(row, &position)| {
+        let rows = qkv.data.par_chunks_exact_mut(qkv.width).with_min_len(worth_a_task(qkv.width)).zip(&positions);
+        rows.for_each(|(row, &position)| {
             let (cos, sin) = self.angles.at(position);
             let (queries, rest) = row.split_at_mut(d_query);
             vector::norm_rotate(queries, head_dim, norms.queries.map(|weight| (weight.as_slice(), eps)), cos, sin);
@@ -314,8 +316,8 @@ impl Ops for Packed<'_, '_> {
 
     fn add(&mut self, mut x: Rows, y: Rows) -> Rows {
         let width = x.width;
-        let rows = x.data.par_chunks_exact_mut(width).with_min_len(8).zip(y.data.par_chunks_exact(width));
-        rows.for_each(|(x, y)| vector::add(x, y));
+        let rows = x.data.par_chunks_exact_mut(width).zip(y.data.par_chunks_exact(width));
+        rows.with_min_len(worth_a_task(width)).for_each(|(x, y)| vector::add(x, y));
         self.pool.give_back(y);
         x
     }

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::Kernel;
 use super::tile::{LANES, Shape, Words, multiply_add, multiply_add_f32, widen_row, widen_tile};
-use super::vector::pack_pairs;
+use super::vector::{pack_pairs, worth_a_task};
 use crate::Error;
 
 /// Rows of activations that are multiplied at once.
@@ -102,9 +102,9 @@ impl PackedLinear {
         scratch.resize(rows * pairs * if f32s { 3 } else { 1 }, 0);
         let (words, wide) = scratch.split_at_mut(rows * pairs);
         let packed = words.par_chunks_exact_mut(pairs).zip(x.par_chunks_exact(self.d_in));
-        packed.with_min_len(8).for_each(|(words, x)| pack_pairs(x, words));
+        packed.with_min_len(worth_a_task(self.d_in)).for_each(|(words, x)| pack_pairs(x, words));
         let widened = wide.par_chunks_exact_mut(2 * pairs).zip(words.par_chunks_exact(pairs));
-        widened.with_min_len(8).for_each(|(wide, words)| widen_row(words, wide));
+        widened.with_min_len(worth_a_task(2 * pairs)).for_each(|(wide, words)| widen_row(words, wide));
         let (words, wide) = (&*words, &*wide);
         // Panels that stay in a core's cache while the rows pass by.
         let n_panels = self.d_out.div_ceil(LANES);

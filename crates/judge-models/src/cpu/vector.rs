@@ -10,6 +10,11 @@ use crate::config::Activation;
 /// Numbers that are summed side by side. A fixed number, so that a sum has the same bits on every row.
 const SIDE_BY_SIDE: usize = 16;
 
+/// Rows of a width that one thread works on before it pays to wake another.
+pub(crate) fn worth_a_task(width: usize) -> usize {
+    (1 << 15) / width.max(1) + 1
+}
+
 /// `e^x` to about two units in the last place; 0 below -87.3, where the result would be subnormal.
 #[inline(always)]
 pub(crate) fn exp(x: f32) -> f32 {
@@ -89,7 +94,11 @@ fn inverse_rms(x: &[f32], eps: f32) -> f32 {
     for (sum, x) in squares.iter_mut().zip(rest) {
         *sum += x * x;
     }
-    1.0 / (squares.iter().sum::<f32>() / x.len() as f32 + eps).sqrt()
+    for half in [8, 4, 2, 1] {
+        let (left, right) = squares.split_at_mut(half);
+        left.iter_mut().zip(right).for_each(|(left, right)| *left += *right);
+    }
+    1.0 / (squares[0] / x.len() as f32 + eps).sqrt()
 }
 
 /// The heads `[heads, head_dim]` of one position: each normed where `norm` has a weight, then rotated in its first
@@ -104,7 +113,8 @@ pub(crate) fn norm_rotate(heads: &mut [f32], head_dim: usize, norm: Option<(&[f3
                     head.iter_mut().zip(weight).for_each(|(x, weight)| *x = *x * scale * weight);
                 }
                 let (first, rest) = head.split_at_mut(cos.len());
-                for (((first, second), cos), sin) in first.iter_mut().zip(rest).zip(cos).zip(sin) {
+                let second = &mut rest[..cos.len()];
+                for (((first, second), cos), sin) in first.iter_mut().zip(second).zip(cos).zip(sin) {
                     (*first, *second) = (*first * cos - *second * sin, *second * cos + *first * sin);
                 }
             }

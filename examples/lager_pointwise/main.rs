@@ -21,10 +21,11 @@ use judge_data::{
     Counts, Dataset, DatasetFormat, DatasetOptions, Extra, InputFile, LabelTable, LagerResult, LagerScores,
     ResumableJsonl, Rows, RunRecord, ScoreOutcome, ScoreRow, Settings, load, save, write_lager_results,
 };
-use judge_examples::console::{exit, progress, say};
+use judge_examples::console::{exit, say};
 use judge_examples::labels::note_split_labels;
 use judge_examples::model_args::{ModelArgs, read_template};
 use judge_examples::origin::{ORIGIN, record_path};
+use judge_examples::pace::Pace;
 use serde_json::json;
 
 use item::Item;
@@ -136,7 +137,7 @@ fn run(cli: &Cli) -> Result<()> {
         eprintln!("going on: {resumed} of {rows} rows are done");
     }
     let done: Vec<bool> = (0..rows).map(|row| output.is_done(row)).collect();
-    let bar = progress("judging", rows - resumed, cli.model.quiet);
+    let mut pace = Pace::new("judging", rows - resumed, cli.model.quiet);
     let reasoning = cli.condition == ConditionArg::Reasoning;
     let items = cli.open(Some(format))?.enumerate().filter(|(row, record)| record.is_err() || !done[*row]);
     let items = items.map(|(row, record)| record.map(|record| (record.id().clone(), Item { row, record, reasoning })));
@@ -145,7 +146,7 @@ fn run(cli: &Cli) -> Result<()> {
     let runner = Runner::new(&model, vec![&judge]).with_settings(RunSettings::default());
     runner.try_run(items, &mut |event| {
         let RunEvent::Item(result) = event else { return ControlFlow::Continue(()) };
-        bar.inc(1);
+        pace.done(&result.outcomes[0]); // one judge
         let row = result.item.row;
         let stored = score_row(&judge, &labels, result).and_then(|score| Ok(output.push(row, &score)?));
         match stored {
@@ -159,7 +160,7 @@ fn run(cli: &Cli) -> Result<()> {
     if let Some(error) = failed {
         return Err(error);
     }
-    bar.finish_and_clear();
+    pace.finish();
     // Scores never lie beside the record of other scores, not even if this is killed here.
     let record_file = record_path(&cli.output);
     match fs::remove_file(&record_file) {

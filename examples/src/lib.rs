@@ -5,6 +5,7 @@ pub mod labels;
 pub mod layers;
 pub mod model_args;
 pub mod origin;
+pub mod pace;
 pub mod passes;
 pub mod planted;
 pub mod report;

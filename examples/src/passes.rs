@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::slice;
 
 use anyhow::Result;
 use judge_core::{Backbone, ItemId, Outcome, Prompt, Request, Want};
 use judge_data::{Dataset, DatasetFormat, DatasetOptions, Error, PromptInput, Record};
 
-use crate::console::progress;
 use crate::model_args::ModelArgs;
+use crate::pace::Pace;
 
 /// Rows that are held and put before the model at a time.
 const WINDOW: usize = 256;
@@ -76,7 +77,7 @@ pub fn pass_prompts(
     mut store: impl FnMut(usize, &ItemId, Outcome) -> Result<()>,
 ) -> Result<()> {
     let pending: HashSet<usize> = pending.collect();
-    let bar = progress("reading", pending.len(), args.quiet);
+    let mut pace = Pace::new("reading", pending.len(), args.quiet);
     let mut rows = open(input, args.limit)?.enumerate().filter(|(row, _)| pending.contains(row)).peekable();
     while rows.peek().is_some() {
         let mut places = Vec::new();
@@ -89,7 +90,7 @@ pub fn pass_prompts(
         let mut failed = None;
         model.run(&requests, &mut |index, outcome| {
             let (row, id) = &places[index]; // the backbone's contract: an index of `requests`
-            bar.inc(1);
+            pace.done(slice::from_ref(&outcome));
             match store(*row, id, outcome) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
@@ -102,6 +103,6 @@ pub fn pass_prompts(
             return Err(error);
         }
     }
-    bar.finish_and_clear();
+    pace.finish();
     Ok(())
 }

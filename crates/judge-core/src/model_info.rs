@@ -23,7 +23,7 @@ pub struct ModelInfo {
     pub max_len: usize,
     /// Arithmetic of the weights, e.g. `f32` or `bf16`.
     pub dtype: String,
-    /// Where it runs, e.g. `cpu` or `cuda:0`.
+    /// Where it runs, with what decides about the last bits of a result: e.g. `cpu`, `cpu (avx512-bf16)` or `cuda:0`.
     pub device: String,
 }
 

@@ -129,7 +129,10 @@ impl Model {
             d_vocab: config.d_vocab,
             max_len: config.max_len,
             dtype: dtype.to_string(),
-            device: options.device.to_string(),
+            device: match &engine {
+                Engine::Packed(decoder) => format!("{} ({})", options.device, decoder.kernel()),
+                Engine::Composed(_) => options.device.to_string(),
+            },
         };
         Ok(Self { info, config, engine, codec, eos, max_batch_tokens: options.max_batch_tokens.max(1) })
     }

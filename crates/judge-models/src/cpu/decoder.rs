@@ -83,6 +83,11 @@ impl<'a> Stream<'a> {
 }
 
 impl PackedDecoder {
+    /// What its products are made with.
+    pub(crate) fn kernel(&self) -> Kernel {
+        self.kernel
+    }
+
     /// What keys look like.
     pub(crate) fn key_shape(&self) -> KeyShape {
         KeyShape { n_kv_heads: self.config.n_kv_heads, head_dim: self.config.head_dim }

@@ -31,7 +31,7 @@ pub struct ModelArgs {
     /// Arithmetic of the weights: f32 or bf16 [default: bf16 if the checkpoint is bf16 or f16, else f32]
     #[arg(long, value_name = "DTYPE")]
     pub dtype: Option<Dtype>,
-    /// Instructions of the products in bf16 on the CPU: avx512-bf16, avx512, avx2 or portable [default: the fastest there is]
+    /// Instructions of the products in bf16 on the CPU: amx, avx512-bf16, avx512, avx2 or portable [default: the fastest there is]
     #[arg(long, value_name = "KERNEL")]
     pub kernel: Option<Kernel>,
     /// Give prompts to the tokenizer as they are, without the model's chat template

@@ -167,7 +167,7 @@ def main():
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "target/bench")
     parser.add_argument("--data", type=pathlib.Path, default=os.environ.get("JUDGE_TEST_DATA"))
     parser.add_argument("--only", default="a,b,c,d,e")
-    parser.add_argument("--kernel", help="passed on: avx512-bf16, avx512, avx2 or portable")
+    parser.add_argument("--kernel", help="passed on: amx, avx512-bf16, avx512, avx2 or portable")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
     kernel = ["--kernel", args.kernel] if args.kernel else []

@@ -4,6 +4,8 @@
 //! Every body here gives a row the same bits whatever else is in the pass, however the pass is cut and however many threads
 //! work on it; that is what lets sequences share passes and prefixes freely.
 
+#[cfg(target_arch = "x86_64")]
+mod amx;
 mod attention;
 mod decoder;
 mod kernel;

@@ -121,7 +121,7 @@ pub enum Error {
     },
 
     /// A name that is no kernel's.
-    #[error("{found:?} is no kernel: expected avx512-bf16, avx512, avx2 or portable")]
+    #[error("{found:?} is no kernel: expected amx, avx512-bf16, avx512, avx2 or portable")]
     UnknownKernel {
         /// The name given.
         found: String,

@@ -8,6 +8,8 @@ use crate::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kernel {
+    /// The matrix unit of Intel's server processors, written `amx`; attention uses [`Avx512Bf16`](Self::Avx512Bf16) beside it.
+    Amx,
     /// AVX-512 with its products of bf16 pairs, written `avx512-bf16`.
     Avx512Bf16,
     /// AVX-512, written `avx512`: bf16 weights and activations are widened to f32 on the way.
@@ -20,7 +22,7 @@ pub enum Kernel {
 
 impl Kernel {
     /// The fastest first.
-    const ALL: [Self; 4] = [Self::Avx512Bf16, Self::Avx512, Self::Avx2, Self::Portable];
+    const ALL: [Self; 5] = [Self::Amx, Self::Avx512Bf16, Self::Avx512, Self::Avx2, Self::Portable];
 
     /// All that this processor has, the fastest first; the last is [`Portable`](Self::Portable).
     #[must_use]
@@ -46,6 +48,8 @@ impl Kernel {
     fn is_available(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
+            Self::Amx => super::amx::is_available(),
+            #[cfg(target_arch = "x86_64")]
             Self::Avx512Bf16 => is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16"),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => is_x86_feature_detected!("avx512f"),
@@ -61,6 +65,7 @@ impl Kernel {
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Amx => "amx",
             Self::Avx512Bf16 => "avx512-bf16",
             Self::Avx512 => "avx512",
             Self::Avx2 => "avx2",
@@ -72,7 +77,7 @@ impl fmt::Display for Kernel {
 impl FromStr for Kernel {
     type Err = Error;
 
-    /// Reads `avx512-bf16`, `avx512`, `avx2` or `portable`.
+    /// Reads `amx`, `avx512-bf16`, `avx512`, `avx2` or `portable`.
     fn from_str(text: &str) -> Result<Self, Error> {
         Self::ALL
             .into_iter()

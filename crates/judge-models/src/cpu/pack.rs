@@ -6,6 +6,8 @@ use half::bf16;
 use rayon::prelude::*;
 
 use super::Kernel;
+#[cfg(target_arch = "x86_64")]
+use super::amx;
 use super::tile::{LANES, Shape, Words, multiply_add, multiply_add_f32, widen_row, widen_tile};
 use super::vector::{pack_pairs, worth_a_task};
 use crate::Error;
@@ -13,7 +15,10 @@ use crate::Error;
 /// Rows of activations that are multiplied at once.
 const ROWS: usize = 12;
 
-/// Rows of activations that one task takes.
+/// Rows of activations that the matrix unit multiplies at once.
+const BLOCK: usize = 32;
+
+/// Rows of activations that one task takes, a multiple of both.
 const ROWS_AT_ONCE: usize = 32 * ROWS;
 
 /// Words of weights that stay in a core's cache.
@@ -28,7 +33,8 @@ const WORTH_WIDENING: usize = 2 * ROWS;
 /// A matrix `[d_out, d_in]` in bf16, packed for products with rows of activations.
 ///
 /// Panels of [`LANES`] of its rows lie behind one another, each as a tile `[pairs][LANES]`: pairs of successive coordinates, for all
-/// rows of the panel. It takes the checkpoint's size, but for the last panel and an odd `d_in`.
+/// rows of the panel. It takes the checkpoint's size, but for the last panel and a `d_in` that is no multiple of what a kernel sums at
+/// once.
 pub(crate) struct PackedLinear {
     kernel: Kernel,
     d_out: usize,
@@ -39,7 +45,7 @@ pub(crate) struct PackedLinear {
 impl PackedLinear {
     /// A matrix of zeros, to be filled row by row.
     pub(crate) fn zeros(kernel: Kernel, d_out: usize, d_in: usize) -> Self {
-        let words = vec![0; d_out.next_multiple_of(LANES) * d_in.div_ceil(2)];
+        let words = vec![0; d_out.next_multiple_of(LANES) * Self::pairs_of(kernel, d_in)];
         Self { kernel, d_out, d_in, words }
     }
 
@@ -47,8 +53,18 @@ impl PackedLinear {
         self.d_out
     }
 
+    /// With zeros behind the last where the kernel wants whole steps.
     fn pairs(&self) -> usize {
-        self.d_in.div_ceil(2)
+        Self::pairs_of(self.kernel, self.d_in)
+    }
+
+    fn pairs_of(kernel: Kernel, d_in: usize) -> usize {
+        let pairs = d_in.div_ceil(2);
+        match kernel {
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Amx => pairs.next_multiple_of(amx::PAIRS),
+            _ => pairs,
+        }
     }
 
     fn panel(&self) -> usize {
@@ -99,11 +115,13 @@ impl PackedLinear {
             return out.fill(0.0);
         }
         let f32s = self.kernel.multiplies_f32() && rows >= WORTH_WIDENING;
-        scratch.resize(rows * pairs * if f32s { 3 } else { 1 }, 0);
-        let (words, wide) = scratch.split_at_mut(rows * pairs);
+        // A kernel that takes whole blocks of rows reads what lies behind the last one, and nothing comes of it.
+        let n_words = rows.next_multiple_of(BLOCK) * pairs;
+        scratch.resize(n_words * if f32s { 3 } else { 1 }, 0);
+        let (words, wide) = scratch.split_at_mut(n_words);
         let packed = words.par_chunks_exact_mut(pairs).zip(x.par_chunks_exact(self.d_in));
         packed.with_min_len(worth_a_task(self.d_in)).for_each(|(words, x)| pack_pairs(x, words));
-        let widened = wide.par_chunks_exact_mut(2 * pairs).zip(words.par_chunks_exact(pairs));
+        let widened = wide.par_chunks_exact_mut(2 * pairs).zip(words.par_chunks_exact(pairs)).take(rows);
         widened.with_min_len(worth_a_task(2 * pairs)).for_each(|(wide, words)| widen_row(words, wide));
         let (words, wide) = (&*words, &*wide);
         // Panels that stay in a core's cache while the rows pass by.
@@ -136,6 +154,22 @@ impl PackedLinear {
                     for (row, sums) in sums.chunks_exact(LANES).enumerate() {
                         let out = lanes_of(first + row, index);
                         out.copy_from_slice(&sums[..out.len()]);
+                    }
+                }
+                return;
+            }
+            #[cfg(target_arch = "x86_64")]
+            if self.kernel == Kernel::Amx {
+                let unit = amx::Unit::new();
+                for first in (first..last).step_by(BLOCK) {
+                    let count = BLOCK.min(last - first);
+                    for index in panels.clone() {
+                        let mut sums = [0.0; BLOCK * LANES];
+                        unit.multiply(count, &words[first * pairs..], pairs, panel_of(index), &mut sums);
+                        for (row, sums) in sums.chunks_exact(LANES).take(count).enumerate() {
+                            let out = lanes_of(first + row, index);
+                            out.copy_from_slice(&sums[..out.len()]);
+                        }
                     }
                 }
                 return;

@@ -42,7 +42,9 @@ impl Softmax {
         let added = match kernel {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: this kernel exists only where `Kernel::check` found its instructions.
-            Kernel::Avx512Bf16 => unsafe { x86::weigh(&mut self.highest, scores, scale, soft_cap, seen, weights) },
+            Kernel::Amx | Kernel::Avx512Bf16 => unsafe {
+                x86::weigh(&mut self.highest, scores, scale, soft_cap, seen, weights)
+            },
             _ => weigh(&mut self.highest, scores, scale, soft_cap, seen, weights),
         };
         let shrink = if self.highest == highest { 1.0 } else { exp(highest - self.highest) };

@@ -67,7 +67,7 @@ pub(crate) fn multiply_add(
             row += unsafe {
                 match kernel {
                     #[cfg(target_arch = "x86_64")]
-                    Kernel::Avx512Bf16 => x86::avx512_bf16(block, rows - row),
+                    Kernel::Amx | Kernel::Avx512Bf16 => x86::avx512_bf16(block, rows - row),
                     #[cfg(target_arch = "x86_64")]
                     Kernel::Avx512 => x86::avx512(block, rows - row),
                     #[cfg(target_arch = "x86_64")]

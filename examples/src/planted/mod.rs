@@ -5,6 +5,7 @@
 //! so an instrument that reads answers can be checked against the truth as well as against people.
 //!
 //! A question belongs to the training, the validation or the test split by a hash of its text, so no question of one occurs in another.
+//! Half of the training items are told in other words, so that a judge learns to look at how an answer hangs together.
 //! The shifted split has topics, wordings, names, things, empty phrases and grading instructions that no other split has.
 //!
 //! ```
@@ -16,6 +17,7 @@
 //! ```
 
 mod defects;
+mod disguise;
 mod draw;
 mod fields;
 mod raters;
@@ -105,6 +107,9 @@ const SHIFTED_RUBRICS: &[&str] = &[
     "Is this a good answer? Use the numbers 1 to 5, where 5 is very good.",
 ];
 
+/// How often a training item is told in other words.
+const DISGUISED: f64 = 0.5;
+
 /// The items `0..n` of a split. Item `i` depends on `split`, `seed` and `i` alone: the same bytes on every machine, whatever `n` is.
 #[must_use]
 pub fn generate(split: Split, n: usize, seed: u64) -> Vec<Item> {
@@ -127,6 +132,17 @@ pub fn item(split: Split, index: usize, seed: u64) -> Item {
         if split == Split::Shifted || split_of(&instruction) == split {
             break (instruction, response, defects);
         }
+    };
+    let (instruction, response) = if split == Split::Train && draw.chance(DISGUISED) {
+        // In other words it must not become a question of another split either.
+        loop {
+            let told = disguise::disguise(&mut draw, &instruction, &response);
+            if split_of(&told.0) == split {
+                break told;
+            }
+        }
+    } else {
+        (instruction, response)
     };
     let lost: f64 = defects.iter().map(|defect| defect.penalty()).sum();
     let quality = (5.0 - lost).max(1.0);

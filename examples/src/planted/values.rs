@@ -27,6 +27,11 @@ const UNITS: &[(&str, &str, i64)] = &[
     ("dozens", "eggs", 12),
 ];
 
+/// Whether a result hangs on what a word means: no other word can stand for it.
+pub(super) fn has_meaning(word: &str) -> bool {
+    DAYS.contains(&word) || UNITS.iter().any(|(many, parts, _)| word == *many || word == *parts)
+}
+
 /// `{a}` and `{b}`, result their sum.
 pub(super) fn sum(draw: &mut Draw, words: Words) -> Values {
     let (a, b) = (draw.between(2, 9), draw.between(2, 9));

@@ -75,7 +75,7 @@ impl Words {
     }
 }
 
-fn made_up(draw: &mut Draw, ending: &str) -> String {
+pub(super) fn made_up(draw: &mut Draw, ending: &str) -> String {
     let mut word = String::new();
     for _ in 0..2 {
         word.push(char::from(b"bdfgklmnprstvz"[draw.below(14)]));

@@ -1,7 +1,8 @@
 use std::error::Error as StdError;
 
 use crate::{
-    BackboneError, ContractBreach, FitProblem, ItemId, Layer, ScaleProblem, TemplateProblem, Variant, WeightMismatch,
+    BackboneError, ContractBreach, FitProblem, ItemId, Layer, Pooling, ProbeError, ScaleProblem, TemplateProblem,
+    Variant, WeightMismatch,
 };
 
 /// Everything that can go wrong in this crate, apart from what is one item's own fault
@@ -100,6 +101,28 @@ pub enum Error {
     Fit {
         /// What is wrong.
         problem: FitProblem,
+    },
+    /// A probe is not for the model at hand.
+    #[error("the probe is not for the model {model}: {source}")]
+    ProbeRefused {
+        /// The model.
+        model: String,
+        /// The probe's own reason.
+        source: ProbeError,
+    },
+    /// A probe reads nothing, a state twice, or a layer beyond the model's.
+    #[error("the probe reads {states:?}: expected one state or more, each once, of layers up to {n_layers}")]
+    ProbeStates {
+        /// What it reads.
+        states: Vec<(Layer, Pooling)>,
+        /// The model's last layer.
+        n_layers: usize,
+    },
+    /// A probe could not judge the states it was given.
+    #[error("the probe failed: {source}")]
+    Probe {
+        /// The probe's own reason.
+        source: ProbeError,
     },
     /// Two items of a run have the same id.
     #[error("the id {id} stands twice")]

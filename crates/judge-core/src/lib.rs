@@ -39,6 +39,8 @@
 //! # }
 //! ```
 //!
+//! [`InspectorJudge`] reads pooled states instead, with a [`Probe`] per [`Aspect`] (INSPECTOR, arXiv 2601.22588); `judge-probe` fits and loads probes.
+//!
 //! * A judge of your own: implement [`Judge`]; for prompts, [`PromptTemplate`] fills the [`Fields`] of your item type.
 //! * A model of your own: implement [`Backbone`] and let [`testing::check_backbone`] look at it.
 //! * Weights of your own: collect [`LagerJudge::table`]s beside human scores as [`Graded`] items and call [`LayerWeightFit::fit`].
@@ -54,6 +56,7 @@ mod contract;
 mod error;
 mod fields;
 mod fit;
+mod inspector;
 mod item_id;
 mod judge;
 mod lager;
@@ -72,6 +75,7 @@ pub use contract::ContractBreach;
 pub use error::Error;
 pub use fields::Fields;
 pub use fit::{Alpha, FitProblem, Graded, ItemOrder, LayerWeightFit, Plateau, RegressionLoss, TargetRule, ThetaInit};
+pub use inspector::{Aspect, InspectorJudge, InspectorSettings, Probe, ProbeError, ProbeOutput, total_score};
 pub use item_id::ItemId;
 pub use judge::{Interval, Judge, Verdict};
 pub use lager::{

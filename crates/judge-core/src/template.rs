@@ -114,7 +114,7 @@ impl PromptTemplate {
     }
 
     /// For sources whose braces are right because they come from a valid template.
-    fn known_good(source: Prompt) -> Self {
+    pub(crate) fn known_good(source: Prompt) -> Self {
         let id = content_id(&source);
         Self { source, id }
     }

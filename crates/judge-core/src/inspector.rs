@@ -1,0 +1,9 @@
+//! INSPECTOR: probes on a model's pooled states, one per aspect (Representation-as-a-Judge, arXiv 2601.22588).
+
+mod aspect;
+mod judge;
+mod probe;
+
+pub use aspect::Aspect;
+pub use judge::{InspectorJudge, InspectorSettings, total_score};
+pub use probe::{Probe, ProbeError, ProbeOutput};

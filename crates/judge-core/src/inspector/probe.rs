@@ -1,0 +1,37 @@
+use std::error::Error as StdError;
+
+use crate::{Layer, ModelInfo, Pooling};
+
+/// A classifier over the pooled states of one model, as an [`InspectorJudge`](crate::InspectorJudge) uses it. `judge-probe` has them, fitted
+/// here or imported from scikit-learn.
+pub trait Probe: Send + Sync {
+    /// The states that stand side by side in its features, in their order; each once, at least one.
+    fn states(&self) -> &[(Layer, Pooling)];
+
+    /// The classes that it tells apart, ascending; two or more.
+    fn classes(&self) -> &[i64];
+
+    /// Refuses a model whose states it was not fitted on.
+    ///
+    /// # Errors
+    /// What differs.
+    fn check_model(&self, model: &ModelInfo) -> Result<(), ProbeError>;
+
+    /// What it says of one item, from the states `[states, d_model]` side by side. It depends on nothing else.
+    ///
+    /// # Errors
+    /// If the features are not as many as it was fitted on, or leave the range of its numbers.
+    fn classify(&self, features: &[f32]) -> Result<ProbeOutput, ProbeError>;
+}
+
+/// Why a [`Probe`] refuses a model or features; the implementation's own error.
+pub type ProbeError = Box<dyn StdError + Send + Sync>;
+
+/// What a [`Probe`] says of one item.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProbeOutput {
+    /// Position of the predicted class among [`Probe::classes`].
+    pub class: usize,
+    /// The probability of each class, if the probe knows probabilities; a support vector machine does not.
+    pub probabilities: Option<Vec<f64>>,
+}

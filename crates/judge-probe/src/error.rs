@@ -95,4 +95,49 @@ pub enum Error {
         /// First feature concerned.
         feature: usize,
     },
+
+    /// Another number of labels than of rows.
+    #[error("{n_rows} rows but {n_labels} labels")]
+    LabelCount {
+        /// Rows of features.
+        n_rows: usize,
+        /// Labels given.
+        n_labels: usize,
+    },
+
+    /// Every row has the same label, so that there is nothing to tell apart.
+    #[error("a classifier needs two classes or more, found {class} alone")]
+    OneClass {
+        /// The label of every row.
+        class: i64,
+    },
+
+    /// An inverse strength of the penalty that is not a positive finite number.
+    #[error("c must be a positive finite number, found {c}")]
+    InvalidC {
+        /// The value given.
+        c: f64,
+    },
+
+    /// A tolerance that is not a positive finite number.
+    #[error("tol must be a positive finite number, found {tol}")]
+    InvalidTol {
+        /// The value given.
+        tol: f64,
+    },
+
+    /// The solver used up its iterations, or rounding kept it from going on, before it was as near the optimum as asked for.
+    #[error(
+        "not converged after {n_iter} of at most {max_iter} iterations: the optimality gap is {gap:e}, tol is {tol:e}"
+    )]
+    NotConverged {
+        /// Iterations done.
+        n_iter: usize,
+        /// Iterations allowed.
+        max_iter: usize,
+        /// What `tol` bounds, as it was in the end.
+        gap: f64,
+        /// The bound.
+        tol: f64,
+    },
 }

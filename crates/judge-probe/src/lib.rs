@@ -3,6 +3,7 @@
 //! | settings | fitted | like scikit-learn's |
 //! |---|---|---|
 //! | [`StandardScaler`] | [`FittedStandardScaler`] | `sklearn.preprocessing.StandardScaler` |
+//! | [`Pipeline`] | [`FittedPipeline`] | `sklearn.pipeline.Pipeline` |
 //! | [`Ridge`] | [`FittedRidge`] | `sklearn.linear_model.Ridge` |
 //!
 //! Features come as a [`Matrix`], which is finite and rectangular by construction, so an estimator has only shapes left to check.
@@ -33,12 +34,19 @@
 //! - For sparse or very wide problems: matrices are dense and double, and systems are solved directly.
 
 mod cholesky;
+mod class_weight;
 mod error;
+mod estimator;
+mod labels;
 mod matrix;
+mod pipeline;
 mod ridge;
 mod standard_scaler;
 
+pub use class_weight::ClassWeight;
 pub use error::Error;
+pub use estimator::{Classifier, FittedClassifier, FittedTransformer, Transformer};
 pub use matrix::Matrix;
+pub use pipeline::{FittedPipeline, Pipeline};
 pub use ridge::{FittedRidge, Ridge};
 pub use standard_scaler::{FittedStandardScaler, StandardScaler};

@@ -1,5 +1,5 @@
 use crate::matrix::check_overflow;
-use crate::{Error, Matrix};
+use crate::{Error, FittedTransformer, Matrix, Transformer};
 
 /// Brings every feature to mean 0 and variance 1, as `sklearn.preprocessing.StandardScaler` does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,5 +84,27 @@ impl FittedStandardScaler {
             row.iter().zip(&self.mean).zip(&self.scale).map(|((value, mean), scale)| (value - mean) / scale).collect()
         };
         Matrix::new(features.rows().flat_map(scaled).collect(), self.mean.len())
+    }
+}
+
+impl Transformer for StandardScaler {
+    type Fitted = FittedStandardScaler;
+
+    fn fit(&self, features: &Matrix) -> Result<FittedStandardScaler, Error> {
+        self.fit(features)
+    }
+}
+
+impl FittedTransformer for FittedStandardScaler {
+    fn n_features_in(&self) -> usize {
+        self.mean.len()
+    }
+
+    fn n_features_out(&self) -> usize {
+        self.mean.len()
+    }
+
+    fn transform(&self, features: &Matrix) -> Result<Matrix, Error> {
+        self.transform(features)
     }
 }

@@ -140,4 +140,69 @@ pub enum Error {
         /// The bound.
         tol: f64,
     },
+
+    /// Fewer than two splits.
+    #[error("cross-validation needs two splits or more, found {n_splits}")]
+    FewSplits {
+        /// Splits asked for.
+        n_splits: usize,
+    },
+
+    /// More splits than what they are to be spread over.
+    #[error("{n_splits} splits need as many {unit}, found {n_units}")]
+    ManySplits {
+        /// Splits asked for.
+        n_splits: usize,
+        /// What is spread over them.
+        unit: &'static str,
+        /// How many there are.
+        n_units: usize,
+    },
+
+    /// A test share outside (0, 1), or NaN.
+    #[error("the share tested on must lie strictly between 0 and 1, found {fraction}")]
+    TestFraction {
+        /// The share given.
+        fraction: f64,
+    },
+
+    /// A test size that leaves one part of a split empty.
+    #[error("testing on {n_test} of {n} leaves a part empty")]
+    TestCount {
+        /// Rows or groups to be tested on.
+        n_test: usize,
+        /// Rows or groups there are.
+        n: usize,
+    },
+
+    /// A class with too few rows.
+    #[error("class {class} has {n_rows} rows, {required} are needed")]
+    SmallClass {
+        /// The class.
+        class: i64,
+        /// Its rows.
+        n_rows: usize,
+        /// The least number that would do.
+        required: usize,
+    },
+
+    /// A part of a split that is too small to hold every class.
+    #[error("{n_rows} rows to {part} on cannot hold all {n_classes} classes")]
+    SmallPart {
+        /// `train` or `test`.
+        part: &'static str,
+        /// Its rows.
+        n_rows: usize,
+        /// Classes to be held.
+        n_classes: usize,
+    },
+
+    /// Another number of groups than of rows.
+    #[error("{n_rows} rows but {n_groups} groups")]
+    GroupCount {
+        /// Rows there are.
+        n_rows: usize,
+        /// Groups given, one for each row.
+        n_groups: usize,
+    },
 }

@@ -33,20 +33,28 @@
 //! - For features with missing values: decide first what a missing one means; NaN is refused.
 //! - For sparse or very wide problems: matrices are dense and double, and systems are solved directly.
 
+mod balanced_sample;
 mod cholesky;
 mod class_weight;
 mod error;
 mod estimator;
 mod labels;
 mod matrix;
+mod mersenne_twister;
+mod numpy_random;
+mod pairwise_sum;
 mod pipeline;
+mod python_random;
 mod ridge;
+mod split;
 mod standard_scaler;
 
+pub use balanced_sample::BalancedSample;
 pub use class_weight::ClassWeight;
 pub use error::Error;
 pub use estimator::{Classifier, FittedClassifier, FittedTransformer, Transformer};
 pub use matrix::Matrix;
 pub use pipeline::{FittedPipeline, Pipeline};
 pub use ridge::{FittedRidge, Ridge};
+pub use split::{GroupKFold, KFold, Split, StratifiedGroupKFold, StratifiedKFold, TestSize, TrainTestSplit};
 pub use standard_scaler::{FittedStandardScaler, StandardScaler};

@@ -205,4 +205,8 @@ pub enum Error {
         /// Groups given, one for each row.
         n_groups: usize,
     },
+
+    /// A pickle that cannot or must not be read.
+    #[error("pickle: {0}")]
+    Pickle(#[from] crate::pickle::ReadError),
 }

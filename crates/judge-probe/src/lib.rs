@@ -43,6 +43,7 @@ mod matrix;
 mod mersenne_twister;
 mod numpy_random;
 mod pairwise_sum;
+pub mod pickle;
 mod pipeline;
 mod python_random;
 mod ridge;

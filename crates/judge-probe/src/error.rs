@@ -209,4 +209,91 @@ pub enum Error {
     /// A pickle that cannot or must not be read.
     #[error("pickle: {0}")]
     Pickle(#[from] crate::pickle::ReadError),
+
+    /// A split without rows to learn from, or without rows to test on.
+    #[error("split {split} has no rows to {part} on")]
+    SplitPart {
+        /// Position of the split.
+        split: usize,
+        /// `train` or `test`.
+        part: &'static str,
+    },
+
+    /// A split that names a row there is not.
+    #[error("split {split} names row {row} of {n_rows}")]
+    SplitRow {
+        /// Position of the split.
+        split: usize,
+        /// The row.
+        row: usize,
+        /// Rows there are.
+        n_rows: usize,
+    },
+
+    /// A split that tests on what it learns from.
+    #[error("split {split} both learns from row {row} and tests on it")]
+    SplitOverlap {
+        /// Position of the split.
+        split: usize,
+        /// The first such row.
+        row: usize,
+    },
+
+    /// Splits that do not test on each row once, where each needs one prediction.
+    #[error("row {row} is tested on {times} times, not once")]
+    TestedTimes {
+        /// The first such row.
+        row: usize,
+        /// Splits that test on it.
+        times: usize,
+    },
+
+    /// What went wrong in one split.
+    #[error("split {split}: {error}")]
+    InSplit {
+        /// Position of the split.
+        split: usize,
+        /// What went wrong.
+        error: Box<Self>,
+    },
+
+    /// What went wrong with one candidate of a search.
+    #[error("candidate {candidate}: {error}")]
+    InCandidate {
+        /// Position of the candidate.
+        candidate: usize,
+        /// What went wrong.
+        error: Box<Self>,
+    },
+
+    /// A search in which no candidate has a score on every split.
+    #[error("none of {n_candidates} candidates has a score on all of {n_splits} splits")]
+    NoScore {
+        /// Candidates there are.
+        n_candidates: usize,
+        /// Splits there are.
+        n_splits: usize,
+    },
+
+    /// An estimator that does not answer each of its settings with one fit.
+    #[error("{expected} settings were fitted, {found} came back")]
+    FittedCount {
+        /// Settings given.
+        expected: usize,
+        /// Fits returned.
+        found: usize,
+    },
+
+    /// A row that there is not.
+    #[error("row {row} of {n_rows}")]
+    RowOutOfRange {
+        /// The row asked for.
+        row: usize,
+        /// Rows there are.
+        n_rows: usize,
+    },
+
+    /// A statistic that judge-metrics refuses to compute.
+    #[error(transparent)]
+    Metric(#[from] judge_metrics::Error),
 }

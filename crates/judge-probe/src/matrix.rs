@@ -73,6 +73,23 @@ impl Matrix {
         &self.values
     }
 
+    /// The rows at these positions, in this order; one may come several times.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::RowOutOfRange`]; [`Error::Empty`] for none.
+    pub fn select_rows(&self, rows: &[usize]) -> Result<Self, Error> {
+        let n_rows = self.n_rows();
+        if rows.is_empty() {
+            return Err(Error::Empty { n_rows: 0, n_features: self.n_features });
+        }
+        let mut values = Vec::with_capacity(rows.len() * self.n_features);
+        for &row in rows {
+            values.extend_from_slice(self.rows().nth(row).ok_or(Error::RowOutOfRange { row, n_rows })?);
+        }
+        Ok(Self { values, n_features: self.n_features })
+    }
+
     /// The mean of every feature; an overflowing one is infinite or NaN.
     pub(crate) fn means(&self) -> Vec<f64> {
         let mut means = vec![0.0; self.n_features];

@@ -1,6 +1,8 @@
 //! Splits index for index as scikit-learn 1.9.1 makes them, by the fixture of `scripts/probe/split_fixtures.py` and by the published
 //! splits of INSPECTOR's GSM8K probing set.
 
+#![allow(clippy::print_stderr)]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

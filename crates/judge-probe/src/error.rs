@@ -296,4 +296,26 @@ pub enum Error {
     /// A statistic that judge-metrics refuses to compute.
     #[error(transparent)]
     Metric(#[from] judge_metrics::Error),
+
+    /// What went wrong with views of layers, alone or side by side.
+    #[error("views {views:?}: {error}")]
+    InViews {
+        /// Positions of the views.
+        views: Vec<usize>,
+        /// What went wrong.
+        error: Box<Self>,
+    },
+
+    /// A selection of no layers.
+    #[error("a selection needs top_k of at least 1, found 0")]
+    NoLayers,
+
+    /// Matrices side by side with different numbers of rows.
+    #[error("{other} rows beside {n_rows}")]
+    Beside {
+        /// Rows of the first matrix.
+        n_rows: usize,
+        /// Rows of another.
+        other: usize,
+    },
 }

@@ -1,3 +1,5 @@
+use serde::{Deserialize, Serialize};
+
 use crate::cross_validation::{SplitData, in_each_split};
 use crate::{Classifier, Error, FittedClassifier, Matrix, Scoring, Split, SplitScores};
 
@@ -16,7 +18,7 @@ pub struct GridSearch<C> {
 }
 
 /// How each candidate of a [`GridSearch`] fared, and which is best.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SearchScores {
     /// Scores of each candidate, in their order.
     pub candidates: Vec<SplitScores>,
@@ -24,6 +26,8 @@ pub struct SearchScores {
     pub best: usize,
     /// Its mean score over the splits.
     pub best_mean: f64,
+    /// The standard deviation of its score over the splits, dividing by their number.
+    pub best_deviation: f64,
 }
 
 /// What a [`GridSearch`] chose, fitted to all rows.
@@ -63,17 +67,17 @@ impl<C: Classifier> GridSearch<C> {
         let candidates: Vec<SplitScores> = (0..self.candidates.len())
             .map(|candidate| SplitScores { by_split: by_split.iter().map(|scores| scores[candidate]).collect() })
             .collect();
-        let mut best: Option<(usize, f64)> = None;
+        let mut best = None;
         for (candidate, scores) in candidates.iter().enumerate() {
-            if let Some(mean) = scores.mean()
-                && best.is_none_or(|(_, best)| mean > best)
+            if let Some((mean, deviation)) = scores.mean().zip(scores.deviation())
+                && best.is_none_or(|(_, best, _)| mean > best)
             {
-                best = Some((candidate, mean));
+                best = Some((candidate, mean, deviation));
             }
         }
-        let (best, best_mean) =
-            best.ok_or(Error::NoScore { n_candidates: candidates.len(), n_splits: splits.len() })?;
-        Ok(SearchScores { candidates, best, best_mean })
+        let unscored = Error::NoScore { n_candidates: candidates.len(), n_splits: splits.len() };
+        let (best, best_mean, best_deviation) = best.ok_or(unscored)?;
+        Ok(SearchScores { candidates, best, best_mean, best_deviation })
     }
 
     /// The best candidate, fitted to all rows (`refit=True`).

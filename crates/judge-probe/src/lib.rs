@@ -34,13 +34,16 @@
 //! - For sparse or very wide problems: matrices are dense and double, and systems are solved directly.
 
 mod balanced_sample;
+mod blocks;
 mod cholesky;
 mod class_weight;
 mod cross_validation;
 mod error;
 mod estimator;
+mod feature_family;
 mod grid_search;
 mod labels;
+mod layer_selection;
 mod matrix;
 mod mersenne_twister;
 mod numpy_random;
@@ -54,11 +57,14 @@ mod split;
 mod standard_scaler;
 
 pub use balanced_sample::BalancedSample;
+pub use blocks::{Block, Blocks, FittedBlocks};
 pub use class_weight::ClassWeight;
 pub use cross_validation::{cross_val_predict, cross_val_score};
 pub use error::Error;
 pub use estimator::{Classifier, FittedClassifier, FittedTransformer, Transformer};
+pub use feature_family::{FeatureFamily, FittedFeatureFamily};
 pub use grid_search::{FittedGridSearch, GridSearch, NestedSplit, SearchScores};
+pub use layer_selection::{FittedLayerProbe, LayerSelection, LayerView, ScoredView, SelectedLayers, SelectionStep};
 pub use matrix::Matrix;
 pub use pipeline::{FittedPipeline, Pipeline};
 pub use ridge::{FittedRidge, Ridge};

@@ -1,11 +1,13 @@
 use judge_metrics::agreement::{Average, ConfusionMatrix, ZeroDivision};
 use judge_metrics::correlation::spearman;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::pairwise_sum::pairwise_sum;
 
 /// How predictions are scored against the truth; more is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Scoring {
     /// Share of rows predicted right (`accuracy`).
     Accuracy,
@@ -70,7 +72,8 @@ impl Scoring {
 }
 
 /// Scores of one thing on several splits, `None` where a score is undefined.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct SplitScores {
     /// One score per split, in their order.
     pub by_split: Vec<Option<f64>>,

@@ -318,4 +318,22 @@ pub enum Error {
         /// Rows of another.
         other: usize,
     },
+
+    /// Lists that go together row by row with different lengths.
+    #[error("{expected} rows but {found} texts")]
+    TextCount {
+        /// Rows there are.
+        expected: usize,
+        /// Texts given.
+        found: usize,
+    },
+
+    /// Texts without words to count.
+    #[error("none of {n_texts} texts has a word that is in {min_df} of them")]
+    NoWords {
+        /// Texts given.
+        n_texts: usize,
+        /// Texts that a word must be in.
+        min_df: usize,
+    },
 }

@@ -33,6 +33,7 @@
 //! - For features with missing values: decide first what a missing one means; NaN is refused.
 //! - For sparse or very wide problems: matrices are dense and double, and systems are solved directly.
 
+pub mod artefacts;
 mod balanced_sample;
 mod blocks;
 mod cholesky;
@@ -55,6 +56,8 @@ mod ridge;
 mod scoring;
 mod split;
 mod standard_scaler;
+mod surface;
+mod tfidf;
 
 pub use balanced_sample::BalancedSample;
 pub use blocks::{Block, Blocks, FittedBlocks};
@@ -71,3 +74,5 @@ pub use ridge::{FittedRidge, Ridge};
 pub use scoring::{Scoring, SplitScores};
 pub use split::{GroupKFold, KFold, Split, StratifiedGroupKFold, StratifiedKFold, TestSize, TrainTestSplit};
 pub use standard_scaler::{FittedStandardScaler, StandardScaler};
+pub use surface::{SURFACE_FEATURES, surface_features};
+pub use tfidf::{FittedTfidfVectorizer, TfidfVectorizer};

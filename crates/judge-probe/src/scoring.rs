@@ -39,14 +39,14 @@ impl Scoring {
     /// # Ok::<(), judge_probe::Error>(())
     /// ```
     pub fn score(self, truth: &[i64], predicted: &[i64]) -> Result<Option<f64>, Error> {
-        match self.of(truth, predicted) {
+        match self.statistic(truth, predicted) {
             Ok(score) => Ok(Some(score)),
             Err(error) if error.is_undefined() => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    fn of(self, truth: &[i64], predicted: &[i64]) -> Result<f64, judge_metrics::Error> {
+    pub(crate) fn statistic(self, truth: &[i64], predicted: &[i64]) -> Result<f64, judge_metrics::Error> {
         let mut labels = [truth, predicted].concat();
         labels.sort_unstable();
         labels.dedup();

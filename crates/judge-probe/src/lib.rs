@@ -3,6 +3,7 @@
 //! | settings | fitted | like scikit-learn's |
 //! |---|---|---|
 //! | [`StandardScaler`] | [`FittedStandardScaler`] | `sklearn.preprocessing.StandardScaler` |
+//! | [`LogisticRegression`] | [`FittedLogisticRegression`] | `sklearn.linear_model.LogisticRegression` |
 //! | [`Pipeline`] | [`FittedPipeline`] | `sklearn.pipeline.Pipeline` |
 //! | [`Ridge`] | [`FittedRidge`] | `sklearn.linear_model.Ridge` |
 //!
@@ -45,12 +46,15 @@ mod feature_family;
 mod grid_search;
 mod labels;
 mod layer_selection;
+mod linear_functions;
+mod logistic_regression;
 mod matrix;
 mod mersenne_twister;
 mod numpy_random;
 mod pairwise_sum;
 pub mod pickle;
 mod pipeline;
+mod products;
 mod python_random;
 mod ridge;
 mod scoring;
@@ -68,6 +72,7 @@ pub use estimator::{Classifier, FittedClassifier, FittedTransformer, Transformer
 pub use feature_family::{FeatureFamily, FittedFeatureFamily};
 pub use grid_search::{FittedGridSearch, GridSearch, NestedSplit, SearchScores};
 pub use layer_selection::{FittedLayerProbe, LayerSelection, LayerView, ScoredView, SelectedLayers, SelectionStep};
+pub use logistic_regression::{FittedLogisticRegression, LogisticRegression};
 pub use matrix::Matrix;
 pub use pipeline::{FittedPipeline, Pipeline};
 pub use ridge::{FittedRidge, Ridge};

@@ -2,6 +2,18 @@ use crate::{Classifier, Error, FittedClassifier, FittedTransformer, Matrix, Tran
 
 /// A transformer whose images a classifier learns from, as `sklearn.pipeline.Pipeline`. A pipeline is itself a classifier, so longer ones
 /// nest: scaler, then (PCA, then classifier).
+///
+/// ```
+/// use judge_probe::{Classifier, FittedClassifier, LogisticRegression, Matrix, Pipeline, StandardScaler};
+///
+/// # fn main() -> Result<(), judge_probe::Error> {
+/// let features = Matrix::from_rows([[120.0, 0.6], [80.0, 0.3], [200.0, 0.5], [40.0, 0.1]])?;
+/// let probe = Pipeline { transformer: StandardScaler::default(), classifier: LogisticRegression::default() };
+/// let fitted = probe.fit(&features, &[1, 0, 1, 0])?;
+/// assert_eq!(fitted.predict(&features)?, [1, 0, 1, 0]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Pipeline<T, C> {
     /// What comes first.

@@ -101,6 +101,25 @@ impl<C: Classifier> GridSearch<C> {
     /// # Errors
     ///
     /// Those of [`fit`](Self::fit) and of `inner`, inside [`Error::InSplit`] with the outer split.
+    ///
+    /// ```
+    /// # use judge_probe::{Error, GridSearch, LogisticRegression, Matrix, Scoring, StratifiedKFold};
+    /// # fn main() -> Result<(), Error> {
+    /// let rows: Vec<[f64; 2]> = (0..40).map(|i| [f64::from(i % 10), f64::from(i % 7)]).collect();
+    /// let labels: Vec<i64> = (0..40).map(|i| i64::from(i % 10 > 4)).collect();
+    /// let features = Matrix::from_rows(&rows)?;
+    ///
+    /// let candidates = [0.01, 1.0].map(|c| LogisticRegression { c, ..LogisticRegression::default() }).to_vec();
+    /// let search = GridSearch { candidates, scoring: Scoring::MacroF1 };
+    /// let folds = StratifiedKFold::default();
+    /// let outer = folds.split(&labels)?;
+    /// let inner = |rows: &[usize]| folds.split(&rows.iter().map(|&row| labels[row]).collect::<Vec<_>>());
+    /// for split in search.nested(&features, &labels, &outer, inner)? {
+    ///     assert_eq!(split.score, Some(1.0));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn nested(
         &self,
         features: &Matrix,

@@ -336,4 +336,43 @@ pub enum Error {
         /// Texts that a word must be in.
         min_df: usize,
     },
+
+    /// Another number of a fitted thing's parameters than fits the others.
+    #[error("expected {expected} {name}, found {found}")]
+    ParameterCount {
+        /// What is counted.
+        name: &'static str,
+        /// How many there should be.
+        expected: usize,
+        /// How many there are.
+        found: usize,
+    },
+
+    /// A parameter of a fitted thing that is not finite, or a scale that is not above 0.
+    #[error("{name} {index} is {value}")]
+    InvalidParameter {
+        /// What it is.
+        name: &'static str,
+        /// Its position.
+        index: usize,
+        /// The value itself.
+        value: f64,
+    },
+
+    /// Classes of a fitted classifier that do not ascend.
+    #[error("classes must ascend, found {before} before {after}")]
+    ClassOrder {
+        /// A class.
+        before: i64,
+        /// The next one.
+        after: i64,
+    },
+
+    /// Something that scikit-learn saved and that is no probe.
+    #[error("scikit-learn object: {0}")]
+    Import(#[from] crate::sklearn_import::ImportError),
+
+    /// A saved probe that is damaged, or another's.
+    #[error("saved probe: {0}")]
+    SavedProbe(#[from] crate::saved_probe::SavedProbeError),
 }

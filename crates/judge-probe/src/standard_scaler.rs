@@ -63,6 +63,25 @@ impl StandardScaler {
 }
 
 impl FittedStandardScaler {
+    /// A scaler from what it subtracts from each feature and what it divides by.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ParameterCount`] for another number of scales than of means; [`Error::InvalidParameter`] for a mean that is not finite or a
+    /// scale that is not finite and above 0.
+    pub fn from_parts(mean: Vec<f64>, scale: Vec<f64>) -> Result<Self, Error> {
+        if mean.len() != scale.len() {
+            return Err(Error::ParameterCount { name: "scales", expected: mean.len(), found: scale.len() });
+        }
+        if let Some(index) = mean.iter().position(|mean| !mean.is_finite()) {
+            return Err(Error::InvalidParameter { name: "mean", index, value: mean[index] });
+        }
+        match scale.iter().position(|scale| !(scale.is_finite() && *scale > 0.0)) {
+            Some(index) => Err(Error::InvalidParameter { name: "scale", index, value: scale[index] }),
+            None => Ok(Self { mean, scale }),
+        }
+    }
+
     /// What is subtracted from each feature: its mean, or 0 without `with_mean`.
     pub fn mean(&self) -> &[f64] {
         &self.mean

@@ -17,6 +17,8 @@ import sklearn
 from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 
+from formula import formula
+
 VERSIONS = {"sklearn": "1.9.1", "numpy": "2.4.6"}
 for module in (sklearn, np):
     wanted = VERSIONS[module.__name__]
@@ -24,29 +26,6 @@ for module in (sklearn, np):
         raise SystemExit(f"{module.__name__} {wanted} is needed, found {module.__version__}")
 
 OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures/logistic_regression.json"
-UNSEEN = 10
-
-
-def uniform(seed, counter):
-    """SplitMix64's outputs as numbers in [-1, 1)."""
-    with np.errstate(over="ignore"):
-        z = np.uint64(seed) + (np.asarray(counter, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z = z ^ (z >> np.uint64(31))
-    return (z >> np.uint64(11)).astype(float) / 2.0**52 - 1.0
-
-
-def features(seed, labels, n_features, signal, column_scales, every_tenth):
-    """Noise, plus signal times the label in every fifth feature; then scaled."""
-    n = len(labels)
-    x = uniform(seed, np.arange(n * n_features)).reshape(n, n_features)
-    x[:, ::5] += signal * np.asarray(labels, dtype=float)[:, None]
-    x *= np.asarray(column_scales)[np.arange(n_features) % len(column_scales)]
-    x[::10] *= every_tenth
-    return x
-
-
 def objective(x, y, weights, classes, coef, intercept, c, fit_intercept):
     z = x @ coef.T + intercept
     if z.shape[1] == 1:
@@ -63,13 +42,7 @@ def objective(x, y, weights, classes, coef, intercept, c, fit_intercept):
 
 def case(name, n_rows, n_features, n_classes, *, c=(1.0,), seed=0, signal=0.3, column_scales=(1.0,), every_tenth=1.0, balanced=True,
          fit_intercept=True, first_class=1):
-    # Classes of unequal size: the label is the smaller of two draws; every class occurs.
-    draws = np.floor((uniform(seed + 1_000_003, np.arange(2 * (n_rows + UNSEEN))) + 1) / 2 * n_classes).astype(int)
-    labels = np.minimum(draws[::2], draws[1::2])
-    labels[:n_classes] = np.arange(n_classes)
-    labels += first_class
-    x = features(seed, labels, n_features, signal, column_scales, every_tenth)
-    x, unseen, y = x[:n_rows], x[n_rows:], labels[:n_rows]
+    data, x, y, unseen = formula(n_rows, n_features, n_classes, seed, signal, column_scales, every_tenth, first_class)
     classes, counts = np.unique(y, return_counts=True)
     weights = (n_rows / (n_classes * counts))[np.searchsorted(classes, y)] if balanced else np.ones(n_rows)
     small = n_features * n_classes <= 1_500
@@ -94,8 +67,7 @@ def case(name, n_rows, n_features, n_classes, *, c=(1.0,), seed=0, signal=0.3, c
             "unseen_probabilities": model.predict_proba(unseen).ravel().tolist(), "unseen_predicted": model.predict(unseen).tolist(),
         })
     return {
-        "name": name, "seed": seed, "n_features": n_features, "signal": signal, "column_scales": list(column_scales), "every_tenth": every_tenth,
-        "balanced": balanced, "fit_intercept": fit_intercept, "labels": labels.tolist(), "n_rows": n_rows, "results": results,
+        "name": name, **data, "balanced": balanced, "fit_intercept": fit_intercept, "results": results,
     }
 
 

@@ -3,6 +3,7 @@
 //! | settings | fitted | like scikit-learn's |
 //! |---|---|---|
 //! | [`StandardScaler`] | [`FittedStandardScaler`] | `sklearn.preprocessing.StandardScaler` |
+//! | [`LinearSvc`] | [`FittedLinearSvc`] | `sklearn.svm.SVC(kernel="linear")` |
 //! | [`LogisticRegression`] | [`FittedLogisticRegression`] | `sklearn.linear_model.LogisticRegression` |
 //! | [`Pipeline`] | [`FittedPipeline`] | `sklearn.pipeline.Pipeline` |
 //! | [`Ridge`] | [`FittedRidge`] | `sklearn.linear_model.Ridge` |
@@ -49,6 +50,7 @@ mod labels;
 mod layer_selection;
 mod linear_classifier;
 mod linear_functions;
+mod linear_svc;
 mod logistic_regression;
 mod matrix;
 mod mersenne_twister;
@@ -79,6 +81,7 @@ pub use fitted_probe::FittedProbe;
 pub use grid_search::{FittedGridSearch, GridSearch, NestedSplit, SearchScores};
 pub use layer_selection::{FittedLayerProbe, LayerSelection, LayerView, ScoredView, SelectedLayers, SelectionStep};
 pub use linear_classifier::{DecisionRule, LinearClassifier};
+pub use linear_svc::{FittedLinearSvc, LinearSvc};
 pub use logistic_regression::{FittedLogisticRegression, LogisticRegression};
 pub use matrix::Matrix;
 pub use pipeline::{FittedPipeline, Pipeline};

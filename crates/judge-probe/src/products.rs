@@ -6,7 +6,7 @@ use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::{cholesky::llt, householder, matmul::matmul, qr::no_pivoting, triangular_solve};
 use faer::{Accum, Conj, Mat, MatMut, MatRef, Par};
 
-use crate::Matrix;
+use crate::{Error, Matrix};
 
 /// The transpose of a matrix that stands row by row: one column per row.
 pub(crate) fn transposed(matrix: &Matrix) -> MatRef<'_, f64> {
@@ -46,6 +46,23 @@ pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
     }
     let rest: f64 = x_rest.iter().zip(y_rest).map(|(x, y)| x * y).sum();
     sums.iter().sum::<f64>() + rest
+}
+
+/// [`Error::Overflow`] where the squares of the features do not add up to a finite number: no product of rows can then be trusted.
+pub(crate) fn check_squares(features: &Matrix) -> Result<(), Error> {
+    let mut squares = vec![0.0; features.n_features()];
+    for row in features.rows() {
+        squares.iter_mut().zip(row).for_each(|(sum, value)| *sum += value * value);
+    }
+    let mut total = 0.0;
+    let overflows = |squares: &f64| {
+        total += squares;
+        !f64::is_finite(total)
+    };
+    match squares.iter().position(overflows) {
+        Some(feature) => Err(Error::Overflow { feature }),
+        None => Ok(()),
+    }
 }
 
 /// Q R = A of more rows than columns, Q's columns orthonormal.

@@ -1,5 +1,8 @@
 //! Equality with scikit-learn 1.9.1 on the fixtures of `scripts/probe/logistic_regression_fixtures.py`.
 
+mod formula;
+
+use formula::Data;
 use judge_probe::{ClassWeight, Classifier, FittedClassifier, FittedLogisticRegression, LogisticRegression, Matrix};
 use serde::Deserialize;
 
@@ -11,16 +14,10 @@ struct Fixture {
 #[derive(Deserialize)]
 struct Case {
     name: String,
-    seed: u64,
-    n_features: usize,
-    signal: f64,
-    column_scales: Vec<f64>,
-    every_tenth: f64,
+    #[serde(flatten)]
+    data: Data,
     balanced: bool,
     fit_intercept: bool,
-    /// Of `n_rows` rows to fit and some more.
-    labels: Vec<i64>,
-    n_rows: usize,
     results: Vec<Expected>,
 }
 
@@ -44,33 +41,7 @@ fn cases() -> Vec<Case> {
     fixture.cases
 }
 
-/// The script's `uniform`.
-fn uniform(seed: u64, counter: u64) -> f64 {
-    let mut z = seed.wrapping_add((counter + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^= z >> 31;
-    (z >> 11) as f64 / 2f64.powi(52) - 1.0
-}
-
 impl Case {
-    /// The script's `features`: of the rows to fit, and of the others.
-    fn features(&self) -> (Matrix, Matrix) {
-        let value = |row: usize, feature: usize| {
-            let mut value = uniform(self.seed, (row * self.n_features + feature) as u64);
-            if feature % 5 == 0 {
-                value += self.signal * self.labels[row] as f64;
-            }
-            value *= self.column_scales[feature % self.column_scales.len()];
-            if row % 10 == 0 { value * self.every_tenth } else { value }
-        };
-        let rows = |range: std::ops::Range<usize>| {
-            let values = range.flat_map(|row| (0..self.n_features).map(move |feature| value(row, feature))).collect();
-            Matrix::new(values, self.n_features).unwrap()
-        };
-        (rows(0..self.n_rows), rows(self.n_rows..self.labels.len()))
-    }
-
     fn settings(&self) -> Vec<LogisticRegression> {
         let class_weight = if self.balanced { ClassWeight::Balanced } else { ClassWeight::Uniform };
         let of = |expected: &Expected| LogisticRegression {
@@ -84,7 +55,7 @@ impl Case {
 
     /// As the documentation of [`LogisticRegression`] has it, from scratch.
     fn objective(&self, features: &Matrix, fitted: &FittedLogisticRegression, c: f64) -> f64 {
-        let labels = &self.labels[..self.n_rows];
+        let labels = self.data.labels();
         let count = |label: &i64| labels.iter().filter(|other| *other == label).count() as f64;
         let (mut loss, mut sum) = (0.0, 0.0);
         for (row, label) in features.rows().zip(labels) {
@@ -98,7 +69,7 @@ impl Case {
             let normaliser = greatest + logits.iter().map(|z| (z - greatest).exp()).sum::<f64>().ln();
             let own = logits[fitted.classes().binary_search(label).unwrap()];
             let weight =
-                if self.balanced { self.n_rows as f64 / (fitted.classes().len() as f64 * count(label)) } else { 1.0 };
+                if self.balanced { labels.len() as f64 / (fitted.classes().len() as f64 * count(label)) } else { 1.0 };
             loss += weight * (normaliser - own);
             sum += weight;
         }
@@ -129,9 +100,9 @@ impl Case {
 #[test]
 fn it_equals_scikit_learns() {
     for case in cases() {
-        let (features, unseen) = case.features();
+        let (features, unseen) = case.data.features();
         for (settings, expected) in case.settings().iter().zip(&case.results) {
-            let fitted = settings.fit(&features, &case.labels[..case.n_rows]).unwrap();
+            let fitted = settings.fit(&features, case.data.labels()).unwrap();
             case.check(&fitted, expected, &features, &unseen);
         }
     }
@@ -140,11 +111,11 @@ fn it_equals_scikit_learns() {
 #[test]
 fn settings_fitted_together_give_what_each_gives_alone() {
     for case in cases() {
-        let (features, unseen) = case.features();
+        let (features, unseen) = case.data.features();
         let mut settings = case.settings();
         settings.reverse();
         settings.insert(1, LogisticRegression { c: -1.0, ..settings[0] });
-        let mut together = LogisticRegression::fit_each(&settings, &features, &case.labels[..case.n_rows]);
+        let mut together = LogisticRegression::fit_each(&settings, &features, case.data.labels());
         assert!(together.remove(1).is_err());
         for (fitted, expected) in together.iter().rev().zip(&case.results) {
             case.check(fitted.as_ref().unwrap(), expected, &features, &unseen);

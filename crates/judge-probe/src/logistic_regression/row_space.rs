@@ -1,6 +1,6 @@
 use faer::{Mat, MatRef};
 
-use crate::products::{Qr, transposed};
+use crate::products::{Qr, check_squares, transposed};
 use crate::{Error, Matrix};
 
 /// The rows in coordinates that lose nothing: with fewer rows than features those of an orthonormal basis of the space that the rows span,
@@ -43,21 +43,5 @@ impl RowSpace {
         let restored = self.basis.as_ref().map(|basis| basis.q_times(coefficients));
         let coefficients = restored.as_ref().map_or(coefficients, Mat::as_ref);
         coefficients.col_iter().flat_map(|column| column.iter().copied()).collect()
-    }
-}
-
-fn check_squares(features: &Matrix) -> Result<(), Error> {
-    let mut squares = vec![0.0; features.n_features()];
-    for row in features.rows() {
-        squares.iter_mut().zip(row).for_each(|(sum, value)| *sum += value * value);
-    }
-    let mut total = 0.0;
-    let overflows = |squares: &f64| {
-        total += squares;
-        !f64::is_finite(total)
-    };
-    match squares.iter().position(overflows) {
-        Some(feature) => Err(Error::Overflow { feature }),
-        None => Ok(()),
     }
 }

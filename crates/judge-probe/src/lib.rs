@@ -8,6 +8,17 @@
 //! | [`Pipeline`] | [`FittedPipeline`] | `sklearn.pipeline.Pipeline` |
 //! | [`Ridge`] | [`FittedRidge`] | `sklearn.linear_model.Ridge` |
 //!
+//! What is learnt from and what is tested on, with the rows, folds and choices of scikit-learn for the same seeds:
+//!
+//! | task | here |
+//! |---|---|
+//! | a set with as many rows of each score | [`BalancedSample`] |
+//! | test rows, folds, whole questions on one side | [`TrainTestSplit`], [`KFold`], [`StratifiedKFold`], [`GroupKFold`], [`StratifiedGroupKFold`] |
+//! | scores and predictions of rows not learnt from | [`cross_val_score`], [`cross_val_predict`], [`Scoring`] |
+//! | choosing settings, and how well the choosing does | [`GridSearch`], [`GridSearch::nested`] |
+//! | choosing layers, poolings and feature families | [`LayerSelection`] |
+//! | what explains the labels without meaning | [`artefacts`], [`surface_features`], [`TfidfVectorizer`] |
+//!
 //! Features come as a [`Matrix`], which is finite and rectangular by construction, so an estimator has only shapes left to check.
 //!
 //! ```

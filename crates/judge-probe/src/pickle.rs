@@ -24,6 +24,7 @@
 //! # Ok::<(), pickle::ReadError>(())
 //! ```
 
+mod arena;
 mod array;
 mod construct;
 mod error;

@@ -1,9 +1,10 @@
 //! The few ways in which NumPy and scikit-learn have their objects put together, recognised one by one.
 
+use super::arena::{ArrayNode, DataNode, Id, Node};
 use super::array::{Bytes, Element, Repr};
 use super::error::cut;
 use super::globals::Global;
-use super::machine::{ArrayNode, DataNode, Id, Machine, Node};
+use super::machine::Machine;
 use super::{Limit, Problem, ReadError};
 
 /// Axes that an array may have; a classifier's have at most two.

@@ -27,6 +27,41 @@ pub struct LayerView<V, T> {
 ///
 /// Rows, labels and splits must be those to learn from: test rows have no part in a selection. Its score is that of the best of many
 /// and too high for that reason; select anew in each outer split to see how well selected probes do.
+///
+/// ```
+/// use judge_core::{Layer, Pooling};
+/// use judge_probe::{
+///     Error, FeatureFamily, LayerSelection, LayerView, LogisticRegression, Matrix, Pipeline, Scoring, StandardScaler, StratifiedKFold,
+/// };
+///
+/// # fn main() -> Result<(), Error> {
+/// // Of four layers only layer 2 tells the labels apart.
+/// let labels: Vec<i64> = (0..60).map(|row| i64::from(row % 3 == 0)).collect();
+/// let source = |layer: Layer, _: &Pooling| {
+///     let told = |row: i64| if layer.0 == 2 { labels[row as usize] as f64 } else { 0.0 };
+///     Matrix::from_rows((0..60).map(|row| [(row * row % 7) as f64, (row % 5) as f64 / 9.0 + told(row)]))
+/// };
+///
+/// let family = FeatureFamily::State;
+/// let views = (0..4).map(|layer| LayerView { layer: Layer(layer), reading: Pooling::Mean, family });
+/// let probe = |c| Pipeline {
+///     transformer: StandardScaler::default(),
+///     classifier: LogisticRegression { c, ..LogisticRegression::default() },
+/// };
+/// let selection = LayerSelection {
+///     views: views.collect(),
+///     classifiers: [0.1, 1.0].map(probe).to_vec(),
+///     scoring: Scoring::MacroF1,
+///     top_k: 5,
+/// };
+/// let splits = StratifiedKFold { n_splits: 5, shuffle: Some(42) }.split(&labels)?;
+/// let selected = selection.select(source, &labels, &splits)?;
+/// assert_eq!(selected.chosen.len(), 1);
+/// assert_eq!(selected.chosen[0].layer, Layer(2));
+/// let fitted = selected.fit(source, &labels)?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerSelection<V, T, C> {
     /// What may be read.

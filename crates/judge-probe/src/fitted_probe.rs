@@ -1,7 +1,24 @@
-use crate::{Error, FittedClassifier, FittedStandardScaler, LinearClassifier, Matrix, Precision};
+use crate::{Error, FittedClassifier, FittedPipeline, FittedStandardScaler, LinearClassifier, Matrix, Precision};
 
 /// A linear probe, ready to use: a scaler, if it has one, and a linear classifier. What the trainers of this crate find and what is
 /// imported from scikit-learn both come to this, and it is what is saved.
+///
+/// ```
+/// use judge_probe::{
+///     Classifier, FittedClassifier, FittedProbe, LogisticRegression, Matrix, Pipeline, StandardScaler,
+/// };
+///
+/// # fn main() -> Result<(), judge_probe::Error> {
+/// let features = Matrix::from_rows([[0.0, 9.0], [1.0, 7.0], [2.0, 8.0], [3.0, 6.0]])?;
+/// let settings = Pipeline { transformer: StandardScaler::default(), classifier: LogisticRegression::default() };
+/// let fitted = settings.fit(&features, &[0, 0, 1, 1])?;
+/// let expected = fitted.predict(&features)?;
+///
+/// let probe = FittedProbe::try_from(fitted)?;
+/// assert_eq!(probe.predict(&features)?, expected);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedProbe {
     scaler: Option<FittedStandardScaler>,
@@ -62,6 +79,15 @@ impl FittedProbe {
                 .collect()
         };
         Matrix::new(features.rows().flat_map(scale).collect(), features.n_features())
+    }
+}
+
+impl<C: Into<LinearClassifier>> TryFrom<FittedPipeline<FittedStandardScaler, C>> for FittedProbe {
+    type Error = Error;
+
+    /// What a pipeline of this crate fitted, in double precision.
+    fn try_from(fitted: FittedPipeline<FittedStandardScaler, C>) -> Result<Self, Error> {
+        Self::new(Some(fitted.transformer), fitted.classifier.into(), Precision::F64)
     }
 }
 

@@ -1,5 +1,5 @@
 use crate::linear_functions::{first_greatest, linear_functions};
-use crate::{Error, FittedClassifier, Matrix};
+use crate::{Error, FittedClassifier, FittedLinearSvc, FittedLogisticRegression, Matrix};
 
 /// How the values of linear functions become a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -115,6 +115,23 @@ impl LinearClassifier {
         }
         let shift = |confidence: f64| confidence / (3.0 * (confidence.abs() + 1.0));
         votes.iter().zip(confidences).map(|(votes, confidence)| votes + shift(confidence)).collect()
+    }
+}
+
+impl From<FittedLogisticRegression> for LinearClassifier {
+    fn from(fitted: FittedLogisticRegression) -> Self {
+        Self {
+            rule: DecisionRule::Logistic,
+            classes: fitted.classes().to_vec(),
+            coefficients: fitted.coefficients().clone(),
+            intercepts: fitted.intercepts().to_vec(),
+        }
+    }
+}
+
+impl From<FittedLinearSvc> for LinearClassifier {
+    fn from(fitted: FittedLinearSvc) -> Self {
+        fitted.linear().clone()
     }
 }
 

@@ -19,6 +19,10 @@
 //! | choosing layers, poolings and feature families | [`LayerSelection`] |
 //! | what explains the labels without meaning | [`artefacts`], [`surface_features`], [`TfidfVectorizer`] |
 //!
+//! Probes that stay: [`FittedProbe`] is a scaler with a [`LinearClassifier`], from a pipeline fitted here or, as a [`SklearnProbe`], from a
+//! pickle of scikit-learn's that is read and never run (see [`pickle`]). A [`SavedProbe`] is its file, and refuses models and layers other than
+//! its own.
+//!
 //! Features come as a [`Matrix`], which is finite and rectangular by construction, so an estimator has only shapes left to check.
 //!
 //! ```

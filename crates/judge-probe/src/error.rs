@@ -96,6 +96,24 @@ pub enum Error {
         feature: usize,
     },
 
+    /// More principal components than there are, or none.
+    #[error("from 1 to {most} components can be found in the features, asked for {n_components}")]
+    ComponentCount {
+        /// Components asked for.
+        n_components: usize,
+        /// The lesser of rows and features; 0 for a single row.
+        most: usize,
+    },
+
+    /// The iteration for singular values did not end.
+    #[error("no singular value decomposition of {n_rows} rows of {n_features} features was found")]
+    NoDecomposition {
+        /// Rows of features.
+        n_rows: usize,
+        /// Features per row.
+        n_features: usize,
+    },
+
     /// Another number of labels than of rows.
     #[error("{n_rows} rows but {n_labels} labels")]
     LabelCount {

@@ -5,6 +5,7 @@
 //! | [`StandardScaler`] | [`FittedStandardScaler`] | `sklearn.preprocessing.StandardScaler` |
 //! | [`LinearSvc`] | [`FittedLinearSvc`] | `sklearn.svm.SVC(kernel="linear")` |
 //! | [`LogisticRegression`] | [`FittedLogisticRegression`] | `sklearn.linear_model.LogisticRegression` |
+//! | [`Pca`] | [`FittedPca`] | `sklearn.decomposition.PCA` |
 //! | [`Pipeline`] | [`FittedPipeline`] | `sklearn.pipeline.Pipeline` |
 //! | [`Ridge`] | [`FittedRidge`] | `sklearn.linear_model.Ridge` |
 //!
@@ -72,6 +73,7 @@ mod mersenne_twister;
 mod numpy_random;
 mod pairwise_sum;
 pub mod pickle;
+mod pca;
 mod pipeline;
 mod precision;
 mod products;
@@ -99,6 +101,7 @@ pub use linear_classifier::{DecisionRule, LinearClassifier};
 pub use linear_svc::{FittedLinearSvc, LinearSvc};
 pub use logistic_regression::{FittedLogisticRegression, LogisticRegression};
 pub use matrix::Matrix;
+pub use pca::{FittedPca, Pca};
 pub use pipeline::{FittedPipeline, Pipeline};
 pub use precision::Precision;
 pub use ridge::{FittedRidge, Ridge};

@@ -1,8 +1,10 @@
 //! Dense products and factorisations. All run on the calling thread, so that no result depends on the number of cores: what is worth
 //! sharing out is whole fits.
 
+use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::linalg::svd::{self, ComputeSvdVectors};
 use faer::linalg::{cholesky::llt, householder, matmul::matmul, qr::no_pivoting, triangular_solve};
 use faer::{Accum, Conj, Mat, MatMut, MatRef, Par};
 
@@ -63,6 +65,24 @@ pub(crate) fn check_squares(features: &Matrix) -> Result<(), Error> {
         Some(feature) => Err(Error::Overflow { feature }),
         None => Ok(()),
     }
+}
+
+/// Singular values in falling order, as many as the lesser of rows and features, and as many right singular vectors, one after another.
+///
+/// [`Error::NoDecomposition`].
+pub(crate) fn right_singular_vectors(features: &Matrix) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    let columns = transposed(features);
+    let (n_features, n_rows) = columns.shape();
+    let size = n_features.min(n_rows);
+    let (mut values, mut vectors) = (Diag::zeros(size), Mat::zeros(n_features, size));
+    let (left, right) = (ComputeSvdVectors::Thin, ComputeSvdVectors::No);
+    let scratch = svd::svd_scratch::<f64>(n_features, n_rows, left, right, Par::Seq, Default::default());
+    let stack = &mut MemBuffer::new(scratch);
+    let (into, stack) = (Some(vectors.as_mut()), MemStack::new(stack));
+    svd::svd(columns, values.as_mut(), into, None, Par::Seq, stack, Default::default())
+        .map_err(|_| Error::NoDecomposition { n_rows, n_features })?;
+    let values = values.column_vector().iter().copied().collect();
+    Ok((values, vectors.col_iter().flat_map(|column| column.iter().copied()).collect()))
 }
 
 /// Q R = A of more rows than columns, Q's columns orthonormal.

@@ -186,7 +186,7 @@ fn what_would_grow_ends_at_a_limit() {
 #[test]
 fn a_pickle_cut_anywhere_is_refused() {
     for pickle in honest() {
-        assert!(SklearnProbe::from_pickle(&pickle, &Limits::default(), Precision::F64).is_ok());
+        assert!(SklearnProbe::from_pickle(pickle, &Limits::default(), Precision::F64).is_ok());
         for length in 0..pickle.len() {
             assert!(read(&pickle[..length], &Limits::default()).is_err(), "cut at {length}");
         }
@@ -221,7 +221,7 @@ proptest! {
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         flips in any::<bool>(),
     ) {
-        let mut pickle = which.get(&honest()).clone();
+        let mut pickle = which.get(honest()).clone();
         for (place, byte) in damage {
             let place = place.index(pickle.len());
             pickle[place] = if flips { pickle[place] ^ (1 << (byte % 8)) } else { byte };

@@ -49,8 +49,8 @@ fn memory_is_bounded() {
         assert!(most < BOUND, "{name}: {most} bytes");
     }
     for pickle in pickles::honest() {
-        assert!(most_for(&pickle) < 1 << 20);
-        for place in 0..pickle.len() {
+        assert!(most_for(pickle) < 1 << 20);
+        for place in (0..pickle.len()).step_by(5) {
             let mut damaged = pickle.clone();
             damaged[place] ^= 1 << (place % 8);
             let most = most_for(&damaged);

@@ -1,14 +1,19 @@
 //! Hostile pickles, and the honest ones of the fixtures.
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 
 /// A pickle whose name says what it tries.
 pub(crate) type Attack = (&'static str, Vec<u8>);
 
 /// Small fitted classifiers as scikit-learn 1.9.1 pickles them, in protocols 2 to 5.
-pub(crate) fn honest() -> Vec<Vec<u8>> {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/sklearn_import_1_9_1.json")).unwrap();
-    fixture["cases"].as_array().unwrap().iter().map(|case| hex(case["pickle"].as_str().unwrap())).collect()
+pub(crate) fn honest() -> &'static [Vec<u8>] {
+    static PICKLES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+        let fixture: Value = serde_json::from_str(include_str!("../fixtures/sklearn_import_1_9_1.json")).unwrap();
+        fixture["cases"].as_array().unwrap().iter().map(|case| hex(case["pickle"].as_str().unwrap())).collect()
+    });
+    &PICKLES
 }
 
 fn hex(text: &str) -> Vec<u8> {

@@ -61,7 +61,7 @@ impl<T: Transformer, C: Classifier> Pipeline<T, C> {
         settings: &[&Self],
         features: &Matrix,
         labels: &[i64],
-    ) -> Vec<Result<FittedPipeline<T::Fitted, C::Fitted>, Error>> {
+    ) -> Vec<Result<<Self as Classifier>::Fitted, Error>> {
         let transformed = settings[0].transformer.fit(features).and_then(|transformer| {
             let images = transformer.transform(features)?;
             Ok((transformer, images))

@@ -78,7 +78,7 @@ impl Loss<'_> {
 }
 
 /// 1 / (1 + e⁻ᶻ), without loss near 0.
-pub(super) fn sigmoid(logit: f64) -> f64 {
+fn sigmoid(logit: f64) -> f64 {
     if logit >= 0.0 {
         1.0 / (1.0 + (-logit).exp())
     } else {
@@ -93,7 +93,7 @@ fn softplus(z: f64) -> f64 {
 }
 
 /// ln Σ eᶻ of one row, which its own maximum keeps in range.
-pub(super) fn log_sum_exp(logits: &[f64]) -> f64 {
+fn log_sum_exp(logits: &[f64]) -> f64 {
     let maximum = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     maximum + logits.iter().map(|logit| (logit - maximum).exp()).sum::<f64>().ln()
 }

@@ -5,9 +5,8 @@ mod row_space;
 use faer::Mat;
 
 use crate::labels::EncodedLabels;
-use crate::linear_functions::{first_greatest, linear_functions};
-use crate::{ClassWeight, Classifier, Error, FittedClassifier, Matrix};
-use loss::{Loss, log_sum_exp, sigmoid};
+use crate::{ClassWeight, Classifier, DecisionRule, Error, FittedClassifier, LinearClassifier, Matrix};
+use loss::Loss;
 use newton::{Objective, Preconditioner};
 use row_space::RowSpace;
 
@@ -53,9 +52,7 @@ impl Default for LogisticRegression {
 /// The linear functions that a [`LogisticRegression`] found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedLogisticRegression {
-    classes: Vec<i64>,
-    coefficients: Matrix,
-    intercepts: Vec<f64>,
+    linear: LinearClassifier,
     n_iter: usize,
 }
 
@@ -140,24 +137,30 @@ impl<'a> Path<'a> {
         let intercepts =
             (0..n_columns).map(|column| found.col(column).iter().skip(objective.n_penalised).sum()).collect();
         *last = Some((found, preconditioner));
-        Ok(FittedLogisticRegression {
-            classes: self.labels.classes.clone(),
-            coefficients: Matrix::new(coefficients, self.features.n_features())?,
+        let linear = LinearClassifier::from_parts(
+            DecisionRule::Logistic,
+            self.labels.classes.clone(),
+            Matrix::new(coefficients, self.features.n_features())?,
             intercepts,
-            n_iter,
-        })
+        )?;
+        Ok(FittedLogisticRegression { linear, n_iter })
     }
 }
 
 impl FittedLogisticRegression {
+    /// The functions and how they decide.
+    pub fn linear(&self) -> &LinearClassifier {
+        &self.linear
+    }
+
     /// `[1, n_features]` of two classes, for the second against the first; else `[n_classes, n_features]`, summing to 0 over classes.
     pub fn coefficients(&self) -> &Matrix {
-        &self.coefficients
+        self.linear.coefficients()
     }
 
     /// One for each row of [`coefficients`](Self::coefficients).
     pub fn intercepts(&self) -> &[f64] {
-        &self.intercepts
+        self.linear.intercepts()
     }
 
     /// Steps of Newton's method that were needed.
@@ -168,38 +171,25 @@ impl FittedLogisticRegression {
 
 impl FittedClassifier for FittedLogisticRegression {
     fn classes(&self) -> &[i64] {
-        &self.classes
+        self.linear.classes()
     }
 
     fn n_features(&self) -> usize {
-        self.coefficients.n_features()
+        self.linear.n_features()
     }
 
     /// The logits.
     fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
-        linear_functions(features, &self.coefficients, &self.intercepts)
+        self.linear.decision_function(features)
     }
 
     /// Of two classes the second where its logit is above 0; else the first of the classes with the greatest.
     fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
-        let logits = self.decision_function(features)?;
-        let class = |logits: &[f64]| match logits {
-            [logit] => usize::from(*logit > 0.0),
-            logits => first_greatest(logits),
-        };
-        Ok(logits.rows().map(|logits| self.classes[class(logits)]).collect())
+        self.linear.predict(features)
     }
 
     /// Always some.
     fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error> {
-        let logits = self.decision_function(features)?;
-        let probabilities = |logits: &[f64]| match logits {
-            [logit] => vec![sigmoid(-logit), sigmoid(*logit)],
-            logits => {
-                let normaliser = log_sum_exp(logits);
-                logits.iter().map(|logit| (logit - normaliser).exp()).collect()
-            }
-        };
-        Matrix::new(logits.rows().flat_map(probabilities).collect(), self.classes.len()).map(Some)
+        self.linear.predict_proba(features)
     }
 }

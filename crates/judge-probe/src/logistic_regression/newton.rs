@@ -137,8 +137,8 @@ impl Objective<'_> {
             let mut curved = self.weighted_points(&in_logits);
             self.add_penalised(&mut curved, &direction, self.lambda);
             let curvature = inner(&direction, &curved);
-            // Not so where rounding is all that is left of both.
-            if !(curvature > 0.0) {
+            // Rounding may be all that is left of both.
+            if curvature.is_nan() || curvature <= 0.0 {
                 break;
             }
             let length = product / curvature;

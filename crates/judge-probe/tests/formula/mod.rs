@@ -27,14 +27,14 @@ impl Data {
     pub(crate) fn features(&self) -> (Matrix, Matrix) {
         let value = |row: usize, feature: usize| {
             let mut value = uniform(self.seed, (row * self.n_features + feature) as u64);
-            if feature % 5 == 0 {
+            if feature.is_multiple_of(5) {
                 value += self.signal * self.labels[row] as f64;
             }
             if let Some(grid) = self.grid {
                 value = (value * grid).floor() / grid;
             }
             value *= self.column_scales[feature % self.column_scales.len()];
-            if row % 10 == 0 { value * self.every_tenth } else { value }
+            if row.is_multiple_of(10) { value * self.every_tenth } else { value }
         };
         let rows = |range: std::ops::Range<usize>| {
             let values = range.flat_map(|row| (0..self.n_features).map(move |feature| value(row, feature))).collect();

@@ -95,4 +95,302 @@ pub enum Error {
         /// First feature concerned.
         feature: usize,
     },
+
+    /// More principal components than there are, or none.
+    #[error("from 1 to {most} components can be found in the features, asked for {n_components}")]
+    ComponentCount {
+        /// Components asked for.
+        n_components: usize,
+        /// The lesser of rows and features; 0 for a single row.
+        most: usize,
+    },
+
+    /// The iteration for singular values did not end.
+    #[error("no singular value decomposition of {n_rows} rows of {n_features} features was found")]
+    NoDecomposition {
+        /// Rows of features.
+        n_rows: usize,
+        /// Features per row.
+        n_features: usize,
+    },
+
+    /// Another number of labels than of rows.
+    #[error("{n_rows} rows but {n_labels} labels")]
+    LabelCount {
+        /// Rows of features.
+        n_rows: usize,
+        /// Labels given.
+        n_labels: usize,
+    },
+
+    /// Every row has the same label, so that there is nothing to tell apart.
+    #[error("a classifier needs two classes or more, found {class} alone")]
+    OneClass {
+        /// The label of every row.
+        class: i64,
+    },
+
+    /// An inverse strength of the penalty that is not a positive finite number.
+    #[error("c must be a positive finite number, found {c}")]
+    InvalidC {
+        /// The value given.
+        c: f64,
+    },
+
+    /// A tolerance that is not a positive finite number.
+    #[error("tol must be a positive finite number, found {tol}")]
+    InvalidTol {
+        /// The value given.
+        tol: f64,
+    },
+
+    /// The solver used up its iterations, or rounding kept it from going on, before it was as near the optimum as asked for.
+    #[error(
+        "not converged after {n_iter} of at most {max_iter} iterations: the optimality gap is {gap:e}, tol is {tol:e}"
+    )]
+    NotConverged {
+        /// Iterations done.
+        n_iter: usize,
+        /// Iterations allowed.
+        max_iter: usize,
+        /// What `tol` bounds, as it was in the end.
+        gap: f64,
+        /// The bound.
+        tol: f64,
+    },
+
+    /// Fewer than two splits.
+    #[error("cross-validation needs two splits or more, found {n_splits}")]
+    FewSplits {
+        /// Splits asked for.
+        n_splits: usize,
+    },
+
+    /// More splits than what they are to be spread over.
+    #[error("{n_splits} splits need as many {unit}, found {n_units}")]
+    ManySplits {
+        /// Splits asked for.
+        n_splits: usize,
+        /// What is spread over them.
+        unit: &'static str,
+        /// How many there are.
+        n_units: usize,
+    },
+
+    /// A test share outside (0, 1), or NaN.
+    #[error("the share tested on must lie strictly between 0 and 1, found {fraction}")]
+    TestFraction {
+        /// The share given.
+        fraction: f64,
+    },
+
+    /// A test size that leaves one part of a split empty.
+    #[error("testing on {n_test} of {n} leaves a part empty")]
+    TestCount {
+        /// Rows or groups to be tested on.
+        n_test: usize,
+        /// Rows or groups there are.
+        n: usize,
+    },
+
+    /// A class with too few rows.
+    #[error("class {class} has {n_rows} rows, {required} are needed")]
+    SmallClass {
+        /// The class.
+        class: i64,
+        /// Its rows.
+        n_rows: usize,
+        /// The least number that would do.
+        required: usize,
+    },
+
+    /// A part of a split that is too small to hold every class.
+    #[error("{n_rows} rows to {part} on cannot hold all {n_classes} classes")]
+    SmallPart {
+        /// `train` or `test`.
+        part: &'static str,
+        /// Its rows.
+        n_rows: usize,
+        /// Classes to be held.
+        n_classes: usize,
+    },
+
+    /// Another number of groups than of rows.
+    #[error("{n_rows} rows but {n_groups} groups")]
+    GroupCount {
+        /// Rows there are.
+        n_rows: usize,
+        /// Groups given, one for each row.
+        n_groups: usize,
+    },
+
+    /// A pickle that cannot or must not be read.
+    #[error("pickle: {0}")]
+    Pickle(#[from] crate::pickle::ReadError),
+
+    /// A split without rows to learn from, or without rows to test on.
+    #[error("split {split} has no rows to {part} on")]
+    SplitPart {
+        /// Position of the split.
+        split: usize,
+        /// `train` or `test`.
+        part: &'static str,
+    },
+
+    /// A split that names a row there is not.
+    #[error("split {split} names row {row} of {n_rows}")]
+    SplitRow {
+        /// Position of the split.
+        split: usize,
+        /// The row.
+        row: usize,
+        /// Rows there are.
+        n_rows: usize,
+    },
+
+    /// A split that tests on what it learns from.
+    #[error("split {split} both learns from row {row} and tests on it")]
+    SplitOverlap {
+        /// Position of the split.
+        split: usize,
+        /// The first such row.
+        row: usize,
+    },
+
+    /// Splits that do not test on each row once, where each needs one prediction.
+    #[error("row {row} is tested on {times} times, not once")]
+    TestedTimes {
+        /// The first such row.
+        row: usize,
+        /// Splits that test on it.
+        times: usize,
+    },
+
+    /// What went wrong in one split.
+    #[error("split {split}: {error}")]
+    InSplit {
+        /// Position of the split.
+        split: usize,
+        /// What went wrong.
+        error: Box<Self>,
+    },
+
+    /// What went wrong with one candidate of a search.
+    #[error("candidate {candidate}: {error}")]
+    InCandidate {
+        /// Position of the candidate.
+        candidate: usize,
+        /// What went wrong.
+        error: Box<Self>,
+    },
+
+    /// A search in which no candidate has a score on every split.
+    #[error("none of {n_candidates} candidates has a score on all of {n_splits} splits")]
+    NoScore {
+        /// Candidates there are.
+        n_candidates: usize,
+        /// Splits there are.
+        n_splits: usize,
+    },
+
+    /// An estimator that does not answer each of its settings with one fit.
+    #[error("{expected} settings were fitted, {found} came back")]
+    FittedCount {
+        /// Settings given.
+        expected: usize,
+        /// Fits returned.
+        found: usize,
+    },
+
+    /// A row that there is not.
+    #[error("row {row} of {n_rows}")]
+    RowOutOfRange {
+        /// The row asked for.
+        row: usize,
+        /// Rows there are.
+        n_rows: usize,
+    },
+
+    /// A statistic that judge-metrics refuses to compute.
+    #[error(transparent)]
+    Metric(#[from] judge_metrics::Error),
+
+    /// What went wrong with views of layers, alone or side by side.
+    #[error("views {views:?}: {error}")]
+    InViews {
+        /// Positions of the views.
+        views: Vec<usize>,
+        /// What went wrong.
+        error: Box<Self>,
+    },
+
+    /// A selection of no layers.
+    #[error("a selection needs top_k of at least 1, found 0")]
+    NoLayers,
+
+    /// Matrices side by side with different numbers of rows.
+    #[error("{other} rows beside {n_rows}")]
+    Beside {
+        /// Rows of the first matrix.
+        n_rows: usize,
+        /// Rows of another.
+        other: usize,
+    },
+
+    /// Lists that go together row by row with different lengths.
+    #[error("{expected} rows but {found} texts")]
+    TextCount {
+        /// Rows there are.
+        expected: usize,
+        /// Texts given.
+        found: usize,
+    },
+
+    /// Texts without words to count.
+    #[error("none of {n_texts} texts has a word that is in {min_df} of them")]
+    NoWords {
+        /// Texts given.
+        n_texts: usize,
+        /// Texts that a word must be in.
+        min_df: usize,
+    },
+
+    /// Another number of a fitted thing's parameters than fits the others.
+    #[error("expected {expected} {name}, found {found}")]
+    ParameterCount {
+        /// What is counted.
+        name: &'static str,
+        /// How many there should be.
+        expected: usize,
+        /// How many there are.
+        found: usize,
+    },
+
+    /// A parameter of a fitted thing that is not finite, or a scale that is not above 0.
+    #[error("{name} {index} is {value}")]
+    InvalidParameter {
+        /// What it is.
+        name: &'static str,
+        /// Its position.
+        index: usize,
+        /// The value itself.
+        value: f64,
+    },
+
+    /// Classes of a fitted classifier that do not ascend.
+    #[error("classes must ascend, found {before} before {after}")]
+    ClassOrder {
+        /// A class.
+        before: i64,
+        /// The next one.
+        after: i64,
+    },
+
+    /// Something that scikit-learn saved and that is no probe.
+    #[error("scikit-learn object: {0}")]
+    Import(#[from] crate::sklearn_import::ImportError),
+
+    /// A saved probe that is damaged, or another's.
+    #[error("saved probe: {0}")]
+    SavedProbe(#[from] crate::saved_probe::SavedProbeError),
 }

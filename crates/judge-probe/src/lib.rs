@@ -3,7 +3,26 @@
 //! | settings | fitted | like scikit-learn's |
 //! |---|---|---|
 //! | [`StandardScaler`] | [`FittedStandardScaler`] | `sklearn.preprocessing.StandardScaler` |
+//! | [`LinearSvc`] | [`FittedLinearSvc`] | `sklearn.svm.SVC(kernel="linear")` |
+//! | [`LogisticRegression`] | [`FittedLogisticRegression`] | `sklearn.linear_model.LogisticRegression` |
+//! | [`Pca`] | [`FittedPca`] | `sklearn.decomposition.PCA` |
+//! | [`Pipeline`] | [`FittedPipeline`] | `sklearn.pipeline.Pipeline` |
 //! | [`Ridge`] | [`FittedRidge`] | `sklearn.linear_model.Ridge` |
+//!
+//! What is learnt from and what is tested on, with the rows, folds and choices of scikit-learn for the same seeds:
+//!
+//! | task | here |
+//! |---|---|
+//! | a set with as many rows of each score | [`BalancedSample`] |
+//! | test rows, folds, whole questions on one side | [`TrainTestSplit`], [`KFold`], [`StratifiedKFold`], [`GroupKFold`], [`StratifiedGroupKFold`] |
+//! | scores and predictions of rows not learnt from | [`cross_val_score`], [`cross_val_predict`], [`Scoring`] |
+//! | choosing settings, and how well the choosing does | [`GridSearch`], [`GridSearch::nested`] |
+//! | choosing layers, poolings and feature families | [`LayerSelection`] |
+//! | what explains the labels without meaning | [`artefacts`], [`surface_features`], [`TfidfVectorizer`] |
+//!
+//! Probes that stay: [`FittedProbe`] is a scaler with a [`LinearClassifier`], from a pipeline fitted here or, as a [`SklearnProbe`], from a
+//! pickle of scikit-learn's that is read and never run (see [`pickle`]). A [`SavedProbe`] is its file, and refuses models and layers other than
+//! its own.
 //!
 //! Features come as a [`Matrix`], which is finite and rectangular by construction, so an estimator has only shapes left to check.
 //!
@@ -32,13 +51,64 @@
 //! - For features with missing values: decide first what a missing one means; NaN is refused.
 //! - For sparse or very wide problems: matrices are dense and double, and systems are solved directly.
 
+pub mod artefacts;
+mod balanced_sample;
+mod blocks;
 mod cholesky;
+mod class_weight;
+mod cross_validation;
 mod error;
+mod estimator;
+mod feature_family;
+mod fitted_probe;
+mod grid_search;
+mod labels;
+mod layer_selection;
+mod linear_classifier;
+mod linear_functions;
+mod linear_svc;
+mod logistic_regression;
 mod matrix;
+mod mersenne_twister;
+mod numpy_random;
+mod pairwise_sum;
+pub mod pickle;
+mod pca;
+mod pipeline;
+mod precision;
+mod products;
+mod python_random;
 mod ridge;
+mod saved_probe;
+mod scoring;
+mod sklearn_import;
+mod split;
 mod standard_scaler;
+mod surface;
+mod tfidf;
 
+pub use balanced_sample::BalancedSample;
+pub use blocks::{Block, Blocks, FittedBlocks};
+pub use class_weight::ClassWeight;
+pub use cross_validation::{cross_val_predict, cross_val_score};
 pub use error::Error;
+pub use estimator::{Classifier, FittedClassifier, FittedTransformer, Transformer};
+pub use feature_family::{FeatureFamily, FittedFeatureFamily};
+pub use fitted_probe::FittedProbe;
+pub use grid_search::{FittedGridSearch, GridSearch, NestedSplit, SearchScores};
+pub use layer_selection::{FittedLayerProbe, LayerSelection, LayerView, ScoredView, SelectedLayers, SelectionStep};
+pub use linear_classifier::{DecisionRule, LinearClassifier};
+pub use linear_svc::{FittedLinearSvc, LinearSvc};
+pub use logistic_regression::{FittedLogisticRegression, LogisticRegression};
 pub use matrix::Matrix;
+pub use pca::{FittedPca, Pca};
+pub use pipeline::{FittedPipeline, Pipeline};
+pub use precision::Precision;
 pub use ridge::{FittedRidge, Ridge};
+pub use saved_probe::{ProbeOrigin, ProbedModel, SavedProbe, SavedProbeError, Validation};
+pub use scoring::{Scoring, SplitScores};
+pub use sklearn_import::{ImportError, ImportProblem, InspectorMetadata, Search, SklearnProbe};
+pub use split::{GroupKFold, KFold, Split, StratifiedGroupKFold, StratifiedKFold, TestSize, TrainTestSplit};
 pub use standard_scaler::{FittedStandardScaler, StandardScaler};
+pub use surface::{SURFACE_FEATURES, surface_features};
+pub use tfidf::{FittedTfidfVectorizer, TfidfVectorizer};

@@ -73,6 +73,43 @@ impl Matrix {
         &self.values
     }
 
+    /// The rows at these positions, in this order; one may come several times.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::RowOutOfRange`]; [`Error::Empty`] for none.
+    pub fn select_rows(&self, rows: &[usize]) -> Result<Self, Error> {
+        let n_rows = self.n_rows();
+        if rows.is_empty() {
+            return Err(Error::Empty { n_rows: 0, n_features: self.n_features });
+        }
+        let mut values = Vec::with_capacity(rows.len() * self.n_features);
+        for &row in rows {
+            values.extend_from_slice(self.rows().nth(row).ok_or(Error::RowOutOfRange { row, n_rows })?);
+        }
+        Ok(Self { values, n_features: self.n_features })
+    }
+
+    /// The features of several matrices side by side, `numpy.hstack`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Beside`] for matrices with different numbers of rows; [`Error::Empty`] for none.
+    pub fn beside(matrices: &[Self]) -> Result<Self, Error> {
+        let Some(first) = matrices.first() else { return Err(Error::Empty { n_rows: 0, n_features: 0 }) };
+        let n_rows = first.n_rows();
+        if let Some(other) = matrices.iter().find(|other| other.n_rows() != n_rows) {
+            return Err(Error::Beside { n_rows, other: other.n_rows() });
+        }
+        let n_features = matrices.iter().map(Self::n_features).sum();
+        let mut values = Vec::with_capacity(n_rows * n_features);
+        let mut rows: Vec<_> = matrices.iter().map(Self::rows).collect();
+        for _ in 0..n_rows {
+            rows.iter_mut().filter_map(Iterator::next).for_each(|row| values.extend_from_slice(row));
+        }
+        Ok(Self { values, n_features })
+    }
+
     /// The mean of every feature; an overflowing one is infinite or NaN.
     pub(crate) fn means(&self) -> Vec<f64> {
         let mut means = vec![0.0; self.n_features];

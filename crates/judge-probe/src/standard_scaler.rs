@@ -1,5 +1,5 @@
 use crate::matrix::check_overflow;
-use crate::{Error, Matrix};
+use crate::{Error, FittedTransformer, Matrix, Transformer};
 
 /// Brings every feature to mean 0 and variance 1, as `sklearn.preprocessing.StandardScaler` does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +63,25 @@ impl StandardScaler {
 }
 
 impl FittedStandardScaler {
+    /// A scaler from what it subtracts from each feature and what it divides by.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ParameterCount`] for another number of scales than of means; [`Error::InvalidParameter`] for a mean that is not finite or a
+    /// scale that is not finite and above 0.
+    pub fn from_parts(mean: Vec<f64>, scale: Vec<f64>) -> Result<Self, Error> {
+        if mean.len() != scale.len() {
+            return Err(Error::ParameterCount { name: "scales", expected: mean.len(), found: scale.len() });
+        }
+        if let Some(index) = mean.iter().position(|mean| !mean.is_finite()) {
+            return Err(Error::InvalidParameter { name: "mean", index, value: mean[index] });
+        }
+        match scale.iter().position(|scale| !(scale.is_finite() && *scale > 0.0)) {
+            Some(index) => Err(Error::InvalidParameter { name: "scale", index, value: scale[index] }),
+            None => Ok(Self { mean, scale }),
+        }
+    }
+
     /// What is subtracted from each feature: its mean, or 0 without `with_mean`.
     pub fn mean(&self) -> &[f64] {
         &self.mean
@@ -84,5 +103,27 @@ impl FittedStandardScaler {
             row.iter().zip(&self.mean).zip(&self.scale).map(|((value, mean), scale)| (value - mean) / scale).collect()
         };
         Matrix::new(features.rows().flat_map(scaled).collect(), self.mean.len())
+    }
+}
+
+impl Transformer for StandardScaler {
+    type Fitted = FittedStandardScaler;
+
+    fn fit(&self, features: &Matrix) -> Result<FittedStandardScaler, Error> {
+        self.fit(features)
+    }
+}
+
+impl FittedTransformer for FittedStandardScaler {
+    fn n_features_in(&self) -> usize {
+        self.mean.len()
+    }
+
+    fn n_features_out(&self) -> usize {
+        self.mean.len()
+    }
+
+    fn transform(&self, features: &Matrix) -> Result<Matrix, Error> {
+        self.transform(features)
     }
 }

@@ -1,0 +1,118 @@
+//! What may explain labels besides what they are to mean: a data set's accidents, which a probe would learn just as well.
+
+mod baselines;
+mod duplicates;
+
+pub use baselines::{Baseline, ScoreInterval};
+pub use duplicates::{Duplicate, Duplicates};
+
+use std::collections::BTreeMap;
+
+use judge_metrics::resampling::Bootstrap;
+use serde::{Deserialize, Serialize};
+
+use crate::artefacts::baselines::{Tested, counted};
+use crate::cross_validation::check_splits;
+use crate::{Classifier, Error, Scoring, Split, TfidfVectorizer};
+
+/// Labelled responses: one entry per row in each list.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LabelledTexts<'a> {
+    /// The label of each row.
+    pub labels: &'a [i64],
+    /// What was asked.
+    pub questions: &'a [String],
+    /// What was answered.
+    pub responses: &'a [String],
+    /// Where a row comes from (file, annotator, generator), if that is known.
+    pub sources: Option<&'a [String]>,
+}
+
+/// Looks for artefacts: rows learnt from and tested on again, baselines that see no meaning and predict the label all the same, and sources
+/// that give it away.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArtefactCheck<C> {
+    /// What learns from surface features, standardised, and from TF-IDF weights.
+    pub classifier: C,
+    /// Which words count.
+    pub vectorizer: TfidfVectorizer,
+    /// How predictions are scored.
+    pub scoring: Scoring,
+    /// Intervals, over questions: rows that share one are drawn together.
+    pub bootstrap: Bootstrap,
+}
+
+/// What an [`ArtefactCheck`] found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ArtefactReport {
+    /// How predictions were scored.
+    pub scoring: Scoring,
+    /// The rows of each label, labels ascending.
+    pub label_counts: Vec<(i64, usize)>,
+    /// The rows of each label from each source, sources in order; empty where sources are not known.
+    pub source_counts: Vec<SourceCounts>,
+    /// Rows tested on whose question has been learnt from.
+    pub questions: Duplicates,
+    /// Rows tested on whose response has been learnt from.
+    pub responses: Duplicates,
+    /// The score of predicting each split's most frequent label (of several the smallest) for all rows.
+    pub majority: ScoreInterval,
+    /// What predicts labels without meaning: `surface`, `tfidf`, and `source` where sources are known.
+    pub baselines: Vec<Baseline>,
+}
+
+/// The labels of one source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceCounts {
+    /// The source.
+    pub source: String,
+    /// Its rows with each label, labels ascending, those without rows left out.
+    pub labels: Vec<(i64, usize)>,
+}
+
+impl<C: Classifier + Send> ArtefactCheck<C> {
+    /// Checks rows as they are split into those to learn from and those to test on. Scores are over all rows tested on together.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TextCount`] for lists of different lengths; [`Error::SplitRow`], [`Error::SplitPart`] and [`Error::SplitOverlap`] for splits that do
+    /// not fit them; [`Error::InSplit`] with what a baseline reports; [`Error::Metric`] where a score or its
+    /// interval is undefined.
+    pub fn report(&self, rows: &LabelledTexts<'_>, splits: &[Split]) -> Result<ArtefactReport, Error> {
+        let lengths = [rows.questions.len(), rows.responses.len(), rows.sources.map_or(rows.labels.len(), <[_]>::len)];
+        if let Some(&found) = lengths.iter().find(|&&length| length != rows.labels.len()) {
+            return Err(Error::TextCount { expected: rows.labels.len(), found });
+        }
+        check_splits(splits, rows.labels.len())?;
+        let tested = Tested::new(rows, splits, self.scoring, self.bootstrap);
+        let majority = tested.majority();
+        let mut baselines = vec![
+            tested.baseline("surface", &tested.surface(&self.classifier)?, &majority)?,
+            tested.baseline("tfidf", &tested.tfidf(&self.vectorizer, &self.classifier)?, &majority)?,
+        ];
+        if let Some(sources) = rows.sources {
+            baselines.push(tested.baseline("source", &tested.by_source(sources), &majority)?);
+        }
+        Ok(ArtefactReport {
+            scoring: self.scoring,
+            label_counts: counted(rows.labels.iter().copied()),
+            source_counts: rows.sources.map_or_else(Vec::new, |sources| source_counts(sources, rows.labels)),
+            questions: Duplicates::new(rows.questions, rows.labels, splits),
+            responses: Duplicates::new(rows.responses, rows.labels, splits),
+            majority: tested.score(&majority)?,
+            baselines,
+        })
+    }
+}
+
+fn source_counts(sources: &[String], labels: &[i64]) -> Vec<SourceCounts> {
+    let mut of_source: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
+    for (source, &label) in sources.iter().zip(labels) {
+        of_source.entry(source).or_default().push(label);
+    }
+    let counts = |(source, labels): (&str, Vec<i64>)| SourceCounts {
+        source: source.to_owned(),
+        labels: counted(labels.into_iter()),
+    };
+    of_source.into_iter().map(counts).collect()
+}

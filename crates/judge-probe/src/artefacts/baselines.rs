@@ -1,0 +1,146 @@
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use judge_metrics::resampling::Bootstrap;
+use serde::{Deserialize, Serialize};
+
+use crate::artefacts::LabelledTexts;
+use crate::cross_validation::{in_each_split, in_parallel, select};
+use crate::{
+    Classifier, Error, FittedClassifier, Pipeline, Scoring, Split, StandardScaler, TfidfVectorizer, surface_features,
+};
+
+/// Something that predicts labels without meaning, and how well.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// Its name.
+    pub name: String,
+    /// Its score.
+    pub score: ScoreInterval,
+    /// Its score less that of the majority, with the interval of the difference over the same resamples.
+    pub gain: ScoreInterval,
+    /// Whether the whole interval of the gain is above 0: the label is then explained in part by what this baseline sees.
+    pub explains: bool,
+}
+
+/// A score and its bootstrap interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ScoreInterval {
+    /// On the rows as they are.
+    pub estimate: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Nominal coverage.
+    pub level: f64,
+}
+
+/// The rows tested on, those of all splits one after another; predictions are listed alike.
+pub(super) struct Tested<'a> {
+    rows: &'a LabelledTexts<'a>,
+    splits: &'a [Split],
+    scoring: Scoring,
+    bootstrap: Bootstrap,
+    truth: Vec<i64>,
+    questions: Vec<&'a str>,
+}
+
+impl<'a> Tested<'a> {
+    /// The splits fit the rows.
+    pub(super) fn new(
+        rows: &'a LabelledTexts<'a>,
+        splits: &'a [Split],
+        scoring: Scoring,
+        bootstrap: Bootstrap,
+    ) -> Self {
+        let tested = || splits.iter().flat_map(|split| &split.test);
+        let truth = tested().map(|&row| rows.labels[row]).collect();
+        let questions = tested().map(|&row| rows.questions[row].as_str()).collect();
+        Self { rows, splits, scoring, bootstrap, truth, questions }
+    }
+
+    /// Each split's most frequent label.
+    pub(super) fn majority(&self) -> Vec<i64> {
+        let of_split = |split: &Split| vec![most_frequent(self.learnt(split)); split.test.len()];
+        self.splits.iter().flat_map(of_split).collect()
+    }
+
+    /// Each source's most frequent label among the rows learnt from; of a source not among them, that of all.
+    pub(super) fn by_source(&self, sources: &[String]) -> Vec<i64> {
+        let of_split = |split: &Split| {
+            let mut labels: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
+            for &row in &split.train {
+                labels.entry(&sources[row]).or_default().push(self.rows.labels[row]);
+            }
+            let of_all = most_frequent(self.learnt(split));
+            let known: BTreeMap<&str, i64> =
+                labels.into_iter().map(|(source, labels)| (source, most_frequent(labels.into_iter()))).collect();
+            split
+                .test
+                .iter()
+                .map(|&row| known.get(sources[row].as_str()).copied().unwrap_or(of_all))
+                .collect::<Vec<_>>()
+        };
+        self.splits.iter().flat_map(of_split).collect()
+    }
+
+    pub(super) fn surface<C: Classifier>(&self, classifier: &C) -> Result<Vec<i64>, Error> {
+        let features = surface_features(self.rows.questions, self.rows.responses)?;
+        let probe = Pipeline { transformer: StandardScaler::default(), classifier: classifier.clone() };
+        let predicted = in_each_split(&features, self.rows.labels, self.splits, |_, data| {
+            probe.fit(&data.train, &data.train_labels)?.predict(&data.test)
+        })?;
+        Ok(predicted.concat())
+    }
+
+    /// Words are learnt within each split.
+    pub(super) fn tfidf<C: Classifier>(&self, vectorizer: &TfidfVectorizer, classifier: &C) -> Result<Vec<i64>, Error> {
+        let predicted = in_parallel(self.splits, |split| {
+            let texts = |rows: &[usize]| rows.iter().map(|&row| &self.rows.responses[row]).collect::<Vec<_>>();
+            let learnt = texts(&split.train);
+            let words = vectorizer.fit(&learnt)?;
+            let fitted = classifier.fit(&words.transform(&learnt)?, &select(self.rows.labels, &split.train))?;
+            fitted.predict(&words.transform(&texts(&split.test))?)
+        })?;
+        Ok(predicted.concat())
+    }
+
+    pub(super) fn baseline(&self, name: &str, predicted: &[i64], majority: &[i64]) -> Result<Baseline, Error> {
+        let gain = self.over_questions(|truth, rows| {
+            let score = |predicted: &[i64]| self.scoring.statistic(truth, &select(predicted, rows));
+            Ok(score(predicted)? - score(majority)?)
+        })?;
+        Ok(Baseline { name: name.to_owned(), score: self.score(predicted)?, gain, explains: gain.low > 0.0 })
+    }
+
+    pub(super) fn score(&self, predicted: &[i64]) -> Result<ScoreInterval, Error> {
+        self.over_questions(|truth, rows| self.scoring.statistic(truth, &select(predicted, rows)))
+    }
+
+    /// A statistic of the truth of resampled rows and the positions of these rows among those tested on.
+    fn over_questions(
+        &self,
+        statistic: impl Fn(&[i64], &[usize]) -> Result<f64, judge_metrics::Error> + Sync,
+    ) -> Result<ScoreInterval, Error> {
+        let result = self.bootstrap.clustered(&self.questions, |rows| statistic(&select(&self.truth, rows), rows))?;
+        let judge_metrics::Interval { low, high, level } = result.interval;
+        Ok(ScoreInterval { estimate: result.estimate, low, high, level })
+    }
+
+    fn learnt(&self, split: &Split) -> impl Iterator<Item = i64> {
+        split.train.iter().map(|&row| self.rows.labels[row])
+    }
+}
+
+/// Of several the smallest. There is at least one: splits without rows to learn from are refused.
+fn most_frequent(labels: impl Iterator<Item = i64>) -> i64 {
+    counted(labels).into_iter().max_by_key(|&(label, count)| (count, Reverse(label))).map_or(0, |(label, _)| label)
+}
+
+/// Labels ascending, each with how often it occurs.
+pub(super) fn counted(labels: impl Iterator<Item = i64>) -> Vec<(i64, usize)> {
+    let mut counts = BTreeMap::new();
+    labels.for_each(|label| *counts.entry(label).or_default() += 1);
+    counts.into_iter().collect()
+}

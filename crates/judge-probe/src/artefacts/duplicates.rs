@@ -1,0 +1,52 @@
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Split;
+
+/// Rows tested on whose text, but for case and white space, has been learnt from in the same split.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Duplicates {
+    /// Rows tested on, those of all splits together.
+    pub n_tested: usize,
+    /// Those among them with a duplicate, each with the first one; by split, then in the order tested.
+    pub found: Vec<Duplicate>,
+    /// How many of these duplicates have the label of the row tested on.
+    pub n_same_label: usize,
+}
+
+/// A row tested on and one learnt from with the same text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Duplicate {
+    /// Position of the split.
+    pub split: usize,
+    /// The row tested on.
+    pub test: usize,
+    /// The first row learnt from.
+    pub train: usize,
+}
+
+impl Duplicates {
+    /// The splits fit the texts.
+    pub(super) fn new(texts: &[String], labels: &[i64], splits: &[Split]) -> Self {
+        let texts: Vec<String> = texts.iter().map(|text| normalised(text)).collect();
+        let mut found = Vec::new();
+        for (index, split) in splits.iter().enumerate() {
+            let mut learnt: HashMap<&str, usize> = HashMap::new();
+            for &row in &split.train {
+                learnt.entry(&texts[row]).or_insert(row);
+            }
+            let of_row = |&test: &usize| {
+                let train = *learnt.get(texts[test].as_str())?;
+                Some(Duplicate { split: index, test, train })
+            };
+            found.extend(split.test.iter().filter_map(of_row));
+        }
+        let n_same_label = found.iter().filter(|pair| labels[pair.test] == labels[pair.train]).count();
+        Self { n_tested: splits.iter().map(|split| split.test.len()).sum(), found, n_same_label }
+    }
+}
+
+fn normalised(text: &str) -> String {
+    text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+}

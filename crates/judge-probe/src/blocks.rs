@@ -1,0 +1,76 @@
+use crate::{Error, FittedTransformer, Matrix, Transformer};
+
+/// Transforms neighbouring features block by block and puts the images side by side, as `sklearn.compose.ColumnTransformer` does for
+/// ranges of columns: what several layers contribute to one probe is transformed layer by layer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Blocks<T> {
+    /// The blocks, which together cover all features in order.
+    pub blocks: Vec<Block<T>>,
+}
+
+/// Features that are transformed together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block<T> {
+    /// How many there are.
+    pub n_features: usize,
+    /// What becomes of them.
+    pub transformer: T,
+}
+
+/// [`Blocks`] that have learnt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FittedBlocks<F> {
+    blocks: Vec<F>,
+}
+
+impl<F> FittedBlocks<F> {
+    /// The transformer of each block.
+    pub fn blocks(&self) -> &[F] {
+        &self.blocks
+    }
+}
+
+impl<T: Transformer> Transformer for Blocks<T> {
+    type Fitted = FittedBlocks<T::Fitted>;
+
+    /// Besides the errors of the transformers, [`Error::FeatureCount`] where the blocks do not cover the features.
+    fn fit(&self, features: &Matrix) -> Result<Self::Fitted, Error> {
+        let widths: Vec<usize> = self.blocks.iter().map(|block| block.n_features).collect();
+        let parts = columns(features, &widths)?;
+        let fitted = self.blocks.iter().zip(parts).map(|(block, part)| block.transformer.fit(&part));
+        Ok(FittedBlocks { blocks: fitted.collect::<Result<_, Error>>()? })
+    }
+}
+
+impl<F: FittedTransformer> FittedTransformer for FittedBlocks<F> {
+    fn n_features_in(&self) -> usize {
+        self.blocks.iter().map(F::n_features_in).sum()
+    }
+
+    fn n_features_out(&self) -> usize {
+        self.blocks.iter().map(F::n_features_out).sum()
+    }
+
+    fn transform(&self, features: &Matrix) -> Result<Matrix, Error> {
+        let widths: Vec<usize> = self.blocks.iter().map(F::n_features_in).collect();
+        let parts = columns(features, &widths)?;
+        let images = self.blocks.iter().zip(parts).map(|(block, part)| block.transform(&part));
+        Matrix::beside(&images.collect::<Result<Vec<_>, Error>>()?)
+    }
+}
+
+/// Cuts features into blocks of these widths, which must cover them.
+fn columns(features: &Matrix, widths: &[usize]) -> Result<Vec<Matrix>, Error> {
+    let expected = widths.iter().fold(0_usize, |sum, &width| sum.saturating_add(width));
+    features.check_features(expected)?;
+    if let [_] = widths {
+        return Ok(vec![features.clone()]);
+    }
+    let mut start = 0;
+    let cut = |&width: &usize| {
+        let block = start..start + width;
+        start += width;
+        Matrix::new(features.rows().flat_map(|row| &row[block.clone()]).copied().collect(), width)
+    };
+    widths.iter().map(cut).collect()
+}

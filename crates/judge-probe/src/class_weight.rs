@@ -1,0 +1,23 @@
+/// How much the rows of each class count, as scikit-learn's `class_weight`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ClassWeight {
+    /// Every row counts 1 (`None`).
+    #[default]
+    Uniform,
+    /// A row counts n_rows / (n_classes · rows of its class), so that every class counts the same and all rows n_rows together
+    /// (`"balanced"`).
+    Balanced,
+}
+
+impl ClassWeight {
+    /// The weight of a row of each class, given the rows of each.
+    pub(crate) fn of_classes(self, counts: &[usize]) -> Vec<f64> {
+        match self {
+            Self::Uniform => vec![1.0; counts.len()],
+            Self::Balanced => {
+                let n_rows = counts.iter().sum::<usize>() as f64;
+                counts.iter().map(|count| n_rows / (counts.len() * count) as f64).collect()
+            }
+        }
+    }
+}

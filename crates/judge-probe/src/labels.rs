@@ -1,0 +1,32 @@
+use crate::{Error, Matrix};
+
+/// Labels by the position of their class.
+pub(crate) struct EncodedLabels {
+    /// The classes, ascending, two or more.
+    pub(crate) classes: Vec<i64>,
+    /// The position in `classes` of each row's class.
+    pub(crate) class_of_row: Vec<usize>,
+    /// The rows of each class, at least one.
+    pub(crate) counts: Vec<usize>,
+}
+
+impl EncodedLabels {
+    /// [`Error::LabelCount`], [`Error::OneClass`].
+    pub(crate) fn new(features: &Matrix, labels: &[i64]) -> Result<Self, Error> {
+        if labels.len() != features.n_rows() {
+            return Err(Error::LabelCount { n_rows: features.n_rows(), n_labels: labels.len() });
+        }
+        let mut classes = labels.to_vec();
+        classes.sort_unstable();
+        classes.dedup();
+        if let [class] = classes[..] {
+            return Err(Error::OneClass { class });
+        }
+        // Every label is among the classes, where a search ends at its position.
+        let class_of_row: Vec<usize> =
+            labels.iter().map(|label| classes.partition_point(|class| class < label)).collect();
+        let mut counts = vec![0; classes.len()];
+        class_of_row.iter().for_each(|&class| counts[class] += 1);
+        Ok(Self { classes, class_of_row, counts })
+    }
+}

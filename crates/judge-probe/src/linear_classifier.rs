@@ -1,0 +1,187 @@
+use crate::linear_functions::{first_greatest, linear_functions};
+use crate::{Error, FittedClassifier, FittedLinearSvc, FittedLogisticRegression, Matrix};
+
+/// How the values of linear functions become a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionRule {
+    /// Logistic regression: one function for two classes, above 0 for the second, else one a class, of which the greatest wins. A sigmoid
+    /// or softmax gives probabilities.
+    Logistic,
+    /// scikit-learn's `LinearSVC`: decides as logistic regression does, and knows no probabilities.
+    OneVsRest,
+    /// libsvm's: a function for every two classes i < j, (0, 1), (0, 2), … (1, 2), …, above 0 for class i. Each gives its winner a vote, most
+    /// votes win, and the first class of equals. As in scikit-learn, the decision of two classes is the negated function, and that of
+    /// more a class's votes, shifted by less than a third by how clear they were.
+    OneVsOne,
+}
+
+impl DecisionRule {
+    /// Functions that the rule needs for this many classes, two or more.
+    pub fn n_functions(self, n_classes: usize) -> usize {
+        match self {
+            Self::Logistic | Self::OneVsRest if n_classes == 2 => 1,
+            Self::Logistic | Self::OneVsRest => n_classes,
+            Self::OneVsOne => n_classes.saturating_mul(n_classes - 1) / 2,
+        }
+    }
+}
+
+/// Linear functions and the rule they decide by: what every linear classifier is once it is fitted, wherever that was.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinearClassifier {
+    rule: DecisionRule,
+    classes: Vec<i64>,
+    coefficients: Matrix,
+    intercepts: Vec<f64>,
+}
+
+impl LinearClassifier {
+    /// A classifier from its classes, ascending, the functions' coefficients `[n_functions, n_features]` and their intercepts.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OneClass`], [`Error::ClassOrder`]; [`Error::ParameterCount`] for other than [`n_functions`](DecisionRule::n_functions) rows or
+    /// intercepts; [`Error::InvalidParameter`] for an intercept that is not finite.
+    pub fn from_parts(
+        rule: DecisionRule,
+        classes: Vec<i64>,
+        coefficients: Matrix,
+        intercepts: Vec<f64>,
+    ) -> Result<Self, Error> {
+        if let Some(position) = classes.windows(2).position(|pair| pair[0] >= pair[1]) {
+            return Err(Error::ClassOrder { before: classes[position], after: classes[position + 1] });
+        }
+        if let [] | [_] = classes[..] {
+            return Err(Error::ParameterCount { name: "classes, at least", expected: 2, found: classes.len() });
+        }
+        let expected = rule.n_functions(classes.len());
+        for (name, found) in [("rows of coefficients", coefficients.n_rows()), ("intercepts", intercepts.len())] {
+            if found != expected {
+                return Err(Error::ParameterCount { name, expected, found });
+            }
+        }
+        if let Some(index) = intercepts.iter().position(|intercept| !intercept.is_finite()) {
+            return Err(Error::InvalidParameter { name: "intercept", index, value: intercepts[index] });
+        }
+        Ok(Self { rule, classes, coefficients, intercepts })
+    }
+
+    /// How the functions decide.
+    pub fn rule(&self) -> DecisionRule {
+        self.rule
+    }
+
+    /// `[n_functions, n_features]`.
+    pub fn coefficients(&self) -> &Matrix {
+        &self.coefficients
+    }
+
+    /// One a function.
+    pub fn intercepts(&self) -> &[f64] {
+        &self.intercepts
+    }
+
+    /// The functions' values, `[n_rows, n_functions]`; of [`DecisionRule::OneVsOne`] those of every two classes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::FeatureCount`]; [`Error::NonFiniteFeature`] where a value overflows.
+    pub fn functions(&self, features: &Matrix) -> Result<Matrix, Error> {
+        linear_functions(features, &self.coefficients, &self.intercepts)
+    }
+
+    /// The pairs of classes in the order of [`DecisionRule::OneVsOne`].
+    fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
+        let n_classes = self.classes.len();
+        (0..n_classes).flat_map(move |i| (i + 1..n_classes).map(move |j| (i, j)))
+    }
+
+    fn votes(&self, functions: &[f64]) -> Vec<f64> {
+        let mut votes = vec![0.0; self.classes.len()];
+        for ((i, j), value) in self.pairs().zip(functions) {
+            votes[if *value > 0.0 { i } else { j }] += 1.0;
+        }
+        votes
+    }
+
+    /// scikit-learn's `_ovr_decision_function`, where 0 counts for the first of a pair, unlike in libsvm's vote.
+    fn graded_votes(&self, functions: &[f64]) -> Vec<f64> {
+        let (mut votes, mut confidences) = (vec![0.0; self.classes.len()], vec![0.0; self.classes.len()]);
+        for ((i, j), value) in self.pairs().zip(functions) {
+            votes[if *value < 0.0 { j } else { i }] += 1.0;
+            confidences[i] += value;
+            confidences[j] -= value;
+        }
+        let shift = |confidence: f64| confidence / (3.0 * (confidence.abs() + 1.0));
+        votes.iter().zip(confidences).map(|(votes, confidence)| votes + shift(confidence)).collect()
+    }
+}
+
+impl From<FittedLogisticRegression> for LinearClassifier {
+    fn from(fitted: FittedLogisticRegression) -> Self {
+        Self {
+            rule: DecisionRule::Logistic,
+            classes: fitted.classes().to_vec(),
+            coefficients: fitted.coefficients().clone(),
+            intercepts: fitted.intercepts().to_vec(),
+        }
+    }
+}
+
+impl From<FittedLinearSvc> for LinearClassifier {
+    fn from(fitted: FittedLinearSvc) -> Self {
+        fitted.linear().clone()
+    }
+}
+
+impl FittedClassifier for LinearClassifier {
+    fn classes(&self) -> &[i64] {
+        &self.classes
+    }
+
+    fn n_features(&self) -> usize {
+        self.coefficients.n_features()
+    }
+
+    fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
+        let functions = self.functions(features)?;
+        match (self.rule, self.classes.len()) {
+            (DecisionRule::Logistic | DecisionRule::OneVsRest, _) => Ok(functions),
+            (DecisionRule::OneVsOne, 2) => Matrix::new(functions.values().iter().map(|value| -value).collect(), 1),
+            (DecisionRule::OneVsOne, n_classes) => {
+                Matrix::new(functions.rows().flat_map(|row| self.graded_votes(row)).collect(), n_classes)
+            }
+        }
+    }
+
+    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
+        let functions = self.functions(features)?;
+        let class_of = |row: &[f64]| match (self.rule, row) {
+            (DecisionRule::OneVsOne, row) => first_greatest(&self.votes(row)),
+            (DecisionRule::Logistic | DecisionRule::OneVsRest, [value]) => usize::from(*value > 0.0),
+            (DecisionRule::Logistic | DecisionRule::OneVsRest, row) => first_greatest(row),
+        };
+        Ok(functions.rows().map(|row| self.classes[class_of(row)]).collect())
+    }
+
+    fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error> {
+        if self.rule != DecisionRule::Logistic {
+            return Ok(None);
+        }
+        let functions = self.functions(features)?;
+        let probabilities = |row: &[f64]| match row {
+            [logit] => softmax(&[0.0, *logit]),
+            logits => softmax(logits),
+        };
+        Matrix::new(functions.rows().flat_map(probabilities).collect(), self.classes.len()).map(Some)
+    }
+}
+
+/// eᶻ / Σ eᶻ, kept in range by the greatest; of (0, z) the sigmoid of z.
+fn softmax(logits: &[f64]) -> Vec<f64> {
+    let greatest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let powers: Vec<f64> = logits.iter().map(|logit| (logit - greatest).exp()).collect();
+    let sum: f64 = powers.iter().sum();
+    powers.into_iter().map(|power| power / sum).collect()
+}

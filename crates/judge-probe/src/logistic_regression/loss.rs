@@ -1,0 +1,99 @@
+//! The logistic loss over logits `[n_columns, n_rows]`: of two classes one for each row, that of the second against the first; else one a class.
+
+use faer::Mat;
+
+/// Rows, their classes and what each counts; weights sum to 1.
+pub(super) struct Loss<'a> {
+    pub(super) class_of_row: &'a [usize],
+    pub(super) weights: Vec<f64>,
+}
+
+/// The loss near some logits, to second order.
+pub(super) struct Expansion {
+    /// Of the second class, or of each.
+    probabilities: Mat<f64>,
+    /// Derivatives by the logits.
+    pub(super) gradient: Mat<f64>,
+    /// Of each row the mean curvature over the directions that change the loss: of two classes the curvature itself.
+    pub(super) curvature: Vec<f64>,
+}
+
+impl Loss<'_> {
+    /// The weighted mean of −ln p(class of the row).
+    pub(super) fn value(&self, logits: &Mat<f64>) -> f64 {
+        let of_row = |(row, (&class, weight)): (usize, (&usize, &f64))| {
+            let loss = match logits.col_as_slice(row) {
+                [logit] => softplus(if class == 1 { -logit } else { *logit }),
+                logits => log_sum_exp(logits) - logits[class],
+            };
+            weight * loss
+        };
+        self.class_of_row.iter().zip(&self.weights).enumerate().map(of_row).sum()
+    }
+
+    pub(super) fn expand(&self, logits: &Mat<f64>) -> Expansion {
+        let mut probabilities = logits.clone();
+        let mut gradient = logits.clone();
+        let mut curvature = vec![0.0; logits.ncols()];
+        for (row, (&class, &weight)) in self.class_of_row.iter().zip(&self.weights).enumerate() {
+            let gradient = gradient.col_as_slice_mut(row);
+            match probabilities.col_as_slice_mut(row) {
+                [p] => {
+                    let q = sigmoid(-*p);
+                    *p = sigmoid(*p);
+                    gradient[0] = weight * if class == 1 { -q } else { *p };
+                    curvature[row] = weight * *p * q;
+                }
+                probabilities => {
+                    let normaliser = log_sum_exp(probabilities);
+                    let (mut others, mut spread) = (0.0, 0.0);
+                    for (column, (p, gradient)) in probabilities.iter_mut().zip(&mut *gradient).enumerate() {
+                        *p = (*p - normaliser).exp();
+                        *gradient = weight * *p;
+                        others += if column == class { 0.0 } else { *p };
+                        spread += *p * (1.0 - *p);
+                    }
+                    // Exact where p − 1 would be rounding.
+                    gradient[class] = -weight * others;
+                    curvature[row] = weight * spread / (gradient.len() - 1) as f64;
+                }
+            }
+        }
+        Expansion { probabilities, gradient, curvature }
+    }
+
+    /// Replaces a direction in logits by the second derivative times it.
+    pub(super) fn curve(&self, at: &Expansion, direction: &mut Mat<f64>) {
+        for (row, weight) in self.weights.iter().enumerate() {
+            match direction.col_as_slice_mut(row) {
+                [direction] => *direction *= at.curvature[row],
+                direction => {
+                    let probabilities = at.probabilities.col_as_slice(row);
+                    let mean: f64 = probabilities.iter().zip(&*direction).map(|(p, direction)| p * direction).sum();
+                    direction.iter_mut().zip(probabilities).for_each(|(to, p)| *to = weight * p * (*to - mean));
+                }
+            }
+        }
+    }
+}
+
+/// 1 / (1 + e⁻ᶻ), without loss near 0.
+fn sigmoid(logit: f64) -> f64 {
+    if logit >= 0.0 {
+        1.0 / (1.0 + (-logit).exp())
+    } else {
+        let odds = logit.exp();
+        odds / (1.0 + odds)
+    }
+}
+
+/// ln(1 + eᶻ).
+fn softplus(z: f64) -> f64 {
+    z.max(0.0) + (-z.abs()).exp().ln_1p()
+}
+
+/// ln Σ eᶻ of one row, which its own maximum keeps in range.
+fn log_sum_exp(logits: &[f64]) -> f64 {
+    let maximum = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    maximum + logits.iter().map(|logit| (logit - maximum).exp()).sum::<f64>().ln()
+}

@@ -1,0 +1,195 @@
+mod loss;
+mod newton;
+mod row_space;
+
+use faer::Mat;
+
+use crate::labels::EncodedLabels;
+use crate::{ClassWeight, Classifier, DecisionRule, Error, FittedClassifier, LinearClassifier, Matrix};
+use loss::Loss;
+use newton::{Objective, Preconditioner};
+use row_space::RowSpace;
+
+/// Logistic regression with an L2 penalty, as `sklearn.linear_model.LogisticRegression`: of two classes a sigmoid of one linear function, of
+/// more a softmax of one a class.
+///
+/// Minimises Σ sᵢ (−ln p(yᵢ | xᵢ)) / S + ‖W‖² / (2 c S) over the coefficients W and the intercepts, which are not penalised; sᵢ is the weight
+/// of the row's class and S the sum of them.
+///
+/// ```
+/// use judge_probe::{Classifier, FittedClassifier, LogisticRegression, Matrix};
+///
+/// # fn main() -> Result<(), judge_probe::Error> {
+/// let features = Matrix::from_rows([[0.0], [1.0], [2.0], [3.0]])?;
+/// let fitted = LogisticRegression::default().fit(&features, &[0, 0, 1, 1])?;
+/// assert_eq!(fitted.predict(&Matrix::from_rows([[1.2], [1.8]])?)?, [0, 1]);
+/// assert!(fitted.intercepts()[0] + 1.5 * fitted.coefficients().values()[0] < 1e-12);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LogisticRegression {
+    /// Inverse strength of the penalty, above 0.
+    pub c: f64,
+    /// How much the rows of each class count.
+    pub class_weight: ClassWeight,
+    /// Whether to fit intercepts; without, they are 0.
+    pub fit_intercept: bool,
+    /// How far from its minimum the objective may be, by Newton's estimate before the last step; above 0. scikit-learn's `tol` bounds the
+    /// gradient instead, whose size depends on the scale of the features.
+    pub tol: f64,
+    /// Steps of Newton's method after which fitting gives up; few problems need more than 20.
+    pub max_iter: usize,
+}
+
+impl Default for LogisticRegression {
+    /// c 1, uniform weights, with intercepts, tol 1e-14, max_iter 100.
+    fn default() -> Self {
+        Self { c: 1.0, class_weight: ClassWeight::Uniform, fit_intercept: true, tol: 1e-14, max_iter: 100 }
+    }
+}
+
+/// The linear functions that a [`LogisticRegression`] found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FittedLogisticRegression {
+    linear: LinearClassifier,
+    n_iter: usize,
+}
+
+impl LogisticRegression {
+    fn check(&self) -> Result<(), Error> {
+        if !(self.c.is_finite() && self.c > 0.0) {
+            return Err(Error::InvalidC { c: self.c });
+        }
+        if !(self.tol.is_finite() && self.tol > 0.0) {
+            return Err(Error::InvalidTol { tol: self.tol });
+        }
+        Ok(())
+    }
+}
+
+impl Classifier for LogisticRegression {
+    type Fitted = FittedLogisticRegression;
+
+    /// In O(m² (n_rows + n_features)) a step for the smaller m of the two sides.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LabelCount`], [`Error::OneClass`], [`Error::InvalidC`], [`Error::InvalidTol`], [`Error::NotConverged`], [`Error::Overflow`].
+    fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<Self::Fitted, Error> {
+        let mut fitted = Self::fit_each(std::slice::from_ref(self), features, labels);
+        // One result a setting.
+        fitted.swap_remove(0)
+    }
+
+    /// The features are factored once, and each fit starts from that of the next smaller c.
+    fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<Self::Fitted, Error>> {
+        let data = EncodedLabels::new(features, labels).and_then(|labels| Ok((labels, RowSpace::new(features)?)));
+        let (labels, space) = match data {
+            Ok(data) => data,
+            Err(error) => return settings.iter().map(|_| Err(error.clone())).collect(),
+        };
+        let mut order: Vec<usize> = (0..settings.len()).collect();
+        order.sort_by(|&i, &j| settings[i].c.total_cmp(&settings[j].c));
+        let mut path = Path::new(features, &labels, &space);
+        let mut fitted: Vec<_> = order.into_iter().map(|i| (i, path.fit(&settings[i]))).collect();
+        fitted.sort_by_key(|(i, _)| *i);
+        fitted.into_iter().map(|(_, fitted)| fitted).collect()
+    }
+}
+
+/// Fits to the same data, each from where the last one ended.
+struct Path<'a> {
+    features: &'a Matrix,
+    labels: &'a EncodedLabels,
+    space: &'a RowSpace,
+    /// Without intercepts and with.
+    last: [Option<(Mat<f64>, Option<Preconditioner>)>; 2],
+}
+
+impl<'a> Path<'a> {
+    fn new(features: &'a Matrix, labels: &'a EncodedLabels, space: &'a RowSpace) -> Self {
+        Self { features, labels, space, last: [None, None] }
+    }
+
+    fn fit(&mut self, settings: &LogisticRegression) -> Result<FittedLogisticRegression, Error> {
+        settings.check()?;
+        let of_classes = settings.class_weight.of_classes(&self.labels.counts);
+        let weights = self.labels.class_of_row.iter().map(|&class| of_classes[class]);
+        let sum: f64 = weights.clone().sum();
+        let objective = Objective {
+            points: self.space.points(settings.fit_intercept),
+            n_penalised: self.space.points(false).nrows(),
+            lambda: 1.0 / (settings.c * sum),
+            loss: Loss {
+                class_of_row: &self.labels.class_of_row,
+                weights: weights.map(|weight| weight / sum).collect(),
+            },
+        };
+        let n_columns = if self.labels.classes.len() == 2 { 1 } else { self.labels.classes.len() };
+        // Taken, so that what did not converge is no start for the next.
+        let last = &mut self.last[usize::from(settings.fit_intercept)];
+        let (mut found, mut preconditioner) =
+            last.take().unwrap_or_else(|| (Mat::zeros(objective.points.nrows(), n_columns), None));
+        let n_iter = objective.minimise(&mut found, &mut preconditioner, settings.max_iter, settings.tol)?;
+
+        let coefficients = self.space.of_features(found.as_ref().subrows(0, objective.n_penalised));
+        let intercepts =
+            (0..n_columns).map(|column| found.col(column).iter().skip(objective.n_penalised).sum()).collect();
+        *last = Some((found, preconditioner));
+        let linear = LinearClassifier::from_parts(
+            DecisionRule::Logistic,
+            self.labels.classes.clone(),
+            Matrix::new(coefficients, self.features.n_features())?,
+            intercepts,
+        )?;
+        Ok(FittedLogisticRegression { linear, n_iter })
+    }
+}
+
+impl FittedLogisticRegression {
+    /// The functions and how they decide.
+    pub fn linear(&self) -> &LinearClassifier {
+        &self.linear
+    }
+
+    /// `[1, n_features]` of two classes, for the second against the first; else `[n_classes, n_features]`, summing to 0 over classes.
+    pub fn coefficients(&self) -> &Matrix {
+        self.linear.coefficients()
+    }
+
+    /// One for each row of [`coefficients`](Self::coefficients).
+    pub fn intercepts(&self) -> &[f64] {
+        self.linear.intercepts()
+    }
+
+    /// Steps of Newton's method that were needed.
+    pub fn n_iter(&self) -> usize {
+        self.n_iter
+    }
+}
+
+impl FittedClassifier for FittedLogisticRegression {
+    fn classes(&self) -> &[i64] {
+        self.linear.classes()
+    }
+
+    fn n_features(&self) -> usize {
+        self.linear.n_features()
+    }
+
+    /// The logits.
+    fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
+        self.linear.decision_function(features)
+    }
+
+    /// Of two classes the second where its logit is above 0; else the first of the classes with the greatest.
+    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
+        self.linear.predict(features)
+    }
+
+    /// Always some.
+    fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error> {
+        self.linear.predict_proba(features)
+    }
+}

@@ -1,0 +1,47 @@
+use faer::{Mat, MatRef};
+
+use crate::products::{Qr, check_squares, transposed};
+use crate::{Error, Matrix};
+
+/// The rows in coordinates that lose nothing: with fewer rows than features those of an orthonormal basis of the space that the rows span,
+/// which the optimal coefficients lie in. Products, and so the penalty too, stay what they were.
+///
+/// A QR factorisation finds them without squaring the spread of the features' scales, as inner products of rows would.
+pub(super) struct RowSpace {
+    /// `[n_coordinates + 1, n_rows]`: a column per row, its last entry 1, what the intercept multiplies.
+    points: Mat<f64>,
+    /// `None` where the coordinates are the features themselves.
+    basis: Option<Qr>,
+}
+
+impl RowSpace {
+    /// [`Error::Overflow`] where the squares of the features do not add up to a finite number.
+    pub(super) fn new(features: &Matrix) -> Result<Self, Error> {
+        check_squares(features)?;
+        let columns = transposed(features);
+        let (n_features, n_rows) = columns.shape();
+        let one = |coordinates: usize, row: usize| row == coordinates;
+        if n_rows < n_features {
+            let basis = Qr::new(columns);
+            let points = Mat::from_fn(n_rows + 1, n_rows, |i, row| if one(n_rows, i) { 1.0 } else { basis.r(i, row) });
+            Ok(Self { points, basis: Some(basis) })
+        } else {
+            let points =
+                Mat::from_fn(n_features + 1, n_rows, |i, row| if one(n_features, i) { 1.0 } else { columns[(i, row)] });
+            Ok(Self { points, basis: None })
+        }
+    }
+
+    /// `[n_coordinates + 1, n_rows]`, or without the ones below.
+    pub(super) fn points(&self, with_ones: bool) -> MatRef<'_, f64> {
+        let n_coordinates = self.points.nrows() - 1;
+        self.points.as_ref().subrows(0, n_coordinates + usize::from(with_ones))
+    }
+
+    /// Coefficients of the features, row by row `[n_columns, n_features]`, of those of the coordinates, `[n_coordinates, n_columns]`.
+    pub(super) fn of_features(&self, coefficients: MatRef<'_, f64>) -> Vec<f64> {
+        let restored = self.basis.as_ref().map(|basis| basis.q_times(coefficients));
+        let coefficients = restored.as_ref().map_or(coefficients, Mat::as_ref);
+        coefficients.col_iter().flat_map(|column| column.iter().copied()).collect()
+    }
+}

@@ -1,0 +1,72 @@
+use crate::mersenne_twister::MersenneTwister;
+
+/// NumPy's `RandomState`, as far as scikit-learn draws from it: the same seed gives the same draws, which NumPy promises to keep.
+pub(crate) struct NumpyRandom {
+    words: MersenneTwister,
+}
+
+impl NumpyRandom {
+    pub(crate) fn new(seed: u32) -> Self {
+        Self { words: MersenneTwister::from_seed(seed) }
+    }
+
+    /// A number from 0 to `greatest`, each as likely: bits are drawn until they are no greater.
+    fn up_to(&mut self, greatest: u64) -> u64 {
+        let Some(mask) = u64::MAX.checked_shr(greatest.leading_zeros()) else { return 0 };
+        loop {
+            let mut bits = u64::from(self.words.next_u32());
+            if mask > u64::from(u32::MAX) {
+                bits = bits << 32 | u64::from(self.words.next_u32());
+            }
+            if bits & mask <= greatest {
+                return bits & mask;
+            }
+        }
+    }
+
+    /// `RandomState.shuffle`.
+    pub(crate) fn shuffle<T>(&mut self, values: &mut [T]) {
+        for last in (1..values.len()).rev() {
+            // No greater than `last`, so it fits.
+            let other = self.up_to(last as u64) as usize;
+            values.swap(last, other);
+        }
+    }
+
+    /// `RandomState.permutation` of 0 to n − 1.
+    pub(crate) fn permutation(&mut self, n: usize) -> Vec<usize> {
+        let mut permutation: Vec<usize> = (0..n).collect();
+        self.shuffle(&mut permutation);
+        permutation
+    }
+
+    /// `RandomState.choice(values, size, replace=False)`, of at most as many as there are.
+    pub(crate) fn choice(&mut self, values: &[usize], size: usize) -> Vec<usize> {
+        self.permutation(values.len()).into_iter().take(size).map(|place| values[place]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `numpy.random.RandomState(seed)` of NumPy 2.4.6.
+    #[test]
+    fn draws_are_numpys() {
+        assert_eq!(NumpyRandom::new(731).permutation(12), [4, 1, 11, 7, 0, 6, 3, 8, 2, 5, 10, 9]);
+        assert_eq!(NumpyRandom::new(u32::MAX).permutation(12), [11, 8, 5, 9, 1, 10, 6, 0, 4, 7, 2, 3]);
+        let mut random = NumpyRandom::new(0);
+        assert_eq!((random.permutation(0), random.permutation(1)), (vec![], vec![0]));
+        // More than one state's worth of words.
+        let checksum = |random: &mut NumpyRandom| {
+            random.permutation(2000).iter().enumerate().map(|(i, value)| i * value).sum::<usize>()
+        };
+        assert_eq!(checksum(&mut random), 2001039964);
+        assert_eq!(checksum(&mut random), 2002364853);
+        assert_eq!(random.choice(&[10, 20, 30, 40, 50], 3), [10, 20, 30]);
+        // `randint(0, greatest, endpoint)` masks and rejects alike.
+        let drawn: Vec<u64> =
+            [0, 1, 5, u64::from(u32::MAX), (1 << 40) + 5].map(|greatest| random.up_to(greatest)).to_vec();
+        assert_eq!(drawn, [0, 0, 1, 3787417105, 542751414538]);
+    }
+}

@@ -1,0 +1,121 @@
+use crate::linear_functions::linear_functions;
+use crate::products::{check_squares, right_singular_vectors};
+use crate::{Error, FittedTransformer, Matrix, Transformer};
+
+/// The directions of greatest variance, as `sklearn.decomposition.PCA` finds them with `svd_solver="full"` and without whitening.
+///
+/// ```
+/// use judge_probe::{FittedTransformer, Matrix, Pca, Transformer};
+///
+/// # fn main() -> Result<(), judge_probe::Error> {
+/// let features = Matrix::from_rows([[0.0, 1.0], [3.0, 5.0], [6.0, 9.0]])?;
+/// let pca = Pca { n_components: 1 }.fit(&features)?;
+/// assert_eq!(pca.components().n_rows(), 1);
+/// assert!((pca.components().values()[1] - 0.8).abs() < 1e-12);
+/// assert!((pca.transform(&features)?.values()[2] - 5.0).abs() < 1e-12);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pca {
+    /// How many directions to keep: at least 1, and at most the lesser number of rows and of features.
+    pub n_components: usize,
+}
+
+/// The directions that a [`Pca`] found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FittedPca {
+    mean: Vec<f64>,
+    components: Matrix,
+    /// What the mean comes to along each component, negated.
+    offsets: Vec<f64>,
+    explained_variance: Vec<f64>,
+    explained_variance_ratio: Vec<f64>,
+}
+
+impl Transformer for Pca {
+    type Fitted = FittedPca;
+
+    /// By a singular value decomposition of the centred features.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ComponentCount`], also for a single row, which has no variance; [`Error::Overflow`]; [`Error::NoDecomposition`].
+    fn fit(&self, features: &Matrix) -> Result<FittedPca, Error> {
+        let (n_rows, n_features) = (features.n_rows(), features.n_features());
+        let most = if n_rows > 1 { n_rows.min(n_features) } else { 0 };
+        if !(1..=most).contains(&self.n_components) {
+            return Err(Error::ComponentCount { n_components: self.n_components, most });
+        }
+        check_squares(features)?;
+        let mean = features.means();
+        let centred = features.rows().flat_map(|row| row.iter().zip(&mean).map(|(value, mean)| value - mean));
+        let (values, mut components) = right_singular_vectors(&Matrix::new(centred.collect(), n_features)?)?;
+        components.truncate(self.n_components * n_features);
+        components.chunks_exact_mut(n_features).for_each(orient);
+        let components = Matrix::new(components, n_features)?;
+        let total: f64 = values.iter().map(|value| value * value).sum();
+        let variances = values.iter().take(self.n_components).map(|value| value * value);
+        Ok(FittedPca {
+            offsets: linear_functions(
+                &Matrix::new(mean.clone(), n_features)?,
+                &components,
+                &vec![0.0; self.n_components],
+            )?
+            .values()
+            .iter()
+            .map(|along| -along)
+            .collect(),
+            explained_variance: variances.clone().map(|square| square / (n_rows - 1) as f64).collect(),
+            // Equal rows have no variance to share.
+            explained_variance_ratio: variances.map(|square| if total > 0.0 { square / total } else { 0.0 }).collect(),
+            mean,
+            components,
+        })
+    }
+}
+
+/// Either sign would do: the entry greatest in size, the first of equals, is made positive.
+fn orient(component: &mut [f64]) {
+    let greater = |best: f64, value: &f64| if value.abs() > best.abs() { *value } else { best };
+    if component.iter().fold(0.0, greater) < 0.0 {
+        component.iter_mut().for_each(|value| *value = -*value);
+    }
+}
+
+impl FittedPca {
+    /// The mean of each feature, `[n_features]`.
+    pub fn mean(&self) -> &[f64] {
+        &self.mean
+    }
+
+    /// Orthonormal directions, `[n_components, n_features]`, by falling variance; in each the entry greatest in size is positive.
+    pub fn components(&self) -> &Matrix {
+        &self.components
+    }
+
+    /// The variance along each component, over n_rows − 1.
+    pub fn explained_variance(&self) -> &[f64] {
+        &self.explained_variance
+    }
+
+    /// The share of each component in the variance of all features, from 0 to 1; 0 where there is none to share.
+    pub fn explained_variance_ratio(&self) -> &[f64] {
+        &self.explained_variance_ratio
+    }
+}
+
+impl FittedTransformer for FittedPca {
+    fn n_features_in(&self) -> usize {
+        self.components.n_features()
+    }
+
+    fn n_features_out(&self) -> usize {
+        self.components.n_rows()
+    }
+
+    /// Each row's place along the components, from the mean.
+    fn transform(&self, features: &Matrix) -> Result<Matrix, Error> {
+        linear_functions(features, &self.components, &self.offsets)
+    }
+}

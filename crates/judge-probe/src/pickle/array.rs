@@ -1,0 +1,241 @@
+use std::borrow::Cow;
+
+use super::Value;
+
+/// Bytes of a pickle.
+#[derive(Debug, Clone, Copy)]
+pub struct Bytes<'a>(pub(super) Repr<'a>);
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Repr<'a> {
+    Raw(&'a [u8]),
+    /// Protocol 2 knows no bytes and writes text of the code points 0 to 255, here `len` of them. It is decoded where it is used, so
+    /// that a pickle cannot have a long text decoded over and over.
+    Latin1 {
+        text: &'a str,
+        len: usize,
+    },
+}
+
+impl<'a> Bytes<'a> {
+    /// Number of bytes.
+    pub fn len(&self) -> usize {
+        match self.0 {
+            Repr::Raw(bytes) => bytes.len(),
+            Repr::Latin1 { len, .. } => len,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes: borrowed from the pickle, but for protocol 2 made anew.
+    pub fn to_cow(&self) -> Cow<'a, [u8]> {
+        match self.0 {
+            Repr::Raw(bytes) => Cow::Borrowed(bytes),
+            Repr::Latin1 { text, .. } => Cow::Owned(text.chars().map(|code_point| code_point as u8).collect()),
+        }
+    }
+}
+
+impl PartialEq for Bytes<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.to_cow() == other.to_cow()
+    }
+}
+
+/// Type of an array's elements; numbers are little-endian.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Element {
+    /// Truth values of one byte.
+    Bool,
+    /// Bytes as numbers.
+    U8,
+    /// Integers of 16 bits.
+    I16,
+    /// Integers of 32 bits.
+    I32,
+    /// Integers of 64 bits.
+    I64,
+    /// Floats of 16 bits.
+    F16,
+    /// Floats of 32 bits.
+    F32,
+    /// Floats of 64 bits.
+    F64,
+    /// Any Python values.
+    Object,
+}
+
+impl Element {
+    /// The type of NumPy's code, as a pickled dtype has it.
+    pub(super) fn from_code(code: &str) -> Option<Self> {
+        Some(match code {
+            "b1" => Self::Bool,
+            "u1" => Self::U8,
+            "i2" => Self::I16,
+            "i4" => Self::I32,
+            "i8" => Self::I64,
+            "f2" => Self::F16,
+            "f4" => Self::F32,
+            "f8" => Self::F64,
+            "O8" => Self::Object,
+            _ => return None,
+        })
+    }
+
+    /// NumPy's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::U8 => "uint8",
+            Self::I16 => "int16",
+            Self::I32 => "int32",
+            Self::I64 => "int64",
+            Self::F16 => "float16",
+            Self::F32 => "float32",
+            Self::F64 => "float64",
+            Self::Object => "object",
+        }
+    }
+
+    /// Bytes of an element; an object, which is an item of a list, counts 1.
+    pub(super) fn size(self) -> usize {
+        match self {
+            Self::Bool | Self::U8 | Self::Object => 1,
+            Self::I16 | Self::F16 => 2,
+            Self::I32 | Self::F32 => 4,
+            Self::I64 | Self::F64 => 8,
+        }
+    }
+
+    /// The integer in an element's bytes; `None` for floats, objects, and bytes of another length.
+    pub(super) fn integer(self, bytes: &[u8]) -> Option<i64> {
+        match self {
+            Self::Bool | Self::U8 => Some(i64::from(*bytes.first()?)),
+            Self::I16 => Some(i64::from(i16::from_le_bytes(bytes.try_into().ok()?))),
+            Self::I32 => Some(i64::from(i32::from_le_bytes(bytes.try_into().ok()?))),
+            Self::I64 => Some(i64::from_le_bytes(bytes.try_into().ok()?)),
+            _ => None,
+        }
+    }
+
+    /// The float in an element's bytes; `None` for other types, and bytes of another length.
+    pub(super) fn float(self, bytes: &[u8]) -> Option<f64> {
+        match self {
+            Self::F16 => Some(widen_f16(u16::from_le_bytes(bytes.try_into().ok()?))),
+            Self::F32 => Some(f64::from(f32::from_le_bytes(bytes.try_into().ok()?))),
+            Self::F64 => Some(f64::from_le_bytes(bytes.try_into().ok()?)),
+            _ => None,
+        }
+    }
+}
+
+/// An array of NumPy's, whose data are as many as its shape says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Array<'a> {
+    pub(super) element: Element,
+    pub(super) shape: Vec<usize>,
+    pub(super) fortran: bool,
+    pub(super) data: Data<'a>,
+}
+
+/// What an array holds, in the order of memory.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Data<'a> {
+    /// The numbers' bytes.
+    Numbers(Bytes<'a>),
+    /// The objects.
+    Objects(Vec<Value<'a>>),
+}
+
+impl<'a> Array<'a> {
+    /// Type of the elements.
+    pub fn element(&self) -> Element {
+        self.element
+    }
+
+    /// Length of each axis; none for a single number.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// What it holds, in the order of memory: see [`is_fortran`](Self::is_fortran).
+    pub fn data(&self) -> &Data<'a> {
+        &self.data
+    }
+
+    /// Whether the first axis, not the last, runs fastest in memory.
+    pub fn is_fortran(&self) -> bool {
+        self.fortran
+    }
+
+    /// The numbers of an array of floats, last axis fastest whatever the order in memory; `None` for other elements, and for a Fortran
+    /// array of more than two axes.
+    pub fn floats(&self) -> Option<Vec<f64>> {
+        self.numbers(|bytes| self.element.float(bytes))
+    }
+
+    /// The numbers of an array of integers or truth values, in the order of [`floats`](Self::floats).
+    pub fn integers(&self) -> Option<Vec<i64>> {
+        self.numbers(|bytes| self.element.integer(bytes))
+    }
+
+    fn numbers<T: Copy>(&self, decode: impl Fn(&[u8]) -> Option<T>) -> Option<Vec<T>> {
+        let Data::Numbers(bytes) = &self.data else { return None };
+        let numbers: Option<Vec<T>> = bytes.to_cow().chunks_exact(self.element.size()).map(decode).collect();
+        match (self.fortran, self.shape.as_slice()) {
+            (true, &[n_rows, n_columns]) => {
+                let numbers = numbers?;
+                // As many as rows times columns: checked when the array was read.
+                Some(
+                    (0..n_rows)
+                        .flat_map(|i| (0..n_columns).map(move |j| (i, j)))
+                        .map(|(i, j)| numbers[j * n_rows + i])
+                        .collect(),
+                )
+            }
+            (false, _) | (true, &[] | &[_]) => numbers,
+            _ => None,
+        }
+    }
+}
+
+/// IEEE 754 binary16, which every binary64 can hold.
+fn widen_f16(bits: u16) -> f64 {
+    let fraction = f64::from(bits & 0x3ff);
+    let magnitude = match (bits >> 10) & 0x1f {
+        0 => fraction * 2f64.powi(-24),
+        0x1f if fraction == 0.0 => f64::INFINITY,
+        0x1f => f64::NAN,
+        exponent => (1024.0 + fraction) * 2f64.powi(i32::from(exponent) - 25),
+    };
+    if bits >> 15 == 1 { -magnitude } else { magnitude }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::widen_f16;
+
+    #[test]
+    fn halves_are_widened_exactly() {
+        // numpy.float16 of 1, -2, 65504, 2^-24, 2^-14, 0.1, -0, inf.
+        let cases = [
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x7bff, 65504.0),
+            (0x0001, 2f64.powi(-24)),
+            (0x0400, 2f64.powi(-14)),
+            (0x2e66, 0.0999755859375),
+            (0x8000, -0.0),
+            (0x7c00, f64::INFINITY),
+        ];
+        for (bits, value) in cases {
+            assert_eq!(widen_f16(bits).to_bits(), f64::to_bits(value), "{bits:04x}");
+        }
+        assert!(widen_f16(0x7c01).is_nan());
+    }
+}

@@ -1,0 +1,310 @@
+//! The few ways in which NumPy and scikit-learn have their objects put together, recognised one by one.
+
+use super::arena::{ArrayNode, DataNode, Id, Node};
+use super::array::{Bytes, Element, Repr};
+use super::error::cut;
+use super::globals::Global;
+use super::machine::Machine;
+use super::{Limit, Problem, ReadError};
+
+/// Axes that an array may have; a classifier's have at most two.
+const MAX_AXES: usize = 4;
+
+impl<'a> Machine<'a> {
+    /// What an allowed global makes of its arguments.
+    pub(super) fn reduce(&mut self, callable: Id, arguments: Id) -> Result<Node<'a>, ReadError> {
+        let Node::Global(global) = self.slots[callable].node else {
+            return Err(self.unexpected("a global", callable));
+        };
+        let arguments = self.tuple(arguments)?;
+        match (global, arguments.as_slice()) {
+            (Global::Encode, &[text, encoding]) => match (&self.slots[text].node, self.str(encoding)?) {
+                (&Node::Str { text, latin1: Some(len) }, "latin1") => {
+                    Ok(Node::Bytes(Bytes(Repr::Latin1 { text, len })))
+                }
+                (_, "latin1") => Err(self.unexpected("text of the code points 0 to 255", text)),
+                _ => Err(self.unexpected("the text latin1", encoding)),
+            },
+            (Global::EmptyBytes, &[]) => Ok(Node::Bytes(Bytes(Repr::Raw(&[])))),
+            (Global::DType, &[code, align, copy]) => {
+                self.flag(align)?;
+                self.flag(copy)?;
+                let code = self.str(code)?;
+                let element = Element::from_code(code);
+                element.map(Node::DType).ok_or_else(|| self.element_type(code, ""))
+            }
+            (Global::Reconstruct, &[class, shape, code]) => {
+                self.expect_global(class, Global::NdArray)?;
+                self.expect_empty_shape_and_code(shape, code)?;
+                Ok(Node::Array(None))
+            }
+            (Global::MaReconstruct, &[class, base, shape, code]) => {
+                self.expect_global(class, Global::MaskedArray)?;
+                self.expect_global(base, Global::NdArray)?;
+                self.expect_empty_shape_and_code(shape, code)?;
+                Ok(Node::MaskedArray(None))
+            }
+            (Global::Scalar, &[dtype, bytes]) => self.scalar(dtype, bytes),
+            // Since NumPy 2.3 a fifth argument describes orders of axes other than C's and Fortran's.
+            (Global::FromBuffer, &[buffer, dtype, shape, order, ref axes @ ..]) if axes.len() < 2 => {
+                if let Some(axes) = axes.first().filter(|axes| !matches!(self.slots[**axes].node, Node::None)) {
+                    return Err(self.unexpected("no order of axes", *axes));
+                }
+                let fortran = match self.str(order)? {
+                    "C" => false,
+                    "F" => true,
+                    _ => return Err(self.unexpected("the order C or F", order)),
+                };
+                let element = self.dtype(dtype)?;
+                let data = DataNode::Numbers(self.bytes_of(buffer)?);
+                if element == Element::Object {
+                    return Err(self.element_type("O8", ""));
+                }
+                self.filled_array(shape, element, fortran, data).map(|array| Node::Array(Some(array)))
+            }
+            (Global::Class(_) | Global::Function(_) | Global::NdArray | Global::MaskedArray, _) => {
+                Err(self.error(Problem::Role { global: global.dotted(), role: "called" }))
+            }
+            _ => Err(self.error(Problem::Role { global: global.dotted(), role: "called with these arguments" })),
+        }
+    }
+
+    /// An object of an allowed class, without attributes as yet.
+    pub(super) fn new_object(&self, class: Id, arguments: Id) -> Result<Node<'a>, ReadError> {
+        match (&self.slots[class].node, self.tuple(arguments)?.as_slice()) {
+            (&Node::Global(Global::Class(class)), []) => Ok(Node::Object { class, state: None }),
+            (Node::Global(Global::Class(_)), _) => Err(self.unexpected("no arguments", arguments)),
+            (Node::Global(global), _) => {
+                Err(self.error(Problem::Role { global: global.dotted(), role: "the class of a new object" }))
+            }
+            _ => Err(self.unexpected("a class", class)),
+        }
+    }
+
+    /// Gives an array its content, a dtype its byte order or an object its attributes.
+    pub(super) fn build(&mut self, target: Id, state: Id) -> Result<(), ReadError> {
+        let node = match &self.slots[target].node {
+            &Node::DType(element) => return self.check_dtype_state(element, state),
+            &Node::Object { state: None, class } => {
+                let Node::Dict(_) = self.slots[state].node else {
+                    return Err(self.unexpected("a dictionary of attributes", state));
+                };
+                self.slots[state].complete = true;
+                Node::Object { class, state: Some(state) }
+            }
+            Node::Array(None) => match self.tuple(state)?.as_slice() {
+                &[version, shape, dtype, fortran, data] => {
+                    Node::Array(Some(self.array_state(version, shape, dtype, fortran, data)?))
+                }
+                _ => return Err(self.unexpected("an array's version, shape, dtype, order and data", state)),
+            },
+            Node::MaskedArray(None) => match self.tuple(state)?.as_slice() {
+                &[version, shape, dtype, fortran, data, mask, _fill_value] => {
+                    let array = self.array_state(version, shape, dtype, fortran, data)?;
+                    let (mask, expected) = (self.bytes_of(mask)?, array.shape.iter().product());
+                    if mask.len() != expected {
+                        return Err(self.error(Problem::ArrayLength { expected, found: mask.len() }));
+                    }
+                    Node::MaskedArray(Some((array, mask)))
+                }
+                _ => {
+                    return Err(
+                        self.unexpected("a masked array's version, shape, dtype, order, data, mask and filler", state)
+                    );
+                }
+            },
+            Node::Object { .. } | Node::Array(_) | Node::MaskedArray(_) => {
+                return Err(self.error(Problem::Changed { what: self.kind(target) }));
+            }
+            _ => return Err(self.unexpected("an object, array or dtype", target)),
+        };
+        self.slots[target].node = node;
+        Ok(())
+    }
+
+    fn array_state(
+        &mut self,
+        version: Id,
+        shape: Id,
+        dtype: Id,
+        fortran: Id,
+        data: Id,
+    ) -> Result<ArrayNode<'a>, ReadError> {
+        if !matches!(self.slots[version].node, Node::Int(1)) {
+            return Err(self.unexpected("version 1 of an array's state", version));
+        }
+        let (element, fortran) = (self.dtype(dtype)?, self.flag(fortran)?);
+        let data = match (element, &self.slots[data].node) {
+            (Element::Object, Node::List(_)) => {
+                self.slots[data].complete = true;
+                DataNode::Objects(data)
+            }
+            (Element::Object, _) => return Err(self.unexpected("a list of objects", data)),
+            _ => DataNode::Numbers(self.bytes_of(data)?),
+        };
+        self.filled_array(shape, element, fortran, data)
+    }
+
+    fn filled_array(
+        &self,
+        shape: Id,
+        element: Element,
+        fortran: bool,
+        data: DataNode<'a>,
+    ) -> Result<ArrayNode<'a>, ReadError> {
+        let axes = self.tuple(shape)?;
+        if axes.len() > MAX_AXES {
+            return Err(self.unexpected("at most 4 axes", shape));
+        }
+        let most = self.limits.array_elements;
+        let (mut lengths, mut n_elements) = (Vec::with_capacity(axes.len()), 1usize);
+        for axis in axes {
+            let Node::Int(length) = self.slots[axis].node else {
+                return Err(self.unexpected("the length of an axis", axis));
+            };
+            let length = usize::try_from(length).map_err(|_| self.unexpected("a length of at least 0", axis))?;
+            self.check_limit(Limit::ArrayElements, most, length)?;
+            n_elements = n_elements.saturating_mul(length);
+            self.check_limit(Limit::ArrayElements, most, n_elements)?;
+            lengths.push(length);
+        }
+        let found = match data {
+            DataNode::Numbers(bytes) => bytes.len(),
+            DataNode::Objects(list) => match &self.slots[list].node {
+                Node::List(items) => items.len(),
+                _ => return Err(self.unexpected("a list of objects", list)),
+            },
+        };
+        let expected = n_elements.saturating_mul(element.size());
+        if found != expected {
+            return Err(self.error(Problem::ArrayLength { expected, found }));
+        }
+        Ok(ArrayNode { element, shape: lengths, fortran, data })
+    }
+
+    fn scalar(&self, dtype: Id, bytes: Id) -> Result<Node<'a>, ReadError> {
+        let (element, content) = (self.dtype(dtype)?, self.bytes_of(bytes)?);
+        if element == Element::Object {
+            return Err(self.unexpected("the dtype of a number", dtype));
+        }
+        if content.len() != element.size() {
+            return Err(self.error(Problem::ArrayLength { expected: element.size(), found: content.len() }));
+        }
+        let content = content.to_cow();
+        match (element, element.integer(&content), element.float(&content)) {
+            (Element::Bool, Some(value), _) => Ok(Node::Bool(value != 0)),
+            (_, Some(value), _) => Ok(Node::Int(value)),
+            (_, _, Some(value)) => Ok(Node::Float(value)),
+            _ => Err(self.unexpected("the bytes of a number", bytes)),
+        }
+    }
+
+    /// A dtype's state says the byte order and, of the kinds of elements that are read, nothing else.
+    fn check_dtype_state(&self, element: Element, state: Id) -> Result<(), ReadError> {
+        let state_tuple = self.tuple(state)?;
+        let &[version, order, subarray, names, fields, size, alignment, flags] = state_tuple.as_slice() else {
+            return Err(self.unexpected("the eight parts of a dtype's state", state));
+        };
+        for (id, allowed) in [(version, &[3][..]), (size, &[-1]), (alignment, &[-1]), (flags, &[0, 63])] {
+            match self.slots[id].node {
+                Node::Int(value) if allowed.contains(&value) => {}
+                _ => return Err(self.unexpected("the state of a plain dtype", id)),
+            }
+        }
+        for id in [subarray, names, fields] {
+            if !matches!(self.slots[id].node, Node::None) {
+                return Err(self.unexpected("a dtype without fields", id));
+            }
+        }
+        match self.str(order)? {
+            "<" | "|" => Ok(()),
+            order => Err(self.element_type(element.name(), order)),
+        }
+    }
+
+    fn expect_global(&self, id: Id, expected: Global) -> Result<(), ReadError> {
+        match self.slots[id].node {
+            Node::Global(global) if global == expected => Ok(()),
+            _ => Err(self.unexpected(expected.dotted(), id)),
+        }
+    }
+
+    /// What NumPy begins every array with: shape (0,) and the type code b.
+    fn expect_empty_shape_and_code(&self, shape: Id, code: Id) -> Result<(), ReadError> {
+        match self.tuple(shape)?.as_slice() {
+            [axis] if matches!(self.slots[*axis].node, Node::Int(0)) => {}
+            _ => return Err(self.unexpected("the shape (0,)", shape)),
+        }
+        match &self.slots[code].node {
+            Node::Bytes(bytes) if bytes.len() == 1 && *bytes.to_cow() == *b"b" => Ok(()),
+            Node::Str { text: "b", .. } => Ok(()),
+            _ => Err(self.unexpected("the type code b", code)),
+        }
+    }
+
+    fn dtype(&self, id: Id) -> Result<Element, ReadError> {
+        match self.slots[id].node {
+            Node::DType(element) => Ok(element),
+            _ => Err(self.unexpected("a dtype", id)),
+        }
+    }
+
+    /// A truth value, which old releases of NumPy write as 0 or 1.
+    fn flag(&self, id: Id) -> Result<bool, ReadError> {
+        match self.slots[id].node {
+            Node::Bool(flag) => Ok(flag),
+            Node::Int(flag @ (0 | 1)) => Ok(flag == 1),
+            _ => Err(self.unexpected("a truth value", id)),
+        }
+    }
+
+    fn bytes_of(&self, id: Id) -> Result<Bytes<'a>, ReadError> {
+        match self.slots[id].node {
+            Node::Bytes(bytes) => Ok(bytes),
+            _ => Err(self.unexpected("bytes", id)),
+        }
+    }
+
+    pub(super) fn str(&self, id: Id) -> Result<&'a str, ReadError> {
+        match self.slots[id].node {
+            Node::Str { text, .. } => Ok(text),
+            _ => Err(self.unexpected("text", id)),
+        }
+    }
+
+    /// The items of a tuple that is as short as those of the idioms here.
+    fn tuple(&self, id: Id) -> Result<Vec<Id>, ReadError> {
+        match &self.slots[id].node {
+            Node::Tuple(items) if items.len() <= 8 => Ok(items.clone()),
+            Node::Tuple(_) => Err(self.unexpected("a tuple of at most 8", id)),
+            _ => Err(self.unexpected("a tuple", id)),
+        }
+    }
+
+    fn element_type(&self, code: &str, order: &str) -> ReadError {
+        self.error(Problem::ElementType { code: cut(code), order: cut(order) })
+    }
+
+    pub(super) fn unexpected(&self, expected: &'static str, found: Id) -> ReadError {
+        self.error(Problem::Unexpected { expected, found: self.kind(found) })
+    }
+
+    pub(super) fn kind(&self, id: Id) -> &'static str {
+        match &self.slots[id].node {
+            Node::None => "None",
+            Node::Bool(_) => "a truth value",
+            Node::Int(_) => "an integer",
+            Node::Float(_) => "a float",
+            Node::Str { .. } => "text",
+            Node::Bytes(_) => "bytes",
+            Node::Tuple(_) => "a tuple",
+            Node::List(_) => "a list",
+            Node::Dict(_) => "a dictionary",
+            Node::Global(global) => global.dotted(),
+            Node::Object { class, .. } => class,
+            Node::DType(_) => "a dtype",
+            Node::Array(_) => "an array",
+            Node::MaskedArray(_) => "a masked array",
+        }
+    }
+}

@@ -1,0 +1,212 @@
+/// Why a pickle was refused, and where.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("byte {offset}, {opcode}: {problem}")]
+pub struct ReadError {
+    /// Where in the pickle the opcode stands; of a value that is refused once the tree is made, the opcode that began it.
+    pub offset: usize,
+    /// Name of the opcode, as Python's `pickletools` has it.
+    pub opcode: &'static str,
+    /// What was wrong.
+    pub problem: Problem,
+}
+
+/// What was wrong with a pickle.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The first two bytes do not announce a protocol that is read.
+    #[error("expected the announcement of protocol 2, 3, 4 or 5, found {found:02x?}")]
+    Protocol {
+        /// The first bytes, at most two.
+        found: Vec<u8>,
+    },
+
+    /// A byte that is no opcode.
+    #[error("0x{byte:02x} is no opcode")]
+    UnknownOpcode {
+        /// The byte.
+        byte: u8,
+    },
+
+    /// An opcode that no pickle of the protocols read needs here.
+    #[error("the opcode is not allowed")]
+    ForbiddenOpcode,
+
+    /// The pickle ends within an opcode, or without STOP.
+    #[error("{needed} more bytes needed, {left} left")]
+    Truncated {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes left.
+        left: usize,
+    },
+
+    /// Bytes after STOP.
+    #[error("{count} bytes follow the end of the pickle")]
+    TrailingBytes {
+        /// How many.
+        count: usize,
+    },
+
+    /// A frame that opens within another, is longer than the pickle, or ends within an opcode.
+    #[error("the frame does not fit: it ends at byte {end}, expected {expected}")]
+    Frame {
+        /// Where the frame ends.
+        end: u64,
+        /// What would have been right.
+        expected: &'static str,
+    },
+
+    /// An opcode takes more from the stack than there is above the last mark.
+    #[error("nothing left to take from the stack")]
+    EmptyStack,
+
+    /// An opcode looks for a mark and there is none.
+    #[error("no mark on the stack")]
+    NoMark,
+
+    /// STOP leaves more than its one value.
+    #[error("{count} values and marks are left below the result")]
+    LeftOver {
+        /// How many.
+        count: usize,
+    },
+
+    /// A reference to something that was not remembered.
+    #[error("the memo has no entry {index}")]
+    NoMemo {
+        /// The number referred to.
+        index: u32,
+    },
+
+    /// A global that is not on the list of those allowed.
+    #[error("the global {module}.{name} is not allowed")]
+    ForeignGlobal {
+        /// Its module, cut at 100 characters.
+        module: String,
+        /// Its name, cut at 100 characters.
+        name: String,
+    },
+
+    /// An allowed global in a role that it does not have.
+    #[error("{global} may not be {role} here")]
+    Role {
+        /// The global.
+        global: &'static str,
+        /// What was tried.
+        role: &'static str,
+    },
+
+    /// A value of another type, or another value, than stands in this place in what NumPy and scikit-learn write.
+    #[error("expected {expected}, found {found}")]
+    Unexpected {
+        /// What should stand here.
+        expected: &'static str,
+        /// What does.
+        found: &'static str,
+    },
+
+    /// Text that is not UTF-8.
+    #[error("text is not UTF-8 from its byte {valid_up_to}")]
+    NotUtf8 {
+        /// Bytes that are.
+        valid_up_to: usize,
+    },
+
+    /// An integer of more than 64 bits.
+    #[error("an integer of {n_bytes} bytes, at most 8 expected")]
+    LongInteger {
+        /// Its length.
+        n_bytes: u64,
+    },
+
+    /// An array of elements that are not read.
+    #[error("elements of dtype {code:?} in byte order {order:?} are not read")]
+    ElementType {
+        /// NumPy's code, cut at 100 characters.
+        code: String,
+        /// NumPy's byte order, cut at 100 characters.
+        order: String,
+    },
+
+    /// Another amount of data than the array's shape needs.
+    #[error("an array needs {expected} bytes (of objects: items) for its shape, found {found}")]
+    ArrayLength {
+        /// Elements of the shape times the size of one.
+        expected: usize,
+        /// Data there are.
+        found: usize,
+    },
+
+    /// An array that was begun and never filled.
+    #[error("the array was never given its content")]
+    Unfinished,
+
+    /// A list or dictionary that changes after it was used, or an object that is given its content twice.
+    #[error("{what} is changed after it was complete")]
+    Changed {
+        /// What kind of value.
+        what: &'static str,
+    },
+
+    /// A key that stands twice in one dictionary.
+    #[error("the key {key} stands twice in one dictionary")]
+    DuplicateKey {
+        /// The key, cut at 100 characters.
+        key: String,
+    },
+
+    /// A value that contains itself.
+    #[error("the value contains itself")]
+    Cycle,
+
+    /// Larger than the limits allow.
+    #[error("{limit}: at most {most} allowed, found {found} or more")]
+    TooLarge {
+        /// What is limited.
+        limit: Limit,
+        /// The limit.
+        most: usize,
+        /// What there is, or the count at which reading stopped.
+        found: usize,
+    },
+}
+
+/// A bound of [`Limits`](super::Limits).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Limit {
+    /// [`pickle_bytes`](super::Limits::pickle_bytes).
+    PickleBytes,
+    /// [`opcodes`](super::Limits::opcodes).
+    Opcodes,
+    /// [`memo_entries`](super::Limits::memo_entries).
+    MemoEntries,
+    /// [`text_bytes`](super::Limits::text_bytes).
+    TextBytes,
+    /// [`array_elements`](super::Limits::array_elements).
+    ArrayElements,
+    /// [`depth`](super::Limits::depth).
+    Depth,
+    /// [`expanded_values`](super::Limits::expanded_values).
+    ExpandedValues,
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::PickleBytes => "bytes of the pickle",
+            Self::Opcodes => "opcodes",
+            Self::MemoEntries => "entries of the memo",
+            Self::TextBytes => "bytes of a text",
+            Self::ArrayElements => "elements of an array",
+            Self::Depth => "depth of the tree",
+            Self::ExpandedValues => "values of the tree with shared ones written out",
+        })
+    }
+}
+
+/// Foreign text for an error message.
+pub(super) fn cut(text: &str) -> String {
+    text.chars().take(100).collect()
+}

@@ -1,0 +1,142 @@
+//! From the arena, where values are shared, to a tree, where they are not.
+
+use std::collections::HashSet;
+
+use super::arena::{ArrayNode, Id, Node, Slot};
+use super::array::Array;
+use super::error::cut;
+use super::{Limit, Limits, Object, Problem, ReadError, Value};
+
+/// Writes the value out with everything it refers to. The count of values runs along, so that a tree that would be too large is given up
+/// as soon as it is.
+pub(super) fn expand<'a>(slots: &[Slot<'a>], root: Id, limits: &Limits) -> Result<Value<'a>, ReadError> {
+    Expansion { slots, limits, n_values: 0, path: Vec::new() }.value(root)
+}
+
+struct Expansion<'s, 'a> {
+    slots: &'s [Slot<'a>],
+    limits: &'s Limits,
+    n_values: usize,
+    /// The values around the present one.
+    path: Vec<Id>,
+}
+
+impl<'a> Expansion<'_, 'a> {
+    fn value(&mut self, id: Id) -> Result<Value<'a>, ReadError> {
+        self.n_values += 1;
+        self.check_limit(id, Limit::ExpandedValues, self.limits.expanded_values, self.n_values)?;
+        // The path is as short as the limit of depth, so that looking through it costs little.
+        if self.path.contains(&id) {
+            return Err(self.error(id, Problem::Cycle));
+        }
+        self.path.push(id);
+        self.check_limit(id, Limit::Depth, self.limits.depth, self.path.len())?;
+        let value = self.content(id)?;
+        self.path.pop();
+        Ok(value)
+    }
+
+    fn content(&mut self, id: Id) -> Result<Value<'a>, ReadError> {
+        let slots = self.slots;
+        Ok(match &slots[id].node {
+            Node::None => Value::None,
+            Node::Bool(value) => Value::Bool(*value),
+            Node::Int(value) => Value::Int(*value),
+            Node::Float(value) => Value::Float(*value),
+            Node::Str { text, .. } => {
+                self.check_limit(id, Limit::TextBytes, self.limits.text_bytes, text.len())?;
+                Value::Str(text)
+            }
+            Node::Bytes(bytes) => Value::Bytes(*bytes),
+            Node::Tuple(items) => Value::Tuple(self.values(items)?),
+            Node::List(items) => Value::List(self.values(items)?),
+            Node::Dict(entries) => {
+                let mut expanded = Vec::new();
+                let mut keys = HashSet::new();
+                for &(key, value) in entries {
+                    if !keys.insert(self.key(key)?) {
+                        return Err(self.error(id, Problem::DuplicateKey { key: format!("{:?}", self.key(key)?) }));
+                    }
+                    expanded.push((self.value(key)?, self.value(value)?));
+                }
+                Value::Dict(expanded)
+            }
+            Node::Global(global) => Value::Global(global.dotted()),
+            Node::Object { class, state } => {
+                let attributes = state.map_or(Ok(Vec::new()), |state| self.attributes(state))?;
+                Value::Object(Object { class, attributes })
+            }
+            // Its name says all there is to a dtype.
+            Node::DType(element) => Value::Global(element.name()),
+            Node::Array(Some(array)) => Value::Array(self.array(array)?),
+            Node::MaskedArray(Some((array, mask))) => Value::MaskedArray(self.array(array)?, *mask),
+            Node::Array(None) | Node::MaskedArray(None) => return Err(self.error(id, Problem::Unfinished)),
+        })
+    }
+
+    fn values(&mut self, ids: &[Id]) -> Result<Vec<Value<'a>>, ReadError> {
+        ids.iter().map(|id| self.value(*id)).collect()
+    }
+
+    fn attributes(&mut self, state: Id) -> Result<Vec<(&'a str, Value<'a>)>, ReadError> {
+        let Value::Dict(entries) = self.value(state)? else {
+            return Err(self
+                .error(state, Problem::Unexpected { expected: "a dictionary of attributes", found: "another value" }));
+        };
+        let named =
+            entries.into_iter().map(|(key, value)| match key {
+                Value::Str(name) => Ok((name, value)),
+                other => Err(self
+                    .error(state, Problem::Unexpected { expected: "the name of an attribute", found: other.kind() })),
+            });
+        named.collect()
+    }
+
+    fn array(&mut self, array: &ArrayNode<'a>) -> Result<Array<'a>, ReadError> {
+        let slots = self.slots;
+        let data = array.data.expanded(|list| match &slots[list].node {
+            Node::List(items) => self.values(items),
+            _ => Err(self.error(list, Problem::Unfinished)),
+        })?;
+        Ok(Array { element: array.element, shape: array.shape.clone(), fortran: array.fortran, data })
+    }
+
+    /// What tells a dictionary's keys apart. As in Python, True is the key 1; numbers with a fraction are no keys.
+    fn key(&self, id: Id) -> Result<Key<'a>, ReadError> {
+        match &self.slots[id].node {
+            Node::Str { text, .. } => Ok(Key::Text(text)),
+            Node::Int(value) => Ok(Key::Number(*value)),
+            Node::Bool(value) => Ok(Key::Number((*value).into())),
+            Node::None => Ok(Key::None),
+            _ => Err(self.error(
+                id,
+                Problem::Unexpected { expected: "a key: text, an integer or None", found: "another value" },
+            )),
+        }
+    }
+
+    fn check_limit(&self, id: Id, limit: Limit, most: usize, found: usize) -> Result<(), ReadError> {
+        if found > most { Err(self.error(id, Problem::TooLarge { limit, most, found })) } else { Ok(()) }
+    }
+
+    fn error(&self, id: Id, problem: Problem) -> ReadError {
+        ReadError { offset: self.slots[id].offset, opcode: self.slots[id].opcode, problem }
+    }
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Key<'a> {
+    Text(&'a str),
+    Number(i64),
+    None,
+}
+
+impl std::fmt::Debug for Key<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => write!(f, "{}", cut(text)),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::None => write!(f, "None"),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The names that a pickle may refer to. None of them is ever called: each stands for a way to put plain values together, or for itself.
+
+/// An allowed global.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Global {
+    /// How protocol 2 writes bytes: text of the code points 0 to 255.
+    Encode,
+    /// How protocol 2 writes no bytes.
+    EmptyBytes,
+    /// `numpy.dtype`.
+    DType,
+    /// `numpy.ndarray`, only ever an argument.
+    NdArray,
+    /// `numpy.ma.MaskedArray`, only ever an argument.
+    MaskedArray,
+    /// How an array begins up to protocol 4.
+    Reconstruct,
+    /// How protocol 5 writes an array.
+    FromBuffer,
+    /// How a masked array begins.
+    MaReconstruct,
+    /// A single number of NumPy's.
+    Scalar,
+    /// A class whose objects are made of attributes alone. Its canonical name.
+    Class(&'static str),
+    /// A function that is a value, the score of a search for instance, and never called. Its canonical name.
+    Function(&'static str),
+}
+
+impl Global {
+    /// The global of this module and name; `None` if it is not allowed.
+    pub(super) fn find(module: &str, name: &str) -> Option<Self> {
+        // Before version 2, NumPy's private package had no underscore.
+        Some(match (module, name) {
+            ("_codecs", "encode") => Self::Encode,
+            ("__builtin__" | "builtins", "bytes") => Self::EmptyBytes,
+            ("numpy", "dtype") => Self::DType,
+            ("numpy", "ndarray") => Self::NdArray,
+            ("numpy.ma" | "numpy.ma.core", "MaskedArray") => Self::MaskedArray,
+            ("numpy._core.multiarray" | "numpy.core.multiarray", "_reconstruct") => Self::Reconstruct,
+            ("numpy._core.multiarray" | "numpy.core.multiarray", "scalar") => Self::Scalar,
+            ("numpy._core.numeric" | "numpy.core.numeric", "_frombuffer") => Self::FromBuffer,
+            ("numpy.ma.core", "_mareconstruct") => Self::MaReconstruct,
+            _ => {
+                let is_it = |known: &&str| known.rsplit_once('.') == Some((module, name));
+                match CLASSES.iter().copied().find(is_it) {
+                    Some(class) => Self::Class(class),
+                    None => Self::Function(FUNCTIONS.iter().copied().find(is_it)?),
+                }
+            }
+        })
+    }
+
+    /// Its name with its module, in NumPy's and scikit-learn's present spelling.
+    pub(super) fn dotted(self) -> &'static str {
+        match self {
+            Self::Encode => "_codecs.encode",
+            Self::EmptyBytes => "builtins.bytes",
+            Self::DType => "numpy.dtype",
+            Self::NdArray => "numpy.ndarray",
+            Self::MaskedArray => "numpy.ma.MaskedArray",
+            Self::Reconstruct => "numpy._core.multiarray._reconstruct",
+            Self::FromBuffer => "numpy._core.numeric._frombuffer",
+            Self::MaReconstruct => "numpy.ma.core._mareconstruct",
+            Self::Scalar => "numpy._core.multiarray.scalar",
+            Self::Class(name) | Self::Function(name) => name,
+        }
+    }
+}
+
+/// Classes whose pickled objects are their attributes and nothing more.
+const CLASSES: &[&str] = &[
+    "sklearn.linear_model._logistic.LogisticRegression",
+    "sklearn.metrics._scorer._PassthroughScorer",
+    "sklearn.metrics._scorer._PredictScorer",
+    "sklearn.metrics._scorer._ProbaScorer",
+    "sklearn.metrics._scorer._Scorer",
+    "sklearn.metrics._scorer._ThresholdScorer",
+    "sklearn.model_selection._search.GridSearchCV",
+    "sklearn.model_selection._split.KFold",
+    "sklearn.model_selection._split.StratifiedKFold",
+    "sklearn.pipeline.Pipeline",
+    "sklearn.preprocessing._data.StandardScaler",
+    "sklearn.svm._classes.LinearSVC",
+    "sklearn.svm._classes.SVC",
+    "sklearn.utils._metadata_requests.MetadataRequest",
+    "sklearn.utils._metadata_requests.MethodMetadataRequest",
+];
+
+/// What a search may have scored by.
+const FUNCTIONS: &[&str] = &[
+    "sklearn.metrics._classification.accuracy_score",
+    "sklearn.metrics._classification.balanced_accuracy_score",
+    "sklearn.metrics._classification.brier_score_loss",
+    "sklearn.metrics._classification.cohen_kappa_score",
+    "sklearn.metrics._classification.f1_score",
+    "sklearn.metrics._classification.jaccard_score",
+    "sklearn.metrics._classification.log_loss",
+    "sklearn.metrics._classification.matthews_corrcoef",
+    "sklearn.metrics._classification.precision_score",
+    "sklearn.metrics._classification.recall_score",
+    "sklearn.metrics._ranking.average_precision_score",
+    "sklearn.metrics._ranking.roc_auc_score",
+    "sklearn.metrics._scorer._passthrough_scorer",
+];

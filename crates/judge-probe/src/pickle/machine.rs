@@ -1,0 +1,372 @@
+//! The stack machine: opcodes in, an arena of values that refer to each other out.
+
+use std::collections::HashMap;
+
+use super::arena::{Id, Node, Slot};
+use super::array::{Bytes, Repr};
+use super::error::cut;
+use super::globals::Global;
+use super::{Limit, Limits, Problem, ReadError, Value, expand, opcode};
+
+pub(super) struct Machine<'a> {
+    bytes: &'a [u8],
+    pub(super) limits: Limits,
+    position: usize,
+    /// Where the opcode being run stands, and its name.
+    offset: usize,
+    opcode: &'static str,
+    frame_end: Option<usize>,
+    pub(super) slots: Vec<Slot<'a>>,
+    stack: Vec<Id>,
+    /// Heights of the stack at its marks.
+    marks: Vec<usize>,
+    memo: HashMap<u32, Id>,
+}
+
+impl<'a> Machine<'a> {
+    pub(super) fn new(bytes: &'a [u8], limits: &Limits) -> Result<Self, ReadError> {
+        let machine = Self {
+            bytes,
+            limits: *limits,
+            position: 0,
+            offset: 0,
+            opcode: "PROTO",
+            frame_end: None,
+            slots: Vec::new(),
+            stack: Vec::new(),
+            marks: Vec::new(),
+            memo: HashMap::new(),
+        };
+        machine.check_limit(Limit::PickleBytes, limits.pickle_bytes, bytes.len())?;
+        Ok(machine)
+    }
+
+    /// Runs to STOP and writes the result out as a tree.
+    pub(super) fn run(mut self) -> Result<Value<'a>, ReadError> {
+        match self.bytes {
+            [0x80, 2..=5, ..] => self.position = 2,
+            other => return Err(self.error(Problem::Protocol { found: other.iter().take(2).copied().collect() })),
+        }
+        for n_opcodes in 1.. {
+            self.offset = self.position;
+            self.opcode = "the end";
+            let byte = self.take(1)?[0];
+            self.opcode = opcode::name(byte).ok_or_else(|| self.error(Problem::UnknownOpcode { byte }))?;
+            self.check_limit(Limit::Opcodes, self.limits.opcodes, n_opcodes)?;
+            if byte == b'.' {
+                break;
+            }
+            self.step(byte)?;
+            match self.frame_end {
+                Some(end) if self.position > end => {
+                    return Err(self.error(Problem::Frame { end: end as u64, expected: "the end of an opcode" }));
+                }
+                Some(end) if self.position == end => self.frame_end = None,
+                _ => {}
+            }
+        }
+        let root = self.pop()?;
+        let left_over = self.stack.len() + self.marks.len();
+        if left_over > 0 {
+            return Err(self.error(Problem::LeftOver { count: left_over }));
+        }
+        if self.position < self.bytes.len() {
+            return Err(self.error(Problem::TrailingBytes { count: self.bytes.len() - self.position }));
+        }
+        expand::expand(&self.slots, root, &self.limits)
+    }
+
+    fn step(&mut self, byte: u8) -> Result<(), ReadError> {
+        match byte {
+            0x95 => self.frame(),
+            b'(' => {
+                self.marks.push(self.stack.len());
+                Ok(())
+            }
+            b'0' => self.pop().map(drop),
+            b'1' => self.pop_to_mark().map(drop),
+            b'2' => {
+                let top = self.pop()?;
+                self.stack.extend([top, top]);
+                Ok(())
+            }
+            b'N' => self.push(Node::None),
+            0x88 => self.push(Node::Bool(true)),
+            0x89 => self.push(Node::Bool(false)),
+            b'J' => {
+                let value = i32::from_le_bytes(self.array()?);
+                self.push(Node::Int(value.into()))
+            }
+            b'K' => {
+                let [value] = self.array()?;
+                self.push(Node::Int(value.into()))
+            }
+            b'M' => {
+                let value = u16::from_le_bytes(self.array()?);
+                self.push(Node::Int(value.into()))
+            }
+            0x8a | 0x8b => self.long(byte),
+            b'G' => {
+                let value = f64::from_be_bytes(self.array()?);
+                self.push(Node::Float(value))
+            }
+            0x8c | b'X' | 0x8d => self.text(byte),
+            b'C' | b'B' | 0x8e | 0x96 => {
+                let length = self.length(byte)?;
+                let bytes = self.take(length)?;
+                self.push(Node::Bytes(Bytes(Repr::Raw(bytes))))
+            }
+            b']' => self.push(Node::List(Vec::new())),
+            b'}' => self.push(Node::Dict(Vec::new())),
+            b')' => self.push(Node::Tuple(Vec::new())),
+            0x85..=0x87 => {
+                let n_items = usize::from(byte - 0x84);
+                let first = self.stack.len().checked_sub(n_items).filter(|first| *first >= self.floor());
+                let items = self.stack.split_off(first.ok_or_else(|| self.error(Problem::EmptyStack))?);
+                self.push(Node::Tuple(items))
+            }
+            b't' => {
+                let items = self.pop_to_mark()?;
+                self.push(Node::Tuple(items))
+            }
+            b'a' => {
+                let item = self.pop()?;
+                self.append(&[item])
+            }
+            b'e' => {
+                let items = self.pop_to_mark()?;
+                self.append(&items)
+            }
+            b's' => {
+                let value = self.pop()?;
+                let key = self.pop()?;
+                self.set_items(&[key, value])
+            }
+            b'u' => {
+                let items = self.pop_to_mark()?;
+                self.set_items(&items)
+            }
+            b'q' => {
+                let [index] = self.array()?;
+                self.remember(index.into())
+            }
+            b'r' => {
+                let index = u32::from_le_bytes(self.array()?);
+                self.remember(index)
+            }
+            // As Python counts; the limit of entries keeps the number far below the range.
+            0x94 => self.remember(u32::try_from(self.memo.len()).unwrap_or(u32::MAX)),
+            b'h' => {
+                let [index] = self.array()?;
+                self.recall(index.into())
+            }
+            b'j' => {
+                let index = u32::from_le_bytes(self.array()?);
+                self.recall(index)
+            }
+            b'c' => {
+                let module = self.line()?;
+                let name = self.line()?;
+                self.global(module, name)
+            }
+            0x93 => {
+                let name = self.pop()?;
+                let module = self.pop()?;
+                let (module, name) = (self.str(module)?, self.str(name)?);
+                self.global(module, name)
+            }
+            b'R' => {
+                let arguments = self.pop()?;
+                let callable = self.pop()?;
+                let node = self.reduce(callable, arguments)?;
+                self.push(node)
+            }
+            0x81 => {
+                let arguments = self.pop()?;
+                let class = self.pop()?;
+                let node = self.new_object(class, arguments)?;
+                self.push(node)
+            }
+            b'b' => {
+                let state = self.pop()?;
+                let target = self.top()?;
+                self.build(target, state)
+            }
+            _ => Err(self.error(Problem::ForbiddenOpcode)),
+        }
+    }
+
+    fn frame(&mut self) -> Result<(), ReadError> {
+        let length = u64::from_le_bytes(self.array()?);
+        let end = (self.position as u64).saturating_add(length);
+        if self.frame_end.is_some() {
+            return Err(self.error(Problem::Frame { end, expected: "the frame around it to end first" }));
+        }
+        match usize::try_from(end).ok().filter(|end| *end <= self.bytes.len()) {
+            Some(end) => self.frame_end = Some(end),
+            None => return Err(self.error(Problem::Frame { end, expected: "at most the end of the pickle" })),
+        }
+        Ok(())
+    }
+
+    fn long(&mut self, byte: u8) -> Result<(), ReadError> {
+        let n_bytes = match byte {
+            0x8a => u64::from(self.array::<1>()?[0]),
+            _ => u64::from(u32::from_le_bytes(self.array()?)),
+        };
+        if n_bytes > 8 {
+            return Err(self.error(Problem::LongInteger { n_bytes }));
+        }
+        let bytes = self.take(n_bytes)?;
+        // Two's complement: the highest bit fills what is left.
+        let sign = if bytes.last().is_some_and(|last| *last >= 0x80) { 0xff } else { 0 };
+        let mut wide = [sign; 8];
+        wide[..bytes.len()].copy_from_slice(bytes);
+        self.push(Node::Int(i64::from_le_bytes(wide)))
+    }
+
+    fn text(&mut self, byte: u8) -> Result<(), ReadError> {
+        let length = self.length(byte)?;
+        let bytes = self.take(length)?;
+        let text = self.utf8(bytes)?;
+        let mut latin1 = Some(0);
+        for code_point in text.chars() {
+            latin1 = latin1.filter(|_| u32::from(code_point) < 256).map(|length| length + 1);
+        }
+        self.push(Node::Str { text, latin1 })
+    }
+
+    /// The length that an opcode of text or bytes begins with.
+    fn length(&mut self, byte: u8) -> Result<u64, ReadError> {
+        Ok(match byte {
+            0x8c | b'C' => u64::from(self.array::<1>()?[0]),
+            b'X' | b'B' => u64::from(u32::from_le_bytes(self.array()?)),
+            _ => u64::from_le_bytes(self.array()?),
+        })
+    }
+
+    fn append(&mut self, items: &[Id]) -> Result<(), ReadError> {
+        let target = self.top()?;
+        match &mut self.changing(target)?.node {
+            Node::List(list) => list.extend_from_slice(items),
+            _ => return Err(self.unexpected("a list", target)),
+        }
+        Ok(())
+    }
+
+    fn set_items(&mut self, items: &[Id]) -> Result<(), ReadError> {
+        let target = self.top()?;
+        if !items.len().is_multiple_of(2) {
+            return Err(
+                self.error(Problem::Unexpected { expected: "as many values as keys", found: "a key without value" })
+            );
+        }
+        match &mut self.changing(target)?.node {
+            Node::Dict(entries) => entries.extend(items.chunks_exact(2).map(|pair| (pair[0], pair[1]))),
+            _ => return Err(self.unexpected("a dictionary", target)),
+        }
+        Ok(())
+    }
+
+    fn changing(&mut self, id: Id) -> Result<&mut Slot<'a>, ReadError> {
+        if self.slots[id].complete {
+            return Err(self.error(Problem::Changed { what: self.kind(id) }));
+        }
+        Ok(&mut self.slots[id])
+    }
+
+    fn remember(&mut self, index: u32) -> Result<(), ReadError> {
+        let top = self.top()?;
+        self.memo.insert(index, top);
+        self.check_limit(Limit::MemoEntries, self.limits.memo_entries, self.memo.len())
+    }
+
+    fn recall(&mut self, index: u32) -> Result<(), ReadError> {
+        let id = *self.memo.get(&index).ok_or_else(|| self.error(Problem::NoMemo { index }))?;
+        self.stack.push(id);
+        Ok(())
+    }
+
+    fn global(&mut self, module: &str, name: &str) -> Result<(), ReadError> {
+        let global = Global::find(module, name)
+            .ok_or_else(|| self.error(Problem::ForeignGlobal { module: cut(module), name: cut(name) }))?;
+        self.push(Node::Global(global))
+    }
+
+    pub(super) fn push(&mut self, node: Node<'a>) -> Result<(), ReadError> {
+        self.stack.push(self.slots.len());
+        self.slots.push(Slot { node, offset: self.offset, opcode: self.opcode, complete: false });
+        Ok(())
+    }
+
+    /// Height of the stack that opcodes may not go below.
+    fn floor(&self) -> usize {
+        self.marks.last().copied().unwrap_or(0)
+    }
+
+    fn top(&self) -> Result<Id, ReadError> {
+        match self.stack.last() {
+            Some(top) if self.stack.len() > self.floor() => Ok(*top),
+            _ => Err(self.error(Problem::EmptyStack)),
+        }
+    }
+
+    fn pop(&mut self) -> Result<Id, ReadError> {
+        let top = self.top()?;
+        self.stack.pop();
+        Ok(top)
+    }
+
+    fn pop_to_mark(&mut self) -> Result<Vec<Id>, ReadError> {
+        let mark = self.marks.pop().ok_or_else(|| self.error(Problem::NoMark))?;
+        Ok(self.stack.split_off(mark))
+    }
+
+    /// The next bytes; never more than there are.
+    fn take(&mut self, n_bytes: u64) -> Result<&'a [u8], ReadError> {
+        let left = self.bytes.len() - self.position;
+        match usize::try_from(n_bytes).ok().filter(|n_bytes| *n_bytes <= left) {
+            Some(n_bytes) => {
+                let taken = &self.bytes[self.position..self.position + n_bytes];
+                self.position += n_bytes;
+                Ok(taken)
+            }
+            None => Err(self.error(Problem::Truncated { needed: n_bytes, left })),
+        }
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], ReadError> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N as u64)?);
+        Ok(array)
+    }
+
+    /// Text up to the end of its line, without it.
+    fn line(&mut self) -> Result<&'a str, ReadError> {
+        let rest = &self.bytes[self.position..];
+        let length = rest.iter().take(self.limits.text_bytes.saturating_add(1)).position(|byte| *byte == b'\n');
+        match length {
+            Some(length) => {
+                let line = self.utf8(&rest[..length])?;
+                self.position += length + 1;
+                Ok(line)
+            }
+            None => {
+                self.check_limit(Limit::TextBytes, self.limits.text_bytes, rest.len())?;
+                Err(self.error(Problem::Truncated { needed: rest.len() as u64 + 1, left: rest.len() }))
+            }
+        }
+    }
+
+    fn utf8(&self, bytes: &'a [u8]) -> Result<&'a str, ReadError> {
+        std::str::from_utf8(bytes).map_err(|error| self.error(Problem::NotUtf8 { valid_up_to: error.valid_up_to() }))
+    }
+
+    pub(super) fn check_limit(&self, limit: Limit, most: usize, found: usize) -> Result<(), ReadError> {
+        if found > most { Err(self.error(Problem::TooLarge { limit, most, found })) } else { Ok(()) }
+    }
+
+    pub(super) fn error(&self, problem: Problem) -> ReadError {
+        ReadError { offset: self.offset, opcode: self.opcode, problem }
+    }
+}

@@ -1,0 +1,162 @@
+//! Dense products and factorisations. All run on the calling thread, so that no result depends on the number of cores: what is worth
+//! sharing out is whole fits.
+
+use faer::diag::Diag;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::linalg::svd::{self, ComputeSvdVectors};
+use faer::linalg::{cholesky::llt, householder, matmul::matmul, qr::no_pivoting, triangular_solve};
+use faer::{Accum, Conj, Mat, MatMut, MatRef, Par};
+
+use crate::{Error, Matrix};
+
+/// The transpose of a matrix that stands row by row: one column per row.
+pub(crate) fn transposed(matrix: &Matrix) -> MatRef<'_, f64> {
+    MatRef::from_column_major_slice(matrix.values(), matrix.n_features(), matrix.n_rows())
+}
+
+pub(crate) fn multiply(into: MatMut<'_, f64>, left: MatRef<'_, f64>, right: MatRef<'_, f64>) {
+    matmul(into, Accum::Replace, left, right, 1.0, Par::Seq);
+}
+
+/// A Aᵀ, of which the lower triangle alone is filled.
+pub(crate) fn lower_gram(a: MatRef<'_, f64>) -> Mat<f64> {
+    let mut gram = Mat::zeros(a.nrows(), a.nrows());
+    triangular::matmul(
+        gram.as_mut(),
+        BlockStructure::TriangularLower,
+        Accum::Replace,
+        a,
+        BlockStructure::Rectangular,
+        a.transpose(),
+        BlockStructure::Rectangular,
+        1.0,
+        Par::Seq,
+    );
+    gram
+}
+
+/// Σ x y in an order that depends on the length alone, over eight sums at once.
+pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
+    let (x_chunks, x_rest) = x.as_chunks::<8>();
+    let (y_chunks, y_rest) = y.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for (x, y) in x_chunks.iter().zip(y_chunks) {
+        for ((sum, x), y) in sums.iter_mut().zip(x).zip(y) {
+            *sum += x * y;
+        }
+    }
+    let rest: f64 = x_rest.iter().zip(y_rest).map(|(x, y)| x * y).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+/// [`Error::Overflow`] where the squares of the features do not add up to a finite number: no product of rows can then be trusted.
+pub(crate) fn check_squares(features: &Matrix) -> Result<(), Error> {
+    let mut squares = vec![0.0; features.n_features()];
+    for row in features.rows() {
+        squares.iter_mut().zip(row).for_each(|(sum, value)| *sum += value * value);
+    }
+    let mut total = 0.0;
+    let overflows = |squares: &f64| {
+        total += squares;
+        !f64::is_finite(total)
+    };
+    match squares.iter().position(overflows) {
+        Some(feature) => Err(Error::Overflow { feature }),
+        None => Ok(()),
+    }
+}
+
+/// Singular values in falling order, as many as the lesser of rows and features, and as many right singular vectors, one after another.
+///
+/// [`Error::NoDecomposition`].
+pub(crate) fn right_singular_vectors(features: &Matrix) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    let columns = transposed(features);
+    let (n_features, n_rows) = columns.shape();
+    let size = n_features.min(n_rows);
+    let (mut values, mut vectors) = (Diag::zeros(size), Mat::zeros(n_features, size));
+    let (left, right) = (ComputeSvdVectors::Thin, ComputeSvdVectors::No);
+    let scratch = svd::svd_scratch::<f64>(n_features, n_rows, left, right, Par::Seq, Default::default());
+    let stack = &mut MemBuffer::new(scratch);
+    let (into, stack) = (Some(vectors.as_mut()), MemStack::new(stack));
+    svd::svd(columns, values.as_mut(), into, None, Par::Seq, stack, Default::default())
+        .map_err(|_| Error::NoDecomposition { n_rows, n_features })?;
+    let values = values.column_vector().iter().copied().collect();
+    Ok((values, vectors.col_iter().flat_map(|column| column.iter().copied()).collect()))
+}
+
+/// Q R = A of more rows than columns, Q's columns orthonormal.
+pub(crate) struct Qr {
+    /// R in and above the diagonal, Householder vectors below.
+    factors: Mat<f64>,
+    coefficients: Mat<f64>,
+}
+
+impl Qr {
+    pub(crate) fn new(a: MatRef<'_, f64>) -> Self {
+        let (n_rows, n_columns) = a.shape();
+        let mut factors = a.to_owned();
+        let block = no_pivoting::factor::recommended_block_size::<f64>(n_rows, n_columns);
+        let mut coefficients = Mat::zeros(block, n_columns.min(n_rows));
+        let scratch =
+            no_pivoting::factor::qr_in_place_scratch::<f64>(n_rows, n_columns, block, Par::Seq, Default::default());
+        no_pivoting::factor::qr_in_place(
+            factors.as_mut(),
+            coefficients.as_mut(),
+            Par::Seq,
+            MemStack::new(&mut MemBuffer::new(scratch)),
+            Default::default(),
+        );
+        Self { factors, coefficients }
+    }
+
+    /// One entry of R: 0 below the diagonal.
+    pub(crate) fn r(&self, row: usize, column: usize) -> f64 {
+        if row <= column { self.factors[(row, column)] } else { 0.0 }
+    }
+
+    /// Q B, for a B with as many rows as R.
+    pub(crate) fn q_times(&self, b: MatRef<'_, f64>) -> Mat<f64> {
+        let mut product = Mat::zeros(self.factors.nrows(), b.ncols());
+        product.as_mut().subrows_mut(0, b.nrows()).copy_from(b);
+        let scratch = householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<f64>(
+            self.factors.nrows(),
+            self.coefficients.nrows(),
+            b.ncols(),
+        );
+        householder::apply_block_householder_sequence_on_the_left_in_place_with_conj(
+            self.factors.as_ref(),
+            self.coefficients.as_ref(),
+            Conj::No,
+            product.as_mut(),
+            Par::Seq,
+            MemStack::new(&mut MemBuffer::new(scratch)),
+        );
+        product
+    }
+}
+
+/// L Lᵀ = A for a symmetric positive definite A.
+pub(crate) struct Cholesky(Mat<f64>);
+
+impl Cholesky {
+    /// Reads the lower triangle; `None` if A is not positive definite.
+    pub(crate) fn new(mut a: Mat<f64>) -> Option<Self> {
+        let scratch = llt::factor::cholesky_in_place_scratch::<f64>(a.nrows(), Par::Seq, Default::default());
+        llt::factor::cholesky_in_place(
+            a.as_mut(),
+            Default::default(),
+            Par::Seq,
+            MemStack::new(&mut MemBuffer::new(scratch)),
+            Default::default(),
+        )
+        .ok()?;
+        Some(Self(a))
+    }
+
+    /// Replaces B by A⁻¹ B.
+    pub(crate) fn solve(&self, mut b: MatMut<'_, f64>) {
+        triangular_solve::solve_lower_triangular_in_place(self.0.as_ref(), b.as_mut(), Par::Seq);
+        triangular_solve::solve_upper_triangular_in_place(self.0.transpose(), b.as_mut(), Par::Seq);
+    }
+}

@@ -1,0 +1,217 @@
+//! Probes in a file: how they are written and read, and what they belong to.
+
+mod container;
+mod error;
+
+use std::collections::BTreeMap;
+
+use judge_core::{Layer, ModelInfo, Pooling};
+use serde::{Deserialize, Serialize};
+
+pub use error::SavedProbeError;
+
+use crate::{Error, FittedClassifier, FittedProbe, SklearnProbe};
+
+/// A probe and what it belongs to.
+///
+/// # Format
+///
+/// One safetensors file. Its tensors are the numbers, bit by bit: `coefficients` `[n_functions, n_features]`, `intercepts` `[n_functions]` and,
+/// of a probe with a scaler, `mean` and `scale` `[n_features]`, all `F64`; and `checksum`, the BLAKE3 hash of everything else. Its one metadata
+/// entry, `judge_probe`, is JSON: the format's version, the decision rule, classes and precision, and the [`ProbeOrigin`]. A second file beside it
+/// could be lost or swapped; numbers in JSON would be larger and slower to read.
+///
+/// Equal probes have equal bytes. What writes them to disk is `judge-data`.
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// use judge_core::{Layer, Pooling};
+/// use judge_probe::{
+///     DecisionRule, FittedClassifier, FittedProbe, LinearClassifier, Matrix, Precision, ProbeOrigin, ProbedModel, SavedProbe,
+/// };
+///
+/// # fn main() -> Result<(), judge_probe::Error> {
+/// let classifier =
+///     LinearClassifier::from_parts(DecisionRule::Logistic, vec![0, 1], Matrix::new(vec![0.5, -2.0], 2)?, vec![0.1])?;
+/// let origin = ProbeOrigin {
+///     model: ProbedModel { name: "tiny".into(), revision: None, fingerprint: Some("5eed".into()), d_model: 2 },
+///     pooled: vec![(Layer(3), Pooling::Mean)],
+///     validation: None,
+///     data_hash: None,
+///     notes: BTreeMap::from([("aspect".into(), "fluency".into())]),
+/// };
+/// let saved = SavedProbe::new(FittedProbe::new(None, classifier, Precision::F64)?, origin)?;
+///
+/// let reread = SavedProbe::from_bytes(&saved.to_bytes()?)?;
+/// assert_eq!(reread, saved);
+/// assert_eq!(reread.probe().predict(&Matrix::new(vec![1.0, 0.0], 2)?)?, [1]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct SavedProbe {
+    probe: FittedProbe,
+    origin: ProbeOrigin,
+}
+
+/// Where a probe comes from: what its features are of, and how good it was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProbeOrigin {
+    /// The model whose states it reads.
+    pub model: ProbedModel,
+    /// The states that stand side by side in a row of features, in this order, each once.
+    pub pooled: Vec<(Layer, Pooling)>,
+    /// How it fared on data it was not fitted on.
+    pub validation: Option<Validation>,
+    /// Hash of the labelled data it was fitted on.
+    pub data_hash: Option<String>,
+    /// Anything else that a reader should know: the aspect judged, the prompt template's id, settings, the program and its version.
+    pub notes: BTreeMap<String, String>,
+}
+
+/// The model that a probe reads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProbedModel {
+    /// Its name, for people.
+    pub name: String,
+    /// Its revision on the hub, where known.
+    pub revision: Option<String>,
+    /// The [fingerprint](ModelInfo::fingerprint) of its weights, tokenizer and template; unknown where the probe was fitted elsewhere.
+    pub fingerprint: Option<String>,
+    /// Width of a state.
+    pub d_model: usize,
+}
+
+/// Scores under cross-validation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Validation {
+    /// Name of the score, as scikit-learn names scorers.
+    pub scoring: String,
+    /// Its mean over folds.
+    pub mean: f64,
+    /// One a fold.
+    pub folds: Vec<f64>,
+}
+
+impl SavedProbe {
+    /// A probe with its origin.
+    ///
+    /// # Errors
+    ///
+    /// [`SavedProbeError::Width`], [`SavedProbeError::DuplicateState`], [`SavedProbeError::NonFinite`].
+    pub fn new(probe: FittedProbe, origin: ProbeOrigin) -> Result<Self, Error> {
+        let (n_states, d_model, n_features) = (origin.pooled.len(), origin.model.d_model, probe.n_features());
+        if n_states.checked_mul(d_model) != Some(n_features) {
+            return Err(SavedProbeError::Width { n_states, d_model, n_features }.into());
+        }
+        for (index, state) in origin.pooled.iter().enumerate() {
+            if origin.pooled[..index].contains(state) {
+                return Err(SavedProbeError::DuplicateState { layer: state.0, pooling: state.1 }.into());
+            }
+        }
+        if let Some(validation) = &origin.validation {
+            let mut scores = validation.folds.iter().copied().chain([validation.mean]);
+            if let Some(value) = scores.find(|score| !score.is_finite()) {
+                return Err(SavedProbeError::NonFinite { name: "a validation score", value }.into());
+            }
+        }
+        Ok(Self { probe, origin })
+    }
+
+    /// The probe.
+    pub fn probe(&self) -> &FittedProbe {
+        &self.probe
+    }
+
+    /// Where it comes from.
+    pub fn origin(&self) -> &ProbeOrigin {
+        &self.origin
+    }
+
+    /// Refuses a model other than the one whose states the probe was fitted on.
+    ///
+    /// # Errors
+    ///
+    /// [`SavedProbeError::OtherModel`]; [`SavedProbeError::UnknownModel`] where the probe has no fingerprint; [`SavedProbeError::ModelShape`].
+    pub fn check_model(&self, model: &ModelInfo) -> Result<(), Error> {
+        let ProbedModel { name, fingerprint, .. } = &self.origin.model;
+        match fingerprint {
+            None => Err(SavedProbeError::UnknownModel { name: name.clone() }.into()),
+            Some(expected) if *expected != model.fingerprint => Err(SavedProbeError::OtherModel {
+                name: name.clone(),
+                expected: expected.clone(),
+                found: model.fingerprint.clone(),
+            }
+            .into()),
+            Some(_) => self.check_shape(model),
+        }
+    }
+
+    /// The probe tied to this model from now on. It is for a person who knows that the states of a probe without fingerprint were this
+    /// model's: nothing but their number and width can be checked. One that has a fingerprint keeps it.
+    ///
+    /// # Errors
+    ///
+    /// Where there is a fingerprint, those of [`check_model`](Self::check_model); else [`SavedProbeError::ModelShape`].
+    pub fn bound_to(mut self, model: &ModelInfo) -> Result<Self, Error> {
+        if self.origin.model.fingerprint.is_none() {
+            self.check_shape(model)?;
+            self.origin.model.fingerprint = Some(model.fingerprint.clone());
+            self.origin.model.revision = self.origin.model.revision.or_else(|| model.revision.clone());
+        }
+        self.check_model(model)?;
+        Ok(self)
+    }
+
+    /// Refuses features of other states than the probe was fitted on, or in another order.
+    ///
+    /// # Errors
+    ///
+    /// [`SavedProbeError::OtherStates`].
+    pub fn check_states(&self, pooled: &[(Layer, Pooling)]) -> Result<(), Error> {
+        if self.origin.pooled == pooled {
+            return Ok(());
+        }
+        Err(SavedProbeError::OtherStates { expected: self.origin.pooled.clone(), found: pooled.to_vec() }.into())
+    }
+
+    fn check_shape(&self, model: &ModelInfo) -> Result<(), Error> {
+        let expected = self.origin.model.d_model;
+        if model.d_model != expected {
+            return Err(SavedProbeError::ModelShape { what: "coordinates", expected, found: model.d_model }.into());
+        }
+        let highest = self.origin.pooled.iter().map(|(layer, _)| layer.0).max().unwrap_or(0);
+        if model.n_layers < highest {
+            return Err(SavedProbeError::ModelShape { what: "blocks", expected: highest, found: model.n_layers }.into());
+        }
+        Ok(())
+    }
+}
+
+impl TryFrom<SklearnProbe> for SavedProbe {
+    type Error = Error;
+
+    /// Of a pickle with INSPECTOR's metadata, which say what the features are of. It has no fingerprint: see
+    /// [`bound_to`](Self::bound_to).
+    fn try_from(imported: SklearnProbe) -> Result<Self, Error> {
+        let metadata = imported.metadata.ok_or(SavedProbeError::UnknownModel { name: String::new() })?;
+        let mut notes = BTreeMap::from([
+            ("source".to_owned(), "scikit-learn pickle".to_owned()),
+            ("aspect".to_owned(), metadata.dimension),
+            ("classification".to_owned(), metadata.classification),
+            ("clf_name".to_owned(), metadata.clf_name),
+        ]);
+        notes.extend(imported.sklearn_version.map(|version| ("sklearn_version".to_owned(), version)));
+        notes.extend(metadata.timestamp.map(|timestamp| ("timestamp".to_owned(), timestamp)));
+        let validation = imported.search.map(|search| {
+            notes.extend(search.best_params);
+            Validation { scoring: search.scoring, mean: search.best_score, folds: search.fold_scores }
+        });
+        let model = ProbedModel { name: metadata.llm, revision: None, fingerprint: None, d_model: metadata.d_model };
+        Self::new(imported.probe, ProbeOrigin { model, pooled: metadata.pooled, validation, data_hash: None, notes })
+    }
+}

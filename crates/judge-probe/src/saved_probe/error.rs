@@ -1,0 +1,138 @@
+use judge_core::{Layer, Pooling};
+
+/// Why bytes are no saved probe, or a saved probe is not to be used here.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SavedProbeError {
+    /// Bytes that are no safetensors file.
+    #[error("{n_bytes} bytes that are no safetensors file: {reason}")]
+    Container {
+        /// How many.
+        n_bytes: usize,
+        /// What the container's reader says.
+        reason: String,
+    },
+
+    /// A safetensors file of something else.
+    #[error("the safetensors file has no metadata entry {name:?}")]
+    NotAProbe {
+        /// The entry of a probe.
+        name: &'static str,
+    },
+
+    /// A description that is not the JSON expected.
+    #[error("description, line {line}, column {column}: {reason}")]
+    Description {
+        /// Line of the entry's text, from 1.
+        line: usize,
+        /// Column in it, from 1.
+        column: usize,
+        /// What the parser says.
+        reason: String,
+    },
+
+    /// A later or unknown version of the format.
+    #[error("format version {expected} is read, found {found}")]
+    Version {
+        /// The version read.
+        expected: u32,
+        /// The version of the file.
+        found: u32,
+    },
+
+    /// Bytes other than those that were saved.
+    #[error("the content does not match its checksum")]
+    Checksum,
+
+    /// A tensor that is not there.
+    #[error("there is no tensor {name:?}")]
+    MissingTensor {
+        /// Its name.
+        name: &'static str,
+    },
+
+    /// A tensor that does not belong.
+    #[error("unknown tensor {name:?}")]
+    UnknownTensor {
+        /// Its name.
+        name: String,
+    },
+
+    /// A tensor of another type or shape.
+    #[error("tensor {name:?} should be {expected}, found {found}")]
+    Tensor {
+        /// Its name.
+        name: &'static str,
+        /// Type and shape that fit the rest.
+        expected: String,
+        /// Type and shape it has.
+        found: String,
+    },
+
+    /// States that do not make up a row of features.
+    #[error("{n_states} states of width {d_model} do not make {n_features} features")]
+    Width {
+        /// States side by side.
+        n_states: usize,
+        /// Width of each.
+        d_model: usize,
+        /// Features that the classifier knows.
+        n_features: usize,
+    },
+
+    /// A state that stands twice.
+    #[error("{pooling:?} of {layer} stands twice")]
+    DuplicateState {
+        /// Its layer.
+        layer: Layer,
+        /// Its pooling.
+        pooling: Pooling,
+    },
+
+    /// A model other than the one the probe was fitted on.
+    #[error("fitted on {name} with fingerprint {expected}, found {found}")]
+    OtherModel {
+        /// Name of the model it was fitted on.
+        name: String,
+        /// Its fingerprint.
+        expected: String,
+        /// The fingerprint of the model given.
+        found: String,
+    },
+
+    /// A probe that does not say which weights it was fitted on; [`SavedProbe::bound_to`](super::SavedProbe::bound_to) lets a person decide.
+    #[error("the probe names its model ({name}) but has no fingerprint to compare")]
+    UnknownModel {
+        /// The name it gives.
+        name: String,
+    },
+
+    /// A model of another shape than the probe's.
+    #[error("the probe needs {expected} {what}, the model has {found}")]
+    ModelShape {
+        /// What is counted.
+        what: &'static str,
+        /// What the probe needs.
+        expected: usize,
+        /// What the model has.
+        found: usize,
+    },
+
+    /// Features of other layers or poolings, or in another order.
+    #[error("fitted on {expected:?}, found {found:?}")]
+    OtherStates {
+        /// What the probe was fitted on.
+        expected: Vec<(Layer, Pooling)>,
+        /// What was offered.
+        found: Vec<(Layer, Pooling)>,
+    },
+
+    /// A number of the description that is not finite.
+    #[error("{name} is {value}")]
+    NonFinite {
+        /// What it is.
+        name: &'static str,
+        /// The number.
+        value: f64,
+    },
+}

@@ -1,0 +1,165 @@
+//! Classifiers that scikit-learn fitted, from their pickles, without Python.
+
+mod classifier;
+mod error;
+mod metadata;
+mod place;
+
+pub use error::{ImportError, ImportProblem};
+pub use metadata::InspectorMetadata;
+
+use place::Place;
+
+use crate::pickle::{self, Limits, Value};
+use crate::{DecisionRule, Error, FittedProbe, FittedStandardScaler, LinearClassifier, Matrix, Precision};
+
+/// What a pickle of scikit-learn's held.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SklearnProbe {
+    /// Scaler and classifier.
+    pub probe: FittedProbe,
+    /// The release that fitted the classifier, where it says so.
+    pub sklearn_version: Option<String>,
+    /// What a grid search found, where there was one.
+    pub search: Option<Search>,
+    /// What INSPECTOR's program writes beside the model, where it was.
+    pub metadata: Option<InspectorMetadata>,
+}
+
+/// The outcome of scikit-learn's `GridSearchCV`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Search {
+    /// What was scored: scikit-learn's name of the scorer, or `score` for the classifier's own, accuracy.
+    pub scoring: String,
+    /// Mean score over the folds of the best setting.
+    pub best_score: f64,
+    /// Its score on each fold.
+    pub fold_scores: Vec<f64>,
+    /// The best setting: names and values as Python prints them.
+    pub best_params: Vec<(String, String)>,
+}
+
+/// What a linear classifier comes to; see [`LinearClassifier::from_parts`].
+struct LinearParts {
+    rule: DecisionRule,
+    classes: Vec<i64>,
+    weights: Vec<f64>,
+    n_features: usize,
+    intercepts: Vec<f64>,
+}
+
+impl SklearnProbe {
+    /// Reads a pickle (protocol 2 to 5) of a fitted `LogisticRegression`, `LinearSVC` or linear `SVC`, by itself, in a `Pipeline` behind a
+    /// `StandardScaler`, and either of these in a `GridSearchCV`; or of the dictionary of such a `model` and its `metadata` that
+    /// INSPECTOR's program saves. Fitted by releases 1.0 to 1.9.
+    ///
+    /// Nothing in the pickle is run: see [`pickle`](crate::pickle). `precision` is that of the features which the probe will be given; as the
+    /// release of scikit-learn that fitted the probe would, its scaler keeps to it, and since release 1.8 means and scales are rounded to it too.
+    ///
+    /// A support vector machine's vectors are folded into one weight vector for every two classes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Pickle`] for what is no such pickle or too large; [`Error::Import`] where an attribute is missing, of another type or
+    /// shape, contradicts another, holds numbers that are not finite, or asks for behaviour that is not followed; [`Error::InvalidParameter`]
+    /// for a scale that is not above 0 or a mean beyond the precision's range.
+    pub fn from_pickle(bytes: &[u8], limits: &Limits, precision: Precision) -> Result<Self, Error> {
+        let tree = pickle::read(bytes, limits)?;
+        let root = Place::root(&tree);
+        let (model, metadata) = match root.value {
+            Value::Dict(_) => (root.get("model")?, Some(root.get("metadata")?)),
+            _ => (root, None),
+        };
+        let (search, estimator) = match model.object()?.class() {
+            "sklearn.model_selection._search.GridSearchCV" => (Some(search(&model)?), model.get("best_estimator_")?),
+            _ => (None, model),
+        };
+        let (scaler, fitted) = steps(estimator)?;
+        let parts = classifier::classifier(&fitted, limits)?;
+        let scaler = scaler.map(|scaler| self::scaler(&scaler, parts.n_features, precision)).transpose()?;
+        let metadata = metadata.map(|metadata| InspectorMetadata::read(&metadata, &parts)).transpose()?;
+        let LinearParts { rule, classes, weights, n_features, intercepts } = parts;
+        let classifier = LinearClassifier::from_parts(rule, classes, Matrix::new(weights, n_features)?, intercepts)?;
+        Ok(Self {
+            probe: FittedProbe::new(scaler, classifier, precision)?,
+            sklearn_version: fitted.find("_sklearn_version").map(|version| version.text()).transpose()?,
+            search,
+            metadata,
+        })
+    }
+}
+
+/// The scaler, if there is one, and the classifier of a pipeline or of a classifier alone.
+fn steps<'p, 'a>(estimator: Place<'p, 'a>) -> Result<(Option<Place<'p, 'a>>, Place<'p, 'a>), ImportError> {
+    if estimator.object()?.class() != "sklearn.pipeline.Pipeline" {
+        return Ok((None, estimator));
+    }
+    let all = estimator.get("steps")?;
+    let mut steps = Vec::new();
+    for step in all.items()? {
+        let [_name, object] = step.items()?.try_into().map_err(|_| step.unexpected("a name and an object"))?;
+        if !matches!(object.value, Value::None | Value::Str("passthrough")) {
+            steps.push(object);
+        }
+    }
+    let classifier = steps.pop().ok_or_else(|| all.error(ImportProblem::Missing))?;
+    let scaler = steps.pop();
+    match steps.pop() {
+        Some(other) => Err(other.unexpected("at most a StandardScaler before the classifier")),
+        None => Ok((scaler, classifier)),
+    }
+}
+
+/// Since release 1.8 means and scales are brought to the features' precision before they are used.
+fn rounds_parameters(place: &Place<'_, '_>) -> Result<bool, ImportError> {
+    let version = place.get("_sklearn_version")?;
+    let text = version.text()?;
+    let mut numbers = text.split('.').map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => Ok((major, minor) >= (1, 8)),
+        _ => Err(classifier::setting_error(&version, "a release such as 1.6.0", &text)),
+    }
+}
+
+fn scaler(place: &Place<'_, '_>, n_features: usize, precision: Precision) -> Result<FittedStandardScaler, Error> {
+    if place.object()?.class() != "sklearn.preprocessing._data.StandardScaler" {
+        return Err(place.unexpected("a StandardScaler").into());
+    }
+    classifier::check_n_features(place, n_features)?;
+    let vector = |switch: &str, name: &str, without: f64| -> Result<Vec<f64>, ImportError> {
+        if place.get(switch)?.flag()? { place.get(name)?.floats(&[n_features]) } else { Ok(vec![without; n_features]) }
+    };
+    let mut mean = vector("with_mean", "mean_", 0.0)?;
+    let mut scale = vector("with_std", "scale_", 1.0)?;
+    if precision != Precision::F64 && rounds_parameters(place)? {
+        mean.iter_mut().chain(&mut scale).for_each(|parameter| *parameter = precision.round(*parameter));
+    }
+    FittedStandardScaler::from_parts(mean, scale)
+}
+
+fn search(place: &Place<'_, '_>) -> Result<Search, ImportError> {
+    let index = place.get("best_index_")?.count()?;
+    let results = place.get("cv_results_")?;
+    let mut fold_scores = Vec::new();
+    for fold in 0..place.get("n_splits_")?.count()? {
+        let scores = results.get(&format!("split{fold}_test_score"))?;
+        let Value::Array(array) = scores.value else { return Err(scores.unexpected("an array")) };
+        let all = scores.floats(&[array.shape().iter().product()])?;
+        let expected = index.saturating_add(1);
+        let count = ImportProblem::Count { what: "candidates or more", expected, found: all.len() };
+        fold_scores.push(*all.get(index).ok_or_else(|| scores.error(count))?);
+    }
+    let params = place.get("best_params_")?;
+    let Value::Dict(entries) = params.value else { return Err(params.unexpected("a dictionary")) };
+    let best_params = entries.iter().map(|(name, value)| {
+        let Value::Str(name) = name else { return Err(params.unexpected("a dictionary of names")) };
+        Ok(((*name).to_owned(), metadata::printed(&params.within(value, &format!(".{name}")))?))
+    });
+    let scoring = place.find("scoring").map_or(Ok("score".to_owned()), |scoring| scoring.text())?;
+    Ok(Search {
+        scoring,
+        best_score: place.get("best_score_")?.number()?,
+        fold_scores,
+        best_params: best_params.collect::<Result<_, _>>()?,
+    })
+}

@@ -1,0 +1,152 @@
+//! The linear classifiers: their attributes checked against each other, then reduced to weights and intercepts.
+
+use super::LinearParts;
+use super::place::Place;
+use super::{ImportError, ImportProblem};
+use crate::DecisionRule;
+use crate::pickle::{Limits, Value};
+
+/// The classifier that a fitted object of scikit-learn's is.
+pub(super) fn classifier(place: &Place<'_, '_>, limits: &Limits) -> Result<LinearParts, ImportError> {
+    let classes = classes(&place.get("classes_")?)?;
+    let parts = match place.object()?.class() {
+        "sklearn.linear_model._logistic.LogisticRegression" => {
+            check_multinomial(place, classes.len())?;
+            linear(place, DecisionRule::Logistic, classes)?
+        }
+        "sklearn.svm._classes.LinearSVC" => linear(place, DecisionRule::OneVsRest, classes)?,
+        "sklearn.svm._classes.SVC" => one_vs_one(place, classes, limits.array_elements)?,
+        _ => return Err(place.unexpected("LogisticRegression, LinearSVC or SVC")),
+    };
+    check_n_features(place, parts.n_features)?;
+    Ok(parts)
+}
+
+/// Where an object says how many features it was fitted on, that must be as many as it has coefficients.
+pub(super) fn check_n_features(place: &Place<'_, '_>, expected: usize) -> Result<(), ImportError> {
+    match place.find("n_features_in_") {
+        Some(said) if said.count()? != expected => {
+            Err(said.error(ImportProblem::Count { what: "features", expected, found: said.count()? }))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn classes(place: &Place<'_, '_>) -> Result<Vec<i64>, ImportError> {
+    let classes = place.integers()?;
+    if classes.len() < 2 || classes.windows(2).any(|pair| pair[0] >= pair[1]) {
+        return Err(place.error(ImportProblem::Classes { found: classes.into_iter().take(8).collect() }));
+    }
+    Ok(classes)
+}
+
+/// `coef_` and `intercept_` as they stand: one row for two classes, else one a class.
+fn linear(place: &Place<'_, '_>, rule: DecisionRule, classes: Vec<i64>) -> Result<LinearParts, ImportError> {
+    let n_functions = rule.n_functions(classes.len());
+    let coef = place.get("coef_")?;
+    let [_, n_features] = coef.shape()?;
+    let weights = coef.floats(&[n_functions, n_features])?;
+    let intercept = place.get("intercept_")?;
+    let intercepts = match intercept.value {
+        // What LinearSVC has that was fitted without one.
+        Value::Float(_) => vec![intercept.number()?; n_functions],
+        _ => intercept.floats(&[n_functions])?,
+    };
+    Ok(LinearParts { rule, classes, weights, n_features, intercepts })
+}
+
+/// Old releases could fit several classes one against the rest, or two by a softmax of both; the decisions are the same, the probabilities
+/// are not.
+fn check_multinomial(place: &Place<'_, '_>, n_classes: usize) -> Result<(), ImportError> {
+    let Some(multi_class) = place.find("multi_class") else { return Ok(()) };
+    let (setting, solver) = (multi_class.text()?, place.get("solver")?);
+    let followed = match setting.as_str() {
+        "auto" | "deprecated" => n_classes == 2 || solver.text()? != "liblinear",
+        "ovr" => n_classes == 2,
+        "multinomial" => n_classes > 2,
+        _ => false,
+    };
+    if followed {
+        Ok(())
+    } else {
+        Err(setting_error(&multi_class, "one sigmoid for two classes, one softmax for more", &setting))
+    }
+}
+
+/// libsvm's decision between every two classes i < j, folded from its support vectors into one weight vector.
+///
+/// The underscored attributes carry libsvm's signs: a pair's function is above 0 for class i.
+fn one_vs_one(place: &Place<'_, '_>, classes: Vec<i64>, most: usize) -> Result<LinearParts, ImportError> {
+    let n_classes = classes.len();
+    let kernel = place.get("kernel")?;
+    if kernel.text()? != "linear" {
+        return Err(setting_error(&kernel, "a linear kernel", &kernel.text()?));
+    }
+    let sparse = place.get("_sparse")?;
+    if sparse.flag()? {
+        return Err(setting_error(&sparse, "a fit on dense features", "True"));
+    }
+    if n_classes > 2 {
+        let shape = place.get("decision_function_shape")?;
+        if shape.text()? != "ovr" {
+            return Err(setting_error(&shape, "ovr", &shape.text()?));
+        }
+        let break_ties = place.get("break_ties")?;
+        if break_ties.flag()? {
+            return Err(setting_error(&break_ties, "ties that go to the first class", "True"));
+        }
+    }
+
+    let support = place.get("support_vectors_")?;
+    let [n_vectors, n_features] = support.shape()?;
+    let vectors = support.floats(&[n_vectors, n_features])?;
+    let dual_coef = place.get("_dual_coef_")?.floats(&[n_classes - 1, n_vectors])?;
+    let rule = DecisionRule::OneVsOne;
+    let intercepts = place.get("_intercept_")?.floats(&[rule.n_functions(n_classes)])?;
+    let starts = starts(&place.get("_n_support")?, n_classes, n_vectors)?;
+
+    let n_weights = intercepts.len().saturating_mul(n_features);
+    if n_weights > most {
+        return Err(support.error(ImportProblem::TooLarge { most, found: n_weights }));
+    }
+    let mut weights = vec![0.0; n_weights];
+    let pairs = (0..n_classes).flat_map(|i| (i + 1..n_classes).map(move |j| (i, j)));
+    for ((i, j), weights) in pairs.zip(weights.chunks_exact_mut(n_features)) {
+        // Row j − 1 of the dual coefficients holds class i's against j, row i holds class j's against i.
+        for (class, row) in [(i, j - 1), (j, i)] {
+            for vector in starts[class]..starts[class + 1] {
+                let dual = dual_coef[row * n_vectors + vector];
+                let values = &vectors[vector * n_features..][..n_features];
+                weights.iter_mut().zip(values).for_each(|(weight, value)| *weight += dual * value);
+            }
+        }
+    }
+    Ok(LinearParts { rule, classes, weights, n_features, intercepts })
+}
+
+/// Where each class's support vectors begin, and where the last ends.
+fn starts(n_support: &Place<'_, '_>, n_classes: usize, n_vectors: usize) -> Result<Vec<usize>, ImportError> {
+    let counts = n_support.integers()?;
+    if counts.len() != n_classes {
+        return Err(n_support.error(ImportProblem::Count {
+            what: "classes",
+            expected: n_classes,
+            found: counts.len(),
+        }));
+    }
+    let mut starts = vec![0];
+    let mut end = 0usize;
+    for (index, &count) in counts.iter().enumerate() {
+        let range = |_| ImportProblem::Number { expected: "at least 0", index, found: count as f64 };
+        end = end.saturating_add(usize::try_from(count).map_err(|error| n_support.error(range(error)))?);
+        starts.push(end);
+    }
+    if end != n_vectors {
+        return Err(n_support.error(ImportProblem::Count { what: "support vectors", expected: n_vectors, found: end }));
+    }
+    Ok(starts)
+}
+
+pub(super) fn setting_error(place: &Place<'_, '_>, expected: &'static str, found: &str) -> ImportError {
+    place.error(ImportProblem::Setting { expected, found: found.chars().take(100).collect() })
+}

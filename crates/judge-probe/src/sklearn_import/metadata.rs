@@ -1,0 +1,93 @@
+use judge_core::{Layer, Pooling};
+
+use super::classifier::setting_error;
+use super::place::Place;
+use super::{ImportError, ImportProblem, LinearParts};
+use crate::pickle::Value;
+
+/// What INSPECTOR's program writes beside a classifier.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InspectorMetadata {
+    /// Name of the model whose states were read, on the hub. No revision is known.
+    pub llm: String,
+    /// The aspect that is judged.
+    pub dimension: String,
+    /// `binary` or `multi`.
+    pub classification: String,
+    /// What stands side by side in a row of features, in order; the file's layers, which count from the first block's output, in the
+    /// numbering of this project.
+    pub pooled: Vec<(Layer, Pooling)>,
+    /// Width of one state: features of a row by the number of states in it.
+    pub d_model: usize,
+    /// The file's short name of the classifier.
+    pub clf_name: String,
+    /// The cross-validated score it states.
+    pub best_score: Option<f64>,
+    /// When it was made.
+    pub timestamp: Option<String>,
+}
+
+impl InspectorMetadata {
+    /// Reads the metadata and compares them with what the classifier itself says of its classes and features.
+    pub(super) fn read(place: &Place<'_, '_>, parts: &LinearParts) -> Result<Self, ImportError> {
+        let classification = place.get("classification")?;
+        let n_classes = parts.classes.len();
+        if classification.text()? != if n_classes == 2 { "binary" } else { "multi" } {
+            let expected = "binary for two classes, multi for more";
+            return Err(setting_error(&classification, expected, &classification.text()?));
+        }
+        let use_attn = place.get("use_attn")?;
+        if use_attn.flag()? {
+            return Err(setting_error(&use_attn, "features without attention entropies", "True"));
+        }
+        let pool = place.get("pool")?;
+        let poolings = match pool.text()?.as_str() {
+            "last" => &[Pooling::Last][..],
+            "mean" => &[Pooling::Mean],
+            "min" => &[Pooling::Min],
+            "max" => &[Pooling::Max],
+            "concat" => &[Pooling::Min, Pooling::Max, Pooling::Mean],
+            other => return Err(setting_error(&pool, "last, mean, min, max or concat", other)),
+        };
+        let layers = place.get("layers")?;
+        let mut pooled: Vec<(Layer, Pooling)> = Vec::new();
+        for block in layers.items()? {
+            let layer = Layer(block.count()?.saturating_add(1));
+            if pooled.iter().any(|(known, _)| *known == layer) {
+                return Err(block.unexpected("each layer once"));
+            }
+            pooled.extend(poolings.iter().map(|pooling| (layer, *pooling)));
+        }
+        if pooled.is_empty() || !parts.n_features.is_multiple_of(pooled.len()) {
+            let n_states = pooled.len();
+            return Err(layers.error(ImportProblem::Count {
+                what: "features to make whole states of",
+                expected: n_states,
+                found: parts.n_features,
+            }));
+        }
+        Ok(Self {
+            llm: place.get("llm")?.text()?,
+            dimension: place.get("dimension")?.text()?,
+            classification: classification.text()?,
+            d_model: parts.n_features / pooled.len(),
+            pooled,
+            clf_name: place.get("clf_name")?.text()?,
+            best_score: place.find("best_score").map(|score| score.number()).transpose()?,
+            timestamp: place.find("timestamp").map(|timestamp| timestamp.text()).transpose()?,
+        })
+    }
+}
+
+/// A setting as Python prints it.
+pub(super) fn printed(place: &Place<'_, '_>) -> Result<String, ImportError> {
+    Ok(match place.value {
+        Value::None => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Int(value) => value.to_string(),
+        Value::Float(value) => format!("{value:?}"),
+        Value::Str(text) => (*text).to_owned(),
+        _ => return Err(place.unexpected("a number, text, truth value or None")),
+    })
+}

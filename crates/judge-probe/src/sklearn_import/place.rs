@@ -1,0 +1,152 @@
+use super::{ImportError, ImportProblem};
+use crate::pickle::{Array, Object, Value};
+
+/// A value and the way to it.
+#[derive(Debug)]
+pub(super) struct Place<'p, 'a> {
+    pub(super) value: &'p Value<'a>,
+    pub(super) path: String,
+}
+
+impl<'p, 'a> Place<'p, 'a> {
+    pub(super) fn root(value: &'p Value<'a>) -> Self {
+        Self { value, path: "pickle".to_owned() }
+    }
+
+    pub(super) fn error(&self, problem: ImportProblem) -> ImportError {
+        ImportError { path: self.path.clone(), problem }
+    }
+
+    pub(super) fn unexpected(&self, expected: &'static str) -> ImportError {
+        self.error(ImportProblem::Type { expected, found: self.value.kind() })
+    }
+
+    /// An attribute of an object or an entry of a dictionary, if it is there and not None.
+    pub(super) fn find(&self, name: &str) -> Option<Self> {
+        let value = match self.value {
+            Value::Object(object) => object.get(name),
+            other => other.get(name),
+        };
+        value.filter(|value| **value != Value::None).map(|value| self.within(value, &format!(".{name}")))
+    }
+
+    /// The same, where it must be there.
+    pub(super) fn get(&self, name: &str) -> Result<Self, ImportError> {
+        self.find(name)
+            .ok_or_else(|| ImportError { path: format!("{}.{name}", self.path), problem: ImportProblem::Missing })
+    }
+
+    pub(super) fn within(&self, value: &'p Value<'a>, step: &str) -> Self {
+        Self { value, path: format!("{}{step}", self.path) }
+    }
+
+    pub(super) fn object(&self) -> Result<&'p Object<'a>, ImportError> {
+        match self.value {
+            Value::Object(object) => Ok(object),
+            _ => Err(self.unexpected("a fitted object of scikit-learn's")),
+        }
+    }
+
+    pub(super) fn items(&self) -> Result<Vec<Self>, ImportError> {
+        match self.value {
+            Value::List(items) | Value::Tuple(items) => {
+                Ok(items.iter().enumerate().map(|(index, item)| self.within(item, &format!("[{index}]"))).collect())
+            }
+            _ => Err(self.unexpected("a list")),
+        }
+    }
+
+    pub(super) fn text(&self) -> Result<String, ImportError> {
+        match self.value {
+            Value::Str(text) => Ok((*text).to_owned()),
+            _ => Err(self.unexpected("text")),
+        }
+    }
+
+    pub(super) fn flag(&self) -> Result<bool, ImportError> {
+        match self.value {
+            Value::Bool(flag) => Ok(*flag),
+            _ => Err(self.unexpected("True or False")),
+        }
+    }
+
+    pub(super) fn count(&self) -> Result<usize, ImportError> {
+        match self.value {
+            Value::Int(count) => {
+                let range = |_| ImportProblem::Number { expected: "at least 0", index: 0, found: *count as f64 };
+                usize::try_from(*count).map_err(|error| self.error(range(error)))
+            }
+            _ => Err(self.unexpected("an integer")),
+        }
+    }
+
+    pub(super) fn number(&self) -> Result<f64, ImportError> {
+        match self.value {
+            Value::Float(number) => self.finite(vec![*number]).map(|_| *number),
+            Value::Int(number) => Ok(*number as f64),
+            _ => Err(self.unexpected("a number")),
+        }
+    }
+
+    fn array(&self) -> Result<&'p Array<'a>, ImportError> {
+        match self.value {
+            Value::Array(array) => Ok(array),
+            _ => Err(self.unexpected("an array")),
+        }
+    }
+
+    /// The shape of an array of two axes, both of at least 1.
+    pub(super) fn shape(&self) -> Result<[usize; 2], ImportError> {
+        match *self.array()?.shape() {
+            [n_rows, n_columns] if n_rows > 0 && n_columns > 0 => Ok([n_rows, n_columns]),
+            _ => Err(self.unexpected("an array of rows and columns")),
+        }
+    }
+
+    /// The finite floats of an array of this shape, row by row.
+    pub(super) fn floats(&self, shape: &[usize]) -> Result<Vec<f64>, ImportError> {
+        let array = self.array()?;
+        self.check_shape(array, shape)?;
+        self.finite(array.floats().ok_or_else(|| self.unexpected("an array of floats"))?)
+    }
+
+    /// The integers of an array of one axis, of any length.
+    pub(super) fn integers(&self) -> Result<Vec<i64>, ImportError> {
+        let array = self.array()?;
+        self.check_shape(array, &[array.shape().iter().product()])?;
+        match (array.integers(), array.floats()) {
+            (Some(integers), _) => Ok(integers),
+            (None, Some(floats)) => self.whole(&floats),
+            _ => Err(self.unexpected("an array of integers")),
+        }
+    }
+
+    fn check_shape(&self, array: &Array<'_>, expected: &[usize]) -> Result<(), ImportError> {
+        if array.shape() == expected {
+            return Ok(());
+        }
+        Err(self.error(ImportProblem::Shape { expected: expected.to_vec(), found: array.shape().to_vec() }))
+    }
+
+    fn finite(&self, numbers: Vec<f64>) -> Result<Vec<f64>, ImportError> {
+        match numbers.iter().position(|number| !number.is_finite()) {
+            Some(index) => {
+                Err(self.error(ImportProblem::Number { expected: "a finite number", index, found: numbers[index] }))
+            }
+            None => Ok(numbers),
+        }
+    }
+
+    /// Labels that were given to scikit-learn as floats.
+    fn whole(&self, floats: &[f64]) -> Result<Vec<i64>, ImportError> {
+        let whole = floats.iter().enumerate().map(|(index, &found)| {
+            // Up to 2⁵³ every integer is a float, and the conversion exact.
+            if found.fract() == 0.0 && found.abs() <= 9_007_199_254_740_992.0 {
+                Ok(found as i64)
+            } else {
+                Err(self.error(ImportProblem::Number { expected: "a whole number", index, found }))
+            }
+        });
+        whole.collect()
+    }
+}

@@ -1,0 +1,67 @@
+//! Rows parted into those to learn from and those to test on, index for index as scikit-learn parts them.
+
+mod grouped;
+mod k_fold;
+mod stratified_group;
+mod train_test;
+
+pub use grouped::GroupKFold;
+pub use k_fold::{KFold, StratifiedKFold};
+pub use stratified_group::StratifiedGroupKFold;
+pub use train_test::{TestSize, TrainTestSplit};
+
+use crate::Error;
+
+/// Rows to learn from and rows to test on, by their positions.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Split {
+    /// Rows to learn from.
+    pub train: Vec<usize>,
+    /// Rows to test on.
+    pub test: Vec<usize>,
+}
+
+/// One split per fold, which is tested on while all others are learnt from; both in ascending order.
+fn one_split_per_fold(fold_of_row: &[usize], n_splits: usize) -> Vec<Split> {
+    let part = |fold| {
+        let (test, train) = (0..fold_of_row.len()).partition(|&row| fold_of_row[row] == fold);
+        Split { train, test }
+    };
+    (0..n_splits).map(part).collect()
+}
+
+/// Refuses fewer than two splits, and more than there are `units` to spread over them.
+fn check_n_splits(n_splits: usize, unit: &'static str, n_units: usize) -> Result<(), Error> {
+    if n_splits < 2 {
+        return Err(Error::FewSplits { n_splits });
+    }
+    if n_units < n_splits { Err(Error::ManySplits { n_splits, unit, n_units }) } else { Ok(()) }
+}
+
+/// Values by the position of each among the distinct ones in ascending order, as `numpy.unique` with `return_inverse` and
+/// `return_counts`.
+struct Distinct {
+    place_of_row: Vec<usize>,
+    counts: Vec<usize>,
+}
+
+impl Distinct {
+    fn new<T: Ord>(values: &[T]) -> Self {
+        let mut distinct: Vec<&T> = values.iter().collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let mut counts = vec![0; distinct.len()];
+        // Each value is among the distinct ones, where the search ends at its position.
+        let place_of_row: Vec<usize> =
+            values.iter().map(|value| distinct.partition_point(|&other| other < value)).collect();
+        place_of_row.iter().for_each(|&place| counts[place] += 1);
+        Self { place_of_row, counts }
+    }
+
+    /// The rows of each distinct value, ascending.
+    fn rows(&self) -> Vec<Vec<usize>> {
+        let mut rows = vec![Vec::new(); self.counts.len()];
+        self.place_of_row.iter().enumerate().for_each(|(row, &place)| rows[place].push(row));
+        rows
+    }
+}

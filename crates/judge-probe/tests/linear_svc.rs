@@ -1,0 +1,78 @@
+//! Equality with scikit-learn 1.9.1 on the fixtures of `scripts/probe/linear_svc_fixtures.py`.
+
+mod formula;
+
+use formula::Data;
+use judge_probe::{ClassWeight, Classifier, FittedClassifier, LinearSvc};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Fixture {
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    #[serde(flatten)]
+    data: Data,
+    balanced: bool,
+    /// Of libsvm's results, which it optimises by products in single precision.
+    tolerance: f64,
+    results: Vec<Expected>,
+}
+
+#[derive(Deserialize)]
+struct Expected {
+    c: f64,
+    /// Of the coefficients, row by row, the file has every so manieth.
+    stride: usize,
+    coefficients: Vec<f64>,
+    intercepts: Vec<f64>,
+    predicted: Vec<i64>,
+    unseen_decision: Vec<f64>,
+    unseen_predicted: Vec<i64>,
+}
+
+#[test]
+fn it_equals_scikit_learns() {
+    let fixture: Fixture = serde_json::from_str(include_str!("fixtures/linear_svc.json")).unwrap();
+    assert_eq!(fixture.cases.len(), 10);
+    for case in fixture.cases {
+        let (features, unseen) = case.data.features();
+        let class_weight = if case.balanced { ClassWeight::Balanced } else { ClassWeight::Uniform };
+        let settings: Vec<LinearSvc> = case
+            .results
+            .iter()
+            .map(|expected| LinearSvc { c: expected.c, class_weight, tol: 1e-10, ..LinearSvc::default() })
+            .collect();
+        let together = LinearSvc::fit_each(&settings, &features, case.data.labels());
+        for ((settings, expected), fitted) in settings.iter().zip(&case.results).zip(together) {
+            let fitted = fitted.unwrap();
+            assert_eq!(fitted, settings.fit(&features, case.data.labels()).unwrap());
+
+            let close = |name: &str, ours: Vec<f64>, expected: &[f64]| {
+                assert_eq!(ours.len(), expected.len(), "{}: {name}", case.name);
+                for (i, (ours, expected)) in ours.iter().zip(expected).enumerate() {
+                    let off = (ours - expected).abs() / expected.abs().max(1.0);
+                    assert!(
+                        off <= case.tolerance,
+                        "{}, c {}: {name}[{i}] is {ours}, expected {expected}",
+                        case.name,
+                        settings.c
+                    );
+                }
+            };
+            // scikit-learn negates the one function of two classes.
+            let sign = if fitted.classes().len() == 2 { -1.0 } else { 1.0 };
+            let coefficients = fitted.linear().coefficients().values().iter().step_by(expected.stride);
+            close("coefficients", coefficients.map(|value| sign * value).collect(), &expected.coefficients);
+            let intercepts = fitted.linear().intercepts().iter();
+            close("intercepts", intercepts.map(|value| sign * value).collect(), &expected.intercepts);
+            close("decision", fitted.decision_function(&unseen).unwrap().values().to_vec(), &expected.unseen_decision);
+            assert_eq!(fitted.predict(&features).unwrap(), expected.predicted, "{}", case.name);
+            assert_eq!(fitted.predict(&unseen).unwrap(), expected.unseen_predicted, "{}", case.name);
+            assert_eq!(fitted.predict_proba(&unseen).unwrap(), None);
+        }
+    }
+}

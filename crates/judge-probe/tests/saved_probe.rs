@@ -1,0 +1,207 @@
+//! Saved probes: what is read back is what was written, and everything else is refused.
+
+use std::collections::BTreeMap;
+
+use judge_core::{Layer, ModelInfo, Pooling};
+use judge_probe::{
+    DecisionRule, Error, FittedClassifier, FittedProbe, FittedStandardScaler, LinearClassifier, Matrix, Precision,
+    ProbeOrigin, ProbedModel, SavedProbe, SavedProbeError, Validation,
+};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+
+const POOLED: [(Layer, Pooling); 2] = [(Layer(4), Pooling::Mean), (Layer(2), Pooling::Last)];
+
+fn origin(fingerprint: Option<&str>) -> ProbeOrigin {
+    ProbeOrigin {
+        model: ProbedModel {
+            name: "tiny".to_owned(),
+            revision: Some("r1".to_owned()),
+            fingerprint: fingerprint.map(str::to_owned),
+            d_model: 2,
+        },
+        pooled: POOLED.to_vec(),
+        validation: Some(Validation { scoring: "f1_macro".to_owned(), mean: 0.1 + 0.2, folds: vec![0.25, 1.0 / 3.0] }),
+        data_hash: Some("d47a".to_owned()),
+        notes: BTreeMap::from([("aspect".to_owned(), "fluency".to_owned()), ("c".to_owned(), "0.01".to_owned())]),
+    }
+}
+
+fn probe(rule: DecisionRule, scaled: bool) -> FittedProbe {
+    let coefficients = Matrix::new((0..12).map(|i| f64::from(i).sin() / 3.0).collect(), 4).unwrap();
+    let classifier = LinearClassifier::from_parts(rule, vec![-1, 2, 5], coefficients, vec![0.1, -0.2, 1e-300]).unwrap();
+    let scaler = FittedStandardScaler::from_parts(vec![1.0, -2e3, 0.0, 0.1], vec![0.5, 57.6, 0.012, 1.0]).unwrap();
+    FittedProbe::new(scaled.then_some(scaler), classifier, Precision::F16).unwrap()
+}
+
+fn saved(fingerprint: Option<&str>) -> SavedProbe {
+    SavedProbe::new(probe(DecisionRule::Logistic, true), origin(fingerprint)).unwrap()
+}
+
+fn model(fingerprint: &str, n_layers: usize, d_model: usize) -> ModelInfo {
+    ModelInfo {
+        name: "tiny".to_owned(),
+        revision: None,
+        fingerprint: fingerprint.to_owned(),
+        family: "llama".to_owned(),
+        n_layers,
+        d_model,
+        d_vocab: 10,
+        max_len: 16,
+        dtype: "f32".to_owned(),
+        device: "cpu".to_owned(),
+    }
+}
+
+#[track_caller]
+fn problem<T: std::fmt::Debug>(result: Result<T, Error>) -> SavedProbeError {
+    match result {
+        Err(Error::SavedProbe(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_is_read_back_is_what_was_written() {
+    let features = Matrix::new(vec![0.5, -1900.0, 0.01, 2.0], 4).unwrap();
+    for rule in [DecisionRule::Logistic, DecisionRule::OneVsRest, DecisionRule::OneVsOne] {
+        for scaled in [true, false] {
+            let saved = SavedProbe::new(probe(rule, scaled), origin(Some("5eed"))).unwrap();
+            let bytes = saved.to_bytes().unwrap();
+            let read = SavedProbe::from_bytes(&bytes).unwrap();
+            assert_eq!(read, saved);
+            assert_eq!(read.to_bytes().unwrap(), bytes);
+            let decision = |saved: &SavedProbe| saved.probe().decision_function(&features).unwrap();
+            assert_eq!(decision(&read).values(), decision(&saved).values());
+        }
+    }
+}
+
+#[test]
+fn another_model_or_other_states_are_refused() {
+    let probe = saved(Some("5eed"));
+    assert_eq!(probe.check_model(&model("5eed", 4, 2)), Ok(()));
+    let found = "0dd".to_owned();
+    let other = SavedProbeError::OtherModel { name: "tiny".to_owned(), expected: "5eed".to_owned(), found };
+    assert_eq!(problem(probe.check_model(&model("0dd", 4, 2))), other);
+    assert_eq!(problem(probe.clone().bound_to(&model("0dd", 4, 2))), other);
+    let shallow = SavedProbeError::ModelShape { what: "blocks", expected: 4, found: 3 };
+    assert_eq!(problem(probe.check_model(&model("5eed", 3, 2))), shallow);
+
+    let imported = saved(None);
+    let name = "tiny".to_owned();
+    assert_eq!(problem(imported.check_model(&model("5eed", 4, 2))), SavedProbeError::UnknownModel { name });
+    let wide = SavedProbeError::ModelShape { what: "coordinates", expected: 2, found: 3 };
+    assert_eq!(problem(imported.clone().bound_to(&model("5eed", 4, 3))), wide);
+    let bound = imported.bound_to(&model("5eed", 4, 2)).unwrap();
+    assert_eq!(bound.check_model(&model("5eed", 9, 2)), Ok(()));
+    assert!(matches!(problem(bound.check_model(&model("0dd", 4, 2))), SavedProbeError::OtherModel { .. }));
+
+    assert_eq!(bound.check_states(&POOLED), Ok(()));
+    let swapped = [POOLED[1], POOLED[0]];
+    let others = [(Layer(4), Pooling::Max), POOLED[1]];
+    for found in [&swapped[..], &others, &POOLED[..1], &[]] {
+        let refused = SavedProbeError::OtherStates { expected: POOLED.to_vec(), found: found.to_vec() };
+        assert_eq!(problem(bound.check_states(found)), refused);
+    }
+}
+
+#[test]
+fn an_origin_must_fit_the_probe() {
+    let with = |change: fn(&mut ProbeOrigin)| {
+        let mut origin = origin(None);
+        change(&mut origin);
+        problem(SavedProbe::new(probe(DecisionRule::Logistic, true), origin))
+    };
+    let width = |n_states, d_model| SavedProbeError::Width { n_states, d_model, n_features: 4 };
+    assert_eq!(with(|origin| origin.model.d_model = 3), width(2, 3));
+    assert_eq!(with(|origin| origin.model.d_model = usize::MAX), width(2, usize::MAX));
+    assert_eq!(with(|origin| origin.pooled.clear()), width(0, 2));
+    let twice = SavedProbeError::DuplicateState { layer: Layer(4), pooling: Pooling::Mean };
+    assert_eq!(with(|origin| origin.pooled[1] = POOLED[0]), twice);
+    let score = |origin: &mut ProbeOrigin| origin.validation.as_mut().unwrap().folds[0] = f64::INFINITY;
+    assert_eq!(with(score), SavedProbeError::NonFinite { name: "a validation score", value: f64::INFINITY });
+}
+
+#[test]
+fn every_damaged_bit_is_noticed() {
+    let bytes = saved(Some("5eed")).to_bytes().unwrap();
+    for place in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut damaged = bytes.clone();
+            damaged[place] ^= 1 << bit;
+            assert!(SavedProbe::from_bytes(&damaged).is_err(), "bit {bit} of byte {place}");
+        }
+        assert!(SavedProbe::from_bytes(&bytes[..place]).is_err(), "cut at {place}");
+    }
+    assert!(SavedProbe::from_bytes(&[&bytes[..], b"\0"].concat()).is_err());
+}
+
+/// A file of the right form but with changes, and the checksum of what it then holds: not damaged but made.
+fn made(change: impl Fn(&mut String, &mut Vec<(String, Dtype, Vec<usize>, Vec<u8>)>)) -> Vec<u8> {
+    let bytes = saved(Some("5eed")).to_bytes().unwrap();
+    let (_, header) = SafeTensors::read_metadata(&bytes).unwrap();
+    let mut text = header.metadata().as_ref().unwrap()["judge_probe"].clone();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    let mut tensors: Vec<_> = ["coefficients", "intercepts", "mean", "scale"]
+        .map(|name| (name, file.tensor(name).unwrap()))
+        .map(|(name, view)| (name.to_owned(), view.dtype(), view.shape().to_vec(), view.data().to_vec()))
+        .into();
+    change(&mut text, &mut tensors);
+    let mut hasher = blake3::Hasher::new();
+    for part in std::iter::once(text.as_bytes()).chain(tensors.iter().map(|tensor| tensor.3.as_slice())) {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    tensors.push(("checksum".to_owned(), Dtype::U8, vec![32], hasher.finalize().as_bytes().to_vec()));
+    let views =
+        tensors.iter().map(|(name, dtype, shape, data)| (name, TensorView::new(*dtype, shape.clone(), data).unwrap()));
+    safetensors::serialize(views, Some([("judge_probe".to_owned(), text)].into())).unwrap()
+}
+
+#[test]
+fn a_made_file_is_refused_for_what_it_says() {
+    assert_eq!(SavedProbe::from_bytes(&made(|_, _| {})), Ok(saved(Some("5eed"))));
+    let text = |from: &'static str, to: &'static str| {
+        SavedProbe::from_bytes(&made(move |text, _| {
+            assert!(text.contains(from), "{text}");
+            *text = text.replace(from, to);
+        }))
+    };
+    assert_eq!(problem(text("\"version\":1", "\"version\":2")), SavedProbeError::Version { expected: 1, found: 2 });
+    assert!(matches!(problem(text("\"version\":1", "\"version\":1,\"x\":0")), SavedProbeError::Description { .. }));
+    assert!(matches!(problem(text("logistic", "forest")), SavedProbeError::Description { .. }));
+    assert!(matches!(problem(text("mean\"", "median\"")), SavedProbeError::Description { .. }));
+    assert_eq!(text("[-1,2,5]", "[2,-1,5]"), Err(Error::ClassOrder { before: 2, after: -1 }));
+    assert_eq!(text("[-1,2,5]", "[2,2,5]"), Err(Error::ClassOrder { before: 2, after: 2 }));
+    let rows = Error::ParameterCount { name: "rows of coefficients", expected: 1, found: 3 };
+    assert_eq!(text("[-1,2,5]", "[-1,2]"), Err(rows));
+    assert!(matches!(problem(text("\"d_model\":2", "\"d_model\":1")), SavedProbeError::Width { .. }));
+    assert!(matches!(problem(text("\"scaled\":true", "\"scaled\":false")), SavedProbeError::UnknownTensor { .. }));
+
+    let number = |tensor: usize, value: f64| {
+        SavedProbe::from_bytes(&made(move |_, tensors| tensors[tensor].3[8..16].copy_from_slice(&value.to_le_bytes())))
+    };
+    assert!(matches!(number(0, f64::NAN), Err(Error::NonFiniteFeature { row: 0, feature: 1, .. })));
+    let infinite = Error::InvalidParameter { name: "intercept", index: 1, value: f64::INFINITY };
+    assert_eq!(number(1, f64::INFINITY), Err(infinite));
+    assert!(matches!(number(2, f64::NAN), Err(Error::InvalidParameter { name: "mean", index: 1, .. })));
+    assert_eq!(number(3, 0.0), Err(Error::InvalidParameter { name: "scale", index: 1, value: 0.0 }));
+
+    let shape = |tensor: usize, shape: &'static [usize]| {
+        SavedProbe::from_bytes(&made(move |_, tensors| tensors[tensor].2 = shape.to_vec()))
+    };
+    assert!(matches!(problem(shape(0, &[12])), SavedProbeError::Tensor { name: "coefficients", .. }));
+    assert!(matches!(problem(shape(0, &[4, 3])), SavedProbeError::Tensor { name: "mean", .. }));
+    assert!(matches!(problem(shape(1, &[3, 1])), SavedProbeError::Tensor { name: "intercepts", .. }));
+    let single = made(|_, tensors| {
+        tensors[1].1 = Dtype::F32;
+        tensors[1].2 = vec![6];
+    });
+    assert!(matches!(problem(SavedProbe::from_bytes(&single)), SavedProbeError::Tensor { name: "intercepts", .. }));
+    let gone = made(|_, tensors| drop(tensors.remove(2)));
+    assert_eq!(problem(SavedProbe::from_bytes(&gone)), SavedProbeError::MissingTensor { name: "mean" });
+
+    let foreign = safetensors::serialize([("x", TensorView::new(Dtype::U8, vec![1], &[0]).unwrap())], None).unwrap();
+    assert_eq!(problem(SavedProbe::from_bytes(&foreign)), SavedProbeError::NotAProbe { name: "judge_probe" });
+    assert!(matches!(problem(SavedProbe::from_bytes(b"")), SavedProbeError::Container { n_bytes: 0, .. }));
+}

@@ -62,6 +62,7 @@ mod estimator;
 mod feature_family;
 mod fitted_probe;
 mod grid_search;
+mod inspector;
 mod labels;
 mod layer_selection;
 mod linear_classifier;

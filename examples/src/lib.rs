@@ -8,6 +8,7 @@ pub mod origin;
 pub mod pace;
 pub mod passes;
 pub mod planted;
+pub mod probes;
 pub mod report;
 pub mod surface;
 

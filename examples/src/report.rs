@@ -30,10 +30,15 @@ pub enum Statistic {
 }
 
 /// Enough for two digits of an interval's ends, and done in a moment.
-const BOOTSTRAP: Bootstrap = Bootstrap { resamples: 1_000, level: 0.95, seed: 0, method: BootstrapMethod::Percentile };
+pub const BOOTSTRAP: Bootstrap =
+    Bootstrap { resamples: 1_000, level: 0.95, seed: 0, method: BootstrapMethod::Percentile };
 
 impl Statistic {
-    fn of(found: Result<BootstrapInterval, Error>) -> Result<Self, Error> {
+    /// What a bootstrap found.
+    ///
+    /// # Errors
+    /// Those that do not mean that the data leave it undefined.
+    pub fn of(found: Result<BootstrapInterval, Error>) -> Result<Self, Error> {
         match found {
             Ok(found) => {
                 Ok(Self::Defined { estimate: found.estimate, low: found.interval.low, high: found.interval.high })

@@ -1,0 +1,22 @@
+/// A hash of labelled data, for [`ProbeOrigin::data_hash`](crate::ProbeOrigin::data_hash): BLAKE3 over rows, each with its length before it, so that
+/// rows cut otherwise hash otherwise.
+#[derive(Debug, Clone, Default)]
+pub struct DataHash(blake3::Hasher);
+
+impl DataHash {
+    /// Of no rows.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// One more row.
+    pub fn add(&mut self, row: &[u8]) {
+        self.0.update(&(row.len() as u64).to_le_bytes());
+        self.0.update(row);
+    }
+
+    /// 64 hexadecimal digits.
+    pub fn finish(&self) -> String {
+        self.0.finalize().to_hex().to_string()
+    }
+}

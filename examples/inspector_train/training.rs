@@ -1,0 +1,345 @@
+//! Choosing layers, fitting a probe, and comparing it with what does not read the model's states.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use judge_core::{Layer, ModelInfo};
+use judge_data::write_atomic;
+use judge_probe::{
+    ClassWeight, Classifier, DataHash, FeatureFamily, FittedClassifier, FittedPipeline, FittedProbe,
+    FittedStandardScaler, GridSearch, LayerSelection, LayerView, LinearClassifier, LinearSvc, LogisticRegression,
+    Matrix, Pipeline, ProbeOrigin, ProbedModel, SavedProbe, Scoring, Split, StandardScaler, StratifiedGroupKFold,
+    StratifiedKFold, TestSize, TfidfVectorizer, TrainTestSplit, Validation, surface_features,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::evaluation::{Agreement, Predictions, Truth};
+use crate::rows::Row;
+use crate::states::States;
+use crate::{Cli, Learner, View, figure, label};
+
+/// What became of one aspect.
+#[derive(Serialize)]
+pub struct Report {
+    pub n: usize,
+    pub unscored: usize,
+    pub n_train: usize,
+    pub folds: usize,
+    /// Layer and pooling, in the order of the probe's features.
+    pub chosen: Vec<(usize, String)>,
+    pub cv_mean: f64,
+    pub cv_deviation: f64,
+    pub splits: BTreeMap<String, Evaluation>,
+    /// Questions or responses that stand on both sides of a split.
+    pub artefacts: Vec<String>,
+    /// Every view with its scores, the ranking and the steps of the selection.
+    pub selection: Value,
+}
+
+/// The rows of one split that nothing was learnt from.
+#[derive(Serialize)]
+pub struct Evaluation {
+    pub n: usize,
+    pub predictors: BTreeMap<String, Agreement>,
+    pub gain_over: BTreeMap<String, BTreeMap<&'static str, judge_examples::report::Statistic>>,
+}
+
+pub fn train(
+    cli: &Cli,
+    model: &ModelInfo,
+    aspect: &str,
+    rows: &[Row],
+    classes: &[i64],
+    states: &States,
+    layers: &[Layer],
+) -> Result<Report> {
+    let base = LogisticRegression { class_weight: ClassWeight::Balanced, ..LogisticRegression::default() };
+    let svc = LinearSvc { class_weight: ClassWeight::Balanced, ..LinearSvc::default() };
+    let task = Task { cli, model, aspect, rows, classes, states, layers };
+    match cli.classifier {
+        Learner::Logistic => task.train(cli.c.iter().map(|&c| (c, LogisticRegression { c, ..base })).collect()),
+        Learner::Svm => task.train(cli.c.iter().map(|&c| (c, LinearSvc { c, ..svc })).collect()),
+    }
+    .with_context(|| aspect.to_owned())
+}
+
+struct Task<'a> {
+    cli: &'a Cli,
+    model: &'a ModelInfo,
+    aspect: &'a str,
+    rows: &'a [Row],
+    classes: &'a [i64],
+    states: &'a States,
+    layers: &'a [Layer],
+}
+
+impl Task<'_> {
+    fn train<C>(&self, candidates: Vec<(f64, C)>) -> Result<Report>
+    where
+        C: Classifier + Copy + Send + PartialEq,
+        C::Fitted: Into<LinearClassifier> + Clone,
+    {
+        let scored: Vec<usize> = (0..self.rows.len()).filter(|&row| self.states.is_scored(row)).collect();
+        let (train, tests) = self.parts(&scored)?;
+        let labels = self.labels(&train);
+        let folds = self.folds(&train, &labels)?;
+
+        let pipeline = |classifier| Pipeline { transformer: StandardScaler::default(), classifier };
+        let view = |layer: Layer, view: View| LayerView {
+            layer,
+            reading: view.name().to_owned(),
+            family: FeatureFamily::State,
+        };
+        let selection = LayerSelection {
+            views: self
+                .cli
+                .pooling
+                .iter()
+                .flat_map(|&of| self.layers.iter().map(move |&layer| view(layer, of)))
+                .collect(),
+            classifiers: candidates.iter().map(|&(_, classifier)| pipeline(classifier)).collect(),
+            scoring: Scoring::MacroF1,
+            top_k: self.cli.top_k,
+        };
+        let read = |rows: &[usize], layer: Layer, name: &String| -> Result<Matrix> {
+            let view = self.cli.pooling.iter().find(|view| view.name() == name).context("a view that was asked for")?;
+            self.states.matrix(rows, layer, view.poolings())
+        };
+        let source = |layer: Layer, view: &String| read(&train, layer, view);
+        let selected = selection.select(source, &labels, &folds)?;
+        let fitted = selected.fit(source, &labels)?;
+        let probe: FittedProbe = to_probe(fitted.classifier)?;
+
+        let best = selected.steps.iter().rev().find(|step| step.kept).and_then(|step| step.scores.as_ref());
+        let best = best.context("nothing was chosen")?;
+        let candidate = selection.classifiers.iter().position(|known| *known == selected.classifier);
+        let c = candidate.and_then(|index| candidates.get(index)).map(|&(c, _)| c);
+        self.save(&probe, &selected.chosen, best, c, &train)?;
+        let chosen: Vec<usize> =
+            selected.steps.iter().rev().find(|step| step.kept).map_or(Vec::new(), |step| step.views.clone());
+        let title = format!("{}: macro F1 by layer", self.aspect);
+        if let Some(svg) = figure::svg(&title, &selected.scan, &chosen)? {
+            write_atomic(self.file("svg"), svg.as_bytes())?;
+        }
+
+        let baselines = Baselines::fit(self, &train, &labels, &folds)?;
+        let mut splits = BTreeMap::new();
+        for (name, rows) in &tests {
+            let features = selected.features(|layer, view| read(rows, layer, view))?;
+            let ours = Predictions::of(&probe, &features)?;
+            splits.insert(name.clone(), self.evaluate(rows, ours, baselines.predict(self, rows)?)?);
+        }
+        Ok(Report {
+            n: self.rows.len(),
+            unscored: self.rows.len() - scored.len(),
+            n_train: train.len(),
+            folds: folds.len(),
+            chosen: selected.chosen.iter().map(|view| (view.layer.0, view.reading.clone())).collect(),
+            cv_mean: best.best_mean,
+            cv_deviation: best.best_deviation,
+            splits,
+            artefacts: self.artefacts(&train, &tests),
+            selection: serde_json::json!({"scan": selected.scan, "ranking": selected.ranking, "steps": selected.steps}),
+        })
+    }
+
+    fn labels(&self, rows: &[usize]) -> Vec<i64> {
+        rows.iter().map(|&row| label(self.cli.binary, self.rows[row].score)).collect()
+    }
+
+    fn groups<'r>(&'r self, rows: &[usize]) -> Vec<&'r str> {
+        rows.iter().map(|&row| self.rows[row].group.as_str()).collect()
+    }
+
+    /// Whether several rows share a group, and that matters.
+    fn is_grouped(&self, rows: &[usize]) -> bool {
+        let groups = self.groups(rows);
+        !self.cli.ungrouped && groups.iter().collect::<HashSet<_>>().len() < groups.len()
+    }
+
+    /// What is learnt from, and what is tested on, by name.
+    fn parts(&self, scored: &[usize]) -> Result<(Vec<usize>, BTreeMap<String, Vec<usize>>)> {
+        let mut by_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for &row in scored {
+            by_name.entry(self.rows[row].split.clone().unwrap_or_default()).or_default().push(row);
+        }
+        if let Some(train) = by_name.remove("train") {
+            ensure!(!by_name.contains_key(""), "some rows have a split and others have none");
+            ensure!(!by_name.is_empty(), "every row is in the split `train`: there is nothing to test on");
+            return Ok((train, by_name));
+        }
+        if by_name.len() != 1 || !by_name.contains_key("") {
+            bail!("there is no split `train` among {:?}", by_name.keys());
+        }
+        let split = TrainTestSplit { test_size: TestSize::Fraction(self.cli.test_share), seed: self.cli.split_seed };
+        let Split { train, test } = if self.is_grouped(scored) {
+            split.grouped(&self.groups(scored))?
+        } else {
+            split.stratified(&self.labels(scored))?
+        };
+        let pick = |rows: Vec<usize>| rows.into_iter().map(|row| scored[row]).collect();
+        Ok((pick(train), BTreeMap::from([("test".to_owned(), pick(test))])))
+    }
+
+    fn folds(&self, train: &[usize], labels: &[i64]) -> Result<Vec<Split>> {
+        let n_splits = self.cli.folds;
+        Ok(if self.is_grouped(train) {
+            StratifiedGroupKFold { n_splits, shuffle: None }.split(labels, &self.groups(train))?
+        } else {
+            StratifiedKFold { n_splits, shuffle: None }.split(labels)?
+        })
+    }
+
+    fn evaluate(&self, rows: &[usize], ours: Predictions, baselines: Vec<(String, Predictions)>) -> Result<Evaluation> {
+        let truth = Truth {
+            labels: self.labels(rows),
+            scores: rows.iter().map(|&row| self.rows[row].score).collect(),
+            groups: self.groups(rows),
+            classes: self.classes,
+        };
+        let mut evaluation = Evaluation { n: rows.len(), predictors: BTreeMap::new(), gain_over: BTreeMap::new() };
+        for (name, predictions) in baselines {
+            evaluation.predictors.insert(name.clone(), truth.agreement(&predictions)?);
+            evaluation.gain_over.insert(name, truth.gain(&ours, &predictions)?);
+        }
+        evaluation.predictors.insert("probe".to_owned(), truth.agreement(&ours)?);
+        Ok(evaluation)
+    }
+
+    fn file(&self, extension: &str) -> std::path::PathBuf {
+        Path::new(&self.cli.output).join(format!("{}.{extension}", self.aspect))
+    }
+
+    fn save(
+        &self,
+        probe: &FittedProbe,
+        chosen: &[LayerView<String, FeatureFamily>],
+        scores: &judge_probe::SearchScores,
+        c: Option<f64>,
+        train: &[usize],
+    ) -> Result<()> {
+        let mut pooled = Vec::new();
+        for view in chosen {
+            let of = self
+                .cli
+                .pooling
+                .iter()
+                .find(|known| known.name() == view.reading)
+                .map_or(&[][..], |view| view.poolings());
+            pooled.extend(of.iter().map(|&pooling| (view.layer, pooling)));
+        }
+        let mut hash = DataHash::new();
+        for &row in train {
+            hash.add(&serde_json::to_vec(&(&self.rows[row].prompt, self.rows[row].score))?);
+        }
+        let folds = scores.candidates[scores.best].by_split.iter().flatten().copied().collect();
+        let mut notes = BTreeMap::from([
+            ("aspect".to_owned(), self.aspect.to_owned()),
+            ("classification".to_owned(), if self.cli.binary { "binary" } else { "multi" }.to_owned()),
+            ("n_train".to_owned(), train.len().to_string()),
+            ("program".to_owned(), concat!("inspector_train ", env!("CARGO_PKG_VERSION")).to_owned()),
+            ("dtype".to_owned(), self.model.dtype.clone()),
+        ]);
+        notes.extend(c.map(|c| ("c".to_owned(), c.to_string())));
+        let origin = ProbeOrigin {
+            model: ProbedModel {
+                name: self.model.name.clone(),
+                revision: self.model.revision.clone(),
+                fingerprint: Some(self.model.fingerprint.clone()),
+                d_model: self.model.d_model,
+            },
+            pooled,
+            validation: Some(Validation { scoring: "f1_macro".to_owned(), mean: scores.best_mean, folds }),
+            data_hash: Some(hash.finish()),
+            notes,
+        };
+        let saved = SavedProbe::new(probe.clone(), origin)?;
+        write_atomic(self.file("safetensors"), &saved.to_bytes()?)?;
+        Ok(())
+    }
+
+    /// Texts that stand on both sides.
+    fn artefacts(&self, train: &[usize], tests: &BTreeMap<String, Vec<usize>>) -> Vec<String> {
+        let mut notes = Vec::new();
+        for (name, rows) in tests {
+            type Text = fn(&Row) -> &String;
+            let texts: [(&str, Text); 2] = [("question", |row| &row.question), ("response", |row| &row.response)];
+            for (what, text) in texts {
+                let known: HashSet<&String> = train.iter().map(|&row| text(&self.rows[row])).collect();
+                let shared =
+                    |&&row: &&usize| !text(&self.rows[row]).is_empty() && known.contains(text(&self.rows[row]));
+                let count = rows.iter().filter(shared).count();
+                if count > 0 {
+                    notes.push(format!("{count} of {} rows of {name} have a {what} that was learnt from", rows.len()));
+                }
+            }
+        }
+        notes
+    }
+}
+
+fn to_probe<F: Into<LinearClassifier>>(fitted: FittedPipeline<FittedStandardScaler, F>) -> Result<FittedProbe> {
+    Ok(FittedProbe::try_from(fitted)?)
+}
+
+type Fitted = <Pipeline<StandardScaler, LogisticRegression> as Classifier>::Fitted;
+
+/// What predicts labels without the model's states.
+struct Baselines {
+    majority: i64,
+    surface: Fitted,
+    words: judge_probe::FittedTfidfVectorizer,
+    tfidf: Fitted,
+}
+
+impl Baselines {
+    fn fit(task: &Task<'_>, train: &[usize], labels: &[i64], folds: &[Split]) -> Result<Self> {
+        let mut counts: HashMap<i64, usize> = HashMap::new();
+        labels.iter().for_each(|&label| *counts.entry(label).or_default() += 1);
+        let majority = counts.into_iter().max_by_key(|&(label, count)| (count, std::cmp::Reverse(label)));
+        let logistic = |&c: &f64| Pipeline {
+            transformer: StandardScaler::default(),
+            classifier: LogisticRegression { c, class_weight: ClassWeight::Balanced, ..LogisticRegression::default() },
+        };
+        let search = GridSearch { candidates: task.cli.c.iter().map(logistic).collect(), scoring: Scoring::MacroF1 };
+        let words = TfidfVectorizer::default().fit(&responses(task, train))?;
+        let tfidf = search.fit(&words.transform(&responses(task, train))?, labels, folds)?.classifier;
+        let surface = search.fit(&surface(task, train)?, labels, folds)?.classifier;
+        Ok(Self { majority: majority.map_or(0, |(label, _)| label), surface, words, tfidf })
+    }
+
+    fn predict(&self, task: &Task<'_>, rows: &[usize]) -> Result<Vec<(String, Predictions)>> {
+        let mut all = vec![
+            ("majority".to_owned(), Predictions::constant(self.majority, rows.len())),
+            ("surface".to_owned(), Predictions::of(&self.surface, &surface(task, rows)?)?),
+            ("tfidf".to_owned(), Predictions::of(&self.tfidf, &self.words.transform(&responses(task, rows))?)?),
+        ];
+        all.extend(prompted(task, rows).map(|predictions| ("prompted".to_owned(), predictions)));
+        Ok(all)
+    }
+}
+
+fn responses<'a>(task: &Task<'a>, rows: &[usize]) -> Vec<&'a str> {
+    rows.iter().map(|&row| task.rows[row].response.as_str()).collect()
+}
+
+fn surface(task: &Task<'_>, rows: &[usize]) -> Result<Matrix> {
+    let questions: Vec<&str> = rows.iter().map(|&row| task.rows[row].question.as_str()).collect();
+    Ok(surface_features(&questions, &responses(task, rows))?)
+}
+
+/// The model's own score: the labels' logits at the prompt's end.
+fn prompted(task: &Task<'_>, rows: &[usize]) -> Option<Predictions> {
+    let (mut labels, mut values) = (Vec::new(), Vec::new());
+    for &row in rows {
+        let logits = task.states.label_logits(row)?;
+        let highest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let weights: Vec<f64> = logits.iter().map(|logit| (logit - highest).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        labels.push(task.classes[logits.iter().position(|&logit| logit == highest)?]);
+        values.push(weights.iter().zip(task.classes).map(|(weight, &class)| weight / total * class as f64).sum());
+    }
+    Some(Predictions { labels, values })
+}

@@ -169,7 +169,7 @@ fn run(cli: &Cli) -> Result<()> {
             Reading { layers: layers.clone(), poolings: poolings.iter().copied().collect(), labels: tokens.as_deref() };
         let settings = settings(cli, &model, rows)?;
         let states = States::read(&model, &folder, aspect, rows, &reading, &settings, cli.model.quiet)?;
-        let report = train(cli, model.info(), aspect, rows, &classes, &states, &layers)?;
+        let report = train(cli, model.info(), aspect, rows, &classes, &states, &layers, data.templates.get(aspect))?;
         if let Some(template) = data.templates.get(aspect) {
             write_atomic(cli.output.join(format!("{aspect}.template.json")), &serde_json::to_vec_pretty(template)?)?;
         }

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use judge_core::{Layer, ModelInfo};
+use judge_core::{Layer, ModelInfo, PromptTemplate};
 use judge_data::write_atomic;
 use judge_probe::{
-    ClassWeight, Classifier, DataHash, FeatureFamily, FittedClassifier, FittedPipeline, FittedProbe,
-    FittedStandardScaler, GridSearch, LayerSelection, LayerView, LinearClassifier, LinearSvc, LogisticRegression,
-    Matrix, Pipeline, ProbeOrigin, ProbedModel, SavedProbe, Scoring, Split, StandardScaler, StratifiedGroupKFold,
-    StratifiedKFold, TestSize, TfidfVectorizer, TrainTestSplit, Validation, surface_features,
+    ClassWeight, Classifier, DataHash, FeatureFamily, FittedPipeline, FittedProbe, FittedStandardScaler, GridSearch,
+    LayerSelection, LayerView, LinearClassifier, LinearSvc, LogisticRegression, Matrix, Pipeline, ProbeOrigin,
+    ProbedModel, SavedProbe, Scoring, Split, StandardScaler, StratifiedGroupKFold, StratifiedKFold, TestSize,
+    TfidfVectorizer, TrainTestSplit, Validation, surface_features,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -19,6 +19,9 @@ use crate::evaluation::{Agreement, Predictions, Truth};
 use crate::rows::Row;
 use crate::states::States;
 use crate::{Cli, Learner, View, figure, label};
+
+/// Rows to test on, by the name of their split.
+type Tests = BTreeMap<String, Vec<usize>>;
 
 /// What became of one aspect.
 #[derive(Serialize)]
@@ -46,6 +49,7 @@ pub struct Evaluation {
     pub gain_over: BTreeMap<String, BTreeMap<&'static str, judge_examples::report::Statistic>>,
 }
 
+#[expect(clippy::too_many_arguments, reason = "all that one aspect's training needs")]
 pub fn train(
     cli: &Cli,
     model: &ModelInfo,
@@ -54,10 +58,11 @@ pub fn train(
     classes: &[i64],
     states: &States,
     layers: &[Layer],
+    template: Option<&PromptTemplate>,
 ) -> Result<Report> {
     let base = LogisticRegression { class_weight: ClassWeight::Balanced, ..LogisticRegression::default() };
     let svc = LinearSvc { class_weight: ClassWeight::Balanced, ..LinearSvc::default() };
-    let task = Task { cli, model, aspect, rows, classes, states, layers };
+    let task = Task { cli, model, aspect, rows, classes, states, layers, template };
     match cli.classifier {
         Learner::Logistic => task.train(cli.c.iter().map(|&c| (c, LogisticRegression { c, ..base })).collect()),
         Learner::Svm => task.train(cli.c.iter().map(|&c| (c, LinearSvc { c, ..svc })).collect()),
@@ -73,6 +78,7 @@ struct Task<'a> {
     classes: &'a [i64],
     states: &'a States,
     layers: &'a [Layer],
+    template: Option<&'a PromptTemplate>,
 }
 
 impl Task<'_> {
@@ -160,7 +166,7 @@ impl Task<'_> {
     }
 
     /// What is learnt from, and what is tested on, by name.
-    fn parts(&self, scored: &[usize]) -> Result<(Vec<usize>, BTreeMap<String, Vec<usize>>)> {
+    fn parts(&self, scored: &[usize]) -> Result<(Vec<usize>, Tests)> {
         let mut by_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for &row in scored {
             by_name.entry(self.rows[row].split.clone().unwrap_or_default()).or_default().push(row);
@@ -242,6 +248,7 @@ impl Task<'_> {
             ("program".to_owned(), concat!("inspector_train ", env!("CARGO_PKG_VERSION")).to_owned()),
             ("dtype".to_owned(), self.model.dtype.clone()),
         ]);
+        notes.extend(self.template.map(|template| ("template_id".to_owned(), template.id().to_owned())));
         notes.extend(c.map(|c| ("c".to_owned(), c.to_string())));
         let origin = ProbeOrigin {
             model: ProbedModel {
@@ -261,7 +268,7 @@ impl Task<'_> {
     }
 
     /// Texts that stand on both sides.
-    fn artefacts(&self, train: &[usize], tests: &BTreeMap<String, Vec<usize>>) -> Vec<String> {
+    fn artefacts(&self, train: &[usize], tests: &Tests) -> Vec<String> {
         let mut notes = Vec::new();
         for (name, rows) in tests {
             type Text = fn(&Row) -> &String;

@@ -39,6 +39,9 @@ struct Cli {
     quiet: bool,
 }
 
+/// From bytes to numbers.
+type Read = fn(&[u8]) -> Vec<f64>;
+
 /// Rows that are judged at a time.
 const AT_ONCE: usize = 4_096;
 
@@ -56,7 +59,7 @@ fn run(cli: &Cli) -> Result<()> {
     let [n_rows, n_features] = *features.shape() else {
         anyhow::bail!("{path}: `features` must have two axes, rows and features, found {:?}", features.shape());
     };
-    let (precision, read): (_, fn(&[u8]) -> Vec<f64>) = match features.dtype() {
+    let (precision, read): (Precision, Read) = match features.dtype() {
         Dtype::F64 => (Precision::F64, |bytes| bytes.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect()),
         Dtype::F32 => {
             (Precision::F32, |bytes| bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b).into()).collect())

@@ -1,6 +1,7 @@
 //! Pieces the examples share. Not a library to depend on: it promises nothing.
 
 pub mod console;
+pub mod inspector;
 pub mod labels;
 pub mod layers;
 pub mod model_args;

@@ -3,6 +3,7 @@
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
+use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 use super::tile::LANES;
@@ -36,7 +37,8 @@ unsafe fn enabled_states() -> u64 {
     unsafe { _xgetbv(0) }
 }
 
-/// Asks the system for the unit's state, which a process has only on request; once for all its threads.
+/// Asks the system for the unit's state, which a process has only on request; once for all its threads. The system refuses while a thread
+/// has a signal stack too small for that state, and afterwards refuses such stacks.
 #[cfg(target_os = "linux")]
 fn permitted() -> bool {
     const ARCH_PRCTL: i64 = 158;
@@ -67,8 +69,8 @@ struct Configuration {
     rows: [u8; 16],
 }
 
-/// The unit, set up for this thread; released when dropped.
-pub(crate) struct Unit(());
+/// The unit, set up for this thread; released when dropped. It stays on its thread, which has one at a time.
+pub(crate) struct Unit(PhantomData<*const ()>);
 
 impl Unit {
     /// # Panics
@@ -81,7 +83,7 @@ impl Unit {
         configuration.rows[..8].fill(16);
         // SAFETY: the unit is there, and the configuration is as it must be.
         unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const configuration, options(nostack, readonly)) };
-        Self(())
+        Self(PhantomData)
     }
 
     /// `out[row][lane] = Σ_pair a[row][pair] · b[pair][lane]` for the first `rows` of [`ROWS`] rows, `stride` apart; the other rows of `out`

@@ -386,6 +386,13 @@ pub enum Error {
         after: i64,
     },
 
+    /// Functions of an ordinal regression that cross, or whose intercepts do not fall.
+    #[error("functions {first} and {} of an ordinal regression must be equal but for a falling intercept", first + 1)]
+    CumulativeFunctions {
+        /// The first function of the pair.
+        first: usize,
+    },
+
     /// Something that scikit-learn saved and that is no probe.
     #[error("scikit-learn object: {0}")]
     Import(#[from] crate::sklearn_import::ImportError),

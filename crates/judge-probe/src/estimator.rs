@@ -80,4 +80,14 @@ pub trait FittedClassifier: Send + Sync {
     ///
     /// As [`decision_function`](Self::decision_function).
     fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error>;
+
+    /// Each row's class as a number on the scale of the classes: the mean of them under their probabilities; `None` where there are none.
+    ///
+    /// # Errors
+    ///
+    /// As [`decision_function`](Self::decision_function).
+    fn expected_classes(&self, features: &Matrix) -> Result<Option<Vec<f64>>, Error> {
+        let mean = |p: &[f64]| self.classes().iter().zip(p).map(|(&class, p)| class as f64 * p).sum();
+        Ok(self.predict_proba(features)?.map(|probabilities| probabilities.rows().map(mean).collect()))
+    }
 }

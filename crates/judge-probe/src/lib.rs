@@ -5,6 +5,7 @@
 //! | [`StandardScaler`] | [`FittedStandardScaler`] | `sklearn.preprocessing.StandardScaler` |
 //! | [`LinearSvc`] | [`FittedLinearSvc`] | `sklearn.svm.SVC(kernel="linear")` |
 //! | [`LogisticRegression`] | [`FittedLogisticRegression`] | `sklearn.linear_model.LogisticRegression` |
+//! | [`OrdinalRegression`] | [`FittedOrdinalRegression`] | statsmodels' `OrderedModel(distr="logit")`, with a penalty |
 //! | [`Pca`] | [`FittedPca`] | `sklearn.decomposition.PCA` |
 //! | [`Pipeline`] | [`FittedPipeline`] | `sklearn.pipeline.Pipeline` |
 //! | [`Ridge`] | [`FittedRidge`] | `sklearn.linear_model.Ridge` |
@@ -73,6 +74,7 @@ mod logistic_regression;
 mod matrix;
 mod mersenne_twister;
 mod numpy_random;
+mod ordinal_regression;
 mod pairwise_sum;
 mod pca;
 pub mod pickle;
@@ -81,8 +83,10 @@ mod precision;
 mod products;
 mod python_random;
 mod ridge;
+mod row_space;
 mod saved_probe;
 mod scoring;
+mod sigmoid;
 mod sklearn_import;
 mod split;
 mod standard_scaler;
@@ -104,6 +108,7 @@ pub use linear_classifier::{DecisionRule, LinearClassifier};
 pub use linear_svc::{FittedLinearSvc, LinearSvc};
 pub use logistic_regression::{FittedLogisticRegression, LogisticRegression};
 pub use matrix::Matrix;
+pub use ordinal_regression::{FittedOrdinalRegression, OrdinalRegression};
 pub use pca::{FittedPca, Pca};
 pub use pipeline::{FittedPipeline, Pipeline};
 pub use precision::Precision;

@@ -1,5 +1,6 @@
 use crate::linear_functions::{first_greatest, linear_functions};
-use crate::{Error, FittedClassifier, FittedLinearSvc, FittedLogisticRegression, Matrix};
+use crate::sigmoid::softplus;
+use crate::{Error, FittedClassifier, FittedLinearSvc, FittedLogisticRegression, FittedOrdinalRegression, Matrix};
 
 /// How the values of linear functions become a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -14,6 +15,9 @@ pub enum DecisionRule {
     /// votes win, and the first class of equals. As in scikit-learn, the decision of two classes is the negated function, and that of
     /// more a class's votes, shifted by less than a third by how clear they were.
     OneVsOne,
+    /// Ordinal regression: a function for every two neighbouring classes, whose sigmoid is the probability of a class above the lower one. They
+    /// differ in their intercepts alone, which fall. The most probable class wins, the first of equals.
+    Cumulative,
 }
 
 impl DecisionRule {
@@ -23,6 +27,7 @@ impl DecisionRule {
             Self::Logistic | Self::OneVsRest if n_classes == 2 => 1,
             Self::Logistic | Self::OneVsRest => n_classes,
             Self::OneVsOne => n_classes.saturating_mul(n_classes - 1) / 2,
+            Self::Cumulative => n_classes - 1,
         }
     }
 }
@@ -42,7 +47,8 @@ impl LinearClassifier {
     /// # Errors
     ///
     /// [`Error::OneClass`], [`Error::ClassOrder`]; [`Error::ParameterCount`] for other than [`n_functions`](DecisionRule::n_functions) rows or
-    /// intercepts; [`Error::InvalidParameter`] for an intercept that is not finite.
+    /// intercepts; [`Error::InvalidParameter`] for an intercept that is not finite; [`Error::CumulativeFunctions`] where functions of
+    /// [`DecisionRule::Cumulative`] cross or stand in another order.
     pub fn from_parts(
         rule: DecisionRule,
         classes: Vec<i64>,
@@ -63,6 +69,14 @@ impl LinearClassifier {
         }
         if let Some(index) = intercepts.iter().position(|intercept| !intercept.is_finite()) {
             return Err(Error::InvalidParameter { name: "intercept", index, value: intercepts[index] });
+        }
+        if rule == DecisionRule::Cumulative {
+            let neighbours = coefficients.rows().zip(coefficients.rows().skip(1)).zip(intercepts.windows(2));
+            let disordered =
+                |(rows, intercepts): ((&[f64], &[f64]), &[f64])| rows.0 != rows.1 || intercepts[0] <= intercepts[1];
+            if let Some(first) = neighbours.map(disordered).position(|disordered| disordered) {
+                return Err(Error::CumulativeFunctions { first });
+            }
         }
         Ok(Self { rule, classes, coefficients, intercepts })
     }
@@ -105,6 +119,21 @@ impl LinearClassifier {
         votes
     }
 
+    /// ln p of each class, by σ(v) − σ(w) = σ(v) σ(−w) (1 − eʷ⁻ᵛ), so that no small difference is taken. Those of the cumulative functions of
+    /// one row are finite.
+    fn log_probabilities(&self, functions: &[f64]) -> Vec<f64> {
+        let of_class = |class: usize| {
+            let above_lower = class.checked_sub(1).map_or(0.0, |lower| -softplus(-functions[lower]));
+            let not_above = functions.get(class).map_or(0.0, |function| -softplus(*function));
+            let between = match class.checked_sub(1).zip(self.intercepts.get(class)) {
+                Some((lower, upper)) => (-f64::exp_m1(upper - self.intercepts[lower])).ln(),
+                None => 0.0,
+            };
+            above_lower + not_above + between
+        };
+        (0..self.classes.len()).map(of_class).collect()
+    }
+
     /// scikit-learn's `_ovr_decision_function`, where 0 counts for the first of a pair, unlike in libsvm's vote.
     fn graded_votes(&self, functions: &[f64]) -> Vec<f64> {
         let (mut votes, mut confidences) = (vec![0.0; self.classes.len()], vec![0.0; self.classes.len()]);
@@ -135,6 +164,12 @@ impl From<FittedLinearSvc> for LinearClassifier {
     }
 }
 
+impl From<FittedOrdinalRegression> for LinearClassifier {
+    fn from(fitted: FittedOrdinalRegression) -> Self {
+        fitted.linear().clone()
+    }
+}
+
 impl FittedClassifier for LinearClassifier {
     fn classes(&self) -> &[i64] {
         &self.classes
@@ -147,7 +182,10 @@ impl FittedClassifier for LinearClassifier {
     fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
         let functions = self.functions(features)?;
         match (self.rule, self.classes.len()) {
-            (DecisionRule::Logistic | DecisionRule::OneVsRest, _) => Ok(functions),
+            (DecisionRule::Logistic | DecisionRule::OneVsRest, _) | (DecisionRule::Cumulative, 2) => Ok(functions),
+            (DecisionRule::Cumulative, n_classes) => {
+                Matrix::new(functions.rows().flat_map(|row| self.log_probabilities(row)).collect(), n_classes)
+            }
             (DecisionRule::OneVsOne, 2) => Matrix::new(functions.values().iter().map(|value| -value).collect(), 1),
             (DecisionRule::OneVsOne, n_classes) => {
                 Matrix::new(functions.rows().flat_map(|row| self.graded_votes(row)).collect(), n_classes)
@@ -159,19 +197,22 @@ impl FittedClassifier for LinearClassifier {
         let functions = self.functions(features)?;
         let class_of = |row: &[f64]| match (self.rule, row) {
             (DecisionRule::OneVsOne, row) => first_greatest(&self.votes(row)),
-            (DecisionRule::Logistic | DecisionRule::OneVsRest, [value]) => usize::from(*value > 0.0),
+            (_, [value]) => usize::from(*value > 0.0),
+            (DecisionRule::Cumulative, row) => first_greatest(&self.log_probabilities(row)),
             (DecisionRule::Logistic | DecisionRule::OneVsRest, row) => first_greatest(row),
         };
         Ok(functions.rows().map(|row| self.classes[class_of(row)]).collect())
     }
 
     fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error> {
-        if self.rule != DecisionRule::Logistic {
+        if let DecisionRule::OneVsRest | DecisionRule::OneVsOne = self.rule {
             return Ok(None);
         }
         let functions = self.functions(features)?;
         let probabilities = |row: &[f64]| match row {
             [logit] => softmax(&[0.0, *logit]),
+            // Sums to 1 but for rounding, which this takes away.
+            functions if self.rule == DecisionRule::Cumulative => softmax(&self.log_probabilities(functions)),
             logits => softmax(logits),
         };
         Matrix::new(functions.rows().flat_map(probabilities).collect(), self.classes.len()).map(Some)

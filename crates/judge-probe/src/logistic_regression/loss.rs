@@ -2,6 +2,8 @@
 
 use faer::Mat;
 
+use crate::sigmoid::{sigmoid, softplus};
+
 /// Rows, their classes and what each counts; weights sum to 1.
 pub(super) struct Loss<'a> {
     pub(super) class_of_row: &'a [usize],
@@ -75,21 +77,6 @@ impl Loss<'_> {
             }
         }
     }
-}
-
-/// 1 / (1 + e⁻ᶻ), without loss near 0.
-fn sigmoid(logit: f64) -> f64 {
-    if logit >= 0.0 {
-        1.0 / (1.0 + (-logit).exp())
-    } else {
-        let odds = logit.exp();
-        odds / (1.0 + odds)
-    }
-}
-
-/// ln(1 + eᶻ).
-fn softplus(z: f64) -> f64 {
-    z.max(0.0) + (-z.abs()).exp().ln_1p()
 }
 
 /// ln Σ eᶻ of one row, which its own maximum keeps in range.

@@ -1,14 +1,13 @@
 mod loss;
 mod newton;
-mod row_space;
 
 use faer::Mat;
 
 use crate::labels::EncodedLabels;
+use crate::row_space::RowSpace;
 use crate::{ClassWeight, Classifier, DecisionRule, Error, FittedClassifier, LinearClassifier, Matrix};
 use loss::Loss;
 use newton::{Objective, Preconditioner};
-use row_space::RowSpace;
 
 /// Logistic regression with an L2 penalty, as `sklearn.linear_model.LogisticRegression`: of two classes a sigmoid of one linear function, of
 /// more a softmax of one a class.

@@ -7,7 +7,7 @@ use crate::{Error, Matrix};
 /// which the optimal coefficients lie in. Products, and so the penalty too, stay what they were.
 ///
 /// A QR factorisation finds them without squaring the spread of the features' scales, as inner products of rows would.
-pub(super) struct RowSpace {
+pub(crate) struct RowSpace {
     /// `[n_coordinates + 1, n_rows]`: a column per row, its last entry 1, what the intercept multiplies.
     points: Mat<f64>,
     /// `None` where the coordinates are the features themselves.
@@ -16,7 +16,7 @@ pub(super) struct RowSpace {
 
 impl RowSpace {
     /// [`Error::Overflow`] where the squares of the features do not add up to a finite number.
-    pub(super) fn new(features: &Matrix) -> Result<Self, Error> {
+    pub(crate) fn new(features: &Matrix) -> Result<Self, Error> {
         check_squares(features)?;
         let columns = transposed(features);
         let (n_features, n_rows) = columns.shape();
@@ -33,13 +33,13 @@ impl RowSpace {
     }
 
     /// `[n_coordinates + 1, n_rows]`, or without the ones below.
-    pub(super) fn points(&self, with_ones: bool) -> MatRef<'_, f64> {
+    pub(crate) fn points(&self, with_ones: bool) -> MatRef<'_, f64> {
         let n_coordinates = self.points.nrows() - 1;
         self.points.as_ref().subrows(0, n_coordinates + usize::from(with_ones))
     }
 
     /// Coefficients of the features, row by row `[n_columns, n_features]`, of those of the coordinates, `[n_coordinates, n_columns]`.
-    pub(super) fn of_features(&self, coefficients: MatRef<'_, f64>) -> Vec<f64> {
+    pub(crate) fn of_features(&self, coefficients: MatRef<'_, f64>) -> Vec<f64> {
         let restored = self.basis.as_ref().map(|basis| basis.q_times(coefficients));
         let coefficients = restored.as_ref().map_or(coefficients, Mat::as_ref);
         coefficients.col_iter().flat_map(|column| column.iter().copied()).collect()

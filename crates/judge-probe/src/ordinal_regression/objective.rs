@@ -1,0 +1,218 @@
+//! The penalised loss of the cumulative logit model and its minimum by Newton's method.
+//!
+//! σ(b) − σ(a) = σ(b) σ(−a) (1 − eᵃ⁻ᵇ), so that a row's −ln p is a logistic loss at the threshold above, one at the threshold below, and a term
+//! that depends on their distance alone. Each is convex; the last grows without bound as thresholds meet, and so keeps them in order.
+
+use faer::{Mat, MatRef};
+
+use crate::labels::EncodedLabels;
+use crate::products::{Cholesky, dot, lower_gram, multiply};
+use crate::sigmoid::{sigmoid, softplus};
+use crate::{ClassWeight, Error};
+
+/// (weighted mean loss) + lambda/2 ‖coefficients‖².
+pub(super) struct Objective<'a> {
+    /// `[n_coordinates, n_rows]`.
+    points: MatRef<'a, f64>,
+    class_of_row: &'a [usize],
+    /// Of a row of each class; those of all rows sum to 1.
+    weights: Vec<f64>,
+    /// Of all rows of each class.
+    shares: Vec<f64>,
+    lambda: f64,
+}
+
+/// Where the objective is looked at.
+#[derive(Clone)]
+pub(super) struct Point {
+    /// `[n_coordinates, 1]`.
+    pub(super) coefficients: Mat<f64>,
+    /// Strictly ascending where the objective is finite.
+    pub(super) thresholds: Vec<f64>,
+}
+
+impl<'a> Objective<'a> {
+    pub(super) fn new(points: MatRef<'a, f64>, labels: &'a EncodedLabels, class_weight: ClassWeight, c: f64) -> Self {
+        let weights = class_weight.of_classes(&labels.counts);
+        let of_class = |(weight, &count): (&f64, &usize)| weight * count as f64;
+        let sum: f64 = weights.iter().zip(&labels.counts).map(of_class).sum();
+        Self {
+            points,
+            class_of_row: &labels.class_of_row,
+            shares: weights.iter().zip(&labels.counts).map(|pair| of_class(pair) / sum).collect(),
+            weights: weights.into_iter().map(|weight| weight / sum).collect(),
+            lambda: 1.0 / (c * sum),
+        }
+    }
+
+    /// The minimum, to within about `tol` by the estimate before the last step, and the steps taken.
+    ///
+    /// [`Error::NotConverged`].
+    pub(super) fn minimise(&self, max_iter: usize, tol: f64) -> Result<(Point, usize), Error> {
+        let mut at = self.start();
+        let mut gap = f64::INFINITY;
+        for n_iter in 1..=max_iter {
+            let not_converged = |gap| Error::NotConverged { n_iter, max_iter, gap, tol };
+            let (step, slope) = self.newton_step(&at).ok_or_else(|| not_converged(gap))?;
+            gap = -slope / 2.0;
+            at = self.search(&at, &step, slope).ok_or_else(|| not_converged(gap))?;
+            if gap <= tol {
+                return Ok((at, n_iter));
+            }
+        }
+        Err(Error::NotConverged { n_iter: max_iter, max_iter, gap, tol })
+    }
+
+    /// The minimum without features: thresholds at the logits of how many rows lie below.
+    fn start(&self) -> Point {
+        let mut below = 0.0;
+        let thresholds = self.shares.windows(2).enumerate().map(|(class, pair)| {
+            below += pair[0];
+            let above: f64 = self.shares[class + 1..].iter().sum();
+            f64::ln(below / above)
+        });
+        Point { thresholds: thresholds.collect(), coefficients: Mat::zeros(self.points.nrows(), 1) }
+    }
+
+    /// The linear function of each row.
+    fn functions(&self, coefficients: &Mat<f64>) -> Mat<f64> {
+        let mut functions = Mat::zeros(self.points.ncols(), 1);
+        multiply(functions.as_mut(), self.points.transpose(), coefficients.as_ref());
+        functions
+    }
+
+    /// What each row's loss is made of: its weight, the position of a threshold, and how far the row is on the wrong side of it, with the sign
+    /// that the row's function has in it.
+    fn terms(&self, functions: &Mat<f64>, thresholds: &[f64]) -> impl Iterator<Item = Term> {
+        let of_row = move |(row, &class): (usize, &usize)| {
+            let (weight, function) = (self.weights[class], functions[(row, 0)]);
+            let term = |threshold: usize, sign: f64| Term {
+                row,
+                weight,
+                threshold,
+                sign,
+                excess: sign * (function - thresholds[threshold]),
+            };
+            let above = (class < thresholds.len()).then(|| term(class, 1.0));
+            let below = (class > 0).then(|| term(class - 1, -1.0));
+            above.into_iter().chain(below)
+        };
+        self.class_of_row.iter().enumerate().flat_map(of_row)
+    }
+
+    /// Infinite where thresholds are not in order.
+    fn value(&self, functions: &Mat<f64>, at: &Point) -> f64 {
+        let mut value: f64 =
+            self.terms(functions, &at.thresholds).map(|term| term.weight * softplus(term.excess)).sum();
+        for (pair, share) in at.thresholds.windows(2).zip(&self.shares[1..]) {
+            let width = pair[1] - pair[0];
+            if width.is_nan() || width <= 0.0 {
+                return f64::INFINITY;
+            }
+            value -= share * (-f64::exp_m1(-width)).ln();
+        }
+        let coefficients = at.coefficients.col_as_slice(0);
+        value + self.lambda / 2.0 * dot(coefficients, coefficients)
+    }
+
+    /// −H⁻¹ gradient, first of the coordinates and then of the thresholds, and the gradient times it; `None` where rounding has left nothing
+    /// positive definite.
+    fn newton_step(&self, at: &Point) -> Option<(Mat<f64>, f64)> {
+        let ((n_coordinates, n_rows), n_thresholds) = (self.points.shape(), at.thresholds.len());
+        let order = n_coordinates + n_thresholds;
+        // Derivatives by the functions of the rows, and by thresholds; the second ones by a row's function and a threshold have a column a threshold.
+        let (mut by_row, mut curvature) = (Mat::zeros(n_rows, 1), vec![0.0; n_rows]);
+        let (mut gradient, mut mixed) = (Mat::zeros(order, 1), Mat::zeros(n_rows, n_thresholds));
+        let mut between = Mat::<f64>::zeros(n_thresholds, n_thresholds);
+        for term in self.terms(&self.functions(&at.coefficients), &at.thresholds) {
+            let p = sigmoid(term.excess);
+            let (first, second) = (term.weight * term.sign * p, term.weight * p * sigmoid(-term.excess));
+            by_row[(term.row, 0)] += first;
+            gradient[(n_coordinates + term.threshold, 0)] -= first;
+            curvature[term.row] += second;
+            mixed[(term.row, term.threshold)] -= second;
+            between[(term.threshold, term.threshold)] += second;
+        }
+        for (lower, (pair, share)) in at.thresholds.windows(2).zip(&self.shares[1..]).enumerate() {
+            let width = pair[1] - pair[0];
+            let (first, second) = (-share / width.exp_m1(), share / (width.exp_m1() * -f64::exp_m1(-width)));
+            gradient[(n_coordinates + lower, 0)] -= first;
+            gradient[(n_coordinates + lower + 1, 0)] += first;
+            between[(lower, lower)] += second;
+            between[(lower + 1, lower + 1)] += second;
+            between[(lower + 1, lower)] -= second;
+        }
+        multiply(gradient.as_mut().subrows_mut(0, n_coordinates), self.points, by_row.as_ref());
+        for i in 0..n_coordinates {
+            gradient[(i, 0)] += self.lambda * at.coefficients[(i, 0)];
+        }
+
+        let roots: Vec<f64> = curvature.iter().map(|curvature| curvature.sqrt()).collect();
+        let weighted = Mat::from_fn(n_coordinates, n_rows, |i, row| self.points[(i, row)] * roots[row]);
+        let mut hessian = Mat::zeros(order, order);
+        hessian.as_mut().submatrix_mut(0, 0, n_coordinates, n_coordinates).copy_from(lower_gram(weighted.as_ref()));
+        multiply(
+            hessian.as_mut().submatrix_mut(n_coordinates, 0, n_thresholds, n_coordinates),
+            mixed.transpose(),
+            self.points.transpose(),
+        );
+        hessian.as_mut().submatrix_mut(n_coordinates, n_coordinates, n_thresholds, n_thresholds).copy_from(between);
+        for i in 0..n_coordinates {
+            hessian[(i, i)] += self.lambda;
+        }
+        let mut step = -&gradient;
+        solve(hessian, &mut step, n_rows)?;
+        let slope = dot(gradient.col_as_slice(0), step.col_as_slice(0));
+        slope.is_finite().then_some((step, slope))
+    }
+
+    /// The first of 1, 1/2, 1/4 … along the step that lowers the objective as its slope has it, but for rounding.
+    fn search(&self, from: &Point, step: &Mat<f64>, slope: f64) -> Option<Point> {
+        let n_coordinates = self.points.nrows();
+        let start = self.value(&self.functions(&from.coefficients), from);
+        let mut length = 1.0;
+        while length > 1e-12 {
+            let moved = |from: f64, i: usize| from + length * step[(i, 0)];
+            let at = Point {
+                coefficients: Mat::from_fn(n_coordinates, 1, |i, _| moved(from.coefficients[(i, 0)], i)),
+                thresholds: from.thresholds.iter().zip(n_coordinates..).map(|(&from, i)| moved(from, i)).collect(),
+            };
+            let change = self.value(&self.functions(&at.coefficients), &at) - start;
+            if change <= 1e-4 * length * slope + 16.0 * f64::EPSILON * start {
+                return Some(at);
+            }
+            length /= 2.0;
+        }
+        None
+    }
+}
+
+/// weight · ln(1 + e^excess), a part of one row's loss.
+struct Term {
+    row: usize,
+    weight: f64,
+    threshold: usize,
+    /// How the excess grows with the row's function: 1 or −1.
+    sign: f64,
+    excess: f64,
+}
+
+/// Replaces b by A⁻¹ b; of A the lower triangle counts. Scaled to a diagonal of 1 first, to which more is added than rounding, over sums of
+/// `n_terms`, can have taken away.
+fn solve(mut a: Mat<f64>, b: &mut Mat<f64>, n_terms: usize) -> Option<()> {
+    let order = a.nrows();
+    // A coordinate without curvature has a diagonal of 0; any scale will do.
+    let scale: Vec<f64> =
+        (0..order).map(|i| a[(i, i)].sqrt()).map(|scale| if scale > 0.0 { scale } else { 1.0 }).collect();
+    for column in 0..order {
+        for row in column..order {
+            a[(row, column)] /= scale[row] * scale[column];
+        }
+        a[(column, column)] += 4.0 * (n_terms + order) as f64 * f64::EPSILON;
+    }
+    let unscale = |b: &mut Mat<f64>| b.col_as_slice_mut(0).iter_mut().zip(&scale).for_each(|(b, scale)| *b /= scale);
+    unscale(b);
+    Cholesky::new(a)?.solve(b.as_mut());
+    unscale(b);
+    Some(())
+}

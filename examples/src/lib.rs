@@ -28,6 +28,8 @@ mod documentation {
     struct Lager;
     #[doc = include_str!("../../docs/models.md")]
     struct Models;
+    #[doc = include_str!("../../docs/probes.md")]
+    struct Probes;
     #[doc = include_str!("../../docs/statistics.md")]
     struct Statistics;
 }

@@ -39,15 +39,14 @@ fn linfa_logistic_still_stops_early_where_rows_differ_in_magnitude() {
         let theirs = LinfaClassifier::logistic(c).fit(&features, data.labels());
         let our_size = size(&mut ours.coefficients().values().iter().copied());
         let ours = accuracy(&ours, &features, data.labels());
-        match theirs {
-            Ok(theirs) => {
-                let their_size = size(&mut theirs.model().params().iter().copied());
-                let theirs = accuracy(&theirs, &features, data.labels());
-                eprintln!("c {c}: linfa |W| {their_size:.3}, accuracy {theirs:.3}; ours {our_size:.3}, {ours:.3}");
-                assert!(their_size < 0.9 * our_size && theirs < ours);
-            }
-            Err(error) => eprintln!("c {c}: linfa: {error}; ours |W| {our_size:.3}, accuracy {ours:.3}"),
-        }
+        // A failed line search is another way to fall behind.
+        let Ok(theirs) = theirs else { continue };
+        let their_size = size(&mut theirs.model().params().iter().copied());
+        let theirs = accuracy(&theirs, &features, data.labels());
+        assert!(
+            their_size < 0.9 * our_size && theirs < ours,
+            "c {c}: linfa |W| {their_size}, accuracy {theirs}; ours {our_size}, {ours}"
+        );
     }
 }
 

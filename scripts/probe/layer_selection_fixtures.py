@@ -14,6 +14,7 @@ import scipy
 import sklearn
 from scipy.special import entr, softmax
 from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -53,7 +54,7 @@ def statistics(x):
     return np.column_stack([np.linalg.norm(x, axis=1), x.var(axis=1), entr(p).sum(axis=1)])
 
 
-FAMILIES = {"state": FunctionTransformer(), "statistics": FunctionTransformer(statistics)}
+FAMILIES = {"state": FunctionTransformer(), "statistics": FunctionTransformer(statistics), "pca": PCA(3, svd_solver="full")}
 
 
 def score(views, n_classes, signal, cv):

@@ -83,6 +83,26 @@ pub trait FittedClassifier: Send + Sync {
 
     /// Each row's class as a number on the scale of the classes: the mean of them under their probabilities; `None` where there are none.
     ///
+    /// Isotonic regression, fitted to rows that the classifier has not learnt from, carries it to the scale of people's scores:
+    ///
+    /// ```
+    /// use judge_metrics::calibration::IsotonicRegression;
+    /// use judge_probe::{Classifier, FittedClassifier, Matrix, OrdinalRegression};
+    ///
+    /// # fn main() -> Result<(), judge_probe::Error> {
+    /// let features = Matrix::from_rows([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])?;
+    /// let probe = OrdinalRegression::default().fit(&features, &[1, 1, 2, 2, 3, 3])?;
+    ///
+    /// let held_out = Matrix::from_rows([[0.5], [2.5], [4.5]])?;
+    /// let scores = probe.expected_classes(&held_out)?.unwrap_or_default();
+    /// let calibrator = IsotonicRegression::default().fit(&scores, &[10.0, 40.0, 90.0])?;
+    /// let between = probe.expected_classes(&Matrix::from_rows([[3.5]])?)?.unwrap_or_default();
+    /// let calibrated = calibrator.predict(&between)?[0];
+    /// assert!(calibrated > 40.0 && calibrated < 90.0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`decision_function`](Self::decision_function).

@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, FittedTransformer, Matrix, Transformer};
+use crate::{Error, FittedPca, FittedTransformer, Matrix, Pca, Transformer};
 
-/// What a pooled state contributes as features. It learns nothing, but knows the states' size once fitted.
+/// What a pooled state contributes as features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FeatureFamily {
@@ -12,40 +12,68 @@ pub enum FeatureFamily {
     /// Three numbers of each state, `[n_rows, 3]`: its Euclidean norm, the variance of its coordinates (dividing by their number),
     /// and the entropy in nats of the softmax of its coordinates, which are clipped to ±50 for it.
     Statistics,
+    /// The state's place along its principal components, `[n_rows, n_components]`, as [`Pca`] learns them from the rows fitted to alone.
+    Pca {
+        /// How many; the paper's 50.
+        n_components: usize,
+    },
 }
 
 /// A [`FeatureFamily`] of states of one size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FittedFeatureFamily {
-    family: FeatureFamily,
-    n_features: usize,
+#[derive(Debug, Clone, PartialEq)]
+pub enum FittedFeatureFamily {
+    /// The state as it is.
+    State {
+        /// The states' size.
+        d_model: usize,
+    },
+    /// Its statistics.
+    Statistics {
+        /// The states' size.
+        d_model: usize,
+    },
+    /// Its place along these components.
+    Pca(FittedPca),
 }
 
 impl Transformer for FeatureFamily {
     type Fitted = FittedFeatureFamily;
 
+    /// # Errors
+    ///
+    /// Those of [`Pca`]; the others only learn the states' size.
     fn fit(&self, features: &Matrix) -> Result<FittedFeatureFamily, Error> {
-        Ok(FittedFeatureFamily { family: *self, n_features: features.n_features() })
+        let d_model = features.n_features();
+        Ok(match *self {
+            Self::State => FittedFeatureFamily::State { d_model },
+            Self::Statistics => FittedFeatureFamily::Statistics { d_model },
+            Self::Pca { n_components } => FittedFeatureFamily::Pca(Pca { n_components }.fit(features)?),
+        })
     }
 }
 
 impl FittedTransformer for FittedFeatureFamily {
     fn n_features_in(&self) -> usize {
-        self.n_features
+        match self {
+            Self::State { d_model } | Self::Statistics { d_model } => *d_model,
+            Self::Pca(pca) => pca.n_features_in(),
+        }
     }
 
     fn n_features_out(&self) -> usize {
-        match self.family {
-            FeatureFamily::State => self.n_features,
-            FeatureFamily::Statistics => 3,
+        match self {
+            Self::State { d_model } => *d_model,
+            Self::Statistics { .. } => 3,
+            Self::Pca(pca) => pca.n_features_out(),
         }
     }
 
     fn transform(&self, features: &Matrix) -> Result<Matrix, Error> {
-        features.check_features(self.n_features)?;
-        match self.family {
-            FeatureFamily::State => Ok(features.clone()),
-            FeatureFamily::Statistics => Matrix::new(features.rows().flat_map(statistics).collect(), 3),
+        features.check_features(self.n_features_in())?;
+        match self {
+            Self::State { .. } => Ok(features.clone()),
+            Self::Statistics { .. } => Matrix::new(features.rows().flat_map(statistics).collect(), 3),
+            Self::Pca(pca) => pca.transform(features),
         }
     }
 }

@@ -8,7 +8,8 @@
 //! | [`OrdinalRegression`] | [`FittedOrdinalRegression`] | statsmodels' `OrderedModel(distr="logit")`, with a penalty |
 //! | [`Pca`] | [`FittedPca`] | `sklearn.decomposition.PCA` |
 //! | [`Pipeline`] | [`FittedPipeline`] | `sklearn.pipeline.Pipeline` |
-//! | [`Ridge`] | [`FittedRidge`] | `sklearn.linear_model.Ridge` |
+//! | [`Ridge`], [`RidgeToClass`] | [`FittedRidge`], [`FittedRidgeToClass`] | `sklearn.linear_model.Ridge`, rounded to a class |
+//! | `LinfaClassifier` (feature `linfa`) | `FittedLinfaClassifier` | any classifier of linfa's |
 //!
 //! What is learnt from and what is tested on, with the rows, folds and choices of scikit-learn for the same seeds:
 //!
@@ -24,6 +25,9 @@
 //! Probes that stay: [`FittedProbe`] is a scaler with a [`LinearClassifier`], from a pipeline fitted here or, as a [`SklearnProbe`], from a
 //! pickle of scikit-learn's that is read and never run (see [`pickle`]). A [`SavedProbe`] is its file, and refuses models and layers other than
 //! its own.
+//!
+//! Estimators of one's own join by two traits, [`Classifier`] and [`FittedClassifier`]; [`testing::check_estimator`] tells whether they keep
+//! their contract.
 //!
 //! Features come as a [`Matrix`], which is finite and rectangular by construction, so an estimator has only shapes left to check.
 //!
@@ -70,6 +74,8 @@ mod layer_selection;
 mod linear_classifier;
 mod linear_functions;
 mod linear_svc;
+#[cfg(feature = "linfa")]
+mod linfa_classifier;
 mod logistic_regression;
 mod matrix;
 mod mersenne_twister;
@@ -83,6 +89,7 @@ mod precision;
 mod products;
 mod python_random;
 mod ridge;
+mod ridge_to_class;
 mod row_space;
 mod saved_probe;
 mod scoring;
@@ -91,6 +98,7 @@ mod sklearn_import;
 mod split;
 mod standard_scaler;
 mod surface;
+pub mod testing;
 mod tfidf;
 
 pub use balanced_sample::BalancedSample;
@@ -106,6 +114,8 @@ pub use grid_search::{FittedGridSearch, GridSearch, NestedSplit, SearchScores};
 pub use layer_selection::{FittedLayerProbe, LayerSelection, LayerView, ScoredView, SelectedLayers, SelectionStep};
 pub use linear_classifier::{DecisionRule, LinearClassifier};
 pub use linear_svc::{FittedLinearSvc, LinearSvc};
+#[cfg(feature = "linfa")]
+pub use linfa_classifier::{FittedLinfaClassifier, LinfaClassifier};
 pub use logistic_regression::{FittedLogisticRegression, LogisticRegression};
 pub use matrix::Matrix;
 pub use ordinal_regression::{FittedOrdinalRegression, OrdinalRegression};
@@ -113,6 +123,7 @@ pub use pca::{FittedPca, Pca};
 pub use pipeline::{FittedPipeline, Pipeline};
 pub use precision::Precision;
 pub use ridge::{FittedRidge, Ridge};
+pub use ridge_to_class::{FittedRidgeToClass, RidgeToClass};
 pub use saved_probe::{ProbeOrigin, ProbedModel, SavedProbe, SavedProbeError, Validation};
 pub use scoring::{Scoring, SplitScores};
 pub use sklearn_import::{ImportError, ImportProblem, InspectorMetadata, Search, SklearnProbe};

@@ -43,7 +43,7 @@ fn selection(top_k: usize) -> Selection {
     let mut views = Vec::new();
     for layer in 0..6 {
         for reading in [Pooling::Last, Pooling::Mean] {
-            for family in [FeatureFamily::State, FeatureFamily::Statistics] {
+            for family in [FeatureFamily::State, FeatureFamily::Statistics, FeatureFamily::Pca { n_components: 3 }] {
                 views.push(LayerView { layer: Layer(layer), reading, family });
             }
         }
@@ -88,7 +88,7 @@ fn selections_equal_those_made_of_scikit_learns_parts() {
         let selection = selection(case["top_k"].as_u64().unwrap() as usize);
         let selected = selection.select(&source, &labels, &splits).unwrap();
 
-        assert_eq!(selected.scan.len(), 24);
+        assert_eq!(selected.scan.len(), 36);
         for (ours, expected) in selected.scan.iter().zip(case["scan"].as_array().unwrap()) {
             assert_equal(&ours.scores, expected);
         }
@@ -144,7 +144,7 @@ fn a_selection_says_what_it_cannot_do() {
     };
     let error = selection(5).select(short, &labels, &splits).unwrap_err();
     let cause = Error::LabelCount { n_rows: 2, n_labels: 150 };
-    assert_eq!(error, Error::InViews { views: vec![8], error: Box::new(cause) });
+    assert_eq!(error, Error::InViews { views: vec![12], error: Box::new(cause) });
 }
 
 #[test]

@@ -24,6 +24,8 @@ mod documentation {
     struct Benchmarks;
     #[doc = include_str!("../../docs/files.md")]
     struct Files;
+    #[doc = include_str!("../../docs/gpu.md")]
+    struct Gpu;
     #[doc = include_str!("../../docs/lager.md")]
     struct Lager;
     #[doc = include_str!("../../docs/models.md")]

@@ -1,5 +1,25 @@
 use burn::tensor::Tensor;
 
+use crate::config::DecoderConfig;
+use crate::decoder::Masks;
+
+/// What a pass knows of the positions before its own.
+pub(crate) trait Past {
+    /// Takes the new keys and values of a block, `[batch, n_kv_heads, seq, head_dim]`, and returns all that its queries may look
+    /// at, `[batch, n_kv_heads, seq_keys, head_dim]`. `window` is the number of keys that a query of the block sees.
+    fn extend(
+        &mut self,
+        block: usize,
+        keys: Tensor<4>,
+        values: Tensor<4>,
+        window: Option<usize>,
+    ) -> (Tensor<4>, Tensor<4>);
+
+    /// What the queries of the coming pass must not see of [`extend`](Self::extend)'s keys; `None`: what follows from positions
+    /// that have no gap.
+    fn masks(&self, config: &DecoderConfig) -> Option<Masks>;
+}
+
 /// Keys and values of the positions that one sequence has behind it, per block.
 #[derive(Debug)]
 pub(crate) struct Cache {
@@ -12,9 +32,17 @@ impl Cache {
         Self { blocks: vec![None; n_layers] }
     }
 
-    /// Puts new keys and values `[1, n_kv_heads, seq, head_dim]` of a block behind its old ones and returns all
-    /// that a query may see. With a window, what no later query can see is forgotten.
-    pub(crate) fn extend(
+    /// How many blocks have seen a position.
+    #[cfg(test)]
+    pub(crate) fn blocks_run(&self) -> usize {
+        self.blocks.iter().flatten().count()
+    }
+}
+
+impl Past for Cache {
+    /// Puts new keys and values `[1, n_kv_heads, seq, head_dim]` behind the old ones. With a window, what no later query can see
+    /// is forgotten.
+    fn extend(
         &mut self,
         block: usize,
         keys: Tensor<4>,
@@ -36,9 +64,7 @@ impl Cache {
         (keys, values)
     }
 
-    /// How many blocks have seen a position.
-    #[cfg(test)]
-    pub(crate) fn blocks_run(&self) -> usize {
-        self.blocks.iter().flatten().count()
+    fn masks(&self, _: &DecoderConfig) -> Option<Masks> {
+        None
     }
 }

@@ -4,13 +4,15 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use burn::module::{Module, Param};
-use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
+use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
+use half::bf16;
 
 use crate::Error;
 use crate::block::{Block, Build, HeadNorms, Ops};
-use crate::cache::Cache;
+use crate::cache::Past;
 use crate::config::{DecoderConfig, Part};
 use crate::ops::{self, Attention};
+use crate::precision::{Precision, cast, widen};
 use crate::rope::Rotation;
 
 /// A decoder-only transformer. Weights keep the checkpoint's `[out, in]`.
@@ -25,6 +27,8 @@ pub(crate) struct Decoder {
     head: Option<Param<Tensor<2>>>,
     #[module(skip)]
     config: Arc<DecoderConfig>,
+    #[module(skip)]
+    precision: Precision,
 }
 
 /// A norm's weight: `[d_model]`, that of a head `[head_dim]`.
@@ -37,21 +41,53 @@ struct Linear {
     bias: Option<Param<Tensor<1>>>,
 }
 
-/// Where a decoder's numbers come from: name and shape of a tensor to its values, row-major.
-pub(crate) type Source<'a> = dyn FnMut(&str, &[usize]) -> Result<Vec<f32>, Error> + 'a;
+/// From the name and shape of a tensor to its values, row-major.
+pub(crate) type Values<'a> = dyn FnMut(&str, &[usize]) -> Result<Vec<f32>, Error> + 'a;
+
+/// Where a decoder's numbers come from.
+pub(crate) trait Source {
+    /// The values of a tensor, row-major.
+    fn values(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error>;
+
+    /// Puts the values of a matrix behind those in `to`, rounded to bf16.
+    fn append_bf16(&mut self, name: &str, shape: [usize; 2], to: &mut Vec<bf16>) -> Result<(), Error> {
+        to.extend(self.values(name, &shape)?.into_iter().map(bf16::from_f32));
+        Ok(())
+    }
+}
+
+impl Source for Values<'_> {
+    fn values(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error> {
+        self(name, shape)
+    }
+}
 
 impl Decoder {
     /// Builds the decoder that `config` describes from a checkpoint's tensors, as [`DecoderConfig::tensors`] lists
     /// them: projections that share their input are put below one another, Gemma's norm weights are stored as `1 + w`.
-    pub(crate) fn new(config: Arc<DecoderConfig>, device: &Device, source: &mut Source<'_>) -> Result<Self, Error> {
-        let mut build = Parameters { config: &config, device, source };
+    ///
+    /// All is f32; see [`with_precision`](Self::with_precision).
+    pub(crate) fn new(config: Arc<DecoderConfig>, device: &Device, source: &mut Values<'_>) -> Result<Self, Error> {
+        Self::with_precision(config, device, Precision::FULL, source)
+    }
+
+    /// The same with as many bits as `precision` says. Matrices go to the device one by one; on the host there is never more than one,
+    /// in the dtype it has there.
+    pub(crate) fn with_precision(
+        config: Arc<DecoderConfig>,
+        device: &Device,
+        precision: Precision,
+        source: &mut (impl Source + ?Sized),
+    ) -> Result<Self, Error> {
+        let mut build = Parameters { config: &config, device, precision, source };
         let table = [config.d_vocab, config.d_model];
-        let embedding = build.tensor("model.embed_tokens.weight", table)?;
+        let embedding = build.matrix(&[("model.embed_tokens.weight".to_owned(), table[0])], table[1])?;
         let blocks =
             (0..config.n_layers).map(|block| Block::build(&config, block, &mut build)).collect::<Result<_, _>>()?;
         let norm = build.norm("model.norm.weight", config.d_model)?;
-        let head = if config.tied { None } else { Some(build.tensor("lm_head.weight", table)?) };
-        Ok(Self { embedding, blocks, norm, head, config })
+        let head =
+            if config.tied { None } else { Some(build.matrix(&[("lm_head.weight".to_owned(), table[0])], table[1])?) };
+        Ok(Self { embedding, blocks, norm, head, config, precision })
     }
 
     /// Where its parameters are.
@@ -60,7 +96,6 @@ impl Decoder {
     }
 
     /// What it was built from.
-    #[cfg(test)]
     pub(crate) fn config(&self) -> &DecoderConfig {
         &self.config
     }
@@ -70,25 +105,28 @@ impl Decoder {
     /// After [`ControlFlow::Break`] no further block is run and the result is `None`; otherwise it is the output of
     /// the last block.
     ///
-    /// `rotation` covers the positions of `tokens`. With a cache (one sequence only) `tokens` follow what the cache
-    /// holds: the whole prompt at once, then one token at a time. Sequences of a batch are padded on the right; a
-    /// position never sees a later one, so padding changes nothing before it.
+    /// `rotation` covers the positions of `tokens`. With a past, `tokens` follow what it holds: whole prompts at once, then
+    /// one token at a time. Sequences of a batch are padded on the right; a position never sees a later one, so padding
+    /// changes nothing before it.
     pub(crate) fn forward(
         &self,
         tokens: Tensor<2, Int>,
         rotation: &Rotation,
-        cache: Option<&mut Cache>,
+        past: Option<&mut dyn Past>,
         visit: &mut dyn FnMut(usize, &Tensor<3>) -> ControlFlow<()>,
     ) -> Option<Tensor<3>> {
         let [batch, seq] = tokens.dims();
         // [batch, seq] -> [batch * seq] -> [batch * seq, d_model] -> [batch, seq, d_model]
-        let mut x =
-            self.embedding.val().select(0, tokens.reshape([batch * seq])).reshape([batch, seq, self.config.d_model]);
+        let rows = widen(self.embedding.val().select(0, tokens.reshape([batch * seq])));
+        let mut x = rows.reshape([batch, seq, self.config.d_model]);
         if let Some(scale) = self.config.embedding_scale {
             x = x.mul_scalar(scale);
         }
-        let masks = WindowMasks::new(&self.config.windows, seq, &x.device());
-        let mut ops = Composed { config: &self.config, rotation, masks, cache };
+        let masks = match past.as_ref().and_then(|past| past.masks(&self.config)) {
+            Some(masks) => masks,
+            None => Masks::of_windows(&self.config.windows, seq, &x.device()),
+        };
+        let mut ops = Composed { config: &self.config, precision: self.precision, rotation, masks, past };
         if visit(0, &x).is_break() {
             return None;
         }
@@ -107,16 +145,17 @@ impl Decoder {
     }
 
     /// Logits over the whole vocabulary, `[batch, seq, d_model]` to `[batch, seq, d_vocab]`, without the final soft-cap.
+    /// They are f32 whatever the matrix is: a product gives its own dtype, and bf16 would make ties of what is none.
     pub(crate) fn logits(&self, states: Tensor<3>) -> Tensor<3> {
-        ops::linear(states, self.head(), None)
+        ops::linear(states, widen(self.head()), None)
     }
 
-    /// Rows of the output head, shape `[rows.len(), d_model]`. Every row must exist.
+    /// Rows of the output head in f32, shape `[rows.len(), d_model]`. Every row must exist.
     pub(crate) fn head_rows(&self, rows: &[u32]) -> Tensor<2> {
         let rows: Vec<i64> = rows.iter().map(|&row| i64::from(row)).collect();
         let head = self.head();
         let rows = Tensor::<1, Int>::from_data(TensorData::from(rows.as_slice()), &head.device());
-        head.select(0, rows) // [d_vocab, d_model] -> [rows, d_model]
+        widen(head.select(0, rows)) // [d_vocab, d_model] -> [rows, d_model]
     }
 
     fn head(&self) -> Tensor<2> {
@@ -125,15 +164,16 @@ impl Decoder {
 }
 
 /// A block's operations composed of Burn's, for one pass over `[batch, seq]` tokens.
-struct Composed<'a> {
+struct Composed<'a, 'p> {
     config: &'a DecoderConfig,
+    precision: Precision,
     rotation: &'a Rotation,
-    masks: WindowMasks,
-    cache: Option<&'a mut Cache>,
+    masks: Masks,
+    past: Option<&'p mut (dyn Past + 'p)>,
 }
 
-impl Ops for Composed<'_> {
-    /// `[batch, seq, width]`.
+impl Ops for Composed<'_, '_> {
+    /// `[batch, seq, width]`, of any float dtype; the residual stream is f32.
     type Rows = Tensor<3>;
     type Linear = Linear;
     type Norm = Norm;
@@ -160,10 +200,10 @@ impl Ops for Composed<'_> {
         };
         // [batch, seq, heads, head_dim] -> [batch, heads, seq, head_dim], three times
         let queries = rotated(heads(0, d_query), norms.queries).swap_dims(1, 2);
-        let keys = rotated(heads(d_query, d_key), norms.keys).swap_dims(1, 2);
-        let values = heads(d_query + d_key, d_key).swap_dims(1, 2);
-        let (keys, values) = match self.cache.as_deref_mut() {
-            Some(cache) => cache.extend(index, keys, values, window), // -> [1, n_kv_heads, seq_keys, head_dim]
+        let keys = cast(rotated(heads(d_query, d_key), norms.keys), self.precision.attention).swap_dims(1, 2);
+        let values = cast(heads(d_query + d_key, d_key), self.precision.attention).swap_dims(1, 2);
+        let (keys, values) = match &mut self.past {
+            Some(past) => past.extend(index, keys, values, window), // -> [batch, n_kv_heads, seq_keys, head_dim]
             None => (keys, values),
         };
         let hidden = self.masks.get(window);
@@ -182,59 +222,73 @@ impl Ops for Composed<'_> {
     }
 
     fn add(&mut self, x: Tensor<3>, y: Tensor<3>) -> Tensor<3> {
-        x + y
+        widen(x) + widen(y)
     }
 }
 
-/// For each window shorter than the sequence, what lies before it. Causality is attention's own.
-struct WindowMasks(Vec<(usize, Tensor<4, Bool>)>);
+/// What queries must not see besides what comes after them, for each window that hides something.
+pub(crate) struct Masks(Vec<(Option<usize>, Tensor<4, Bool>)>);
 
-impl WindowMasks {
-    fn new(windows: &[Option<usize>], seq: usize, device: &Device) -> Self {
-        let mut masks: Vec<(usize, Tensor<4, Bool>)> = Vec::new();
-        for &window in windows.iter().flatten() {
-            if window < seq && masks.iter().all(|(known, _)| *known != window) {
-                let hidden: Vec<bool> =
-                    (0..seq).flat_map(|query| (0..seq).map(move |key| key + window <= query)).collect();
-                masks.push((window, Tensor::from_data(TensorData::new(hidden, [1, 1, seq, seq]), device)));
+impl Masks {
+    /// One mask for each of `windows` that `mask` makes one for.
+    pub(crate) fn new(
+        windows: &[Option<usize>],
+        mut mask: impl FnMut(Option<usize>) -> Option<Tensor<4, Bool>>,
+    ) -> Self {
+        let mut masks: Vec<(Option<usize>, Tensor<4, Bool>)> = Vec::new();
+        for &window in windows {
+            if masks.iter().all(|(known, _)| *known != window)
+                && let Some(mask) = mask(window)
+            {
+                masks.push((window, mask));
             }
         }
         Self(masks)
     }
 
+    /// For each window shorter than the sequence, what lies before it.
+    fn of_windows(windows: &[Option<usize>], seq: usize, device: &Device) -> Self {
+        Self::new(windows, |window| {
+            let window = window.filter(|&window| window < seq)?;
+            let hidden: Vec<bool> = (0..seq).flat_map(|query| (0..seq).map(move |key| key + window <= query)).collect();
+            Some(Tensor::from_data(TensorData::new(hidden, [1, 1, seq, seq]), device))
+        })
+    }
+
     fn get(&self, window: Option<usize>) -> Option<&Tensor<4, Bool>> {
-        self.0.iter().find(|(known, _)| Some(*known) == window).map(|(_, mask)| mask)
+        self.0.iter().find(|(known, _)| *known == window).map(|(_, mask)| mask)
     }
 }
 
 /// Turns a checkpoint's tensors into parameters.
-struct Parameters<'a, 's> {
+struct Parameters<'a, S: ?Sized> {
     config: &'a DecoderConfig,
     device: &'a Device,
-    source: &'a mut Source<'s>,
+    precision: Precision,
+    source: &'a mut S,
 }
 
-impl Build for Parameters<'_, '_> {
+impl<S: Source + ?Sized> Build for Parameters<'_, S> {
     type Linear = Linear;
     type Norm = Norm;
 
     fn linear(&mut self, block: usize, parts: &[Part], d_in: usize, bias: bool) -> Result<Linear, Error> {
-        let d_out = parts.iter().map(|&(_, rows)| rows).sum();
-        let mut weights = Vec::with_capacity(d_out * d_in);
+        let name = |stem: &str, what: &str| format!("model.layers.{block}.{stem}.{what}");
+        let weights: Vec<_> = parts.iter().map(|&(stem, rows)| (name(stem, "weight"), rows)).collect();
+        let weight = self.matrix(&weights, d_in)?;
         let mut biases = Vec::new();
-        for &(stem, rows) in parts {
-            weights.append(&mut (self.source)(&format!("model.layers.{block}.{stem}.weight"), &[rows, d_in])?);
-            if bias {
-                biases.append(&mut (self.source)(&format!("model.layers.{block}.{stem}.bias"), &[rows])?);
+        if bias {
+            for &(stem, rows) in parts {
+                biases.append(&mut self.source.values(&name(stem, "bias"), &[rows])?);
             }
         }
-        let weight = Param::from_data(TensorData::new(weights, [d_out, d_in]), self.device);
-        let bias = bias.then(|| Param::from_data(TensorData::new(biases, [d_out]), self.device));
+        let len = biases.len();
+        let bias = bias.then(|| Param::from_data(TensorData::new(biases, [len]), self.device));
         Ok(Linear { weight, bias })
     }
 
-    fn norm(&mut self, name: &str, len: usize) -> Result<Param<Tensor<1>>, Error> {
-        let mut weight = (self.source)(name, &[len])?;
+    fn norm(&mut self, name: &str, len: usize) -> Result<Norm, Error> {
+        let mut weight = self.source.values(name, &[len])?;
         if self.config.norm_offset {
             weight.iter_mut().for_each(|w| *w += 1.0);
         }
@@ -242,8 +296,26 @@ impl Build for Parameters<'_, '_> {
     }
 }
 
-impl Parameters<'_, '_> {
-    fn tensor(&mut self, name: &str, shape: [usize; 2]) -> Result<Param<Tensor<2>>, Error> {
-        Ok(Param::from_data(TensorData::new((self.source)(name, &shape)?, shape), self.device))
+impl<S: Source + ?Sized> Parameters<'_, S> {
+    /// The rows of several matrices, by name and number of rows, below one another: `[rows, d_in]`.
+    fn matrix(&mut self, parts: &[(String, usize)], d_in: usize) -> Result<Param<Tensor<2>>, Error> {
+        let shape = [parts.iter().map(|(_, rows)| rows).sum(), d_in];
+        if self.precision.products == DType::BF16 {
+            let mut values: Vec<bf16> = Vec::with_capacity(shape[0] * d_in);
+            for (name, rows) in parts {
+                self.source.append_bf16(name, [*rows, d_in], &mut values)?;
+            }
+            // As `Param::from_data` does, which knows the device's default dtype only.
+            let data = TensorData::new(values, shape);
+            let tensor = self
+                .device
+                .memory_persistent_allocations(data, |data| Tensor::from_data(data, (self.device, DType::BF16)));
+            return Ok(Param::from_tensor(tensor));
+        }
+        let mut values = Vec::with_capacity(shape[0] * d_in);
+        for (name, rows) in parts {
+            values.append(&mut self.source.values(name, &[*rows, d_in])?);
+        }
+        Ok(Param::from_data(TensorData::new(values, shape), self.device))
     }
 }

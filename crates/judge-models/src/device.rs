@@ -8,7 +8,7 @@ use crate::Error;
 pub enum Device {
     /// The processor, written `cpu`.
     Cpu,
-    /// An NVIDIA card by its index, written `cuda:0`. Needs a build with CUDA.
+    /// An NVIDIA card by its index, written `cuda:0`. Needs a build with the feature `cuda`.
     Cuda(usize),
 }
 
@@ -16,10 +16,17 @@ impl Device {
     /// Burn's device of this place.
     ///
     /// # Errors
-    /// [`Error::NoCuda`] if this build has no CUDA.
+    /// [`Error::NoCuda`] if this build has no CUDA, [`Error::Cuda`] if this machine lacks what a card needs.
     pub(crate) fn to_burn(self) -> Result<burn::tensor::Device, Error> {
         match self {
             Self::Cpu => Ok(burn::tensor::Device::flex()),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(index) => {
+                let problem = |problem| Error::Cuda { device: self, problem };
+                crate::cuda::Machine::probe().check(index).map_err(problem)?;
+                Ok(burn::tensor::Device::cuda(index))
+            }
+            #[cfg(not(feature = "cuda"))]
             Self::Cuda(_) => Err(Error::NoCuda { device: self }),
         }
     }
@@ -53,7 +60,8 @@ impl FromStr for Device {
 ///
 /// On the CPU `Bf16` means: weights, and what products and attention take in, are rounded to bf16 (to nearest, ties to
 /// even); sums, norms, rotations, activations and the residual stream are f32. It is nearer to exact arithmetic than a
-/// program that rounds every intermediate state to bf16.
+/// program that rounds every intermediate state to bf16. On a card it means the same, but that products give bf16, and that
+/// attention to a prompt takes f16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dtype {
     /// 32-bit floats, written `f32`.
@@ -106,6 +114,7 @@ mod tests {
         assert!(matches!("f16".parse::<Dtype>(), Err(Error::UnknownDtype { .. })));
     }
 
+    #[cfg(not(feature = "cuda"))]
     #[test]
     fn cuda_is_an_error_without_cuda() {
         assert!(matches!(Device::Cuda(0).to_burn(), Err(Error::NoCuda { .. })));

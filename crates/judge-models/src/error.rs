@@ -102,10 +102,18 @@ pub enum Error {
         unused: Vec<String>,
     },
     /// CUDA was asked for, but this build has none.
-    #[error("{device} was asked for, but this build has no CUDA")]
+    #[error("{device} was asked for, but this build has no CUDA: it lacks the feature `cuda` of judge-models")]
     NoCuda {
         /// The device asked for.
         device: crate::Device,
+    },
+    /// A card was asked for that cannot be used.
+    #[error("{device} was asked for, but {problem}")]
+    Cuda {
+        /// The device asked for.
+        device: crate::Device,
+        /// What is missing.
+        problem: CudaProblem,
     },
     /// Not the name of a device.
     #[error("{found:?} is no device, expected cpu or cuda:INDEX")]
@@ -239,6 +247,37 @@ pub enum Error {
         /// What is wrong.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+/// What keeps a card from being used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CudaProblem {
+    /// There is no driver.
+    #[error("NVIDIA's driver is not installed: its library (libcuda) cannot be loaded")]
+    NoDriver,
+    /// There are not as many cards.
+    #[error("the driver shows {found} cards to this process, numbered from 0")]
+    NoSuchCard {
+        /// Cards there are.
+        found: usize,
+    },
+    /// The compiler that kernels need at run time is absent.
+    #[error("NVIDIA's run-time compiler cannot be loaded: install NVRTC (libnvrtc) of CUDA 12 or 13")]
+    NoCompiler,
+    /// The headers that kernels include are absent.
+    #[error("CUDA's headers are not there ({}): install them, and set CUDA_PATH to the folder that has include/", looked_for(.looked))]
+    NoHeaders {
+        /// The file looked for; `None`: no folder of a toolkit was found at all.
+        looked: Option<PathBuf>,
+    },
+}
+
+fn looked_for(looked: &Option<PathBuf>) -> String {
+    match looked {
+        Some(path) => format!("no {}", path.display()),
+        None => "neither CUDA_PATH nor /usr/local/cuda, /opt/cuda or an installed nvcc".to_owned(),
+    }
 }
 
 /// How an index of shards contradicts its folder.

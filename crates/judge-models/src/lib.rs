@@ -37,7 +37,8 @@
 //! Families: `llama`, `mistral`, `qwen2`, `qwen3`, `internlm3`, `gemma2`, `phi3`; RoPE: default, linear, dynamic, llama3, yarn, longrope. Checkpoints in f32, f16 or
 //! bf16 safetensors, one file or shards. Everything is compared with transformers, to about 1e-6 in f32.
 //!
-//! Cargo features: `hub` fetches models that are not in the hub's cache; `train` adds next-token training of a small decoder.
+//! Cargo features: `cuda` runs models on NVIDIA cards ([`Device::Cuda`]; docs/gpu.md says what it needs and what of it has not been run);
+//! `hub` fetches models that are not in the hub's cache; `train` adds next-token training of a small decoder.
 //!
 //! # When not to use this crate
 //!
@@ -46,6 +47,7 @@
 //! - For speed in f32: that path is composed Burn operations, for exact comparison. Checkpoints in bf16 or f16 run on packed
 //!   bf16 weights by default; docs/benchmarks.md has the figures.
 
+mod batched;
 mod block;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
@@ -54,6 +56,8 @@ mod cache;
 mod chat_template;
 mod config;
 mod cpu;
+#[cfg(any(test, feature = "cuda"))]
+mod cuda;
 mod decoder;
 mod device;
 mod error;
@@ -61,9 +65,11 @@ mod fingerprint;
 mod folder;
 mod generate;
 mod hub;
+mod jobs;
 mod model;
 mod ops;
 mod pooling;
+mod precision;
 mod read;
 mod rope;
 mod schedule;
@@ -76,7 +82,7 @@ pub use chat_template::Date;
 pub use config::ConfigProblem;
 pub use cpu::{Kernel, product_rate};
 pub use device::{Device, Dtype};
-pub use error::{Error, FileProblem, IndexProblem, TensorProblem};
+pub use error::{CudaProblem, Error, FileProblem, IndexProblem, TensorProblem};
 pub use hub::{FoundModel, HubOptions, ModelSource};
 pub use model::{LoadOptions, Model};
 pub use tokenizer::{ChatTokens, TextOptions};

@@ -8,6 +8,7 @@ use judge_core::{
     Backbone, BackboneError, LabelInContext, ModelInfo, Outcome, Prompt, ReadAt, Request, RequestProblem, TokenId,
 };
 
+use crate::batched::{self, Batched, Shapes};
 use crate::config::{DecoderConfig, OneOrMany};
 use crate::cpu::{self, PackedDecoder};
 use crate::decoder::Decoder;
@@ -59,10 +60,11 @@ impl Default for LoadOptions {
 
 /// A frozen language model from a Hugging Face folder; what judges see of it is [`Backbone`].
 ///
-/// A prompt's numbers are bit-identical whatever runs beside it. In [`Dtype::F32`] each sequence has forward passes of its own, with
+/// On the CPU a prompt's numbers are bit-identical whatever runs beside it. In [`Dtype::F32`] each sequence has forward passes of its own, with
 /// its prefill in one piece and one row per decode step. In [`Dtype::Bf16`] on the CPU sequences share passes, and what
 /// prompts have in common at their beginning is computed once; every body there gives a row the same bits whatever
-/// stands beside it and however a sequence is cut. The score head is a dot product in `f64`.
+/// stands beside it and however a sequence is cut. The score head is a dot product in `f64`. On [`Device::Cuda`] sequences share padded
+/// batches, and a prompt's numbers are the same within rounding, not to the bit.
 pub struct Model {
     pub(crate) info: ModelInfo,
     pub(crate) config: Arc<DecoderConfig>,
@@ -78,6 +80,26 @@ enum Engine {
     Composed(Box<Decoder>),
     /// Packed bf16 weights on the CPU.
     Packed(Box<PackedDecoder>),
+    /// Composed Burn operations over padded batches.
+    Batched(Box<Batched>),
+}
+
+/// Which [`Engine`] a model gets.
+#[derive(Clone, Copy)]
+enum Choice {
+    Composed,
+    Packed,
+    Batched(Shapes),
+}
+
+impl Choice {
+    fn of(device: Device, dtype: Dtype) -> Self {
+        match (device, dtype) {
+            (Device::Cpu, Dtype::F32) => Self::Composed,
+            (Device::Cpu, Dtype::Bf16) => Self::Packed,
+            (Device::Cuda(_), _) => Self::Batched(Shapes::CUDA),
+        }
+    }
 }
 
 impl Model {
@@ -86,8 +108,18 @@ impl Model {
     /// # Errors
     /// [`Error`] says what in the folder is absent, damaged, contradictory or not supported, and where.
     pub fn load(folder: impl AsRef<Path>, options: &LoadOptions) -> Result<Self, Error> {
+        Self::load_as(folder.as_ref(), options, None)
+    }
+
+    /// The same over batches of the given shapes, whatever the device.
+    #[cfg(test)]
+    pub(crate) fn load_batched(folder: &Path, options: &LoadOptions, shapes: Shapes) -> Result<Self, Error> {
+        Self::load_as(folder, options, Some(Choice::Batched(shapes)))
+    }
+
+    fn load_as(folder: &Path, options: &LoadOptions, choice: Option<Choice>) -> Result<Self, Error> {
         let device = options.device.to_burn()?;
-        let folder = Folder::open(folder.as_ref())?;
+        let folder = Folder::open(folder)?;
         let config = DecoderConfig::from_json(folder.config())
             .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
         let codec = TextCodec::load(&folder, &options.text)?;
@@ -102,15 +134,19 @@ impl Model {
         checkpoint.check_names(names.iter().map(String::as_str))?;
         let fingerprint = fingerprint::of(&folder, &checkpoint, options.full_fingerprint)?;
         let config = Arc::new(config);
-        let engine = match (options.device, dtype) {
-            (Device::Cpu, Dtype::Bf16) => {
+        let engine = match choice.unwrap_or_else(|| Choice::of(options.device, dtype)) {
+            Choice::Packed => {
                 let kernel = options.kernel.unwrap_or_else(Kernel::detect).check()?;
                 let decoder = PackedDecoder::load(Arc::clone(&config), kernel, &mut checkpoint)?;
                 Engine::Packed(Box::new(decoder))
             }
-            _ => {
+            Choice::Composed => {
                 let take = &mut |name: &str, shape: &[usize]| checkpoint.take(name, shape, dtype);
                 Engine::Composed(Box::new(Decoder::new(Arc::clone(&config), &device, take)?))
+            }
+            Choice::Batched(shapes) => {
+                let batched = Batched::load(Arc::clone(&config), &device, dtype, shapes, &mut checkpoint)?;
+                Engine::Batched(Box::new(batched))
             }
         };
         checkpoint.finish()?;
@@ -131,7 +167,7 @@ impl Model {
             dtype: dtype.to_string(),
             device: match &engine {
                 Engine::Packed(decoder) => format!("{} ({})", options.device, decoder.kernel()),
-                Engine::Composed(_) => options.device.to_string(),
+                Engine::Composed(_) | Engine::Batched(_) => options.device.to_string(),
             },
         };
         Ok(Self { info, config, engine, codec, eos, max_batch_tokens: options.max_batch_tokens.max(1) })
@@ -150,7 +186,7 @@ impl Model {
     pub(crate) fn composed(&self) -> &Decoder {
         match &self.engine {
             Engine::Composed(decoder) => decoder,
-            Engine::Packed(_) => panic!("this model is packed"),
+            Engine::Packed(_) | Engine::Batched(_) => panic!("this model runs another way"),
         }
     }
 
@@ -201,6 +237,7 @@ impl Model {
                 let rows = match &self.engine {
                     Engine::Composed(decoder) => crate::read::host(decoder.head_rows(&read.tokens))?,
                     Engine::Packed(decoder) => decoder.head_rows(&read.tokens),
+                    Engine::Batched(batched) => batched.head_rows(&read.tokens)?,
                 };
                 heads.insert(read.tokens.as_slice(), rows);
             }
@@ -236,6 +273,9 @@ impl Backbone for Model {
             Engine::Composed(decoder) => decoder,
             Engine::Packed(decoder) => {
                 return cpu::run(self, decoder, requests, &heads, self.max_batch_tokens, sink).map_err(model);
+            }
+            Engine::Batched(engine) => {
+                return batched::run(self, engine, requests, &heads, self.max_batch_tokens, sink).map_err(model);
             }
         };
         in_parallel(

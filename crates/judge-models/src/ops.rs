@@ -2,39 +2,45 @@
 //!
 //! Here they are composed of Burn's operations, on any device; gradients flow through all of them. A faster body
 //! for one device belongs behind these signatures, and these bodies are what it is compared with.
+//!
+//! Each takes activations in any float dtype and computes in f32, but for what [`Precision`](crate::precision::Precision) makes
+//! narrower: a product is taken, and given, in the dtype of its matrix. Where all is f32, nothing is converted.
 
 use burn::tensor::ops::AttentionModuleOptions;
-use burn::tensor::{Bool, Tensor, activation, module};
+use burn::tensor::{Bool, DType, Tensor, activation, module};
 
 use crate::config::Activation;
+use crate::precision::{cast, widen};
 use crate::rope::Rotation;
 
-/// `x · weightᵀ + bias`: `x` `[batch, seq, d_in]`, `weight` `[d_out, d_in]`, `bias` `[d_out]`, gives
-/// `[batch, seq, d_out]`.
+/// `x · weightᵀ + bias`: `x` `[batch, seq, d_in]`, `weight` `[d_out, d_in]`, `bias` `[d_out]` in f32, gives
+/// `[batch, seq, d_out]`, in the dtype of `weight`, or with a bias in f32.
 pub(crate) fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<3> {
     let [batch, seq, d_in] = x.dims();
     let [d_out, _] = weight.dims();
     // One product of all rows: [batch, seq, d_in] -> [batch * seq, d_in] -> [batch * seq, d_out]
-    let y = x.reshape([batch * seq, d_in]).matmul(weight.transpose());
+    let y = cast(x, weight.dtype()).reshape([batch * seq, d_in]).matmul(weight.transpose());
     let y = match bias {
-        Some(bias) => y + bias.unsqueeze(),
+        Some(bias) => widen(y) + bias.unsqueeze(),
         None => y,
     };
     y.reshape([batch, seq, d_out]) // [batch * seq, d_out] -> [batch, seq, d_out]
 }
 
-/// `x / sqrt(mean(x²) + eps) * weight` along the last axis; `weight` has that axis' length. Keeps the shape.
+/// `x / sqrt(mean(x²) + eps) * weight` along the last axis; `weight` has that axis' length. Keeps the shape; gives f32.
 pub(crate) fn rms_norm<const D: usize>(x: Tensor<D>, weight: Tensor<1>, eps: f64) -> Tensor<D> {
+    let x = widen(x);
     let mean_square = x.clone().square().mean_dim(D - 1); // [.., d] -> [.., 1]
     x * mean_square.add_scalar(eps).sqrt().recip() * weight.unsqueeze()
 }
 
 /// Queries or keys `[batch, seq, heads, head_dim]`: normed per head where the model does so, then rotated in their
-/// first `rotary_dim` coordinates, pair `(i, i + rotary_dim / 2)` by the angle of its position. Keeps the shape.
+/// first `rotary_dim` coordinates, pair `(i, i + rotary_dim / 2)` by the angle of its position. Keeps the shape;
+/// gives f32.
 pub(crate) fn norm_rotate(x: Tensor<4>, norm: Option<(Tensor<1>, f64)>, rotation: &Rotation) -> Tensor<4> {
     let x = match norm {
         Some((weight, eps)) => rms_norm(x, weight, eps),
-        None => x,
+        None => widen(x),
     };
     let head_dim = x.dims()[3];
     let half = rotation.cos.dims()[3];
@@ -55,33 +61,47 @@ pub(crate) struct Attention<'a> {
     pub(crate) scale: f64,
     /// Soft-cap of the scaled products.
     pub(crate) soft_cap: Option<f64>,
-    /// `true` where a query must not look, besides what lies after it. Shape `[1, 1, seq, seq_keys]`.
+    /// `true` where a query must not look, besides what lies after it. Shape `[1, 1, seq, seq_keys]`, or with
+    /// `batch * n_kv_heads` in the place of the first 1.
     pub(crate) hidden: Option<&'a Tensor<4, Bool>>,
 }
 
-/// Causal attention: `queries` `[batch, n_heads, seq, head_dim]`, `keys` and `values` `[batch, n_kv_heads, seq_keys,
-/// head_dim]`, gives `[batch, n_heads, seq, head_dim]`. Queries are the last `seq` positions of the keys; query
+/// Causal attention: `queries` `[batch, n_heads, seq, head_dim]` in f32, `keys` and `values` `[batch, n_kv_heads, seq_keys,
+/// head_dim]` in one dtype, gives `[batch, n_heads, seq, head_dim]`. Queries are the last `seq` positions of the keys; query
 /// head `h` uses key head `h / (n_heads / n_kv_heads)`.
+///
+/// Keys narrower than f32 are attended to as they are, with queries rounded likewise, where Burn has a kernel for it: the queries of
+/// a whole prompt, no soft-cap, nothing hidden, no scale but the usual one (queries are scaled for it beforehand). All else is f32,
+/// because Burn then computes scores one by one in the dtype it is given, the softmax too.
 pub(crate) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, with: Attention<'_>) -> Tensor<4> {
     let [batch, n_heads, seq, head_dim] = queries.dims();
     let [_, n_kv_heads, seq_keys, _] = keys.dims();
     let group = n_heads / n_kv_heads;
+    let narrow = keys.dtype();
+    let in_one_kernel = seq > 1 && head_dim.is_multiple_of(16) && with.soft_cap.is_none() && with.hidden.is_none();
+    let (queries, keys, values, scale) = if narrow != DType::F32 && in_one_kernel {
+        let factor = with.scale * (head_dim as f64).sqrt();
+        let queries = if (factor - 1.0).abs() < 1e-6 { queries } else { queries.mul_scalar(factor) };
+        (cast(queries, narrow), keys, values, None)
+    } else {
+        (queries, widen(keys), widen(values), Some(with.scale))
+    };
     // A group of query heads shares its key head by broadcasting, without a copy of the keys:
     // [batch, n_heads, seq, head_dim] -> [batch * n_kv_heads, group, seq, head_dim]
     let queries = queries.reshape([batch * n_kv_heads, group, seq, head_dim]);
     // [batch, n_kv_heads, seq_keys, head_dim] -> [batch * n_kv_heads, 1, seq_keys, head_dim]
     let keys = keys.reshape([batch * n_kv_heads, 1, seq_keys, head_dim]);
     let values = values.reshape([batch * n_kv_heads, 1, seq_keys, head_dim]);
-    let options = AttentionModuleOptions { scale: Some(with.scale), softcap: with.soft_cap, is_causal: true };
+    let options = AttentionModuleOptions { scale, softcap: with.soft_cap, is_causal: true };
     let mixed = module::attention(queries, keys, values, with.hidden.cloned(), None, options);
     mixed.reshape([batch, n_heads, seq, head_dim]) // [batch * n_kv_heads, group, ..] -> [batch, n_heads, ..]
 }
 
-/// `f(gate) * up` of `[batch, seq, 2 * d_ff]`, gate first, gives `[batch, seq, d_ff]`.
+/// `f(gate) * up` of `[batch, seq, 2 * d_ff]`, gate first, gives `[batch, seq, d_ff]` in f32.
 pub(crate) fn gated_activation(gate_up: Tensor<3>, function: Activation) -> Tensor<3> {
     let d_ff = gate_up.dims()[2] / 2;
-    let gate = gate_up.clone().narrow(2, 0, d_ff); // [batch, seq, 2 * d_ff] -> [batch, seq, d_ff]
-    let up = gate_up.narrow(2, d_ff, d_ff); // the same
+    let gate = widen(gate_up.clone().narrow(2, 0, d_ff)); // [batch, seq, 2 * d_ff] -> [batch, seq, d_ff]
+    let up = widen(gate_up.narrow(2, d_ff, d_ff)); // the same
     let gate = match function {
         Activation::Silu => activation::silu(gate),
         Activation::Gelu => activation::gelu(gate),

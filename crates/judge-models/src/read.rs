@@ -11,7 +11,7 @@ use judge_core::{
 };
 
 use crate::Error;
-use crate::cache::Cache;
+use crate::cache::{Cache, Past};
 use crate::decoder::Decoder;
 use crate::generate::choose;
 use crate::model::Model;
@@ -197,7 +197,8 @@ impl<'a> Sequence<'a> {
         let ids: Vec<i32> = ids.iter().map(|&id| id.cast_signed()).collect();
         let tokens = Tensor::<2, Int>::from_data(TensorData::new(ids, [1, seq]), &decoder.device());
         let mut visited = Ok(());
-        decoder.forward(tokens, &rotation, self.cache.as_mut(), &mut |index, x| {
+        let past = self.cache.as_mut().map(|cache| cache as &mut dyn Past);
+        decoder.forward(tokens, &rotation, past, &mut |index, x| {
             visited = visit(index, x);
             if visited.is_ok() && index < top { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });

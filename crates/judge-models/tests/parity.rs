@@ -13,11 +13,32 @@ use judge_core::{
     Backbone, Finish, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Reading, Request, Sampling,
     Want,
 };
-use judge_models::{Dtype, LoadOptions, Model};
+use judge_models::{Device, Dtype, LoadOptions, Model};
 use safetensors::SafeTensors;
 
-/// Largest difference over largest value of a row, f32 against f32.
-const TOLERANCE: f32 = 1e-4;
+/// Where and how the models of these tests run: `JUDGE_TEST_DEVICE` (`cpu`, or `cuda:N` in a build with the feature `cuda`) and
+/// `JUDGE_TEST_DTYPE` (`f32` or `bf16`). Unset: the CPU in f32.
+fn place() -> (Device, Dtype) {
+    let read = |name: &str, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
+    let device = read("JUDGE_TEST_DEVICE", "cpu").parse().unwrap();
+    (device, read("JUDGE_TEST_DTYPE", "f32").parse().unwrap())
+}
+
+/// Largest difference over largest value of a row, against f32 on the CPU.
+fn tolerance() -> f32 {
+    match place() {
+        (Device::Cpu, Dtype::F32) => 1e-4,
+        // A card multiplies f32 with ten bits after the point where that is faster.
+        (Device::Cuda(_), Dtype::F32) => 2e-2,
+        // Weights are rounded too.
+        (_, Dtype::Bf16) => 5e-2,
+    }
+}
+
+/// Whether a near tie between two tokens is decided as in the reference.
+fn text_is_exact() -> bool {
+    place() == (Device::Cpu, Dtype::F32)
+}
 
 /// The prompts of `make_family_fixtures.py`.
 const PROMPTS: [&str; 2] = ["ba de fi go ku la me ni po ru sa te vi zo", "3 xa y0 ba ba 4"];
@@ -26,11 +47,14 @@ const PROMPTS: [&str; 2] = ["ba de fi go ku la me ni po ru sa te vi zo", "3 xa y
 const NEW_TOKENS: usize = 6;
 
 fn fixtures() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures"))
+    // As cargo sets it when the test runs: a test binary may have been built elsewhere.
+    let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    PathBuf::from(root).join("tests/fixtures")
 }
 
 fn load(folder: &Path) -> Model {
-    let options = LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() };
+    let (device, dtype) = place();
+    let options = LoadOptions { device, dtype: Some(dtype), ..LoadOptions::default() };
     Model::load(folder, &options).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
 }
 
@@ -88,7 +112,7 @@ fn assert_close(found: &[f32], expected: &[f32], what: &str) -> f32 {
     assert_eq!(found.len(), expected.len(), "{what}");
     let difference = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     let error = difference / expected.iter().map(|x| x.abs()).fold(0.0, f32::max);
-    assert!(error < TOLERANCE, "{what}: relative error {error:e}");
+    assert!(error < tolerance(), "{what}: relative error {error:e}");
     error
 }
 
@@ -130,8 +154,10 @@ fn readings_of_every_family_equal_transformers() {
 
             let generated =
                 read(&model, text, Want { generate: greedy(NEW_TOKENS), ..Want::default() }).generated.unwrap();
-            assert_eq!(generated.tokens, ids(of("greedy")), "{name}: prompt {prompt}");
-            assert_eq!(generated.finish, Finish::Length);
+            if text_is_exact() {
+                assert_eq!(generated.tokens, ids(of("greedy")), "{name}: prompt {prompt}");
+                assert_eq!(generated.finish, Finish::Length);
+            }
         }
         println!("{name}: largest relative error {worst:.1e}");
     }
@@ -177,7 +203,9 @@ fn greedy_text_under_every_rope_equals_transformers() {
             let text: Vec<&str> = tokens.iter().map(|id| words[id].as_str()).collect();
             let want = Want { generate: greedy(NEW_TOKENS), ..Want::default() };
             let generated = read(&model, &text.join(" "), want).generated.unwrap();
-            assert_eq!(generated.tokens, ids(&expected[&format!("{prompt}.greedy")]), "{kind}: prompt {prompt}");
+            if text_is_exact() {
+                assert_eq!(generated.tokens, ids(&expected[&format!("{prompt}.greedy")]), "{kind}: prompt {prompt}");
+            }
         }
         kinds += 1;
     }
@@ -224,8 +252,10 @@ fn a_trained_model_with_a_sentencepiece_tokenizer_equals_transformers() {
             worst = worst.max(assert_close(logits, &expected, &format!("{text}: labels of {layer}")));
         }
         let generated = reading.generated.unwrap();
-        assert_eq!(generated.tokens, ids(&numbers(&fact["greedy"])), "{text}");
-        assert_eq!(generated.text, fact["greedy_text"].as_str().unwrap(), "{text}");
+        if text_is_exact() {
+            assert_eq!(generated.tokens, ids(&numbers(&fact["greedy"])), "{text}");
+            assert_eq!(generated.text, fact["greedy_text"].as_str().unwrap(), "{text}");
+        }
     }
     println!("stories260k: largest relative error {worst:.1e}");
 }

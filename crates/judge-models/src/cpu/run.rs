@@ -5,21 +5,17 @@ use std::mem;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use judge_core::{
-    Finish, Generated, Generation, Layer, Lens, Outcome, PooledState, Pooling, ReadAt, Reading, Request, TokenId,
-    Unscored, Want,
-};
-use rayon::prelude::*;
+use judge_core::{Layer, Lens, Outcome, PooledState, Pooling, ReadAt, Request, TokenId, Want};
 
 use super::decoder::{Angles, BufferPool, PackedDecoder, Span, Stream};
 use super::keys::Keys;
 use super::plan::{Stretch, plan};
 use crate::Error;
 use crate::generate::choose;
+use crate::jobs::{self, Job, Sink, Text};
 use crate::model::Model;
 use crate::pooling::Pool;
-use crate::read::{States, Steps, non_finite};
-use crate::rope::inverse_frequencies;
+use crate::read::{States, Steps};
 
 /// Rows of one pass: enough that reading the weights costs little beside the products, few enough that the rows stay in reach
 /// of the caches.
@@ -27,36 +23,6 @@ const PASS: usize = 1024;
 
 /// Rows whose logits over the whole vocabulary are there at once.
 const LOGIT_ROWS: usize = 32;
-
-type Sink<'a> = dyn FnMut(usize, Outcome) -> ControlFlow<()> + 'a;
-
-/// A request that the model can be fed.
-struct Job<'a> {
-    index: usize,
-    want: &'a Want,
-    /// The head's rows of its labels, `[n_scores, d_model]`.
-    head: &'a [f32],
-    ids: Vec<TokenId>,
-}
-
-impl Job<'_> {
-    fn new_tokens(&self) -> usize {
-        self.want.generate.as_ref().map_or(0, |generation| generation.max_new_tokens)
-    }
-
-    /// Blocks that must be run: none above the highest layer that is wanted, all if text is written, `None` if nothing is
-    /// wanted but the prompt's length.
-    fn blocks(&self, n_layers: usize) -> Option<usize> {
-        let labels = self.want.labels.iter().flat_map(|read| &read.layers);
-        let highest = self.want.pooled.iter().map(|(layer, _)| layer).chain(labels).max();
-        if self.want.generate.is_some() { Some(n_layers) } else { highest.map(|layer| layer.0) }
-    }
-
-    /// States that take all positions, not the last one alone.
-    fn whole(&self) -> impl Iterator<Item = (Layer, Pooling)> {
-        self.want.pooled.iter().copied().filter(|(_, pooling)| *pooling != Pooling::Last)
-    }
-}
 
 /// Answers each request once, as soon as it is known. After [`ControlFlow::Break`] nothing more is begun. At most `max_tokens`
 /// positions are kept for later passes at a time, unless one sequence alone has more.
@@ -68,40 +34,9 @@ pub(crate) fn run<'a>(
     max_tokens: usize,
     sink: &mut Sink<'_>,
 ) -> Result<(), Error> {
-    let admitted: Vec<_> = requests.par_iter().map(|request| model.admit(request)).collect();
-    // Sequences that run through the same blocks with the same frequencies can share passes.
-    let mut groups: HashMap<(usize, Vec<u32>), Vec<Job<'_>>> = HashMap::new();
-    let mut order = Vec::new();
-    for (index, (request, admitted)) in requests.iter().zip(admitted).enumerate() {
-        let want = &request.want;
-        let head = want.labels.as_ref().and_then(|read| heads.get(read.tokens.as_slice()));
-        let outcome = match admitted? {
-            Err(unscored) => Outcome::Unscored(unscored),
-            Ok(ids) => {
-                let job = Job { index, want, head: head.map_or(&[], Vec::as_slice), ids };
-                match job.blocks(model.config.n_layers) {
-                    Some(blocks) => {
-                        let (frequencies, _) =
-                            inverse_frequencies(&model.config.rope, job.ids.len() + job.new_tokens());
-                        let key = (blocks, frequencies.into_iter().map(f32::to_bits).collect());
-                        let jobs = groups.entry(key.clone()).or_default();
-                        if jobs.is_empty() {
-                            order.push(key);
-                        }
-                        jobs.push(job);
-                        continue;
-                    }
-                    None => Outcome::Read(Reading { prompt_tokens: job.ids.len(), ..Reading::default() }),
-                }
-            }
-        };
-        if sink(index, outcome).is_break() {
-            return Ok(());
-        }
-    }
-    for key in order {
-        let jobs = groups.remove(&key).unwrap_or_default();
-        if Group::new(model, decoder, &jobs, key.0, max_tokens).run(sink).is_break() {
+    let ControlFlow::Continue(groups) = jobs::groups(model, requests, heads, sink)? else { return Ok(()) };
+    for group in groups {
+        if Group::new(model, decoder, &group.jobs, group.blocks, max_tokens).run(sink).is_break() {
             break;
         }
     }
@@ -154,14 +89,10 @@ struct Read {
 
 /// A sequence whose text is being written.
 struct Writing<'a> {
-    job: &'a Job<'a>,
-    generation: &'a Generation,
+    text: Text<'a>,
     keys: Keys,
     /// Positions that it counts for in what is kept.
     kept: usize,
-    steps: Steps<'a>,
-    pooled: Vec<PooledState>,
-    tokens: Vec<TokenId>,
     read: Read,
 }
 
@@ -319,11 +250,12 @@ impl<'a> Group<'a> {
                 match &job.want.generate {
                     Some(generation) => {
                         let kept = self.positions_kept(index);
-                        begun.push(Writing { job, generation, keys, kept, steps, pooled, tokens: Vec::new(), read });
+                        let text = Text::new(job, generation, steps, pooled);
+                        begun.push(Writing { text, keys, kept, read });
                     }
                     None => {
                         steps.read(0, None, &read.states);
-                        answer(job, steps, pooled, None, sink)?;
+                        job.answer(steps, pooled, None, sink)?;
                     }
                 }
             } else {
@@ -351,12 +283,12 @@ impl<'a> Group<'a> {
         let decoder = self.decoder;
         let mut writing = mem::take(&mut self.writing);
         let mut reads: Vec<Read> = writing.iter().map(|_| Read::default()).collect();
-        let wants: Vec<(&Want, usize)> = writing.iter().map(|text| (text.job.want, text.tokens.len())).collect();
+        let wants: Vec<(&Want, usize)> = writing.iter().map(|one| (one.text.job.want, one.text.tokens.len())).collect();
         let mut spans: Vec<Span<'_>> = writing
             .iter_mut()
-            .map(|text| Span {
-                ids: text.tokens.last_chunk::<1>().map_or(&[], |last| last),
-                keys: &mut text.keys,
+            .map(|one| Span {
+                ids: one.text.tokens.last_chunk::<1>().map_or(&[], |last| last),
+                keys: &mut one.keys,
                 keep: 0..1,
             })
             .collect();
@@ -369,43 +301,41 @@ impl<'a> Group<'a> {
             ControlFlow::Continue(())
         };
         decoder.forward(&mut spans, &self.angles, self.blocks, &mut self.pool, &mut visit);
-        for (text, read) in writing.iter_mut().zip(reads) {
-            text.keys.advance(1);
-            text.read = read;
+        for (one, read) in writing.iter_mut().zip(reads) {
+            one.keys.advance(1);
+            one.read = read;
         }
         self.choose(writing, sink)
     }
 
     /// Chooses the next token of each text from what its last pass brought; those that go on are kept.
-    fn choose(&mut self, mut texts: Vec<Writing<'a>>, sink: &mut Sink<'_>) -> ControlFlow<()> {
+    fn choose(&mut self, mut writing: Vec<Writing<'a>>, sink: &mut Sink<'_>) -> ControlFlow<()> {
         let mut logits = Vec::new();
-        for texts in texts.chunks(LOGIT_ROWS) {
-            let states: Vec<f32> = texts.iter().flat_map(|text| &text.read.normed).copied().collect();
+        for some in writing.chunks(LOGIT_ROWS) {
+            let states: Vec<f32> = some.iter().flat_map(|one| &one.read.normed).copied().collect();
             let all = self.decoder.logits(&states);
             // Chosen chunk by chunk, so that no more rows of logits are there at once.
-            logits.extend(texts.iter().zip(all.chunks_exact(self.decoder.config.d_vocab.max(1))).map(|(text, row)| {
-                let step = text.tokens.len();
+            logits.extend(some.iter().zip(all.chunks_exact(self.decoder.config.d_vocab.max(1))).map(|(one, row)| {
+                let step = one.text.tokens.len();
                 let row = self.model.choice_logits(row.to_vec(), step)?;
-                Ok(choose(&row, &text.generation.sampling, step))
+                Ok(choose(&row, &one.text.generation.sampling, step))
             }));
         }
-        for (mut text, token) in texts.drain(..).zip(logits) {
-            let positions = text.kept;
+        for (mut one, token) in writing.drain(..).zip(logits) {
+            let positions = one.kept;
             let finish = match token {
                 Err(unscored) => {
                     self.kept -= positions;
-                    sink(text.job.index, Outcome::Unscored(unscored))?;
+                    sink(one.text.job.index, Outcome::Unscored(unscored))?;
                     continue;
                 }
-                Ok(token) => text.take(token, &self.model.eos),
+                Ok(token) => one.text.take(token, &self.model.eos, &one.read.states),
             };
             match finish {
-                None => self.writing.push(text),
+                None => self.writing.push(one),
                 Some(finish) => {
                     self.kept -= positions;
-                    let (words, text_ends) = self.model.codec.decode(&text.tokens);
-                    let generated = Generated { tokens: text.tokens, text: words, text_ends, finish };
-                    answer(text.job, text.steps, text.pooled, Some(generated), sink)?;
+                    one.text.answer(finish, self.model, sink)?;
                 }
             }
         }
@@ -437,20 +367,6 @@ impl Read {
     }
 }
 
-impl Writing<'_> {
-    /// Puts a token behind the text; says why the text ends, if it does.
-    fn take(&mut self, token: TokenId, eos: &[TokenId]) -> Option<Finish> {
-        let step = self.tokens.len();
-        if eos.contains(&token) {
-            self.steps.end(step, &self.read.states);
-            return Some(Finish::EndToken);
-        }
-        self.steps.read(step, Some(token), &self.read.states);
-        self.tokens.push(token);
-        (self.tokens.len() == self.generation.max_new_tokens).then_some(Finish::Length)
-    }
-}
-
 /// The pooled states of a job, in the order asked for.
 fn pooled(job: &Job<'_>, read: &Read, pools: Pools) -> Vec<PooledState> {
     let whole: HashMap<(Layer, Pooling), Vec<f32>> =
@@ -461,16 +377,4 @@ fn pooled(job: &Job<'_>, read: &Read, pools: Pools) -> Vec<PooledState> {
         PooledState { layer, pooling, values: values.unwrap_or_default() }
     };
     job.want.pooled.iter().map(state).collect()
-}
-
-fn answer(
-    job: &Job<'_>,
-    steps: Steps<'_>,
-    pooled: Vec<PooledState>,
-    generated: Option<Generated>,
-    sink: &mut Sink<'_>,
-) -> ControlFlow<()> {
-    let reading = Reading { prompt_tokens: job.ids.len(), labels: steps.finish(), pooled, generated };
-    let fault: Option<Unscored> = non_finite(&reading);
-    sink(job.index, fault.map_or(Outcome::Read(reading), Outcome::Unscored))
 }

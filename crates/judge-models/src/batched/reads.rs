@@ -1,0 +1,218 @@
+//! What one pass over a batch brings to the host: reduced on the device, fetched at once.
+
+use burn::tensor::{Bool, Int, Tensor, TensorData, Transaction};
+use judge_core::{Layer, Lens, PooledState, Pooling, ReadAt, Want};
+
+use crate::Error;
+use crate::decoder::Decoder;
+use crate::jobs::Job;
+use crate::read::States;
+
+/// A reduction of a layer's states, one row per sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// The last position's state.
+    Last,
+    /// The last position's state after the final norm.
+    Normed,
+    /// Over the sequence's own positions, by coordinate.
+    Sum,
+    Min,
+    Max,
+    /// Logits over the vocabulary, from the last block's output.
+    Logits,
+}
+
+/// What the sequences of a batch want of one pass.
+pub(super) struct Reads<'a> {
+    decoder: &'a Decoder,
+    jobs: &'a [&'a Job<'a>],
+    /// Whether the pass feeds prompts; else it feeds one token of each sequence.
+    prompts: bool,
+    /// Whether text goes on behind it.
+    writes: bool,
+    /// Rows of the last positions in `[batch * seq]`, shape `[batch]`.
+    last: Tensor<1, Int>,
+    /// `true` at padding, shape `[batch, seq, 1]`; only where all positions are read.
+    padding: Option<Tensor<3, Bool>>,
+    transaction: Transaction,
+    fetched: Vec<(Layer, What)>,
+}
+
+impl<'a> Reads<'a> {
+    /// Of prompts padded to `seq` positions.
+    pub(super) fn of_prompts(decoder: &'a Decoder, jobs: &'a [&'a Job<'a>], seq: usize, writes: bool) -> Self {
+        let last = jobs.iter().enumerate().map(|(row, job)| (row * seq + job.ids.len() - 1) as i32);
+        let padding = jobs.iter().any(|job| job.whole().next().is_some()).then(|| {
+            let padding: Vec<bool> =
+                jobs.iter().flat_map(|job| (0..seq).map(|position| position >= job.ids.len())).collect();
+            Tensor::from_data(TensorData::new(padding, [jobs.len(), seq, 1]), &decoder.device())
+        });
+        Self { padding, ..Self::new(decoder, jobs, last, true, writes) }
+    }
+
+    /// Of one new token of each sequence.
+    pub(super) fn of_step(decoder: &'a Decoder, jobs: &'a [&'a Job<'a>]) -> Self {
+        Self::new(decoder, jobs, 0..jobs.len() as i32, false, true)
+    }
+
+    fn new(
+        decoder: &'a Decoder,
+        jobs: &'a [&'a Job<'a>],
+        last: impl Iterator<Item = i32>,
+        prompts: bool,
+        writes: bool,
+    ) -> Self {
+        let last: Vec<i32> = last.collect();
+        Self {
+            decoder,
+            jobs,
+            prompts,
+            writes,
+            last: Tensor::from_data(TensorData::from(last.as_slice()), &decoder.device()),
+            padding: None,
+            transaction: Transaction::default(),
+            fetched: Vec::new(),
+        }
+    }
+
+    /// Takes what is wanted of the residual stream `[batch, seq, d_model]` at `layer`.
+    pub(super) fn visit(&mut self, layer: Layer, x: &Tensor<3>) {
+        let [batch, seq, d_model] = x.dims();
+        let is_final = layer.0 == self.decoder.config().n_layers;
+        let wanted = |what| self.jobs.iter().any(|job| self.wants(job.want, layer, what));
+        let (last, normed) = (wanted(What::Last), wanted(What::Normed));
+        let (sum, min, max) = (wanted(What::Sum), wanted(What::Min), wanted(What::Max));
+        if last || normed {
+            // [batch, seq, d_model] -> [batch * seq, d_model] -> [batch, d_model] -> [batch, 1, d_model]
+            let rows = x.clone().reshape([batch * seq, d_model]).select(0, self.last.clone());
+            let rows = rows.reshape([batch, 1, d_model]);
+            if last {
+                self.fetch(layer, What::Last, rows.clone());
+            }
+            if normed {
+                let rows = self.decoder.final_norm(rows);
+                if is_final && self.writes {
+                    self.fetch(layer, What::Logits, self.decoder.logits(rows.clone())); // [batch, 1, d_vocab]
+                }
+                self.fetch(layer, What::Normed, rows);
+            }
+        }
+        if let Some(padding) = self.padding.clone()
+            && (sum || min || max)
+        {
+            let x = if is_final { self.decoder.final_norm(x.clone()) } else { x.clone() };
+            let padding = padding.expand([batch, seq, d_model]);
+            let with = |value: f32| x.clone().mask_fill(padding.clone(), value);
+            // [batch, seq, d_model] -> [batch, 1, d_model]
+            self.fetch(layer, What::Sum, with(0.0).sum_dim(1));
+            if min {
+                self.fetch(layer, What::Min, with(f32::INFINITY).min_dim(1));
+            }
+            if max {
+                self.fetch(layer, What::Max, with(f32::NEG_INFINITY).max_dim(1));
+            }
+        }
+    }
+
+    fn wants(&self, want: &Want, layer: Layer, what: What) -> bool {
+        let n_layers = self.decoder.config().n_layers;
+        let pooled = |pooling| self.prompts && want.pooled.contains(&(layer, pooling));
+        let labels = want.labels.as_ref().filter(|read| self.prompts || read.at != ReadAt::PromptEnd);
+        let lens = labels.filter(|read| read.layers.contains(&layer)).map(|read| read.lens);
+        match what {
+            // The last block's output is only ever read normed.
+            What::Last if layer.0 == n_layers => false,
+            What::Last => pooled(Pooling::Last) || lens == Some(Lens::Raw),
+            What::Normed if layer.0 == n_layers => self.writes || pooled(Pooling::Last) || lens.is_some(),
+            What::Normed => lens == Some(Lens::Normed),
+            What::Sum => pooled(Pooling::Mean),
+            What::Min => pooled(Pooling::Min),
+            What::Max => pooled(Pooling::Max),
+            What::Logits => self.writes && layer.0 == n_layers,
+        }
+    }
+
+    fn fetch(&mut self, layer: Layer, what: What, tensor: Tensor<3>) {
+        self.transaction = std::mem::take(&mut self.transaction).register(tensor);
+        self.fetched.push((layer, what));
+    }
+
+    /// Waits for the device.
+    pub(super) fn finish(self) -> Result<Fetched, Error> {
+        let device = |source| Error::Device { source };
+        let n_layers = self.decoder.config().n_layers;
+        if self.fetched.is_empty() {
+            return Ok(Fetched { n_layers, parts: Vec::new() });
+        }
+        let data = self.transaction.try_execute().map_err(|source| device(Box::new(source)))?;
+        let parts = self.fetched.into_iter().zip(data).map(|((layer, what), data)| {
+            let rows = data.shape().first().copied().unwrap_or(0);
+            let values: Vec<f32> = data.try_into_vec().map_err(|source| device(Box::new(source)))?;
+            let width = (values.len() / rows.max(1)).max(1);
+            Ok(Part { layer, what, width, values })
+        });
+        Ok(Fetched { n_layers, parts: parts.collect::<Result<_, Error>>()? })
+    }
+}
+
+/// What a pass brought.
+pub(super) struct Fetched {
+    n_layers: usize,
+    parts: Vec<Part>,
+}
+
+/// Rows of one reduction of one layer, `[batch, width]`.
+struct Part {
+    layer: Layer,
+    what: What,
+    width: usize,
+    values: Vec<f32>,
+}
+
+impl Fetched {
+    /// The row of the sequence in place `row` of the batch; empty if nobody wanted it.
+    fn row(&self, layer: Layer, what: What, row: usize) -> &[f32] {
+        let part = self.parts.iter().find(|part| part.layer == layer && part.what == what);
+        part.and_then(|part| part.values.chunks_exact(part.width).nth(row)).unwrap_or(&[])
+    }
+
+    /// What its label logits are made from.
+    pub(super) fn states(&self, row: usize, want: &Want) -> States {
+        let Some(read) = &want.labels else { return States::new() };
+        let what = |layer: Layer| match read.lens {
+            Lens::Raw if layer.0 < self.n_layers => What::Last,
+            _ => What::Normed,
+        };
+        let states = read.layers.iter().map(|&layer| (layer, self.row(layer, what(layer), row).to_vec()));
+        states.filter(|(_, state)| !state.is_empty()).collect()
+    }
+
+    /// Logits over the vocabulary, `[d_vocab]`.
+    pub(super) fn logits(&self, row: usize) -> &[f32] {
+        self.row(Layer(self.n_layers), What::Logits, row)
+    }
+
+    /// The pooled states of a prompt, in the order asked for.
+    pub(super) fn pooled(&self, row: usize, job: &Job<'_>) -> Vec<PooledState> {
+        let state = |&(layer, pooling): &(Layer, Pooling)| {
+            let get = |what| self.row(layer, what, row);
+            // A device's minimum may pass over a NaN, which must not be pooled away; no sum does.
+            let unless_nan = |values: &[f32]| {
+                values.iter().zip(get(What::Sum)).map(|(&x, sum)| if sum.is_nan() { f32::NAN } else { x }).collect()
+            };
+            let values = match pooling {
+                Pooling::Last if layer.0 == self.n_layers => get(What::Normed).to_vec(),
+                Pooling::Last => get(What::Last).to_vec(),
+                Pooling::Mean => {
+                    let count = job.ids.len() as f64;
+                    get(What::Sum).iter().map(|&sum| (f64::from(sum) / count) as f32).collect()
+                }
+                Pooling::Min => unless_nan(get(What::Min)),
+                Pooling::Max => unless_nan(get(What::Max)),
+            };
+            PooledState { layer, pooling, values }
+        };
+        job.want.pooled.iter().map(state).collect()
+    }
+}

@@ -1,0 +1,176 @@
+//! Answers requests batch by batch.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use burn::tensor::{Int, Tensor, TensorData};
+use judge_core::{Layer, Outcome, Request, TokenId};
+
+use super::Batched;
+use super::plan::{Batch, plan};
+use super::reads::{Fetched, Reads};
+use super::slots::Slots;
+use crate::Error;
+use crate::cache::Past;
+use crate::generate::choose;
+use crate::jobs::{self, Job, Sink, Text};
+use crate::model::Model;
+use crate::read::Steps;
+use crate::rope::Rotation;
+
+/// Answers each request once, as soon as it is known. After [`ControlFlow::Break`] nothing more is begun. Batches have at most
+/// `max_tokens` positions, unless one sequence alone has more.
+pub(crate) fn run(
+    model: &Model,
+    engine: &Batched,
+    requests: &[Request],
+    heads: &HashMap<&[TokenId], Vec<f32>>,
+    max_tokens: usize,
+    sink: &mut Sink<'_>,
+) -> Result<(), Error> {
+    let ControlFlow::Continue(groups) = jobs::groups(model, requests, heads, sink)? else { return Ok(()) };
+    for group in groups {
+        let blocks = group.blocks;
+        let (writing, reading): (Vec<_>, Vec<_>) = group.jobs.iter().partition(|job| job.want.generate.is_some());
+        for (jobs, writes) in [(reading, false), (writing, true)] {
+            let lens: Vec<(usize, usize)> = jobs.iter().map(|job| (job.ids.len(), job.new_tokens())).collect();
+            for batch in plan(&lens, engine.shapes, max_tokens) {
+                let members: Vec<&Job<'_>> = batch.members.iter().map(|&member| jobs[member]).collect();
+                let pass = Passes { model, engine, jobs: &members, batch: &batch, blocks };
+                let flow = if writes { pass.write(sink)? } else { pass.read(sink)? };
+                if flow.is_break() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The passes of one batch.
+struct Passes<'a> {
+    model: &'a Model,
+    engine: &'a Batched,
+    /// One per row.
+    jobs: &'a [&'a Job<'a>],
+    batch: &'a Batch,
+    blocks: usize,
+}
+
+impl Passes<'_> {
+    /// Reads prompts that nothing is written behind.
+    fn read(&self, sink: &mut Sink<'_>) -> Result<ControlFlow<()>, Error> {
+        let fetched = self.prefill(&self.rotation(), None)?;
+        for (row, job) in self.jobs.iter().enumerate() {
+            let mut steps = Steps::new(job.want, job.head);
+            steps.read(0, None, &fetched.states(row, job.want));
+            if job.answer(steps, fetched.pooled(row, job), None, sink).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Reads prompts and writes behind them, one token of each text per pass, until the last text is finished.
+    fn write(&self, sink: &mut Sink<'_>) -> Result<ControlFlow<()>, Error> {
+        let rotation = self.rotation();
+        let lens = self.jobs.iter().map(|job| job.ids.len()).collect();
+        let mut slots = Slots::new(self.model.config.n_layers, lens, self.batch.seq, self.batch.new);
+        let mut fetched = self.prefill(&rotation, Some(&mut slots))?;
+        let mut texts: Vec<Option<Text<'_>>> = self
+            .jobs
+            .iter()
+            .enumerate()
+            .map(|(row, job)| {
+                let steps = Steps::new(job.want, job.head);
+                let generation = job.want.generate.as_ref()?;
+                Some(Text::new(job, generation, steps, fetched.pooled(row, job)))
+            })
+            .collect();
+        loop {
+            for (row, place) in texts.iter_mut().enumerate() {
+                let Some(text) = place.take() else { continue };
+                if self.choose(text, row, &fetched, place, sink).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            if texts.iter().all(Option::is_none) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            // A finished text's row goes on with any token: rows do not see one another, and nobody looks at it.
+            let last = texts.iter().map(|text| text.as_ref().and_then(|text| text.tokens.last().copied()).unwrap_or(0));
+            let at = rotation.at_each(&slots.positions());
+            let reads = Reads::of_step(&self.engine.decoder, self.jobs);
+            fetched = self.pass(last, 1, &at, Some(&mut slots), reads)?;
+            slots.advance();
+        }
+    }
+
+    /// Chooses the next token of a text; puts it back into its place if it goes on, answers it if not.
+    fn choose<'t>(
+        &self,
+        mut text: Text<'t>,
+        row: usize,
+        fetched: &Fetched,
+        place: &mut Option<Text<'t>>,
+        sink: &mut Sink<'_>,
+    ) -> ControlFlow<()> {
+        let step = text.tokens.len();
+        let token = match self.model.choice_logits(fetched.logits(row).to_vec(), step) {
+            Ok(logits) => choose(&logits, &text.generation.sampling, step),
+            Err(unscored) => return sink(text.job.index, Outcome::Unscored(unscored)),
+        };
+        match text.take(token, &self.model.eos, &fetched.states(row, text.job.want)) {
+            Some(finish) => text.answer(finish, self.model, sink),
+            None => {
+                *place = Some(text);
+                ControlFlow::Continue(())
+            }
+        }
+    }
+
+    /// The rotation of all positions, padding included. All members have the frequencies of the longest.
+    fn rotation(&self) -> Rotation {
+        let len = self.jobs.iter().map(|job| job.ids.len() + job.new_tokens()).max().unwrap_or(0);
+        let positions = self.batch.seq + self.batch.new;
+        Rotation::padded(&self.model.config.rope, len, positions, &self.engine.decoder.device())
+    }
+
+    fn prefill(&self, rotation: &Rotation, slots: Option<&mut Slots>) -> Result<Fetched, Error> {
+        let seq = self.batch.seq;
+        let ids = self.jobs.iter().flat_map(|job| {
+            let padding = std::iter::repeat_n(0, seq - job.ids.len()); // the plan pads to at least the longest
+            job.ids.iter().copied().chain(padding)
+        });
+        let reads = Reads::of_prompts(&self.engine.decoder, self.jobs, seq, slots.is_some());
+        let rotation = rotation.positions(0, seq);
+        match slots {
+            Some(slots) => {
+                let fetched = self.pass(ids, seq, &rotation, Some(&mut *slots), reads);
+                slots.advance();
+                fetched
+            }
+            None => self.pass(ids, seq, &rotation, None, reads),
+        }
+    }
+
+    /// One pass over `[batch, seq]` tokens, through no block above the highest that is wanted.
+    fn pass(
+        &self,
+        ids: impl Iterator<Item = TokenId>,
+        seq: usize,
+        rotation: &Rotation,
+        slots: Option<&mut Slots>,
+        mut reads: Reads<'_>,
+    ) -> Result<Fetched, Error> {
+        let ids: Vec<i32> = ids.map(TokenId::cast_signed).collect();
+        let data = TensorData::new(ids, [self.jobs.len(), seq]);
+        let tokens = Tensor::<2, Int>::from_data(data, &self.engine.decoder.device());
+        let past = slots.map(|slots| slots as &mut dyn Past);
+        self.engine.decoder.forward(tokens, rotation, past, &mut |layer, x| {
+            reads.visit(Layer(layer), x);
+            if layer < self.blocks { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        reads.finish()
+    }
+}

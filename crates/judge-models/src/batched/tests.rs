@@ -1,0 +1,269 @@
+//! Batches against one sequence at a time, on the CPU in f32, and against transformers in the precision of a card.
+
+#![allow(clippy::print_stdout)] // measured errors
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use judge_core::{
+    Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Reading, Reason, Request, Sampling,
+    Want,
+};
+use safetensors::SafeTensors;
+
+use super::Shapes;
+use crate::{Dtype, LoadOptions, Model};
+
+/// Largest difference over largest value of a row, f32 against f32: sums in another order.
+const TOLERANCE: f32 = 1e-5;
+
+const FAMILIES: [&str; 14] = [
+    "gemma2-off",
+    "gemma2-on",
+    "internlm3-off",
+    "internlm3-on",
+    "llama-off",
+    "llama-on",
+    "mistral-off",
+    "mistral-on",
+    "phi3-off",
+    "phi3-on",
+    "qwen2-off",
+    "qwen2-on",
+    "qwen3-off",
+    "qwen3-on",
+];
+
+const POOLINGS: [Pooling; 4] = [Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max];
+
+fn folder(family: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/families")).join(family)
+}
+
+fn options(dtype: Dtype, max_batch_tokens: usize) -> LoadOptions {
+    LoadOptions { dtype: Some(dtype), max_batch_tokens, ..LoadOptions::default() }
+}
+
+fn batched(family: &str, dtype: Dtype, step: usize, max_batch_tokens: usize) -> Model {
+    Model::load_batched(&folder(family), &options(dtype, max_batch_tokens), Shapes { step }).unwrap()
+}
+
+/// Prompts of 1 to 43 tokens that want different things; every other one has text written behind it.
+fn requests(model: &Model) -> Vec<Request> {
+    let words = ["ba", "de", "fi", "go", "3", "ku", "xa", "me"];
+    let layers = model.info().layers();
+    (0..16_usize)
+        .map(|i| {
+            let prompt: Vec<&str> = (0..1 + (i * 17) % 43).map(|j| words[(i + j * j) % words.len()]).collect();
+            let top = if i % 4 == 2 { 1 } else { layers.len() - 1 };
+            let generate = (i % 2 == 1).then(|| Generation {
+                max_new_tokens: 1 + i % 5,
+                sampling: match i % 3 {
+                    0 => Sampling::Greedy,
+                    _ => Sampling::Random { temperature: 1.5, top_k: None, top_p: None, seed: 7, stream: i as u64 },
+                },
+            });
+            let labels = LabelRead {
+                tokens: vec![3, 4, 5, 6, 7],
+                layers: layers[..=top].to_vec(),
+                lens: if i % 3 == 0 { Lens::Raw } else { Lens::Normed },
+                at: if generate.is_some() && i % 4 == 3 { ReadAt::EveryStep } else { ReadAt::PromptEnd },
+            };
+            let pooled = layers[..=top].iter().flat_map(|&layer| POOLINGS.map(|pooling| (layer, pooling)));
+            let want = Want {
+                labels: (i % 5 != 4).then_some(labels),
+                pooled: pooled.filter(|_| i % 7 != 3).collect(),
+                generate,
+            };
+            Request { prompt: Prompt::Raw(prompt.join(" ")), want }
+        })
+        .collect()
+}
+
+fn answers(model: &Model, requests: &[Request]) -> Vec<Outcome> {
+    let mut answers = vec![None; requests.len()];
+    model
+        .run(requests, &mut |index, outcome| {
+            assert!(answers[index].replace(outcome).is_none(), "request {index} is answered twice");
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    answers.into_iter().map(Option::unwrap).collect()
+}
+
+fn reading(outcome: &Outcome) -> &Reading {
+    match outcome {
+        Outcome::Read(reading) => reading,
+        Outcome::Unscored(fault) => panic!("{fault}"),
+    }
+}
+
+fn relative_error(found: &[f32], expected: &[f32]) -> f32 {
+    assert_eq!(found.len(), expected.len());
+    let difference = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    difference / expected.iter().map(|x| x.abs()).fold(f32::MIN_POSITIVE, f32::max)
+}
+
+/// The largest error of any number in `found`; all that is no number must be equal.
+fn compare(found: &Reading, expected: &Reading) -> f32 {
+    assert_eq!(found.prompt_tokens, expected.prompt_tokens);
+    assert_eq!(found.generated, expected.generated);
+    assert_eq!(found.labels.is_some(), expected.labels.is_some());
+    let mut worst = 0.0_f32;
+    for (found, expected) in found.labels.iter().zip(&expected.labels) {
+        assert_eq!((&found.tokens, &found.layers, found.lens), (&expected.tokens, &expected.layers, expected.lens));
+        assert_eq!(found.steps.len(), expected.steps.len());
+        for (found, expected) in found.steps.iter().zip(&expected.steps) {
+            assert_eq!((found.step, found.token), (expected.step, expected.token));
+            worst = worst.max(relative_error(&found.logits, &expected.logits));
+        }
+    }
+    assert_eq!(found.pooled.len(), expected.pooled.len());
+    for (found, expected) in found.pooled.iter().zip(&expected.pooled) {
+        assert_eq!((found.layer, found.pooling), (expected.layer, expected.pooling));
+        worst = worst.max(relative_error(&found.values, &expected.values));
+    }
+    worst
+}
+
+#[test]
+fn batches_equal_one_sequence_at_a_time_in_every_family() {
+    for family in FAMILIES {
+        let alone = Model::load(folder(family), &options(Dtype::F32, 1000)).unwrap();
+        let requests = requests(&alone);
+        let expected = answers(&alone, &requests);
+        let mut worst = 0.0_f32;
+        for (step, max_tokens) in [(1, 1), (8, 200), (16, 100_000), (64, 300)] {
+            let model = batched(family, Dtype::F32, step, max_tokens);
+            for (index, (found, expected)) in answers(&model, &requests).iter().zip(&expected).enumerate() {
+                let error = compare(reading(found), reading(expected));
+                assert!(error < TOLERANCE, "{family}, {step}, {max_tokens}: request {index}: {error:e}");
+                worst = worst.max(error);
+            }
+        }
+        println!("{family}: largest relative error {worst:.1e}");
+    }
+}
+
+/// Frequencies that depend on the length are those of each sequence, not of the batch or its padding.
+#[test]
+fn every_rope_keeps_each_sequence_s_own_frequencies() {
+    for kind in ["dynamic", "longrope", "llama3", "yarn"] {
+        let source = folder("rope");
+        let to = tempfile::tempdir().unwrap();
+        for shared in ["model.safetensors", "tokenizer.json", "tokenizer_config.json", "generation_config.json"] {
+            std::fs::copy(source.join(shared), to.path().join(shared)).unwrap();
+        }
+        std::fs::copy(source.join(format!("config.{kind}.json")), to.path().join("config.json")).unwrap();
+        let alone = Model::load(to.path(), &options(Dtype::F32, 1000)).unwrap();
+        let requests = requests(&alone);
+        let expected = answers(&alone, &requests);
+        let model = Model::load_batched(to.path(), &options(Dtype::F32, 1000), Shapes { step: 16 }).unwrap();
+        for (index, (found, expected)) in answers(&model, &requests).iter().zip(&expected).enumerate() {
+            let error = compare(reading(found), reading(expected));
+            assert!(error < TOLERANCE, "{kind}: request {index}: {error:e}");
+        }
+    }
+}
+
+/// The card's precision on the CPU: bf16 products, f16 attention, all else f32. Products give bf16, as transformers' do, so that it is
+/// about as far from exact arithmetic: nearer in most families, further by a seventh in one.
+#[test]
+fn the_precision_of_a_card_is_that_of_transformers_in_bf16() {
+    let prompts = ["ba de fi go ku la me ni po ru sa te vi zo", "3 xa y0 ba ba 4"];
+    for family in FAMILIES {
+        let bytes = std::fs::read(folder(family).join("expected.safetensors")).unwrap();
+        let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
+        let theirs: f32 = metadata.metadata().as_ref().unwrap()["bf16_error_of_transformers"].parse().unwrap();
+        let tensors = SafeTensors::deserialize(&bytes).unwrap();
+        let expected: HashMap<String, Vec<f32>> = tensors
+            .iter()
+            .filter(|(name, _)| name.ends_with(".bf16"))
+            .map(|(name, view)| {
+                let (words, _) = view.data().as_chunks::<4>();
+                (name.to_owned(), words.iter().map(|&word| f32::from_le_bytes(word)).collect())
+            })
+            .collect();
+        let model = batched(family, Dtype::Bf16, 16, 1000);
+        let d_model = model.info().d_model;
+        let pooled: Vec<(Layer, Pooling)> = model.info().layers().into_iter().map(|l| (l, Pooling::Last)).collect();
+        let requests = prompts.map(|text| Request {
+            prompt: Prompt::Raw(text.to_owned()),
+            want: Want { pooled: pooled.clone(), ..Want::default() },
+        });
+        let mut ours = 0.0_f32;
+        for (prompt, outcome) in answers(&model, &requests).iter().enumerate() {
+            for state in &reading(outcome).pooled {
+                let reference = &expected[&format!("{prompt}.bf16")][state.layer.0 * d_model..][..d_model];
+                ours = ours.max(relative_error(&state.values, reference));
+            }
+        }
+        println!("{family}: error {ours:.1e}, transformers' own {theirs:.1e}");
+        assert!(ours <= 1.5 * theirs, "{family}: {ours:e}, theirs {theirs:e}");
+    }
+}
+
+/// Text in a card's precision: the cache is in f16, and all that is read is finite.
+#[test]
+fn text_is_written_in_the_precision_of_a_card() {
+    for family in ["llama-on", "gemma2-on", "phi3-on", "qwen2-on"] {
+        let model = batched(family, Dtype::Bf16, 16, 400);
+        let requests = requests(&model);
+        for (outcome, request) in answers(&model, &requests).iter().zip(&requests) {
+            let read = reading(outcome);
+            assert_eq!(read.generated.is_some(), request.want.generate.is_some());
+            assert!(
+                read.generated
+                    .iter()
+                    .all(|text| !text.tokens.is_empty() || text.finish == judge_core::Finish::EndToken)
+            );
+        }
+    }
+}
+
+#[test]
+fn an_item_s_fault_is_its_own() {
+    let model = batched("llama-off", Dtype::F32, 8, 64);
+    let want = Want { pooled: vec![(Layer(2), Pooling::Mean)], ..Want::default() };
+    let request = |text: String| Request { prompt: Prompt::Raw(text), want: want.clone() };
+    let length = Request { prompt: Prompt::Raw("ba de".to_owned()), want: Want::default() };
+    let long = "ba ".repeat(model.info().max_len + 1);
+    let found = answers(&model, &[request("ba de".into()), request(long), request(String::new()), length]);
+    assert_eq!(reading(&found[0]).pooled.len(), 1);
+    let reason = |outcome: &Outcome| match outcome {
+        Outcome::Unscored(fault) => fault.reason,
+        Outcome::Read(_) => panic!("{outcome:?}"),
+    };
+    assert_eq!(reason(&found[1]), Reason::TooLong);
+    assert_eq!(reason(&found[2]), Reason::EmptyPrompt);
+    assert_eq!(reading(&found[3]).prompt_tokens, reading(&found[0]).prompt_tokens);
+}
+
+#[test]
+fn nothing_is_answered_after_a_break() {
+    let model = batched("llama-off", Dtype::F32, 8, 64);
+    let requests = requests(&model);
+    for stop in [1, 2, 9, requests.len()] {
+        let mut calls = 0;
+        model
+            .run(&requests, &mut |_, _| {
+                calls += 1;
+                if calls == stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+            .unwrap();
+        assert_eq!(calls, stop);
+    }
+}
+
+#[test]
+fn requests_are_grouped_by_the_blocks_they_need() {
+    let model = batched("llama-off", Dtype::F32, 8, 64);
+    let want = |layer| Want { pooled: vec![(Layer(layer), Pooling::Mean)], ..Want::default() };
+    let requests = [0, 1, 2, 1].map(|layer| Request { prompt: Prompt::Raw("ba de fi".to_owned()), want: want(layer) });
+    let heads = HashMap::new();
+    let groups = crate::jobs::groups(&model, &requests, &heads, &mut |_, _| ControlFlow::Continue(()));
+    let ControlFlow::Continue(groups) = groups.unwrap() else { panic!("nobody broke off") };
+    let found: Vec<_> = groups.iter().map(|group| (group.blocks, group.jobs.len())).collect();
+    assert_eq!(found, [(0, 1), (1, 2), (2, 1)]);
+}

@@ -1,0 +1,76 @@
+//! What a card needs at run time, looked for before Burn needs it, which panics where something is missing.
+
+use std::path::PathBuf;
+
+use crate::error::CudaProblem;
+
+/// A header that every kernel compiled at run time may include.
+const HEADER: &str = "include/cuda_fp16.h";
+
+/// What a machine has.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    /// Whether the driver's library can be loaded.
+    driver: bool,
+    /// Cards that the driver shows to this process.
+    cards: usize,
+    /// Whether the library of the compiler at run time can be loaded.
+    compiler: bool,
+    /// Where the toolkit is taken to be, if anywhere.
+    toolkit: Option<PathBuf>,
+}
+
+impl Machine {
+    /// Looks at this machine. Nothing is run on a card.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn probe() -> Self {
+        use burn::tensor::{Device, DeviceType};
+        // SAFETY: both calls only try to load a library by each of its names.
+        let (driver, compiler) =
+            unsafe { (cudarc::driver::sys::is_culib_present(), cudarc::nvrtc::sys::is_culib_present()) };
+        let cards = if driver { Device::enumerate(DeviceType::Cuda).into_vec().len() } else { 0 };
+        Self { driver, cards, compiler, toolkit: cubecl::cuda::install::cuda_path() }
+    }
+
+    /// Says what keeps card `index` from being used, if anything does.
+    pub(crate) fn check(&self, index: usize) -> Result<(), CudaProblem> {
+        if !self.driver {
+            return Err(CudaProblem::NoDriver);
+        }
+        if index >= self.cards {
+            return Err(CudaProblem::NoSuchCard { found: self.cards });
+        }
+        if !self.compiler {
+            return Err(CudaProblem::NoCompiler);
+        }
+        match &self.toolkit {
+            Some(toolkit) if toolkit.join(HEADER).is_file() => Ok(()),
+            toolkit => Err(CudaProblem::NoHeaders { looked: toolkit.as_ref().map(|toolkit| toolkit.join(HEADER)) }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_thing_missing_is_named() {
+        let toolkit = tempfile::tempdir().unwrap();
+        let header = toolkit.path().join(HEADER);
+        let mut machine = Machine { driver: false, cards: 0, compiler: false, toolkit: None };
+        assert_eq!(machine.check(0), Err(CudaProblem::NoDriver));
+        machine.driver = true;
+        assert_eq!(machine.check(0), Err(CudaProblem::NoSuchCard { found: 0 }));
+        machine.cards = 2;
+        assert_eq!(machine.check(2), Err(CudaProblem::NoSuchCard { found: 2 }));
+        assert_eq!(machine.check(1), Err(CudaProblem::NoCompiler));
+        machine.compiler = true;
+        assert_eq!(machine.check(1), Err(CudaProblem::NoHeaders { looked: None }));
+        machine.toolkit = Some(toolkit.path().to_owned());
+        assert_eq!(machine.check(1), Err(CudaProblem::NoHeaders { looked: Some(header.clone()) }));
+        std::fs::create_dir(toolkit.path().join("include")).unwrap();
+        std::fs::write(&header, "").unwrap();
+        assert_eq!(machine.check(1), Ok(()));
+    }
+}

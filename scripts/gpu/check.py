@@ -1,0 +1,222 @@
+# torch==2.15.0 transformers==5.23.0 safetensors==0.8.0
+"""Checks parity on a card, then reads the same prompts with transformers and with this crate there, in one go, and prints tables.
+
+    cargo build --release --features judge-examples/cuda --example throughput
+    cargo test --release --features judge-models/cuda -p judge-models --test parity --no-run
+    python scripts/gpu/check.py --parity target/release/deps/parity-HASH
+        [--throughput target/release/examples/throughput] [--device cuda:0]
+        [--models qwen3-0.6b,qwen3-1.7b,llama-3.1-8b:32] [--prompts 256] [--max-batch-tokens 32768] [--work FOLDER]
+
+1  Parity: tests/parity.rs on the device, in f32 and in bf16, against the committed values of transformers and so against the CPU path in
+   f32, which is held to the same values within 1e-4. Without --parity this part is left out, and the script says so.
+2  The card's peak: a bf16 product of 8192 x 8192 by 8192 x 8192 in torch.
+3  The benchmark: published shapes, random bf16 weights (scripts/bench/make_model.py; `:4` means four blocks). Equal: prompts of 512 tokens.
+   Ragged: as long as judge prompts are. Both sides bring the last token's states of all layers to the host. Transformers runs bf16 and
+   sdpa at several batch sizes of equal tokens, the best counts; here each prompt is read three times, the fastest counts, so tuning is
+   not part of it. `agree` is the largest difference of the first prompt's states, relative to the layer's largest value.
+
+`--device cpu` runs all of it on a processor, with a smaller product: that is how the script is tested. Nothing here needs the network.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts/bench"))
+from cpu import VERSIONS, difference, flops_per_token, judged_texts, words  # noqa: E402
+
+
+def workloads(count):
+    draw = random.Random(1)
+    lengths = [min(2000, 160 + len(words(f"{instruction} {response}"))) for instruction, response in judged_texts(None, 64)]
+    tokens = lambda length: [draw.randrange(10, 120000) for _ in range(length)]
+    return {"equal": [tokens(512) for _ in range(count)],
+            "ragged": [tokens(lengths[index % len(lengths)]) for index in range(count)]}
+
+
+def smi(field, device):
+    """One figure of the card, as nvidia-smi prints it; None where there is none."""
+    if not device.startswith("cuda:"):
+        return None
+    command = ["nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader,nounits", "-i", device[5:]]
+    try:
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise SystemExit(f"nvidia-smi does not answer: {error}") from error
+
+
+class CardMemory:
+    """The most memory of the card in use during a block, above what was in use before, in bytes."""
+
+    def __init__(self, device):
+        self.device, self.peak, self.done = device, None, threading.Event()
+
+    def __enter__(self):
+        if self.device.startswith("cuda:"):
+            self.before, self.peak = int(smi("memory.used", self.device)), 0
+            self.thread = threading.Thread(target=self.watch)
+            self.thread.start()
+        return self
+
+    def watch(self):
+        while not self.done.wait(0.2):
+            self.peak = max(self.peak, (int(smi("memory.used", self.device)) - self.before) << 20)
+
+    def __exit__(self, *_):
+        self.done.set()
+        if self.peak is not None:
+            self.thread.join()
+
+
+def parity(binary, device):
+    for dtype in ["f32", "bf16"]:
+        environment = dict(os.environ, JUDGE_TEST_DEVICE=device, JUDGE_TEST_DTYPE=dtype,
+                           CARGO_MANIFEST_DIR=str(ROOT / "crates/judge-models"))
+        # One test at a time: a card has one queue, and its memory is for one model.
+        done = subprocess.run([binary, "--nocapture", "--test-threads", "1"], env=environment, capture_output=True, text=True)
+        errors = [line for line in done.stdout.splitlines() if "relative error" in line]
+        print(f"parity, {device}, {dtype}: {'passed' if done.returncode == 0 else 'FAILED'}", *errors, sep="\n  ", flush=True)
+        if done.returncode != 0:
+            print(done.stdout[-4000:], done.stderr[-4000:], sep="\n")
+            return False
+    return True
+
+
+def matrix_peak(device):
+    """Floating-point operations a second of a large bf16 product."""
+    import torch
+
+    size, times = (8192, 50) if device.startswith("cuda") else (1024, 5)
+    a, b = (torch.randn(size, size, dtype=torch.bfloat16, device=device) for _ in range(2))
+    wait = torch.cuda.synchronize if device.startswith("cuda") else lambda: None
+    for _ in range(3):
+        a @ b
+    wait()
+    start = time.perf_counter()
+    for _ in range(times):
+        a @ b
+    wait()
+    return 2 * size**3 * times / (time.perf_counter() - start)
+
+
+def ours(args, model, ids):
+    prompts, figures = args.work / "prompts.jsonl", args.work / "ours.json"
+    with prompts.open("w") as file:
+        for index, row in enumerate(ids):
+            file.write(json.dumps({"id": index, "prompt": " ".join(map(str, row))}) + "\n")
+    command = [args.throughput, "--input", prompts, "--model", model, "--raw-prompt", "--quiet", "--repeat", "3", "--json", figures,
+               "--device", args.device, "--max-batch-tokens", str(args.max_batch_tokens)]
+    with CardMemory(args.device) as memory:
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    result = json.loads(figures.read_text())
+    result["memory"] = result["peak_bytes"] if memory.peak is None else memory.peak
+    return result
+
+
+def theirs(args, model, ids):
+    """In a process of its own, so that its memory is its own."""
+    prompts, figures = args.work / "prompts.json", args.work / "theirs.json"
+    prompts.write_text(json.dumps(ids))
+    subprocess.run([sys.executable, __file__, "--theirs", model, prompts, figures, args.device, str(args.max_batch_tokens)], check=True)
+    return json.loads(figures.read_text())
+
+
+def run_theirs(model, prompts, figures, device, max_tokens):
+    import resource
+    import torch
+    import transformers
+
+    for module in (torch, transformers):
+        if module.__version__.split("+")[0] != VERSIONS[module.__name__]:
+            print(f"note: {module.__name__} {module.__version__}, written for {VERSIONS[module.__name__]}", file=sys.stderr)
+    transformers.utils.logging.disable_progress_bar()
+    on_card = device.startswith("cuda")
+    ids = json.loads(pathlib.Path(prompts).read_text())
+    model = transformers.AutoModel.from_pretrained(model, dtype=torch.bfloat16, attn_implementation="sdpa").eval().to(device)
+    order = sorted(range(len(ids)), key=lambda index: -len(ids[index]))
+    best, first = None, None
+    budgets = sorted({max_tokens // 4, max_tokens // 2, max_tokens})
+
+    def read(budget):
+        nonlocal first
+        at = 0
+        while at < len(order):
+            size = max(1, budget // len(ids[order[at]]))
+            batch = order[at:at + size]
+            at += size
+            lengths = torch.tensor([len(ids[index]) for index in batch])
+            rows = torch.zeros(len(batch), int(lengths.max()), dtype=torch.long)
+            mask = torch.zeros_like(rows)
+            for row, index in enumerate(batch):
+                rows[row, :lengths[row]] = torch.tensor(ids[index])
+                mask[row, :lengths[row]] = 1
+            equal = int(lengths.min()) == int(lengths.max())
+            out = model(rows.to(device), attention_mask=None if equal else mask.to(device), output_hidden_states=True, use_cache=False)
+            where = (torch.arange(len(batch), device=device), (lengths - 1).to(device))
+            states = torch.stack([state[where].float() for state in out.hidden_states]).cpu()
+            if 0 in batch:
+                first = states[:, batch.index(0)].tolist()
+
+    with torch.inference_mode():
+        for budget in budgets:
+            for _ in range(2):  # the first warms up
+                start = time.perf_counter()
+                read(budget)
+                seconds = time.perf_counter() - start
+            if best is None or seconds < best["seconds"]:
+                best = {"seconds": seconds, "tokens_per_s": sum(map(len, ids)) / seconds, "budget": budget}
+    peak = torch.cuda.max_memory_reserved() if on_card else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    pathlib.Path(figures).write_text(json.dumps(dict(best, memory=peak, first=first)))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--parity", type=pathlib.Path, help="the test binary of tests/parity.rs")
+    parser.add_argument("--throughput", type=pathlib.Path, default=ROOT / "target/release/examples/throughput")
+    parser.add_argument("--models", default="qwen3-0.6b,qwen3-1.7b,llama-3.1-8b")
+    parser.add_argument("--prompts", type=int, default=256)
+    parser.add_argument("--max-batch-tokens", type=int, default=32768)
+    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "judge-gpu")
+    args = parser.parse_args()
+    args.work.mkdir(parents=True, exist_ok=True)
+    print(f"{time.strftime('%Y-%m-%d')}, {args.device}: {smi('name,driver_version,memory.total', args.device) or 'no card'}")
+    passed = True
+    if args.parity:
+        passed = parity(args.parity, args.device)
+    else:
+        print("parity: not checked, no --parity")
+    peak = matrix_peak(args.device)
+    print(f"matrix peak: {peak / 1e12:.3g} TFLOP/s in bf16\n")
+    print("| model | prompts | tokens | transformers, tokens/s (tokens a batch) | here, tokens/s | ratio | share of the peak, theirs / here | "
+          "agree | memory, theirs / here, MB |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for spec in args.models.split(","):
+        name, _, layers = spec.partition(":")
+        model = args.work / spec.replace(":", "-")
+        if not (model / "tokenizer_config.json").exists():
+            subprocess.run([sys.executable, ROOT / "scripts/bench/make_model.py", name, model, "--layers", layers or "0"], check=True)
+        config = json.loads((model / "config.json").read_text())
+        flops = flops_per_token(config, config["num_hidden_layers"])
+        for which, ids in workloads(args.prompts).items():
+            mine, peer = ours(args, model, ids), theirs(args, model, ids)
+            share = lambda side: f"{side['tokens_per_s'] * flops / peak:.0%}"
+            print(f"| {spec} | {len(ids)} {which} | {sum(map(len, ids))} | {peer['tokens_per_s']:.0f} ({peer['budget']}) | "
+                  f"{mine['tokens_per_s']:.0f} | {mine['tokens_per_s'] / peer['tokens_per_s']:.2f} | {share(peer)} / {share(mine)} | "
+                  f"{difference(mine, peer['first']):.1e} | {peer['memory'] / 1e6:.0f} / {mine['memory'] / 1e6:.0f} |", flush=True)
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--theirs"]:
+        run_theirs(*sys.argv[2:6], max_tokens=int(sys.argv[6]))
+    else:
+        sys.exit(main())

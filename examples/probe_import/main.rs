@@ -92,6 +92,7 @@ fn found(imported: &SklearnProbe) -> Vec<Vec<String>> {
     let rule = match classifier.rule() {
         DecisionRule::Logistic => "logistic regression",
         DecisionRule::OneVsOne => "support vector machine, one against one",
+        DecisionRule::Cumulative => "ordinal regression",
         DecisionRule::OneVsRest => "support vector machine, one against the rest",
     };
     row("classifier", rule.to_owned());

@@ -208,7 +208,8 @@ fn published_probes_judge_as_published() {
             match dtype {
                 Dtype::F64 => features.iter().flat_map(|x| x.to_le_bytes()).collect(),
                 Dtype::F32 => features.iter().flat_map(|x| (*x as f32).to_le_bytes()).collect(),
-                _ => features.iter().flat_map(|x| f16::from_f64(*x).to_le_bytes()).collect(),
+                // Rounded once, as NumPy does; the conversions of `half` lose bits on the way.
+                _ => features.iter().flat_map(|x| f16::from_f64(Precision::F16.round(*x)).to_le_bytes()).collect(),
             }
         };
         for (precision, dtype) in [("float64", Dtype::F64), ("float32", Dtype::F32), ("float16", Dtype::F16)] {

@@ -3,14 +3,13 @@
 //! `cargo run --release --example inspector_evaluate -- --input pairs.jsonl --probes probes --output judged.jsonl`
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
 use judge_core::Verdict;
-use judge_data::{AtomicFile, write_atomic};
+use judge_data::{JsonlWriter, write_atomic};
 use judge_examples::console::{exit, say, table, usage};
 use judge_examples::inspector::{Evaluation, ProbeArgs, best, evaluate};
 
@@ -41,15 +40,15 @@ fn run(cli: &Cli) -> Result<()> {
     }
     let evaluation = evaluate(&cli.probes)?;
     let kept = best(&evaluation.pairs, cli.top_percent);
-    let rows = kept.iter().map(|&index| evaluation.pairs[index].to_json(&evaluation.aspects));
+    let rows = kept.iter().map(|&index| evaluation.pairs[index].to_row(&evaluation.aspects));
     if cli.output.extension().is_some_and(|extension| extension == "json") {
         write_atomic(&cli.output, &serde_json::to_vec_pretty(&rows.collect::<Result<Vec<_>>>()?)?)?;
     } else {
-        let mut output = AtomicFile::create(&cli.output)?;
+        let mut output = JsonlWriter::create(&cli.output)?;
         for row in rows {
-            writeln!(output, "{}", serde_json::to_string(&row?)?)?;
+            output.write(&row?)?;
         }
-        output.commit()?;
+        output.finish()?;
     }
     say(table(&summary(&evaluation)).trim_end())?;
     say(format_args!("{} of {} pairs -> {}", kept.len(), evaluation.pairs.len(), cli.output.display()))

@@ -2,13 +2,12 @@
 //!
 //! `cargo run --release --example inspector_filter -- --input pairs.jsonl --probes probes --output kept.jsonl --top-percent 0.2`
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use judge_data::{AtomicFile, write_atomic};
+use judge_data::{JsonlWriter, write_atomic};
 use judge_examples::console::{exit, say, usage};
 use judge_examples::inspector::{ProbeArgs, best, evaluate};
 use serde_json::json;
@@ -51,17 +50,11 @@ fn run(cli: &Cli) -> Result<()> {
     let pairs = &evaluation.pairs;
     let mut kept = best(pairs, cli.top_percent.unwrap_or(1.0));
     kept.retain(|&index| pairs[index].total.is_some_and(|total| cli.min_total.is_none_or(|least| total >= least)));
-    let mut output = AtomicFile::create(&cli.output)?;
+    let mut output = JsonlWriter::create(&cli.output)?;
     for &index in &kept {
-        let fields: Vec<String> = pairs[index]
-            .pair
-            .fields
-            .iter()
-            .map(|(name, text)| Ok(format!("{}:{text}", serde_json::to_string(name)?)))
-            .collect::<Result<_>>()?;
-        writeln!(output, "{{{}}}", fields.join(","))?;
+        output.write(&pairs[index].pair.fields)?;
     }
-    output.commit()?;
+    output.finish()?;
     let unscored = pairs.iter().filter(|pair| pair.total.is_none()).count();
     if let Some(path) = &cli.report {
         let totals: Vec<Option<f64>> = pairs.iter().map(|pair| pair.total).collect();

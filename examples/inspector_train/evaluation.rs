@@ -21,11 +21,8 @@ pub struct Predictions {
 impl Predictions {
     pub fn of(classifier: &impl FittedClassifier, features: &Matrix) -> Result<Self> {
         let labels = classifier.predict(features)?;
-        let values = match classifier.predict_proba(features)? {
-            Some(probabilities) => probabilities
-                .rows()
-                .map(|row| row.iter().zip(classifier.classes()).map(|(p, &class)| p * class as f64).sum())
-                .collect(),
+        let values = match classifier.expected_classes(features)? {
+            Some(values) => values,
             None => labels.iter().map(|&label| label as f64).collect(),
         };
         Ok(Self { labels, values })

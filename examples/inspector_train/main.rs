@@ -152,7 +152,7 @@ fn run(cli: &Cli) -> Result<()> {
     for rows in data.rows.values_mut() {
         rows.truncate(cli.model.limit.unwrap_or(usize::MAX));
         for row in rows {
-            row.prompt = dressed(&cli.model, row);
+            row.prompt = cli.model.dress(row.prompt.clone());
         }
     }
     let model = cli.model.load()?;
@@ -180,11 +180,6 @@ fn run(cli: &Cli) -> Result<()> {
     let report = json!({"model": model.info(), "binary": cli.binary, "aspects": reports});
     write_atomic(&path, &serde_json::to_vec_pretty(&report)?)?;
     say(format_args!("-> {}", path.display()))
-}
-
-/// Raw prompts stay as they are; conversations get the template's arguments.
-fn dressed(args: &ModelArgs, row: &Row) -> judge_core::Prompt {
-    args.dress(row.prompt.clone())
 }
 
 /// The label of a grade.

@@ -2,19 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use judge_core::{Backbone, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, Request, TokenId, Want};
+use judge_core::{Backbone, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, TokenId, Want};
 use judge_data::{StatesFile, StatesSpec, StatesWriter};
-use judge_examples::pace::Pace;
+use judge_examples::passes::pass;
 use judge_probe::Matrix;
 
 use crate::rows::Row;
-
-/// Prompts that are put before the model at a time.
-const WINDOW: usize = 256;
 
 /// What is read of each prompt.
 pub struct Reading<'a> {
@@ -148,28 +144,10 @@ fn write(
         at: ReadAt::PromptEnd,
     });
     let want = Want { pooled: pooled.collect(), labels, generate: None };
-    let mut pace = Pace::new("reading", pending.len(), quiet);
-    for window in pending.chunks(WINDOW) {
-        let requests: Vec<Request> =
-            window.iter().map(|&row| Request { prompt: rows[row].prompt.clone(), want: want.clone() }).collect();
-        let mut failed = None;
-        model.run(&requests, &mut |index, outcome| {
-            let row = window[index]; // the backbone's contract: an index of `requests`
-            pace.done(std::slice::from_ref(&outcome));
-            match store(writers, row, &rows[row], &reading.layers, &outcome) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
-        })?;
-        if let Some(error) = failed {
-            return Err(error);
-        }
-    }
-    pace.finish();
-    Ok(())
+    let prompts = pending.iter().map(|&row| Ok((row, rows[row].prompt.clone())));
+    pass(model, &want, pending.len(), quiet, prompts, |&row, outcome| {
+        store(writers, row, &rows[row], &reading.layers, &outcome)
+    })
 }
 
 fn store(

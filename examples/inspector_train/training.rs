@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use judge_core::{Layer, ModelInfo, PromptTemplate};
+use judge_core::{Layer, ModelInfo, PromptTemplate, ScoreDistribution, class_scale};
 use judge_data::write_atomic;
 use judge_probe::{
     ClassWeight, Classifier, DataHash, FeatureFamily, FittedPipeline, FittedProbe, FittedStandardScaler, GridSearch,
@@ -323,7 +323,7 @@ impl Baselines {
             ("surface".to_owned(), Predictions::of(&self.surface, &surface(task, rows)?)?),
             ("tfidf".to_owned(), Predictions::of(&self.tfidf, &self.words.transform(&responses(task, rows))?)?),
         ];
-        all.extend(prompted(task, rows).map(|predictions| ("prompted".to_owned(), predictions)));
+        all.extend(prompted(task, rows)?.map(|predictions| ("prompted".to_owned(), predictions)));
         Ok(all)
     }
 }
@@ -337,16 +337,15 @@ fn surface(task: &Task<'_>, rows: &[usize]) -> Result<Matrix> {
     Ok(surface_features(&questions, &responses(task, rows))?)
 }
 
-/// The model's own score: the labels' logits at the prompt's end.
-fn prompted(task: &Task<'_>, rows: &[usize]) -> Option<Predictions> {
-    let (mut labels, mut values) = (Vec::new(), Vec::new());
+/// The model's own score, from the labels' logits at the prompt's end; `None` where they were not read.
+fn prompted(task: &Task<'_>, rows: &[usize]) -> Result<Option<Predictions>> {
+    let scale = class_scale(task.classes)?;
+    let mut predictions = Predictions { labels: Vec::new(), values: Vec::new() };
     for &row in rows {
-        let logits = task.states.label_logits(row)?;
-        let highest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let weights: Vec<f64> = logits.iter().map(|logit| (logit - highest).exp()).collect();
-        let total: f64 = weights.iter().sum();
-        labels.push(task.classes[logits.iter().position(|&logit| logit == highest)?]);
-        values.push(weights.iter().zip(task.classes).map(|(weight, &class)| weight / total * class as f64).sum());
+        let Some(logits) = task.states.label_logits(row) else { return Ok(None) };
+        let distribution = ScoreDistribution::softmax(&scale, &logits)?;
+        predictions.labels.push(distribution.mode().value as i64);
+        predictions.values.push(distribution.expected());
     }
-    Some(Predictions { labels, values })
+    Ok(Some(predictions))
 }

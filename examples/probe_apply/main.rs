@@ -3,14 +3,13 @@
 //! `cargo run --release --example probe_apply -- --probe fluency.safetensors --input features.safetensors --output out.jsonl`
 
 use std::fs::File;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use half::f16;
-use judge_data::AtomicFile;
+use judge_data::JsonlWriter;
 use judge_examples::console::{exit, progress, say};
 use judge_examples::probes::ProbeFile;
 use judge_probe::{FittedClassifier, Matrix, Precision};
@@ -78,7 +77,7 @@ fn run(cli: &Cli) -> Result<()> {
         probe.n_features()
     );
 
-    let mut output = AtomicFile::create(&cli.output)?;
+    let mut output = JsonlWriter::create(&cli.output)?;
     let bar = progress("judging", n_rows, cli.quiet);
     let row_bytes = features.data().len() / n_rows.max(1);
     for (block, bytes) in features.data().chunks((AT_ONCE * row_bytes).max(1)).enumerate() {
@@ -93,11 +92,11 @@ fn run(cli: &Cli) -> Result<()> {
             let row = json!({
                 "row": first + index, "label": label, "decision": decision, "probabilities": probabilities.next(),
             });
-            writeln!(output, "{row}")?;
+            output.write(&row)?;
         }
         bar.inc(labels.len() as u64);
     }
-    output.commit()?;
+    output.finish()?;
     bar.finish_and_clear();
     say(format_args!("{n_rows} rows -> {}", cli.output.display()))
 }

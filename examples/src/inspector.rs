@@ -84,41 +84,34 @@ pub struct Evaluation {
 }
 
 impl Evaluated {
-    /// The fields of the pair, then the class of each aspect, `total_score`, and why an aspect has no class.
+    /// The fields of the pair as the file has them, then the class of each aspect, `total_score`, and why an aspect has no class.
     ///
     /// # Errors
-    /// If a field of the input is no JSON, which cannot be.
-    pub fn to_json(&self, aspects: &[String]) -> Result<Map<String, Value>> {
-        let mut row = Map::new();
-        for (name, text) in self.pair.fields.iter() {
-            row.insert(name.to_owned(), serde_json::from_str(text)?);
-        }
+    /// None in practice: what is added has a JSON form.
+    pub fn to_row(&self, aspects: &[String]) -> Result<Extra> {
+        let mut row = self.pair.fields.clone();
         let mut unscored = Map::new();
         let mut probabilities = Map::new();
         for (aspect, verdict) in aspects.iter().zip(&self.verdicts) {
             match verdict {
                 Verdict::Scored { distribution, .. } => {
-                    row.insert(aspect.clone(), whole(distribution.mode().value));
+                    // Classes are whole numbers.
+                    row.set(aspect.clone(), &(distribution.mode().value as i64))?;
                     probabilities.insert(aspect.clone(), json!(distribution.probabilities()));
                 }
                 Verdict::Unscored(reason) => {
-                    row.insert(aspect.clone(), Value::Null);
+                    row.set(aspect.clone(), &Value::Null)?;
                     unscored.insert(aspect.clone(), json!({"reason": reason.reason, "detail": reason.detail}));
                 }
             }
         }
-        row.insert("total_score".to_owned(), self.total.map_or(Value::Null, whole));
-        row.insert("probabilities".to_owned(), probabilities.into());
+        row.set("total_score", &self.total.map(|total| total as i64))?;
+        row.set("probabilities", &probabilities)?;
         if !unscored.is_empty() {
-            row.insert("unscored".to_owned(), unscored.into());
+            row.set("unscored", &unscored)?;
         }
         Ok(row)
     }
-}
-
-/// Classes are whole numbers.
-fn whole(value: f64) -> Value {
-    json!(value as i64)
 }
 
 /// Judges all pairs of the input by all probes in one run; all of the input is checked before the model is loaded.

@@ -77,21 +77,42 @@ pub fn pass_prompts(
     mut store: impl FnMut(usize, &ItemId, Outcome) -> Result<()>,
 ) -> Result<()> {
     let pending: HashSet<usize> = pending.collect();
-    let mut pace = Pace::new("reading", pending.len(), args.quiet);
-    let mut rows = open(input, args.limit)?.enumerate().filter(|(row, _)| pending.contains(row)).peekable();
-    while rows.peek().is_some() {
+    let rows = open(input, args.limit)?.enumerate().filter(|(row, _)| pending.contains(row));
+    let requests = rows.filter_map(|(row, record)| match record {
+        Ok(Record::Prompt(record)) => Some(Ok(((row, record.id), prompt(args, &record.input, prefill)))),
+        Ok(_) => None, // the format is given: there are no other records
+        Err(error) => Some(Err(error.into())),
+    });
+    pass(model, want, pending.len(), args.quiet, requests, |(row, id), outcome| store(*row, id, outcome))
+}
+
+/// Puts prompts before the model with the same wish, some at a time, and hands over each outcome, with what came beside its prompt, as it is known.
+///
+/// # Errors
+/// Of `prompts`, the model, or `store`.
+pub fn pass<T>(
+    model: &dyn Backbone,
+    want: &Want,
+    total: usize,
+    quiet: bool,
+    prompts: impl Iterator<Item = Result<(T, Prompt)>>,
+    mut store: impl FnMut(&T, Outcome) -> Result<()>,
+) -> Result<()> {
+    let mut pace = Pace::new("reading", total, quiet);
+    let mut prompts = prompts.peekable();
+    while prompts.peek().is_some() {
         let mut places = Vec::new();
         let mut requests = Vec::new();
-        for (row, record) in rows.by_ref().take(WINDOW) {
-            let Record::Prompt(record) = record? else { continue }; // the format is given: there are no other records
-            requests.push(Request { prompt: prompt(args, &record.input, prefill), want: want.clone() });
-            places.push((row, record.id));
+        for item in prompts.by_ref().take(WINDOW) {
+            let (place, prompt) = item?;
+            requests.push(Request { prompt, want: want.clone() });
+            places.push(place);
         }
         let mut failed = None;
         model.run(&requests, &mut |index, outcome| {
-            let (row, id) = &places[index]; // the backbone's contract: an index of `requests`
             pace.done(slice::from_ref(&outcome));
-            match store(*row, id, outcome) {
+            // the backbone's contract: an index of `requests`
+            match store(&places[index], outcome) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     failed = Some(error);

@@ -2,28 +2,22 @@
 
 #![allow(clippy::print_stderr)] // what was skipped
 
+mod program;
+
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-fn run(folder: &Path, args: &[&str]) -> Output {
-    // target/PROFILE/deps/this-test -> target/PROFILE/examples/NAME
-    let test = std::env::current_exe().unwrap();
-    let program = test.parent().and_then(Path::parent).unwrap().join("examples/agreement");
-    let program = program.with_extension(std::env::consts::EXE_EXTENSION);
-    assert!(program.is_file(), "{} is not built", program.display());
-    Command::new(program).args(args).current_dir(folder).stdin(Stdio::null()).output().unwrap()
-}
+use program::run;
 
 /// The results of a run on these lines.
 fn results(text: &str, args: &[&str]) -> Value {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("pairs.jsonl"), text).unwrap();
     let all = [&["--input", "pairs.jsonl", "--json", "out.json", "--quiet", "--resamples", "200"], args].concat();
-    let output = run(folder.path(), &all);
+    let output = run("agreement", folder.path(), &all);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&fs::read(folder.path().join("out.json")).unwrap()).unwrap()
 }
@@ -31,7 +25,7 @@ fn results(text: &str, args: &[&str]) -> Value {
 fn refused(text: &str, args: &[&str]) -> (Option<i32>, String) {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("pairs.jsonl"), text).unwrap();
-    let output = run(folder.path(), &[&["--input", "pairs.jsonl", "--quiet"], args].concat());
+    let output = run("agreement", folder.path(), &[&["--input", "pairs.jsonl", "--quiet"], args].concat());
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
@@ -184,7 +178,8 @@ fn resamples_that_define_nothing_are_counted() {
 fn a_plot_is_drawn() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("pairs.jsonl"), GRADES).unwrap();
-    let output = run(folder.path(), &["--input", "pairs.jsonl", "--plot", "plot.svg", "--resamples", "10"]);
+    let output =
+        run("agreement", folder.path(), &["--input", "pairs.jsonl", "--plot", "plot.svg", "--resamples", "10"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let svg = fs::read_to_string(folder.path().join("plot.svg")).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("human by predicted, n = 6") && svg.contains("<circle"));

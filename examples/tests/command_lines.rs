@@ -1,9 +1,11 @@
 //! The examples as a user runs them: command lines, files, exit codes. Cargo builds examples before it runs these tests.
 
+mod program;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
 use judge_core::Layer;
 use judge_data::StatesFile;
@@ -11,22 +13,7 @@ use judge_examples::planted::{Item, Split, generate};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-fn example(name: &str) -> Command {
-    // target/PROFILE/deps/this-test -> target/PROFILE/examples/NAME
-    let test = std::env::current_exe().expect("path of this test");
-    let profile = test.parent().and_then(Path::parent).expect("target folder");
-    let program = profile.join("examples").join(name).with_extension(std::env::consts::EXE_EXTENSION);
-    assert!(
-        program.is_file(),
-        "{} is not built; run `cargo test -p judge-examples`, which builds examples",
-        program.display()
-    );
-    Command::new(program)
-}
-
-fn run(name: &str, folder: &Path, args: &[&str]) -> Output {
-    example(name).args(args).current_dir(folder).stdin(Stdio::null()).output().expect("the example starts")
-}
+use program::{example, run};
 
 fn succeed(name: &str, folder: &Path, args: &[&str]) -> String {
     let output = run(name, folder, args);

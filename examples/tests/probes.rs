@@ -2,9 +2,10 @@
 
 #![allow(clippy::print_stderr)] // what was skipped
 
+mod program;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
 
 use half::f16;
 use judge_examples::planted::{Split, generate};
@@ -14,13 +15,7 @@ use safetensors::tensor::{Dtype, TensorView, serialize};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-fn run(name: &str, folder: &Path, args: &[&str]) -> Output {
-    let test = std::env::current_exe().unwrap();
-    let program = test.parent().and_then(Path::parent).unwrap().join("examples").join(name);
-    let program = program.with_extension(std::env::consts::EXE_EXTENSION);
-    assert!(program.is_file(), "{} is not built", program.display());
-    Command::new(program).args(args).current_dir(folder).stdin(Stdio::null()).output().unwrap()
-}
+use program::run;
 
 #[track_caller]
 fn succeed(name: &str, folder: &Path, args: &[&str]) -> String {

@@ -5,5 +5,5 @@ mod judge;
 mod probe;
 
 pub use aspect::Aspect;
-pub use judge::{InspectorJudge, InspectorSettings, total_score};
+pub use judge::{InspectorJudge, InspectorSettings, class_scale, total_score};
 pub use probe::{Probe, ProbeError, ProbeOutput};

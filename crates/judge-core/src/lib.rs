@@ -76,7 +76,9 @@ pub use contract::ContractBreach;
 pub use error::Error;
 pub use fields::Fields;
 pub use fit::{Alpha, FitProblem, Graded, ItemOrder, LayerWeightFit, Plateau, RegressionLoss, TargetRule, ThetaInit};
-pub use inspector::{Aspect, InspectorJudge, InspectorSettings, Probe, ProbeError, ProbeOutput, total_score};
+pub use inspector::{
+    Aspect, InspectorJudge, InspectorSettings, Probe, ProbeError, ProbeOutput, class_scale, total_score,
+};
 pub use item_id::ItemId;
 pub use judge::{Interval, Judge, Verdict};
 pub use lager::{

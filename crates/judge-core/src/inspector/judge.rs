@@ -44,8 +44,7 @@ impl InspectorJudge {
         if states.is_empty() || !once || states.iter().any(|(layer, _)| layer.0 > model.n_layers) {
             return Err(Error::ProbeStates { states: states.to_vec(), n_layers: model.n_layers });
         }
-        let point = |&class: &i64| ScalePoint { value: class as f64, label: class.to_string() };
-        let scale = Scale::new(probe.classes().iter().map(point).collect())?;
+        let scale = class_scale(probe.classes())?;
         Ok(Self { scale, d_model: model.d_model, settings })
     }
 
@@ -110,6 +109,15 @@ impl fmt::Debug for InspectorJudge {
             .field("scale", &self.scale)
             .finish_non_exhaustive()
     }
+}
+
+/// The scale whose points are classes, each labelled with its number.
+///
+/// # Errors
+/// [`Error::Scale`] if they are fewer than two or do not ascend.
+pub fn class_scale(classes: &[i64]) -> Result<Scale, Error> {
+    let point = |&class: &i64| ScalePoint { value: class as f64, label: class.to_string() };
+    Scale::new(classes.iter().map(point).collect())
 }
 
 /// INSPECTOR's total: the sum of the aspects' predicted classes; `None` unless all are scored. Five aspects on 1 to 5 give 5 to 25.

@@ -2,9 +2,11 @@
 //!
 //! `cargo run --release --example throughput -- --input prompts.jsonl`
 
+use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -41,7 +43,8 @@ struct Cli {
     /// Tokens written after each prompt, labels being read where one is written
     #[arg(long, default_value_t = 0, value_name = "TOKENS")]
     max_new_tokens: usize,
-    /// Also measure what the products of packed weights reach on this machine, the floor of every pass
+    /// Also measure what the products of packed weights reach on this machine, the floor of every pass, and how fast memory is
+    /// read, the floor of every token that is written
     #[arg(long)]
     floor: bool,
     /// Where the figures go, and the states of the first prompt's last token at every layer that was read
@@ -59,6 +62,8 @@ enum What {
     Probe,
     /// Logits of the labels 1 to 5 at every layer
     Labels,
+    /// Nothing but the tokens that are written (--max-new-tokens)
+    Text,
 }
 
 fn main() -> ExitCode {
@@ -81,7 +86,8 @@ fn run(cli: &Cli) -> Result<()> {
     }
     let Pass { seconds, prompt_tokens, new_tokens, unscored, first } = best.context("nothing was read")?;
     let peak = peak_memory();
-    let floor = cli.floor.then(|| product_rate(cli.model.kernel)).transpose()?;
+    let floor =
+        cli.floor.then(|| Ok::<_, anyhow::Error>((product_rate(cli.model.kernel)?, memory_rate()))).transpose()?;
     let tokens_per_s = prompt_tokens as f64 / seconds;
     say(format_args!("prompts        {}", requests.len()))?;
     say(format_args!("unscored       {unscored}"))?;
@@ -94,8 +100,9 @@ fn run(cli: &Cli) -> Result<()> {
         Some(bytes) => say(format_args!("peak memory    {:.0} MB", bytes as f64 / 1e6))?,
         None => say(format_args!("peak memory    not known on this system"))?,
     }
-    if let Some(rate) = floor {
-        say(format_args!("products       {:.0} GFLOP/s", rate / 1e9))?;
+    if let Some((products, memory)) = floor {
+        say(format_args!("products       {:.0} GFLOP/s", products / 1e9))?;
+        say(format_args!("memory         {:.1} GB/s", memory / 1e9))?;
     }
     if let Some(path) = &cli.json {
         let states: Vec<_> = first
@@ -108,7 +115,7 @@ fn run(cli: &Cli) -> Result<()> {
         });
         let figures = json!({
             "prompts": requests.len(), "unscored": unscored, "prompt_tokens": prompt_tokens, "new_tokens": new_tokens,
-            "load_s": load_s, "read_s": seconds, "tokens_per_s": tokens_per_s, "peak_bytes": peak, "product_flops": floor,
+            "load_s": load_s, "read_s": seconds, "tokens_per_s": tokens_per_s, "peak_bytes": peak, "product_flops": floor.map(|(products, _)| products), "memory_bytes_per_s": floor.map(|(_, memory)| memory),
             "model": model.info(), "first": {"states": states, "labels": labels},
         });
         let mut file = AtomicFile::create(path)?;
@@ -164,8 +171,27 @@ impl Cli {
                 let labels = LabelRead { tokens, layers, lens: Lens::Raw, at };
                 Want { labels: Some(labels), generate, ..Want::default() }
             }
+            What::Text => Want { generate, ..Want::default() },
         })
     }
+}
+
+/// Bytes per second that all threads together read from memory, of a gigabyte that no cache holds: the best of some tries.
+fn memory_rate() -> f64 {
+    const WORDS: usize = 1 << 27;
+    let threads = rayon::current_num_threads();
+    let words: Vec<u64> = (0..WORDS as u64).collect();
+    let mut fastest = f64::INFINITY;
+    for _ in 0..5 {
+        let start = Instant::now();
+        thread::scope(|scope| {
+            for part in words.chunks(WORDS.div_ceil(threads)) {
+                scope.spawn(|| black_box(part.iter().fold(0_u64, |sum, word| sum ^ word)));
+            }
+        });
+        fastest = fastest.min(start.elapsed().as_secs_f64());
+    }
+    size_of_val(words.as_slice()) as f64 / fastest
 }
 
 /// The most memory that this process has had, in bytes; `None` where the system does not say it in a file.

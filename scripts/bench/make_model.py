@@ -3,7 +3,8 @@
 
     python scripts/bench/make_model.py qwen3-0.6b FOLDER [--layers N]
 
-Token i is spelled `i`, so that a prompt's text says its tokens. The shapes are those of the published config.json files.
+Token i is spelled `i`, so that a prompt's text says its tokens. The shapes are those of the published config.json files. Each block is a
+file of its own, so that a model larger than memory can be made.
 """
 
 import argparse
@@ -44,10 +45,21 @@ def make(name, folder, layers):
 
     d, ff, hd = config["hidden_size"], config["intermediate_size"], config["head_dim"]
     q, kv = config["num_attention_heads"] * hd, config["num_key_value_heads"] * hd
-    tensors = {"model.embed_tokens.weight": normal(config["vocab_size"], d)}
     ones = lambda n: torch.ones(n, dtype=torch.bfloat16)
-    for i in range(config["num_hidden_layers"]):
+    blocks = config["num_hidden_layers"]
+    files, total = {}, 0
+
+    def save(tensors):
+        nonlocal total
+        index = len(set(files.values())) + 1
+        name = f"model-{index:05}-of-{blocks + 1:05}.safetensors"
+        save_file(tensors, folder / name, metadata={"format": "pt"})
+        files.update(dict.fromkeys(tensors, name))
+        total += sum(tensor.nbytes for tensor in tensors.values())
+
+    for i in range(blocks):
         p = f"model.layers.{i}."
+        tensors = {}
         for stem, shape in [("self_attn.q_proj", (q, d)), ("self_attn.k_proj", (kv, d)), ("self_attn.v_proj", (kv, d)),
                             ("self_attn.o_proj", (d, q)), ("mlp.gate_proj", (ff, d)), ("mlp.up_proj", (ff, d)),
                             ("mlp.down_proj", (d, ff))]:
@@ -57,10 +69,13 @@ def make(name, folder, layers):
         if config["model_type"] == "qwen3":
             tensors[p + "self_attn.q_norm.weight"] = ones(hd)
             tensors[p + "self_attn.k_norm.weight"] = ones(hd)
-    tensors["model.norm.weight"] = ones(d)
+        save(tensors)
+    ends = {"model.embed_tokens.weight": normal(config["vocab_size"], d), "model.norm.weight": ones(d)}
     if not config["tie_word_embeddings"]:
-        tensors["lm_head.weight"] = normal(config["vocab_size"], d)
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+        ends["lm_head.weight"] = normal(config["vocab_size"], d)
+    save(ends)
+    index = {"metadata": {"total_size": total}, "weight_map": files}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index, indent=1) + "\n")
     (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n")
     (folder / "tokenizer.json").write_text(json.dumps({
         "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,

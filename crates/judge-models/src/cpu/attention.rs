@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::Kernel;
 use super::keys::{KeyShape, Keys, TILE};
 use super::softmax::Softmax;
-use super::tile::{Shape, Words, multiply_add};
+use super::tile::{Shape, Word, Words, multiply_add};
 use super::vector::pack_pairs;
 
 /// Rows that share a walk over the keys: enough to keep a tile in the nearest cache, few enough to be spread over threads.
@@ -120,11 +120,27 @@ fn walk(
         scratch.scores.resize(n * TILE, 0.0);
         let queries = Words { data: &scratch.queries, stride: pairs };
         let keys = Words { data: keys, stride: TILE };
-        multiply_add(kernel, Shape { rows: n, pairs, lanes: TILE }, queries, keys, &mut scratch.scores, TILE);
+        multiply_add(
+            kernel,
+            Word::Pair,
+            Shape { rows: n, words: pairs, lanes: TILE },
+            queries,
+            keys,
+            &mut scratch.scores,
+            TILE,
+        );
         weigh(settings, part.position, group, tile, scratch);
         let weights = Words { data: &scratch.weights, stride: TILE / 2 };
         let values = Words { data: values, stride: lanes };
-        multiply_add(kernel, Shape { rows: n, pairs: TILE / 2, lanes }, weights, values, &mut scratch.gathered, lanes);
+        multiply_add(
+            kernel,
+            Word::Pair,
+            Shape { rows: n, words: TILE / 2, lanes },
+            weights,
+            values,
+            &mut scratch.gathered,
+            lanes,
+        );
     }
     for (i, gathered) in scratch.gathered.chunks_exact(lanes).enumerate() {
         let start = (i / group * n_heads + head * group + i % group) * head_dim;

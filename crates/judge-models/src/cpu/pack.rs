@@ -1,5 +1,6 @@
 //! Weights in bf16, packed once, and their product with rows of activations.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use half::bf16;
@@ -8,7 +9,7 @@ use rayon::prelude::*;
 use super::Kernel;
 #[cfg(target_arch = "x86_64")]
 use super::amx;
-use super::tile::{LANES, Shape, Words, multiply_add, multiply_add_f32, widen_row, widen_tile};
+use super::tile::{LANES, Shape, Word, Words, multiply_add, widen_row, widen_tile};
 use super::vector::{pack_pairs, worth_a_task};
 use crate::Error;
 
@@ -21,11 +22,23 @@ const BLOCK: usize = 32;
 /// Rows of activations that one task takes, a multiple of both.
 const ROWS_AT_ONCE: usize = 32 * ROWS;
 
-/// Words of weights that stay in a core's cache.
-const CACHED: usize = 1 << 17;
-
 /// Pairs of coordinates that are summed before their sum joins the row's. A tile of as many, widened, stays in a core's cache.
 const PAIRS_AT_ONCE: usize = 512;
+
+/// Panels whose tiles of as many pairs stay in a core's cache, the next ones beside them.
+const PANELS_AT_ONCE: usize = 4;
+
+/// Tasks that keep all threads busy until the end, though some are done before others.
+const TASKS_PER_THREAD: usize = 16;
+
+const WORDS_OF_A_LINE: usize = 16;
+
+/// Lines of the tiles to come that are fetched beside each product of a block of rows with a tile: all are there in time if a share
+/// has as many rows as it may.
+const LINES_AT_ONCE: usize = PAIRS_AT_ONCE * LANES / WORDS_OF_A_LINE * ROWS / ROWS_AT_ONCE;
+
+/// From as many rows on, a product computes longer than it reads weights.
+const MANY_ROWS: usize = 8 * ROWS;
 
 /// From as many rows on, widening a panel of weights costs less than widening anew for each of them.
 const WORTH_WIDENING: usize = 2 * ROWS;
@@ -110,7 +123,7 @@ impl PackedLinear {
     /// If a slice has another length.
     pub(crate) fn apply(&self, x: &[f32], rows: usize, out: &mut [f32], scratch: &mut Vec<u32>) {
         assert!(x.len() == rows * self.d_in && out.len() == rows * self.d_out);
-        let (pairs, panel) = (self.pairs(), self.panel());
+        let pairs = self.pairs();
         if rows == 0 || pairs == 0 || self.d_out == 0 {
             return out.fill(0.0);
         }
@@ -124,73 +137,136 @@ impl PackedLinear {
         let widened = wide.par_chunks_exact_mut(2 * pairs).zip(words.par_chunks_exact(pairs)).take(rows);
         widened.with_min_len(worth_a_task(2 * pairs)).for_each(|(wide, words)| widen_row(words, wide));
         let (words, wide) = (&*words, &*wide);
-        // Panels that stay in a core's cache while the rows pass by.
         let n_panels = self.d_out.div_ceil(LANES);
-        let panels_at_once = (CACHED / panel).clamp(1, n_panels);
-        let n_groups = n_panels.div_ceil(panels_at_once);
+        let at_once = self.panels_at_once(rows);
+        let n_groups = n_panels.div_ceil(at_once);
         let out = Columns { start: out.as_mut_ptr(), stride: self.d_out };
-        (0..rows.div_ceil(ROWS_AT_ONCE) * n_groups).into_par_iter().for_each(|task| {
-            let (first, group) = (task / n_groups * ROWS_AT_ONCE, task % n_groups * panels_at_once);
-            let (last, panels) = (rows.min(first + ROWS_AT_ONCE), group..n_panels.min(group + panels_at_once));
-            // SAFETY: each row has `d_out` numbers, of which the lanes of these panels are this task's alone.
-            let lanes_of = |row: usize, index: usize| unsafe {
-                out.row(row, index * LANES, LANES.min(self.d_out - index * LANES))
+        (0..rows.div_ceil(ROWS_AT_ONCE) * n_groups).into_par_iter().for_each_init(Vec::new, |sums, task| {
+            let (first, group) = (task / n_groups * ROWS_AT_ONCE, task % n_groups);
+            let share = Share {
+                rows: first..rows.min(first + ROWS_AT_ONCE),
+                panels: group * at_once..n_panels.min((group + 1) * at_once),
             };
-            let panel_of = |index: usize| &self.words[index * panel..][..panel];
+            let stride = share.panels.len() * LANES;
+            sums.clear();
+            sums.resize(share.rows.len() * stride, 0.0);
             if f32s {
-                let mut tile = vec![0.0; 2 * PAIRS_AT_ONCE.min(pairs) * LANES];
-                let mut sums = vec![0.0; (last - first) * LANES];
-                for index in panels {
-                    sums.fill(0.0);
-                    for (part, words) in panel_of(index).chunks(PAIRS_AT_ONCE * LANES).enumerate() {
-                        let width = 2 * words.len() / LANES;
-                        widen_tile(words, &mut tile);
-                        for (block, sums) in sums.chunks_mut(ROWS * LANES).enumerate() {
-                            let start = (first + block * ROWS) * 2 * pairs + part * 2 * PAIRS_AT_ONCE;
-                            let a = Words { data: &wide[start..], stride: 2 * pairs };
-                            multiply_add_f32(self.kernel, (sums.len() / LANES, width), a, &tile, sums, LANES);
-                        }
-                    }
-                    for (row, sums) in sums.chunks_exact(LANES).enumerate() {
-                        let out = lanes_of(first + row, index);
-                        out.copy_from_slice(&sums[..out.len()]);
-                    }
-                }
-                return;
+                self.multiply_widened(&share, wide, sums);
+            } else {
+                self.multiply(&share, words, sums);
             }
-            #[cfg(target_arch = "x86_64")]
-            if self.kernel == Kernel::Amx {
-                let unit = amx::Unit::new();
-                for first in (first..last).step_by(BLOCK) {
-                    let count = BLOCK.min(last - first);
-                    for index in panels.clone() {
-                        let mut sums = [0.0; BLOCK * LANES];
-                        unit.multiply(count, &words[first * pairs..], pairs, panel_of(index), &mut sums);
-                        for (row, sums) in sums.chunks_exact(LANES).take(count).enumerate() {
-                            let out = lanes_of(first + row, index);
-                            out.copy_from_slice(&sums[..out.len()]);
-                        }
-                    }
-                }
-                return;
-            }
-            for first in (first..last).step_by(ROWS) {
-                let count = ROWS.min(rows - first);
-                for index in panels.clone() {
-                    let mut sums = [0.0; ROWS * LANES];
-                    for (part, b) in panel_of(index).chunks(PAIRS_AT_ONCE * LANES).enumerate() {
-                        let a = Words { data: &words[first * pairs + part * PAIRS_AT_ONCE..], stride: pairs };
-                        let shape = Shape { rows: count, pairs: b.len() / LANES, lanes: LANES };
-                        multiply_add(self.kernel, shape, a, Words { data: b, stride: LANES }, &mut sums, LANES);
-                    }
-                    for (row, sums) in sums.chunks_exact(LANES).take(count).enumerate() {
-                        let out = lanes_of(first + row, index);
-                        out.copy_from_slice(&sums[..out.len()]);
-                    }
-                }
+            let first_lane = share.panels.start * LANES;
+            for (row, sums) in share.rows.zip(sums.chunks_exact(stride)) {
+                let lanes = stride.min(self.d_out - first_lane);
+                // SAFETY: each row has `d_out` numbers, of which the lanes of these panels are this task's alone.
+                let out = unsafe { out.row(row, first_lane, lanes) };
+                out.copy_from_slice(&sums[..lanes]);
             }
         });
     }
+
+    /// Panels that one task takes: as many as stay in a core's cache, fewer where there would be too few tasks for all threads. Few rows read
+    /// the weights from memory, which is fastest in one go: a panel that has several tiles is then taken alone.
+    fn panels_at_once(&self, rows: usize) -> usize {
+        if rows < MANY_ROWS && self.pairs() > PAIRS_AT_ONCE {
+            return 1;
+        }
+        let n_groups = (TASKS_PER_THREAD * rayon::current_num_threads()).div_ceil(rows.div_ceil(ROWS_AT_ONCE));
+        (self.d_out.div_ceil(LANES) / n_groups).clamp(1, PANELS_AT_ONCE)
+    }
+
+    /// `sums[row][lane] += words[row] · panel[lane]` for a share of the rows and panels; `sums` is zero.
+    fn multiply(&self, share: &Share, words: &[u32], sums: &mut [f32]) {
+        let (pairs, panel, stride) = (self.pairs(), self.panel(), share.panels.len() * LANES);
+        #[cfg(target_arch = "x86_64")]
+        if self.kernel == Kernel::Amx {
+            let unit = amx::Unit::new();
+            for first in share.rows.clone().step_by(BLOCK) {
+                for (at, index) in share.panels.clone().enumerate() {
+                    let mut block = [0.0; BLOCK * LANES];
+                    let count = BLOCK.min(share.rows.end - first);
+                    unit.multiply(
+                        count,
+                        &words[first * pairs..],
+                        pairs,
+                        &self.words[index * panel..][..panel],
+                        &mut block,
+                    );
+                    let sums = sums[(first - share.rows.start) * stride..].chunks_mut(stride);
+                    for (sums, block) in sums.zip(block.as_chunks::<LANES>().0).take(count) {
+                        sums[at * LANES..][..LANES].copy_from_slice(block);
+                    }
+                }
+            }
+            return;
+        }
+        // Tiles that stay in a core's cache while all rows of the share pass by; meanwhile those to come are fetched.
+        let lines = if share.rows.len() < MANY_ROWS { 0 } else { LINES_AT_ONCE };
+        for part in (0..pairs).step_by(PAIRS_AT_ONCE) {
+            let len = PAIRS_AT_ONCE.min(pairs - part);
+            let mut coming = self.coming(share, part);
+            for (block, sums) in sums.chunks_mut(ROWS * stride).enumerate() {
+                let count = sums.len() / stride;
+                let a = Words { data: &words[(share.rows.start + block * ROWS) * pairs + part..], stride: pairs };
+                for (at, index) in share.panels.clone().enumerate() {
+                    let b = Words { data: &self.words[index * panel + part * LANES..], stride: LANES };
+                    let shape = Shape { rows: count, words: len, lanes: LANES };
+                    multiply_add(self.kernel, Word::Pair, shape, a, b, &mut sums[at * LANES..], stride);
+                    coming.by_ref().take(lines).for_each(prefetch);
+                }
+            }
+        }
+    }
+
+    /// The lines of the tiles that come after those of `part`, in the order in which they lie.
+    fn coming<'a>(&'a self, share: &Share, part: usize) -> impl Iterator<Item = &'a u32> {
+        let (pairs, panel) = (self.pairs(), self.panel());
+        let next = part + PAIRS_AT_ONCE;
+        let (part, panels) = if next < pairs {
+            (next, share.panels.clone())
+        } else {
+            let end = share.panels.end;
+            (0, end..(end + share.panels.len()).min(self.d_out.div_ceil(LANES)))
+        };
+        let len = PAIRS_AT_ONCE.min(pairs - part) * LANES;
+        panels.flat_map(move |index| self.words[index * panel + part * LANES..][..len].iter().step_by(WORDS_OF_A_LINE))
+    }
+
+    /// The same with rows that were widened to f32.
+    fn multiply_widened(&self, share: &Share, wide: &[u32], sums: &mut [f32]) {
+        let (width, panel, stride) = (2 * self.pairs(), self.panel(), share.panels.len() * LANES);
+        let mut tile = vec![0; 2 * PAIRS_AT_ONCE.min(self.pairs()) * LANES];
+        for (at, index) in share.panels.clone().enumerate() {
+            for (part, words) in self.words[index * panel..][..panel].chunks(PAIRS_AT_ONCE * LANES).enumerate() {
+                widen_tile(words, &mut tile);
+                let b = Words { data: &tile, stride: LANES };
+                for (block, sums) in sums.chunks_mut(ROWS * stride).enumerate() {
+                    let start = (share.rows.start + block * ROWS) * width + part * 2 * PAIRS_AT_ONCE;
+                    let a = Words { data: &wide[start..], stride: width };
+                    let shape = Shape { rows: sums.len() / stride, words: 2 * words.len() / LANES, lanes: LANES };
+                    multiply_add(self.kernel, Word::Single, shape, a, b, &mut sums[at * LANES..], stride);
+                }
+            }
+        }
+    }
+}
+
+/// What one task computes of a product: these rows, times these panels.
+struct Share {
+    rows: Range<usize>,
+    panels: Range<usize>,
+}
+
+/// Asks for a line of memory to be brought near.
+fn prefetch(word: &u32) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction changes nothing but what the caches hold.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(word).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = word;
 }
 
 /// Multiply-adds per second, counted as two operations each, that products of packed weights reach on this machine with rayon's

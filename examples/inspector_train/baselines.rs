@@ -75,7 +75,7 @@ fn best_with_words(search: &GridSearch<Learner>, texts: &[&str], labels: &[i64],
             best = Some((mean, candidate));
         }
     }
-    best.map(|(_, learner)| learner.clone()).context("no penalty of the TF-IDF baseline has a score")
+    best.map(|(_, learner)| *learner).context("no penalty of the TF-IDF baseline has a score")
 }
 
 fn responses<'a>(rows: &'a [Row], of: &[usize]) -> Vec<&'a str> {

@@ -3,13 +3,14 @@
 //! `cargo run --release --example hidden_states -- --input prompts.jsonl --output states.safetensors`
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 use judge_core::{Backbone, Layer, ModelInfo, Outcome, Pooling, Want};
-use judge_data::{InputFile, StatesSpec, StatesWriter, ids_path};
+use judge_data::{InputFile, Sharding, StatesSpec, StatesWriter, ids_path};
 use judge_examples::console::{exit, say};
 use judge_examples::layers::LayerList;
 use judge_examples::model_args::ModelArgs;
@@ -18,7 +19,8 @@ use judge_examples::passes::{check_prompts, pass_prompts};
 /// Store pooled hidden states.
 ///
 /// Input: JSON lines {"id", "prompt"} or {"id", "messages"}. Output: safetensors with states f32 [n, layers, d_model],
-/// layers i64, scored u8 [n]; ids and reasons beside it in FILE.ids.jsonl. Stopped and started again, it goes on.
+/// layers i64, scored u8 [n]; ids and reasons beside it in FILE.ids.jsonl. Stopped and started again, it goes on. With --rows-per-shard
+/// the rows lie in files of their own, FILE-00001-of-00007.safetensors and so on.
 #[derive(Parser)]
 #[command(name = "hidden_states")]
 struct Cli {
@@ -34,6 +36,9 @@ struct Cli {
     /// How the states of a prompt's tokens become one; every token fed counts, BOS and template included
     #[arg(long, value_enum, default_value_t = PoolingArg::Last)]
     pooling: PoolingArg,
+    /// Cut the output into files of so many rows each [default: one file]
+    #[arg(long, value_name = "N")]
+    rows_per_shard: Option<NonZeroUsize>,
     #[command(flatten)]
     model: ModelArgs,
 }
@@ -67,7 +72,13 @@ fn run(cli: &Cli) -> Result<()> {
     let model = cli.model.load()?;
     let info = model.info();
     let layers = cli.layers.of_model(info.n_layers)?;
-    let spec = StatesSpec { rows, layers: layers.clone(), d_model: info.d_model, metadata: cli.metadata(info)? };
+    let spec = StatesSpec {
+        rows,
+        layers: layers.clone(),
+        d_model: info.d_model,
+        metadata: cli.metadata(info)?,
+        sharding: cli.rows_per_shard.map_or(Sharding::Whole, Sharding::Rows),
+    };
     let mut output = StatesWriter::open(&cli.output, &spec)?;
     let resumed = output.resumed();
     if resumed.rows > 0 && !cli.model.quiet {
@@ -96,16 +107,18 @@ fn run(cli: &Cli) -> Result<()> {
         }
         Ok(())
     })?;
+    let files = output.files();
     output.finish()?;
+    let place = match cli.rows_per_shard {
+        None => format!("{}, {}", cli.output.display(), ids_path(&cli.output).display()),
+        Some(_) => format!("{} in {files} shards", cli.output.display()),
+    };
     say(format_args!(
-        "{rows} rows: {} done before, {scored} read, {unscored} unscored; {} layers of width {} -> {}, {}",
+        "{rows} rows: {} done before, {scored} read, {unscored} unscored; {} layers of width {} -> {place}",
         resumed.rows,
         layers.len(),
-        info.d_model,
-        cli.output.display(),
-        ids_path(&cli.output).display()
-    ))?;
-    Ok(())
+        info.d_model
+    ))
 }
 
 impl Cli {
@@ -114,6 +127,7 @@ impl Cli {
         let pooling = serde_json::to_value(Pooling::from(self.pooling))?;
         let args = &self.model;
         Ok([
+            ("program", concat!("hidden_states ", env!("CARGO_PKG_VERSION")).to_owned()),
             ("input_blake3", InputFile::of(&self.input)?.blake3),
             ("model", info.name.clone()),
             ("model_revision", info.revision.clone().unwrap_or_default()),

@@ -77,7 +77,8 @@ impl Truth<'_> {
     fn f1(&self, predictions: &Predictions, rows: &[usize], average: Average) -> Result<AverageScores, Error> {
         let pick = |labels: &[i64]| rows.iter().map(|&row| labels[row]).collect::<Vec<_>>();
         let matrix = ConfusionMatrix::new(self.classes.to_vec(), &pick(&self.labels), &pick(&predictions.labels))?;
-        matrix.average(average, ZeroDivision::Zero)
+        // A class that neither occurs nor is predicted has no F1, and no part in the mean.
+        matrix.average(average, ZeroDivision::LeftOut)
     }
 
     fn spearman(&self, predictions: &Predictions, rows: &[usize]) -> Result<f64, Error> {

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example inspector_train -- --output probes`
 
+mod artefacts;
+mod baselines;
 mod evaluation;
 mod figure;
 mod rows;
@@ -23,7 +25,7 @@ use judge_examples::model_args::{ModelArgs, read_template};
 use judge_models::Model;
 use serde_json::json;
 
-use crate::rows::{Data, Row};
+use crate::rows::{Data, Fields, Row};
 use crate::states::{Reading, States};
 use crate::training::{Report, train};
 
@@ -33,7 +35,7 @@ use crate::training::{Report, train};
 /// "question" and "response"; "aspect", and "split" (what is learnt from is called train), are optional. Without --input, generated questions and
 /// answers with planted defects are judged. For each aspect the states of all layers are read once, layers and poolings are chosen by
 /// cross-validation on the training rows, and the probe is compared on the other rows with the majority, surface features, TF-IDF
-/// and the same model's prompted score. Output: a folder with ASPECT.safetensors, ASPECT.svg and report.json.
+/// and the same model's prompted score; duplicates and other artefacts of the data are reported. Output: a folder with ASPECT.safetensors, ASPECT.svg and report.json.
 #[derive(Parser)]
 #[command(name = "inspector_train")]
 struct Cli {
@@ -82,6 +84,9 @@ struct Cli {
     /// Field whose rows stay on one side of every split [default: the question]
     #[arg(long, value_name = "FIELD")]
     group: Option<String>,
+    /// Field that says where a row comes from, for the report of artefacts
+    #[arg(long, value_name = "FIELD")]
+    source: Option<String>,
     /// Split rows as the published protocol does, though questions then stand on both sides
     #[arg(long)]
     ungrouped: bool,
@@ -146,7 +151,10 @@ fn run(cli: &Cli) -> Result<()> {
     }
     let template = cli.template.as_deref().map(read_template).transpose()?;
     let mut data = match &cli.input {
-        Some(path) => Data::read(path, &cli.aspect, cli.group.as_deref(), template.as_ref())?,
+        Some(path) => {
+            let fields = Fields { group: cli.group.as_deref(), source: cli.source.as_deref() };
+            Data::read(path, &cli.aspect, fields, template.as_ref())?
+        }
         None => Data::generated([2_000, 1_000, 1_000], cli.model.seed),
     };
     for rows in data.rows.values_mut() {
@@ -164,12 +172,15 @@ fn run(cli: &Cli) -> Result<()> {
     let mut reports = BTreeMap::new();
     for (aspect, rows) in &data.rows {
         let classes = classes(cli, aspect, rows)?;
-        let tokens = labels(&model, &classes, &layers, cli.model.quiet);
+        let grades: BTreeSet<i64> = rows.iter().map(|row| label(false, row.score)).collect();
+        let grades: Vec<i64> = grades.into_iter().collect();
+        let tokens = labels(&model, &grades, &layers, cli.model.quiet);
         let reading =
             Reading { layers: layers.clone(), poolings: poolings.iter().copied().collect(), labels: tokens.as_deref() };
         let settings = settings(cli, &model, rows)?;
         let states = States::read(&model, &folder, aspect, rows, &reading, &settings, cli.model.quiet)?;
-        let report = train(cli, model.info(), aspect, rows, &classes, &states, &layers, data.templates.get(aspect))?;
+        let report =
+            train(cli, model.info(), aspect, rows, (&classes, &grades), &states, &layers, data.templates.get(aspect))?;
         if let Some(template) = data.templates.get(aspect) {
             write_atomic(cli.output.join(format!("{aspect}.template.json")), &serde_json::to_vec_pretty(template)?)?;
         }
@@ -198,12 +209,12 @@ fn classes(cli: &Cli, aspect: &str, rows: &[Row]) -> Result<Vec<i64>> {
     Ok(classes.into_iter().collect())
 }
 
-/// The labels as tokens, for the model's own score: only if it is run to its end anyway, and has such tokens.
-fn labels(model: &Model, classes: &[i64], layers: &[Layer], quiet: bool) -> Option<Vec<TokenId>> {
+/// The grades as tokens, for the model's own score: only if it is run to its end anyway, and has such tokens.
+fn labels(model: &Model, grades: &[i64], layers: &[Layer], quiet: bool) -> Option<Vec<TokenId>> {
     if layers.last() != Some(&Layer(model.info().n_layers)) {
         return None;
     }
-    let tokens: Result<Vec<TokenId>, _> = classes.iter().map(|class| model.token(&class.to_string())).collect();
+    let tokens: Result<Vec<TokenId>, _> = grades.iter().map(|grade| model.token(&grade.to_string())).collect();
     match tokens {
         Ok(tokens) => Some(tokens),
         Err(error) => {
@@ -223,6 +234,7 @@ fn settings(cli: &Cli, model: &Model, rows: &[Row]) -> Result<BTreeMap<String, S
         hash.add(&serde_json::to_vec(&row.prompt)?);
     }
     let settings = [
+        ("program", concat!("inspector_train ", env!("CARGO_PKG_VERSION")).to_owned()),
         ("prompts_blake3", hash.finish()),
         ("model", info.name.clone()),
         ("model_fingerprint", info.fingerprint.clone()),
@@ -261,8 +273,8 @@ fn print(aspect: &str, report: &Report) -> Result<()> {
             ))?;
         }
     }
-    for note in &report.artefacts {
-        say(format_args!("note: {note}"))?;
+    for (split, found) in &report.artefacts {
+        say(artefacts::text(split, found).trim_end())?;
     }
     Ok(())
 }

@@ -23,6 +23,15 @@ pub struct Row {
     pub split: Option<String>,
     /// What must not be on both sides of a split, such as a question.
     pub group: String,
+    /// Where it comes from, where a field was named that says so.
+    pub source: Option<String>,
+}
+
+/// Fields of JSON lines that are named by whoever runs this.
+#[derive(Clone, Copy)]
+pub struct Fields<'a> {
+    pub group: Option<&'a str>,
+    pub source: Option<&'a str>,
 }
 
 /// Rows by aspect, and the templates that made prompts of them.
@@ -56,6 +65,7 @@ impl Data {
                 group: item.instruction.clone(),
                 question: item.instruction,
                 response: item.response,
+                source: None,
             }));
         }
         Self { rows: BTreeMap::from([("quality".to_owned(), rows)]), ..Self::default() }
@@ -63,7 +73,7 @@ impl Data {
 
     /// A probing file `{"ASPECT": [{"id", "eval_prompt", "score"}, …], …}`, or JSON lines `{"id", "score", "aspect"?, "split"?}` with `prompt`,
     /// `messages`, or `question` and `response`. `only` names the aspects that are wanted; empty: all.
-    pub fn read(path: &Path, only: &[String], group: Option<&str>, template: Option<&PromptTemplate>) -> Result<Self> {
+    pub fn read(path: &Path, only: &[String], fields: Fields<'_>, template: Option<&PromptTemplate>) -> Result<Self> {
         let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let mut data = Self::default();
         match serde_json::from_slice::<BTreeMap<String, Vec<ProbingRow>>>(&text) {
@@ -76,7 +86,7 @@ impl Data {
             Err(error) if is_object_of_lists(&text) => {
                 return Err(error).context(format!("{} is no probing file", path.display()));
             }
-            Err(_) => data.read_lines(path, group, template)?,
+            Err(_) => data.read_lines(path, fields, template)?,
         }
         for aspect in only {
             ensure!(
@@ -88,6 +98,8 @@ impl Data {
         }
         data.rows.retain(|aspect, _| only.is_empty() || only.contains(aspect));
         for (aspect, rows) in &data.rows {
+            let plain = Path::new(aspect).file_name().is_some_and(|name| name == aspect.as_str());
+            ensure!(plain, "{}: files are named by aspects, and {aspect:?} cannot be a file's name", path.display());
             if let Some(row) = rows.iter().find(|row| !row.score.is_finite()) {
                 bail!("{}, {aspect}: the score of {} is {}", path.display(), row.id, row.score);
             }
@@ -96,7 +108,7 @@ impl Data {
         Ok(data)
     }
 
-    fn read_lines(&mut self, path: &Path, group: Option<&str>, template: Option<&PromptTemplate>) -> Result<()> {
+    fn read_lines(&mut self, path: &Path, fields: Fields<'_>, template: Option<&PromptTemplate>) -> Result<()> {
         for row in Rows::open(path)? {
             let row = row?;
             let aspect: String = row.optional("aspect", "a string")?.unwrap_or_else(|| "quality".to_owned());
@@ -130,14 +142,25 @@ impl Data {
                 },
             };
             let extra = row.into_extra(&[]);
-            let group = match group {
-                Some(field) => {
-                    extra.text(field).with_context(|| format!("{place}: there is no field {field:?}"))?.to_owned()
-                }
+            let text = |field| {
+                extra.text(field).map(str::to_owned).with_context(|| format!("{place}: there is no field {field:?}"))
+            };
+            let source = fields.source.map(|field| extra.string(field).map_or_else(|| text(field), Ok)).transpose()?;
+            let group = match fields.group {
+                Some(field) => text(field)?,
                 None if question.is_empty() => id.to_string(),
                 None => question.clone(),
             };
-            self.rows.entry(aspect).or_default().push(Row { id, prompt, question, response, score, split, group });
+            self.rows.entry(aspect).or_default().push(Row {
+                id,
+                prompt,
+                question,
+                response,
+                score,
+                split,
+                group,
+                source,
+            });
         }
         Ok(())
     }
@@ -152,7 +175,7 @@ impl Row {
             None => (String::new(), eval_prompt.clone()),
         };
         let group = if question.is_empty() { id.to_string() } else { question.clone() };
-        Self { id, prompt: Prompt::Raw(eval_prompt), question, response, score, split: None, group }
+        Self { id, prompt: Prompt::Raw(eval_prompt), question, response, score, split: None, group, source: None }
     }
 }
 

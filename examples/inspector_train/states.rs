@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use judge_core::{Backbone, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, TokenId, Want};
-use judge_data::{StatesFile, StatesSpec, StatesWriter};
+use judge_data::{Sharding, StatesFile, StatesSpec, StatesWriter};
 use judge_examples::passes::pass;
 use judge_probe::Matrix;
 
 use crate::rows::Row;
+
+/// Most bytes of one file of states.
+const SHARD_BYTES: u64 = 1 << 30;
 
 /// What is read of each prompt.
 pub struct Reading<'a> {
@@ -20,14 +23,15 @@ pub struct Reading<'a> {
     pub labels: Option<&'a [TokenId]>,
 }
 
-/// States in files, one for each pooling, and the logits of the labels at the prompt's end.
+/// States in files, a set for each pooling, and the logits of the labels at the prompt's end.
 pub struct States {
     files: Vec<(Pooling, StatesFile)>,
     labels: Option<StatesFile>,
 }
 
 impl States {
-    /// Reads what is not in the files of `folder` yet. Stopped and started again, it goes on; files of other settings are refused.
+    /// Reads what is not in the files of `folder` yet, all of it in one pass per prompt. Stopped and started again, it goes on; files of
+    /// other settings are refused.
     pub fn read(
         model: &dyn Backbone,
         folder: &Path,
@@ -51,11 +55,15 @@ impl States {
         for (part, name, layers, width) in parts {
             let path = folder.join(format!("{aspect}.{name}.safetensors"));
             let mut metadata = settings.clone();
-            metadata.insert("read".into(), name);
-            let spec = StatesSpec { rows: rows.len(), layers, d_model: width, metadata };
-            if !is_there(&path, &spec)? {
-                writers.push((part, StatesWriter::open(&path, &spec)?));
+            if let (Part::Labels, Some(tokens)) = (part, reading.labels) {
+                metadata.insert("tokens".to_owned(), serde_json::to_string(tokens)?);
             }
+            metadata.insert("read".into(), name);
+            let sharding = Sharding::Bytes(SHARD_BYTES);
+            let spec = StatesSpec { rows: rows.len(), layers, d_model: width, metadata, sharding };
+            let writer = StatesWriter::open(&path, &spec)
+                .context("these states cannot be gone on with: remove them, or name another --states folder")?;
+            writers.push((part, writer));
             paths.push((part, path));
         }
         write(model, rows, reading, &mut writers, quiet)?;
@@ -75,7 +83,7 @@ impl States {
 
     /// Whether a row could be read.
     pub fn is_scored(&self, row: usize) -> bool {
-        self.files.iter().all(|(_, file)| file.layers().first().is_some_and(|&layer| file.state(row, layer).is_some()))
+        self.files.iter().all(|(_, file)| file.is_scored(row))
     }
 
     /// One layer's states side by side, one row of features for each of `rows`, which must have been read.
@@ -86,7 +94,7 @@ impl States {
             let before = values.len();
             for pooling in poolings {
                 let file = self.files.iter().find(|(known, _)| known == pooling).map(|(_, file)| file);
-                let state = file.and_then(|file| file.state(row, layer));
+                let state = file.map(|file| file.state(row, layer)).transpose()?.flatten();
                 let state = state.with_context(|| format!("row {row} has no {pooling:?} state of {layer}"))?;
                 values.extend(state.into_iter().map(f64::from));
             }
@@ -96,8 +104,9 @@ impl States {
     }
 
     /// The logits of the labels at the end of a row's prompt.
-    pub fn label_logits(&self, row: usize) -> Option<Vec<f64>> {
-        Some(self.labels.as_ref()?.row(row)?.into_iter().map(f64::from).collect())
+    pub fn label_logits(&self, row: usize) -> Result<Option<Vec<f64>>> {
+        let logits = self.labels.as_ref().map(|file| file.row(row)).transpose()?.flatten();
+        Ok(logits.map(|logits| logits.into_iter().map(f64::from).collect()))
     }
 }
 
@@ -105,23 +114,6 @@ impl States {
 enum Part {
     Pooled(Pooling),
     Labels,
-}
-
-/// Whether a complete file is there, of these settings.
-fn is_there(path: &Path, spec: &StatesSpec) -> Result<bool> {
-    if !path.exists() {
-        return Ok(false);
-    }
-    let file = StatesFile::open(path)?;
-    let same = |(name, value): (&String, &String)| file.metadata().get(name) == Some(value);
-    let shape = (file.rows(), file.layers(), file.d_model()) == (spec.rows, spec.layers.as_slice(), spec.d_model);
-    if !shape || !spec.metadata.iter().all(same) {
-        bail!(
-            "{} was written from other prompts, by another model or of other layers: remove it, or name another --states folder",
-            path.display()
-        );
-    }
-    Ok(true)
 }
 
 fn write(

@@ -1,24 +1,26 @@
 //! Choosing layers, fitting a probe, and comparing it with what does not read the model's states.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use judge_core::{Layer, ModelInfo, PromptTemplate, ScoreDistribution, class_scale};
+use judge_core::{Layer, ModelInfo, PromptTemplate};
 use judge_data::write_atomic;
+use judge_probe::artefacts::ArtefactReport;
 use judge_probe::{
-    ClassWeight, Classifier, DataHash, FeatureFamily, FittedPipeline, FittedProbe, FittedStandardScaler, GridSearch,
+    ClassWeight, Classifier, DataHash, FeatureFamily, FittedPipeline, FittedProbe, FittedStandardScaler,
     LayerSelection, LayerView, LinearClassifier, LinearSvc, LogisticRegression, Matrix, Pipeline, ProbeOrigin,
     ProbedModel, SavedProbe, Scoring, Split, StandardScaler, StratifiedGroupKFold, StratifiedKFold, TestSize,
-    TfidfVectorizer, TrainTestSplit, Validation, surface_features,
+    TrainTestSplit, Validation,
 };
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::baselines::{Baselines, prompted};
 use crate::evaluation::{Agreement, Predictions, Truth};
 use crate::rows::Row;
 use crate::states::States;
-use crate::{Cli, Learner, View, figure, label};
+use crate::{Cli, Learner, View, artefacts, figure, label};
 
 /// Rows to test on, by the name of their split.
 type Tests = BTreeMap<String, Vec<usize>>;
@@ -35,8 +37,8 @@ pub struct Report {
     pub cv_mean: f64,
     pub cv_deviation: f64,
     pub splits: BTreeMap<String, Evaluation>,
-    /// Questions or responses that stand on both sides of a split.
-    pub artefacts: Vec<String>,
+    /// What may explain the labels of each split without meaning; rows are numbered as in the input.
+    pub artefacts: BTreeMap<String, ArtefactReport>,
     /// Every view with its scores, the ranking and the steps of the selection.
     pub selection: Value,
 }
@@ -55,14 +57,14 @@ pub fn train(
     model: &ModelInfo,
     aspect: &str,
     rows: &[Row],
-    classes: &[i64],
+    (classes, grades): (&[i64], &[i64]),
     states: &States,
     layers: &[Layer],
     template: Option<&PromptTemplate>,
 ) -> Result<Report> {
     let base = LogisticRegression { class_weight: ClassWeight::Balanced, ..LogisticRegression::default() };
     let svc = LinearSvc { class_weight: ClassWeight::Balanced, ..LinearSvc::default() };
-    let task = Task { cli, model, aspect, rows, classes, states, layers, template };
+    let task = Task { cli, model, aspect, rows, classes, grades, states, layers, template };
     match cli.classifier {
         Learner::Logistic => task.train(cli.c.iter().map(|&c| (c, LogisticRegression { c, ..base })).collect()),
         Learner::Svm => task.train(cli.c.iter().map(|&c| (c, LinearSvc { c, ..svc })).collect()),
@@ -76,6 +78,7 @@ struct Task<'a> {
     aspect: &'a str,
     rows: &'a [Row],
     classes: &'a [i64],
+    grades: &'a [i64],
     states: &'a States,
     layers: &'a [Layer],
     template: Option<&'a PromptTemplate>,
@@ -130,12 +133,18 @@ impl Task<'_> {
             write_atomic(self.file("svg"), svg.as_bytes())?;
         }
 
-        let baselines = Baselines::fit(self, &train, &labels, &folds)?;
-        let mut splits = BTreeMap::new();
+        let baselines = Baselines::fit(self.rows, &train, &labels, &folds, &self.cli.c)?;
+        let all: Vec<usize> = (0..self.rows.len()).collect();
+        let (mut splits, mut found) = (BTreeMap::new(), BTreeMap::new());
         for (name, rows) in &tests {
             let features = selected.features(|layer, view| read(rows, layer, view))?;
             let ours = Predictions::of(&probe, &features)?;
-            splits.insert(name.clone(), self.evaluate(rows, ours, baselines.predict(self, rows)?)?);
+            let mut others = baselines.predict(self.rows, rows)?;
+            let prompted = prompted(self.states, rows, self.grades, self.cli.binary)?;
+            others.extend(prompted.map(|predictions| ("prompted".to_owned(), predictions)));
+            splits.insert(name.clone(), self.evaluate(rows, ours, others)?);
+            let split = Split { train: train.clone(), test: rows.clone() };
+            found.insert(name.clone(), artefacts::check(self.rows, &self.labels(&all), split)?);
         }
         Ok(Report {
             n: self.rows.len(),
@@ -146,7 +155,7 @@ impl Task<'_> {
             cv_mean: best.best_mean,
             cv_deviation: best.best_deviation,
             splits,
-            artefacts: self.artefacts(&train, &tests),
+            artefacts: found,
             selection: serde_json::json!({"scan": selected.scan, "ranking": selected.ranking, "steps": selected.steps}),
         })
     }
@@ -266,86 +275,8 @@ impl Task<'_> {
         write_atomic(self.file("safetensors"), &saved.to_bytes()?)?;
         Ok(())
     }
-
-    /// Texts that stand on both sides.
-    fn artefacts(&self, train: &[usize], tests: &Tests) -> Vec<String> {
-        let mut notes = Vec::new();
-        for (name, rows) in tests {
-            type Text = fn(&Row) -> &String;
-            let texts: [(&str, Text); 2] = [("question", |row| &row.question), ("response", |row| &row.response)];
-            for (what, text) in texts {
-                let known: HashSet<&String> = train.iter().map(|&row| text(&self.rows[row])).collect();
-                let shared =
-                    |&&row: &&usize| !text(&self.rows[row]).is_empty() && known.contains(text(&self.rows[row]));
-                let count = rows.iter().filter(shared).count();
-                if count > 0 {
-                    notes.push(format!("{count} of {} rows of {name} have a {what} that was learnt from", rows.len()));
-                }
-            }
-        }
-        notes
-    }
 }
 
 fn to_probe<F: Into<LinearClassifier>>(fitted: FittedPipeline<FittedStandardScaler, F>) -> Result<FittedProbe> {
     Ok(FittedProbe::try_from(fitted)?)
-}
-
-type Fitted = <Pipeline<StandardScaler, LogisticRegression> as Classifier>::Fitted;
-
-/// What predicts labels without the model's states.
-struct Baselines {
-    majority: i64,
-    surface: Fitted,
-    words: judge_probe::FittedTfidfVectorizer,
-    tfidf: Fitted,
-}
-
-impl Baselines {
-    fn fit(task: &Task<'_>, train: &[usize], labels: &[i64], folds: &[Split]) -> Result<Self> {
-        let mut counts: HashMap<i64, usize> = HashMap::new();
-        labels.iter().for_each(|&label| *counts.entry(label).or_default() += 1);
-        let majority = counts.into_iter().max_by_key(|&(label, count)| (count, std::cmp::Reverse(label)));
-        let logistic = |&c: &f64| Pipeline {
-            transformer: StandardScaler::default(),
-            classifier: LogisticRegression { c, class_weight: ClassWeight::Balanced, ..LogisticRegression::default() },
-        };
-        let search = GridSearch { candidates: task.cli.c.iter().map(logistic).collect(), scoring: Scoring::MacroF1 };
-        let words = TfidfVectorizer::default().fit(&responses(task, train))?;
-        let tfidf = search.fit(&words.transform(&responses(task, train))?, labels, folds)?.classifier;
-        let surface = search.fit(&surface(task, train)?, labels, folds)?.classifier;
-        Ok(Self { majority: majority.map_or(0, |(label, _)| label), surface, words, tfidf })
-    }
-
-    fn predict(&self, task: &Task<'_>, rows: &[usize]) -> Result<Vec<(String, Predictions)>> {
-        let mut all = vec![
-            ("majority".to_owned(), Predictions::constant(self.majority, rows.len())),
-            ("surface".to_owned(), Predictions::of(&self.surface, &surface(task, rows)?)?),
-            ("tfidf".to_owned(), Predictions::of(&self.tfidf, &self.words.transform(&responses(task, rows))?)?),
-        ];
-        all.extend(prompted(task, rows)?.map(|predictions| ("prompted".to_owned(), predictions)));
-        Ok(all)
-    }
-}
-
-fn responses<'a>(task: &Task<'a>, rows: &[usize]) -> Vec<&'a str> {
-    rows.iter().map(|&row| task.rows[row].response.as_str()).collect()
-}
-
-fn surface(task: &Task<'_>, rows: &[usize]) -> Result<Matrix> {
-    let questions: Vec<&str> = rows.iter().map(|&row| task.rows[row].question.as_str()).collect();
-    Ok(surface_features(&questions, &responses(task, rows))?)
-}
-
-/// The model's own score, from the labels' logits at the prompt's end; `None` where they were not read.
-fn prompted(task: &Task<'_>, rows: &[usize]) -> Result<Option<Predictions>> {
-    let scale = class_scale(task.classes)?;
-    let mut predictions = Predictions { labels: Vec::new(), values: Vec::new() };
-    for &row in rows {
-        let Some(logits) = task.states.label_logits(row) else { return Ok(None) };
-        let distribution = ScoreDistribution::softmax(&scale, &logits)?;
-        predictions.labels.push(distribution.mode().value as i64);
-        predictions.values.push(distribution.expected());
-    }
-    Ok(Some(predictions))
 }

@@ -152,13 +152,40 @@ fn hidden_states_keeps_rows_in_place() {
     succeed("hidden_states", folder.path(), &args);
     let states = StatesFile::open(folder.path().join("states.safetensors")).expect("states");
     assert_eq!((states.rows(), states.layers()), (3, &[Layer(1), Layer(3)][..]));
-    assert!(states.row(0).is_some() && states.row(1).is_none() && states.row(2).is_some());
-    assert_eq!(states.row(0).map(|row| row.len()), Some(2 * states.d_model()));
+    let rows: Vec<Option<Vec<f32>>> = states.iter().map(|row| row.expect("finite states")).collect();
+    assert!(rows[1].is_none() && rows[2].is_some());
+    assert_eq!(rows[0].as_ref().map(Vec::len), Some(2 * states.d_model()));
     let ids = json_lines(folder.path().join("states.ids.jsonl"));
     assert_eq!(
         ids[1],
         json!({"id": 7, "unscored": {"reason": "empty_prompt", "detail": ids[1]["unscored"]["detail"]}})
     );
+}
+
+#[test]
+fn hidden_states_in_shards_are_the_same_table() {
+    let folder = TempDir::new().expect("folder");
+    write_prompts(&folder, THREE);
+    let args = |output: &'static str| ["--input", "in.jsonl", "--output", output, "--layers", "1,3"];
+    succeed("hidden_states", folder.path(), &args("whole.safetensors"));
+    let cut = [&args("cut.safetensors")[..], &["--rows-per-shard", "2"]].concat();
+    let said = succeed("hidden_states", folder.path(), &cut);
+    assert!(said.contains("3 rows: 0 done before, 2 read, 1 unscored") && said.contains("in 2 shards"), "{said}");
+    let open = |name| StatesFile::open(folder.path().join(name)).expect("states");
+    let (whole, shards) = (open("whole.safetensors"), open("cut.safetensors"));
+    assert_eq!(shards.files().len(), 2);
+    let rows = |table: &StatesFile| table.iter().map(|row| row.expect("finite states")).collect::<Vec<_>>();
+    assert_eq!(rows(&whole), rows(&shards));
+    let ids = |table: &StatesFile| table.ids().map(|line| line.expect("ids")).collect::<Vec<_>>();
+    assert_eq!(ids(&whole), ids(&shards));
+    assert_eq!(shards.metadata()["model_fingerprint"], whole.metadata()["model_fingerprint"]);
+
+    // What is there is kept, and not mixed with what is read otherwise.
+    let said = succeed("hidden_states", folder.path(), &cut);
+    assert!(said.contains("3 done before, 0 read"), "{said}");
+    let (code, stderr) = fail("hidden_states", folder.path(), &[&cut[..], &["--pooling", "mean"]].concat());
+    assert!(code == Some(1) && stderr.contains("pooling was \"last\", is \"mean\""), "{stderr}");
+    assert_eq!(fail("hidden_states", folder.path(), &[&cut[..6], &["--rows-per-shard", "0"]].concat()).0, Some(2));
 }
 
 #[test]

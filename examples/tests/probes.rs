@@ -81,6 +81,7 @@ fn probes_are_trained_and_judge_and_filter() {
         assert_eq!(found["n_train"], n * 4 / 5);
         let test = &found["splits"]["test"];
         assert_eq!(test["n"], n / 5);
+        assert_eq!(found["artefacts"]["test"]["questions"]["n_tested"], n / 5);
         for predictor in ["probe", "majority", "surface", "tfidf"] {
             let f1 = test["predictors"][predictor]["weighted_f1"]["estimate"].as_f64().unwrap();
             assert!((0.0..=1.0).contains(&f1), "{predictor} {f1}");
@@ -100,7 +101,7 @@ fn probes_are_trained_and_judge_and_filter() {
     succeed("inspector_train", folder.path(), &train);
     assert_eq!(fs::read(at("probes/report.json")).unwrap(), before);
     let other: Vec<&str> = train.iter().map(|arg| if *arg == "1-3" { "1-2" } else { arg }).collect();
-    refused("inspector_train", folder.path(), &other, 1, "was written from other prompts");
+    refused("inspector_train", folder.path(), &other, 1, "shape.layers was [1,2,3], is [1,2]");
 
     let judge = ["--input", "graded.jsonl", "--probes", "probes", "--output", "judged.jsonl", "--quiet"];
     let table = succeed("inspector_evaluate", folder.path(), &judge);

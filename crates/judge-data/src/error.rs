@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::Settings;
+
 /// A line of a file, for error messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -211,10 +213,10 @@ pub enum Error {
         /// The count found.
         found: usize,
     },
-    /// An interrupted run is to go on with other settings than it began with.
+    /// An interrupted run is to go on with other settings than it began with, or a file is not of the run of those beside it.
     #[error("{} was begun with other settings: {}", path.display(), differences.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
     SettingsDiffer {
-        /// The unfinished output.
+        /// The unfinished output, or the file of another run.
         path: PathBuf,
         /// The settings that differ.
         differences: Vec<Difference>,
@@ -277,6 +279,18 @@ pub enum Error {
         /// Dtype and shape it has.
         found: String,
     },
+    /// A file of a table of hidden states that is not what the others call for.
+    #[error("{}: {what}: expected {expected}, found {found}", path.display())]
+    StatesPart {
+        /// The file.
+        path: PathBuf,
+        /// What of it, e.g. `first row`.
+        what: &'static str,
+        /// What it should be.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
     /// Logits that do not make a table.
     #[error("{place}: {source}")]
     Table {
@@ -292,10 +306,30 @@ pub enum Error {
 pub struct Difference {
     /// The setting.
     pub key: String,
-    /// Its value in the interrupted run; `None` if it was not set.
+    /// Its value in the run before; `None` if it was not set.
     pub before: Option<Value>,
     /// Its value now; `None` if it is not set.
     pub now: Option<Value>,
+}
+
+impl Difference {
+    /// The settings in which the two differ: those that were set in their order, then those that are new.
+    pub(crate) fn between(before: &Settings, now: &Settings) -> Vec<Self> {
+        let keys = before.keys().chain(now.keys().filter(|key| !before.contains_key(*key)));
+        let differences = keys.filter(|&key| before.get(key) != now.get(key));
+        let value = |settings: &Settings, key| settings.get(key).cloned();
+        differences.map(|key| Self { key: key.clone(), before: value(before, key), now: value(now, key) }).collect()
+    }
+
+    /// Refuses what was written with other settings.
+    pub(crate) fn refuse(path: &Path, before: &Settings, now: &Settings) -> Result<(), Error> {
+        let differences = Self::between(before, now);
+        if differences.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::SettingsDiffer { path: path.to_path_buf(), differences })
+        }
+    }
 }
 
 impl fmt::Display for Difference {

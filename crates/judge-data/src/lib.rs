@@ -61,7 +61,7 @@
 //! | read data sets | [`Dataset`], [`Record`] and the record types |
 //! | write rows | [`ResumableJsonl`]; [`JsonlWriter`] for what is quick; [`AtomicFile`] for anything else |
 //! | swap files with LAGER's program | [`read_lager_results`], [`write_lager_results`], [`LagerDataset`] |
-//! | keep hidden states | [`StatesWriter`], [`StatesFile`] |
+//! | keep hidden states, in one file or in shards | [`StatesWriter`], [`StatesFile`], [`Sharding`] |
 //! | keep fitted weights, run records, your own fitted things | [`save`], [`load`], [`Document`] |
 //!
 //! # When not to use it
@@ -84,7 +84,6 @@ mod run_record;
 mod score_file;
 mod score_row;
 mod states;
-mod states_file;
 
 pub use atomic::{AtomicFile, write_atomic};
 pub use dataset::{Dataset, DatasetFormat, DatasetOptions, LagerDataset, Record};
@@ -98,5 +97,4 @@ pub use rows::{Layout, Rows};
 pub use run_record::{Counts, InputFile, RunRecord};
 pub use score_file::{ScoreFile, ScoreFormat, ScoredItem};
 pub use score_row::{LabelTable, ScoreOutcome, ScoreRow};
-pub use states::{StatesRow, StatesSpec, StatesWriter, ids_path};
-pub use states_file::StatesFile;
+pub use states::{Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, ids_path};

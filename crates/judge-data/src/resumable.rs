@@ -214,13 +214,7 @@ impl ResumableJsonl {
             let (before, now) = (Some(before.rows.into()), Some(rows.into()));
             differences.push(Difference { key: "rows".into(), before, now });
         }
-        let keys = before.settings.keys().chain(settings.keys().filter(|key| !before.settings.contains_key(*key)));
-        for key in keys {
-            let (before, now) = (before.settings.get(key), settings.get(key));
-            if before != now {
-                differences.push(Difference { key: key.clone(), before: before.cloned(), now: now.cloned() });
-            }
-        }
+        differences.extend(Difference::between(&before.settings, settings));
         if differences.is_empty() {
             Ok(())
         } else {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use judge_core::{ItemId, Layer, Reason, Unscored};
-use judge_data::{Error, Resumed, Rows, StatesFile, StatesSpec, StatesWriter, ids_path};
+use judge_data::{Error, Resumed, Rows, Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, ids_path};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
@@ -12,7 +12,13 @@ const ROWS: usize = 5;
 
 fn spec() -> StatesSpec {
     let metadata = [("model".to_owned(), "größe \"m\"".to_owned()), ("pooling".to_owned(), "last".to_owned())].into();
-    StatesSpec { rows: ROWS, layers: vec![Layer(0), Layer(7), Layer(12)], d_model: 2, metadata }
+    StatesSpec {
+        rows: ROWS,
+        layers: vec![Layer(0), Layer(7), Layer(12)],
+        d_model: 2,
+        metadata,
+        sharding: Sharding::Whole,
+    }
 }
 
 fn states(row: usize) -> Vec<f32> {
@@ -88,9 +94,17 @@ fn the_file_reads_back() {
     let file = StatesFile::open(&path).unwrap();
     assert_eq!((file.rows(), file.d_model(), file.layers()), (ROWS, 2, &[Layer(0), Layer(7), Layer(12)][..]));
     assert_eq!(file.metadata()["pooling"], "last");
-    assert_eq!(file.row(4), Some(states(4)));
-    assert_eq!(file.state(4, Layer(7)), Some(states(4)[2..4].to_vec()));
-    assert_eq!((file.row(3), file.row(ROWS), file.state(4, Layer(1))), (None, None, None));
+    assert_eq!(file.row(4).unwrap(), Some(states(4)));
+    assert_eq!(file.state(4, Layer(7)).unwrap(), Some(states(4)[2..4].to_vec()));
+    assert_eq!(file.state(4, Layer(1)).unwrap(), None);
+    for absent in [3, ROWS, usize::MAX] {
+        assert_eq!((file.is_scored(absent), file.row(absent).unwrap()), (false, None));
+    }
+    let rows: Vec<_> = file.iter().map(Result::unwrap).collect();
+    assert_eq!(rows, (0..ROWS).map(|row| (row != 3).then(|| states(row))).collect::<Vec<_>>());
+    let ids: Vec<StatesRow> = file.ids().map(Result::unwrap).collect();
+    assert_eq!(ids.iter().map(|row| row.id.clone()).collect::<Vec<_>>(), (0..ROWS).map(id).collect::<Vec<_>>());
+    assert_eq!(ids[3].unscored, Some(Unscored::new(Reason::TooLong, "5000 > 4096")));
 }
 
 #[test]
@@ -208,5 +222,80 @@ fn broken_files_are_typed_errors() {
         fs::write(&path, safetensors::serialize(with, None).unwrap()).unwrap();
         let error = StatesFile::open(&path).unwrap_err();
         assert!(matches!(error, Error::Tensor { tensor: t, .. } if t == tensor), "{tensor}: {error}");
+    }
+}
+
+#[test]
+fn states_that_are_no_numbers_are_found_when_they_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.safetensors");
+    write_all(&path);
+    let mut bytes = fs::read(&path).unwrap();
+    let at = bytes.len() - ROWS - 4 * 3; // the last row's fourth value, before `scored`
+    bytes[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    fs::write(&path, bytes).unwrap();
+    let file = StatesFile::open(&path).unwrap();
+    for error in [file.row(4).unwrap_err(), file.state(4, Layer(7)).unwrap_err()] {
+        let Error::Tensor { tensor: "states", found, .. } = &error else { panic!("{error}") };
+        assert_eq!(found, "NaN in row 4, value 3");
+    }
+    assert!(file.state(4, Layer(0)).is_ok() && file.row(2).is_ok());
+}
+
+#[test]
+fn ids_must_fit_their_states() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.safetensors");
+    write_all(&path);
+    let ids = fs::read_to_string(ids_path(&path)).unwrap();
+    let lines: Vec<&str> = ids.lines().collect();
+    let read = |text: Option<String>| {
+        match text {
+            Some(text) => fs::write(ids_path(&path), text).unwrap(),
+            None => fs::remove_file(ids_path(&path)).unwrap(),
+        }
+        let file = StatesFile::open(&path).unwrap();
+        let found: Vec<_> = file.ids().collect();
+        (found.len(), found.into_iter().last().unwrap().unwrap_err())
+    };
+    let part = |error: &Error| match error {
+        Error::StatesPart { path, what, expected, found } => {
+            assert_eq!(path, &ids_path(&folder.path().join("out.safetensors")));
+            format!("{what}: {expected}, {found}")
+        }
+        other => panic!("{other}"),
+    };
+    let (n, error) = read(Some(lines[..4].join("\n")));
+    assert_eq!((n, part(&error).as_str()), (5, "rows: 5, 4"));
+    let (n, error) = read(Some(format!("{ids}{{\"id\": 9}}\n")));
+    assert_eq!((n, part(&error).as_str()), (6, "rows: 5, more"));
+    let (n, error) = read(Some([lines[0], lines[1], lines[2], lines[4], lines[3]].join("\n")));
+    assert_eq!((n, part(&error).as_str()), (4, "scored rows: row 3 unscored, row 3 scored"));
+    let (n, error) = read(Some(ids.replace("\"item 1\"", "1.5")));
+    assert!(n == 2 && matches!(error, Error::WrongType { field: "id", .. }), "{error}");
+    let (n, error) = read(Some(ids.replace("too_long", "too_wide")));
+    assert!(n == 4 && matches!(error, Error::WrongType { field: "unscored", .. }), "{error}");
+    let (n, error) = read(Some(String::new()));
+    assert_eq!((n, part(&error).as_str()), (1, "rows: 5, 0"));
+    let (n, error) = read(None);
+    assert!(n == 1 && matches!(error, Error::Io { .. }), "{error}");
+}
+
+#[test]
+fn a_file_begun_but_not_headed_starts_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.safetensors");
+    drop(StatesWriter::open(&path, &spec()).unwrap());
+    let partial = folder.path().join("out.safetensors.partial");
+    let begun = fs::read(&partial).unwrap();
+    let layers = 3 * 8;
+    let header = 8 + u64::from_le_bytes(*begun.first_chunk().unwrap()) as usize;
+    // Killed before anything, within the header, and before the layers' numbers.
+    for kept in [0, 20, header, header + layers - 1] {
+        let mut torn = begun.clone();
+        torn[kept..].fill(0);
+        fs::write(&partial, &torn).unwrap();
+        drop(StatesWriter::open(&path, &spec()).unwrap());
+        assert_eq!(fs::read(&partial).unwrap(), begun, "{kept}");
     }
 }

@@ -20,7 +20,7 @@ use crate::{Classifier, Error, Scoring, Split, TfidfVectorizer};
 pub struct LabelledTexts<'a> {
     /// The label of each row.
     pub labels: &'a [i64],
-    /// What was asked.
+    /// What was asked; empty where that is not known, and then not shared with any other row.
     pub questions: &'a [String],
     /// What was answered.
     pub responses: &'a [String],
@@ -97,12 +97,16 @@ impl<C: Classifier + Send> ArtefactCheck<C> {
             scoring: self.scoring,
             label_counts: counted(rows.labels.iter().copied()),
             source_counts: rows.sources.map_or_else(Vec::new, |sources| source_counts(sources, rows.labels)),
-            questions: Duplicates::new(rows.questions, rows.labels, splits),
-            responses: Duplicates::new(rows.responses, rows.labels, splits),
+            questions: Duplicates::new(&known(rows.questions), rows.labels, splits),
+            responses: Duplicates::new(&rows.responses.iter().map(Some).collect::<Vec<_>>(), rows.labels, splits),
             majority: tested.score(&majority)?,
             baselines,
         })
     }
+}
+
+fn known(questions: &[String]) -> Vec<Option<&String>> {
+    questions.iter().map(|question| Some(question).filter(|question| !question.is_empty())).collect()
 }
 
 fn source_counts(sources: &[String], labels: &[i64]) -> Vec<SourceCounts> {

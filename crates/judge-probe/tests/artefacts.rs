@@ -87,6 +87,25 @@ fn duplicates_are_found_but_for_case_and_white_space() {
 }
 
 #[test]
+fn a_question_that_is_not_known_is_nobody_elses() {
+    let n = 40;
+    let labels: Vec<i64> = (0..n).map(|row| row * row % 3 % 2).collect();
+    let responses = strings((0..n).map(|row| format!("answer {}", row % 7)));
+    let splits = StratifiedKFold { n_splits: 4, shuffle: Some(1) }.split(&labels).unwrap();
+    let report = |questions: Vec<String>| {
+        let rows = LabelledTexts { labels: &labels, questions: &questions, responses: &responses, sources: None };
+        check().report(&rows, &splits).unwrap()
+    };
+    let unknown = report(vec![String::new(); 40]);
+    assert_eq!((unknown.questions.n_tested, unknown.questions.found.len()), (40, 0));
+    assert_eq!(unknown.responses.found.len(), 40);
+    // Rows are drawn one by one, as where each has a question of its own; one question for all would be no sample.
+    assert!(unknown.majority.low < unknown.majority.high);
+    let one = report(vec!["Why?".to_owned(); 40]);
+    assert_eq!((one.questions.found.len(), one.majority.low), (40, one.majority.high));
+}
+
+#[test]
 fn surface_features_are_what_they_are_called() {
     let features = surface_features(&["Add 12 and 30", ""], &["12 + 30 = 42\nso 42, naïvely", ""]).unwrap();
     let rows: Vec<&[f64]> = features.rows().collect();

@@ -43,7 +43,14 @@ pub(super) struct Tested<'a> {
     scoring: Scoring,
     bootstrap: Bootstrap,
     truth: Vec<i64>,
-    questions: Vec<&'a str>,
+    drawn: Vec<Drawn<'a>>,
+}
+
+/// What the bootstrap draws together: the rows of a question, or a row whose question is not known.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Drawn<'a> {
+    Row(usize),
+    Question(&'a str),
 }
 
 impl<'a> Tested<'a> {
@@ -56,8 +63,12 @@ impl<'a> Tested<'a> {
     ) -> Self {
         let tested = || splits.iter().flat_map(|split| &split.test);
         let truth = tested().map(|&row| rows.labels[row]).collect();
-        let questions = tested().map(|&row| rows.questions[row].as_str()).collect();
-        Self { rows, splits, scoring, bootstrap, truth, questions }
+        let of_row = |&row: &usize| match rows.questions[row].as_str() {
+            "" => Drawn::Row(row),
+            question => Drawn::Question(question),
+        };
+        let drawn = tested().map(of_row).collect();
+        Self { rows, splits, scoring, bootstrap, truth, drawn }
     }
 
     /// Each split's most frequent label.
@@ -123,7 +134,7 @@ impl<'a> Tested<'a> {
         &self,
         statistic: impl Fn(&[i64], &[usize]) -> Result<f64, judge_metrics::Error> + Sync,
     ) -> Result<ScoreInterval, Error> {
-        let result = self.bootstrap.clustered(&self.questions, |rows| statistic(&select(&self.truth, rows), rows))?;
+        let result = self.bootstrap.clustered(&self.drawn, |rows| statistic(&select(&self.truth, rows), rows))?;
         let judge_metrics::Interval { low, high, level } = result.interval;
         Ok(ScoreInterval { estimate: result.estimate, low, high, level })
     }

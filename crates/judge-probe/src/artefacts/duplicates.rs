@@ -27,17 +27,17 @@ pub struct Duplicate {
 }
 
 impl Duplicates {
-    /// The splits fit the texts.
-    pub(super) fn new(texts: &[String], labels: &[i64], splits: &[Split]) -> Self {
-        let texts: Vec<String> = texts.iter().map(|text| normalised(text)).collect();
+    /// The splits fit the texts. A row without a text is no duplicate of any.
+    pub(super) fn new(texts: &[Option<&String>], labels: &[i64], splits: &[Split]) -> Self {
+        let texts: Vec<Option<String>> = texts.iter().map(|text| text.map(|text| normalised(text))).collect();
         let mut found = Vec::new();
         for (index, split) in splits.iter().enumerate() {
             let mut learnt: HashMap<&str, usize> = HashMap::new();
             for &row in &split.train {
-                learnt.entry(&texts[row]).or_insert(row);
+                texts[row].as_ref().map(|text| learnt.entry(text).or_insert(row));
             }
             let of_row = |&test: &usize| {
-                let train = *learnt.get(texts[test].as_str())?;
+                let train = *learnt.get(texts[test].as_deref()?)?;
                 Some(Duplicate { split: index, test, train })
             };
             found.extend(split.test.iter().filter_map(of_row));

@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use judge_core::Layer;
@@ -7,18 +8,12 @@ use memmap2::Mmap;
 use safetensors::tensor::{Metadata, TensorInfo};
 use safetensors::{Dtype, SafeTensors};
 
-use crate::Error;
+use crate::states::shard::settings;
+use crate::{Error, Settings};
 
-/// The metadata's `format`.
-pub(crate) const FORMAT: &str = "judge-states-1";
-
-/// Hidden states on disk, read through a memory map: only the rows that are asked for are fetched.
-///
-/// A safetensors file with three tensors: `states` f32 `[rows, layers, d_model]`, row k being input row k; `layers` i64
-/// `[layers]`, Hugging Face's `hidden_states` numbers; `scored` u8 `[rows]`, 0 where a row could not be read and its
-/// states are zero. Written by [`StatesWriter`](crate::StatesWriter), or by any program.
+/// One file of hidden states, mapped into memory.
 #[derive(Debug)]
-pub struct StatesFile {
+pub(super) struct MappedStates {
     path: PathBuf,
     map: Mmap,
     metadata: BTreeMap<String, String>,
@@ -29,23 +24,18 @@ pub struct StatesFile {
     scored_at: usize,
 }
 
-impl StatesFile {
-    /// Opens a file and checks its header. The file must not be changed while it is open.
-    ///
-    /// # Errors
-    /// [`Error::Io`]; [`Error::Safetensors`] if the header is broken or the file is cut short; [`Error::Tensor`] if one
-    /// of the tensors is absent or of another dtype or shape.
-    pub fn open(path: impl Into<PathBuf>) -> Result<Self, Error> {
-        let path = path.into();
-        let file = File::open(&path).map_err(Error::io("open", &path))?;
+impl MappedStates {
+    /// Opens a file and checks its header; no state is read.
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        let file = File::open(path).map_err(Error::io("open", path))?;
         // SAFETY: the map is private and read-only. Should another process cut the file short in spite of what the
         // documentation asks, the operating system ends this one; results are published by rename, never in place.
-        let map = unsafe { Mmap::map(&file) }.map_err(Error::io("map", &path))?;
-        let (header, found) =
-            SafeTensors::read_metadata(&map).map_err(|source| Error::Safetensors { path: path.clone(), source })?;
+        let map = unsafe { Mmap::map(&file) }.map_err(Error::io("map", path))?;
+        let (header, found) = SafeTensors::read_metadata(&map)
+            .map_err(|source| Error::Safetensors { path: path.to_path_buf(), source })?;
         let data_at = 8 + header; // the length of the header, then the header
 
-        let tensors = Tensors { path: &path, found: &found };
+        let tensors = Tensors { path, found: &found };
         let layers = tensors.get("layers", Dtype::I64, &[None])?;
         let n_layers = layers.shape[0]; // `get` has checked the number of axes
         let states = tensors.get("states", Dtype::F32, &[None, Some(n_layers), None])?;
@@ -56,7 +46,7 @@ impl StatesFile {
         let layers = numbers.as_chunks().0.iter().map(|&bytes| i64::from_le_bytes(bytes));
         let layers = layers.map(|number| {
             usize::try_from(number).map(Layer).map_err(|_| Error::Tensor {
-                path: path.clone(),
+                path: path.to_path_buf(),
                 tensor: "layers",
                 expected: "layer numbers from 0".into(),
                 found: number.to_string(),
@@ -69,55 +59,57 @@ impl StatesFile {
             scored_at: data_at + scored.data_offsets.0,
             rows,
             d_model,
+            path: path.to_path_buf(),
             map,
-            path,
         })
     }
 
-    /// The file's name.
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Number of rows, unscored ones included.
-    pub fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The layers, in the order of the second axis.
-    pub fn layers(&self) -> &[Layer] {
+    pub(super) fn layers(&self) -> &[Layer] {
         &self.layers
     }
 
-    /// Width of a state.
-    pub fn d_model(&self) -> usize {
+    pub(super) fn d_model(&self) -> usize {
         self.d_model
     }
 
-    /// Settings and model fingerprint of the run that wrote it.
-    pub fn metadata(&self) -> &BTreeMap<String, String> {
+    pub(super) fn metadata(&self) -> &BTreeMap<String, String> {
         &self.metadata
     }
 
-    /// The states of a row, shape `[layers, d_model]`, row-major; `None` if the row was not scored or does not exist.
-    pub fn row(&self, row: usize) -> Option<Vec<f32>> {
-        self.values(row, 0, self.layers.len())
+    /// Everything that the rows depend on.
+    pub(super) fn settings(&self) -> Settings {
+        settings(&self.metadata, &self.layers, self.d_model)
     }
 
-    /// The state of one row and layer, shape `[d_model]`; `None` if the row was not scored or does not exist, or the
-    /// layer is not in the file.
-    pub fn state(&self, row: usize, layer: Layer) -> Option<Vec<f32>> {
-        let index = self.layers.iter().position(|&l| l == layer)?;
-        self.values(row, index, 1)
+    pub(super) fn is_scored(&self, row: usize) -> bool {
+        row < self.rows && self.map.get(self.scored_at + row).is_some_and(|&scored| scored != 0)
     }
 
-    fn values(&self, row: usize, first_layer: usize, n_layers: usize) -> Option<Vec<f32>> {
-        if row >= self.rows || *self.map.get(self.scored_at + row)? == 0 {
-            return None;
+    /// The states of a scored row in these layers, by their places in the file; `None` if it is not scored.
+    pub(super) fn values(&self, row: usize, layers: Range<usize>) -> Result<Option<Vec<f32>>, Error> {
+        if !self.is_scored(row) {
+            return Ok(None);
         }
-        let start = self.states_at + 4 * self.d_model * (row * self.layers.len() + first_layer);
-        let bytes = self.map.get(start..start + 4 * self.d_model * n_layers)?;
-        Some(bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect())
+        let start = self.states_at + 4 * self.d_model * (row * self.layers.len() + layers.start);
+        let bytes = &self.map[start..start + 4 * self.d_model * layers.len()]; // within the tensor, checked when opened
+        let values: Vec<f32> = bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect();
+        match values.iter().position(|value| !value.is_finite()) {
+            Some(index) => Err(Error::Tensor {
+                path: self.path.clone(),
+                tensor: "states",
+                expected: "finite numbers".into(),
+                found: format!("{} in row {row}, value {}", values[index], layers.start * self.d_model + index),
+            }),
+            None => Ok(Some(values)),
+        }
     }
 }
 

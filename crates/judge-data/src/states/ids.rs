@@ -1,0 +1,44 @@
+use judge_core::Unscored;
+
+use crate::ids::id_of;
+use crate::states::mapped::MappedStates;
+use crate::states::{StatesRow, ids_path};
+use crate::{Error, Row, Rows};
+
+/// The lines beside one file, checked against it.
+pub(super) fn ids_of(file: &MappedStates) -> impl Iterator<Item = Result<StatesRow, Error>> {
+    let path = ids_path(file.path());
+    let mut lines = Rows::open(&path).map_err(Some);
+    let wrong = move |what, expected: String, found: String| {
+        Some(Err(Error::StatesPart { path: path.clone(), what, expected, found }))
+    };
+    let rows = file.rows();
+    // One step more than there are rows, to see that there is no further line.
+    (0..=rows).filter_map(move |row| {
+        let lines = match &mut lines {
+            Ok(lines) => lines,
+            Err(error) => return error.take().map(Err),
+        };
+        let line = match lines.next() {
+            Some(Err(error)) => return Some(Err(error)),
+            Some(Ok(line)) if row < rows => line,
+            Some(Ok(_)) => return wrong("rows", rows.to_string(), "more".into()),
+            None if row < rows => return wrong("rows", rows.to_string(), row.to_string()),
+            None => return None,
+        };
+        let line = match read(&line) {
+            Ok(line) => line,
+            Err(error) => return Some(Err(error)),
+        };
+        let scored = |scored| format!("row {row} {}", if scored { "scored" } else { "unscored" });
+        match (file.is_scored(row), line.unscored.is_none()) {
+            (expected, found) if expected != found => wrong("scored rows", scored(expected), scored(found)),
+            _ => Some(Ok(line)),
+        }
+    })
+}
+
+fn read(line: &Row) -> Result<StatesRow, Error> {
+    let unscored: Option<Unscored> = line.optional("unscored", "a reason with its detail")?;
+    Ok(StatesRow { id: id_of(line)?, unscored })
+}

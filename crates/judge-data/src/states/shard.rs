@@ -1,0 +1,110 @@
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+use judge_core::Layer;
+use serde_json::json;
+
+use crate::states::mapped::MappedStates;
+use crate::{Difference, Error, Settings};
+
+/// The metadata's `format`.
+pub(super) const FORMAT: &str = "judge-states-1";
+/// The metadata's key for the row of the table that a shard begins with.
+pub(super) const FIRST_ROW: &str = "rows.first";
+/// The metadata's key for the number of rows of the table that a shard is of.
+pub(super) const TABLE_ROWS: &str = "rows.total";
+
+/// What one file of hidden states is to hold.
+#[derive(Debug)]
+pub(super) struct Shard {
+    pub(super) path: PathBuf,
+    pub(super) rows: usize,
+    pub(super) layers: Vec<Layer>,
+    pub(super) d_model: usize,
+    pub(super) metadata: BTreeMap<String, String>,
+}
+
+impl Shard {
+    /// Everything that the rows depend on.
+    pub(super) fn settings(&self) -> Settings {
+        settings(&self.metadata, &self.layers, self.d_model)
+    }
+
+    /// Refuses a complete file that holds something else.
+    pub(super) fn check(&self, found: &MappedStates) -> Result<(), Error> {
+        let mut before = found.settings();
+        let mut now = self.settings();
+        before.insert("rows".into(), found.rows().into());
+        now.insert("rows".into(), self.rows.into());
+        Difference::refuse(found.path(), &before, &now)
+    }
+
+    /// Tensors lie in the order `layers`, `states`, `scored`, so that each is aligned to its own element. The
+    /// `safetensors` crate writes only from memory, hence this header.
+    pub(super) fn layout(&self) -> Result<FileLayout, Error> {
+        let (rows, n_layers) = (self.rows, self.layers.len());
+        let layers_end = 8 * n_layers;
+        let states_end = layers_end + 4 * n_layers * self.d_model * rows;
+        let scored_end = states_end + rows;
+        let header = json!({
+            "__metadata__": self.metadata,
+            "layers": {"dtype": "I64", "shape": [n_layers], "data_offsets": [0, layers_end]},
+            "states": {"dtype": "F32", "shape": [rows, n_layers, self.d_model], "data_offsets": [layers_end, states_end]},
+            "scored": {"dtype": "U8", "shape": [rows], "data_offsets": [states_end, scored_end]},
+        });
+        let mut json = serde_json::to_vec(&header).map_err(Error::serialize)?;
+        json.resize(json.len().next_multiple_of(8), b' ');
+        let mut head = (json.len() as u64).to_le_bytes().to_vec();
+        head.extend(json);
+        let data_at = head.len() as u64;
+        head.extend(self.layers.iter().flat_map(|&Layer(number)| (number as u64).to_le_bytes()));
+        Ok(FileLayout { head, scored_at: data_at + states_end as u64, length: data_at + scored_end as u64 })
+    }
+}
+
+pub(super) fn settings(metadata: &BTreeMap<String, String>, layers: &[Layer], d_model: usize) -> Settings {
+    let mut settings: Settings = metadata.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect();
+    settings.insert("shape.layers".into(), json!(layers));
+    settings.insert("shape.d_model".into(), json!(d_model));
+    settings
+}
+
+/// Where things are in a file of hidden states.
+#[derive(Debug)]
+pub(super) struct FileLayout {
+    /// All before the states: the header and the tensor `layers`.
+    head: Vec<u8>,
+    scored_at: u64,
+    length: u64,
+}
+
+impl FileLayout {
+    pub(super) fn states_at(&self) -> u64 {
+        self.head.len() as u64
+    }
+
+    pub(super) fn scored_at(&self) -> u64 {
+        self.scored_at
+    }
+
+    /// Makes an empty table of a file.
+    pub(super) fn begin(&self, file: &mut File) -> io::Result<()> {
+        file.set_len(0)?;
+        file.set_len(self.length)?; // zeros without being written: what an unscored row holds
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(&self.head)
+    }
+
+    /// Whether a file was begun as this.
+    pub(super) fn is_that_of(&self, file: &mut File) -> io::Result<bool> {
+        if file.metadata()?.len() != self.length {
+            return Ok(false);
+        }
+        let mut head = vec![0; self.head.len()];
+        file.seek(SeekFrom::Start(0))?;
+        file.read_exact(&mut head)?;
+        Ok(head == self.head)
+    }
+}

@@ -1,0 +1,165 @@
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::PathBuf;
+
+use judge_core::{ItemId, Unscored};
+
+use crate::states::cut::Cut;
+use crate::states::mapped::MappedStates;
+use crate::states::shard_writer::ShardWriter;
+use crate::states::{StatesRow, StatesSpec, ids_path};
+use crate::{Error, Resumed};
+
+/// Streams hidden states into a safetensors file or a set of shards; see [`StatesFile`](crate::StatesFile) for their content.
+///
+/// Rows come in any order and go straight to their place on the disk. Each file appears with the last of its rows, whole; until then it is
+/// called `FILE.safetensors.partial`. Memory does not grow with the states: it is 8 bytes for each row of the files that are begun and not
+/// complete, which is one or two where rows come nearly in order.
+///
+/// A run that was killed at any moment goes on where it was, because ids and reasons are a
+/// [`ResumableJsonl`](crate::ResumableJsonl) that is written after the states of each row, and shards that are complete are kept.
+#[derive(Debug)]
+pub struct StatesWriter {
+    cut: Cut,
+    complete: Vec<bool>,
+    begun: BTreeMap<usize, ShardWriter>,
+    resumed: Resumed,
+}
+
+impl StatesWriter {
+    /// Starts a table, or goes on with one that was interrupted. With [`Sharding::Whole`](crate::Sharding::Whole) the one file is called
+    /// `path`, otherwise `x.safetensors` stands for `x-00001-of-00007.safetensors` and so on.
+    ///
+    /// # Errors
+    /// [`Error::SettingsDiffer`] if what is there of an interrupted run, or a shard of a set, has another shape or other metadata, or the
+    /// table was cut otherwise; as [`StatesFile::open`](crate::StatesFile::open) for a damaged shard; as
+    /// [`ResumableJsonl::open`](crate::ResumableJsonl::open).
+    pub fn open(path: impl Into<PathBuf>, spec: &StatesSpec) -> Result<Self, Error> {
+        let cut = Cut::new(path.into(), spec.clone());
+        cut.refuse_others()?;
+        let mut this =
+            Self { complete: vec![false; cut.len()], begun: BTreeMap::new(), resumed: Resumed::default(), cut };
+        for index in 0..this.cut.len() {
+            let shard = this.cut.shard(index);
+            if this.cut.is_set() && shard.path.exists() {
+                shard.check(&MappedStates::open(&shard.path)?)?;
+                let ids = ids_path(&shard.path);
+                File::open(&ids).map_err(Error::io("open", &ids))?;
+                ShardWriter::tidy(&shard)?;
+                this.complete[index] = true;
+                this.resumed.rows += shard.rows;
+            } else if ShardWriter::is_begun(&shard.path) {
+                let Resumed { rows, torn_bytes } = this.begin(index)?;
+                this.resumed.rows += rows;
+                this.resumed.torn_bytes += torn_bytes;
+            }
+        }
+        // A folder that cannot be written to, or another process at it, is said before there is anything to write.
+        if this.begun.is_empty()
+            && let Some(next) = this.complete.iter().position(|complete| !complete)
+        {
+            this.begin(next)?;
+        }
+        Ok(this)
+    }
+
+    /// What was found of an interrupted run when this was opened.
+    pub fn resumed(&self) -> Resumed {
+        self.resumed
+    }
+
+    /// Number of files that the table will have.
+    pub fn files(&self) -> usize {
+        self.cut.len()
+    }
+
+    /// Whether this row is written. False for a row that does not exist.
+    pub fn is_done(&self, row: usize) -> bool {
+        let shard = self.cut.shard_of(row);
+        let begun = || self.begun.get(&shard).is_some_and(|file| file.is_done(row - self.cut.rows_of(shard).start));
+        row < self.cut.spec().rows && (self.complete[shard] || begun())
+    }
+
+    /// The rows that are not written yet, ascending.
+    pub fn pending(&self) -> impl Iterator<Item = usize> {
+        let of_shard = move |shard: usize| {
+            let rows = self.cut.rows_of(shard);
+            let (begun, start) = (self.begun.get(&shard), rows.start);
+            let untouched = if begun.is_none() { rows } else { 0..0 };
+            begun.into_iter().flat_map(move |file| file.pending().map(move |row| start + row)).chain(untouched)
+        };
+        (0..self.cut.len()).filter(move |&shard| !self.complete[shard]).flat_map(of_shard)
+    }
+
+    /// Writes one row's states, shape `[layers, d_model]`, row-major, finite.
+    ///
+    /// # Errors
+    /// [`Error::Shape`], [`Error::NonFinite`], [`Error::RowTwice`], [`Error::NoSuchRow`], [`Error::Io`].
+    pub fn write(&mut self, row: usize, id: &ItemId, states: &[f32]) -> Result<(), Error> {
+        let expected = self.cut.spec().row_values();
+        if states.len() != expected {
+            return Err(Error::Shape { what: "values of row", index: row, expected, found: states.len() });
+        }
+        if let Some((index, &value)) = states.iter().enumerate().find(|(_, v)| !v.is_finite()) {
+            return Err(Error::NonFinite { what: "states", row, index, value: value.into() });
+        }
+        self.put(row, states, &StatesRow { id: id.clone(), unscored: None })
+    }
+
+    /// Notes that a row could not be read; its states are zero and its `scored` is 0.
+    ///
+    /// # Errors
+    /// [`Error::RowTwice`], [`Error::NoSuchRow`], [`Error::Io`].
+    pub fn write_unscored(&mut self, row: usize, id: &ItemId, reason: &Unscored) -> Result<(), Error> {
+        // Zeros are there from the start, unless a run was killed after it had written this row and before it noted that.
+        let zeros = vec![0.0; self.cut.spec().row_values()];
+        self.put(row, &zeros, &StatesRow { id: id.clone(), unscored: Some(reason.clone()) })
+    }
+
+    /// Makes sure that the table is complete.
+    ///
+    /// # Errors
+    /// [`Error::Incomplete`] if rows are missing. What was written is kept for another try.
+    pub fn finish(self) -> Result<(), Error> {
+        let mut pending = self.pending();
+        match pending.next() {
+            Some(first) => Err(Error::Incomplete { missing: 1 + pending.count(), rows: self.cut.spec().rows, first }),
+            None => Ok(()),
+        }
+    }
+
+    fn put(&mut self, row: usize, states: &[f32], line: &StatesRow) -> Result<(), Error> {
+        let rows = self.cut.spec().rows;
+        if row >= rows {
+            return Err(Error::NoSuchRow { row, rows });
+        }
+        let shard = self.cut.shard_of(row);
+        if !self.complete[shard] && !self.begun.contains_key(&shard) {
+            self.begin(shard)?;
+        }
+        let local = row - self.cut.rows_of(shard).start;
+        match self.begun.get_mut(&shard) {
+            Some(file) if !file.is_done(local) => file.put(local, states, line)?,
+            _ => return Err(Error::RowTwice { row }),
+        }
+        self.complete_if_full(shard)
+    }
+
+    fn begin(&mut self, shard: usize) -> Result<Resumed, Error> {
+        let file = ShardWriter::open(self.cut.shard(shard))?;
+        let resumed = file.resumed();
+        self.begun.insert(shard, file);
+        self.complete_if_full(shard)?;
+        Ok(resumed)
+    }
+
+    fn complete_if_full(&mut self, shard: usize) -> Result<(), Error> {
+        if self.begun.get(&shard).is_some_and(|file| file.left() == 0)
+            && let Some(file) = self.begun.remove(&shard)
+        {
+            file.finish()?;
+            self.complete[shard] = true;
+        }
+        Ok(())
+    }
+}

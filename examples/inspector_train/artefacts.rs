@@ -1,0 +1,59 @@
+//! What may explain the grades besides what they are to mean.
+
+use anyhow::Result;
+use judge_examples::console::table;
+use judge_examples::report::BOOTSTRAP;
+use judge_probe::artefacts::{ArtefactCheck, ArtefactReport, Duplicates, LabelledTexts, ScoreInterval};
+use judge_probe::{ClassWeight, LogisticRegression, Scoring, Split, TfidfVectorizer};
+
+use crate::rows::Row;
+
+/// Of all `rows` of an aspect, with the label of each, parted into those to learn from and those to test on.
+pub fn check(rows: &[Row], labels: &[i64], split: Split) -> Result<ArtefactReport> {
+    let texts = |of: fn(&Row) -> &String| rows.iter().map(|row| of(row).clone()).collect::<Vec<_>>();
+    let sources: Option<Vec<String>> = rows.iter().map(|row| row.source.clone()).collect();
+    let check = ArtefactCheck {
+        classifier: LogisticRegression { class_weight: ClassWeight::Balanced, ..LogisticRegression::default() },
+        vectorizer: TfidfVectorizer::default(),
+        scoring: Scoring::WeightedF1,
+        bootstrap: BOOTSTRAP,
+    };
+    let texts = LabelledTexts {
+        labels,
+        questions: &texts(|row| &row.question),
+        responses: &texts(|row| &row.response),
+        sources: sources.as_deref(),
+    };
+    Ok(check.report(&texts, &[split])?)
+}
+
+/// For people.
+pub fn text(split: &str, report: &ArtefactReport) -> String {
+    let title = format!("artefacts of {split}");
+    let mut rows = vec![[&title, "weighted F1", "above majority"].map(str::to_owned).to_vec()];
+    rows.push(["majority".to_owned(), cell(&report.majority)].to_vec());
+    for baseline in &report.baselines {
+        let mut row = [baseline.name.clone(), cell(&baseline.score), cell(&baseline.gain)].to_vec();
+        row.extend(baseline.explains.then(|| "explains the label in part".to_owned()));
+        rows.push(row);
+    }
+    let mut text = table(&rows);
+    for (what, duplicates) in [("question", &report.questions), ("response", &report.responses)] {
+        let Duplicates { n_tested, found, n_same_label } = duplicates;
+        if !found.is_empty() {
+            text += &format!(
+                "{} of {n_tested} rows have a {what} that was learnt from, {n_same_label} with the same label\n",
+                found.len()
+            );
+        }
+    }
+    for source in &report.source_counts {
+        let labels: Vec<String> = source.labels.iter().map(|(label, n)| format!("{label}: {n}")).collect();
+        text += &format!("rows of each label from {}: {}\n", source.source, labels.join(", "));
+    }
+    text
+}
+
+fn cell(score: &ScoreInterval) -> String {
+    format!("{:.3} [{:.3}, {:.3}]", score.estimate, score.low, score.high)
+}

@@ -71,7 +71,7 @@ fn it_trains_as_scikit_learns_does() {
             assert_eq!(ours.len(), expected.len(), "{}: {what}", case.name);
             for (i, (ours, expected)) in ours.iter().zip(expected).enumerate() {
                 let off = (ours - expected).abs() / expected.abs().max(1.0);
-                assert!(off <= 1e-9, "{}: {what}[{i}] is {ours}, expected {expected}", case.name);
+                assert!(off <= 1e-11, "{}: {what}[{i}] is {ours}, expected {expected}", case.name);
             }
         };
         // As many passes, each with its loss.
@@ -133,7 +133,8 @@ fn it_stands_in_cross_validation_and_grid_search() {
     let splits = StratifiedKFold { n_splits: 3, shuffle: Some(1) }.split(&labels).unwrap();
     let predicted = cross_val_predict(&ring_settings(1e-4), &features, &labels, &splits).unwrap();
     let right = predicted.iter().zip(&labels).filter(|(ours, label)| ours == label).count();
-    assert!(right > 80, "{right} of 90");
+    // 60 are of the commoner class, and a linear function does no better.
+    assert!(right > 75, "{right} of 90");
 
     // A penalty of 1,000 leaves nothing but the commoner class.
     let search = GridSearch { candidates: vec![ring_settings(1e3), ring_settings(1e-4)], scoring: Scoring::MacroF1 };

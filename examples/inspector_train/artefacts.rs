@@ -3,10 +3,14 @@
 use anyhow::Result;
 use judge_examples::console::table;
 use judge_examples::report::BOOTSTRAP;
-use judge_probe::artefacts::{ArtefactCheck, ArtefactReport, Duplicates, LabelledTexts, ScoreInterval};
+use judge_metrics::resampling::PermutationTest;
+use judge_probe::artefacts::{ArtefactCheck, ArtefactReport, Duplicates, LabelledTexts, Neighbour, ScoreInterval};
 use judge_probe::{ClassWeight, LogisticRegression, Scoring, Split, TfidfVectorizer};
 
 use crate::rows::Row;
+
+/// Rows that would look slipped by chance as rarely as this are shown.
+const SLIPPED: f64 = 0.01;
 
 /// Of all `rows` of an aspect, with the label of each, parted into those to learn from and those to test on.
 pub fn check(rows: &[Row], labels: &[i64], split: Split) -> Result<ArtefactReport> {
@@ -17,6 +21,7 @@ pub fn check(rows: &[Row], labels: &[i64], split: Split) -> Result<ArtefactRepor
         vectorizer: TfidfVectorizer::default(),
         scoring: Scoring::WeightedF1,
         bootstrap: BOOTSTRAP,
+        permutation: PermutationTest { permutations: 999, ..PermutationTest::default() },
     };
     let texts = LabelledTexts {
         labels,
@@ -46,6 +51,17 @@ pub fn text(split: &str, report: &ArtefactReport) -> String {
                 found.len()
             );
         }
+    }
+    for shift in report.shifts.iter().filter(|shift| shift.p_value <= SLIPPED) {
+        let neighbour = match shift.neighbour {
+            Neighbour::Before => "before",
+            Neighbour::After => "after",
+        };
+        text += &format!(
+            "{} responses are closer to the question {neighbour} their own (p = {:.3}): look whether they have slipped\n",
+            shift.closer.len(),
+            shift.p_value
+        );
     }
     for source in &report.source_counts {
         let labels: Vec<String> = source.labels.iter().map(|(label, n)| format!("{label}: {n}")).collect();

@@ -11,8 +11,6 @@ import json
 import pathlib
 
 import numpy as np
-import scipy
-import sklearn
 from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score, train_test_split
@@ -20,12 +18,10 @@ from sklearn.metrics import make_scorer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from versions import require
+
 VERSIONS = {"sklearn": "1.9.1", "numpy": "2.4.6", "scipy": "1.17.1"}
-for module in (sklearn, np, scipy):
-    wanted = VERSIONS[module.__name__]
-    print(module.__name__, module.__version__)
-    if module.__version__ != wanted:
-        raise SystemExit(f"{module.__name__} {wanted} is needed, found {module.__version__}")
+require(VERSIONS)
 
 OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures/cross_validation.json"
 GRID = [0.001, 0.01, 0.1, 1.0]

@@ -10,22 +10,18 @@ import json
 import pathlib
 
 import numpy as np
-import scipy
-import sklearn
 from scipy.special import entr, softmax
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from versions import require
+
 VERSIONS = {"sklearn": "1.9.1", "numpy": "2.4.6", "scipy": "1.17.1"}
-for module in (sklearn, np, scipy):
-    wanted = VERSIONS[module.__name__]
-    print(module.__name__, module.__version__)
-    if module.__version__ != wanted:
-        raise SystemExit(f"{module.__name__} {wanted} is needed, found {module.__version__}")
+require(VERSIONS)
 
 OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures/layer_selection.json"
 GRID = [0.01, 1.0]

@@ -11,16 +11,13 @@ import json
 import pathlib
 
 import numpy as np
-import sklearn
 from sklearn.svm import SVC
 
 from formula import formula
+from versions import require
 
 VERSIONS = {"sklearn": "1.9.1", "numpy": "2.4.6"}
-for module in (sklearn, np):
-    wanted = VERSIONS[module.__name__]
-    if module.__version__ != wanted:
-        raise SystemExit(f"{module.__name__} {wanted} is needed, found {module.__version__}")
+require(VERSIONS)
 
 OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures/linear_svc.json"
 

@@ -13,17 +13,14 @@ import pathlib
 import warnings
 
 import numpy as np
-import sklearn
 from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 
 from formula import formula
+from versions import require
 
 VERSIONS = {"sklearn": "1.9.1", "numpy": "2.4.6"}
-for module in (sklearn, np):
-    wanted = VERSIONS[module.__name__]
-    if module.__version__ != wanted:
-        raise SystemExit(f"{module.__name__} {wanted} is needed, found {module.__version__}")
+require(VERSIONS)
 
 OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures/logistic_regression.json"
 def objective(x, y, weights, classes, coef, intercept, c, fit_intercept):

@@ -14,17 +14,14 @@ import warnings
 
 import numpy as np
 import scipy
-import statsmodels
 from scipy.optimize import minimize
 from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 from formula import formula
+from versions import require
 
 VERSIONS = {"statsmodels": "0.15.0", "scipy": "1.17.1", "numpy": "2.4.6"}
-for module in (statsmodels, scipy, np):
-    wanted = VERSIONS[module.__name__]
-    if module.__version__ != wanted:
-        raise SystemExit(f"{module.__name__} {wanted} is needed, found {module.__version__}")
+require(VERSIONS)
 
 OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures/ordinal_regression.json"
 

@@ -410,6 +410,11 @@ pub enum Error {
         n_classes: usize,
     },
 
+    /// A multi-layer perceptron that was not fitted.
+    #[cfg(feature = "mlp")]
+    #[error("multi-layer perceptron: {0}")]
+    Mlp(#[from] crate::mlp::MlpError),
+
     /// An estimator that does not keep its contract.
     #[error("not as the contract has it: {0}")]
     Contract(#[from] crate::testing::ContractBreach),

@@ -60,7 +60,8 @@ pub trait FittedClassifier: Send + Sync {
     fn n_features(&self) -> usize;
 
     /// What the classifier decides by. Of two classes one column, `[n_rows, 1]`, above 0 for the second; of more `[n_rows, n_classes]`,
-    /// greatest for the class predicted. Any unit.
+    /// greatest for the class predicted. Any unit. One rule keeps to scikit-learn where that departs from this:
+    /// [`DecisionRule::OneVsOne`](crate::DecisionRule::OneVsOne), where votes are tied.
     ///
     /// # Errors
     ///

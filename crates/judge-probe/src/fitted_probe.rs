@@ -1,6 +1,9 @@
-use crate::{Error, FittedClassifier, FittedPipeline, FittedStandardScaler, LinearClassifier, Matrix, Precision};
+use crate::{
+    DenseClassifier, Error, FittedClassifier, FittedPipeline, FittedStandardScaler, HiddenLayer, LinearClassifier,
+    Matrix, Precision,
+};
 
-/// A linear probe, ready to use: a scaler, if it has one, and a linear classifier. What the trainers of this crate find and what is
+/// A probe, ready to use: a scaler and hidden layers, if it has them, and a linear classifier. What the trainers of this crate find and what is
 /// imported from scikit-learn both come to this, and it is what is saved.
 ///
 /// ```
@@ -22,7 +25,7 @@ use crate::{Error, FittedClassifier, FittedPipeline, FittedStandardScaler, Linea
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedProbe {
     scaler: Option<FittedStandardScaler>,
-    classifier: LinearClassifier,
+    classifier: DenseClassifier,
     precision: Precision,
 }
 
@@ -34,9 +37,10 @@ impl FittedProbe {
     /// [`Error::FeatureCount`] where the scaler was fitted on other features than the classifier.
     pub fn new(
         scaler: Option<FittedStandardScaler>,
-        classifier: LinearClassifier,
+        classifier: impl Into<DenseClassifier>,
         precision: Precision,
     ) -> Result<Self, Error> {
+        let classifier = classifier.into();
         match &scaler {
             Some(scaler) if scaler.mean().len() != classifier.n_features() => {
                 Err(Error::FeatureCount { expected: scaler.mean().len(), found: classifier.n_features() })
@@ -50,9 +54,14 @@ impl FittedProbe {
         self.scaler.as_ref()
     }
 
-    /// What judges them.
+    /// The layers between the features, scaled, and the classifier; of a linear probe none.
+    pub fn hidden_layers(&self) -> &[HiddenLayer] {
+        self.classifier.hidden()
+    }
+
+    /// What judges the features, or what the last hidden layer makes of them.
     pub fn classifier(&self) -> &LinearClassifier {
-        &self.classifier
+        self.classifier.output()
     }
 
     /// Precision of the features.
@@ -60,7 +69,7 @@ impl FittedProbe {
         self.precision
     }
 
-    /// The features as the classifier meets them: rounded and scaled, of the shape given.
+    /// The features as the first layer, or else the classifier, meets them: rounded and scaled, of the shape given.
     ///
     /// # Errors
     ///
@@ -82,12 +91,12 @@ impl FittedProbe {
     }
 }
 
-impl<C: Into<LinearClassifier>> TryFrom<FittedPipeline<FittedStandardScaler, C>> for FittedProbe {
+impl<C: Into<DenseClassifier>> TryFrom<FittedPipeline<FittedStandardScaler, C>> for FittedProbe {
     type Error = Error;
 
     /// What a pipeline of this crate fitted, in double precision.
     fn try_from(fitted: FittedPipeline<FittedStandardScaler, C>) -> Result<Self, Error> {
-        Self::new(Some(fitted.transformer), fitted.classifier.into(), Precision::F64)
+        Self::new(Some(fitted.transformer), fitted.classifier, Precision::F64)
     }
 }
 

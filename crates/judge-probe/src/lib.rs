@@ -9,6 +9,7 @@
 //! | [`Pca`] | [`FittedPca`] | `sklearn.decomposition.PCA` |
 //! | [`Pipeline`] | [`FittedPipeline`] | `sklearn.pipeline.Pipeline` |
 //! | [`Ridge`], [`RidgeToClass`] | [`FittedRidge`], [`FittedRidgeToClass`] | `sklearn.linear_model.Ridge`, rounded to a class |
+//! | `MlpClassifier` (feature `mlp`) | `FittedMlpClassifier` | `sklearn.neural_network.MLPClassifier(solver="adam")` |
 //! | `LinfaClassifier` (feature `linfa`) | `FittedLinfaClassifier` | any classifier of linfa's |
 //!
 //! What is learnt from and what is tested on, with the rows, folds and choices of scikit-learn for the same seeds:
@@ -22,7 +23,7 @@
 //! | choosing layers, poolings and feature families | [`LayerSelection`] |
 //! | what explains the labels without meaning | [`artefacts`], [`surface_features`], [`TfidfVectorizer`] |
 //!
-//! Probes that stay: [`FittedProbe`] is a scaler with a [`LinearClassifier`], from a pipeline fitted here or, as a [`SklearnProbe`], from a
+//! Probes that stay: [`FittedProbe`] is a scaler with a [`LinearClassifier`], or a [`DenseClassifier`], from a pipeline fitted here or, as a [`SklearnProbe`], from a
 //! pickle of scikit-learn's that is read and never run (see [`pickle`]). A [`SavedProbe`] is its file, and refuses models and layers other than
 //! its own.
 //!
@@ -63,6 +64,7 @@ mod cholesky;
 mod class_weight;
 mod cross_validation;
 mod data_hash;
+mod dense_classifier;
 mod error;
 mod estimator;
 mod feature_family;
@@ -79,6 +81,8 @@ mod linfa_classifier;
 mod logistic_regression;
 mod matrix;
 mod mersenne_twister;
+#[cfg(feature = "mlp")]
+mod mlp;
 mod numpy_random;
 mod ordinal_regression;
 mod pairwise_sum;
@@ -106,6 +110,7 @@ pub use blocks::{Block, Blocks, FittedBlocks};
 pub use class_weight::ClassWeight;
 pub use cross_validation::{cross_val_predict, cross_val_score};
 pub use data_hash::DataHash;
+pub use dense_classifier::{DenseClassifier, HiddenLayer};
 pub use error::Error;
 pub use estimator::{Classifier, FittedClassifier, FittedTransformer, Transformer};
 pub use feature_family::{FeatureFamily, FittedFeatureFamily};
@@ -118,6 +123,8 @@ pub use linear_svc::{FittedLinearSvc, LinearSvc};
 pub use linfa_classifier::{FittedLinfaClassifier, LinfaClassifier};
 pub use logistic_regression::{FittedLogisticRegression, LogisticRegression};
 pub use matrix::Matrix;
+#[cfg(feature = "mlp")]
+pub use mlp::{FittedMlpClassifier, MlpClassifier, MlpError};
 pub use ordinal_regression::{FittedOrdinalRegression, OrdinalRegression};
 pub use pca::{FittedPca, Pca};
 pub use pipeline::{FittedPipeline, Pipeline};

@@ -13,7 +13,9 @@ pub enum DecisionRule {
     OneVsRest,
     /// libsvm's: a function for every two classes i < j, (0, 1), (0, 2), … (1, 2), …, above 0 for class i. Each gives its winner a vote, most
     /// votes win, and the first class of equals. As in scikit-learn, the decision of two classes is the negated function, and that of
-    /// more a class's votes, shifted by less than a third by how clear they were.
+    /// more a class's votes, shifted by less than a third by how clear they were. Between classes with equal votes the shift decides but the
+    /// prediction does not ask it, so that the greatest decision may be that of another class than the one predicted. A function of exactly 0 is a vote
+    /// for class j when a class is predicted and for class i in the decision.
     OneVsOne,
     /// Ordinal regression: a function for every two neighbouring classes, whose sigmoid is the probability of a class above the lower one. They
     /// differ in their intercepts alone, which fall. The most probable class wins, the first of equals.

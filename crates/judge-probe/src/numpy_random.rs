@@ -24,6 +24,14 @@ impl NumpyRandom {
         }
     }
 
+    /// `RandomState.uniform(low, high)`: 53 random bits between the two.
+    #[cfg(any(test, feature = "mlp"))]
+    pub(crate) fn uniform(&mut self, low: f64, high: f64) -> f64 {
+        let (upper, lower) = (self.words.next_u32() >> 5, self.words.next_u32() >> 6);
+        let share = (f64::from(upper) * 2f64.powi(26) + f64::from(lower)) / 2f64.powi(53);
+        low + (high - low) * share
+    }
+
     /// `RandomState.shuffle`.
     pub(crate) fn shuffle<T>(&mut self, values: &mut [T]) {
         for last in (1..values.len()).rev() {
@@ -68,5 +76,9 @@ mod tests {
         let drawn: Vec<u64> =
             [0, 1, 5, u64::from(u32::MAX), (1 << 40) + 5].map(|greatest| random.up_to(greatest)).to_vec();
         assert_eq!(drawn, [0, 0, 1, 3787417105, 542751414538]);
+        let mut random = NumpyRandom::new(731);
+        let uniform = [(); 3].map(|()| random.uniform(-0.5, 2.0));
+        assert_eq!(uniform, [0.5457477526778431, 1.8709326712200562, 0.04865313393695658]);
+        assert_eq!(random.permutation(4), [1, 2, 0, 3]);
     }
 }

@@ -17,9 +17,10 @@ use crate::{Error, FittedClassifier, FittedProbe, SklearnProbe};
 /// # Format
 ///
 /// One safetensors file. Its tensors are the numbers, bit by bit: `coefficients` `[n_functions, n_features]`, `intercepts` `[n_functions]` and,
-/// of a probe with a scaler, `mean` and `scale` `[n_features]`, all `F64`; and `checksum`, the BLAKE3 hash of everything else. Its one metadata
-/// entry, `judge_probe`, is JSON: the format's version, the decision rule, classes and precision, and the [`ProbeOrigin`]. A second file beside it
-/// could be lost or swapped; numbers in JSON would be larger and slower to read.
+/// of a probe with a scaler, `mean` and `scale` `[n_features]`, and of hidden layer i, counted from 0, `hidden.i.weights` `[n_units, n_inputs]` and
+/// `hidden.i.intercepts` `[n_units]`, all `F64`; and `checksum`, the BLAKE3 hash of everything else. Its one metadata
+/// entry, `judge_probe`, is JSON: the format's version, the decision rule, classes, precision and number of hidden layers, and the [`ProbeOrigin`]. A
+/// second file beside it could be lost or swapped; numbers in JSON would be larger and slower to read.
 ///
 /// Equal probes have equal bytes. What writes them to disk is `judge-data`.
 ///

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use judge_metrics::resampling::Bootstrap;
-use judge_probe::artefacts::{ArtefactCheck, ArtefactReport, Duplicate, LabelledTexts, SourceCounts};
+use judge_metrics::resampling::{Bootstrap, PermutationTest};
+use judge_probe::artefacts::{ArtefactCheck, ArtefactReport, Duplicate, LabelledTexts, Neighbour, Shift, SourceCounts};
 use judge_probe::{
     ClassWeight, Error, LogisticRegression, SURFACE_FEATURES, Scoring, Split, StratifiedKFold, TfidfVectorizer,
     surface_features,
@@ -19,6 +19,7 @@ fn check() -> ArtefactCheck<LogisticRegression> {
         vectorizer: TfidfVectorizer::default(),
         scoring: Scoring::WeightedF1,
         bootstrap: Bootstrap { resamples: 500, ..Bootstrap::default() },
+        permutation: PermutationTest { permutations: 199, ..PermutationTest::default() },
     }
 }
 
@@ -84,6 +85,38 @@ fn duplicates_are_found_but_for_case_and_white_space() {
     let leaking = [Split { train: vec![0, 3, 4], test: vec![3] }];
     assert_eq!(check().report(&rows, &leaking), Err(Error::SplitOverlap { split: 0, row: 3 }));
     assert!(matches!(check().report(&rows, &[]), Err(Error::Metric(_))));
+}
+
+/// The shifts towards the question before and the one after.
+fn shifts(questions: &[String], responses: &[String]) -> [Shift; 2] {
+    let labels: Vec<i64> = (0..questions.len() as i64).map(|row| row % 2).collect();
+    let splits = StratifiedKFold { n_splits: 2, shuffle: None }.split(&labels).unwrap();
+    let rows = LabelledTexts { labels: &labels, questions, responses, sources: None };
+    check().report(&rows, &splits).unwrap().shifts.try_into().unwrap()
+}
+
+#[test]
+fn responses_that_have_slipped_by_a_row_are_found() {
+    let thing = |row: usize| format!("thing{} of place{} and kind{}", row, row * row % 17, row % 5);
+    let questions = strings((0..60).map(|row| format!("What is the {}?", thing(row))));
+    let answer = |row: usize| format!("It is the {}, so {}", thing(row), row * 31);
+    let in_place = strings((0..60).map(answer));
+    for (shift, neighbour) in shifts(&questions, &in_place).iter().zip([Neighbour::Before, Neighbour::After]) {
+        assert_eq!(*shift, Shift { neighbour, closer: vec![], excess: 0.0, p_value: 1.0 });
+    }
+
+    // The response to question 40 is lost.
+    let slipped = strings((0..60).map(|row| answer(if row < 40 { row } else { row + 1 })));
+    let [before, after] = shifts(&questions, &slipped);
+    assert_eq!(after.closer, (40..59).collect::<Vec<_>>());
+    assert!(after.excess > 0.05 && after.p_value == 1.0 / 200.0, "{after:?}");
+    // Some share a word more with the question before than with their own, as with any other.
+    assert!(before.excess < 0.1 * after.excess && before.p_value > 0.1, "{before:?}");
+
+    // Responses that have to do with no question are closer to a neighbour's by accident.
+    let foreign = strings((0..60).map(|row| answer(row + 1000)));
+    assert!(shifts(&questions, &foreign).iter().all(|shift| shift.p_value > 0.05));
+    assert_eq!(shifts(&questions[..4], &in_place[..4])[0].closer, [0; 0]);
 }
 
 #[test]
@@ -152,6 +185,8 @@ fn the_added_items_of_the_published_set_are_found() {
     assert!(explaining(&fluency).contains(&"source"));
     // Three fifths are 0: weighted F1 3/5 · 2 · 3/(5 + 3).
     assert!((fluency.majority.estimate - 0.45).abs() < 1e-14);
+    // All responses are to their own questions.
+    assert!(fluency.shifts.iter().all(|shift| shift.p_value > 0.05), "{:?}", fluency.shifts);
     let (factuality, _) = report("factuality");
     assert!(!explaining(&factuality).contains(&"source"));
     assert!((factuality.majority.estimate - 0.45).abs() < 1e-14);

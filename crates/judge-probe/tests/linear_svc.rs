@@ -3,7 +3,7 @@
 mod formula;
 
 use formula::Data;
-use judge_probe::{ClassWeight, Classifier, FittedClassifier, LinearSvc};
+use judge_probe::{ClassWeight, Classifier, DecisionRule, FittedClassifier, LinearClassifier, LinearSvc, Matrix};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -75,4 +75,16 @@ fn it_equals_scikit_learns() {
             assert_eq!(fitted.predict_proba(&unseen).unwrap(), None);
         }
     }
+}
+
+/// Each of three classes wins once: the first is predicted, as by libsvm, and the clearest has the greatest decision, as in scikit-learn.
+#[test]
+fn tied_votes_are_told_apart_by_the_decision_alone() {
+    let functions = Matrix::new(vec![0.1, -5.0, 0.1], 1).unwrap();
+    let svc = LinearClassifier::from_parts(DecisionRule::OneVsOne, vec![1, 2, 3], functions, vec![0.0; 3]).unwrap();
+    let row = Matrix::new(vec![1.0], 1).unwrap();
+    assert_eq!(svc.predict(&row).unwrap(), [1]);
+    let decisions = svc.decision_function(&row).unwrap();
+    assert!(decisions.values().is_sorted_by(|a, b| a < b), "{decisions:?}");
+    assert!(decisions.values().iter().all(|decision| (decision - 1.0).abs() < 1.0 / 3.0));
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use judge_core::{Layer, ModelInfo, Pooling};
 use judge_probe::{
-    DecisionRule, Error, FittedClassifier, FittedProbe, FittedStandardScaler, LinearClassifier, Matrix, Precision,
-    ProbeOrigin, ProbedModel, SavedProbe, SavedProbeError, Validation,
+    Classifier, DecisionRule, DenseClassifier, Error, FittedClassifier, FittedProbe, FittedStandardScaler, HiddenLayer,
+    LinearClassifier, LinearSvc, LogisticRegression, Matrix, OrdinalRegression, Pipeline, Precision, ProbeOrigin,
+    ProbedModel, SavedProbe, SavedProbeError, StandardScaler, Validation,
 };
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
@@ -76,6 +77,56 @@ fn what_is_read_back_is_what_was_written() {
     }
 }
 
+/// Fitted here, to features of the width of [`origin`], scaled.
+fn fitted<C: Classifier<Fitted: Into<DenseClassifier>>>(classifier: C, labels: &[i64]) -> FittedProbe {
+    let value = |i: usize| ((i * i + 7 * i) % 23) as f64 / 7.0 + labels[i / 4] as f64;
+    let features = Matrix::new((0..4 * labels.len()).map(value).collect(), 4).unwrap();
+    let pipeline = Pipeline { transformer: StandardScaler::default(), classifier };
+    FittedProbe::try_from(pipeline.fit(&features, labels).unwrap()).unwrap()
+}
+
+#[test]
+fn every_kind_of_fitted_probe_is_kept() {
+    let (two, three) = ([0, 1, 0, 1, 1, 0, 1], [1, 3, 5, 1, 3, 5, 3]);
+    let probes = [
+        fitted(LogisticRegression::default(), &two),
+        fitted(LogisticRegression::default(), &three),
+        fitted(LinearSvc::default(), &two),
+        fitted(LinearSvc::default(), &three),
+        fitted(OrdinalRegression::default(), &two),
+        fitted(OrdinalRegression::default(), &three),
+        #[cfg(feature = "mlp")]
+        fitted(judge_probe::MlpClassifier { learning_rate_init: 0.05, ..Default::default() }, &two),
+        #[cfg(feature = "mlp")]
+        fitted(judge_probe::MlpClassifier { learning_rate_init: 0.05, ..Default::default() }, &three),
+        deep_probe(),
+    ];
+    let unseen = Matrix::new((0..20).map(|i| f64::from(i * i % 13) - 5.0).collect(), 4).unwrap();
+    for probe in probes {
+        let saved = SavedProbe::new(probe, origin(Some("5eed"))).unwrap();
+        let bytes = saved.to_bytes().unwrap();
+        let read = SavedProbe::from_bytes(&bytes).unwrap();
+        assert_eq!(read, saved);
+        assert_eq!(read.to_bytes().unwrap(), bytes);
+        let (read, saved) = (read.probe(), saved.probe());
+        assert_eq!(read.predict(&unseen), saved.predict(&unseen));
+        assert_eq!(read.decision_function(&unseen), saved.decision_function(&unseen));
+        assert_eq!(read.predict_proba(&unseen), saved.predict_proba(&unseen));
+    }
+}
+
+/// Two hidden layers, of 3 and 2 units, and no scaler.
+fn deep_probe() -> FittedProbe {
+    let layer = |n_units: usize, n_inputs: usize| {
+        let weights = (0..n_units * n_inputs).map(|i| (i as f64 + 0.5).cos()).collect();
+        HiddenLayer::from_parts(Matrix::new(weights, n_inputs).unwrap(), vec![0.1; n_units]).unwrap()
+    };
+    let coefficients = Matrix::new(vec![0.5, -2.0], 2).unwrap();
+    let output = LinearClassifier::from_parts(DecisionRule::Logistic, vec![0, 1], coefficients, vec![0.1]).unwrap();
+    let classifier = DenseClassifier::from_parts(vec![layer(3, 4), layer(2, 3)], output).unwrap();
+    FittedProbe::new(None, classifier, Precision::F64).unwrap()
+}
+
 #[test]
 fn another_model_or_other_states_are_refused() {
     let probe = saved(Some("5eed"));
@@ -137,15 +188,25 @@ fn every_damaged_bit_is_noticed() {
 }
 
 /// A file of the right form but with changes, and the checksum of what it then holds: not damaged but made.
-fn made(change: impl Fn(&mut String, &mut Vec<(String, Dtype, Vec<usize>, Vec<u8>)>)) -> Vec<u8> {
-    let bytes = saved(Some("5eed")).to_bytes().unwrap();
+fn made(change: impl Fn(&mut String, &mut Vec<Tensor>)) -> Vec<u8> {
+    made_from(&saved(Some("5eed")), change)
+}
+
+/// Name, type, shape and bytes.
+type Tensor = (String, Dtype, Vec<usize>, Vec<u8>);
+
+fn made_from(saved: &SavedProbe, change: impl Fn(&mut String, &mut Vec<Tensor>)) -> Vec<u8> {
+    let bytes = saved.to_bytes().unwrap();
     let (_, header) = SafeTensors::read_metadata(&bytes).unwrap();
     let mut text = header.metadata().as_ref().unwrap()["judge_probe"].clone();
     let file = SafeTensors::deserialize(&bytes).unwrap();
-    let mut tensors: Vec<_> = ["coefficients", "intercepts", "mean", "scale"]
+    let mut names: Vec<&str> = file.names().into_iter().filter(|name| *name != "checksum").collect();
+    names.sort_unstable();
+    let mut tensors: Vec<Tensor> = names
+        .into_iter()
         .map(|name| (name, file.tensor(name).unwrap()))
         .map(|(name, view)| (name.to_owned(), view.dtype(), view.shape().to_vec(), view.data().to_vec()))
-        .into();
+        .collect();
     change(&mut text, &mut tensors);
     let mut hasher = blake3::Hasher::new();
     for part in std::iter::once(text.as_bytes()).chain(tensors.iter().map(|tensor| tensor.3.as_slice())) {
@@ -190,18 +251,64 @@ fn a_made_file_is_refused_for_what_it_says() {
     let shape = |tensor: usize, shape: &'static [usize]| {
         SavedProbe::from_bytes(&made(move |_, tensors| tensors[tensor].2 = shape.to_vec()))
     };
-    assert!(matches!(problem(shape(0, &[12])), SavedProbeError::Tensor { name: "coefficients", .. }));
-    assert!(matches!(problem(shape(0, &[4, 3])), SavedProbeError::Tensor { name: "mean", .. }));
-    assert!(matches!(problem(shape(1, &[3, 1])), SavedProbeError::Tensor { name: "intercepts", .. }));
+    let misshapen = |result| match problem(result) {
+        SavedProbeError::Tensor { name, .. } => name,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(misshapen(shape(0, &[12])), "coefficients");
+    assert_eq!(misshapen(shape(0, &[4, 3])), "intercepts");
+    assert_eq!(misshapen(shape(1, &[3, 1])), "intercepts");
+    assert_eq!(misshapen(shape(2, &[1, 4])), "mean");
     let single = made(|_, tensors| {
         tensors[1].1 = Dtype::F32;
         tensors[1].2 = vec![6];
     });
-    assert!(matches!(problem(SavedProbe::from_bytes(&single)), SavedProbeError::Tensor { name: "intercepts", .. }));
+    assert_eq!(misshapen(SavedProbe::from_bytes(&single)), "intercepts");
     let gone = made(|_, tensors| drop(tensors.remove(2)));
-    assert_eq!(problem(SavedProbe::from_bytes(&gone)), SavedProbeError::MissingTensor { name: "mean" });
+    assert_eq!(problem(SavedProbe::from_bytes(&gone)), SavedProbeError::MissingTensor { name: "mean".to_owned() });
 
     let foreign = safetensors::serialize([("x", TensorView::new(Dtype::U8, vec![1], &[0]).unwrap())], None).unwrap();
     assert_eq!(problem(SavedProbe::from_bytes(&foreign)), SavedProbeError::NotAProbe { name: "judge_probe" });
     assert!(matches!(problem(SavedProbe::from_bytes(b"")), SavedProbeError::Container { n_bytes: 0, .. }));
+}
+
+#[test]
+fn made_hidden_layers_are_refused() {
+    let deep = SavedProbe::new(deep_probe(), origin(Some("5eed"))).unwrap();
+    let changed = |change: fn(&mut String, &mut Vec<Tensor>)| SavedProbe::from_bytes(&made_from(&deep, change));
+    let names = |tensors: &[Tensor]| tensors.iter().map(|tensor| tensor.0.clone()).collect::<Vec<_>>();
+    let expected = [
+        "coefficients",
+        "hidden.0.intercepts",
+        "hidden.0.weights",
+        "hidden.1.intercepts",
+        "hidden.1.weights",
+        "intercepts",
+    ];
+    made_from(&deep, |_, tensors| assert_eq!(names(tensors), expected));
+    assert_eq!(changed(|_, _| {}), Ok(deep.clone()));
+
+    let missing = |name: &str| SavedProbeError::MissingTensor { name: name.to_owned() };
+    let unknown = |name: &str| SavedProbeError::UnknownTensor { name: name.to_owned() };
+    let fewer = changed(|text, _| *text = text.replace("\"hidden_layers\":2", "\"hidden_layers\":1"));
+    assert!([unknown("hidden.1.intercepts"), unknown("hidden.1.weights")].contains(&problem(fewer)));
+    let countless = changed(|text, _| *text = text.replace("_layers\":2", "_layers\":18446744073709551615"));
+    assert_eq!(problem(countless), missing("hidden.2.intercepts"));
+    let gone = changed(|_, tensors| drop(tensors.remove(4)));
+    assert_eq!(problem(gone), missing("hidden.1.weights"));
+    // Two units of six inputs on three units.
+    let unchained = changed(|_, tensors| tensors[4].2 = vec![1, 6]);
+    assert!(matches!(problem(unchained), SavedProbeError::Tensor { name, .. } if name == "hidden.1.intercepts"));
+    let unchained = changed(|_, tensors| tensors[0].2 = vec![1, 2, 1]);
+    assert!(matches!(problem(unchained), SavedProbeError::Tensor { name, .. } if name == "coefficients"));
+    let swapped = changed(|_, tensors| {
+        let (first, second) = (tensors[2].clone(), tensors[4].clone());
+        let intercepts = (tensors[1].clone(), tensors[3].clone());
+        (tensors[2].2, tensors[2].3, tensors[4].2, tensors[4].3) = (second.2, second.3, first.2, first.3);
+        (tensors[1].2, tensors[1].3) = (intercepts.1.2, intercepts.1.3);
+        (tensors[3].2, tensors[3].3) = (intercepts.0.2, intercepts.0.3);
+    });
+    assert_eq!(swapped, Err(Error::FeatureCount { expected: 4, found: 2 }));
+    let nan = changed(|_, tensors| tensors[3].3[..8].copy_from_slice(&f64::NAN.to_le_bytes()));
+    assert!(matches!(nan, Err(Error::InvalidParameter { name: "intercept", index: 0, .. })));
 }

@@ -161,12 +161,13 @@ impl FittedClassifier for FittedLinearSvc {
         self.linear.n_features()
     }
 
-    /// As scikit-learn's with `decision_function_shape="ovr"`; see [`DecisionRule::OneVsOne`].
+    /// As scikit-learn's with `decision_function_shape="ovr"`: where classes have equal votes, the greatest need not be that of the class
+    /// predicted. See [`DecisionRule::OneVsOne`].
     fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
         self.linear.decision_function(features)
     }
 
-    /// As scikit-learn's with `break_ties=False`.
+    /// As scikit-learn's with `break_ties=False`: the first of the classes with most votes.
     fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
         self.linear.predict(features)
     }

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{ProbeOrigin, SavedProbe, SavedProbeError};
 use crate::{
-    DecisionRule, Error, FittedClassifier, FittedProbe, FittedStandardScaler, LinearClassifier, Matrix, Precision,
+    DecisionRule, DenseClassifier, Error, FittedClassifier, FittedProbe, FittedStandardScaler, HiddenLayer,
+    LinearClassifier, Matrix, Precision,
 };
 
 const ENTRY: &str = "judge_probe";
@@ -22,7 +23,14 @@ struct Description {
     classes: Vec<i64>,
     precision: Precision,
     scaled: bool,
+    /// How many there are; not written where there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    hidden_layers: usize,
     origin: ProbeOrigin,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// The version alone, of any version.
@@ -33,15 +41,29 @@ struct Version {
 
 /// A tensor's name, shape and bytes.
 struct Numbers {
-    name: &'static str,
+    name: String,
     shape: Vec<usize>,
     bytes: Vec<u8>,
 }
 
 impl Numbers {
-    fn new(name: &'static str, shape: Vec<usize>, numbers: &[f64]) -> Self {
-        Self { name, shape, bytes: numbers.iter().flat_map(|number| number.to_le_bytes()).collect() }
+    fn new(name: impl Into<String>, shape: &[usize], numbers: &[f64]) -> Self {
+        let bytes = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        Self { name: name.into(), shape: shape.to_vec(), bytes }
     }
+
+    fn matrix(name: impl Into<String>, matrix: &Matrix) -> Self {
+        Self::new(name, &[matrix.n_rows(), matrix.n_features()], matrix.values())
+    }
+
+    fn vector(name: impl Into<String>, numbers: &[f64]) -> Self {
+        Self::new(name, &[numbers.len()], numbers)
+    }
+}
+
+/// The names of a hidden layer's tensors.
+fn hidden_names(layer: usize) -> [String; 2] {
+    ["intercepts", "weights"].map(|part| format!("hidden.{layer}.{part}"))
 }
 
 impl SavedProbe {
@@ -58,25 +80,31 @@ impl SavedProbe {
             classes: classifier.classes().to_vec(),
             precision: self.probe.precision(),
             scaled: scaler.is_some(),
+            hidden_layers: self.probe.hidden_layers().len(),
             origin: self.origin.clone(),
         };
         let description = serde_json::to_string(&description).map_err(|error| description_error(&error))?;
-        let coefficients = classifier.coefficients();
         let mut tensors = vec![
-            Numbers::new("coefficients", vec![coefficients.n_rows(), coefficients.n_features()], coefficients.values()),
-            Numbers::new("intercepts", vec![classifier.intercepts().len()], classifier.intercepts()),
+            Numbers::matrix("coefficients", classifier.coefficients()),
+            Numbers::vector("intercepts", classifier.intercepts()),
         ];
         if let Some(scaler) = scaler {
-            tensors.push(Numbers::new("mean", vec![scaler.mean().len()], scaler.mean()));
-            tensors.push(Numbers::new("scale", vec![scaler.scale().len()], scaler.scale()));
+            tensors.push(Numbers::vector("mean", scaler.mean()));
+            tensors.push(Numbers::vector("scale", scaler.scale()));
         }
+        for (index, layer) in self.probe.hidden_layers().iter().enumerate() {
+            let [intercepts, weights] = hidden_names(index);
+            tensors.push(Numbers::vector(intercepts, layer.intercepts()));
+            tensors.push(Numbers::matrix(weights, layer.weights()));
+        }
+        tensors.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let checksum = checksum(&description, tensors.iter().map(|tensor| tensor.bytes.as_slice()));
         let container =
             |error: safetensors::SafeTensorError| SavedProbeError::Container { n_bytes: 0, reason: error.to_string() };
         let mut views =
             vec![("checksum", TensorView::new(Dtype::U8, vec![checksum.len()], &checksum).map_err(container)?)];
         for Numbers { name, shape, bytes } in &tensors {
-            views.push((name, TensorView::new(Dtype::F64, shape.clone(), bytes).map_err(container)?));
+            views.push((name.as_str(), TensorView::new(Dtype::F64, shape.clone(), bytes).map_err(container)?));
         }
         // A single entry, so that the order of a map cannot change the bytes.
         let metadata = HashMap::from([(ENTRY.to_owned(), description)]);
@@ -89,7 +117,8 @@ impl SavedProbe {
     /// # Errors
     ///
     /// [`Error::SavedProbe`], and of the parts [`Error::NonFiniteFeature`] (of coefficients: row and column), [`Error::InvalidParameter`],
-    /// [`Error::ParameterCount`], [`Error::ClassOrder`].
+    /// [`Error::ParameterCount`], [`Error::ClassOrder`], [`Error::OneClass`], [`Error::CumulativeFunctions`], [`Error::FeatureCount`] (of layers), and
+    /// [`Error::Empty`] for a tensor without numbers.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let container = |error: safetensors::SafeTensorError| SavedProbeError::Container {
             n_bytes: bytes.len(),
@@ -102,17 +131,29 @@ impl SavedProbe {
         if version != VERSION {
             return Err(SavedProbeError::Version { expected: VERSION, found: version }.into());
         }
-        let Description { rule, classes, precision, scaled, origin, .. } =
+        let Description { rule, classes, precision, scaled, hidden_layers, origin, .. } =
             serde_json::from_str(text).map_err(|error| description_error(&error))?;
 
         let file = SafeTensors::deserialize(bytes).map_err(container)?;
-        let names: &[&'static str] =
-            if scaled { &["coefficients", "intercepts", "mean", "scale"] } else { &["coefficients", "intercepts"] };
-        if let Some(name) = file.names().into_iter().find(|name| *name != "checksum" && !names.contains(name)) {
+        let mut names = vec!["coefficients".to_owned(), "intercepts".to_owned()];
+        if scaled {
+            names.extend(["mean".to_owned(), "scale".to_owned()]);
+        }
+        for layer in 0..hidden_layers {
+            let of_layer = hidden_names(layer);
+            // Before the next: the number of layers is the file's word.
+            for name in &of_layer {
+                tensor(&file, name, Dtype::F64, None)?;
+            }
+            names.extend(of_layer);
+        }
+        names.sort_unstable();
+        let known = |name: &str| name == "checksum" || names.binary_search_by(|known| known.as_str().cmp(name)).is_ok();
+        if let Some(name) = file.names().into_iter().find(|name| !known(name)) {
             return Err(SavedProbeError::UnknownTensor { name: name.to_owned() }.into());
         }
         let mut contents = Vec::new();
-        for name in names {
+        for name in &names {
             contents.push(tensor(&file, name, Dtype::F64, None)?.data());
         }
         let expected = checksum(text, contents.into_iter());
@@ -120,30 +161,45 @@ impl SavedProbe {
             return Err(SavedProbeError::Checksum.into());
         }
 
-        let coefficients = tensor(&file, "coefficients", Dtype::F64, None)?;
-        let &[n_functions, n_features] = coefficients.shape() else {
-            return Err(tensor_error("coefficients", Dtype::F64, "rows and columns", &coefficients).into());
-        };
-        let vector = |name, length| Ok::<_, Error>(numbers(&tensor(&file, name, Dtype::F64, Some(&[length]))?));
+        let coefficients = matrix(&file, "coefficients")?;
+        let intercepts = vector(&file, "intercepts", coefficients.n_rows())?;
+        let output = LinearClassifier::from_parts(rule, classes, coefficients, intercepts)?;
+        let mut hidden = Vec::new();
+        for [intercepts, weights] in (0..hidden_layers).map(hidden_names) {
+            let weights = matrix(&file, &weights)?;
+            let intercepts = vector(&file, &intercepts, weights.n_rows())?;
+            hidden.push(HiddenLayer::from_parts(weights, intercepts)?);
+        }
+        let classifier = DenseClassifier::from_parts(hidden, output)?;
         let scaler = if scaled {
-            Some(FittedStandardScaler::from_parts(vector("mean", n_features)?, vector("scale", n_features)?)?)
+            let of_features = |name| vector(&file, name, classifier.n_features());
+            Some(FittedStandardScaler::from_parts(of_features("mean")?, of_features("scale")?)?)
         } else {
             None
         };
-        let coefficients = Matrix::new(numbers(&coefficients), n_features)?;
-        let intercepts = vector("intercepts", n_functions)?;
-        let classifier = LinearClassifier::from_parts(rule, classes, coefficients, intercepts)?;
         Self::new(FittedProbe::new(scaler, classifier, precision)?, origin)
     }
 }
 
+fn matrix(file: &SafeTensors<'_>, name: &str) -> Result<Matrix, Error> {
+    let view = tensor(file, name, Dtype::F64, None)?;
+    match view.shape() {
+        &[_, n_columns] => Matrix::new(numbers(&view), n_columns),
+        _ => Err(tensor_error(name, Dtype::F64, "rows and columns", &view).into()),
+    }
+}
+
+fn vector(file: &SafeTensors<'_>, name: &str, length: usize) -> Result<Vec<f64>, Error> {
+    Ok(numbers(&tensor(file, name, Dtype::F64, Some(&[length]))?))
+}
+
 fn tensor<'a>(
     file: &SafeTensors<'a>,
-    name: &'static str,
+    name: &str,
     dtype: Dtype,
     shape: Option<&[usize]>,
 ) -> Result<TensorView<'a>, SavedProbeError> {
-    let view = file.tensor(name).map_err(|_| SavedProbeError::MissingTensor { name })?;
+    let view = file.tensor(name).map_err(|_| SavedProbeError::MissingTensor { name: name.to_owned() })?;
     if view.dtype() == dtype && shape.is_none_or(|shape| shape == view.shape()) {
         return Ok(view);
     }
@@ -151,9 +207,9 @@ fn tensor<'a>(
     Err(tensor_error(name, dtype, &shape, &view))
 }
 
-fn tensor_error(name: &'static str, dtype: Dtype, shape: &str, found: &TensorView<'_>) -> SavedProbeError {
+fn tensor_error(name: &str, dtype: Dtype, shape: &str, found: &TensorView<'_>) -> SavedProbeError {
     let found = format!("{:?} {:?}", found.dtype(), found.shape());
-    SavedProbeError::Tensor { name, expected: format!("{dtype:?} {shape}"), found }
+    SavedProbeError::Tensor { name: name.to_owned(), expected: format!("{dtype:?} {shape}"), found }
 }
 
 fn numbers(view: &TensorView<'_>) -> Vec<f64> {

@@ -48,7 +48,7 @@ pub enum SavedProbeError {
     #[error("there is no tensor {name:?}")]
     MissingTensor {
         /// Its name.
-        name: &'static str,
+        name: String,
     },
 
     /// A tensor that does not belong.
@@ -62,7 +62,7 @@ pub enum SavedProbeError {
     #[error("tensor {name:?} should be {expected}, found {found}")]
     Tensor {
         /// Its name.
-        name: &'static str,
+        name: String,
         /// Type and shape that fit the rest.
         expected: String,
         /// Type and shape it has.

@@ -58,32 +58,7 @@ impl TrainTestSplit {
     /// # Ok::<(), judge_probe::Error>(())
     /// ```
     pub fn stratified(&self, labels: &[i64]) -> Result<Split, Error> {
-        let n_test = self.test_size.of(labels.len())?;
-        let n_train = labels.len() - n_test;
-        let classes = Distinct::new(labels);
-        let rows_of_classes = classes.rows();
-        if let Some(rows) = rows_of_classes.iter().find(|rows| rows.len() < 2) {
-            return Err(Error::SmallClass { class: labels[rows[0]], n_rows: rows.len(), required: 2 });
-        }
-        for (part, n_rows) in [("train", n_train), ("test", n_test)] {
-            if n_rows < rows_of_classes.len() {
-                return Err(Error::SmallPart { part, n_rows, n_classes: rows_of_classes.len() });
-            }
-        }
-
-        let mut random = NumpyRandom::new(self.seed);
-        let train_quotas = quotas(&classes.counts, n_train, &mut random);
-        let left: Vec<usize> = classes.counts.iter().zip(&train_quotas).map(|(count, quota)| count - quota).collect();
-        let test_quotas = quotas(&left, n_test, &mut random);
-        let (mut train, mut test) = (Vec::with_capacity(n_train), Vec::with_capacity(n_test));
-        for (rows, (to_train, to_test)) in rows_of_classes.iter().zip(train_quotas.into_iter().zip(test_quotas)) {
-            let mut shuffled = random.permutation(rows.len()).into_iter().map(|place| rows[place]);
-            train.extend(shuffled.by_ref().take(to_train));
-            test.extend(shuffled.take(to_test));
-        }
-        random.shuffle(&mut train);
-        random.shuffle(&mut test);
-        Ok(Split { train, test })
+        self.test_size.stratified(labels, &mut NumpyRandom::new(self.seed))
     }
 
     /// Whole groups drawn at random, `sklearn.model_selection.GroupShuffleSplit`: `test_size` counts groups. Rows stand in ascending
@@ -111,6 +86,35 @@ impl TestSize {
             Self::Count(count) => count,
         };
         if n_test == 0 || n_test >= n { Err(Error::TestCount { n_test, n }) } else { Ok(n_test) }
+    }
+
+    /// [`TrainTestSplit::stratified`], drawn from a generator that others draw from too.
+    pub(crate) fn stratified(self, labels: &[i64], random: &mut NumpyRandom) -> Result<Split, Error> {
+        let n_test = self.of(labels.len())?;
+        let n_train = labels.len() - n_test;
+        let classes = Distinct::new(labels);
+        let rows_of_classes = classes.rows();
+        if let Some(rows) = rows_of_classes.iter().find(|rows| rows.len() < 2) {
+            return Err(Error::SmallClass { class: labels[rows[0]], n_rows: rows.len(), required: 2 });
+        }
+        for (part, n_rows) in [("train", n_train), ("test", n_test)] {
+            if n_rows < rows_of_classes.len() {
+                return Err(Error::SmallPart { part, n_rows, n_classes: rows_of_classes.len() });
+            }
+        }
+
+        let train_quotas = quotas(&classes.counts, n_train, random);
+        let left: Vec<usize> = classes.counts.iter().zip(&train_quotas).map(|(count, quota)| count - quota).collect();
+        let test_quotas = quotas(&left, n_test, random);
+        let (mut train, mut test) = (Vec::with_capacity(n_train), Vec::with_capacity(n_test));
+        for (rows, (to_train, to_test)) in rows_of_classes.iter().zip(train_quotas.into_iter().zip(test_quotas)) {
+            let mut shuffled = random.permutation(rows.len()).into_iter().map(|place| rows[place]);
+            train.extend(shuffled.by_ref().take(to_train));
+            test.extend(shuffled.take(to_test));
+        }
+        random.shuffle(&mut train);
+        random.shuffle(&mut test);
+        Ok(Split { train, test })
     }
 }
 

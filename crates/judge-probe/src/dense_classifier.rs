@@ -1,0 +1,117 @@
+use std::borrow::Cow;
+
+use crate::linear_functions::linear_functions;
+use crate::{Error, FittedClassifier, LinearClassifier, Matrix};
+
+/// Linear functions of which only what is above 0 goes on: max(0, w·x + b) for each unit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HiddenLayer {
+    weights: Matrix,
+    intercepts: Vec<f64>,
+}
+
+impl HiddenLayer {
+    /// A layer from its units' weights `[n_units, n_inputs]` and intercepts `[n_units]`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ParameterCount`] for other than one intercept a unit; [`Error::InvalidParameter`] for one that is not finite.
+    pub fn from_parts(weights: Matrix, intercepts: Vec<f64>) -> Result<Self, Error> {
+        if intercepts.len() != weights.n_rows() {
+            return Err(Error::ParameterCount {
+                name: "intercepts",
+                expected: weights.n_rows(),
+                found: intercepts.len(),
+            });
+        }
+        match intercepts.iter().position(|intercept| !intercept.is_finite()) {
+            Some(index) => Err(Error::InvalidParameter { name: "intercept", index, value: intercepts[index] }),
+            None => Ok(Self { weights, intercepts }),
+        }
+    }
+
+    /// `[n_units, n_inputs]`.
+    pub fn weights(&self) -> &Matrix {
+        &self.weights
+    }
+
+    /// One a unit.
+    pub fn intercepts(&self) -> &[f64] {
+        &self.intercepts
+    }
+
+    /// `[n_rows, n_inputs]` to `[n_rows, n_units]`.
+    fn transform(&self, inputs: &Matrix) -> Result<Matrix, Error> {
+        let functions = linear_functions(inputs, &self.weights, &self.intercepts)?;
+        Matrix::new(functions.values().iter().map(|value| value.max(0.0)).collect(), functions.n_features())
+    }
+}
+
+/// Hidden layers, if any, and a linear classifier that judges what the last one makes of the features: what a multi-layer perceptron is once it
+/// is fitted, and without hidden layers a [`LinearClassifier`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct DenseClassifier {
+    hidden: Vec<HiddenLayer>,
+    output: LinearClassifier,
+}
+
+impl DenseClassifier {
+    /// A classifier from its layers, from the features on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::FeatureCount`] where a layer, or the classifier, does not take what the layer before it gives.
+    pub fn from_parts(hidden: Vec<HiddenLayer>, output: LinearClassifier) -> Result<Self, Error> {
+        let inputs = hidden.iter().skip(1).map(|layer| layer.weights.n_features()).chain([output.n_features()]);
+        match hidden.iter().map(|layer| layer.weights.n_rows()).zip(inputs).find(|(given, taken)| given != taken) {
+            Some((found, expected)) => Err(Error::FeatureCount { expected, found }),
+            None => Ok(Self { hidden, output }),
+        }
+    }
+
+    /// The layers before the classifier, from the features on.
+    pub fn hidden(&self) -> &[HiddenLayer] {
+        &self.hidden
+    }
+
+    /// What judges the last layer's images, or the features themselves.
+    pub fn output(&self) -> &LinearClassifier {
+        &self.output
+    }
+
+    /// What the classifier at the end meets.
+    fn images<'a>(&self, features: &'a Matrix) -> Result<Cow<'a, Matrix>, Error> {
+        let image = |inputs: Cow<'a, Matrix>, layer: &HiddenLayer| layer.transform(&inputs).map(Cow::Owned);
+        self.hidden.iter().try_fold(Cow::Borrowed(features), image)
+    }
+}
+
+impl<C: Into<LinearClassifier>> From<C> for DenseClassifier {
+    /// Without hidden layers.
+    fn from(linear: C) -> Self {
+        Self { hidden: Vec::new(), output: linear.into() }
+    }
+}
+
+impl FittedClassifier for DenseClassifier {
+    fn classes(&self) -> &[i64] {
+        self.output.classes()
+    }
+
+    fn n_features(&self) -> usize {
+        self.hidden.first().map_or(self.output.n_features(), |layer| layer.weights.n_features())
+    }
+
+    /// Besides what the trait says, [`Error::NonFiniteFeature`] where a unit overflows: row and unit.
+    fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
+        self.output.decision_function(self.images(features)?.as_ref())
+    }
+
+    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
+        self.output.predict(self.images(features)?.as_ref())
+    }
+
+    fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error> {
+        self.output.predict_proba(self.images(features)?.as_ref())
+    }
+}

@@ -1,0 +1,125 @@
+//! The weights in training, as numbers of the host, and how a step of Adam changes them.
+
+use super::MlpError;
+use crate::numpy_random::NumpyRandom;
+use crate::{DecisionRule, DenseClassifier, Error, HiddenLayer, LinearClassifier, Matrix};
+
+/// Adam's decay of the running mean of gradients, of their squares, and what is added to the root of the latter, as Kingma and Ba (2015) and
+/// scikit-learn have them.
+const BETA_1: f64 = 0.9;
+const BETA_2: f64 = 0.999;
+const EPSILON: f64 = 1e-8;
+
+pub(super) struct Network {
+    /// From the features on.
+    hidden: Vec<Layer>,
+    /// Its units are the functions that decide.
+    output: Layer,
+    steps_done: u64,
+}
+
+pub(super) struct Layer {
+    pub(super) n_inputs: usize,
+    pub(super) n_units: usize,
+    /// `[n_units, n_inputs]`.
+    pub(super) weights: Parameter,
+    /// `[n_units]`.
+    pub(super) intercepts: Parameter,
+}
+
+/// Numbers that are learnt, and Adam's running means of their gradients and of the squares of these.
+pub(super) struct Parameter {
+    pub(super) values: Vec<f64>,
+    mean: Vec<f64>,
+    square: Vec<f64>,
+}
+
+/// Of a layer's weights and of its intercepts.
+pub(super) type LayerGradient = [Vec<f64>; 2];
+
+impl Network {
+    /// Weights and intercepts uniform in ±√(6 / (n_inputs + n_units)) (Glorot and Bengio 2010), drawn in scikit-learn's order.
+    pub(super) fn glorot(
+        n_features: usize,
+        hidden_sizes: &[usize],
+        n_functions: usize,
+        random: &mut NumpyRandom,
+    ) -> Result<Self, MlpError> {
+        let (mut hidden, mut n_inputs) = (Vec::with_capacity(hidden_sizes.len()), n_features);
+        for &n_units in hidden_sizes {
+            hidden.push(Layer::glorot(n_inputs, n_units, random)?);
+            n_inputs = n_units;
+        }
+        Ok(Self { hidden, output: Layer::glorot(n_inputs, n_functions, random)?, steps_done: 0 })
+    }
+
+    /// From the features to the functions.
+    pub(super) fn layers(&self) -> impl Iterator<Item = &Layer> {
+        self.hidden.iter().chain([&self.output])
+    }
+
+    /// A step of Adam down these gradients, one a layer.
+    pub(super) fn step(&mut self, gradients: &[LayerGradient], learning_rate_init: f64) {
+        self.steps_done += 1;
+        let steps = self.steps_done as f64;
+        let rate = learning_rate_init * (1.0 - BETA_2.powf(steps)).sqrt() / (1.0 - BETA_1.powf(steps));
+        for (layer, [of_weights, of_intercepts]) in self.hidden.iter_mut().chain([&mut self.output]).zip(gradients) {
+            layer.weights.step(of_weights, rate);
+            layer.intercepts.step(of_intercepts, rate);
+        }
+    }
+
+    /// Whether all weights and all that steps depend on are finite.
+    pub(super) fn is_finite(&self) -> bool {
+        self.layers().all(|layer| layer.weights.is_finite() && layer.intercepts.is_finite())
+    }
+
+    /// The classifier that it is by now.
+    pub(super) fn classifier(&self, classes: &[i64]) -> Result<DenseClassifier, Error> {
+        let hidden =
+            self.hidden.iter().map(|layer| HiddenLayer::from_parts(layer.matrix()?, layer.intercepts.values.clone()));
+        let (coefficients, intercepts) = (self.output.matrix()?, self.output.intercepts.values.clone());
+        let output = LinearClassifier::from_parts(DecisionRule::Logistic, classes.to_vec(), coefficients, intercepts)?;
+        DenseClassifier::from_parts(hidden.collect::<Result<_, Error>>()?, output)
+    }
+}
+
+impl Layer {
+    fn glorot(n_inputs: usize, n_units: usize, random: &mut NumpyRandom) -> Result<Self, MlpError> {
+        let n_weights = n_inputs.saturating_mul(n_units);
+        let bound = (6.0 / (n_inputs as f64 + n_units as f64)).sqrt();
+        let mut drawn = Vec::new();
+        drawn.try_reserve_exact(n_weights).map_err(|_| MlpError::NoRoom { n_units, n_inputs })?;
+        drawn.extend((0..n_weights).map(|_| random.uniform(-bound, bound)));
+        // Drawn input by input, kept unit by unit.
+        let of_unit = |unit: usize| drawn[unit..].iter().step_by(n_units).copied();
+        let weights = Parameter::new((0..n_units).flat_map(of_unit).collect());
+        let intercepts = Parameter::new((0..n_units).map(|_| random.uniform(-bound, bound)).collect());
+        Ok(Self { n_inputs, n_units, weights, intercepts })
+    }
+
+    fn matrix(&self) -> Result<Matrix, Error> {
+        Matrix::new(self.weights.values.clone(), self.n_inputs)
+    }
+}
+
+impl Parameter {
+    fn new(values: Vec<f64>) -> Self {
+        let zeros = vec![0.0; values.len()];
+        Self { values, mean: zeros.clone(), square: zeros }
+    }
+
+    fn step(&mut self, gradient: &[f64], rate: f64) {
+        let moments = self.mean.iter_mut().zip(&mut self.square);
+        for ((value, (mean, square)), g) in self.values.iter_mut().zip(moments).zip(gradient) {
+            *mean = BETA_1 * *mean + (1.0 - BETA_1) * g;
+            *square = BETA_2 * *square + (1.0 - BETA_2) * (g * g);
+            *value -= rate * *mean / (square.sqrt() + EPSILON);
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        let finite = |numbers: &[f64]| numbers.iter().all(|number| number.is_finite());
+        finite(&self.values) && finite(&self.mean) && finite(&self.square)
+    }
+}

@@ -90,8 +90,8 @@ fn probes_are_trained_and_judge_and_filter() {
         // Two poolings of three layers.
         assert_eq!(found["selection"]["scan"].as_array().unwrap().len(), 6);
         let probe = SavedProbe::from_bytes(&fs::read(at(&format!("probes/{aspect}.safetensors"))).unwrap()).unwrap();
-        assert_eq!(probe.origin().pooled.len(), found["chosen"].as_array().unwrap().len());
-        assert!(probe.origin().pooled.iter().all(|(layer, _)| (1..=3).contains(&layer.0)));
+        assert_eq!(probe.origin().signals.len(), found["chosen"].as_array().unwrap().len());
+        assert!(probe.origin().signals.iter().all(|(layer, _)| (1..=3).contains(&layer.0)));
         assert_eq!(probe.probe().classes(), [0, 1]);
         assert!(fs::read_to_string(at(&format!("probes/{aspect}.svg"))).unwrap().starts_with("<svg"));
     }

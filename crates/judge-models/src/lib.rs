@@ -90,6 +90,8 @@ pub use tokenizer::{ChatTokens, TextOptions};
 #[cfg(test)]
 mod attention_entropy_tests;
 #[cfg(test)]
+mod blocks_run_tests;
+#[cfg(test)]
 mod parity_tests;
 #[cfg(test)]
 mod test_models;

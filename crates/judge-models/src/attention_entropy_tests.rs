@@ -63,8 +63,9 @@ fn in_f32_they_equal_transformers() {
     }
 }
 
-/// Against f32 arithmetic on weights rounded to bf16, beside what transformers' own bf16 arithmetic makes of them. Packed weights are nearer;
-/// batches, whose products give bf16 as transformers' do, err as these do, in some families more, in some less.
+/// In nats, against f32 arithmetic on weights rounded to bf16; transformers' own bf16 arithmetic is up to 1e-2 off.
+const BF16_TOLERANCE: f64 = 2e-2;
+
 #[test]
 fn in_bf16_they_err_by_rounding_alone() {
     let Fixture { prompts, families } = fixture();
@@ -73,8 +74,7 @@ fn in_bf16_they_err_by_rounding_alone() {
         for (engine, model) in in_bf16(&folder(name)) {
             let ours = error(&model, &prompts, rounded);
             println!("{name}, {engine}: error {ours:.1e}, transformers' own {theirs:.1e}");
-            let most = if engine.starts_with("packed") { *theirs } else { 2e-2 };
-            assert!(ours <= most, "{name}, {engine}: {ours:e}, theirs {theirs:e}");
+            assert!(ours < BF16_TOLERANCE, "{name}, {engine}: {ours:e}, theirs {theirs:e}");
         }
     }
 }

@@ -63,6 +63,9 @@ struct Cli {
     /// Ways of pooling to choose from
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [View::Last, View::Mean])]
     pooling: Vec<View>,
+    /// Put the attention entropy of each head beside the states of its layer
+    #[arg(long)]
+    attention_entropy: bool,
     /// What learns
     #[arg(long, value_enum, default_value_t = Learner::Logistic)]
     classifier: Learner,
@@ -94,7 +97,7 @@ struct Cli {
     model: ModelArgs,
 }
 
-/// What is made of a layer's states.
+/// How the states of a layer are pooled.
 #[derive(Clone, Copy, ValueEnum)]
 enum View {
     Last,
@@ -166,6 +169,9 @@ fn run(cli: &Cli) -> Result<()> {
     let model = cli.model.load()?;
     let layers = cli.layers.of_model(model.info().n_layers)?;
     let poolings: BTreeSet<Pooling> = cli.pooling.iter().flat_map(|view| view.poolings()).copied().collect();
+    if cli.attention_entropy && layers.iter().all(|layer| layer.0 == 0) {
+        return Err(usage("--attention-entropy needs a layer above 0: the embeddings attend to nothing"));
+    }
     fs::create_dir_all(&cli.output).with_context(|| format!("cannot make {}", cli.output.display()))?;
     let folder = cli.states.clone().unwrap_or_else(|| cli.output.join("states"));
 
@@ -175,8 +181,12 @@ fn run(cli: &Cli) -> Result<()> {
         let grades: BTreeSet<i64> = rows.iter().map(|row| label(false, row.score)).collect();
         let grades: Vec<i64> = grades.into_iter().collect();
         let tokens = labels(&model, &grades, &layers, cli.model.quiet);
-        let reading =
-            Reading { layers: layers.clone(), poolings: poolings.iter().copied().collect(), labels: tokens.as_deref() };
+        let reading = Reading {
+            layers: layers.clone(),
+            poolings: poolings.iter().copied().collect(),
+            attention_entropy: cli.attention_entropy,
+            labels: tokens.as_deref(),
+        };
         let settings = settings(cli, &model, rows)?;
         let states = States::read(&model, &folder, aspect, rows, &reading, &settings, cli.model.quiet)?;
         let report =

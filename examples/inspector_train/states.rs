@@ -1,11 +1,11 @@
-//! The states of an aspect's prompts: read once, kept in files, reread by memory map.
+//! The signals of an aspect's prompts, states and attention entropies: read once, kept in files, reread by memory map.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use judge_core::{Backbone, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, TokenId, Want};
+use judge_core::{Backbone, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, Signal, TokenId, Want};
 use judge_data::{Sharding, StatesFile, StatesSpec, StatesWriter};
 use judge_examples::passes::pass;
 use judge_probe::Matrix;
@@ -19,13 +19,31 @@ const SHARD_BYTES: u64 = 1 << 30;
 pub struct Reading<'a> {
     pub layers: Vec<Layer>,
     pub poolings: Vec<Pooling>,
+    /// Whether the attention entropies of the layers are read too, all but the embeddings'.
+    pub attention_entropy: bool,
     /// Labels of the model's own score, where they are tokens and all blocks are run anyway.
     pub labels: Option<&'a [TokenId]>,
 }
 
-/// States in files, a set for each pooling, and the logits of the labels at the prompt's end.
+impl Reading<'_> {
+    fn signals(&self) -> impl Iterator<Item = Signal> {
+        let states = self.poolings.iter().map(|&pooling| Signal::State(pooling));
+        states.chain(self.attention_entropy.then_some(Signal::AttentionEntropy))
+    }
+
+    fn layers_of(&self, signal: Signal) -> impl Iterator<Item = Layer> {
+        self.layers.iter().copied().filter(move |&layer| has(layer, signal))
+    }
+}
+
+/// Whether a layer has such a signal: the embeddings attend to nothing.
+pub fn has(layer: Layer, signal: Signal) -> bool {
+    (layer, signal) != (Layer(0), Signal::AttentionEntropy)
+}
+
+/// Signals in files, a set for each kind, and the logits of the labels at the prompt's end.
 pub struct States {
-    files: Vec<(Pooling, StatesFile)>,
+    files: Vec<(Signal, StatesFile)>,
     labels: Option<StatesFile>,
 }
 
@@ -43,9 +61,10 @@ impl States {
     ) -> Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let mut parts = Vec::new();
-        for &pooling in &reading.poolings {
-            let name = serde_json::to_value(pooling)?.as_str().unwrap_or_default().to_owned();
-            parts.push((Part::Pooled(pooling), name, reading.layers.clone(), model.info().d_model));
+        for signal in reading.signals() {
+            let name = serde_json::to_value(signal)?.as_str().unwrap_or_default().to_owned();
+            let layers = reading.layers_of(signal).collect();
+            parts.push((Part::Signal(signal), name, layers, model.info().width(signal)));
         }
         if let Some(labels) = reading.labels {
             parts.push((Part::Labels, "labels".to_owned(), vec![Layer(model.info().n_layers)], labels.len()));
@@ -74,7 +93,7 @@ impl States {
         for (part, path) in paths {
             let file = StatesFile::open(path)?;
             match part {
-                Part::Pooled(pooling) => states.files.push((pooling, file)),
+                Part::Signal(signal) => states.files.push((signal, file)),
                 Part::Labels => states.labels = Some(file),
             }
         }
@@ -86,16 +105,16 @@ impl States {
         self.files.iter().all(|(_, file)| file.is_scored(row))
     }
 
-    /// One layer's states side by side, one row of features for each of `rows`, which must have been read.
-    pub fn matrix(&self, rows: &[usize], layer: Layer, poolings: &[Pooling]) -> Result<Matrix> {
+    /// One layer's signals side by side, one row of features for each of `rows`, which must have been read.
+    pub fn matrix(&self, rows: &[usize], layer: Layer, signals: &[Signal]) -> Result<Matrix> {
         let mut values = Vec::new();
         let mut width = 0;
         for &row in rows {
             let before = values.len();
-            for pooling in poolings {
-                let file = self.files.iter().find(|(known, _)| known == pooling).map(|(_, file)| file);
+            for signal in signals {
+                let file = self.files.iter().find(|(known, _)| known == signal).map(|(_, file)| file);
                 let state = file.map(|file| file.state(row, layer)).transpose()?.flatten();
-                let state = state.with_context(|| format!("row {row} has no {pooling:?} state of {layer}"))?;
+                let state = state.with_context(|| format!("row {row} has no {signal:?} of {layer}"))?;
                 values.extend(state.into_iter().map(f64::from));
             }
             width = values.len() - before;
@@ -112,7 +131,7 @@ impl States {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
-    Pooled(Pooling),
+    Signal(Signal),
     Labels,
 }
 
@@ -128,17 +147,18 @@ fn write(
     if pending.is_empty() {
         return Ok(());
     }
-    let pooled = reading.poolings.iter().flat_map(|&pooling| reading.layers.iter().map(move |&layer| (layer, pooling)));
+    let signals: Vec<(Layer, Signal)> =
+        reading.signals().flat_map(|signal| reading.layers_of(signal).map(move |layer| (layer, signal))).collect();
     let labels = reading.labels.map(|tokens| LabelRead {
         tokens: tokens.to_vec(),
         layers: vec![Layer(model.info().n_layers)],
         lens: Lens::Raw,
         at: ReadAt::PromptEnd,
     });
-    let want = Want { pooled: pooled.collect(), labels, generate: None };
+    let want = Want { labels, ..Want::of_signals(&signals) };
     let prompts = pending.iter().map(|&row| Ok((row, rows[row].prompt.clone())));
     pass(model, &want, pending.len(), quiet, prompts, |&row, outcome| {
-        store(writers, row, &rows[row], &reading.layers, &outcome)
+        store(writers, row, &rows[row], reading, &outcome)
     })
 }
 
@@ -146,7 +166,7 @@ fn store(
     writers: &mut [(Part, StatesWriter)],
     index: usize,
     row: &Row,
-    layers: &[Layer],
+    asked: &Reading<'_>,
     outcome: &Outcome,
 ) -> Result<()> {
     for (part, writer) in writers.iter_mut().filter(|(_, writer)| !writer.is_done(index)) {
@@ -158,11 +178,11 @@ fn store(
             Outcome::Read(reading) => reading,
         };
         let values = match part {
-            Part::Pooled(pooling) => {
-                let state = |&layer: &Layer| {
-                    reading.pooled(layer, *pooling).with_context(|| format!("the model did not read {layer}"))
+            Part::Signal(signal) => {
+                let values = |layer: Layer| {
+                    reading.signal(layer, *signal).with_context(|| format!("the model did not read {layer}"))
                 };
-                layers.iter().map(state).collect::<Result<Vec<_>>>()?.concat()
+                asked.layers_of(*signal).map(values).collect::<Result<Vec<_>>>()?.concat()
             }
             Part::Labels => {
                 let steps = reading.labels.as_ref().and_then(|labels| labels.steps.first());

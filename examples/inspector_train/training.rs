@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use judge_core::{Layer, ModelInfo, PromptTemplate};
+use judge_core::{Layer, ModelInfo, PromptTemplate, Signal};
 use judge_data::write_atomic;
 use judge_probe::artefacts::ArtefactReport;
 use judge_probe::{
@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::baselines::{Baselines, prompted};
 use crate::evaluation::{Agreement, Predictions, Truth};
 use crate::rows::Row;
-use crate::states::States;
+use crate::states::{States, has};
 use crate::{Cli, Learner, View, artefacts, figure, label};
 
 /// Rows to test on, by the name of their split.
@@ -113,8 +113,7 @@ impl Task<'_> {
             top_k: self.cli.top_k,
         };
         let read = |rows: &[usize], layer: Layer, name: &String| -> Result<Matrix> {
-            let view = self.cli.pooling.iter().find(|view| view.name() == name).context("a view that was asked for")?;
-            self.states.matrix(rows, layer, view.poolings())
+            self.states.matrix(rows, layer, &self.signals(layer, name)?)
         };
         let source = |layer: Layer, view: &String| read(&train, layer, view);
         let selected = selection.select(source, &labels, &folds)?;
@@ -158,6 +157,14 @@ impl Task<'_> {
             artefacts: found,
             selection: serde_json::json!({"scan": selected.scan, "ranking": selected.ranking, "steps": selected.steps}),
         })
+    }
+
+    /// What stands side by side in the features of a layer in a view.
+    fn signals(&self, layer: Layer, view: &str) -> Result<Vec<Signal>> {
+        let view = self.cli.pooling.iter().find(|known| known.name() == view).context("a view that was asked for")?;
+        let states = view.poolings().iter().map(|&pooling| Signal::State(pooling));
+        let signals = states.chain(self.cli.attention_entropy.then_some(Signal::AttentionEntropy));
+        Ok(signals.filter(|&signal| has(layer, signal)).collect())
     }
 
     fn labels(&self, rows: &[usize]) -> Vec<i64> {
@@ -235,15 +242,10 @@ impl Task<'_> {
         c: Option<f64>,
         train: &[usize],
     ) -> Result<()> {
-        let mut pooled = Vec::new();
+        let mut signals = Vec::new();
         for view in chosen {
-            let of = self
-                .cli
-                .pooling
-                .iter()
-                .find(|known| known.name() == view.reading)
-                .map_or(&[][..], |view| view.poolings());
-            pooled.extend(of.iter().map(|&pooling| (view.layer, pooling)));
+            let of = self.signals(view.layer, &view.reading)?;
+            signals.extend(of.into_iter().map(|signal| (view.layer, signal)));
         }
         let mut hash = DataHash::new();
         for &row in train {
@@ -265,8 +267,9 @@ impl Task<'_> {
                 revision: self.model.revision.clone(),
                 fingerprint: Some(self.model.fingerprint.clone()),
                 d_model: self.model.d_model,
+                n_heads: Some(self.model.n_heads),
             },
-            pooled,
+            signals,
             validation: Some(Validation { scoring: "f1_macro".to_owned(), mean: scores.best_mean, folds }),
             data_hash: Some(hash.finish()),
             notes,

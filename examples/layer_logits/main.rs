@@ -100,7 +100,7 @@ fn run(cli: &Cli) -> Result<()> {
         LensArg::Normed => Lens::Normed,
     };
     let read = LabelRead { tokens, layers, lens, at: condition.read_at() };
-    let want = Want { labels: Some(read), pooled: vec![], generate: condition.generation().cloned() };
+    let want = Want { labels: Some(read), generate: condition.generation().cloned(), ..Want::default() };
 
     if cli.position == Position::PromptEnd
         && let Some(prompt) = first_prompt(&cli.model, &cli.input, &cli.prefill)?

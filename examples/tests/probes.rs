@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use half::f16;
+use judge_core::{Layer, Pooling, Signal};
 use judge_examples::planted::{Split, generate};
 use judge_probe::pickle::Limits;
 use judge_probe::{FittedClassifier, Precision, SavedProbe, SklearnProbe};
@@ -91,8 +92,8 @@ fn probes_are_trained_and_judge_and_filter() {
         // Two poolings of three layers.
         assert_eq!(found["selection"]["scan"].as_array().unwrap().len(), 6);
         let probe = SavedProbe::from_bytes(&fs::read(at(&format!("probes/{aspect}.safetensors"))).unwrap()).unwrap();
-        assert_eq!(probe.origin().pooled.len(), found["chosen"].as_array().unwrap().len());
-        assert!(probe.origin().pooled.iter().all(|(layer, _)| (1..=3).contains(&layer.0)));
+        assert_eq!(probe.origin().signals.len(), found["chosen"].as_array().unwrap().len());
+        assert!(probe.origin().signals.iter().all(|(layer, _)| (1..=3).contains(&layer.0)));
         assert_eq!(probe.probe().classes(), [0, 1]);
         assert!(fs::read_to_string(at(&format!("probes/{aspect}.svg"))).unwrap().starts_with("<svg"));
     }
@@ -145,6 +146,36 @@ fn probes_are_trained_and_judge_and_filter() {
     succeed("inspector_evaluate", folder.path(), &alone);
     fs::write(at("alone/fluency.template.json"), r#"{"raw": "Another {question} {response}"}"#).unwrap();
     refused("inspector_evaluate", folder.path(), &alone, 1, "fitted on another prompt");
+}
+
+/// Attention entropies stand beside the states of their layer, and the probe judges by both.
+#[test]
+fn probes_read_how_heads_attend() {
+    let folder = TempDir::new().unwrap();
+    write_pairs(&folder.path().join("graded.jsonl"), 60);
+    let train = |layers| {
+        let what = ["--input", "graded.jsonl", "--aspect", "fluency", "--output", "p", "--binary", "--quiet"];
+        let how = ["--layers", layers, "--pooling", "mean", "--folds", "2", "--attention-entropy"];
+        [what.as_slice(), how.as_slice()].concat()
+    };
+    refused("inspector_train", folder.path(), &train("0"), 2, "attend to nothing");
+    succeed("inspector_train", folder.path(), &train("1-2"));
+    let probe = SavedProbe::from_bytes(&fs::read(folder.path().join("p/fluency.safetensors")).unwrap()).unwrap();
+    let report = read_json(folder.path().join("p/report.json"));
+    let chosen = report["aspects"]["fluency"]["chosen"].as_array().unwrap();
+    let expected: Vec<(Layer, Signal)> = chosen
+        .iter()
+        .map(|view| Layer(view[0].as_u64().unwrap() as usize))
+        .flat_map(|layer| [(layer, Signal::State(Pooling::Mean)), (layer, Signal::AttentionEntropy)])
+        .collect();
+    assert_eq!(probe.origin().signals, expected);
+    let model = &probe.origin().model;
+    assert_eq!(probe.probe().n_features(), chosen.len() * (model.d_model + model.n_heads.unwrap()));
+
+    let judge = ["--input", "graded.jsonl", "--probes", "p", "--output", "judged.jsonl", "--quiet"];
+    let table = succeed("inspector_evaluate", folder.path(), &judge);
+    assert!(table.contains("60 of 60 pairs"), "{table}");
+    assert!(lines(folder.path().join("judged.jsonl")).iter().all(|row| row["fluency"].is_i64()));
 }
 
 #[test]

@@ -114,6 +114,9 @@ pub enum RequestProblem {
     /// Layers not ascending, or one twice.
     #[error("its layers are not strictly ascending")]
     LayerOrder,
+    /// The attention of the embeddings.
+    #[error("it asks for the attention entropy of layer 0, the embeddings, which attend to nothing")]
+    NoAttention,
     /// `max_new_tokens` is 0.
     #[error("it generates 0 tokens")]
     NoNewTokens,

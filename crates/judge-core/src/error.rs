@@ -1,7 +1,7 @@
 use std::error::Error as StdError;
 
 use crate::{
-    BackboneError, ContractBreach, FitProblem, ItemId, Layer, Pooling, ProbeError, ScaleProblem, TemplateProblem,
+    BackboneError, ContractBreach, FitProblem, ItemId, Layer, ProbeError, ScaleProblem, Signal, TemplateProblem,
     Variant, WeightMismatch,
 };
 
@@ -110,11 +110,13 @@ pub enum Error {
         /// The probe's own reason.
         source: ProbeError,
     },
-    /// A probe reads nothing, a state twice, or a layer beyond the model's.
-    #[error("the probe reads {states:?}: expected one state or more, each once, of layers up to {n_layers}")]
-    ProbeStates {
+    /// A probe reads nothing, a signal twice, a layer beyond the model's, or the attention of the embeddings.
+    #[error(
+        "the probe reads {signals:?}: expected one signal or more, each once, of layers up to {n_layers}, and no attention of layer 0"
+    )]
+    ProbeSignals {
         /// What it reads.
-        states: Vec<(Layer, Pooling)>,
+        signals: Vec<(Layer, Signal)>,
         /// The model's last layer.
         n_layers: usize,
     },

@@ -39,7 +39,7 @@
 //! # }
 //! ```
 //!
-//! [`InspectorJudge`] reads pooled states instead, with a [`Probe`] per [`Aspect`] (INSPECTOR, arXiv 2601.22588); `judge-probe` fits and loads probes.
+//! [`InspectorJudge`] reads pooled states or attention entropies instead, with a [`Probe`] per [`Aspect`] (INSPECTOR, arXiv 2601.22588); `judge-probe` fits and loads probes.
 //!
 //! * A judge of your own: implement [`Judge`]; for prompts, [`PromptTemplate`] fills the [`Fields`] of your item type.
 //! * A model of your own: implement [`Backbone`] and let [`testing::check_backbone`] look at it.
@@ -88,9 +88,11 @@ pub use lager::{
 pub use layer::{Layer, Lens};
 pub use model_info::ModelInfo;
 pub use prompt::{Message, Prompt};
-pub use reading::{Finish, Generated, LabelLogits, LabelStep, Outcome, PooledState, Reading, Reason, Unscored};
+pub use reading::{
+    Finish, Generated, HeadEntropies, LabelLogits, LabelStep, Outcome, PooledState, Reading, Reason, Unscored,
+};
 pub use replicas::{Replicas, ReplicasProblem};
-pub use request::{Generation, LabelRead, Pooling, ReadAt, Request, Sampling, Want};
+pub use request::{Generation, LabelRead, Pooling, ReadAt, Request, Sampling, Signal, Want};
 pub use runner::{ItemResult, Progress, RunEvent, RunSettings, RunSummary, Runner, Tally};
 pub use scale::{Scale, ScalePoint, ScaleProblem, ScoreDistribution};
 pub use template::{PromptTemplate, TemplateProblem};

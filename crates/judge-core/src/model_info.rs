@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::Layer;
+use crate::{Layer, Signal};
 
 /// What a [`Backbone`](crate::Backbone) says of the model behind it; enough to tell two models apart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +17,8 @@ pub struct ModelInfo {
     pub n_layers: usize,
     /// Width of a state.
     pub d_model: usize,
+    /// Query heads of a block's attention.
+    pub n_heads: usize,
     /// Number of rows of the output head.
     pub d_vocab: usize,
     /// Longest prompt plus new tokens, in tokens.
@@ -31,5 +33,13 @@ impl ModelInfo {
     /// All layers, `Layer(0)` to `Layer(n_layers)`.
     pub fn layers(&self) -> Vec<Layer> {
         (0..=self.n_layers).map(Layer).collect()
+    }
+
+    /// How many numbers a signal is.
+    pub fn width(&self, signal: Signal) -> usize {
+        match signal {
+            Signal::State(_) => self.d_model,
+            Signal::AttentionEntropy => self.n_heads,
+        }
     }
 }

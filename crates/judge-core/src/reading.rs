@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Layer, Lens, Pooling, TokenId};
+use crate::{Layer, Lens, Pooling, Signal, TokenId};
 
 /// The answer to one [`Request`](crate::Request).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,6 +22,9 @@ pub struct Reading {
     pub labels: Option<LabelLogits>,
     /// Pooled states, one per pair asked for.
     pub pooled: Vec<PooledState>,
+    /// Attention entropies, one per layer asked for, ascending.
+    #[serde(default)]
+    pub attention_entropy: Vec<HeadEntropies>,
     /// New text, if asked for.
     pub generated: Option<Generated>,
 }
@@ -58,6 +61,22 @@ pub struct PooledState {
     /// The pooling.
     pub pooling: Pooling,
     /// Shape `[d_model]`. Finite.
+    pub values: Vec<f32>,
+}
+
+/// How widely each head of a block spreads its attention.
+///
+/// Position `i` of a prompt spreads weights that add up to one over the positions it sees: those up to itself, within the block's
+/// sliding window where there is one, by the softmax of the scaled and, where the model does so, soft-capped scores. The entropy of these
+/// weights is `H_i = -Σ p ln p`, in nats: 0 if all lies on one position, `ln n` if it is the same on `n`. A head's value is the mean of
+/// `H_i` over the prompt's tokens, control tokens included; new text has no part in it.
+///
+/// This is INSPECTOR's attention feature (arXiv 2601.22588), without the padding and the half precision of the published code.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeadEntropies {
+    /// The layer, which is the block's number counted from 1.
+    pub layer: Layer,
+    /// Shape `[n_heads]`; heads that share keys have an entropy each. From 0 to the logarithm of the prompt's tokens, within rounding.
     pub values: Vec<f32>,
 }
 
@@ -149,6 +168,19 @@ impl Reading {
     /// The pooled state of this layer and pooling, shape `[d_model]`; `None` if it was not asked for.
     pub fn pooled(&self, layer: Layer, pooling: Pooling) -> Option<&[f32]> {
         self.pooled.iter().find(|p| p.layer == layer && p.pooling == pooling).map(|p| p.values.as_slice())
+    }
+
+    /// The attention entropies of this layer's block, shape `[n_heads]`; `None` if they were not asked for.
+    pub fn attention_entropy(&self, layer: Layer) -> Option<&[f32]> {
+        self.attention_entropy.iter().find(|heads| heads.layer == layer).map(|heads| heads.values.as_slice())
+    }
+
+    /// What this layer has to say; `None` if it was not asked for.
+    pub fn signal(&self, layer: Layer, signal: Signal) -> Option<&[f32]> {
+        match signal {
+            Signal::State(pooling) => self.pooled(layer, pooling),
+            Signal::AttentionEntropy => self.attention_entropy(layer),
+        }
     }
 }
 

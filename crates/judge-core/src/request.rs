@@ -18,8 +18,52 @@ pub struct Want {
     pub labels: Option<LabelRead>,
     /// Pooled states; each pair at most once.
     pub pooled: Vec<(Layer, Pooling)>,
+    /// Layers of whose block the entropy of each attention head is wanted, ascending, none twice. `Layer(k)` is block `k`; the
+    /// embeddings, `Layer(0)`, have no attention. See [`HeadEntropies`](crate::HeadEntropies).
+    #[serde(default)]
+    pub attention_entropy: Vec<Layer>,
     /// Text to generate after the prompt.
     pub generate: Option<Generation>,
+}
+
+impl Want {
+    /// What brings these signals, each at least once, and nothing else.
+    pub fn of_signals(signals: &[(Layer, Signal)]) -> Self {
+        let mut want = Self::default();
+        for &(layer, signal) in signals {
+            match signal {
+                Signal::AttentionEntropy => want.attention_entropy.push(layer),
+                Signal::State(pooling) if !want.pooled.contains(&(layer, pooling)) => {
+                    want.pooled.push((layer, pooling))
+                }
+                Signal::State(_) => {}
+            }
+        }
+        want.attention_entropy.sort_unstable();
+        want.attention_entropy.dedup();
+        want
+    }
+
+    /// All layers that are read, in no order, some perhaps more than once. Blocks above the highest need not be run unless text is
+    /// generated.
+    pub fn layers(&self) -> impl Iterator<Item = Layer> {
+        let labels = self.labels.iter().flat_map(|read| read.layers.iter().copied());
+        let pooled = self.pooled.iter().map(|&(layer, _)| layer);
+        labels.chain(pooled).chain(self.attention_entropy.iter().copied())
+    }
+}
+
+/// A row of numbers that a layer has to say of a whole prompt.
+///
+/// In files it is one word: `last`, `mean`, `min`, `max` or `attention_entropy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Signal {
+    /// The attention entropy of each head of the block below the layer, `[n_heads]`; see [`HeadEntropies`](crate::HeadEntropies).
+    AttentionEntropy,
+    /// The pooled state, `[d_model]`.
+    #[serde(untagged)]
+    State(Pooling),
 }
 
 /// Which logits to read, of which layers, and where.

@@ -136,6 +136,22 @@ fn every_breach_is_named() {
     let short: Spoil = |good, requests, sink| change(good, requests, sink, |reading, _| reading.pooled.truncate(3));
     assert!(matches!(breach(short), ContractBreach::Shape { what: "pooled states", expected: 8, found: 3 }));
 
+    let headless: Spoil = |good, requests, sink| {
+        change(good, requests, sink, |reading, _| {
+            reading.attention_entropy.iter_mut().for_each(|heads| heads.values.truncate(1));
+        })
+    };
+    let what = "heads of an attention entropy";
+    assert_eq!(breach(headless), ContractBreach::Shape { what, expected: 2, found: 1 });
+    let attention: Spoil = |good, requests, sink| {
+        change(good, requests, sink, |reading, request| {
+            if request.want.labels.is_some() {
+                reading.attention_entropy.iter_mut().for_each(|heads| heads.values[0] += 1.0);
+            }
+        })
+    };
+    assert!(matches!(breach(attention), ContractBreach::NotInvariant { on: "what else is read", .. }));
+
     // Whatever is wrong with a request, it is taken for an item's fault.
     let lenient: Spoil = |good, requests, sink| match good.run(requests, &mut |_, _| ControlFlow::Break(())) {
         Ok(()) => good.run(requests, sink),

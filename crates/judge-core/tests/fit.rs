@@ -18,6 +18,7 @@ fn model(n_layers: usize) -> ModelInfo {
         family: "llama".into(),
         n_layers,
         d_model: 8,
+        n_heads: 2,
         d_vocab: 32,
         max_len: 64,
         dtype: "f32".into(),

@@ -1,25 +1,25 @@
 //! INSPECTOR's judges through the runner, with probes that say what they were given.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
-    Aspect, Backbone, Error, InspectorJudge, InspectorSettings, ItemId, Layer, ModelInfo, Pooling, Probe, ProbeError,
-    ProbeOutput, Reason, RunEvent, Runner, Verdict, total_score,
+    Aspect, Backbone, Error, InspectorJudge, InspectorSettings, ItemId, Judge, Layer, ModelInfo, Outcome, Pooling,
+    Probe, ProbeError, ProbeOutput, Reading, Reason, RunEvent, Runner, Signal, Verdict, total_score,
 };
 
 /// Predicts by the sum of its features; knows probabilities or not.
 struct Summing {
-    states: Vec<(Layer, Pooling)>,
+    signals: Vec<(Layer, Signal)>,
     classes: Vec<i64>,
     with_probabilities: bool,
     fingerprint: String,
 }
 
 impl Probe for Summing {
-    fn states(&self) -> &[(Layer, Pooling)] {
-        &self.states
+    fn signals(&self) -> &[(Layer, Signal)] {
+        &self.signals
     }
 
     fn classes(&self) -> &[i64] {
@@ -31,7 +31,8 @@ impl Probe for Summing {
     }
 
     fn classify(&self, features: &[f32]) -> Result<ProbeOutput, ProbeError> {
-        if features.len() != 4 * self.states.len() {
+        let width = |(_, signal): &(Layer, Signal)| if *signal == Signal::AttentionEntropy { 2 } else { 4 };
+        if features.len() != self.signals.iter().map(width).sum::<usize>() {
             return Err(format!("{} features", features.len()).into());
         }
         let class = features.iter().map(|x| x.to_bits() as usize % 97).sum::<usize>() % self.classes.len();
@@ -43,7 +44,12 @@ impl Probe for Summing {
 
 fn settings(aspect: Aspect, model: &ScriptedBackbone, change: impl FnOnce(&mut Summing)) -> InspectorSettings {
     let mut probe = Summing {
-        states: vec![(Layer(3), Pooling::Mean), (Layer(1), Pooling::Last)],
+        signals: vec![
+            (Layer(3), Signal::State(Pooling::Mean)),
+            (Layer(4), Signal::AttentionEntropy),
+            (Layer(1), Signal::State(Pooling::Last)),
+            (Layer(2), Signal::AttentionEntropy),
+        ],
         classes: vec![1, 2, 3, 4, 5],
         with_probabilities: true,
         fingerprint: model.info().fingerprint.clone(),
@@ -78,6 +84,67 @@ fn five_aspects_share_a_run_and_add_up() {
     assert_eq!((seen, summary.unwrap().progress.requests), (2, 10));
 }
 
+/// Tells what it is given.
+struct Telling(Mutex<Vec<f32>>);
+
+impl Probe for Telling {
+    fn signals(&self) -> &[(Layer, Signal)] {
+        const SIGNALS: [(Layer, Signal); 3] = [
+            (Layer(2), Signal::AttentionEntropy),
+            (Layer(3), Signal::State(Pooling::Max)),
+            (Layer(1), Signal::AttentionEntropy),
+        ];
+        &SIGNALS
+    }
+
+    fn classes(&self) -> &[i64] {
+        &[0, 1]
+    }
+
+    fn check_model(&self, _: &ModelInfo) -> Result<(), ProbeError> {
+        Ok(())
+    }
+
+    fn classify(&self, features: &[f32]) -> Result<ProbeOutput, ProbeError> {
+        *self.0.lock().unwrap() = features.to_vec();
+        Ok(ProbeOutput { class: 0, probabilities: None })
+    }
+}
+
+#[test]
+fn features_are_the_signals_in_the_probe_s_order() {
+    let model = ScriptedBackbone::new(4);
+    let probe = Arc::new(Telling(Mutex::default()));
+    let template = Aspect::Fluency.template();
+    let judge = InspectorJudge::new(InspectorSettings { template, probe: probe.clone() }, model.info()).unwrap();
+    let item = [("question", "q"), ("response", "r")];
+    let requests = judge.ask(&item).unwrap();
+    assert_eq!(requests[0].want.attention_entropy, [Layer(1), Layer(2)]);
+    assert_eq!(requests[0].want.pooled, [(Layer(3), Pooling::Max)]);
+    let mut outcomes = Vec::new();
+    let mut keep = |_, outcome| {
+        outcomes.push(outcome);
+        ControlFlow::Continue(())
+    };
+    model.run(&requests, &mut keep).unwrap();
+    judge.decide(&item, &outcomes).unwrap();
+    let Outcome::Read(reading) = &outcomes[0] else { panic!("{outcomes:?}") };
+    let parts = probe.signals().iter().map(|&(layer, signal)| reading.signal(layer, signal).unwrap());
+    assert_eq!(*probe.0.lock().unwrap(), parts.collect::<Vec<_>>().concat());
+    assert_eq!(probe.0.lock().unwrap().len(), 2 + 4 + 2);
+    let breach = judge.decide(&item, &[Outcome::Read(Reading::default())]).unwrap_err();
+    assert!(breach.to_string().contains("an attention entropy: expected 2, found 0"), "{breach}");
+}
+
+#[test]
+fn a_signal_is_one_word_in_files() {
+    let signals = [Signal::State(Pooling::Mean), Signal::AttentionEntropy, Signal::State(Pooling::Last)];
+    let text = serde_json::to_string(&signals).unwrap();
+    assert_eq!(text, r#"["mean","attention_entropy","last"]"#);
+    assert_eq!(serde_json::from_str::<[Signal; 3]>(&text).unwrap(), signals);
+    assert!(serde_json::from_str::<Signal>("\"median\"").is_err());
+}
+
 #[test]
 fn a_probe_without_probabilities_says_its_class() {
     let model = ScriptedBackbone::new(4);
@@ -106,9 +173,11 @@ fn what_does_not_fit_is_refused() {
     let new =
         |change: fn(&mut Summing)| InspectorJudge::new(settings(Aspect::Logicality, &model, change), model.info());
     assert!(matches!(new(|probe| probe.fingerprint.clear()), Err(Error::ProbeRefused { .. })));
-    assert!(matches!(new(|probe| probe.states.clear()), Err(Error::ProbeStates { .. })));
-    assert!(matches!(new(|probe| probe.states[1] = probe.states[0]), Err(Error::ProbeStates { .. })));
-    assert!(matches!(new(|probe| probe.states[1].0 = Layer(5)), Err(Error::ProbeStates { n_layers: 4, .. })));
+    assert!(matches!(new(|probe| probe.signals.clear()), Err(Error::ProbeSignals { .. })));
+    assert!(matches!(new(|probe| probe.signals[1] = probe.signals[0]), Err(Error::ProbeSignals { .. })));
+    assert!(matches!(new(|probe| probe.signals[3] = probe.signals[1]), Err(Error::ProbeSignals { .. })));
+    assert!(matches!(new(|probe| probe.signals[1].0 = Layer(5)), Err(Error::ProbeSignals { n_layers: 4, .. })));
+    assert!(matches!(new(|probe| probe.signals[1].0 = Layer(0)), Err(Error::ProbeSignals { .. })));
     assert!(matches!(new(|probe| probe.classes = vec![2, 1]), Err(Error::Scale { .. })));
 }
 

@@ -16,6 +16,7 @@ fn info() -> ModelInfo {
         family: "llama".into(),
         n_layers: 2,
         d_model: 8,
+        n_heads: 2,
         d_vocab: 32,
         max_len: 64,
         dtype: "f32".into(),

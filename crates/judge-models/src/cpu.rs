@@ -8,6 +8,7 @@
 mod amx;
 mod attention;
 mod decoder;
+mod entropy;
 mod kernel;
 mod keys;
 mod load;

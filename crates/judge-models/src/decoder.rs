@@ -6,6 +6,7 @@ use std::sync::Arc;
 use burn::module::{Module, Param};
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 use half::bf16;
+use judge_core::Layer;
 
 use crate::Error;
 use crate::block::{Block, Build, HeadNorms, Ops};
@@ -108,11 +109,14 @@ impl Decoder {
     /// `rotation` covers the positions of `tokens`. With a past, `tokens` follow what it holds: whole prompts at once, then
     /// one token at a time. Sequences of a batch are padded on the right; a position never sees a later one, so padding
     /// changes nothing before it.
+    ///
+    /// `entropies` are those of the new positions' attention; there are none of blocks that are not run.
     pub(crate) fn forward(
         &self,
         tokens: Tensor<2, Int>,
         rotation: &Rotation,
         past: Option<&mut dyn Past>,
+        entropies: Option<&mut Entropies>,
         visit: &mut dyn FnMut(usize, &Tensor<3>) -> ControlFlow<()>,
     ) -> Option<Tensor<3>> {
         let [batch, seq] = tokens.dims();
@@ -126,7 +130,7 @@ impl Decoder {
             Some(masks) => masks,
             None => Masks::of_windows(&self.config.windows, seq, &x.device()),
         };
-        let mut ops = Composed { config: &self.config, precision: self.precision, rotation, masks, past };
+        let mut ops = Composed { config: &self.config, precision: self.precision, rotation, masks, past, entropies };
         if visit(0, &x).is_break() {
             return None;
         }
@@ -170,6 +174,21 @@ struct Composed<'a, 'p> {
     rotation: &'a Rotation,
     masks: Masks,
     past: Option<&'p mut (dyn Past + 'p)>,
+    entropies: Option<&'a mut Entropies>,
+}
+
+/// Attention entropies that a pass is to bring.
+pub(crate) struct Entropies {
+    wanted: Vec<Layer>,
+    /// Of each layer wanted, ascending, those of every position: `[batch, seq, n_heads]`.
+    pub(crate) found: Vec<(Layer, Tensor<3>)>,
+}
+
+impl Entropies {
+    /// Those of the blocks below these layers; `None` if there is no such layer.
+    pub(crate) fn of(wanted: Vec<Layer>) -> Option<Self> {
+        (!wanted.is_empty()).then(|| Self { wanted, found: Vec::new() })
+    }
 }
 
 impl Ops for Composed<'_, '_> {
@@ -208,6 +227,10 @@ impl Ops for Composed<'_, '_> {
         };
         let hidden = self.masks.get(window);
         let with = Attention { scale: config.attention_scale, soft_cap: config.attention_soft_cap, hidden };
+        let layer = Layer(index + 1);
+        if let Some(entropies) = self.entropies.as_mut().filter(|entropies| entropies.wanted.contains(&layer)) {
+            entropies.found.push((layer, ops::attention_entropy(queries.clone(), keys.clone(), with)));
+        }
         let mixed = ops::attention(queries, keys, values, with); // [batch, n_heads, seq, head_dim]
         // [batch, n_heads, seq, head_dim] -> [batch, seq, n_heads, head_dim] -> [batch, seq, d_query]
         mixed.swap_dims(1, 2).reshape([batch, seq, d_query])

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use judge_core::{
-    Finish, Generated, Generation, Layer, Outcome, PooledState, Pooling, Reading, Request, TokenId, Want,
+    Finish, Generated, Generation, HeadEntropies, Layer, Outcome, PooledState, Pooling, Reading, Request, Signal,
+    TokenId, Want,
 };
 use rayon::prelude::*;
 
@@ -33,28 +34,39 @@ impl Job<'_> {
     /// Blocks that must be run: none above the highest layer that is wanted, all if text is written, `None` if nothing is
     /// wanted but the prompt's length.
     fn blocks(&self, n_layers: usize) -> Option<usize> {
-        let labels = self.want.labels.iter().flat_map(|read| &read.layers);
-        let highest = self.want.pooled.iter().map(|(layer, _)| layer).chain(labels).max();
-        if self.want.generate.is_some() { Some(n_layers) } else { highest.map(|layer| layer.0) }
+        match self.want.generate {
+            Some(_) => Some(n_layers),
+            None => self.want.layers().max().map(|layer| layer.0),
+        }
     }
 
-    /// States that take all positions, not the last one alone.
-    pub(crate) fn whole(&self) -> impl Iterator<Item = (Layer, Pooling)> {
-        self.want.pooled.iter().copied().filter(|(_, pooling)| *pooling != Pooling::Last)
+    /// What takes all positions, not the last one alone.
+    pub(crate) fn whole(&self) -> impl Iterator<Item = (Layer, Signal)> {
+        let pooled = self.want.pooled.iter().filter(|(_, pooling)| *pooling != Pooling::Last);
+        let entropies = self.want.attention_entropy.iter().map(|&layer| (layer, Signal::AttentionEntropy));
+        pooled.map(|&(layer, pooling)| (layer, Signal::State(pooling))).chain(entropies)
     }
 
     /// Hands its reading to `sink`, or says which number of it is not finite.
     pub(crate) fn answer(
         &self,
         steps: Steps<'_>,
-        pooled: Vec<PooledState>,
+        signals: Signals,
         generated: Option<Generated>,
         sink: &mut Sink<'_>,
     ) -> ControlFlow<()> {
-        let reading = Reading { prompt_tokens: self.ids.len(), labels: steps.finish(), pooled, generated };
+        let Signals { pooled, attention_entropy } = signals;
+        let labels = steps.finish();
+        let reading = Reading { prompt_tokens: self.ids.len(), labels, pooled, attention_entropy, generated };
         let fault = non_finite(&reading);
         sink(self.index, fault.map_or(Outcome::Read(reading), Outcome::Unscored))
     }
+}
+
+/// What a prompt's positions brought, in the order asked for.
+pub(crate) struct Signals {
+    pub(crate) pooled: Vec<PooledState>,
+    pub(crate) attention_entropy: Vec<HeadEntropies>,
 }
 
 /// Jobs that run through the same blocks with the same rotary frequencies: they can share passes.
@@ -109,19 +121,14 @@ pub(crate) struct Text<'a> {
     pub(crate) job: &'a Job<'a>,
     pub(crate) generation: &'a Generation,
     pub(crate) steps: Steps<'a>,
-    pub(crate) pooled: Vec<PooledState>,
+    pub(crate) signals: Signals,
     pub(crate) tokens: Vec<TokenId>,
 }
 
 impl<'a> Text<'a> {
     /// Nothing written yet.
-    pub(crate) fn new(
-        job: &'a Job<'a>,
-        generation: &'a Generation,
-        steps: Steps<'a>,
-        pooled: Vec<PooledState>,
-    ) -> Self {
-        Self { job, generation, steps, pooled, tokens: Vec::new() }
+    pub(crate) fn new(job: &'a Job<'a>, generation: &'a Generation, steps: Steps<'a>, signals: Signals) -> Self {
+        Self { job, generation, steps, signals, tokens: Vec::new() }
     }
 
     /// Puts a token, chosen from `states`, behind the text; says why the text ends, if it does.
@@ -140,6 +147,6 @@ impl<'a> Text<'a> {
     pub(crate) fn answer(self, finish: Finish, model: &Model, sink: &mut Sink<'_>) -> ControlFlow<()> {
         let (text, text_ends) = model.codec.decode(&self.tokens);
         let generated = Generated { tokens: self.tokens, text, text_ends, finish };
-        self.job.answer(self.steps, self.pooled, Some(generated), sink)
+        self.job.answer(self.steps, self.signals, Some(generated), sink)
     }
 }

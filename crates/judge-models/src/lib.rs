@@ -1,7 +1,7 @@
 //! Decoder-only transformers from Hugging Face folders on Burn, read from the inside.
 //!
 //! [`Model`] loads a folder and implements [`judge_core::Backbone`]: one pass over a prompt brings label logits of any layers, pooled
-//! states and generated text. What leaves it is plain host data; no Burn type is in the public API.
+//! states, attention entropies and generated text. What leaves it is plain host data; no Burn type is in the public API.
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -88,4 +88,10 @@ pub use model::{LoadOptions, Model};
 pub use tokenizer::{ChatTokens, TextOptions};
 
 #[cfg(test)]
+mod attention_entropy_tests;
+#[cfg(test)]
+mod blocks_run_tests;
+#[cfg(test)]
 mod parity_tests;
+#[cfg(test)]
+mod test_models;

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use judge_core::{
-    Backbone, BackboneError, LabelInContext, ModelInfo, Outcome, Prompt, ReadAt, Request, RequestProblem, TokenId,
+    Backbone, BackboneError, LabelInContext, Layer, ModelInfo, Outcome, Prompt, ReadAt, Request, RequestProblem,
+    TokenId,
 };
 
 use crate::batched::{self, Batched, Shapes};
@@ -162,6 +163,7 @@ impl Model {
             family: config.family.to_owned(),
             n_layers: config.n_layers,
             d_model: config.d_model,
+            n_heads: config.n_heads,
             d_vocab: config.d_vocab,
             max_len: config.max_len,
             dtype: dtype.to_string(),
@@ -193,14 +195,16 @@ impl Model {
     fn check(&self, index: usize, request: &Request) -> Result<(), BackboneError> {
         let (info, want) = (&self.info, &request.want);
         let problem = |problem| Err(BackboneError::Request { request: index, problem });
-        let labels = want.labels.iter();
-        let layers = labels.clone().flat_map(|read| &read.layers).chain(want.pooled.iter().map(|(layer, _)| layer));
-        for &layer in layers {
-            if layer.0 > info.n_layers {
-                return Err(BackboneError::Layer { request: index, layer, n_layers: info.n_layers });
-            }
+        if let Some(layer) = want.layers().find(|layer| layer.0 > info.n_layers) {
+            return Err(BackboneError::Layer { request: index, layer, n_layers: info.n_layers });
         }
-        for &token in labels.flat_map(|read| &read.tokens) {
+        if want.attention_entropy.windows(2).any(|pair| pair[0] >= pair[1]) {
+            return problem(RequestProblem::LayerOrder);
+        }
+        if want.attention_entropy.contains(&Layer(0)) {
+            return problem(RequestProblem::NoAttention);
+        }
+        for &token in want.labels.iter().flat_map(|read| &read.tokens) {
             if token as usize >= info.d_vocab {
                 return Err(BackboneError::Token { request: index, token, d_vocab: info.d_vocab });
             }

@@ -97,6 +97,44 @@ pub(crate) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, 
     mixed.reshape([batch, n_heads, seq, head_dim]) // [batch * n_kv_heads, group, ..] -> [batch, n_heads, ..]
 }
 
+/// The entropy in nats of the weights that each query gives the keys, for queries and keys as [`attention`] takes them: `[batch, seq,
+/// n_heads]` in f32. All is computed in f32, whatever `attention` rounds. Weights are there for the heads of one key head at a time.
+pub(crate) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Attention<'_>) -> Tensor<3> {
+    /// As good as minus infinity, but 0 times it is 0.
+    const HIDDEN: f32 = -1e30;
+    let [batch, n_heads, seq, head_dim] = queries.dims();
+    let [_, n_kv_heads, seq_keys, _] = keys.dims();
+    let group = n_heads / n_kv_heads;
+    let later = Tensor::<2, Bool>::tril_mask([seq, seq_keys], (seq_keys - seq) as i64, &queries.device());
+    let later = later.reshape([1, 1, seq, seq_keys]);
+    let hidden = match with.hidden {
+        Some(hidden) => hidden.clone().bool_or(later),
+        None => later,
+    };
+    let hidden = hidden.expand([batch, group, seq, seq_keys]);
+    let entropies = (0..n_kv_heads).map(|head| {
+        // [batch, n_heads, seq, head_dim] -> [batch, group, seq, head_dim] -> [batch, 1, group * seq, head_dim]
+        let queries = queries.clone().narrow(1, head * group, group).reshape([batch, 1, group * seq, head_dim]);
+        // [batch, n_kv_heads, seq_keys, head_dim] -> [batch, 1, seq_keys, head_dim] -> [batch, 1, head_dim, seq_keys]
+        let keys = widen(keys.clone().narrow(1, head, 1)).swap_dims(2, 3);
+        let scores = queries.matmul(keys).mul_scalar(with.scale); // [batch, 1, group * seq, seq_keys]
+        let scores = match with.soft_cap {
+            Some(cap) => scores.div_scalar(cap).tanh().mul_scalar(cap),
+            None => scores,
+        };
+        let scores = scores.reshape([batch, group, seq, seq_keys]).mask_fill(hidden.clone(), HIDDEN);
+        // With x = score - highest and Z = Σ exp(x): H = ln Z - Σ exp(x) x / Z, of which both terms are at least 0.
+        let highest = scores.clone().max_dim(3); // [batch, group, seq, 1]
+        let x = scores - highest;
+        let weights = x.clone().exp();
+        let total = weights.clone().sum_dim(3); // [batch, group, seq, 1]
+        let mean = (weights * x).sum_dim(3) / total.clone();
+        total.log() - mean
+    });
+    // [batch, group, seq, 1] of each key head -> [batch, n_heads, seq, 1] -> [batch, n_heads, seq] -> [batch, seq, n_heads]
+    Tensor::cat(entropies.collect(), 1).reshape([batch, n_heads, seq]).swap_dims(1, 2)
+}
+
 /// `f(gate) * up` of `[batch, seq, 2 * d_ff]`, gate first, gives `[batch, seq, d_ff]` in f32.
 pub(crate) fn gated_activation(gate_up: Tensor<3>, function: Activation) -> Tensor<3> {
     let d_ff = gate_up.dims()[2] / 2;

@@ -21,34 +21,14 @@ use crate::cpu::{Angles, BufferPool, Kernel, Keys, PackedDecoder, Span};
 use crate::decoder::Decoder;
 use crate::folder::Folder;
 use crate::rope::Rotation;
+use crate::test_models::{FAMILIES, folder};
 use crate::weights::Checkpoint;
 use crate::{Dtype, Error};
 
 /// Largest difference over largest value of a layer, f32 against f32.
 const TOLERANCE: f32 = 1e-4;
 
-const FAMILIES: [&str; 14] = [
-    "gemma2-off",
-    "gemma2-on",
-    "internlm3-off",
-    "internlm3-on",
-    "llama-off",
-    "llama-on",
-    "mistral-off",
-    "mistral-on",
-    "phi3-off",
-    "phi3-on",
-    "qwen2-off",
-    "qwen2-on",
-    "qwen3-off",
-    "qwen3-on",
-];
-
 const ROPES: [&str; 8] = ["default", "linear", "dynamic", "llama3", "yarn", "yarn-full", "longrope", "longrope-factor"];
-
-fn families() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/families"))
-}
 
 /// Named tensors of a fixture, widened to f32, with its metadata.
 struct Expected {
@@ -103,7 +83,7 @@ fn config(path: PathBuf) -> DecoderConfig {
 }
 
 fn family(name: &str, dtype: Dtype) -> (Decoder, Expected) {
-    let folder = families().join(name);
+    let folder = folder(name);
     let decoder = load(folder.clone(), config(folder.join("config.json")), dtype).unwrap();
     (decoder, Expected::read(folder.join("expected.safetensors")))
 }
@@ -122,7 +102,7 @@ fn hidden_states(decoder: &Decoder, ids: &[i32]) -> Vec<Vec<f32>> {
     let rotation = Rotation::new(&config.rope, ids.len(), &Device::flex());
     let mut states = Vec::new();
     decoder
-        .forward(tokens(ids), &rotation, None, &mut |layer, state| {
+        .forward(tokens(ids), &rotation, None, None, &mut |layer, state| {
             let state = if layer == config.n_layers { decoder.final_norm(state.clone()) } else { state.clone() };
             states.push(values(state));
             ControlFlow::Continue(())
@@ -164,7 +144,7 @@ fn all_layers_and_logits_equal_transformers() {
 #[test]
 fn every_rope_equals_transformers_within_and_beyond_its_original_context() {
     for kind in ROPES {
-        let folder = families().join("rope");
+        let folder = folder("rope");
         let expected = Expected::read(folder.join(format!("expected.{kind}.safetensors")));
         let file = if kind == "default" { "config.json".to_owned() } else { format!("config.{kind}.json") };
         let decoder = load(folder.clone(), config(folder.join(file)), Dtype::F32).unwrap();
@@ -209,7 +189,7 @@ fn packed_states(decoder: &PackedDecoder, config: &DecoderConfig, ids: &[i32]) -
     let ids: Vec<TokenId> = ids.iter().map(|id| id.cast_unsigned()).collect();
     let angles = Angles::new(config, ids.len(), ids.len());
     let mut keys = Keys::new(decoder.key_shape(), None, ids.len(), 1);
-    let span = Span { ids: &ids, keys: &mut keys, keep: 0..ids.len() };
+    let span = Span { ids: &ids, keys: &mut keys, keep: 0..ids.len(), entropies: &[] };
     let mut states = Vec::new();
     decoder.forward(&mut [span], &angles, config.n_layers, &mut BufferPool::default(), &mut |layer, stream| {
         let rows = stream.rows(0);
@@ -225,7 +205,7 @@ fn packed_states(decoder: &PackedDecoder, config: &DecoderConfig, ids: &[i32]) -
 #[test]
 fn packed_weights_are_nearer_to_exact_arithmetic_than_transformers_in_bf16() {
     for name in FAMILIES {
-        let folder = families().join(name);
+        let folder = folder(name);
         let expected = Expected::read(folder.join("expected.safetensors"));
         let theirs: f32 = expected.metadata["bf16_error_of_transformers"].parse().unwrap();
         for kernel in Kernel::available() {
@@ -249,7 +229,7 @@ fn packed_weights_are_nearer_to_exact_arithmetic_than_transformers_in_bf16() {
 #[test]
 fn packed_weights_follow_every_rope() {
     for kind in ROPES {
-        let folder = families().join("rope");
+        let folder = folder("rope");
         let expected = Expected::read(folder.join(format!("expected.{kind}.safetensors")));
         let file = if kind == "default" { "config.json".to_owned() } else { format!("config.{kind}.json") };
         let config = config(folder.join(file));
@@ -269,7 +249,7 @@ fn packed_weights_follow_every_rope() {
 #[test]
 fn a_padded_batch_under_autodiff_equals_each_sequence_alone() {
     for name in FAMILIES {
-        let folder = families().join(name);
+        let folder = folder(name);
         let (plain, expected) = family(name, Dtype::F32);
         let device = Device::flex().autodiff();
         let mut checkpoint = Checkpoint::open(&Folder::open(folder.clone()).unwrap()).unwrap();
@@ -283,12 +263,14 @@ fn a_padded_batch_under_autodiff_equals_each_sequence_alone() {
             rows.iter().flat_map(|row| row.iter().copied().chain(vec![0; seq - row.len()])).collect();
         let batch = Tensor::from_data(TensorData::new(padded, [rows.len(), seq]), &device);
         let rotation = Rotation::new(&config.rope, seq, &device);
-        let states = decoder.forward(batch, &rotation, None, &mut |_, _| ControlFlow::Continue(())).unwrap();
+        let states = decoder.forward(batch, &rotation, None, None, &mut |_, _| ControlFlow::Continue(())).unwrap();
         let logits = decoder.logits(decoder.final_norm(states.clone()));
         for (index, row) in rows.iter().enumerate() {
             let rotation = Rotation::new(&config.rope, seq, &Device::flex());
             let alone = plain
-                .forward(tokens(row), &rotation.positions(0, row.len()), None, &mut |_, _| ControlFlow::Continue(()))
+                .forward(tokens(row), &rotation.positions(0, row.len()), None, None, &mut |_, _| {
+                    ControlFlow::Continue(())
+                })
                 .unwrap();
             let found = states.clone().narrow(0, index, 1).narrow(1, 0, row.len());
             let error = relative_error(&values(found.inner()), &values(alone));

@@ -1,4 +1,4 @@
-//! Pooling a layer's states over positions, row by row, so that a sequence may come in pieces.
+//! Pooling what a layer has of each position, row by row, so that a sequence may come in pieces.
 
 use judge_core::Pooling;
 

@@ -6,13 +6,13 @@ use std::ops::ControlFlow;
 
 use burn::tensor::{Int, Tensor, TensorData};
 use judge_core::{
-    Finish, Generated, Generation, LabelLogits, LabelStep, Layer, Lens, Outcome, PooledState, Pooling, ReadAt, Reading,
-    Reason, Request, TokenId, Unscored, Want,
+    Finish, Generated, Generation, HeadEntropies, LabelLogits, LabelStep, Layer, Lens, Outcome, PooledState, Pooling,
+    ReadAt, Reading, Reason, Request, TokenId, Unscored, Want,
 };
 
 use crate::Error;
 use crate::cache::{Cache, Past};
-use crate::decoder::Decoder;
+use crate::decoder::{Decoder, Entropies};
 use crate::generate::choose;
 use crate::model::Model;
 use crate::pooling::Pool;
@@ -28,6 +28,7 @@ struct Pass {
     /// What label logits are made from.
     states: States,
     pooled: Vec<PooledState>,
+    attention_entropy: Vec<HeadEntropies>,
     /// The normed output of the last block at the last position, shape `[1, 1, d_model]`, if all blocks were run.
     last: Option<Tensor<3>>,
 }
@@ -110,7 +111,7 @@ impl Model {
         let _room = flight.room(len);
         let mut sequence = Sequence::new(self, decoder, want, len, flight);
         let mut pass = sequence.feed(&ids)?;
-        let pooled = mem::take(&mut pass.pooled);
+        let (pooled, attention_entropy) = (mem::take(&mut pass.pooled), mem::take(&mut pass.attention_entropy));
         let mut steps = Steps::new(want, head);
         let generated = match &want.generate {
             Some(generation) => Some(sequence.generate(generation, pass, &mut steps)?),
@@ -119,7 +120,8 @@ impl Model {
                 None
             }
         };
-        let reading = Reading { prompt_tokens: ids.len(), labels: steps.finish(), pooled, generated };
+        let labels = steps.finish();
+        let reading = Reading { prompt_tokens: ids.len(), labels, pooled, attention_entropy, generated };
         match non_finite(&reading) {
             Some(fault) => Err(fault.into()),
             None => Ok(reading),
@@ -152,10 +154,13 @@ impl<'a> Sequence<'a> {
     /// generated).
     fn feed(&mut self, ids: &[TokenId]) -> Result<Pass, Stop> {
         let n_layers = self.model.config.n_layers;
-        let pooled: &[(Layer, Pooling)] = if self.fed == 0 { &self.want.pooled } else { &[] };
+        let (pooled, entropies): (&[(Layer, Pooling)], &[Layer]) = match self.fed {
+            0 => (&self.want.pooled, &self.want.attention_entropy),
+            _ => (&[], &[]),
+        };
         let read = self.want.labels.as_ref().filter(|read| self.fed == 0 || read.at != ReadAt::PromptEnd);
         let layers: &[Layer] = read.map_or(&[], |read| &read.layers);
-        let top = match (&self.want.generate, pooled.iter().map(|(layer, _)| layer).chain(layers).max()) {
+        let top = match (&self.want.generate, self.want.layers().max()) {
             (Some(_), _) => n_layers,
             (None, Some(highest)) => highest.0,
             (None, None) => return Ok(Pass::default()), // only the prompt's length is wanted
@@ -198,12 +203,16 @@ impl<'a> Sequence<'a> {
         let tokens = Tensor::<2, Int>::from_data(TensorData::new(ids, [1, seq]), &decoder.device());
         let mut visited = Ok(());
         let past = self.cache.as_mut().map(|cache| cache as &mut dyn Past);
-        decoder.forward(tokens, &rotation, past, &mut |index, x| {
+        let mut entropies = Entropies::of(entropies.to_vec());
+        decoder.forward(tokens, &rotation, past, entropies.as_mut(), &mut |index, x| {
             visited = visit(index, x);
             if visited.is_ok() && index < top { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         visited?;
         self.fed += seq;
+        for (layer, rows) in entropies.into_iter().flat_map(|entropies| entropies.found) {
+            pass.attention_entropy.push(HeadEntropies { layer, values: pool(&host(rows)?, seq, Pooling::Mean) });
+        }
         // In the order asked for, not in that of the layers.
         pass.pooled.sort_by_key(|state| pooled.iter().position(|pair| *pair == (state.layer, state.pooling)));
         Ok(pass)
@@ -291,10 +300,10 @@ fn dots<'a>(head: &'a [f32], state: &'a [f32]) -> impl Iterator<Item = f32> + 'a
         .map(move |row| row.iter().zip(state).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>() as f32)
 }
 
-/// `states` `[seq, d_model]` to `[d_model]`.
-fn pool(states: &[f32], seq: usize, pooling: Pooling) -> Vec<f32> {
+/// Rows `[seq, width]` to `[width]`.
+pub(crate) fn pool(rows: &[f32], seq: usize, pooling: Pooling) -> Vec<f32> {
     let mut pool = Pool::new(pooling);
-    states.chunks_exact((states.len() / seq.max(1)).max(1)).for_each(|row| pool.add(row));
+    rows.chunks_exact((rows.len() / seq.max(1)).max(1)).for_each(|row| pool.add(row));
     pool.finish()
 }
 
@@ -310,6 +319,11 @@ pub(crate) fn non_finite(reading: &Reading) -> Option<Unscored> {
     for state in &reading.pooled {
         if let Some(value) = bad(&state.values) {
             return Some(fault(format!("a coordinate of the state of {}", state.layer), value));
+        }
+    }
+    for heads in &reading.attention_entropy {
+        if let Some(value) = bad(&heads.values) {
+            return Some(fault(format!("an attention entropy of {}", heads.layer), value));
         }
     }
     None
@@ -352,6 +366,9 @@ mod tests {
             assert_eq!(blocks_run(Want { labels: Some(read(layer)), ..Want::default() }), Some(layer));
             let both = Want { pooled, labels: Some(read(0)), ..Want::default() };
             assert_eq!(blocks_run(both), Some(layer));
+        }
+        for layer in 1..=n_layers {
+            assert_eq!(blocks_run(Want { attention_entropy: vec![Layer(layer)], ..Want::default() }), Some(layer));
         }
         assert_eq!(blocks_run(Want::default()), Some(0));
         let generate = Some(Generation { max_new_tokens: 1, sampling: Sampling::Greedy });

@@ -107,6 +107,14 @@ fn requests_are_checked_before_anything_is_run() {
     assert!(matches!(refused(labels(read_labels(&[4], at))), BackboneError::Layer { request: 1, n_layers: 3, .. }));
     let pooled = Want { pooled: vec![(Layer(9), Pooling::Mean)], ..Want::default() };
     assert!(matches!(refused(pooled), BackboneError::Layer { request: 1, layer: Layer(9), .. }));
+    let entropy = |layers: &[usize]| Want {
+        attention_entropy: layers.iter().map(|&layer| Layer(layer)).collect(),
+        ..Want::default()
+    };
+    assert!(matches!(refused(entropy(&[1, 4])), BackboneError::Layer { request: 1, layer: Layer(4), .. }));
+    assert_eq!(problem(entropy(&[0, 1])), RequestProblem::NoAttention);
+    assert_eq!(problem(entropy(&[2, 1])), RequestProblem::LayerOrder);
+    assert_eq!(problem(entropy(&[1, 1])), RequestProblem::LayerOrder);
     let far = LabelRead { tokens: vec![3, 96], ..read_labels(&[1], at) };
     assert!(matches!(refused(labels(far)), BackboneError::Token { request: 1, token: 96, d_vocab: 96 }));
     assert_eq!(problem(labels(read_labels(&[2, 1], at))), RequestProblem::LayerOrder);

@@ -38,6 +38,7 @@ fn requests(model: &Model) -> Vec<Request> {
                 want: Want {
                     labels: Some(labels),
                     pooled: pooled.collect(),
+                    attention_entropy: model.info().layers().split_off(1 + i % 2),
                     generate: Some(Generation { max_new_tokens: 5, sampling }),
                 },
             }
@@ -57,6 +58,7 @@ fn answers(model: &Model, requests: &[Request]) -> Vec<(Outcome, Vec<u32>)> {
                     .iter()
                     .flat_map(|labels| labels.steps.iter().flat_map(|step| &step.logits))
                     .chain(reading.pooled.iter().flat_map(|state| &state.values))
+                    .chain(reading.attention_entropy.iter().flat_map(|heads| &heads.values))
                     .map(|x| x.to_bits())
                     .collect(),
                 Outcome::Unscored(fault) => panic!("request {index}: {fault}"),
@@ -176,6 +178,7 @@ fn whatever_else_is_read_of(model: &Model) {
     let shared = Want {
         labels: Some(labels),
         pooled: vec![(last, Pooling::Mean), (Layer(0), Pooling::Max), (last, Pooling::Last)],
+        attention_entropy: vec![Layer(1), last],
         generate: Some(Generation { max_new_tokens: 3, sampling: Sampling::Greedy }),
     };
     let logits = |want: Want| {

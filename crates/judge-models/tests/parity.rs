@@ -133,7 +133,7 @@ fn readings_of_every_family_equal_transformers() {
 
             for (lens, table) in [(Lens::Raw, "raw"), (Lens::Normed, "normed")] {
                 let pooled = model.info().layers().into_iter().flat_map(|layer| poolings.map(|p| (layer, p))).collect();
-                let want = Want { labels: labels(&model, all_tokens.clone(), lens), pooled, generate: None };
+                let want = Want { labels: labels(&model, all_tokens.clone(), lens), pooled, ..Want::default() };
                 let reading = read(&model, text, want);
                 assert_eq!(reading.prompt_tokens, tokens.len());
                 let read = reading.labels.as_ref().unwrap();
@@ -241,6 +241,7 @@ fn a_trained_model_with_a_sentencepiece_tokenizer_equals_transformers() {
             labels: labels(&model, tokens.clone(), Lens::Raw),
             pooled: model.info().layers().into_iter().map(|layer| (layer, Pooling::Last)).collect(),
             generate: greedy(24),
+            ..Want::default()
         };
         let reading = read(&model, text, want);
         let read = reading.labels.as_ref().unwrap();

@@ -2,11 +2,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, FittedPca, FittedTransformer, Matrix, Pca, Transformer};
 
-/// What a pooled state contributes as features.
+/// What a [`Signal`](judge_core::Signal), a pooled state or the attention entropies of a block's heads, contributes as features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FeatureFamily {
-    /// The state as it is, `[n_rows, d_model]`.
+    /// The signal as it is, `[n_rows, d_model]` of states, `[n_rows, n_heads]` of entropies.
     #[default]
     State,
     /// Three numbers of each state, `[n_rows, 3]`: its Euclidean norm, the variance of its coordinates (dividing by their number),
@@ -17,9 +17,12 @@ pub enum FeatureFamily {
         /// How many; the paper's 50.
         n_components: usize,
     },
+    /// Three numbers of each row, `[n_rows, 3]`: the mean of its numbers, their standard deviation (dividing the squares by their number),
+    /// and the largest. It is what INSPECTOR's scan of layers takes of heads' entropies.
+    Summary,
 }
 
-/// A [`FeatureFamily`] of states of one size.
+/// A [`FeatureFamily`] of signals of one size.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FittedFeatureFamily {
     /// The state as it is.
@@ -34,6 +37,11 @@ pub enum FittedFeatureFamily {
     },
     /// Its place along these components.
     Pca(FittedPca),
+    /// Mean, deviation and maximum.
+    Summary {
+        /// The signals' size.
+        width: usize,
+    },
 }
 
 impl Transformer for FeatureFamily {
@@ -48,6 +56,7 @@ impl Transformer for FeatureFamily {
             Self::State => FittedFeatureFamily::State { d_model },
             Self::Statistics => FittedFeatureFamily::Statistics { d_model },
             Self::Pca { n_components } => FittedFeatureFamily::Pca(Pca { n_components }.fit(features)?),
+            Self::Summary => FittedFeatureFamily::Summary { width: d_model },
         })
     }
 }
@@ -57,13 +66,14 @@ impl FittedTransformer for FittedFeatureFamily {
         match self {
             Self::State { d_model } | Self::Statistics { d_model } => *d_model,
             Self::Pca(pca) => pca.n_features_in(),
+            Self::Summary { width } => *width,
         }
     }
 
     fn n_features_out(&self) -> usize {
         match self {
             Self::State { d_model } => *d_model,
-            Self::Statistics { .. } => 3,
+            Self::Statistics { .. } | Self::Summary { .. } => 3,
             Self::Pca(pca) => pca.n_features_out(),
         }
     }
@@ -74,8 +84,21 @@ impl FittedTransformer for FittedFeatureFamily {
             Self::State { .. } => Ok(features.clone()),
             Self::Statistics { .. } => Matrix::new(features.rows().flat_map(statistics).collect(), 3),
             Self::Pca(pca) => pca.transform(features),
+            Self::Summary { .. } => Matrix::new(features.rows().flat_map(summary).collect(), 3),
         }
     }
+}
+
+/// Mean, standard deviation, maximum.
+fn summary(row: &[f64]) -> [f64; 3] {
+    let (mean, variance) = mean_and_variance(row);
+    [mean, variance.sqrt(), row.iter().copied().fold(f64::NEG_INFINITY, f64::max)]
+}
+
+fn mean_and_variance(row: &[f64]) -> (f64, f64) {
+    let n = row.len() as f64;
+    let mean = row.iter().map(|x| x / n).sum::<f64>();
+    (mean, row.iter().map(|x| (x - mean).powi(2) / n).sum())
 }
 
 /// Norm, variance, entropy.
@@ -84,9 +107,7 @@ fn statistics(state: &[f64]) -> [f64; 3] {
     let largest = state.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
     let norm =
         if largest == 0.0 { 0.0 } else { largest * state.iter().map(|x| (x / largest).powi(2)).sum::<f64>().sqrt() };
-    let n = state.len() as f64;
-    let mean = state.iter().map(|x| x / n).sum::<f64>();
-    let variance = state.iter().map(|x| (x - mean).powi(2) / n).sum();
+    let (_, variance) = mean_and_variance(state);
 
     let clipped = || state.iter().map(|x| x.clamp(-50.0, 50.0));
     let highest = clipped().fold(f64::NEG_INFINITY, f64::max);

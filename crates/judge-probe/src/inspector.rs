@@ -1,12 +1,12 @@
 //! Saved probes as the judges of `judge-core` use them.
 
-use judge_core::{Layer, ModelInfo, Pooling, Probe, ProbeError, ProbeOutput};
+use judge_core::{Layer, ModelInfo, Probe, ProbeError, ProbeOutput, Signal};
 
 use crate::{FittedClassifier, Matrix, SavedProbe};
 
 impl Probe for SavedProbe {
-    fn states(&self) -> &[(Layer, Pooling)] {
-        &self.origin().pooled
+    fn signals(&self) -> &[(Layer, Signal)] {
+        &self.origin().signals
     }
 
     fn classes(&self) -> &[i64] {

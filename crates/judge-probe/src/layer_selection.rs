@@ -10,7 +10,7 @@ use crate::{SearchScores, Split, Transformer};
 pub struct LayerView<V, T> {
     /// The layer.
     pub layer: Layer,
-    /// What is read there, such as a [`Pooling`](judge_core::Pooling).
+    /// What is read there, such as a [`Signal`](judge_core::Signal) or a [`Pooling`](judge_core::Pooling).
     pub reading: V,
     /// What becomes of it, fitted within each split.
     pub family: T,

@@ -5,7 +5,7 @@ mod error;
 
 use std::collections::BTreeMap;
 
-use judge_core::{Layer, ModelInfo, Pooling};
+use judge_core::{Layer, ModelInfo, Signal};
 use serde::{Deserialize, Serialize};
 
 pub use error::SavedProbeError;
@@ -27,7 +27,7 @@ use crate::{Error, FittedClassifier, FittedProbe, SklearnProbe};
 /// ```
 /// use std::collections::BTreeMap;
 ///
-/// use judge_core::{Layer, Pooling};
+/// use judge_core::{Layer, Pooling, Signal};
 /// use judge_probe::{
 ///     DecisionRule, FittedClassifier, FittedProbe, LinearClassifier, Matrix, Precision, ProbeOrigin, ProbedModel, SavedProbe,
 /// };
@@ -36,8 +36,14 @@ use crate::{Error, FittedClassifier, FittedProbe, SklearnProbe};
 /// let classifier =
 ///     LinearClassifier::from_parts(DecisionRule::Logistic, vec![0, 1], Matrix::new(vec![0.5, -2.0], 2)?, vec![0.1])?;
 /// let origin = ProbeOrigin {
-///     model: ProbedModel { name: "tiny".into(), revision: None, fingerprint: Some("5eed".into()), d_model: 2 },
-///     pooled: vec![(Layer(3), Pooling::Mean)],
+///     model: ProbedModel {
+///         name: "tiny".into(),
+///         revision: None,
+///         fingerprint: Some("5eed".into()),
+///         d_model: 2,
+///         n_heads: None,
+///     },
+///     signals: vec![(Layer(3), Signal::State(Pooling::Mean))],
 ///     validation: None,
 ///     data_hash: None,
 ///     notes: BTreeMap::from([("aspect".into(), "fluency".into())]),
@@ -62,8 +68,9 @@ pub struct SavedProbe {
 pub struct ProbeOrigin {
     /// The model whose states it reads.
     pub model: ProbedModel,
-    /// The states that stand side by side in a row of features, in this order, each once.
-    pub pooled: Vec<(Layer, Pooling)>,
+    /// What stands side by side in a row of features, in this order, each once.
+    #[serde(rename = "pooled")] // as files have called it since there were states alone
+    pub signals: Vec<(Layer, Signal)>,
     /// How it fared on data it was not fitted on.
     pub validation: Option<Validation>,
     /// Hash of the labelled data it was fitted on.
@@ -84,6 +91,9 @@ pub struct ProbedModel {
     pub fingerprint: Option<String>,
     /// Width of a state.
     pub d_model: usize,
+    /// Attention heads of a block; must be known if a signal is their entropy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_heads: Option<usize>,
 }
 
 /// Scores under cross-validation.
@@ -103,15 +113,21 @@ impl SavedProbe {
     ///
     /// # Errors
     ///
-    /// [`SavedProbeError::Width`], [`SavedProbeError::DuplicateState`], [`SavedProbeError::NonFinite`].
+    /// [`SavedProbeError::Width`], [`SavedProbeError::DuplicateSignal`], [`SavedProbeError::NonFinite`].
     pub fn new(probe: FittedProbe, origin: ProbeOrigin) -> Result<Self, Error> {
-        let (n_states, d_model, n_features) = (origin.pooled.len(), origin.model.d_model, probe.n_features());
-        if n_states.checked_mul(d_model) != Some(n_features) {
-            return Err(SavedProbeError::Width { n_states, d_model, n_features }.into());
+        let (signals, n_features) = (&origin.signals, probe.n_features());
+        let ProbedModel { d_model, n_heads, .. } = origin.model;
+        let width = |signal: &Signal| match signal {
+            Signal::State(_) => Some(d_model),
+            Signal::AttentionEntropy => n_heads,
+        };
+        let total = signals.iter().try_fold(0_usize, |sum, (_, signal)| sum.checked_add(width(signal)?));
+        if total != Some(n_features) || signals.is_empty() {
+            return Err(SavedProbeError::Width { signals: signals.clone(), d_model, n_heads, n_features }.into());
         }
-        for (index, state) in origin.pooled.iter().enumerate() {
-            if origin.pooled[..index].contains(state) {
-                return Err(SavedProbeError::DuplicateState { layer: state.0, pooling: state.1 }.into());
+        for (index, &(layer, signal)) in signals.iter().enumerate() {
+            if signals[..index].contains(&(layer, signal)) {
+                return Err(SavedProbeError::DuplicateSignal { layer, signal }.into());
             }
         }
         if let Some(validation) = &origin.validation {
@@ -168,16 +184,16 @@ impl SavedProbe {
         Ok(self)
     }
 
-    /// Refuses features of other states than the probe was fitted on, or in another order.
+    /// Refuses features of other signals than the probe was fitted on, or in another order.
     ///
     /// # Errors
     ///
-    /// [`SavedProbeError::OtherStates`].
-    pub fn check_states(&self, pooled: &[(Layer, Pooling)]) -> Result<(), Error> {
-        if self.origin.pooled == pooled {
+    /// [`SavedProbeError::OtherSignals`].
+    pub fn check_signals(&self, signals: &[(Layer, Signal)]) -> Result<(), Error> {
+        if self.origin.signals == signals {
             return Ok(());
         }
-        Err(SavedProbeError::OtherStates { expected: self.origin.pooled.clone(), found: pooled.to_vec() }.into())
+        Err(SavedProbeError::OtherSignals { expected: self.origin.signals.clone(), found: signals.to_vec() }.into())
     }
 
     fn check_shape(&self, model: &ModelInfo) -> Result<(), Error> {
@@ -185,7 +201,10 @@ impl SavedProbe {
         if model.d_model != expected {
             return Err(SavedProbeError::ModelShape { what: "coordinates", expected, found: model.d_model }.into());
         }
-        let highest = self.origin.pooled.iter().map(|(layer, _)| layer.0).max().unwrap_or(0);
+        if let Some(expected) = self.origin.model.n_heads.filter(|&expected| expected != model.n_heads) {
+            return Err(SavedProbeError::ModelShape { what: "heads", expected, found: model.n_heads }.into());
+        }
+        let highest = self.origin.signals.iter().map(|(layer, _)| layer.0).max().unwrap_or(0);
         if model.n_layers < highest {
             return Err(SavedProbeError::ModelShape { what: "blocks", expected: highest, found: model.n_layers }.into());
         }
@@ -212,7 +231,9 @@ impl TryFrom<SklearnProbe> for SavedProbe {
             notes.extend(search.best_params);
             Validation { scoring: search.scoring, mean: search.best_score, folds: search.fold_scores }
         });
-        let model = ProbedModel { name: metadata.llm, revision: None, fingerprint: None, d_model: metadata.d_model };
-        Self::new(imported.probe, ProbeOrigin { model, pooled: metadata.pooled, validation, data_hash: None, notes })
+        let (name, d_model) = (metadata.llm, metadata.d_model);
+        let model = ProbedModel { name, revision: None, fingerprint: None, d_model, n_heads: None };
+        let signals = metadata.pooled.into_iter().map(|(layer, pooling)| (layer, Signal::State(pooling))).collect();
+        Self::new(imported.probe, ProbeOrigin { model, signals, validation, data_hash: None, notes })
     }
 }

@@ -148,6 +148,15 @@ fn a_selection_says_what_it_cannot_do() {
 }
 
 #[test]
+fn a_summary_is_mean_deviation_and_maximum() {
+    let heads = Matrix::from_rows([[1.0, 2.0, 3.0, 4.0], [0.5, 0.5, 0.5, 0.5]]).unwrap();
+    let fitted = FeatureFamily::Summary.fit(&heads).unwrap();
+    assert_eq!((fitted.n_features_in(), fitted.n_features_out()), (4, 3));
+    assert_eq!(fitted.transform(&heads).unwrap().values(), [2.5, 1.25_f64.sqrt(), 4.0, 0.5, 0.0, 0.5]);
+    assert!(fitted.transform(&Matrix::new(vec![1.0; 3], 3).unwrap()).is_err());
+}
+
+#[test]
 fn statistics_survive_extreme_states() {
     let states =
         Matrix::from_rows([[3.0, 4.0], [0.0, 0.0], [1e200, 1e200], [1e-200, -1e-200], [-900.0, 900.0]]).unwrap();

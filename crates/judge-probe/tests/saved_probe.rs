@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use judge_core::{Layer, ModelInfo, Pooling};
+use judge_core::{Layer, ModelInfo, Pooling, Probe, Signal};
 use judge_probe::{
     Classifier, DecisionRule, DenseClassifier, Error, FittedClassifier, FittedProbe, FittedStandardScaler, HiddenLayer,
     LinearClassifier, LinearSvc, LogisticRegression, Matrix, OrdinalRegression, Pipeline, Precision, ProbeOrigin,
@@ -10,7 +10,8 @@ use judge_probe::{
 };
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
-const POOLED: [(Layer, Pooling); 2] = [(Layer(4), Pooling::Mean), (Layer(2), Pooling::Last)];
+const SIGNALS: [(Layer, Signal); 2] =
+    [(Layer(4), Signal::State(Pooling::Mean)), (Layer(2), Signal::State(Pooling::Last))];
 
 fn origin(fingerprint: Option<&str>) -> ProbeOrigin {
     ProbeOrigin {
@@ -19,8 +20,9 @@ fn origin(fingerprint: Option<&str>) -> ProbeOrigin {
             revision: Some("r1".to_owned()),
             fingerprint: fingerprint.map(str::to_owned),
             d_model: 2,
+            n_heads: None,
         },
-        pooled: POOLED.to_vec(),
+        signals: SIGNALS.to_vec(),
         validation: Some(Validation { scoring: "f1_macro".to_owned(), mean: 0.1 + 0.2, folds: vec![0.25, 1.0 / 3.0] }),
         data_hash: Some("d47a".to_owned()),
         notes: BTreeMap::from([("aspect".to_owned(), "fluency".to_owned()), ("c".to_owned(), "0.01".to_owned())]),
@@ -46,6 +48,7 @@ fn model(fingerprint: &str, n_layers: usize, d_model: usize) -> ModelInfo {
         family: "llama".to_owned(),
         n_layers,
         d_model,
+        n_heads: 2,
         d_vocab: 10,
         max_len: 16,
         dtype: "f32".to_owned(),
@@ -147,12 +150,13 @@ fn another_model_or_other_states_are_refused() {
     assert_eq!(bound.check_model(&model("5eed", 9, 2)), Ok(()));
     assert!(matches!(problem(bound.check_model(&model("0dd", 4, 2))), SavedProbeError::OtherModel { .. }));
 
-    assert_eq!(bound.check_states(&POOLED), Ok(()));
-    let swapped = [POOLED[1], POOLED[0]];
-    let others = [(Layer(4), Pooling::Max), POOLED[1]];
-    for found in [&swapped[..], &others, &POOLED[..1], &[]] {
-        let refused = SavedProbeError::OtherStates { expected: POOLED.to_vec(), found: found.to_vec() };
-        assert_eq!(problem(bound.check_states(found)), refused);
+    assert_eq!(bound.check_signals(&SIGNALS), Ok(()));
+    let swapped = [SIGNALS[1], SIGNALS[0]];
+    let others = [(Layer(4), Signal::State(Pooling::Max)), SIGNALS[1]];
+    let attention = [SIGNALS[0], (Layer(2), Signal::AttentionEntropy)];
+    for found in [&swapped[..], &others, &attention, &SIGNALS[..1], &[]] {
+        let refused = SavedProbeError::OtherSignals { expected: SIGNALS.to_vec(), found: found.to_vec() };
+        assert_eq!(problem(bound.check_signals(found)), refused);
     }
 }
 
@@ -163,14 +167,40 @@ fn an_origin_must_fit_the_probe() {
         change(&mut origin);
         problem(SavedProbe::new(probe(DecisionRule::Logistic, true), origin))
     };
-    let width = |n_states, d_model| SavedProbeError::Width { n_states, d_model, n_features: 4 };
-    assert_eq!(with(|origin| origin.model.d_model = 3), width(2, 3));
-    assert_eq!(with(|origin| origin.model.d_model = usize::MAX), width(2, usize::MAX));
-    assert_eq!(with(|origin| origin.pooled.clear()), width(0, 2));
-    let twice = SavedProbeError::DuplicateState { layer: Layer(4), pooling: Pooling::Mean };
-    assert_eq!(with(|origin| origin.pooled[1] = POOLED[0]), twice);
+    let width = |signals: &[(Layer, Signal)], d_model| SavedProbeError::Width {
+        signals: signals.to_vec(),
+        d_model,
+        n_heads: None,
+        n_features: 4,
+    };
+    assert_eq!(with(|origin| origin.model.d_model = 3), width(&SIGNALS, 3));
+    assert_eq!(with(|origin| origin.model.d_model = usize::MAX), width(&SIGNALS, usize::MAX));
+    assert_eq!(with(|origin| origin.signals.clear()), width(&[], 2));
+    let attention = (Layer(2), Signal::AttentionEntropy);
+    assert_eq!(with(|origin| origin.signals[1].1 = Signal::AttentionEntropy), width(&[SIGNALS[0], attention], 2));
+    let twice = SavedProbeError::DuplicateSignal { layer: Layer(4), signal: Signal::State(Pooling::Mean) };
+    assert_eq!(with(|origin| origin.signals[1] = SIGNALS[0]), twice);
     let score = |origin: &mut ProbeOrigin| origin.validation.as_mut().unwrap().folds[0] = f64::INFINITY;
     assert_eq!(with(score), SavedProbeError::NonFinite { name: "a validation score", value: f64::INFINITY });
+}
+
+/// A probe on a state of two coordinates and on two heads.
+#[test]
+fn a_probe_may_read_how_heads_attend() {
+    let signals = vec![(Layer(2), Signal::AttentionEntropy), SIGNALS[0]];
+    let mut origin = ProbeOrigin { signals: signals.clone(), ..origin(Some("5eed")) };
+    origin.model.n_heads = Some(2);
+    let probe = SavedProbe::new(probe(DecisionRule::Logistic, true), origin.clone()).unwrap();
+    let bytes = probe.to_bytes().unwrap();
+    assert_eq!(SavedProbe::from_bytes(&bytes).unwrap(), probe);
+    assert!(String::from_utf8_lossy(&bytes).contains("[2,\\\"attention_entropy\\\"],[4,\\\"mean\\\"]"));
+    assert_eq!(probe.signals(), signals);
+    assert_eq!(SavedProbe::check_model(&probe, &model("5eed", 4, 2)), Ok(()));
+    let heads = ModelInfo { n_heads: 3, ..model("5eed", 4, 2) };
+    let refused = SavedProbeError::ModelShape { what: "heads", expected: 2, found: 3 };
+    assert_eq!(problem(SavedProbe::check_model(&probe, &heads)), refused);
+    origin.model.n_heads = Some(3);
+    assert!(matches!(problem(SavedProbe::new(probe.probe().clone(), origin)), SavedProbeError::Width { .. }));
 }
 
 #[test]

@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use super::Probe;
 use crate::{
-    ContractBreach, Error, Fields, Judge, ModelInfo, Outcome, PromptTemplate, Request, Scale, ScalePoint,
-    ScoreDistribution, Verdict, Want,
+    ContractBreach, Error, Fields, Judge, Layer, ModelInfo, Outcome, PromptTemplate, Reading, Request, Scale,
+    ScalePoint, ScoreDistribution, Signal, Verdict, Want,
 };
 
 /// What an [`InspectorJudge`] is to do.
@@ -16,7 +16,7 @@ pub struct InspectorSettings {
     pub probe: Arc<dyn Probe>,
 }
 
-/// Judges one aspect of an item by a probe on the model's states (INSPECTOR): one pass over the prompt, no block above the highest layer that
+/// Judges one aspect of an item by a probe on the model's states, or on how its heads attend (INSPECTOR): one pass over the prompt, no block above the highest layer that
 /// the probe reads, nothing generated.
 ///
 /// The scale's values are the probe's classes. The verdict's distribution is the probe's probabilities; of a probe without any, such as a support
@@ -27,25 +27,30 @@ pub struct InspectorSettings {
 pub struct InspectorJudge {
     settings: InspectorSettings,
     scale: Scale,
-    d_model: usize,
+    /// Width of each of the probe's signals.
+    widths: Vec<usize>,
 }
 
 impl InspectorJudge {
     /// A judge for one model.
     ///
     /// # Errors
-    /// [`Error::ProbeRefused`] if the probe belongs to another model; [`Error::ProbeStates`] if it reads nothing, a layer that the model
-    /// does not have, or a state twice; [`Error::Scale`] if its classes are no scale.
+    /// [`Error::ProbeRefused`] if the probe belongs to another model; [`Error::ProbeSignals`] if it reads nothing, a layer that the model
+    /// does not have, the attention of the embeddings, or a signal twice; [`Error::Scale`] if its classes are no scale.
     pub fn new(settings: InspectorSettings, model: &ModelInfo) -> Result<Self, Error> {
         let probe = &settings.probe;
         probe.check_model(model).map_err(|source| Error::ProbeRefused { model: model.name.clone(), source })?;
-        let states = probe.states();
-        let once = (1..states.len()).all(|i| !states[..i].contains(&states[i]));
-        if states.is_empty() || !once || states.iter().any(|(layer, _)| layer.0 > model.n_layers) {
-            return Err(Error::ProbeStates { states: states.to_vec(), n_layers: model.n_layers });
+        let signals = probe.signals();
+        let once = (1..signals.len()).all(|i| !signals[..i].contains(&signals[i]));
+        let there = |&(layer, signal): &(Layer, Signal)| {
+            layer.0 <= model.n_layers && (layer, signal) != (Layer(0), Signal::AttentionEntropy)
+        };
+        if signals.is_empty() || !once || !signals.iter().all(there) {
+            return Err(Error::ProbeSignals { signals: signals.to_vec(), n_layers: model.n_layers });
         }
         let scale = class_scale(probe.classes())?;
-        Ok(Self { scale, d_model: model.d_model, settings })
+        let widths = signals.iter().map(|&(_, signal)| model.width(signal)).collect();
+        Ok(Self { scale, widths, settings })
     }
 
     /// The settings.
@@ -58,18 +63,17 @@ impl InspectorJudge {
         &self.scale
     }
 
-    /// The states that the probe reads, side by side, `[states, d_model]`.
-    fn features(&self, reading: &crate::Reading) -> Result<Vec<f32>, Error> {
-        let states = self.settings.probe.states();
-        let mut features = Vec::with_capacity(states.len() * self.d_model);
-        for &(layer, pooling) in states {
-            // The pass may have been shared with judges that wanted other states too.
-            let state = reading.pooled.iter().find(|state| (state.layer, state.pooling) == (layer, pooling));
-            let values = state.map_or(&[][..], |state| &state.values);
-            if values.len() != self.d_model {
-                let breach =
-                    ContractBreach::Shape { what: "a pooled state", expected: self.d_model, found: values.len() };
-                return Err(breach.into());
+    /// The signals that the probe reads, side by side.
+    fn features(&self, reading: &Reading) -> Result<Vec<f32>, Error> {
+        let mut features = Vec::with_capacity(self.widths.iter().sum());
+        for (&(layer, signal), &expected) in self.settings.probe.signals().iter().zip(&self.widths) {
+            let values = reading.signal(layer, signal).unwrap_or_default();
+            if values.len() != expected {
+                let what = match signal {
+                    Signal::State(_) => "a pooled state",
+                    Signal::AttentionEntropy => "an attention entropy",
+                };
+                return Err(ContractBreach::Shape { what, expected, found: values.len() }.into());
             }
             features.extend_from_slice(values);
         }
@@ -79,7 +83,7 @@ impl InspectorJudge {
 
 impl<Item: Fields + ?Sized> Judge<Item> for InspectorJudge {
     fn ask(&self, item: &Item) -> Result<Vec<Request>, Error> {
-        let want = Want { pooled: self.settings.probe.states().to_vec(), ..Want::default() };
+        let want = Want::of_signals(self.settings.probe.signals());
         Ok(vec![Request { prompt: self.settings.template.fill(item)?, want }])
     }
 
@@ -105,7 +109,7 @@ impl fmt::Debug for InspectorJudge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InspectorJudge")
             .field("template", &self.settings.template.id())
-            .field("states", &self.settings.probe.states())
+            .field("signals", &self.settings.probe.signals())
             .field("scale", &self.scale)
             .finish_non_exhaustive()
     }

@@ -1,12 +1,12 @@
 use std::error::Error as StdError;
 
-use crate::{Layer, ModelInfo, Pooling};
+use crate::{Layer, ModelInfo, Signal};
 
-/// A classifier over the pooled states of one model, as an [`InspectorJudge`](crate::InspectorJudge) uses it. `judge-probe` has them, fitted
+/// A classifier over pooled states and attention entropies of one model, as an [`InspectorJudge`](crate::InspectorJudge) uses it. `judge-probe` has them, fitted
 /// here or imported from scikit-learn.
 pub trait Probe: Send + Sync {
-    /// The states that stand side by side in its features, in their order; each once, at least one.
-    fn states(&self) -> &[(Layer, Pooling)];
+    /// What stands side by side in its features, in this order; each once, at least one.
+    fn signals(&self) -> &[(Layer, Signal)];
 
     /// The classes that it tells apart, ascending; two or more.
     fn classes(&self) -> &[i64];
@@ -17,7 +17,8 @@ pub trait Probe: Send + Sync {
     /// What differs.
     fn check_model(&self, model: &ModelInfo) -> Result<(), ProbeError>;
 
-    /// What it says of one item, from the states `[states, d_model]` side by side. It depends on nothing else.
+    /// What it says of one item, from its signals side by side: `d_model` numbers for each state, `n_heads` for each attention entropy. It
+    /// depends on nothing else.
     ///
     /// # Errors
     /// If the features are not as many as it was fitted on, or leave the range of its numbers.

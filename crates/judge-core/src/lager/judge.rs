@@ -147,7 +147,7 @@ impl<Item: Fields + ?Sized> Judge<Item> for LagerJudge {
             at: self.settings.condition.read_at(),
         };
         let want =
-            Want { labels: Some(labels), pooled: Vec::new(), generate: self.settings.condition.generation().cloned() };
+            Want { labels: Some(labels), generate: self.settings.condition.generation().cloned(), ..Want::default() };
         Ok(vec![Request { prompt: self.settings.template.fill(item)?, want }])
     }
 

@@ -58,6 +58,9 @@ fn unite(into: &mut Want, from: &Want) {
             into.pooled.push(*pair);
         }
     }
+    into.attention_entropy.extend(&from.attention_entropy);
+    into.attention_entropy.sort_unstable();
+    into.attention_entropy.dedup();
 }
 
 #[cfg(test)]
@@ -80,9 +83,13 @@ mod tests {
     }
 
     #[test]
-    fn layers_and_poolings_are_united() {
+    fn layers_and_signals_are_united() {
         let pooled = |pairs: &[(usize, Pooling)]| Want {
             pooled: pairs.iter().map(|&(l, p)| (Layer(l), p)).collect(),
+            ..Want::default()
+        };
+        let entropies = |layers: &[usize]| Want {
+            attention_entropy: layers.iter().map(|&l| Layer(l)).collect(),
             ..Want::default()
         };
         let requests = [
@@ -91,11 +98,14 @@ mod tests {
             request("a", labels(&[1, 2], &[3, 5])),
             request("a", labels(&[1, 2], &[0, 5])),
             request("a", pooled(&[(2, Pooling::Mean), (1, Pooling::Mean)])),
+            request("a", entropies(&[2, 4])),
+            request("a", entropies(&[1, 2])),
         ];
         let found = passes(&requests);
-        assert_eq!(found.iter().map(|p| p.answers.clone()).collect::<Vec<_>>(), [vec![0, 2, 3, 4], vec![1]]);
+        assert_eq!(found.iter().map(|p| p.answers.clone()).collect::<Vec<_>>(), [vec![0, 2, 3, 4, 5, 6], vec![1]]);
         let mut want = labels(&[1, 2], &[0, 3, 5]);
         want.pooled = vec![(Layer(1), Pooling::Mean), (Layer(2), Pooling::Mean)];
+        want.attention_entropy = vec![Layer(1), Layer(2), Layer(4)];
         assert_eq!(found[0].request, request("a", want));
     }
 

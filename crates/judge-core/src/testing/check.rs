@@ -10,8 +10,8 @@ use crate::{
 ///
 /// * Every request is answered once, with the parts and shapes asked for.
 /// * An answer is the same to the bit alone, among others and in any order.
-/// * Label logits and pooled states are the same to the bit whatever else is read in the same pass, and the last layer's logits are the same
-///   through both lenses.
+/// * Label logits, pooled states and attention entropies are the same to the bit whatever else is read in the same pass, and the last layer's
+///   logits are the same through both lenses.
 /// * [`ControlFlow::Break`] cancels.
 /// * Layers and tokens that do not exist, and requests that contradict themselves, end the run with the right error.
 ///
@@ -48,9 +48,9 @@ pub fn check_backbone(backbone: &dyn Backbone, prompts: &[Prompt]) -> Result<(),
 }
 
 /// Length of what [`requests`] gives.
-const WANTS: usize = 6;
+const WANTS: usize = 7;
 
-/// Every kind of want, on one prompt. [`check_parts`] counts on the first four.
+/// Every kind of want, on one prompt. [`check_parts`] counts on the first five.
 fn requests(backbone: &dyn Backbone, prompt: &Prompt) -> [Request; WANTS] {
     let info = backbone.info();
     let tokens: Vec<TokenId> = vec![1, 0];
@@ -59,12 +59,24 @@ fn requests(backbone: &dyn Backbone, prompt: &Prompt) -> [Request; WANTS] {
     let generate = Some(Generation { max_new_tokens: 3, sampling: Sampling::Greedy });
     let poolings = [Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max];
     let pooled: Vec<(Layer, Pooling)> = poolings.iter().flat_map(|&p| [(Layer(0), p), (top, p)]).collect();
+    let attention_entropy = info.layers().split_off(1);
     let wants = [
         Want { labels: read(info.layers(), Lens::Raw, ReadAt::PromptEnd), ..Want::default() },
         Want { labels: read(vec![top], Lens::Normed, ReadAt::PromptEnd), ..Want::default() },
         Want { pooled: pooled.clone(), ..Want::default() },
-        Want { labels: read(info.layers(), Lens::Raw, ReadAt::PromptEnd), pooled: pooled.clone(), generate: None },
-        Want { labels: read(info.layers(), Lens::Normed, ReadAt::EveryStep), generate: generate.clone(), pooled },
+        Want { attention_entropy: attention_entropy.clone(), ..Want::default() },
+        Want {
+            labels: read(info.layers(), Lens::Raw, ReadAt::PromptEnd),
+            pooled: pooled.clone(),
+            attention_entropy: attention_entropy.clone(),
+            generate: None,
+        },
+        Want {
+            labels: read(info.layers(), Lens::Normed, ReadAt::EveryStep),
+            generate: generate.clone(),
+            pooled,
+            attention_entropy,
+        },
         Want { generate, ..Want::default() },
     ];
     wants.map(|want| Request { prompt: prompt.clone(), want })
@@ -108,6 +120,10 @@ fn check_shape(backbone: &dyn Backbone, request: &Request, outcome: &Outcome) ->
     for &(layer, pooling) in &want.pooled {
         count("values of a pooled state", info.d_model, reading.pooled(layer, pooling).map_or(0, <[f32]>::len))?;
     }
+    count("attention entropies", want.attention_entropy.len(), reading.attention_entropy.len())?;
+    for &layer in &want.attention_entropy {
+        count("heads of an attention entropy", info.n_heads, reading.attention_entropy(layer).map_or(0, <[f32]>::len))?;
+    }
     if let Some(generated) = &reading.generated {
         count("text ends", generated.tokens.len(), generated.text_ends.len())?;
         let inside = generated.text_ends.iter().filter(|&&end| end <= generated.text.len()).count();
@@ -126,21 +142,30 @@ fn check_shape(backbone: &dyn Backbone, request: &Request, outcome: &Outcome) ->
     Ok(())
 }
 
-/// One pass for labels and states brings what two passes bring.
+/// One pass for labels, states and entropies brings what three passes bring.
 fn check_parts(backbone: &dyn Backbone, requests: &[Request], outcomes: &[Outcome]) -> Result<(), Error> {
-    let [Outcome::Read(raw), Outcome::Read(normed), Outcome::Read(pooled), Outcome::Read(both), ..] = outcomes else {
+    let [
+        Outcome::Read(raw),
+        Outcome::Read(normed),
+        Outcome::Read(pooled),
+        Outcome::Read(entropies),
+        Outcome::Read(all),
+        ..,
+    ] = outcomes
+    else {
         return Ok(());
     };
-    let parts = Outcome::Read(Reading { labels: raw.labels.clone(), ..pooled.clone() });
-    same(&requests[3], "what else is read", &parts, outcomes[3].clone())?;
+    let attention_entropy = entropies.attention_entropy.clone();
+    let parts = Outcome::Read(Reading { labels: raw.labels.clone(), attention_entropy, ..pooled.clone() });
+    same(&requests[4], "what else is read", &parts, outcomes[4].clone())?;
     let top = |reading: &Reading| {
         let labels = reading.labels.as_ref()?;
         let row = labels.row(labels.steps.first()?, Layer(backbone.info().n_layers))?;
         Some(row.iter().map(|z| z.to_bits()).collect::<Vec<_>>())
     };
-    match top(normed) == top(both) {
+    match top(normed) == top(all) {
         true => Ok(()),
-        false => same(&requests[1], "the lens, at the last layer", &outcomes[1], outcomes[3].clone()),
+        false => same(&requests[1], "the lens, at the last layer", &outcomes[1], outcomes[4].clone()),
     }
 }
 
@@ -156,7 +181,9 @@ fn same(request: &Request, on: &'static str, alone: &Outcome, found: Outcome) ->
 fn bits(outcome: &Outcome) -> Vec<u32> {
     let Outcome::Read(reading) = outcome else { return Vec::new() };
     let logits = reading.labels.iter().flat_map(|labels| &labels.steps).flat_map(|step| &step.logits);
-    logits.chain(reading.pooled.iter().flat_map(|state| &state.values)).map(|value| value.to_bits()).collect()
+    let pooled = reading.pooled.iter().flat_map(|state| &state.values);
+    let entropies = reading.attention_entropy.iter().flat_map(|heads| &heads.values);
+    logits.chain(pooled).chain(entropies).map(|value| value.to_bits()).collect()
 }
 
 fn check_break(backbone: &dyn Backbone, requests: &[Request]) -> Result<(), Error> {
@@ -175,6 +202,7 @@ fn check_refusals(backbone: &dyn Backbone, prompt: &Prompt) -> Result<(), Error>
         labels: Some(LabelRead { tokens: tokens.to_vec(), layers: layers.to_vec(), lens: Lens::Raw, at }),
         ..Want::default()
     };
+    let entropy = |layers: &[Layer]| Want { attention_entropy: layers.to_vec(), ..Want::default() };
     let nothing = Some(Generation { max_new_tokens: 0, sampling: Sampling::Greedy });
     let outside = TokenId::try_from(info.d_vocab).unwrap_or(TokenId::MAX);
     let end = ReadAt::PromptEnd;
@@ -185,6 +213,9 @@ fn check_refusals(backbone: &dyn Backbone, prompt: &Prompt) -> Result<(), Error>
             "BackboneError::Layer",
             Want { pooled: vec![(beyond, Pooling::Mean)], ..Want::default() },
         ),
+        ("the attention of a layer above the last", "BackboneError::Layer", entropy(&[beyond])),
+        ("the attention of the embeddings", "BackboneError::Request", entropy(&[Layer(0)])),
+        ("an attention twice", "BackboneError::Request", entropy(&[Layer(info.n_layers), Layer(info.n_layers)])),
         ("a token outside the vocabulary", "BackboneError::Token", read(&[outside], &[Layer(0)], end)),
         ("a layer twice", "BackboneError::Request", read(&[0], &[Layer(0), Layer(0)], end)),
         ("no layer", "BackboneError::Request", read(&[0], &[], end)),

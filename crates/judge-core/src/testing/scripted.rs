@@ -2,15 +2,16 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{
-    Backbone, BackboneError, Finish, Generated, LabelInContext, LabelLogits, LabelRead, LabelStep, Layer, ModelInfo,
-    Outcome, PooledState, Pooling, Prompt, ReadAt, Reading, Reason, Request, RequestProblem, TokenId, Unscored,
+    Backbone, BackboneError, Finish, Generated, HeadEntropies, LabelInContext, LabelLogits, LabelRead, LabelStep,
+    Layer, ModelInfo, Outcome, PooledState, Pooling, Prompt, ReadAt, Reading, Reason, Request, RequestProblem, TokenId,
+    Unscored, Want,
 };
 
 /// A model without a model: its replies and its logits are functions of the text before them. For tests and examples of judges, in no time and
 /// the same everywhere.
 ///
 /// Every character is a token whose id is its code point, so a label must be one character. A chat prompt becomes lines `role: content`, then the
-/// prefill. Pooled states are numbers that depend on text, layer and pooling and mean nothing.
+/// prefill. Pooled states and attention entropies are numbers that depend on text, layer and pooling and mean nothing.
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;
@@ -43,6 +44,7 @@ impl ScriptedBackbone {
             family: "scripted".to_owned(),
             n_layers,
             d_model: 4,
+            n_heads: 2,
             d_vocab: char::MAX as usize + 1,
             max_len: 1 << 16,
             dtype: "f32".to_owned(),
@@ -82,10 +84,15 @@ impl ScriptedBackbone {
     fn check(&self, index: usize, request: &Request) -> Result<(), BackboneError> {
         let ModelInfo { n_layers, d_vocab, .. } = self.info;
         let wrong = |problem| Err(BackboneError::Request { request: index, problem });
-        let labels = request.want.labels.as_ref();
-        let layers = labels.iter().flat_map(|labels| &labels.layers).chain(request.want.pooled.iter().map(|(l, _)| l));
-        if let Some(&layer) = layers.into_iter().find(|layer| layer.0 > n_layers) {
+        let Want { labels, attention_entropy, .. } = &request.want;
+        if let Some(layer) = request.want.layers().find(|layer| layer.0 > n_layers) {
             return Err(BackboneError::Layer { request: index, layer, n_layers });
+        }
+        if !attention_entropy.is_sorted_by(|a, b| a < b) {
+            return wrong(RequestProblem::LayerOrder);
+        }
+        if attention_entropy.contains(&Layer(0)) {
+            return wrong(RequestProblem::NoAttention);
         }
         if request.want.generate.as_ref().is_some_and(|generate| generate.max_new_tokens == 0) {
             return wrong(RequestProblem::NoNewTokens);
@@ -124,7 +131,9 @@ impl ScriptedBackbone {
             return Outcome::Unscored(Unscored::new(Reason::NonFinite, "a label logit is not finite"));
         }
         let pooled = request.want.pooled.iter().map(|&(layer, pooling)| self.pool(&prompt, layer, pooling)).collect();
-        Outcome::Read(Reading { prompt_tokens, labels, pooled, generated })
+        let attention_entropy =
+            request.want.attention_entropy.iter().map(|&layer| self.entropies(&prompt, layer)).collect();
+        Outcome::Read(Reading { prompt_tokens, labels, pooled, attention_entropy, generated })
     }
 
     fn generate(&self, prompt: &str, max_new_tokens: usize) -> Generated {
@@ -167,6 +176,11 @@ impl ScriptedBackbone {
     fn pool(&self, prompt: &str, layer: Layer, pooling: Pooling) -> PooledState {
         let value = |i: usize| number(&[prompt, &layer.to_string(), &format!("{pooling:?}"), &i.to_string()]);
         PooledState { layer, pooling, values: (0..self.info.d_model).map(value).collect() }
+    }
+
+    fn entropies(&self, prompt: &str, layer: Layer) -> HeadEntropies {
+        let value = |head: usize| number(&[prompt, &layer.to_string(), "attention", &head.to_string()]).abs();
+        HeadEntropies { layer, values: (0..self.info.n_heads).map(value).collect() }
     }
 }
 

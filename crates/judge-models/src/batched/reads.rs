@@ -1,11 +1,12 @@
 //! What one pass over a batch brings to the host: reduced on the device, fetched at once.
 
 use burn::tensor::{Bool, Int, Tensor, TensorData, Transaction};
-use judge_core::{Layer, Lens, PooledState, Pooling, ReadAt, Want};
+use judge_core::{HeadEntropies, Layer, Lens, PooledState, Pooling, ReadAt, Want};
 
 use crate::Error;
-use crate::decoder::Decoder;
-use crate::jobs::Job;
+use crate::decoder::{Decoder, Entropies};
+use crate::jobs::{Job, Signals};
+use crate::pooling::Pool;
 use crate::read::States;
 
 /// A reduction of a layer's states, one row per sequence.
@@ -21,6 +22,8 @@ enum What {
     Max,
     /// Logits over the vocabulary, from the last block's output.
     Logits,
+    /// The attention entropies of all positions, padding included.
+    Entropies,
 }
 
 /// What the sequences of a batch want of one pass.
@@ -115,6 +118,22 @@ impl<'a> Reads<'a> {
         }
     }
 
+    /// The attention entropies that the pass is to bring.
+    pub(super) fn entropies(&self) -> Option<Entropies> {
+        let wants: &[&Job<'_>] = if self.prompts { self.jobs } else { &[] };
+        let mut layers: Vec<Layer> = wants.iter().flat_map(|job| &job.want.attention_entropy).copied().collect();
+        layers.sort_unstable();
+        layers.dedup();
+        Entropies::of(layers)
+    }
+
+    /// Takes the entropies that it brought.
+    pub(super) fn take(&mut self, entropies: Entropies) {
+        for (layer, rows) in entropies.found {
+            self.fetch(layer, What::Entropies, rows); // [batch, seq, n_heads]
+        }
+    }
+
     fn wants(&self, want: &Want, layer: Layer, what: What) -> bool {
         let n_layers = self.decoder.config().n_layers;
         let pooled = |pooling| self.prompts && want.pooled.contains(&(layer, pooling));
@@ -130,6 +149,7 @@ impl<'a> Reads<'a> {
             What::Min => pooled(Pooling::Min),
             What::Max => pooled(Pooling::Max),
             What::Logits => self.writes && layer.0 == n_layers,
+            What::Entropies => self.prompts && want.attention_entropy.contains(&layer),
         }
     }
 
@@ -141,9 +161,9 @@ impl<'a> Reads<'a> {
     /// Waits for the device.
     pub(super) fn finish(self) -> Result<Fetched, Error> {
         let device = |source| Error::Device { source };
-        let n_layers = self.decoder.config().n_layers;
+        let (n_layers, n_heads) = (self.decoder.config().n_layers, self.decoder.config().n_heads);
         if self.fetched.is_empty() {
-            return Ok(Fetched { n_layers, parts: Vec::new() });
+            return Ok(Fetched { n_layers, n_heads, parts: Vec::new() });
         }
         let data = self.transaction.try_execute().map_err(|source| device(Box::new(source)))?;
         let parts = self.fetched.into_iter().zip(data).map(|((layer, what), data)| {
@@ -152,13 +172,14 @@ impl<'a> Reads<'a> {
             let width = (values.len() / rows.max(1)).max(1);
             Ok(Part { layer, what, width, values })
         });
-        Ok(Fetched { n_layers, parts: parts.collect::<Result<_, Error>>()? })
+        Ok(Fetched { n_layers, n_heads, parts: parts.collect::<Result<_, Error>>()? })
     }
 }
 
 /// What a pass brought.
 pub(super) struct Fetched {
     n_layers: usize,
+    n_heads: usize,
     parts: Vec<Part>,
 }
 
@@ -193,8 +214,20 @@ impl Fetched {
         self.row(Layer(self.n_layers), What::Logits, row)
     }
 
+    /// What a prompt's positions brought.
+    pub(super) fn signals(&self, row: usize, job: &Job<'_>) -> Signals {
+        let entropies = |&layer: &Layer| {
+            let mut pool = Pool::new(Pooling::Mean);
+            let positions = self.row(layer, What::Entropies, row).chunks_exact(self.n_heads.max(1));
+            positions.take(job.ids.len()).for_each(|heads| pool.add(heads)); // padding is behind them
+            HeadEntropies { layer, values: pool.finish() }
+        };
+        let attention_entropy = job.want.attention_entropy.iter().map(entropies).collect();
+        Signals { pooled: self.pooled(row, job), attention_entropy }
+    }
+
     /// The pooled states of a prompt, in the order asked for.
-    pub(super) fn pooled(&self, row: usize, job: &Job<'_>) -> Vec<PooledState> {
+    fn pooled(&self, row: usize, job: &Job<'_>) -> Vec<PooledState> {
         let state = |&(layer, pooling): &(Layer, Pooling)| {
             let get = |what| self.row(layer, what, row);
             // A device's minimum may pass over a NaN, which must not be pooled away; no sum does.

@@ -64,7 +64,7 @@ impl Passes<'_> {
         for (row, job) in self.jobs.iter().enumerate() {
             let mut steps = Steps::new(job.want, job.head);
             steps.read(0, None, &fetched.states(row, job.want));
-            if job.answer(steps, fetched.pooled(row, job), None, sink).is_break() {
+            if job.answer(steps, fetched.signals(row, job), None, sink).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -84,7 +84,7 @@ impl Passes<'_> {
             .map(|(row, job)| {
                 let steps = Steps::new(job.want, job.head);
                 let generation = job.want.generate.as_ref()?;
-                Some(Text::new(job, generation, steps, fetched.pooled(row, job)))
+                Some(Text::new(job, generation, steps, fetched.signals(row, job)))
             })
             .collect();
         loop {
@@ -167,10 +167,14 @@ impl Passes<'_> {
         let data = TensorData::new(ids, [self.jobs.len(), seq]);
         let tokens = Tensor::<2, Int>::from_data(data, &self.engine.decoder.device());
         let past = slots.map(|slots| slots as &mut dyn Past);
-        self.engine.decoder.forward(tokens, rotation, past, &mut |layer, x| {
+        let mut entropies = reads.entropies();
+        self.engine.decoder.forward(tokens, rotation, past, entropies.as_mut(), &mut |layer, x| {
             reads.visit(Layer(layer), x);
             if layer < self.blocks { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
+        if let Some(entropies) = entropies {
+            reads.take(entropies);
+        }
         reads.finish()
     }
 }

@@ -4,7 +4,6 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 
 use judge_core::{
     Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Reading, Reason, Request, Sampling,
@@ -13,33 +12,13 @@ use judge_core::{
 use safetensors::SafeTensors;
 
 use super::Shapes;
+use crate::test_models::{FAMILIES, answers, folder, reading};
 use crate::{Dtype, LoadOptions, Model};
 
 /// Largest difference over largest value of a row, f32 against f32: sums in another order.
 const TOLERANCE: f32 = 1e-5;
 
-const FAMILIES: [&str; 14] = [
-    "gemma2-off",
-    "gemma2-on",
-    "internlm3-off",
-    "internlm3-on",
-    "llama-off",
-    "llama-on",
-    "mistral-off",
-    "mistral-on",
-    "phi3-off",
-    "phi3-on",
-    "qwen2-off",
-    "qwen2-on",
-    "qwen3-off",
-    "qwen3-on",
-];
-
 const POOLINGS: [Pooling; 4] = [Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max];
-
-fn folder(family: &str) -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/families")).join(family)
-}
 
 fn options(dtype: Dtype, max_batch_tokens: usize) -> LoadOptions {
     LoadOptions { dtype: Some(dtype), max_batch_tokens, ..LoadOptions::default() }
@@ -74,29 +53,12 @@ fn requests(model: &Model) -> Vec<Request> {
             let want = Want {
                 labels: (i % 5 != 4).then_some(labels),
                 pooled: pooled.filter(|_| i % 7 != 3).collect(),
+                attention_entropy: layers[1..=top].iter().copied().filter(|layer| (i + layer.0) % 3 > 0).collect(),
                 generate,
             };
             Request { prompt: Prompt::Raw(prompt.join(" ")), want }
         })
         .collect()
-}
-
-fn answers(model: &Model, requests: &[Request]) -> Vec<Outcome> {
-    let mut answers = vec![None; requests.len()];
-    model
-        .run(requests, &mut |index, outcome| {
-            assert!(answers[index].replace(outcome).is_none(), "request {index} is answered twice");
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-    answers.into_iter().map(Option::unwrap).collect()
-}
-
-fn reading(outcome: &Outcome) -> &Reading {
-    match outcome {
-        Outcome::Read(reading) => reading,
-        Outcome::Unscored(fault) => panic!("{fault}"),
-    }
 }
 
 fn relative_error(found: &[f32], expected: &[f32]) -> f32 {
@@ -122,6 +84,11 @@ fn compare(found: &Reading, expected: &Reading) -> f32 {
     assert_eq!(found.pooled.len(), expected.pooled.len());
     for (found, expected) in found.pooled.iter().zip(&expected.pooled) {
         assert_eq!((found.layer, found.pooling), (expected.layer, expected.pooling));
+        worst = worst.max(relative_error(&found.values, &expected.values));
+    }
+    assert_eq!(found.attention_entropy.len(), expected.attention_entropy.len());
+    for (found, expected) in found.attention_entropy.iter().zip(&expected.attention_entropy) {
+        assert_eq!(found.layer, expected.layer);
         worst = worst.max(relative_error(&found.values, &expected.values));
     }
     worst

@@ -3,6 +3,8 @@
 //! Dao et al., *FlashAttention* (2022), with tiles at fixed positions of a sequence: a query's sums run over the same tiles in
 //! the same order whatever queries stand beside it and whichever pass computed the keys.
 
+use std::ops::{Range, RangeInclusive};
+
 use rayon::prelude::*;
 
 use super::Kernel;
@@ -51,6 +53,31 @@ pub(crate) fn attend(
     out: &mut [f32],
 ) {
     let width = settings.n_heads * settings.shape.head_dim;
+    walk(settings, block, queries, rows, stride, (width, out), gather);
+}
+
+/// One key head's share of what some successive positions of a sequence do with its keys. A row of it is a position and one of the query
+/// heads that share the key head.
+pub(super) struct Walk<'a> {
+    pub(super) settings: Settings,
+    block: usize,
+    head: usize,
+    part: Queries<'a>,
+    rows: &'a [f32],
+    stride: usize,
+}
+
+/// Lets `each` make a walk for every key head and every few of the queries, these in parallel, with buffers of its thread. It is handed
+/// what the queries have of `out`, `[queries, width]`, of which a row's own part is [`Walk::place`]'s.
+pub(super) fn walk<S: Default>(
+    settings: Settings,
+    block: usize,
+    queries: &[Queries<'_>],
+    rows: &[f32],
+    stride: usize,
+    (width, out): (usize, &mut [f32]),
+    each: impl Fn(&Walk<'_>, &mut S, &mut [f32]) + Sync,
+) {
     let group = settings.n_heads / settings.shape.n_kv_heads;
     let at_once = (ROWS / group).max(1);
     let mut tasks = Vec::new();
@@ -64,14 +91,69 @@ pub(crate) fn attend(
             rest = others;
         }
     }
-    tasks.into_par_iter().with_max_len(1).for_each_init(Scratch::default, |scratch, (part, out)| {
+    tasks.into_par_iter().with_max_len(1).for_each_init(S::default, |scratch, (part, out)| {
         for head in 0..settings.shape.n_kv_heads {
-            walk(settings, block, head, part, rows, stride, scratch, out);
+            each(&Walk { settings, block, head, part, rows, stride }, scratch, out);
         }
     });
 }
 
-/// Buffers of a walk, by row: a query and its head among those that share a key head.
+impl Walk<'_> {
+    fn group(&self) -> usize {
+        self.settings.n_heads / self.settings.shape.n_kv_heads
+    }
+
+    /// How many rows there are.
+    pub(super) fn len(&self) -> usize {
+        self.part.count * self.group()
+    }
+
+    /// Where a row stands among all heads of all its positions, `[positions, n_heads]`.
+    pub(super) fn place(&self, row: usize) -> usize {
+        row / self.group() * self.settings.n_heads + self.head * self.group() + row % self.group()
+    }
+
+    /// The tiles that some row sees something of.
+    pub(super) fn tiles(&self) -> RangeInclusive<usize> {
+        let Queries { position, count, .. } = self.part;
+        let first = self.settings.window.map_or(0, |window| (position + 1).saturating_sub(window)) / TILE;
+        first..=(position + count - 1) / TILE
+    }
+
+    /// The keys that a row sees, as places in a tile.
+    pub(super) fn seen(&self, row: usize, tile: usize) -> Range<usize> {
+        let end = self.part.position + row / self.group() + 1;
+        let start = self.settings.window.map_or(0, |window| end.saturating_sub(window));
+        let inside = |key: usize| key.saturating_sub(tile * TILE).min(TILE);
+        inside(start)..inside(end)
+    }
+
+    /// Packs the queries of all rows into `words`, `[rows][pairs]`.
+    pub(super) fn pack(&self, words: &mut Vec<u32>) {
+        let KeyShape { head_dim, .. } = self.settings.shape;
+        let (group, pairs) = (self.group(), self.settings.shape.pairs());
+        words.resize(self.len() * pairs, 0);
+        for (row, words) in words.chunks_exact_mut(pairs).enumerate() {
+            let start = (self.part.row + row / group) * self.stride + (self.head * group + row % group) * head_dim;
+            pack_pairs(&self.rows[start..start + head_dim], words);
+        }
+    }
+
+    /// Products of all rows' packed queries with a tile's keys, `[rows][TILE]`; returns the tile's values.
+    pub(super) fn scores(&self, tile: usize, queries: &[u32], scores: &mut Vec<f32>) -> &[u32] {
+        let (rows, pairs) = (self.len(), self.settings.shape.pairs());
+        let (keys, values) = self.part.keys.tile(self.block, self.head, tile);
+        scores.clear();
+        scores.resize(rows * TILE, 0.0);
+        let queries = Words { data: queries, stride: pairs };
+        let keys = Words { data: keys, stride: TILE };
+        let shape = Shape { rows, words: pairs, lanes: TILE };
+        multiply_add(self.settings.kernel, Word::Pair, shape, queries, keys, scores, TILE);
+        values
+    }
+}
+
+/// Buffers of a walk, by row.
 #[derive(Default)]
 struct Scratch {
     /// `[rows][pairs]`.
@@ -85,87 +167,45 @@ struct Scratch {
     softmax: Vec<Softmax>,
 }
 
-#[expect(clippy::too_many_arguments, reason = "one head's share of `attend`")]
-fn walk(
-    settings: Settings,
-    block: usize,
-    head: usize,
-    part: Queries<'_>,
-    rows: &[f32],
-    stride: usize,
-    scratch: &mut Scratch,
-    out: &mut [f32],
-) {
-    let Settings { kernel, n_heads, shape, window, .. } = settings;
-    let (head_dim, pairs, lanes) = (shape.head_dim, shape.pairs(), shape.lanes());
-    let group = n_heads / shape.n_kv_heads;
-    let n = part.count * group;
+fn gather(walk: &Walk<'_>, scratch: &mut Scratch, out: &mut [f32]) {
+    let Settings { kernel, shape, .. } = walk.settings;
+    let (head_dim, lanes, n) = (shape.head_dim, shape.lanes(), walk.len());
 
-    scratch.queries.resize(n * pairs, 0);
-    for (i, words) in scratch.queries.chunks_exact_mut(pairs).enumerate() {
-        let start = (part.row + i / group) * stride + (head * group + i % group) * head_dim;
-        pack_pairs(&rows[start..start + head_dim], words);
-    }
+    walk.pack(&mut scratch.queries);
     scratch.weights.resize(n * TILE / 2, 0);
     scratch.gathered.clear();
     scratch.gathered.resize(n * lanes, 0.0);
     scratch.softmax.clear();
     scratch.softmax.resize(n, Softmax::EMPTY);
 
-    let first = window.map_or(0, |window| (part.position + 1).saturating_sub(window)) / TILE;
-    let last = (part.position + part.count - 1) / TILE;
-    for tile in first..=last {
-        let (keys, values) = part.keys.tile(block, head, tile);
-        scratch.scores.clear();
-        scratch.scores.resize(n * TILE, 0.0);
-        let queries = Words { data: &scratch.queries, stride: pairs };
-        let keys = Words { data: keys, stride: TILE };
-        multiply_add(
-            kernel,
-            Word::Pair,
-            Shape { rows: n, words: pairs, lanes: TILE },
-            queries,
-            keys,
-            &mut scratch.scores,
-            TILE,
-        );
-        weigh(settings, part.position, group, tile, scratch);
+    for tile in walk.tiles() {
+        let values = walk.scores(tile, &scratch.queries, &mut scratch.scores);
+        weigh(walk, tile, scratch);
         let weights = Words { data: &scratch.weights, stride: TILE / 2 };
         let values = Words { data: values, stride: lanes };
-        multiply_add(
-            kernel,
-            Word::Pair,
-            Shape { rows: n, words: TILE / 2, lanes },
-            weights,
-            values,
-            &mut scratch.gathered,
-            lanes,
-        );
+        let shape = Shape { rows: n, words: TILE / 2, lanes };
+        multiply_add(kernel, Word::Pair, shape, weights, values, &mut scratch.gathered, lanes);
     }
-    for (i, gathered) in scratch.gathered.chunks_exact(lanes).enumerate() {
-        let start = (i / group * n_heads + head * group + i % group) * head_dim;
-        let total = scratch.softmax[i].total();
-        out[start..start + head_dim].iter_mut().zip(gathered).for_each(|(out, x)| *out = x / total);
+    for (row, gathered) in scratch.gathered.chunks_exact(lanes).enumerate() {
+        let total = scratch.softmax[row].total();
+        let out = &mut out[walk.place(row) * head_dim..][..head_dim];
+        out.iter_mut().zip(gathered).for_each(|(out, x)| *out = x / total);
     }
 }
 
 /// Turns a tile's scores into weights and scales what was gathered before to the new highest score.
-fn weigh(settings: Settings, position: usize, group: usize, tile: usize, scratch: &mut Scratch) {
-    let lanes = settings.shape.lanes();
+fn weigh(walk: &Walk<'_>, tile: usize, scratch: &mut Scratch) {
+    let Settings { kernel, shape, scale, soft_cap, .. } = walk.settings;
     let Scratch { scores, weights, gathered, softmax, .. } = scratch;
     let rows = scores.as_chunks_mut().0.iter_mut().zip(weights.as_chunks_mut().0);
-    let rows = rows.zip(softmax).zip(gathered.chunks_exact_mut(lanes));
-    for (i, (((scores, weights), softmax), gathered)) in rows.enumerate() {
-        // Keys that this row sees, as places in the tile.
-        let end = position + i / group + 1;
-        let start = settings.window.map_or(0, |window| end.saturating_sub(window));
-        let inside = |key: usize| key.saturating_sub(tile * TILE).min(TILE);
-        let seen = inside(start)..inside(end);
+    let rows = rows.zip(softmax).zip(gathered.chunks_exact_mut(shape.lanes()));
+    for (row, (((scores, weights), softmax), gathered)) in rows.enumerate() {
+        let seen = walk.seen(row, tile);
         if seen.is_empty() {
             *weights = [0; TILE / 2];
             continue;
         }
-        let shrink = softmax.take(settings.kernel, scores, settings.scale, settings.soft_cap, seen, weights);
+        let shrink = softmax.take(kernel, scores, scale, soft_cap, seen, weights);
         if shrink != 1.0 {
             gathered.iter_mut().for_each(|x| *x *= shrink);
         }

@@ -3,10 +3,11 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use judge_core::TokenId;
+use judge_core::{Layer, TokenId};
 use rayon::prelude::*;
 
 use super::attention::{Queries, Settings, attend};
+use super::entropy::entropies;
 use super::keys::{KeyShape, Keys};
 use super::pack::PackedLinear;
 use super::vector::worth_a_task;
@@ -64,6 +65,8 @@ pub(crate) struct Span<'a> {
     pub(crate) keys: &'a mut Keys,
     /// Which of the new positions go on behind the last block's attention: those that are read.
     pub(crate) keep: Range<usize>,
+    /// Layers of whose block the attention entropy of every new position is wanted.
+    pub(crate) entropies: &'a [Layer],
 }
 
 /// The residual stream between two blocks: rows of all spans behind one another.
@@ -72,6 +75,17 @@ pub(crate) struct Stream<'a> {
     rows: &'a [f32],
     /// Where the rows of each span are.
     spans: &'a [Range<usize>],
+    entropies: &'a Entropies,
+}
+
+/// Attention entropies of the spans that want them of the block that was run last.
+#[derive(Default)]
+struct Entropies {
+    n_heads: usize,
+    /// `[rows, n_heads]`.
+    rows: Vec<f32>,
+    /// Where the rows of each span are.
+    spans: Vec<Range<usize>>,
 }
 
 impl<'a> Stream<'a> {
@@ -79,6 +93,13 @@ impl<'a> Stream<'a> {
     pub(crate) fn rows(&self, span: usize) -> std::slice::ChunksExact<'a, f32> {
         let Range { start, end } = self.spans[span];
         self.rows[start * self.d_model..end * self.d_model].chunks_exact(self.d_model)
+    }
+
+    /// The attention entropies of a span's positions in the block below, each `[n_heads]`: all of them if they are wanted, else none.
+    pub(crate) fn entropies(&self, span: usize) -> std::slice::ChunksExact<'a, f32> {
+        let Entropies { n_heads, rows, spans } = self.entropies;
+        let Range { start, end } = spans.get(span).cloned().unwrap_or_default(); // there is no block below the first layer
+        rows[start * n_heads..end * n_heads].chunks_exact((*n_heads).max(1))
     }
 }
 
@@ -119,14 +140,15 @@ impl PackedDecoder {
                 row.iter_mut().for_each(|x| *x *= scale as f32);
             }
         });
-        let mut ops = Packed { decoder: self, spans, layout, angles, last: blocks.wrapping_sub(1), pool };
-        let mut flow = visit(0, &Stream { d_model, rows: &x.data, spans: &ops.layout });
+        let entropies = Entropies::default();
+        let mut ops = Packed { decoder: self, spans, layout, angles, last: blocks.wrapping_sub(1), pool, entropies };
+        let mut flow = visit(0, &ops.stream(&x));
         for (index, block) in self.blocks.iter().enumerate().take(blocks) {
             if flow.is_break() {
                 break;
             }
             x = block.forward(&mut ops, index, x);
-            flow = visit(index + 1, &Stream { d_model, rows: &x.data, spans: &ops.layout });
+            flow = visit(index + 1, &ops.stream(&x));
         }
         ops.pool.give_back(x);
     }
@@ -214,9 +236,33 @@ struct Packed<'a, 's> {
     /// The last block of this pass.
     last: usize,
     pool: &'a mut BufferPool,
+    entropies: Entropies,
 }
 
 impl Packed<'_, '_> {
+    fn stream<'x>(&'x self, x: &'x Rows) -> Stream<'x> {
+        Stream { d_model: x.width, rows: &x.data, spans: &self.layout, entropies: &self.entropies }
+    }
+
+    /// Fills in the entropies that are wanted of a block, from `qkv` with rotated queries and from keys that are written.
+    fn measure(&mut self, settings: Settings, index: usize, qkv: &Rows) {
+        let mut queries = Vec::new();
+        let mut count = 0;
+        self.entropies.spans.clear();
+        for (span, rows) in self.spans.iter().zip(&self.layout) {
+            let start = count;
+            if span.entropies.contains(&Layer(index + 1)) {
+                let (position, row) = (span.keys.end(), rows.start);
+                queries.push(Queries { keys: span.keys, position, row, count: rows.len() });
+                count += rows.len();
+            }
+            self.entropies.spans.push(start..count);
+        }
+        self.entropies.n_heads = settings.n_heads;
+        self.entropies.rows.resize(count * settings.n_heads, 0.0);
+        entropies(settings, index, &queries, &qkv.data, qkv.width, &mut self.entropies.rows);
+    }
+
     /// One new buffer, filled row by row from another.
     fn map(&mut self, x: &Rows, width: usize, f: impl Fn(&[f32], &mut [f32]) + Sync) -> Rows {
         let mut out = self.pool.rows(x.count(), width);
@@ -269,6 +315,15 @@ impl Ops for Packed<'_, '_> {
             let keys = &qkv.data[rows.start * qkv.width + d_query..];
             span.keys.write(index, keys, qkv.width, span.ids.len());
         });
+        let settings = Settings {
+            kernel: self.decoder.kernel,
+            n_heads: config.n_heads,
+            shape: self.decoder.key_shape(),
+            scale: config.attention_scale as f32,
+            soft_cap: config.attention_soft_cap.map(|cap| cap as f32),
+            window: config.windows[index],
+        };
+        self.measure(settings, index, &qkv);
         let kept = |span: &Span<'_>| if index == self.last { span.keep.clone() } else { 0..span.ids.len() };
         let queries: Vec<Queries<'_>> = self
             .spans
@@ -282,14 +337,6 @@ impl Ops for Packed<'_, '_> {
             .collect();
         let count = queries.iter().map(|queries| queries.count).sum();
         let mut mixed = self.pool.rows(count, d_query);
-        let settings = Settings {
-            kernel: self.decoder.kernel,
-            n_heads: config.n_heads,
-            shape: self.decoder.key_shape(),
-            scale: config.attention_scale as f32,
-            soft_cap: config.attention_soft_cap.map(|cap| cap as f32),
-            window: config.windows[index],
-        };
         attend(settings, index, &queries, &qkv.data, qkv.width, &mut mixed.data);
         self.pool.give_back(qkv);
         mixed

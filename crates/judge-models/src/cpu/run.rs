@@ -5,14 +5,14 @@ use std::mem;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use judge_core::{Layer, Lens, Outcome, PooledState, Pooling, ReadAt, Request, TokenId, Want};
+use judge_core::{HeadEntropies, Layer, Lens, Outcome, PooledState, Pooling, ReadAt, Request, Signal, TokenId, Want};
 
 use super::decoder::{Angles, BufferPool, PackedDecoder, Span, Stream};
 use super::keys::Keys;
 use super::plan::{Stretch, plan};
 use crate::Error;
 use crate::generate::choose;
-use crate::jobs::{self, Job, Sink, Text};
+use crate::jobs::{self, Job, Signals, Sink, Text};
 use crate::model::Model;
 use crate::pooling::Pool;
 use crate::read::{States, Steps};
@@ -53,7 +53,7 @@ struct Group<'a> {
     angles: Angles,
     plan: Vec<Stretch>,
     /// Of each stretch, what pools all positions of a sequence through it.
-    whole: Vec<Vec<(Layer, Pooling)>>,
+    whole: Vec<Vec<(Layer, Signal)>>,
     /// Of each stretch, those behind it that are not computed yet.
     waiting: Vec<usize>,
     /// What those behind it need of a stretch.
@@ -73,8 +73,8 @@ struct Computed {
     positions: usize,
 }
 
-/// States pooled so far, of a sequence or of several that have been one until here.
-type Pools = Vec<(Layer, Pool)>;
+/// What is pooled so far, of a sequence or of several that have been one until here.
+type Pools = Vec<((Layer, Signal), Pool)>;
 
 /// What a pass brings for one of its sequences.
 #[derive(Default)]
@@ -108,7 +108,7 @@ impl<'a> Group<'a> {
         let longest = jobs.iter().map(len).max().unwrap_or(0);
         let sequences: Vec<&[TokenId]> = jobs.iter().map(|job| job.ids.as_slice()).collect();
         let plan = plan(&sequences, PASS.min(max_tokens));
-        let mut whole: Vec<Vec<(Layer, Pooling)>> = vec![Vec::new(); plan.len()];
+        let mut whole: Vec<Vec<(Layer, Signal)>> = vec![Vec::new(); plan.len()];
         let mut waiting = vec![0; plan.len()];
         // Backwards: whoever comes after a stretch has been seen before it.
         for index in (0..plan.len()).rev() {
@@ -192,12 +192,16 @@ impl<'a> Group<'a> {
         for &index in stretches {
             let stretch = &self.plan[index];
             let before = stretch.before.and_then(|before| self.computed[before].as_ref());
-            let inherited = |wanted: &(Layer, Pooling)| {
+            let inherited = |wanted: &(Layer, Signal)| {
                 let at = before.and_then(|before| {
                     let whole = &self.whole[stretch.before?];
                     before.pools.get(whole.iter().position(|known| known == wanted)?)
                 });
-                at.map_or_else(|| (wanted.0, Pool::new(wanted.1)), Clone::clone)
+                let pooling = match wanted.1 {
+                    Signal::State(pooling) => pooling,
+                    Signal::AttentionEntropy => Pooling::Mean,
+                };
+                at.map_or_else(|| (*wanted, Pool::new(pooling)), Clone::clone)
             };
             pools.push(self.whole[index].iter().map(inherited).collect());
             let keep = self.positions_kept(index);
@@ -206,28 +210,34 @@ impl<'a> Group<'a> {
             keys.push(Keys::new(decoder.key_shape(), before, capacity, n_blocks));
         }
         let mut reads: Vec<Read> = stretches.iter().map(|_| Read::default()).collect();
+        let entropies: Vec<Vec<Layer>> = stretches.iter().map(|&index| entropies(&self.whole[index])).collect();
         let mut spans: Vec<Span<'_>> = keys
             .iter_mut()
             .zip(stretches)
-            .map(|(keys, &index)| {
+            .zip(&entropies)
+            .map(|((keys, &index), entropies)| {
                 let Stretch { sequence, positions, is_last, .. } = &self.plan[index];
                 let len = positions.len();
                 let keep = match is_last {
-                    _ if self.whole[index].iter().any(|(layer, _)| layer.0 == blocks) => 0..len,
+                    _ if self.whole[index].iter().any(|&(layer, signal)| layer.0 == blocks && is_state(signal)) => {
+                        0..len
+                    }
                     true => len - 1..len,
                     false => 0..0,
                 };
-                Span { ids: &self.jobs[*sequence].ids[positions.clone()], keys, keep }
+                Span { ids: &self.jobs[*sequence].ids[positions.clone()], keys, keep, entropies }
             })
             .collect();
         let mut visit = |layer: usize, stream: &Stream<'_>| {
             for (span, &index) in stretches.iter().enumerate() {
                 let mut rows = stream.rows(span);
-                for (wanted, pool) in pools[span].iter_mut().filter(|(wanted, _)| wanted.0 == layer) {
-                    if wanted.0 == decoder.config.n_layers {
-                        rows.clone().for_each(|row| pool.add(&decoder.final_norm(row)));
-                    } else {
-                        rows.clone().for_each(|row| pool.add(row));
+                for ((_, signal), pool) in pools[span].iter_mut().filter(|((wanted, _), _)| wanted.0 == layer) {
+                    match signal {
+                        Signal::AttentionEntropy => stream.entropies(span).for_each(|row| pool.add(row)),
+                        Signal::State(_) if layer == decoder.config.n_layers => {
+                            rows.clone().for_each(|row| pool.add(&decoder.final_norm(row)));
+                        }
+                        Signal::State(_) => rows.clone().for_each(|row| pool.add(row)),
                     }
                 }
                 if self.plan[index].is_last
@@ -245,17 +255,17 @@ impl<'a> Group<'a> {
             let mut done = self.plan[index].before;
             if self.plan[index].is_last {
                 let job = &self.jobs[self.plan[index].sequence];
-                let pooled = pooled(job, &read, pools);
+                let signals = signals(job, &read, pools);
                 let mut steps = Steps::new(job.want, job.head);
                 match &job.want.generate {
                     Some(generation) => {
                         let kept = self.positions_kept(index);
-                        let text = Text::new(job, generation, steps, pooled);
+                        let text = Text::new(job, generation, steps, signals);
                         begun.push(Writing { text, keys, kept, read });
                     }
                     None => {
                         steps.read(0, None, &read.states);
-                        job.answer(steps, pooled, None, sink)?;
+                        job.answer(steps, signals, None, sink)?;
                     }
                 }
             } else {
@@ -290,6 +300,7 @@ impl<'a> Group<'a> {
                 ids: one.text.tokens.last_chunk::<1>().map_or(&[], |last| last),
                 keys: &mut one.keys,
                 keep: 0..1,
+                entropies: &[],
             })
             .collect();
         let mut visit = |layer: usize, stream: &Stream<'_>| {
@@ -367,14 +378,31 @@ impl Read {
     }
 }
 
-/// The pooled states of a job, in the order asked for.
-fn pooled(job: &Job<'_>, read: &Read, pools: Pools) -> Vec<PooledState> {
-    let whole: HashMap<(Layer, Pooling), Vec<f32>> =
-        job.whole().zip(pools).map(|(wanted, (_, pool))| (wanted, pool.finish())).collect();
+fn is_state(signal: Signal) -> bool {
+    matches!(signal, Signal::State(_))
+}
+
+/// The layers whose attention entropies are among these.
+fn entropies(wanted: &[(Layer, Signal)]) -> Vec<Layer> {
+    wanted.iter().filter(|(_, signal)| !is_state(*signal)).map(|&(layer, _)| layer).collect()
+}
+
+/// What the positions of a job brought.
+fn signals(job: &Job<'_>, read: &Read, pools: Pools) -> Signals {
+    let whole: HashMap<(Layer, Signal), Vec<f32>> =
+        pools.into_iter().map(|(wanted, pool)| (wanted, pool.finish())).collect();
+    let get = |wanted| whole.get(&wanted).cloned().unwrap_or_default();
     let state = |&(layer, pooling): &(Layer, Pooling)| {
         let last = || read.last.iter().find(|(at, _)| *at == layer).map(|(_, state)| state.clone());
-        let values = if pooling == Pooling::Last { last() } else { whole.get(&(layer, pooling)).cloned() };
-        PooledState { layer, pooling, values: values.unwrap_or_default() }
+        let values = match pooling {
+            Pooling::Last => last().unwrap_or_default(),
+            _ => get((layer, Signal::State(pooling))),
+        };
+        PooledState { layer, pooling, values }
     };
-    job.want.pooled.iter().map(state).collect()
+    let heads = |&layer: &Layer| HeadEntropies { layer, values: get((layer, Signal::AttentionEntropy)) };
+    Signals {
+        pooled: job.want.pooled.iter().map(state).collect(),
+        attention_entropy: job.want.attention_entropy.iter().map(heads).collect(),
+    }
 }

@@ -53,6 +53,17 @@ impl Softmax {
     }
 }
 
+/// A score, scaled and soft-capped.
+#[inline(always)]
+pub(super) fn scaled(score: f32, scale: f32, soft_cap: Option<f32>) -> f32 {
+    let scaled = score * scale;
+    match soft_cap {
+        // cap * tanh(scaled / cap)
+        Some(cap) => cap * (1.0 - 2.0 / (1.0 + exp(2.0 * scaled / cap))),
+        None => scaled,
+    }
+}
+
 /// Raises `highest` to the highest score, writes the weights, and returns their sum. They are summed as they are rounded, so that
 /// the weights that are used add up to one.
 fn weigh(
@@ -64,13 +75,8 @@ fn weigh(
     weights: &mut [u32; TILE / 2],
 ) -> f32 {
     let scores: [f32; TILE] = std::array::from_fn(|place| {
-        let scaled = scores[place] * scale;
-        let capped = match soft_cap {
-            // cap * tanh(scaled / cap)
-            Some(cap) => cap * (1.0 - 2.0 / (1.0 + exp(2.0 * scaled / cap))),
-            None => scaled,
-        };
-        if seen >> place & 1 == 1 { capped } else { f32::NEG_INFINITY }
+        let score = scaled(scores[place], scale, soft_cap);
+        if seen >> place & 1 == 1 { score } else { f32::NEG_INFINITY }
     });
     *highest = scores.iter().fold(*highest, |highest, &score| if score > highest { score } else { highest });
     let rounded = scores.map(|score| bf16_bits(exp(score - *highest)));

@@ -1,4 +1,4 @@
-use judge_core::{Layer, Pooling};
+use judge_core::{Layer, Signal};
 
 /// Why bytes are no saved probe, or a saved probe is not to be used here.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -69,24 +69,28 @@ pub enum SavedProbeError {
         found: String,
     },
 
-    /// States that do not make up a row of features.
-    #[error("{n_states} states of width {d_model} do not make {n_features} features")]
+    /// Signals that do not make up a row of features: none, too many or too few, or heads of which it is not known how many there are.
+    #[error(
+        "{signals:?} are not {n_features} features of a model with states of width {d_model} and {n_heads:?} heads"
+    )]
     Width {
-        /// States side by side.
-        n_states: usize,
-        /// Width of each.
+        /// What stands side by side.
+        signals: Vec<(Layer, Signal)>,
+        /// Width of a state.
         d_model: usize,
+        /// Heads of a block.
+        n_heads: Option<usize>,
         /// Features that the classifier knows.
         n_features: usize,
     },
 
-    /// A state that stands twice.
-    #[error("{pooling:?} of {layer} stands twice")]
-    DuplicateState {
+    /// A signal that stands twice.
+    #[error("{signal:?} of {layer} stands twice")]
+    DuplicateSignal {
         /// Its layer.
         layer: Layer,
-        /// Its pooling.
-        pooling: Pooling,
+        /// What of it.
+        signal: Signal,
     },
 
     /// A model other than the one the probe was fitted on.
@@ -118,13 +122,13 @@ pub enum SavedProbeError {
         found: usize,
     },
 
-    /// Features of other layers or poolings, or in another order.
+    /// Features of other layers or signals, or in another order.
     #[error("fitted on {expected:?}, found {found:?}")]
-    OtherStates {
+    OtherSignals {
         /// What the probe was fitted on.
-        expected: Vec<(Layer, Pooling)>,
+        expected: Vec<(Layer, Signal)>,
         /// What was offered.
-        found: Vec<(Layer, Pooling)>,
+        found: Vec<(Layer, Signal)>,
     },
 
     /// A number of the description that is not finite.

@@ -1,0 +1,69 @@
+//! The small models of `tests/fixtures/families` on every engine, for tests.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use judge_core::{Backbone, Outcome, Reading, Request};
+
+use crate::batched::Shapes;
+use crate::{Dtype, Kernel, LoadOptions, Model};
+
+pub(crate) const FAMILIES: [&str; 14] = [
+    "gemma2-off",
+    "gemma2-on",
+    "internlm3-off",
+    "internlm3-on",
+    "llama-off",
+    "llama-on",
+    "mistral-off",
+    "mistral-on",
+    "phi3-off",
+    "phi3-on",
+    "qwen2-off",
+    "qwen2-on",
+    "qwen3-off",
+    "qwen3-on",
+];
+
+pub(crate) fn folder(family: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/families")).join(family)
+}
+
+/// The model by every engine in f32: one sequence at a time, and in padded batches.
+pub(crate) fn in_f32(folder: &Path) -> Vec<(String, Model)> {
+    let options = LoadOptions { dtype: Some(Dtype::F32), max_batch_tokens: 300, ..LoadOptions::default() };
+    let batched = Model::load_batched(folder, &options, Shapes { step: 16 }).unwrap();
+    vec![("one at a time".to_owned(), Model::load(folder, &options).unwrap()), ("batched".to_owned(), batched)]
+}
+
+/// The model by every engine in bf16: packed for each kernel that this processor has, and in padded batches.
+pub(crate) fn in_bf16(folder: &Path) -> Vec<(String, Model)> {
+    let options = LoadOptions { dtype: Some(Dtype::Bf16), max_batch_tokens: 300, ..LoadOptions::default() };
+    let packed = |kernel| {
+        let options = LoadOptions { kernel: Some(kernel), ..options.clone() };
+        (format!("packed, {kernel}"), Model::load(folder, &options).unwrap())
+    };
+    let mut models: Vec<(String, Model)> = Kernel::available().into_iter().map(packed).collect();
+    let batched = Model::load_batched(folder, &options, Shapes { step: 16 }).unwrap();
+    models.push(("batched in bf16".to_owned(), batched));
+    models
+}
+
+/// The answers in the order of the requests.
+pub(crate) fn answers(model: &Model, requests: &[Request]) -> Vec<Outcome> {
+    let mut answers = vec![None; requests.len()];
+    model
+        .run(requests, &mut |index, outcome| {
+            assert!(answers[index].replace(outcome).is_none(), "request {index} is answered twice");
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    answers.into_iter().map(Option::unwrap).collect()
+}
+
+pub(crate) fn reading(outcome: &Outcome) -> &Reading {
+    match outcome {
+        Outcome::Read(reading) => reading,
+        Outcome::Unscored(fault) => panic!("{fault}"),
+    }
+}

@@ -74,13 +74,22 @@ def workloads(data):
     return {"a": a, "b": ragged, "c": shared, "d": ragged[:4], "e": a}
 
 
-def ours(model, ids, work, *flags):
+def models(specs, work):
+    """A folder and a configuration for each of the shapes named, made where it is not there yet."""
+    for spec in specs.split(","):
+        name, _, layers = spec.partition(":")
+        folder = work / spec.replace(":", "-")
+        if not (folder / "tokenizer_config.json").exists():
+            subprocess.run([sys.executable, ROOT / "scripts/bench/make_model.py", name, folder, "--layers", layers or "0"], check=True)
+        yield spec, folder, json.loads((folder / "config.json").read_text())
+
+
+def ours(binary, model, ids, work, *flags):
     prompts, figures = work / "prompts.jsonl", work / "ours.json"
     with prompts.open("w") as file:
         for index, row in enumerate(ids):
             file.write(json.dumps({"id": index, "prompt": " ".join(map(str, row))}) + "\n")
-    binary = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/examples/throughput"
-    command = [binary, "--input", prompts, "--model", model, "--raw-prompt", "--quiet", "--repeat", "2", "--floor", "--json", figures, *flags]
+    command = [binary, "--input", prompts, "--model", model, "--raw-prompt", "--quiet", "--floor", "--json", figures, *flags]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return json.loads(figures.read_text())
 
@@ -170,28 +179,24 @@ def main():
     parser.add_argument("--kernel", help="passed on: amx, avx512-bf16, avx512, avx2 or portable")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
-    kernel = ["--kernel", args.kernel] if args.kernel else []
+    binary = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/examples/throughput"
+    always = ["--repeat", "2", *(["--kernel", args.kernel] if args.kernel else [])]
     print("| model | workload | prompts | tokens | transformers, tokens/s (batch) | here, tokens/s | ratio | share of the floor | "
           "agree | peak memory, theirs / here, MB |")
     print("|---|---|---|---|---|---|---|---|---|---|")
-    for spec in args.models.split(","):
-        name, _, layers = spec.partition(":")
-        model = args.work / spec.replace(":", "-")
-        if not (model / "tokenizer_config.json").exists():
-            subprocess.run([sys.executable, ROOT / "scripts/bench/make_model.py", name, model, "--layers", layers or "0"], check=True)
-        config = json.loads((model / "config.json").read_text())
+    for spec, model, config in models(args.models, args.work):
         depth = config["num_hidden_layers"]
         for which, ids in workloads(args.data).items():
             if which not in args.only.split(","):
                 continue
             flags = {"d": ["--read", "labels"], "e": ["--read", "probe", "--layer", str(depth // 2)]}.get(which, ["--read", "states"])
-            mine = ours(model, ids, args.work, *flags, *kernel)
+            mine = ours(binary, model, ids, args.work, *flags, *always)
             total = sum(map(len, ids))
             blocks = depth // 2 if which == "e" else depth
             floor = mine["product_flops"] / flops_per_token(config, blocks)
             speed = total / mine["read_s"]
             if which == "e":
-                full = ours(model, ids, args.work, "--read", "states", *kernel)
+                full = ours(binary, model, ids, args.work, "--read", "states", *always)
                 other, ratio, agree, memory = f"full depth here: {full['tokens_per_s']:.0f}", speed / full["tokens_per_s"], "", ""
             else:
                 peer = theirs(model, ids, args.work, *(["--protocol"] if which == "d" else []))

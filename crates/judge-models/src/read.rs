@@ -198,7 +198,7 @@ impl<'a> Sequence<'a> {
         let tokens = Tensor::<2, Int>::from_data(TensorData::new(ids, [1, seq]), &decoder.device());
         let mut visited = Ok(());
         let past = self.cache.as_mut().map(|cache| cache as &mut dyn Past);
-        decoder.forward(tokens, &rotation, past, &mut |index, x| {
+        decoder.forward(tokens, &[rotation], past, &mut |index, x| {
             visited = visit(index, x);
             if visited.is_ok() && index < top { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });

@@ -43,7 +43,8 @@ pub(super) fn of_part(trainer: &Trainer, examples: &[Example]) -> Result<(f64, V
         &device,
     );
 
-    let Some(states) = decoder.forward(tokens, &rotation, None, &mut |_, _| std::ops::ControlFlow::Continue(())) else {
+    let Some(states) = decoder.forward(tokens, &[rotation], None, &mut |_, _| std::ops::ControlFlow::Continue(()))
+    else {
         return Ok((0.0, Vec::new()));
     };
     let [batch, seq, d_model] = states.dims();

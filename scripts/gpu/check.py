@@ -97,7 +97,7 @@ def parity(binary, device):
             for said in tests.stdout:
                 lines.append(said)
                 if "relative error" in said:
-                    print(" ", said, end="", flush=True)
+                    print(" ", said.split("... ")[-1], end="", flush=True)
         print("  passed" if tests.returncode == 0 else "".join([*lines[-60:], "  FAILED"]), flush=True)
         passed &= tests.returncode == 0
     return passed

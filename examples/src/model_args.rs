@@ -25,9 +25,9 @@ pub struct ModelArgs {
     /// Hugging Face model folder, or a hub id [default: the embedded model]
     #[arg(long, value_name = "DIR|ORG/NAME[@REV]")]
     pub model: Option<String>,
-    /// Where it runs: cpu or cuda:N
-    #[arg(long, default_value = "cpu", value_name = "DEVICE")]
-    pub device: Device,
+    /// Where it runs: cpu or cuda:N; with several cards, cuda:0,cuda:1, each has a part of the layers
+    #[arg(long = "device", default_value = "cpu", value_name = "DEVICE", value_delimiter = ',')]
+    pub devices: Vec<Device>,
     /// Arithmetic of the weights: f32 or bf16 [default: bf16 if the checkpoint is bf16 or f16, else f32]
     #[arg(long, value_name = "DTYPE")]
     pub dtype: Option<Dtype>,
@@ -90,7 +90,7 @@ impl ModelArgs {
     pub fn load(&self) -> Result<Model> {
         let FoundModel { path: folder, revision } = self.folder()?;
         let options = LoadOptions {
-            device: self.device,
+            devices: self.devices.clone(),
             dtype: self.dtype,
             kernel: self.kernel,
             text: TextOptions { date: self.date, ..TextOptions::default() },

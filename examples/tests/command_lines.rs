@@ -122,9 +122,10 @@ fn wrong_usage_is_2_and_a_failed_run_is_1() {
     {
         assert_eq!(fail("layer_logits", folder.path(), &with(&wrong)).0, Some(2), "{wrong:?}");
     }
-    let (code, stderr) = fail("layer_logits", folder.path(), &with(&["--device", "cuda:0"]));
-    assert_eq!(code, Some(1));
-    assert!(stderr.contains("cuda:0"), "{stderr}");
+    for (device, named) in [("cuda:0", "cuda:0"), ("cuda:0,cuda:0", "more than once"), ("cpu,cpu", "only cards")] {
+        let (code, stderr) = fail("layer_logits", folder.path(), &with(&["--device", device]));
+        assert!(code == Some(1) && stderr.contains(named), "{device}: {stderr}");
+    }
     let (code, stderr) = fail("layer_logits", folder.path(), &with(&["--layers", "99"]));
     assert!(code == Some(1) && stderr.contains("99"), "{stderr}");
     let (code, stderr) = fail("layer_logits", folder.path(), &with(&["--labels", "1,not a single token"]));

@@ -43,8 +43,8 @@ struct Cli {
     /// Tokens written after each prompt, labels being read where one is written
     #[arg(long, default_value_t = 0, value_name = "TOKENS")]
     max_new_tokens: usize,
-    /// Also measure what the products of packed weights reach on this machine, the floor of every pass, and how fast memory is
-    /// read, the floor of every token that is written
+    /// Also measure what products in bf16 reach there (on the first device), the floor of every pass, and how fast this machine's memory is
+    /// read, the floor of every token that the CPU writes
     #[arg(long)]
     floor: bool,
     /// Where the figures go, and the states of the first prompt's last token at every layer that was read
@@ -78,16 +78,20 @@ fn run(cli: &Cli) -> Result<()> {
     let want = cli.want(&model)?;
     let requests: Vec<Request> = prompts.into_iter().map(|prompt| Request { prompt, want: want.clone() }).collect();
     let mut best: Option<Pass> = None;
+    let mut passes_s = Vec::new();
     for _ in 0..cli.repeat.max(1) {
         let pass = pass(&model, &requests)?;
+        passes_s.push(pass.seconds);
         if best.as_ref().is_none_or(|best| pass.seconds < best.seconds) {
             best = Some(pass);
         }
     }
     let Pass { seconds, prompt_tokens, new_tokens, unscored, first } = best.context("nothing was read")?;
     let peak = peak_memory();
-    let floor =
-        cli.floor.then(|| Ok::<_, anyhow::Error>((product_rate(cli.model.kernel)?, memory_rate()))).transpose()?;
+    let floor = match (cli.floor, cli.model.devices.first()) {
+        (true, Some(&device)) => Some((product_rate(device, cli.model.kernel)?, memory_rate())),
+        _ => None,
+    };
     let tokens_per_s = prompt_tokens as f64 / seconds;
     say(format_args!("prompts        {}", requests.len()))?;
     say(format_args!("unscored       {unscored}"))?;
@@ -115,7 +119,8 @@ fn run(cli: &Cli) -> Result<()> {
         });
         let figures = json!({
             "prompts": requests.len(), "unscored": unscored, "prompt_tokens": prompt_tokens, "new_tokens": new_tokens,
-            "load_s": load_s, "read_s": seconds, "tokens_per_s": tokens_per_s, "peak_bytes": peak, "product_flops": floor.map(|(products, _)| products), "memory_bytes_per_s": floor.map(|(_, memory)| memory),
+            "load_s": load_s, "read_s": seconds, "passes_s": passes_s, "tokens_per_s": tokens_per_s, "peak_bytes": peak,
+            "product_flops": floor.map(|(products, _)| products), "memory_bytes_per_s": floor.map(|(_, memory)| memory),
             "model": model.info(), "first": {"states": states, "labels": labels},
         });
         let mut file = AtomicFile::create(path)?;

@@ -79,12 +79,21 @@ def workloads(data):
     return {"a": a, "b": ragged, "c": shared, "d": ragged[:4], "e": a, "f": short[:1], "g": short}
 
 
-def ours(model, ids, work, *flags):
+def models(specs, work):
+    """A folder and a configuration for each of the shapes named, made where it is not there yet."""
+    for spec in specs.split(","):
+        name, _, layers = spec.partition(":")
+        folder = work / spec.replace(":", "-")
+        if not (folder / "tokenizer_config.json").exists():
+            subprocess.run([sys.executable, ROOT / "scripts/bench/make_model.py", name, folder, "--layers", layers or "0"], check=True)
+        yield spec, folder, json.loads((folder / "config.json").read_text())
+
+
+def ours(binary, model, ids, work, *flags):
     prompts, figures = work / "prompts.jsonl", work / "ours.json"
     with prompts.open("w") as file:
         for index, row in enumerate(ids):
             file.write(json.dumps({"id": index, "prompt": " ".join(map(str, row))}) + "\n")
-    binary = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/examples/throughput"
     command = [binary, "--input", prompts, "--model", model, "--raw-prompt", "--quiet", "--floor", "--json", figures, *flags]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return json.loads(figures.read_text())
@@ -196,16 +205,12 @@ def main():
     parser.add_argument("--kernel", help="passed on: amx, avx512-bf16, avx512, avx2 or portable")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
+    binary = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/examples/throughput"
     kernel = ["--kernel", args.kernel] if args.kernel else []
     print("| model | workload | prompts | tokens | transformers, tokens/s (batch) | here, tokens/s | ratio | share of the floor | "
           "agree | peak memory, theirs / here, MB |")
     print("|---|---|---|---|---|---|---|---|---|---|")
-    for spec in args.models.split(","):
-        name, _, layers = spec.partition(":")
-        model = args.work / spec.replace(":", "-")
-        if not (model / "tokenizer_config.json").exists():
-            subprocess.run([sys.executable, ROOT / "scripts/bench/make_model.py", name, model, "--layers", layers or "0"], check=True)
-        config = json.loads((model / "config.json").read_text())
+    for spec, model, config in models(args.models, args.work):
         depth = config["num_hidden_layers"]
         for which, ids in workloads(args.data).items():
             if which not in args.only.split(","):
@@ -215,13 +220,13 @@ def main():
             total = sum(map(len, ids))
             flags = {"d": ["--read", "labels"], "e": ["--read", "probe", "--layer", str(depth // 2)],
                      "f": TEXT, "g": TEXT}.get(which, ["--read", "states"])
-            mine = ours(model, ids, args.work, *flags, *kernel)
+            mine = ours(binary, model, ids, args.work, *flags, *kernel)
             if which == "e":
-                peer = ours(model, ids, args.work, "--read", "states", *kernel)
+                peer = ours(binary, model, ids, args.work, "--read", "states", *kernel)
             else:
                 peer = theirs(model, ids, args.work, {"d": "protocol", "f": "text", "g": "text"}.get(which, "states"))
             # Once more, so that a slow minute of the machine is nobody's alone.
-            mine = better(mine, ours(model, ids, args.work, *flags, *kernel))
+            mine = better(mine, ours(binary, model, ids, args.work, *flags, *kernel))
             if which in "fg":
                 total = mine["new_tokens"]
                 floor = len(ids) * mine["memory_bytes_per_s"] / weight_bytes(config, depth)

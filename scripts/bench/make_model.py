@@ -1,18 +1,17 @@
-# torch==2.15.0 safetensors==0.8.0
 """Writes a model folder with random bf16 weights of a published model's shape, and a tokenizer of one token to a word.
 
     python scripts/bench/make_model.py qwen3-0.6b FOLDER [--layers N]
 
-Token i is spelled `i`, so that a prompt's text says its tokens. The shapes are those of the published config.json files. Each block is a
-file of its own, so that a model larger than memory can be made.
+Token i is spelled `i`, so that a prompt's text says its tokens. The shapes are those of the published config.json files. Weights are
+drawn between 1/128 and 1/32, with either sign: about as far from zero as the usual normal draw of spread 0.02. Python alone is enough.
 """
 
 import argparse
 import json
+import math
 import pathlib
-
-import torch
-from safetensors.torch import save_file
+import random
+import struct
 
 SHAPES = {
     "qwen3-0.6b": dict(
@@ -32,50 +31,61 @@ SHAPES = {
 }
 
 
+# How many numbers are drawn; the weights repeat them. A prime, so that no two rows of a matrix are alike.
+DRAWN = (1 << 24) + 43
+
+
+def drawn():
+    """Little-endian bf16: seven bits of fraction, the last bit of the exponent and the sign at random."""
+    draw = random.Random(0)
+    numbers = bytearray(2 * DRAWN)
+    numbers[0::2] = draw.randbytes(DRAWN)
+    numbers[1::2] = draw.randbytes(DRAWN).translate(bytes(0x3C | byte & 0x80 for byte in range(256)))
+    return memoryview(numbers)
+
+
+def write(path, shapes):
+    """Safetensors of these shapes: matrices are random, norms are ones."""
+    header, end = {"__metadata__": {"format": "pt"}}, 0
+    for name, shape in shapes.items():
+        start, end = end, end + 2 * math.prod(shape)
+        header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [start, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    numbers, at = drawn(), 0
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for shape in shapes.values():
+            left = 2 * math.prod(shape)
+            if len(shape) == 1:
+                file.write(b"\x80\x3f" * shape[0])
+                continue
+            while left:
+                part = numbers[at:at + left]
+                file.write(part)
+                left, at = left - len(part), (at + len(part)) % len(numbers)
+
+
 def make(name, folder, layers):
     config = dict(SHAPES[name], hidden_act="silu", torch_dtype="bfloat16", attention_bias=False, bos_token_id=None,
                   eos_token_id=None, attention_dropout=0.0)
     if layers:
         config["num_hidden_layers"] = layers
     folder.mkdir(parents=True, exist_ok=True)
-    generator = torch.Generator().manual_seed(0)
-
-    def normal(*shape):
-        return (torch.randn(*shape, generator=generator) * 0.02).to(torch.bfloat16)
-
     d, ff, hd = config["hidden_size"], config["intermediate_size"], config["head_dim"]
     q, kv = config["num_attention_heads"] * hd, config["num_key_value_heads"] * hd
-    ones = lambda n: torch.ones(n, dtype=torch.bfloat16)
-    blocks = config["num_hidden_layers"]
-    files, total = {}, 0
-
-    def save(tensors):
-        nonlocal total
-        index = len(set(files.values())) + 1
-        name = f"model-{index:05}-of-{blocks + 1:05}.safetensors"
-        save_file(tensors, folder / name, metadata={"format": "pt"})
-        files.update(dict.fromkeys(tensors, name))
-        total += sum(tensor.nbytes for tensor in tensors.values())
-
-    for i in range(blocks):
-        p = f"model.layers.{i}."
-        tensors = {}
-        for stem, shape in [("self_attn.q_proj", (q, d)), ("self_attn.k_proj", (kv, d)), ("self_attn.v_proj", (kv, d)),
-                            ("self_attn.o_proj", (d, q)), ("mlp.gate_proj", (ff, d)), ("mlp.up_proj", (ff, d)),
-                            ("mlp.down_proj", (d, ff))]:
-            tensors[p + stem + ".weight"] = normal(*shape)
-        for stem, n in [("input_layernorm", d), ("post_attention_layernorm", d)]:
-            tensors[p + stem + ".weight"] = ones(n)
+    shapes = {"model.embed_tokens.weight": (config["vocab_size"], d)}
+    for i in range(config["num_hidden_layers"]):
+        block = {"self_attn.q_proj": (q, d), "self_attn.k_proj": (kv, d), "self_attn.v_proj": (kv, d), "self_attn.o_proj": (d, q),
+                 "mlp.gate_proj": (ff, d), "mlp.up_proj": (ff, d), "mlp.down_proj": (d, ff),
+                 "input_layernorm": (d,), "post_attention_layernorm": (d,)}
         if config["model_type"] == "qwen3":
-            tensors[p + "self_attn.q_norm.weight"] = ones(hd)
-            tensors[p + "self_attn.k_norm.weight"] = ones(hd)
-        save(tensors)
-    ends = {"model.embed_tokens.weight": normal(config["vocab_size"], d), "model.norm.weight": ones(d)}
+            block |= {"self_attn.q_norm": (hd,), "self_attn.k_norm": (hd,)}
+        shapes |= {f"model.layers.{i}.{stem}.weight": shape for stem, shape in block.items()}
+    shapes["model.norm.weight"] = (d,)
     if not config["tie_word_embeddings"]:
-        ends["lm_head.weight"] = normal(config["vocab_size"], d)
-    save(ends)
-    index = {"metadata": {"total_size": total}, "weight_map": files}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(index, indent=1) + "\n")
+        shapes["lm_head.weight"] = (config["vocab_size"], d)
+    write(folder / "model.safetensors", shapes)
     (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n")
     (folder / "tokenizer.json").write_text(json.dumps({
         "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,

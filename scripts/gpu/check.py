@@ -4,18 +4,22 @@
     cargo build --release --features judge-examples/cuda --example throughput
     cargo test --release --features judge-models/cuda -p judge-models --test parity --no-run
     python scripts/gpu/check.py --parity target/release/deps/parity-HASH
-        [--throughput target/release/examples/throughput] [--device cuda:0]
-        [--models qwen3-0.6b,qwen3-1.7b,llama-3.1-8b:32] [--prompts 256] [--max-batch-tokens 32768] [--work FOLDER]
+        [--throughput target/release/examples/throughput] [--device cuda:0] [--without-transformers]
+        [--models qwen3-0.6b,qwen3-1.7b,llama-3.1-8b] [--prompts 256] [--max-batch-tokens 32768] [--work FOLDER]
 
 1  Parity: tests/parity.rs on the device, in f32 and in bf16, against the committed values of transformers and so against the CPU path in
    f32, which is held to the same values within 1e-4. Without --parity this part is left out, and the script says so.
-2  The card's peak: a bf16 product of 8192 x 8192 by 8192 x 8192 in torch.
-3  The benchmark: published shapes, random bf16 weights (scripts/bench/make_model.py; `:4` means four blocks). Equal: prompts of 512 tokens.
-   Ragged: as long as judge prompts are. Both sides bring the last token's states of all layers to the host. Transformers runs bf16 and
-   sdpa at several batch sizes of equal tokens, the best counts; here each prompt is read three times, the fastest counts, so tuning is
-   not part of it. `agree` is the largest difference of the first prompt's states, relative to the layer's largest value.
+2  The card's peak: a bf16 product of 8192 x 8192 by 8192 x 8192 in torch, and beside it the same product here.
+3  The benchmark: published shapes, random bf16 weights (scripts/bench/make_model.py; `:4` means four blocks; '' means no benchmark).
+   Equal: prompts of 512 tokens. Ragged: as long as judge prompts are. Both sides bring the last token's states of all layers to the host.
+   Transformers runs bf16 and sdpa at several batch sizes of equal tokens, the best counts; here each prompt is read three times, the
+   fastest counts. The first of the three has to find its kernels, unless an earlier run has left them; its time is the column `first`.
+   `agree` is the largest difference of the first prompt's states, relative to the layer's largest value.
 
-`--device cpu` runs all of it on a processor, with a smaller product: that is how the script is tested. Nothing here needs the network.
+A part that fails is named, the rest is run, and the script ends with 1. `--without-transformers` is for a machine that has no torch: the
+peak is then that of the products here, and nothing is compared. `--device cuda:0,cuda:1` spreads the model's layers over cards, and
+transformers has the first. `--device cpu` runs all of it on a processor, with a smaller product: that is how the script is tested.
+Nothing here needs the network.
 """
 
 import argparse
@@ -31,44 +35,47 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts/bench"))
-from cpu import VERSIONS, difference, flops_per_token, judged_texts, words  # noqa: E402
+import cpu  # noqa: E402
 
 
 def workloads(count):
     draw = random.Random(1)
-    lengths = [min(2000, 160 + len(words(f"{instruction} {response}"))) for instruction, response in judged_texts(None, 64)]
+    lengths = [min(2000, 160 + len(cpu.words(f"{instruction} {response}"))) for instruction, response in cpu.judged_texts(None, 64)]
     tokens = lambda length: [draw.randrange(10, 120000) for _ in range(length)]
     return {"equal": [tokens(512) for _ in range(count)],
             "ragged": [tokens(lengths[index % len(lengths)]) for index in range(count)]}
 
 
 def smi(field, device):
-    """One figure of the card, as nvidia-smi prints it; None where there is none."""
+    """One figure of each card, as nvidia-smi prints it; none where there is no card."""
     if not device.startswith("cuda:"):
-        return None
-    command = ["nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader,nounits", "-i", device[5:]]
+        return []
+    command = ["nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader,nounits", "-i", device.replace("cuda:", "")]
     try:
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip().splitlines()
     except (OSError, subprocess.CalledProcessError) as error:
         raise SystemExit(f"nvidia-smi does not answer: {error}") from error
 
 
 class CardMemory:
-    """The most memory of the card in use during a block, above what was in use before, in bytes."""
+    """The most memory of the cards in use during a block, above what was in use before, in bytes."""
 
     def __init__(self, device):
         self.device, self.peak, self.done = device, None, threading.Event()
 
     def __enter__(self):
         if self.device.startswith("cuda:"):
-            self.before, self.peak = int(smi("memory.used", self.device)), 0
+            self.before, self.peak = self.used(), 0
             self.thread = threading.Thread(target=self.watch)
             self.thread.start()
         return self
 
+    def used(self):
+        return sum(map(int, smi("memory.used", self.device))) << 20
+
     def watch(self):
         while not self.done.wait(0.2):
-            self.peak = max(self.peak, (int(smi("memory.used", self.device)) - self.before) << 20)
+            self.peak = max(self.peak, self.used() - self.before)
 
     def __exit__(self, *_):
         self.done.set()
@@ -77,17 +84,23 @@ class CardMemory:
 
 
 def parity(binary, device):
+    passed = True
     for dtype in ["f32", "bf16"]:
         environment = dict(os.environ, JUDGE_TEST_DEVICE=device, JUDGE_TEST_DTYPE=dtype,
                            CARGO_MANIFEST_DIR=str(ROOT / "crates/judge-models"))
+        # Whether numbers are right does not depend on which kernel is fastest, and many small shapes would each be searched for it.
+        environment.setdefault("CUBECL_AUTOTUNE_LEVEL", "minimal")
+        print(f"parity, {device}, {dtype}:", flush=True)
         # One test at a time: a card has one queue, and its memory is for one model.
-        done = subprocess.run([binary, "--nocapture", "--test-threads", "1"], env=environment, capture_output=True, text=True)
-        errors = [line for line in done.stdout.splitlines() if "relative error" in line]
-        print(f"parity, {device}, {dtype}: {'passed' if done.returncode == 0 else 'FAILED'}", *errors, sep="\n  ", flush=True)
-        if done.returncode != 0:
-            print(done.stdout[-4000:], done.stderr[-4000:], sep="\n")
-            return False
-    return True
+        command, lines = [binary, "--nocapture", "--test-threads", "1"], []
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as tests:
+            for said in tests.stdout:
+                lines.append(said)
+                if "relative error" in said:
+                    print(" ", said.split("... ")[-1], end="", flush=True)
+        print("  passed" if tests.returncode == 0 else "".join([*lines[-60:], "  FAILED"]), flush=True)
+        passed &= tests.returncode == 0
+    return passed
 
 
 def matrix_peak(device):
@@ -108,15 +121,9 @@ def matrix_peak(device):
 
 
 def ours(args, model, ids):
-    prompts, figures = args.work / "prompts.jsonl", args.work / "ours.json"
-    with prompts.open("w") as file:
-        for index, row in enumerate(ids):
-            file.write(json.dumps({"id": index, "prompt": " ".join(map(str, row))}) + "\n")
-    command = [args.throughput, "--input", prompts, "--model", model, "--raw-prompt", "--quiet", "--repeat", "3", "--json", figures,
-               "--device", args.device, "--max-batch-tokens", str(args.max_batch_tokens)]
     with CardMemory(args.device) as memory:
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    result = json.loads(figures.read_text())
+        result = cpu.ours(args.throughput, model, ids, args.work, "--repeat", "3", "--device", args.device,
+                          "--max-batch-tokens", str(args.max_batch_tokens))
     result["memory"] = result["peak_bytes"] if memory.peak is None else memory.peak
     return result
 
@@ -125,7 +132,8 @@ def theirs(args, model, ids):
     """In a process of its own, so that its memory is its own."""
     prompts, figures = args.work / "prompts.json", args.work / "theirs.json"
     prompts.write_text(json.dumps(ids))
-    subprocess.run([sys.executable, __file__, "--theirs", model, prompts, figures, args.device, str(args.max_batch_tokens)], check=True)
+    device = args.device.split(",")[0]
+    subprocess.run([sys.executable, __file__, "--theirs", model, prompts, figures, device, str(args.max_batch_tokens)], check=True)
     return json.loads(figures.read_text())
 
 
@@ -135,8 +143,8 @@ def run_theirs(model, prompts, figures, device, max_tokens):
     import transformers
 
     for module in (torch, transformers):
-        if module.__version__.split("+")[0] != VERSIONS[module.__name__]:
-            print(f"note: {module.__name__} {module.__version__}, written for {VERSIONS[module.__name__]}", file=sys.stderr)
+        if module.__version__.split("+")[0] != cpu.VERSIONS[module.__name__]:
+            print(f"note: {module.__name__} {module.__version__}, written for {cpu.VERSIONS[module.__name__]}", file=sys.stderr)
     transformers.utils.logging.disable_progress_bar()
     on_card = device.startswith("cuda")
     ids = json.loads(pathlib.Path(prompts).read_text())
@@ -177,6 +185,21 @@ def run_theirs(model, prompts, figures, device, max_tokens):
     pathlib.Path(figures).write_text(json.dumps(dict(best, memory=peak, first=first)))
 
 
+def row(args, spec, model, config, which, ids, peak):
+    """One line of the table."""
+    flops = cpu.flops_per_token(config, config["num_hidden_layers"])
+    mine = ours(args, model, ids)
+    share = lambda side: f"{side['tokens_per_s'] * flops / (peak or mine['product_flops']):.0%}"
+    speed, ratio, their_share, agree, memory = "", "", "", "", ""
+    if not args.without_transformers:
+        peer = theirs(args, model, ids)
+        speed, ratio = f"{peer['tokens_per_s']:.0f} ({peer['budget']})", f"{mine['tokens_per_s'] / peer['tokens_per_s']:.2f}"
+        their_share, agree, memory = share(peer), f"{cpu.difference(mine, peer['first']):.1e}", f"{peer['memory'] / 1e6:.0f}"
+    return [spec, f"{len(ids)} {which}", sum(map(len, ids)), speed, f"{mine['tokens_per_s']:.0f}", ratio, f"{their_share} / {share(mine)}",
+            f"{mine['product_flops'] / 1e12:.3g}", f"{mine['passes_s'][0]:.1f} / {mine['read_s']:.1f}", agree,
+            f"{memory} / {mine['memory'] / 1e6:.0f}"]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda:0")
@@ -185,33 +208,34 @@ def main():
     parser.add_argument("--models", default="qwen3-0.6b,qwen3-1.7b,llama-3.1-8b")
     parser.add_argument("--prompts", type=int, default=256)
     parser.add_argument("--max-batch-tokens", type=int, default=32768)
+    parser.add_argument("--without-transformers", action="store_true")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "judge-gpu")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
-    print(f"{time.strftime('%Y-%m-%d')}, {args.device}: {smi('name,driver_version,memory.total', args.device) or 'no card'}")
+    cards = "; ".join(smi("name,driver_version,memory.total", args.device)) or "no card"
+    print(f"{time.strftime('%Y-%m-%d')}, {args.device}: {cards}", flush=True)
     passed = True
     if args.parity:
         passed = parity(args.parity, args.device)
     else:
         print("parity: not checked, no --parity")
-    peak = matrix_peak(args.device)
-    print(f"matrix peak: {peak / 1e12:.3g} TFLOP/s in bf16\n")
-    print("| model | prompts | tokens | transformers, tokens/s (tokens a batch) | here, tokens/s | ratio | share of the peak, theirs / here | "
-          "agree | memory, theirs / here, MB |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    for spec in args.models.split(","):
-        name, _, layers = spec.partition(":")
-        model = args.work / spec.replace(":", "-")
-        if not (model / "tokenizer_config.json").exists():
-            subprocess.run([sys.executable, ROOT / "scripts/bench/make_model.py", name, model, "--layers", layers or "0"], check=True)
-        config = json.loads((model / "config.json").read_text())
-        flops = flops_per_token(config, config["num_hidden_layers"])
+    if not args.models:
+        return 0 if passed else 1
+    peak = None if args.without_transformers else matrix_peak(args.device.split(",")[0])
+    print(f"matrix peak: {peak / 1e12:.3g} TFLOP/s in bf16 with torch\n" if peak else "matrix peak: that of the products here\n", flush=True)
+    columns = ["model", "prompts", "tokens", "transformers, tokens/s (tokens a batch)", "here, tokens/s", "ratio",
+               "share of the peak, theirs / here", "products here, TFLOP/s", "first / fastest pass, s", "agree",
+               "memory, theirs / here, MB"]
+    line = lambda cells: print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+    line(columns)
+    line(["---"] * len(columns))
+    for spec, model, config in cpu.models(args.models, args.work):
         for which, ids in workloads(args.prompts).items():
-            mine, peer = ours(args, model, ids), theirs(args, model, ids)
-            share = lambda side: f"{side['tokens_per_s'] * flops / peak:.0%}"
-            print(f"| {spec} | {len(ids)} {which} | {sum(map(len, ids))} | {peer['tokens_per_s']:.0f} ({peer['budget']}) | "
-                  f"{mine['tokens_per_s']:.0f} | {mine['tokens_per_s'] / peer['tokens_per_s']:.2f} | {share(peer)} / {share(mine)} | "
-                  f"{difference(mine, peer['first']):.1e} | {peer['memory'] / 1e6:.0f} / {mine['memory'] / 1e6:.0f} |", flush=True)
+            try:
+                line(row(args, spec, model, config, which, ids, peak))
+            except subprocess.CalledProcessError as error:
+                print(f"{spec}, {which}: {error}", flush=True)
+                passed = False
     return 0 if passed else 1
 
 

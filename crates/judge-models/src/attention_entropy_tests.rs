@@ -10,7 +10,8 @@ use judge_core::{Backbone, Prompt, Request, Want};
 use serde::Deserialize;
 
 use crate::Model;
-use crate::test_models::{FAMILIES, answers, folder, in_bf16, in_f32, reading};
+use crate::fixtures::{FAMILIES, folder};
+use crate::test_models::{answers, in_bf16, in_f32, reading};
 
 #[derive(Deserialize)]
 struct Fixture {

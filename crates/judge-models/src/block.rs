@@ -63,11 +63,37 @@ pub(crate) trait Build {
     type Linear;
     type Norm;
 
-    /// A projection of a block: the rows of all parts below one another, `d_in` wide.
-    fn linear(&mut self, block: usize, parts: &[Part], d_in: usize, bias: bool) -> Result<Self::Linear, Error>;
+    /// The values of a tensor of one axis.
+    fn vector(&mut self, name: &str, len: usize) -> Result<Vec<f32>, Error>;
 
-    /// A norm's weight by its full name.
-    fn norm(&mut self, name: &str, len: usize) -> Result<Self::Norm, Error>;
+    /// The rows of several matrices, by name and number of rows, below one another, `d_in` wide.
+    fn linear(&mut self, parts: &[NamedRows], d_in: usize, bias: Option<Vec<f32>>) -> Result<Self::Linear, Error>;
+
+    /// A norm of this weight.
+    fn norm(&mut self, weight: Vec<f32>) -> Self::Norm;
+}
+
+/// A matrix of a checkpoint: its name and number of rows.
+pub(crate) type NamedRows = (String, usize);
+
+/// A norm by its full name. Gemma's weights are stored as what they are above 1.
+pub(crate) fn norm<B: Build>(config: &DecoderConfig, name: &str, len: usize, build: &mut B) -> Result<B::Norm, Error> {
+    let mut weight = build.vector(name, len)?;
+    if config.norm_offset {
+        weight.iter_mut().for_each(|w| *w += 1.0);
+    }
+    Ok(build.norm(weight))
+}
+
+/// A projection of a block, which is number `block`.
+fn linear<B: Build>(block: usize, parts: &[Part], d_in: usize, bias: bool, build: &mut B) -> Result<B::Linear, Error> {
+    let name = |stem: &str, what: &str| format!("model.layers.{block}.{stem}.{what}");
+    let mut biases = Vec::new();
+    for &(stem, rows) in parts.iter().filter(|_| bias) {
+        biases.append(&mut build.vector(&name(stem, "bias"), rows)?);
+    }
+    let weights: Vec<NamedRows> = parts.iter().map(|&(stem, rows)| (name(stem, "weight"), rows)).collect();
+    build.linear(&weights, d_in, bias.then_some(biases))
 }
 
 impl<L, N> Block<L, N> {
@@ -79,23 +105,28 @@ impl<L, N> Block<L, N> {
         let name = |stem: &str| format!("model.layers.{block}.{stem}.weight");
         let names = config.norm_names();
         let d_model = config.d_model;
-        let mut optional = |stem: Option<&str>, len| stem.map(|stem| build.norm(&name(stem), len)).transpose();
+        let mut optional = |stem: Option<&str>, len| stem.map(|stem| norm(config, &name(stem), len, build)).transpose();
         let q_norm = optional(config.qk_norm.then_some("self_attn.q_norm"), config.head_dim)?;
         let k_norm = optional(config.qk_norm.then_some("self_attn.k_norm"), config.head_dim)?;
         let after_attention_norm = optional(names.after_attention, d_model)?;
         let after_mlp_norm = optional(names.after_mlp, d_model)?;
         Ok(Self {
-            attention_norm: build.norm(&name(names.attention), d_model)?,
-            qkv: build.linear(block, &config.qkv_parts(), d_model, config.qkv_bias)?,
+            attention_norm: norm(config, &name(names.attention), d_model, build)?,
+            qkv: linear(block, &config.qkv_parts(), d_model, config.qkv_bias, build)?,
             q_norm,
             k_norm,
-            out: build.linear(block, &[("self_attn.o_proj", d_model)], config.d_query(), config.o_bias)?,
+            out: linear(block, &[("self_attn.o_proj", d_model)], config.d_query(), config.o_bias, build)?,
             after_attention_norm,
-            mlp_norm: build.norm(&name(names.mlp), d_model)?,
-            gate_up: build.linear(block, &config.gate_up_parts(), d_model, config.mlp_bias)?,
-            down: build.linear(block, &[("mlp.down_proj", d_model)], config.d_ff, config.mlp_bias)?,
+            mlp_norm: norm(config, &name(names.mlp), d_model, build)?,
+            gate_up: linear(block, &config.gate_up_parts(), d_model, config.mlp_bias, build)?,
+            down: linear(block, &[("mlp.down_proj", d_model)], config.d_ff, config.mlp_bias, build)?,
             after_mlp_norm,
         })
+    }
+
+    /// The norm that its input goes through first.
+    pub(crate) fn first_norm(&self) -> &N {
+        &self.attention_norm
     }
 
     /// The residual stream after this block, which is number `index`, counted from 0.

@@ -7,7 +7,8 @@ use safetensors::{Dtype, SafeTensors};
 use tempfile::TempDir;
 
 use crate::Model;
-use crate::test_models::{answers, folder, in_bf16, in_f32, reading};
+use crate::fixtures::folder;
+use crate::test_models::{answers, in_bf16, in_f32, reading};
 
 /// Finite, as weights must be, in f32 as in bf16; but nothing that meets a matrix of it stays so.
 const HUGE: f32 = 3e38;

@@ -1,29 +1,25 @@
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor};
 
-use crate::config::DecoderConfig;
 use crate::decoder::Masks;
+
+/// Keys and values, each `[batch, n_kv_heads, seq, head_dim]`.
+pub(crate) type KeysValues = (Tensor<4>, Tensor<4>);
 
 /// What a pass knows of the positions before its own.
 pub(crate) trait Past {
-    /// Takes the new keys and values of a block, `[batch, n_kv_heads, seq, head_dim]`, and returns all that its queries may look
-    /// at, `[batch, n_kv_heads, seq_keys, head_dim]`. `window` is the number of keys that a query of the block sees.
-    fn extend(
-        &mut self,
-        block: usize,
-        keys: Tensor<4>,
-        values: Tensor<4>,
-        window: Option<usize>,
-    ) -> (Tensor<4>, Tensor<4>);
+    /// Takes the new keys and values of a block, and returns all that its queries may look at, `[batch, n_kv_heads, seq_keys,
+    /// head_dim]`. `window` is the number of keys that a query of the block sees.
+    fn extend(&mut self, block: usize, new: KeysValues, window: Option<usize>) -> KeysValues;
 
-    /// What the queries of the coming pass must not see of [`extend`](Self::extend)'s keys; `None`: what follows from positions
-    /// that have no gap.
-    fn masks(&self, config: &DecoderConfig) -> Option<Masks>;
+    /// What the queries of the coming pass must not see of [`extend`](Self::extend)'s keys, for each of `windows`; `None`: what
+    /// follows from positions that have no gap.
+    fn masks(&self, windows: &[Option<usize>], n_kv_heads: usize, device: &Device) -> Option<Masks>;
 }
 
 /// Keys and values of the positions that one sequence has behind it, per block.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    blocks: Vec<Option<(Tensor<4>, Tensor<4>)>>,
+    blocks: Vec<Option<KeysValues>>,
 }
 
 impl Cache {
@@ -42,13 +38,7 @@ impl Cache {
 impl Past for Cache {
     /// Puts new keys and values `[1, n_kv_heads, seq, head_dim]` behind the old ones. With a window, what no later query can see
     /// is forgotten.
-    fn extend(
-        &mut self,
-        block: usize,
-        keys: Tensor<4>,
-        values: Tensor<4>,
-        window: Option<usize>,
-    ) -> (Tensor<4>, Tensor<4>) {
+    fn extend(&mut self, block: usize, (keys, values): KeysValues, window: Option<usize>) -> KeysValues {
         let (keys, values) = match self.blocks[block].take() {
             // [.., len, head_dim], [.., seq, head_dim] -> [.., len + seq, head_dim]
             Some((old_keys, old_values)) => {
@@ -64,7 +54,7 @@ impl Past for Cache {
         (keys, values)
     }
 
-    fn masks(&self, _: &DecoderConfig) -> Option<Masks> {
+    fn masks(&self, _: &[Option<usize>], _: usize, _: &Device) -> Option<Masks> {
         None
     }
 }

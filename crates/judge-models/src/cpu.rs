@@ -25,7 +25,7 @@ pub(crate) use decoder::{Angles, BufferPool, Span};
 pub use kernel::Kernel;
 #[cfg(any(test, feature = "bench"))]
 pub(crate) use keys::Keys;
-pub use pack::product_rate;
+pub(crate) use pack::product_rate;
 pub(crate) use run::run;
 #[cfg(feature = "bench")]
 pub(crate) use {

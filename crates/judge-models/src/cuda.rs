@@ -1,8 +1,9 @@
-//! What a card needs at run time, looked for before Burn needs it, which panics where something is missing.
+//! What a card needs at run time, looked for before Burn needs it, which panics where something is missing; and where Burn keeps what it
+//! has found out about a card.
 
 use std::path::PathBuf;
 
-use crate::error::CudaProblem;
+use crate::device::CudaProblem;
 
 /// A header that every kernel compiled at run time may include.
 const HEADER: &str = "include/cuda_fp16.h";
@@ -50,6 +51,30 @@ impl Machine {
     }
 }
 
+/// Has the choice of kernels and the compiled kernels kept in the user's cache folder, for the next process. Must come before anything
+/// else that knows of cards; does nothing the second time, or if the program has configured cubecl itself.
+#[cfg(feature = "cuda")]
+pub(crate) fn keep_caches() {
+    use cubecl::config::{CubeClRuntimeConfig, RuntimeConfig};
+    // What a `cubecl.toml` or the environment says holds, as it would have without this.
+    let config = CubeClRuntimeConfig::from_current_dir().override_from_env();
+    if !CubeClRuntimeConfig::try_set(with_caches(config)) {
+        tracing::debug!("cubecl is configured already: its caches are where that says");
+    }
+}
+
+/// With compiled kernels kept, and all of it in the user's cache folder, but where another folder was named.
+#[cfg(feature = "cuda")]
+fn with_caches(mut config: cubecl::config::CubeClRuntimeConfig) -> cubecl::config::CubeClRuntimeConfig {
+    use cubecl::config::cache::CacheConfig;
+    config.compilation.cache = true;
+    // cubecl's default: `target/` of whatever package the working folder is in.
+    if matches!(config.environment.path, CacheConfig::Target) {
+        config.environment.path = CacheConfig::Global;
+    }
+    config
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,5 +97,20 @@ mod tests {
         std::fs::create_dir(toolkit.path().join("include")).unwrap();
         std::fs::write(&header, "").unwrap();
         assert_eq!(machine.check(1), Ok(()));
+    }
+
+    #[cfg(feature = "cuda")]
+    #[test]
+    fn caches_are_the_user_s_but_where_a_folder_is_named() {
+        use cubecl::config::CubeClRuntimeConfig;
+        use cubecl::config::cache::CacheConfig;
+        let config = with_caches(CubeClRuntimeConfig::default());
+        assert!(config.compilation.cache && !config.autotune.disable_cache);
+        assert!(matches!(config.environment.path, CacheConfig::Global));
+        let mut named = CubeClRuntimeConfig::default();
+        named.environment.path = CacheConfig::Directory("here".into());
+        assert!(
+            matches!(with_caches(named).environment.path, CacheConfig::Directory(path) if path == PathBuf::from("here"))
+        );
     }
 }

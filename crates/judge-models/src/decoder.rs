@@ -1,6 +1,6 @@
 //! The one decoder: every family is this code with another [`DecoderConfig`].
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use burn::module::{Module, Param};
@@ -9,12 +9,13 @@ use half::bf16;
 use judge_core::Layer;
 
 use crate::Error;
-use crate::block::{Block, Build, HeadNorms, Ops};
+use crate::block::{self, Block, Build, HeadNorms, NamedRows, Ops};
 use crate::cache::Past;
-use crate::config::{DecoderConfig, Part};
+use crate::config::DecoderConfig;
 use crate::ops::{self, Attention};
 use crate::precision::{Precision, cast, widen};
 use crate::rope::Rotation;
+use crate::stages::stages;
 
 /// A decoder-only transformer. Weights keep the checkpoint's `[out, in]`.
 #[derive(Module, Debug)]
@@ -30,6 +31,9 @@ pub(crate) struct Decoder {
     config: Arc<DecoderConfig>,
     #[module(skip)]
     precision: Precision,
+    /// The blocks of each device: the first has the embedding too, the last the final norm and the head.
+    #[module(skip)]
+    stages: Vec<Range<usize>>,
 }
 
 /// A norm's weight: `[d_model]`, that of a head `[head_dim]`.
@@ -69,31 +73,47 @@ impl Decoder {
     ///
     /// All is f32; see [`with_precision`](Self::with_precision).
     pub(crate) fn new(config: Arc<DecoderConfig>, device: &Device, source: &mut Values<'_>) -> Result<Self, Error> {
-        Self::with_precision(config, device, Precision::FULL, source)
+        Self::with_precision(config, std::slice::from_ref(device), Precision::FULL, source)
     }
 
-    /// The same with as many bits as `precision` says. Matrices go to the device one by one; on the host there is never more than one,
-    /// in the dtype it has there.
+    /// The same with as many bits as `precision` says, over one device or several, at least one and no more than blocks. Matrices
+    /// go there one by one; on the host there is never more than one, in the dtype it has there.
     pub(crate) fn with_precision(
         config: Arc<DecoderConfig>,
-        device: &Device,
+        devices: &[Device],
         precision: Precision,
         source: &mut (impl Source + ?Sized),
     ) -> Result<Self, Error> {
-        let mut build = Parameters { config: &config, device, precision, source };
+        let stages = stages(&config, devices.len());
+        let mut build = Parameters { device: &devices[0], precision, source };
         let table = [config.d_vocab, config.d_model];
         let embedding = build.matrix(&[("model.embed_tokens.weight".to_owned(), table[0])], table[1])?;
-        let blocks =
-            (0..config.n_layers).map(|block| Block::build(&config, block, &mut build)).collect::<Result<_, _>>()?;
-        let norm = build.norm("model.norm.weight", config.d_model)?;
+        let mut blocks = Vec::with_capacity(config.n_layers);
+        for (stage, device) in stages.iter().zip(devices) {
+            build.device = device;
+            for block in stage.clone() {
+                blocks.push(Block::build(&config, block, &mut build)?);
+            }
+        }
+        let norm = block::norm(&config, "model.norm.weight", config.d_model, &mut build)?;
         let head =
             if config.tied { None } else { Some(build.matrix(&[("lm_head.weight".to_owned(), table[0])], table[1])?) };
-        Ok(Self { embedding, blocks, norm, head, config, precision })
+        Ok(Self { embedding, blocks, norm, head, config, precision, stages })
     }
 
-    /// Where its parameters are.
+    /// Where its embedding is, and so what takes tokens.
     pub(crate) fn device(&self) -> Device {
         self.embedding.val().device()
+    }
+
+    /// The device of each of its stages, in the order of a pass.
+    pub(crate) fn devices(&self) -> Vec<Device> {
+        self.stages.iter().map(|blocks| self.blocks[blocks.start].first_norm().val().device()).collect()
+    }
+
+    /// The stage that the states of a layer come from.
+    pub(crate) fn stage_of(&self, layer: usize) -> usize {
+        self.stages.iter().position(|blocks| layer <= blocks.end).unwrap_or(0)
     }
 
     /// What it was built from.
@@ -106,17 +126,17 @@ impl Decoder {
     /// After [`ControlFlow::Break`] no further block is run and the result is `None`; otherwise it is the output of
     /// the last block.
     ///
-    /// `rotation` covers the positions of `tokens`. With a past, `tokens` follow what it holds: whole prompts at once, then
-    /// one token at a time. Sequences of a batch are padded on the right; a position never sees a later one, so padding
+    /// `rotations` cover the positions of `tokens`, one on the device of each stage; so are the streams. With a past, `tokens` follow
+    /// what it holds: whole prompts at once, then one token at a time. Sequences of a batch are padded on the right; a position never sees a later one, so padding
     /// changes nothing before it.
     ///
     /// `entropies` are those of the new positions' attention; there are none of blocks that are not run.
     pub(crate) fn forward(
         &self,
         tokens: Tensor<2, Int>,
-        rotation: &Rotation,
-        past: Option<&mut dyn Past>,
-        entropies: Option<&mut Entropies>,
+        rotations: &[Rotation],
+        mut past: Option<&mut dyn Past>,
+        mut entropies: Option<&mut Entropies>,
         visit: &mut dyn FnMut(usize, &Tensor<3>) -> ControlFlow<()>,
     ) -> Option<Tensor<3>> {
         let [batch, seq] = tokens.dims();
@@ -126,18 +146,28 @@ impl Decoder {
         if let Some(scale) = self.config.embedding_scale {
             x = x.mul_scalar(scale);
         }
-        let masks = match past.as_ref().and_then(|past| past.masks(&self.config)) {
-            Some(masks) => masks,
-            None => Masks::of_windows(&self.config.windows, seq, &x.device()),
-        };
-        let mut ops = Composed { config: &self.config, precision: self.precision, rotation, masks, past, entropies };
         if visit(0, &x).is_break() {
             return None;
         }
-        for (index, block) in self.blocks.iter().enumerate() {
-            x = block.forward(&mut ops, index, x);
-            if visit(index + 1, &x).is_break() {
-                return None;
+        debug_assert_eq!(rotations.len(), self.stages.len());
+        for (blocks, rotation) in self.stages.iter().zip(rotations) {
+            if blocks.start > 0 {
+                x = x.to_device(&rotation.cos.device());
+            }
+            let windows = &self.config.windows[blocks.clone()];
+            let masks = match past.as_ref().and_then(|past| past.masks(windows, self.config.n_kv_heads, &x.device())) {
+                Some(masks) => masks,
+                None => Masks::of_windows(windows, seq, &x.device()),
+            };
+            let past = past.as_mut().map(|past| &mut **past as &mut dyn Past);
+            let entropies = entropies.as_deref_mut();
+            let mut ops =
+                Composed { config: &self.config, precision: self.precision, rotation, masks, past, entropies };
+            for index in blocks.clone() {
+                x = self.blocks[index].forward(&mut ops, index, x);
+                if visit(index + 1, &x).is_break() {
+                    return None;
+                }
             }
         }
         Some(x)
@@ -145,13 +175,19 @@ impl Decoder {
 
     /// The final norm, row by row. Keeps the shape `[batch, seq, d_model]`.
     pub(crate) fn final_norm(&self, x: Tensor<3>) -> Tensor<3> {
-        ops::rms_norm(x, self.norm.val(), self.config.norm_eps)
+        let weight = self.norm.val();
+        // States of another stage are normed where they are: the weight is one row.
+        let weight = if self.is_split() { weight.to_device(&x.device()) } else { weight };
+        ops::rms_norm(x, weight, self.config.norm_eps)
     }
 
     /// Logits over the whole vocabulary, `[batch, seq, d_model]` to `[batch, seq, d_vocab]`, without the final soft-cap.
     /// They are f32 whatever the matrix is: a product gives its own dtype, and bf16 would make ties of what is none.
     pub(crate) fn logits(&self, states: Tensor<3>) -> Tensor<3> {
-        ops::linear(states, widen(self.head()), None)
+        let head = self.head();
+        // A tied head is the embedding, on the first device.
+        let states = if self.is_split() { states.to_device(&head.device()) } else { states };
+        ops::linear(states, widen(head), None)
     }
 
     /// Rows of the output head in f32, shape `[rows.len(), d_model]`. Every row must exist.
@@ -162,12 +198,16 @@ impl Decoder {
         widen(head.select(0, rows)) // [d_vocab, d_model] -> [rows, d_model]
     }
 
+    fn is_split(&self) -> bool {
+        self.stages.len() > 1
+    }
+
     fn head(&self) -> Tensor<2> {
         self.head.as_ref().unwrap_or(&self.embedding).val()
     }
 }
 
-/// A block's operations composed of Burn's, for one pass over `[batch, seq]` tokens.
+/// A block's operations composed of Burn's, for one pass over `[batch, seq]` tokens on one device.
 struct Composed<'a, 'p> {
     config: &'a DecoderConfig,
     precision: Precision,
@@ -222,7 +262,7 @@ impl Ops for Composed<'_, '_> {
         let keys = cast(rotated(heads(d_query, d_key), norms.keys), self.precision.attention).swap_dims(1, 2);
         let values = cast(heads(d_query + d_key, d_key), self.precision.attention).swap_dims(1, 2);
         let (keys, values) = match &mut self.past {
-            Some(past) => past.extend(index, keys, values, window), // -> [batch, n_kv_heads, seq_keys, head_dim]
+            Some(past) => past.extend(index, (keys, values), window), // -> [batch, n_kv_heads, seq_keys, head_dim]
             None => (keys, values),
         };
         let hidden = self.masks.get(window);
@@ -285,7 +325,6 @@ impl Masks {
 
 /// Turns a checkpoint's tensors into parameters.
 struct Parameters<'a, S: ?Sized> {
-    config: &'a DecoderConfig,
     device: &'a Device,
     precision: Precision,
     source: &'a mut S,
@@ -295,33 +334,27 @@ impl<S: Source + ?Sized> Build for Parameters<'_, S> {
     type Linear = Linear;
     type Norm = Norm;
 
-    fn linear(&mut self, block: usize, parts: &[Part], d_in: usize, bias: bool) -> Result<Linear, Error> {
-        let name = |stem: &str, what: &str| format!("model.layers.{block}.{stem}.{what}");
-        let weights: Vec<_> = parts.iter().map(|&(stem, rows)| (name(stem, "weight"), rows)).collect();
-        let weight = self.matrix(&weights, d_in)?;
-        let mut biases = Vec::new();
-        if bias {
-            for &(stem, rows) in parts {
-                biases.append(&mut self.source.values(&name(stem, "bias"), &[rows])?);
-            }
-        }
-        let len = biases.len();
-        let bias = bias.then(|| Param::from_data(TensorData::new(biases, [len]), self.device));
-        Ok(Linear { weight, bias })
+    fn vector(&mut self, name: &str, len: usize) -> Result<Vec<f32>, Error> {
+        self.source.values(name, &[len])
     }
 
-    fn norm(&mut self, name: &str, len: usize) -> Result<Norm, Error> {
-        let mut weight = self.source.values(name, &[len])?;
-        if self.config.norm_offset {
-            weight.iter_mut().for_each(|w| *w += 1.0);
-        }
-        Ok(Param::from_data(TensorData::new(weight, [len]), self.device))
+    fn linear(&mut self, parts: &[NamedRows], d_in: usize, bias: Option<Vec<f32>>) -> Result<Linear, Error> {
+        Ok(Linear { weight: self.matrix(parts, d_in)?, bias: bias.map(|bias| self.vector_of(bias)) })
+    }
+
+    fn norm(&mut self, weight: Vec<f32>) -> Norm {
+        self.vector_of(weight)
     }
 }
 
 impl<S: Source + ?Sized> Parameters<'_, S> {
+    fn vector_of(&self, values: Vec<f32>) -> Param<Tensor<1>> {
+        let len = values.len();
+        Param::from_data(TensorData::new(values, [len]), self.device)
+    }
+
     /// The rows of several matrices, by name and number of rows, below one another: `[rows, d_in]`.
-    fn matrix(&mut self, parts: &[(String, usize)], d_in: usize) -> Result<Param<Tensor<2>>, Error> {
+    fn matrix(&mut self, parts: &[NamedRows], d_in: usize) -> Result<Param<Tensor<2>>, Error> {
         let shape = [parts.iter().map(|(_, rows)| rows).sum(), d_in];
         if self.precision.products == DType::BF16 {
             let mut values: Vec<bf16> = Vec::with_capacity(shape[0] * d_in);

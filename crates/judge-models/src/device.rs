@@ -1,4 +1,5 @@
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::Error;
@@ -23,6 +24,7 @@ impl Device {
             #[cfg(feature = "cuda")]
             Self::Cuda(index) => {
                 let problem = |problem| Error::Cuda { device: self, problem };
+                crate::cuda::keep_caches();
                 crate::cuda::Machine::probe().check(index).map_err(problem)?;
                 Ok(burn::tensor::Device::cuda(index))
             }
@@ -30,6 +32,29 @@ impl Device {
             Self::Cuda(_) => Err(Error::NoCuda { device: self }),
         }
     }
+}
+
+/// Burn's devices of the places that one model is spread over.
+///
+/// # Errors
+/// [`Error::Devices`] for anything but one place or several cards, and those of [`Device::to_burn`].
+pub(crate) fn to_burn(devices: &[Device]) -> Result<Vec<burn::tensor::Device>, Error> {
+    let fault = |problem| Err(Error::Devices { devices: devices.to_vec(), problem });
+    if devices.is_empty() {
+        return fault(DevicesProblem::None);
+    }
+    if devices.len() > 1 && devices.contains(&Device::Cpu) {
+        return fault(DevicesProblem::NotOnlyCards);
+    }
+    if let Some((_, &device)) = devices.iter().enumerate().find(|(index, device)| devices[..*index].contains(device)) {
+        return fault(DevicesProblem::Twice { device });
+    }
+    devices.iter().map(|device| device.to_burn()).collect()
+}
+
+/// Their names with commas between them.
+pub(crate) fn names(devices: &[Device]) -> String {
+    devices.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
 impl fmt::Display for Device {
@@ -89,6 +114,61 @@ impl FromStr for Dtype {
             "bf16" => Ok(Self::Bf16),
             _ => Err(Error::UnknownDtype { found: text.to_owned() }),
         }
+    }
+}
+
+/// Why a model cannot be spread over some devices.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DevicesProblem {
+    /// No device is named.
+    #[error("none is named")]
+    None,
+    /// The processor is among several.
+    #[error("only cards can share a model, not the processor")]
+    NotOnlyCards,
+    /// A device is named more than once.
+    #[error("{device} is named more than once")]
+    Twice {
+        /// The device.
+        device: Device,
+    },
+    /// There are fewer blocks than devices.
+    #[error("the model has {n_layers} blocks, and each device needs one")]
+    TooMany {
+        /// Blocks of the model.
+        n_layers: usize,
+    },
+}
+
+/// What keeps a card from being used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CudaProblem {
+    /// There is no driver.
+    #[error("NVIDIA's driver is not installed: its library (libcuda) cannot be loaded")]
+    NoDriver,
+    /// There are not as many cards.
+    #[error("the driver shows {found} cards to this process, numbered from 0")]
+    NoSuchCard {
+        /// Cards there are.
+        found: usize,
+    },
+    /// The compiler that kernels need at run time is absent.
+    #[error("NVIDIA's run-time compiler cannot be loaded: install NVRTC (libnvrtc) of CUDA 12 or 13")]
+    NoCompiler,
+    /// The headers that kernels include are absent.
+    #[error("CUDA's headers are not there ({}): install them, and set CUDA_PATH to the folder that has include/", looked_for(.looked))]
+    NoHeaders {
+        /// The file looked for; `None`: no folder of a toolkit was found at all.
+        looked: Option<PathBuf>,
+    },
+}
+
+fn looked_for(looked: &Option<PathBuf>) -> String {
+    match looked {
+        Some(path) => format!("no {}", path.display()),
+        None => "neither CUDA_PATH nor /usr/local/cuda, /opt/cuda or an installed nvcc".to_owned(),
     }
 }
 

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use crate::Kernel;
+use crate::{CudaProblem, DevicesProblem, Kernel};
 
 /// Everything that can go wrong while a model is found, loaded or run, apart from what is one item's own fault
 /// ([`Unscored`](judge_core::Unscored)).
@@ -114,6 +114,14 @@ pub enum Error {
         device: crate::Device,
         /// What is missing.
         problem: CudaProblem,
+    },
+    /// One model cannot be spread over the devices named.
+    #[error("devices {}: {problem}", crate::device::names(.devices))]
+    Devices {
+        /// The devices asked for.
+        devices: Vec<crate::Device>,
+        /// Why not.
+        problem: DevicesProblem,
     },
     /// Not the name of a device.
     #[error("{found:?} is no device, expected cpu or cuda:INDEX")]
@@ -247,37 +255,6 @@ pub enum Error {
         /// What is wrong.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-}
-
-/// What keeps a card from being used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CudaProblem {
-    /// There is no driver.
-    #[error("NVIDIA's driver is not installed: its library (libcuda) cannot be loaded")]
-    NoDriver,
-    /// There are not as many cards.
-    #[error("the driver shows {found} cards to this process, numbered from 0")]
-    NoSuchCard {
-        /// Cards there are.
-        found: usize,
-    },
-    /// The compiler that kernels need at run time is absent.
-    #[error("NVIDIA's run-time compiler cannot be loaded: install NVRTC (libnvrtc) of CUDA 12 or 13")]
-    NoCompiler,
-    /// The headers that kernels include are absent.
-    #[error("CUDA's headers are not there ({}): install them, and set CUDA_PATH to the folder that has include/", looked_for(.looked))]
-    NoHeaders {
-        /// The file looked for; `None`: no folder of a toolkit was found at all.
-        looked: Option<PathBuf>,
-    },
-}
-
-fn looked_for(looked: &Option<PathBuf>) -> String {
-    match looked {
-        Some(path) => format!("no {}", path.display()),
-        None => "neither CUDA_PATH nor /usr/local/cuda, /opt/cuda or an installed nvcc".to_owned(),
-    }
 }
 
 /// How an index of shards contradicts its folder.

@@ -62,6 +62,8 @@ mod decoder;
 mod device;
 mod error;
 mod fingerprint;
+#[cfg(test)]
+mod fixtures;
 mod folder;
 mod generate;
 mod hub;
@@ -70,9 +72,11 @@ mod model;
 mod ops;
 mod pooling;
 mod precision;
+mod rate;
 mod read;
 mod rope;
 mod schedule;
+mod stages;
 mod tokenizer;
 #[cfg(feature = "train")]
 pub mod train;
@@ -80,11 +84,12 @@ mod weights;
 
 pub use chat_template::Date;
 pub use config::ConfigProblem;
-pub use cpu::{Kernel, product_rate};
-pub use device::{Device, Dtype};
-pub use error::{CudaProblem, Error, FileProblem, IndexProblem, TensorProblem};
+pub use cpu::Kernel;
+pub use device::{CudaProblem, Device, DevicesProblem, Dtype};
+pub use error::{Error, FileProblem, IndexProblem, TensorProblem};
 pub use hub::{FoundModel, HubOptions, ModelSource};
 pub use model::{LoadOptions, Model};
+pub use rate::product_rate;
 pub use tokenizer::{ChatTokens, TextOptions};
 
 #[cfg(test)]

@@ -18,13 +18,13 @@ use crate::generate;
 use crate::schedule::in_parallel;
 use crate::tokenizer::{TextCodec, TextOptions};
 use crate::weights::Checkpoint;
-use crate::{Device, Dtype, Error, Kernel, fingerprint};
+use crate::{Device, DevicesProblem, Dtype, Error, Kernel, device, fingerprint};
 
 /// How a model is loaded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadOptions {
-    /// Where it runs.
-    pub device: Device,
+    /// Where it runs: one device, or several cards that share its blocks, in their order, where one has too little memory.
+    pub devices: Vec<Device>,
     /// Arithmetic of the weights; `None`: bf16 if most of the checkpoint is bf16 or f16, else f32.
     pub dtype: Option<Dtype>,
     /// Instructions of the products on the CPU in [`Dtype::Bf16`]; `None`: the fastest that the processor has. Each sums in an order
@@ -47,7 +47,7 @@ impl Default for LoadOptions {
     /// On the CPU, 16,384 tokens in flight, all else as the folder says.
     fn default() -> Self {
         Self {
-            device: Device::Cpu,
+            devices: vec![Device::Cpu],
             dtype: None,
             kernel: None,
             text: TextOptions::default(),
@@ -94,11 +94,11 @@ enum Choice {
 }
 
 impl Choice {
-    fn of(device: Device, dtype: Dtype) -> Self {
-        match (device, dtype) {
-            (Device::Cpu, Dtype::F32) => Self::Composed,
-            (Device::Cpu, Dtype::Bf16) => Self::Packed,
-            (Device::Cuda(_), _) => Self::Batched(Shapes::CUDA),
+    fn of(devices: &[Device], dtype: Dtype) -> Self {
+        match (devices, dtype) {
+            ([Device::Cpu], Dtype::F32) => Self::Composed,
+            ([Device::Cpu], Dtype::Bf16) => Self::Packed,
+            _ => Self::Batched(Shapes::CUDA),
         }
     }
 }
@@ -109,20 +109,33 @@ impl Model {
     /// # Errors
     /// [`Error`] says what in the folder is absent, damaged, contradictory or not supported, and where.
     pub fn load(folder: impl AsRef<Path>, options: &LoadOptions) -> Result<Self, Error> {
-        Self::load_as(folder.as_ref(), options, None)
+        Self::load_as(folder.as_ref(), options, device::to_burn(&options.devices)?, None)
     }
 
-    /// The same over batches of the given shapes, whatever the device.
+    /// The same over batches of the given shapes, whatever the devices.
     #[cfg(test)]
-    pub(crate) fn load_batched(folder: &Path, options: &LoadOptions, shapes: Shapes) -> Result<Self, Error> {
-        Self::load_as(folder, options, Some(Choice::Batched(shapes)))
+    pub(crate) fn load_batched(
+        folder: &Path,
+        options: &LoadOptions,
+        shapes: Shapes,
+        devices: Vec<burn::tensor::Device>,
+    ) -> Result<Self, Error> {
+        Self::load_as(folder, options, devices, Some(Choice::Batched(shapes)))
     }
 
-    fn load_as(folder: &Path, options: &LoadOptions, choice: Option<Choice>) -> Result<Self, Error> {
-        let device = options.device.to_burn()?;
+    fn load_as(
+        folder: &Path,
+        options: &LoadOptions,
+        devices: Vec<burn::tensor::Device>,
+        choice: Option<Choice>,
+    ) -> Result<Self, Error> {
         let folder = Folder::open(folder)?;
         let config = DecoderConfig::from_json(folder.config())
             .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
+        if devices.len() > config.n_layers {
+            let problem = DevicesProblem::TooMany { n_layers: config.n_layers };
+            return Err(Error::Devices { devices: options.devices.clone(), problem });
+        }
         let codec = TextCodec::load(&folder, &options.text)?;
         let eos = match generation_eos(&folder)? {
             Some(eos) => eos,
@@ -135,7 +148,7 @@ impl Model {
         checkpoint.check_names(names.iter().map(String::as_str))?;
         let fingerprint = fingerprint::of(&folder, &checkpoint, options.full_fingerprint)?;
         let config = Arc::new(config);
-        let engine = match choice.unwrap_or_else(|| Choice::of(options.device, dtype)) {
+        let engine = match choice.unwrap_or_else(|| Choice::of(&options.devices, dtype)) {
             Choice::Packed => {
                 let kernel = options.kernel.unwrap_or_else(Kernel::detect).check()?;
                 let decoder = PackedDecoder::load(Arc::clone(&config), kernel, &mut checkpoint)?;
@@ -143,10 +156,10 @@ impl Model {
             }
             Choice::Composed => {
                 let take = &mut |name: &str, shape: &[usize]| checkpoint.take(name, shape, dtype);
-                Engine::Composed(Box::new(Decoder::new(Arc::clone(&config), &device, take)?))
+                Engine::Composed(Box::new(Decoder::new(Arc::clone(&config), &devices[0], take)?))
             }
             Choice::Batched(shapes) => {
-                let batched = Batched::load(Arc::clone(&config), &device, dtype, shapes, &mut checkpoint)?;
+                let batched = Batched::load(Arc::clone(&config), &devices, dtype, shapes, &mut checkpoint)?;
                 Engine::Batched(Box::new(batched))
             }
         };
@@ -168,8 +181,8 @@ impl Model {
             max_len: config.max_len,
             dtype: dtype.to_string(),
             device: match &engine {
-                Engine::Packed(decoder) => format!("{} ({})", options.device, decoder.kernel()),
-                Engine::Composed(_) | Engine::Batched(_) => options.device.to_string(),
+                Engine::Packed(decoder) => format!("{} ({})", device::names(&options.devices), decoder.kernel()),
+                Engine::Composed(_) | Engine::Batched(_) => device::names(&options.devices),
             },
         };
         Ok(Self { info, config, engine, codec, eos, max_batch_tokens: options.max_batch_tokens.max(1) })

@@ -4,7 +4,6 @@
 
 #![allow(clippy::print_stdout)] // measured errors
 
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,16 +11,15 @@ use std::sync::Arc;
 #[cfg(feature = "train")]
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use safetensors::SafeTensors;
 
 use judge_core::TokenId;
 
 use crate::config::DecoderConfig;
 use crate::cpu::{Angles, BufferPool, Kernel, Keys, PackedDecoder, Span};
 use crate::decoder::Decoder;
+use crate::fixtures::{Expected, FAMILIES, folder, relative_error};
 use crate::folder::Folder;
 use crate::rope::Rotation;
-use crate::test_models::{FAMILIES, folder};
 use crate::weights::Checkpoint;
 use crate::{Dtype, Error};
 
@@ -29,43 +27,6 @@ use crate::{Dtype, Error};
 const TOLERANCE: f32 = 1e-4;
 
 const ROPES: [&str; 8] = ["default", "linear", "dynamic", "llama3", "yarn", "yarn-full", "longrope", "longrope-factor"];
-
-/// Named tensors of a fixture, widened to f32, with its metadata.
-struct Expected {
-    tensors: HashMap<String, Vec<f32>>,
-    metadata: HashMap<String, String>,
-}
-
-impl Expected {
-    fn read(path: PathBuf) -> Self {
-        let bytes = std::fs::read(&path).unwrap();
-        let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
-        let tensors = SafeTensors::deserialize(&bytes).unwrap();
-        let widen = |view: safetensors::tensor::TensorView<'_>| -> Vec<f32> {
-            let (words, _) = view.data().as_chunks::<4>();
-            match view.dtype() {
-                safetensors::Dtype::I32 => words.iter().map(|&w| i32::from_le_bytes(w) as f32).collect(),
-                _ => words.iter().map(|&w| f32::from_le_bytes(w)).collect(),
-            }
-        };
-        Self {
-            tensors: tensors.iter().map(|(name, view)| (name.to_owned(), widen(view))).collect(),
-            metadata: metadata.metadata().clone().unwrap_or_default(),
-        }
-    }
-
-    fn prompts(&self) -> usize {
-        (0..).take_while(|i| self.tensors.contains_key(&format!("{i}.ids"))).count()
-    }
-
-    fn get(&self, prompt: usize, what: &str) -> &[f32] {
-        &self.tensors[&format!("{prompt}.{what}")]
-    }
-
-    fn ids(&self, prompt: usize) -> Vec<i32> {
-        self.get(prompt, "ids").iter().map(|&id| id as i32).collect()
-    }
-}
 
 fn load(folder: PathBuf, config: DecoderConfig, dtype: Dtype) -> Result<Decoder, Error> {
     let mut checkpoint = Checkpoint::open(&Folder::open(folder)?)?;
@@ -85,7 +46,7 @@ fn config(path: PathBuf) -> DecoderConfig {
 fn family(name: &str, dtype: Dtype) -> (Decoder, Expected) {
     let folder = folder(name);
     let decoder = load(folder.clone(), config(folder.join("config.json")), dtype).unwrap();
-    (decoder, Expected::read(folder.join("expected.safetensors")))
+    (decoder, Expected::of(name))
 }
 
 fn tokens(ids: &[i32]) -> Tensor<2, Int> {
@@ -102,19 +63,13 @@ fn hidden_states(decoder: &Decoder, ids: &[i32]) -> Vec<Vec<f32>> {
     let rotation = Rotation::new(&config.rope, ids.len(), &Device::flex());
     let mut states = Vec::new();
     decoder
-        .forward(tokens(ids), &rotation, None, None, &mut |layer, state| {
+        .forward(tokens(ids), &[rotation], None, None, &mut |layer, state| {
             let state = if layer == config.n_layers { decoder.final_norm(state.clone()) } else { state.clone() };
             states.push(values(state));
             ControlFlow::Continue(())
         })
         .unwrap();
     states
-}
-
-fn relative_error(found: &[f32], expected: &[f32]) -> f32 {
-    assert_eq!(found.len(), expected.len());
-    let difference = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    difference / expected.iter().map(|x| x.abs()).fold(0.0, f32::max)
 }
 
 #[test]
@@ -145,7 +100,7 @@ fn all_layers_and_logits_equal_transformers() {
 fn every_rope_equals_transformers_within_and_beyond_its_original_context() {
     for kind in ROPES {
         let folder = folder("rope");
-        let expected = Expected::read(folder.join(format!("expected.{kind}.safetensors")));
+        let expected = Expected::read("rope", &format!("expected.{kind}.safetensors"));
         let file = if kind == "default" { "config.json".to_owned() } else { format!("config.{kind}.json") };
         let decoder = load(folder.clone(), config(folder.join(file)), Dtype::F32).unwrap();
         assert_eq!(decoder.config().max_len, 64, "{kind}");
@@ -162,7 +117,7 @@ fn every_rope_equals_transformers_within_and_beyond_its_original_context() {
 fn bf16_is_nearer_to_exact_arithmetic_than_transformers() {
     for name in FAMILIES {
         let (decoder, expected) = family(name, Dtype::Bf16);
-        let theirs: f32 = expected.metadata["bf16_error_of_transformers"].parse().unwrap();
+        let theirs = expected.bf16_error_of_transformers();
         let d_model = decoder.config().d_model;
         let mut ours = 0.0_f32;
         for prompt in 0..expected.prompts() {
@@ -206,8 +161,8 @@ fn packed_states(decoder: &PackedDecoder, config: &DecoderConfig, ids: &[i32]) -
 fn packed_weights_are_nearer_to_exact_arithmetic_than_transformers_in_bf16() {
     for name in FAMILIES {
         let folder = folder(name);
-        let expected = Expected::read(folder.join("expected.safetensors"));
-        let theirs: f32 = expected.metadata["bf16_error_of_transformers"].parse().unwrap();
+        let expected = Expected::of(name);
+        let theirs = expected.bf16_error_of_transformers();
         for kernel in Kernel::available() {
             let config = config(folder.join("config.json"));
             let decoder = packed(folder.clone(), config.clone(), kernel);
@@ -230,7 +185,7 @@ fn packed_weights_are_nearer_to_exact_arithmetic_than_transformers_in_bf16() {
 fn packed_weights_follow_every_rope() {
     for kind in ROPES {
         let folder = folder("rope");
-        let expected = Expected::read(folder.join(format!("expected.{kind}.safetensors")));
+        let expected = Expected::read("rope", &format!("expected.{kind}.safetensors"));
         let file = if kind == "default" { "config.json".to_owned() } else { format!("config.{kind}.json") };
         let config = config(folder.join(file));
         let decoder = packed(folder, config.clone(), Kernel::detect());
@@ -263,12 +218,12 @@ fn a_padded_batch_under_autodiff_equals_each_sequence_alone() {
             rows.iter().flat_map(|row| row.iter().copied().chain(vec![0; seq - row.len()])).collect();
         let batch = Tensor::from_data(TensorData::new(padded, [rows.len(), seq]), &device);
         let rotation = Rotation::new(&config.rope, seq, &device);
-        let states = decoder.forward(batch, &rotation, None, None, &mut |_, _| ControlFlow::Continue(())).unwrap();
+        let states = decoder.forward(batch, &[rotation], None, None, &mut |_, _| ControlFlow::Continue(())).unwrap();
         let logits = decoder.logits(decoder.final_norm(states.clone()));
         for (index, row) in rows.iter().enumerate() {
             let rotation = Rotation::new(&config.rope, seq, &Device::flex());
             let alone = plain
-                .forward(tokens(row), &rotation.positions(0, row.len()), None, None, &mut |_, _| {
+                .forward(tokens(row), &[rotation.positions(0, row.len())], None, None, &mut |_, _| {
                     ControlFlow::Continue(())
                 })
                 .unwrap();

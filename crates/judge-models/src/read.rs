@@ -204,7 +204,7 @@ impl<'a> Sequence<'a> {
         let mut visited = Ok(());
         let past = self.cache.as_mut().map(|cache| cache as &mut dyn Past);
         let mut entropies = Entropies::of(entropies.to_vec());
-        decoder.forward(tokens, &rotation, past, entropies.as_mut(), &mut |index, x| {
+        decoder.forward(tokens, &[rotation], past, entropies.as_mut(), &mut |index, x| {
             visited = visit(index, x);
             if visited.is_ok() && index < top { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });

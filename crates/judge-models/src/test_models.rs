@@ -1,39 +1,27 @@
-//! The small models of `tests/fixtures/families` on every engine, for tests.
+//! A model on every engine, and what it answers, for tests.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use burn::tensor::Device;
 use judge_core::{Backbone, Outcome, Reading, Request};
 
 use crate::batched::Shapes;
 use crate::{Dtype, Kernel, LoadOptions, Model};
 
-pub(crate) const FAMILIES: [&str; 14] = [
-    "gemma2-off",
-    "gemma2-on",
-    "internlm3-off",
-    "internlm3-on",
-    "llama-off",
-    "llama-on",
-    "mistral-off",
-    "mistral-on",
-    "phi3-off",
-    "phi3-on",
-    "qwen2-off",
-    "qwen2-on",
-    "qwen3-off",
-    "qwen3-on",
-];
-
-pub(crate) fn folder(family: &str) -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/families")).join(family)
+/// The model in padded batches, its layers over so many devices, which are the processor each.
+fn batched(folder: &Path, options: &LoadOptions, devices: usize) -> Model {
+    Model::load_batched(folder, options, Shapes { step: 16 }, vec![Device::flex(); devices]).unwrap()
 }
 
 /// The model by every engine in f32: one sequence at a time, and in padded batches.
 pub(crate) fn in_f32(folder: &Path) -> Vec<(String, Model)> {
     let options = LoadOptions { dtype: Some(Dtype::F32), max_batch_tokens: 300, ..LoadOptions::default() };
-    let batched = Model::load_batched(folder, &options, Shapes { step: 16 }).unwrap();
-    vec![("one at a time".to_owned(), Model::load(folder, &options).unwrap()), ("batched".to_owned(), batched)]
+    vec![
+        ("one at a time".to_owned(), Model::load(folder, &options).unwrap()),
+        ("batched".to_owned(), batched(folder, &options, 1)),
+        ("batched, in two stages".to_owned(), batched(folder, &options, 2)),
+    ]
 }
 
 /// The model by every engine in bf16: packed for each kernel that this processor has, and in padded batches.
@@ -44,8 +32,7 @@ pub(crate) fn in_bf16(folder: &Path) -> Vec<(String, Model)> {
         (format!("packed, {kernel}"), Model::load(folder, &options).unwrap())
     };
     let mut models: Vec<(String, Model)> = Kernel::available().into_iter().map(packed).collect();
-    let batched = Model::load_batched(folder, &options, Shapes { step: 16 }).unwrap();
-    models.push(("batched in bf16".to_owned(), batched));
+    models.push(("batched in bf16".to_owned(), batched(folder, &options, 1)));
     models
 }
 

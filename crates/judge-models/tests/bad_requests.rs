@@ -7,7 +7,7 @@ use judge_core::{
     Backbone, BackboneError, Finish, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Reason,
     Request, RequestProblem, Sampling, Unscored, Want,
 };
-use judge_models::{ConfigProblem, Device, Error, LoadOptions, Model};
+use judge_models::{ConfigProblem, Device, DevicesProblem, Error, LoadOptions, Model};
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families").join(name)
@@ -216,6 +216,21 @@ fn a_folder_that_cannot_be_built_says_why() {
     );
 
     std::fs::write(&path, good.to_string()).unwrap();
-    let cuda = LoadOptions { device: Device::Cuda(0), ..LoadOptions::default() };
-    assert!(matches!(Model::load(copy.path(), &cuda), Err(Error::NoCuda { device: Device::Cuda(0) })));
+    let load_on = |devices: &[Device]| {
+        let options = LoadOptions { devices: devices.to_vec(), ..LoadOptions::default() };
+        Model::load(copy.path(), &options).unwrap_err()
+    };
+    let (cpu, card) = (Device::Cpu, Device::Cuda(0));
+    assert!(matches!(load_on(&[card]), Error::NoCuda { device: Device::Cuda(0) }));
+    let problem = |devices: &[Device]| match load_on(devices) {
+        Error::Devices { devices: found, problem } => {
+            assert_eq!(found, devices);
+            problem
+        }
+        other => panic!("{other}"),
+    };
+    assert_eq!(problem(&[]), DevicesProblem::None);
+    assert_eq!(problem(&[cpu, cpu]), DevicesProblem::NotOnlyCards);
+    assert_eq!(problem(&[card, cpu]), DevicesProblem::NotOnlyCards);
+    assert_eq!(problem(&[card, Device::Cuda(1), card]), DevicesProblem::Twice { device: card });
 }

@@ -16,28 +16,28 @@ use judge_core::{
 use judge_models::{Device, Dtype, LoadOptions, Model};
 use safetensors::SafeTensors;
 
-/// Where and how the models of these tests run: `JUDGE_TEST_DEVICE` (`cpu`, or `cuda:N` in a build with the feature `cuda`) and
-/// `JUDGE_TEST_DTYPE` (`f32` or `bf16`). Unset: the CPU in f32.
-fn place() -> (Device, Dtype) {
+/// Where and how the models of these tests run: `JUDGE_TEST_DEVICE` (`cpu`, or `cuda:N` in a build with the feature `cuda`, or several
+/// of these with commas between them) and `JUDGE_TEST_DTYPE` (`f32` or `bf16`). Unset: the CPU in f32.
+fn place() -> (Vec<Device>, Dtype) {
     let read = |name: &str, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
-    let device = read("JUDGE_TEST_DEVICE", "cpu").parse().unwrap();
-    (device, read("JUDGE_TEST_DTYPE", "f32").parse().unwrap())
+    let devices = read("JUDGE_TEST_DEVICE", "cpu").split(',').map(|device| device.parse().unwrap()).collect();
+    (devices, read("JUDGE_TEST_DTYPE", "f32").parse().unwrap())
 }
 
 /// Largest difference over largest value of a row, against f32 on the CPU.
 fn tolerance() -> f32 {
     match place() {
-        (Device::Cpu, Dtype::F32) => 1e-4,
-        // A card multiplies f32 with ten bits after the point where that is faster.
-        (Device::Cuda(_), Dtype::F32) => 2e-2,
         // Weights are rounded too.
         (_, Dtype::Bf16) => 5e-2,
+        (devices, Dtype::F32) if devices == [Device::Cpu] => 1e-4,
+        // A card multiplies f32 with ten bits after the point where that is faster.
+        (_, Dtype::F32) => 2e-2,
     }
 }
 
 /// Whether a near tie between two tokens is decided as in the reference.
 fn text_is_exact() -> bool {
-    place() == (Device::Cpu, Dtype::F32)
+    place() == (vec![Device::Cpu], Dtype::F32)
 }
 
 /// The prompts of `make_family_fixtures.py`.
@@ -53,8 +53,8 @@ fn fixtures() -> PathBuf {
 }
 
 fn load(folder: &Path) -> Model {
-    let (device, dtype) = place();
-    let options = LoadOptions { device, dtype: Some(dtype), ..LoadOptions::default() };
+    let (devices, dtype) = place();
+    let options = LoadOptions { devices, dtype: Some(dtype), ..LoadOptions::default() };
     Model::load(folder, &options).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
 }
 

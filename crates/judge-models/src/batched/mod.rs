@@ -4,7 +4,8 @@
 //! it, so no mask is needed; what is read of a sequence are its own positions alone. A batch is read once, when its pass is over: states
 //! are gathered or pooled where they are, and label logits are dot products in `f64` on the host, as on every path.
 //!
-//! Nothing here names a device. Tests run it on the CPU in f32 and compare it with the path that runs one sequence at a time.
+//! A decoder may be spread over several devices ([`stages`](crate::stages)): states go from one to the next, what belongs to a block stays
+//! with it. Nothing here names a device. Tests run it on the CPU in f32 and compare it with the path that runs one sequence at a time.
 
 mod plan;
 mod reads;
@@ -32,10 +33,10 @@ pub(crate) struct Batched {
 }
 
 impl Batched {
-    /// Takes the decoder that `config` describes from its checkpoint, matrix by matrix.
+    /// Takes the decoder that `config` describes from its checkpoint, matrix by matrix, over at least one device and no more than blocks.
     pub(crate) fn load(
         config: Arc<DecoderConfig>,
-        device: &Device,
+        devices: &[Device],
         dtype: Dtype,
         shapes: Shapes,
         checkpoint: &mut Checkpoint,
@@ -45,7 +46,7 @@ impl Batched {
             Dtype::Bf16 => Precision::HALF,
         };
         let mut source = Stored { checkpoint, dtype };
-        Ok(Self { decoder: Decoder::with_precision(config, device, precision, &mut source)?, shapes })
+        Ok(Self { decoder: Decoder::with_precision(config, devices, precision, &mut source)?, shapes })
     }
 
     /// Rows of the output head, as [`Decoder::head_rows`] has them.

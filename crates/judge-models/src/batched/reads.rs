@@ -1,6 +1,6 @@
-//! What one pass over a batch brings to the host: reduced on the device, fetched at once.
+//! What one pass over a batch brings to the host: reduced on the device where it lies, fetched from each at once.
 
-use burn::tensor::{Bool, Int, Tensor, TensorData, Transaction};
+use burn::tensor::{Bool, Device, Int, Tensor, TensorData, Transaction};
 use judge_core::{HeadEntropies, Layer, Lens, PooledState, Pooling, ReadAt, Want};
 
 use crate::Error;
@@ -34,61 +34,63 @@ pub(super) struct Reads<'a> {
     prompts: bool,
     /// Whether text goes on behind it.
     writes: bool,
+    /// What it takes to read states where they lie: on the device of each of the decoder's stages.
+    places: Vec<Places>,
+    wanted: Vec<(Layer, What, Tensor<3>)>,
+}
+
+/// Which positions of a batch are read.
+struct Places {
     /// Rows of the last positions in `[batch * seq]`, shape `[batch]`.
     last: Tensor<1, Int>,
     /// `true` at padding, shape `[batch, seq, 1]`; only where all positions are read.
     padding: Option<Tensor<3, Bool>>,
-    transaction: Transaction,
-    fetched: Vec<(Layer, What)>,
+}
+
+impl Places {
+    /// `padding` is row-major `[batch, seq, 1]`.
+    fn new(last: &[i32], padding: Option<&[bool]>, device: &Device) -> Self {
+        let batch = last.len();
+        let padding = padding.map(|padding| {
+            let seq = padding.len() / batch.max(1);
+            Tensor::from_data(TensorData::new(padding.to_vec(), [batch, seq, 1]), device)
+        });
+        Self { last: Tensor::from_data(TensorData::from(last), device), padding }
+    }
 }
 
 impl<'a> Reads<'a> {
     /// Of prompts padded to `seq` positions.
     pub(super) fn of_prompts(decoder: &'a Decoder, jobs: &'a [&'a Job<'a>], seq: usize, writes: bool) -> Self {
-        let last = jobs.iter().enumerate().map(|(row, job)| (row * seq + job.ids.len() - 1) as i32);
-        let padding = jobs.iter().any(|job| job.whole().next().is_some()).then(|| {
-            let padding: Vec<bool> =
-                jobs.iter().flat_map(|job| (0..seq).map(|position| position >= job.ids.len())).collect();
-            Tensor::from_data(TensorData::new(padding, [jobs.len(), seq, 1]), &decoder.device())
-        });
-        Self { padding, ..Self::new(decoder, jobs, last, true, writes) }
+        let last: Vec<i32> = jobs.iter().enumerate().map(|(row, job)| (row * seq + job.ids.len() - 1) as i32).collect();
+        let padding: Option<Vec<bool>> = jobs
+            .iter()
+            .any(|job| job.whole().next().is_some())
+            .then(|| jobs.iter().flat_map(|job| (0..seq).map(|position| position >= job.ids.len())).collect());
+        let places = |device: &Device| Places::new(&last, padding.as_deref(), device);
+        let places = decoder.devices().iter().map(places).collect();
+        Self { decoder, jobs, prompts: true, writes, places, wanted: Vec::new() }
     }
 
     /// Of one new token of each sequence.
     pub(super) fn of_step(decoder: &'a Decoder, jobs: &'a [&'a Job<'a>]) -> Self {
-        Self::new(decoder, jobs, 0..jobs.len() as i32, false, true)
-    }
-
-    fn new(
-        decoder: &'a Decoder,
-        jobs: &'a [&'a Job<'a>],
-        last: impl Iterator<Item = i32>,
-        prompts: bool,
-        writes: bool,
-    ) -> Self {
-        let last: Vec<i32> = last.collect();
-        Self {
-            decoder,
-            jobs,
-            prompts,
-            writes,
-            last: Tensor::from_data(TensorData::from(last.as_slice()), &decoder.device()),
-            padding: None,
-            transaction: Transaction::default(),
-            fetched: Vec::new(),
-        }
+        let last: Vec<i32> = (0..jobs.len() as i32).collect();
+        let places = decoder.devices().iter().map(|device| Places::new(&last, None, device)).collect();
+        Self { decoder, jobs, prompts: false, writes: true, places, wanted: Vec::new() }
     }
 
     /// Takes what is wanted of the residual stream `[batch, seq, d_model]` at `layer`.
     pub(super) fn visit(&mut self, layer: Layer, x: &Tensor<3>) {
         let [batch, seq, d_model] = x.dims();
+        let Places { last: positions, padding } = &self.places[self.decoder.stage_of(layer.0)];
+        let (positions, padding) = (positions.clone(), padding.clone());
         let is_final = layer.0 == self.decoder.config().n_layers;
         let wanted = |what| self.jobs.iter().any(|job| self.wants(job.want, layer, what));
         let (last, normed) = (wanted(What::Last), wanted(What::Normed));
         let (sum, min, max) = (wanted(What::Sum), wanted(What::Min), wanted(What::Max));
         if last || normed {
             // [batch, seq, d_model] -> [batch * seq, d_model] -> [batch, d_model] -> [batch, 1, d_model]
-            let rows = x.clone().reshape([batch * seq, d_model]).select(0, self.last.clone());
+            let rows = x.clone().reshape([batch * seq, d_model]).select(0, positions);
             let rows = rows.reshape([batch, 1, d_model]);
             if last {
                 self.fetch(layer, What::Last, rows.clone());
@@ -101,7 +103,7 @@ impl<'a> Reads<'a> {
                 self.fetch(layer, What::Normed, rows);
             }
         }
-        if let Some(padding) = self.padding.clone()
+        if let Some(padding) = padding
             && (sum || min || max)
         {
             let x = if is_final { self.decoder.final_norm(x.clone()) } else { x.clone() };
@@ -154,25 +156,35 @@ impl<'a> Reads<'a> {
     }
 
     fn fetch(&mut self, layer: Layer, what: What, tensor: Tensor<3>) {
-        self.transaction = std::mem::take(&mut self.transaction).register(tensor);
-        self.fetched.push((layer, what));
+        self.wanted.push((layer, what, tensor));
     }
 
-    /// Waits for the device.
+    /// Waits for the devices.
     pub(super) fn finish(self) -> Result<Fetched, Error> {
-        let device = |source| Error::Device { source };
-        let (n_layers, n_heads) = (self.decoder.config().n_layers, self.decoder.config().n_heads);
-        if self.fetched.is_empty() {
-            return Ok(Fetched { n_layers, n_heads, parts: Vec::new() });
+        let fault = |source| Error::Device { source };
+        let mut parts = Vec::with_capacity(self.wanted.len());
+        let mut wanted = self.wanted;
+        // A transaction reads from one device.
+        while let Some(device) = wanted.first().map(|(_, _, tensor)| tensor.device()) {
+            let (here, elsewhere): (Vec<_>, Vec<_>) =
+                wanted.into_iter().partition(|(_, _, tensor)| tensor.device() == device);
+            wanted = elsewhere;
+            let mut transaction = Transaction::default();
+            let mut names = Vec::with_capacity(here.len());
+            for (layer, what, tensor) in here {
+                transaction = transaction.register(tensor);
+                names.push((layer, what));
+            }
+            let data = transaction.try_execute().map_err(|source| fault(Box::new(source)))?;
+            for ((layer, what), data) in names.into_iter().zip(data) {
+                let rows = data.shape().first().copied().unwrap_or(0);
+                let values: Vec<f32> = data.try_into_vec().map_err(|source| fault(Box::new(source)))?;
+                let width = (values.len() / rows.max(1)).max(1);
+                parts.push(Part { layer, what, width, values });
+            }
         }
-        let data = self.transaction.try_execute().map_err(|source| device(Box::new(source)))?;
-        let parts = self.fetched.into_iter().zip(data).map(|((layer, what), data)| {
-            let rows = data.shape().first().copied().unwrap_or(0);
-            let values: Vec<f32> = data.try_into_vec().map_err(|source| device(Box::new(source)))?;
-            let width = (values.len() / rows.max(1)).max(1);
-            Ok(Part { layer, what, width, values })
-        });
-        Ok(Fetched { n_layers, n_heads, parts: parts.collect::<Result<_, Error>>()? })
+        let (n_layers, n_heads) = (self.decoder.config().n_layers, self.decoder.config().n_heads);
+        Ok(Fetched { n_layers, n_heads, parts })
     }
 }
 

@@ -60,7 +60,7 @@ struct Passes<'a> {
 impl Passes<'_> {
     /// Reads prompts that nothing is written behind.
     fn read(&self, sink: &mut Sink<'_>) -> Result<ControlFlow<()>, Error> {
-        let fetched = self.prefill(&self.rotation(), None)?;
+        let fetched = self.prefill(&self.rotations(), None)?;
         for (row, job) in self.jobs.iter().enumerate() {
             let mut steps = Steps::new(job.want, job.head);
             steps.read(0, None, &fetched.states(row, job.want));
@@ -73,10 +73,10 @@ impl Passes<'_> {
 
     /// Reads prompts and writes behind them, one token of each text per pass, until the last text is finished.
     fn write(&self, sink: &mut Sink<'_>) -> Result<ControlFlow<()>, Error> {
-        let rotation = self.rotation();
+        let rotations = self.rotations();
         let lens = self.jobs.iter().map(|job| job.ids.len()).collect();
         let mut slots = Slots::new(self.model.config.n_layers, lens, self.batch.seq, self.batch.new);
-        let mut fetched = self.prefill(&rotation, Some(&mut slots))?;
+        let mut fetched = self.prefill(&rotations, Some(&mut slots))?;
         let mut texts: Vec<Option<Text<'_>>> = self
             .jobs
             .iter()
@@ -99,7 +99,8 @@ impl Passes<'_> {
             }
             // A finished text's row goes on with any token: rows do not see one another, and nobody looks at it.
             let last = texts.iter().map(|text| text.as_ref().and_then(|text| text.tokens.last().copied()).unwrap_or(0));
-            let at = rotation.at_each(&slots.positions());
+            let positions = slots.positions();
+            let at: Vec<Rotation> = rotations.iter().map(|rotation| rotation.at_each(&positions)).collect();
             let reads = Reads::of_step(&self.engine.decoder, self.jobs);
             fetched = self.pass(last, 1, &at, Some(&mut slots), reads)?;
             slots.advance();
@@ -129,28 +130,29 @@ impl Passes<'_> {
         }
     }
 
-    /// The rotation of all positions, padding included. All members have the frequencies of the longest.
-    fn rotation(&self) -> Rotation {
+    /// The rotation of all positions, padding included, on the device of each stage. All members have the frequencies of the longest.
+    fn rotations(&self) -> Vec<Rotation> {
         let len = self.jobs.iter().map(|job| job.ids.len() + job.new_tokens()).max().unwrap_or(0);
         let positions = self.batch.seq + self.batch.new;
-        Rotation::padded(&self.model.config.rope, len, positions, &self.engine.decoder.device())
+        let devices = self.engine.decoder.devices();
+        devices.iter().map(|device| Rotation::padded(&self.model.config.rope, len, positions, device)).collect()
     }
 
-    fn prefill(&self, rotation: &Rotation, slots: Option<&mut Slots>) -> Result<Fetched, Error> {
+    fn prefill(&self, rotations: &[Rotation], slots: Option<&mut Slots>) -> Result<Fetched, Error> {
         let seq = self.batch.seq;
         let ids = self.jobs.iter().flat_map(|job| {
             let padding = std::iter::repeat_n(0, seq - job.ids.len()); // the plan pads to at least the longest
             job.ids.iter().copied().chain(padding)
         });
         let reads = Reads::of_prompts(&self.engine.decoder, self.jobs, seq, slots.is_some());
-        let rotation = rotation.positions(0, seq);
+        let rotations: Vec<Rotation> = rotations.iter().map(|rotation| rotation.positions(0, seq)).collect();
         match slots {
             Some(slots) => {
-                let fetched = self.pass(ids, seq, &rotation, Some(&mut *slots), reads);
+                let fetched = self.pass(ids, seq, &rotations, Some(&mut *slots), reads);
                 slots.advance();
                 fetched
             }
-            None => self.pass(ids, seq, &rotation, None, reads),
+            None => self.pass(ids, seq, &rotations, None, reads),
         }
     }
 
@@ -159,7 +161,7 @@ impl Passes<'_> {
         &self,
         ids: impl Iterator<Item = TokenId>,
         seq: usize,
-        rotation: &Rotation,
+        rotations: &[Rotation],
         slots: Option<&mut Slots>,
         mut reads: Reads<'_>,
     ) -> Result<Fetched, Error> {
@@ -168,7 +170,7 @@ impl Passes<'_> {
         let tokens = Tensor::<2, Int>::from_data(data, &self.engine.decoder.device());
         let past = slots.map(|slots| slots as &mut dyn Past);
         let mut entropies = reads.entropies();
-        self.engine.decoder.forward(tokens, rotation, past, entropies.as_mut(), &mut |layer, x| {
+        self.engine.decoder.forward(tokens, rotations, past, entropies.as_mut(), &mut |layer, x| {
             reads.visit(Layer(layer), x);
             if layer < self.blocks { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });

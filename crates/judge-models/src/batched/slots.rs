@@ -1,9 +1,8 @@
 //! Keys and values of a batch whose texts are being written.
 
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{Bool, Device, Tensor, TensorData};
 
-use crate::cache::Past;
-use crate::config::DecoderConfig;
+use crate::cache::{KeysValues, Past};
 use crate::decoder::Masks;
 
 /// Room for keys and values of whole prompts, padded, and of the tokens written behind them, made once: no pass changes a shape.
@@ -12,7 +11,7 @@ use crate::decoder::Masks;
 /// the padding has a gap between the two, which a mask hides; keys are rotated by their true positions, so their columns do not matter.
 pub(crate) struct Slots {
     /// Of each block, `[batch, n_kv_heads, seq + new, head_dim]`, twice.
-    blocks: Vec<Option<(Tensor<4>, Tensor<4>)>>,
+    blocks: Vec<Option<KeysValues>>,
     /// Lengths of the prompts.
     lens: Vec<usize>,
     /// Columns of the prompts.
@@ -53,7 +52,7 @@ impl Slots {
 impl Past for Slots {
     /// Keeps the prompts' keys and values, padding and all, and returns them as they are; then puts those of one new token of each
     /// sequence into their column, and returns all columns.
-    fn extend(&mut self, block: usize, keys: Tensor<4>, values: Tensor<4>, _: Option<usize>) -> (Tensor<4>, Tensor<4>) {
+    fn extend(&mut self, block: usize, (keys, values): KeysValues, _: Option<usize>) -> KeysValues {
         let [batch, heads, _, head_dim] = keys.dims();
         let (column, kept) = match (self.step, self.blocks[block].take()) {
             (Some(step), Some(kept)) => (self.seq + step, kept),
@@ -71,21 +70,19 @@ impl Past for Slots {
         kept
     }
 
-    fn masks(&self, config: &DecoderConfig) -> Option<Masks> {
+    fn masks(&self, windows: &[Option<usize>], n_kv_heads: usize, device: &Device) -> Option<Masks> {
         let step = self.step?;
-        let device = self.blocks.iter().flatten().next()?.0.device();
         let (batch, columns) = (self.lens.len(), self.seq + self.new);
-        Some(Masks::new(&config.windows, |window| {
+        Some(Masks::new(windows, |window| {
             let hidden: Vec<bool> = self
                 .lens
                 .iter()
                 .flat_map(|&len| (0..columns).map(move |column| self.is_hidden(column, len, step, window)))
                 .collect();
-            let mask =
-                Tensor::<3, burn::tensor::Bool>::from_data(TensorData::new(hidden, [batch, 1, columns]), &device);
+            let mask = Tensor::<3, Bool>::from_data(TensorData::new(hidden, [batch, 1, columns]), device);
             // The same for all key heads of a sequence: [batch, 1, columns] -> [batch, n_kv_heads, columns]
-            let mask = mask.expand([batch, config.n_kv_heads, columns]);
-            Some(mask.reshape([batch * config.n_kv_heads, 1, 1, columns]))
+            let mask = mask.expand([batch, n_kv_heads, columns]);
+            Some(mask.reshape([batch * n_kv_heads, 1, 1, columns]))
         }))
     }
 }

@@ -4,16 +4,18 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::path::Path;
 
+use burn::tensor::Device;
 use judge_core::{
     Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Reading, Reason, Request, Sampling,
     Want,
 };
-use safetensors::SafeTensors;
 
 use super::Shapes;
-use crate::test_models::{FAMILIES, answers, folder, reading};
-use crate::{Dtype, LoadOptions, Model};
+use crate::fixtures::{Expected, FAMILIES, folder, relative_error};
+use crate::test_models::{answers, reading};
+use crate::{DevicesProblem, Dtype, Error, LoadOptions, Model};
 
 /// Largest difference over largest value of a row, f32 against f32: sums in another order.
 const TOLERANCE: f32 = 1e-5;
@@ -25,7 +27,12 @@ fn options(dtype: Dtype, max_batch_tokens: usize) -> LoadOptions {
 }
 
 fn batched(family: &str, dtype: Dtype, step: usize, max_batch_tokens: usize) -> Model {
-    Model::load_batched(&folder(family), &options(dtype, max_batch_tokens), Shapes { step }).unwrap()
+    spread(&folder(family), &options(dtype, max_batch_tokens), step, 1)
+}
+
+/// A model over several devices, all of which are the processor.
+fn spread(folder: &Path, options: &LoadOptions, step: usize, devices: usize) -> Model {
+    Model::load_batched(folder, options, Shapes { step }, vec![Device::flex(); devices]).unwrap()
 }
 
 /// Prompts of 1 to 43 tokens that want different things; every other one has text written behind it.
@@ -59,12 +66,6 @@ fn requests(model: &Model) -> Vec<Request> {
             Request { prompt: Prompt::Raw(prompt.join(" ")), want }
         })
         .collect()
-}
-
-fn relative_error(found: &[f32], expected: &[f32]) -> f32 {
-    assert_eq!(found.len(), expected.len());
-    let difference = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    difference / expected.iter().map(|x| x.abs()).fold(f32::MIN_POSITIVE, f32::max)
 }
 
 /// The largest error of any number in `found`; all that is no number must be equal.
@@ -126,12 +127,40 @@ fn every_rope_keeps_each_sequence_s_own_frequencies() {
         let alone = Model::load(to.path(), &options(Dtype::F32, 1000)).unwrap();
         let requests = requests(&alone);
         let expected = answers(&alone, &requests);
-        let model = Model::load_batched(to.path(), &options(Dtype::F32, 1000), Shapes { step: 16 }).unwrap();
-        for (index, (found, expected)) in answers(&model, &requests).iter().zip(&expected).enumerate() {
+        let model = spread(to.path(), &options(Dtype::F32, 1000), 16, 1);
+        let found = answers(&model, &requests);
+        for (index, (found, expected)) in found.iter().zip(&expected).enumerate() {
             let error = compare(reading(found), reading(expected));
             assert!(error < TOLERANCE, "{kind}: request {index}: {error:e}");
         }
+        assert_eq!(answers(&spread(to.path(), &options(Dtype::F32, 1000), 16, 2), &requests), found, "{kind}");
     }
+}
+
+#[test]
+fn spread_over_devices_a_model_gives_the_same_bits_in_every_family() {
+    for family in FAMILIES {
+        for dtype in [Dtype::F32, Dtype::Bf16] {
+            let whole = batched(family, dtype, 16, 400);
+            let requests = requests(&whole);
+            let expected = answers(&whole, &requests);
+            for devices in [2, 3] {
+                let model = spread(&folder(family), &options(dtype, 400), 16, devices);
+                assert_eq!(answers(&model, &requests), expected, "{family}, {dtype}, {devices} devices");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_model_has_no_more_devices_than_blocks() {
+    let four = vec![Device::flex(); 4];
+    let error = Model::load_batched(&folder("llama-off"), &options(Dtype::F32, 400), Shapes { step: 16 }, four);
+    let problem = match error {
+        Err(Error::Devices { problem, .. }) => problem,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(problem, DevicesProblem::TooMany { n_layers: 3 });
 }
 
 /// The card's precision on the CPU: bf16 products, f16 attention, all else f32. Products give bf16, as transformers' do, so that it is
@@ -140,18 +169,8 @@ fn every_rope_keeps_each_sequence_s_own_frequencies() {
 fn the_precision_of_a_card_is_that_of_transformers_in_bf16() {
     let prompts = ["ba de fi go ku la me ni po ru sa te vi zo", "3 xa y0 ba ba 4"];
     for family in FAMILIES {
-        let bytes = std::fs::read(folder(family).join("expected.safetensors")).unwrap();
-        let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
-        let theirs: f32 = metadata.metadata().as_ref().unwrap()["bf16_error_of_transformers"].parse().unwrap();
-        let tensors = SafeTensors::deserialize(&bytes).unwrap();
-        let expected: HashMap<String, Vec<f32>> = tensors
-            .iter()
-            .filter(|(name, _)| name.ends_with(".bf16"))
-            .map(|(name, view)| {
-                let (words, _) = view.data().as_chunks::<4>();
-                (name.to_owned(), words.iter().map(|&word| f32::from_le_bytes(word)).collect())
-            })
-            .collect();
+        let expected = Expected::of(family);
+        let theirs = expected.bf16_error_of_transformers();
         let model = batched(family, Dtype::Bf16, 16, 1000);
         let d_model = model.info().d_model;
         let pooled: Vec<(Layer, Pooling)> = model.info().layers().into_iter().map(|l| (l, Pooling::Last)).collect();
@@ -162,7 +181,7 @@ fn the_precision_of_a_card_is_that_of_transformers_in_bf16() {
         let mut ours = 0.0_f32;
         for (prompt, outcome) in answers(&model, &requests).iter().enumerate() {
             for state in &reading(outcome).pooled {
-                let reference = &expected[&format!("{prompt}.bf16")][state.layer.0 * d_model..][..d_model];
+                let reference = &expected.get(prompt, "bf16")[state.layer.0 * d_model..][..d_model];
                 ours = ours.max(relative_error(&state.values, reference));
             }
         }

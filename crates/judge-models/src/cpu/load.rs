@@ -5,20 +5,20 @@ use std::sync::Arc;
 use super::Kernel;
 use super::decoder::{Linear, PackedDecoder};
 use super::pack::PackedLinear;
-use crate::block::{Block, Build};
-use crate::config::{DecoderConfig, Part};
+use crate::block::{self, Block, Build, NamedRows};
+use crate::config::DecoderConfig;
 use crate::weights::Checkpoint;
 use crate::{Dtype, Error};
 
 impl PackedDecoder {
     /// Packs the decoder that `config` describes from its checkpoint, as [`DecoderConfig::tensors`] lists the tensors.
     pub(crate) fn load(config: Arc<DecoderConfig>, kernel: Kernel, checkpoint: &mut Checkpoint) -> Result<Self, Error> {
-        let mut packing = Packing { config: &config, kernel, checkpoint };
+        let mut packing = Packing { kernel, checkpoint };
         let table = [config.d_vocab, config.d_model];
         let embedding = packing.matrix(&[("model.embed_tokens.weight".to_owned(), table[0])], table[1])?;
         let blocks =
             (0..config.n_layers).map(|block| Block::build(&config, block, &mut packing)).collect::<Result<_, _>>()?;
-        let norm = packing.norm("model.norm.weight", config.d_model)?;
+        let norm = block::norm(&config, "model.norm.weight", config.d_model, &mut packing)?;
         let head = if config.tied {
             None
         } else {
@@ -29,14 +29,13 @@ impl PackedDecoder {
 }
 
 struct Packing<'a> {
-    config: &'a DecoderConfig,
     kernel: Kernel,
     checkpoint: &'a mut Checkpoint,
 }
 
 impl Packing<'_> {
     /// The rows of several tensors, by name and number of rows, below one another.
-    fn matrix(&mut self, parts: &[(String, usize)], d_in: usize) -> Result<PackedLinear, Error> {
+    fn matrix(&mut self, parts: &[NamedRows], d_in: usize) -> Result<PackedLinear, Error> {
         let mut matrix = PackedLinear::zeros(self.kernel, parts.iter().map(|(_, rows)| rows).sum(), d_in);
         let mut first = 0;
         for (name, rows) in parts {
@@ -51,24 +50,15 @@ impl Build for Packing<'_> {
     type Linear = Linear;
     type Norm = Vec<f32>;
 
-    fn linear(&mut self, block: usize, parts: &[Part], d_in: usize, bias: bool) -> Result<Linear, Error> {
-        let name = |stem: &str, what: &str| format!("model.layers.{block}.{stem}.{what}");
-        let weights: Vec<_> = parts.iter().map(|&(stem, rows)| (name(stem, "weight"), rows)).collect();
-        let weight = self.matrix(&weights, d_in)?;
-        let mut biases = Vec::new();
-        if bias {
-            for &(stem, rows) in parts {
-                biases.append(&mut self.checkpoint.take(&name(stem, "bias"), &[rows], Dtype::Bf16)?);
-            }
-        }
-        Ok(Linear { weight, bias: bias.then_some(biases) })
+    fn vector(&mut self, name: &str, len: usize) -> Result<Vec<f32>, Error> {
+        self.checkpoint.take(name, &[len], Dtype::Bf16)
     }
 
-    fn norm(&mut self, name: &str, len: usize) -> Result<Vec<f32>, Error> {
-        let mut weight = self.checkpoint.take(name, &[len], Dtype::Bf16)?;
-        if self.config.norm_offset {
-            weight.iter_mut().for_each(|w| *w += 1.0);
-        }
-        Ok(weight)
+    fn linear(&mut self, parts: &[NamedRows], d_in: usize, bias: Option<Vec<f32>>) -> Result<Linear, Error> {
+        Ok(Linear { weight: self.matrix(parts, d_in)?, bias })
+    }
+
+    fn norm(&mut self, weight: Vec<f32>) -> Vec<f32> {
+        weight
     }
 }

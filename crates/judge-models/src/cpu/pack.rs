@@ -275,7 +275,7 @@ fn prefetch(word: &u32) {
 ///
 /// # Errors
 /// [`Error::NoKernel`] if the processor lacks the kernel; `None` is the fastest that it has.
-pub fn product_rate(kernel: Option<Kernel>) -> Result<f64, Error> {
+pub(crate) fn product_rate(kernel: Option<Kernel>) -> Result<f64, Error> {
     const SIZE: usize = 3072;
     let kernel = kernel.unwrap_or_else(Kernel::detect).check()?;
     let mut matrix = PackedLinear::zeros(kernel, SIZE, SIZE);

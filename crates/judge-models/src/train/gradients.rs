@@ -43,7 +43,8 @@ pub(super) fn of_part(trainer: &Trainer, examples: &[Example]) -> Result<(f64, V
         &device,
     );
 
-    let Some(states) = decoder.forward(tokens, &rotation, None, None, &mut |_, _| std::ops::ControlFlow::Continue(()))
+    let Some(states) =
+        decoder.forward(tokens, &[rotation], None, None, &mut |_, _| std::ops::ControlFlow::Continue(()))
     else {
         return Ok((0.0, Vec::new()));
     };

@@ -209,7 +209,8 @@ impl Trainer {
         let decoder = self.decoder(&device)?;
         let rotation = Rotation::new(&self.config.rope, tokens.len(), &device);
         let ids = token_tensor(tokens.iter().copied(), [1, tokens.len()], &device);
-        let Some(states) = decoder.forward(ids, &rotation, None, None, &mut |_, _| std::ops::ControlFlow::Continue(()))
+        let Some(states) =
+            decoder.forward(ids, &[rotation], None, None, &mut |_, _| std::ops::ControlFlow::Continue(()))
         else {
             return Ok(Vec::new());
         };

@@ -1,0 +1,87 @@
+//! The small models that tests run, and what transformers makes of them.
+//!
+//! Both come from `scripts/parity/make_family_fixtures.py`.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use safetensors::SafeTensors;
+use safetensors::tensor::TensorView;
+
+/// Every family, plain and with all that it can have.
+pub(crate) const FAMILIES: [&str; 14] = [
+    "gemma2-off",
+    "gemma2-on",
+    "internlm3-off",
+    "internlm3-on",
+    "llama-off",
+    "llama-on",
+    "mistral-off",
+    "mistral-on",
+    "phi3-off",
+    "phi3-on",
+    "qwen2-off",
+    "qwen2-on",
+    "qwen3-off",
+    "qwen3-on",
+];
+
+/// The folder of a family's model; `rope` is that of the models that differ in their rotation.
+pub(crate) fn folder(family: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families").join(family)
+}
+
+/// Named tensors of a fixture, widened to f32, with its metadata.
+pub(crate) struct Expected {
+    tensors: HashMap<String, Vec<f32>>,
+    pub(crate) metadata: HashMap<String, String>,
+}
+
+impl Expected {
+    /// What a file of a family's folder says.
+    pub(crate) fn read(family: &str, file: &str) -> Self {
+        let bytes = std::fs::read(folder(family).join(file)).unwrap();
+        let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
+        let tensors = SafeTensors::deserialize(&bytes).unwrap();
+        let widen = |view: TensorView<'_>| -> Vec<f32> {
+            let (words, _) = view.data().as_chunks::<4>();
+            match view.dtype() {
+                safetensors::Dtype::I32 => words.iter().map(|&w| i32::from_le_bytes(w) as f32).collect(),
+                _ => words.iter().map(|&w| f32::from_le_bytes(w)).collect(),
+            }
+        };
+        Self {
+            tensors: tensors.iter().map(|(name, view)| (name.to_owned(), widen(view))).collect(),
+            metadata: metadata.metadata().clone().unwrap_or_default(),
+        }
+    }
+
+    /// What a family's own model makes of the prompts.
+    pub(crate) fn of(family: &str) -> Self {
+        Self::read(family, "expected.safetensors")
+    }
+
+    /// How far transformers is from exact arithmetic in bf16.
+    pub(crate) fn bf16_error_of_transformers(&self) -> f32 {
+        self.metadata["bf16_error_of_transformers"].parse().unwrap()
+    }
+
+    pub(crate) fn prompts(&self) -> usize {
+        (0..).take_while(|i| self.tensors.contains_key(&format!("{i}.ids"))).count()
+    }
+
+    pub(crate) fn get(&self, prompt: usize, what: &str) -> &[f32] {
+        &self.tensors[&format!("{prompt}.{what}")]
+    }
+
+    pub(crate) fn ids(&self, prompt: usize) -> Vec<i32> {
+        self.get(prompt, "ids").iter().map(|&id| id as i32).collect()
+    }
+}
+
+/// The largest difference over the largest expected value.
+pub(crate) fn relative_error(found: &[f32], expected: &[f32]) -> f32 {
+    assert_eq!(found.len(), expected.len());
+    let difference = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    difference / expected.iter().map(|x| x.abs()).fold(f32::MIN_POSITIVE, f32::max)
+}

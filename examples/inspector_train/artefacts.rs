@@ -4,7 +4,9 @@ use anyhow::Result;
 use judge_examples::console::table;
 use judge_examples::report::BOOTSTRAP;
 use judge_metrics::resampling::PermutationTest;
-use judge_probe::artefacts::{ArtefactCheck, ArtefactReport, Duplicates, LabelledTexts, Neighbour, ScoreInterval};
+use judge_probe::artefacts::{
+    ArtefactCheck, ArtefactReport, Duplicates, LabelledTexts, Neighbour, ScoreInterval, Shift,
+};
 use judge_probe::{ClassWeight, LogisticRegression, Scoring, Split, TfidfVectorizer};
 
 use crate::rows::Row;
@@ -14,22 +16,30 @@ const SLIPPED: f64 = 0.01;
 
 /// Of all `rows` of an aspect, with the label of each, parted into those to learn from and those to test on.
 pub fn check(rows: &[Row], labels: &[i64], split: Split) -> Result<ArtefactReport> {
-    let texts = |of: fn(&Row) -> &String| rows.iter().map(|row| of(row).clone()).collect::<Vec<_>>();
     let sources: Option<Vec<String>> = rows.iter().map(|row| row.source.clone()).collect();
     let check = ArtefactCheck {
         classifier: LogisticRegression { class_weight: ClassWeight::Balanced, ..LogisticRegression::default() },
         vectorizer: TfidfVectorizer::default(),
         scoring: Scoring::WeightedF1,
         bootstrap: BOOTSTRAP,
-        permutation: PermutationTest { permutations: 999, ..PermutationTest::default() },
     };
     let texts = LabelledTexts {
         labels,
-        questions: &texts(|row| &row.question),
-        responses: &texts(|row| &row.response),
+        questions: &texts(rows, |row| &row.question),
+        responses: &texts(rows, |row| &row.response),
         sources: sources.as_deref(),
     };
     Ok(check.report(&texts, &[split])?)
+}
+
+/// Whether responses have slipped against their questions, among all `rows` of an aspect.
+pub fn shifts(rows: &[Row]) -> Result<Vec<Shift>> {
+    let test = PermutationTest { permutations: 999, ..PermutationTest::default() };
+    Ok(Shift::both(&texts(rows, |row| &row.question), &texts(rows, |row| &row.response), test)?)
+}
+
+fn texts(rows: &[Row], of: fn(&Row) -> &String) -> Vec<String> {
+    rows.iter().map(|row| of(row).clone()).collect()
 }
 
 /// For people.
@@ -52,7 +62,17 @@ pub fn text(split: &str, report: &ArtefactReport) -> String {
             );
         }
     }
-    for shift in report.shifts.iter().filter(|shift| shift.p_value <= SLIPPED) {
+    for source in &report.source_counts {
+        let labels: Vec<String> = source.labels.iter().map(|(label, n)| format!("{label}: {n}")).collect();
+        text += &format!("rows of each label from {}: {}\n", source.source, labels.join(", "));
+    }
+    text
+}
+
+/// For people; empty if nothing looks slipped.
+pub fn shifts_text(shifts: &[Shift]) -> String {
+    let mut text = String::new();
+    for shift in shifts.iter().filter(|shift| shift.p_value <= SLIPPED) {
         let neighbour = match shift.neighbour {
             Neighbour::Before => "before",
             Neighbour::After => "after",
@@ -62,10 +82,6 @@ pub fn text(split: &str, report: &ArtefactReport) -> String {
             shift.closer.len(),
             shift.p_value
         );
-    }
-    for source in &report.source_counts {
-        let labels: Vec<String> = source.labels.iter().map(|(label, n)| format!("{label}: {n}")).collect();
-        text += &format!("rows of each label from {}: {}\n", source.source, labels.join(", "));
     }
     text
 }

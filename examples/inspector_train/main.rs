@@ -286,5 +286,9 @@ fn print(aspect: &str, report: &Report) -> Result<()> {
     for (split, found) in &report.artefacts {
         say(artefacts::text(split, found).trim_end())?;
     }
+    let shifts = artefacts::shifts_text(&report.shifts);
+    if !shifts.is_empty() {
+        say(shifts.trim_end())?;
+    }
     Ok(())
 }

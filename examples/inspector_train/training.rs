@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use judge_core::{Layer, ModelInfo, PromptTemplate, Signal};
 use judge_data::write_atomic;
-use judge_probe::artefacts::ArtefactReport;
+use judge_probe::artefacts::{ArtefactReport, Shift};
 use judge_probe::{
     ClassWeight, Classifier, DataHash, FeatureFamily, FittedPipeline, FittedProbe, FittedStandardScaler,
     LayerSelection, LayerView, LinearClassifier, LinearSvc, LogisticRegression, Matrix, Pipeline, ProbeOrigin,
@@ -39,6 +39,8 @@ pub struct Report {
     pub splits: BTreeMap<String, Evaluation>,
     /// What may explain the labels of each split without meaning; rows are numbered as in the input.
     pub artefacts: BTreeMap<String, ArtefactReport>,
+    /// Whether responses speak of the question before their own, or after it.
+    pub shifts: Vec<Shift>,
     /// Every view with its scores, the ranking and the steps of the selection.
     pub selection: Value,
 }
@@ -133,7 +135,7 @@ impl Task<'_> {
         }
 
         let baselines = Baselines::fit(self.rows, &train, &labels, &folds, &self.cli.c)?;
-        let all: Vec<usize> = (0..self.rows.len()).collect();
+        let all_labels = self.labels(&(0..self.rows.len()).collect::<Vec<_>>());
         let (mut splits, mut found) = (BTreeMap::new(), BTreeMap::new());
         for (name, rows) in &tests {
             let features = selected.features(|layer, view| read(rows, layer, view))?;
@@ -143,7 +145,7 @@ impl Task<'_> {
             others.extend(prompted.map(|predictions| ("prompted".to_owned(), predictions)));
             splits.insert(name.clone(), self.evaluate(rows, ours, others)?);
             let split = Split { train: train.clone(), test: rows.clone() };
-            found.insert(name.clone(), artefacts::check(self.rows, &self.labels(&all), split)?);
+            found.insert(name.clone(), artefacts::check(self.rows, &all_labels, split)?);
         }
         Ok(Report {
             n: self.rows.len(),
@@ -155,6 +157,7 @@ impl Task<'_> {
             cv_deviation: best.best_deviation,
             splits,
             artefacts: found,
+            shifts: artefacts::shifts(self.rows)?,
             selection: serde_json::json!({"scan": selected.scan, "ranking": selected.ranking, "steps": selected.steps}),
         })
     }

@@ -10,7 +10,7 @@ pub use shifts::{Neighbour, Shift};
 
 use std::collections::BTreeMap;
 
-use judge_metrics::resampling::{Bootstrap, PermutationTest};
+use judge_metrics::resampling::Bootstrap;
 use serde::{Deserialize, Serialize};
 
 use crate::artefacts::baselines::{Tested, counted};
@@ -30,8 +30,8 @@ pub struct LabelledTexts<'a> {
     pub sources: Option<&'a [String]>,
 }
 
-/// Looks for artefacts: rows learnt from and tested on again, responses that have slipped against their questions, baselines that see no meaning
-/// and predict the label all the same, and sources that give it away.
+/// Looks for artefacts of rows that are split: those learnt from and tested on again, baselines that see no meaning and predict the label all
+/// the same, and sources that give it away. Whether responses have slipped against their questions is no matter of splits: see [`Shift`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArtefactCheck<C> {
     /// What learns from surface features, standardised, and from TF-IDF weights.
@@ -42,8 +42,6 @@ pub struct ArtefactCheck<C> {
     pub scoring: Scoring,
     /// Intervals, over questions: rows that share one are drawn together.
     pub bootstrap: Bootstrap,
-    /// How slipped responses are tested for; its alternative is always the greater.
-    pub permutation: PermutationTest,
 }
 
 /// What an [`ArtefactCheck`] found.
@@ -59,8 +57,6 @@ pub struct ArtefactReport {
     pub questions: Duplicates,
     /// Rows tested on whose response has been learnt from.
     pub responses: Duplicates,
-    /// Whether responses speak of the question before their own, or after it, among all rows as they are listed.
-    pub shifts: Vec<Shift>,
     /// The score of predicting each split's most frequent label (of several the smallest) for all rows.
     pub majority: ScoreInterval,
     /// What predicts labels without meaning: `surface`, `tfidf`, and `source` where sources are known.
@@ -83,7 +79,7 @@ impl<C: Classifier + Send> ArtefactCheck<C> {
     ///
     /// [`Error::TextCount`] for lists of different lengths; [`Error::SplitRow`], [`Error::SplitPart`] and [`Error::SplitOverlap`] for splits that do
     /// not fit them; [`Error::InSplit`] with what a baseline reports; [`Error::Metric`] where a score or its
-    /// interval is undefined, and without permutations.
+    /// interval is undefined.
     pub fn report(&self, rows: &LabelledTexts<'_>, splits: &[Split]) -> Result<ArtefactReport, Error> {
         let lengths = [rows.questions.len(), rows.responses.len(), rows.sources.map_or(rows.labels.len(), <[_]>::len)];
         if let Some(&found) = lengths.iter().find(|&&length| length != rows.labels.len()) {
@@ -105,7 +101,6 @@ impl<C: Classifier + Send> ArtefactCheck<C> {
             source_counts: rows.sources.map_or_else(Vec::new, |sources| source_counts(sources, rows.labels)),
             questions: Duplicates::new(&known(rows.questions), rows.labels, splits),
             responses: Duplicates::new(&rows.responses.iter().map(Some).collect::<Vec<_>>(), rows.labels, splits),
-            shifts: Shift::both(rows.questions, rows.responses, self.permutation)?,
             majority: tested.score(&majority)?,
             baselines,
         })

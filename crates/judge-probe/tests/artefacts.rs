@@ -19,7 +19,6 @@ fn check() -> ArtefactCheck<LogisticRegression> {
         vectorizer: TfidfVectorizer::default(),
         scoring: Scoring::WeightedF1,
         bootstrap: Bootstrap { resamples: 500, ..Bootstrap::default() },
-        permutation: PermutationTest { permutations: 199, ..PermutationTest::default() },
     }
 }
 
@@ -89,10 +88,8 @@ fn duplicates_are_found_but_for_case_and_white_space() {
 
 /// The shifts towards the question before and the one after.
 fn shifts(questions: &[String], responses: &[String]) -> [Shift; 2] {
-    let labels: Vec<i64> = (0..questions.len() as i64).map(|row| row % 2).collect();
-    let splits = StratifiedKFold { n_splits: 2, shuffle: None }.split(&labels).unwrap();
-    let rows = LabelledTexts { labels: &labels, questions, responses, sources: None };
-    check().report(&rows, &splits).unwrap().shifts.try_into().unwrap()
+    let test = PermutationTest { permutations: 199, ..PermutationTest::default() };
+    Shift::both(questions, responses, test).unwrap().try_into().unwrap()
 }
 
 #[test]
@@ -117,6 +114,10 @@ fn responses_that_have_slipped_by_a_row_are_found() {
     let foreign = strings((0..60).map(|row| answer(row + 1000)));
     assert!(shifts(&questions, &foreign).iter().all(|shift| shift.p_value > 0.05));
     assert_eq!(shifts(&questions[..4], &in_place[..4])[0].closer, [0; 0]);
+
+    let test = PermutationTest::default();
+    assert_eq!(Shift::both(&questions[..1], &in_place[..1], test), Ok(vec![]));
+    assert_eq!(Shift::both(&questions, &in_place[1..], test), Err(Error::TextCount { expected: 60, found: 59 }));
 }
 
 #[test]
@@ -176,9 +177,9 @@ fn the_added_items_of_the_published_set_are_found() {
         let splits = StratifiedKFold { n_splits: 5, shuffle: Some(42) }.split(&labels).unwrap();
         let rows =
             LabelledTexts { labels: &labels, questions: &questions, responses: &responses, sources: Some(&sources) };
-        (check().report(&rows, &splits).unwrap(), rows.labels.len())
+        (check().report(&rows, &splits).unwrap(), rows.labels.len(), shifts(&questions, &responses))
     };
-    let (fluency, n) = report("fluency");
+    let (fluency, n, shifts) = report("fluency");
     assert_eq!(n, 85);
     assert_eq!(fluency.label_counts, [(0, 51), (1, 34)]);
     assert_eq!(fluency.source_counts[0], SourceCounts { source: "added".to_owned(), labels: vec![(0, 34)] });
@@ -186,8 +187,8 @@ fn the_added_items_of_the_published_set_are_found() {
     // Three fifths are 0: weighted F1 3/5 · 2 · 3/(5 + 3).
     assert!((fluency.majority.estimate - 0.45).abs() < 1e-14);
     // All responses are to their own questions.
-    assert!(fluency.shifts.iter().all(|shift| shift.p_value > 0.05), "{:?}", fluency.shifts);
-    let (factuality, _) = report("factuality");
+    assert!(shifts.iter().all(|shift| shift.p_value > 0.05), "{shifts:?}");
+    let (factuality, ..) = report("factuality");
     assert!(!explaining(&factuality).contains(&"source"));
     assert!((factuality.majority.estimate - 0.45).abs() < 1e-14);
 }

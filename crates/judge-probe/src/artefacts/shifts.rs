@@ -34,8 +34,16 @@ pub enum Neighbour {
 }
 
 impl Shift {
-    /// For both neighbours; none for a single row. There are as many questions as responses.
-    pub(super) fn both(questions: &[String], responses: &[String], test: PermutationTest) -> Result<Vec<Self>, Error> {
+    /// For both neighbours, the one before first, among all rows as they are listed; none for a single row. The alternative of `test` is always
+    /// the greater.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TextCount`] for other than one response a question; [`Error::Metric`] without permutations.
+    pub fn both(questions: &[String], responses: &[String], test: PermutationTest) -> Result<Vec<Self>, Error> {
+        if questions.len() != responses.len() {
+            return Err(Error::TextCount { expected: questions.len(), found: responses.len() });
+        }
         if questions.len() < 2 {
             return Ok(Vec::new());
         }

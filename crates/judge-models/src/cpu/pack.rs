@@ -84,6 +84,12 @@ impl PackedLinear {
         self.pairs() * LANES
     }
 
+    /// Words from one row of packed activations to the next: an odd number of a cache's lines. Widths are mostly multiples of a high power of
+    /// two, and rows that far apart would all lie in the same few places of a cache and drive one another out.
+    fn row_words(&self) -> usize {
+        (self.pairs().div_ceil(WORDS_OF_A_LINE) | 1) * WORDS_OF_A_LINE
+    }
+
     /// Fills rows `first..` from `rows`, `[.., d_in]` row-major.
     pub(crate) fn fill(&mut self, first: usize, rows: &[bf16]) {
         let (d_in, panel) = (self.d_in, self.panel());
@@ -123,19 +129,19 @@ impl PackedLinear {
     /// If a slice has another length.
     pub(crate) fn apply(&self, x: &[f32], rows: usize, out: &mut [f32], scratch: &mut Vec<u32>) {
         assert!(x.len() == rows * self.d_in && out.len() == rows * self.d_out);
-        let pairs = self.pairs();
+        let (pairs, row_words) = (self.pairs(), self.row_words());
         if rows == 0 || pairs == 0 || self.d_out == 0 {
             return out.fill(0.0);
         }
         let f32s = self.kernel.multiplies_f32() && rows >= WORTH_WIDENING;
         // A kernel that takes whole blocks of rows reads what lies behind the last one, and nothing comes of it.
-        let n_words = rows.next_multiple_of(BLOCK) * pairs;
+        let n_words = rows.next_multiple_of(BLOCK) * row_words;
         scratch.resize(n_words * if f32s { 3 } else { 1 }, 0);
         let (words, wide) = scratch.split_at_mut(n_words);
-        let packed = words.par_chunks_exact_mut(pairs).zip(x.par_chunks_exact(self.d_in));
-        packed.with_min_len(worth_a_task(self.d_in)).for_each(|(words, x)| pack_pairs(x, words));
-        let widened = wide.par_chunks_exact_mut(2 * pairs).zip(words.par_chunks_exact(pairs)).take(rows);
-        widened.with_min_len(worth_a_task(2 * pairs)).for_each(|(wide, words)| widen_row(words, wide));
+        let packed = words.par_chunks_exact_mut(row_words).zip(x.par_chunks_exact(self.d_in));
+        packed.with_min_len(worth_a_task(self.d_in)).for_each(|(words, x)| pack_pairs(x, &mut words[..pairs]));
+        let widened = wide.par_chunks_exact_mut(2 * row_words).zip(words.par_chunks_exact(row_words)).take(rows);
+        widened.with_min_len(worth_a_task(2 * row_words)).for_each(|(wide, words)| widen_row(words, wide));
         let (words, wide) = (&*words, &*wide);
         let n_panels = self.d_out.div_ceil(LANES);
         let at_once = self.panels_at_once(rows);
@@ -178,6 +184,7 @@ impl PackedLinear {
     /// `sums[row][lane] += words[row] · panel[lane]` for a share of the rows and panels; `sums` is zero.
     fn multiply(&self, share: &Share, words: &[u32], sums: &mut [f32]) {
         let (pairs, panel, stride) = (self.pairs(), self.panel(), share.panels.len() * LANES);
+        let row_words = self.row_words();
         #[cfg(target_arch = "x86_64")]
         if self.kernel == Kernel::Amx {
             let unit = amx::Unit::new();
@@ -187,8 +194,8 @@ impl PackedLinear {
                     let count = BLOCK.min(share.rows.end - first);
                     unit.multiply(
                         count,
-                        &words[first * pairs..],
-                        pairs,
+                        &words[first * row_words..],
+                        row_words,
                         &self.words[index * panel..][..panel],
                         &mut block,
                     );
@@ -207,7 +214,8 @@ impl PackedLinear {
             let mut coming = self.coming(share, part);
             for (block, sums) in sums.chunks_mut(ROWS * stride).enumerate() {
                 let count = sums.len() / stride;
-                let a = Words { data: &words[(share.rows.start + block * ROWS) * pairs + part..], stride: pairs };
+                let start = (share.rows.start + block * ROWS) * row_words + part;
+                let a = Words { data: &words[start..], stride: row_words };
                 for (at, index) in share.panels.clone().enumerate() {
                     let b = Words { data: &self.words[index * panel + part * LANES..], stride: LANES };
                     let shape = Shape { rows: count, words: len, lanes: LANES };
@@ -234,7 +242,7 @@ impl PackedLinear {
 
     /// The same with rows that were widened to f32.
     fn multiply_widened(&self, share: &Share, wide: &[u32], sums: &mut [f32]) {
-        let (width, panel, stride) = (2 * self.pairs(), self.panel(), share.panels.len() * LANES);
+        let (width, panel, stride) = (2 * self.row_words(), self.panel(), share.panels.len() * LANES);
         let mut tile = vec![0; 2 * PAIRS_AT_ONCE.min(self.pairs()) * LANES];
         for (at, index) in share.panels.clone().enumerate() {
             for (part, words) in self.words[index * panel..][..panel].chunks(PAIRS_AT_ONCE * LANES).enumerate() {

@@ -7,6 +7,8 @@
 #[cfg(target_arch = "x86_64")]
 mod amx;
 mod attention;
+#[cfg(test)]
+mod cases;
 mod decoder;
 mod entropy;
 mod kernel;

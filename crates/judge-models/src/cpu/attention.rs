@@ -214,99 +214,33 @@ fn weigh(walk: &Walk<'_>, tile: usize, scratch: &mut Scratch) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use half::bf16;
     use proptest::prelude::*;
 
     use super::*;
-
-    fn numbers(seed: u64, count: usize) -> Vec<f32> {
-        (0..count as u64)
-            .map(|i| {
-                let mixed = (seed ^ i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd134_2543_de82_ef95);
-                ((mixed >> 40) as f32 / (1 << 23) as f32 - 1.0) * 2.0
-            })
-            .collect()
-    }
-
-    /// `[n_heads, head_dim]` of the query at `position`, in f64, from `[seq]` rows of queries, keys and values.
-    fn expected(settings: Settings, rows: &[f32], stride: usize, position: usize) -> Vec<f64> {
-        let KeyShape { n_kv_heads, head_dim } = settings.shape;
-        let round = |x: f32| f64::from(bf16::from_f32(x).to_f32());
-        let part = |row: usize, at: usize| rows[row * stride + at * head_dim..][..head_dim].iter().map(|&x| round(x));
-        let first = settings.window.map_or(0, |window| (position + 1).saturating_sub(window));
-        let mut out = Vec::new();
-        for head in 0..settings.n_heads {
-            let key_head = settings.n_heads + head / (settings.n_heads / n_kv_heads);
-            let scores: Vec<f64> = (first..=position)
-                .map(|key| {
-                    let dot: f64 = part(position, head).zip(part(key, key_head)).map(|(a, b)| a * b).sum();
-                    let scaled = dot * f64::from(settings.scale);
-                    settings.soft_cap.map_or(scaled, |cap| f64::from(cap) * (scaled / f64::from(cap)).tanh())
-                })
-                .collect();
-            let highest = scores.iter().copied().fold(f64::MIN, f64::max);
-            let weights: Vec<f64> = scores.iter().map(|score| (score - highest).exp()).collect();
-            let total: f64 = weights.iter().sum();
-            let mut gathered = vec![0.0; head_dim];
-            for (key, weight) in (first..=position).zip(&weights) {
-                gathered
-                    .iter_mut()
-                    .zip(part(key, key_head + n_kv_heads))
-                    .for_each(|(sum, x)| *sum += weight / total * x);
-            }
-            out.extend(gathered);
-        }
-        out
-    }
+    use crate::cpu::cases::cases;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
 
         #[test]
-        fn attention_is_right_and_the_same_bits_however_it_is_cut(
-            seq in 1_usize..150,
-            (n_kv_heads, group) in (1_usize..3, 1_usize..4),
-            head_dim in prop::sample::select(vec![2_usize, 16, 64, 80, 128]),
-            window in prop::option::of(1_usize..100),
-            soft_cap in prop::option::of(1.0_f32..20.0),
-            cut in 0_usize..5,
-            seed in any::<u64>(),
-        ) {
-            let shape = KeyShape { n_kv_heads, head_dim };
-            let n_heads = n_kv_heads * group;
-            let stride = (n_heads + 2 * n_kv_heads) * head_dim;
-            let width = n_heads * head_dim;
-            let rows = numbers(seed, seq * stride);
+        fn attention_is_right_and_the_same_bits_however_it_is_cut(mut case in cases(&[2, 16, 64, 80, 128], &[0.3])) {
+            let Settings { n_heads, shape, .. } = case.settings;
             for kernel in Kernel::available() {
-                let settings = Settings { kernel, n_heads, shape, scale: 0.3, soft_cap, window };
-                let mut keys = Keys::new(shape, None, seq, 1);
-                keys.write(0, &rows[width..], stride, seq);
-                let mut out = vec![0.0; seq * width];
-                attend(settings, 0, &[Queries { keys: &keys, position: 0, row: 0, count: seq }], &rows, stride, &mut out);
-                for position in [0, seq / 2, seq - 1] {
-                    let expected = expected(settings, &rows, stride, position);
-                    for (found, expected) in out[position * width..][..width].iter().zip(expected) {
+                case.settings.kernel = kernel;
+                let out = case.run(n_heads * shape.head_dim, attend)?;
+                for (at, found) in out.chunks_exact(shape.head_dim).enumerate() {
+                    let (position, head) = (at / n_heads, at % n_heads);
+                    if ![0, case.seq / 2, case.seq - 1].contains(&position) {
+                        continue;
+                    }
+                    let mut expected = vec![0.0; shape.head_dim];
+                    for (key, weight) in case.seen(position).zip(case.weights(position, head)) {
+                        expected.iter_mut().zip(case.value(key, head)).for_each(|(sum, x)| *sum += weight * x);
+                    }
+                    for (found, expected) in found.iter().zip(expected) {
                         // Weights are rounded to bf16, to 2^-9 of themselves; values are up to 2.
                         prop_assert!((f64::from(*found) - expected).abs() < 8e-3, "{kernel:?} {found} {expected}");
                     }
-                }
-                // In two pieces, the second one position at a time, with the first one's keys shared.
-                let cut = (cut * TILE).min(seq / TILE * TILE);
-                let mut before = Keys::new(shape, None, cut, 2);
-                before.write(1, &rows[width..], stride, cut);
-                before.advance(cut);
-                let before = (cut > 0).then(|| Arc::new(before));
-                let mut keys = Keys::new(shape, before, seq - cut, 2);
-                for position in cut..seq {
-                    keys.write(1, &rows[position * stride + width..], stride, 1);
-                    let mut alone = vec![0.0; width];
-                    let query = Queries { keys: &keys, position, row: position, count: 1 };
-                    attend(settings, 1, &[query], &rows, stride, &mut alone);
-                    let together = &out[position * width..][..width];
-                    prop_assert!(alone.iter().zip(together).all(|(a, b)| a.to_bits() == b.to_bits()), "{kernel:?}");
-                    keys.advance(1);
                 }
             }
         }

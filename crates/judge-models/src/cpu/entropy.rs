@@ -118,95 +118,31 @@ impl Spread {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use half::bf16;
     use proptest::prelude::*;
 
     use super::*;
     use crate::cpu::Kernel;
-    use crate::cpu::keys::{KeyShape, Keys};
-
-    fn numbers(seed: u64, count: usize) -> Vec<f32> {
-        (0..count as u64)
-            .map(|i| {
-                let mixed = (seed ^ i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd134_2543_de82_ef95);
-                ((mixed >> 40) as f32 / (1 << 23) as f32 - 1.0) * 2.0
-            })
-            .collect()
-    }
-
-    /// `[n_heads]` of the query at `position`, by the definition, in f64.
-    fn expected(settings: Settings, rows: &[f32], stride: usize, position: usize) -> Vec<f64> {
-        let KeyShape { n_kv_heads, head_dim } = settings.shape;
-        let round = |x: f32| f64::from(bf16::from_f32(x).to_f32());
-        let part = |row: usize, at: usize| rows[row * stride + at * head_dim..][..head_dim].iter().map(|&x| round(x));
-        let first = settings.window.map_or(0, |window| (position + 1).saturating_sub(window));
-        (0..settings.n_heads)
-            .map(|head| {
-                let key_head = settings.n_heads + head / (settings.n_heads / n_kv_heads);
-                let weights: Vec<f64> = (first..=position)
-                    .map(|key| {
-                        let dot: f64 = part(position, head).zip(part(key, key_head)).map(|(a, b)| a * b).sum();
-                        let score = dot * f64::from(settings.scale);
-                        settings.soft_cap.map_or(score, |cap| f64::from(cap) * (score / f64::from(cap)).tanh()).exp()
-                    })
-                    .collect();
-                let total: f64 = weights.iter().sum();
-                weights.iter().map(|w| w / total).filter(|&p| p > 0.0).map(|p| -p * p.ln()).sum()
-            })
-            .collect()
-    }
+    use crate::cpu::cases::cases;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
 
         #[test]
         fn entropies_are_right_and_the_same_bits_however_they_are_cut(
-            seq in 1_usize..150,
-            (n_kv_heads, group) in (1_usize..3, 1_usize..4),
-            head_dim in prop::sample::select(vec![2_usize, 16, 64, 80]),
-            window in prop::option::of(1_usize..100),
-            soft_cap in prop::option::of(1.0_f32..20.0),
-            scale in prop::sample::select(vec![0.01_f32, 0.3, 2.0]),
-            cut in 0_usize..5,
-            seed in any::<u64>(),
+            mut case in cases(&[2, 16, 64, 80], &[0.01, 0.3, 2.0]),
         ) {
-            let shape = KeyShape { n_kv_heads, head_dim };
-            let n_heads = n_kv_heads * group;
-            let stride = (n_heads + 2 * n_kv_heads) * head_dim;
-            let after_queries = n_heads * head_dim;
-            let rows = numbers(seed, seq * stride);
             for kernel in Kernel::available() {
-                let settings = Settings { kernel, n_heads, shape, scale, soft_cap, window };
-                let mut keys = Keys::new(shape, None, seq, 1);
-                keys.write(0, &rows[after_queries..], stride, seq);
-                let mut out = vec![f32::NAN; seq * n_heads];
-                let all = Queries { keys: &keys, position: 0, row: 0, count: seq };
-                entropies(settings, 0, &[all], &rows, stride, &mut out);
-                for position in [0, seq / 2, seq - 1] {
-                    let expected = expected(settings, &rows, stride, position);
-                    for (found, expected) in out[position * n_heads..][..n_heads].iter().zip(expected) {
+                case.settings.kernel = kernel;
+                let out = case.run(case.settings.n_heads, entropies)?;
+                for position in [0, case.seq / 2, case.seq - 1] {
+                    for head in 0..case.settings.n_heads {
+                        let found = out[position * case.settings.n_heads + head];
+                        let seen = case.weights(position, head).into_iter().filter(|&p| p > 0.0);
+                        let expected: f64 = seen.map(|p| -p * p.ln()).sum();
                         // Scores of up to some hundred are sums in f32.
-                        prop_assert!((f64::from(*found) - expected).abs() < 2e-4, "{kernel:?} {found} {expected}");
-                        prop_assert!(*found >= 0.0);
+                        prop_assert!((f64::from(found) - expected).abs() < 2e-4, "{kernel:?} {found} {expected}");
+                        prop_assert!(found >= 0.0);
                     }
-                }
-                // In two pieces, the second one position at a time, with the first one's keys shared.
-                let cut = (cut * TILE).min(seq / TILE * TILE);
-                let mut before = Keys::new(shape, None, cut, 2);
-                before.write(1, &rows[after_queries..], stride, cut);
-                before.advance(cut);
-                let before = (cut > 0).then(|| Arc::new(before));
-                let mut keys = Keys::new(shape, before, seq - cut, 2);
-                for position in cut..seq {
-                    keys.write(1, &rows[position * stride + after_queries..], stride, 1);
-                    let mut alone = vec![0.0; n_heads];
-                    let query = Queries { keys: &keys, position, row: position, count: 1 };
-                    entropies(settings, 1, &[query], &rows, stride, &mut alone);
-                    let together = &out[position * n_heads..][..n_heads];
-                    prop_assert!(alone.iter().zip(together).all(|(a, b)| a.to_bits() == b.to_bits()), "{kernel:?}");
-                    keys.advance(1);
                 }
             }
         }

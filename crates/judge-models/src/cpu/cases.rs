@@ -1,0 +1,123 @@
+//! Sequences on which what walks over keys is tested: a softmax by its definition, and keys that come whole or in pieces.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use half::bf16;
+use proptest::prelude::*;
+
+use super::Kernel;
+use super::attention::{Queries, Settings};
+use super::keys::{KeyShape, Keys, TILE};
+
+/// A sequence with a block's settings.
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    pub(super) settings: Settings,
+    pub(super) seq: usize,
+    /// Tiles of the first of two pieces, if it has as many.
+    cut: usize,
+    /// `[seq]` rows of queries, keys and values, from -2 to 2.
+    rows: Vec<f32>,
+}
+
+/// Cases of any kernel: it is to be set.
+pub(super) fn cases(head_dims: &[usize], scales: &[f32]) -> impl Strategy<Value = Case> + use<> {
+    let heads = (1_usize..3, 1_usize..4, prop::sample::select(head_dims.to_vec()));
+    let scores =
+        (prop::option::of(1_usize..100), prop::option::of(1.0_f32..20.0), prop::sample::select(scales.to_vec()));
+    (1_usize..150, heads, scores, 0_usize..5, any::<u64>()).prop_map(|(seq, heads, scores, cut, seed)| {
+        let (n_kv_heads, group, head_dim) = heads;
+        let (window, soft_cap, scale) = scores;
+        let shape = KeyShape { n_kv_heads, head_dim };
+        let kernel = Kernel::Portable;
+        let settings = Settings { kernel, n_heads: n_kv_heads * group, shape, scale, soft_cap, window };
+        let count = seq * (settings.n_heads + 2 * n_kv_heads) * head_dim;
+        Case { settings, seq, cut, rows: numbers(seed, count) }
+    })
+}
+
+fn numbers(seed: u64, count: usize) -> Vec<f32> {
+    (0..count as u64)
+        .map(|i| {
+            let mixed = (seed ^ i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd134_2543_de82_ef95);
+            ((mixed >> 40) as f32 / (1 << 23) as f32 - 1.0) * 2.0
+        })
+        .collect()
+}
+
+impl Case {
+    fn stride(&self) -> usize {
+        self.rows.len() / self.seq
+    }
+
+    /// One head of a row, of all its queries, keys and values, as the products see it.
+    fn head(&self, row: usize, at: usize) -> impl Iterator<Item = f64> + '_ {
+        let head_dim = self.settings.shape.head_dim;
+        let head = &self.rows[row * self.stride() + at * head_dim..][..head_dim];
+        head.iter().map(|&x| f64::from(bf16::from_f32(x).to_f32()))
+    }
+
+    fn key_head(&self, head: usize) -> usize {
+        self.settings.n_heads + head / (self.settings.n_heads / self.settings.shape.n_kv_heads)
+    }
+
+    /// The keys that the query at `position` sees.
+    pub(super) fn seen(&self, position: usize) -> Range<usize> {
+        self.settings.window.map_or(0, |window| (position + 1).saturating_sub(window))..position + 1
+    }
+
+    /// The value of a key for a query head, `[head_dim]`.
+    pub(super) fn value(&self, key: usize, head: usize) -> impl Iterator<Item = f64> + '_ {
+        self.head(key, self.key_head(head) + self.settings.shape.n_kv_heads)
+    }
+
+    /// The weights that a head of the query at `position` gives the keys it sees, by the definition.
+    pub(super) fn weights(&self, position: usize, head: usize) -> Vec<f64> {
+        let Settings { scale, soft_cap, .. } = self.settings;
+        let score = |key| {
+            let dot: f64 = self.head(position, head).zip(self.head(key, self.key_head(head))).map(|(a, b)| a * b).sum();
+            let scaled = dot * f64::from(scale);
+            soft_cap.map_or(scaled, |cap| f64::from(cap) * (scaled / f64::from(cap)).tanh())
+        };
+        let scores: Vec<f64> = self.seen(position).map(score).collect();
+        let highest = scores.iter().copied().fold(f64::MIN, f64::max);
+        let weights: Vec<f64> = scores.iter().map(|score| (score - highest).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        weights.iter().map(|weight| weight / total).collect()
+    }
+
+    /// What `body` makes of all positions at once, `[seq, width]`. It must be the same bits where the keys come in two pieces, of which the first
+    /// is shared, and the second one position at a time.
+    pub(super) fn run(
+        &self,
+        width: usize,
+        body: fn(Settings, usize, &[Queries<'_>], &[f32], usize, &mut [f32]),
+    ) -> Result<Vec<f32>, TestCaseError> {
+        let (settings, seq, stride) = (self.settings, self.seq, self.stride());
+        let behind_queries = settings.n_heads * settings.shape.head_dim;
+        let mut keys = Keys::new(settings.shape, None, seq, 1);
+        keys.write(0, &self.rows[behind_queries..], stride, seq);
+        let mut out = vec![f32::NAN; seq * width];
+        let all = Queries { keys: &keys, position: 0, row: 0, count: seq };
+        body(settings, 0, &[all], &self.rows, stride, &mut out);
+
+        let cut = (self.cut * TILE).min(seq / TILE * TILE);
+        let mut before = Keys::new(settings.shape, None, cut, 2);
+        before.write(1, &self.rows[behind_queries..], stride, cut);
+        before.advance(cut);
+        let before = (cut > 0).then(|| Arc::new(before));
+        let mut keys = Keys::new(settings.shape, before, seq - cut, 2);
+        for position in cut..seq {
+            keys.write(1, &self.rows[position * stride + behind_queries..], stride, 1);
+            let mut alone = vec![f32::NAN; width];
+            let query = Queries { keys: &keys, position, row: position, count: 1 };
+            body(settings, 1, &[query], &self.rows, stride, &mut alone);
+            let together = &out[position * width..][..width];
+            let same = alone.iter().zip(together).all(|(a, b)| a.to_bits() == b.to_bits());
+            prop_assert!(same, "{:?}, position {position} of {seq}", settings.kernel);
+            keys.advance(1);
+        }
+        Ok(out)
+    }
+}

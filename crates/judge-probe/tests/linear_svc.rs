@@ -7,11 +7,6 @@ use judge_probe::{ClassWeight, Classifier, DecisionRule, FittedClassifier, Linea
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-struct Fixture {
-    cases: Vec<Case>,
-}
-
-#[derive(Deserialize)]
 struct Case {
     name: String,
     #[serde(flatten)]
@@ -36,9 +31,9 @@ struct Expected {
 
 #[test]
 fn it_equals_scikit_learns() {
-    let fixture: Fixture = serde_json::from_str(include_str!("fixtures/linear_svc.json")).unwrap();
-    assert_eq!(fixture.cases.len(), 10);
-    for case in fixture.cases {
+    let cases: Vec<Case> = formula::cases(include_str!("fixtures/linear_svc.json"));
+    assert_eq!(cases.len(), 10);
+    for case in cases {
         let (features, unseen) = case.data.features();
         let class_weight = if case.balanced { ClassWeight::Balanced } else { ClassWeight::Uniform };
         let settings: Vec<LinearSvc> = case

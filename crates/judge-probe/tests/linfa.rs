@@ -17,10 +17,9 @@ fn linfas_logistic_regression_keeps_the_contract() {
 
 /// Five classes, 300 rows of 40 features, every tenth row 60 times larger.
 fn uneven() -> (Matrix, Data) {
-    let fixture: Value = serde_json::from_str(include_str!("fixtures/logistic_regression.json")).unwrap();
-    let uneven = |case: &&Value| case["name"] == "every tenth row 60 times larger";
-    let case = fixture["cases"].as_array().unwrap().iter().find(uneven).unwrap();
-    let data: Data = from_value(case.clone()).unwrap();
+    let cases: Vec<Value> = formula::cases(include_str!("fixtures/logistic_regression.json"));
+    let case = cases.into_iter().find(|case| case["name"] == "every tenth row 60 times larger").unwrap();
+    let data: Data = from_value(case).unwrap();
     (data.features().0, data)
 }
 

@@ -7,11 +7,6 @@ use judge_probe::{ClassWeight, Classifier, FittedClassifier, FittedLogisticRegre
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-struct Fixture {
-    cases: Vec<Case>,
-}
-
-#[derive(Deserialize)]
 struct Case {
     name: String,
     #[serde(flatten)]
@@ -36,9 +31,9 @@ struct Expected {
 }
 
 fn cases() -> Vec<Case> {
-    let fixture: Fixture = serde_json::from_str(include_str!("fixtures/logistic_regression.json")).unwrap();
-    assert_eq!(fixture.cases.len(), 14);
-    fixture.cases
+    let cases: Vec<Case> = formula::cases(include_str!("fixtures/logistic_regression.json"));
+    assert_eq!(cases.len(), 14);
+    cases
 }
 
 impl Case {

@@ -12,11 +12,6 @@ use judge_probe::{
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-struct Fixture {
-    cases: Vec<Case>,
-}
-
-#[derive(Deserialize)]
 struct Case {
     name: String,
     #[serde(flatten)]
@@ -62,9 +57,9 @@ impl Case {
 
 #[test]
 fn it_trains_as_scikit_learns_does() {
-    let fixture: Fixture = serde_json::from_str(include_str!("fixtures/mlp.json")).unwrap();
-    assert_eq!(fixture.cases.len(), 7);
-    for case in fixture.cases {
+    let cases: Vec<Case> = formula::cases(include_str!("fixtures/mlp.json"));
+    assert_eq!(cases.len(), 7);
+    for case in cases {
         let (features, unseen) = case.data.features();
         let fitted = case.settings().fit(&features, case.data.labels()).unwrap();
         let close = |what: &str, ours: &[f64], expected: &[f64]| {

@@ -11,11 +11,6 @@ use judge_probe::{
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-struct Fixture {
-    cases: Vec<Case>,
-}
-
-#[derive(Deserialize)]
 struct Case {
     name: String,
     #[serde(flatten)]
@@ -75,9 +70,9 @@ impl Case {
 
 #[test]
 fn it_equals_the_optimum() {
-    let fixture: Fixture = serde_json::from_str(include_str!("fixtures/ordinal_regression.json")).unwrap();
-    assert_eq!(fixture.cases.len(), 9);
-    for case in fixture.cases {
+    let cases: Vec<Case> = formula::cases(include_str!("fixtures/ordinal_regression.json"));
+    assert_eq!(cases.len(), 9);
+    for case in cases {
         let close = |name: &str, ours: &[f64], expected: &[f64], tolerance: f64| {
             assert_eq!(ours.len(), expected.len(), "{}: {name}", case.name);
             for (i, (ours, expected)) in ours.iter().zip(expected).enumerate() {

@@ -7,11 +7,6 @@ use judge_probe::{Error, FittedTransformer, Matrix, Pca, Transformer};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-struct Fixture {
-    cases: Vec<Case>,
-}
-
-#[derive(Deserialize)]
 struct Case {
     name: String,
     #[serde(flatten)]
@@ -27,9 +22,9 @@ struct Case {
 
 #[test]
 fn it_equals_scikit_learns() {
-    let fixture: Fixture = serde_json::from_str(include_str!("fixtures/pca.json")).unwrap();
-    assert_eq!(fixture.cases.len(), 6);
-    for case in fixture.cases {
+    let cases: Vec<Case> = formula::cases(include_str!("fixtures/pca.json"));
+    assert_eq!(cases.len(), 6);
+    for case in cases {
         let (features, unseen) = case.data.features();
         assert_eq!(case.data.labels().len(), features.n_rows());
         let pca = Pca { n_components: case.n_components }.fit(&features).unwrap();

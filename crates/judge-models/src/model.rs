@@ -69,14 +69,14 @@ impl Default for LoadOptions {
 pub struct Model {
     pub(crate) info: ModelInfo,
     pub(crate) config: Arc<DecoderConfig>,
-    engine: Engine,
+    pub(crate) engine: Engine,
     pub(crate) codec: TextCodec,
     pub(crate) eos: Vec<TokenId>,
     max_batch_tokens: usize,
 }
 
 /// What runs the blocks.
-enum Engine {
+pub(crate) enum Engine {
     /// Composed Burn operations.
     Composed(Box<Decoder>),
     /// Packed bf16 weights on the CPU.

@@ -10,6 +10,9 @@ use super::Kernel;
 use super::attention::{Queries, Settings};
 use super::keys::{KeyShape, Keys, TILE};
 
+/// What is tested: as [`attend`](super::attention::attend).
+type Body = fn(Settings, usize, &[Queries<'_>], &[f32], usize, &mut [f32]);
+
 /// A sequence with a block's settings.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
@@ -89,11 +92,7 @@ impl Case {
 
     /// What `body` makes of all positions at once, `[seq, width]`. It must be the same bits where the keys come in two pieces, of which the first
     /// is shared, and the second one position at a time.
-    pub(super) fn run(
-        &self,
-        width: usize,
-        body: fn(Settings, usize, &[Queries<'_>], &[f32], usize, &mut [f32]),
-    ) -> Result<Vec<f32>, TestCaseError> {
+    pub(super) fn run(&self, width: usize, body: Body) -> Result<Vec<f32>, TestCaseError> {
         let (settings, seq, stride) = (self.settings, self.seq, self.stride());
         let behind_queries = settings.n_heads * settings.shape.head_dim;
         let mut keys = Keys::new(settings.shape, None, seq, 1);

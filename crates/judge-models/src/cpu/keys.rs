@@ -84,6 +84,18 @@ impl Keys {
         self.end += count;
     }
 
+    /// Those before these.
+    #[cfg(test)]
+    pub(crate) fn before(&self) -> Option<&Self> {
+        self.before.as_deref()
+    }
+
+    /// Positions that there is room for, those before apart.
+    #[cfg(test)]
+    pub(crate) fn room(&self) -> usize {
+        self.tiles * TILE
+    }
+
     fn block(&self, block: usize) -> &BlockKeys {
         &self.blocks[if self.blocks.len() == 1 { 0 } else { block }]
     }

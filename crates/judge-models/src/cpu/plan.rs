@@ -28,7 +28,11 @@ pub(crate) fn plan(sequences: &[&[TokenId]], longest: usize) -> Vec<Stretch> {
     let mut order: Vec<usize> = (0..sequences.len()).collect();
     order.sort_by_key(|&index| sequences[index]);
     let mut plan = Plan { sequences, longest: (longest / TILE).max(1) * TILE, stretches: Vec::new() };
-    plan.split(&order, 0, None);
+    // What is left to split; prefixes may be nested as deep as a sequence is long.
+    let mut left = vec![Members { all: &order, start: 0, before: None }];
+    while let Some(members) = left.pop() {
+        plan.split(members, &mut left);
+    }
     plan.stretches
 }
 
@@ -38,10 +42,17 @@ struct Plan<'a> {
     stretches: Vec<Stretch>,
 }
 
+/// Sequences, sorted, that agree in what comes before `start`, a multiple of [`TILE`], which is computed by `before`.
+struct Members<'o> {
+    all: &'o [usize],
+    start: usize,
+    before: Option<usize>,
+}
+
 impl Plan<'_> {
-    /// `members`, sorted, agree in what comes before `start`, a multiple of [`TILE`], which is computed by `before`.
-    fn split(&mut self, members: &[usize], start: usize, before: Option<usize>) {
-        match *members {
+    /// Plans what the members share, or one that is alone, and puts off what comes behind it, the first at the end.
+    fn split<'o>(&mut self, Members { all, start, before }: Members<'o>, left: &mut Vec<Members<'o>>) {
+        match *all {
             [] => {}
             [only] => {
                 self.chain(only, start..self.sequences[only].len(), before, true);
@@ -50,11 +61,11 @@ impl Plan<'_> {
                 // Sorted: what the outer two share, all share. The last token of each stays its own.
                 let (a, b) = (self.sequences[first], self.sequences[last]);
                 let shared = a.iter().zip(b).take_while(|(a, b)| a == b).count();
-                let shortest = members.iter().map(|&member| self.sequences[member].len()).min().unwrap_or(0);
+                let shortest = all.iter().map(|&member| self.sequences[member].len()).min().unwrap_or(0);
                 let shared = shared.min(shortest.saturating_sub(1)) / TILE * TILE;
-                if shared > start && (members.len() - 1) * (shared - start) >= WORTH_SHARING {
+                if shared > start && (all.len() - 1) * (shared - start) >= WORTH_SHARING {
                     let before = self.chain(first, start..shared, before, false);
-                    self.split(members, shared, before);
+                    left.push(Members { all, start: shared, before });
                     return;
                 }
                 // Fewer of them may share more. Whoever ends within the next tile shares no more with anyone.
@@ -62,10 +73,10 @@ impl Plan<'_> {
                     let ids = self.sequences[*member];
                     ids.get(shared..shared + TILE).filter(|_| ids.len() > shared + TILE)
                 };
-                let groups: Vec<&[usize]> = members.chunk_by(|a, b| next(a).is_some() && next(a) == next(b)).collect();
-                for group in groups {
-                    self.split(group, start, before);
-                }
+                let groups = all.chunk_by(|a, b| next(a).is_some() && next(a) == next(b));
+                let put_off = left.len();
+                left.extend(groups.map(|all| Members { all, start, before }));
+                left[put_off..].reverse();
             }
         }
     }

@@ -25,7 +25,7 @@ const PASS: usize = 1024;
 const LOGIT_ROWS: usize = 32;
 
 /// Answers each request once, as soon as it is known. After [`ControlFlow::Break`] nothing more is begun. At most `max_tokens`
-/// positions are kept for later passes at a time, unless one sequence alone has more.
+/// positions are kept for later passes at a time, and as many more as one sequence has.
 pub(crate) fn run<'a>(
     model: &Model,
     decoder: &PackedDecoder,
@@ -54,8 +54,10 @@ struct Group<'a> {
     plan: Vec<Stretch>,
     /// Of each stretch, what pools all positions of a sequence through it.
     whole: Vec<Vec<(Layer, Signal)>>,
-    /// Of each stretch, those behind it that are not computed yet.
-    waiting: Vec<usize>,
+    /// Of each stretch, those directly behind it.
+    behind: Vec<Vec<usize>>,
+    /// Of each stretch, how many of those behind it still hold its keys, or will.
+    holders: Vec<usize>,
     /// What those behind it need of a stretch.
     computed: Vec<Option<Computed>>,
     /// Stretches whose predecessor is computed; the next one is at the end.
@@ -70,7 +72,6 @@ struct Group<'a> {
 struct Computed {
     keys: Arc<Keys>,
     pools: Pools,
-    positions: usize,
 }
 
 /// What is pooled so far, of a sequence or of several that have been one until here.
@@ -90,9 +91,9 @@ struct Read {
 /// A sequence whose text is being written.
 struct Writing<'a> {
     text: Text<'a>,
+    /// The last one of the sequence.
+    stretch: usize,
     keys: Keys,
-    /// Positions that it counts for in what is kept.
-    kept: usize,
     read: Read,
 }
 
@@ -109,14 +110,14 @@ impl<'a> Group<'a> {
         let sequences: Vec<&[TokenId]> = jobs.iter().map(|job| job.ids.as_slice()).collect();
         let plan = plan(&sequences, PASS.min(max_tokens));
         let mut whole: Vec<Vec<(Layer, Signal)>> = vec![Vec::new(); plan.len()];
-        let mut waiting = vec![0; plan.len()];
+        let mut behind = vec![Vec::new(); plan.len()];
         // Backwards: whoever comes after a stretch has been seen before it.
         for index in (0..plan.len()).rev() {
             if plan[index].is_last {
                 whole[index] = jobs[plan[index].sequence].whole().collect();
             }
             if let Some(before) = plan[index].before {
-                waiting[before] += 1;
+                behind[before].push(index);
                 for wanted in whole[index].clone() {
                     if !whole[before].contains(&wanted) {
                         whole[before].push(wanted);
@@ -136,7 +137,8 @@ impl<'a> Group<'a> {
             computed: plan.iter().map(|_| None).collect(),
             plan,
             whole,
-            waiting,
+            holders: behind.iter().map(Vec::len).collect(),
+            behind,
             ready,
             kept: 0,
             writing: Vec::new(),
@@ -145,6 +147,14 @@ impl<'a> Group<'a> {
     }
 
     fn run(mut self, sink: &mut Sink<'_>) -> ControlFlow<()> {
+        let flow = self.go_on(sink);
+        // From the ends to the beginnings: keys that hold those before them, and these others, would be dropped in as many calls.
+        self.writing.clear();
+        while self.computed.pop().is_some() {}
+        flow
+    }
+
+    fn go_on(&mut self, sink: &mut Sink<'_>) -> ControlFlow<()> {
         loop {
             let stretches = self.next_pass();
             if !stretches.is_empty() {
@@ -175,7 +185,7 @@ impl<'a> Group<'a> {
         taken
     }
 
-    /// Positions of a stretch whose keys later passes need, new tokens included.
+    /// Positions of a stretch for which keys are kept, new tokens included.
     fn positions_kept(&self, index: usize) -> usize {
         let stretch = &self.plan[index];
         match self.jobs[stretch.sequence].new_tokens() {
@@ -252,46 +262,56 @@ impl<'a> Group<'a> {
         let mut begun = Vec::new();
         for ((&index, (mut keys, pools)), read) in stretches.iter().zip(keys.into_iter().zip(pools)).zip(reads) {
             keys.advance(self.plan[index].positions.len());
-            let mut done = self.plan[index].before;
             if self.plan[index].is_last {
                 let job = &self.jobs[self.plan[index].sequence];
                 let signals = signals(job, &read, pools);
                 let mut steps = Steps::new(job.want, job.head);
                 match &job.want.generate {
                     Some(generation) => {
-                        let kept = self.positions_kept(index);
                         let text = Text::new(job, generation, steps, signals);
-                        begun.push(Writing { text, keys, kept, read });
+                        begun.push(Writing { text, stretch: index, keys, read });
                     }
                     None => {
+                        drop(keys);
+                        self.release(index);
                         steps.read(0, None, &read.states);
                         job.answer(steps, signals, None, sink)?;
                     }
                 }
             } else {
-                let positions = self.plan[index].positions.len();
-                self.computed[index] = Some(Computed { keys: Arc::new(keys), pools, positions });
-                let behind = (index + 1..self.plan.len()).rev().filter(|&i| self.plan[i].before == Some(index));
-                self.ready.extend(behind);
-            }
-            // Whoever has nobody left to wait for it is forgotten; those behind it still hold what they need.
-            while let Some(before) = done {
-                self.waiting[before] -= 1;
-                done = None;
-                if self.waiting[before] == 0
-                    && let Some(computed) = self.computed[before].take()
-                {
-                    self.kept -= computed.positions;
-                }
+                self.computed[index] = Some(Computed { keys: Arc::new(keys), pools });
+                // The next one is at the end.
+                self.ready.extend(&self.behind[index]);
             }
         }
         self.choose(begun, sink)
     }
 
+    /// Says that a sequence, whose last stretch this is, is over: its keys are gone, and with them those before that nobody else holds.
+    fn release(&mut self, last: usize) {
+        let mut gone = last;
+        loop {
+            self.kept -= self.positions_kept(gone);
+            let Some(before) = self.plan[gone].before else { break };
+            self.holders[before] -= 1;
+            if self.holders[before] > 0 {
+                break;
+            }
+            self.computed[before] = None;
+            gone = before;
+        }
+    }
+
     /// Writes one more token of each text.
     fn write(&mut self, sink: &mut Sink<'_>) -> ControlFlow<()> {
-        let decoder = self.decoder;
         let mut writing = mem::take(&mut self.writing);
+        writing.chunks_mut(PASS).for_each(|some| self.extend(some));
+        self.choose(writing, sink)
+    }
+
+    /// Reads what follows the token that was written last, for texts that fit into a pass.
+    fn extend(&mut self, writing: &mut [Writing<'a>]) {
+        let decoder = self.decoder;
         let mut reads: Vec<Read> = writing.iter().map(|_| Read::default()).collect();
         let wants: Vec<(&Want, usize)> = writing.iter().map(|one| (one.text.job.want, one.text.tokens.len())).collect();
         let mut spans: Vec<Span<'_>> = writing
@@ -316,7 +336,6 @@ impl<'a> Group<'a> {
             one.keys.advance(1);
             one.read = read;
         }
-        self.choose(writing, sink)
     }
 
     /// Chooses the next token of each text from what its last pass brought; those that go on are kept.
@@ -333,21 +352,22 @@ impl<'a> Group<'a> {
             }));
         }
         for (mut one, token) in writing.drain(..).zip(logits) {
-            let positions = one.kept;
             let finish = match token {
-                Err(unscored) => {
-                    self.kept -= positions;
-                    sink(one.text.job.index, Outcome::Unscored(unscored))?;
-                    continue;
-                }
-                Ok(token) => one.text.take(token, &self.model.eos, &one.read.states),
+                Err(unscored) => Err(unscored),
+                Ok(token) => match one.text.take(token, &self.model.eos, &one.read.states) {
+                    None => {
+                        self.writing.push(one);
+                        continue;
+                    }
+                    Some(finish) => Ok(finish),
+                },
             };
+            let Writing { text, stretch, keys, .. } = one;
+            drop(keys);
+            self.release(stretch);
             match finish {
-                None => self.writing.push(one),
-                Some(finish) => {
-                    self.kept -= positions;
-                    one.text.answer(finish, self.model, sink)?;
-                }
+                Err(unscored) => sink(text.job.index, Outcome::Unscored(unscored))?,
+                Ok(finish) => text.answer(finish, self.model, sink)?,
             }
         }
         ControlFlow::Continue(())
@@ -406,3 +426,6 @@ fn signals(job: &Job<'_>, read: &Read, pools: Pools) -> Signals {
         attention_entropy: job.want.attention_entropy.iter().map(heads).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+use std::path::Path;
+
+use judge_core::{Generation, LabelRead, Sampling};
+
+use super::*;
+use crate::cpu::keys::TILE;
+use crate::model::Engine;
+use crate::{Dtype, LoadOptions};
+
+/// Prompts in a tree: rubrics of 80 to 330 tokens, each before three aspects of 40 to 80, each before five tails; one prompt is another's
+/// beginning. Every other one has text written behind it.
+fn prompts() -> Vec<Vec<TokenId>> {
+    let text = |seed: usize, len: usize| (0..len).map(move |i| 10 + ((seed * 131 + i * i) % 1000) as TokenId);
+    let mut prompts: Vec<Vec<TokenId>> = (0..45)
+        .map(|i| {
+            let (rubric, aspect) = (i % 3, i / 3 % 3);
+            let shared = text(rubric, 80 + 125 * rubric).chain(text(10 + aspect, 40 + 20 * aspect));
+            shared.chain(text(100 + i, 1 + i * 7 % 60)).collect()
+        })
+        .collect();
+    let beginning = prompts[5][..200].to_vec();
+    prompts.push(beginning);
+    prompts
+}
+
+fn wants() -> [Want; 2] {
+    let layers = vec![Layer(2), Layer(6)];
+    let labels = LabelRead { tokens: vec![20, 21, 22], layers, lens: Lens::Raw, at: ReadAt::EveryStep };
+    let reads = Want {
+        labels: Some(LabelRead { at: ReadAt::PromptEnd, ..labels.clone() }),
+        pooled: vec![(Layer(6), Pooling::Mean)],
+        ..Want::default()
+    };
+    let generation = Generation { max_new_tokens: 9, sampling: Sampling::Greedy };
+    [reads.clone(), Want { labels: Some(labels), generate: Some(generation), ..reads }]
+}
+
+/// Positions that keys have room for, those that several hold counted once.
+fn held(group: &Group<'_>) -> usize {
+    let mut seen = Vec::new();
+    let mut count = 0;
+    let ends = group.computed.iter().flatten().map(|computed| &*computed.keys);
+    for end in ends.chain(group.writing.iter().map(|one| &one.keys)) {
+        let mut at = Some(end);
+        while let Some(keys) = at.filter(|&keys| !seen.contains(&std::ptr::from_ref(keys))) {
+            seen.push(std::ptr::from_ref(keys));
+            count += keys.room();
+            at = keys.before();
+        }
+    }
+    count
+}
+
+#[test]
+fn what_is_kept_is_counted_and_bounded_and_does_not_show() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tiny-judge");
+    let options = LoadOptions { dtype: Some(Dtype::Bf16), ..LoadOptions::default() };
+    let model = Model::load(folder, &options).unwrap();
+    let Engine::Packed(decoder) = &model.engine else { panic!("bf16 is packed on the CPU") };
+    let (prompts, wants) = (prompts(), wants());
+    let longest = prompts.iter().map(Vec::len).max().unwrap() + 9;
+    let heads = decoder.head_rows(&[20, 21, 22]);
+    let jobs = |indices: &[usize]| -> Vec<Job<'_>> {
+        let job = |&index: &usize| Job { index, want: &wants[index % 2], head: &heads, ids: prompts[index].clone() };
+        indices.iter().map(job).collect()
+    };
+    let mut alone = Vec::new();
+    for index in 0..prompts.len() {
+        let flow = Group::new(&model, decoder, &jobs(&[index]), 6, 16384).run(&mut |_, outcome| {
+            alone.push(outcome);
+            ControlFlow::Continue(())
+        });
+        assert!(flow.is_continue());
+    }
+    assert!(alone.iter().all(|outcome| matches!(outcome, Outcome::Read(_))));
+    assert!((0..alone.len()).all(|i| !alone[..i].contains(&alone[i])), "each has an answer of its own");
+
+    let all = jobs(&(0..prompts.len()).collect::<Vec<_>>());
+    for max_tokens in [1, 100, 400, 700, 16384] {
+        let mut together = vec![None; prompts.len()];
+        let mut sink = |index: usize, outcome| {
+            assert_eq!(together[index].replace(outcome), None);
+            ControlFlow::Continue(())
+        };
+        let mut group = Group::new(&model, decoder, &all, 6, max_tokens);
+        let mut most = 0;
+        loop {
+            let stretches = group.next_pass();
+            let flow = match (stretches.is_empty(), group.writing.is_empty()) {
+                (false, _) => group.prefill(&stretches, &mut sink),
+                (true, false) => group.write(&mut sink),
+                (true, true) => break,
+            };
+            assert!(flow.is_continue());
+            let (kept, held) = (group.kept, held(&group));
+            let whole_tiles = TILE * group.writing.len();
+            assert!((kept..=kept + whole_tiles).contains(&held), "{max_tokens}: {kept} counted, {held} held");
+            most = most.max(kept);
+        }
+        assert_eq!(group.kept, 0);
+        assert!(most > 0 && most <= max_tokens + longest, "{max_tokens}: {most}");
+        for (index, (together, alone)) in together.iter().zip(&alone).enumerate() {
+            assert_eq!(together.as_ref(), Some(alone), "{max_tokens}: prompt {index}");
+        }
+    }
+}

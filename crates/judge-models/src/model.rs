@@ -144,8 +144,7 @@ impl Model {
 
         let mut checkpoint = Checkpoint::open(&folder)?;
         let dtype = options.dtype.unwrap_or_else(|| checkpoint.stored_dtype());
-        let names: Vec<String> = config.tensors().into_iter().map(|(name, _)| name).collect();
-        checkpoint.check_names(names.iter().map(String::as_str))?;
+        checkpoint.check(&config.tensors())?;
         let fingerprint = fingerprint::of(&folder, &checkpoint, options.full_fingerprint)?;
         let config = Arc::new(config);
         let engine = match choice.unwrap_or_else(|| Choice::of(&options.devices, dtype)) {

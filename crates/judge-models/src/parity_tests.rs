@@ -30,8 +30,7 @@ const ROPES: [&str; 8] = ["default", "linear", "dynamic", "llama3", "yarn", "yar
 
 fn load(folder: PathBuf, config: DecoderConfig, dtype: Dtype) -> Result<Decoder, Error> {
     let mut checkpoint = Checkpoint::open(&Folder::open(folder)?)?;
-    let names: Vec<String> = config.tensors().into_iter().map(|(name, _)| name).collect();
-    checkpoint.check_names(names.iter().map(String::as_str))?;
+    checkpoint.check(&config.tensors())?;
     let decoder =
         Decoder::new(Arc::new(config), &Device::flex(), &mut |name, shape| checkpoint.take(name, shape, dtype))?;
     checkpoint.finish()?;

@@ -202,10 +202,15 @@ impl Checkpoint {
         if half > all / 2 { Dtype::Bf16 } else { Dtype::F32 }
     }
 
-    /// Fails if `expected` names a tensor that is absent, or if there is one that it does not name, and lists both.
-    /// Rotary frequency buffers, which old checkpoints carry and every model recomputes, may be there; so may an output
-    /// head that is, bit for bit, the embedding it is tied to.
-    pub(crate) fn check_names<'a>(&self, expected: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
+    /// Fails if `expected` names a tensor that is absent, or if there is one that it does not name, and lists both; or if one has another
+    /// shape. Rotary frequency buffers, which old checkpoints carry and every model recomputes, may be there; so may an output head that is,
+    /// bit for bit, the embedding it is tied to.
+    pub(crate) fn check(&self, expected: &[(String, Vec<usize>)]) -> Result<(), Error> {
+        self.check_names(expected.iter().map(|(name, _)| name.as_str()))?;
+        expected.iter().try_for_each(|(name, shape)| self.locate(name, shape).map(|_| ()))
+    }
+
+    fn check_names<'a>(&self, expected: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
         let expected: BTreeSet<&str> = expected.into_iter().collect();
         let missing: Vec<_> = expected.iter().filter(|n| !self.contains(n)).map(|&n| n.to_owned()).collect();
         let unused: Vec<_> = self
@@ -217,7 +222,7 @@ impl Checkpoint {
         if missing.is_empty() && unused.is_empty() { Ok(()) } else { Err(Error::TensorNames { missing, unused }) }
     }
 
-    /// Fails if a tensor was never taken; see [`check_names`](Self::check_names) for what may be left.
+    /// Fails if a tensor was never taken; see [`check`](Self::check) for what may be left.
     pub(crate) fn finish(self) -> Result<(), Error> {
         self.check_names(self.taken.iter().map(String::as_str))
     }
@@ -253,7 +258,7 @@ impl Shard {
         #[cfg(unix)]
         {
             let start = bytes.as_ptr().addr() - self.map.as_ptr().addr();
-            // SAFETY: the map is a private, read-only map of a file: pages dropped are read from the file again.
+            // SAFETY: the map is a read-only map of a file: pages dropped are read from the file again.
             let advised =
                 unsafe { self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, bytes.len()) };
             if let Err(error) = advised {
@@ -269,7 +274,7 @@ impl Shard {
     fn open(path: PathBuf) -> Result<(Self, BTreeMap<String, TensorInfo>), Error> {
         let read = |source| Error::Read { path: path.clone(), source };
         let file = File::open(&path).map_err(read)?;
-        // SAFETY: the map is read-only and private to this process. A file that somebody shortens meanwhile would end
+        // SAFETY: the map is read-only. A file that somebody shortens meanwhile would end
         // the process with SIGBUS; there is no portable defence but a copy, and the type's documentation says so.
         let map = unsafe { Mmap::map(&file) }.map_err(read)?;
         let fault = |problem| Error::WeightsFile { path: path.clone(), problem };

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use judge_core::{Backbone, Outcome, Prompt, Request, Want};
-use judge_models::{Error, FileProblem, IndexProblem, LoadOptions, Model, TensorProblem};
+use judge_models::{Dtype, Error, FileProblem, IndexProblem, LoadOptions, Model, TensorProblem};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -177,6 +177,16 @@ fn damaged_tensors() {
         shape.push(json!(1));
     });
     assert_error!(turned, Error::Tensor { problem: TensorProblem::Shape { expected, found }, .. } if expected.len() + 1 == found.len());
+    // A model that would not fit into any memory, on both of the processor's engines: nothing is made room for.
+    let vast = copy("llama-on");
+    edit(vast.path().join("config.json"), |config| {
+        (config["vocab_size"], config["intermediate_size"]) = (json!(1 << 26), json!(1 << 22));
+    });
+    for dtype in [Dtype::Bf16, Dtype::F32] {
+        let error =
+            Model::load(vast.path(), &LoadOptions { dtype: Some(dtype), ..LoadOptions::default() }).unwrap_err();
+        assert_error!(error, Error::Tensor { problem: TensorProblem::Shape { .. }, .. });
+    }
     // 0x7e00 is a NaN in f16.
     let nan = broken(|folder| reshard(folder, |_, data| data[6..8].copy_from_slice(&[0x00, 0x7e])));
     assert_error!(nan, Error::Tensor { problem: TensorProblem::NonFinite { index: 3, value }, .. } if value.is_nan());

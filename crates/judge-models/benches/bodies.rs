@@ -1,11 +1,10 @@
 //! Each fast body of a block beside the composed operations that it replaces: `cargo bench -p judge-models --features bench`.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use judge_models::{Kernel, bodies::bodies};
+use judge_models::bodies::bodies;
 
 fn compare(criterion: &mut Criterion) {
-    // The fastest kernel that this processor has comes first.
-    for body in Kernel::available().first().copied().into_iter().flat_map(bodies) {
+    for body in bodies() {
         let mut group = criterion.benchmark_group(body.name);
         let (mut fast, mut composed) = (body.fast, body.composed);
         group.bench_function(BenchmarkId::new("fast", body.rows), |bencher| bencher.iter(&mut fast));

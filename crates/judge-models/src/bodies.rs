@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::config::{Activation, RopeConfig, RopeScaling};
 use crate::cpu::{Kernel, KeyShape, Keys, PackedLinear, Queries, Settings, attend, vector};
 use crate::ops::{self, Attention};
-use crate::rope::{Rotation, inverse_frequencies};
+use crate::rope::{Rotation, angles};
 
 // Qwen3-0.6B's block.
 const D_MODEL: usize = 1024;
@@ -36,9 +36,10 @@ fn tensor<const D: usize>(values: &[f32], shape: [usize; D]) -> Tensor<D> {
     Tensor::from_data(TensorData::new(values.to_vec(), shape), &Device::flex())
 }
 
-/// All bodies, each on a single row, on an odd few and on a prompt's.
+/// All bodies with this processor's fastest kernel, each on a single row, on an odd few and on a prompt's.
 #[must_use]
-pub fn bodies(kernel: Kernel) -> Vec<Body> {
+pub fn bodies() -> Vec<Body> {
+    let kernel = Kernel::detect();
     [1, 17, 512]
         .into_iter()
         .flat_map(|rows| {
@@ -113,11 +114,8 @@ fn norm(rows: usize) -> Body {
 fn rotation(rows: usize) -> Body {
     let KeyShape { head_dim, .. } = SHAPE;
     let rope = RopeConfig { theta: 1e6, rotary_dim: head_dim, scaling: RopeScaling::Default };
-    let (frequencies, _) = inverse_frequencies(&rope, rows);
-    let half = frequencies.len();
-    let angles: Vec<f32> =
-        (0..rows).flat_map(|position| frequencies.iter().map(move |w| position as f32 * w)).collect();
-    let (cos, sin): (Vec<f32>, Vec<f32>) = angles.into_iter().map(|angle| (angle.cos(), angle.sin())).unzip();
+    let half = head_dim / 2;
+    let [cos, sin] = angles(&rope, rows, rows);
     let (mut x, weight) = (numbers(rows * N_HEADS * head_dim), numbers(head_dim));
     let (tensors, weights) = (tensor(&x, [1, rows, N_HEADS, head_dim]), tensor(&weight, [head_dim]));
     let table = Rotation::new(&rope, rows, &Device::flex());

@@ -53,7 +53,7 @@ fn candidates(logits: &[f32], temperature: f64, top_k: Option<usize>, top_p: Opt
         order.retain(|&token| logits[token] >= logits[last]);
     }
     let top = order.first().map_or(0.0, |&token| f64::from(logits[token]));
-    let mass = |token: usize| ((f64::from(logits[token]) - top) / temperature).exp();
+    let mass = |token: usize| libm::exp((f64::from(logits[token]) - top) / temperature);
     let mut candidates: Vec<(TokenId, f64)> = order.into_iter().map(|token| (token as TokenId, mass(token))).collect();
     if let Some(p) = top_p {
         let wanted = p * candidates.iter().map(|c| c.1).sum::<f64>();

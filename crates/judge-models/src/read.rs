@@ -76,7 +76,7 @@ impl Model {
     pub(crate) fn choice_logits(&self, mut logits: Vec<f32>, step: usize) -> Result<Vec<f32>, Unscored> {
         if let Some(cap) = self.config.final_soft_cap {
             let cap = cap as f32;
-            logits.iter_mut().for_each(|z| *z = cap * (*z / cap).tanh());
+            logits.iter_mut().for_each(|z| *z = cap * libm::tanhf(*z / cap));
         }
         match logits.iter().position(|z| !z.is_finite()) {
             Some(token) => {

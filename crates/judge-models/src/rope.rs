@@ -16,7 +16,7 @@ use crate::config::{RopeConfig, RopeScaling};
 pub(crate) fn inverse_frequencies(rope: &RopeConfig, len: usize) -> (Vec<f32>, f32) {
     let dim = rope.rotary_dim as f64;
     // The exponent is f32 in transformers; so it is here.
-    let wavelength = |base: f64, pair: usize| base.powf(f64::from((2 * pair) as f32 / dim as f32));
+    let wavelength = |base: f64, pair: usize| libm::pow(base, f64::from((2 * pair) as f32 / dim as f32));
     let all = |frequency: &dyn Fn(usize) -> f64| -> Vec<f32> {
         (0..rope.rotary_dim / 2).map(|pair| frequency(pair) as f32).collect()
     };
@@ -27,7 +27,7 @@ pub(crate) fn inverse_frequencies(rope: &RopeConfig, len: usize) -> (Vec<f32>, f
         RopeScaling::Dynamic { factor, original_len } => {
             let original_len = *original_len as f64;
             let stretch = factor * (len as f64).max(original_len) / original_len - (factor - 1.0);
-            let base = theta * stretch.powf(dim / (dim - 2.0));
+            let base = theta * libm::pow(stretch, dim / (dim - 2.0));
             (all(&|i| wavelength(base, i).recip()), 1.0)
         }
         RopeScaling::Llama3 { factor, low_freq_factor, high_freq_factor, original_len } => {
@@ -47,7 +47,8 @@ pub(crate) fn inverse_frequencies(rope: &RopeConfig, len: usize) -> (Vec<f32>, f
             (all(&scaled), 1.0)
         }
         RopeScaling::Yarn { factor, original_len, attention_factor, beta_fast, beta_slow, truncate } => {
-            let pair_that_turns = |times: f64| dim * (*original_len as f64 / (times * TAU)).ln() / (2.0 * theta.ln());
+            let pair_that_turns =
+                |times: f64| dim * libm::log(*original_len as f64 / (times * TAU)) / (2.0 * libm::log(theta));
             let (low, high) = (pair_that_turns(*beta_fast), pair_that_turns(*beta_slow));
             let (low, high) = if *truncate { (low.floor(), high.ceil()) } else { (low, high) };
             let (low, high) = (low.max(0.0), high.min(dim - 1.0));
@@ -65,6 +66,15 @@ pub(crate) fn inverse_frequencies(rope: &RopeConfig, len: usize) -> (Vec<f32>, f
             (all(&|i| (factors[i] * wavelength(theta, i)).recip()), *attention_factor as f32)
         }
     }
+}
+
+/// Cosines and sines of positions 0 to `positions - 1`, `[positions, rotary_dim / 2]` each, with the frequencies of a sequence whose final
+/// length is `len`. Made without the system's mathematical library, whose last bits differ from one machine to another.
+pub(crate) fn angles(rope: &RopeConfig, len: usize, positions: usize) -> [Vec<f32>; 2] {
+    let (frequencies, scale) = inverse_frequencies(rope, len);
+    [libm::cosf, libm::sinf].map(|f| {
+        (0..positions).flat_map(|position| frequencies.iter().map(move |w| f(position as f32 * w) * scale)).collect()
+    })
 }
 
 /// Cosines and sines of consecutive positions, the same in each sequence of a batch, or of one position in each.
@@ -85,14 +95,9 @@ impl Rotation {
     /// The table of positions 0 to `positions - 1`, with the frequencies of a sequence whose final length is `len`: positions
     /// after its end are padding.
     pub(crate) fn padded(rope: &RopeConfig, len: usize, positions: usize, device: &Device) -> Self {
-        let (frequencies, scale) = inverse_frequencies(rope, len);
-        let table = |f: fn(f32) -> f32| {
-            let values: Vec<f32> = (0..positions)
-                .flat_map(|position| frequencies.iter().map(move |w| f(position as f32 * w) * scale))
-                .collect();
-            Tensor::from_data(TensorData::new(values, [1, positions, 1, frequencies.len()]), device)
-        };
-        Self { cos: table(f32::cos), sin: table(f32::sin) }
+        let [cos, sin] = angles(rope, len, positions)
+            .map(|values| Tensor::from_data(TensorData::new(values, [1, positions, 1, rope.rotary_dim / 2]), device));
+        Self { cos, sin }
     }
 
     /// The part for `count` positions from `start` on.

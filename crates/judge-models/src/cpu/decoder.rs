@@ -14,7 +14,7 @@ use super::vector::worth_a_task;
 use super::{Kernel, vector};
 use crate::block::{Block, HeadNorms, Ops};
 use crate::config::DecoderConfig;
-use crate::rope::inverse_frequencies;
+use crate::rope::angles;
 
 /// A decoder-only transformer for the CPU. Matrices are packed in bf16, everything else is f32.
 pub(crate) struct PackedDecoder {
@@ -45,11 +45,8 @@ pub(crate) struct Angles {
 impl Angles {
     /// Those of positions 0 to `len - 1`, with the frequencies of a sequence whose final length is `final_len`.
     pub(crate) fn new(config: &DecoderConfig, final_len: usize, len: usize) -> Self {
-        let (frequencies, scale) = inverse_frequencies(&config.rope, final_len);
-        let table = |f: fn(f32) -> f32| {
-            (0..len).flat_map(|position| frequencies.iter().map(move |w| f(position as f32 * w) * scale)).collect()
-        };
-        Self { half: frequencies.len(), cos: table(f32::cos), sin: table(f32::sin) }
+        let [cos, sin] = angles(&config.rope, final_len, len);
+        Self { half: config.rope.rotary_dim / 2, cos, sin }
     }
 
     fn at(&self, position: usize) -> (&[f32], &[f32]) {

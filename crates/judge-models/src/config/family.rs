@@ -311,21 +311,27 @@ impl Qwen {
     }
 }
 
+/// Whether a factor is a finite number above 0, also where it is used: in f32.
+fn is_positive(factor: f64) -> bool {
+    let factor = factor as f32;
+    factor.is_finite() && factor > 0.0
+}
+
 impl Gemma2 {
     fn lower(self) -> Result<DecoderConfig, ConfigProblem> {
         if self.use_bidirectional_attention == Some(true) {
             return Err(ConfigProblem::Unsupported { field: "use_bidirectional_attention", found: "true".to_owned() });
         }
         let cap = |field, cap: Option<f64>| match cap {
-            Some(cap) if !(cap.is_finite() && cap > 0.0) => Err(ConfigProblem::Value {
+            Some(cap) if !is_positive(cap) => Err(ConfigProblem::Value {
                 field,
                 found: cap.to_string(),
-                expected: "a finite number above 0, or null".to_owned(),
+                expected: "a finite number above 0 in f32, or null".to_owned(),
             }),
             cap => Ok(cap),
         };
         let attention_scale = self.query_pre_attn_scalar.sqrt().recip();
-        if !(attention_scale.is_finite() && attention_scale > 0.0) {
+        if !is_positive(attention_scale) {
             return Err(ConfigProblem::Value {
                 field: "query_pre_attn_scalar",
                 found: self.query_pre_attn_scalar.to_string(),

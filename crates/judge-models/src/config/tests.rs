@@ -168,6 +168,8 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
         ("mistral", json!({ "sliding_window": 0 }), "sliding_window"),
         ("phi3", json!({ "partial_rotary_factor": 1.5 }), "partial_rotary_factor"),
         ("gemma2", json!({ "attn_logit_softcapping": 0.0 }), "attn_logit_softcapping"),
+        ("gemma2", json!({ "attn_logit_softcapping": 1e-46 }), "attn_logit_softcapping"),
+        ("gemma2", json!({ "final_logit_softcapping": 1e39 }), "final_logit_softcapping"),
         ("gemma2", json!({ "query_pre_attn_scalar": 0 }), "query_pre_attn_scalar"),
         ("gemma2", json!({ "use_bidirectional_attention": true }), "use_bidirectional_attention"),
     ] {

@@ -99,6 +99,8 @@ impl Spread {
         }
         let x: [f32; TILE] = std::array::from_fn(|place| if is_seen(place) { scores[place] - highest } else { 0.0 });
         let weights: [f32; TILE] = std::array::from_fn(|place| if is_seen(place) { exp(x[place]) } else { 0.0 });
+        // A weight of 0 counts for nothing, be its score -inf.
+        let x: [f32; TILE] = std::array::from_fn(|place| if weights[place] == 0.0 { 0.0 } else { x[place] });
         let (mut totals, mut weighteds) = ([0.0; LANES], [0.0; LANES]);
         for (x, weights) in x.as_chunks::<LANES>().0.iter().zip(weights.as_chunks::<LANES>().0) {
             for lane in 0..LANES {
@@ -161,6 +163,10 @@ mod tests {
         assert!(entropy(&[([0.0; TILE], 0..TILE), (scores, 0..9)]) < 1e-200);
         assert!((entropy(&[([7.0; TILE], 2..TILE), ([7.0; TILE], 0..20)]) - 50_f64.ln()).abs() < 1e-12);
         assert_eq!(entropy(&[([-1e4; TILE], 5..6)]), 0.0);
+        // What overflowed towards nothing is nothing.
+        scores[9] = f32::NEG_INFINITY;
+        assert_eq!(entropy(&[(scores, 3..4), (scores, 9..10)]), 0.0);
+        scores[9] = f32::NAN;
         assert!(entropy(&[([0.0; TILE], 0..TILE), (scores, 0..TILE)]).is_nan());
         assert!(entropy(&[([0.0; TILE], 0..TILE), ([f32::INFINITY; TILE], 0..1)]).is_nan());
     }

@@ -126,13 +126,15 @@ fn on_any_number_of_threads_and_with_any_room() {
 fn with_and_without_shared_beginnings() {
     let words = ["ba", "de", "fi", "go", "3", "ku", "xa", "me"];
     let text = |seed: usize, len: usize| (0..len).map(move |j| words[(seed + j * j + j / 7) % words.len()]);
-    // Three rubrics of 70 to 130 tokens, each before several tails; one prompt is another's beginning, two are equal.
-    let prompts: Vec<String> = (0..24)
-        .map(|i| {
-            let tail = if i < 22 { text(i * i, 1 + i * 5 % 60) } else { text(0, 0) };
-            text(i % 3, 70 + i % 3 * 30).chain(tail).collect::<Vec<_>>().join(" ")
-        })
+    // Three rubrics of 34 to 44 tokens, each before eight tails; two prompts are equal, two are others' beginnings.
+    let mut prompts: Vec<Vec<&str>> = (0..24)
+        .map(|i| text(i % 3, 34 + i % 3 * 5).chain(text(i * i, if i < 22 { 1 + i * 5 % 14 } else { 0 })).collect())
         .collect();
+    prompts[20] = prompts[17].clone();
+    let others = |i: usize| prompts.iter().enumerate().filter(move |&(other, _)| other != i).map(|(_, prompt)| prompt);
+    let equal = (0..24).filter(|&i| others(i).any(|other| *other == prompts[i]));
+    assert_eq!(equal.collect::<Vec<_>>(), [17, 20]);
+    assert!((22..24).all(|i| others(i).any(|other| other.starts_with(&prompts[i]))));
     for (name, options) in ["qwen3-on", "gemma2-on", "mistral-on", "llama-on", "phi3-on"]
         .into_iter()
         .flat_map(|name| every_way().into_iter().map(move |options| (name, options)))
@@ -142,7 +144,7 @@ fn with_and_without_shared_beginnings() {
         let mut requests = requests(&model);
         requests.extend(requests.clone());
         for (i, (request, prompt)) in requests.iter_mut().zip(&prompts).enumerate() {
-            let prompt: Vec<&str> = prompt.split(' ').take(max_len - 5).collect();
+            assert!(prompt.len() + 5 < max_len);
             request.prompt = Prompt::Raw(prompt.join(" "));
             if i % 4 != 0 {
                 request.want.generate = None;

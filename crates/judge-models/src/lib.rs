@@ -42,7 +42,7 @@
 //!
 //! # When not to use this crate
 //!
-//! - For serving text: it generates one sequence at a time per thread, for judges that write a few words.
+//! - For serving text: it writes for judges, a few words each, and takes no requests while it does.
 //! - For quantised checkpoints, encoders, or models of other families: they are refused by name.
 //! - For speed in f32: that path is composed Burn operations, for exact comparison. Checkpoints in bf16 or f16 run on packed
 //!   bf16 weights by default; docs/benchmarks.md has the figures.

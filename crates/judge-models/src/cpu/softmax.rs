@@ -41,7 +41,7 @@ impl Softmax {
         let highest = self.highest;
         let added = match kernel {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: this kernel exists only where `Kernel::check` found its instructions.
+            // SAFETY: whoever packs weights for a kernel has let `Kernel::check` find its instructions.
             Kernel::Amx | Kernel::Avx512Bf16 => unsafe {
                 x86::weigh(&mut self.highest, scores, scale, soft_cap, seen, weights)
             },

@@ -76,8 +76,8 @@ pub(crate) fn multiply_add(
                     words,
                 }
             };
-            // SAFETY: as many rows as are left are inside the slices, and a `Kernel` other than `Portable` exists only
-            // where `Kernel::detect` found its instructions; all that have bf16 products have AVX-512.
+            // SAFETY: as many rows as are left are inside the slices, and whoever packs
+            // weights has let `Kernel::check` see that the processor has the instructions; all that have bf16 products have AVX-512.
             row += unsafe {
                 match (kernel, word) {
                     #[cfg(target_arch = "x86_64")]

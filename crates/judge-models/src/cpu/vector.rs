@@ -15,7 +15,7 @@ pub(crate) fn worth_a_task(width: usize) -> usize {
     (1 << 15) / width.max(1) + 1
 }
 
-/// `e^x` to about two units in the last place; 0 below -87.3, where the result would be subnormal.
+/// `e^x` to about two units in the last place; 0 below -87.3, where the result would be subnormal, and infinite above 88.3, a little early.
 #[inline(always)]
 pub(crate) fn exp(x: f32) -> f32 {
     /// Adding it rounds to a whole number, which then stands in the low bits.

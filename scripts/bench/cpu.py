@@ -6,7 +6,8 @@
 
 The models have the published shapes and random weights (make_model.py); `:4` means four blocks of them. Both sides hold bf16 weights and
 see the same tokens. Transformers runs sdpa attention, asks for the hidden states of all layers and never forms the vocabulary-wide
-head, except in (d), where the reference protocol does; its best batch size counts.
+head, except in (d), where the reference protocol does; its best batch size counts. Each side runs twice, in turn, and its better run
+counts; loading, and transformers' first batch, are not timed.
 
 a  equal lengths: 512 tokens
 b  judge prompts of many lengths that share nothing
@@ -20,11 +21,12 @@ g  writing 64 tokens after each of eight such prompts, all at once
 Lengths and sharing of b and c are those of real judge prompts where --data names the folder of the public data sets (one word is one token);
 elsewhere they are drawn. `agree` is the largest difference between both sides' states of the first prompt's last token, over all
 layers, relative to the layer's largest value. `floor` is the time of the weights' products alone at the rate that packed products reach in
-the same run; in f and g it is the time of reading the weights from memory once for each token of a text, at the rate that memory has in the same run.
+the same run (of the last block, the queries, keys and values: only the tokens that are read go on); in f and g it is the time of reading the weights from memory once for each token of a text, at the rate that memory has in the same run.
 """
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import random
@@ -96,26 +98,29 @@ def ours(binary, model, ids, work, *flags):
             file.write(json.dumps({"id": index, "prompt": " ".join(map(str, row))}) + "\n")
     command = [binary, "--input", prompts, "--model", model, "--raw-prompt", "--quiet", "--floor", "--json", figures, *flags]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return json.loads(figures.read_text())
+    result = json.loads(figures.read_text())
+    if result["unscored"] or result["prompt_tokens"] != sum(map(len, ids)):
+        raise SystemExit(f"{result['unscored']} of {len(ids)} prompts unscored, {result['prompt_tokens']} of {sum(map(len, ids))} tokens read")
+    return result
 
 
 def better(one, other):
-    """The faster of two runs, with the higher of both floors and peaks of memory."""
+    """The faster of two runs of this crate, with the higher of both floors and peaks of memory."""
     best = dict(min(one, other, key=lambda run: run["read_s"]))
     for figure in ["product_flops", "memory_bytes_per_s", "peak_bytes"]:
         best[figure] = max(one[figure], other[figure])
     return best
 
 
-def theirs(model, ids, work, what):
-    """In a process of its own, so that its memory is its own."""
+def theirs(model, ids, work, what, sizes):
+    """The fastest of some batch sizes, in a process of its own, so that its memory is its own."""
     prompts, figures = work / "prompts.json", work / "theirs.json"
     prompts.write_text(json.dumps(ids))
-    subprocess.run([sys.executable, __file__, "--theirs", model, prompts, figures, what], check=True)
+    subprocess.run([sys.executable, __file__, "--theirs", model, prompts, figures, what, json.dumps(sizes)], check=True)
     return json.loads(figures.read_text())
 
 
-def run_theirs(model, prompts, figures, what):
+def run_theirs(model, prompts, figures, what, sizes):
     import torch
     import transformers
 
@@ -123,7 +128,7 @@ def run_theirs(model, prompts, figures, what):
         if module.__version__.split("+")[0] != VERSIONS[module.__name__]:
             raise SystemExit(f"{module.__name__} {VERSIONS[module.__name__]} is needed, found {module.__version__}")
     transformers.utils.logging.disable_progress_bar()
-    torch.set_num_threads(int(os.environ.get("RAYON_NUM_THREADS", os.cpu_count())))
+    torch.set_num_threads(int(os.environ.get("RAYON_NUM_THREADS", len(os.sched_getaffinity(0)))))
     ids = json.loads(pathlib.Path(prompts).read_text())
     kind = transformers.AutoModel if what == "states" else transformers.AutoModelForCausalLM
     model = kind.from_pretrained(model, dtype=torch.bfloat16, attn_implementation="sdpa").eval()
@@ -139,32 +144,33 @@ def run_theirs(model, prompts, figures, what):
             mask[row, span] = 1
         return rows, mask
 
+    def write(batch, length, tokens, **wanted):
+        rows, mask = padded(batch, True, length)
+        return model.generate(rows, attention_mask=mask, max_new_tokens=tokens, min_new_tokens=tokens, do_sample=False, pad_token_id=0, **wanted)
+
+    def run(batch):
+        nonlocal first
+        lengths = torch.tensor([len(ids[index]) for index in batch])
+        if what == "text":
+            write(batch, int(lengths.max()), NEW_TOKENS)
+        elif what == "protocol":
+            out = write(batch, 2048, 10, output_hidden_states=True, return_dict_in_generate=True)
+            for state in out.hidden_states[0]:
+                model.lm_head(state[:, -1]).float()
+        else:
+            rows, mask = padded(batch, False, int(lengths.max()))
+            equal = int(lengths.min()) == int(lengths.max())
+            out = model(rows, attention_mask=None if equal else mask, output_hidden_states=True, use_cache=False)
+            states = [state[torch.arange(len(batch)), lengths - 1].float() for state in out.hidden_states]
+            if 0 in batch:
+                first = [state[batch.index(0)].tolist() for state in states]
+
     with torch.inference_mode():
-        sizes = {"states": [1, 2, 4, 8], "protocol": [1, 2], "text": [len(ids)] * 2}[what]
-        for size in sizes:
+        run(order[:1])
+        for size in json.loads(sizes):
             start = time.perf_counter()
             for at in range(0, len(order), size):
-                batch = order[at:at + size]
-                lengths = torch.tensor([len(ids[index]) for index in batch])
-                if what == "text":
-                    rows, mask = padded(batch, True, int(lengths.max()))
-                    model.generate(rows, attention_mask=mask, max_new_tokens=NEW_TOKENS, min_new_tokens=NEW_TOKENS, do_sample=False,
-                                   pad_token_id=0)
-                    continue
-                if what == "protocol":
-                    rows, mask = padded(batch, True, 2048)
-                    out = model.generate(
-                        rows, attention_mask=mask, max_new_tokens=10, min_new_tokens=10, do_sample=False, pad_token_id=0,
-                        output_hidden_states=True, return_dict_in_generate=True)
-                    for state in out.hidden_states[0]:
-                        model.lm_head(state[:, -1]).float()
-                    continue
-                rows, mask = padded(batch, False, int(lengths.max()))
-                equal = int(lengths.min()) == int(lengths.max())
-                out = model(rows, attention_mask=None if equal else mask, output_hidden_states=True, use_cache=False)
-                states = [state[torch.arange(len(batch)), lengths - 1].float() for state in out.hidden_states]
-                if 0 in batch:
-                    first = [state[batch.index(0)].tolist() for state in states]
+                run(order[at:at + size])
             seconds = time.perf_counter() - start
             if best is not None and seconds > 1.2 * best["seconds"]:
                 break  # larger batches will not be faster
@@ -175,10 +181,12 @@ def run_theirs(model, prompts, figures, what):
     pathlib.Path(figures).write_text(json.dumps(best))
 
 
-def flops_per_token(config, blocks):
+def flops_per_token(config, blocks, skipping=False):
+    """Of the blocks' products; `skipping`: without what stands behind the last block's attention."""
     d, ff, hd = config["hidden_size"], config["intermediate_size"], config["head_dim"]
     q, kv = config["num_attention_heads"] * hd, config["num_key_value_heads"] * hd
-    return 2 * blocks * (d * (q + 2 * kv) + q * d + 3 * d * ff)
+    behind = q * d + 3 * d * ff
+    return 2 * (blocks * (d * (q + 2 * kv) + behind) - skipping * behind)
 
 
 def weight_bytes(config, blocks):
@@ -187,12 +195,16 @@ def weight_bytes(config, blocks):
 
 
 def difference(mine, first):
-    worst = 0.0
-    for state in mine["first"]["states"]:
-        other = first[state["layer"]]
-        largest = max(abs(x) for x in other)
-        worst = max(worst, max(abs(a - b) for a, b in zip(state["values"], other)) / largest)
-    return worst
+    """Over all layers; anything that is absent or not finite ends the program."""
+    mine = {state["layer"]: state["values"] for state in mine["first"]["states"]}
+    if sorted(mine) != list(range(len(first))):
+        raise SystemExit(f"states of layers {sorted(mine)} here, of {len(first)} layers there")
+    worst = []
+    for layer, other in enumerate(first):
+        if len(mine[layer]) != len(other) or not all(map(math.isfinite, mine[layer] + other)):
+            raise SystemExit(f"layer {layer}: {len(mine[layer])} values here, {len(other)} there, or some are not finite")
+        worst.append(max(abs(a - b) for a, b in zip(mine[layer], other)) / max(map(abs, other)))
+    return max(worst)
 
 
 def main():
@@ -216,31 +228,39 @@ def main():
             if which not in args.only.split(","):
                 continue
             # c keeps whole responses, all five aspects of each
-            ids = ids if which in "dfg" else ids[:len(ids) // args.every] if which == "c" else ids[::args.every]
+            whole = max(1, len(ids) // ASPECTS // args.every) * ASPECTS
+            ids = ids if which in "dfg" else ids[:whole] if which == "c" else ids[::args.every]
             total = sum(map(len, ids))
             flags = {"d": ["--read", "labels"], "e": ["--read", "probe", "--layer", str(depth // 2)],
                      "f": TEXT, "g": TEXT}.get(which, ["--read", "states"])
-            mine = ours(binary, model, ids, args.work, *flags, *kernel)
+            run = lambda: ours(binary, model, ids, args.work, *flags, *kernel)
+            what, sizes = {"d": ("protocol", [1, 2]), "f": ("text", [1]), "g": ("text", [len(ids)])}.get(which, ("states", [1, 2, 4, 8]))
+            # In turn, so that a slow minute of the machine is nobody's alone.
             if which == "e":
-                peer = ours(binary, model, ids, args.work, "--read", "states", *kernel)
+                full = lambda: ours(binary, model, ids, args.work, "--read", "states", *kernel)
+                peer, mine, peer_again, mine_again = full(), run(), full(), run()
+                peer_seconds = min(peer["read_s"], peer_again["read_s"])
             else:
-                peer = theirs(model, ids, args.work, {"d": "protocol", "f": "text", "g": "text"}.get(which, "states"))
-            # Once more, so that a slow minute of the machine is nobody's alone.
-            mine = better(mine, ours(binary, model, ids, args.work, *flags, *kernel))
+                peer, mine = theirs(model, ids, args.work, what, sizes), run()
+                # The memory is that of the best size alone.
+                peer_again, mine_again = theirs(model, ids, args.work, what, [peer["batch"]]), run()
+                peer_seconds = min(peer["seconds"], peer_again["seconds"])
+            mine = better(mine, mine_again)
             if which in "fg":
+                if mine["new_tokens"] != NEW_TOKENS * len(ids):
+                    raise SystemExit(f"{mine['new_tokens']} tokens written, not {NEW_TOKENS} after each of {len(ids)} prompts")
                 total = mine["new_tokens"]
                 floor = len(ids) * mine["memory_bytes_per_s"] / weight_bytes(config, depth)
             else:
-                floor = mine["product_flops"] / flops_per_token(config, depth // 2 if which == "e" else depth)
+                floor = mine["product_flops"] / flops_per_token(config, depth // 2 if which == "e" else depth, skipping=True)
             speed = total / mine["read_s"]
+            peer_speed = total / peer_seconds
             if which == "e":
-                peer_speed = total / peer["read_s"]
                 other, agree, memory = f"full depth here: {peer_speed:.0f}", "", ""
             else:
-                peer_speed = total / peer["seconds"]
                 other = f"{peer_speed:.0f} ({peer['batch']})"
                 agree = f"{difference(mine, peer['first']):.1e}" if peer["first"] else ""
-                memory = f"{peer['peak_bytes'] / 1e6:.0f} / {mine['peak_bytes'] / 1e6:.0f}"
+                memory = f"{peer_again['peak_bytes'] / 1e6:.0f} / {mine['peak_bytes'] / 1e6:.0f}"
             ratio = speed / peer_speed
             print(f"| {spec} | {which} | {len(ids)} | {total} | {other} | {speed:.0f} | {ratio:.2f} | {speed / floor:.0%} | {agree} | {memory} |",
                   flush=True)
@@ -248,6 +268,6 @@ def main():
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--theirs"]:
-        run_theirs(*sys.argv[2:6])
+        run_theirs(*sys.argv[2:7])
     else:
         main()

@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use burn::module::{Module, Param};
+use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 use half::bf16;
 use judge_core::Layer;
@@ -99,6 +99,20 @@ impl Decoder {
         let head =
             if config.tied { None } else { Some(build.matrix(&[("lm_head.weight".to_owned(), table[0])], table[1])?) };
         Ok(Self { embedding, blocks, norm, head, config, precision, stages })
+    }
+
+    /// One number of each of its tensors, `[1]`, where the tensor is. A copy to a device that fails is not known before something of it is
+    /// read.
+    pub(crate) fn corners(&self) -> Vec<Tensor<1>> {
+        struct Corners(Vec<Tensor<1>>);
+        impl ModuleVisitor for Corners {
+            fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<D>>) {
+                self.0.push(parameter.val().slice([(); D].map(|()| 0..1)).reshape([1])); // [.., d] -> [.., 1] -> [1]
+            }
+        }
+        let mut corners = Corners(Vec::new());
+        self.visit(&mut corners);
+        corners.0
     }
 
     /// Where its embedding is, and so what takes tokens.

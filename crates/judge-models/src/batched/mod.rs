@@ -19,7 +19,8 @@ use half::bf16;
 
 use crate::config::DecoderConfig;
 use crate::decoder::{Decoder, Source};
-use crate::precision::Precision;
+use crate::precision::{Precision, widen};
+use crate::read::host;
 use crate::weights::Checkpoint;
 use crate::{Dtype, Error};
 
@@ -46,12 +47,16 @@ impl Batched {
             Dtype::Bf16 => Precision::HALF,
         };
         let mut source = Stored { checkpoint, dtype };
-        Ok(Self { decoder: Decoder::with_precision(config, devices, precision, &mut source)?, shapes })
+        let decoder = Decoder::with_precision(config, devices, precision, &mut source)?;
+        for corner in decoder.corners() {
+            host(widen(corner)).map_err(|error| Error::Upload { source: Box::new(error) })?;
+        }
+        Ok(Self { decoder, shapes })
     }
 
     /// Rows of the output head, as [`Decoder::head_rows`] has them.
     pub(crate) fn head_rows(&self, rows: &[u32]) -> Result<Vec<f32>, Error> {
-        crate::read::host(self.decoder.head_rows(rows))
+        host(self.decoder.head_rows(rows))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::Error;
 use crate::decoder::{Decoder, Entropies};
 use crate::jobs::{Job, Signals};
 use crate::pooling::Pool;
-use crate::read::States;
+use crate::read::{States, from_device};
 
 /// A reduction of a layer's states, one row per sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,7 +161,6 @@ impl<'a> Reads<'a> {
 
     /// Waits for the devices.
     pub(super) fn finish(self) -> Result<Fetched, Error> {
-        let fault = |source| Error::Device { source };
         let mut parts = Vec::with_capacity(self.wanted.len());
         let mut wanted = self.wanted;
         // A transaction reads from one device.
@@ -175,10 +174,11 @@ impl<'a> Reads<'a> {
                 transaction = transaction.register(tensor);
                 names.push((layer, what));
             }
-            let data = transaction.try_execute().map_err(|source| fault(Box::new(source)))?;
+            let data = from_device(|| transaction.try_execute())?;
             for ((layer, what), data) in names.into_iter().zip(data) {
                 let rows = data.shape().first().copied().unwrap_or(0);
-                let values: Vec<f32> = data.try_into_vec().map_err(|source| fault(Box::new(source)))?;
+                let values: Vec<f32> =
+                    data.try_into_vec().map_err(|source| Error::Device { source: Box::new(source) })?;
                 let width = (values.len() / rows.max(1)).max(1);
                 parts.push(Part { layer, what, width, values });
             }

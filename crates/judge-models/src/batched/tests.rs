@@ -114,6 +114,20 @@ fn batches_equal_one_sequence_at_a_time_in_every_family() {
     }
 }
 
+/// What the load reads back is of every tensor, on every device.
+#[test]
+fn a_number_of_every_tensor_is_read_back() {
+    for (family, of_block) in [("mistral-off", 6), ("phi3-off", 6)] {
+        for devices in [1, 3] {
+            let model = spread(&folder(family), &options(Dtype::Bf16, 100), 16, devices);
+            let crate::model::Engine::Batched(engine) = &model.engine else { panic!("{family} is not batched") };
+            let corners = engine.decoder.corners();
+            assert_eq!(corners.len(), 1 + model.info().n_layers * of_block + 2, "{family}"); // embedding, norm and head
+            assert!(corners.iter().all(|corner| corner.dims() == [1]));
+        }
+    }
+}
+
 /// Frequencies that depend on the length are those of each sequence, not of the batch or its padding.
 #[test]
 fn every_rope_keeps_each_sequence_s_own_frequencies() {

@@ -24,7 +24,7 @@ impl Device {
             #[cfg(feature = "cuda")]
             Self::Cuda(index) => {
                 let problem = |problem| Error::Cuda { device: self, problem };
-                crate::cuda::keep_caches();
+                crate::cuda::configure();
                 crate::cuda::Machine::probe().check(index).map_err(problem)?;
                 Ok(burn::tensor::Device::cuda(index))
             }

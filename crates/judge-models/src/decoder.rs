@@ -77,7 +77,7 @@ impl Decoder {
     }
 
     /// The same with as many bits as `precision` says, over one device or several, at least one and no more than blocks. Matrices
-    /// go there one by one; on the host there is never more than one, in the dtype it has there.
+    /// go there one by one, in the dtype they have there; while one is read, the last few may still wait on the host for their copy.
     pub(crate) fn with_precision(
         config: Arc<DecoderConfig>,
         devices: &[Device],

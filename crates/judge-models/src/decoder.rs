@@ -198,10 +198,19 @@ impl Decoder {
     /// Logits over the whole vocabulary, `[batch, seq, d_model]` to `[batch, seq, d_vocab]`, without the final soft-cap.
     /// They are f32 whatever the matrix is: a product gives its own dtype, and bf16 would make ties of what is none.
     pub(crate) fn logits(&self, states: Tensor<3>) -> Tensor<3> {
-        let head = self.head();
+        self.logits_by(self.wide_head(), states)
+    }
+
+    /// The same by the head as [`wide_head`](Self::wide_head) has it.
+    pub(crate) fn logits_by(&self, head: Tensor<2>, states: Tensor<3>) -> Tensor<3> {
         // A tied head is the embedding, on the first device.
         let states = if self.is_split() { states.to_device(&head.device()) } else { states };
-        ops::linear(states, widen(head), None)
+        ops::linear(states, head, None)
+    }
+
+    /// The head in f32, `[d_vocab, d_model]`: a copy, unless it is f32 already.
+    pub(crate) fn wide_head(&self) -> Tensor<2> {
+        widen(self.head())
     }
 
     /// Rows of the output head in f32, shape `[rows.len(), d_model]`. Every row must exist.

@@ -196,7 +196,8 @@ impl Decoder {
     }
 
     /// Logits over the whole vocabulary, `[batch, seq, d_model]` to `[batch, seq, d_vocab]`, without the final soft-cap.
-    /// They are f32 whatever the matrix is: a product gives its own dtype, and bf16 would make ties of what is none.
+    /// They are f32 whatever the matrix is, within what a card makes of products in f32: a product gives its own dtype, and bf16 would
+    /// make ties of what is none.
     pub(crate) fn logits(&self, states: Tensor<3>) -> Tensor<3> {
         self.logits_by(self.wide_head(), states)
     }

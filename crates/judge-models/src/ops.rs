@@ -4,7 +4,8 @@
 //! for one device belongs behind these signatures, and these bodies are what it is compared with.
 //!
 //! Each takes activations in any float dtype and computes in f32, but for what [`Precision`](crate::precision::Precision) makes
-//! narrower: a product is taken, and given, in the dtype of its matrix. Where all is f32, nothing is converted.
+//! narrower: a product is taken, and given, in the dtype of its matrix. Where all is f32, nothing is converted; a card may still take
+//! products in f32 with ten bits after the point (TF32).
 
 use burn::tensor::ops::AttentionModuleOptions;
 use burn::tensor::{Bool, DType, Tensor, activation, module};
@@ -107,7 +108,8 @@ fn is_for_one_kernel(seq: usize, head_dim: usize) -> bool {
 }
 
 /// The entropy in nats of the weights that each query gives the keys, for queries and keys as [`attention`] takes them: `[batch, seq,
-/// n_heads]` in f32. All is computed in f32, whatever `attention` rounds. Weights are there for the heads of one key head at a time.
+/// n_heads]` in f32. All is computed in f32, whatever `attention` rounds, but a card may take scores in TF32. Weights are there for the
+/// heads of one key head at a time.
 pub(crate) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Attention<'_>) -> Tensor<3> {
     /// As good as minus infinity, but 0 times it is 0.
     const HIDDEN: f32 = -1e30;

@@ -101,8 +101,8 @@ pub(crate) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, 
 /// Whether Burn's search for a card's fastest attention takes a kernel that never forms scores.
 ///
 /// Where queries are no more than a head is wide, forming all scores competes with such kernels, in the dtype of the keys: in f16 a
-/// product of query and key overflows before it is scaled. The search rounds both numbers up to powers of two first (of 2.5 at cubecl's
-/// lowest level), and so does this.
+/// product of query and key overflows before it is scaled. The search rounds both numbers up to powers of two first, and so does
+/// this. (To powers of 2.5 at cubecl's lowest level, where heads of 256 may have their scores formed for prompts of up to 512.)
 fn is_for_one_kernel(seq: usize, head_dim: usize) -> bool {
     head_dim.is_multiple_of(16) && seq > head_dim.next_power_of_two()
 }

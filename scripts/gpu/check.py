@@ -4,26 +4,30 @@
     cargo build --release --features judge-examples/cuda --example throughput
     cargo test --release --features judge-models/cuda -p judge-models --test parity --no-run
     python scripts/gpu/check.py --parity target/release/deps/parity-HASH
-        [--throughput target/release/examples/throughput] [--device cuda:0] [--without-transformers]
+        [--dtypes f32,bf16] [--throughput target/release/examples/throughput] [--device cuda:0] [--without-transformers]
         [--models qwen3-0.6b,qwen3-1.7b,llama-3.1-8b] [--prompts 256] [--max-batch-tokens 32768] [--work FOLDER]
 
 1  Parity: tests/parity.rs on the device, in f32 and in bf16, against the committed values of transformers and so against the CPU path in
-   f32, which is held to the same values within 1e-4. Without --parity this part is left out, and the script says so.
+   f32, which is held to the same values within 1e-4. Without --parity this part is left out, and the script says so; --dtypes names
+   one of the two where there is no time for both.
 2  The card's peak: a bf16 product of 8192 x 8192 by 8192 x 8192 in torch, and beside it the same product here.
 3  The benchmark: published shapes, random bf16 weights (scripts/bench/make_model.py; `:4` means four blocks; '' means no benchmark).
    Equal: prompts of 512 tokens. Ragged: as long as judge prompts are. Both sides bring the last token's states of all layers to the host.
    Transformers runs bf16 and sdpa at several batch sizes of equal tokens, the best counts; here each prompt is read three times, the
    fastest counts. The first of the three has to find its kernels, unless an earlier run has left them; its time is the column `first`.
-   `agree` is the largest difference of the first prompt's states, relative to the layer's largest value.
+   All prompts must be read whole, and the first one's states be there and finite. `agree` is the largest difference of these states,
+   relative to the layer's largest value. Memory is what nvidia-smi says of the cards, above what was in use before, for both sides.
 
-A part that fails is named, the rest is run, and the script ends with 1. `--without-transformers` is for a machine that has no torch: the
+A part that fails is named, the rest is run, and the script ends with 1; where transformers fails, the line has no figures of it. `--without-transformers` is for a machine that has no torch: the
 peak is then that of the products here, and nothing is compared. `--device cuda:0,cuda:1` spreads the model's layers over cards, and
-transformers has the first. `--device cpu` runs all of it on a processor, with a smaller product: that is how the script is tested.
+transformers has the first. Cards are numbered as nvidia-smi numbers them, among those that CUDA_VISIBLE_DEVICES names.
+`--device cpu` runs all of it on a processor, with a smaller product: that is how the script is tested.
 Nothing here needs the network.
 """
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import random
@@ -46,11 +50,27 @@ def workloads(count):
             "ragged": [tokens(lengths[index % len(lengths)]) for index in range(count)]}
 
 
+def physical(device):
+    """What nvidia-smi calls cards: it counts all that the machine has, CUDA those that CUDA_VISIBLE_DEVICES names, by number or UUID."""
+    visible, numbers = os.environ.get("CUDA_VISIBLE_DEVICES"), device.replace("cuda:", "").split(",")
+    if visible is None:
+        return ",".join(numbers)
+    try:
+        names = [visible.split(",")[int(number)].strip() for number in numbers]
+    except (IndexError, ValueError):
+        names = []
+    if not all(names) or not names:
+        raise SystemExit(f"CUDA_VISIBLE_DEVICES={visible} does not show {device}")
+    if any(name.startswith("MIG") for name in names):
+        raise SystemExit("nvidia-smi does not tell the memory of a part of a card (MIG): use a whole one")
+    return ",".join(names)
+
+
 def smi(field, device):
     """One figure of each card, as nvidia-smi prints it; none where there is no card."""
     if not device.startswith("cuda:"):
         return []
-    command = ["nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader,nounits", "-i", device.replace("cuda:", "")]
+    command = ["nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader,nounits", "-i", physical(device)]
     try:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip().splitlines()
     except (OSError, subprocess.CalledProcessError) as error:
@@ -83,9 +103,9 @@ class CardMemory:
             self.thread.join()
 
 
-def parity(binary, device):
+def parity(binary, device, dtypes):
     passed = True
-    for dtype in ["f32", "bf16"]:
+    for dtype in dtypes.split(","):
         environment = dict(os.environ, JUDGE_TEST_DEVICE=device, JUDGE_TEST_DTYPE=dtype,
                            CARGO_MANIFEST_DIR=str(ROOT / "crates/judge-models"))
         # Whether numbers are right does not depend on which kernel is fastest, and many small shapes would each be searched for it.
@@ -120,12 +140,33 @@ def matrix_peak(device):
     return 2 * size**3 * times / (time.perf_counter() - start)
 
 
-def ours(args, model, ids):
+def ours(args, model, config, ids):
     with CardMemory(args.device) as memory:
         result = cpu.ours(args.throughput, model, ids, args.work, "--repeat", "3", "--device", args.device,
                           "--max-batch-tokens", str(args.max_batch_tokens))
     result["memory"] = result["peak_bytes"] if memory.peak is None else memory.peak
+    check(result, config, ids)
     return result
+
+
+def check(result, config, ids):
+    """Ends with what is wrong: numbers that are none compare with anything, and prompts that are not read take no time."""
+    states, tokens = result["first"]["states"], sum(map(len, ids))
+    layers, width = config["num_hidden_layers"] + 1, config["hidden_size"]
+    wrong = []
+    if result["prompts"] != len(ids) or result["unscored"]:
+        wrong.append(f"{result['unscored']} of {result['prompts']} prompts have no reading, {len(ids)} were sent")
+    if result["prompt_tokens"] != tokens:
+        wrong.append(f"{result['prompt_tokens']} tokens were read, {tokens} were sent")
+    if [state["layer"] for state in states] != list(range(layers)):
+        wrong.append(f"the first prompt has {len(states)} states, {layers} were asked for")
+    if any(len(state["values"]) != width for state in states):
+        wrong.append(f"not every state has {width} coordinates")
+    # JSON has no NaN: it comes as null.
+    if not all(x is not None and math.isfinite(x) for state in states for x in state["values"]):
+        wrong.append("not every coordinate of a state is finite")
+    if wrong:
+        raise SystemExit("; ".join(wrong))
 
 
 def theirs(args, model, ids):
@@ -133,8 +174,11 @@ def theirs(args, model, ids):
     prompts, figures = args.work / "prompts.json", args.work / "theirs.json"
     prompts.write_text(json.dumps(ids))
     device = args.device.split(",")[0]
-    subprocess.run([sys.executable, __file__, "--theirs", model, prompts, figures, device, str(args.max_batch_tokens)], check=True)
-    return json.loads(figures.read_text())
+    with CardMemory(device) as memory:
+        subprocess.run([sys.executable, __file__, "--theirs", model, prompts, figures, device, str(args.max_batch_tokens)], check=True)
+    result = json.loads(figures.read_text())
+    result["memory"] = result["peak_bytes"] if memory.peak is None else memory.peak
+    return result
 
 
 def run_theirs(model, prompts, figures, device, max_tokens):
@@ -146,7 +190,6 @@ def run_theirs(model, prompts, figures, device, max_tokens):
         if module.__version__.split("+")[0] != cpu.VERSIONS[module.__name__]:
             print(f"note: {module.__name__} {module.__version__}, written for {cpu.VERSIONS[module.__name__]}", file=sys.stderr)
     transformers.utils.logging.disable_progress_bar()
-    on_card = device.startswith("cuda")
     ids = json.loads(pathlib.Path(prompts).read_text())
     model = transformers.AutoModel.from_pretrained(model, dtype=torch.bfloat16, attn_implementation="sdpa").eval().to(device)
     order = sorted(range(len(ids)), key=lambda index: -len(ids[index]))
@@ -181,29 +224,30 @@ def run_theirs(model, prompts, figures, device, max_tokens):
                 seconds = time.perf_counter() - start
             if best is None or seconds < best["seconds"]:
                 best = {"seconds": seconds, "tokens_per_s": sum(map(len, ids)) / seconds, "budget": budget}
-    peak = torch.cuda.max_memory_reserved() if on_card else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    pathlib.Path(figures).write_text(json.dumps(dict(best, memory=peak, first=first)))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    pathlib.Path(figures).write_text(json.dumps(dict(best, peak_bytes=peak, first=first)))
 
 
-def row(args, spec, model, config, which, ids, peak):
-    """One line of the table."""
+def row(spec, config, which, ids, peak, mine, peer):
+    """One line of the table; `peer` is None where there is nothing to compare with."""
     flops = cpu.flops_per_token(config, config["num_hidden_layers"])
-    mine = ours(args, model, ids)
     share = lambda side: f"{side['tokens_per_s'] * flops / (peak or mine['product_flops']):.0%}"
     speed, ratio, their_share, agree, memory = "", "", "", "", ""
-    if not args.without_transformers:
-        peer = theirs(args, model, ids)
+    if peer:
         speed, ratio = f"{peer['tokens_per_s']:.0f} ({peer['budget']})", f"{mine['tokens_per_s'] / peer['tokens_per_s']:.2f}"
-        their_share, agree, memory = share(peer), f"{cpu.difference(mine, peer['first']):.1e}", f"{peer['memory'] / 1e6:.0f}"
+        their_share, agree, memory = share(peer), f"{peer['agree']:.1e}", f"{peer['memory'] / 1e6:.0f}"
     return [spec, f"{len(ids)} {which}", sum(map(len, ids)), speed, f"{mine['tokens_per_s']:.0f}", ratio, f"{their_share} / {share(mine)}",
             f"{mine['product_flops'] / 1e12:.3g}", f"{mine['passes_s'][0]:.1f} / {mine['read_s']:.1f}", agree,
             f"{memory} / {mine['memory'] / 1e6:.0f}"]
 
 
 def main():
+    # CUDA puts the fastest first otherwise, nvidia-smi never does.
+    os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--parity", type=pathlib.Path, help="the test binary of tests/parity.rs")
+    parser.add_argument("--dtypes", default="f32,bf16", help="those of the parity part")
     parser.add_argument("--throughput", type=pathlib.Path, default=ROOT / "target/release/examples/throughput")
     parser.add_argument("--models", default="qwen3-0.6b,qwen3-1.7b,llama-3.1-8b")
     parser.add_argument("--prompts", type=int, default=256)
@@ -216,7 +260,7 @@ def main():
     print(f"{time.strftime('%Y-%m-%d')}, {args.device}: {cards}", flush=True)
     passed = True
     if args.parity:
-        passed = parity(args.parity, args.device)
+        passed = parity(args.parity, args.device, args.dtypes)
     else:
         print("parity: not checked, no --parity")
     if not args.models:
@@ -231,11 +275,18 @@ def main():
     line(["---"] * len(columns))
     for spec, model, config in cpu.models(args.models, args.work):
         for which, ids in workloads(args.prompts).items():
+            mine, peer = None, None
             try:
-                line(row(args, spec, model, config, which, ids, peak))
-            except subprocess.CalledProcessError as error:
-                print(f"{spec}, {which}: {error}", flush=True)
+                mine = ours(args, model, config, ids)
+                if not args.without_transformers:
+                    found = theirs(args, model, ids)
+                    found["agree"] = cpu.difference(mine, found["first"])
+                    peer = found
+            except (subprocess.CalledProcessError, SystemExit) as error:
+                print(f"{spec}, {which}, {'transformers' if mine else 'here'}: {error}", flush=True)
                 passed = False
+            if mine:
+                line(row(spec, config, which, ids, peak, mine, peer))
     return 0 if passed else 1
 
 

@@ -1,5 +1,5 @@
 //! What a card needs at run time, looked for before Burn needs it, which panics where something is missing; and where Burn keeps what it
-//! has found out about a card.
+//! has found out about a card, and in how many streams it works there.
 
 use std::path::PathBuf;
 
@@ -51,26 +51,34 @@ impl Machine {
     }
 }
 
-/// Has the choice of kernels and the compiled kernels kept in the user's cache folder, for the next process. Must come before anything
-/// else that knows of cards; does nothing the second time, or if the program has configured cubecl itself.
+/// Has the choice of kernels and the compiled kernels kept in the user's cache folder, for the next process, and all threads of this one
+/// share each card's stream. Must come before anything else that knows of cards; does nothing the second time, or if the program has
+/// configured cubecl itself.
 #[cfg(feature = "cuda")]
-pub(crate) fn keep_caches() {
+pub(crate) fn configure() {
     use cubecl::config::{CubeClRuntimeConfig, RuntimeConfig};
     // What a `cubecl.toml` or the environment says holds, as it would have without this.
     let config = CubeClRuntimeConfig::from_current_dir().override_from_env();
-    if !CubeClRuntimeConfig::try_set(with_caches(config)) {
-        tracing::debug!("cubecl is configured already: its caches are where that says");
+    if !CubeClRuntimeConfig::try_set(adapted(config)) {
+        tracing::debug!("cubecl is configured already: its caches and streams are as that says");
     }
 }
 
-/// With compiled kernels kept, and all of it in the user's cache folder, but where another folder was named.
+/// With compiled kernels kept, and all of it in the user's cache folder, but where another folder was named; and with one stream for all
+/// threads, but where one for each task was asked for.
 #[cfg(feature = "cuda")]
-fn with_caches(mut config: cubecl::config::CubeClRuntimeConfig) -> cubecl::config::CubeClRuntimeConfig {
+fn adapted(mut config: cubecl::config::CubeClRuntimeConfig) -> cubecl::config::CubeClRuntimeConfig {
     use cubecl::config::cache::CacheConfig;
+    use cubecl::config::streaming::StreamPolicy;
     config.compilation.cache = true;
     // cubecl's default: `target/` of whatever package the working folder is in.
     if matches!(config.environment.path, CacheConfig::Target) {
         config.environment.path = CacheConfig::Global;
+    }
+    // cubecl's default: a stream for each thread, which has pools of memory of its own that outlive the thread, and waits whenever it
+    // takes up a tensor of another's, such as a weight. Cards have streams of their own either way, and so run side by side.
+    if matches!(config.streaming.policy, StreamPolicy::PerThread) {
+        config.streaming.policy = StreamPolicy::Single;
     }
     config
 }
@@ -101,16 +109,19 @@ mod tests {
 
     #[cfg(feature = "cuda")]
     #[test]
-    fn caches_are_the_user_s_but_where_a_folder_is_named() {
+    fn what_cubecl_has_by_default_is_changed_and_no_more() {
         use cubecl::config::CubeClRuntimeConfig;
         use cubecl::config::cache::CacheConfig;
-        let config = with_caches(CubeClRuntimeConfig::default());
+        use cubecl::config::streaming::StreamPolicy;
+        let config = adapted(CubeClRuntimeConfig::default());
+        assert_eq!(config.streaming.policy, StreamPolicy::Single);
         assert!(config.compilation.cache && !config.autotune.disable_cache);
         assert!(matches!(config.environment.path, CacheConfig::Global));
         let mut named = CubeClRuntimeConfig::default();
         named.environment.path = CacheConfig::Directory("here".into());
-        assert!(
-            matches!(with_caches(named).environment.path, CacheConfig::Directory(path) if path == PathBuf::from("here"))
-        );
+        named.streaming.policy = StreamPolicy::PerTask;
+        let config = adapted(named);
+        assert!(matches!(config.environment.path, CacheConfig::Directory(path) if path.as_os_str() == "here"));
+        assert_eq!(config.streaming.policy, StreamPolicy::PerTask);
     }
 }

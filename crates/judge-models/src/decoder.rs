@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use burn::module::{Module, Param};
+use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 use half::bf16;
 use judge_core::Layer;
@@ -77,7 +77,7 @@ impl Decoder {
     }
 
     /// The same with as many bits as `precision` says, over one device or several, at least one and no more than blocks. Matrices
-    /// go there one by one; on the host there is never more than one, in the dtype it has there.
+    /// go there one by one, in the dtype they have there; while one is read, the last few may still wait on the host for their copy.
     pub(crate) fn with_precision(
         config: Arc<DecoderConfig>,
         devices: &[Device],
@@ -99,6 +99,20 @@ impl Decoder {
         let head =
             if config.tied { None } else { Some(build.matrix(&[("lm_head.weight".to_owned(), table[0])], table[1])?) };
         Ok(Self { embedding, blocks, norm, head, config, precision, stages })
+    }
+
+    /// One number of each of its tensors, `[1]`, where the tensor is. A copy to a device that fails is not known before something of it is
+    /// read.
+    pub(crate) fn corners(&self) -> Vec<Tensor<1>> {
+        struct Corners(Vec<Tensor<1>>);
+        impl ModuleVisitor for Corners {
+            fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<D>>) {
+                self.0.push(parameter.val().slice([(); D].map(|()| 0..1)).reshape([1])); // [.., d] -> [.., 1] -> [1]
+            }
+        }
+        let mut corners = Corners(Vec::new());
+        self.visit(&mut corners);
+        corners.0
     }
 
     /// Where its embedding is, and so what takes tokens.
@@ -182,12 +196,22 @@ impl Decoder {
     }
 
     /// Logits over the whole vocabulary, `[batch, seq, d_model]` to `[batch, seq, d_vocab]`, without the final soft-cap.
-    /// They are f32 whatever the matrix is: a product gives its own dtype, and bf16 would make ties of what is none.
+    /// They are f32 whatever the matrix is, within what a card makes of products in f32: a product gives its own dtype, and bf16 would
+    /// make ties of what is none.
     pub(crate) fn logits(&self, states: Tensor<3>) -> Tensor<3> {
-        let head = self.head();
+        self.logits_by(self.wide_head(), states)
+    }
+
+    /// The same by the head as [`wide_head`](Self::wide_head) has it.
+    pub(crate) fn logits_by(&self, head: Tensor<2>, states: Tensor<3>) -> Tensor<3> {
         // A tied head is the embedding, on the first device.
         let states = if self.is_split() { states.to_device(&head.device()) } else { states };
-        ops::linear(states, widen(head), None)
+        ops::linear(states, head, None)
+    }
+
+    /// The head in f32, `[d_vocab, d_model]`: a copy, unless it is f32 already.
+    pub(crate) fn wide_head(&self) -> Tensor<2> {
+        widen(self.head())
     }
 
     /// Rows of the output head in f32, shape `[rows.len(), d_model]`. Every row must exist.

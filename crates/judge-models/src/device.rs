@@ -24,7 +24,7 @@ impl Device {
             #[cfg(feature = "cuda")]
             Self::Cuda(index) => {
                 let problem = |problem| Error::Cuda { device: self, problem };
-                crate::cuda::keep_caches();
+                crate::cuda::configure();
                 crate::cuda::Machine::probe().check(index).map_err(problem)?;
                 Ok(burn::tensor::Device::cuda(index))
             }
@@ -85,8 +85,8 @@ impl FromStr for Device {
 ///
 /// On the CPU `Bf16` means: weights, and what products and attention take in, are rounded to bf16 (to nearest, ties to
 /// even); sums, norms, rotations, activations and the residual stream are f32. It is nearer to exact arithmetic than a
-/// program that rounds every intermediate state to bf16. On a card it means the same, but that products give bf16, and that
-/// attention to a prompt takes f16.
+/// program that rounds every intermediate state to bf16. On a card it means the same, but that products give bf16, that
+/// attention to a prompt takes f16, and that other products may be taken with ten bits after the point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dtype {
     /// 32-bit floats, written `f32`.

@@ -185,6 +185,12 @@ pub enum Error {
         /// Why.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// The weights of a model did not all arrive on its device.
+    #[error("the model's weights did not all reach the device, whose memory may be too small for them: {source}")]
+    Upload {
+        /// What reading them back brought.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// No threads could be had to run on.
     #[error("cannot start threads: {source}")]
     Threads {

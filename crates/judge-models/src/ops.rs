@@ -4,7 +4,8 @@
 //! for one device belongs behind these signatures, and these bodies are what it is compared with.
 //!
 //! Each takes activations in any float dtype and computes in f32, but for what [`Precision`](crate::precision::Precision) makes
-//! narrower: a product is taken, and given, in the dtype of its matrix. Where all is f32, nothing is converted.
+//! narrower: a product is taken, and given, in the dtype of its matrix. Where all is f32, nothing is converted; a card may still take
+//! products in f32 with ten bits after the point (TF32).
 
 use burn::tensor::ops::AttentionModuleOptions;
 use burn::tensor::{Bool, DType, Tensor, activation, module};
@@ -71,14 +72,14 @@ pub(crate) struct Attention<'a> {
 /// head `h` uses key head `h / (n_heads / n_kv_heads)`.
 ///
 /// Keys narrower than f32 are attended to as they are, with queries rounded likewise, where Burn has a kernel for it: the queries of
-/// a whole prompt, no soft-cap, nothing hidden, no scale but the usual one (queries are scaled for it beforehand). All else is f32,
-/// because Burn then computes scores one by one in the dtype it is given, the softmax too.
+/// a prompt longer than a head is wide, no soft-cap, nothing hidden, no scale but the usual one (queries are scaled for it beforehand).
+/// All else is f32, because Burn then computes scores one by one in the dtype it is given, the softmax too.
 pub(crate) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, with: Attention<'_>) -> Tensor<4> {
     let [batch, n_heads, seq, head_dim] = queries.dims();
     let [_, n_kv_heads, seq_keys, _] = keys.dims();
     let group = n_heads / n_kv_heads;
     let narrow = keys.dtype();
-    let in_one_kernel = seq > 1 && head_dim.is_multiple_of(16) && with.soft_cap.is_none() && with.hidden.is_none();
+    let in_one_kernel = is_for_one_kernel(seq, head_dim) && with.soft_cap.is_none() && with.hidden.is_none();
     let (queries, keys, values, scale) = if narrow != DType::F32 && in_one_kernel {
         let factor = with.scale * (head_dim as f64).sqrt();
         let queries = if (factor - 1.0).abs() < 1e-6 { queries } else { queries.mul_scalar(factor) };
@@ -97,8 +98,18 @@ pub(crate) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, 
     mixed.reshape([batch, n_heads, seq, head_dim]) // [batch * n_kv_heads, group, ..] -> [batch, n_heads, ..]
 }
 
+/// Whether Burn's search for a card's fastest attention takes a kernel that never forms scores.
+///
+/// Where queries are no more than a head is wide, forming all scores competes with such kernels, in the dtype of the keys: in f16 a
+/// product of query and key overflows before it is scaled. The search rounds both numbers up to powers of two first, and so does
+/// this. (To powers of 2.5 at cubecl's lowest level, where heads of 256 may have their scores formed for prompts of up to 512.)
+fn is_for_one_kernel(seq: usize, head_dim: usize) -> bool {
+    head_dim.is_multiple_of(16) && seq > head_dim.next_power_of_two()
+}
+
 /// The entropy in nats of the weights that each query gives the keys, for queries and keys as [`attention`] takes them: `[batch, seq,
-/// n_heads]` in f32. All is computed in f32, whatever `attention` rounds. Weights are there for the heads of one key head at a time.
+/// n_heads]` in f32. All is computed in f32, whatever `attention` rounds, but a card may take scores in TF32. Weights are there for the
+/// heads of one key head at a time.
 pub(crate) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Attention<'_>) -> Tensor<3> {
     /// As good as minus infinity, but 0 times it is 0.
     const HIDDEN: f32 = -1e30;
@@ -146,4 +157,35 @@ pub(crate) fn gated_activation(gate_up: Tensor<3>, function: Activation) -> Tens
         Activation::GeluTanh => activation::gelu_approximate(gate),
     };
     gate * up
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_kernel_is_for_prompts_longer_than_a_head_is_wide() {
+        for (seq, head_dim) in [(128, 64), (256, 128), (130, 128), (256, 96), (384, 256)] {
+            assert!(is_for_one_kernel(seq, head_dim), "{seq}, {head_dim}");
+            // As the search has it, which rounds both up.
+            assert!(seq.next_power_of_two() > head_dim.next_power_of_two());
+        }
+        for (seq, head_dim) in [(128, 128), (128, 80), (128, 112), (256, 256), (1, 16), (128, 72), (128, 8)] {
+            assert!(!is_for_one_kernel(seq, head_dim), "{seq}, {head_dim}");
+        }
+    }
+
+    /// Products of queries and keys beyond the range of f16, which scaling brings back: `narrow` keys of as many positions as a head is
+    /// wide must not be scored in f16.
+    #[test]
+    fn scores_of_a_short_prompt_do_not_overflow() {
+        let (seq, head_dim) = (16, 16);
+        let device = burn::tensor::Device::flex();
+        let ones = || Tensor::<4>::ones([1, 1, seq, head_dim], (&device, DType::F32));
+        let narrow = |x: Tensor<4>| cast(x, DType::F16);
+        let with = Attention { scale: (head_dim as f64).sqrt().recip(), soft_cap: None, hidden: None };
+        let mixed = attention(ones().mul_scalar(100.0), narrow(ones().mul_scalar(100.0)), narrow(ones()), with);
+        let mixed: Vec<f32> = mixed.into_data().try_into_vec().unwrap();
+        assert!(mixed.iter().all(|x| (x - 1.0).abs() < 1e-3), "{mixed:?}");
+    }
 }

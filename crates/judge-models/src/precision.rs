@@ -2,7 +2,8 @@
 
 use burn::tensor::{DType, Tensor};
 
-/// What is narrower than f32. All else is f32 wherever it runs: the residual stream, norms, rotation, softmax, activations, logits.
+/// What is narrower than f32. All else is f32 wherever it runs: the residual stream, norms, rotation, softmax, activations, logits. A card
+/// may take the products among it with ten bits after the point (TF32).
 ///
 /// A residual stream in f32 is cheap: its few reads and writes per block are fused with norms and additions, some hundredths of the
 /// time that the products take, and dozens of additions round nothing away.

@@ -15,7 +15,8 @@ const TOGETHER: usize = 8;
 
 /// Multiply-adds per second, counted as two operations each, that products in bf16 reach where a model would run, the best of some
 /// tries: on the CPU those of packed weights, 1024 rows by 3072 by 3072, with rayon's threads; on a card Burn's, 8192 by 8192 by 8192.
-/// No forward pass is faster than its weights' products at this rate.
+/// On the CPU no forward pass is faster than its weights' products at this rate. On a card one may be: the search for a kernel ends at
+/// the first that comes near the card's peak, and other shapes may find a better one.
 ///
 /// `kernel` is for the CPU; `None` is the fastest that the processor has.
 ///

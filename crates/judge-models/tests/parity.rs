@@ -274,6 +274,11 @@ fn the_last_layer_is_normed_once_under_both_lenses() {
         )
     };
     let (raw, normed) = (under(Lens::Raw), under(Lens::Normed));
-    assert_eq!(raw.0, normed.0);
+    if text_is_exact() {
+        assert_eq!(raw.0, normed.0);
+    } else {
+        // Each lens has a pass of its own, whose operations a device may put together otherwise.
+        assert_close(&raw.0, &normed.0, "the last layer under both lenses");
+    }
     assert_ne!(raw.1, normed.1);
 }

@@ -19,7 +19,8 @@ use half::bf16;
 
 use crate::config::DecoderConfig;
 use crate::decoder::{Decoder, Source};
-use crate::precision::Precision;
+use crate::precision::{Precision, widen};
+use crate::read::{from_device, host};
 use crate::weights::Checkpoint;
 use crate::{Dtype, Error};
 
@@ -30,6 +31,24 @@ pub(crate) use run::run;
 pub(crate) struct Batched {
     decoder: Decoder,
     shapes: Shapes,
+    // Last: fields are dropped in this order.
+    _memory: Memory,
+}
+
+/// Gives back, when it is dropped, what memory of its devices nothing holds any more. A card's allocator keeps what weights had for the
+/// next tensors of just their size. On the processor there is nothing to do, and nothing is done.
+struct Memory(Vec<Device>);
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        for device in &self.0 {
+            // What was dropped before may still be queued, until all is done.
+            let freed = from_device(|| device.sync().map(|()| device.memory_cleanup()));
+            if let Err(error) = freed {
+                tracing::debug!("a model's memory is not given back: {error}");
+            }
+        }
+    }
 }
 
 impl Batched {
@@ -45,13 +64,19 @@ impl Batched {
             Dtype::F32 => Precision::FULL,
             Dtype::Bf16 => Precision::HALF,
         };
+        // Before the decoder, so that it is dropped after what was loaded where the rest cannot be.
+        let memory = Memory(devices.to_vec());
         let mut source = Stored { checkpoint, dtype };
-        Ok(Self { decoder: Decoder::with_precision(config, devices, precision, &mut source)?, shapes })
+        let decoder = Decoder::with_precision(config, devices, precision, &mut source)?;
+        for corner in decoder.corners() {
+            host(widen(corner)).map_err(|error| Error::Upload { source: Box::new(error) })?;
+        }
+        Ok(Self { decoder, shapes, _memory: memory })
     }
 
     /// Rows of the output head, as [`Decoder::head_rows`] has them.
     pub(crate) fn head_rows(&self, rows: &[u32]) -> Result<Vec<f32>, Error> {
-        crate::read::host(self.decoder.head_rows(rows))
+        host(self.decoder.head_rows(rows))
     }
 }
 

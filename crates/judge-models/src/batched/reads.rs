@@ -7,7 +7,7 @@ use crate::Error;
 use crate::decoder::{Decoder, Entropies};
 use crate::jobs::{Job, Signals};
 use crate::pooling::Pool;
-use crate::read::States;
+use crate::read::{States, from_device};
 
 /// A reduction of a layer's states, one row per sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +32,8 @@ pub(super) struct Reads<'a> {
     jobs: &'a [&'a Job<'a>],
     /// Whether the pass feeds prompts; else it feeds one token of each sequence.
     prompts: bool,
-    /// Whether text goes on behind it.
-    writes: bool,
+    /// The head in f32, if text goes on behind it.
+    writes: Option<Tensor<2>>,
     /// What it takes to read states where they lie: on the device of each of the decoder's stages.
     places: Vec<Places>,
     wanted: Vec<(Layer, What, Tensor<3>)>,
@@ -61,7 +61,12 @@ impl Places {
 
 impl<'a> Reads<'a> {
     /// Of prompts padded to `seq` positions.
-    pub(super) fn of_prompts(decoder: &'a Decoder, jobs: &'a [&'a Job<'a>], seq: usize, writes: bool) -> Self {
+    pub(super) fn of_prompts(
+        decoder: &'a Decoder,
+        jobs: &'a [&'a Job<'a>],
+        seq: usize,
+        writes: Option<Tensor<2>>,
+    ) -> Self {
         let last: Vec<i32> = jobs.iter().enumerate().map(|(row, job)| (row * seq + job.ids.len() - 1) as i32).collect();
         let padding: Option<Vec<bool>> = jobs
             .iter()
@@ -73,10 +78,10 @@ impl<'a> Reads<'a> {
     }
 
     /// Of one new token of each sequence.
-    pub(super) fn of_step(decoder: &'a Decoder, jobs: &'a [&'a Job<'a>]) -> Self {
+    pub(super) fn of_step(decoder: &'a Decoder, jobs: &'a [&'a Job<'a>], head: Tensor<2>) -> Self {
         let last: Vec<i32> = (0..jobs.len() as i32).collect();
         let places = decoder.devices().iter().map(|device| Places::new(&last, None, device)).collect();
-        Self { decoder, jobs, prompts: false, writes: true, places, wanted: Vec::new() }
+        Self { decoder, jobs, prompts: false, writes: Some(head), places, wanted: Vec::new() }
     }
 
     /// Takes what is wanted of the residual stream `[batch, seq, d_model]` at `layer`.
@@ -97,8 +102,9 @@ impl<'a> Reads<'a> {
             }
             if normed {
                 let rows = self.decoder.final_norm(rows);
-                if is_final && self.writes {
-                    self.fetch(layer, What::Logits, self.decoder.logits(rows.clone())); // [batch, 1, d_vocab]
+                if let Some(head) = self.writes.clone().filter(|_| is_final) {
+                    let logits = self.decoder.logits_by(head, rows.clone()); // [batch, 1, d_vocab]
+                    self.fetch(layer, What::Logits, logits);
                 }
                 self.fetch(layer, What::Normed, rows);
             }
@@ -145,12 +151,12 @@ impl<'a> Reads<'a> {
             // The last block's output is only ever read normed.
             What::Last if layer.0 == n_layers => false,
             What::Last => pooled(Pooling::Last) || lens == Some(Lens::Raw),
-            What::Normed if layer.0 == n_layers => self.writes || pooled(Pooling::Last) || lens.is_some(),
+            What::Normed if layer.0 == n_layers => self.writes.is_some() || pooled(Pooling::Last) || lens.is_some(),
             What::Normed => lens == Some(Lens::Normed),
             What::Sum => pooled(Pooling::Mean),
             What::Min => pooled(Pooling::Min),
             What::Max => pooled(Pooling::Max),
-            What::Logits => self.writes && layer.0 == n_layers,
+            What::Logits => self.writes.is_some() && layer.0 == n_layers,
             What::Entropies => self.prompts && want.attention_entropy.contains(&layer),
         }
     }
@@ -161,7 +167,6 @@ impl<'a> Reads<'a> {
 
     /// Waits for the devices.
     pub(super) fn finish(self) -> Result<Fetched, Error> {
-        let fault = |source| Error::Device { source };
         let mut parts = Vec::with_capacity(self.wanted.len());
         let mut wanted = self.wanted;
         // A transaction reads from one device.
@@ -175,10 +180,11 @@ impl<'a> Reads<'a> {
                 transaction = transaction.register(tensor);
                 names.push((layer, what));
             }
-            let data = transaction.try_execute().map_err(|source| fault(Box::new(source)))?;
+            let data = from_device(|| transaction.try_execute())?;
             for ((layer, what), data) in names.into_iter().zip(data) {
                 let rows = data.shape().first().copied().unwrap_or(0);
-                let values: Vec<f32> = data.try_into_vec().map_err(|source| fault(Box::new(source)))?;
+                let values: Vec<f32> =
+                    data.try_into_vec().map_err(|source| Error::Device { source: Box::new(source) })?;
                 let width = (values.len() / rows.max(1)).max(1);
                 parts.push(Part { layer, what, width, values });
             }

@@ -76,7 +76,9 @@ impl Passes<'_> {
         let rotations = self.rotations();
         let lens = self.jobs.iter().map(|job| job.ids.len()).collect();
         let mut slots = Slots::new(self.model.config.n_layers, lens, self.batch.seq, self.batch.new);
-        let mut fetched = self.prefill(&rotations, Some(&mut slots))?;
+        // Widened once: it may be gigabytes, which each token would read and write anew.
+        let head = self.engine.decoder.wide_head();
+        let mut fetched = self.prefill(&rotations, Some((&mut slots, head.clone())))?;
         let mut texts: Vec<Option<Text<'_>>> = self
             .jobs
             .iter()
@@ -101,7 +103,7 @@ impl Passes<'_> {
             let last = texts.iter().map(|text| text.as_ref().and_then(|text| text.tokens.last().copied()).unwrap_or(0));
             let positions = slots.positions();
             let at: Vec<Rotation> = rotations.iter().map(|rotation| rotation.at_each(&positions)).collect();
-            let reads = Reads::of_step(&self.engine.decoder, self.jobs);
+            let reads = Reads::of_step(&self.engine.decoder, self.jobs, head.clone());
             fetched = self.pass(last, 1, &at, Some(&mut slots), reads)?;
             slots.advance();
         }
@@ -138,13 +140,15 @@ impl Passes<'_> {
         devices.iter().map(|device| Rotation::padded(&self.model.config.rope, len, positions, device)).collect()
     }
 
-    fn prefill(&self, rotations: &[Rotation], slots: Option<&mut Slots>) -> Result<Fetched, Error> {
+    /// Feeds the prompts. Where text is written behind them, their keys are kept, and the head in f32 gives the first logits.
+    fn prefill(&self, rotations: &[Rotation], text: Option<(&mut Slots, Tensor<2>)>) -> Result<Fetched, Error> {
         let seq = self.batch.seq;
         let ids = self.jobs.iter().flat_map(|job| {
             let padding = std::iter::repeat_n(0, seq - job.ids.len()); // the plan pads to at least the longest
             job.ids.iter().copied().chain(padding)
         });
-        let reads = Reads::of_prompts(&self.engine.decoder, self.jobs, seq, slots.is_some());
+        let (slots, head) = text.unzip();
+        let reads = Reads::of_prompts(&self.engine.decoder, self.jobs, seq, head);
         let rotations: Vec<Rotation> = rotations.iter().map(|rotation| rotation.positions(0, seq)).collect();
         match slots {
             Some(slots) => {

@@ -80,10 +80,10 @@ struct PerLayer {
 
 /// The four scores of the story, by the names of the results file.
 const STORY: [(&str, Variant); 4] = [
-    ("direct", Variant::DirectScore),
-    ("expected", Variant::EScore),
-    ("lager_wo", Variant::LagerWo),
-    ("lager_w", Variant::LagerW),
+    ("direct", Variant::LastMode),
+    ("expected", Variant::LastExpected),
+    ("lager_wo", Variant::MeanExpected),
+    ("lager_w", Variant::WeightedExpected),
 ];
 
 fn main() -> ExitCode {
@@ -187,7 +187,7 @@ fn evaluate(
     Ok(SplitResults {
         n: items.len(),
         unscored: items.len() - scored.len(),
-        lager_w_minus_expected: difference(&scores(Variant::LagerW)?, &scores(Variant::EScore)?, &human)?,
+        lager_w_minus_expected: difference(&scores(Variant::WeightedExpected)?, &scores(Variant::LastExpected)?, &human)?,
         variants,
         baselines,
         per_layer,

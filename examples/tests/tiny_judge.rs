@@ -105,7 +105,7 @@ fn the_shipped_model_judges() {
             ControlFlow::Continue(())
         })
         .unwrap();
-    let scores = variant_scores(Variant::EScore, tables.iter(), &scale, judge_core::States::All, None).unwrap();
+    let scores = variant_scores(Variant::LastExpected, tables.iter(), &scale, judge_core::States::All, None).unwrap();
     let agreement = spearman(&scores, &human).unwrap().estimate;
     assert!(agreement > 0.55, "Spearman {agreement}");
 }

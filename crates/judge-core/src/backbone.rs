@@ -1,10 +1,42 @@
 use std::error::Error as StdError;
 use std::ops::ControlFlow;
 
-use crate::{ModelInfo, Outcome, Prompt, Request};
+use crate::{ModelIdentity, ModelInfo, Outcome, Prompt, Request};
 
 /// Index of a vocabulary entry.
 pub type TokenId = u32;
+
+/// A language model that writes text: a local one, or one behind a service.
+///
+/// The first of two steps of access. It answers [`Request`]s whose [`Want`](crate::Want) is [text only](crate::Want::is_text_only); whoever can also be read
+/// from the inside is a [`Backbone`]. Judges that read words need no more than this.
+pub trait TextModel: Send + Sync {
+    /// What is known of the model.
+    fn identity(&self) -> ModelIdentity;
+
+    /// Answers requests until none is left: takes them from `exchange` as it has room for them, and gives each one's outcome back as soon as it is known, in any
+    /// order. It is done when [`Exchange::take`] brings nothing although every request that was taken is answered, or when [`Exchange::give`] says
+    /// [`ControlFlow::Break`]: then it gives nothing more and returns `Ok`.
+    ///
+    /// An outcome never depends on the other requests, on their order, or on how the work was cut up.
+    ///
+    /// # Errors
+    /// Only for what ends the run (a request that the model cannot answer, a device or service that failed). What is one item's fault is its
+    /// [`Outcome::Unscored`].
+    fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError>;
+
+    /// Answers these requests, each once, in any order: `sink(index, outcome)` with the request's index in `requests`.
+    ///
+    /// # Errors
+    /// As [`serve`](Self::serve).
+    fn run(
+        &self,
+        requests: &[Request],
+        sink: &mut dyn FnMut(usize, Outcome) -> ControlFlow<()>,
+    ) -> Result<(), BackboneError> {
+        self.serve(&mut Listed { requests, taken: 0, sink })
+    }
+}
 
 /// A frozen language model that can be read from the inside.
 ///
@@ -12,8 +44,7 @@ pub type TokenId = u32;
 /// head's rows, a state pooled over positions) happens inside the backbone, so that a reading costs a few
 /// hundred bytes, whatever the vocabulary. There is no tensor in the signature and no backend parameter:
 /// device and dtype are run-time values, and `dyn Backbone` is all a judge ever sees.
-///
-pub trait Backbone: Send + Sync {
+pub trait Backbone: TextModel {
     /// The model behind it.
     fn info(&self) -> &ModelInfo;
 
@@ -29,20 +60,36 @@ pub trait Backbone: Send + Sync {
     /// # Errors
     /// What the template or the tokenizer says.
     fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError>;
+}
 
-    /// Answers each request exactly once, in any order, as soon as it is known: `sink(index, outcome)` with the
-    /// request's index in `requests`. [`ControlFlow::Break`] cancels: the sink is not called again and the
-    /// result is `Ok`. An outcome never depends on the other requests, on their order, or on how the work
-    /// was cut up.
-    ///
-    /// # Errors
-    /// Only for what ends the run (a request that names a layer or token the model does not have, a device
-    /// that failed). What is one item's fault is its [`Outcome::Unscored`].
-    fn run(
-        &self,
-        requests: &[Request],
-        sink: &mut dyn FnMut(usize, Outcome) -> ControlFlow<()>,
-    ) -> Result<(), BackboneError>;
+/// What a [`TextModel`] takes requests from and gives outcomes to.
+pub trait Exchange {
+    /// The next requests, at most `most`, numbered one after another in the order in which they are taken, the first with 0. None does not mean that none will
+    /// come: an outcome that is given may lead to more.
+    fn take(&mut self, most: usize) -> Vec<Request>;
+
+    /// Gives the outcome of request number `index`. [`ControlFlow::Break`]: the run is over, nothing more is wanted.
+    fn give(&mut self, index: usize, outcome: Outcome) -> ControlFlow<()>;
+}
+
+/// An exchange over a list of requests.
+struct Listed<'a> {
+    requests: &'a [Request],
+    taken: usize,
+    sink: &'a mut dyn FnMut(usize, Outcome) -> ControlFlow<()>,
+}
+
+impl Exchange for Listed<'_> {
+    fn take(&mut self, most: usize) -> Vec<Request> {
+        let rest = self.requests.get(self.taken..).unwrap_or_default();
+        let some = &rest[..most.min(rest.len())];
+        self.taken += some.len();
+        some.to_vec()
+    }
+
+    fn give(&mut self, index: usize, outcome: Outcome) -> ControlFlow<()> {
+        (self.sink)(index, outcome)
+    }
 }
 
 /// A label's tokenisation in context; see [`Backbone::label_in_context`].
@@ -56,7 +103,7 @@ pub struct LabelInContext {
     pub agrees: bool,
 }
 
-/// What ends a run of a [`Backbone`].
+/// What ends a run of a [`TextModel`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackboneError {
@@ -71,7 +118,7 @@ pub enum BackboneError {
     /// A request names a layer that the model does not have.
     #[error("request {request}: {layer} does not exist, the model has layers 0 to {n_layers}")]
     Layer {
-        /// Index of the request.
+        /// Number of the request.
         request: usize,
         /// The layer asked for.
         layer: crate::Layer,
@@ -81,7 +128,7 @@ pub enum BackboneError {
     /// A request names a token that the vocabulary does not have.
     #[error("request {request}: token {token} does not exist, the head has {d_vocab} rows")]
     Token {
-        /// Index of the request.
+        /// Number of the request.
         request: usize,
         /// The token asked for.
         token: TokenId,
@@ -91,10 +138,18 @@ pub enum BackboneError {
     /// A request contradicts itself, e.g. steps are to be read but nothing is to be generated.
     #[error("request {request}: {problem}")]
     Request {
-        /// Index of the request.
+        /// Number of the request.
         request: usize,
         /// What is wrong with it.
         problem: RequestProblem,
+    },
+    /// A request asks for what this model cannot bring, e.g. label logits of a model that only writes text.
+    #[error("request {request}: this model cannot bring {what}")]
+    Unsupported {
+        /// Number of the request.
+        request: usize,
+        /// What is asked for, e.g. `label logits`.
+        what: &'static str,
     },
     /// The model itself failed.
     #[error("the model failed: {0}")]
@@ -108,6 +163,12 @@ pub enum RequestProblem {
     /// Steps are to be read, but nothing is to be generated.
     #[error("it reads generation steps but generates nothing")]
     StepsWithoutGeneration,
+    /// A text that has no character: a stop text or a continuation.
+    #[error("a {0} is empty")]
+    EmptyText(&'static str),
+    /// The same labels are read twice with one lens at one position.
+    #[error("it reads the same labels twice, with the same lens at the same position")]
+    LabelsTwice,
     /// No label or no layer.
     #[error("it reads labels but names no {0}")]
     NothingToRead(&'static str),

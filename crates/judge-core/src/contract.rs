@@ -18,6 +18,9 @@ pub enum ContractBreach {
         /// Index of the request.
         request: usize,
     },
+    /// The model said that it was done although requests were waiting.
+    #[error("the model ended although requests were waiting to be taken")]
+    EndedEarly,
     /// There is no request of that index.
     #[error("request {request} was answered, there are {requests}")]
     NoSuchRequest {
@@ -50,6 +53,20 @@ pub enum ContractBreach {
         expected: usize,
         /// The count found.
         found: usize,
+    },
+    /// A judge's requests for one item differ from one time to the next.
+    #[error("judge {judge} asks differently each time about the same item")]
+    NotPure {
+        /// The judge's name.
+        judge: String,
+    },
+    /// A judge cannot do without what was not read, or gives a value that is none.
+    #[error("judge {judge}: {problem}")]
+    Judge {
+        /// The judge's name.
+        judge: String,
+        /// What it does.
+        problem: String,
     },
     /// A request that cannot be met was not refused as it must be.
     #[error("{case} must end the run with {expected}, found {found}")]

@@ -42,7 +42,7 @@ pub enum Error {
         /// The weights.
         weights: Vec<f64>,
     },
-    /// A name that stands for nothing.
+    /// A name that is not known.
     #[error("no {what} is called {found:?}; there are {known:?}")]
     UnknownName {
         /// What was to be named.
@@ -84,11 +84,19 @@ pub enum Error {
         /// The variant.
         variant: Variant,
     },
-    /// A score variant gives a number but no distribution, so no verdict can be made of it.
-    #[error("{variant} gives no distribution")]
-    NoDistribution {
-        /// The variant.
-        variant: Variant,
+    /// A judge whose preferences are asked for in both orders gives a value that is none.
+    #[error("judge {judge} gives {value}; expected a preference for the response shown first, from 0 to 1")]
+    NotAPreference {
+        /// The judge.
+        judge: String,
+        /// Its value.
+        value: f64,
+    },
+    /// Samples of a judge are wanted that does not draw.
+    #[error("judge {judge} draws nothing, so its samples would all be the same; expected Sampling::Random in every request")]
+    NotSampled {
+        /// The judge.
+        judge: String,
     },
     /// Layer weights are not for what they are to be used on.
     #[error("these layer weights cannot be used here: {mismatch}")]
@@ -127,7 +135,7 @@ pub enum Error {
         source: ProbeError,
     },
     /// Two items of a run have the same id.
-    #[error("the id {id} stands twice")]
+    #[error("the id {id} appears twice")]
     DuplicateId {
         /// The id.
         id: ItemId,
@@ -141,18 +149,24 @@ pub enum Error {
     /// A judge could not work on an item.
     #[error("judge {judge}, item {id}: {source}")]
     Item {
-        /// Index of the judge.
-        judge: usize,
+        /// The judge's name.
+        judge: String,
         /// The item.
         id: ItemId,
-        /// Why.
-        source: Box<Error>,
+        /// Why: an [`Error`], a [`BackboneError`], or the judge's own.
+        source: Box<dyn StdError + Send + Sync>,
     },
-    /// A judge goes on asking about an item.
-    #[error("judge {judge} still has questions about item {id} after {rounds} rounds")]
+    /// The observer of a run failed.
+    #[error("{source}")]
+    Observer {
+        /// Why.
+        source: Box<dyn StdError + Send + Sync>,
+    },
+    /// A judge makes requests about an item in every round.
+    #[error("judge {judge} still makes requests about item {id} after {rounds} rounds")]
     TooManyRounds {
-        /// Index of the judge.
-        judge: usize,
+        /// The judge's name.
+        judge: String,
         /// The item.
         id: ItemId,
         /// Rounds asked.

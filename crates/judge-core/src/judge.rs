@@ -1,55 +1,144 @@
-use serde::{Deserialize, Serialize};
+use std::error::Error as StdError;
 
-use crate::{Error, Outcome, Request, ScoreDistribution, Unscored};
+use crate::{BackboneError, ContractBreach, Error, Outcome, Reading, Request, Score, TemplateProblem, Unscored};
 
-/// Turns an item into requests and their outcomes into a verdict.
+/// Turns an item into requests and their outcomes into a score.
 ///
 /// A judge is pure: it owns no model and does no input or output, so the runner can put the requests
-/// of many judges and items before one backbone at once.
+/// of many judges and items before one model at once. The same item always leads to the same requests; the combinators
+/// ([`Panel`](crate::Panel), [`Repeated`](crate::Repeated), [`Swapped`](crate::Swapped)) count on it.
+/// [`check_judge`](crate::testing::check_judge) looks at a judge of your own.
 pub trait Judge<Item: ?Sized> {
-    /// The requests for one item: one, or several (aspects, both orders).
+    /// The name that verdicts, counts and errors go by.
+    fn name(&self) -> &str;
+
+    /// The requests for one item: one, several, or none if the item can be judged without a model.
     ///
     /// # Errors
-    /// If the item cannot be asked about with this judge's template; that ends the run.
-    fn ask(&self, item: &Item) -> Result<Vec<Request>, Error>;
+    /// [`JudgeError::Unscored`] if this item cannot be asked about; the run goes on. [`JudgeError::Failed`] ends the run.
+    fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError>;
 
-    /// Requests that depend on the outcomes so far (all outcomes of this item in order). Called until it returns none.
+    /// Requests that depend on the outcomes so far, one round of outcomes per round of requests. Called until it returns none.
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
-    fn follow_up(&self, item: &Item, done: &[Outcome]) -> Result<Vec<Request>, Error> {
-        let _ = (item, done);
+    fn follow_up(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        let _ = (item, rounds);
         Ok(Vec::new())
     }
 
-    /// The verdict from all outcomes, in the order of the requests.
+    /// The score, from all outcomes.
     ///
     /// # Errors
-    /// Only if the outcomes do not fit the requests; an item's fault is [`Verdict::Unscored`].
-    fn decide(&self, item: &Item, done: &[Outcome]) -> Result<Verdict, Error>;
+    /// [`JudgeError::Unscored`] if there is none, by the item's own fault. [`JudgeError::Failed`] if the outcomes do not fit the requests.
+    fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError>;
 }
 
-/// What a judge says of one item.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
-    /// A score.
-    Scored {
-        /// The distribution over the scale; its [`expected`](ScoreDistribution::expected) value is the score.
-        distribution: ScoreDistribution,
-        /// What a fitted calibrator adds.
-        interval: Option<Interval>,
-    },
-    /// No score, and why.
-    Unscored(Unscored),
+impl<Item: ?Sized, J: Judge<Item> + ?Sized> Judge<Item> for &J {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
+        (**self).ask(item)
+    }
+
+    fn follow_up(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        (**self).follow_up(item, rounds)
+    }
+
+    fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        (**self).decide(item, rounds)
+    }
 }
 
-/// A range that holds the true score with the stated probability.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
-    /// Lower end, in units of the scale.
-    pub low: f64,
-    /// Upper end, in units of the scale.
-    pub high: f64,
-    /// Nominal coverage, in (0, 1).
-    pub level: f64,
+/// Why a judge gives no score.
+#[derive(Debug, thiserror::Error)]
+pub enum JudgeError {
+    /// The item's own fault: it is counted and kept, and the run goes on.
+    #[error(transparent)]
+    Unscored(#[from] Unscored),
+    /// The judge cannot work; the run ends. Any error fits: see [`JudgeError::failed`].
+    #[error(transparent)]
+    Failed(Box<dyn StdError + Send + Sync>),
+}
+
+impl JudgeError {
+    /// A judge's own error, which ends the run.
+    pub fn failed(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<Error> for JudgeError {
+    /// An item that lacks a field is [`Reason::Missing`](crate::Reason::Missing), its own fault; everything else ends the run.
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Template { problem: problem @ TemplateProblem::MissingField { .. } } => {
+                Self::Unscored(Unscored::new(crate::Reason::Missing, problem.to_string()))
+            }
+            other => Self::Failed(Box::new(other)),
+        }
+    }
+}
+
+impl From<BackboneError> for JudgeError {
+    fn from(error: BackboneError) -> Self {
+        Self::Failed(Box::new(error))
+    }
+}
+
+impl From<ContractBreach> for JudgeError {
+    fn from(breach: ContractBreach) -> Self {
+        Error::from(breach).into()
+    }
+}
+
+/// The outcomes of a judge's requests about one item, round by round.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rounds<'a> {
+    rounds: Vec<&'a [Outcome]>,
+}
+
+impl<'a> Rounds<'a> {
+    /// Rounds from their outcomes, each in the order of its requests.
+    pub fn new(rounds: impl IntoIterator<Item = &'a [Outcome]>) -> Self {
+        Self { rounds: rounds.into_iter().collect() }
+    }
+
+    /// The rounds, the first one first.
+    pub fn as_slices(&self) -> &[&'a [Outcome]] {
+        &self.rounds
+    }
+
+    /// All outcomes, in the order of the requests.
+    pub fn outcomes(&self) -> impl Iterator<Item = &'a Outcome> {
+        self.rounds.iter().flat_map(|round| round.iter())
+    }
+
+    /// All readings, in the order of the requests.
+    ///
+    /// # Errors
+    /// [`JudgeError::Unscored`] with the reason of the first request that was not read.
+    pub fn readings(&self) -> Result<Vec<&'a Reading>, JudgeError> {
+        self.outcomes().map(|outcome| Ok(outcome.reading()?)).collect()
+    }
+
+    /// The reading of a judge that asks once, for one thing.
+    ///
+    /// # Errors
+    /// [`JudgeError::Unscored`] if it was not read, [`JudgeError::Failed`] if there is not exactly one outcome.
+    pub fn only(&self) -> Result<&'a Reading, JudgeError> {
+        match self.rounds[..] {
+            [[outcome]] => Ok(outcome.reading()?),
+            _ => {
+                let found = self.outcomes().count();
+                Err(ContractBreach::Shape { what: "outcomes", expected: 1, found }.into())
+            }
+        }
+    }
+
+    pub(crate) fn push(&mut self, round: &'a [Outcome]) {
+        self.rounds.push(round);
+    }
 }

@@ -52,6 +52,7 @@
 //! and computes no agreement (`judge-metrics`).
 
 mod backbone;
+mod combine;
 mod contract;
 mod error;
 mod fields;
@@ -70,8 +71,10 @@ mod runner;
 mod scale;
 mod template;
 pub mod testing;
+mod verdict;
 
-pub use backbone::{Backbone, BackboneError, LabelInContext, RequestProblem, TokenId};
+pub use backbone::{Backbone, BackboneError, Exchange, LabelInContext, RequestProblem, TextModel, TokenId};
+pub use combine::{Calibrated, Calibrator, OrderPolicy, Panel, PanelRule, Repeated, Swapped, SwappedFields};
 pub use contract::ContractBreach;
 pub use error::Error;
 pub use fields::Fields;
@@ -80,19 +83,21 @@ pub use inspector::{
     Aspect, InspectorJudge, InspectorSettings, Probe, ProbeError, ProbeOutput, class_scale, total_score,
 };
 pub use item_id::ItemId;
-pub use judge::{Interval, Judge, Verdict};
+pub use judge::{Judge, JudgeError, Rounds};
 pub use lager::{
     Condition, LagerJudge, LagerSettings, LayerTable, LayerWeights, ScoreRule, States, TableOrigin, Variant,
     VariantScore, WeightMismatch,
 };
 pub use layer::{Layer, Lens};
-pub use model_info::ModelInfo;
+pub use model_info::{Dimensions, ModelIdentity, ModelInfo};
 pub use prompt::{Message, Prompt};
 pub use reading::{
-    Finish, Generated, HeadEntropies, LabelLogits, LabelStep, Outcome, PooledState, Reading, Reason, Unscored,
+    ContinuationLogProbs, Finish, Generated, HeadEntropies, LabelLogits, LabelStep, Outcome, PooledState, Reading,
+    Reason, TokenLogProbs, Unscored,
 };
 pub use replicas::{Replicas, ReplicasProblem};
 pub use request::{Generation, LabelRead, Pooling, ReadAt, Request, Sampling, Signal, Want};
-pub use runner::{ItemResult, Progress, RunEvent, RunSettings, RunSummary, Runner, Tally};
+pub use runner::{Flow, ItemResult, Progress, ReadOnly, RunEvent, RunSettings, RunSummary, Runner, Tally};
 pub use scale::{Scale, ScalePoint, ScaleProblem, ScoreDistribution};
 pub use template::{PromptTemplate, TemplateProblem};
+pub use verdict::{Calibration, CombinedBy, Part, Score, Verdict};

@@ -2,14 +2,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Layer, Signal};
 
+/// What is known of any model, one behind a service included. What is not known is `None`; nothing is made up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct ModelIdentity {
+    /// Folder name, hub id, or the name that the service goes by.
+    pub name: String,
+    /// Hub revision, or the version that the service states.
+    pub revision: Option<String>,
+    /// Hash that identifies configuration, tokenizer, template and weights, where they can be seen.
+    pub fingerprint: Option<String>,
+    /// Longest prompt plus new tokens, in tokens.
+    pub max_len: Option<usize>,
+}
+
+impl ModelIdentity {
+    /// A model of which only the name is known.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+}
+
 /// What a [`Backbone`](crate::Backbone) says of the model behind it; enough to tell two models apart.
+///
+/// Made with [`ModelInfo::new`]: fields may be added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ModelInfo {
     /// Folder name or hub id; for people, not for comparison.
     pub name: String,
     /// Hub revision (commit), where one is known.
     pub revision: Option<String>,
-    /// Hash that identifies configuration, tokenizer, template and weights.
+    /// Hash that identifies configuration, tokenizer, template and weights. It may rest on a sample of each large tensor; the backbone's documentation
+    /// says so.
     pub fingerprint: String,
     /// Family tag, e.g. `qwen3` (`model_type` in `config.json`).
     pub family: String,
@@ -29,7 +55,50 @@ pub struct ModelInfo {
     pub device: String,
 }
 
+/// The dimensions of a decoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dimensions {
+    /// Number of blocks.
+    pub n_layers: usize,
+    /// Width of a state.
+    pub d_model: usize,
+    /// Query heads of a block's attention.
+    pub n_heads: usize,
+    /// Number of rows of the output head.
+    pub d_vocab: usize,
+    /// Longest prompt plus new tokens, in tokens.
+    pub max_len: usize,
+}
+
 impl ModelInfo {
+    /// A model of the given name, fingerprint and dimensions, in `f32` on the CPU, of an unnamed family. Other fields are set afterwards.
+    pub fn new(name: impl Into<String>, fingerprint: impl Into<String>, dimensions: Dimensions) -> Self {
+        let Dimensions { n_layers, d_model, n_heads, d_vocab, max_len } = dimensions;
+        Self {
+            name: name.into(),
+            revision: None,
+            fingerprint: fingerprint.into(),
+            family: String::new(),
+            n_layers,
+            d_model,
+            n_heads,
+            d_vocab,
+            max_len,
+            dtype: "f32".to_owned(),
+            device: "cpu".to_owned(),
+        }
+    }
+
+    /// What can be said of it as of any model.
+    pub fn identity(&self) -> ModelIdentity {
+        ModelIdentity {
+            name: self.name.clone(),
+            revision: self.revision.clone(),
+            fingerprint: Some(self.fingerprint.clone()),
+            max_len: Some(self.max_len),
+        }
+    }
+
     /// All layers, `Layer(0)` to `Layer(n_layers)`.
     pub fn layers(&self) -> Vec<Layer> {
         (0..=self.n_layers).map(Layer).collect()

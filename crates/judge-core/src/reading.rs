@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Layer, Lens, Pooling, Signal, TokenId};
+use crate::{Error, LabelRead, Layer, Lens, Pooling, ReadAt, Scale, ScoreDistribution, Signal, TokenId};
 
 /// The answer to one [`Request`](crate::Request).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,19 +14,58 @@ pub enum Outcome {
 }
 
 /// What one pass over a prompt brought. It may hold more than was asked for when several judges share the pass.
+///
+/// Made with [`Reading::default`] and filled in field by field: fields may be added.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
 pub struct Reading {
-    /// Tokens of the prompt, control tokens included.
-    pub prompt_tokens: usize,
-    /// Label logits, if asked for.
-    pub labels: Option<LabelLogits>,
+    /// Tokens of the prompt, control tokens included; `None` if the model does not say.
+    pub prompt_tokens: Option<usize>,
+    /// Label logits, one entry per [`LabelRead`](crate::LabelRead) asked for.
+    pub labels: Vec<LabelLogits>,
     /// Pooled states, one per pair asked for.
     pub pooled: Vec<PooledState>,
     /// Attention entropies, one per layer asked for, ascending.
-    #[serde(default)]
     pub attention_entropy: Vec<HeadEntropies>,
+    /// Log-probabilities of the prompt's own tokens but the first, which nothing is before, if asked for.
+    pub prompt_log_probs: Option<TokenLogProbs>,
+    /// Log-probabilities of each continuation asked for.
+    pub continuations: Vec<ContinuationLogProbs>,
     /// New text, if asked for.
     pub generated: Option<Generated>,
+}
+
+/// Natural logarithms of the probabilities of tokens, each given all tokens before it, at the last layer over the whole vocabulary, with the
+/// family's soft-cap and scale.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TokenLogProbs {
+    /// The tokens. Shape `[n]`.
+    pub tokens: Vec<TokenId>,
+    /// `ln p`, each at most 0 and finite. Shape `[n]`.
+    pub log_probs: Vec<f32>,
+}
+
+impl TokenLogProbs {
+    /// The logarithm of the probability of all tokens together, in nats; 0 for none.
+    pub fn sum(&self) -> f64 {
+        self.log_probs.iter().map(|&p| f64::from(p)).sum()
+    }
+
+    /// The perplexity, `exp` of the mean negative log-probability; `None` for no token.
+    pub fn perplexity(&self) -> Option<f64> {
+        let n = self.log_probs.len();
+        (n > 0).then(|| (-self.sum() / n as f64).exp())
+    }
+}
+
+/// The log-probabilities of a text behind a prompt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ContinuationLogProbs {
+    /// The text asked for.
+    pub text: String,
+    /// Its tokens.
+    pub tokens: TokenLogProbs,
 }
 
 /// Label logits of some layers at some steps.
@@ -38,6 +77,8 @@ pub struct LabelLogits {
     pub layers: Vec<Layer>,
     /// How the states met the head.
     pub lens: Lens,
+    /// Where they were read.
+    pub at: ReadAt,
     /// One table per position read, in order. Empty if no step qualified.
     pub steps: Vec<LabelStep>,
 }
@@ -47,10 +88,14 @@ pub struct LabelLogits {
 pub struct LabelStep {
     /// Index of the generated token that this position predicts; 0 at the prompt's end.
     pub step: usize,
-    /// That token, if one was generated.
+    /// That token; `None` at the prompt's end, whether or not text is written behind it.
     pub token: Option<TokenId>,
     /// Logits `[layers, n_scores]`, row-major: plain products with the head's rows, no soft-cap, no scale. Finite.
     pub logits: Vec<f32>,
+    /// The share of the model's next-token probability that lies on the labels, from 0 to 1, if asked for: the sum of the labels' entries in the softmax of
+    /// the last layer over the whole vocabulary, with the family's soft-cap and scale. Where it is small, the model was about to write something else than a label.
+    #[serde(default)]
+    pub label_mass: Option<f32>,
 }
 
 /// One pooled state.
@@ -83,28 +128,41 @@ pub struct HeadEntropies {
 /// Generated text and its tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Generated {
-    /// New token ids, without the end token. Shape `[n_new]`.
-    pub tokens: Vec<TokenId>,
-    /// Decoded text, control tokens left out.
+    /// Decoded text, control tokens left out, cut before the first stop text.
     pub text: String,
-    /// `text_ends[i]`: bytes of `text` that are complete once token `i` is known. Shape `[n_new]`, not decreasing.
-    pub text_ends: Vec<usize>,
     /// Why it ended.
     pub finish: Finish,
+    /// New token ids, without the end token. Shape `[n_new]`; empty if the model does not show them.
+    pub tokens: Vec<TokenId>,
+    /// `text_ends[i]`: bytes of `text` that are complete once token `i` is known. Shape that of `tokens`, not decreasing.
+    pub text_ends: Vec<usize>,
+    /// Number of new tokens; `None` if the model does not say.
+    pub n_tokens: Option<usize>,
+}
+
+impl Generated {
+    /// A text of which nothing but itself and its end is known, as a service gives it.
+    pub fn text_only(text: impl Into<String>, finish: Finish) -> Self {
+        Self { text: text.into(), finish, tokens: Vec::new(), text_ends: Vec::new(), n_tokens: None }
+    }
 }
 
 /// Why generation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Finish {
     /// The model wrote an end token.
     EndToken,
     /// `max_new_tokens` was reached.
     Length,
+    /// A stop text was written.
+    StopText,
 }
 
 /// Why an item has no score. It is counted, kept and shown; no default stands in for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{reason}: {detail}")]
 pub struct Unscored {
     /// The kind of reason.
     pub reason: Reason,
@@ -116,12 +174,6 @@ impl Unscored {
     /// A reason with its detail.
     pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
         Self { reason, detail: detail.into() }
-    }
-}
-
-impl fmt::Display for Unscored {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.reason, self.detail)
     }
 }
 
@@ -142,6 +194,14 @@ pub enum Reason {
     Template,
     /// A logit or state is NaN or infinite.
     NonFinite,
+    /// A field that the template uses is absent or null.
+    Missing,
+    /// The text holds no verdict.
+    Unparsed,
+    /// The text holds a verdict outside the scale.
+    OffScale,
+    /// A service declined to answer.
+    Refused,
 }
 
 impl Reason {
@@ -154,6 +214,10 @@ impl Reason {
             Self::NoMarker => "no_marker",
             Self::Template => "template",
             Self::NonFinite => "non_finite",
+            Self::Missing => "missing",
+            Self::Unparsed => "unparsed",
+            Self::OffScale => "off_scale",
+            Self::Refused => "refused",
         }
     }
 }
@@ -164,7 +228,61 @@ impl fmt::Display for Reason {
     }
 }
 
+impl Outcome {
+    /// The reading.
+    ///
+    /// # Errors
+    /// Why there is none, which a judge passes on with `?`.
+    pub fn reading(&self) -> Result<&Reading, Unscored> {
+        match self {
+            Self::Read(reading) => Ok(reading),
+            Self::Unscored(unscored) => Err(unscored.clone()),
+        }
+    }
+}
+
 impl Reading {
+    /// The label logits of a read: those with its labels, lens and position, and at least its layers.
+    ///
+    /// # Errors
+    /// [`Error::NotRead`] if the reading does not answer that read.
+    pub fn labels(&self, read: &LabelRead) -> Result<&LabelLogits, Error> {
+        let found = self.labels.iter().find(|found| {
+            let same = found.tokens == read.tokens && found.lens == read.lens && found.at == read.at;
+            same && read.layers.iter().all(|layer| found.layers.contains(layer))
+        });
+        found.ok_or(Error::NotRead { what: "logits of these labels, with this lens, at this position" })
+    }
+
+    /// What one layer says at the prompt's end, as probabilities over the scale whose labels are `read`'s tokens.
+    ///
+    /// # Errors
+    /// [`Error::NotRead`] and [`Error::LayerNotRead`] if the reading does not answer `read`, [`Error::Shape`] if the scale has another number of labels.
+    pub fn distribution(&self, read: &LabelRead, layer: Layer, scale: &Scale) -> Result<ScoreDistribution, Error> {
+        let labels = self.labels(read)?;
+        let step = labels.prompt_end()?;
+        let row = labels.row(step, layer).ok_or(Error::LayerNotRead { layer })?;
+        ScoreDistribution::softmax(scale, &row.iter().map(|&z| f64::from(z)).collect::<Vec<_>>())
+    }
+
+    /// The new text.
+    ///
+    /// # Errors
+    /// [`Error::NotRead`] if none was asked for.
+    pub fn text(&self) -> Result<&str, Error> {
+        let generated = self.generated.as_ref().ok_or(Error::NotRead { what: "generated text" })?;
+        Ok(&generated.text)
+    }
+
+    /// The log-probability of a continuation that was asked for.
+    ///
+    /// # Errors
+    /// [`Error::NotRead`] if it was not.
+    pub fn continuation(&self, text: &str) -> Result<&TokenLogProbs, Error> {
+        let found = self.continuations.iter().find(|found| found.text == text);
+        found.map(|found| &found.tokens).ok_or(Error::NotRead { what: "log-probabilities of this continuation" })
+    }
+
     /// The pooled state of this layer and pooling, shape `[d_model]`; `None` if it was not asked for.
     pub fn pooled(&self, layer: Layer, pooling: Pooling) -> Option<&[f32]> {
         self.pooled.iter().find(|p| p.layer == layer && p.pooling == pooling).map(|p| p.values.as_slice())
@@ -185,6 +303,15 @@ impl Reading {
 }
 
 impl LabelLogits {
+    /// The table at the prompt's end.
+    ///
+    /// # Errors
+    /// [`Error::NotRead`] if the logits were read elsewhere.
+    pub fn prompt_end(&self) -> Result<&LabelStep, Error> {
+        let step = self.steps.first().filter(|step| self.at == ReadAt::PromptEnd && step.step == 0);
+        step.ok_or(Error::NotRead { what: "label logits at the prompt's end" })
+    }
+
     /// The logits `[n_scores]` of one layer in one of [`steps`](Self::steps); `None` if that layer was not read.
     pub fn row<'a>(&self, step: &'a LabelStep, layer: Layer) -> Option<&'a [f32]> {
         let row = self.layers.iter().position(|&l| l == layer)?;

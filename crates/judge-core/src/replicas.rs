@@ -1,16 +1,20 @@
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use crate::{Backbone, BackboneError, LabelInContext, ModelInfo, Outcome, Prompt, Request, TokenId};
+use crate::{
+    Backbone, BackboneError, Exchange, LabelInContext, ModelIdentity, ModelInfo, Outcome, Prompt, Request, TextModel,
+    TokenId,
+};
 
-/// Requests that a replica takes at a time, at most: enough to fill its batches.
+/// Requests per copy that the dealer keeps at hand, at most, are [`SHARES`] times as many as this.
 const MAX_CHUNK: usize = 1024;
 
-/// Shares of the requests per replica, if there are few: the fewer are left, the less a fast replica waits for a slow one.
-const SHARES: usize = 8;
+/// Shares per copy into which what is at hand is cut.
+const SHARES: usize = 2;
 
 /// Several copies of one model, one per device, as one backbone.
 ///
@@ -22,7 +26,7 @@ const SHARES: usize = 8;
 /// use std::ops::ControlFlow;
 ///
 /// use judge_core::testing::ScriptedBackbone;
-/// use judge_core::{Backbone, Prompt, Replicas, Request, Want};
+/// use judge_core::{Prompt, Replicas, Request, TextModel, Want};
 ///
 /// let replicas = Replicas::new(vec![Box::new(ScriptedBackbone::new(3)), Box::new(ScriptedBackbone::new(3))])?;
 /// let requests = ["a", "b c"].map(|text| Request { prompt: Prompt::Raw(text.into()), want: Want::default() });
@@ -92,62 +96,155 @@ impl Backbone for Replicas {
     fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {
         self.first().label_in_context(prompt, label)
     }
+}
 
-    fn run(
-        &self,
-        requests: &[Request],
-        sink: &mut dyn FnMut(usize, Outcome) -> ControlFlow<()>,
-    ) -> Result<(), BackboneError> {
-        let chunk = requests.len().div_ceil(SHARES * self.backbones.len()).clamp(1, MAX_CHUNK);
-        let (next, cancelled) = (AtomicUsize::new(0), AtomicBool::new(false));
+impl TextModel for Replicas {
+    /// That of the first copy.
+    fn identity(&self) -> ModelIdentity {
+        self.first().identity()
+    }
+
+    fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
+        let cancelled = AtomicBool::new(false);
         thread::scope(|scope| {
-            // A short channel: answers wait here rather than pile up if the sink is slow.
+            // A short channel: answers wait in the copies rather than pile up if the exchange is slow.
             let (send, receive) = mpsc::sync_channel(2 * self.backbones.len());
-            for backbone in &self.backbones {
-                let (send, next, cancelled) = (send.clone(), &next, &cancelled);
+            let mut copies = Vec::with_capacity(self.backbones.len());
+            for (copy, backbone) in self.backbones.iter().enumerate() {
+                let (supply, requests) = mpsc::channel();
+                copies.push(Copy { supply, numbers: Vec::new(), open: 0, asks: None });
+                let (send, cancelled) = (send.clone(), &cancelled);
                 scope.spawn(move || {
-                    while !cancelled.load(Ordering::Relaxed) {
-                        let start = next.fetch_add(chunk, Ordering::Relaxed);
-                        let Some(rest) = requests.get(start..).filter(|rest| !rest.is_empty()) else { break };
-                        let done = backbone.run(&rest[..chunk.min(rest.len())], &mut |index, outcome| {
-                            let gone = send.send(Ok((start + index, outcome))).is_err();
-                            if gone || cancelled.load(Ordering::Relaxed) {
-                                ControlFlow::Break(())
-                            } else {
-                                ControlFlow::Continue(())
-                            }
-                        });
-                        if let Err(error) = done {
-                            // If nobody listens any more, the run is over for another reason already.
-                            let _ = send.send(Err(error.behind(start)));
-                            break;
-                        }
-                    }
+                    let mut end = CopyEnd { copy, send, requests, cancelled };
+                    let done = backbone.serve(&mut end);
+                    // If nobody listens any more, the run is over for another reason already.
+                    let _ = end.send.send((copy, Message::Done(done)));
                 });
             }
             drop(send);
-            for answer in &receive {
-                let flow = answer.map(|(index, outcome)| sink(index, outcome));
-                if !matches!(flow, Ok(ControlFlow::Continue(()))) {
-                    cancelled.store(true, Ordering::Relaxed);
-                    // Dropping the receiver wakes whoever waits to send.
-                    drop(receive);
-                    return flow.map(|_| ());
-                }
-            }
-            Ok(())
+            let result = Dealer { exchange, copies, waiting: VecDeque::new(), taken: 0 }.run(&receive);
+            cancelled.store(true, Ordering::Relaxed);
+            // Dropping the receiver wakes whoever waits to send; the suppliers are gone with the dealer.
+            drop(receive);
+            result
         })
     }
 }
 
-impl BackboneError {
-    /// The same error of a run whose requests are `start` further on in a longer list.
-    fn behind(mut self, start: usize) -> Self {
-        match &mut self {
-            Self::Layer { request, .. } | Self::Token { request, .. } | Self::Request { request, .. } => {
-                *request += start
+/// What a copy's thread says.
+enum Message {
+    /// It has room for so many requests.
+    Ask(usize),
+    /// The outcome of a request, by the copy's own number.
+    Answer(usize, Outcome),
+    /// It has ended.
+    Done(Result<(), BackboneError>),
+}
+
+/// The exchange as one copy sees it.
+struct CopyEnd<'a> {
+    copy: usize,
+    send: mpsc::SyncSender<(usize, Message)>,
+    requests: mpsc::Receiver<Vec<Request>>,
+    cancelled: &'a AtomicBool,
+}
+
+impl Exchange for CopyEnd<'_> {
+    fn take(&mut self, most: usize) -> Vec<Request> {
+        if self.send.send((self.copy, Message::Ask(most))).is_err() {
+            return Vec::new();
+        }
+        self.requests.recv().unwrap_or_default()
+    }
+
+    fn give(&mut self, index: usize, outcome: Outcome) -> ControlFlow<()> {
+        let gone = self.send.send((self.copy, Message::Answer(index, outcome))).is_err();
+        if gone || self.cancelled.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// One copy as the dealer sees it.
+struct Copy {
+    supply: mpsc::Sender<Vec<Request>>,
+    /// The number in the whole run of each request that it has taken, in its own order.
+    numbers: Vec<usize>,
+    /// Requests that it has not answered.
+    open: usize,
+    /// It waits for so many requests.
+    asks: Option<usize>,
+}
+
+/// Hands requests to the copies and outcomes back, on the thread of the exchange.
+struct Dealer<'a> {
+    exchange: &'a mut dyn Exchange,
+    copies: Vec<Copy>,
+    /// Requests that are taken from the exchange and not handed out.
+    waiting: VecDeque<Request>,
+    /// Requests that were handed out.
+    taken: usize,
+}
+
+impl Dealer<'_> {
+    fn run(mut self, receive: &mpsc::Receiver<(usize, Message)>) -> Result<(), BackboneError> {
+        let mut running = self.copies.len();
+        while running > 0 {
+            // A sender is dropped only after its `Done`.
+            let Ok((copy, message)) = receive.recv() else { break };
+            match message {
+                Message::Ask(most) => self.copies[copy].asks = Some(most.max(1)),
+                Message::Answer(index, outcome) => {
+                    // A number that the copy has made up is one that the exchange does not know either.
+                    let number = self.copies[copy].numbers.get(index).copied().unwrap_or(usize::MAX);
+                    self.copies[copy].open = self.copies[copy].open.saturating_sub(1);
+                    if self.exchange.give(number, outcome).is_break() {
+                        return Ok(());
+                    }
+                }
+                Message::Done(Ok(())) => running -= 1,
+                Message::Done(Err(error)) => return Err(error.renumbered(&self.copies[copy].numbers)),
             }
-            _ => {}
+            self.deal();
+        }
+        Ok(())
+    }
+
+    /// Supplies the copies that ask. One that has nothing to do waits for requests as long as an outcome that is still to come may lead to some.
+    fn deal(&mut self) {
+        for copy in 0..self.copies.len() {
+            let Some(most) = self.copies[copy].asks else { continue };
+            let wanted = SHARES * most.min(MAX_CHUNK) * self.copies.len();
+            if self.waiting.len() < wanted {
+                let more = self.exchange.take(wanted - self.waiting.len());
+                self.waiting.extend(more);
+            }
+            // The fewer are left, the smaller the share, and the less a fast copy waits for a slow one at the end.
+            let share = self.waiting.len().div_ceil(SHARES * self.copies.len()).min(most);
+            let none_open = self.copies.iter().all(|copy| copy.open == 0);
+            if share == 0 && self.copies[copy].open == 0 && !none_open {
+                continue;
+            }
+            let some: Vec<Request> = self.waiting.drain(..share).collect();
+            let one = &mut self.copies[copy];
+            one.asks = None;
+            one.open += share;
+            one.numbers.extend(self.taken..self.taken + share);
+            self.taken += share;
+            // A copy that has ended in the meantime has said so.
+            let _ = one.supply.send(some);
+        }
+    }
+}
+
+impl BackboneError {
+    /// The same error with the number that its request has in a longer run.
+    fn renumbered(mut self, numbers: &[usize]) -> Self {
+        if let Self::Layer { request, .. }
+        | Self::Token { request, .. }
+        | Self::Request { request, .. }
+        | Self::Unsupported { request, .. } = &mut self
+            && let Some(&number) = numbers.get(*request)
+        {
+            *request = number;
         }
         self
     }
@@ -176,11 +273,12 @@ mod tests {
             layers: vec![Layer(layer)],
             lens: Lens::Raw,
             at: ReadAt::PromptEnd,
+            label_mass: false,
         };
         (0..count)
             .map(|i| Request {
                 prompt: Prompt::Raw(format!("item {i}")),
-                want: Want { labels: Some(labels(i as usize % 4)), ..Want::default() },
+                want: Want { labels: vec![labels(i as usize % 4)], ..Want::default() },
             })
             .collect()
     }
@@ -226,9 +324,7 @@ mod tests {
     #[test]
     fn an_error_names_the_request_in_the_whole_list() {
         let mut requests = requests(300);
-        if let Some(labels) = &mut requests[271].want.labels {
-            labels.layers = vec![Layer(9)];
-        }
+        requests[271].want.labels[0].layers = vec![Layer(9)];
         let error = replicas(2).run(&requests, &mut |_, _| ControlFlow::Continue(())).unwrap_err();
         assert!(matches!(error, BackboneError::Layer { request: 271, layer: Layer(9), .. }), "{error}");
     }

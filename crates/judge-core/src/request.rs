@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Layer, Lens, Prompt, TokenId};
+use crate::{Backbone, BackboneError, Layer, Lens, Prompt, Scale, TokenId};
 
 /// One prompt and everything one pass over it should bring.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,16 +12,22 @@ pub struct Request {
 }
 
 /// Everything that one pass over a prompt should bring; an empty `Want` brings the prompt's length only.
+///
+/// Write it as `Want { labels: …, ..Want::default() }`: fields may be added.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Want {
-    /// Score-token logits.
-    pub labels: Option<LabelRead>,
+    /// Score-token logits: one entry for each set of labels, lens or position; none twice.
+    pub labels: Vec<LabelRead>,
     /// Pooled states; each pair at most once.
     pub pooled: Vec<(Layer, Pooling)>,
     /// Layers of whose block the entropy of each attention head is wanted, ascending, none twice. `Layer(k)` is block `k`; the
     /// embeddings, `Layer(0)`, have no attention. See [`HeadEntropies`](crate::HeadEntropies).
-    #[serde(default)]
     pub attention_entropy: Vec<Layer>,
+    /// Whether the log-probability of each of the prompt's own tokens is wanted, given those before it.
+    pub prompt_log_probs: bool,
+    /// Texts whose log-probability behind the prompt is wanted, each on its own; none empty. A label of several tokens is scored so.
+    pub continuations: Vec<String>,
     /// Text to generate after the prompt.
     pub generate: Option<Generation>,
 }
@@ -44,8 +50,23 @@ impl Want {
         want
     }
 
-    /// All layers that are read, in no order, some perhaps more than once. Blocks above the highest need not be run unless text is
-    /// generated.
+    /// Whether only text is asked for, which a model that cannot be read from the inside can bring too.
+    pub fn is_text_only(&self) -> bool {
+        self.labels.is_empty()
+            && self.pooled.is_empty()
+            && self.attention_entropy.is_empty()
+            && !self.prompt_log_probs
+            && self.continuations.is_empty()
+    }
+
+    /// Whether the distribution over the whole vocabulary is needed at some position, so that all blocks must be run.
+    pub fn needs_all_blocks(&self) -> bool {
+        let mass = self.labels.iter().any(|read| read.label_mass);
+        self.generate.is_some() || self.prompt_log_probs || !self.continuations.is_empty() || mass
+    }
+
+    /// All layers that are named, in no order, some perhaps more than once. Blocks above the highest need not be run unless
+    /// [`needs_all_blocks`](Self::needs_all_blocks).
     pub fn layers(&self) -> impl Iterator<Item = Layer> {
         let labels = self.labels.iter().flat_map(|read| read.layers.iter().copied());
         let pooled = self.pooled.iter().map(|&(layer, _)| layer);
@@ -77,6 +98,27 @@ pub struct LabelRead {
     pub lens: Lens,
     /// Where to read.
     pub at: ReadAt,
+    /// Whether the share of the model's next-token probability that lies on the labels is wanted too; see
+    /// [`LabelStep::label_mass`](crate::LabelStep::label_mass).
+    #[serde(default)]
+    pub label_mass: bool,
+}
+
+impl LabelRead {
+    /// The labels of a scale at the last layer, at the prompt's end, with their mass: what a judge needs that reads one distribution.
+    ///
+    /// # Errors
+    /// [`BackboneError::Label`] if a label is not one vocabulary entry.
+    pub fn at_prompt_end(scale: &Scale, backbone: &dyn Backbone) -> Result<Self, BackboneError> {
+        let tokens = scale.labels().map(|label| backbone.token(label)).collect::<Result<_, _>>()?;
+        let layers = vec![Layer(backbone.info().n_layers)];
+        Ok(Self { tokens, layers, lens: Lens::Raw, at: ReadAt::PromptEnd, label_mass: true })
+    }
+
+    /// Whether two reads differ in layers alone, so that one read of all their layers answers both.
+    pub(crate) fn same_place(&self, other: &Self) -> bool {
+        self.tokens == other.tokens && self.lens == other.lens && self.at == other.at
+    }
 }
 
 /// The positions at which label logits are read.
@@ -106,12 +148,35 @@ pub enum Pooling {
 }
 
 /// How new text is made.
+///
+/// Write it as `Generation { max_new_tokens: 20, ..Generation::default() }`: fields may be added.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Generation {
     /// Upper bound on new tokens; at least 1.
     pub max_new_tokens: usize,
     /// How each token is chosen.
     pub sampling: Sampling,
+    /// Texts that end the writing as soon as one is written; none empty. The text is cut before the first that occurs in it.
+    #[serde(default)]
+    pub stop: Vec<String>,
+}
+
+impl Default for Generation {
+    /// Greedy, at most 256 new tokens, no stop text.
+    fn default() -> Self {
+        Self { max_new_tokens: 256, sampling: Sampling::Greedy, stop: Vec::new() }
+    }
+}
+
+impl Generation {
+    /// The same generation as the `stream`-th of several samples. Greedy writing has no second sample and stays as it is.
+    #[must_use]
+    pub fn with_stream(mut self, new: u64) -> Self {
+        if let Sampling::Random { stream, .. } = &mut self.sampling {
+            *stream = new;
+        }
+        self
+    }
 }
 
 /// How a token is chosen from the logits of the last layer.

@@ -1,26 +1,29 @@
-//! Putting the questions of judges about items before a backbone.
+//! Puts the requests of judges about items before a model, and their verdicts before an observer.
 
-mod merge;
-mod window;
+mod flight;
+mod flow;
+mod pass;
+mod read;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::error::Error as StdError;
-use std::ops::ControlFlow;
 
-use crate::{Backbone, Error, ItemId, Judge, Outcome, Reason, Verdict};
-use window::Window;
+use crate::{Error, ItemId, Judge, Outcome, Reason, Rounds, Score, TextModel, Verdict};
+use flight::Flight;
+pub use flow::Flow;
+pub use read::ReadOnly;
 
-/// Asks judges about items through one backbone.
+/// Asks judges about items through one model.
 ///
-/// Items come from an iterator and are held `window` at a time, so a run's memory does not grow with the number of items (but for 16 bytes per id, which
-/// find duplicates). The requests of all judges about a window's items go to the backbone together; equal prompts are passed once,
-/// with everything that any judge wants of them. Results come in the order of the items, each as soon as it and those before it are known. They
-/// do not depend on the window, on the other items or on the other judges.
+/// Items come from an iterator as the model has room for them, and at most [`RunSettings::window`] of them are open at a time, so a run's memory does not grow
+/// with the number of items (but for 16 bytes per id, which find duplicates). There is no barrier: while the last answers about one item are computed, the
+/// next items are on their way. Equal prompts that wait together are passed once, with everything that any judge wants of them. Results come in the order of
+/// the items unless told otherwise, each as soon as it and those before it are known. They do not depend on the window, on the other items or on the other judges.
 ///
-/// To go on after an interruption, give the ids of the results that are stored as [`RunSettings::done`].
+/// A run is resumed by leaving out the items whose results are stored already, as `judge-data` does.
 pub struct Runner<'a, Item> {
-    backbone: &'a dyn Backbone,
+    model: &'a dyn TextModel,
     judges: Vec<&'a dyn Judge<Item>>,
     settings: RunSettings,
 }
@@ -28,18 +31,19 @@ pub struct Runner<'a, Item> {
 /// How a run goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSettings {
-    /// Items held at a time; 0 counts as 1. More lets a backbone batch better and finds more equal prompts.
+    /// Upper bound on open items: those that were taken from the iterator and whose results were not delivered; 0 counts as 1. Enough that it never keeps a
+    /// model waiting, few enough for memory where readings are large.
     pub window: usize,
-    /// Ids that are done already; such items are skipped.
-    pub done: HashSet<ItemId>,
-    /// Rounds of questions that a judge may ask about one item, the first included.
+    /// Whether results come in the order of the items. If not, each comes as soon as it is known.
+    pub in_order: bool,
+    /// Rounds of requests that a judge may make about one item, the first included.
     pub max_rounds: usize,
 }
 
 impl Default for RunSettings {
-    /// 256 items, none done, 64 rounds.
+    /// 4,096 items, in order, 64 rounds.
     fn default() -> Self {
-        Self { window: 256, done: HashSet::new(), max_rounds: 64 }
+        Self { window: 4096, in_order: true, max_rounds: 64 }
     }
 }
 
@@ -47,9 +51,7 @@ impl Default for RunSettings {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RunEvent<Item> {
-    /// An item is done already.
-    Skipped(ItemId),
-    /// The backbone has answered.
+    /// The model has answered.
     Progress(Progress),
     /// An item's verdicts.
     Item(ItemResult<Item>),
@@ -57,6 +59,7 @@ pub enum RunEvent<Item> {
 
 /// One item and what the judges say of it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ItemResult<Item> {
     /// Its id.
     pub id: ItemId,
@@ -64,29 +67,36 @@ pub struct ItemResult<Item> {
     pub item: Item,
     /// One verdict per judge.
     pub verdicts: Vec<Verdict>,
-    /// Per judge, what the backbone answered to its requests, in their order.
-    pub outcomes: Vec<Vec<Outcome>>,
+    /// Per judge and round, what the model answered to its requests, in their order.
+    pub outcomes: Vec<Vec<Vec<Outcome>>>,
+}
+
+impl<Item> ItemResult<Item> {
+    /// The rounds of one judge; none for a judge that does not exist.
+    pub fn rounds(&self, judge: usize) -> Rounds<'_> {
+        Rounds::new(self.outcomes.get(judge).into_iter().flatten().map(Vec::as_slice))
+    }
 }
 
 /// Counts of a run so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Progress {
-    /// Items taken from the iterator, skipped ones included.
+    /// Items taken from the iterator.
     pub items_read: usize,
-    /// Items skipped because they are done already.
-    pub items_skipped: usize,
     /// Items whose result was delivered.
     pub items_done: usize,
     /// Requests that judges have made.
     pub requests: usize,
-    /// Passes put before the backbone; fewer than requests where prompts are shared.
+    /// Passes put before the model; fewer than requests where prompts are shared.
     pub passes: usize,
     /// Passes answered.
     pub passes_answered: usize,
 }
 
 /// What a run came to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct RunSummary {
     /// The counts at its end.
     pub progress: Progress,
@@ -97,28 +107,52 @@ pub struct RunSummary {
 }
 
 /// How many items a judge scored, and why it did not score the others.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Tally {
+    /// The judge's name.
+    pub name: String,
     /// Items with a score.
     pub scored: usize,
     /// Items without, by reason.
     pub unscored: BTreeMap<Reason, usize>,
+    /// Scores that say how much of the model's probability lay on the labels.
+    pub with_label_mass: usize,
+    /// The sum of these shares.
+    pub label_mass: f64,
 }
 
 impl Tally {
+    /// No verdict yet, of the judge of this name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
     /// Counts one verdict.
     pub fn count(&mut self, verdict: &Verdict) {
         match verdict {
-            Verdict::Scored { .. } => self.scored += 1,
+            Verdict::Scored(Score { label_mass, .. }) => {
+                self.scored += 1;
+                if let Some(mass) = label_mass {
+                    self.with_label_mass += 1;
+                    self.label_mass += mass;
+                }
+            }
             Verdict::Unscored(unscored) => *self.unscored.entry(unscored.reason).or_default() += 1,
         }
+    }
+
+    /// The mean share of the model's probability that lay on the labels, where any score says it. Where it is small, the prompt does not lead the
+    /// model to a label, and the scores rest on what it hardly considered.
+    pub fn mean_label_mass(&self) -> Option<f64> {
+        (self.with_label_mass > 0).then(|| self.label_mass / self.with_label_mass as f64)
     }
 }
 
 impl<'a, Item> Runner<'a, Item> {
     /// A runner with default settings.
-    pub fn new(backbone: &'a dyn Backbone, judges: Vec<&'a dyn Judge<Item>>) -> Self {
-        Self { backbone, judges, settings: RunSettings::default() }
+    pub fn new(model: &'a dyn TextModel, judges: Vec<&'a dyn Judge<Item>>) -> Self {
+        Self { model, judges, settings: RunSettings::default() }
     }
 
     /// The same runner with other settings.
@@ -128,16 +162,16 @@ impl<'a, Item> Runner<'a, Item> {
         self
     }
 
-    /// Judges the items. The observer sees every [`RunEvent`]; its [`ControlFlow::Break`] ends the run, which is no error.
+    /// Judges the items. The observer sees every [`RunEvent`]; what it returns, any [`Flow`], goes on with the run, ends it, or fails it.
     ///
     /// # Errors
-    /// [`Error::DuplicateId`], [`Error::Item`] (a judge cannot work on an item, or asks the backbone for what it does not have), [`Error::TooManyRounds`],
-    /// [`Error::Contract`] and [`Error::Backbone`]. Results delivered before stay valid. A fault of one item's text is
-    /// no error but a [`Verdict::Unscored`].
-    pub fn run(
+    /// [`Error::DuplicateId`], [`Error::Item`] (a judge cannot work, or asks the model for what it does not have), [`Error::TooManyRounds`],
+    /// [`Error::Contract`], [`Error::Backbone`], and [`Error::Observer`] with the observer's own error. Results delivered before stay valid. A fault of one
+    /// item is no error but a [`Verdict::Unscored`].
+    pub fn run<F: Flow>(
         &self,
         items: impl IntoIterator<Item = (ItemId, Item)>,
-        observer: &mut dyn FnMut(RunEvent<Item>) -> ControlFlow<()>,
+        observer: impl FnMut(RunEvent<Item>) -> F,
     ) -> Result<RunSummary, Error> {
         self.try_run(items.into_iter().map(Ok::<_, Infallible>), observer)
     }
@@ -145,53 +179,30 @@ impl<'a, Item> Runner<'a, Item> {
     /// As [`run`](Self::run), for items whose source can fail, e.g. a file that is read line by line.
     ///
     /// # Errors
-    /// As [`run`](Self::run), and [`Error::Items`] with the source's error. Items read before it are not judged unless their window was full.
-    pub fn try_run<E: Into<Box<dyn StdError + Send + Sync>>>(
+    /// As [`run`](Self::run), and [`Error::Items`] with the source's error, after the items before it are judged.
+    pub fn try_run<E: Into<Box<dyn StdError + Send + Sync>>, F: Flow>(
         &self,
         items: impl IntoIterator<Item = Result<(ItemId, Item), E>>,
-        observer: &mut dyn FnMut(RunEvent<Item>) -> ControlFlow<()>,
+        mut observer: impl FnMut(RunEvent<Item>) -> F,
     ) -> Result<RunSummary, Error> {
-        let mut summary = RunSummary { judges: vec![Tally::default(); self.judges.len()], ..RunSummary::default() };
-        let mut seen: HashSet<[u8; 16]> = HashSet::new();
-        let mut items = items.into_iter();
-        loop {
-            let mut waiting = Vec::new();
-            while waiting.len() < self.settings.window.max(1) {
-                let Some(next) = items.next() else { break };
-                let (id, item) = next.map_err(|source| Error::Items { source: source.into() })?;
-                if !seen.insert(digest(&id)) {
-                    return Err(Error::DuplicateId { id });
-                }
-                summary.progress.items_read += 1;
-                if self.settings.done.contains(&id) {
-                    summary.progress.items_skipped += 1;
-                    if observer(RunEvent::Skipped(id)).is_break() {
-                        summary.cancelled = true;
-                        return Ok(summary);
-                    }
-                } else {
-                    waiting.push((id, item));
-                }
-            }
-            if waiting.is_empty() {
-                return Ok(summary);
-            }
-            Window::new(&self.judges, &self.settings, waiting, &mut summary, observer).judge(self.backbone)?;
-            if summary.cancelled {
-                return Ok(summary);
-            }
-        }
+        let mut items = items.into_iter().map(|item| item.map_err(Into::into));
+        let mut observer = |event: RunEvent<Item>| observer(event).flow();
+        let mut flight = Flight::new(&self.judges, &self.settings, &mut items, &mut observer);
+        let served = self.model.serve(&mut flight);
+        flight.finish(served)
     }
-}
 
-/// 128 bits of BLAKE3: two of a thousand million ids share them with a probability below 1e-20.
-fn digest(id: &ItemId) -> [u8; 16] {
-    let mut hasher = blake3::Hasher::new();
-    match id {
-        ItemId::Integer(number) => hasher.update(b"i").update(&number.to_le_bytes()),
-        ItemId::Text(text) => hasher.update(b"t").update(text.as_bytes()),
-    };
-    let mut digest = [0; 16];
-    hasher.finalize_xof().fill(&mut digest);
-    digest
+    /// Judges the items and returns all results, in order. For what fits into memory.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn collect(&self, items: impl IntoIterator<Item = (ItemId, Item)>) -> Result<Vec<ItemResult<Item>>, Error> {
+        let mut results = Vec::new();
+        self.run(items, |event| {
+            if let RunEvent::Item(result) = event {
+                results.push(result);
+            }
+        })?;
+        Ok(results)
+    }
 }

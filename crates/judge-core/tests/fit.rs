@@ -136,10 +136,10 @@ fn the_reproduced_e_score_is_pytorchs_bfloat16() {
     let mut differs = 0;
     for entry in fixture()["bfloat16"].as_array().unwrap() {
         let table = LayerTable::from_rows(&[numbers(&entry["logits"])]).unwrap();
-        let found = Variant::EScoreBf16.score(&table, &scale, States::All, None).unwrap();
+        let found = Variant::LastExpectedBf16.score(&table, &scale, States::All, None).unwrap();
         assert_eq!(found.score, entry["e_score"].as_f64().unwrap());
         assert_eq!(found.distribution, None);
-        let exact = Variant::EScore.score(&table, &scale, States::All, None).unwrap();
+        let exact = Variant::LastExpected.score(&table, &scale, States::All, None).unwrap();
         differs += usize::from((exact.score - found.score).abs() > 1e-3);
     }
     assert!(differs > 20);
@@ -272,7 +272,7 @@ fn weights_fitted_on_five_points_score_nine() {
     let nine = Scale::integers(1, 9).unwrap();
     let rows: Vec<Vec<f64>> = (0..4).map(|l| (0..9).map(|s| f64::from(s * l)).collect()).collect();
     let table = LayerTable::from_rows(&rows).unwrap();
-    let score = weights.score(Variant::LagerW, &table, &nine).unwrap().score;
+    let score = weights.score(Variant::WeightedExpected, &table, &nine).unwrap().score;
     assert!(score > 7.0 && score < 9.0, "{score}");
 }
 

@@ -101,9 +101,9 @@ fn three_conditions_of_lager() {
         (distribution.expected(), distribution.mode().value)
     };
     let with = |variant, settings| LagerSettings { variant: Some(variant), ..settings };
-    assert_eq!(scored(with(Variant::DirectScore, LagerSettings::reasoning(five()))), (4.0, 4.0));
-    assert_eq!(scored(with(Variant::DirectScore, LagerSettings::direct(five()))), (3.0, 3.0));
-    assert_eq!(scored(with(Variant::DirectScore, LagerSettings::prompt_end(five()))), (3.0, 3.0));
+    assert_eq!(scored(with(Variant::LastMode, LagerSettings::reasoning(five()))), (4.0, 4.0));
+    assert_eq!(scored(with(Variant::LastMode, LagerSettings::direct(five()))), (3.0, 3.0));
+    assert_eq!(scored(with(Variant::LastMode, LagerSettings::prompt_end(five()))), (3.0, 3.0));
     let (expected, mode) = scored(LagerSettings::reasoning(five())); // mean of 0, 0, 0 and 50 is 12.5 for label 4
     assert!((expected - 4.0).abs() < 1e-4 && mode == 4.0, "{expected}");
     let dropped = LagerSettings { states: States::DropLast, ..LagerSettings::reasoning(five()) };
@@ -143,7 +143,7 @@ fn fitted_weights_find_the_layer_that_knows() {
 
     let settings = LagerSettings { weights: Some(weights.clone()), ..LagerSettings::prompt_end(five()) };
     let tuned = LagerJudge::new(settings.clone(), &model).unwrap();
-    assert_eq!((tuned.variant(), judge.variant()), (Variant::LagerW, Variant::LagerWo));
+    assert_eq!((tuned.variant(), judge.variant()), (Variant::WeightedExpected, Variant::MeanExpected));
     assert_eq!(tuned.weight_notes(), []);
     let texts = (0..5u64).map(|i| (ItemId::from(i), Answer(format!("quality {} again", 1 + i))));
     let (results, _) = run(&model, &[&tuned, &judge], texts, window(16));
@@ -179,10 +179,10 @@ fn judges_that_cannot_be_are_refused_when_made() {
         change(&mut settings);
         LagerJudge::new(settings, &model).map(|_| ()).unwrap_err()
     };
-    let weights = made(&|settings| settings.variant = Some(Variant::LagerW));
-    assert!(matches!(weights, Error::WeightsNeeded { variant: Variant::LagerW }));
-    let bf16 = made(&|settings| settings.variant = Some(Variant::EScoreBf16));
-    assert!(matches!(bf16, Error::NoDistribution { variant: Variant::EScoreBf16 }));
+    let weights = made(&|settings| settings.variant = Some(Variant::WeightedExpected));
+    assert!(matches!(weights, Error::WeightsNeeded { variant: Variant::WeightedExpected }));
+    let bf16 = made(&|settings| settings.variant = Some(Variant::LastExpectedBf16));
+    assert!(matches!(bf16, Error::NoDistribution { variant: Variant::LastExpectedBf16 }));
     let ten = made(&|settings| settings.scale = Scale::integers(1, 10).unwrap());
     let Error::Backbone(BackboneError::Label { label, pieces }) = ten else { panic!("{ten}") };
     assert_eq!((label.as_str(), pieces.len()), ("10", 2));
@@ -194,7 +194,7 @@ fn judges_share_a_pass_and_nothing_else_changes() {
         || LagerSettings { template: PromptTemplate::pointwise_direct(&five()), ..LagerSettings::prompt_end(five()) };
     let model = model();
     let lager = LagerJudge::new(settings(), &model).unwrap();
-    let e_score = LagerJudge::new(LagerSettings { variant: Some(Variant::EScore), ..settings() }, &model).unwrap();
+    let e_score = LagerJudge::new(LagerSettings { variant: Some(Variant::LastExpected), ..settings() }, &model).unwrap();
     let normed = LagerJudge::new(LagerSettings { lens: Lens::Normed, ..settings() }, &model).unwrap();
     let (low, high) = (PoolJudge(Layer(1)), PoolJudge(Layer(3)));
     let judges: [&dyn Judge<Answer>; 5] = [&lager, &e_score, &normed, &low, &high];

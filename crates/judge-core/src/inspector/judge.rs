@@ -3,13 +3,15 @@ use std::sync::Arc;
 
 use super::Probe;
 use crate::{
-    ContractBreach, Error, Fields, Judge, Layer, ModelInfo, Outcome, PromptTemplate, Reading, Request, Scale,
-    ScalePoint, ScoreDistribution, Signal, Verdict, Want,
+    ContractBreach, Error, Fields, Judge, JudgeError, Layer, ModelInfo, PromptTemplate, Reading, Request, Rounds, Scale,
+    ScalePoint, Score, ScoreDistribution, Signal, Verdict, Want,
 };
 
 /// What an [`InspectorJudge`] is to do.
 #[derive(Clone)]
 pub struct InspectorSettings {
+    /// What is judged, e.g. `fluency`: the judge's name.
+    pub aspect: String,
     /// The prompt; the probe must have been fitted on states of the same one.
     pub template: PromptTemplate,
     /// What reads the states.
@@ -19,8 +21,8 @@ pub struct InspectorSettings {
 /// Judges one aspect of an item by a probe on the model's states, or on how its heads attend (INSPECTOR): one pass over the prompt, no block above the highest layer that
 /// the probe reads, nothing generated.
 ///
-/// The scale's values are the probe's classes. The verdict's distribution is the probe's probabilities; of a probe without any, such as a support
-/// vector machine, all of it lies on the predicted class, which says which class that is and nothing of how sure the probe is.
+/// The score is the predicted class. Its distribution is the probe's probabilities over the classes; a probe that knows none, such as a support vector machine,
+/// gives none.
 ///
 /// Several aspects are several judges of one [`Runner`](crate::Runner); [`total_score`] adds them up.
 #[derive(Clone)]
@@ -82,26 +84,28 @@ impl InspectorJudge {
 }
 
 impl<Item: Fields + ?Sized> Judge<Item> for InspectorJudge {
-    fn ask(&self, item: &Item) -> Result<Vec<Request>, Error> {
+    /// The aspect.
+    fn name(&self) -> &str {
+        &self.settings.aspect
+    }
+
+    fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
         let want = Want::of_signals(self.settings.probe.signals());
         Ok(vec![Request { prompt: self.settings.template.fill(item)?, want }])
     }
 
-    fn decide(&self, _: &Item, done: &[Outcome]) -> Result<Verdict, Error> {
-        let [outcome] = done else {
-            return Err(ContractBreach::Shape { what: "outcomes", expected: 1, found: done.len() }.into());
+    fn decide(&self, _: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        let features = self.features(rounds.only()?)?;
+        let output = self.settings.probe.classify(&features).map_err(|source| Error::Probe { source })?;
+        let Some(point) = self.scale.points().get(output.class) else {
+            let (expected, found) = (self.scale.len(), output.class);
+            return Err(ContractBreach::Shape { what: "the predicted class, below", expected, found }.into());
         };
-        let reading = match outcome {
-            Outcome::Read(reading) => reading,
-            Outcome::Unscored(unscored) => return Ok(Verdict::Unscored(unscored.clone())),
-        };
-        let output =
-            self.settings.probe.classify(&self.features(reading)?).map_err(|source| Error::Probe { source })?;
-        let weights = match output.probabilities {
-            Some(probabilities) => probabilities,
-            None => (0..self.scale.len()).map(|class| f64::from(u8::from(class == output.class))).collect(),
-        };
-        Ok(Verdict::Scored { distribution: ScoreDistribution::from_weights(&self.scale, &weights)?, interval: None })
+        let mut score = Score::new(point.value);
+        if let Some(probabilities) = &output.probabilities {
+            score.distribution = Some(ScoreDistribution::from_weights(&self.scale, probabilities)?);
+        }
+        Ok(score)
     }
 }
 
@@ -127,11 +131,5 @@ pub fn class_scale(classes: &[i64]) -> Result<Scale, Error> {
 /// INSPECTOR's total: the sum of the aspects' predicted classes; `None` unless all are scored. Five aspects on 1 to 5 give 5 to 25.
 #[must_use]
 pub fn total_score(verdicts: &[Verdict]) -> Option<f64> {
-    verdicts
-        .iter()
-        .map(|verdict| match verdict {
-            Verdict::Scored { distribution, .. } => Some(distribution.mode().value),
-            Verdict::Unscored(_) => None,
-        })
-        .sum()
+    verdicts.iter().map(Verdict::value).sum()
 }

@@ -1,13 +1,13 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Generation, LabelLogits, LabelStep, ReadAt, Reading, Reason, Sampling, Unscored};
+use crate::{Error, Generation, JudgeError, LabelLogits, LabelStep, ReadAt, Reading, Reason, Unscored};
 
 /// How a model is brought to the point where it would write a score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "condition", rename_all = "snake_case")]
 pub enum Condition {
-    /// Nothing is generated: logits are read at the prompt's last token. The template's prefill should open the reply up to the label,
-    /// e.g. `score: `. The fastest condition by far, and the one in which no item lacks a score for what the model wrote.
+    /// Nothing is generated: logits are read at the prompt's last token. The reply should be opened up to the label,
+    /// e.g. by `score: ` ([`LagerSettings::opening`](super::LagerSettings::opening)). The fastest condition by far, and the one in which no item lacks a score for what the model wrote.
     PromptEnd,
     /// The model writes its score and little else.
     Direct {
@@ -64,27 +64,21 @@ impl Condition {
         }
     }
 
-    /// The step of `reading` that predicts the score.
+    /// The step of `labels` that predicts the score.
     ///
     /// # Errors
-    /// [`Error::NotRead`] if the reading holds no label logits (or no text, where the rule needs it). The inner error is
-    /// the item's own fault: it wrote no score.
-    pub fn score_step<'r>(&self, reading: &'r Reading) -> Result<Result<&'r LabelStep, Unscored>, Error> {
+    /// [`JudgeError::Unscored`] if the model wrote no score; [`Error::NotRead`] if `labels` were read elsewhere, or `reading` has no text where
+    /// the rule needs it.
+    pub fn score_step<'r>(&self, labels: &'r LabelLogits, reading: &Reading) -> Result<&'r LabelStep, JudgeError> {
         match self {
-            Self::PromptEnd => {
-                let labels = reading.labels.as_ref().ok_or(Error::NotRead { what: "label logits" })?;
-                match labels.steps.first() {
-                    Some(step) if step.step == 0 => Ok(Ok(step)),
-                    _ => Err(Error::NotRead { what: "label logits at the prompt's end" }),
-                }
-            }
-            Self::Direct { rule, .. } | Self::Reasoning { rule, .. } => rule.find(reading),
+            Self::PromptEnd => Ok(labels.prompt_end()?),
+            Self::Direct { rule, .. } | Self::Reasoning { rule, .. } => rule.find(labels, reading),
         }
     }
 }
 
 fn greedy(max_new_tokens: usize) -> Generation {
-    Generation { max_new_tokens, sampling: Sampling::Greedy }
+    Generation { max_new_tokens, ..Generation::default() }
 }
 
 /// Which generated token is the score. A token is a label only if it *is* the label's vocabulary entry: ` 4` or `42` is not `4`.
@@ -101,18 +95,16 @@ pub enum ScoreRule {
 }
 
 impl ScoreRule {
-    /// The step whose token is the score. Works on readings of [`ReadAt::LabelSteps`] and [`ReadAt::EveryStep`].
+    /// The step of `labels` whose token is the score. Works on those of [`ReadAt::LabelSteps`] and [`ReadAt::EveryStep`].
     ///
     /// # Errors
-    /// [`Error::NotRead`] if the reading lacks label logits or, for a marker, the generated text. The inner error is
-    /// [`Reason::NoLabel`] or [`Reason::NoMarker`].
-    pub fn find<'r>(&self, reading: &'r Reading) -> Result<Result<&'r LabelStep, Unscored>, Error> {
-        let labels = reading.labels.as_ref().ok_or(Error::NotRead { what: "label logits" })?;
+    /// [`JudgeError::Unscored`] with [`Reason::NoLabel`] or [`Reason::NoMarker`]; [`Error::NotRead`] if `reading` has no generated text.
+    pub fn find<'r>(&self, labels: &'r LabelLogits, reading: &Reading) -> Result<&'r LabelStep, JudgeError> {
         let generated = reading.generated.as_ref().ok_or(Error::NotRead { what: "generated text" })?;
-        let no_score = |reason, detail| Ok(Err(Unscored::new(reason, detail)));
+        let no_score = |reason, detail| Err(Unscored::new(reason, detail).into());
         match self {
             Self::LastLabel => match label_steps(labels).last() {
-                Some(step) => Ok(Ok(step)),
+                Some(step) => Ok(step),
                 None => no_score(
                     Reason::NoLabel,
                     format!("no label among {} new tokens: {:?}", generated.tokens.len(), generated.text),
@@ -128,7 +120,7 @@ impl ScoreRule {
                     Some(before) => generated.text_ends.get(before).copied(),
                 };
                 match label_steps(labels).find(|step| begins(step).is_some_and(|begin| begin >= marker_end)) {
-                    Some(step) => Ok(Ok(step)),
+                    Some(step) => Ok(step),
                     None => no_score(Reason::NoLabel, format!("no label after {marker:?} in {:?}", generated.text)),
                 }
             }
@@ -152,6 +144,7 @@ mod tests {
             step,
             token: Some(id(piece)),
             logits: vec![0.0; 5],
+            label_mass: None,
         });
         let mut end = 0;
         let text_ends = pieces
@@ -162,16 +155,18 @@ mod tests {
             })
             .collect();
         Reading {
-            labels: Some(LabelLogits {
+            labels: vec![LabelLogits {
                 tokens: vec![1, 2, 3, 4, 5],
                 layers: vec![Layer(0)],
                 lens: Lens::Raw,
+                at,
                 steps: steps.filter(|s| at == ReadAt::EveryStep || s.token != Some(9)).collect(),
-            }),
+            }],
             generated: Some(Generated {
                 tokens: pieces.iter().map(|piece| id(piece)).collect(),
                 text: pieces.concat(),
                 text_ends,
+                n_tokens: Some(pieces.len()),
                 finish: Finish::EndToken,
             }),
             ..Reading::default()
@@ -180,7 +175,11 @@ mod tests {
 
     fn found(rule: &ScoreRule, pieces: &[&str]) -> Result<usize, Reason> {
         let both = [ReadAt::LabelSteps, ReadAt::EveryStep].map(|at| {
-            rule.find(&reading(pieces, at)).unwrap().map(|step| step.step).map_err(|unscored| unscored.reason)
+            let reading = reading(pieces, at);
+            rule.find(&reading.labels[0], &reading).map(|step| step.step).map_err(|error| match error {
+                JudgeError::Unscored(unscored) => unscored.reason,
+                JudgeError::Failed(error) => panic!("{error}"),
+            })
         });
         assert_eq!(both[0], both[1]);
         both[0]
@@ -216,8 +215,8 @@ mod tests {
     fn a_reading_without_the_parts_is_an_error_not_a_verdict() {
         let mut bare = reading(&["4"], ReadAt::LabelSteps);
         bare.generated = None;
-        assert!(matches!(after("x").find(&bare), Err(Error::NotRead { what: "generated text" })));
-        bare.labels = None;
-        assert!(matches!(Condition::PromptEnd.score_step(&bare), Err(Error::NotRead { what: "label logits" })));
+        let failed = |found: Result<&LabelStep, JudgeError>| matches!(found, Err(JudgeError::Failed(_)));
+        assert!(failed(after("x").find(&bare.labels[0], &bare)));
+        assert!(failed(Condition::PromptEnd.score_step(&bare.labels[0], &bare)));
     }
 }

@@ -1,33 +1,37 @@
 use super::{Condition, LayerTable, LayerWeights, States, TableOrigin, Variant, WeightMismatch};
 use crate::{
-    Backbone, Error, Fields, Judge, LabelRead, Layer, Lens, ModelInfo, Outcome, PromptTemplate, Request, Scale,
-    TokenId, Unscored, Verdict, Want,
+    Backbone, Error, Fields, Judge, JudgeError, LabelLogits, LabelRead, LabelStep, Lens, ModelInfo, PromptTemplate,
+    Request, Rounds, Scale, Score, TokenId, Want,
 };
 
 /// What a [`LagerJudge`] is to do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LagerSettings {
-    /// The prompt. In [`Condition::PromptEnd`] its prefill opens the reply.
+    /// The prompt.
     pub template: PromptTemplate,
+    /// Literal text put at the prompt's end, where the reply begins; empty for none. In [`Condition::PromptEnd`] it leads the model to the label. A template
+    /// that is replaced keeps it: set it to `""` for a template that opens the reply itself.
+    pub opening: String,
     /// The scale whose labels are read.
     pub scale: Scale,
     /// How the score position is reached.
     pub condition: Condition,
     /// How states meet the head.
     pub lens: Lens,
-    /// Which layers are put together.
+    /// Which layers are combined.
     pub states: States,
     /// Fitted layer weights, if there are any.
     pub weights: Option<LayerWeights>,
-    /// The score to give; `None`: [`Variant::LagerW`] with weights, [`Variant::LagerWo`] without.
+    /// The score to give; `None`: [`Variant::WeightedExpected`] with weights; without, the expected value of the last layer,
+    /// [`Variant::LastExpected`], since untuned layers often make it worse.
     pub variant: Option<Variant>,
 }
 
 impl LagerSettings {
-    /// The fast condition on a scale: the direct template with the prefill `score: `, read at the prompt's end; raw lens, all states, no weights.
+    /// The fast condition on a scale: the direct template, opened by `score: ` and read at the prompt's end; raw lens, all states, no weights.
     pub fn prompt_end(scale: Scale) -> Self {
-        let template = PromptTemplate::pointwise_direct(&scale).with_prefill("score: ");
-        Self::with(template, scale, Condition::PromptEnd)
+        let settings = Self::with(PromptTemplate::pointwise_direct(&scale), scale, Condition::PromptEnd);
+        Self { opening: "score: ".to_owned(), ..settings }
     }
 
     /// The direct condition on a scale with the built-in template; raw lens, all states, no weights.
@@ -41,7 +45,16 @@ impl LagerSettings {
     }
 
     fn with(template: PromptTemplate, scale: Scale, condition: Condition) -> Self {
-        Self { template, scale, condition, lens: Lens::Raw, states: States::All, weights: None, variant: None }
+        Self {
+            template,
+            opening: String::new(),
+            scale,
+            condition,
+            lens: Lens::Raw,
+            states: States::All,
+            weights: None,
+            variant: None,
+        }
     }
 }
 
@@ -51,10 +64,11 @@ impl LagerSettings {
 #[derive(Clone, Debug)]
 pub struct LagerJudge {
     settings: LagerSettings,
+    /// With the opening at its end.
+    template: PromptTemplate,
     variant: Variant,
     origin: TableOrigin,
-    tokens: Vec<TokenId>,
-    layers: Vec<Layer>,
+    read: LabelRead,
     notes: Vec<WeightMismatch>,
 }
 
@@ -62,31 +76,33 @@ impl LagerJudge {
     /// A judge for one model: finds the labels in its vocabulary and checks that the weights are for it. The judge does not keep the model.
     ///
     /// # Errors
-    /// [`Error::Backbone`] if a label is not one vocabulary entry, [`Error::WeightsRefused`], [`Error::WeightsNeeded`], and
-    /// [`Error::NoDistribution`] for a variant without one.
+    /// [`Error::Backbone`] if a label is not one vocabulary entry, [`Error::WeightsRefused`], and [`Error::WeightsNeeded`].
     pub fn new(settings: LagerSettings, backbone: &dyn Backbone) -> Result<Self, Error> {
         let info: &ModelInfo = backbone.info();
+        let template = settings.template.clone().with_prefill(&settings.opening);
         let origin = TableOrigin::new(
             info,
             settings.lens,
             settings.scale.clone(),
-            settings.template.id(),
+            template.id(),
             settings.condition.clone(),
         );
         let notes = match &settings.weights {
             Some(weights) => weights.check(&origin, settings.states)?,
             None => Vec::new(),
         };
-        let default = if settings.weights.is_some() { Variant::LagerW } else { Variant::LagerWo };
+        let default = if settings.weights.is_some() { Variant::WeightedExpected } else { Variant::LastExpected };
         let variant = settings.variant.unwrap_or(default);
         if variant.needs_weights() && settings.weights.is_none() {
             return Err(Error::WeightsNeeded { variant });
         }
-        if !variant.has_distribution() {
-            return Err(Error::NoDistribution { variant });
-        }
-        let tokens = settings.scale.labels().map(|label| backbone.token(label)).collect::<Result<_, _>>()?;
-        Ok(Self { variant, origin, tokens, layers: info.layers(), notes, settings })
+        let read = LabelRead {
+            layers: info.layers(),
+            lens: settings.lens,
+            at: settings.condition.read_at(),
+            ..LabelRead::at_prompt_end(&settings.scale, backbone)?
+        };
+        Ok(Self { template, variant, origin, read, notes, settings })
     }
 
     /// The settings.
@@ -101,7 +117,12 @@ impl LagerJudge {
 
     /// The labels' token ids. Shape `[n_scores]`.
     pub fn tokens(&self) -> &[TokenId] {
-        &self.tokens
+        &self.read.tokens
+    }
+
+    /// The template as it is filled, with the opening at its end.
+    pub fn template(&self) -> &PromptTemplate {
+        &self.template
     }
 
     /// What this judge's tables are read from, for [`LayerWeightFit::fit`](crate::LayerWeightFit::fit).
@@ -114,51 +135,45 @@ impl LagerJudge {
         &self.notes
     }
 
-    /// The table at the score position, all layers, from the outcomes of one item.
+    /// The table at the score position, all layers, from the rounds of one item.
     ///
     /// # Errors
-    /// If the outcomes are not those of this judge's request. The inner error is the item's own fault.
-    pub fn table(&self, done: &[Outcome]) -> Result<Result<LayerTable, Unscored>, Error> {
-        let [outcome] = done else {
-            return Err(Error::Shape { what: "outcomes of one item", expected: 1, found: done.len() });
-        };
-        let reading = match outcome {
-            Outcome::Read(reading) => reading,
-            Outcome::Unscored(unscored) => return Ok(Err(unscored.clone())),
-        };
-        let step = match self.settings.condition.score_step(reading)? {
-            Ok(step) => step,
-            Err(unscored) => return Ok(Err(unscored)),
-        };
-        let labels = reading.labels.as_ref().ok_or(Error::NotRead { what: "label logits" })?;
-        if labels.tokens != self.tokens || labels.lens != self.settings.lens {
-            return Err(Error::NotRead { what: "the logits of this judge's labels through its lens" });
-        }
-        LayerTable::from_step(labels, step, &self.layers).map(Ok)
+    /// [`JudgeError::Unscored`] if the item has no score, by its own fault; [`JudgeError::Failed`] if the outcomes are not those of this judge's request.
+    pub fn table(&self, rounds: &Rounds<'_>) -> Result<LayerTable, JudgeError> {
+        let (labels, step) = self.step(rounds)?;
+        Ok(LayerTable::from_step(labels, step, &self.read.layers)?)
+    }
+
+    /// The label logits at the score position, and all of them.
+    ///
+    /// # Errors
+    /// As [`table`](Self::table).
+    pub fn step<'r>(&self, rounds: &Rounds<'r>) -> Result<(&'r LabelLogits, &'r LabelStep), JudgeError> {
+        let reading = rounds.only()?;
+        let labels = reading.labels(&self.read)?;
+        Ok((labels, self.settings.condition.score_step(labels, reading)?))
     }
 }
 
 impl<Item: Fields + ?Sized> Judge<Item> for LagerJudge {
-    fn ask(&self, item: &Item) -> Result<Vec<Request>, Error> {
-        let labels = LabelRead {
-            tokens: self.tokens.clone(),
-            layers: self.layers.clone(),
-            lens: self.settings.lens,
-            at: self.settings.condition.read_at(),
-        };
-        let want =
-            Want { labels: Some(labels), generate: self.settings.condition.generation().cloned(), ..Want::default() };
-        Ok(vec![Request { prompt: self.settings.template.fill(item)?, want }])
+    /// `lager`, or the variant's name if one was chosen.
+    fn name(&self) -> &str {
+        self.settings.variant.map_or("lager", Variant::as_str)
     }
 
-    fn decide(&self, _item: &Item, done: &[Outcome]) -> Result<Verdict, Error> {
-        let table = match self.table(done)? {
-            Ok(table) => table,
-            Err(unscored) => return Ok(Verdict::Unscored(unscored)),
-        };
+    fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
+        let generate = self.settings.condition.generation().cloned();
+        let want = Want { labels: vec![self.read.clone()], generate, ..Want::default() };
+        Ok(vec![Request { prompt: self.template.fill(item)?, want }])
+    }
+
+    fn decide(&self, _item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        let (labels, step) = self.step(rounds)?;
+        let table = LayerTable::from_step(labels, step, &self.read.layers)?;
         let weights = self.settings.weights.as_ref().map(LayerWeights::weights);
         let scored = self.variant.score(&table, &self.settings.scale, self.settings.states, weights)?;
-        let distribution = scored.distribution.ok_or(Error::NoDistribution { variant: self.variant })?;
-        Ok(Verdict::Scored { distribution, interval: None })
+        let score = scored.distribution.map_or_else(|| Score::new(scored.score), Score::expected);
+        let text = rounds.only()?.generated.as_ref().map(|generated| generated.text.clone());
+        Ok(Score { text, ..score.with_label_mass(step.label_mass) })
     }
 }

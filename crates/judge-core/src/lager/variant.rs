@@ -7,42 +7,53 @@ use super::{LayerTable, States};
 use crate::scale::argmax;
 use crate::{Error, Layer, Scale, ScoreDistribution};
 
-/// The ways to turn a [`LayerTable`] into a score, by the names that LAGER's evaluation uses.
+/// The ways to turn a [`LayerTable`] into a score. In files and tables they have the names of LAGER's evaluation ([`as_str`](Self::as_str)).
 ///
 /// With `z_l` the logits `[n_scores]` of the `K` layers that [`States`] names, `w` their weights (sum 1), `E` the expected
 /// value of a distribution over the scale and "top" the point with the largest entry (ties to the smaller value). The last layer is the
 /// table's last row, whatever the states. LAGER computes in `f32`, this crate in `f64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Variant {
     /// Top of the last layer: what greedy decoding restricted to the labels would write.
-    DirectScore,
+    #[serde(rename = "direct_score")]
+    LastMode,
     /// `E[softmax(z_last)]`.
-    EScore,
+    #[serde(rename = "e_score")]
+    LastExpected,
     /// `E[softmax(sum of w_l z_l)]`: LAGER with tuned weights.
-    LagerW,
+    #[serde(rename = "lager_w")]
+    WeightedExpected,
     /// `E[softmax(mean of z_l)]`: LAGER without tuning.
-    LagerWo,
+    #[serde(rename = "lager_wo")]
+    MeanExpected,
     /// Top of the weighted sum of logits.
-    LogitsAggWeightedMaxScore,
+    #[serde(rename = "logits_agg_weighted_max_score")]
+    WeightedMode,
     /// Top of the sum of logits.
-    LogitsAggMaxScore,
+    #[serde(rename = "logits_agg_max_score")]
+    MeanMode,
     /// `E[softmax(q)]` with `q` the weighted sum of `softmax(z_l)`. The second softmax is the reference's: it squeezes every
     /// score towards the middle ([2.489, 3.511] on five points).
-    ProbWeightedAggEScore,
+    #[serde(rename = "prob_weighted_agg_e_score")]
+    WeightedResoftmaxExpected,
     /// Top of the weighted sum of `softmax(z_l)`.
-    ProbWeightedAggMaxScore,
+    #[serde(rename = "prob_weighted_agg_max_score")]
+    WeightedProbabilityMode,
     /// `E[softmax(q)]` with `q` the plain *sum* of `softmax(z_l)`, as the reference has it.
-    ProbAggEScore,
+    #[serde(rename = "prob_agg_e_score")]
+    SumResoftmaxExpected,
     /// Top of the sum of `softmax(z_l)`.
-    ProbAggMaxScore,
+    #[serde(rename = "prob_agg_max_score")]
+    SumProbabilityMode,
     /// `E` of the weighted sum of `softmax(z_l)`, itself a distribution: aggregation of probabilities as the paper means it.
     /// Not among the reference's ten.
-    ProbMeanEScore,
+    #[serde(rename = "prob_mean_e_score")]
+    WeightedProbabilityExpected,
     /// The reference's own `e_score`: logits and softmax rounded to bfloat16, the sum of value times probability *not* divided by the sum
     /// of probabilities, so that it can leave the scale (up to 5.008 of 5 was seen). For reproduction only; it has no distribution.
-    EScoreBf16,
+    #[serde(rename = "e_score_bf16")]
+    LastExpectedBf16,
 }
 
 /// A score and the distribution whose expected value it is.
@@ -50,42 +61,42 @@ pub enum Variant {
 pub struct VariantScore {
     /// The score, in units of the scale.
     pub score: f64,
-    /// The distribution; for the `max` variants all mass is on one point. `None` for [`Variant::EScoreBf16`] alone.
+    /// The distribution. `None` for a variant that takes the largest entry, and for [`Variant::LastExpectedBf16`].
     pub distribution: Option<ScoreDistribution>,
 }
 
 impl Variant {
-    /// The reference's ten in the order of its ablation table, then [`ProbMeanEScore`](Self::ProbMeanEScore).
-    /// [`EScoreBf16`](Self::EScoreBf16) is only to be had by name.
+    /// The reference's ten in the order of its ablation table, then [`WeightedProbabilityExpected`](Self::WeightedProbabilityExpected).
+    /// [`LastExpectedBf16`](Self::LastExpectedBf16) is available only by name.
     pub const ALL: [Self; 11] = [
-        Self::LagerW,
-        Self::ProbWeightedAggEScore,
-        Self::LogitsAggWeightedMaxScore,
-        Self::ProbWeightedAggMaxScore,
-        Self::LagerWo,
-        Self::ProbAggEScore,
-        Self::LogitsAggMaxScore,
-        Self::ProbAggMaxScore,
-        Self::EScore,
-        Self::DirectScore,
-        Self::ProbMeanEScore,
+        Self::WeightedExpected,
+        Self::WeightedResoftmaxExpected,
+        Self::WeightedMode,
+        Self::WeightedProbabilityMode,
+        Self::MeanExpected,
+        Self::SumResoftmaxExpected,
+        Self::MeanMode,
+        Self::SumProbabilityMode,
+        Self::LastExpected,
+        Self::LastMode,
+        Self::WeightedProbabilityExpected,
     ];
 
     /// The name in files and tables, e.g. `lager_w`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::DirectScore => "direct_score",
-            Self::EScore => "e_score",
-            Self::LagerW => "lager_w",
-            Self::LagerWo => "lager_wo",
-            Self::LogitsAggWeightedMaxScore => "logits_agg_weighted_max_score",
-            Self::LogitsAggMaxScore => "logits_agg_max_score",
-            Self::ProbWeightedAggEScore => "prob_weighted_agg_e_score",
-            Self::ProbWeightedAggMaxScore => "prob_weighted_agg_max_score",
-            Self::ProbAggEScore => "prob_agg_e_score",
-            Self::ProbAggMaxScore => "prob_agg_max_score",
-            Self::ProbMeanEScore => "prob_mean_e_score",
-            Self::EScoreBf16 => "e_score_bf16",
+            Self::LastMode => "direct_score",
+            Self::LastExpected => "e_score",
+            Self::WeightedExpected => "lager_w",
+            Self::MeanExpected => "lager_wo",
+            Self::WeightedMode => "logits_agg_weighted_max_score",
+            Self::MeanMode => "logits_agg_max_score",
+            Self::WeightedResoftmaxExpected => "prob_weighted_agg_e_score",
+            Self::WeightedProbabilityMode => "prob_weighted_agg_max_score",
+            Self::SumResoftmaxExpected => "prob_agg_e_score",
+            Self::SumProbabilityMode => "prob_agg_max_score",
+            Self::WeightedProbabilityExpected => "prob_mean_e_score",
+            Self::LastExpectedBf16 => "e_score_bf16",
         }
     }
 
@@ -93,17 +104,12 @@ impl Variant {
     pub fn needs_weights(self) -> bool {
         matches!(
             self,
-            Self::LagerW
-                | Self::LogitsAggWeightedMaxScore
-                | Self::ProbWeightedAggEScore
-                | Self::ProbWeightedAggMaxScore
-                | Self::ProbMeanEScore
+            Self::WeightedExpected
+                | Self::WeightedMode
+                | Self::WeightedResoftmaxExpected
+                | Self::WeightedProbabilityMode
+                | Self::WeightedProbabilityExpected
         )
-    }
-
-    /// Whether it gives a [`ScoreDistribution`].
-    pub fn has_distribution(self) -> bool {
-        self != Self::EScoreBf16
     }
 
     /// The score of one table that holds every layer of the model, from 0 to the last.
@@ -148,18 +154,18 @@ impl Variant {
         let (by_weight, plain, mean) = (|l: usize| weights[l], |_: usize| 1.0, |_: usize| 1.0 / n_states as f64);
 
         let distribution = match self {
-            Self::DirectScore => top(scale, last),
-            Self::EScore => ScoreDistribution::softmax(scale, last),
-            Self::LagerW => ScoreDistribution::softmax(scale, &logits(&by_weight)),
-            Self::LagerWo => ScoreDistribution::softmax(scale, &logits(&mean)),
-            Self::LogitsAggWeightedMaxScore => top(scale, &logits(&by_weight)),
-            Self::LogitsAggMaxScore => top(scale, &logits(&plain)),
-            Self::ProbWeightedAggEScore => ScoreDistribution::softmax(scale, &probabilities(&by_weight)),
-            Self::ProbWeightedAggMaxScore => top(scale, &probabilities(&by_weight)),
-            Self::ProbAggEScore => ScoreDistribution::softmax(scale, &probabilities(&plain)),
-            Self::ProbAggMaxScore => top(scale, &probabilities(&plain)),
-            Self::ProbMeanEScore => ScoreDistribution::from_weights(scale, &probabilities(&by_weight)),
-            Self::EScoreBf16 => return Ok(VariantScore { score: e_score_bf16(scale, last), distribution: None }),
+            Self::LastMode => return Ok(top(scale, last)),
+            Self::LastExpected => ScoreDistribution::softmax(scale, last),
+            Self::WeightedExpected => ScoreDistribution::softmax(scale, &logits(&by_weight)),
+            Self::MeanExpected => ScoreDistribution::softmax(scale, &logits(&mean)),
+            Self::WeightedMode => return Ok(top(scale, &logits(&by_weight))),
+            Self::MeanMode => return Ok(top(scale, &logits(&plain))),
+            Self::WeightedResoftmaxExpected => ScoreDistribution::softmax(scale, &probabilities(&by_weight)),
+            Self::WeightedProbabilityMode => return Ok(top(scale, &probabilities(&by_weight))),
+            Self::SumResoftmaxExpected => ScoreDistribution::softmax(scale, &probabilities(&plain)),
+            Self::SumProbabilityMode => return Ok(top(scale, &probabilities(&plain))),
+            Self::WeightedProbabilityExpected => ScoreDistribution::from_weights(scale, &probabilities(&by_weight)),
+            Self::LastExpectedBf16 => return Ok(VariantScore { score: e_score_bf16(scale, last), distribution: None }),
         }?;
         Ok(VariantScore { score: distribution.expected(), distribution: Some(distribution) })
     }
@@ -175,7 +181,7 @@ impl FromStr for Variant {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
-        let mut known = Self::ALL.into_iter().chain([Self::EScoreBf16]);
+        let mut known = Self::ALL.into_iter().chain([Self::LastExpectedBf16]);
         known.clone().find(|variant| variant.as_str() == name).ok_or_else(|| Error::UnknownName {
             what: "score variant",
             found: name.to_owned(),
@@ -205,11 +211,10 @@ fn combine(rows: impl Iterator<Item = Vec<f64>>, weight: &dyn Fn(usize) -> f64, 
     sum
 }
 
-/// All mass on the largest entry.
-fn top(scale: &Scale, values: &[f64]) -> Result<ScoreDistribution, Error> {
-    let mut mass = vec![0.0; values.len()];
-    mass[argmax(values)] = 1.0; // `argmax` is an index into `values`, which has a table's n_scores >= 2 entries
-    ScoreDistribution::from_weights(scale, &mass)
+/// The point with the largest entry.
+fn top(scale: &Scale, values: &[f64]) -> VariantScore {
+    let point = &scale.points()[argmax(values)]; // one value per point: the table fits the scale
+    VariantScore { score: point.value, distribution: None }
 }
 
 fn e_score_bf16(scale: &Scale, logits: &[f64]) -> f64 {
@@ -232,7 +237,7 @@ mod tests {
 
     /// Every variant, the one for reproduction included.
     fn all() -> impl Iterator<Item = Variant> {
-        Variant::ALL.into_iter().chain([Variant::EScoreBf16])
+        Variant::ALL.into_iter().chain([Variant::LastExpectedBf16])
     }
 
     fn score(variant: Variant, rows: &[Vec<f64>], states: States, weights: &[f64]) -> f64 {
@@ -261,18 +266,18 @@ mod tests {
                 assert_eq!(score(variant, &rows, states, &w), 4.0, "{variant} {states}");
             }
         };
-        let both = [(Variant::DirectScore, "4.000000"), (Variant::EScore, "4.181528")];
+        let both = [(Variant::LastMode, "4.000000"), (Variant::LastExpected, "4.181528")];
         let all_states = [
-            (Variant::LagerW, "4.002374"),
-            (Variant::LagerWo, "3.799417"),
-            (Variant::ProbWeightedAggEScore, "3.150295"),
-            (Variant::ProbAggEScore, "3.404879"),
+            (Variant::WeightedExpected, "4.002374"),
+            (Variant::MeanExpected, "3.799417"),
+            (Variant::WeightedResoftmaxExpected, "3.150295"),
+            (Variant::SumResoftmaxExpected, "3.404879"),
         ];
         let dropped = [
-            (Variant::LagerW, "3.482260"),
-            (Variant::LagerWo, "3.377744"),
-            (Variant::ProbWeightedAggEScore, "3.073205"),
-            (Variant::ProbAggEScore, "3.161975"),
+            (Variant::WeightedExpected, "3.482260"),
+            (Variant::MeanExpected, "3.377744"),
+            (Variant::WeightedResoftmaxExpected, "3.073205"),
+            (Variant::SumResoftmaxExpected, "3.161975"),
         ];
         printed(States::All, &["0.101536", "0.167405", "0.276004", "0.455054"], &[&both[..], &all_states].concat());
         printed(States::DropLast, &["0.186324", "0.307196", "0.506480"], &[&both[..], &dropped].concat());
@@ -281,8 +286,8 @@ mod tests {
     #[test]
     fn the_mean_distribution_is_a_mean_of_expectations() {
         let rows = [vec![0.3, -0.2, 0.6], vec![-1.0, 0.5, 2.0]];
-        let mean = score(Variant::ProbMeanEScore, &rows, States::All, &[0.25, 0.75]);
-        let each = [0, 1].map(|l| score(Variant::EScore, &rows[..=l], States::All, &[]));
+        let mean = score(Variant::WeightedProbabilityExpected, &rows, States::All, &[0.25, 0.75]);
+        let each = [0, 1].map(|l| score(Variant::LastExpected, &rows[..=l], States::All, &[]));
         approx(mean, 0.25 * each[0] + 0.75 * each[1]);
     }
 
@@ -291,12 +296,12 @@ mod tests {
         let point = |value, label: &str| crate::ScalePoint { value, label: label.into() };
         let scale = Scale::new(vec![point(-1.0, "bad"), point(0.5, "fair"), point(10.0, "good")]).unwrap();
         let table = LayerTable::from_rows(&[vec![0.0, 0.0, 0.0], vec![0.0, 1.0, 2.0]]).unwrap();
-        let direct = Variant::DirectScore.score(&table, &scale, States::All, None).unwrap();
+        let direct = Variant::LastMode.score(&table, &scale, States::All, None).unwrap();
         assert_eq!(direct.score, 10.0);
         assert_eq!(direct.distribution.unwrap().probabilities(), [0.0, 0.0, 1.0]);
-        let flat = Variant::LagerWo.score(&table, &scale, States::DropLast, None).unwrap();
+        let flat = Variant::MeanExpected.score(&table, &scale, States::DropLast, None).unwrap();
         approx(flat.score, 9.5 / 3.0);
-        let tie = Variant::LogitsAggMaxScore.score(&table, &scale, States::DropLast, None).unwrap();
+        let tie = Variant::MeanMode.score(&table, &scale, States::DropLast, None).unwrap();
         assert_eq!(tie.score, -1.0);
     }
 
@@ -317,16 +322,16 @@ mod tests {
     fn what_does_not_fit_is_an_error() {
         let scale = Scale::integers(1, 2).unwrap();
         let table = LayerTable::from_rows(&[vec![0.0, 1.0], vec![0.0, 1.0]]).unwrap();
-        let lager = |weights| Variant::LagerW.score(&table, &scale, States::All, weights);
-        assert!(matches!(lager(None), Err(Error::WeightsNeeded { variant: Variant::LagerW })));
+        let lager = |weights| Variant::WeightedExpected.score(&table, &scale, States::All, weights);
+        assert!(matches!(lager(None), Err(Error::WeightsNeeded { variant: Variant::WeightedExpected })));
         assert!(matches!(lager(Some(&[1.0])), Err(Error::Shape { expected: 2, found: 1, .. })));
         assert!(matches!(lager(Some(&[1.5, -0.5])), Err(Error::NotADistribution { .. })));
         assert!(matches!(lager(Some(&[f64::NAN, 1.0])), Err(Error::NotADistribution { .. })));
         assert!(matches!(lager(Some(&[1.0, 1.0])), Err(Error::NotADistribution { .. })));
         let five = Scale::integers(1, 5).unwrap();
-        assert!(matches!(Variant::EScore.score(&table, &five, States::All, None), Err(Error::Shape { .. })));
+        assert!(matches!(Variant::LastExpected.score(&table, &five, States::All, None), Err(Error::Shape { .. })));
         let one = LayerTable::from_rows(&[vec![0.0, 1.0]]).unwrap();
-        assert!(matches!(Variant::LagerWo.score(&one, &scale, States::DropLast, None), Err(Error::Shape { .. })));
+        assert!(matches!(Variant::MeanExpected.score(&one, &scale, States::DropLast, None), Err(Error::Shape { .. })));
     }
 
     #[test]
@@ -357,10 +362,12 @@ mod tests {
                 for variant in Variant::ALL {
                     let table = LayerTable::from_rows(&rows).unwrap();
                     let scored = variant.score(&table, &scale, states, Some(&weights)).unwrap();
-                    let distribution = scored.distribution.unwrap();
-                    prop_assert!((distribution.probabilities().iter().sum::<f64>() - 1.0).abs() < 1e-12);
                     prop_assert!((1.0 - 1e-12..=rows[0].len() as f64 + 1e-12).contains(&scored.score));
-                    prop_assert_eq!(scored.score.to_bits(), distribution.expected().to_bits());
+                    prop_assert_eq!(scored.distribution.is_none(), variant.as_str().ends_with("max_score") || variant == Variant::LastMode);
+                    if let Some(distribution) = scored.distribution {
+                        prop_assert!((distribution.probabilities().iter().sum::<f64>() - 1.0).abs() < 1e-12);
+                        prop_assert_eq!(scored.score.to_bits(), distribution.expected().to_bits());
+                    }
                 }
             }
         }
@@ -381,9 +388,9 @@ mod tests {
         fn equal_weights_are_no_weights(rows in table()) {
             let weights = vec![1.0 / rows.len() as f64; rows.len()];
             let same = |a, b| approx(score(a, &rows, States::All, &weights), score(b, &rows, States::All, &weights));
-            same(Variant::LagerW, Variant::LagerWo);
-            same(Variant::LogitsAggWeightedMaxScore, Variant::LogitsAggMaxScore);
-            same(Variant::ProbWeightedAggMaxScore, Variant::ProbAggMaxScore);
+            same(Variant::WeightedExpected, Variant::MeanExpected);
+            same(Variant::WeightedMode, Variant::MeanMode);
+            same(Variant::WeightedProbabilityMode, Variant::SumProbabilityMode);
         }
 
         /// Swapping two layers together with their weights changes nothing, as long as the last stays last.

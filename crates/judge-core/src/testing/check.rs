@@ -2,7 +2,7 @@ use std::ops::ControlFlow;
 
 use crate::{
     Backbone, BackboneError, ContractBreach, Error, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt,
-    ReadAt, Reading, Request, Sampling, TokenId, Want,
+    ReadAt, Reading, Request, TokenId, Want,
 };
 
 /// Checks that a backbone does what [`Backbone`] promises, on the given prompts (a handful of short ones of different lengths; all are run about
@@ -10,8 +10,8 @@ use crate::{
 ///
 /// * Every request is answered once, with the parts and shapes asked for.
 /// * An answer is the same to the bit alone, among others and in any order.
-/// * Label logits, pooled states and attention entropies are the same to the bit whatever else is read in the same pass, and the last layer's
-///   logits are the same through both lenses.
+/// * Label logits, pooled states, attention entropies and log-probabilities are the same to the bit whatever else is read in the same pass and whether text is
+///   written behind the prompt, and the last layer's logits are the same through both lenses.
 /// * [`ControlFlow::Break`] cancels.
 /// * Layers and tokens that do not exist, and requests that contradict themselves, end the run with the right error.
 ///
@@ -27,7 +27,7 @@ pub fn check_backbone(backbone: &dyn Backbone, prompts: &[Prompt]) -> Result<(),
     }
 
     for (request, outcome) in requests.chunks(WANTS).zip(alone.chunks(WANTS)) {
-        check_parts(backbone, request, outcome)?;
+        check_parts(request, outcome)?;
     }
 
     let together: Vec<usize> = (0..requests.len()).collect();
@@ -48,38 +48,61 @@ pub fn check_backbone(backbone: &dyn Backbone, prompts: &[Prompt]) -> Result<(),
 }
 
 /// Length of what [`requests`] gives.
-const WANTS: usize = 7;
+const WANTS: usize = 10;
 
-/// Every kind of want, on one prompt. [`check_parts`] counts on the first five.
+/// Every kind of want, on one prompt: six alone, all of them together, the same with text written behind the prompt, and text. [`check_parts`] counts on
+/// the first eight.
 fn requests(backbone: &dyn Backbone, prompt: &Prompt) -> [Request; WANTS] {
     let info = backbone.info();
-    let tokens: Vec<TokenId> = vec![1, 0];
     let top = Layer(info.n_layers);
-    let read = |layers: Vec<Layer>, lens, at| Some(LabelRead { tokens: tokens.clone(), layers, lens, at });
-    let generate = Some(Generation { max_new_tokens: 3, sampling: Sampling::Greedy });
+    let read =
+        |layers: Vec<Layer>, lens, at, label_mass| LabelRead { tokens: vec![1, 0], layers, lens, at, label_mass };
+    let raw = read(info.layers(), Lens::Raw, ReadAt::PromptEnd, true);
+    let normed = read(vec![top], Lens::Normed, ReadAt::PromptEnd, false);
+    let generate = Some(Generation { max_new_tokens: 3, ..Generation::default() });
     let poolings = [Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max];
     let pooled: Vec<(Layer, Pooling)> = poolings.iter().flat_map(|&p| [(Layer(0), p), (top, p)]).collect();
     let attention_entropy = info.layers().split_off(1);
+    let continuations = continuations(prompt);
+    let all = Want {
+        labels: vec![raw.clone(), normed.clone()],
+        pooled: pooled.clone(),
+        attention_entropy: attention_entropy.clone(),
+        prompt_log_probs: true,
+        continuations: continuations.clone(),
+        generate: None,
+    };
+    let mut every_step = all.labels.clone();
+    every_step.push(read(vec![top], Lens::Normed, ReadAt::EveryStep, true));
     let wants = [
-        Want { labels: read(info.layers(), Lens::Raw, ReadAt::PromptEnd), ..Want::default() },
-        Want { labels: read(vec![top], Lens::Normed, ReadAt::PromptEnd), ..Want::default() },
-        Want { pooled: pooled.clone(), ..Want::default() },
-        Want { attention_entropy: attention_entropy.clone(), ..Want::default() },
-        Want {
-            labels: read(info.layers(), Lens::Raw, ReadAt::PromptEnd),
-            pooled: pooled.clone(),
-            attention_entropy: attention_entropy.clone(),
-            generate: None,
-        },
-        Want {
-            labels: read(info.layers(), Lens::Normed, ReadAt::EveryStep),
-            generate: generate.clone(),
-            pooled,
-            attention_entropy,
-        },
+        Want { labels: vec![raw], ..Want::default() },
+        Want { labels: vec![normed], ..Want::default() },
+        Want { pooled, ..Want::default() },
+        Want { attention_entropy, ..Want::default() },
+        Want { prompt_log_probs: true, ..Want::default() },
+        Want { continuations, ..Want::default() },
+        all.clone(),
+        Want { generate: generate.clone(), ..all.clone() },
+        Want { labels: every_step, generate: generate.clone(), ..all },
         Want { generate, ..Want::default() },
     ];
     wants.map(|want| Request { prompt: prompt.clone(), want })
+}
+
+/// Two texts that the tokenizer knows, since the prompt has them: all of it, and its first character.
+fn continuations(prompt: &Prompt) -> Vec<String> {
+    let text = match prompt {
+        Prompt::Raw(text) => text,
+        Prompt::Chat { messages, .. } => match messages.last() {
+            Some(message) => &message.content,
+            None => return Vec::new(),
+        },
+    };
+    let mut texts: Vec<String> = text.chars().next().map(String::from).into_iter().collect();
+    if texts.first().is_some_and(|first| first != text) {
+        texts.push(text.clone());
+    }
+    texts
 }
 
 fn one(backbone: &dyn Backbone, request: &Request) -> Result<Outcome, Error> {
@@ -114,7 +137,8 @@ fn check_shape(backbone: &dyn Backbone, request: &Request, outcome: &Outcome) ->
         false => Err(Error::from(ContractBreach::Shape { what, expected, found })),
     };
     let want = &request.want;
-    count("label readings", usize::from(want.labels.is_some()), usize::from(reading.labels.is_some()))?;
+    count("lengths of the prompt", 1, usize::from(reading.prompt_tokens.is_some()))?;
+    count("label readings", want.labels.len(), reading.labels.len())?;
     count("generated texts", usize::from(want.generate.is_some()), usize::from(reading.generated.is_some()))?;
     count("pooled states", want.pooled.len(), reading.pooled.len())?;
     for &(layer, pooling) in &want.pooled {
@@ -124,48 +148,67 @@ fn check_shape(backbone: &dyn Backbone, request: &Request, outcome: &Outcome) ->
     for &layer in &want.attention_entropy {
         count("heads of an attention entropy", info.n_heads, reading.attention_entropy(layer).map_or(0, <[f32]>::len))?;
     }
+    if want.prompt_log_probs {
+        let tokens = reading.prompt_tokens.unwrap_or_default();
+        let found = reading.prompt_log_probs.as_ref().map_or(0, |found| found.log_probs.len());
+        count("log-probabilities of the prompt", tokens.saturating_sub(1), found)?;
+    }
+    count("continuations", want.continuations.len(), reading.continuations.len())?;
+    for (text, found) in want.continuations.iter().zip(&reading.continuations) {
+        count("continuations in the order asked for", 1, usize::from(found.text == *text))?;
+        count("log-probabilities of a continuation", found.tokens.tokens.len(), found.tokens.log_probs.len())?;
+    }
+    let log_probs = reading.prompt_log_probs.iter().chain(reading.continuations.iter().map(|found| &found.tokens));
+    let impossible = log_probs.flat_map(|found| &found.log_probs).filter(|p| !p.is_finite() || **p > 0.0).count();
+    count("log-probabilities above 0 or not finite", 0, impossible)?;
     if let Some(generated) = &reading.generated {
+        count("counts of new tokens", 1, usize::from(generated.n_tokens.is_some()))?;
         count("text ends", generated.tokens.len(), generated.text_ends.len())?;
         let inside = generated.text_ends.iter().filter(|&&end| end <= generated.text.len()).count();
         count("text ends within the text, ascending", generated.text_ends.len(), inside)?;
         count("ascending text ends", 1, usize::from(generated.text_ends.is_sorted()))?;
     }
-    if let (Some(read), Some(labels)) = (&want.labels, &reading.labels) {
+    for read in &want.labels {
+        let labels = reading.labels(read)?;
         count("labels", read.tokens.len(), labels.tokens.len())?;
         count("layers", read.layers.len(), labels.layers.len())?;
         let new = reading.generated.as_ref().map_or(0, |generated| generated.tokens.len());
         count("steps", if read.at == ReadAt::PromptEnd { 1 } else { new }, labels.steps.len())?;
         for step in &labels.steps {
             count("logits of a step", read.layers.len() * read.tokens.len(), step.logits.len())?;
+            let share = step.label_mass.filter(|mass| (0.0..=1.0).contains(mass));
+            count("shares of probability on the labels", usize::from(read.label_mass), usize::from(share.is_some()))?;
+            let token = read.at != ReadAt::PromptEnd;
+            count("tokens of a step", usize::from(token), usize::from(step.token.is_some()))?;
         }
     }
     Ok(())
 }
 
-/// One pass for labels, states and entropies brings what three passes bring.
-fn check_parts(backbone: &dyn Backbone, requests: &[Request], outcomes: &[Outcome]) -> Result<(), Error> {
-    let [
-        Outcome::Read(raw),
-        Outcome::Read(normed),
-        Outcome::Read(pooled),
-        Outcome::Read(entropies),
-        Outcome::Read(all),
-        ..,
-    ] = outcomes
-    else {
-        return Ok(());
+/// One pass for everything brings what a pass for each part brings, whether text is written behind the prompt or not.
+fn check_parts(requests: &[Request], outcomes: &[Outcome]) -> Result<(), Error> {
+    let read: Vec<&Reading> = outcomes.iter().take(8).filter_map(|outcome| outcome.reading().ok()).collect();
+    let [raw, normed, pooled, entropies, log_probs, continuations, _, written] = read[..] else { return Ok(()) };
+    let parts = Reading {
+        labels: [raw, normed].iter().flat_map(|reading| reading.labels.clone()).collect(),
+        pooled: pooled.pooled.clone(),
+        attention_entropy: entropies.attention_entropy.clone(),
+        prompt_log_probs: log_probs.prompt_log_probs.clone(),
+        continuations: continuations.continuations.clone(),
+        ..raw.clone()
     };
-    let attention_entropy = entropies.attention_entropy.clone();
-    let parts = Outcome::Read(Reading { labels: raw.labels.clone(), attention_entropy, ..pooled.clone() });
-    same(&requests[4], "what else is read", &parts, outcomes[4].clone())?;
+    same(&requests[6], "what else is read", &Outcome::Read(parts.clone()), outcomes[6].clone())?;
+    let parts = Reading { generated: written.generated.clone(), ..parts };
+    same(&requests[7], "what else is read", &Outcome::Read(parts), outcomes[7].clone())?;
+    // The two lenses agree at the last layer.
     let top = |reading: &Reading| {
-        let labels = reading.labels.as_ref()?;
-        let row = labels.row(labels.steps.first()?, Layer(backbone.info().n_layers))?;
+        let labels = reading.labels.first()?;
+        let row = labels.row(labels.steps.first()?, *labels.layers.last()?)?;
         Some(row.iter().map(|z| z.to_bits()).collect::<Vec<_>>())
     };
-    match top(normed) == top(all) {
+    match top(normed) == top(raw) {
         true => Ok(()),
-        false => same(&requests[1], "the lens, at the last layer", &outcomes[1], outcomes[4].clone()),
+        false => same(&requests[1], "the lens, at the last layer", &outcomes[1], outcomes[0].clone()),
     }
 }
 
@@ -180,10 +223,13 @@ fn same(request: &Request, on: &'static str, alone: &Outcome, found: Outcome) ->
 
 fn bits(outcome: &Outcome) -> Vec<u32> {
     let Outcome::Read(reading) = outcome else { return Vec::new() };
-    let logits = reading.labels.iter().flat_map(|labels| &labels.steps).flat_map(|step| &step.logits);
+    let steps = || reading.labels.iter().flat_map(|labels| &labels.steps);
+    let logits = steps().flat_map(|step| &step.logits).chain(steps().filter_map(|step| step.label_mass.as_ref()));
+    let log_probs = reading.prompt_log_probs.iter().chain(reading.continuations.iter().map(|found| &found.tokens));
+    let log_probs = log_probs.flat_map(|found| &found.log_probs);
     let pooled = reading.pooled.iter().flat_map(|state| &state.values);
     let entropies = reading.attention_entropy.iter().flat_map(|heads| &heads.values);
-    logits.chain(pooled).chain(entropies).map(|value| value.to_bits()).collect()
+    logits.chain(pooled).chain(entropies).chain(log_probs).map(|value| value.to_bits()).collect()
 }
 
 fn check_break(backbone: &dyn Backbone, requests: &[Request]) -> Result<(), Error> {
@@ -195,15 +241,21 @@ fn check_break(backbone: &dyn Backbone, requests: &[Request]) -> Result<(), Erro
     if calls > 1 { Err(ContractBreach::CalledAfterBreak.into()) } else { Ok(()) }
 }
 
+fn label_read(tokens: &[TokenId], layers: &[Layer], at: ReadAt) -> LabelRead {
+    LabelRead { tokens: tokens.to_vec(), layers: layers.to_vec(), lens: Lens::Raw, at, label_mass: false }
+}
+
 fn check_refusals(backbone: &dyn Backbone, prompt: &Prompt) -> Result<(), Error> {
     let info = backbone.info();
     let beyond = Layer(info.n_layers + 1);
     let read = |tokens: &[TokenId], layers: &[Layer], at| Want {
-        labels: Some(LabelRead { tokens: tokens.to_vec(), layers: layers.to_vec(), lens: Lens::Raw, at }),
+        labels: vec![label_read(tokens, layers, at)],
         ..Want::default()
     };
+    let twice = label_read(&[0], &[Layer(0)], ReadAt::PromptEnd);
     let entropy = |layers: &[Layer]| Want { attention_entropy: layers.to_vec(), ..Want::default() };
-    let nothing = Some(Generation { max_new_tokens: 0, sampling: Sampling::Greedy });
+    let nothing = Some(Generation { max_new_tokens: 0, ..Generation::default() });
+    let no_stop = Some(Generation { stop: vec![String::new()], ..Generation::default() });
     let outside = TokenId::try_from(info.d_vocab).unwrap_or(TokenId::MAX);
     let end = ReadAt::PromptEnd;
     let cases = [
@@ -222,6 +274,17 @@ fn check_refusals(backbone: &dyn Backbone, prompt: &Prompt) -> Result<(), Error>
         ("no label", "BackboneError::Request", read(&[], &[Layer(0)], end)),
         ("steps without generation", "BackboneError::Request", read(&[0], &[Layer(0)], ReadAt::EveryStep)),
         ("no new token", "BackboneError::Request", Want { generate: nothing, ..Want::default() }),
+        ("an empty stop text", "BackboneError::Request", Want { generate: no_stop, ..Want::default() }),
+        (
+            "an empty continuation",
+            "BackboneError::Request",
+            Want { continuations: vec![String::new()], ..Want::default() },
+        ),
+        (
+            "the same labels twice",
+            "BackboneError::Request",
+            Want { labels: vec![twice.clone(), twice], ..Want::default() },
+        ),
     ];
     for (case, expected, want) in cases {
         let good = Request { prompt: prompt.clone(), want: Want::default() };

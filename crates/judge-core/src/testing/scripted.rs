@@ -1,11 +1,13 @@
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{
-    Backbone, BackboneError, Finish, Generated, HeadEntropies, LabelInContext, LabelLogits, LabelRead, LabelStep,
-    Layer, ModelInfo, Outcome, PooledState, Pooling, Prompt, ReadAt, Reading, Reason, Request, RequestProblem, TokenId,
-    Unscored, Want,
+    Backbone, BackboneError, ContinuationLogProbs, Dimensions, Exchange, Finish, Generated, Generation, HeadEntropies,
+    LabelInContext, LabelLogits, LabelRead, LabelStep, Layer, ModelIdentity, ModelInfo, Outcome, PooledState, Pooling,
+    Prompt, ReadAt, Reading, Reason, Request, RequestProblem, TextModel, TokenId, TokenLogProbs, Unscored, Want,
 };
+
+/// Requests taken at a time, so that tests see more than one batch.
+const BATCH: usize = 64;
 
 /// A model without a model: its replies and its logits are functions of the text before them. For tests and examples of judges, in no time and
 /// the same everywhere.
@@ -28,31 +30,36 @@ pub struct ScriptedBackbone {
     info: ModelInfo,
     reply: Box<dyn Fn(&str) -> String + Send + Sync>,
     logits: Box<LogitScript>,
+    log_prob: Box<LogProbScript>,
+    label_mass: Box<MassScript>,
     passes: AtomicUsize,
 }
 
 /// Text before, layer, label.
 type LogitScript = dyn Fn(&str, Layer, char) -> f32 + Send + Sync;
+/// Text before, character.
+type LogProbScript = dyn Fn(&str, char) -> f32 + Send + Sync;
+/// Text before.
+type MassScript = dyn Fn(&str) -> f32 + Send + Sync;
 
 impl ScriptedBackbone {
     /// A model of `n_layers` blocks that replies nothing and whose logits are small numbers which depend on text, layer and label.
     pub fn new(n_layers: usize) -> Self {
-        let info = ModelInfo {
-            name: "scripted".to_owned(),
-            revision: None,
-            fingerprint: format!("scripted-{n_layers}"),
-            family: "scripted".to_owned(),
-            n_layers,
-            d_model: 4,
-            n_heads: 2,
-            d_vocab: char::MAX as usize + 1,
-            max_len: 1 << 16,
-            dtype: "f32".to_owned(),
-            device: "cpu".to_owned(),
-        };
+        let dimensions =
+            Dimensions { n_layers, d_model: 4, n_heads: 2, d_vocab: char::MAX as usize + 1, max_len: 1 << 16 };
+        let mut info = ModelInfo::new("scripted", format!("scripted-{n_layers}"), dimensions);
+        info.family = "scripted".to_owned();
         let logits =
             |before: &str, layer: Layer, label: char| number(&[before, &layer.to_string(), &label.to_string()]);
-        Self { info, reply: Box::new(|_| String::new()), logits: Box::new(logits), passes: AtomicUsize::new(0) }
+        let log_prob = |before: &str, next: char| -2.0 - number(&[before, "next", &next.to_string()]);
+        Self {
+            info,
+            reply: Box::new(|_| String::new()),
+            logits: Box::new(logits),
+            log_prob: Box::new(log_prob),
+            label_mass: Box::new(|_| 1.0),
+            passes: AtomicUsize::new(0),
+        }
     }
 
     /// The same model with the reply to a prompt's text; cut off at `max_new_tokens`, whatever the sampling.
@@ -66,6 +73,20 @@ impl ScriptedBackbone {
     #[must_use]
     pub fn with_logits(mut self, logits: impl Fn(&str, Layer, char) -> f32 + Send + Sync + 'static) -> Self {
         self.logits = Box::new(logits);
+        self
+    }
+
+    /// The same model with the log-probability, at most 0, of a character after a text; small numbers that depend on both unless set.
+    #[must_use]
+    pub fn with_log_probs(mut self, log_prob: impl Fn(&str, char) -> f32 + Send + Sync + 'static) -> Self {
+        self.log_prob = Box::new(log_prob);
+        self
+    }
+
+    /// The same model with the share of its probability that lies on the labels after a text; 1 unless set.
+    #[must_use]
+    pub fn with_label_mass(mut self, label_mass: impl Fn(&str) -> f32 + Send + Sync + 'static) -> Self {
+        self.label_mass = Box::new(label_mass);
         self
     }
 
@@ -84,7 +105,7 @@ impl ScriptedBackbone {
     fn check(&self, index: usize, request: &Request) -> Result<(), BackboneError> {
         let ModelInfo { n_layers, d_vocab, .. } = self.info;
         let wrong = |problem| Err(BackboneError::Request { request: index, problem });
-        let Want { labels, attention_entropy, .. } = &request.want;
+        let Want { labels, attention_entropy, generate, continuations, .. } = &request.want;
         if let Some(layer) = request.want.layers().find(|layer| layer.0 > n_layers) {
             return Err(BackboneError::Layer { request: index, layer, n_layers });
         }
@@ -94,24 +115,34 @@ impl ScriptedBackbone {
         if attention_entropy.contains(&Layer(0)) {
             return wrong(RequestProblem::NoAttention);
         }
-        if request.want.generate.as_ref().is_some_and(|generate| generate.max_new_tokens == 0) {
+        if generate.as_ref().is_some_and(|generate| generate.max_new_tokens == 0) {
             return wrong(RequestProblem::NoNewTokens);
         }
-        let Some(labels) = labels else { return Ok(()) };
-        if labels.tokens.is_empty() || labels.layers.is_empty() {
-            let missing = if labels.tokens.is_empty() { "label" } else { "layer" };
-            return wrong(RequestProblem::NothingToRead(missing));
+        if generate.iter().flat_map(|generate| &generate.stop).any(String::is_empty) {
+            return wrong(RequestProblem::EmptyText("stop text"));
         }
-        if !labels.layers.is_sorted_by(|a, b| a < b) {
-            return wrong(RequestProblem::LayerOrder);
+        if continuations.iter().any(String::is_empty) {
+            return wrong(RequestProblem::EmptyText("continuation"));
         }
-        if labels.at != ReadAt::PromptEnd && request.want.generate.is_none() {
-            return wrong(RequestProblem::StepsWithoutGeneration);
+        for (place, read) in labels.iter().enumerate() {
+            if read.tokens.is_empty() || read.layers.is_empty() {
+                let missing = if read.tokens.is_empty() { "label" } else { "layer" };
+                return wrong(RequestProblem::NothingToRead(missing));
+            }
+            if !read.layers.is_sorted_by(|a, b| a < b) {
+                return wrong(RequestProblem::LayerOrder);
+            }
+            if read.at != ReadAt::PromptEnd && generate.is_none() {
+                return wrong(RequestProblem::StepsWithoutGeneration);
+            }
+            if labels[..place].iter().any(|before| before.same_place(read)) {
+                return wrong(RequestProblem::LabelsTwice);
+            }
+            if let Some(&token) = read.tokens.iter().find(|&&token| char::from_u32(token).is_none()) {
+                return Err(BackboneError::Token { request: index, token, d_vocab });
+            }
         }
-        match labels.tokens.iter().find(|&&token| char::from_u32(token).is_none()) {
-            Some(&token) => Err(BackboneError::Token { request: index, token, d_vocab }),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn answer(&self, request: &Request) -> Outcome {
@@ -125,24 +156,54 @@ impl ScriptedBackbone {
             let detail = format!("{prompt_tokens} tokens and {new} new ones, the context is {}", self.info.max_len);
             return Outcome::Unscored(Unscored::new(Reason::TooLong, detail));
         }
-        let generated = request.want.generate.as_ref().map(|_| self.generate(&prompt, new));
-        let labels = request.want.labels.as_ref().map(|read| self.read(&prompt, read, generated.as_ref()));
-        if labels.iter().flat_map(|labels| &labels.steps).any(|step| step.logits.iter().any(|z| !z.is_finite())) {
+        let want = &request.want;
+        let mut reading = Reading { prompt_tokens: Some(prompt_tokens), ..Reading::default() };
+        reading.generated = want.generate.as_ref().map(|generation| self.generate(&prompt, generation));
+        reading.labels =
+            want.labels.iter().map(|read| self.read(&prompt, read, reading.generated.as_ref())).collect();
+        let mut steps = reading.labels.iter().flat_map(|labels| &labels.steps);
+        if steps.any(|step| step.logits.iter().any(|z| !z.is_finite())) {
             return Outcome::Unscored(Unscored::new(Reason::NonFinite, "a label logit is not finite"));
         }
-        let pooled = request.want.pooled.iter().map(|&(layer, pooling)| self.pool(&prompt, layer, pooling)).collect();
-        let attention_entropy =
-            request.want.attention_entropy.iter().map(|&layer| self.entropies(&prompt, layer)).collect();
-        Outcome::Read(Reading { prompt_tokens, labels, pooled, attention_entropy, generated })
+        reading.pooled = want.pooled.iter().map(|&(layer, pooling)| self.pool(&prompt, layer, pooling)).collect();
+        reading.attention_entropy =
+            want.attention_entropy.iter().map(|&layer| self.entropies(&prompt, layer)).collect();
+        reading.prompt_log_probs = want.prompt_log_probs.then(|| {
+            let first = prompt.chars().next().map_or(0, char::len_utf8);
+            self.log_probs(&prompt[..first], &prompt[first..])
+        });
+        let behind = |text: &String| ContinuationLogProbs { text: text.clone(), tokens: self.log_probs(&prompt, text) };
+        reading.continuations = want.continuations.iter().map(behind).collect();
+        Outcome::Read(reading)
     }
 
-    fn generate(&self, prompt: &str, max_new_tokens: usize) -> Generated {
+    /// Of each character of `text`, which follows `before`.
+    fn log_probs(&self, before: &str, text: &str) -> TokenLogProbs {
+        let mut so_far = before.to_owned();
+        let mut found = TokenLogProbs::default();
+        for next in text.chars() {
+            found.tokens.push(next.into());
+            found.log_probs.push((self.log_prob)(&so_far, next));
+            so_far.push(next);
+        }
+        found
+    }
+
+    fn generate(&self, prompt: &str, generation: &Generation) -> Generated {
         let reply = (self.reply)(prompt);
-        let text: String = reply.chars().take(max_new_tokens).collect();
+        let written: String = reply.chars().take(generation.max_new_tokens).collect();
+        let stop = generation.stop.iter().filter_map(|stop| written.find(stop.as_str())).min();
+        let finish = match stop {
+            Some(_) => Finish::StopText,
+            None if written.len() < reply.len() => Finish::Length,
+            None => Finish::EndToken,
+        };
+        let text = written[..stop.unwrap_or(written.len())].to_owned();
         Generated {
             tokens: text.chars().map(u32::from).collect(),
             text_ends: text.char_indices().map(|(start, c)| start + c.len_utf8()).collect(),
-            finish: if text.len() < reply.len() { Finish::Length } else { Finish::EndToken },
+            n_tokens: Some(text.chars().count()),
+            finish,
             text,
         }
     }
@@ -152,7 +213,7 @@ impl ScriptedBackbone {
         let mut positions: Vec<(usize, usize, Option<TokenId>)> =
             reply.char_indices().enumerate().map(|(step, (start, c))| (step, start, Some(c.into()))).collect();
         match read.at {
-            ReadAt::PromptEnd => positions = vec![(0, 0, positions.first().and_then(|first| first.2))],
+            ReadAt::PromptEnd => positions = vec![(0, 0, None)],
             ReadAt::LabelSteps => positions.retain(|(_, _, token)| token.is_some_and(|t| read.tokens.contains(&t))),
             ReadAt::EveryStep => {}
         }
@@ -163,12 +224,14 @@ impl ScriptedBackbone {
                 let labels = read.tokens.iter().filter_map(|&token| char::from_u32(token)); // `check` has refused others
                 labels.map(move |label| (self.logits)(before, layer, label))
             };
-            LabelStep { step, token, logits: read.layers.iter().flat_map(row).collect() }
+            let label_mass = read.label_mass.then(|| (self.label_mass)(&before));
+            LabelStep { step, token, logits: read.layers.iter().flat_map(row).collect(), label_mass }
         });
         LabelLogits {
             tokens: read.tokens.clone(),
             layers: read.layers.clone(),
             lens: read.lens,
+            at: read.at,
             steps: steps.collect(),
         }
     }
@@ -204,23 +267,32 @@ impl Backbone for ScriptedBackbone {
             text(prompt).chars().last().into_iter().chain(label.chars()).map(String::from).collect();
         Ok(LabelInContext { apart: pieces.clone(), together: pieces, agrees: true })
     }
+}
 
-    fn run(
-        &self,
-        requests: &[Request],
-        sink: &mut dyn FnMut(usize, Outcome) -> ControlFlow<()>,
-    ) -> Result<(), BackboneError> {
-        for (index, request) in requests.iter().enumerate() {
-            self.check(index, request)?;
-        }
-        // Last first: a caller must not count on the order.
-        for (index, request) in requests.iter().enumerate().rev() {
-            self.passes.fetch_add(1, Ordering::Relaxed);
-            if sink(index, self.answer(request)).is_break() {
-                break;
+impl TextModel for ScriptedBackbone {
+    fn identity(&self) -> ModelIdentity {
+        self.info.identity()
+    }
+
+    fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
+        let mut first = 0;
+        loop {
+            let requests = exchange.take(BATCH);
+            if requests.is_empty() {
+                return Ok(());
             }
+            for (place, request) in requests.iter().enumerate() {
+                self.check(first + place, request)?;
+            }
+            // Last first: a caller must not count on the order.
+            for (place, request) in requests.iter().enumerate().rev() {
+                self.passes.fetch_add(1, Ordering::Relaxed);
+                if exchange.give(first + place, self.answer(request)).is_break() {
+                    return Ok(());
+                }
+            }
+            first += requests.len();
         }
-        Ok(())
     }
 }
 

@@ -1,0 +1,53 @@
+use crate::{Calibration, Error, Judge, JudgeError, Request, Rounds, Score};
+
+/// A fitted map from a judge's value to the human scale, with an interval.
+///
+/// Any function from a value to a [`Calibration`] is one; `judge_metrics::calibration` fits such maps.
+pub trait Calibrator {
+    /// What people would say of an item with this value. It depends on nothing else.
+    fn calibrate(&self, value: f64) -> Calibration;
+}
+
+impl<F: Fn(f64) -> Calibration> Calibrator for F {
+    fn calibrate(&self, value: f64) -> Calibration {
+        self(value)
+    }
+}
+
+/// A judge whose scores carry what a fitted calibrator makes of them. The value itself stays the judge's own.
+#[derive(Clone, Debug)]
+pub struct Calibrated<J, C> {
+    judge: J,
+    calibrator: C,
+}
+
+impl<J, C> Calibrated<J, C> {
+    /// Attaches a calibrator that was fitted on values of this judge.
+    pub fn new(judge: J, calibrator: C) -> Self {
+        Self { judge, calibrator }
+    }
+}
+
+impl<Item: ?Sized, J: Judge<Item>, C: Calibrator> Judge<Item> for Calibrated<J, C> {
+    fn name(&self) -> &str {
+        self.judge.name()
+    }
+
+    fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
+        self.judge.ask(item)
+    }
+
+    fn follow_up(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        self.judge.follow_up(item, rounds)
+    }
+
+    fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        let score = self.judge.decide(item, rounds)?;
+        let found = self.calibrator.calibrate(score.value);
+        let values = [found.value, found.low, found.high, found.level];
+        if let Some(index) = values.iter().position(|value| value.is_nan()) {
+            return Err(Error::NonFinite { what: "a calibrated score", index, value: values[index] }.into());
+        }
+        Ok(Score { calibrated: Some(found), ..score })
+    }
+}

@@ -1,0 +1,107 @@
+use crate::{ContractBreach, JudgeError, Outcome, Part, Request, Rounds, Score, ScoreDistribution, Unscored, Verdict};
+
+/// What the `n` members of a combined judge do, by their number.
+pub(super) trait Members {
+    fn count(&self) -> usize;
+    fn ask(&self, member: usize) -> Result<Vec<Request>, JudgeError>;
+    fn follow_up(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError>;
+    fn decide(&self, member: usize, rounds: &Rounds<'_>) -> Result<Score, JudgeError>;
+}
+
+/// One member's part of the rounds so far.
+struct Progress<'o> {
+    rounds: Rounds<'o>,
+    /// Whether its last round asked for nothing.
+    done: bool,
+    unscored: Option<Unscored>,
+}
+
+/// The requests of all members in the round after `rounds`, one member's after another's.
+pub(super) fn ask(members: &dyn Members, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+    let mut all = Vec::new();
+    for (member, progress) in replay(members, rounds)?.iter_mut().enumerate() {
+        all.extend(next(members, member, progress)?);
+    }
+    Ok(all)
+}
+
+/// The verdicts of all members.
+pub(super) fn decide(members: &dyn Members, rounds: &Rounds<'_>) -> Result<Vec<Verdict>, JudgeError> {
+    let mut verdicts = Vec::with_capacity(members.count());
+    for (member, progress) in replay(members, rounds)?.into_iter().enumerate() {
+        let decided = match progress.unscored {
+            Some(unscored) => Err(unscored.into()),
+            None => members.decide(member, &progress.rounds),
+        };
+        verdicts.push(match decided {
+            Ok(score) => Verdict::Scored(score),
+            Err(JudgeError::Unscored(unscored)) => Verdict::Unscored(unscored),
+            Err(failed) => return Err(failed),
+        });
+    }
+    Ok(verdicts)
+}
+
+/// Whose outcomes are whose: asks the members again, who ask for the same as before, and hands out what came back.
+fn replay<'o>(members: &dyn Members, rounds: &Rounds<'o>) -> Result<Vec<Progress<'o>>, JudgeError> {
+    let new = || Progress { rounds: Rounds::default(), done: false, unscored: None };
+    let mut all: Vec<Progress<'o>> = (0..members.count()).map(|_| new()).collect();
+    for &round in rounds.as_slices() {
+        let mut rest: &[Outcome] = round;
+        for (member, progress) in all.iter_mut().enumerate() {
+            let asked = next(members, member, progress)?.len();
+            let Some((own, others)) = rest.split_at_checked(asked) else {
+                return Err(ContractBreach::Shape { what: "outcomes of a round", expected: asked, found: rest.len() }.into());
+            };
+            if asked > 0 {
+                progress.rounds.push(own);
+            }
+            rest = others;
+        }
+        if !rest.is_empty() {
+            let (expected, found) = (round.len() - rest.len(), round.len());
+            return Err(ContractBreach::Shape { what: "outcomes of a round", expected, found }.into());
+        }
+    }
+    Ok(all)
+}
+
+/// What a member asks for next; nothing once it is done or cannot score the item.
+fn next(members: &dyn Members, member: usize, progress: &mut Progress<'_>) -> Result<Vec<Request>, JudgeError> {
+    if progress.done || progress.unscored.is_some() {
+        return Ok(Vec::new());
+    }
+    let asked = match progress.rounds.as_slices() {
+        [] => members.ask(member),
+        _ => members.follow_up(member, &progress.rounds),
+    };
+    match asked {
+        Ok(requests) => {
+            progress.done = requests.is_empty();
+            Ok(requests)
+        }
+        Err(JudgeError::Unscored(unscored)) => {
+            progress.unscored = Some(unscored);
+            Ok(Vec::new())
+        }
+        Err(failed) => Err(failed),
+    }
+}
+
+/// The weighted mean of the parts' distributions; `None` unless each has one and all are over one scale. Weights are of the scored parts, in their order.
+pub(super) fn mixture(parts: &[Part], weights: &[f64]) -> Option<ScoreDistribution> {
+    let distributions: Vec<&ScoreDistribution> = parts
+        .iter()
+        .filter_map(|part| part.verdict.score())
+        .map(|score| score.distribution.as_ref())
+        .collect::<Option<_>>()?;
+    let scale = distributions.first()?.scale();
+    if distributions.iter().any(|distribution| distribution.scale() != scale) {
+        return None;
+    }
+    let mut mass = vec![0.0; scale.len()];
+    for (distribution, weight) in distributions.iter().zip(weights) {
+        mass.iter_mut().zip(distribution.probabilities()).for_each(|(sum, p)| *sum += weight * p);
+    }
+    ScoreDistribution::from_weights(scale, &mass).ok()
+}

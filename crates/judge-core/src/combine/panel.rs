@@ -1,0 +1,161 @@
+use serde::Serialize;
+
+use super::members::{self, Members, mixture};
+use crate::{CombinedBy, Error, Judge, JudgeError, Part, Request, Rounds, Score, Verdict};
+
+/// Several judges of one item as one: a request for each, passes shared where prompts are equal, one value.
+///
+/// Every member's verdict is kept in [`Score::parts`]. A panel is itself a judge, so panels nest.
+///
+/// ```
+/// use judge_core::testing::ScriptedBackbone;
+/// use judge_core::{LagerJudge, LagerSettings, Panel, PanelRule, Runner, Scale, Variant};
+///
+/// # fn main() -> Result<(), judge_core::Error> {
+/// let model = ScriptedBackbone::new(4);
+/// let settings = || Ok::<_, judge_core::Error>(LagerSettings::prompt_end(Scale::integers(1, 5)?));
+/// let last = LagerJudge::new(settings()?, &model)?;
+/// let mean = LagerJudge::new(LagerSettings { variant: Some(Variant::MeanExpected), ..settings()? }, &model)?;
+/// let panel = Panel::new("two layers' worth", vec![&last, &mean], PanelRule::Median)?;
+///
+/// let item = [("instruction", "2 + 2?"), ("response", "4"), ("rubric", "Is it right?")];
+/// let results = Runner::new(&model, vec![&panel]).collect([("a".into(), item)])?;
+/// let score = results[0].verdicts[0].score().unwrap();
+/// assert_eq!(score.parts.len(), 2);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Panel<'a, Item: ?Sized> {
+    name: String,
+    judges: Vec<&'a dyn Judge<Item>>,
+    rule: PanelRule,
+    least: usize,
+}
+
+/// How the members' values become one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PanelRule {
+    /// Their mean.
+    Mean,
+    /// Their median; of an even number, the mean of the two in the middle.
+    Median,
+    /// The most frequent value, ties to the smaller. Of a member with a distribution, its most likely point counts.
+    Majority,
+    /// Their mean with these weights, one per member, none negative; members without a score are left out and the others' weights count in proportion.
+    Weighted(Vec<f64>),
+}
+
+impl<'a, Item: ?Sized> Panel<'a, Item> {
+    /// A panel that scores an item only if every member does.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for no member, or as many weights as there are not members; [`Error::NotADistribution`] for weights that are negative, not finite or all 0.
+    pub fn new(name: impl Into<String>, judges: Vec<&'a dyn Judge<Item>>, rule: PanelRule) -> Result<Self, Error> {
+        if judges.is_empty() {
+            return Err(Error::Shape { what: "members of a panel, at least", expected: 1, found: 0 });
+        }
+        if let PanelRule::Weighted(weights) = &rule {
+            if weights.len() != judges.len() {
+                let (expected, found) = (judges.len(), weights.len());
+                return Err(Error::Shape { what: "weights of a panel", expected, found });
+            }
+            if weights.iter().any(|w| !w.is_finite() || *w < 0.0) || weights.iter().sum::<f64>() <= 0.0 {
+                return Err(Error::NotADistribution { weights: weights.clone() });
+            }
+        }
+        Ok(Self { name: name.into(), least: judges.len(), judges, rule })
+    }
+
+    /// The same panel, which scores an item if at least so many members do; at least 1 counts.
+    #[must_use]
+    pub fn with_least(mut self, least: usize) -> Self {
+        self.least = least.clamp(1, self.judges.len());
+        self
+    }
+
+    /// The value of the members that have one, with their weights.
+    fn combine(&self, scored: &[(f64, &Score)]) -> f64 {
+        let total: f64 = scored.iter().map(|(weight, _)| weight).sum();
+        match self.rule {
+            PanelRule::Mean | PanelRule::Weighted(_) => {
+                scored.iter().map(|(weight, score)| weight * score.value).sum::<f64>() / total
+            }
+            PanelRule::Median => {
+                let mut values: Vec<f64> = scored.iter().map(|(_, score)| score.value).collect();
+                values.sort_by(f64::total_cmp);
+                let middle = values.len() / 2;
+                if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
+            }
+            PanelRule::Majority => {
+                let mut values: Vec<f64> = scored.iter().map(|(_, score)| score.mode()).collect();
+                values.sort_by(f64::total_cmp);
+                let runs = values.chunk_by(|a, b| a == b);
+                let longest = runs.fold(&values[..0], |best, run| if run.len() > best.len() { run } else { best });
+                longest[0] // there is at least one scored member, hence one value
+            }
+        }
+    }
+}
+
+struct Asked<'p, Item: ?Sized>(&'p [&'p dyn Judge<Item>], &'p Item);
+
+impl<Item: ?Sized> Members for Asked<'_, Item> {
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn ask(&self, member: usize) -> Result<Vec<Request>, JudgeError> {
+        self.0[member].ask(self.1)
+    }
+
+    fn follow_up(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        self.0[member].follow_up(self.1, rounds)
+    }
+
+    fn decide(&self, member: usize, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        self.0[member].decide(self.1, rounds)
+    }
+}
+
+impl<Item: ?Sized> Judge<Item> for Panel<'_, Item> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
+        members::ask(&Asked(&self.judges, item), &Rounds::default())
+    }
+
+    fn follow_up(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        members::ask(&Asked(&self.judges, item), rounds)
+    }
+
+    fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        let verdicts = members::decide(&Asked(&self.judges, item), rounds)?;
+        let weight = |member: usize| match &self.rule {
+            PanelRule::Weighted(weights) => weights[member], // `new` has counted them
+            _ => 1.0,
+        };
+        let scored: Vec<(f64, &Score)> = verdicts
+            .iter()
+            .enumerate()
+            .filter_map(|(member, verdict)| verdict.score().map(|score| (weight(member), score)))
+            .collect();
+        let no_weight = scored.iter().all(|(weight, _)| *weight == 0.0);
+        if (scored.len() < self.least || no_weight)
+            && let Some(unscored) = verdicts.iter().find_map(Verdict::unscored)
+        {
+            return Err(unscored.clone().into());
+        }
+        let value = self.combine(&scored);
+        let weights: Vec<f64> = scored.iter().map(|(weight, _)| *weight).collect();
+        let names = self.judges.iter().map(|judge| judge.name().to_owned());
+        let parts: Vec<Part> = names.zip(verdicts).map(|(name, verdict)| Part { name, verdict }).collect();
+        let mut score = Score::new(value);
+        if matches!(self.rule, PanelRule::Mean | PanelRule::Weighted(_)) {
+            score.distribution = mixture(&parts, &weights);
+        }
+        Ok(score.with_parts(CombinedBy::Panel(self.rule.clone()), parts))
+    }
+}

@@ -1,0 +1,152 @@
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+use super::members::{self, Members, mixture};
+use crate::{
+    CombinedBy, Error, Fields, Judge, JudgeError, Part, Request, Rounds, Score, ScoreDistribution, Verdict,
+};
+
+/// A judge of pairs asked in both orders: of the item as it is, and with the fields `response_a` and `response_b` exchanged.
+///
+/// The judge's value is its preference for the response that it is shown first, from 0 to 1 with ties at one half. Both orders are kept in [`Score::parts`],
+/// named `given` and `swapped`, the latter turned round, so that both speak of the given order; [`Score::orders`] has them as orderings, which
+/// `judge_metrics::preference` takes. Exchanging the responses exchanges the parts and turns a value `p` into `1 - p`.
+#[derive(Clone, Debug)]
+pub struct Swapped<J> {
+    judge: J,
+    policy: OrderPolicy,
+}
+
+/// How the two orders of a pair become one preference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OrderPolicy {
+    /// The mean of the two preferences.
+    Average,
+    /// The mean where both orders choose the same, else a tie.
+    TieUnlessAgreed,
+    /// That of the given order; the other one is read, and kept as evidence.
+    Given,
+}
+
+impl<J> Swapped<J> {
+    /// The judge in both orders, which both must give a score.
+    pub fn new(judge: J, policy: OrderPolicy) -> Self {
+        Self { judge, policy }
+    }
+}
+
+/// An item whose fields `response_a` and `response_b` are exchanged.
+pub struct SwappedFields<'a, Item: ?Sized>(pub &'a Item);
+
+impl<Item: Fields + ?Sized> Fields for SwappedFields<'_, Item> {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.0.field(match name {
+            "response_a" => "response_b",
+            "response_b" => "response_a",
+            other => other,
+        })
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.names()
+    }
+}
+
+impl Score {
+    /// Which response each order of a [`Swapped`] judge chose, first the given order, then the other one, both in terms of the given order:
+    /// [`Greater`](Ordering::Greater) for the first response, [`Less`](Ordering::Less) for the second, [`Equal`](Ordering::Equal) for neither. `None` if the score is of
+    /// something else.
+    pub fn orders(&self) -> Option<[Ordering; 2]> {
+        let [given, swapped] = &self.parts[..] else { return None };
+        let two_orders = matches!(self.combined_by, Some(CombinedBy::Orders(_)));
+        let chosen = |part: &Part| part.verdict.value().map(choice);
+        if two_orders { Some([chosen(given)?, chosen(swapped)?]) } else { None }
+    }
+}
+
+/// The response that a preference is for.
+fn choice(preference: f64) -> Ordering {
+    preference.total_cmp(&0.5)
+}
+
+/// The two members: the item, and the item with its responses exchanged.
+struct Orders<'p, J, Item>(&'p J, &'p Item);
+
+impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields> Members for Orders<'_, J, Item> {
+    fn count(&self) -> usize {
+        2
+    }
+
+    fn ask(&self, member: usize) -> Result<Vec<Request>, JudgeError> {
+        if member == 0 { self.0.ask(self.1) } else { self.0.ask(&SwappedFields(self.1)) }
+    }
+
+    fn follow_up(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        if member == 0 { self.0.follow_up(self.1, rounds) } else { self.0.follow_up(&SwappedFields(self.1), rounds) }
+    }
+
+    fn decide(&self, member: usize, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        let score = if member == 0 {
+            self.0.decide(self.1, rounds)?
+        } else {
+            turned(self.0.decide(&SwappedFields(self.1), rounds)?)
+        };
+        if (0.0..=1.0).contains(&score.value) {
+            Ok(score)
+        } else {
+            let judge = <J as Judge<dyn Fields>>::name(self.0).to_owned();
+            Err(Error::NotAPreference { judge, value: score.value }.into())
+        }
+    }
+}
+
+/// A preference for the response shown first as one for the response shown second.
+fn turned(score: Score) -> Score {
+    let distribution = score.distribution.as_ref().and_then(|distribution| {
+        let values: Vec<f64> = distribution.scale().values().collect();
+        let symmetric = values.iter().zip(values.iter().rev()).all(|(a, b)| (a + b - 1.0).abs() < 1e-12);
+        let reversed: Vec<f64> = distribution.probabilities().iter().rev().copied().collect();
+        symmetric.then(|| ScoreDistribution::from_weights(distribution.scale(), &reversed).ok())?
+    });
+    Score { value: 1.0 - score.value, distribution, ..score }
+}
+
+impl<Item: Fields, J: for<'i> Judge<dyn Fields + 'i>> Judge<Item> for Swapped<J> {
+    fn name(&self) -> &str {
+        <J as Judge<dyn Fields>>::name(&self.judge)
+    }
+
+    fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
+        members::ask(&Orders(&self.judge, item), &Rounds::default())
+    }
+
+    fn follow_up(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        members::ask(&Orders(&self.judge, item), rounds)
+    }
+
+    fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        let verdicts = members::decide(&Orders(&self.judge, item), rounds)?;
+        if let Some(unscored) = verdicts.iter().find_map(Verdict::unscored) {
+            return Err(unscored.clone().into());
+        }
+        let names = ["given", "swapped"].map(str::to_owned);
+        let parts: Vec<Part> = names.into_iter().zip(verdicts).map(|(name, verdict)| Part { name, verdict }).collect();
+        let values: Vec<f64> = parts.iter().filter_map(|part| part.verdict.value()).collect();
+        let [given, swapped] = values[..] else {
+            return Err(Error::Shape { what: "orders of a pair", expected: 2, found: values.len() }.into());
+        };
+        let mean = (given + swapped) / 2.0;
+        let (value, distribution) = match self.policy {
+            OrderPolicy::Average => (mean, mixture(&parts, &[1.0, 1.0])),
+            OrderPolicy::TieUnlessAgreed if choice(given) == choice(swapped) => (mean, mixture(&parts, &[1.0, 1.0])),
+            OrderPolicy::TieUnlessAgreed => (0.5, None),
+            OrderPolicy::Given => (given, mixture(&parts[..1], &[1.0])),
+        };
+        let mut score = Score::new(value);
+        score.distribution = distribution;
+        Ok(score.with_parts(CombinedBy::Orders(self.policy), parts))
+    }
+}

@@ -1,0 +1,362 @@
+use std::collections::{HashSet, VecDeque};
+use std::error::Error as StdError;
+use std::ops::ControlFlow;
+
+use super::pass::{Pass, Question, Waiting};
+use super::{ItemResult, RunEvent, RunSettings, RunSummary, Tally};
+use crate::{
+    BackboneError, ContractBreach, Error, Exchange, ItemId, Judge, JudgeError, Outcome, Reason, Request, Rounds,
+    Verdict,
+};
+
+type BoxError = Box<dyn StdError + Send + Sync>;
+type Items<'r, Item> = &'r mut dyn Iterator<Item = Result<(ItemId, Item), BoxError>>;
+type Observer<'r, Item> = &'r mut dyn FnMut(RunEvent<Item>) -> Result<ControlFlow<()>, BoxError>;
+
+/// A run while the model works: items on their way from the iterator to their verdicts.
+pub(super) struct Flight<'r, 'a, Item> {
+    judges: &'r [&'a dyn Judge<Item>],
+    settings: &'r RunSettings,
+    items: Items<'r, Item>,
+    observer: Observer<'r, Item>,
+    summary: RunSummary,
+    seen: HashSet<[u8; 16]>,
+    /// Open items, and places of delivered ones behind an open one. The first is number `first` of the run.
+    slots: VecDeque<Option<Slot<Item>>>,
+    first: usize,
+    /// Open items among the slots.
+    open: usize,
+    /// Items before this one are delivered, where results come in order.
+    next: usize,
+    waiting: Waiting,
+    /// Passes that the model has taken; the first is number `first_pass` of the run. Answered ones leave a gap.
+    taken: VecDeque<Option<Pass>>,
+    first_pass: usize,
+    /// Why no more items come although the iterator may have some.
+    source: Source,
+    /// How the run ends before the items do.
+    stopped: Option<Stop>,
+}
+
+enum Source {
+    Open,
+    Ended,
+    Failed(Error),
+}
+
+enum Stop {
+    Cancelled,
+    Failed(Error),
+}
+
+struct Slot<Item> {
+    id: ItemId,
+    item: Item,
+    tracks: Vec<Track>,
+}
+
+/// One judge's work on one item.
+#[derive(Default)]
+struct Track {
+    rounds: Vec<Vec<Outcome>>,
+    /// The current round.
+    pending: Vec<Option<Outcome>>,
+    asked: usize,
+    verdict: Option<Verdict>,
+}
+
+impl<'r, 'a, Item> Flight<'r, 'a, Item> {
+    pub(super) fn new(
+        judges: &'r [&'a dyn Judge<Item>],
+        settings: &'r RunSettings,
+        items: Items<'r, Item>,
+        observer: Observer<'r, Item>,
+    ) -> Self {
+        let tallies = judges.iter().map(|judge| Tally::new(judge.name())).collect();
+        Self {
+            judges,
+            settings,
+            items,
+            observer,
+            summary: RunSummary { judges: tallies, ..RunSummary::default() },
+            seen: HashSet::new(),
+            slots: VecDeque::new(),
+            first: 0,
+            open: 0,
+            next: 0,
+            waiting: Waiting::default(),
+            taken: VecDeque::new(),
+            first_pass: 0,
+            source: Source::Open,
+            stopped: None,
+        }
+    }
+
+    /// The run's result, once the model has said that it is done.
+    pub(super) fn finish(mut self, served: Result<(), BackboneError>) -> Result<RunSummary, Error> {
+        match self.stopped.take() {
+            Some(Stop::Failed(error)) => return Err(error),
+            Some(Stop::Cancelled) => {
+                self.summary.cancelled = true;
+                return Ok(self.summary);
+            }
+            None => {}
+        }
+        served.map_err(|error| self.name_request(error))?;
+        let unanswered = self.taken.iter().position(Option::is_some).map(|place| self.first_pass + place);
+        if let Some(request) = unanswered {
+            let requests = self.first_pass + self.taken.len();
+            return Err(ContractBreach::Unanswered { request, requests }.into());
+        }
+        if self.waiting.len() > 0 || matches!(self.source, Source::Open) {
+            return Err(ContractBreach::EndedEarly.into());
+        }
+        match self.source {
+            Source::Failed(error) => Err(error),
+            _ => Ok(self.summary),
+        }
+    }
+
+    /// Takes items until `most` passes wait, the window is full or the items end.
+    fn fill(&mut self, most: usize) -> Result<ControlFlow<()>, Error> {
+        while self.waiting.len() < most && self.open < self.settings.window.max(1) {
+            if !matches!(self.source, Source::Open) {
+                break;
+            }
+            let (id, item) = match self.items.next() {
+                None => {
+                    self.source = Source::Ended;
+                    break;
+                }
+                Some(Err(source)) => {
+                    self.source = Source::Failed(Error::Items { source });
+                    break;
+                }
+                Some(Ok(next)) => next,
+            };
+            if !self.seen.insert(digest(&id)) {
+                self.source = Source::Failed(Error::DuplicateId { id });
+                break;
+            }
+            self.summary.progress.items_read += 1;
+            let tracks = self.judges.iter().map(|_| Track::default()).collect();
+            self.slots.push_back(Some(Slot { id, item, tracks }));
+            self.open += 1;
+            let number = self.first + self.slots.len() - 1;
+            for judge in 0..self.judges.len() {
+                self.advance(number, judge)?;
+            }
+            if self.deliver(number)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// All requests of a judge's round are answered (or none was made yet): asks more, or decides.
+    fn advance(&mut self, number: usize, judge: usize) -> Result<(), Error> {
+        let Some(Some(slot)) = self.slots.get_mut(number - self.first) else { return Ok(()) };
+        let Slot { id, item, tracks } = slot;
+        let track = &mut tracks[judge];
+        if !track.pending.is_empty() {
+            track.rounds.push(track.pending.drain(..).flatten().collect());
+        }
+        let asker = self.judges[judge];
+        let fail = |source| Error::Item { judge: asker.name().to_owned(), id: id.clone(), source };
+        let rounds = Rounds::new(track.rounds.iter().map(Vec::as_slice));
+        let asked = match track.asked {
+            0 => asker.ask(item),
+            _ => asker.follow_up(item, &rounds),
+        };
+        track.asked += 1;
+        let decided = match asked {
+            Ok(requests) if requests.is_empty() => asker.decide(item, &rounds),
+            Ok(requests) => {
+                if track.asked > self.settings.max_rounds {
+                    let (judge, rounds) = (asker.name().to_owned(), self.settings.max_rounds);
+                    return Err(Error::TooManyRounds { judge, id: id.clone(), rounds });
+                }
+                track.pending = vec![None; requests.len()];
+                self.summary.progress.requests += requests.len();
+                for (place, request) in requests.into_iter().enumerate() {
+                    self.summary.progress.passes +=
+                        usize::from(self.waiting.push(Question { item: number, judge, place, request }));
+                }
+                return Ok(());
+            }
+            Err(error) => Err(error),
+        };
+        track.verdict = Some(match decided {
+            Ok(score) => Verdict::Scored(score),
+            Err(JudgeError::Unscored(unscored)) => Verdict::Unscored(unscored),
+            Err(JudgeError::Failed(source)) => return Err(fail(source)),
+        });
+        Ok(())
+    }
+
+    /// Gives an answer to all who asked.
+    fn answer(&mut self, pass: &Pass, outcome: &Outcome) -> Result<ControlFlow<()>, Error> {
+        self.summary.progress.passes_answered += 1;
+        // Where a pass fails for what one judge wants of it, another judge who did not want that still gets its answer.
+        let failed = match outcome {
+            Outcome::Unscored(unscored) => matches!(unscored.reason, Reason::NonFinite | Reason::TooLong),
+            Outcome::Read(_) => false,
+        };
+        let mut complete = Vec::new();
+        for question in &pass.questions {
+            if failed && question.request.want != pass.request.want {
+                self.waiting.push_alone(question.clone());
+                self.summary.progress.passes += 1;
+                continue;
+            }
+            let Some(Some(slot)) = self.slots.get_mut(question.item - self.first) else { continue };
+            let track = &mut slot.tracks[question.judge];
+            track.pending[question.place] = Some(outcome.clone());
+            if track.pending.iter().all(Option::is_some) {
+                complete.push((question.item, question.judge));
+            }
+        }
+        for &(item, judge) in &complete {
+            self.advance(item, judge)?;
+        }
+        if self.tell(RunEvent::Progress(self.summary.progress))?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        for &(item, _) in &complete {
+            if self.deliver(item)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Hands out what can be after something has happened to this item.
+    fn deliver(&mut self, number: usize) -> Result<ControlFlow<()>, Error> {
+        if !self.settings.in_order {
+            return self.hand_out(number);
+        }
+        while self.next < self.first + self.slots.len() {
+            let before = self.summary.progress.items_done;
+            if self.hand_out(self.next)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            if self.summary.progress.items_done == before {
+                break;
+            }
+            self.next += 1;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Hands out one item's result if it is open and known.
+    fn hand_out(&mut self, number: usize) -> Result<ControlFlow<()>, Error> {
+        let Some(place) = number.checked_sub(self.first).and_then(|place| self.slots.get_mut(place)) else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        let known = |slot: &mut Slot<Item>| slot.tracks.iter().all(|track| track.verdict.is_some());
+        let Some(slot) = place.take_if(known) else { return Ok(ControlFlow::Continue(())) };
+        while self.slots.front().is_some_and(Option::is_none) {
+            self.slots.pop_front();
+            self.first += 1;
+        }
+        self.open -= 1;
+        self.summary.progress.items_done += 1;
+        let (mut verdicts, mut outcomes) = (Vec::new(), Vec::new());
+        for (track, tally) in slot.tracks.into_iter().zip(&mut self.summary.judges) {
+            verdicts.extend(track.verdict.inspect(|verdict| tally.count(verdict)));
+            outcomes.push(track.rounds);
+        }
+        self.tell(RunEvent::Item(ItemResult { id: slot.id, item: slot.item, verdicts, outcomes }))
+    }
+
+    fn tell(&mut self, event: RunEvent<Item>) -> Result<ControlFlow<()>, Error> {
+        (self.observer)(event).map_err(|source| Error::Observer { source })
+    }
+
+    /// A request that the model refused, by the item and the judge it came from.
+    fn name_request(&self, error: BackboneError) -> Error {
+        let request = match &error {
+            BackboneError::Layer { request, .. }
+            | BackboneError::Token { request, .. }
+            | BackboneError::Request { request, .. }
+            | BackboneError::Unsupported { request, .. } => Some(*request),
+            _ => None,
+        };
+        let question = request
+            .and_then(|number| self.taken.get(number.checked_sub(self.first_pass)?)?.as_ref())
+            .and_then(|pass| pass.questions.first());
+        let slot = question.and_then(|question| self.slots.get(question.item - self.first)?.as_ref());
+        match (question, slot) {
+            (Some(question), Some(slot)) => {
+                let judge = self.judges[question.judge].name().to_owned();
+                Error::Item { judge, id: slot.id.clone(), source: Box::new(error) }
+            }
+            _ => error.into(),
+        }
+    }
+
+    fn settle(&mut self, flow: Result<ControlFlow<()>, Error>) -> ControlFlow<()> {
+        match flow {
+            Ok(ControlFlow::Continue(())) => return ControlFlow::Continue(()),
+            Ok(ControlFlow::Break(())) => self.stopped = Some(Stop::Cancelled),
+            Err(error) => self.stopped = Some(Stop::Failed(error)),
+        }
+        ControlFlow::Break(())
+    }
+}
+
+impl<Item> Exchange for Flight<'_, '_, Item> {
+    fn take(&mut self, most: usize) -> Vec<Request> {
+        if self.stopped.is_some() {
+            return Vec::new();
+        }
+        let filled = self.fill(most);
+        if self.settle(filled).is_break() {
+            return Vec::new();
+        }
+        let mut requests = Vec::with_capacity(most.min(self.waiting.len()));
+        while requests.len() < most
+            && let Some(pass) = self.waiting.pop()
+        {
+            requests.push(pass.request.clone());
+            self.taken.push_back(Some(pass));
+        }
+        requests
+    }
+
+    fn give(&mut self, index: usize, outcome: Outcome) -> ControlFlow<()> {
+        match &self.stopped {
+            Some(Stop::Failed(_)) => return ControlFlow::Break(()), // the first error is the one to tell
+            Some(Stop::Cancelled) => {
+                return self.settle(Err(ContractBreach::CalledAfterBreak.into()));
+            }
+            None => {}
+        }
+        let requests = self.first_pass + self.taken.len();
+        if index >= requests {
+            return self.settle(Err(ContractBreach::NoSuchRequest { request: index, requests }.into()));
+        }
+        let pass = index.checked_sub(self.first_pass).and_then(|place| self.taken[place].take());
+        let Some(pass) = pass else {
+            return self.settle(Err(ContractBreach::AnsweredTwice { request: index }.into()));
+        };
+        while self.taken.front().is_some_and(Option::is_none) {
+            self.taken.pop_front();
+            self.first_pass += 1;
+        }
+        let flow = self.answer(&pass, &outcome);
+        self.settle(flow)
+    }
+}
+
+/// 128 bits of BLAKE3: two of a thousand million ids share them with a probability below 1e-20.
+fn digest(id: &ItemId) -> [u8; 16] {
+    let mut hasher = blake3::Hasher::new();
+    match id {
+        ItemId::Integer(number) => hasher.update(b"i").update(&number.to_le_bytes()),
+        ItemId::Text(text) => hasher.update(b"t").update(text.as_bytes()),
+    };
+    let mut digest = [0; 16];
+    hasher.finalize_xof().fill(&mut digest);
+    digest
+}

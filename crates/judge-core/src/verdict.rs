@@ -1,0 +1,142 @@
+use serde::Serialize;
+
+use crate::{OrderPolicy, PanelRule, ScoreDistribution, Unscored};
+
+/// What a judge says of one item.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// A score.
+    Scored(Score),
+    /// No score, and why.
+    Unscored(Unscored),
+}
+
+impl Verdict {
+    /// The score, if there is one.
+    pub fn score(&self) -> Option<&Score> {
+        match self {
+            Self::Scored(score) => Some(score),
+            Self::Unscored(_) => None,
+        }
+    }
+
+    /// The score's value, if there is one.
+    pub fn value(&self) -> Option<f64> {
+        self.score().map(|score| score.value)
+    }
+
+    /// Why there is no score, if there is none.
+    pub fn unscored(&self) -> Option<&Unscored> {
+        match self {
+            Self::Scored(_) => None,
+            Self::Unscored(unscored) => Some(unscored),
+        }
+    }
+}
+
+/// A score and what it rests on. What is not known is absent; nothing is made up.
+///
+/// Made with [`Score::new`] or [`Score::expected`]: fields may be added.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Score {
+    /// The score, in units of the judge's scale; of a pair, the preference for the first response, from 0 to 1 with ties at one half.
+    pub value: f64,
+    /// The distribution over the scale, where one was read. A grade that was written has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distribution: Option<ScoreDistribution>,
+    /// The text that the score was found in, where one was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The share of the model's probability that lay on the labels, where it was read; see [`LabelStep::label_mass`](crate::LabelStep::label_mass).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_mass: Option<f64>,
+    /// What a fitted calibrator makes of the value, where one is attached ([`Calibrated`](crate::Calibrated)).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calibrated: Option<Calibration>,
+    /// What several verdicts were combined by, where they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub combined_by: Option<CombinedBy>,
+    /// The verdicts that were combined, by name: a panel's members, the samples of one judge, or the two orders of a pair, both in terms of the given order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+}
+
+/// One of the verdicts that a score combines.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Part {
+    /// A member's name, a sample's number, or `given` and `swapped`.
+    pub name: String,
+    /// Its verdict.
+    pub verdict: Verdict,
+}
+
+/// How the parts of a score became one value.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CombinedBy {
+    /// By a panel's rule.
+    Panel(PanelRule),
+    /// As the mean of so many samples.
+    Samples(usize),
+    /// By the policy for the two orders of a pair.
+    Orders(OrderPolicy),
+}
+
+/// What a fitted calibrator makes of a score.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Calibration {
+    /// The expected human score, in units of the human scale.
+    pub value: f64,
+    /// Lower end of the interval for the human score of one item.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Nominal coverage, in (0, 1).
+    pub level: f64,
+}
+
+impl Score {
+    /// A value of which nothing else is known, such as a grade that was written.
+    pub fn new(value: f64) -> Self {
+        Self {
+            value,
+            distribution: None,
+            text: None,
+            label_mass: None,
+            calibrated: None,
+            combined_by: None,
+            parts: Vec::new(),
+        }
+    }
+
+    /// The expected value of a distribution, with the distribution.
+    pub fn expected(distribution: ScoreDistribution) -> Self {
+        Self { distribution: Some(distribution.clone()), ..Self::new(distribution.expected()) }
+    }
+
+    /// The same score, found in `text`.
+    #[must_use]
+    pub fn with_text(self, text: impl Into<String>) -> Self {
+        Self { text: Some(text.into()), ..self }
+    }
+
+    /// The same score with the share of probability that lay on the labels.
+    #[must_use]
+    pub fn with_label_mass(self, mass: Option<f32>) -> Self {
+        Self { label_mass: mass.map(f64::from), ..self }
+    }
+
+    /// The same score, combined from these verdicts.
+    #[must_use]
+    pub fn with_parts(self, combined_by: CombinedBy, parts: Vec<Part>) -> Self {
+        Self { combined_by: Some(combined_by), parts, ..self }
+    }
+
+    /// The most likely point of the distribution, or the value where there is no distribution.
+    pub fn mode(&self) -> f64 {
+        self.distribution.as_ref().map_or(self.value, |distribution| distribution.mode().value)
+    }
+}

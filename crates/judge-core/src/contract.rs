@@ -68,6 +68,16 @@ pub enum ContractBreach {
         /// What it does.
         problem: String,
     },
+    /// A text was not cut before the text that was to end it.
+    #[error("the text {text:?} was to end before {stop:?}; found {found:?}")]
+    NotStopped {
+        /// The text without a stop text.
+        text: String,
+        /// The stop text.
+        stop: String,
+        /// The text found.
+        found: String,
+    },
     /// A request that cannot be met was not refused as it must be.
     #[error("{case} must end the run with {expected}, found {found}")]
     NotRefused {

@@ -93,7 +93,9 @@ pub enum Error {
         value: f64,
     },
     /// Samples of a judge are wanted that does not draw.
-    #[error("judge {judge} draws nothing, so its samples would all be the same; expected Sampling::Random in every request")]
+    #[error(
+        "judge {judge} draws nothing, so its samples would all be the same; expected Sampling::Random in every request"
+    )]
     NotSampled {
         /// The judge.
         judge: String,

@@ -64,8 +64,44 @@ impl<K: AsRef<str>, V: AsRef<str>, S: BuildHasher> Fields for HashMap<K, V, S> {
     }
 }
 
-/// Pairs of name and text; the first pair of a name counts.
+/// Text as it is, numbers and booleans as JSON writes them; `null` is absent, and so are lists and objects, which are no text.
+impl Fields for serde_json::Map<String, serde_json::Value> {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        use serde_json::Value;
+        match self.get(name)? {
+            Value::String(text) => Some(text.as_str().into()),
+            value @ (Value::Number(_) | Value::Bool(_)) => Some(value.to_string().into()),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.keys().cloned().collect()
+    }
+}
+
+impl<K: AsRef<str>, V: AsRef<str>> Fields for Vec<(K, V)> {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.as_slice().field(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.as_slice().names()
+    }
+}
+
 impl<K: AsRef<str>, V: AsRef<str>, const N: usize> Fields for [(K, V); N] {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.as_slice().field(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.as_slice().names()
+    }
+}
+
+/// Pairs of name and text; the first pair of a name counts.
+impl<K: AsRef<str>, V: AsRef<str>> Fields for [(K, V)] {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
         self.iter().find(|(key, _)| key.as_ref() == name).map(|(_, value)| value.as_ref().into())
     }

@@ -1,15 +1,20 @@
 //! Turns a frozen language model into a measuring instrument for text: the vocabulary, the traits, the judges and the runner.
 //!
-//! A [`Judge`] turns an item into [`Request`]s and what comes back into a [`Verdict`]: a [`ScoreDistribution`] over a [`Scale`], or the
-//! reason why there is none. A [`Backbone`] is the model that answers. The [`Runner`] stands between them. [`LagerJudge`] is the
-//! judge of this crate: it reads the logits of the score labels at *every* layer (LAGER, arXiv 2508.03550) and puts them together,
-//! with weights that [`LayerWeightFit`] learns from human scores.
+//! A [`Judge`] turns an item into [`Request`]s and what comes back into a [`Score`], or into the reason why there is none. A [`TextModel`] answers requests for text; a
+//! [`Backbone`] can be read from the inside as well. The [`Runner`] stands between them:
+//!
+//! ```text
+//! item ──Judge::ask──► Request ──┐                        ┌──► Outcome ──Judge::decide──► Verdict
+//! (Fields, PromptTemplate)       └─► Runner ─► TextModel ─┘      (Reading, or Unscored)    (Score, or Unscored)
+//! ```
+//!
+//! [`LagerJudge`] reads the logits of the score labels at *every* layer (LAGER, arXiv 2508.03550) and combines them with weights that [`LayerWeightFit`] learns
+//! from human scores. [`InspectorJudge`] reads pooled states or attention entropies with a [`Probe`] per [`Aspect`] (INSPECTOR, arXiv 2601.22588); `judge-probe`
+//! fits and loads probes.
 //!
 //! ```
-//! use std::ops::ControlFlow;
-//!
 //! use judge_core::testing::ScriptedBackbone;
-//! use judge_core::{ItemId, LagerJudge, LagerSettings, RunEvent, Runner, Scale, Verdict};
+//! use judge_core::{LagerJudge, LagerSettings, Runner, Scale};
 //!
 //! # fn main() -> Result<(), judge_core::Error> {
 //! // A stand-in; `judge-models` loads a real model from a Hugging Face folder.
@@ -21,35 +26,26 @@
 //! let judge = LagerJudge::new(LagerSettings::prompt_end(Scale::integers(1, 5)?), &model)?;
 //!
 //! let answers = ["Paris.", "London."].map(|response| {
-//!     let fields = [("instruction", "What is the capital of France?"), ("response", response), ("rubric", "Correctness.")];
-//!     (ItemId::from(response), fields)
+//!     (response.into(), [("instruction", "What is the capital of France?"), ("response", response)])
 //! });
-//! let mut scores = Vec::new();
-//! let summary = Runner::new(&model, vec![&judge]).run(answers, &mut |event| {
-//!     if let RunEvent::Item(result) = event
-//!         && let Verdict::Scored { distribution, .. } = &result.verdicts[0]
-//!     {
-//!         scores.push(distribution.expected());
-//!     }
-//!     ControlFlow::Continue(())
-//! })?;
-//! assert_eq!(summary.judges[0].scored, 2);
-//! assert!(scores[0] > 4.0 && scores[1] < 2.0);
+//! let results = Runner::new(&model, vec![&judge]).collect(answers)?;
+//! let scores: Vec<Option<f64>> = results.iter().map(|result| result.verdicts[0].value()).collect();
+//! assert!(scores[0] > Some(4.0) && scores[1] < Some(2.0));
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! [`InspectorJudge`] reads pooled states or attention entropies instead, with a [`Probe`] per [`Aspect`] (INSPECTOR, arXiv 2601.22588); `judge-probe` fits and loads probes.
-//!
-//! * A judge of your own: implement [`Judge`]; for prompts, [`PromptTemplate`] fills the [`Fields`] of your item type.
-//! * A model of your own: implement [`Backbone`] and let [`testing::check_backbone`] look at it.
+//! * A judge of your own: implement [`Judge`] and let [`testing::check_judge`] look at it; for prompts, [`PromptTemplate`] fills the [`Fields`] of your item type.
+//! * Several judges as one: [`Panel`], [`Repeated`] for samples, [`Swapped`] for both orders of a pair, [`Calibrated`] for the human scale.
+//! * A model of your own: implement [`TextModel`], and [`Backbone`] if it can be read; [`testing::check_text_model`] and [`testing::check_backbone`] look at it.
+//! * Readings without a judge: [`ReadOnly`].
 //! * Weights of your own: collect [`LagerJudge::table`]s beside human scores as [`Graded`] items and call [`LayerWeightFit::fit`].
 //!
 //! # When not to use it
 //!
-//! Inner states need the model's weights: a model behind a text-only service cannot be a [`Backbone`]. A score is one vocabulary entry here, so a scale
-//! whose labels the tokenizer splits (often `10`) is refused. This crate reads no file and no network, loads no model (`judge-models`),
-//! and computes no agreement (`judge-metrics`).
+//! Inner states need the model's weights: a model behind a text-only service cannot be a [`Backbone`]. A label whose logit is read at every layer must be one
+//! vocabulary entry; labels of several tokens (often `10`) are scored at the last layer, as [`Want::continuations`]. This crate reads no file and no network, loads no
+//! model (`judge-models`), and computes no agreement (`judge-metrics`).
 
 mod backbone;
 mod combine;

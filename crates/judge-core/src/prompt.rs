@@ -34,8 +34,10 @@ pub enum Prompt {
         /// The conversation, oldest first.
         messages: Vec<Message>,
         /// Further variables of the template, e.g. `enable_thinking`.
+        #[serde(default)]
         template_args: BTreeMap<String, serde_json::Value>,
         /// Plain text put after the rendered template, before tokenisation: the opening of the reply.
+        #[serde(default)]
         prefill: String,
     },
 }

@@ -6,6 +6,7 @@ use crate::{Error, LabelRead, Layer, Lens, Pooling, ReadAt, Scale, ScoreDistribu
 
 /// The answer to one [`Request`](crate::Request).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(clippy::large_enum_variant)] // nearly all are readings; a box for each would cost more than it saves
 pub enum Outcome {
     /// It was read.
     Read(Reading),

@@ -1,6 +1,6 @@
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -136,7 +136,7 @@ enum Message {
     /// It has room for so many requests.
     Ask(usize),
     /// The outcome of a request, by the copy's own number.
-    Answer(usize, Outcome),
+    Answer(usize, Box<Outcome>),
     /// It has ended.
     Done(Result<(), BackboneError>),
 }
@@ -158,7 +158,7 @@ impl Exchange for CopyEnd<'_> {
     }
 
     fn give(&mut self, index: usize, outcome: Outcome) -> ControlFlow<()> {
-        let gone = self.send.send((self.copy, Message::Answer(index, outcome))).is_err();
+        let gone = self.send.send((self.copy, Message::Answer(index, Box::new(outcome)))).is_err();
         if gone || self.cancelled.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
@@ -196,7 +196,7 @@ impl Dealer<'_> {
                     // A number that the copy has made up is one that the exchange does not know either.
                     let number = self.copies[copy].numbers.get(index).copied().unwrap_or(usize::MAX);
                     self.copies[copy].open = self.copies[copy].open.saturating_sub(1);
-                    if self.exchange.give(number, outcome).is_break() {
+                    if self.exchange.give(number, *outcome).is_break() {
                         return Ok(());
                     }
                 }

@@ -16,7 +16,7 @@ pub struct Scale {
 pub struct ScalePoint {
     /// The value that counts.
     pub value: f64,
-    /// The text that the model writes for it, one vocabulary entry.
+    /// The text that the model writes for it. Whoever reads its logit needs it to be one vocabulary entry.
     pub label: String,
 }
 
@@ -25,7 +25,7 @@ impl Scale {
     ///
     /// # Errors
     /// [`Error::Scale`] if there are fewer than two points, a value is not finite, values do not ascend strictly, or a
-    /// label is empty or stands twice.
+    /// label is empty or appears twice.
     pub fn new(points: Vec<ScalePoint>) -> Result<Self, Error> {
         let problem = |problem| Err(Error::Scale { problem });
         if points.len() < 2 {
@@ -127,7 +127,7 @@ pub enum ScaleProblem {
         /// Index of the point.
         index: usize,
     },
-    /// A label stands twice.
+    /// A label appears twice.
     #[error("label {label:?} stands for points {first} and {second}")]
     SameLabel {
         /// The label.

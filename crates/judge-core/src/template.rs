@@ -1,5 +1,8 @@
 mod pointwise;
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Fields, Prompt};
@@ -11,7 +14,10 @@ use crate::{Error, Fields, Prompt};
 /// template is made. Substitution is one pass: text that looks like a placeholder inside a field's value
 /// stays as it is.
 ///
-/// In files a template is the prompt itself, e.g. `{"raw": "Rate this: {response}"}`.
+/// An item that lacks a field gets the template's default for it, if there is one ([`with_default`](Self::with_default)).
+///
+/// In files a template is the prompt itself, e.g. `{"raw": "Rate this: {response}"}` or `{"chat": {"messages": [{"role": "user", "content": "Rate this: {response}"}]}}`, with
+/// `"defaults": {"rubric": "Is it right?"}` beside it where there are any.
 ///
 /// ```
 /// use judge_core::{Prompt, PromptTemplate};
@@ -21,10 +27,19 @@ use crate::{Error, Fields, Prompt};
 /// # Ok::<(), judge_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Prompt", into = "Prompt")]
+#[serde(try_from = "TemplateFile", into = "TemplateFile")]
 pub struct PromptTemplate {
     source: Prompt,
+    defaults: BTreeMap<String, String>,
     id: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct TemplateFile {
+    #[serde(flatten)]
+    prompt: Prompt,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    defaults: BTreeMap<String, String>,
 }
 
 impl PromptTemplate {
@@ -38,15 +53,34 @@ impl PromptTemplate {
                 piece.map_err(|offset| TemplateProblem::Brace { place: place.clone(), offset })?;
             }
         }
-        let id = content_id(&source);
-        Ok(Self { source, id })
+        Ok(Self::known_good(source))
+    }
+
+    /// The same template with a text for items that lack the field `name`.
+    ///
+    /// # Errors
+    /// [`Error::Template`] if the template does not use this field.
+    pub fn with_default(mut self, name: impl Into<String>, text: impl Into<String>) -> Result<Self, Error> {
+        let field = name.into();
+        if !self.field_names().contains(&field.as_str()) {
+            let used = self.field_names().into_iter().map(str::to_owned).collect();
+            return Err(TemplateProblem::UnusedDefault { field, used }.into());
+        }
+        self.defaults.insert(field, text.into());
+        Ok(Self { id: content_id(&self.source, &self.defaults), ..self })
+    }
+
+    /// The texts for fields that an item lacks, by field.
+    pub fn defaults(&self) -> &BTreeMap<String, String> {
+        &self.defaults
     }
 
     /// The prompt for one item.
     ///
     /// # Errors
-    /// [`Error::Template`] if the item lacks a field that the template names.
+    /// [`Error::Template`] if the item lacks a field that the template names and has no default for.
     pub fn fill(&self, item: &(impl Fields + ?Sized)) -> Result<Prompt, Error> {
+        let item = &WithDefaults { item, defaults: &self.defaults };
         let mut prompt = self.source.clone();
         match &mut prompt {
             Prompt::Raw(text) => *text = fill_text(text, item)?,
@@ -88,13 +122,15 @@ impl PromptTemplate {
     /// The same template with literal `text` (no placeholders; braces stand for themselves) at the very end: the opening of the reply.
     #[must_use]
     pub fn with_prefill(self, text: &str) -> Self {
-        Self::known_good(self.source.with_prefill(&escape(text)))
+        let source = self.source.with_prefill(&escape(text));
+        Self { id: content_id(&source, &self.defaults), source, defaults: self.defaults }
     }
 
     /// The same template with one variable set for the model's chat template, e.g. `enable_thinking`. Changes nothing in a raw template.
     #[must_use]
     pub fn with_template_arg(self, key: impl Into<String>, value: serde_json::Value) -> Self {
-        Self::known_good(self.source.with_template_arg(key, value))
+        let source = self.source.with_template_arg(key, value);
+        Self { id: content_id(&source, &self.defaults), source, defaults: self.defaults }
     }
 
     /// The same text as a raw prompt, for models without a chat template: the messages' contents with a blank line between
@@ -108,29 +144,46 @@ impl PromptTemplate {
                 if !prefill.is_empty() {
                     parts.push(prefill);
                 }
-                Self::known_good(Prompt::Raw(parts.join("\n\n")))
+                let (source, defaults) = (Prompt::Raw(parts.join("\n\n")), self.defaults.clone());
+                Self { id: content_id(&source, &defaults), source, defaults }
             }
         }
     }
 
     /// For sources whose braces are right because they come from a valid template.
     pub(crate) fn known_good(source: Prompt) -> Self {
-        let id = content_id(&source);
-        Self { source, id }
+        let defaults = BTreeMap::new();
+        Self { id: content_id(&source, &defaults), source, defaults }
     }
 }
 
-impl TryFrom<Prompt> for PromptTemplate {
+impl TryFrom<TemplateFile> for PromptTemplate {
     type Error = Error;
 
-    fn try_from(source: Prompt) -> Result<Self, Error> {
-        Self::new(source)
+    fn try_from(TemplateFile { prompt, defaults }: TemplateFile) -> Result<Self, Error> {
+        defaults.into_iter().try_fold(Self::new(prompt)?, |template, (name, text)| template.with_default(name, text))
     }
 }
 
-impl From<PromptTemplate> for Prompt {
+impl From<PromptTemplate> for TemplateFile {
     fn from(template: PromptTemplate) -> Self {
-        template.source
+        Self { prompt: template.source, defaults: template.defaults }
+    }
+}
+
+/// An item, and what stands in for the fields that it lacks.
+struct WithDefaults<'a, I: ?Sized> {
+    item: &'a I,
+    defaults: &'a BTreeMap<String, String>,
+}
+
+impl<I: Fields + ?Sized> Fields for WithDefaults<'_, I> {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.item.field(name).or_else(|| self.defaults.get(name).map(|text| text.as_str().into()))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.item.names()
     }
 }
 
@@ -146,8 +199,16 @@ pub enum TemplateProblem {
         /// Byte offset of the brace in that text.
         offset: usize,
     },
-    /// The item has no such field.
-    #[error("the item has no field {field:?}; it has {available:?}")]
+    /// A default is given for a field that the template does not use.
+    #[error("there is a default for the field {field:?}, which the template does not use; it uses {used:?}")]
+    UnusedDefault {
+        /// The field.
+        field: String,
+        /// The fields that it uses.
+        used: Vec<String>,
+    },
+    /// The item has no such field, or none but null.
+    #[error("the template uses {{{field}}}, and the item has no field {field:?}; it has {available:?}")]
     MissingField {
         /// The field that the template names.
         field: String,
@@ -238,8 +299,9 @@ fn texts(prompt: &Prompt) -> Vec<(String, &str)> {
     }
 }
 
-fn content_id(source: &Prompt) -> String {
-    let json = serde_json::to_value(source).expect("a prompt is strings and JSON values, which always serialise");
+fn content_id(source: &Prompt, defaults: &BTreeMap<String, String>) -> String {
+    let file = TemplateFile { prompt: source.clone(), defaults: defaults.clone() };
+    let json = serde_json::to_value(file).expect("a template is strings and JSON values, which always serialise");
     blake3::hash(sorted(json).to_string().as_bytes()).to_hex().to_string()
 }
 
@@ -320,6 +382,25 @@ mod tests {
         // Pinned, so that ids in saved weights keep their meaning.
         let pinned = PromptTemplate::new(Prompt::Raw("{x}".into())).unwrap();
         assert_eq!(pinned.id(), blake3::hash(br#"{"raw":"{x}"}"#).to_hex().as_str());
+    }
+
+    #[test]
+    fn defaults_fill_in_for_what_an_item_lacks() {
+        let plain = PromptTemplate::new(Prompt::user("{response} {rubric}")).unwrap();
+        let template = plain.clone().with_default("rubric", "{Is it right?}").unwrap();
+        assert_ne!(template.id(), plain.id());
+        assert_eq!(template.fill(&[("response", "r")]).unwrap(), Prompt::user("r {Is it right?}"));
+        assert_eq!(template.fill(&[("response", "r"), ("rubric", "R")]).unwrap(), Prompt::user("r R"));
+        let text = serde_json::to_string(&template.clone().with_prefill("x")).unwrap();
+        let copy: PromptTemplate = serde_json::from_str(&text).unwrap();
+        assert_eq!(copy, template.with_prefill("x"));
+        assert!(matches!(
+            plain.with_default("title", "t"),
+            Err(Error::Template { problem: TemplateProblem::UnusedDefault { .. } })
+        ));
+        let short: PromptTemplate =
+            serde_json::from_str(r#"{"chat": {"messages": [{"role": "user", "content": "{x}"}]}}"#).unwrap();
+        assert_eq!(short, PromptTemplate::new(Prompt::user("{x}")).unwrap());
     }
 
     #[test]

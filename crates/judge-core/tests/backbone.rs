@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use judge_core::testing::{ScriptedBackbone, check_backbone};
 use judge_core::{
-    Backbone, BackboneError, ContractBreach, Error, LabelInContext, Layer, ModelInfo, Outcome, Prompt, Reading, Reason,
-    Request, TokenId, Unscored,
+    Backbone, BackboneError, ContractBreach, Error, Exchange, LabelInContext, Layer, ModelIdentity, ModelInfo, Outcome,
+    Prompt, Reading, Reason, Request, TextModel, TokenId, Unscored,
 };
 
 fn prompts() -> Vec<Prompt> {
@@ -43,13 +43,16 @@ impl Backbone for Spoilt {
     fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {
         self.0.label_in_context(prompt, label)
     }
+}
 
-    fn run(
-        &self,
-        requests: &[Request],
-        sink: &mut dyn FnMut(usize, Outcome) -> ControlFlow<()>,
-    ) -> Result<(), BackboneError> {
-        (self.1)(&self.0, requests, sink)
+impl TextModel for Spoilt {
+    fn identity(&self) -> ModelIdentity {
+        self.0.identity()
+    }
+
+    fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
+        let requests = exchange.take(usize::MAX);
+        (self.1)(&self.0, &requests, &mut |index, outcome| exchange.give(index, outcome))
     }
 }
 
@@ -95,8 +98,9 @@ fn every_breach_is_named() {
 
     let company: Spoil = |good, requests, sink| {
         change(good, requests, sink, |reading, _| {
-            if let Some(labels) = reading.labels.as_mut().filter(|_| requests.len() > 1) {
-                labels.steps.iter_mut().for_each(|step| step.logits[0] += 1e-6);
+            if requests.len() > 1 {
+                let steps = reading.labels.iter_mut().flat_map(|labels| &mut labels.steps);
+                steps.for_each(|step| step.logits[0] += 1e-6);
             }
         })
     };
@@ -104,7 +108,7 @@ fn every_breach_is_named() {
     let order: Spoil = |good, requests, sink| {
         change(good, requests, sink, |reading, _| {
             let first_generates = requests.len() > 1 && requests[0].want.generate.is_some();
-            reading.prompt_tokens += usize::from(first_generates);
+            reading.prompt_tokens = reading.prompt_tokens.map(|n| n + usize::from(first_generates));
         })
     };
     assert!(matches!(breach(order), ContractBreach::NotInvariant { on: "the order", .. }));
@@ -117,7 +121,7 @@ fn every_breach_is_named() {
     assert!(matches!(breach(sign), ContractBreach::NotInvariant { on: "its company", .. }));
     let parts: Spoil = |good, requests, sink| {
         change(good, requests, sink, |reading, request| {
-            if request.want.labels.is_some() {
+            if !request.want.labels.is_empty() {
                 reading.pooled.iter_mut().for_each(|state| state.values[0] += 1.0);
             }
         })
@@ -125,9 +129,10 @@ fn every_breach_is_named() {
     assert!(matches!(breach(parts), ContractBreach::NotInvariant { on: "what else is read", .. }));
     let lens: Spoil = |good, requests, sink| {
         change(good, requests, sink, |reading, request| {
-            let read = request.want.labels.as_ref().filter(|read| read.layers == [Layer(2)]);
-            if let (Some(labels), Some(_)) = (&mut reading.labels, read) {
-                labels.steps[0].logits[0] *= 2.0;
+            for (labels, read) in reading.labels.iter_mut().zip(&request.want.labels) {
+                if read.layers == [Layer(2)] {
+                    labels.steps.iter_mut().for_each(|step| step.logits[0] *= 2.0);
+                }
             }
         })
     };
@@ -145,12 +150,28 @@ fn every_breach_is_named() {
     assert_eq!(breach(headless), ContractBreach::Shape { what, expected: 2, found: 1 });
     let attention: Spoil = |good, requests, sink| {
         change(good, requests, sink, |reading, request| {
-            if request.want.labels.is_some() {
+            if !request.want.labels.is_empty() {
                 reading.attention_entropy.iter_mut().for_each(|heads| heads.values[0] += 1.0);
             }
         })
     };
     assert!(matches!(breach(attention), ContractBreach::NotInvariant { on: "what else is read", .. }));
+
+    let sure: Spoil = |good, requests, sink| {
+        change(good, requests, sink, |reading, _| {
+            reading.continuations.iter_mut().for_each(|found| found.tokens.log_probs[0] = 0.1);
+        })
+    };
+    let what = "log-probabilities above 0 or not finite";
+    assert_eq!(breach(sure), ContractBreach::Shape { what, expected: 0, found: 2 });
+    let talkative: Spoil = |good, requests, sink| {
+        let mut requests = requests.to_vec();
+        requests.iter_mut().flat_map(|request| &mut request.want.generate).for_each(|generation| {
+            generation.stop.retain(String::is_empty);
+        });
+        good.run(&requests, sink)
+    };
+    assert!(matches!(breach(talkative), ContractBreach::NotStopped { .. }));
 
     // Whatever is wrong with a request, it is taken for an item's fault.
     let lenient: Spoil = |good, requests, sink| match good.run(requests, &mut |_, _| ControlFlow::Break(())) {

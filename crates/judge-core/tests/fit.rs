@@ -1,9 +1,9 @@
 //! Layer-weight fitting beside PyTorch (`scripts/lager/fit_reference.py`), by hand, and on bad input.
 
 use judge_core::{
-    Alpha, Condition, Error, FitProblem, Graded, ItemOrder, Layer, LayerTable, LayerWeightFit, LayerWeights, Lens,
-    ModelInfo, PromptTemplate, RegressionLoss, Scale, States, TableOrigin, TargetRule, ThetaInit, Variant,
-    WeightMismatch,
+    Alpha, Condition, Dimensions, Error, FitProblem, Graded, ItemOrder, Layer, LayerTable, LayerWeightFit,
+    LayerWeights, Lens, ModelInfo, PromptTemplate, RegressionLoss, Scale, States, TableOrigin, TargetRule, ThetaInit,
+    Variant, WeightMismatch,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -11,19 +11,10 @@ use serde_json::Value;
 const TOLERANCE: f64 = 1e-9;
 
 fn model(n_layers: usize) -> ModelInfo {
-    ModelInfo {
-        name: "made-up".into(),
-        revision: None,
-        fingerprint: "f0".into(),
-        family: "llama".into(),
-        n_layers,
-        d_model: 8,
-        n_heads: 2,
-        d_vocab: 32,
-        max_len: 64,
-        dtype: "f32".into(),
-        device: "cpu".into(),
-    }
+    let dimensions = Dimensions { n_layers, d_model: 8, n_heads: 2, d_vocab: 32, max_len: 64 };
+    let mut info = ModelInfo::new("made-up", "f0", dimensions);
+    info.family = "llama".into();
+    info
 }
 
 fn origin(n_layers: usize) -> TableOrigin {
@@ -136,10 +127,10 @@ fn the_reproduced_e_score_is_pytorchs_bfloat16() {
     let mut differs = 0;
     for entry in fixture()["bfloat16"].as_array().unwrap() {
         let table = LayerTable::from_rows(&[numbers(&entry["logits"])]).unwrap();
-        let found = Variant::LastExpectedBf16.score(&table, &scale, States::All, None).unwrap();
+        let found = Variant::LastExpectedBf16.score(&table, &scale, States::All).unwrap();
         assert_eq!(found.score, entry["e_score"].as_f64().unwrap());
         assert_eq!(found.distribution, None);
-        let exact = Variant::LastExpected.score(&table, &scale, States::All, None).unwrap();
+        let exact = Variant::LastExpected.score(&table, &scale, States::All).unwrap();
         differs += usize::from((exact.score - found.score).abs() > 1e-3);
     }
     assert!(differs > 20);

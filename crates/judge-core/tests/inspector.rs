@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
     Aspect, Backbone, Error, InspectorJudge, InspectorSettings, ItemId, Judge, Layer, ModelInfo, Outcome, Pooling,
-    Probe, ProbeError, ProbeOutput, Reading, Reason, RunEvent, Runner, Signal, Verdict, total_score,
+    Probe, ProbeError, ProbeOutput, Reading, Reason, Rounds, RunEvent, Runner, Signal, TextModel, Verdict, total_score,
 };
 
 /// Predicts by the sum of its features; knows probabilities or not.
@@ -55,7 +55,7 @@ fn settings(aspect: Aspect, model: &ScriptedBackbone, change: impl FnOnce(&mut S
         fingerprint: model.info().fingerprint.clone(),
     };
     change(&mut probe);
-    InspectorSettings { template: aspect.template(), probe: Arc::new(probe) }
+    InspectorSettings { aspect: aspect.to_string(), template: aspect.template(), probe: Arc::new(probe) }
 }
 
 #[test]
@@ -71,7 +71,9 @@ fn five_aspects_share_a_run_and_add_up() {
                 .verdicts
                 .iter()
                 .map(|verdict| {
-                    let Verdict::Scored { distribution, .. } = verdict else { panic!("{verdict:?}") };
+                    let score = verdict.score().unwrap();
+                    let distribution = score.distribution.as_ref().unwrap();
+                    assert_eq!(score.value, distribution.mode().value);
                     assert_eq!(distribution.probabilities().iter().filter(|&&p| p > 0.5).count(), 1);
                     distribution.mode().value
                 })
@@ -116,7 +118,11 @@ fn features_are_the_signals_in_the_probe_s_order() {
     let model = ScriptedBackbone::new(4);
     let probe = Arc::new(Telling(Mutex::default()));
     let template = Aspect::Fluency.template();
-    let judge = InspectorJudge::new(InspectorSettings { template, probe: probe.clone() }, model.info()).unwrap();
+    let judge = InspectorJudge::new(
+        InspectorSettings { aspect: "fluency".into(), template, probe: probe.clone() },
+        model.info(),
+    )
+    .unwrap();
     let item = [("question", "q"), ("response", "r")];
     let requests = judge.ask(&item).unwrap();
     assert_eq!(requests[0].want.attention_entropy, [Layer(1), Layer(2)]);
@@ -127,12 +133,12 @@ fn features_are_the_signals_in_the_probe_s_order() {
         ControlFlow::Continue(())
     };
     model.run(&requests, &mut keep).unwrap();
-    judge.decide(&item, &outcomes).unwrap();
+    judge.decide(&item, &Rounds::new([&outcomes[..]])).unwrap();
     let Outcome::Read(reading) = &outcomes[0] else { panic!("{outcomes:?}") };
     let parts = probe.signals().iter().map(|&(layer, signal)| reading.signal(layer, signal).unwrap());
     assert_eq!(*probe.0.lock().unwrap(), parts.collect::<Vec<_>>().concat());
     assert_eq!(probe.0.lock().unwrap().len(), 2 + 4 + 2);
-    let breach = judge.decide(&item, &[Outcome::Read(Reading::default())]).unwrap_err();
+    let breach = judge.decide(&item, &Rounds::new([&[Outcome::Read(Reading::default())][..]])).unwrap_err();
     assert!(breach.to_string().contains("an attention entropy: expected 2, found 0"), "{breach}");
 }
 
@@ -156,11 +162,9 @@ fn a_probe_without_probabilities_says_its_class() {
     Runner::new(&model, vec![&judge])
         .run(items, &mut |event| {
             if let RunEvent::Item(result) = event {
-                let Verdict::Scored { distribution, interval: None } = &result.verdicts[0] else { panic!() };
-                assert!(
-                    [[1.0, 0.0], [0.0, 1.0]]
-                        .contains(&[distribution.probabilities()[0], distribution.probabilities()[1]])
-                );
+                let score = result.verdicts[0].score().unwrap();
+                assert!([0.0, 1.0].contains(&score.value));
+                assert_eq!(score.distribution, None, "nobody knows how sure it is");
             }
             ControlFlow::Continue(())
         })

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
-use judge_core::testing::ScriptedBackbone;
+use judge_core::testing::{ScriptedBackbone, check_judge};
 use judge_core::{
-    Backbone, BackboneError, Condition, ContractBreach, Error, Fields, Graded, ItemId, ItemResult, Judge,
-    LabelInContext, LagerJudge, LagerSettings, Layer, LayerWeightFit, Lens, ModelInfo, Outcome, Pooling, Progress,
-    Prompt, PromptTemplate, Reason, Request, RunEvent, RunSettings, RunSummary, Runner, Scale, ScoreDistribution,
-    States, TokenId, Unscored, Variant, Verdict, Want,
+    Backbone, BackboneError, Condition, ContractBreach, Error, Exchange, Fields, Graded, ItemId, ItemResult, Judge,
+    JudgeError, LagerJudge, LagerSettings, Layer, LayerWeightFit, Lens, ModelIdentity, Outcome, Pooling, Prompt,
+    PromptTemplate, Reason, Request, Rounds, RunEvent, RunSettings, RunSummary, Runner, Scale, Score,
+    ScoreDistribution, States, TextModel, Unscored, Variant, Verdict, Want,
 };
 use proptest::prelude::*;
 
@@ -40,7 +40,7 @@ fn items(n: usize) -> Vec<(ItemId, Answer)> {
 
 /// All results and the summary.
 fn run<I: Clone>(
-    model: &dyn Backbone,
+    model: &dyn TextModel,
     judges: &[&dyn Judge<I>],
     items: impl IntoIterator<Item = (ItemId, I)>,
     settings: RunSettings,
@@ -66,16 +66,19 @@ fn window(window: usize) -> RunSettings {
 struct PoolJudge(Layer);
 
 impl<I: Fields> Judge<I> for PoolJudge {
-    fn ask(&self, item: &I) -> Result<Vec<Request>, Error> {
+    fn name(&self) -> &str {
+        "pool"
+    }
+
+    fn ask(&self, item: &I) -> Result<Vec<Request>, JudgeError> {
         let prompt = PromptTemplate::pointwise_direct(&five()).fill(item)?;
         Ok(vec![Request { prompt, want: Want { pooled: vec![(self.0, Pooling::Mean)], ..Want::default() } }])
     }
 
-    fn decide(&self, _: &I, done: &[Outcome]) -> Result<Verdict, Error> {
-        let [Outcome::Read(reading)] = done else { return Err(Error::NotRead { what: "pooled states" }) };
-        let value = reading.pooled(self.0, Pooling::Mean).ok_or(Error::NotRead { what: "pooled states" })?[0];
-        let distribution = ScoreDistribution::softmax(&Scale::integers(0, 1)?, &[0.0, f64::from(value)])?;
-        Ok(Verdict::Scored { distribution, interval: None })
+    fn decide(&self, _: &I, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        let state = rounds.only()?.pooled(self.0, Pooling::Mean).ok_or(Error::NotRead { what: "pooled states" })?;
+        let distribution = ScoreDistribution::softmax(&Scale::integers(0, 1)?, &[0.0, f64::from(state[0])])?;
+        Ok(Score::expected(distribution))
     }
 }
 
@@ -95,19 +98,20 @@ fn three_conditions_of_lager() {
     let scored = |settings: LagerSettings| {
         let judge = LagerJudge::new(settings, &model).unwrap();
         let (results, _) = run(&model, &[&judge], items(1), window(1));
-        let Verdict::Scored { distribution, .. } = &results[0].verdicts[0] else { panic!("a score") };
-        let table = judge.table(&results[0].outcomes[0]).unwrap().unwrap();
+        let score = results[0].verdicts[0].score().expect("a score");
+        let table = judge.table(&results[0].rounds(0)).unwrap();
         assert_eq!((table.layers().len(), table.n_scores()), (4, 5));
-        (distribution.expected(), distribution.mode().value)
+        (score.value, score.mode())
     };
     let with = |variant, settings| LagerSettings { variant: Some(variant), ..settings };
     assert_eq!(scored(with(Variant::LastMode, LagerSettings::reasoning(five()))), (4.0, 4.0));
     assert_eq!(scored(with(Variant::LastMode, LagerSettings::direct(five()))), (3.0, 3.0));
     assert_eq!(scored(with(Variant::LastMode, LagerSettings::prompt_end(five()))), (3.0, 3.0));
-    let (expected, mode) = scored(LagerSettings::reasoning(five())); // mean of 0, 0, 0 and 50 is 12.5 for label 4
+    let mean = |settings| with(Variant::MeanExpected, settings);
+    let (expected, mode) = scored(mean(LagerSettings::reasoning(five()))); // mean of 0, 0, 0 and 50 is 12.5 for label 4
     assert!((expected - 4.0).abs() < 1e-4 && mode == 4.0, "{expected}");
     let dropped = LagerSettings { states: States::DropLast, ..LagerSettings::reasoning(five()) };
-    assert!((scored(dropped).0 - 3.0).abs() < 1e-12);
+    assert!((scored(mean(dropped)).0 - 3.0).abs() < 1e-12);
     // Another rule finds another score, here the 5 of "4/5", where no layer knows anything.
     let Condition::Reasoning { generation, .. } = Condition::reasoning() else { panic!("reasoning") };
     let last = Condition::Reasoning { generation, rule: judge_core::ScoreRule::LastLabel };
@@ -132,10 +136,7 @@ fn fitted_weights_find_the_layer_that_knows() {
     let graded: Vec<Graded> = results
         .iter()
         .enumerate()
-        .map(|(i, result)| Graded {
-            table: judge.table(&result.outcomes[0]).unwrap().unwrap(),
-            human: (1 + i % 5) as f64,
-        })
+        .map(|(i, result)| Graded { table: judge.table(&result.rounds(0)).unwrap(), human: (1 + i % 5) as f64 })
         .collect();
     let fit = LayerWeightFit { epochs: 20, ..LayerWeightFit::default() };
     let weights = fit.fit(&graded, judge.origin()).unwrap();
@@ -143,19 +144,12 @@ fn fitted_weights_find_the_layer_that_knows() {
 
     let settings = LagerSettings { weights: Some(weights.clone()), ..LagerSettings::prompt_end(five()) };
     let tuned = LagerJudge::new(settings.clone(), &model).unwrap();
-    assert_eq!((tuned.variant(), judge.variant()), (Variant::WeightedExpected, Variant::MeanExpected));
+    assert_eq!((tuned.variant(), judge.variant()), (Variant::WeightedExpected, Variant::LastExpected));
     assert_eq!(tuned.weight_notes(), []);
     let texts = (0..5u64).map(|i| (ItemId::from(i), Answer(format!("quality {} again", 1 + i))));
     let (results, _) = run(&model, &[&tuned, &judge], texts, window(16));
     for (i, result) in results.iter().enumerate() {
-        let modes: Vec<f64> = result
-            .verdicts
-            .iter()
-            .map(|verdict| match verdict {
-                Verdict::Scored { distribution, .. } => distribution.mode().value,
-                Verdict::Unscored(unscored) => panic!("{unscored}"),
-            })
-            .collect();
+        let modes: Vec<f64> = result.verdicts.iter().map(|verdict| verdict.score().expect("a score").mode()).collect();
         assert_eq!(modes[0], (1 + i) as f64);
     }
 
@@ -181,8 +175,6 @@ fn judges_that_cannot_be_are_refused_when_made() {
     };
     let weights = made(&|settings| settings.variant = Some(Variant::WeightedExpected));
     assert!(matches!(weights, Error::WeightsNeeded { variant: Variant::WeightedExpected }));
-    let bf16 = made(&|settings| settings.variant = Some(Variant::LastExpectedBf16));
-    assert!(matches!(bf16, Error::NoDistribution { variant: Variant::LastExpectedBf16 }));
     let ten = made(&|settings| settings.scale = Scale::integers(1, 10).unwrap());
     let Error::Backbone(BackboneError::Label { label, pieces }) = ten else { panic!("{ten}") };
     assert_eq!((label.as_str(), pieces.len()), ("10", 2));
@@ -190,20 +182,22 @@ fn judges_that_cannot_be_are_refused_when_made() {
 
 #[test]
 fn judges_share_a_pass_and_nothing_else_changes() {
-    let settings =
-        || LagerSettings { template: PromptTemplate::pointwise_direct(&five()), ..LagerSettings::prompt_end(five()) };
+    let settings = || LagerSettings { opening: String::new(), ..LagerSettings::prompt_end(five()) };
     let model = model();
     let lager = LagerJudge::new(settings(), &model).unwrap();
-    let e_score = LagerJudge::new(LagerSettings { variant: Some(Variant::LastExpected), ..settings() }, &model).unwrap();
+    let e_score =
+        LagerJudge::new(LagerSettings { variant: Some(Variant::LastExpected), ..settings() }, &model).unwrap();
     let normed = LagerJudge::new(LagerSettings { lens: Lens::Normed, ..settings() }, &model).unwrap();
     let (low, high) = (PoolJudge(Layer(1)), PoolJudge(Layer(3)));
     let judges: [&dyn Judge<Answer>; 5] = [&lager, &e_score, &normed, &low, &high];
     let before = model.passes();
     let (together, summary) = run(&model, &judges, items(11), RunSettings::default());
-    assert_eq!(model.passes() - before, 22, "one pass for the raw lens and the states, one for the other lens");
-    let progress =
-        Progress { items_read: 11, items_skipped: 0, items_done: 11, requests: 55, passes: 22, passes_answered: 22 };
-    assert_eq!(summary.progress, progress);
+    assert_eq!(model.passes() - before, 11, "one pass for both lenses and the states");
+    let progress = summary.progress;
+    assert_eq!((progress.items_read, progress.items_done, progress.requests), (11, 11, 55));
+    assert_eq!((progress.passes, progress.passes_answered), (11, 11));
+    assert_eq!(summary.judges[1].name, "e_score");
+    assert_eq!(summary.judges[0].mean_label_mass(), Some(1.0));
     for (index, judge) in judges.into_iter().enumerate() {
         let (apart, _) = run(&model, &[judge], items(11), RunSettings::default());
         for (a, b) in together.iter().zip(&apart) {
@@ -218,14 +212,13 @@ fn judges_share_a_pass_and_nothing_else_changes() {
 #[test]
 fn one_judges_overflow_is_not_anothers() {
     let model = ScriptedBackbone::new(3).with_logits(|_, layer, _| if layer.0 == 2 { f32::NAN } else { 1.0 });
-    let settings =
-        LagerSettings { template: PromptTemplate::pointwise_direct(&five()), ..LagerSettings::prompt_end(five()) };
+    let settings = LagerSettings { opening: String::new(), ..LagerSettings::prompt_end(five()) };
     let lager = LagerJudge::new(settings, &model).unwrap();
     let pool = PoolJudge(Layer(2));
     let (results, summary) = run(&model, &[&lager, &pool], items(3), RunSettings::default());
     for result in &results {
         assert!(matches!(&result.verdicts[0], Verdict::Unscored(Unscored { reason: Reason::NonFinite, .. })));
-        assert!(matches!(&result.verdicts[1], Verdict::Scored { .. }));
+        assert!(matches!(&result.verdicts[1], Verdict::Scored(_)));
     }
     assert_eq!((summary.judges[0].unscored[&Reason::NonFinite], summary.judges[1].scored), (3, 3));
 }
@@ -234,30 +227,30 @@ fn one_judges_overflow_is_not_anothers() {
 struct Persistent;
 
 impl Judge<Answer> for Persistent {
-    fn ask(&self, item: &Answer) -> Result<Vec<Request>, Error> {
+    fn name(&self) -> &str {
+        "persistent"
+    }
+
+    fn ask(&self, item: &Answer) -> Result<Vec<Request>, JudgeError> {
         let text = format!("{}!", item.0);
         Ok(vec![Request { prompt: Prompt::Raw(text), want: Want::default() }; 2])
     }
 
-    fn follow_up(&self, item: &Answer, done: &[Outcome]) -> Result<Vec<Request>, Error> {
-        let rounds: usize = item.0.len() % 4;
-        let more = done.len() <= rounds;
-        Ok(if more {
-            vec![Request { prompt: Prompt::Raw(item.0.repeat(done.len())), want: Want::default() }]
+    fn follow_up(&self, item: &Answer, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        let done = rounds.outcomes().count();
+        assert_eq!(rounds.as_slices()[0].len(), 2);
+        assert!(rounds.as_slices()[1..].iter().all(|round| round.len() == 1));
+        Ok(if done <= item.0.len() % 4 {
+            vec![Request { prompt: Prompt::Raw(item.0.repeat(done)), want: Want::default() }]
         } else {
             vec![]
         })
     }
 
-    fn decide(&self, _: &Answer, done: &[Outcome]) -> Result<Verdict, Error> {
-        let lengths: Vec<usize> = done
-            .iter()
-            .map(|outcome| match outcome {
-                Outcome::Read(reading) => reading.prompt_tokens,
-                Outcome::Unscored(_) => 0,
-            })
-            .collect();
-        Ok(Verdict::Unscored(Unscored::new(Reason::NoLabel, format!("{lengths:?}"))))
+    fn decide(&self, _: &Answer, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        let length = |outcome: &Outcome| outcome.reading().ok().and_then(|reading| reading.prompt_tokens).unwrap_or(0);
+        let lengths: Vec<usize> = rounds.outcomes().map(length).collect();
+        Err(Unscored::new(Reason::NoLabel, format!("{lengths:?}")).into())
     }
 }
 
@@ -269,7 +262,7 @@ fn follow_ups_see_all_outcomes_in_order() {
         .iter()
         .map(|result| match &result.verdicts[0] {
             Verdict::Unscored(unscored) => unscored.detail.clone(),
-            Verdict::Scored { .. } => panic!("no score"),
+            Verdict::Scored(_) => panic!("no score"),
         })
         .collect();
     assert_eq!(details, ["[2, 2]", "[3, 3, 4]", "[4, 4, 6, 9]", "[8, 8, 14, 21]"]);
@@ -281,7 +274,7 @@ fn follow_ups_see_all_outcomes_in_order() {
     let model = model();
     let runner = Runner::new(&model, vec![&Persistent as &dyn Judge<Answer>]).with_settings(settings);
     let error = runner.run(long, &mut |_| ControlFlow::Continue(())).unwrap_err();
-    assert_eq!(error.to_string(), "judge 0 still has questions about item \"c\" after 2 rounds");
+    assert_eq!(error.to_string(), "judge persistent still makes requests about item \"c\" after 2 rounds");
 }
 
 #[test]
@@ -306,7 +299,7 @@ fn millions_of_items_stream_through_a_window() {
 }
 
 #[test]
-fn a_run_stops_when_told_and_goes_on_where_it_was() {
+fn a_run_stops_when_told_and_resumes_with_what_is_left() {
     let model = model();
     let lager = LagerJudge::new(LagerSettings::direct(five()), &model).unwrap();
     let (whole, whole_summary) = run(&model, &[&lager], items(40), window(7));
@@ -314,7 +307,7 @@ fn a_run_stops_when_told_and_goes_on_where_it_was() {
         let mut kept = Vec::new();
         let runner = Runner::new(&model, vec![&lager as &dyn Judge<Answer>]).with_settings(window(7));
         let summary = runner
-            .run(items(40), &mut |event| match event {
+            .run(items(40), |event| match event {
                 RunEvent::Item(result) => {
                     kept.push(result);
                     if kept.len() > stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -325,21 +318,86 @@ fn a_run_stops_when_told_and_goes_on_where_it_was() {
         assert!(summary.cancelled);
         assert_eq!(kept.len(), stop + 1, "nothing comes after the observer has said stop");
         let done: HashSet<ItemId> = kept.iter().map(|result| result.id.clone()).collect();
-        let (rest, rest_summary) = run(&model, &[&lager], items(40), RunSettings { done, ..window(7) });
-        assert_eq!(rest_summary.progress.items_skipped, stop + 1);
+        let left = items(40).into_iter().filter(|(id, _)| !done.contains(id));
+        let (rest, rest_summary) = run(&model, &[&lager], left, window(7));
         assert!(!rest_summary.cancelled);
         assert_eq!(summary.judges[0].scored + rest_summary.judges[0].scored, whole_summary.judges[0].scored);
         kept.extend(rest);
         assert_eq!(kept, whole);
     }
-    // Progress and skipped items can stop a run as well.
+    // Progress can stop a run as well.
     let runner = Runner::new(&model, vec![&lager as &dyn Judge<Answer>]);
-    let summary = runner.run(items(4), &mut |_| ControlFlow::Break(())).unwrap();
+    let summary = runner.run(items(4), |_| ControlFlow::Break(())).unwrap();
     assert!(summary.cancelled);
     assert_eq!((summary.progress.passes_answered, summary.progress.items_done), (1, 0));
-    let done = RunSettings { done: HashSet::from([ItemId::from(0u64)]), ..RunSettings::default() };
-    let runner = Runner::new(&model, vec![&lager as &dyn Judge<Answer>]).with_settings(done);
-    assert_eq!(runner.run(items(4), &mut |_| ControlFlow::Break(())).unwrap().progress.items_read, 1);
+}
+
+#[test]
+fn an_observer_may_fail() {
+    let model = model();
+    let lager = LagerJudge::new(LagerSettings::direct(five()), &model).unwrap();
+    let mut seen = 0;
+    let error = Runner::new(&model, vec![&lager as &dyn Judge<Answer>])
+        .run(items(9), |event| match event {
+            RunEvent::Item(_) => {
+                seen += 1;
+                if seen < 3 { Ok(()) } else { Err("the disk is full") }
+            }
+            _ => Ok(()),
+        })
+        .unwrap_err();
+    assert_eq!((seen, error.to_string().as_str()), (3, "the disk is full"));
+    assert!(matches!(error, Error::Observer { .. }));
+}
+
+/// Answers the first request last, and each other one as soon as the next is taken: a service with one slow reply.
+struct OneSlow(ScriptedBackbone);
+
+impl TextModel for OneSlow {
+    fn identity(&self) -> ModelIdentity {
+        ModelIdentity::named("one slow")
+    }
+
+    fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
+        let mut answers: Vec<Option<Outcome>> = Vec::new();
+        loop {
+            let Some(request) = exchange.take(1).pop() else { break };
+            self.0.run(&[request], &mut |_, outcome| {
+                answers.push(Some(outcome));
+                ControlFlow::Continue(())
+            })?;
+            let last = answers.len() - 1;
+            if last > 0 && exchange.give(last, answers[last].take().unwrap()).is_break() {
+                return Ok(());
+            }
+        }
+        if let Some(first) = answers.first_mut().and_then(Option::take) {
+            let _ = exchange.give(0, first);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_slow_answer_keeps_nobody_waiting_but_for_the_window_and_the_order() {
+    let lager = PoolJudge(Layer(0));
+    let order = |settings: RunSettings| {
+        let mut ids = Vec::new();
+        let slow = OneSlow(model());
+        let runner = Runner::new(&slow, vec![&lager as &dyn Judge<Answer>]).with_settings(settings);
+        let items = (0..50u64).map(|i| (ItemId::from(i), Answer(i.to_string())));
+        let summary = runner.run(items, |event| {
+            if let RunEvent::Item(result) = event {
+                ids.push(result.id);
+            }
+        });
+        assert_eq!(summary.unwrap().progress.items_done, 50);
+        ids
+    };
+    let ids = |range: std::ops::Range<u64>| range.map(ItemId::from);
+    assert!(order(RunSettings::default()).into_iter().eq(ids(0..50)));
+    let as_known = order(RunSettings { in_order: false, ..RunSettings::default() });
+    assert!(as_known.into_iter().eq(ids(1..50).chain(ids(0..1))));
 }
 
 #[test]
@@ -347,72 +405,83 @@ fn what_ends_a_run_says_where() {
     let model = model();
     let lager = LagerJudge::new(LagerSettings::direct(five()), &model).unwrap();
     let error = |items: Vec<(ItemId, Answer)>, model: &dyn Backbone, judge: &dyn Judge<Answer>| {
-        Runner::new(model, vec![judge]).run(items, &mut |_| ControlFlow::Continue(())).unwrap_err()
+        let mut done = 0;
+        let run = Runner::new(model as &dyn TextModel, vec![judge]).run(items, |event| {
+            done += usize::from(matches!(event, RunEvent::Item(_)));
+        });
+        (run.unwrap_err(), done)
     };
     let mut twice = items(300);
     twice[299].0 = ItemId::from(1u64);
-    assert!(matches!(error(twice, &model, &lager), Error::DuplicateId { id: ItemId::Integer(1) }));
+    let (duplicate, done) = error(twice, &model, &lager);
+    assert!(matches!(duplicate, Error::DuplicateId { id: ItemId::Integer(1) }));
+    assert_eq!(done, 299, "what is before it is judged");
     let mut both_kinds = items(2);
     both_kinds[1].0 = ItemId::from("0");
     run(&model, &[&lager], both_kinds, RunSettings::default()); // "0" and 0 are two ids
 
     let smaller = ScriptedBackbone::new(2);
-    let Error::Item { judge: 0, id, source } = error(items(2), &smaller, &lager) else { panic!("an item") };
-    assert_eq!(id, ItemId::from(0u64));
-    assert!(matches!(*source, Error::Backbone(BackboneError::Layer { layer: Layer(3), n_layers: 2, .. })));
-
-    let odd = LagerSettings {
-        template: PromptTemplate::new(Prompt::user("{title}")).unwrap(),
-        ..LagerSettings::direct(five())
-    };
-    let odd = LagerJudge::new(odd, &model).unwrap();
-    let message = error(items(1), &model, &odd).to_string();
-    assert_eq!(message, "judge 0, item 0: prompt template: the item has no field \"title\"; it has []");
+    let (Error::Item { judge, id, source }, _) = error(items(2), &smaller, &lager) else { panic!("an item") };
+    assert_eq!((judge.as_str(), id), ("lager", ItemId::from(0u64)));
+    let source = source.downcast_ref();
+    assert!(matches!(source, Some(BackboneError::Layer { layer: Layer(3), n_layers: 2, .. })), "{source:?}");
 
     let source = [Ok((ItemId::from("a"), Answer("x".into()))), Err("line 2 is cut off")];
     let runner = Runner::new(&model, vec![&lager as &dyn Judge<Answer>]);
-    let error = runner.try_run(source, &mut |_| ControlFlow::Continue(())).unwrap_err();
-    assert_eq!(error.to_string(), "the items could not be read: line 2 is cut off");
+    let mut done = 0;
+    let count = |event| done += usize::from(matches!(event, RunEvent::Item(_)));
+    let error = runner.try_run(source, count).unwrap_err();
+    assert_eq!((error.to_string().as_str(), done), ("the items could not be read: line 2 is cut off", 1));
 }
 
-/// A backbone that answers as its function says, with nothing in the answers.
-struct Careless(ModelInfo, fn(usize) -> Vec<usize>);
+#[test]
+fn an_item_without_a_field_is_unscored_and_the_run_goes_on() {
+    let model = model();
+    let template = PromptTemplate::new(Prompt::user("{title}: {response}")).unwrap();
+    let judge = LagerJudge::new(LagerSettings { template, ..LagerSettings::direct(five()) }, &model).unwrap();
+    let items = [vec![("title", "t"), ("response", "r")], vec![("response", "r")]];
+    let items = items.into_iter().enumerate().map(|(i, item)| (ItemId::from(i as u64), item));
+    let results = Runner::new(&model, vec![&judge]).collect(items).unwrap();
+    assert!(results[0].verdicts[0].score().is_some());
+    let unscored = results[1].verdicts[0].unscored().unwrap();
+    assert_eq!(unscored.reason, Reason::Missing);
+    assert!(unscored.detail.contains("\"title\"") && unscored.detail.contains("[\"response\"]"), "{unscored}");
+    check_judge(&judge, &model, [vec![("title", "t"), ("response", "r")], vec![("response", "r")]]).unwrap();
+}
 
-impl Backbone for Careless {
-    fn info(&self) -> &ModelInfo {
-        &self.0
+#[test]
+fn a_replaced_template_keeps_the_opening() {
+    let model = ScriptedBackbone::new(1);
+    let template = PromptTemplate::new(Prompt::user("Rate {response}")).unwrap();
+    let judge = LagerJudge::new(LagerSettings { template, ..LagerSettings::prompt_end(five()) }, &model).unwrap();
+    let requests = judge.ask(&[("response", "x")]).unwrap();
+    assert_eq!(requests[0].prompt, Prompt::user("Rate x").with_prefill("score: "));
+    assert_eq!(judge.origin().template, judge.template().id());
+}
+
+/// A model that answers as its function says, with nothing in the answers.
+struct Careless(fn(usize) -> Vec<usize>);
+
+impl TextModel for Careless {
+    fn identity(&self) -> ModelIdentity {
+        ModelIdentity::named("careless")
     }
 
-    fn token(&self, _: &str) -> Result<TokenId, BackboneError> {
-        Ok(0)
-    }
-
-    fn label_in_context(&self, _: &Prompt, _: &str) -> Result<LabelInContext, BackboneError> {
-        Ok(LabelInContext { apart: vec![], together: vec![], agrees: true })
-    }
-
-    fn run(
-        &self,
-        requests: &[Request],
-        sink: &mut dyn FnMut(usize, Outcome) -> ControlFlow<()>,
-    ) -> Result<(), BackboneError> {
-        for index in (self.1)(requests.len()) {
-            let _ = sink(index, Outcome::Unscored(Unscored::new(Reason::NoLabel, "")));
+    fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
+        let requests = exchange.take(100);
+        for index in (self.0)(requests.len()) {
+            let _ = exchange.give(index, Outcome::Unscored(Unscored::new(Reason::NoLabel, "")));
         }
         Ok(())
     }
 }
 
 #[test]
-fn a_backbone_that_breaks_its_contract_is_found_out() {
-    let info = ScriptedBackbone::new(3).info().clone();
+fn a_model_that_breaks_its_contract_is_found_out() {
+    let two = || [("x", ""), ("y", "yy")].map(|(id, text)| (ItemId::from(id), Answer(text.to_owned())));
     let breach = |answers| {
-        let backbone = Careless(info.clone(), answers);
-        let runner = Runner::new(&backbone, vec![&Persistent as &dyn Judge<Answer>]);
-        match runner
-            .run([(ItemId::from("x"), Answer(String::new())), (ItemId::from("y"), Answer("yy".into()))], &mut |_| {
-                ControlFlow::Continue(())
-            }) {
+        let model = Careless(answers);
+        match Runner::new(&model, vec![&Persistent as &dyn Judge<Answer>]).run(two(), |_| ()) {
             Err(Error::Contract { breach }) => breach,
             other => panic!("expected a breach, found {other:?}"),
         }
@@ -420,12 +489,13 @@ fn a_backbone_that_breaks_its_contract_is_found_out() {
     assert_eq!(breach(|n| (1..n).collect()), ContractBreach::Unanswered { request: 0, requests: 2 });
     assert_eq!(breach(|_| vec![0, 0, 1]), ContractBreach::AnsweredTwice { request: 0 });
     assert_eq!(breach(|_| vec![0, 9]), ContractBreach::NoSuchRequest { request: 9, requests: 2 });
+    // The second item leads to another request, which it does not take.
+    assert_eq!(breach(|n| (0..n).collect()), ContractBreach::EndedEarly);
 
     // It goes on although the observer has said stop.
-    let deaf = Careless(info.clone(), |n| (0..n).collect());
+    let deaf = Careless(|n| (0..n).collect());
     let runner = Runner::new(&deaf, vec![&Persistent as &dyn Judge<Answer>]);
-    let two = ["x", "y"].map(|text| (ItemId::from(text), Answer(text.into())));
-    let error = runner.run(two, &mut |_| ControlFlow::Break(())).unwrap_err();
+    let error = runner.run(two(), |_| ControlFlow::Break(())).unwrap_err();
     assert!(matches!(error, Error::Contract { breach: ContractBreach::CalledAfterBreak }));
 }
 

@@ -28,7 +28,9 @@ pub(super) fn ask(members: &dyn Members, rounds: &Rounds<'_>) -> Result<Vec<Requ
 /// The verdicts of all members.
 pub(super) fn decide(members: &dyn Members, rounds: &Rounds<'_>) -> Result<Vec<Verdict>, JudgeError> {
     let mut verdicts = Vec::with_capacity(members.count());
-    for (member, progress) in replay(members, rounds)?.into_iter().enumerate() {
+    for (member, mut progress) in replay(members, rounds)?.into_iter().enumerate() {
+        // The last word of each member was that it asks no more, or that it cannot score the item; which of the two, it says again.
+        next(members, member, &mut progress)?;
         let decided = match progress.unscored {
             Some(unscored) => Err(unscored.into()),
             None => members.decide(member, &progress.rounds),
@@ -51,7 +53,9 @@ fn replay<'o>(members: &dyn Members, rounds: &Rounds<'o>) -> Result<Vec<Progress
         for (member, progress) in all.iter_mut().enumerate() {
             let asked = next(members, member, progress)?.len();
             let Some((own, others)) = rest.split_at_checked(asked) else {
-                return Err(ContractBreach::Shape { what: "outcomes of a round", expected: asked, found: rest.len() }.into());
+                return Err(
+                    ContractBreach::Shape { what: "outcomes of a round", expected: asked, found: rest.len() }.into()
+                );
             };
             if asked > 0 {
                 progress.rounds.push(own);

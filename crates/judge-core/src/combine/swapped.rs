@@ -4,9 +4,7 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 use super::members::{self, Members, mixture};
-use crate::{
-    CombinedBy, Error, Fields, Judge, JudgeError, Part, Request, Rounds, Score, ScoreDistribution, Verdict,
-};
+use crate::{CombinedBy, Error, Fields, Judge, JudgeError, Part, Request, Rounds, Score, ScoreDistribution, Verdict};
 
 /// A judge of pairs asked in both orders: of the item as it is, and with the fields `response_a` and `response_b` exchanged.
 ///

@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use super::Probe;
 use crate::{
-    ContractBreach, Error, Fields, Judge, JudgeError, Layer, ModelInfo, PromptTemplate, Reading, Request, Rounds, Scale,
-    ScalePoint, Score, ScoreDistribution, Signal, Verdict, Want,
+    ContractBreach, Error, Fields, Judge, JudgeError, Layer, ModelInfo, PromptTemplate, Reading, Request, Rounds,
+    Scale, ScalePoint, Score, ScoreDistribution, Signal, Verdict, Want,
 };
 
 /// What an [`InspectorJudge`] is to do.

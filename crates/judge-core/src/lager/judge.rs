@@ -80,13 +80,8 @@ impl LagerJudge {
     pub fn new(settings: LagerSettings, backbone: &dyn Backbone) -> Result<Self, Error> {
         let info: &ModelInfo = backbone.info();
         let template = settings.template.clone().with_prefill(&settings.opening);
-        let origin = TableOrigin::new(
-            info,
-            settings.lens,
-            settings.scale.clone(),
-            template.id(),
-            settings.condition.clone(),
-        );
+        let origin =
+            TableOrigin::new(info, settings.lens, settings.scale.clone(), template.id(), settings.condition.clone());
         let notes = match &settings.weights {
             Some(weights) => weights.check(&origin, settings.states)?,
             None => Vec::new(),
@@ -170,8 +165,11 @@ impl<Item: Fields + ?Sized> Judge<Item> for LagerJudge {
     fn decide(&self, _item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
         let (labels, step) = self.step(rounds)?;
         let table = LayerTable::from_step(labels, step, &self.read.layers)?;
-        let weights = self.settings.weights.as_ref().map(LayerWeights::weights);
-        let scored = self.variant.score(&table, &self.settings.scale, self.settings.states, weights)?;
+        let LagerSettings { scale, states, weights, .. } = &self.settings;
+        let scored = match weights {
+            Some(weights) => weights.score(self.variant, &table, scale)?,
+            None => self.variant.score(&table, scale, *states)?,
+        };
         let score = scored.distribution.map_or_else(|| Score::new(scored.score), Score::expected);
         let text = rounds.only()?.generated.as_ref().map(|generated| generated.text.clone());
         Ok(Score { text, ..score.with_label_mass(step.label_mass) })

@@ -94,6 +94,25 @@ impl LayerTable {
         self.logits.get(index * self.n_scores..(index + 1) * self.n_scores)
     }
 
+    /// The same table with its columns in another order: column `k` is column `order[k]` of this one. For a pair whose responses were exchanged, the order that
+    /// exchanges their labels makes the two tables speak of the same response.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless `order` has every column once.
+    pub fn with_columns(&self, order: &[usize]) -> Result<Self, Error> {
+        let mut sorted = order.to_vec();
+        sorted.sort_unstable();
+        if !sorted.iter().copied().eq(0..self.n_scores) {
+            return Err(Error::Shape {
+                what: "columns of a table, each once",
+                expected: self.n_scores,
+                found: order.len(),
+            });
+        }
+        let logits = self.rows().flat_map(|row| order.iter().map(|&column| row[column])).collect();
+        Ok(Self { logits, ..self.clone() })
+    }
+
     /// The softmax of one layer's row: what this layer alone says.
     ///
     /// # Errors
@@ -132,7 +151,7 @@ impl From<LayerTable> for TableFile {
     }
 }
 
-/// Which layers are put together.
+/// Which layers a score combines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum States {
@@ -228,7 +247,13 @@ mod tests {
             tokens: vec![7, 8],
             layers: vec![Layer(0), Layer(1), Layer(2)],
             lens: Lens::Raw,
-            steps: vec![LabelStep { step: 0, token: None, logits: vec![0.0, 0.5, 1.0, 1.5, 2.0, 2.5] }],
+            at: crate::ReadAt::PromptEnd,
+            steps: vec![LabelStep {
+                step: 0,
+                token: None,
+                logits: vec![0.0, 0.5, 1.0, 1.5, 2.0, 2.5],
+                label_mass: None,
+            }],
         };
         let table = LayerTable::from_step(&labels, &labels.steps[0], &[Layer(0), Layer(2)]).unwrap();
         assert_eq!(table.logits(), [0.0, 0.5, 2.0, 2.5]);

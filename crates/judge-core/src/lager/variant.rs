@@ -112,14 +112,17 @@ impl Variant {
         )
     }
 
-    /// The score of one table that holds every layer of the model, from 0 to the last.
-    ///
-    /// `weights` has one entry per layer of `states`, not negative, with sum 1 (a [`LayerWeights`](super::LayerWeights) gives them); variants
-    /// that need none do not look at them.
+    /// The score of one table that holds every layer of the model, from 0 to the last, for a variant that needs no weights;
+    /// [`LayerWeights::score`](super::LayerWeights::score) is for all.
     ///
     /// # Errors
-    /// [`Error::WeightsNeeded`]; [`Error::NotADistribution`] for weights that are negative, NaN or have another sum; [`Error::Shape`] if table, scale and weights do not fit each other or `states` leaves no layer.
-    pub fn score(
+    /// [`Error::WeightsNeeded`]; [`Error::Shape`] if table and scale do not fit each other or `states` leaves no layer.
+    pub fn score(self, table: &LayerTable, scale: &Scale, states: States) -> Result<VariantScore, Error> {
+        self.score_with(table, scale, states, None)
+    }
+
+    /// The same with one weight per layer of `states`, not negative, with sum 1, for variants that need them.
+    pub(super) fn score_with(
         self,
         table: &LayerTable,
         scale: &Scale,
@@ -243,7 +246,7 @@ mod tests {
     fn score(variant: Variant, rows: &[Vec<f64>], states: States, weights: &[f64]) -> f64 {
         let scale = Scale::integers(1, rows[0].len() as i32).unwrap();
         let table = LayerTable::from_rows(rows).unwrap();
-        variant.score(&table, &scale, states, Some(weights)).unwrap().score
+        variant.score_with(&table, &scale, states, Some(weights)).unwrap().score
     }
 
     /// The worked example in the project's notes on LAGER: four layers, theta 0, 0.5, 1, 1.5 cut to the layers in use.
@@ -296,12 +299,12 @@ mod tests {
         let point = |value, label: &str| crate::ScalePoint { value, label: label.into() };
         let scale = Scale::new(vec![point(-1.0, "bad"), point(0.5, "fair"), point(10.0, "good")]).unwrap();
         let table = LayerTable::from_rows(&[vec![0.0, 0.0, 0.0], vec![0.0, 1.0, 2.0]]).unwrap();
-        let direct = Variant::LastMode.score(&table, &scale, States::All, None).unwrap();
+        let direct = Variant::LastMode.score_with(&table, &scale, States::All, None).unwrap();
         assert_eq!(direct.score, 10.0);
-        assert_eq!(direct.distribution.unwrap().probabilities(), [0.0, 0.0, 1.0]);
-        let flat = Variant::MeanExpected.score(&table, &scale, States::DropLast, None).unwrap();
+        assert_eq!(direct.distribution, None, "the largest entry is no distribution");
+        let flat = Variant::MeanExpected.score_with(&table, &scale, States::DropLast, None).unwrap();
         approx(flat.score, 9.5 / 3.0);
-        let tie = Variant::MeanMode.score(&table, &scale, States::DropLast, None).unwrap();
+        let tie = Variant::MeanMode.score_with(&table, &scale, States::DropLast, None).unwrap();
         assert_eq!(tie.score, -1.0);
     }
 
@@ -322,16 +325,19 @@ mod tests {
     fn what_does_not_fit_is_an_error() {
         let scale = Scale::integers(1, 2).unwrap();
         let table = LayerTable::from_rows(&[vec![0.0, 1.0], vec![0.0, 1.0]]).unwrap();
-        let lager = |weights| Variant::WeightedExpected.score(&table, &scale, States::All, weights);
+        let lager = |weights| Variant::WeightedExpected.score_with(&table, &scale, States::All, weights);
         assert!(matches!(lager(None), Err(Error::WeightsNeeded { variant: Variant::WeightedExpected })));
         assert!(matches!(lager(Some(&[1.0])), Err(Error::Shape { expected: 2, found: 1, .. })));
         assert!(matches!(lager(Some(&[1.5, -0.5])), Err(Error::NotADistribution { .. })));
         assert!(matches!(lager(Some(&[f64::NAN, 1.0])), Err(Error::NotADistribution { .. })));
         assert!(matches!(lager(Some(&[1.0, 1.0])), Err(Error::NotADistribution { .. })));
         let five = Scale::integers(1, 5).unwrap();
-        assert!(matches!(Variant::LastExpected.score(&table, &five, States::All, None), Err(Error::Shape { .. })));
+        assert!(matches!(Variant::LastExpected.score_with(&table, &five, States::All, None), Err(Error::Shape { .. })));
         let one = LayerTable::from_rows(&[vec![0.0, 1.0]]).unwrap();
-        assert!(matches!(Variant::MeanExpected.score(&one, &scale, States::DropLast, None), Err(Error::Shape { .. })));
+        assert!(matches!(
+            Variant::MeanExpected.score_with(&one, &scale, States::DropLast, None),
+            Err(Error::Shape { .. })
+        ));
     }
 
     #[test]
@@ -361,7 +367,7 @@ mod tests {
                 let weights = super::super::softmax(&theta[..states.count(rows.len() - 1)]);
                 for variant in Variant::ALL {
                     let table = LayerTable::from_rows(&rows).unwrap();
-                    let scored = variant.score(&table, &scale, states, Some(&weights)).unwrap();
+                    let scored = variant.score_with(&table, &scale, states, Some(&weights)).unwrap();
                     prop_assert!((1.0 - 1e-12..=rows[0].len() as f64 + 1e-12).contains(&scored.score));
                     prop_assert_eq!(scored.distribution.is_none(), variant.as_str().ends_with("max_score") || variant == Variant::LastMode);
                     if let Some(distribution) = scored.distribution {

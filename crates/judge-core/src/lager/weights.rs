@@ -164,9 +164,9 @@ impl LayerWeights {
     /// The score of a table with these weights and their states. The table's layer count is checked here, all else by [`check`](Self::check).
     ///
     /// # Errors
-    /// As [`Variant::score`].
+    /// As [`Variant::score`], and [`Error::Shape`] for a table with another number of layers.
     pub fn score(&self, variant: Variant, table: &LayerTable, scale: &Scale) -> Result<VariantScore, Error> {
-        variant.score(table, scale, self.states(), Some(self.weights()))
+        variant.score_with(table, scale, self.states(), Some(self.weights()))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{Prompt, Scale};
 /// made with these templates are therefore not comparable digit by digit with published ones.
 impl PromptTemplate {
     /// The *direct* condition: the reply is `score: ` and one label, nothing else.
-    /// Fields: `instruction`, `response`, `rubric`.
+    /// Fields: `instruction`, `response`, and `rubric`, which has a default.
     pub fn pointwise_direct(scale: &Scale) -> Self {
         pointwise(&format!(
             "Choose the level that describes the response best. Your whole reply is one line of the form\n\
@@ -20,7 +20,7 @@ impl PromptTemplate {
     }
 
     /// The *reasoning* condition: feedback first, then `Score: ` and one label.
-    /// Fields: `instruction`, `response`, `rubric`.
+    /// Fields: `instruction`, `response`, and `rubric`, which has a default.
     pub fn pointwise_reasoning(scale: &Scale) -> Self {
         pointwise(&format!(
             "First explain how the response meets or misses the rubric, then choose the level that describes it best. \
@@ -33,14 +33,19 @@ impl PromptTemplate {
     }
 }
 
+/// What a response is graded by if an item says nothing of it.
+const RUBRIC: &str = "How well does the response do what the instruction asks for? It should be correct, complete, to the point and clearly \
+                      written. The lowest level is useless or wrong throughout, the highest could not be better.";
+
 fn pointwise(reply: &str) -> PromptTemplate {
-    PromptTemplate::known_good(Prompt::user(format!(
+    let prompt = Prompt::user(format!(
         "Below are an instruction, a response to it, and a rubric. Grade the response by this rubric alone.\n\n\
          ### Instruction\n{{instruction}}\n\n\
          ### Response\n{{response}}\n\n\
          ### Rubric\n{{rubric}}\n\n\
          ### Your reply\n{reply}"
-    )))
+    ));
+    PromptTemplate::known_good(prompt).with_default("rubric", RUBRIC).expect("the template above uses {rubric}")
 }
 
 fn labels(scale: &Scale) -> String {

@@ -1,8 +1,8 @@
 use std::ops::ControlFlow;
 
 use crate::{
-    Backbone, BackboneError, ContractBreach, Error, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt,
-    ReadAt, Reading, Request, TokenId, Want,
+    Backbone, BackboneError, ContractBreach, Error, Finish, Generated, Generation, LabelRead, Layer, Lens, Outcome,
+    Pooling, Prompt, ReadAt, Reading, Request, TextModel, TokenId, Want,
 };
 
 /// Checks that a backbone does what [`Backbone`] promises, on the given prompts (a handful of short ones of different lengths; all are run about
@@ -12,6 +12,7 @@ use crate::{
 /// * An answer is the same to the bit alone, among others and in any order.
 /// * Label logits, pooled states, attention entropies and log-probabilities are the same to the bit whatever else is read in the same pass and whether text is
 ///   written behind the prompt, and the last layer's logits are the same through both lenses.
+/// * A stop text ends what is written, and is not part of it.
 /// * [`ControlFlow::Break`] cancels.
 /// * Layers and tokens that do not exist, and requests that contradict themselves, end the run with the right error.
 ///
@@ -41,6 +42,9 @@ pub fn check_backbone(backbone: &dyn Backbone, prompts: &[Prompt]) -> Result<(),
         }
     }
     check_break(backbone, &requests)?;
+    for prompt in prompts {
+        check_stop(backbone, prompt)?;
+    }
     match prompts.first() {
         Some(prompt) => check_refusals(backbone, prompt),
         None => Ok(()),
@@ -105,16 +109,16 @@ fn continuations(prompt: &Prompt) -> Vec<String> {
     texts
 }
 
-fn one(backbone: &dyn Backbone, request: &Request) -> Result<Outcome, Error> {
-    let mut outcomes = all(backbone, std::slice::from_ref(request))?;
+pub(super) fn one(model: &dyn TextModel, request: &Request) -> Result<Outcome, Error> {
+    let mut outcomes = all(model, std::slice::from_ref(request))?;
     outcomes.pop().ok_or(ContractBreach::Unanswered { request: 0, requests: 1 }.into())
 }
 
 /// The answers in the order of the requests.
-fn all(backbone: &dyn Backbone, requests: &[Request]) -> Result<Vec<Outcome>, Error> {
+pub(super) fn all(model: &dyn TextModel, requests: &[Request]) -> Result<Vec<Outcome>, Error> {
     let mut outcomes: Vec<Option<Outcome>> = vec![None; requests.len()];
     let mut wrong = None;
-    backbone.run(requests, &mut |index, outcome| {
+    model.run(requests, &mut |index, outcome| {
         match outcomes.get_mut(index) {
             None => wrong = Some(ContractBreach::NoSuchRequest { request: index, requests: requests.len() }),
             Some(Some(_)) => wrong = Some(ContractBreach::AnsweredTwice { request: index }),
@@ -230,6 +234,27 @@ fn bits(outcome: &Outcome) -> Vec<u32> {
     let pooled = reading.pooled.iter().flat_map(|state| &state.values);
     let entropies = reading.attention_entropy.iter().flat_map(|heads| &heads.values);
     logits.chain(pooled).chain(entropies).chain(log_probs).map(|value| value.to_bits()).collect()
+}
+
+/// A text ends before the first stop text that is written.
+pub(super) fn check_stop(model: &dyn TextModel, prompt: &Prompt) -> Result<(), Error> {
+    let write = |stop: Vec<String>| -> Result<Option<Generated>, Error> {
+        let generate = Some(Generation { max_new_tokens: 8, stop, ..Generation::default() });
+        let request = Request { prompt: prompt.clone(), want: Want { generate, ..Want::default() } };
+        Ok(one(model, &request)?.reading().ok().and_then(|reading| reading.generated.clone()))
+    };
+    let Some(free) = write(Vec::new())? else { return Ok(()) };
+    let Some(last) = free.text.chars().next_back() else { return Ok(()) };
+    let stop = last.to_string();
+    let expected = free.text.split(last).next().unwrap_or_default();
+    let found = write(vec![stop.clone()])?.map(|found| (found.text, found.finish));
+    match found {
+        Some((text, Finish::StopText)) if text == expected => Ok(()),
+        other => {
+            let found = other.map(|(text, _)| text).unwrap_or_default();
+            Err(ContractBreach::NotStopped { text: free.text, stop, found }.into())
+        }
+    }
 }
 
 fn check_break(backbone: &dyn Backbone, requests: &[Request]) -> Result<(), Error> {

@@ -159,8 +159,7 @@ impl ScriptedBackbone {
         let want = &request.want;
         let mut reading = Reading { prompt_tokens: Some(prompt_tokens), ..Reading::default() };
         reading.generated = want.generate.as_ref().map(|generation| self.generate(&prompt, generation));
-        reading.labels =
-            want.labels.iter().map(|read| self.read(&prompt, read, reading.generated.as_ref())).collect();
+        reading.labels = want.labels.iter().map(|read| self.read(&prompt, read, reading.generated.as_ref())).collect();
         let mut steps = reading.labels.iter().flat_map(|labels| &labels.steps);
         if steps.any(|step| step.logits.iter().any(|z| !z.is_finite())) {
             return Outcome::Unscored(Unscored::new(Reason::NonFinite, "a label logit is not finite"));

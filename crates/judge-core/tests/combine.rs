@@ -1,0 +1,391 @@
+//! Judges made of judges: panels, samples, both orders of a pair, calibrators.
+
+use std::cmp::Ordering;
+
+use judge_core::testing::{ScriptedBackbone, check_judge, check_text_model};
+use judge_core::{
+    Backbone, BackboneError, Calibrated, Calibration, CombinedBy, ContractBreach, Error, Exchange, Fields, Finish,
+    Generated, Generation, Judge, JudgeError, LabelRead, Layer, ModelIdentity, OrderPolicy, Outcome, Panel, PanelRule,
+    Prompt, PromptTemplate, Reading, Reason, Repeated, Request, Rounds, Runner, Sampling, Scale, ScalePoint, Score,
+    Swapped, TextModel, Unscored, Want,
+};
+
+type Item = Vec<(&'static str, &'static str)>;
+
+/// Reads the grade that the model writes; asks again once if the first reply says so.
+struct Written {
+    name: &'static str,
+    word: &'static str,
+    sampling: Sampling,
+}
+
+impl Written {
+    fn new(name: &'static str, word: &'static str) -> Self {
+        Self { name, word, sampling: Sampling::Greedy }
+    }
+
+    fn request(&self, text: String) -> Request {
+        let generate = Some(Generation { sampling: self.sampling.clone(), ..Generation::default() });
+        Request { prompt: Prompt::Raw(text), want: Want { generate, ..Want::default() } }
+    }
+}
+
+impl<I: Fields + ?Sized> Judge<I> for Written {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn ask(&self, item: &I) -> Result<Vec<Request>, JudgeError> {
+        let missing = || Unscored::new(Reason::Missing, "no response");
+        Ok(vec![self.request(format!("{} {}", self.word, item.field("response").ok_or_else(missing)?))])
+    }
+
+    fn follow_up(&self, _: &I, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        let again = rounds.as_slices().len() == 1 && rounds.only()?.text()? == "again";
+        Ok(if again { vec![self.request(format!("{} once more", self.word))] } else { Vec::new() })
+    }
+
+    fn decide(&self, _: &I, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        let readings = rounds.readings()?;
+        let text = readings.last().ok_or(Error::NotRead { what: "a reply" })?.text()?;
+        let grade: f64 = text.parse().map_err(|_| Unscored::new(Reason::Unparsed, text))?;
+        Ok(Score::new(grade).with_text(text))
+    }
+}
+
+/// Grades a response by its length, and by what the judge's word is.
+fn model() -> ScriptedBackbone {
+    ScriptedBackbone::new(2).with_reply(|prompt| match prompt {
+        "unsure ab" => "again".into(),
+        "unsure once more" => "3".into(),
+        prompt if prompt.contains("none") => "no grade".into(),
+        prompt => prompt.len().to_string(),
+    })
+}
+
+fn item(response: &'static str) -> Item {
+    vec![("response", response)]
+}
+
+fn score(judge: &dyn Judge<Item>, response: &'static str) -> Result<Score, Reason> {
+    check_judge(judge, &model(), [item(response)]).unwrap();
+    let results = Runner::new(&model(), vec![judge]).collect([("x".into(), item(response))]).unwrap();
+    match &results[0].verdicts[0] {
+        judge_core::Verdict::Scored(score) => Ok(score.clone()),
+        judge_core::Verdict::Unscored(unscored) => Err(unscored.reason),
+    }
+}
+
+#[test]
+fn a_panel_combines_by_its_rule_and_keeps_every_verdict() {
+    // Replies for "ab": 4, 6 and, in a second round, 3.
+    let (short, long, unsure) =
+        (Written::new("short", "a"), Written::new("long", "abc"), Written::new("unsure", "unsure"));
+    let panel = |rule| Panel::new("panel", vec![&short as &dyn Judge<Item>, &long, &unsure], rule).unwrap();
+    let mean = score(&panel(PanelRule::Mean), "ab").unwrap();
+    assert_eq!(mean.value, 13.0 / 3.0);
+    let parts: Vec<(&str, Option<f64>)> =
+        mean.parts.iter().map(|part| (part.name.as_str(), part.verdict.value())).collect();
+    assert_eq!(parts, [("short", Some(4.0)), ("long", Some(6.0)), ("unsure", Some(3.0))]);
+    assert_eq!(mean.combined_by, Some(CombinedBy::Panel(PanelRule::Mean)));
+    assert_eq!(mean.distribution, None, "no member has one");
+    assert_eq!(score(&panel(PanelRule::Median), "ab").unwrap().value, 4.0);
+    assert_eq!(score(&panel(PanelRule::Weighted(vec![1.0, 0.0, 3.0])), "ab").unwrap().value, 13.0 / 4.0);
+    // All differ, so the smallest is the most frequent; twice the same outvotes it.
+    assert_eq!(score(&panel(PanelRule::Majority), "ab").unwrap().value, 3.0);
+    let two = Panel::new("two", vec![&short as &dyn Judge<Item>, &long, &short], PanelRule::Majority).unwrap();
+    assert_eq!(score(&two, "ab").unwrap().value, 4.0);
+    // Panels nest.
+    let inner = panel(PanelRule::Median);
+    let outer = Panel::new("outer", vec![&inner as &dyn Judge<Item>, &long], PanelRule::Mean).unwrap();
+    assert_eq!(score(&outer, "ab").unwrap().value, 5.0);
+}
+
+#[test]
+fn a_panel_of_too_few_scores_nothing() {
+    let (good, bad) = (Written::new("good", "a"), Written::new("bad", "none"));
+    let panel = || Panel::new("panel", vec![&good as &dyn Judge<Item>, &bad], PanelRule::Mean).unwrap();
+    assert_eq!(score(&panel(), "ab"), Err(Reason::Unparsed));
+    let lenient = score(&panel().with_least(1), "ab").unwrap();
+    assert_eq!((lenient.value, lenient.parts.len()), (4.0, 2));
+    let missing: Item = vec![("title", "t")];
+    check_judge(&panel(), &model(), [missing.clone()]).unwrap();
+    let panel = panel();
+    let results = Runner::new(&model(), vec![&panel as &dyn Judge<Item>]).collect([("x".into(), missing)]).unwrap();
+    assert_eq!(results[0].verdicts[0].unscored().map(|unscored| unscored.reason), Some(Reason::Missing));
+
+    let new = |judges, rule| Panel::<Item>::new("panel", judges, rule).map(|_| ());
+    assert!(matches!(new(vec![], PanelRule::Mean), Err(Error::Shape { .. })));
+    assert!(matches!(new(vec![&good], PanelRule::Weighted(vec![1.0, 2.0])), Err(Error::Shape { .. })));
+    assert!(matches!(new(vec![&good], PanelRule::Weighted(vec![0.0])), Err(Error::NotADistribution { .. })));
+}
+
+/// Preference for the response shown first, by the logits of "A" and "B" at the prompt's end.
+struct Pairwise {
+    template: PromptTemplate,
+    read: LabelRead,
+    scale: Scale,
+}
+
+impl Pairwise {
+    fn new(model: &dyn Backbone) -> Self {
+        let point = |value, label: &str| ScalePoint { value, label: label.to_owned() };
+        let scale = Scale::new(vec![point(0.0, "B"), point(1.0, "A")]).unwrap();
+        let template = PromptTemplate::new(Prompt::Raw("A: {response_a} B: {response_b} ".into())).unwrap();
+        Self { template, read: LabelRead::at_prompt_end(&scale, model).unwrap(), scale }
+    }
+}
+
+impl<I: Fields + ?Sized> Judge<I> for Pairwise {
+    fn name(&self) -> &str {
+        "pairwise"
+    }
+
+    fn ask(&self, item: &I) -> Result<Vec<Request>, JudgeError> {
+        let want = Want { labels: vec![self.read.clone()], ..Want::default() };
+        Ok(vec![Request { prompt: self.template.fill(item)?, want }])
+    }
+
+    fn decide(&self, _: &I, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        Ok(Score::expected(rounds.only()?.distribution(&self.read, self.read.layers[0], &self.scale)?))
+    }
+}
+
+/// Likes whatever is shown first, and "good" more.
+fn pair_model() -> ScriptedBackbone {
+    ScriptedBackbone::new(2).with_logits(|before, _, label| {
+        let good_first = before.starts_with("A: good");
+        match label {
+            'A' => 1.0 + if good_first { 3.0 } else { 0.0 },
+            _ => {
+                if before.contains("B: good") {
+                    3.0
+                } else {
+                    0.0
+                }
+            }
+        }
+    })
+}
+
+fn pair(a: &'static str, b: &'static str) -> Item {
+    vec![("response_a", a), ("response_b", b)]
+}
+
+#[test]
+fn both_orders_speak_of_the_given_one() {
+    let model = pair_model();
+    let judge = |policy| Swapped::new(Pairwise::new(&model), policy);
+    let decide = |policy, item: Item| {
+        let judge = judge(policy);
+        let results = Runner::new(&model, vec![&judge as &dyn Judge<Item>]).collect([("x".into(), item)]).unwrap();
+        results[0].verdicts[0].score().unwrap().clone()
+    };
+    check_judge(&judge(OrderPolicy::Average), &model, [pair("good", "bad"), pair("same", "same")]).unwrap();
+    let sigmoid = |z: f64| 1.0 / (1.0 + (-z).exp());
+
+    let won = decide(OrderPolicy::Average, pair("good", "bad"));
+    let (given, swapped) = (sigmoid(4.0), 1.0 - sigmoid(-2.0));
+    assert!((won.value - (given + swapped) / 2.0).abs() < 1e-12);
+    assert_eq!(won.orders(), Some([Ordering::Greater, Ordering::Greater]));
+    assert!((won.distribution.as_ref().unwrap().probabilities()[1] - won.value).abs() < 1e-12);
+    // The same pair the other way round: the parts change places, and p becomes 1 - p.
+    let lost = decide(OrderPolicy::Average, pair("bad", "good"));
+    assert!((won.value + lost.value - 1.0).abs() < 1e-12);
+    assert_eq!(lost.orders(), Some([Ordering::Less, Ordering::Less]));
+
+    // Both shown first win: position decides, not the answer.
+    let biased = decide(OrderPolicy::Average, pair("same", "other"));
+    assert_eq!(biased.orders(), Some([Ordering::Greater, Ordering::Less]));
+    assert!((biased.value - 0.5).abs() < 1e-12);
+    let tie = decide(OrderPolicy::TieUnlessAgreed, pair("same", "other"));
+    assert_eq!((tie.value, tie.distribution), (0.5, None));
+    assert!((decide(OrderPolicy::TieUnlessAgreed, pair("good", "bad")).value - won.value).abs() < 1e-12);
+    let first = decide(OrderPolicy::Given, pair("same", "other"));
+    assert!((first.value - sigmoid(1.0)).abs() < 1e-12);
+    assert_eq!(first.parts.len(), 2);
+}
+
+#[test]
+fn a_grade_is_no_preference() {
+    let judge = Swapped::new(Written::new("grade", "a"), OrderPolicy::Average);
+    let item: Item = vec![("response", "x"), ("response_a", "1"), ("response_b", "2")];
+    let error = Runner::new(&model(), vec![&judge as &dyn Judge<Item>]).collect([("x".into(), item)]).unwrap_err();
+    assert!(error.to_string().contains("expected a preference for the response shown first"), "{error}");
+}
+
+/// Writes the stream that it is asked for.
+struct Streams;
+
+impl TextModel for Streams {
+    fn identity(&self) -> ModelIdentity {
+        ModelIdentity::named("streams")
+    }
+
+    fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
+        let mut number = 0;
+        while let Some(request) = exchange.take(1).pop() {
+            let stream = match request.want.generate.map(|generation| generation.sampling) {
+                Some(Sampling::Random { stream, .. }) => stream,
+                _ => 99,
+            };
+            let text = if stream == 1 { "none".to_owned() } else { stream.to_string() };
+            let mut reading = Reading::default();
+            reading.generated = Some(Generated::text_only(text, Finish::EndToken));
+            if exchange.give(number, Outcome::Read(reading)).is_break() {
+                break;
+            }
+            number += 1;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn samples_have_streams_of_their_own() {
+    let sampling = Sampling::Random { temperature: 1.0, top_k: None, top_p: None, seed: 7, stream: 0 };
+    let written = || Written { sampling: sampling.clone(), ..Written::new("written", "a") };
+    let run = |judge: &dyn Judge<Item>| Runner::new(&Streams, vec![judge]).collect([("x".into(), item("ab"))]);
+    let three = Repeated::new("three", written(), 3).unwrap();
+    let results = run(&three).unwrap();
+    assert_eq!(results[0].verdicts[0].unscored().map(|unscored| unscored.reason), Some(Reason::Unparsed));
+    let lenient = three.with_least(2);
+    let results = run(&lenient).unwrap();
+    let score = results[0].verdicts[0].score().unwrap();
+    assert_eq!((score.value, score.parts.len()), (1.0, 3)); // samples 0 and 2
+    assert_eq!(score.combined_by, Some(CombinedBy::Samples(3)));
+
+    let greedy = Repeated::new("greedy", Written::new("written", "a"), 2).unwrap();
+    assert!(run(&greedy).unwrap_err().to_string().contains("draws nothing"));
+    assert!(matches!(Repeated::new("none", written(), 0), Err(Error::Shape { .. })));
+}
+
+#[test]
+fn a_calibrator_adds_an_interval_and_leaves_the_value() {
+    let map =
+        |value: f64| Calibration { value: value / 2.0, low: value / 2.0 - 1.0, high: value / 2.0 + 1.0, level: 0.9 };
+    let judge = Calibrated::new(Written::new("written", "a"), map);
+    let found = score(&judge, "ab").unwrap();
+    assert_eq!(
+        (found.value, found.calibrated),
+        (4.0, Some(Calibration { value: 2.0, low: 1.0, high: 3.0, level: 0.9 }))
+    );
+    let broken = Calibrated::new(Written::new("written", "a"), |_| Calibration {
+        value: f64::NAN,
+        low: 0.0,
+        high: 0.0,
+        level: 0.9,
+    });
+    assert!(Runner::new(&model(), vec![&broken as &dyn Judge<Item>]).collect([("x".into(), item("ab"))]).is_err());
+}
+
+#[test]
+fn judges_that_break_their_promise_are_found_out() {
+    struct Moody(std::cell::Cell<u32>);
+    impl Judge<Item> for Moody {
+        fn name(&self) -> &str {
+            "moody"
+        }
+        fn ask(&self, _: &Item) -> Result<Vec<Request>, JudgeError> {
+            self.0.set(self.0.get() + 1);
+            Ok(vec![Request { prompt: Prompt::Raw(self.0.get().to_string()), want: Want::default() }])
+        }
+        fn decide(&self, _: &Item, _: &Rounds<'_>) -> Result<Score, JudgeError> {
+            Ok(Score::new(1.0))
+        }
+    }
+    struct Sure;
+    impl Judge<Item> for Sure {
+        fn name(&self) -> &str {
+            "sure"
+        }
+        fn ask(&self, _: &Item) -> Result<Vec<Request>, JudgeError> {
+            Ok(vec![Request { prompt: Prompt::Raw("a".into()), want: Want::default() }])
+        }
+        fn decide(&self, _: &Item, _: &Rounds<'_>) -> Result<Score, JudgeError> {
+            Ok(Score::new(3.0)) // a middle score for what nobody has read
+        }
+    }
+    let breach = |judge: &dyn Judge<Item>| match check_judge(judge, &model(), [item("ab")]) {
+        Err(Error::Contract { breach }) => breach,
+        other => panic!("expected a breach, found {other:?}"),
+    };
+    assert!(matches!(breach(&Moody(Default::default())), ContractBreach::NotPure { .. }));
+    let ContractBreach::Judge { problem, .. } = breach(&Sure) else { panic!("a score for nothing") };
+    assert!(problem.contains("although nothing was read"));
+}
+
+/// A service that writes "12.", and can do nothing else.
+struct Service;
+
+impl TextModel for Service {
+    fn identity(&self) -> ModelIdentity {
+        ModelIdentity::named("service")
+    }
+
+    fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
+        let mut number = 0;
+        while let Some(Request { want, .. }) = exchange.take(1).pop() {
+            if !want.is_text_only() {
+                return Err(BackboneError::Unsupported { request: number, what: "what is inside" });
+            }
+            let Some(generation) = want.generate else {
+                return Err(BackboneError::Unsupported { request: number, what: "a prompt's length" });
+            };
+            let stop = generation.stop.iter().filter_map(|stop| "12.".find(stop.as_str())).min();
+            let finish = if stop.is_some() { Finish::StopText } else { Finish::EndToken };
+            let mut reading = Reading::default();
+            reading.generated = Some(Generated::text_only(&"12."[..stop.unwrap_or(3)], finish));
+            if exchange.give(number, Outcome::Read(reading)).is_break() {
+                break;
+            }
+            number += 1;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_judge_of_words_needs_no_more_than_a_service() {
+    check_text_model(&Service, &[Prompt::user("a"), Prompt::Raw("b".into())]).unwrap();
+    let judge = Written::new("written", "a");
+    let results = Runner::new(&Service, vec![&judge as &dyn Judge<Item>]).collect([("x".into(), item("ab"))]).unwrap();
+    assert_eq!(results[0].verdicts[0].unscored().map(|unscored| unscored.detail.as_str()), None);
+    assert_eq!(results[0].verdicts[0].value(), Some(12.0));
+    // A judge that reads inside is told which request, of which item, the service cannot answer.
+    let inside = Pairwise::new(&pair_model());
+    let error = Runner::new(&Service, vec![&inside as &dyn Judge<Item>]).collect([("p".into(), pair("a", "b"))]);
+    let error = error.unwrap_err();
+    assert_eq!(error.to_string(), "judge pairwise, item \"p\": request 0: this model cannot bring what is inside");
+    // A model that can be read from the inside is no text-only one.
+    let wrong = check_text_model(&model(), &[Prompt::user("a")]).unwrap_err();
+    assert!(matches!(wrong, Error::Contract { breach: ContractBreach::NotRefused { case: "label logits", .. } }));
+}
+
+#[test]
+fn labels_of_several_tokens_are_scored_as_continuations() {
+    // "1" then "0" is likelier than "9".
+    let model = ScriptedBackbone::new(1).with_log_probs(|before, next| match (before.ends_with('1'), next) {
+        (true, '0') => -0.1,
+        (false, '1') => -0.2,
+        (false, '9') => -2.0,
+        _ => -5.0,
+    });
+    let want = Want { continuations: vec!["9".into(), "10".into()], prompt_log_probs: true, ..Want::default() };
+    let mut found = None;
+    let request = Request { prompt: Prompt::Raw("ab: ".into()), want };
+    model
+        .run(&[request], &mut |_, outcome| {
+            found = outcome.reading().ok().cloned();
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+    let reading = found.unwrap();
+    let logits: Vec<f64> = ["9", "10"].map(|label| reading.continuation(label).unwrap().sum()).to_vec();
+    assert!((logits[0] + 2.0).abs() < 1e-6 && (logits[1] + 0.3).abs() < 1e-6, "{logits:?}");
+    let prompt = reading.prompt_log_probs.unwrap();
+    assert_eq!(prompt.tokens, "b: ".chars().map(u32::from).collect::<Vec<_>>());
+    assert!((prompt.perplexity().unwrap() - 5.0_f64.exp()).abs() < 1e-3);
+    assert_eq!(reading.generated, None);
+    assert_eq!(Layer(1), Layer(model.info().n_layers));
+}

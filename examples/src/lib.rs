@@ -26,6 +26,8 @@ mod documentation {
     struct Files;
     #[doc = include_str!("../../docs/gpu.md")]
     struct Gpu;
+    #[doc = include_str!("../../docs/judges.md")]
+    struct Judges;
     #[doc = include_str!("../../docs/lager.md")]
     struct Lager;
     #[doc = include_str!("../../docs/models.md")]

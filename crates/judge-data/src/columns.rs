@@ -94,7 +94,7 @@ impl fmt::Display for Field {
 /// The columns that are looked for, per [`Field`]: the default names, or those that a user has chosen.
 ///
 /// Parsed from `instruction=prompt,response=completion`. A choice replaces the default names of its field; several names
-/// are given as `response=output|answer` and no name as `human=`, which ignores the field. A column that is chosen for one
+/// are given as `response=output|answer` and no name as `human=`, which ignores the field; `id=` numbers the rows from 0. A column that is chosen for one
 /// field is no longer looked for by the others (`prompt` and `instruction` may share one).
 ///
 /// ```

@@ -130,8 +130,8 @@ impl Opened {
     fn changed(&self) -> Option<Changed> {
         let metadata = self.file.metadata().ok()?;
         let rewritten = self.modified.is_some() && metadata.modified().ok() != self.modified;
-        (metadata.len() != self.bytes || rewritten)
-            .then(|| Changed { bytes_before: self.bytes, bytes_now: metadata.len() })
+        let changed = Changed { bytes_before: self.bytes, bytes_now: metadata.len() };
+        (changed.bytes_now != changed.bytes_before || rewritten).then_some(changed)
     }
 }
 

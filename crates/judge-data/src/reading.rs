@@ -49,9 +49,10 @@ impl<'a> Reading<'a> {
     /// The field's id, or the row's number where that will do.
     pub(crate) fn id(&mut self, index: usize) -> Result<ItemId, Error> {
         let Some((column, json)) = self.value(Field::Id)? else {
+            let no_column = self.columns.names(Field::Id).next().is_none(); // as chosen
             return match self.ids {
-                Ids::RowNumber => Ok(ItemId::from(index as u64)),
-                Ids::Required => Err(self.missing(Field::Id)),
+                Ids::Required if !no_column => Err(self.missing(Field::Id)),
+                _ => Ok(ItemId::from(index as u64)),
             };
         };
         if let Ok(id) = serde_json::from_str(json) {

@@ -233,6 +233,9 @@ fn rows_without_ids_are_numbered_if_wanted() {
     let options = DatasetOptions { ids: Ids::RowNumber, ..DatasetOptions::default() };
     let ids: Vec<_> = dataset(text, &options).unwrap().iter().map(|r| r.id().clone()).collect();
     assert_eq!(ids, [ItemId::from(0_u64), ItemId::from(1_u64), ItemId::from("c")]);
+    let ignored = dataset("{\"id\":1,\"prompt\":\"p\"}\n{\"id\":1,\"prompt\":\"p\"}\n", &columns("id=")).unwrap();
+    assert_eq!(ignored.iter().map(|r| r.id().clone()).collect::<Vec<_>>(), [ItemId::from(0_u64), ItemId::from(1_u64)]);
+    assert_eq!(ignored[0].extra().text("id"), Some("1"));
     let taken = dataset("{\"id\":1,\"prompt\":\"p\"}\n{\"prompt\":\"p\"}\n", &options).unwrap_err();
     assert!(matches!(taken, Error::DuplicateId { first_line: 1, .. }), "{taken}");
 }

@@ -52,16 +52,18 @@ fn prometheus_evaluation() {
     let path = folder.join("prometheus_eval/mt_bench_eval.json");
     let unmapped = Dataset::open(&path, &DatasetOptions::default()).unwrap_err();
     assert!(matches!(unmapped, Error::UnknownFormat { .. }), "{unmapped}");
-    let columns = "prompt=instruction,human=gpt4_score".parse().unwrap();
-    let dataset = Dataset::open(&path, &DatasetOptions { columns, ..DatasetOptions::default() }).unwrap();
+    // `idx` is the number of a question there, and several models answer each.
+    let options = |columns: &str| DatasetOptions { columns: columns.parse().unwrap(), ..DatasetOptions::default() };
+    let mut repeated = Dataset::open(&path, &options("prompt=instruction,human=gpt4_score")).unwrap();
+    assert!(matches!(repeated.find_map(Result::err), Some(Error::DuplicateId { .. })));
+    let dataset = Dataset::open(&path, &options("id=,prompt=instruction,human=gpt4_score")).unwrap();
     assert_eq!(dataset.format(), DatasetFormat::Prompts);
     let records: Vec<Record> = dataset.collect::<Result<_, _>>().unwrap();
     assert_eq!(records.len(), 320);
     assert!(records.iter().all(|record| record.human().is_some_and(|score| (1.0..=5.0).contains(&score))));
 
-    let columns = "prompt=instruction".parse().unwrap();
     let mut humans = HumanScores::default();
-    for record in Dataset::open(&path, &DatasetOptions { columns, ..DatasetOptions::default() }).unwrap() {
+    for record in Dataset::open(&path, &options("id=,prompt=instruction")).unwrap() {
         humans.see(&record.unwrap());
     }
     assert_eq!(humans.candidates().collect::<Vec<_>>(), ["gpt4_score"]);

@@ -150,15 +150,13 @@ fn the_kind_is_told_or_given_never_guessed() {
         (r#"{"id":1,"instruction":"i","response":"r","prompt":"p"}"#, "graded"),
         (r#"{"id":1,"instruction":"i","response":"r","prompt":null}"#, "graded"),
         (r#"{"idx":1,"question":"i","prediction":7}"#, "graded"),
-        (r#"{"id":1,"instruction":"i","response":"r","messages":[]}"#, "prompts,graded"),
+        (r#"{"id":1,"instruction":"i","response":"r","messages":[]}"#, "graded,prompts"),
         (r#"{"id":1,"user_prompt":"u","score":1,"question":"q","answer":"a"}"#, "lager"),
         (r#"{"id":1,"user_prompt":"u","prompt":"p"}"#, "lager,prompts"),
         (r#"{"id":1,"user_prompt":"u","instruction":"i","response":"r"}"#, "lager,graded"),
         (r#"{"id":1,"question":"i"}"#, ""),
     ] {
-        let expected_candidates: Vec<&str> = expected.split(',').collect();
-        let found = kind(row);
-        assert_eq!(found.split(',').collect::<Vec<_>>(), expected_candidates, "{row}");
+        assert_eq!(kind(row), expected, "{row}");
     }
     let text = r#"{"id":1,"instruction":"i","response":"r","prompt":"p"}"#;
     for format in [DatasetFormat::Prompts, DatasetFormat::Graded] {

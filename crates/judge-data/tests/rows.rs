@@ -150,7 +150,7 @@ fn fields_say_what_was_expected_and_found() {
 fn python_s_numbers_are_named_with_one_place() {
     for (text, line, column, found) in [
         ("{\"a\":NaN}\n", 1, 6, "NaN"),
-        ("{}\n  {\"a\": [1, -Infinity]}\n", 2, 14, "-Infinity"),
+        ("{}\n  {\"a\": [1, -Infinity]}\n", 2, 13, "-Infinity"),
         ("[{},\n{\"a\":\n {\"b\": Infinity}}]", 3, 8, "Infinity"),
     ] {
         let error = error(text.as_bytes());

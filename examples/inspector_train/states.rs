@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use judge_core::{Backbone, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, Signal, TokenId, Want};
-use judge_data::{Sharding, StatesFile, StatesSpec, StatesWriter};
+use judge_data::{Sharding, StatesFile, StatesSpec, StatesWriter, WriteOptions};
 use judge_examples::passes::pass;
 use judge_probe::Matrix;
 
@@ -80,7 +80,7 @@ impl States {
             metadata.insert("read".into(), name);
             let sharding = Sharding::Bytes(SHARD_BYTES);
             let spec = StatesSpec { rows: rows.len(), layers, d_model: width, metadata, sharding };
-            let writer = StatesWriter::open(&path, &spec)
+            let writer = StatesWriter::open(&path, &spec, WriteOptions::default())
                 .context("these states cannot be gone on with: remove them, or name another --states folder")?;
             writers.push((part, writer));
             paths.push((part, path));

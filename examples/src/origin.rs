@@ -1,23 +1,15 @@
 //! Which model and settings a score file came from.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use judge_core::{Condition, Lens, Scale, TableOrigin};
-use judge_data::{InputFile, RunRecord, load};
+use judge_data::{InputFile, RunRecord, load, record_path};
 
 /// The setting of a run record that holds the [`TableOrigin`].
 pub const ORIGIN: &str = "origin";
 
 const UNRECORDED: &str = "unrecorded:";
-
-/// Where the run record of a score file lies: `FILE.run.json`.
-#[must_use]
-pub fn record_path(scores: &Path) -> PathBuf {
-    let mut name = scores.as_os_str().to_owned();
-    name.push(".run.json");
-    name.into()
-}
 
 /// What the run record beside a score file says of its tables; `None` if there is no record (the reference program
 /// writes none).
@@ -30,7 +22,7 @@ pub fn recorded_origin(scores: &Path) -> Result<Option<TableOrigin>> {
         return Ok(None);
     }
     let record: RunRecord = load(&path)?;
-    let origin = record.settings.get(ORIGIN).with_context(|| format!("{} records no `{ORIGIN}`", path.display()))?;
+    let origin = record.setting(ORIGIN).with_context(|| format!("{} records no `{ORIGIN}`", path.display()))?;
     let origin = serde_json::from_value(origin.clone()).with_context(|| format!("{}: `{ORIGIN}`", path.display()))?;
     Ok(Some(origin))
 }

@@ -2,40 +2,46 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::{Builder, NamedTempFile};
-
-use crate::Error;
+use crate::lock::{self, Locking};
+use crate::output::target;
+use crate::{Error, fault};
 
 /// A file that appears whole or not at all.
 ///
-/// What is written goes to a temporary file in the target's own folder; [`commit`](Self::commit) brings it to disk and
-/// renames it into place, replacing what was there. Dropped without a commit, it leaves the target as it was.
+/// What is written goes to `.NAME.tmp` in the target's own folder; [`commit`](Self::commit) brings it to disk and renames it into
+/// place, replacing what was there. Dropped without a commit, it leaves the target as it was. A link is followed: the file that it
+/// leads to is the target. A kill may leave `.NAME.tmp`, which the next version of the same file takes over.
 #[derive(Debug)]
 pub struct AtomicFile {
     path: PathBuf,
-    writer: BufWriter<NamedTempFile>,
+    target: PathBuf,
+    temporary: Temporary,
 }
 
 impl AtomicFile {
     /// Starts a new version of the file at `path`, whose folder must exist.
     ///
     /// # Errors
-    /// [`Error::Io`] if no file can be created in that folder.
+    /// [`Error::Output`] if its folder does not exist, it is something else than a regular file, or `-`; [`Error::Locked`] if another
+    /// process is just writing it; [`Error::Io`] if no file can be created in that folder. A file system without locks is no error:
+    /// of two that write the same file at the same moment there, either may win.
     pub fn create(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
-        let mut builder = Builder::new();
-        builder.prefix(".").suffix(".tmp");
-        #[cfg(unix)]
-        {
-            // Temporary files are private by default; a result is as readable as the user's umask says.
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(fs::Permissions::from_mode(0o666));
-        }
-        let file = builder.tempfile_in(folder(&path)).map_err(Error::io("create a file beside", &path))?;
-        Ok(Self { path, writer: BufWriter::new(file) })
+        let target = target(&path)?;
+        let mut name = std::ffi::OsString::from(".");
+        name.push(target.file_name().unwrap_or_default());
+        name.push(".tmp");
+        let temporary = target.with_file_name(name);
+        let file = match lock::open(&temporary, Locking::Exclusive) {
+            Err(Error::NoLocks { .. }) => lock::open(&temporary, Locking::None)?,
+            file => file?,
+        };
+        file.set_len(0).map_err(Error::io("empty", &temporary))?; // what a kill has left
+        let temporary = Temporary { path: temporary, writer: BufWriter::new(file), committed: false };
+        Ok(Self { path, target, temporary })
     }
 
-    /// Where the file will appear.
+    /// Where the file will appear, as it was given.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -44,29 +50,47 @@ impl AtomicFile {
     ///
     /// # Errors
     /// [`Error::Io`]; the target is then as it was.
-    pub fn commit(self) -> Result<(), Error> {
-        let Self { path, writer } = self;
-        let file = writer.into_inner().map_err(|e| Error::io("write", &path)(e.into_error()))?;
-        file.as_file().sync_all().map_err(Error::io("write", &path))?;
-        file.persist(&path).map_err(|e| Error::io("replace", &path)(e.error))?;
-        sync_folder(&path)
+    pub fn commit(mut self) -> Result<(), Error> {
+        let written = self.temporary.writer.flush().and_then(|()| self.temporary.writer.get_ref().sync_all());
+        written.map_err(Error::io("write", &self.path))?;
+        fault::point();
+        fs::rename(&self.temporary.path, &self.target).map_err(Error::io("replace", &self.path))?;
+        self.temporary.committed = true;
+        sync_folder(&self.target)
     }
 }
 
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer.write(bytes)
+        self.temporary.writer.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
+        self.temporary.writer.flush()
+    }
+}
+
+/// Removed unless it was put in place.
+#[derive(Debug)]
+struct Temporary {
+    path: PathBuf,
+    writer: BufWriter<File>,
+    committed: bool,
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.committed {
+            // Nobody is left to be told; the next version takes the file over.
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
 /// Writes a small file whole or not at all; see [`AtomicFile`].
 ///
 /// # Errors
-/// [`Error::Io`].
+/// As [`AtomicFile::create`], and [`Error::Io`].
 pub fn write_atomic(path: impl Into<PathBuf>, bytes: &[u8]) -> Result<(), Error> {
     let mut file = AtomicFile::create(path)?;
     file.write_all(bytes).map_err(Error::io("write", file.path()))?;
@@ -77,6 +101,15 @@ pub fn write_atomic(path: impl Into<PathBuf>, bytes: &[u8]) -> Result<(), Error>
 pub(crate) fn rename(from: &Path, to: &Path) -> Result<(), Error> {
     fs::rename(from, to).map_err(Error::io("replace", to))?;
     sync_folder(to)
+}
+
+/// Removes a file, if it is there, for good.
+pub(crate) fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Ok(()) => sync_folder(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Error::io("remove", path)(error)),
+    }
 }
 
 /// `path` with `suffix` appended to its file name: `out.jsonl` → `out.jsonl.partial`.

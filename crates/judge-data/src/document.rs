@@ -1,23 +1,33 @@
+use std::fs;
 use std::path::Path;
 
 use judge_core::LayerWeights;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::resumable::read_text;
 use crate::row::describe;
-use crate::{Error, write_atomic};
+use crate::{Error, Place, write_atomic};
 
 /// A thing that is saved whole in a JSON file of its own.
 ///
 /// The file is `{"format", "version", "content"}`. Raise [`VERSION`](Self::VERSION) whenever older readers would
-/// misunderstand the content; a file of any other version is refused rather than guessed at.
+/// misunderstand the content; a newer version is refused rather than guessed at. Older versions are read from
+/// [`OLDEST`](Self::OLDEST) on. A field that is only added needs no new version: fields that are not known are left out when a file is read.
 pub trait Document: Serialize + DeserializeOwned {
     /// Names the kind of file, e.g. `judge-layer-weights`.
     const FORMAT: &'static str;
-    /// The version that is written, and the only one that is read.
+    /// The version that is written, and the newest one that is read.
     const VERSION: u64;
+    /// The oldest version that is still read.
+    const OLDEST: u64 = Self::VERSION;
+
+    /// The content of a file of an older version, from [`OLDEST`](Self::OLDEST) on, in the form of [`VERSION`](Self::VERSION). Whoever
+    /// lowers `OLDEST` writes this too; the default changes nothing.
+    fn upgrade(version: u64, content: Value) -> Value {
+        let _ = version;
+        content
+    }
 }
 
 /// Fitted layer weights, with everything they were made from.
@@ -33,23 +43,10 @@ struct Written<'a, T> {
     content: &'a T,
 }
 
-#[derive(Deserialize)]
-struct Head {
-    #[serde(default)]
-    format: Value,
-    #[serde(default)]
-    version: Value,
-}
-
-#[derive(Deserialize)]
-struct Read<T> {
-    content: T,
-}
-
 /// Saves a document; the file appears whole or not at all.
 ///
 /// # Errors
-/// [`Error::Serialize`], [`Error::Io`].
+/// [`Error::Serialize`]; as [`write_atomic`].
 pub fn save<T: Document>(path: impl AsRef<Path>, document: &T) -> Result<(), Error> {
     let written = Written { format: T::FORMAT, version: T::VERSION, content: document };
     let mut text = serde_json::to_vec_pretty(&written).map_err(Error::serialize)?;
@@ -57,32 +54,45 @@ pub fn save<T: Document>(path: impl AsRef<Path>, document: &T) -> Result<(), Err
     write_atomic(path.as_ref(), &text)
 }
 
-/// Loads a document.
+/// Loads a document, also one of an older version that its type still reads.
 ///
 /// # Errors
-/// [`Error::FileFormat`] for a file of another kind, [`Error::FileVersion`] for another version, [`Error::Document`] if
-/// it is not JSON or the content is not what the format says, [`Error::Utf8`], [`Error::Io`].
+/// [`Error::FileFormat`] for a file of another kind, [`Error::FileVersion`] for a newer version or one that is no longer read,
+/// [`Error::Document`] if it is not JSON or the content is not what the format says, [`Error::Utf8`], [`Error::Io`].
 pub fn load<T: Document>(path: impl AsRef<Path>) -> Result<T, Error> {
     let path = path.as_ref();
     let text = read_text(path)?;
     let failed = |source| Error::Document { path: path.to_path_buf(), source };
     let other = |found| Error::FileFormat { path: path.to_path_buf(), expected: T::FORMAT, found };
-    let head = match serde_json::from_str::<Value>(&text).map_err(failed)? {
-        object @ Value::Object(_) => serde_json::from_value::<Head>(object).map_err(failed)?,
+    let mut file = match serde_json::from_str::<Value>(&text).map_err(failed)? {
+        Value::Object(file) => file,
         value => return Err(other(describe(&value.to_string()))),
     };
-    match head.format {
-        Value::String(format) if format == T::FORMAT => {}
-        Value::Null => return Err(other("no format field".into())),
-        format => return Err(other(describe(&format.to_string()))),
+    match file.get("format") {
+        Some(Value::String(format)) if format == T::FORMAT => {}
+        None | Some(Value::Null) => return Err(other("no format field".into())),
+        Some(format) => return Err(other(describe(&format.to_string()))),
     }
-    match head.version.as_u64() {
-        Some(version) if version == T::VERSION => {}
-        Some(found) => {
-            let (path, expected) = (path.to_path_buf(), T::VERSION);
-            return Err(Error::FileVersion { path, format: T::FORMAT, expected, found });
-        }
-        None => return Err(other(format!("version {}", head.version))),
+    let version = match file.get("version") {
+        Some(version) => version.as_u64().ok_or_else(|| other(format!("version {version}")))?,
+        None => return Err(other("no version field".into())),
+    };
+    if !(T::OLDEST..=T::VERSION).contains(&version) {
+        let (path, format) = (path.to_path_buf(), T::FORMAT);
+        return Err(Error::FileVersion { path, format, oldest: T::OLDEST, expected: T::VERSION, found: version });
     }
-    serde_json::from_str::<Read<T>>(&text).map(|read| read.content).map_err(failed)
+    let content = file.remove("content").unwrap_or_default();
+    let content = if version < T::VERSION { T::upgrade(version, content) } else { content };
+    serde_json::from_value(content).map_err(failed)
+}
+
+/// Reads a whole small file as text.
+fn read_text(path: &Path) -> Result<String, Error> {
+    let bytes = fs::read(path).map_err(Error::io("read", path))?;
+    String::from_utf8(bytes).map_err(|e| {
+        let before = &e.as_bytes()[..e.utf8_error().valid_up_to()]; // the index is the standard library's own
+        let line = 1 + before.iter().filter(|&&b| b == b'\n').count();
+        let column = 1 + before.iter().rev().take_while(|&&b| b != b'\n').count();
+        Error::Utf8 { place: Place { path: path.to_path_buf(), line }, column }
+    })
 }

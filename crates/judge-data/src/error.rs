@@ -2,10 +2,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use crate::input::Changed;
-use crate::{Field, Settings};
+use crate::{Difference, Field, OutputProblem};
 
 /// A line of a file, for error messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,13 +164,15 @@ pub enum Error {
         found: String,
     },
     /// A format version that this crate does not know.
-    #[error("{}: expected version {expected} of {format}, found {found}", path.display())]
+    #[error("{}: expected {format} of a version from {oldest} to {expected}, found version {found}", path.display())]
     FileVersion {
         /// The file.
         path: PathBuf,
         /// Its format.
         format: &'static str,
-        /// The version that this crate reads and writes.
+        /// The oldest version that this crate reads.
+        oldest: u64,
+        /// The newest version that this crate reads, and the one that it writes.
         expected: u64,
         /// The file's version.
         found: u64,
@@ -215,19 +215,53 @@ pub enum Error {
         /// The count found.
         found: usize,
     },
-    /// An interrupted run is to go on with other settings than it began with, or a file is not of the run of those beside it.
-    #[error("{} was begun with other settings: {}", path.display(), differences.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    /// An interrupted run is to be resumed with other settings than it began with.
+    #[error("{} was begun with other settings: {}; repeat with the old settings, delete it to start again, or choose another output", path.display(), list(differences))]
     SettingsDiffer {
-        /// The unfinished output, or the file of another run.
+        /// The unfinished output.
         path: PathBuf,
         /// The settings that differ.
         differences: Vec<Difference>,
     },
+    /// A file is not of the run of those beside it.
+    #[error("{} is of another run than the files beside it: {}", path.display(), list(differences))]
+    OtherRun {
+        /// The file.
+        path: PathBuf,
+        /// The settings that differ.
+        differences: Vec<Difference>,
+    },
+    /// A finished output was made otherwise than this run would make it, or nothing beside it says how it was made.
+    #[error("{} exists, {}; choose another output, or allow it to be overwritten (--overwrite)", path.display(), made_otherwise(differences))]
+    OutputExists {
+        /// The output.
+        path: PathBuf,
+        /// The settings that differ; none if there is no record of the output.
+        differences: Vec<Difference>,
+    },
+    /// A path that cannot be an output.
+    #[error("the output {}: {problem}", path.display())]
+    Output {
+        /// The path.
+        path: PathBuf,
+        /// Why not.
+        problem: OutputProblem,
+    },
     /// Another process is writing this output.
-    #[error("{} is being written by another process", path.display())]
+    #[error("{} is being written by another process{}", path.display(), pid.map_or(String::new(), |pid| format!(" (number {pid})")))]
     Locked {
         /// The unfinished output.
         path: PathBuf,
+        /// The process, where the system says it.
+        pid: Option<u32>,
+    },
+    /// A file system without locks.
+    #[error("cannot lock {}: {source}; if its file system has no locks, make sure that nobody else writes this output and turn locking off", path.display())]
+    NoLocks {
+        /// The unfinished output.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
     },
     /// An unfinished output holds what this crate did not write there.
     #[error("{place}: {problem}; delete the file to start again")]
@@ -460,59 +494,20 @@ pub enum Error {
     },
 }
 
-/// One setting in which two runs differ.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Difference {
-    /// The setting.
-    pub key: String,
-    /// Its value in the run before; `None` if it was not set.
-    pub before: Option<Value>,
-    /// Its value now; `None` if it is not set.
-    pub now: Option<Value>,
-}
-
-impl Difference {
-    /// The settings in which the two differ: those that were set in their order, then those that are new.
-    pub(crate) fn between(before: &Settings, now: &Settings) -> Vec<Self> {
-        let keys = before.keys().chain(now.keys().filter(|key| !before.contains_key(*key)));
-        let differences = keys.filter(|&key| before.get(key) != now.get(key));
-        let value = |settings: &Settings, key| settings.get(key).cloned();
-        differences.map(|key| Self { key: key.clone(), before: value(before, key), now: value(now, key) }).collect()
-    }
-
-    /// Refuses what was written with other settings.
-    pub(crate) fn refuse(path: &Path, before: &Settings, now: &Settings) -> Result<(), Error> {
-        let differences = Self::between(before, now);
-        if differences.is_empty() {
-            Ok(())
-        } else {
-            Err(Error::SettingsDiffer { path: path.to_path_buf(), differences })
-        }
-    }
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let show = |value: &Option<Value>| value.as_ref().map_or("unset".into(), ToString::to_string);
-        write!(f, "{} was {}, is {}", self.key, show(&self.before), show(&self.now))
-    }
-}
-
 /// What is wrong with an unfinished output.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PartialProblem {
-    /// Rows are there, the settings they were made with are not.
-    #[error("there is no settings file beside it")]
-    NoSettings,
-    /// A line is not a row index, a tab and JSON.
-    #[error("expected a row index, a tab and a JSON object")]
-    NotARow,
-    /// A row stands twice.
-    #[error("row {row} stands twice")]
-    RowTwice {
-        /// Index of the row.
-        row: usize,
+    /// The file does not begin as an unfinished output does, or was begun by a version that did not note what a run is.
+    #[error("expected the beginning of an unfinished output")]
+    NotAJournal,
+    /// An unfinished output of another version of this crate.
+    #[error("expected an unfinished output of version {expected}, found version {found}")]
+    Version {
+        /// The version that this crate writes.
+        expected: u64,
+        /// The file's version.
+        found: u64,
     },
     /// A row beyond the number of rows.
     #[error("row {row} does not exist, there are {rows} rows")]
@@ -522,9 +517,20 @@ pub enum PartialProblem {
         /// Number of rows.
         rows: usize,
     },
+    /// A row's fate that is not known.
+    #[error("expected `scored` or a reason, found {found:?}")]
+    UnknownFate {
+        /// What is there.
+        found: String,
+    },
 }
 
 impl Error {
+    /// Whether the command line is to blame and nothing was done: programs exit with 2.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Output { .. } | Self::OutputExists { .. })
+    }
+
     /// For `map_err`: what was tried, and on what.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, path: path.to_path_buf(), source }
@@ -578,5 +584,17 @@ fn without_position(source: &serde_json::Error) -> String {
     match text.rsplit_once(" at line ") {
         Some((words, _)) => words.to_owned(),
         None => text,
+    }
+}
+
+fn list(differences: &[Difference]) -> String {
+    differences.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn made_otherwise(differences: &[Difference]) -> String {
+    if differences.is_empty() {
+        "and no run record beside it says how it was made".into()
+    } else {
+        format!("made with other settings: {}", list(differences))
     }
 }

@@ -1,7 +1,7 @@
 //! Everything of a judge that touches a disk: data sets, score files, hidden states, saved weights and run records.
 //!
 //! A [`Dataset`] gives the records of a JSON or JSON lines file one at a time, whatever its extension and layout. A
-//! [`ResumableJsonl`] takes results in any order, survives a kill, and puts them into their file in input order. A
+//! [`Run`] takes results in any order, survives a kill, and puts them into their file in input order, with the record of how they were made. A
 //! [`ScoreFile`] reads the layer logits in such a file, or in one of LAGER's published program, back for fitting and
 //! comparison. What is written appears whole or not at all; what is read is checked, and an error names file, line, field,
 //! what was expected and what was found.
@@ -9,8 +9,8 @@
 //! ```
 //! use judge_core::{Fields, Layer};
 //! use judge_data::{
-//!     Dataset, DatasetOptions, Extra, InputFile, LabelTable, Record, ResumableJsonl, ScoreFile, ScoreOutcome, ScoreRow,
-//!     Settings, write_atomic,
+//!     Dataset, DatasetOptions, Extra, Fate, InputFile, LabelTable, Opened, Program, Record, Resolved, RunPlan, ScoreFile,
+//!     ScoreOutcome, ScoreRow, write_atomic,
 //! };
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -26,10 +26,12 @@
 //! // The kind is told from the fields; `DatasetOptions::format` overrides that.
 //! let records: Vec<Record> = Dataset::open(&input, &DatasetOptions::default())?.collect::<Result<_, _>>()?;
 //!
-//! // A run that was killed goes on here, unless these have changed.
-//! let mut settings = Settings::new();
-//! settings.insert("input".into(), InputFile::of(&input)?.blake3.into());
-//! let mut scores = ResumableJsonl::open(&output, records.len(), &settings)?;
+//! // Before a model is loaded: the output is checked and locked, a finished run recognised, an interrupted one found.
+//! let mut plan = RunPlan::new(&output, records.len(), Program::new("word_counter", env!("CARGO_PKG_VERSION")));
+//! plan.inputs = vec![InputFile::of(&input)?.with_rows(records.len())];
+//! plan.settings.insert("model".into(), "none".into());
+//! let Opened::Ready(start) = plan.clone().open()? else { return Ok(()) };
+//! let mut scores = start.begin(Resolved::default())?; // here with what is known of the model
 //! for (row, record) in records.iter().enumerate().rev() {
 //!     let (Record::Graded(graded), false) = (record, scores.is_done(row)) else { continue };
 //!     let words = graded.field("response").map_or(0, |text| text.split(' ').count());
@@ -41,9 +43,12 @@
 //!         completion: String::new(),
 //!     };
 //!     let (id, human) = (graded.id.clone(), graded.human());
-//!     scores.push(row, &ScoreRow { id, human, outcome: ScoreOutcome::Read(read), extra: Extra::new() })?;
+//!     let fate = Fate { graded: human.is_some(), ..Fate::SCORED };
+//!     scores.push(row, &ScoreRow { id, human, outcome: ScoreOutcome::Read(read), extra: Extra::new() }, fate)?;
 //! }
-//! scores.finish()?;
+//! let record = scores.finish()?; // also in scores.jsonl.run.json
+//! assert_eq!((record.counts.scored, record.counts.graded), (2, 2));
+//! assert!(matches!(plan.open()?, Opened::Complete(_)));
 //!
 //! let items = ScoreFile::open(&output)?.collect::<Result<Vec<_>, _>>()?;
 //! assert_eq!(items[0].human, Some(4.5));
@@ -61,7 +66,8 @@
 //! | read data sets | [`Dataset`], [`Record`] and the record types; [`Columns`] where columns have other names |
 //! | read standard input, pipes and compressed files, or read one input several times | [`Input`] |
 //! | tell users that their human scores are not read | [`HumanScores`] |
-//! | write rows | [`ResumableJsonl`]; [`JsonlWriter`] for what is quick; [`AtomicFile`] for anything else |
+//! | refuse outputs that would destroy something | [`check_outputs`] |
+//! | write rows | [`RunPlan`] and [`Run`]; [`JsonlWriter`] for what is quick; [`AtomicFile`] for anything else |
 //! | swap files with LAGER's program | [`read_lager_results`], [`write_lager_results`], [`LagerDataset`] |
 //! | keep hidden states, in one file or in shards | [`StatesWriter`], [`StatesFile`], [`Sharding`] |
 //! | keep fitted weights, run records, your own fitted things | [`save`], [`load`], [`Document`] |
@@ -79,18 +85,26 @@ mod error;
 mod foreign;
 mod human_scores;
 mod ids;
+mod fault;
 mod input;
+mod journal;
+mod jsonl;
+#[cfg(test)]
+mod kill_tests;
 mod lager_result;
+mod lock;
+mod output;
 mod python_json;
 mod reading;
 mod record;
 mod records;
-mod resumable;
 mod row;
 mod rows;
+mod run;
 mod run_record;
 mod score_file;
 mod score_row;
+mod settings;
 mod states;
 mod texts;
 
@@ -98,17 +112,22 @@ pub use atomic::{AtomicFile, write_atomic};
 pub use columns::{Columns, Field, RowColumns};
 pub use dataset::{Dataset, DatasetFormat, DatasetOptions, LagerDataset};
 pub use document::{Document, load, save};
-pub use error::{Difference, Error, PartialProblem, Place};
 pub use human_scores::HumanScores;
 pub use ids::Ids;
 pub use input::{Input, InputReader, IntoInput};
-pub use lager_result::{LagerLayer, LagerResult, LagerScores, read_lager_results, write_lager_results};
 pub use record::Record;
+pub use error::{Error, PartialProblem, Place};
+pub use journal::{Resumed, SyncEvery};
+pub use jsonl::JsonlWriter;
+pub use lager_result::{LagerLayer, LagerResult, LagerScores, read_lager_results, write_lager_results};
+pub use lock::Locking;
+pub use output::{OutputProblem, check_outputs};
 pub use records::{EmotionRecord, GradedRecord, LagerRecord, PromptInput, PromptRecord};
-pub use resumable::{JsonlWriter, ResumableJsonl, Resumed, Settings};
 pub use row::{Extra, Row};
 pub use rows::{Layout, Rows};
-pub use run_record::{Counts, InputFile, RunRecord};
+pub use run::{Opened, Resolved, Run, RunPlan, RunStart, WriteOptions};
+pub use run_record::{Counts, Fate, InputFile, OutputFile, Program, RunRecord, record_path};
 pub use score_file::{ScoreFile, ScoreFormat, ScoredItem};
 pub use score_row::{LabelTable, ScoreOutcome, ScoreRow};
-pub use states::{Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, ids_path};
+pub use settings::{Difference, Settings};
+pub use states::{Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, StatesWritten, ids_path};

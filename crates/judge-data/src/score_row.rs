@@ -10,7 +10,7 @@ const KNOWN: [&str; 8] = ["id", "human", "layers", "labels", "logits", "step", "
 /// One row of this project's score files, JSON lines:
 /// `{"id", "human"?, "layers", "labels", "logits", "step", "completion", …}`, or `{"id", "human"?, "unscored": {"reason", "detail"}, …}`.
 ///
-/// Written with [`ResumableJsonl`](crate::ResumableJsonl) or [`JsonlWriter`](crate::JsonlWriter), read from [`Rows`](crate::Rows).
+/// Written with [`Run`](crate::Run) or [`JsonlWriter`](crate::JsonlWriter), read from [`Rows`](crate::Rows).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScoreRow {
     /// The item.

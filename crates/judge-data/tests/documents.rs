@@ -5,7 +5,7 @@ use std::fs;
 use judge_core::{
     Condition, Graded, LayerTable, LayerWeightFit, LayerWeights, Lens, ModelInfo, Reason, Scale, TableOrigin,
 };
-use judge_data::{Counts, Document, Error, InputFile, RunRecord, load, save};
+use judge_data::{Counts, Document, Error, InputFile, OutputFile, Program, RunRecord, load, save};
 use serde_json::{Value, json};
 
 fn info() -> ModelInfo {
@@ -27,11 +27,14 @@ fn info() -> ModelInfo {
 fn record() -> RunRecord {
     RunRecord {
         command: vec!["layer_logits".into(), "--input".into(), "a b.jsonl".into()],
-        program_version: "0.1.0".into(),
+        program: Program { git_commit: Some("abc".into()), ..Program::new("layer_logits", "0.1.0") },
         model: Some(info()),
         seed: Some(u64::MAX),
         settings: [("lens".to_owned(), json!("raw"))].into(),
-        counts: Counts { scored: 3, unscored: [(Reason::TooLong, 2)].into() },
+        resolved: [("layers".to_owned(), json!([0, 1]))].into(),
+        inputs: vec![InputFile { path: "a b.jsonl".into(), bytes: 3, blake3: "cafe".into(), rows: Some(5) }],
+        outputs: vec![OutputFile { path: "out".into(), rows: 5, bytes: 9, blake3: Some("beef".into()) }],
+        counts: Counts { scored: 3, unscored: [(Reason::TooLong, 2)].into(), graded: 4 },
         started: Some("2026-01-02T03:04:05Z".into()),
         ..RunRecord::default()
     }
@@ -45,8 +48,63 @@ fn run_records_come_back() {
     assert_eq!(load::<RunRecord>(&path).unwrap(), record());
     assert_eq!(record().counts.rows(), 5);
     let json: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-    assert_eq!((&json["format"], &json["version"]), (&json!("judge-run-record"), &json!(1)));
-    assert_eq!(json["content"]["counts"], json!({"scored": 3, "unscored": {"too_long": 2}}));
+    assert_eq!((&json["format"], &json["version"]), (&json!("judge-run-record"), &json!(2)));
+    assert_eq!(json["content"]["counts"], json!({"scored": 3, "unscored": {"too_long": 2}, "graded": 4}));
+}
+
+/// As version 1 wrote them: the first without the model's number of heads.
+#[test]
+fn records_of_version_1_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.json");
+    let mut model = json!({"name": "tiny", "revision": null, "fingerprint": "f00d", "family": "llama", "n_layers": 2,
+        "d_model": 8, "n_heads": 2, "d_vocab": 32, "max_len": 64, "dtype": "f32", "device": "cpu"});
+    let written = |model: &Value| {
+        json!({"format": "judge-run-record", "version": 1, "content": {
+            "command": ["lager_pointwise", "--data", "x"], "program_version": "0.1.0", "git_commit": null,
+            "model": model, "template": "t", "seed": 7, "settings": {"origin": {"lens": "raw"}},
+            "inputs": [{"path": "x", "bytes": 3, "blake3": "cafe"}],
+            "counts": {"scored": 3, "unscored": {"too_long": 2}},
+            "started": "2026-01-02T03:04:05Z", "finished": null}})
+    };
+    let read = |text: String| {
+        fs::write(&path, text).unwrap();
+        load::<RunRecord>(&path)
+    };
+    let with_heads = read(written(&model).to_string()).unwrap();
+    assert_eq!((with_heads.model, with_heads.program), (Some(info()), Program::new("", "0.1.0")));
+    assert_eq!((with_heads.counts.rows(), with_heads.counts.graded, with_heads.seed), (5, 0, Some(7)));
+    assert_eq!((with_heads.inputs[0].rows, with_heads.outputs.len()), (None, 0));
+
+    model.as_object_mut().unwrap().remove("n_heads");
+    let without = read(written(&model).to_string()).unwrap();
+    assert_eq!(without.setting("origin"), Some(&json!({"lens": "raw"})));
+    // Either the model can do without its heads, or it is kept as it was written; nothing is made up.
+    assert_eq!(without.model.is_none(), without.resolved.get("model") == Some(&model));
+
+    let none = read(written(&Value::Null).to_string()).unwrap();
+    assert_eq!((none.model, none.resolved.len()), (None, 0));
+}
+
+#[test]
+fn fields_of_later_programs_are_accepted_and_later_versions_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.json");
+    save(&path, &record()).unwrap();
+    let mut json: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    json["signature"] = json!("x");
+    json["content"]["mood"] = json!(5);
+    json["content"]["program"]["licence"] = json!("MIT");
+    json["content"]["counts"]["skipped"] = json!(0);
+    fs::write(&path, json.to_string()).unwrap();
+    assert_eq!(load::<RunRecord>(&path).unwrap(), record());
+    for version in [0, 3] {
+        json["version"] = json!(version);
+        fs::write(&path, json.to_string()).unwrap();
+        let error = load::<RunRecord>(&path).unwrap_err();
+        let words = format!("expected judge-run-record of a version from 1 to 2, found version {version}");
+        assert!(error.to_string().ends_with(&words), "{error}");
+    }
 }
 
 #[test]

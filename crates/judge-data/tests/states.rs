@@ -4,7 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use judge_core::{ItemId, Layer, Reason, Unscored};
-use judge_data::{Error, Resumed, Rows, Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, ids_path};
+use judge_data::{
+    Counts, Error, Resumed, Rows, Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, SyncEvery, WriteOptions,
+    ids_path,
+};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
@@ -39,7 +42,7 @@ fn write(writer: &mut StatesWriter, row: usize) {
 }
 
 fn write_all(path: &Path) {
-    let mut writer = StatesWriter::open(path, &spec()).unwrap();
+    let mut writer = StatesWriter::open(path, &spec(), WriteOptions::default()).unwrap();
     for row in [3, 4, 0, 2, 1] {
         write(&mut writer, row);
     }
@@ -114,7 +117,7 @@ fn a_killed_run_goes_on_to_the_same_bytes() {
     write_all(&whole);
     for torn in [0, 1, 9] {
         let path = folder.path().join("cut.safetensors");
-        let mut writer = StatesWriter::open(&path, &spec()).unwrap();
+        let mut writer = StatesWriter::open(&path, &spec(), WriteOptions::default()).unwrap();
         for row in [3, 1, 0] {
             write(&mut writer, row);
         }
@@ -123,7 +126,7 @@ fn a_killed_run_goes_on_to_the_same_bytes() {
         let bytes = fs::read(&journal).unwrap();
         fs::write(&journal, &bytes[..bytes.len() - torn]).unwrap();
 
-        let mut writer = StatesWriter::open(&path, &spec()).unwrap();
+        let mut writer = StatesWriter::open(&path, &spec(), WriteOptions::default()).unwrap();
         assert_eq!(writer.resumed().rows, if torn == 0 { 3 } else { 2 });
         for row in writer.pending().collect::<Vec<_>>() {
             write(&mut writer, row);
@@ -140,11 +143,11 @@ fn a_killed_run_goes_on_to_the_same_bytes() {
 fn a_journal_without_its_states_starts_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.safetensors");
-    let mut writer = StatesWriter::open(&path, &spec()).unwrap();
+    let mut writer = StatesWriter::open(&path, &spec(), WriteOptions::default()).unwrap();
     write(&mut writer, 0);
     drop(writer);
     fs::remove_file(folder.path().join("out.safetensors.partial")).unwrap();
-    let writer = StatesWriter::open(&path, &spec()).unwrap();
+    let writer = StatesWriter::open(&path, &spec(), WriteOptions::default()).unwrap();
     assert_eq!(writer.resumed(), Resumed::default());
     assert_eq!(writer.pending().count(), ROWS);
 }
@@ -153,13 +156,13 @@ fn a_journal_without_its_states_starts_again() {
 fn other_shapes_and_settings_do_not_mix() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.safetensors");
-    let mut writer = StatesWriter::open(&path, &spec()).unwrap();
+    let mut writer = StatesWriter::open(&path, &spec(), WriteOptions::default()).unwrap();
     write(&mut writer, 0);
     drop(writer);
     let mut other = spec();
     other.layers.pop();
     other.metadata.insert("pooling".into(), "mean".into());
-    let error = StatesWriter::open(&path, &other).unwrap_err();
+    let error = StatesWriter::open(&path, &other, WriteOptions::default()).unwrap_err();
     let Error::SettingsDiffer { differences, .. } = &error else { panic!("{error}") };
     assert_eq!(differences.iter().map(|d| d.key.as_str()).collect::<Vec<_>>(), ["pooling", "shape.layers"]);
 }
@@ -167,7 +170,8 @@ fn other_shapes_and_settings_do_not_mix() {
 #[test]
 fn rows_are_checked() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = StatesWriter::open(folder.path().join("out.safetensors"), &spec()).unwrap();
+    let mut writer =
+        StatesWriter::open(folder.path().join("out.safetensors"), &spec(), WriteOptions::default()).unwrap();
     let mut write = |row, values: &[f32]| writer.write(row, &id(row), values);
     assert!(matches!(write(0, &[0.0; 5]), Err(Error::Shape { expected: 6, found: 5, .. })));
     assert!(matches!(write(0, &[0.0, f32::NAN, 0.0, 0.0, 0.0, 0.0]), Err(Error::NonFinite { index: 1, .. })));
@@ -285,7 +289,7 @@ fn ids_must_fit_their_states() {
 fn a_file_begun_but_not_headed_starts_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.safetensors");
-    drop(StatesWriter::open(&path, &spec()).unwrap());
+    drop(StatesWriter::open(&path, &spec(), WriteOptions::default()).unwrap());
     let partial = folder.path().join("out.safetensors.partial");
     let begun = fs::read(&partial).unwrap();
     let layers = 3 * 8;
@@ -295,7 +299,80 @@ fn a_file_begun_but_not_headed_starts_again() {
         let mut torn = begun.clone();
         torn[kept..].fill(0);
         fs::write(&partial, &torn).unwrap();
-        drop(StatesWriter::open(&path, &spec()).unwrap());
+        drop(StatesWriter::open(&path, &spec(), WriteOptions::default()).unwrap());
         assert_eq!(fs::read(&partial).unwrap(), begun, "{kept}");
+    }
+}
+
+/// What a loss of power does: the journal's line is on the disk, the states are not.
+#[test]
+fn a_row_is_not_done_without_its_states() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.safetensors");
+    let whole = folder.path().join("whole.safetensors");
+    write_all(&whole);
+    let every = |rows| WriteOptions { sync: SyncEvery { rows, bytes: u64::MAX }, ..WriteOptions::default() };
+    let mut writer = StatesWriter::open(&path, &spec(), every(100)).unwrap();
+    for row in [3, 1, 0, 4] {
+        write(&mut writer, row);
+    }
+    drop(writer);
+    let partial = folder.path().join("out.safetensors.partial");
+    let mut bytes = fs::read(&partial).unwrap();
+    let states_at = bytes.len() - ROWS - ROWS * 6 * 4;
+    let scored_at = bytes.len() - ROWS;
+    bytes[states_at + 24..states_at + 28].fill(0); // of row 1
+    bytes[scored_at + 4] = 0; // of row 4
+    fs::write(&partial, bytes).unwrap();
+
+    // It stays forgotten, also when the rest is synced and the run is killed again.
+    let mut writer = StatesWriter::open(&path, &spec(), every(1)).unwrap();
+    assert_eq!((writer.resumed().rows, writer.pending().collect::<Vec<_>>()), (2, vec![1, 2, 4]));
+    assert_eq!(writer.counts().rows(), 2);
+    write(&mut writer, 2);
+    drop(writer);
+    let mut writer = StatesWriter::open(&path, &spec(), every(1)).unwrap();
+    assert_eq!(writer.pending().collect::<Vec<_>>(), [1, 4]);
+    write(&mut writer, 4);
+    write(&mut writer, 1);
+    let written = writer.finish().unwrap();
+    assert_eq!(written.counts, Counts { scored: 4, unscored: [(Reason::TooLong, 1)].into(), graded: 0 });
+    let paths: Vec<_> = written.outputs.iter().map(|file| (file.path.clone(), file.rows, file.bytes)).collect();
+    let length = |path: &Path| fs::metadata(path).unwrap().len();
+    let (path, ids) = (path.canonicalize().unwrap(), ids_path(&path).canonicalize().unwrap());
+    assert_eq!(paths, [(path.clone(), ROWS, length(&path)), (ids.clone(), ROWS, length(&ids))]);
+    assert_eq!(fs::read(&path).unwrap(), fs::read(&whole).unwrap());
+    assert_eq!(fs::read(ids).unwrap(), fs::read(ids_path(&whole)).unwrap());
+}
+
+#[test]
+fn a_complete_table_is_not_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.safetensors");
+    write_all(&path);
+    let before = fs::metadata(&path).unwrap().modified().unwrap();
+    let writer = StatesWriter::open(&path, &spec(), WriteOptions::default()).unwrap();
+    assert_eq!((writer.resumed().rows, writer.pending().count()), (ROWS, 0));
+    assert_eq!(writer.counts().unscored, [(Reason::TooLong, 1)].into());
+    writer.finish().unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before);
+    let mut other = spec();
+    other.metadata.insert("pooling".into(), "mean".into());
+    let error = StatesWriter::open(&path, &other, WriteOptions::default()).unwrap_err();
+    assert!(matches!(error, Error::OutputExists { .. }), "{error}");
+    assert!(error.to_string().contains(r#"pooling was "last", is "mean""#), "{error}");
+}
+
+#[test]
+fn the_size_is_known_before() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, sharding) in [("whole", Sharding::Whole), ("set", Sharding::Bytes(60))] {
+        let path = folder.path().join(format!("{name}.safetensors"));
+        let spec = StatesSpec { sharding, ..spec() };
+        let mut writer = StatesWriter::open(&path, &spec, WriteOptions::default()).unwrap();
+        (0..ROWS).for_each(|row| write(&mut writer, row));
+        let outputs = writer.finish().unwrap().outputs;
+        let states = outputs.iter().filter(|file| file.path.extension().is_some_and(|e| e == "safetensors"));
+        assert_eq!(states.map(|file| file.bytes).sum::<u64>(), spec.bytes().unwrap(), "{name}");
     }
 }

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use judge_core::{ItemId, Layer, Reason, Unscored};
-use judge_data::{Error, Resumed, Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, ids_path};
+use judge_data::{Error, Resumed, Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, WriteOptions, ids_path};
 use proptest::prelude::*;
 use safetensors::SafeTensors;
 
@@ -20,6 +20,10 @@ fn spec(rows: usize, sharding: Sharding) -> StatesSpec {
 
 fn per_shard(rows: usize) -> Sharding {
     Sharding::Rows(NonZeroUsize::new(rows).unwrap())
+}
+
+fn open(path: impl Into<PathBuf>, spec: &StatesSpec) -> Result<StatesWriter, Error> {
+    StatesWriter::open(path, spec, WriteOptions::default())
 }
 
 fn states(row: usize) -> Option<Vec<f32>> {
@@ -40,7 +44,7 @@ fn write(writer: &mut StatesWriter, row: usize) {
 
 /// Opens the table, writes what is missing, and closes it.
 fn complete(path: &Path, spec: &StatesSpec) {
-    let mut writer = StatesWriter::open(path, spec).unwrap();
+    let mut writer = open(path, spec).unwrap();
     for row in writer.pending().collect::<Vec<_>>() {
         write(&mut writer, row);
     }
@@ -52,12 +56,6 @@ type Files = BTreeMap<String, Vec<u8>>;
 fn read_files(folder: &Path) -> Files {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
     entries.map(|e| (e.file_name().into_string().unwrap(), fs::read(e.path()).unwrap())).collect()
-}
-
-fn write_files(files: &Files) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    files.iter().for_each(|(name, bytes)| fs::write(folder.path().join(name), bytes).unwrap());
-    folder
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -145,7 +143,7 @@ fn every_number_of_rows_has_its_shards() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.safetensors");
         let spec = spec(rows, sharding);
-        assert_eq!(StatesWriter::open(&path, &spec).unwrap().files(), files, "{rows} {sharding:?}");
+        assert_eq!(open(&path, &spec).unwrap().files(), files, "{rows} {sharding:?}");
         complete(&path, &spec);
         assert_eq!(names(folder.path()).len(), 2 * files, "{rows} {sharding:?}");
         assert_eq!(StatesFile::open(&path).unwrap().files().len(), files);
@@ -157,7 +155,7 @@ fn every_number_of_rows_has_its_shards() {
 fn a_complete_set_is_not_written_again() {
     let (folder, path) = set();
     let before = read_files(folder.path());
-    let mut writer = StatesWriter::open(&path, &spec(5, per_shard(2))).unwrap();
+    let mut writer = open(&path, &spec(5, per_shard(2))).unwrap();
     assert_eq!((writer.resumed(), writer.pending().count()), (Resumed { rows: 5, torn_bytes: 0 }, 0));
     assert!((0..5).all(|row| writer.is_done(row)) && !writer.is_done(5));
     assert!(matches!(writer.write(2, &id(2), &[0.0; 6]), Err(Error::RowTwice { row: 2 })));
@@ -170,7 +168,7 @@ fn a_complete_set_is_not_written_again() {
 fn rows_have_the_tables_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.safetensors");
-    let mut writer = StatesWriter::open(&path, &spec(7, per_shard(2))).unwrap();
+    let mut writer = open(&path, &spec(7, per_shard(2))).unwrap();
     for row in [5, 2, 6] {
         write(&mut writer, row);
     }
@@ -182,124 +180,16 @@ fn rows_have_the_tables_numbers() {
     assert!(matches!(writer.write(4, &id(4), &nan), Err(Error::NonFinite { row: 4, index: 2, .. })));
     assert_eq!(writer.pending().collect::<Vec<_>>(), [0, 1, 3, 4]);
     assert!(matches!(writer.finish(), Err(Error::Incomplete { missing: 4, rows: 7, first: 0 })));
-    let writer = StatesWriter::open(&path, &spec(7, per_shard(2))).unwrap();
+    let writer = open(&path, &spec(7, per_shard(2))).unwrap();
     assert_eq!((writer.resumed().rows, writer.pending().collect::<Vec<_>>()), (3, vec![0, 1, 3, 4]));
-}
-
-/// Everything that a kill may leave while a table is written row by row: after each row, and within the steps that begin and complete a file.
-fn wreckage(spec: &StatesSpec) -> Vec<Files> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.safetensors");
-    let mut found = vec![Files::new()];
-    let mut writer = StatesWriter::open(&path, spec).unwrap();
-    let mut before = read_files(folder.path());
-    found.extend(begun(&Files::new(), &before));
-    for row in 0..spec.rows {
-        write(&mut writer, row);
-        let after = read_files(folder.path());
-        found.extend(begun(&before, &after));
-        found.extend(completed(&before, &after));
-        found.push(after.clone());
-        before = after;
-    }
-    found
-}
-
-/// The steps that begin a file.
-fn begun(before: &Files, after: &Files) -> Vec<Files> {
-    let Some(states) = after.keys().find(|name| name.ends_with(".safetensors.partial") && !before.contains_key(*name))
-    else {
-        return Vec::new();
-    };
-    let journal = states.replace(".safetensors.", ".ids.jsonl.");
-    let settings = format!("{journal}.json");
-    let mut steps = Vec::new();
-    let mut now = before.clone();
-    now.insert(journal, Vec::new());
-    steps.push(now.clone());
-    now.insert(settings.clone(), after[&settings].clone());
-    steps.push(now.clone());
-    for length in [0, after[states].len()] {
-        now.insert(states.clone(), vec![0; length]);
-        steps.push(now.clone());
-    }
-    let mut headed = vec![0; after[states].len()];
-    headed[..40].copy_from_slice(&after[states][..40]);
-    now.insert(states.clone(), headed);
-    steps.push(now);
-    steps
-}
-
-/// The steps that write the last row of a file and put it in place.
-fn completed(before: &Files, after: &Files) -> Vec<Files> {
-    let Some(states) = after.keys().find(|name| name.ends_with(".safetensors") && !before.contains_key(*name)) else {
-        return Vec::new();
-    };
-    let ids = states.replace(".safetensors", ".ids.jsonl");
-    let (partial, journal) = (format!("{states}.partial"), format!("{ids}.partial"));
-    let mut steps = Vec::new();
-    let mut now = before.clone();
-    // A file of one row is begun and completed by the same call.
-    now.entry(journal.clone()).or_default();
-    let text = String::from_utf8(after[&ids].clone()).unwrap();
-    let settings = format!("{journal}.json");
-    if !now.contains_key(&settings) {
-        return Vec::new();
-    }
-    now.insert(partial.clone(), after[states].clone());
-    steps.push(now.clone());
-    let last = text.lines().enumerate().last().map(|(row, line)| format!("{row}\t{line}\n")).unwrap();
-    now.get_mut(&journal).unwrap().extend(last.as_bytes());
-    steps.push(now.clone());
-    now.insert(format!("{journal}.sorted"), after[&ids][..1].to_vec());
-    steps.push(now.clone());
-    now.remove(&format!("{journal}.sorted"));
-    now.insert(ids.clone(), after[&ids].clone());
-    steps.push(now.clone());
-    now.remove(&partial);
-    now.insert(states.clone(), after[states].clone());
-    steps.push(now.clone());
-    now.remove(&journal);
-    steps.push(now.clone());
-    now.remove(&settings);
-    assert_eq!(&now, after);
-    steps
-}
-
-#[test]
-fn a_run_killed_at_any_step_ends_with_the_same_bytes() {
-    for (sharding, steps) in [(per_shard(2), 30), (per_shard(3), 25), (Sharding::Whole, 17)] {
-        let spec = spec(6, sharding);
-        let whole = tempfile::tempdir().unwrap();
-        complete(&whole.path().join("x.safetensors"), &spec);
-        let whole = read_files(whole.path());
-        let wreckage = wreckage(&spec);
-        assert!(wreckage.len() >= steps, "{} of {steps}", wreckage.len());
-        for (step, files) in wreckage.iter().enumerate() {
-            let folder = write_files(files);
-            let path = folder.path().join("x.safetensors");
-            complete(&path, &spec);
-            assert_eq!(read_files(folder.path()), whole, "{sharding:?}, step {step}: {:?}", files.keys());
-        }
-    }
-}
-
-#[test]
-fn what_is_complete_is_kept_by_who_goes_on() {
-    let spec = spec(6, per_shard(2));
-    for files in wreckage(&spec) {
-        let complete = files.keys().filter(|name| name.ends_with(".safetensors")).count();
-        let folder = write_files(&files);
-        let writer = StatesWriter::open(folder.path().join("x.safetensors"), &spec).unwrap();
-        assert!(writer.resumed().rows >= 2 * complete, "{:?}", files.keys());
-        assert_eq!(writer.resumed().rows + writer.pending().count(), 6);
-    }
 }
 
 #[track_caller]
 fn differences(path: &Path, spec: &StatesSpec) -> Vec<String> {
-    match StatesWriter::open(path, spec) {
-        Err(Error::SettingsDiffer { differences, .. }) => differences.iter().map(ToString::to_string).collect(),
+    match open(path, spec) {
+        Err(Error::SettingsDiffer { differences, .. } | Error::OutputExists { differences, .. }) => {
+            differences.iter().map(ToString::to_string).collect()
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -325,12 +215,12 @@ fn other_settings_are_refused_and_nothing_is_touched() {
     assert_eq!(read_files(folder.path()), before);
 
     fs::remove_file(ids_path(&shard(&path, 2, 3))).unwrap();
-    let error = StatesWriter::open(&path, &spec(5, per_shard(2))).unwrap_err();
+    let error = open(&path, &spec(5, per_shard(2))).unwrap_err();
     assert!(matches!(&error, Error::Io { path: found, .. } if *found == ids_path(&shard(&path, 2, 3))), "{error}");
     let second = shard(&path, 2, 3);
     let bytes = fs::read(&second).unwrap();
     fs::write(&second, &bytes[..bytes.len() - 1]).unwrap();
-    let error = StatesWriter::open(&path, &spec(5, per_shard(2))).unwrap_err();
+    let error = open(&path, &spec(5, per_shard(2))).unwrap_err();
     assert!(matches!(&error, Error::Safetensors { path, .. } if *path == second), "{error}");
 }
 
@@ -338,10 +228,10 @@ fn other_settings_are_refused_and_nothing_is_touched() {
 fn an_interrupted_run_is_not_continued_with_other_settings() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.safetensors");
-    let mut writer = StatesWriter::open(&path, &spec(5, per_shard(4))).unwrap();
+    let mut writer = open(&path, &spec(5, per_shard(4))).unwrap();
     write(&mut writer, 4);
     write(&mut writer, 0);
-    assert!(matches!(StatesWriter::open(&path, &spec(5, per_shard(4))), Err(Error::Locked { .. })));
+    assert!(matches!(open(&path, &spec(5, per_shard(4))), Err(Error::Locked { .. })));
     drop(writer);
     fs::remove_file(shard(&path, 2, 2)).unwrap();
     assert_eq!(differences(&path, &spec(5, per_shard(2))), ["shards was 2, is 3"]);
@@ -351,12 +241,16 @@ fn an_interrupted_run_is_not_continued_with_other_settings() {
 
     // A whole file, complete or not, is no shard, and is replaced by none.
     let whole = folder.path().join("y.safetensors");
-    let mut writer = StatesWriter::open(&whole, &spec(1, Sharding::Whole)).unwrap();
+    let mut writer = open(&whole, &spec(1, Sharding::Whole)).unwrap();
     assert_eq!(differences(&whole, &spec(1, per_shard(4))), ["shards was unset, is 1"]);
     write(&mut writer, 0);
     writer.finish().unwrap();
     assert_eq!(differences(&whole, &spec(1, per_shard(4))), ["shards was unset, is 1"]);
-    complete(&whole, &spec(4, Sharding::Whole));
+    assert_eq!(differences(&whole, &spec(4, Sharding::Whole)), ["rows was 1, is 4"]);
+    let overwrite = WriteOptions { overwrite: true, ..WriteOptions::default() };
+    let mut writer = StatesWriter::open(&whole, &spec(4, Sharding::Whole), overwrite).unwrap();
+    (0..4).for_each(|row| write(&mut writer, row));
+    writer.finish().unwrap();
     assert_eq!(StatesFile::open(&whole).unwrap().rows(), 4);
 }
 
@@ -412,9 +306,9 @@ fn sets_that_are_none_are_refused_by_name() {
     fs::copy(other.path().join("f-00003-of-00003.safetensors"), shard(&path, 3, 3)).unwrap();
     let error = StatesFile::open(&path).unwrap_err();
     assert!(
-        error
-            .to_string()
-            .ends_with(r#"x-00003-of-00003.safetensors was begun with other settings: model was "n", is "m""#),
+        error.to_string().ends_with(
+            r#"x-00003-of-00003.safetensors is of another run than the files beside it: model was "n", is "m""#
+        ),
         "{error}"
     );
 
@@ -441,11 +335,11 @@ proptest! {
         let (path, whole) = (folder.path().join("x.safetensors"), folder.path().join("whole.safetensors"));
         complete(&whole, &spec(order.len(), Sharding::Whole));
         let spec = spec(order.len(), sharding);
-        let mut writer = StatesWriter::open(&path, &spec).unwrap();
+        let mut writer = open(&path, &spec).unwrap();
         for (done, &row) in order.iter().enumerate() {
             if stops.contains(&done) {
                 drop(writer);
-                writer = StatesWriter::open(&path, &spec).unwrap();
+                writer = open(&path, &spec).unwrap();
                 let mut rest = order[done..].to_vec();
                 rest.sort_unstable();
                 prop_assert_eq!(writer.pending().collect::<Vec<_>>(), rest);

@@ -11,7 +11,7 @@ use crate::{Difference, Error, StatesSpec};
 /// How a table of hidden states is cut into files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharding {
-    /// One file, which replaces an earlier one when it is complete.
+    /// One file.
     #[default]
     Whole,
     /// Shards of so many rows, the last one of those that are left.

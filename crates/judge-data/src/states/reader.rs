@@ -35,7 +35,7 @@ impl StatesFile {
     /// # Errors
     /// [`Error::Io`]; [`Error::Safetensors`] if a header is broken or a file is cut short; [`Error::Tensor`] if one
     /// of the tensors is absent or of another dtype or shape. Of a set, [`Error::StatesPart`] if shards are missing, belong to sets of
-    /// different sizes, overlap or leave rows out; [`Error::SettingsDiffer`] if one has other metadata, layers or states of another
+    /// different sizes, overlap or leave rows out; [`Error::OtherRun`] if one has other metadata, layers or states of another
     /// width than the first.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
@@ -162,7 +162,10 @@ impl StatesFile {
                 let [mut before, mut expected] = [shard.settings(), known.settings()];
                 before.remove(FIRST_ROW);
                 expected.remove(FIRST_ROW);
-                Difference::refuse(shard.path(), &before, &expected)?;
+                let differences = Difference::between(&before, &expected);
+                if !differences.is_empty() {
+                    return Err(Error::OtherRun { path: shard.path().to_path_buf(), differences });
+                }
             }
         }
         self.starts.push(self.rows);

@@ -32,13 +32,16 @@ impl Shard {
         settings(&self.metadata, &self.layers, self.d_model)
     }
 
-    /// Refuses a complete file that holds something else.
-    pub(super) fn check(&self, found: &MappedStates) -> Result<(), Error> {
-        let mut before = found.settings();
-        let mut now = self.settings();
-        before.insert("rows".into(), found.rows().into());
-        now.insert("rows".into(), self.rows.into());
-        Difference::refuse(found.path(), &before, &now)
+    /// Bytes of one row's states.
+    pub(super) fn row_bytes(&self) -> usize {
+        4 * self.layers.len() * self.d_model
+    }
+
+    /// In what a complete file is not the one wanted.
+    pub(super) fn differences(&self, found: &MappedStates) -> Vec<Difference> {
+        let mut differences = Difference::within("rows", &found.rows().into(), &self.rows.into());
+        differences.extend(Difference::between(&found.settings(), &self.settings()));
+        differences
     }
 
     /// Tensors lie in the order `layers`, `states`, `scored`, so that each is aligned to its own element. The
@@ -87,6 +90,11 @@ impl FileLayout {
 
     pub(super) fn scored_at(&self) -> u64 {
         self.scored_at
+    }
+
+    /// Of the whole file, in bytes.
+    pub(super) fn length(&self) -> u64 {
+        self.length
     }
 
     /// Makes an empty table of a file.

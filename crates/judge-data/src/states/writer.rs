@@ -1,14 +1,16 @@
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs;
 use std::path::PathBuf;
 
 use judge_core::{ItemId, Unscored};
 
+use crate::output::target;
 use crate::states::cut::Cut;
+use crate::states::ids::ids_of;
 use crate::states::mapped::MappedStates;
 use crate::states::shard_writer::ShardWriter;
-use crate::states::{StatesRow, StatesSpec, ids_path};
-use crate::{Error, Resumed};
+use crate::states::{StatesRow, StatesSpec, StatesWritten, ids_path};
+use crate::{Counts, Error, Fate, OutputFile, Resumed, WriteOptions};
 
 /// Streams hidden states into a safetensors file or a set of shards; see [`StatesFile`](crate::StatesFile) for their content.
 ///
@@ -16,39 +18,54 @@ use crate::{Error, Resumed};
 /// called `FILE.safetensors.partial`. Memory does not grow with the states: it is 8 bytes for each row of the files that are begun and not
 /// complete, which is one or two where rows come nearly in order.
 ///
-/// A run that was killed at any moment goes on where it was, because ids and reasons are a
-/// [`ResumableJsonl`](crate::ResumableJsonl) that is written after the states of each row, and shards that are complete are kept.
+/// A run that was killed at any moment is resumed where it was, because ids and reasons are a journal that is written after the states of
+/// each row and has their hash. Files that are complete are kept. After a loss of power, rows whose states did not reach the disk are done again.
 #[derive(Debug)]
 pub struct StatesWriter {
     cut: Cut,
+    options: WriteOptions,
     complete: Vec<bool>,
     begun: BTreeMap<usize, ShardWriter>,
     resumed: Resumed,
+    /// Of the complete files.
+    counts: Counts,
 }
 
 impl StatesWriter {
-    /// Starts a table, or goes on with one that was interrupted. With [`Sharding::Whole`](crate::Sharding::Whole) the one file is called
-    /// `path`, otherwise `x.safetensors` stands for `x-00001-of-00007.safetensors` and so on.
+    /// Starts a table, or resumes one that was interrupted; of one that is complete, no row is left. With [`Sharding::Whole`](crate::Sharding::Whole) the
+    /// one file is called `path`, otherwise `x.safetensors` stands for `x-00001-of-00007.safetensors` and so on.
     ///
     /// # Errors
-    /// [`Error::SettingsDiffer`] if what is there of an interrupted run, or a shard of a set, has another shape or other metadata, or the
-    /// table was cut otherwise; as [`StatesFile::open`](crate::StatesFile::open) for a damaged shard; as
-    /// [`ResumableJsonl::open`](crate::ResumableJsonl::open).
-    pub fn open(path: impl Into<PathBuf>, spec: &StatesSpec) -> Result<Self, Error> {
-        let cut = Cut::new(path.into(), spec.clone());
+    /// [`Error::SettingsDiffer`] if what is there of an interrupted run has another shape or other metadata, or the
+    /// table was cut otherwise; [`Error::OutputExists`] if a complete file has and may not be overwritten; [`Error::Output`]; as
+    /// [`StatesFile::open`](crate::StatesFile::open) for a damaged file and as [`StatesFile::ids`](crate::StatesFile::ids) for its ids; [`Error::Locked`],
+    /// [`Error::NoLocks`], [`Error::Partial`], [`Error::Io`].
+    pub fn open(path: impl Into<PathBuf>, spec: &StatesSpec, options: WriteOptions) -> Result<Self, Error> {
+        let cut = Cut::new(target(&path.into())?, spec.clone());
         cut.refuse_others()?;
-        let mut this =
-            Self { complete: vec![false; cut.len()], begun: BTreeMap::new(), resumed: Resumed::default(), cut };
+        let complete = vec![false; cut.len()];
+        let (begun, resumed, counts) = (BTreeMap::new(), Resumed::default(), Counts::default());
+        let mut this = Self { cut, options, complete, begun, resumed, counts };
         for index in 0..this.cut.len() {
             let shard = this.cut.shard(index);
-            if this.cut.is_set() && shard.path.exists() {
-                shard.check(&MappedStates::open(&shard.path)?)?;
-                let ids = ids_path(&shard.path);
-                File::open(&ids).map_err(Error::io("open", &ids))?;
-                ShardWriter::tidy(&shard)?;
-                this.complete[index] = true;
-                this.resumed.rows += shard.rows;
-            } else if ShardWriter::is_begun(&shard.path) {
+            let interrupted = ShardWriter::recover(&shard, options)?;
+            if shard.path.exists() {
+                let found = MappedStates::open(&shard.path)?;
+                let differences = shard.differences(&found);
+                if differences.is_empty() {
+                    for line in ids_of(&found) {
+                        let fate = line?.unscored.map_or(Fate::SCORED, |unscored| Fate::unscored(unscored.reason));
+                        this.counts.add(fate, 1);
+                    }
+                    this.complete[index] = true;
+                    this.resumed.rows += shard.rows;
+                    continue;
+                }
+                if !options.overwrite {
+                    return Err(Error::OutputExists { path: shard.path, differences });
+                }
+            }
+            if interrupted {
                 let Resumed { rows, torn_bytes } = this.begin(index)?;
                 this.resumed.rows += rows;
                 this.resumed.torn_bytes += torn_bytes;
@@ -116,16 +133,31 @@ impl StatesWriter {
         self.put(row, &zeros, &StatesRow { id: id.clone(), unscored: Some(reason.clone()) })
     }
 
-    /// Makes sure that the table is complete.
+    /// What became of the rows so far, those of earlier starts included.
+    pub fn counts(&self) -> Counts {
+        let mut counts = self.counts.clone();
+        self.begun.values().for_each(|file| counts.merge(&file.counts()));
+        counts
+    }
+
+    /// Makes sure that the table is complete, and says what it is, for a run record.
     ///
     /// # Errors
-    /// [`Error::Incomplete`] if rows are missing. What was written is kept for another try.
-    pub fn finish(self) -> Result<(), Error> {
+    /// [`Error::Incomplete`] if rows are missing; what was written is kept for another try. [`Error::Io`].
+    pub fn finish(self) -> Result<StatesWritten, Error> {
         let mut pending = self.pending();
-        match pending.next() {
-            Some(first) => Err(Error::Incomplete { missing: 1 + pending.count(), rows: self.cut.spec().rows, first }),
-            None => Ok(()),
+        if let Some(first) = pending.next() {
+            return Err(Error::Incomplete { missing: 1 + pending.count(), rows: self.cut.spec().rows, first });
         }
+        let mut outputs = Vec::new();
+        for index in 0..self.cut.len() {
+            let shard = self.cut.shard(index);
+            for path in [ids_path(&shard.path), shard.path].into_iter().rev() {
+                let bytes = fs::metadata(&path).map_err(Error::io("look at", &path))?.len();
+                outputs.push(OutputFile { path, rows: shard.rows, bytes, blake3: None });
+            }
+        }
+        Ok(StatesWritten { counts: self.counts.clone(), outputs })
     }
 
     fn put(&mut self, row: usize, states: &[f32], line: &StatesRow) -> Result<(), Error> {
@@ -146,7 +178,7 @@ impl StatesWriter {
     }
 
     fn begin(&mut self, shard: usize) -> Result<Resumed, Error> {
-        let file = ShardWriter::open(self.cut.shard(shard))?;
+        let file = ShardWriter::open(self.cut.shard(shard), self.options)?;
         let resumed = file.resumed();
         self.begun.insert(shard, file);
         self.complete_if_full(shard)?;
@@ -157,7 +189,9 @@ impl StatesWriter {
         if self.begun.get(&shard).is_some_and(|file| file.left() == 0)
             && let Some(file) = self.begun.remove(&shard)
         {
+            let counts = file.counts();
             file.finish()?;
+            self.counts.merge(&counts);
             self.complete[shard] = true;
         }
         Ok(())

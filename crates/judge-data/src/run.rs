@@ -1,0 +1,200 @@
+//! A run: rows that come in any order and lose nothing.
+
+mod plan;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use judge_core::ModelInfo;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::atomic::{remove, rename, with_suffix};
+use crate::journal::Journal;
+use crate::{Counts, Error, Fate, Layout, OutputFile, Resumed, RunRecord, Settings, fault, record_path, save};
+
+pub use plan::{RunPlan, WriteOptions};
+
+/// What [`RunPlan::open`] found.
+#[derive(Debug)]
+pub enum Opened {
+    /// The output is finished, as planned: there is nothing to do.
+    Complete(Box<RunRecord>),
+    /// There are rows to write, or none but the output is not in place yet.
+    Ready(RunStart),
+}
+
+/// A run whose output is locked, before the model is known.
+#[derive(Debug)]
+pub struct RunStart {
+    plan: RunPlan,
+    target: PathBuf,
+    journal: Journal,
+}
+
+/// What is known of a run only once the model is loaded. An interrupted run is resumed only with the same.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Resolved {
+    /// The model; `None` if none takes part. Its name and revision are not compared, all else is.
+    pub model: Option<ModelInfo>,
+    /// Content id of the prompt template, where there is one.
+    pub template: Option<String>,
+    /// What followed from the settings, e.g. the layers that `all` stands for.
+    pub settings: Settings,
+}
+
+impl RunStart {
+    /// What was found of an interrupted run.
+    pub fn resumed(&self) -> Resumed {
+        self.journal.resumed()
+    }
+
+    /// Starts writing, or resumes what was interrupted.
+    ///
+    /// # Errors
+    /// [`Error::SettingsDiffer`] if rows are there that were made with another model, template or other settings; [`Error::Io`].
+    pub fn begin(mut self, resolved: Resolved) -> Result<Run, Error> {
+        let mut record = self.plan.draft();
+        record.model = resolved.model;
+        record.template = resolved.template;
+        record.resolved = resolved.settings;
+        match self.journal.head() {
+            Some(head) if self.journal.resumed().rows > 0 => {
+                self.plan.refuse_other_run(self.journal.path(), head, &record, true)?;
+                record.started.clone_from(&head.run.started);
+                self.journal.note_resumed()?;
+            }
+            // Settings of a run without rows do not matter.
+            _ => self.journal.begin(self.plan.rows, record.clone())?,
+        }
+        Ok(Run { plan: self.plan, target: self.target, journal: self.journal, record })
+    }
+}
+
+/// A JSON lines file whose rows come in any order and survive a kill, with the record of how it was made.
+///
+/// Rows are appended to `FILE.partial` as they come; each is in the hands of the operating system when [`push`](Self::push) returns, and on the
+/// disk from time to time ([`SyncEvery`](crate::SyncEvery)). [`finish`](Self::finish) puts them in input order into `FILE`, with `FILE.run.json` beside it: the
+/// bytes that an uninterrupted run would have written. Memory is 9 bytes per row. While it finishes, a run needs about twice the space of
+/// its output.
+#[derive(Debug)]
+pub struct Run {
+    plan: RunPlan,
+    target: PathBuf,
+    journal: Journal,
+    record: RunRecord,
+}
+
+impl Run {
+    /// What was found of an interrupted run when this was opened.
+    pub fn resumed(&self) -> Resumed {
+        self.journal.resumed()
+    }
+
+    /// Number of rows that the output will have.
+    pub fn rows(&self) -> usize {
+        self.journal.rows()
+    }
+
+    /// Whether this row is written. False for a row that does not exist.
+    pub fn is_done(&self, row: usize) -> bool {
+        self.journal.is_done(row)
+    }
+
+    /// The rows that are not written yet, ascending.
+    pub fn pending(&self) -> impl Iterator<Item = usize> {
+        self.journal.pending()
+    }
+
+    /// What became of the rows so far, those of earlier starts included.
+    pub fn counts(&self) -> Counts {
+        self.journal.counts()
+    }
+
+    /// What will be recorded of this run, as far as it is known.
+    pub fn record(&self) -> &RunRecord {
+        &self.record
+    }
+
+    /// Writes a row, by its place in the input from 0; `value` must be a JSON object.
+    ///
+    /// # Errors
+    /// [`Error::RowTwice`], [`Error::NoSuchRow`], [`Error::Serialize`], [`Error::Io`]; the row is then not written.
+    pub fn push<T: Serialize + ?Sized>(&mut self, row: usize, value: &T, fate: Fate) -> Result<(), Error> {
+        let rows = self.rows();
+        if row >= rows {
+            return Err(Error::NoSuchRow { row, rows });
+        }
+        if self.is_done(row) {
+            return Err(Error::RowTwice { row });
+        }
+        self.journal.push(row, value, fate, None)?;
+        if self.journal.is_sync_due() { self.journal.sync() } else { Ok(()) }
+    }
+
+    /// Reads a row back; `None` if it is not written yet.
+    ///
+    /// # Errors
+    /// [`Error::Io`], or [`Error::Document`] if `T` does not read it.
+    pub fn read<T: DeserializeOwned>(&self, row: usize) -> Result<Option<T>, Error> {
+        self.journal.read(row)
+    }
+
+    /// Waits until every row so far is on the disk.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn sync(&mut self) -> Result<(), Error> {
+        self.journal.sync()
+    }
+
+    /// Puts all rows in order into the output and the record beside it, and removes the partial file. If this is interrupted at any moment, the next
+    /// [`RunPlan::open`] completes it, to the same bytes. An earlier record goes before an earlier output is replaced, so that
+    /// rows are never beside the record of others.
+    ///
+    /// # Errors
+    /// [`Error::Incomplete`] if rows are missing, [`Error::Io`]. What was written is kept for another try.
+    pub fn finish(self) -> Result<RunRecord, Error> {
+        let Self { plan, target, mut journal, mut record } = self;
+        let sorted = sorted_path(&target);
+        let (bytes, blake3) = journal.assemble(&sorted, plan.layout)?;
+        record.outputs = vec![OutputFile { path: target.clone(), rows: plan.rows, bytes, blake3: Some(blake3) }];
+        record.counts = journal.counts();
+        record.resumes = journal.resumes();
+        record.finished = Some(plan.now());
+        if let Err(error) = journal.note_finishing(&record) {
+            // The first error is the one to be told.
+            let _ = fs::remove_file(&sorted);
+            return Err(error);
+        }
+        publish(&target, &sorted, &record, journal)?;
+        Ok(record)
+    }
+}
+
+/// Completes what [`Run::finish`] has begun.
+fn finish_interrupted(target: &Path, journal: Journal, remaining: &[u8], layout: Layout) -> Result<(), Error> {
+    let record = serde_json::from_slice(remaining)
+        .map_err(|source| Error::Document { path: journal.path().to_path_buf(), source })?;
+    let sorted = sorted_path(target);
+    // Whether the output is in place already is not asked: to write the same bytes again does no harm.
+    journal.assemble(&sorted, layout)?;
+    publish(target, &sorted, &record, journal)
+}
+
+/// The last step, to be taken as often as it is interrupted.
+fn publish(target: &Path, sorted: &Path, record: &RunRecord, journal: Journal) -> Result<(), Error> {
+    let record_path = record_path(target);
+    fault::point();
+    remove(&record_path)?;
+    fault::point();
+    rename(sorted, target)?;
+    fault::point();
+    save(&record_path, record)?;
+    fault::point();
+    journal.remove()
+}
+
+fn sorted_path(target: &Path) -> PathBuf {
+    with_suffix(target, ".partial.sorted")
+}

@@ -1,0 +1,111 @@
+//! The settings of a run, and how two runs differ in them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::Value;
+
+/// The settings that an output depends on, by name. Put everything in that changes a row and is not told otherwise: the
+/// layers, the labels, the flags.
+pub type Settings = BTreeMap<String, Value>;
+
+/// One setting in which two runs differ: a single value, with the path to it where it lies in an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The setting, e.g. `want.labels.lens`.
+    pub key: String,
+    /// Its value in the run before; `None` if it was not set.
+    pub before: Option<Value>,
+    /// Its value now; `None` if it is not set.
+    pub now: Option<Value>,
+}
+
+impl Difference {
+    /// The settings in which the two differ, by name: objects are compared field by field, lists as a whole unless they are lists of as
+    /// many objects.
+    pub fn between(before: &Settings, now: &Settings) -> Vec<Self> {
+        let mut found = Vec::new();
+        let keys = before.keys().chain(now.keys().filter(|key| !before.contains_key(*key)));
+        keys.for_each(|key| compare(key.clone(), before.get(key), now.get(key), &mut found));
+        found
+    }
+
+    /// The values in which one setting differs.
+    pub(crate) fn within(key: &str, before: &Value, now: &Value) -> Vec<Self> {
+        let mut found = Vec::new();
+        compare(key.to_owned(), Some(before), Some(now), &mut found);
+        found
+    }
+}
+
+fn compare(key: String, before: Option<&Value>, now: Option<&Value>, found: &mut Vec<Difference>) {
+    match (before, now) {
+        (before, now) if before == now => {}
+        (Some(Value::Object(before)), Some(Value::Object(now))) => {
+            let keys = before.keys().chain(now.keys().filter(|key| !before.contains_key(*key)));
+            keys.for_each(|inner| compare(format!("{key}.{inner}"), before.get(inner), now.get(inner), found));
+        }
+        (Some(Value::Array(before)), Some(Value::Array(now)))
+            if before.len() == now.len() && before.iter().chain(now).all(Value::is_object) =>
+        {
+            let pairs = before.iter().zip(now).enumerate();
+            pairs.for_each(|(index, (before, now))| {
+                compare(format!("{key}[{index}]"), Some(before), Some(now), found);
+            });
+        }
+        (before, now) => found.push(Difference { key, before: before.cloned(), now: now.cloned() }),
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} was {}, is {}", self.key, show(self.before.as_ref()), show(self.now.as_ref()))
+    }
+}
+
+/// A value as JSON, cut where it is long.
+fn show(value: Option<&Value>) -> String {
+    const SHOWN: usize = 80;
+    let Some(value) = value else { return "unset".into() };
+    let text = value.to_string();
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]), // a boundary of characters
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn between(before: Value, now: Value) -> Vec<String> {
+        let settings = |value: Value| value.as_object().unwrap().clone().into_iter().collect::<Settings>();
+        Difference::between(&settings(before), &settings(now)).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn only_the_values_that_differ_are_named() {
+        let before = json!({"want": {"labels": {"lens": "raw", "layers": [1, 2]}, "generate": null}, "dtype": "f32"});
+        let now =
+            json!({"want": {"labels": {"lens": "normed", "layers": [1, 3]}, "generate": {"max": 5}}, "dtype": "f32"});
+        assert_eq!(
+            between(before, now),
+            [
+                r#"want.labels.lens was "raw", is "normed""#,
+                "want.labels.layers was [1,2], is [1,3]",
+                r#"want.generate was null, is {"max":5}"#,
+            ]
+        );
+        assert_eq!(
+            between(json!({"a": {"b": 1}}), json!({"a": {"c": 1}})),
+            ["a.b was 1, is unset", "a.c was unset, is 1"]
+        );
+        assert_eq!(between(json!({"a": [{"b": 1}, {}]}), json!({"a": [{"b": 2}, {}]})), ["a[0].b was 1, is 2"]);
+        assert_eq!(between(json!({"a": [{}]}), json!({"a": [{}, {}]})), ["a was [{}], is [{},{}]"]);
+        assert!(between(json!({"a": 1.0, "b": {"c": []}}), json!({"b": {"c": []}, "a": 1.0})).is_empty());
+        let long = between(json!({"a": "ä".repeat(500)}), json!({}));
+        assert!(long[0].chars().count() < 120 && long[0].ends_with("…, is unset"), "{long:?}");
+    }
+}

@@ -2,6 +2,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use judge_core::ItemId;
+
 use crate::input::Changed;
 use crate::{Difference, Field, OutputProblem};
 
@@ -24,6 +26,61 @@ impl fmt::Display for Place {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// What `judge-core` says of a table, a scale or weights.
+    #[error(transparent)]
+    Core(#[from] judge_core::Error),
+    /// A field of the input has the name of one that is written.
+    #[error(
+        "the input has a field {field:?}, and so has the output, which would overwrite it; rename it, or choose what is carried over without it"
+    )]
+    FieldClash {
+        /// The field.
+        field: String,
+    },
+    /// No row of a score file has a table.
+    #[error("{}: no item was scored: {unscored} have a reason instead", path.display())]
+    NothingScored {
+        /// The file.
+        path: PathBuf,
+        /// Rows without a table.
+        unscored: usize,
+    },
+    /// No scored row has a human score.
+    #[error("{}: none of the {scored} scored items has a human score (field `human`)", path.display())]
+    NobodyGraded {
+        /// The file.
+        path: PathBuf,
+        /// Rows with a table.
+        scored: usize,
+    },
+    /// The tables of a score file do not belong together.
+    #[error("{}: item {id} has {what} {found}, the first one {expected}", path.display())]
+    NotUniform {
+        /// The file.
+        path: PathBuf,
+        /// The item.
+        id: ItemId,
+        /// What differs.
+        what: &'static str,
+        /// That of the first item.
+        expected: String,
+        /// That of this one.
+        found: String,
+    },
+    /// A label that should be a number, to be scored by its value, is none.
+    #[error("{}: label {label:?} is not a number, so it has no value to score by", path.display())]
+    LabelValue {
+        /// The file.
+        path: PathBuf,
+        /// The label.
+        label: String,
+    },
+    /// A run record does not say what a score file's tables were read from.
+    #[error("{}: expected the setting `origin`, which says what the tables were read from", path.display())]
+    NoOrigin {
+        /// The record.
+        path: PathBuf,
+    },
     /// The operating system refused.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
@@ -526,6 +583,18 @@ pub enum PartialProblem {
 }
 
 impl Error {
+    /// The error of this crate that ended a run, or else the run's own.
+    pub(crate) fn of_run(error: judge_core::Error) -> Self {
+        let source = match error {
+            judge_core::Error::Items { source } | judge_core::Error::Observer { source } => source,
+            other => return other.into(),
+        };
+        match source.downcast::<Self>() {
+            Ok(own) => *own,
+            Err(source) => judge_core::Error::Observer { source }.into(),
+        }
+    }
+
     /// Whether the command line is to blame and nothing was done: programs exit with 2.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Output { .. } | Self::OutputExists { .. })

@@ -122,7 +122,7 @@ impl Input {
                 self.0.blake3.get_or_init(|| hash).clone()
             }
         };
-        Ok(InputFile { path: self.path().to_path_buf(), bytes: self.0.bytes, blake3 })
+        Ok(InputFile { path: self.path().to_path_buf(), bytes: self.0.bytes, blake3, rows: None })
     }
 }
 

@@ -7,7 +7,7 @@
 //! what was expected and what was found.
 //!
 //! ```
-//! use judge_core::{Fields, Layer};
+//! use judge_core::{Fields, Layer, LayerTable};
 //! use judge_data::{
 //!     Dataset, DatasetOptions, Extra, Fate, InputFile, LabelTable, Opened, Program, Record, Resolved, RunPlan, ScoreFile,
 //!     ScoreOutcome, ScoreRow, write_atomic,
@@ -35,16 +35,12 @@
 //! for (row, record) in records.iter().enumerate().rev() {
 //!     let (Record::Graded(graded), false) = (record, scores.is_done(row)) else { continue };
 //!     let words = graded.field("response").map_or(0, |text| text.split(' ').count());
-//!     let read = LabelTable {
-//!         layers: vec![Layer(0), Layer(1)],
-//!         labels: vec!["1".into(), "5".into()],
-//!         logits: vec![0.0, 0.0, words as f32, 1.5], // a model's, as a rule
-//!         step: 0,
-//!         completion: String::new(),
-//!     };
-//!     let (id, human) = (graded.id.clone(), graded.human());
-//!     let fate = Fate { graded: human.is_some(), ..Fate::SCORED };
-//!     scores.push(row, &ScoreRow { id, human, outcome: ScoreOutcome::Read(read), extra: Extra::new() }, fate)?;
+//!     let table = LayerTable::from_rows(&[vec![0.0, 0.0], vec![words as f64, 1.5]])?; // a model's, as a rule
+//!     let labels = vec!["1".into(), "5".into()];
+//!     let read = LabelTable { labels, table, step: 0, completion: String::new() };
+//!     let (id, human) = (graded.id.clone(), graded.scores.clone());
+//!     let fate = Fate { graded: !human.is_empty(), ..Fate::SCORED };
+//!     scores.push(row, &ScoreRow { id, human, outcome: ScoreOutcome::Read(read, None), extra: Extra::new() }, fate)?;
 //! }
 //! let record = scores.finish()?; // also in scores.jsonl.run.json
 //! assert_eq!((record.counts.scored, record.counts.graded), (2, 2));
@@ -67,6 +63,7 @@
 //! | read standard input, pipes and compressed files, or read one input several times | [`Input`] |
 //! | tell users that their human scores are not read | [`HumanScores`] |
 //! | refuse outputs that would destroy something | [`check_outputs`] |
+//! | judge all records of a file, or read all its prompts | [`judge_rows`], [`read_rows`] |
 //! | write rows | [`RunPlan`] and [`Run`]; [`JsonlWriter`] for what is quick; [`AtomicFile`] for anything else |
 //! | swap files with LAGER's program | [`read_lager_results`], [`write_lager_results`], [`LagerDataset`] |
 //! | keep hidden states, in one file or in shards | [`StatesWriter`], [`StatesFile`], [`Sharding`] |
@@ -82,17 +79,19 @@ mod columns;
 mod dataset;
 mod document;
 mod error;
+mod fault;
 mod foreign;
 mod human_scores;
 mod ids;
-mod fault;
 mod input;
+mod jobs;
 mod journal;
 mod jsonl;
 #[cfg(test)]
 mod kill_tests;
 mod lager_result;
 mod lock;
+mod origin;
 mod output;
 mod python_json;
 mod reading;
@@ -104,6 +103,7 @@ mod run;
 mod run_record;
 mod score_file;
 mod score_row;
+mod score_table;
 mod settings;
 mod states;
 mod texts;
@@ -112,22 +112,25 @@ pub use atomic::{AtomicFile, write_atomic};
 pub use columns::{Columns, Field, RowColumns};
 pub use dataset::{Dataset, DatasetFormat, DatasetOptions, LagerDataset};
 pub use document::{Document, load, save};
+pub use error::{Error, PartialProblem, Place};
 pub use human_scores::HumanScores;
 pub use ids::Ids;
 pub use input::{Input, InputReader, IntoInput};
-pub use record::Record;
-pub use error::{Error, PartialProblem, Place};
+pub use jobs::{Carry, Numbered, judge_rows, read_rows, score_row, split_label};
 pub use journal::{Resumed, SyncEvery};
 pub use jsonl::JsonlWriter;
 pub use lager_result::{LagerLayer, LagerResult, LagerScores, read_lager_results, write_lager_results};
 pub use lock::Locking;
+pub use origin::{ORIGIN, is_unrecorded, recorded_origin, unrecorded_origin};
 pub use output::{OutputProblem, check_outputs};
+pub use record::Record;
 pub use records::{EmotionRecord, GradedRecord, LagerRecord, PromptInput, PromptRecord};
 pub use row::{Extra, Row};
 pub use rows::{Layout, Rows};
 pub use run::{Opened, Resolved, Run, RunPlan, RunStart, WriteOptions};
 pub use run_record::{Counts, Fate, InputFile, OutputFile, Program, RunRecord, record_path};
 pub use score_file::{ScoreFile, ScoreFormat, ScoredItem};
-pub use score_row::{LabelTable, ScoreOutcome, ScoreRow};
+pub use score_row::{JudgedScore, LabelTable, ScoreOutcome, ScoreRow};
+pub use score_table::ScoreTable;
 pub use settings::{Difference, Settings};
 pub use states::{Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, StatesWritten, ids_path};

@@ -161,6 +161,12 @@ impl Extra {
         Ok(())
     }
 
+    /// The fields of which `keep` says so, by name.
+    #[must_use]
+    pub fn retain(self, keep: impl Fn(&str) -> bool) -> Self {
+        Self(self.0.into_iter().filter(|(key, _)| keep(key)).collect())
+    }
+
     /// A field's JSON text; `None` if there is none of this name.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|(k, _)| k == key).map(|(_, value)| value.get())

@@ -70,15 +70,12 @@ impl ScoreFile {
         let no_table = |source| Error::Table { place: place.clone(), source: Box::new(source) };
         let item = match self.format {
             ScoreFormat::Rows => {
-                let ScoreRow { id, human, outcome, .. } = ScoreRow::from_row(row)?;
+                let row = ScoreRow::from_row(row)?;
+                let human = row.human_mean();
+                let ScoreRow { id, outcome, .. } = row;
                 match outcome {
                     ScoreOutcome::Unscored(unscored) => ScoredItem { id, human, labels: vec![], table: Err(unscored) },
-                    ScoreOutcome::Read(read) => {
-                        let n_scores = read.labels.len();
-                        let logits = read.logits.iter().map(|&z| f64::from(z)).collect();
-                        let table = LayerTable::new(read.layers, n_scores, logits).map_err(no_table)?;
-                        ScoredItem { id, human, labels: read.labels, table: Ok(table) }
-                    }
+                    ScoreOutcome::Read(read, _) => ScoredItem { id, human, labels: read.labels, table: Ok(read.table) },
                 }
             }
             ScoreFormat::Lager => {

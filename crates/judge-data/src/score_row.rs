@@ -1,22 +1,35 @@
-use judge_core::{ItemId, LabelLogits, LabelStep, Layer, Unscored};
+use judge_core::{ItemId, LabelLogits, LabelStep, Layer, LayerTable, Score, Unscored};
 use serde::ser::{Error as _, SerializeMap};
 use serde::{Serialize, Serializer};
 
 use crate::ids::{NUMBERS, Raters, id_of, mean};
 use crate::{Error, Extra, Row};
 
-const KNOWN: [&str; 8] = ["id", "human", "layers", "labels", "logits", "step", "completion", "unscored"];
+/// The fields of a row's own, which no other field may be called.
+const KNOWN: [&str; 11] = [
+    "id",
+    "human",
+    "score",
+    "probabilities",
+    "label_mass",
+    "labels",
+    "layers",
+    "logits",
+    "step",
+    "completion",
+    "unscored",
+];
 
-/// One row of this project's score files, JSON lines:
-/// `{"id", "human"?, "layers", "labels", "logits", "step", "completion", …}`, or `{"id", "human"?, "unscored": {"reason", "detail"}, …}`.
+/// One row of this project's score files, JSON lines: `{"id", "human"?, "score"?, "probabilities"?, "label_mass"?, "labels", "layers", "logits", "step",
+/// "completion", …}`, or `{"id", "human"?, "unscored": {"reason", "detail"}, …}`.
 ///
 /// Written with [`Run`](crate::Run) or [`JsonlWriter`](crate::JsonlWriter), read from [`Rows`](crate::Rows).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScoreRow {
     /// The item.
     pub id: ItemId,
-    /// What people gave it, where known.
-    pub human: Option<f64>,
+    /// What people gave it, one number per rater; empty where nobody did. In files one number stands without a list.
+    pub human: Vec<f64>,
     /// What the model gave.
     pub outcome: ScoreOutcome,
     /// All other fields; kept when the row is written again.
@@ -26,21 +39,37 @@ pub struct ScoreRow {
 /// What the model gave.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScoreOutcome {
-    /// Label logits.
-    Read(LabelTable),
+    /// Label logits, and the score that a judge made of them, where one did.
+    Read(LabelTable, Option<JudgedScore>),
     /// Nothing, and why.
     Unscored(Unscored),
 }
 
-/// Label logits of some layers at one position.
+/// What a judge made of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JudgedScore {
+    /// The score.
+    pub score: f64,
+    /// The probability of each label, where the score has a distribution.
+    pub probabilities: Option<Vec<f64>>,
+    /// The share of the model's probability that lay on the labels, where it was read.
+    pub label_mass: Option<f64>,
+}
+
+impl From<&Score> for JudgedScore {
+    fn from(score: &Score) -> Self {
+        let probabilities = score.distribution.as_ref().map(|distribution| distribution.probabilities().to_vec());
+        Self { score: score.value, probabilities, label_mass: score.label_mass }
+    }
+}
+
+/// The label logits of an item at one position, with the texts of the labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelTable {
-    /// The layers, the order of the first axis.
-    pub layers: Vec<Layer>,
-    /// The label texts, the order of the second axis.
+    /// The label texts, the order of the table's columns.
     pub labels: Vec<String>,
-    /// Shape `[layers, n_scores]`, row-major, finite.
-    pub logits: Vec<f32>,
+    /// Shape `[layers, n_scores]`. Numbers of a model are `f32` and written as such.
+    pub table: LayerTable,
     /// Index of the generated token that is the label; 0 at the prompt's end.
     pub step: usize,
     /// The generated text; empty at the prompt's end.
@@ -51,30 +80,14 @@ impl LabelTable {
     /// One step of a reading. `labels` are the texts of the reading's tokens.
     ///
     /// # Errors
-    /// [`Error::Shape`] if there are not as many labels as tokens, or the step's table has another size.
+    /// [`Error::Shape`] if there are not as many labels as tokens; [`Error::Judge`] if the step is not a table.
     pub fn from_step(read: &LabelLogits, step: &LabelStep, labels: &[String], completion: &str) -> Result<Self, Error> {
-        let table = Self {
-            layers: read.layers.clone(),
-            labels: labels.to_vec(),
-            logits: step.logits.clone(),
-            step: step.step,
-            completion: completion.to_owned(),
-        };
-        let (expected, found) = (read.layers.len() * read.tokens.len(), step.logits.len());
         if labels.len() != read.tokens.len() {
             let (expected, found) = (read.tokens.len(), labels.len());
             return Err(Error::Shape { what: "labels of step", index: step.step, expected, found });
         }
-        if expected != found {
-            return Err(Error::Shape { what: "logits of step", index: step.step, expected, found });
-        }
-        Ok(table)
-    }
-
-    /// The rows `[n_scores]`, in the order of [`layers`](Self::layers).
-    pub fn rows(&self) -> impl Iterator<Item = &[f32]> {
-        // `chunks_exact` does not take 0; a table without labels has no logits either.
-        self.logits.chunks_exact(self.labels.len().max(1))
+        let table = LayerTable::from_step(read, step, &read.layers)?;
+        Ok(Self { labels: labels.to_vec(), table, step: step.step, completion: completion.to_owned() })
     }
 
     fn from_row(row: &Row) -> Result<Self, Error> {
@@ -90,17 +103,24 @@ impl LabelTable {
                 return ragged(format!("logits of {layer}"), labels.len(), list.len());
             }
         }
-        let logits = logits.concat();
-        if logits.iter().any(|z| !z.is_finite()) {
+        if logits.iter().flatten().any(|z| !z.is_finite()) {
             return Err(row.wrong("logits", "numbers in the range of f32"));
         }
+        let logits = logits.into_iter().flatten().map(f64::from).collect();
+        let table = LayerTable::new(layers, labels.len(), logits);
+        let table = table.map_err(|source| Error::Table { place: row.place().clone(), source: Box::new(source) })?;
         let step = row.required("step", "a whole number from 0")?;
-        Ok(Self { layers, labels, logits, step, completion: row.string("completion")? })
+        Ok(Self { labels, table, step, completion: row.string("completion")? })
     }
 }
 
 impl ScoreRow {
-    /// Reads a row. `human` may be a list of raters, whose mean is taken.
+    /// The mean of the raters; `None` without any.
+    pub fn human_mean(&self) -> Option<f64> {
+        mean(&self.human)
+    }
+
+    /// Reads a row. `human` may be a number or a list of raters, of which `null` is nobody.
     ///
     /// # Errors
     /// [`Error::MissingField`], [`Error::WrongType`]; [`Error::Ragged`] if `logits` is not `[layers, labels]`;
@@ -112,35 +132,69 @@ impl ScoreRow {
                 return Err(Error::BothFields { place, first: "logits", second: "unscored" });
             }
             Some(unscored) => ScoreOutcome::Unscored(unscored),
-            None => ScoreOutcome::Read(LabelTable::from_row(&row)?),
+            None => {
+                let score: Option<f64> = row.optional("score", "a number")?;
+                let probabilities = row.optional("probabilities", "a list of numbers")?;
+                let label_mass = row.optional("label_mass", "a number")?;
+                let judged = score.map(|score| JudgedScore { score, probabilities, label_mass });
+                ScoreOutcome::Read(LabelTable::from_row(&row)?, judged)
+            }
         };
-        let human = row.optional::<Raters>("human", NUMBERS)?.and_then(|raters| mean(&raters.into_scores()));
+        let human = row.optional::<Raters>("human", NUMBERS)?.map(Raters::into_scores).unwrap_or_default();
         Ok(Self { id: id_of(&row)?, human, outcome, extra: row.into_extra(&KNOWN) })
+    }
+
+    /// Refuses other fields that a row of this kind would overwrite.
+    ///
+    /// # Errors
+    /// [`Error::FieldClash`] with the first one.
+    pub fn check_extra(extra: &Extra) -> Result<(), Error> {
+        match extra.iter().find(|(key, _)| KNOWN.contains(key)) {
+            Some((key, _)) => Err(Error::FieldClash { field: key.to_owned() }),
+            None => Ok(()),
+        }
     }
 }
 
 /// Fails for a number that is not finite, which JSON cannot hold, and for an extra field with a name of this format.
 impl Serialize for ScoreRow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let finite = |what: &str, value: f64| match value.is_finite() {
+            true => Ok(value),
+            false => Err(S::Error::custom(format!("{what} is {value}, expected a finite number"))),
+        };
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &self.id)?;
-        if let Some(human) = self.human {
-            if !human.is_finite() {
-                return Err(S::Error::custom(format!("human is {human}, expected a finite number")));
-            }
-            map.serialize_entry("human", &human)?;
+        for &human in &self.human {
+            finite("human", human)?;
+        }
+        match self.human[..] {
+            [] => {}
+            [one] => map.serialize_entry("human", &one)?,
+            _ => map.serialize_entry("human", &self.human)?,
         }
         match &self.outcome {
-            ScoreOutcome::Read(table) => {
-                if let Some(index) = table.logits.iter().position(|z| !z.is_finite()) {
-                    let value = table.logits[index];
-                    return Err(S::Error::custom(format!("logit {index} is {value}, expected a finite number")));
+            ScoreOutcome::Read(read, judged) => {
+                if let Some(JudgedScore { score, probabilities, label_mass }) = judged {
+                    map.serialize_entry("score", &finite("score", *score)?)?;
+                    if let Some(probabilities) = probabilities {
+                        map.serialize_entry("probabilities", probabilities)?;
+                    }
+                    if let Some(mass) = label_mass {
+                        map.serialize_entry("label_mass", mass)?;
+                    }
                 }
-                map.serialize_entry("layers", &table.layers)?;
-                map.serialize_entry("labels", &table.labels)?;
-                map.serialize_entry("logits", &table.rows().collect::<Vec<_>>())?;
-                map.serialize_entry("step", &table.step)?;
-                map.serialize_entry("completion", &table.completion)?;
+                map.serialize_entry("labels", &read.labels)?;
+                map.serialize_entry("layers", read.table.layers())?;
+                // Numbers that come from an `f32` are written with its digits.
+                let rows: Vec<Vec<f32>> =
+                    read.table.rows().map(|row| row.iter().map(|&z| z as f32).collect()).collect();
+                if let Some(z) = rows.iter().flatten().find(|z| !z.is_finite()) {
+                    return Err(S::Error::custom(format!("a logit is {z} as f32, expected a finite number")));
+                }
+                map.serialize_entry("logits", &rows)?;
+                map.serialize_entry("step", &read.step)?;
+                map.serialize_entry("completion", &read.completion)?;
             }
             ScoreOutcome::Unscored(unscored) => map.serialize_entry("unscored", unscored)?,
         }

@@ -9,19 +9,10 @@ use judge_data::{Counts, Document, Error, InputFile, OutputFile, Program, RunRec
 use serde_json::{Value, json};
 
 fn info() -> ModelInfo {
-    ModelInfo {
-        name: "tiny".into(),
-        revision: None,
-        fingerprint: "f00d".into(),
-        family: "llama".into(),
-        n_layers: 2,
-        d_model: 8,
-        n_heads: 2,
-        d_vocab: 32,
-        max_len: 64,
-        dtype: "f32".into(),
-        device: "cpu".into(),
-    }
+    let dimensions = judge_core::Dimensions { n_layers: 2, d_model: 8, n_heads: 2, d_vocab: 32, max_len: 64 };
+    let mut info = ModelInfo::new("tiny", "f00d", dimensions);
+    info.family = "llama".into();
+    info
 }
 
 fn record() -> RunRecord {

@@ -28,19 +28,10 @@ fn plan(path: &Path, rows: usize, seed: u64) -> RunPlan {
 }
 
 fn model(dtype: &str) -> Resolved {
-    let model = ModelInfo {
-        name: "tiny".into(),
-        revision: None,
-        fingerprint: "f00d".into(),
-        family: "llama".into(),
-        n_layers: 2,
-        d_model: 8,
-        n_heads: 2,
-        d_vocab: 32,
-        max_len: 64,
-        dtype: dtype.into(),
-        device: "cpu".into(),
-    };
+    let dimensions = judge_core::Dimensions { n_layers: 2, d_model: 8, n_heads: 2, d_vocab: 32, max_len: 64 };
+    let mut model = ModelInfo::new("tiny", "f00d", dimensions);
+    model.family = "llama".into();
+    model.dtype = dtype.into();
     Resolved { model: Some(model), template: Some("t".into()), settings: [("layers".to_owned(), json!([0, 1]))].into() }
 }
 

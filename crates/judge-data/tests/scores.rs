@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use judge_core::{ItemId, Layer, LayerTable, Reason, Unscored};
 use judge_data::{
-    Error, Extra, JsonlWriter, LabelTable, LagerResult, LagerScores, Rows, ScoreFile, ScoreFormat, ScoreOutcome,
-    ScoreRow, ScoredItem, read_lager_results, write_lager_results,
+    Error, Extra, JsonlWriter, JudgedScore, LabelTable, LagerResult, LagerScores, Rows, ScoreFile, ScoreFormat,
+    ScoreOutcome, ScoreRow, ScoredItem, read_lager_results, write_lager_results,
 };
 use proptest::prelude::*;
 
@@ -67,15 +67,13 @@ fn one_reader_takes_both_kinds() {
     for item in &theirs {
         let outcome = match &item.table {
             Err(unscored) => ScoreOutcome::Unscored(unscored.clone()),
-            Ok(table) => ScoreOutcome::Read(LabelTable {
-                layers: table.layers().to_vec(),
-                labels: item.labels.clone(),
-                logits: table.logits().iter().map(|&z| z as f32).collect(),
-                step: 3,
-                completion: "score: 4".into(),
-            }),
+            Ok(table) => {
+                let (labels, table) = (item.labels.clone(), table.clone());
+                ScoreOutcome::Read(LabelTable { labels, table, step: 3, completion: "score: 4".into() }, None)
+            }
         };
-        writer.write(&ScoreRow { id: item.id.clone(), human: item.human, outcome, extra: Extra::new() }).unwrap();
+        let human = item.human.into_iter().collect();
+        writer.write(&ScoreRow { id: item.id.clone(), human, outcome, extra: Extra::new() }).unwrap();
     }
     writer.finish().unwrap();
     let ours = ScoreFile::open(&path).unwrap();
@@ -93,25 +91,22 @@ fn one_reader_takes_both_kinds() {
 #[test]
 fn rows_have_the_documented_form() {
     let mut extra = Extra::new();
-    extra.set("score", &3.5).unwrap();
-    let read = ScoreRow {
-        id: ItemId::from("a"),
-        human: None,
-        outcome: ScoreOutcome::Read(LabelTable {
-            layers: vec![Layer(0), Layer(5)],
-            labels: vec!["1".into(), "2".into()],
-            logits: vec![0.1, -2.0, 1e-8, 16.125],
-            step: 2,
-            completion: "4".into(),
-        }),
-        extra,
-    };
+    extra.set("topic", "sums").unwrap();
+    let logits = [0.1_f32, -2.0, 1e-8, 16.125].map(f64::from).to_vec();
+    let table = LayerTable::new(vec![Layer(0), Layer(5)], 2, logits).unwrap();
+    let read = LabelTable { labels: vec!["1".into(), "2".into()], table, step: 2, completion: "4".into() };
+    let judged = JudgedScore { score: 1.75, probabilities: Some(vec![0.25, 0.75]), label_mass: Some(0.5) };
+    let outcome = ScoreOutcome::Read(read, Some(judged));
+    let read = ScoreRow { id: ItemId::from("a"), human: vec![3.0, 4.5], outcome, extra };
     assert_eq!(
         serde_json::to_string(&read).unwrap(),
-        r#"{"id":"a","layers":[0,5],"labels":["1","2"],"logits":[[0.1,-2.0],[1e-8,16.125]],"step":2,"completion":"4","score":3.5}"#
+        concat!(
+            r#"{"id":"a","human":[3.0,4.5],"score":1.75,"probabilities":[0.25,0.75],"label_mass":0.5,"labels":["1","2"],"layers":[0,5],"#,
+            r#""logits":[[0.1,-2.0],[1e-8,16.125]],"step":2,"completion":"4","topic":"sums"}"#
+        )
     );
     let outcome = ScoreOutcome::Unscored(Unscored::new(Reason::TooLong, "d"));
-    let unscored = ScoreRow { id: ItemId::from(7_u64), human: Some(2.5), outcome, extra: Extra::new() };
+    let unscored = ScoreRow { id: ItemId::from(7_u64), human: vec![2.5], outcome, extra: Extra::new() };
     assert_eq!(
         serde_json::to_string(&unscored).unwrap(),
         r#"{"id":7,"human":2.5,"unscored":{"reason":"too_long","detail":"d"}}"#
@@ -120,20 +115,14 @@ fn rows_have_the_documented_form() {
 
 #[test]
 fn numbers_that_json_cannot_hold_are_refused() {
-    let row = |logit, human| ScoreRow {
-        id: ItemId::from(0_u64),
-        human: Some(human),
-        outcome: ScoreOutcome::Read(LabelTable {
-            layers: vec![Layer(0)],
-            labels: vec!["1".into()],
-            logits: vec![logit],
-            step: 0,
-            completion: String::new(),
-        }),
-        extra: Extra::new(),
+    let row = |logit: f64, human: f64| {
+        let table = LayerTable::new(vec![Layer(0)], 1, vec![logit]).unwrap();
+        let read = LabelTable { labels: vec!["1".into()], table, step: 0, completion: String::new() };
+        let outcome = ScoreOutcome::Read(read, None);
+        ScoreRow { id: ItemId::from(0_u64), human: vec![human], outcome, extra: Extra::new() }
     };
     assert!(serde_json::to_string(&row(1.0, 1.0)).is_ok());
-    assert!(serde_json::to_string(&row(f32::NAN, 1.0)).is_err());
+    assert!(serde_json::to_string(&row(1e60, 1.0)).is_err());
     assert!(serde_json::to_string(&row(1.0, f64::INFINITY)).is_err());
     let mut taken = row(1.0, 1.0);
     taken.extra.set("step", &1).unwrap();
@@ -172,7 +161,7 @@ fn bad_score_rows_are_typed_errors() {
     assert!(matches!(row("[0]", two, "[[1,1e60]]"), Error::WrongType { field: "logits", .. }));
     assert!(matches!(row("[-1]", two, "[[1,2]]"), Error::WrongType { field: "layers", .. }));
     assert!(matches!(row("[1,0]", two, "[[1,2],[1,2]]"), Error::Table { .. }));
-    assert!(matches!(row("[0]", "[\"1\"]", "[[1]]"), Error::Table { .. }));
+    assert!(matches!(row("[0]", "[]", "[[]]"), Error::Table { .. }));
     let reason = score_error(r#"{"id":1,"unscored":{"reason":"bored","detail":""}}"#);
     assert!(matches!(reason, Error::WrongType { field: "unscored", .. }), "{reason}");
     assert!(matches!(
@@ -229,12 +218,13 @@ proptest! {
     #[test]
     fn score_rows_keep_every_bit(
         logits in prop::collection::vec(any::<f32>().prop_filter("finite", |v| v.is_finite()), 6),
-        human in prop::option::of(any::<f64>().prop_filter("finite", |v| v.is_finite())),
+        human in prop::collection::vec(any::<f64>().prop_filter("finite", |v| v.is_finite()), 0..4),
         completion in any::<String>(),
         step in 0..1000_usize,
     ) {
-        let table = LabelTable { layers: vec![Layer(1), Layer(4)], labels: vec!["a".into(), "b".into(), "c".into()], logits, step, completion };
-        let row = ScoreRow { id: ItemId::from("x"), human, outcome: ScoreOutcome::Read(table), extra: Extra::new() };
+        let table = LayerTable::new(vec![Layer(1), Layer(4)], 3, logits.into_iter().map(f64::from).collect()).unwrap();
+        let table = LabelTable { labels: vec!["a".into(), "b".into(), "c".into()], table, step, completion };
+        let row = ScoreRow { id: ItemId::from("x"), human, outcome: ScoreOutcome::Read(table, None), extra: Extra::new() };
         let text = serde_json::to_string(&row).unwrap();
         let read = Rows::new(text.as_bytes(), "x").unwrap().next().unwrap().unwrap();
         let read = ScoreRow::from_row(read).unwrap();

@@ -21,14 +21,14 @@ impl LayerTable {
     /// A table from its layers (strictly ascending) and its rows, row-major.
     ///
     /// # Errors
-    /// [`Error::Shape`] for no layer, fewer than two scores or a wrong number of logits, [`Error::LayerOrder`],
+    /// [`Error::Shape`] for no layer, no score or a wrong number of logits, [`Error::LayerOrder`],
     /// [`Error::NonFinite`].
     pub fn new(layers: Vec<Layer>, n_scores: usize, logits: Vec<f64>) -> Result<Self, Error> {
         if layers.is_empty() {
             return Err(Error::Shape { what: "layers of a table, at least", expected: 1, found: 0 });
         }
-        if n_scores < 2 {
-            return Err(Error::Shape { what: "scores of a table, at least", expected: 2, found: n_scores });
+        if n_scores == 0 {
+            return Err(Error::Shape { what: "scores of a table, at least", expected: 1, found: 0 });
         }
         if let Some(pair) = layers.windows(2).find(|pair| pair[0] >= pair[1]) {
             return Err(Error::LayerOrder { before: pair[0], after: pair[1] });

@@ -51,8 +51,9 @@ fn wants(layer: usize) -> Vec<Want> {
     let layer = Layer(layer);
     let pooled = [Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max].map(|pooling| (layer, pooling)).to_vec();
     let labels = [Lens::Raw, Lens::Normed].map(|lens| {
-        let read = LabelRead { tokens: vec![3, 4, 5], layers: vec![layer], lens, at: ReadAt::PromptEnd };
-        Want { labels: Some(read), ..Want::default() }
+        let read =
+            LabelRead { tokens: vec![3, 4, 5], layers: vec![layer], lens, at: ReadAt::PromptEnd, label_mass: false };
+        Want { labels: vec![read], ..Want::default() }
     });
     let mut wants = vec![Want { pooled: pooled.clone(), ..labels[0].clone() }];
     wants.extend(labels);

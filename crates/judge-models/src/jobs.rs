@@ -1,29 +1,125 @@
-//! Requests on their way through a model that runs many together: what a pass must bring, who can share one, what is answered.
+//! Requests on their way through a model: the sequences that answer one, what a pass over each must bring, and which can share passes.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use judge_core::{
-    Finish, Generated, Generation, HeadEntropies, Layer, Outcome, PooledState, Pooling, Reading, Request, Signal,
-    TokenId, Want,
+    Finish, Generated, Generation, HeadEntropies, Layer, Outcome, PooledState, Pooling, Reading, Reason, Request,
+    Signal, TokenId, TokenLogProbs, Unscored, Want,
 };
 use rayon::prelude::*;
 
 use crate::Error;
+use crate::answers::{Answers, Part};
+use crate::labels::{Heads, States, Steps, is_read_at};
 use crate::model::Model;
-use crate::read::{States, Steps, non_finite};
+use crate::next_token::{NextLogProbs, NextToken};
+use crate::read::non_finite;
 use crate::rope::inverse_frequencies;
 
-/// Takes answers by the number of their request.
-pub(crate) type Sink<'a> = dyn FnMut(usize, Outcome) -> ControlFlow<()> + 'a;
+/// What a sequence brings that only continuations are read from, besides their log-probabilities.
+static NOTHING: Want = Want {
+    labels: Vec::new(),
+    pooled: Vec::new(),
+    attention_entropy: Vec::new(),
+    prompt_log_probs: false,
+    continuations: Vec::new(),
+    generate: None,
+};
 
-/// A request that the model can be fed.
+/// One sequence that the model is fed: a request's prompt, or its prompt and a continuation but for its last token.
 pub(crate) struct Job<'a> {
+    /// The request's number.
     pub(crate) index: usize,
+    /// Its number among the jobs of the request.
+    pub(crate) number: usize,
+    /// What is read of the sequence itself.
     pub(crate) want: &'a Want,
-    /// The head's rows of its labels, `[n_scores, d_model]`.
-    pub(crate) head: &'a [f32],
+    pub(crate) heads: &'a Heads<'a>,
     pub(crate) ids: Vec<TokenId>,
+    /// How many of them are the prompt.
+    pub(crate) prompt_len: usize,
+    /// The log-probabilities of the tokens from this position on are wanted. At least 1, at most the number of tokens.
+    pub(crate) scored_from: Option<usize>,
+    /// Tokens whose log-probability behind the last position is wanted.
+    pub(crate) ends: Vec<End>,
+}
+
+/// The last token of a continuation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    /// Which of those that the request asks for.
+    pub(crate) continuation: usize,
+    pub(crate) token: TokenId,
+}
+
+/// A request as the model is fed it.
+pub(crate) struct Admitted<'a> {
+    pub(crate) prompt_tokens: usize,
+    /// None if nothing is wanted but the prompt's length.
+    pub(crate) jobs: Vec<Job<'a>>,
+}
+
+/// Log-probabilities that a job brought.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scores {
+    /// Of its own tokens from [`Job::scored_from`] on.
+    pub(crate) own: Vec<f32>,
+    /// Of [`Job::ends`].
+    pub(crate) ends: Vec<f32>,
+}
+
+impl Model {
+    /// The sequences that answer a request, if the model can be fed it.
+    ///
+    /// Continuations that differ in their last token alone are read at the end of one sequence; those of one token at the end of the prompt's
+    /// own, which otherwise is none if nothing else is read of it.
+    pub(crate) fn admit<'a>(
+        &self,
+        index: usize,
+        request: &'a Request,
+        heads: &'a Heads<'a>,
+    ) -> Result<Result<Admitted<'a>, Unscored>, Error> {
+        let want = &request.want;
+        let prompt = match self.codec.encode(&request.prompt)? {
+            Ok(ids) => ids,
+            Err(unscored) => return Ok(Err(unscored)),
+        };
+        let continuations = match self.codec.continuations(&request.prompt, &want.continuations)? {
+            Ok(continuations) => continuations,
+            Err(unscored) => return Ok(Err(unscored)),
+        };
+        let d_vocab = self.config.d_vocab;
+        if let Some(&token) = prompt.iter().chain(continuations.iter().flatten()).find(|&&id| id as usize >= d_vocab) {
+            return Err(Error::TokenWithoutEmbedding { token, d_vocab });
+        }
+        let new = want.generate.as_ref().map_or(0, |generation| generation.max_new_tokens);
+        let longest = continuations.iter().map(Vec::len).max().unwrap_or(0);
+        let (prompt_len, max_len) = (prompt.len(), self.config.max_len);
+        for (behind, what) in [(new, "new ones"), (longest, "of a continuation")] {
+            if prompt_len.saturating_add(behind) > max_len {
+                let detail = format!("{prompt_len} prompt tokens and {behind} {what}, the context has {max_len}");
+                return Ok(Err(Unscored::new(Reason::TooLong, detail)));
+            }
+        }
+        let job = |want: &'a Want, ids: Vec<TokenId>| {
+            let (number, ends) = (0, Vec::new());
+            Job { index, number, want, heads, ids, prompt_len, scored_from: None, ends }
+        };
+        let mut jobs = vec![Job { scored_from: want.prompt_log_probs.then_some(1), ..job(want, prompt) }];
+        for (continuation, tokens) in continuations.iter().enumerate() {
+            let Some((&token, before)) = tokens.split_last() else { continue }; // each has a token
+            let place = jobs.iter().position(|job| job.ids[prompt_len..] == *before).unwrap_or_else(|| {
+                let ids = [&jobs[0].ids, before].concat();
+                jobs.push(Job { scored_from: Some(prompt_len), ..job(&NOTHING, ids) });
+                jobs.len() - 1
+            });
+            jobs[place].ends.push(End { continuation, token });
+        }
+        jobs.retain(|job| job.blocks(self.config.n_layers).is_some());
+        jobs.iter_mut().enumerate().for_each(|(number, job)| job.number = number);
+        Ok(Ok(Admitted { prompt_tokens: prompt_len, jobs }))
+    }
 }
 
 impl Job<'_> {
@@ -31,13 +127,31 @@ impl Job<'_> {
         self.want.generate.as_ref().map_or(0, |generation| generation.max_new_tokens)
     }
 
-    /// Blocks that must be run: none above the highest layer that is wanted, all if text is written, `None` if nothing is
-    /// wanted but the prompt's length.
-    fn blocks(&self, n_layers: usize) -> Option<usize> {
-        match self.want.generate {
-            Some(_) => Some(n_layers),
-            None => self.want.layers().max().map(|layer| layer.0),
+    /// Blocks that must be run: none above the highest layer that is wanted, all if a distribution over the vocabulary is; `None` if nothing
+    /// is wanted of this sequence.
+    pub(crate) fn blocks(&self, n_layers: usize) -> Option<usize> {
+        let is_read = self.want.generate.is_some() || self.want.layers().next().is_some();
+        let is_scored = self.scored_from.is_some() || !self.ends.is_empty();
+        match is_scored || self.want.needs_all_blocks() {
+            true => (is_read || is_scored).then_some(n_layers),
+            false => self.want.layers().max().map(|layer| layer.0),
         }
+    }
+
+    /// Whether the logits over the whole vocabulary are needed at the last position of a pass, which predicts the token of `step`.
+    pub(crate) fn needs_logits(&self, step: usize) -> bool {
+        self.want.generate.is_some() || !self.next_tokens(step).is_empty()
+    }
+
+    /// Tokens whose log-probability behind the last position is needed, where it is no text that goes on there: the ends of continuations, and
+    /// labels whose mass is read.
+    pub(crate) fn next_tokens(&self, step: usize) -> Vec<TokenId> {
+        let ends = self.ends.iter().filter(|_| step == 0).map(|end| end.token);
+        let massed = self.want.labels.iter().filter(|read| read.label_mass && is_read_at(read, step));
+        let mut tokens: Vec<TokenId> = ends.chain(massed.flat_map(|read| &read.tokens).copied()).collect();
+        tokens.sort_unstable();
+        tokens.dedup();
+        tokens
     }
 
     /// What takes all positions, not the last one alone.
@@ -47,23 +161,46 @@ impl Job<'_> {
         pooled.map(|&(layer, pooling)| (layer, Signal::State(pooling))).chain(entropies)
     }
 
-    /// Hands its reading to `sink`, or says which number of it is not finite.
-    pub(crate) fn answer(
+    /// The log-probabilities of [`ends`](Self::ends).
+    pub(crate) fn score_ends(&self, next: &dyn NextLogProbs) -> Vec<f32> {
+        self.ends.iter().map(|end| next.log_prob(end.token) as f32).collect()
+    }
+
+    /// What this sequence has to say of its request, unless a number of it is not finite.
+    pub(crate) fn part(
         &self,
         steps: Steps<'_>,
         signals: Signals,
+        scores: Scores,
         generated: Option<Generated>,
-        sink: &mut Sink<'_>,
-    ) -> ControlFlow<()> {
-        let Signals { pooled, attention_entropy } = signals;
-        let labels = steps.finish();
-        let reading = Reading { prompt_tokens: self.ids.len(), labels, pooled, attention_entropy, generated };
-        let fault = non_finite(&reading);
-        sink(self.index, fault.map_or(Outcome::Read(reading), Outcome::Unscored))
+    ) -> Result<Part, Unscored> {
+        let mut reading = Reading::default();
+        reading.prompt_tokens = Some(self.prompt_len);
+        reading.labels = steps.finish();
+        reading.pooled = signals.pooled;
+        reading.attention_entropy = signals.attention_entropy;
+        reading.generated = generated;
+        if self.want.prompt_log_probs {
+            let tokens = self.ids.get(1..self.prompt_len).unwrap_or_default().to_vec();
+            reading.prompt_log_probs = Some(TokenLogProbs { tokens, log_probs: scores.own.clone() });
+        }
+        let behind = &self.ids[self.prompt_len..];
+        let inner = scores.own.get(scores.own.len().saturating_sub(behind.len())..).unwrap_or_default();
+        let continuation = |(end, log_prob): (&End, &f32)| {
+            let tokens = behind.iter().copied().chain([end.token]).collect();
+            let log_probs = inner.iter().copied().chain([*log_prob]).collect();
+            (end.continuation, TokenLogProbs { tokens, log_probs })
+        };
+        let continuations: Vec<_> = self.ends.iter().zip(&scores.ends).map(continuation).collect();
+        match non_finite(&reading, continuations.iter().map(|(_, found)| found)) {
+            Some(fault) => Err(fault),
+            None => Ok(Part { reading, continuations }),
+        }
     }
 }
 
 /// What a prompt's positions brought, in the order asked for.
+#[derive(Default)]
 pub(crate) struct Signals {
     pub(crate) pooled: Vec<PooledState>,
     pub(crate) attention_entropy: Vec<HeadEntropies>,
@@ -75,41 +212,38 @@ pub(crate) struct Group<'a> {
     pub(crate) jobs: Vec<Job<'a>>,
 }
 
-/// Tokenises all requests and groups them, in the order of the first of each group. What needs no pass, because it cannot be
-/// scored or asks for nothing but the prompt's length, is answered at once; [`ControlFlow::Break`] if `sink` says so.
+/// Tokenises all requests and groups their jobs, in the order of the first of each group. What needs no pass, because it cannot be
+/// scored or asks for nothing but the prompt's length, is answered at once; [`ControlFlow::Break`] if that ends the run.
 pub(crate) fn groups<'a>(
     model: &Model,
     requests: &'a [Request],
-    heads: &'a HashMap<&[TokenId], Vec<f32>>,
-    sink: &mut Sink<'_>,
+    heads: &'a Heads<'a>,
+    answers: &mut Answers<'_>,
 ) -> Result<ControlFlow<(), Vec<Group<'a>>>, Error> {
-    let admitted: Vec<_> = requests.par_iter().map(|request| model.admit(request)).collect();
+    let admitted: Vec<_> =
+        requests.par_iter().enumerate().map(|(index, request)| model.admit(index, request, heads)).collect();
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut places: HashMap<(usize, Vec<u32>), usize> = HashMap::new();
     for (index, (request, admitted)) in requests.iter().zip(admitted).enumerate() {
-        let want = &request.want;
-        let head = want.labels.as_ref().and_then(|read| heads.get(read.tokens.as_slice()));
-        let outcome = match admitted? {
-            Err(unscored) => Outcome::Unscored(unscored),
-            Ok(ids) => {
-                let job = Job { index, want, head: head.map_or(&[], Vec::as_slice), ids };
-                match job.blocks(model.config.n_layers) {
-                    Some(blocks) => {
-                        let len = job.ids.len() + job.new_tokens();
-                        let (frequencies, _) = inverse_frequencies(&model.config.rope, len);
-                        let key = (blocks, frequencies.into_iter().map(f32::to_bits).collect());
-                        let place = *places.entry(key).or_insert_with(|| {
-                            groups.push(Group { blocks, jobs: Vec::new() });
-                            groups.len() - 1
-                        });
-                        groups[place].jobs.push(job);
-                        continue;
-                    }
-                    None => Outcome::Read(Reading { prompt_tokens: job.ids.len(), ..Reading::default() }),
+        let flow = match admitted? {
+            Err(unscored) => answers.give(index, Outcome::Unscored(unscored)),
+            Ok(Admitted { prompt_tokens, jobs }) => {
+                let flow = answers.expect(index, &request.want, prompt_tokens, jobs.len());
+                for job in jobs {
+                    let Some(blocks) = job.blocks(model.config.n_layers) else { continue };
+                    let len = job.ids.len() + job.new_tokens();
+                    let (frequencies, _) = inverse_frequencies(&model.config.rope, len);
+                    let key = (blocks, frequencies.into_iter().map(f32::to_bits).collect());
+                    let place = *places.entry(key).or_insert_with(|| {
+                        groups.push(Group { blocks, jobs: Vec::new() });
+                        groups.len() - 1
+                    });
+                    groups[place].jobs.push(job);
                 }
+                flow
             }
         };
-        if sink(index, outcome).is_break() {
+        if flow.is_break() {
             return Ok(ControlFlow::Break(()));
         }
     }
@@ -122,31 +256,75 @@ pub(crate) struct Text<'a> {
     pub(crate) generation: &'a Generation,
     pub(crate) steps: Steps<'a>,
     pub(crate) signals: Signals,
+    pub(crate) scores: Scores,
     pub(crate) tokens: Vec<TokenId>,
 }
 
 impl<'a> Text<'a> {
     /// Nothing written yet.
-    pub(crate) fn new(job: &'a Job<'a>, generation: &'a Generation, steps: Steps<'a>, signals: Signals) -> Self {
-        Self { job, generation, steps, signals, tokens: Vec::new() }
+    pub(crate) fn new(
+        job: &'a Job<'a>,
+        generation: &'a Generation,
+        steps: Steps<'a>,
+        signals: Signals,
+        scores: Scores,
+    ) -> Self {
+        Self { job, generation, steps, signals, scores, tokens: Vec::new() }
     }
 
-    /// Puts a token, chosen from `states`, behind the text; says why the text ends, if it does.
-    pub(crate) fn take(&mut self, token: TokenId, eos: &[TokenId], states: &States) -> Option<Finish> {
+    /// Chooses the next token and reads the states that predicted it; says why the text ends, if it does.
+    pub(crate) fn write(&mut self, model: &Model, states: &States, next: &NextToken<'_>) -> Option<Finish> {
         let step = self.tokens.len();
-        if eos.contains(&token) {
-            self.steps.end(step, states);
+        if step == 0 {
+            self.scores.ends = self.job.score_ends(next);
+        }
+        let token = next.choose(&self.generation.sampling, step);
+        let is_end = model.eos.contains(&token);
+        self.steps.read(step, (!is_end).then_some(token), states, Some(next));
+        if is_end {
             return Some(Finish::EndToken);
         }
-        self.steps.read(step, Some(token), states);
         self.tokens.push(token);
+        let stop = &self.generation.stop;
+        // All of the text each time: a token may be written otherwise behind others, and may complete a character begun before it.
+        if !stop.is_empty() && first_stop(&model.codec.decode(&self.tokens).0, stop).is_some() {
+            return Some(Finish::StopText);
+        }
         (self.tokens.len() == self.generation.max_new_tokens).then_some(Finish::Length)
     }
 
-    /// Answers the job with the finished text.
-    pub(crate) fn answer(self, finish: Finish, model: &Model, sink: &mut Sink<'_>) -> ControlFlow<()> {
-        let (text, text_ends) = model.codec.decode(&self.tokens);
-        let generated = Generated { tokens: self.tokens, text, text_ends, finish };
-        self.job.answer(self.steps, self.signals, Some(generated), sink)
+    /// What the job has to say with the finished text. A text that was stopped is cut before the first stop text in it, and the steps whose
+    /// tokens lie behind the cut as a whole are not reported.
+    pub(crate) fn finish(mut self, finish: Finish, model: &Model) -> Result<Part, Unscored> {
+        let (mut text, mut text_ends) = model.codec.decode(&self.tokens);
+        if let Some(cut) = first_stop(&text, &self.generation.stop) {
+            text.truncate(cut);
+            // A token begins where the one before it ends.
+            let within = text_ends.iter().take_while(|&&end| end < cut).count();
+            self.steps.truncate(if cut == 0 { 0 } else { within + 1 });
+            text_ends.iter_mut().for_each(|end| *end = cut.min(*end));
+        }
+        let n_tokens = Some(self.tokens.len());
+        let generated = Generated { tokens: self.tokens, text, text_ends, finish, n_tokens };
+        self.job.part(self.steps, self.signals, self.scores, Some(generated))
+    }
+}
+
+/// Where the first of some texts begins in a text.
+fn first_stop(text: &str, stop: &[String]) -> Option<usize> {
+    stop.iter().filter_map(|stop| text.find(stop.as_str())).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_stop_text_is_the_one_that_begins_first() {
+        let stop = ["\n\n", "b", "never"].map(str::to_owned);
+        assert_eq!(first_stop("a\n\nab", &stop), Some(1));
+        assert_eq!(first_stop("xxb\n\n", &stop), Some(2));
+        assert_eq!(first_stop("a\na", &stop), None);
+        assert_eq!(first_stop("", &stop), None);
     }
 }

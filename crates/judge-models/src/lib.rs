@@ -1,12 +1,12 @@
 //! Decoder-only transformers from Hugging Face folders on Burn, read from the inside.
 //!
 //! [`Model`] loads a folder and implements [`judge_core::Backbone`]: one pass over a prompt brings label logits of any layers, pooled
-//! states, attention entropies and generated text. What leaves it is plain host data; no Burn type is in the public API.
+//! states, attention entropies, log-probabilities and generated text. What leaves it is plain host data; no Burn type is in the public API.
 //!
 //! ```
 //! use std::ops::ControlFlow;
 //!
-//! use judge_core::{Backbone, LabelRead, Lens, Outcome, Prompt, ReadAt, Request, Want};
+//! use judge_core::{Backbone, LabelRead, Lens, Outcome, Prompt, ReadAt, Request, TextModel, Want};
 //! use judge_models::{LoadOptions, Model};
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,12 +18,14 @@
 //!         layers: model.info().layers(),
 //!         lens: Lens::Raw,
 //!         at: ReadAt::PromptEnd,
+//!         label_mass: false,
 //!     };
-//!     let request = Request { prompt: Prompt::Raw("a b".into()), want: Want { labels: Some(labels), ..Want::default() } };
+//!     let want = Want { labels: vec![labels.clone()], ..Want::default() };
+//!     let request = Request { prompt: Prompt::Raw("a b".into()), want };
 //!     model.run(&[request], &mut |_, outcome| {
 //!         match outcome {
 //!             Outcome::Read(reading) => {
-//!                 let read = reading.labels.expect("asked for");
+//!                 let read = reading.labels(&labels).expect("asked for");
 //!                 assert_eq!(read.steps[0].logits.len(), (model.info().n_layers + 1) * 2);
 //!             }
 //!             Outcome::Unscored(reason) => panic!("{reason}"),
@@ -47,6 +49,7 @@
 //! - For speed in f32: that path is composed Burn operations, for exact comparison. Checkpoints in bf16 or f16 run on packed
 //!   bf16 weights by default; docs/benchmarks.md has the figures.
 
+mod answers;
 mod batched;
 mod block;
 #[cfg(feature = "bench")]
@@ -68,7 +71,9 @@ mod folder;
 mod generate;
 mod hub;
 mod jobs;
+mod labels;
 mod model;
+mod next_token;
 mod ops;
 mod pooling;
 mod precision;

@@ -1,24 +1,36 @@
-use std::collections::HashMap;
 use std::fmt;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
 use judge_core::{
-    Backbone, BackboneError, LabelInContext, Layer, ModelInfo, Outcome, Prompt, ReadAt, Request, RequestProblem,
-    TokenId,
+    Backbone, BackboneError, Dimensions, Exchange, LabelInContext, LabelRead, Layer, ModelIdentity, ModelInfo, Prompt,
+    ReadAt, Request, RequestProblem, TextModel, TokenId,
 };
 
+use crate::answers::Sink;
 use crate::batched::{self, Batched, Shapes};
 use crate::config::{DecoderConfig, OneOrMany};
 use crate::cpu::{self, PackedDecoder};
 use crate::decoder::Decoder;
 use crate::folder::{Folder, file};
 use crate::generate;
+use crate::labels::Heads;
 use crate::schedule::in_parallel;
 use crate::tokenizer::{TextCodec, TextOptions};
 use crate::weights::Checkpoint;
 use crate::{Device, DevicesProblem, Dtype, Error, Kernel, device, fingerprint};
+
+/// Requests that are taken at a time; see [`Model::take`].
+const STEP: usize = 64;
+
+/// Requests that are answered together, at most.
+const MOST: usize = 1024;
+
+/// Full passes that the requests which are answered together are to be enough for.
+const PASSES: usize = 8;
+
+/// Bytes of text that become a token, roughly.
+const BYTES_PER_TOKEN: usize = 4;
 
 /// How a model is loaded.
 #[derive(Clone, Debug, PartialEq)]
@@ -168,21 +180,20 @@ impl Model {
             Some(name) => name.clone(),
             None => folder_name(folder.path()),
         };
-        let info = ModelInfo {
-            name,
-            revision: options.revision.clone(),
-            fingerprint,
-            family: config.family.to_owned(),
+        let dimensions = Dimensions {
             n_layers: config.n_layers,
             d_model: config.d_model,
             n_heads: config.n_heads,
             d_vocab: config.d_vocab,
             max_len: config.max_len,
-            dtype: dtype.to_string(),
-            device: match &engine {
-                Engine::Packed(decoder) => format!("{} ({})", device::names(&options.devices), decoder.kernel()),
-                Engine::Composed(_) | Engine::Batched(_) => device::names(&options.devices),
-            },
+        };
+        let mut info = ModelInfo::new(name, fingerprint, dimensions);
+        info.revision = options.revision.clone();
+        info.family = config.family.to_owned();
+        info.dtype = dtype.to_string();
+        info.device = match &engine {
+            Engine::Packed(decoder) => format!("{} ({})", device::names(&options.devices), decoder.kernel()),
+            Engine::Composed(_) | Engine::Batched(_) => device::names(&options.devices),
         };
         Ok(Self { info, config, engine, codec, eos, max_batch_tokens: options.max_batch_tokens.max(1) })
     }
@@ -210,7 +221,7 @@ impl Model {
         if let Some(layer) = want.layers().find(|layer| layer.0 > info.n_layers) {
             return Err(BackboneError::Layer { request: index, layer, n_layers: info.n_layers });
         }
-        if want.attention_entropy.windows(2).any(|pair| pair[0] >= pair[1]) {
+        if !want.attention_entropy.is_sorted_by(|a, b| a < b) {
             return problem(RequestProblem::LayerOrder);
         }
         if want.attention_entropy.contains(&Layer(0)) {
@@ -221,23 +232,33 @@ impl Model {
                 return Err(BackboneError::Token { request: index, token, d_vocab: info.d_vocab });
             }
         }
-        if let Some(read) = &want.labels {
+        for (place, read) in want.labels.iter().enumerate() {
             if read.tokens.is_empty() {
-                return problem(RequestProblem::NothingToRead("token"));
+                return problem(RequestProblem::NothingToRead("label"));
             }
             if read.layers.is_empty() {
                 return problem(RequestProblem::NothingToRead("layer"));
             }
-            if read.layers.windows(2).any(|pair| pair[0] >= pair[1]) {
+            if !read.layers.is_sorted_by(|a, b| a < b) {
                 return problem(RequestProblem::LayerOrder);
             }
             if read.at != ReadAt::PromptEnd && want.generate.is_none() {
                 return problem(RequestProblem::StepsWithoutGeneration);
             }
+            let key = |read: &'_ LabelRead| (read.lens, read.at);
+            if want.labels[..place].iter().any(|other| other.tokens == read.tokens && key(other) == key(read)) {
+                return problem(RequestProblem::LabelsTwice);
+            }
+        }
+        if want.continuations.iter().any(String::is_empty) {
+            return problem(RequestProblem::EmptyText("continuation"));
         }
         if let Some(generation) = &want.generate {
             if generation.max_new_tokens == 0 {
                 return problem(RequestProblem::NoNewTokens);
+            }
+            if generation.stop.iter().any(String::is_empty) {
+                return problem(RequestProblem::EmptyText("stop text"));
             }
             generate::check(&generation.sampling)
                 .map_err(|problem| BackboneError::Request { request: index, problem })?;
@@ -246,9 +267,9 @@ impl Model {
     }
 
     /// The head's rows of each set of labels that the requests name, as `f32` on the host.
-    fn heads<'r>(&self, requests: &'r [Request]) -> Result<HashMap<&'r [TokenId], Vec<f32>>, Error> {
-        let mut heads = HashMap::new();
-        for read in requests.iter().filter_map(|request| request.want.labels.as_ref()) {
+    fn heads<'r>(&self, requests: &'r [Request]) -> Result<Heads<'r>, Error> {
+        let mut heads = Heads::new();
+        for read in requests.iter().flat_map(|request| &request.want.labels) {
             if !heads.contains_key(read.tokens.as_slice()) {
                 let rows = match &self.engine {
                     Engine::Composed(decoder) => crate::read::host(decoder.head_rows(&read.tokens))?,
@@ -259,6 +280,80 @@ impl Model {
             }
         }
         Ok(heads)
+    }
+
+    /// Takes the requests that are answered together: [`STEP`] at a time, until their texts have [`BYTES_PER_TOKEN`] bytes for each token of
+    /// [`PASSES`] full passes, or there are [`MOST`] of them, or fewer come than were asked for. Enough to sort them by length, to share what they begin
+    /// with and to fill batches; few enough that what waits is bounded.
+    fn take(&self, exchange: &mut dyn Exchange) -> Vec<Request> {
+        let enough = self.max_batch_tokens.saturating_mul(PASSES * BYTES_PER_TOKEN);
+        let (mut requests, mut bytes) = (Vec::new(), 0_usize);
+        while requests.len() < MOST && bytes < enough {
+            let some = exchange.take(STEP);
+            let is_short = some.len() < STEP;
+            bytes = bytes.saturating_add(some.iter().map(text_bytes).sum());
+            requests.extend(some);
+            if is_short {
+                break;
+            }
+        }
+        requests
+    }
+
+    /// Answers requests, each once: all of them before it returns, unless `sink` breaks off.
+    fn answer_all(&self, requests: &[Request], sink: &mut Sink<'_>) -> Result<(), Error> {
+        let heads = self.heads(requests)?;
+        match &self.engine {
+            Engine::Packed(decoder) => cpu::run(self, decoder, requests, &heads, self.max_batch_tokens, sink),
+            Engine::Batched(engine) => batched::run(self, engine, requests, &heads, self.max_batch_tokens, sink),
+            Engine::Composed(decoder) => in_parallel(
+                requests.len(),
+                self.max_batch_tokens,
+                |index, flight| self.answer(decoder, &requests[index], &heads, flight), // `in_parallel` counts to their number
+                sink,
+            ),
+        }
+    }
+}
+
+/// The text that a request brings along.
+fn text_bytes(request: &Request) -> usize {
+    let prompt = match &request.prompt {
+        Prompt::Raw(text) => text.len(),
+        Prompt::Chat { messages, prefill, .. } => {
+            messages.iter().map(|message| message.content.len()).sum::<usize>() + prefill.len()
+        }
+    };
+    prompt + request.want.continuations.iter().map(String::len).sum::<usize>()
+}
+
+impl TextModel for Model {
+    fn identity(&self) -> ModelIdentity {
+        self.info.identity()
+    }
+
+    fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
+        let mut first = 0;
+        loop {
+            let requests = self.take(exchange);
+            if requests.is_empty() {
+                return Ok(());
+            }
+            for (place, request) in requests.iter().enumerate() {
+                self.check(first + place, request)?;
+            }
+            let mut is_over = false;
+            let sink = &mut |place: usize, outcome| {
+                let flow = exchange.give(first + place, outcome);
+                is_over = flow.is_break();
+                flow
+            };
+            self.answer_all(&requests, sink).map_err(|error| BackboneError::Model(Box::new(error)))?;
+            if is_over {
+                return Ok(());
+            }
+            first += requests.len();
+        }
     }
 }
 
@@ -273,38 +368,6 @@ impl Backbone for Model {
 
     fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {
         self.codec.label_in_context(prompt, label)
-    }
-
-    fn run(
-        &self,
-        requests: &[Request],
-        sink: &mut dyn FnMut(usize, Outcome) -> ControlFlow<()>,
-    ) -> Result<(), BackboneError> {
-        for (index, request) in requests.iter().enumerate() {
-            self.check(index, request)?;
-        }
-        let model = |error: Error| BackboneError::Model(Box::new(error));
-        let heads = self.heads(requests).map_err(model)?;
-        let decoder = match &self.engine {
-            Engine::Composed(decoder) => decoder,
-            Engine::Packed(decoder) => {
-                return cpu::run(self, decoder, requests, &heads, self.max_batch_tokens, sink).map_err(model);
-            }
-            Engine::Batched(engine) => {
-                return batched::run(self, engine, requests, &heads, self.max_batch_tokens, sink).map_err(model);
-            }
-        };
-        in_parallel(
-            requests.len(),
-            self.max_batch_tokens,
-            |index, flight| {
-                let request = &requests[index]; // `in_parallel` counts to their number
-                let head = request.want.labels.as_ref().and_then(|read| heads.get(read.tokens.as_slice()));
-                self.answer(decoder, request, head.map_or(&[], Vec::as_slice), flight)
-            },
-            sink,
-        )
-        .map_err(model)
     }
 }
 

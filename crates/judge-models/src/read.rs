@@ -1,35 +1,36 @@
-//! One pass over one prompt: the states that a request wants, its label logits, its new text.
+//! One sequence at a time by composed operations: the states that a job wants, its label logits, its log-probabilities, its new text.
 
-use std::collections::BTreeMap;
 use std::mem;
 use std::ops::ControlFlow;
 use std::panic::{self, AssertUnwindSafe};
 
 use burn::tensor::{Int, Tensor, TensorData};
 use judge_core::{
-    Finish, Generated, Generation, HeadEntropies, LabelLogits, LabelStep, Layer, Lens, Outcome, PooledState, Pooling,
-    ReadAt, Reading, Reason, Request, TokenId, Unscored, Want,
+    HeadEntropies, Layer, Lens, Outcome, PooledState, Pooling, Reading, Reason, Request, TokenId, TokenLogProbs,
+    Unscored,
 };
 
 use crate::Error;
+use crate::answers::{Open, Part};
 use crate::cache::{Cache, Past};
 use crate::decoder::{Decoder, Entropies};
-use crate::generate::choose;
+use crate::jobs::{Admitted, Job, Scores, Signals, Text};
+use crate::labels::{Heads, States, Steps, wants_state};
 use crate::model::Model;
+use crate::next_token::{LOGIT_ROWS, NextLogProbs, NextToken};
 use crate::pooling::Pool;
 use crate::rope::Rotation;
 use crate::schedule::Flight;
-
-/// The last position's state of each layer, as the head meets it. Each `[d_model]`.
-pub(crate) type States = BTreeMap<Layer, Vec<f32>>;
 
 /// What a forward pass over new positions brings.
 #[derive(Default)]
 struct Pass {
     /// What label logits are made from.
     states: States,
-    pooled: Vec<PooledState>,
-    attention_entropy: Vec<HeadEntropies>,
+    /// Of a prompt.
+    signals: Signals,
+    /// The log-probabilities of the new tokens that are scored.
+    own: Vec<f32>,
     /// The normed output of the last block at the last position, shape `[1, 1, d_model]`, if all blocks were run.
     last: Option<Tensor<3>>,
 }
@@ -55,86 +56,60 @@ impl From<Unscored> for Stop {
 }
 
 impl Model {
-    /// The tokens of a request that the model can be fed, with as many new ones as it asks for.
-    pub(crate) fn admit(&self, request: &Request) -> Result<Result<Vec<TokenId>, Unscored>, Error> {
-        let ids = match self.codec.encode(&request.prompt)? {
-            Ok(ids) => ids,
-            Err(unscored) => return Ok(Err(unscored)),
-        };
-        if let Some(&id) = ids.iter().find(|&&id| id as usize >= self.config.d_vocab) {
-            return Err(Error::TokenWithoutEmbedding { token: id, d_vocab: self.config.d_vocab });
-        }
-        let new = request.want.generate.as_ref().map_or(0, |generation| generation.max_new_tokens);
-        if ids.len().saturating_add(new) > self.config.max_len {
-            let (prompt, max_len) = (ids.len(), self.config.max_len);
-            let detail = format!("{prompt} prompt tokens and {new} new ones, the context has {max_len}");
-            return Ok(Err(Unscored::new(Reason::TooLong, detail)));
-        }
-        Ok(Ok(ids))
-    }
-
-    /// Logits `[d_vocab]` as the next token is chosen from them, all finite.
-    pub(crate) fn choice_logits(&self, mut logits: Vec<f32>, step: usize) -> Result<Vec<f32>, Unscored> {
-        if let Some(cap) = self.config.final_soft_cap {
-            let cap = cap as f32;
-            logits.iter_mut().for_each(|z| *z = cap * libm::tanhf(*z / cap));
-        }
-        match logits.iter().position(|z| !z.is_finite()) {
-            Some(token) => {
-                let detail = format!("the logit of token {token} at step {step} is {}", logits[token]);
-                Err(Unscored::new(Reason::NonFinite, detail))
-            }
-            None => Ok(logits),
-        }
-    }
-
-    /// Answers one request; `None` once the run is cancelled. `head` holds the head's rows of its labels,
-    /// `[n_scores, d_model]`.
+    /// Answers one request; `None` once the run is cancelled.
     pub(crate) fn answer(
         &self,
         decoder: &Decoder,
         request: &Request,
-        head: &[f32],
+        heads: &Heads<'_>,
         flight: &Flight,
     ) -> Result<Option<Outcome>, Error> {
-        match self.read(decoder, request, head, flight) {
-            Ok(reading) => Ok(Some(Outcome::Read(reading))),
-            Err(Stop::Unscored(fault)) => Ok(Some(Outcome::Unscored(fault))),
-            Err(Stop::Cancelled) => Ok(None),
-            Err(Stop::Failed(error)) => Err(error),
+        let Admitted { prompt_tokens, jobs } = match self.admit(0, request, heads)? {
+            Ok(admitted) => admitted,
+            Err(unscored) => return Ok(Some(Outcome::Unscored(unscored))),
+        };
+        let mut open = Open::new(&request.want, prompt_tokens, jobs.len());
+        for job in &jobs {
+            let part = match self.read(decoder, job, flight) {
+                Ok(part) => Ok(part),
+                Err(Stop::Unscored(fault)) => Err(fault),
+                Err(Stop::Cancelled) => return Ok(None),
+                Err(Stop::Failed(error)) => return Err(error),
+            };
+            open.take(job, part);
         }
+        Ok(Some(open.finish()))
     }
 
-    fn read(&self, decoder: &Decoder, request: &Request, head: &[f32], flight: &Flight) -> Result<Reading, Stop> {
-        let want = &request.want;
-        let ids = self.admit(request)??;
-        let len = ids.len() + want.generate.as_ref().map_or(0, |generation| generation.max_new_tokens);
+    fn read(&self, decoder: &Decoder, job: &Job<'_>, flight: &Flight) -> Result<Part, Stop> {
+        let len = job.ids.len() + job.new_tokens();
         let _room = flight.room(len);
-        let mut sequence = Sequence::new(self, decoder, want, len, flight);
-        let mut pass = sequence.feed(&ids)?;
-        let (pooled, attention_entropy) = (mem::take(&mut pass.pooled), mem::take(&mut pass.attention_entropy));
-        let mut steps = Steps::new(want, head);
-        let generated = match &want.generate {
-            Some(generation) => Some(sequence.generate(generation, pass, &mut steps)?),
-            None => {
-                steps.read(0, None, &pass.states);
-                None
-            }
-        };
-        let labels = steps.finish();
-        let reading = Reading { prompt_tokens: ids.len(), labels, pooled, attention_entropy, generated };
-        match non_finite(&reading) {
-            Some(fault) => Err(fault.into()),
-            None => Ok(reading),
+        let mut sequence = Sequence::new(self, decoder, job, len, flight);
+        let mut pass = sequence.feed(&job.ids)?;
+        let signals = mem::take(&mut pass.signals);
+        let mut scores = Scores { own: mem::take(&mut pass.own), ends: Vec::new() };
+        let mut steps = Steps::new(job.want, job.heads, self.config.n_layers);
+        if let Some(generation) = &job.want.generate {
+            let text = Text::new(job, generation, steps, signals, scores);
+            return sequence.write(text, pass);
         }
+        if job.needs_logits(0) {
+            let mut logits = sequence.logits(&mut pass)?;
+            let next = NextToken::new(&mut logits, self.config.final_soft_cap, "step 0")?;
+            scores.ends = job.score_ends(&next);
+            steps.read(0, None, &pass.states, Some(&next));
+        } else {
+            steps.read(0, None, &pass.states, None);
+        }
+        Ok(job.part(steps, signals, scores, None)?)
     }
 }
 
-/// One prompt on its way through the model.
+/// One sequence on its way through the model.
 struct Sequence<'a> {
     model: &'a Model,
     decoder: &'a Decoder,
-    want: &'a Want,
+    job: &'a Job<'a>,
     flight: &'a Flight,
     /// Of all positions up to the final length.
     rotation: Rotation,
@@ -144,30 +119,24 @@ struct Sequence<'a> {
 }
 
 impl<'a> Sequence<'a> {
-    /// `len` is the final length, prompt plus new tokens.
-    fn new(model: &'a Model, decoder: &'a Decoder, want: &'a Want, len: usize, flight: &'a Flight) -> Self {
+    /// `len` is the final length, new tokens included.
+    fn new(model: &'a Model, decoder: &'a Decoder, job: &'a Job<'a>, len: usize, flight: &'a Flight) -> Self {
         let rotation = Rotation::new(&model.config.rope, len, &decoder.device());
-        let cache = want.generate.as_ref().map(|_| Cache::new(model.config.n_layers));
-        Self { model, decoder, want, flight, rotation, cache, fed: 0 }
+        let cache = job.want.generate.as_ref().map(|_| Cache::new(model.config.n_layers));
+        Self { model, decoder, job, flight, rotation, cache, fed: 0 }
     }
 
-    /// Feeds the prompt, or one token after it, to no block above the highest layer that is wanted (to all, if text is
-    /// generated).
+    /// Feeds the job's tokens, or one token after them, to no block above the highest that is needed.
     fn feed(&mut self, ids: &[TokenId]) -> Result<Pass, Stop> {
-        let n_layers = self.model.config.n_layers;
-        let (pooled, entropies): (&[(Layer, Pooling)], &[Layer]) = match self.fed {
-            0 => (&self.want.pooled, &self.want.attention_entropy),
+        let (n_layers, want) = (self.model.config.n_layers, self.job.want);
+        let Some(top) = self.job.blocks(n_layers) else { return Ok(Pass::default()) };
+        let step = (self.fed + ids.len()).saturating_sub(self.job.ids.len());
+        let (pooled, entropies): (&[(Layer, Pooling)], &[Layer]) = match step {
+            0 => (&want.pooled, &want.attention_entropy),
             _ => (&[], &[]),
         };
-        let read = self.want.labels.as_ref().filter(|read| self.fed == 0 || read.at != ReadAt::PromptEnd);
-        let layers: &[Layer] = read.map_or(&[], |read| &read.layers);
-        let top = match (&self.want.generate, self.want.layers().max()) {
-            (Some(_), _) => n_layers,
-            (None, Some(highest)) => highest.0,
-            (None, None) => return Ok(Pass::default()), // only the prompt's length is wanted
-        };
         let (decoder, seq) = (self.decoder, ids.len());
-        let normed = read.is_some_and(|read| read.lens == Lens::Normed);
+        let mut cache = self.cache.take();
         let mut pass = Pass::default();
         let mut visit = |index: usize, x: &Tensor<3>| -> Result<(), Stop> {
             if self.flight.is_cancelled() {
@@ -179,13 +148,15 @@ impl<'a> Sequence<'a> {
             // same reason the last block runs all rows though it may be that one is read: products of one row and of
             // many differ in bits.)
             let final_row = (index == n_layers).then(|| decoder.final_norm(row()));
-            if layers.contains(&layer) {
-                let state = match &final_row {
-                    Some(row) => row.clone(),
-                    None if normed => decoder.final_norm(row()),
-                    None => row(),
-                };
-                pass.states.insert(layer, host(state)?);
+            for lens in [Lens::Raw, Lens::Normed] {
+                if wants_state(want, step, layer, lens, n_layers) {
+                    let state = match (&final_row, lens) {
+                        (Some(row), _) => row.clone(),
+                        (None, Lens::Normed) => decoder.final_norm(row()),
+                        (None, Lens::Raw) => row(),
+                    };
+                    pass.states.insert((layer, lens), host(state)?);
+                }
             }
             for &(_, pooling) in pooled.iter().filter(|(wanted, _)| *wanted == layer) {
                 let values = match (pooling, &final_row) {
@@ -194,7 +165,10 @@ impl<'a> Sequence<'a> {
                     (_, Some(_)) => pool(&host(decoder.final_norm(x.clone()))?, seq, pooling),
                     (_, None) => pool(&host(x.clone())?, seq, pooling),
                 };
-                pass.pooled.push(PooledState { layer, pooling, values });
+                pass.signals.pooled.push(PooledState { layer, pooling, values });
+            }
+            if let Some(from) = self.job.scored_from.filter(|_| step == 0 && index == n_layers) {
+                pass.own = self.score(x, from)?;
             }
             pass.last = final_row;
             Ok(())
@@ -203,102 +177,60 @@ impl<'a> Sequence<'a> {
         let ids: Vec<i32> = ids.iter().map(|&id| id.cast_signed()).collect();
         let tokens = Tensor::<2, Int>::from_data(TensorData::new(ids, [1, seq]), &decoder.device());
         let mut visited = Ok(());
-        let past = self.cache.as_mut().map(|cache| cache as &mut dyn Past);
+        let past = cache.as_mut().map(|cache| cache as &mut dyn Past);
         let mut entropies = Entropies::of(entropies.to_vec());
         decoder.forward(tokens, &[rotation], past, entropies.as_mut(), &mut |index, x| {
             visited = visit(index, x);
             if visited.is_ok() && index < top { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
+        self.cache = cache;
         visited?;
         self.fed += seq;
         for (layer, rows) in entropies.into_iter().flat_map(|entropies| entropies.found) {
-            pass.attention_entropy.push(HeadEntropies { layer, values: pool(&host(rows)?, seq, Pooling::Mean) });
+            let values = pool(&host(rows)?, seq, Pooling::Mean);
+            pass.signals.attention_entropy.push(HeadEntropies { layer, values });
         }
         // In the order asked for, not in that of the layers.
-        pass.pooled.sort_by_key(|state| pooled.iter().position(|pair| *pair == (state.layer, state.pooling)));
+        pass.signals.pooled.sort_by_key(|state| pooled.iter().position(|pair| *pair == (state.layer, state.pooling)));
         Ok(pass)
     }
 
-    /// Writes text after a prompt that brought `pass`.
-    fn generate(&mut self, generation: &Generation, mut pass: Pass, steps: &mut Steps<'_>) -> Result<Generated, Stop> {
-        let mut tokens = Vec::new();
-        let finish = loop {
-            let step = tokens.len();
-            let logits = self.next_logits(&mut pass, step)?;
-            let token = choose(&logits, &generation.sampling, step);
-            if self.model.eos.contains(&token) {
-                steps.end(step, &pass.states);
-                break Finish::EndToken;
+    /// The log-probabilities of the job's tokens from `from` on, from the last block's output `[1, seq, d_model]`. The rows of a product are
+    /// always the same, so that its bits are.
+    fn score(&self, x: &Tensor<3>, from: usize) -> Result<Vec<f32>, Stop> {
+        let config = &self.model.config;
+        let mut found = Vec::with_capacity(self.job.ids.len() - from);
+        for start in (from..self.job.ids.len()).step_by(LOGIT_ROWS) {
+            let tokens = &self.job.ids[start..self.job.ids.len().min(start + LOGIT_ROWS)];
+            let rows = x.clone().narrow(1, start - 1, tokens.len()); // [1, seq, d_model] -> [1, rows, d_model]
+            // [1, rows, d_model] -> [1, rows, d_vocab]
+            let mut logits = host(self.decoder.logits(self.decoder.final_norm(rows)))?;
+            for (&token, row) in tokens.iter().zip(logits.chunks_exact_mut(config.d_vocab.max(1))) {
+                let next = NextToken::new(row, config.final_soft_cap, "a scored token");
+                found.push(next.map_or(f32::NAN, |next| next.log_prob(token) as f32)); // which is refused with the reading
             }
-            steps.read(step, Some(token), &pass.states);
-            tokens.push(token);
-            if tokens.len() == generation.max_new_tokens {
-                break Finish::Length;
-            }
-            pass = self.feed(&[token])?;
-        };
-        let (text, text_ends) = self.model.codec.decode(&tokens);
-        Ok(Generated { tokens, text, text_ends, finish })
+        }
+        Ok(found)
     }
 
-    /// The logits that the next token is chosen from, `[d_vocab]`, all finite.
-    fn next_logits(&self, pass: &mut Pass, step: usize) -> Result<Vec<f32>, Stop> {
+    /// Writes a text behind a prompt that brought `pass`.
+    fn write(&mut self, mut text: Text<'_>, mut pass: Pass) -> Result<Part, Stop> {
+        loop {
+            let step = text.tokens.len();
+            let mut logits = self.logits(&mut pass)?;
+            let next = NextToken::new(&mut logits, self.model.config.final_soft_cap, format_args!("step {step}"))?;
+            match (text.write(self.model, &pass.states, &next), text.tokens.last()) {
+                (None, Some(&token)) => pass = self.feed(&[token])?,
+                (finish, _) => return Ok(text.finish(finish.ok_or(Error::NothingRead)?, self.model)?),
+            }
+        }
+    }
+
+    /// The products of the last position with the head, `[d_vocab]`.
+    fn logits(&self, pass: &mut Pass) -> Result<Vec<f32>, Stop> {
         let last = pass.last.take().ok_or(Error::NothingRead)?;
-        let logits = host(self.decoder.logits(last))?; // [1, 1, d_model] -> [1, 1, d_vocab]
-        Ok(self.model.choice_logits(logits, step)?)
+        Ok(host(self.decoder.logits(last))?) // [1, 1, d_model] -> [1, 1, d_vocab]
     }
-}
-
-/// Collects label logits at the steps that are to be read.
-pub(crate) struct Steps<'a> {
-    want: &'a Want,
-    head: &'a [f32],
-    steps: Vec<LabelStep>,
-}
-
-impl<'a> Steps<'a> {
-    pub(crate) fn new(want: &'a Want, head: &'a [f32]) -> Self {
-        Self { want, head, steps: Vec::new() }
-    }
-
-    /// `token` was chosen from `states`, or nothing is generated.
-    pub(crate) fn read(&mut self, step: usize, token: Option<TokenId>, states: &States) {
-        let Some(read) = &self.want.labels else { return };
-        let wanted = match read.at {
-            ReadAt::PromptEnd => step == 0,
-            ReadAt::LabelSteps => token.is_some_and(|token| read.tokens.contains(&token)),
-            ReadAt::EveryStep => true,
-        };
-        if wanted {
-            let logits =
-                read.layers.iter().filter_map(|layer| states.get(layer)).flat_map(|state| dots(self.head, state));
-            self.steps.push(LabelStep { step, token, logits: logits.collect() });
-        }
-    }
-
-    /// The model ended its text at `step`: a reading at the prompt's end is still one, for no token.
-    pub(crate) fn end(&mut self, step: usize, states: &States) {
-        if step == 0 && self.want.labels.as_ref().is_some_and(|read| read.at == ReadAt::PromptEnd) {
-            self.read(0, None, states);
-        }
-    }
-
-    pub(crate) fn finish(self) -> Option<LabelLogits> {
-        let read = self.want.labels.as_ref()?;
-        Some(LabelLogits {
-            tokens: read.tokens.clone(),
-            layers: read.layers.clone(),
-            lens: read.lens,
-            steps: self.steps,
-        })
-    }
-}
-
-/// One logit per row of `head` `[n_scores, d_model]`: the product with `state` `[d_model]`, in `f64`, in the order of the
-/// coordinates, so that it is the same bits whatever else is read.
-fn dots<'a>(head: &'a [f32], state: &'a [f32]) -> impl Iterator<Item = f32> + 'a {
-    head.chunks_exact(state.len().max(1))
-        .map(move |row| row.iter().zip(state).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>() as f32)
 }
 
 /// Rows `[seq, width]` to `[width]`.
@@ -308,13 +240,19 @@ pub(crate) fn pool(rows: &[f32], seq: usize, pooling: Pooling) -> Vec<f32> {
     pool.finish()
 }
 
-/// Says which number of a reading is NaN or infinite.
-pub(crate) fn non_finite(reading: &Reading) -> Option<Unscored> {
+/// Says which number of a reading, or of log-probabilities beside it, is NaN or infinite.
+pub(crate) fn non_finite<'a>(
+    reading: &Reading,
+    mut continuations: impl Iterator<Item = &'a TokenLogProbs>,
+) -> Option<Unscored> {
     let bad = |values: &[f32]| values.iter().copied().find(|x| !x.is_finite());
     let fault = |what: String, value: f32| Unscored::new(Reason::NonFinite, format!("{what} is {value}"));
     for step in reading.labels.iter().flat_map(|labels| &labels.steps) {
         if let Some(value) = bad(&step.logits) {
             return Some(fault(format!("a label logit at step {}", step.step), value));
+        }
+        if let Some(value) = step.label_mass.filter(|mass| !mass.is_finite()) {
+            return Some(fault(format!("the mass of the labels at step {}", step.step), value));
         }
     }
     for state in &reading.pooled {
@@ -327,7 +265,11 @@ pub(crate) fn non_finite(reading: &Reading) -> Option<Unscored> {
             return Some(fault(format!("an attention entropy of {}", heads.layer), value));
         }
     }
-    None
+    if let Some(value) = reading.prompt_log_probs.as_ref().and_then(|found| bad(&found.log_probs)) {
+        return Some(fault("a log-probability of the prompt".to_owned(), value));
+    }
+    let value = continuations.find_map(|found| bad(&found.log_probs))?;
+    Some(fault("a log-probability of a continuation".to_owned(), value))
 }
 
 /// The values of a tensor in f32 on the host, row-major.
@@ -356,7 +298,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    use judge_core::{LabelRead, Prompt, Sampling};
+    use judge_core::{Generation, LabelRead, Prompt, ReadAt, Want};
 
     use super::*;
     use crate::model::LoadOptions;
@@ -367,32 +309,40 @@ mod tests {
         let model = Model::load(folder, &LoadOptions::default()).unwrap();
         let flight = Flight::new(100);
         let n_layers = model.config.n_layers;
-        let read = |layer| LabelRead {
+        let read = |layer, label_mass| LabelRead {
             tokens: vec![3, 4],
             layers: vec![Layer(layer)],
             lens: Lens::Normed,
             at: ReadAt::PromptEnd,
+            label_mass,
         };
+        let heads = Heads::new();
         let blocks_run = |want: Want| {
-            let mut sequence = Sequence::new(&model, model.composed(), &want, 4, &flight);
+            let (ids, ends) = (vec![5, 6, 7], Vec::new());
+            let scored_from = want.prompt_log_probs.then_some(1);
+            let job =
+                Job { index: 0, number: 0, want: &want, heads: &heads, prompt_len: ids.len(), ids, scored_from, ends };
+            let mut sequence = Sequence::new(&model, model.composed(), &job, 4, &flight);
             // Without generation there is no cache; this one counts.
             sequence.cache = Some(Cache::new(n_layers));
-            sequence.feed(&[5, 6, 7]).unwrap_or_else(|_| panic!("{want:?}"));
+            sequence.feed(&job.ids).unwrap_or_else(|_| panic!("{want:?}"));
             sequence.cache.map(|cache| cache.blocks_run())
         };
         for layer in 0..=n_layers {
             let pooled = vec![(Layer(layer), Pooling::Mean)];
             assert_eq!(blocks_run(Want { pooled: pooled.clone(), ..Want::default() }), Some(layer));
-            assert_eq!(blocks_run(Want { labels: Some(read(layer)), ..Want::default() }), Some(layer));
-            let both = Want { pooled, labels: Some(read(0)), ..Want::default() };
-            assert_eq!(blocks_run(both), Some(layer));
+            let labels = |layer, mass| Want { labels: vec![read(layer, mass)], ..Want::default() };
+            assert_eq!(blocks_run(labels(layer, false)), Some(layer));
+            assert_eq!(blocks_run(Want { pooled, ..labels(0, false) }), Some(layer));
+            assert_eq!(blocks_run(labels(layer, true)), Some(n_layers), "a mass is of the last layer");
         }
         for layer in 1..=n_layers {
             assert_eq!(blocks_run(Want { attention_entropy: vec![Layer(layer)], ..Want::default() }), Some(layer));
         }
         assert_eq!(blocks_run(Want::default()), Some(0));
-        let generate = Some(Generation { max_new_tokens: 1, sampling: Sampling::Greedy });
+        let generate = Some(Generation { max_new_tokens: 1, ..Generation::default() });
         assert_eq!(blocks_run(Want { generate, ..Want::default() }), Some(n_layers));
+        assert_eq!(blocks_run(Want { prompt_log_probs: true, ..Want::default() }), Some(n_layers));
     }
 
     #[test]
@@ -401,10 +351,10 @@ mod tests {
         let model = Model::load(folder, &LoadOptions::default()).unwrap();
         let want = Want { pooled: vec![(Layer(3), Pooling::Mean)], ..Want::default() };
         let request = Request { prompt: Prompt::Raw("ba de".to_owned()), want };
-        let flight = Flight::new(100);
-        assert!(model.answer(model.composed(), &request, &[], &flight).unwrap().is_some());
+        let (flight, heads) = (Flight::new(100), Heads::new());
+        assert!(model.answer(model.composed(), &request, &heads, &flight).unwrap().is_some());
         flight.cancel();
-        assert!(model.answer(model.composed(), &request, &[], &flight).unwrap().is_none());
+        assert!(model.answer(model.composed(), &request, &heads, &flight).unwrap().is_none());
     }
 
     #[test]
@@ -428,11 +378,5 @@ mod tests {
         assert_eq!(pool(&states, 3, Pooling::Min), [-4.0, -2.0]);
         assert_eq!(pool(&states, 3, Pooling::Max), [3.0, 6.0]);
         assert!(pool(&[1.0, f32::NAN, 2.0], 3, Pooling::Max)[0].is_nan());
-    }
-
-    #[test]
-    fn a_logit_is_a_dot_product() {
-        let logits: Vec<f32> = dots(&[1.0, 2.0, -1.0, 0.5], &[3.0, 4.0]).collect();
-        assert_eq!(logits, [11.0, -1.0]);
     }
 }

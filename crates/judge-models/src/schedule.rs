@@ -131,7 +131,9 @@ mod tests {
     use judge_core::Reading;
 
     fn outcome(index: usize) -> Outcome {
-        Outcome::Read(Reading { prompt_tokens: index, ..Reading::default() })
+        let mut reading = Reading::default();
+        reading.prompt_tokens = Some(index);
+        Outcome::Read(reading)
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use burn::tensor::Device;
-use judge_core::{Backbone, Outcome, Reading, Request};
+use judge_core::{Outcome, Reading, Request, TextModel};
 
 use crate::batched::Shapes;
 use crate::{Dtype, Kernel, LoadOptions, Model};

@@ -155,6 +155,50 @@ impl TextCodec {
         Ok(LabelInContext { apart: shown(&apart), together: shown(&together), agrees: apart == together })
     }
 
+    /// The tokens of each text behind a prompt, at least one each: those that follow the prompt's own where the two are tokenised together and
+    /// begin with these, else those of the text tokenised apart, without special tokens. It is what lm-evaluation-harness does. The prompt's own
+    /// are those that no tokens of the tokenizer's were put behind. A text that has no token is to blame on the item.
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode).
+    pub(crate) fn continuations(
+        &self,
+        prompt: &Prompt,
+        texts: &[String],
+    ) -> Result<Result<Vec<Vec<TokenId>>, Unscored>, Error> {
+        if texts.is_empty() {
+            return Ok(Ok(Vec::new()));
+        }
+        let before = match self.open_ended(prompt)? {
+            Ok(ids) => ids,
+            Err(unscored) => return Ok(Err(unscored)),
+        };
+        let mut all = Vec::with_capacity(texts.len());
+        for text in texts {
+            let together = match self.open_ended(&prompt.clone().with_prefill(text))? {
+                Ok(ids) => ids,
+                Err(unscored) => return Ok(Err(unscored)),
+            };
+            let behind = match together.strip_prefix(before.as_slice()) {
+                Some(behind) if !behind.is_empty() => behind.to_vec(),
+                _ => self.apart(prompt, text)?,
+            };
+            if behind.is_empty() {
+                let detail = format!("the continuation {text:?} has no token");
+                return Ok(Err(Unscored::new(Reason::EmptyPrompt, detail)));
+            }
+            all.push(behind);
+        }
+        Ok(Ok(all))
+    }
+
+    /// The tokens of a text by itself, without special tokens. Behind a chat prompt it is plain text, even if it spells a control token.
+    fn apart(&self, prompt: &Prompt, text: &str) -> Result<Vec<TokenId>, Error> {
+        let is_literal = matches!(prompt, Prompt::Chat { .. }) && self.control.is_spelt_in(text);
+        let found = if is_literal { self.plain()?.encode_text(text) } else { ids(&self.tokenizer, text) };
+        found.map_err(|source| Error::Tokenizer { path: self.path.clone(), source })
+    }
+
     /// Text of some new tokens, control tokens left out, and for each token how many bytes of the text are complete
     /// once it is known: not decreasing, always at a character's end. Bytes that are no character yet are counted only
     /// when the character is whole.
@@ -191,14 +235,7 @@ impl TextCodec {
                 let ids = match rendered {
                     Err(refusal) => Err(refusal),
                     Ok(rendered) if rendered.has_literals() => {
-                        let plain = match self.plain.get() {
-                            Some(plain) => plain,
-                            None => {
-                                let built = PlainText::new(&self.tokenizer, &self.control).map_err(fault)?;
-                                self.plain.get_or_init(|| built)
-                            }
-                        };
-                        plain.encode(&rendered, &self.control).map_err(fault)?
+                        self.plain()?.encode(&rendered, &self.control).map_err(fault)?
                     }
                     Ok(rendered) => Ok(ids(&self.tokenizer, rendered.text()).map_err(fault)?),
                 };
@@ -214,6 +251,15 @@ impl TextCodec {
         let mut ids = self.surround.before.clone();
         ids.extend(body);
         Ok(Ok(ids))
+    }
+
+    fn plain(&self) -> Result<&PlainText, Error> {
+        if let Some(plain) = self.plain.get() {
+            return Ok(plain);
+        }
+        let built = PlainText::new(&self.tokenizer, &self.control);
+        let built = built.map_err(|source| Error::Tokenizer { path: self.path.clone(), source })?;
+        Ok(self.plain.get_or_init(|| built))
     }
 
     fn is_surrounded(&self, prompt: &Prompt) -> bool {

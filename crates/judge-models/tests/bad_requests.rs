@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use judge_core::{
-    Backbone, BackboneError, Finish, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Reason,
-    Request, RequestProblem, Sampling, Unscored, Want,
+    BackboneError, Finish, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Reason, Request,
+    RequestProblem, Sampling, TextModel, Unscored, Want,
 };
 use judge_models::{ConfigProblem, Device, DevicesProblem, Error, LoadOptions, Model};
 
@@ -33,11 +33,11 @@ fn raw(text: &str, want: Want) -> Request {
 
 fn read_labels(layers: &[usize], at: ReadAt) -> LabelRead {
     let layers = layers.iter().map(|&layer| Layer(layer)).collect();
-    LabelRead { tokens: vec![3, 4], layers, lens: Lens::Raw, at }
+    LabelRead { tokens: vec![3, 4], layers, lens: Lens::Raw, at, label_mass: false }
 }
 
 fn generate(max_new_tokens: usize) -> Option<Generation> {
-    Some(Generation { max_new_tokens, sampling: Sampling::Greedy })
+    Some(Generation { max_new_tokens, ..Generation::default() })
 }
 
 fn run(model: &Model, requests: &[Request]) -> Result<Vec<Outcome>, BackboneError> {
@@ -98,7 +98,7 @@ fn requests_are_checked_before_anything_is_run() {
         assert_eq!(answered, 0);
         error
     };
-    let labels = |read| Want { labels: Some(read), ..Want::default() };
+    let labels = |read| Want { labels: vec![read], ..Want::default() };
     let problem = |want| match refused(want) {
         BackboneError::Request { request: 1, problem } => problem,
         other => panic!("{other}"),
@@ -121,11 +121,11 @@ fn requests_are_checked_before_anything_is_run() {
     assert_eq!(problem(labels(read_labels(&[1, 1], at))), RequestProblem::LayerOrder);
     assert_eq!(problem(labels(read_labels(&[], at))), RequestProblem::NothingToRead("layer"));
     let none = LabelRead { tokens: vec![], ..read_labels(&[1], at) };
-    assert_eq!(problem(labels(none)), RequestProblem::NothingToRead("token"));
+    assert_eq!(problem(labels(none)), RequestProblem::NothingToRead("label"));
     assert_eq!(problem(labels(read_labels(&[1], ReadAt::EveryStep))), RequestProblem::StepsWithoutGeneration);
     assert_eq!(problem(Want { generate: generate(0), ..Want::default() }), RequestProblem::NoNewTokens);
     let cold = Sampling::Random { temperature: 0.0, top_k: None, top_p: None, seed: 0, stream: 0 };
-    let cold = Some(Generation { max_new_tokens: 1, sampling: cold });
+    let cold = Some(Generation { max_new_tokens: 1, sampling: cold, stop: Vec::new() });
     assert!(matches!(problem(Want { generate: cold, ..Want::default() }), RequestProblem::Sampling { .. }));
 }
 
@@ -144,8 +144,8 @@ fn states_that_overflow_are_not_scores() {
     }
     std::fs::write(&path, bytes).unwrap();
     let model = Model::load(copy.path(), &LoadOptions::default()).unwrap();
-    let all = Want { labels: Some(read_labels(&[0, 1, 2, 3], ReadAt::PromptEnd)), ..Want::default() };
-    let below = Want { labels: Some(read_labels(&[0, 1], ReadAt::PromptEnd)), ..Want::default() };
+    let all = Want { labels: vec![read_labels(&[0, 1, 2, 3], ReadAt::PromptEnd)], ..Want::default() };
+    let below = Want { labels: vec![read_labels(&[0, 1], ReadAt::PromptEnd)], ..Want::default() };
     let pooled = |pooling| Want { pooled: vec![(Layer(2), pooling)], ..Want::default() };
     let text = Want { generate: generate(2), ..Want::default() };
     let wants = [all, pooled(Pooling::Max), pooled(Pooling::Min), pooled(Pooling::Mean), text, below];
@@ -160,12 +160,12 @@ fn states_that_overflow_are_not_scores() {
 #[test]
 fn text_ends_at_the_end_tokens_that_the_folder_names() {
     let prompt = "ba de fi go ku la me ni po ru sa te vi zo";
-    let want = Want { labels: Some(read_labels(&[3], ReadAt::EveryStep)), generate: generate(6), ..Want::default() };
+    let want = Want { labels: vec![read_labels(&[3], ReadAt::EveryStep)], generate: generate(6), ..Want::default() };
     let written = |folder: &Path| {
         let model = Model::load(folder, &LoadOptions::default()).unwrap();
         match run(&model, &[raw(prompt, want.clone())]).unwrap().remove(0) {
             Outcome::Read(reading) => {
-                let steps = reading.labels.unwrap().steps.len();
+                let steps = reading.labels[0].steps.len();
                 let generated = reading.generated.unwrap();
                 assert_eq!(steps, generated.tokens.len());
                 (generated.tokens, generated.finish)
@@ -221,6 +221,7 @@ fn a_folder_that_cannot_be_built_says_why() {
         Model::load(copy.path(), &options).unwrap_err()
     };
     let (cpu, card) = (Device::Cpu, Device::Cuda(0));
+    #[cfg(not(feature = "cuda"))]
     assert!(matches!(load_on(&[card]), Error::NoCuda { device: Device::Cuda(0) }));
     let problem = |devices: &[Device]| match load_on(devices) {
         Error::Devices { devices: found, problem } => {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use judge_core::testing::check_backbone;
 use judge_core::{
-    Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Request, Sampling, Want,
+    Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Request, Sampling, TextModel, Want,
 };
 use judge_models::{Dtype, Kernel, LoadOptions, Model};
 use rayon::ThreadPoolBuilder;
@@ -31,15 +31,21 @@ fn requests(model: &Model) -> Vec<Request> {
                 layers: model.info().layers(),
                 lens: if i % 2 == 0 { Lens::Raw } else { Lens::Normed },
                 at: if i % 4 == 3 { ReadAt::PromptEnd } else { ReadAt::EveryStep },
+                label_mass: i % 3 > 0,
             };
             let pooled = model.info().layers().into_iter().flat_map(|l| [(l, Pooling::Last), (l, Pooling::Mean)]);
             Request {
                 prompt: Prompt::Raw(prompt.join(" ")),
                 want: Want {
-                    labels: Some(labels),
+                    labels: vec![labels],
                     pooled: pooled.collect(),
                     attention_entropy: model.info().layers().split_off(1 + i % 2),
-                    generate: Some(Generation { max_new_tokens: 5, sampling }),
+                    prompt_log_probs: i % 2 == 0,
+                    continuations: ["ba de", "3", "ba go fi", "ku"][..i % 5]
+                        .iter()
+                        .map(|&text| format!(" {text}"))
+                        .collect(),
+                    generate: Some(Generation { max_new_tokens: 5, sampling, stop: Vec::new() }),
                 },
             }
         })
@@ -59,6 +65,14 @@ fn answers(model: &Model, requests: &[Request]) -> Vec<(Outcome, Vec<u32>)> {
                     .flat_map(|labels| labels.steps.iter().flat_map(|step| &step.logits))
                     .chain(reading.pooled.iter().flat_map(|state| &state.values))
                     .chain(reading.attention_entropy.iter().flat_map(|heads| &heads.values))
+                    .chain(
+                        reading
+                            .labels
+                            .iter()
+                            .flat_map(|labels| labels.steps.iter().filter_map(|step| step.label_mass.as_ref())),
+                    )
+                    .chain(reading.prompt_log_probs.iter().flat_map(|found| &found.log_probs))
+                    .chain(reading.continuations.iter().flat_map(|found| &found.tokens.log_probs))
                     .map(|x| x.to_bits())
                     .collect(),
                 Outcome::Unscored(fault) => panic!("request {index}: {fault}"),
@@ -148,7 +162,7 @@ fn with_and_without_shared_beginnings() {
             request.prompt = Prompt::Raw(prompt.join(" "));
             if i % 4 != 0 {
                 request.want.generate = None;
-                if let Some(labels) = &mut request.want.labels {
+                for labels in &mut request.want.labels {
                     labels.at = ReadAt::PromptEnd;
                 }
             }
@@ -173,21 +187,28 @@ fn whatever_else_is_read() {
 
 fn whatever_else_is_read_of(model: &Model) {
     let last = Layer(model.info().n_layers);
-    let labels =
-        LabelRead { tokens: vec![3, 4, 5], layers: vec![Layer(1), last], lens: Lens::Raw, at: ReadAt::PromptEnd };
+    let labels = LabelRead {
+        tokens: vec![3, 4, 5],
+        layers: vec![Layer(1), last],
+        lens: Lens::Raw,
+        at: ReadAt::PromptEnd,
+        label_mass: false,
+    };
     let prompt = Prompt::Raw("ba de fi go ku la me".to_owned());
-    let alone = Want { labels: Some(labels.clone()), ..Want::default() };
+    let alone = Want { labels: vec![labels.clone()], ..Want::default() };
     let shared = Want {
-        labels: Some(labels),
+        labels: vec![labels],
         pooled: vec![(last, Pooling::Mean), (Layer(0), Pooling::Max), (last, Pooling::Last)],
         attention_entropy: vec![Layer(1), last],
-        generate: Some(Generation { max_new_tokens: 3, sampling: Sampling::Greedy }),
+        prompt_log_probs: true,
+        continuations: vec![" ba".to_owned(), " ba de".to_owned()],
+        generate: Some(Generation { max_new_tokens: 3, ..Generation::default() }),
     };
     let logits = |want: Want| {
         let answered = answers(model, &[Request { prompt: prompt.clone(), want }]);
         match &answered[0].0 {
             Outcome::Read(reading) => {
-                let step = &reading.labels.as_ref().unwrap().steps[0];
+                let step = &reading.labels[0].steps[0];
                 step.logits.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
             }
             Outcome::Unscored(fault) => panic!("{fault}"),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use judge_core::{Backbone, Outcome, Prompt, Request, Want};
+use judge_core::{Backbone, Outcome, Prompt, Request, TextModel, Want};
 use judge_models::{Dtype, Error, FileProblem, IndexProblem, LoadOptions, Model, TensorProblem};
 use serde_json::{Value, json};
 use tempfile::TempDir;

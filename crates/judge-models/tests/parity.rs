@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use judge_core::{
-    Backbone, Finish, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Reading, Request, Sampling,
-    Want,
+    Backbone, Finish, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Reading, Request,
+    TextModel, Want,
 };
 use judge_models::{Device, Dtype, LoadOptions, Model};
 use safetensors::SafeTensors;
@@ -74,11 +74,11 @@ fn read(model: &Model, prompt: &str, want: Want) -> Reading {
 }
 
 fn greedy(max_new_tokens: usize) -> Option<Generation> {
-    Some(Generation { max_new_tokens, sampling: Sampling::Greedy })
+    Some(Generation { max_new_tokens, ..Generation::default() })
 }
 
-fn labels(model: &Model, tokens: Vec<u32>, lens: Lens) -> Option<LabelRead> {
-    Some(LabelRead { tokens, layers: model.info().layers(), lens, at: ReadAt::PromptEnd })
+fn labels(model: &Model, tokens: Vec<u32>, lens: Lens) -> Vec<LabelRead> {
+    vec![LabelRead { tokens, layers: model.info().layers(), lens, at: ReadAt::PromptEnd, label_mass: false }]
 }
 
 /// Tensors of a fixture: f32 as they are, i32 as f32.
@@ -135,8 +135,8 @@ fn readings_of_every_family_equal_transformers() {
                 let pooled = model.info().layers().into_iter().flat_map(|layer| poolings.map(|p| (layer, p))).collect();
                 let want = Want { labels: labels(&model, all_tokens.clone(), lens), pooled, ..Want::default() };
                 let reading = read(&model, text, want);
-                assert_eq!(reading.prompt_tokens, tokens.len());
-                let read = reading.labels.as_ref().unwrap();
+                assert_eq!(reading.prompt_tokens, Some(tokens.len()));
+                let read = &reading.labels[0];
                 assert_eq!((read.steps.len(), read.steps[0].step, read.steps[0].token), (1, 0, None));
                 for layer in model.info().layers() {
                     let row = read.row(&read.steps[0], layer).unwrap();
@@ -244,7 +244,7 @@ fn a_trained_model_with_a_sentencepiece_tokenizer_equals_transformers() {
             ..Want::default()
         };
         let reading = read(&model, text, want);
-        let read = reading.labels.as_ref().unwrap();
+        let read = &reading.labels[0];
         for layer in model.info().layers() {
             let state = reading.pooled(layer, Pooling::Last).unwrap();
             worst = worst.max(assert_close(state, &numbers(&fact["hidden"][layer.0]), &format!("{text}: {layer}")));
@@ -267,7 +267,7 @@ fn the_last_layer_is_normed_once_under_both_lenses() {
     let last = Layer(model.info().n_layers);
     let under = |lens| {
         let want = Want { labels: labels(&model, vec![3, 4, 5], lens), ..Want::default() };
-        let reading = read(&model, PROMPTS[0], want).labels.unwrap();
+        let reading = read(&model, PROMPTS[0], want).labels.remove(0);
         (
             reading.row(&reading.steps[0], last).unwrap().to_vec(),
             reading.row(&reading.steps[0], Layer(1)).unwrap().to_vec(),

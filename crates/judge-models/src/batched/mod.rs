@@ -10,6 +10,7 @@
 mod plan;
 mod reads;
 mod run;
+mod score;
 mod slots;
 
 use std::sync::Arc;

@@ -1,13 +1,16 @@
 //! What one pass over a batch brings to the host: reduced on the device where it lies, fetched from each at once.
 
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData, Transaction};
-use judge_core::{HeadEntropies, Layer, Lens, PooledState, Pooling, ReadAt, Want};
+use judge_core::{HeadEntropies, Layer, Lens, PooledState, Pooling, TokenId, Want};
 
+use super::score::{Tokens, score};
 use crate::Error;
 use crate::decoder::{Decoder, Entropies};
 use crate::jobs::{Job, Signals};
+use crate::labels::{States, lens_at, wants_state};
+use crate::next_token::NextLogProbs;
 use crate::pooling::Pool;
-use crate::read::{States, from_device};
+use crate::read::from_device;
 
 /// A reduction of a layer's states, one row per sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +25,10 @@ enum What {
     Max,
     /// Logits over the vocabulary, from the last block's output.
     Logits,
+    /// Log-probabilities of the tokens that may come next, of [`Reads::next_tokens`].
+    Next,
+    /// Log-probabilities of all tokens that are scored, one sequence's behind the other's, in a single row.
+    Own,
     /// The attention entropies of all positions, padding included.
     Entropies,
 }
@@ -90,7 +97,7 @@ impl<'a> Reads<'a> {
         let Places { last: positions, padding } = &self.places[self.decoder.stage_of(layer.0)];
         let (positions, padding) = (positions.clone(), padding.clone());
         let is_final = layer.0 == self.decoder.config().n_layers;
-        let wanted = |what| self.jobs.iter().any(|job| self.wants(job.want, layer, what));
+        let wanted = |what| self.jobs.iter().any(|job| self.wants(job, layer, what));
         let (last, normed) = (wanted(What::Last), wanted(What::Normed));
         let (sum, min, max) = (wanted(What::Sum), wanted(What::Min), wanted(What::Max));
         if last || normed {
@@ -105,9 +112,16 @@ impl<'a> Reads<'a> {
                 if let Some(head) = self.writes.clone().filter(|_| is_final) {
                     let logits = self.decoder.logits_by(head, rows.clone()); // [batch, 1, d_vocab]
                     self.fetch(layer, What::Logits, logits);
+                } else if let Some(tokens) = self.next_tokens().filter(|_| is_final) {
+                    let rows = rows.clone().reshape([1, batch, d_model]);
+                    let found = score(self.decoder, self.decoder.wide_head(), rows, &tokens);
+                    self.fetch(layer, What::Next, found.reshape([batch as i32, 1, -1])); // [1, batch, k] -> [batch, 1, k]
                 }
                 self.fetch(layer, What::Normed, rows);
             }
+        }
+        if is_final && self.prompts {
+            self.score_own(x);
         }
         if let Some(padding) = padding
             && (sum || min || max)
@@ -126,6 +140,36 @@ impl<'a> Reads<'a> {
         }
     }
 
+    /// Of each sequence, the tokens whose log-probabilities behind its last position are read; `None` if there are none at all.
+    fn next_tokens(&self) -> Option<Tokens> {
+        Tokens::new(self.jobs.iter().map(|job| job.next_tokens(self.step())).collect())
+    }
+
+    /// Takes the log-probabilities of the tokens that are scored, from the last block's output `[batch, seq, d_model]`.
+    fn score_own(&mut self, x: &Tensor<3>) {
+        let [batch, seq, d_model] = x.dims();
+        let (mut positions, mut tokens) = (Vec::new(), Vec::new());
+        for (row, job) in self.jobs.iter().enumerate() {
+            for position in job.scored_from.into_iter().flat_map(|from| from..job.ids.len()) {
+                positions.push((row * seq + position - 1) as i32);
+                tokens.push(vec![job.ids[position]]);
+            }
+        }
+        let count = positions.len();
+        let Some(tokens) = Tokens::new(tokens) else { return };
+        let positions = Tensor::<1, Int>::from_data(TensorData::from(positions.as_slice()), &x.device());
+        // [batch, seq, d_model] -> [batch * seq, d_model] -> [1, count, d_model]
+        let rows = x.clone().reshape([batch * seq, d_model]).select(0, positions).reshape([1, count, d_model]);
+        let head = self.writes.clone().unwrap_or_else(|| self.decoder.wide_head());
+        let found = score(self.decoder, head, self.decoder.final_norm(rows), &tokens); // [1, count, 1]
+        self.fetch(Layer(self.decoder.config().n_layers), What::Own, found);
+    }
+
+    /// That of the token which the pass predicts, where only the first differs from the others.
+    fn step(&self) -> usize {
+        usize::from(!self.prompts)
+    }
+
     /// The attention entropies that the pass is to bring.
     pub(super) fn entropies(&self) -> Option<Entropies> {
         let wants: &[&Job<'_>] = if self.prompts { self.jobs } else { &[] };
@@ -142,21 +186,23 @@ impl<'a> Reads<'a> {
         }
     }
 
-    fn wants(&self, want: &Want, layer: Layer, what: What) -> bool {
-        let n_layers = self.decoder.config().n_layers;
+    fn wants(&self, job: &Job<'_>, layer: Layer, what: What) -> bool {
+        let (n_layers, want) = (self.decoder.config().n_layers, job.want);
         let pooled = |pooling| self.prompts && want.pooled.contains(&(layer, pooling));
-        let labels = want.labels.as_ref().filter(|read| self.prompts || read.at != ReadAt::PromptEnd);
-        let lens = labels.filter(|read| read.layers.contains(&layer)).map(|read| read.lens);
+        let labels = |lens| wants_state(want, self.step(), layer, lens, n_layers);
         match what {
             // The last block's output is only ever read normed.
             What::Last if layer.0 == n_layers => false,
-            What::Last => pooled(Pooling::Last) || lens == Some(Lens::Raw),
-            What::Normed if layer.0 == n_layers => self.writes.is_some() || pooled(Pooling::Last) || lens.is_some(),
-            What::Normed => lens == Some(Lens::Normed),
+            What::Last => pooled(Pooling::Last) || labels(Lens::Raw),
+            What::Normed if layer.0 == n_layers => {
+                job.needs_logits(self.step()) || pooled(Pooling::Last) || labels(Lens::Normed)
+            }
+            What::Normed => labels(Lens::Normed),
             What::Sum => pooled(Pooling::Mean),
             What::Min => pooled(Pooling::Min),
             What::Max => pooled(Pooling::Max),
             What::Logits => self.writes.is_some() && layer.0 == n_layers,
+            What::Next | What::Own => layer.0 == n_layers,
             What::Entropies => self.prompts && want.attention_entropy.contains(&layer),
         }
     }
@@ -209,6 +255,16 @@ struct Part {
     values: Vec<f32>,
 }
 
+/// Log-probabilities of some tokens that may come next.
+pub(super) struct NextOfSome(Vec<(TokenId, f32)>);
+
+impl NextLogProbs for NextOfSome {
+    /// NaN, which is refused with the reading, where the logits are not finite or the token is not among these.
+    fn log_prob(&self, token: TokenId) -> f64 {
+        self.0.iter().find(|(known, _)| *known == token).map_or(f64::NAN, |&(_, log_prob)| f64::from(log_prob))
+    }
+}
+
 impl Fetched {
     /// The row of the sequence in place `row` of the batch; empty if nobody wanted it.
     fn row(&self, layer: Layer, what: What, row: usize) -> &[f32] {
@@ -218,13 +274,32 @@ impl Fetched {
 
     /// What its label logits are made from.
     pub(super) fn states(&self, row: usize, want: &Want) -> States {
-        let Some(read) = &want.labels else { return States::new() };
-        let what = |layer: Layer| match read.lens {
-            Lens::Raw if layer.0 < self.n_layers => What::Last,
-            _ => What::Normed,
-        };
-        let states = read.layers.iter().map(|&layer| (layer, self.row(layer, what(layer), row).to_vec()));
-        states.filter(|(_, state)| !state.is_empty()).collect()
+        let mut states = States::new();
+        for read in &want.labels {
+            for &layer in &read.layers {
+                let lens = lens_at(read.lens, layer, self.n_layers);
+                let what = if lens == Lens::Raw { What::Last } else { What::Normed };
+                let state = self.row(layer, what, row);
+                if !state.is_empty() {
+                    states.insert((layer, lens), state.to_vec());
+                }
+            }
+        }
+        states
+    }
+
+    /// Log-probabilities of the tokens that may come next, those of [`Job::next_tokens`].
+    pub(super) fn next(&self, row: usize, job: &Job<'_>) -> NextOfSome {
+        let log_probs = self.row(Layer(self.n_layers), What::Next, row);
+        NextOfSome(job.next_tokens(0).into_iter().zip(log_probs.iter().copied()).collect())
+    }
+
+    /// The log-probabilities of the tokens that are scored of the job in place `row`.
+    pub(super) fn own(&self, row: usize, jobs: &[&Job<'_>]) -> Vec<f32> {
+        let count = |job: &&Job<'_>| job.scored_from.map_or(0, |from| job.ids.len() - from);
+        let start: usize = jobs[..row].iter().map(count).sum();
+        let all = self.row(Layer(self.n_layers), What::Own, 0);
+        all.get(start..start + count(&jobs[row])).unwrap_or_default().to_vec()
     }
 
     /// Logits over the vocabulary, `[d_vocab]`.

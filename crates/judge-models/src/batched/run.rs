@@ -1,21 +1,21 @@
 //! Answers requests batch by batch.
 
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use burn::tensor::{Int, Tensor, TensorData};
-use judge_core::{Layer, Outcome, Request, TokenId};
+use judge_core::{Layer, Request, TokenId};
 
 use super::Batched;
 use super::plan::{Batch, plan};
 use super::reads::{Fetched, Reads};
 use super::slots::Slots;
 use crate::Error;
+use crate::answers::{Answers, Sink};
 use crate::cache::Past;
-use crate::generate::choose;
-use crate::jobs::{self, Job, Sink, Text};
+use crate::jobs::{self, Job, Scores, Text};
+use crate::labels::{Heads, Steps};
 use crate::model::Model;
-use crate::read::Steps;
+use crate::next_token::NextToken;
 use crate::rope::Rotation;
 
 /// Answers each request once, as soon as it is known. After [`ControlFlow::Break`] nothing more is begun. Batches have at most
@@ -24,11 +24,12 @@ pub(crate) fn run(
     model: &Model,
     engine: &Batched,
     requests: &[Request],
-    heads: &HashMap<&[TokenId], Vec<f32>>,
+    heads: &Heads<'_>,
     max_tokens: usize,
     sink: &mut Sink<'_>,
 ) -> Result<(), Error> {
-    let ControlFlow::Continue(groups) = jobs::groups(model, requests, heads, sink)? else { return Ok(()) };
+    let mut answers = Answers::new(sink);
+    let ControlFlow::Continue(groups) = jobs::groups(model, requests, heads, &mut answers)? else { return Ok(()) };
     for group in groups {
         let blocks = group.blocks;
         let (writing, reading): (Vec<_>, Vec<_>) = group.jobs.iter().partition(|job| job.want.generate.is_some());
@@ -37,7 +38,7 @@ pub(crate) fn run(
             for batch in plan(&lens, engine.shapes, max_tokens) {
                 let members: Vec<&Job<'_>> = batch.members.iter().map(|&member| jobs[member]).collect();
                 let pass = Passes { model, engine, jobs: &members, batch: &batch, blocks };
-                let flow = if writes { pass.write(sink)? } else { pass.read(sink)? };
+                let flow = if writes { pass.write(&mut answers)? } else { pass.read(&mut answers)? };
                 if flow.is_break() {
                     return Ok(());
                 }
@@ -59,12 +60,14 @@ struct Passes<'a> {
 
 impl Passes<'_> {
     /// Reads prompts that nothing is written behind.
-    fn read(&self, sink: &mut Sink<'_>) -> Result<ControlFlow<()>, Error> {
+    fn read(&self, answers: &mut Answers<'_>) -> Result<ControlFlow<()>, Error> {
         let fetched = self.prefill(&self.rotations(), None)?;
         for (row, job) in self.jobs.iter().enumerate() {
-            let mut steps = Steps::new(job.want, job.head);
-            steps.read(0, None, &fetched.states(row, job.want));
-            if job.answer(steps, fetched.signals(row, job), None, sink).is_break() {
+            let next = fetched.next(row, job);
+            let mut steps = Steps::new(job.want, job.heads, self.model.config.n_layers);
+            steps.read(0, None, &fetched.states(row, job.want), Some(&next));
+            let scores = Scores { own: fetched.own(row, self.jobs), ends: job.score_ends(&next) };
+            if answers.take(job, job.part(steps, fetched.signals(row, job), scores, None)).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -72,7 +75,7 @@ impl Passes<'_> {
     }
 
     /// Reads prompts and writes behind them, one token of each text per pass, until the last text is finished.
-    fn write(&self, sink: &mut Sink<'_>) -> Result<ControlFlow<()>, Error> {
+    fn write(&self, answers: &mut Answers<'_>) -> Result<ControlFlow<()>, Error> {
         let rotations = self.rotations();
         let lens = self.jobs.iter().map(|job| job.ids.len()).collect();
         let mut slots = Slots::new(self.model.config.n_layers, lens, self.batch.seq, self.batch.new);
@@ -84,15 +87,16 @@ impl Passes<'_> {
             .iter()
             .enumerate()
             .map(|(row, job)| {
-                let steps = Steps::new(job.want, job.head);
+                let steps = Steps::new(job.want, job.heads, self.model.config.n_layers);
                 let generation = job.want.generate.as_ref()?;
-                Some(Text::new(job, generation, steps, fetched.signals(row, job)))
+                let scores = Scores { own: fetched.own(row, self.jobs), ends: Vec::new() };
+                Some(Text::new(job, generation, steps, fetched.signals(row, job), scores))
             })
             .collect();
         loop {
             for (row, place) in texts.iter_mut().enumerate() {
                 let Some(text) = place.take() else { continue };
-                if self.choose(text, row, &fetched, place, sink).is_break() {
+                if self.choose(text, row, &fetched, place, answers).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -116,15 +120,15 @@ impl Passes<'_> {
         row: usize,
         fetched: &Fetched,
         place: &mut Option<Text<'t>>,
-        sink: &mut Sink<'_>,
+        answers: &mut Answers<'_>,
     ) -> ControlFlow<()> {
-        let step = text.tokens.len();
-        let token = match self.model.choice_logits(fetched.logits(row).to_vec(), step) {
-            Ok(logits) => choose(&logits, &text.generation.sampling, step),
-            Err(unscored) => return sink(text.job.index, Outcome::Unscored(unscored)),
-        };
-        match text.take(token, &self.model.eos, &fetched.states(row, text.job.want)) {
-            Some(finish) => text.answer(finish, self.model, sink),
+        let job = text.job;
+        let mut logits = fetched.logits(row).to_vec();
+        let place_in_text = format_args!("step {}", text.tokens.len());
+        let next = NextToken::new(&mut logits, self.model.config.final_soft_cap, place_in_text);
+        let finish = next.map(|next| text.write(self.model, &fetched.states(row, job.want), &next));
+        match finish.transpose() {
+            Some(finish) => answers.take(job, finish.and_then(|finish| text.finish(finish, self.model))),
             None => {
                 *place = Some(text);
                 ControlFlow::Continue(())

@@ -5,24 +5,23 @@ use std::mem;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use judge_core::{HeadEntropies, Layer, Lens, Outcome, PooledState, Pooling, ReadAt, Request, Signal, TokenId, Want};
+use judge_core::{HeadEntropies, Layer, Lens, PooledState, Pooling, Request, Signal, TokenId};
+use rayon::prelude::*;
 
 use super::decoder::{Angles, BufferPool, PackedDecoder, Span, Stream};
 use super::keys::Keys;
 use super::plan::{Stretch, plan};
 use crate::Error;
-use crate::generate::choose;
-use crate::jobs::{self, Job, Signals, Sink, Text};
+use crate::answers::{Answers, Sink};
+use crate::jobs::{self, Job, Scores, Signals, Text};
+use crate::labels::{Heads, States, Steps, wants_state};
 use crate::model::Model;
+use crate::next_token::{LOGIT_ROWS, NextLogProbs, NextToken};
 use crate::pooling::Pool;
-use crate::read::{States, Steps};
 
 /// Rows of one pass: enough that reading the weights costs little beside the products, few enough that the rows stay in reach
 /// of the caches.
 const PASS: usize = 1024;
-
-/// Rows whose logits over the whole vocabulary are there at once.
-const LOGIT_ROWS: usize = 32;
 
 /// Answers each request once, as soon as it is known. After [`ControlFlow::Break`] nothing more is begun. At most `max_tokens`
 /// positions are kept for later passes at a time, and as many more as one sequence has.
@@ -30,13 +29,14 @@ pub(crate) fn run<'a>(
     model: &Model,
     decoder: &PackedDecoder,
     requests: &'a [Request],
-    heads: &'a HashMap<&[TokenId], Vec<f32>>,
+    heads: &'a Heads<'a>,
     max_tokens: usize,
     sink: &mut Sink<'_>,
 ) -> Result<(), Error> {
-    let ControlFlow::Continue(groups) = jobs::groups(model, requests, heads, sink)? else { return Ok(()) };
+    let mut answers = Answers::new(sink);
+    let ControlFlow::Continue(groups) = jobs::groups(model, requests, heads, &mut answers)? else { return Ok(()) };
     for group in groups {
-        if Group::new(model, decoder, &group.jobs, group.blocks, max_tokens).run(sink).is_break() {
+        if Group::new(model, decoder, &group.jobs, group.blocks, max_tokens).run(&mut answers).is_break() {
             break;
         }
     }
@@ -54,6 +54,8 @@ struct Group<'a> {
     plan: Vec<Stretch>,
     /// Of each stretch, what pools all positions of a sequence through it.
     whole: Vec<Vec<(Layer, Signal)>>,
+    /// Of each stretch, the first position from which tokens are scored in any sequence through it.
+    scored_from: Vec<Option<usize>>,
     /// Of each stretch, those directly behind it.
     behind: Vec<Vec<usize>>,
     /// Of each stretch, how many of those behind it still hold its keys, or will.
@@ -72,6 +74,16 @@ struct Group<'a> {
 struct Computed {
     keys: Arc<Keys>,
     pools: Pools,
+    scored: Scored,
+}
+
+/// What is scored so far of a sequence, or of several that have been one until here.
+#[derive(Clone, Default)]
+struct Scored {
+    /// The log-probabilities of the tokens up to here; NaN where the logits are not finite.
+    log_probs: Vec<f32>,
+    /// The normed output of the last block at the last position, if the token that follows is scored, which each sequence has of its own.
+    last: Vec<f32>,
 }
 
 /// What is pooled so far, of a sequence or of several that have been one until here.
@@ -84,7 +96,24 @@ struct Read {
     states: States,
     /// The last position's state of layers that are wanted as they are.
     last: Vec<(Layer, Vec<f32>)>,
-    /// The normed output of the last block, if text goes on from it.
+    /// The normed output of the last block, if the logits over the vocabulary are needed.
+    normed: Vec<f32>,
+}
+
+/// A sequence of which all positions were read, and nothing is written behind it.
+struct Done<'a> {
+    job: &'a Job<'a>,
+    signals: Signals,
+    own: Vec<f32>,
+    read: Read,
+}
+
+/// A token to be scored.
+struct Scoring {
+    /// Which sequence of the pass.
+    span: usize,
+    token: TokenId,
+    /// The normed output of the last block at the position before it.
     normed: Vec<f32>,
 }
 
@@ -110,13 +139,18 @@ impl<'a> Group<'a> {
         let sequences: Vec<&[TokenId]> = jobs.iter().map(|job| job.ids.as_slice()).collect();
         let plan = plan(&sequences, PASS.min(max_tokens));
         let mut whole: Vec<Vec<(Layer, Signal)>> = vec![Vec::new(); plan.len()];
+        let mut scored_from = vec![None; plan.len()];
         let mut behind = vec![Vec::new(); plan.len()];
         // Backwards: whoever comes after a stretch has been seen before it.
         for index in (0..plan.len()).rev() {
             if plan[index].is_last {
                 whole[index] = jobs[plan[index].sequence].whole().collect();
+                scored_from[index] = jobs[plan[index].sequence].scored_from;
             }
             if let Some(before) = plan[index].before {
+                // A token is scored where the position before it is.
+                let first = scored_from[index].filter(|&first| first <= plan[before].positions.end);
+                scored_from[before] = [scored_from[before], first].into_iter().flatten().min();
                 behind[before].push(index);
                 for wanted in whole[index].clone() {
                     if !whole[before].contains(&wanted) {
@@ -137,6 +171,7 @@ impl<'a> Group<'a> {
             computed: plan.iter().map(|_| None).collect(),
             plan,
             whole,
+            scored_from,
             holders: behind.iter().map(Vec::len).collect(),
             behind,
             ready,
@@ -146,21 +181,21 @@ impl<'a> Group<'a> {
         }
     }
 
-    fn run(mut self, sink: &mut Sink<'_>) -> ControlFlow<()> {
-        let flow = self.go_on(sink);
+    fn run(mut self, answers: &mut Answers<'_>) -> ControlFlow<()> {
+        let flow = self.go_on(answers);
         // From the ends to the beginnings: keys that hold those before them, and these others, would be dropped in as many calls.
         self.writing.clear();
         while self.computed.pop().is_some() {}
         flow
     }
 
-    fn go_on(&mut self, sink: &mut Sink<'_>) -> ControlFlow<()> {
+    fn go_on(&mut self, answers: &mut Answers<'_>) -> ControlFlow<()> {
         loop {
             let stretches = self.next_pass();
             if !stretches.is_empty() {
-                self.prefill(&stretches, sink)?;
+                self.prefill(&stretches, answers)?;
             } else if !self.writing.is_empty() {
-                self.write(sink)?;
+                self.write(answers)?;
             } else {
                 return ControlFlow::Continue(());
             }
@@ -195,11 +230,13 @@ impl<'a> Group<'a> {
         }
     }
 
-    fn prefill(&mut self, stretches: &[usize], sink: &mut Sink<'_>) -> ControlFlow<()> {
+    fn prefill(&mut self, stretches: &[usize], answers: &mut Answers<'_>) -> ControlFlow<()> {
         let (decoder, blocks) = (self.decoder, self.blocks);
         let mut keys = Vec::with_capacity(stretches.len());
         let mut pools: Vec<Pools> = Vec::with_capacity(stretches.len());
-        for &index in stretches {
+        let mut scored: Vec<Scored> = Vec::with_capacity(stretches.len());
+        let mut scoring: Vec<Scoring> = Vec::new();
+        for (span, &index) in stretches.iter().enumerate() {
             let stretch = &self.plan[index];
             let before = stretch.before.and_then(|before| self.computed[before].as_ref());
             let inherited = |wanted: &(Layer, Signal)| {
@@ -214,6 +251,9 @@ impl<'a> Group<'a> {
                 at.map_or_else(|| (*wanted, Pool::new(pooling)), Clone::clone)
             };
             pools.push(self.whole[index].iter().map(inherited).collect());
+            let (log_probs, first) = self.scored_before(index);
+            scored.push(Scored { log_probs, last: Vec::new() });
+            scoring.extend(first.map(|(token, normed)| Scoring { span, token, normed }));
             let keep = self.positions_kept(index);
             let (capacity, n_blocks) = (keep.max(stretch.positions.len()), if keep > 0 { blocks } else { 1 });
             let before = before.map(|before| Arc::clone(&before.keys));
@@ -228,12 +268,13 @@ impl<'a> Group<'a> {
             .map(|((keys, &index), entropies)| {
                 let Stretch { sequence, positions, is_last, .. } = &self.plan[index];
                 let len = positions.len();
-                let keep = match is_last {
-                    _ if self.whole[index].iter().any(|&(layer, signal)| layer.0 == blocks && is_state(signal)) => {
-                        0..len
-                    }
-                    true => len - 1..len,
-                    false => 0..0,
+                let is_pooled = self.whole[index].iter().any(|&(layer, signal)| layer.0 == blocks && is_state(signal));
+                let keep = match self.scored_from[index] {
+                    _ if is_pooled => 0..len,
+                    // The position before the first token that is scored, and those behind it.
+                    Some(from) => (from - 1).clamp(positions.start, positions.end - 1) - positions.start..len,
+                    None if *is_last => len - 1..len,
+                    None => 0..0,
                 };
                 Span { ids: &self.jobs[*sequence].ids[positions.clone()], keys, keep, entropies }
             })
@@ -250,41 +291,114 @@ impl<'a> Group<'a> {
                         Signal::State(_) => rows.clone().for_each(|row| pool.add(row)),
                     }
                 }
+                if layer == decoder.config.n_layers
+                    && let Some(from) = self.scored_from[index]
+                {
+                    let Stretch { sequence, positions, is_last, .. } = &self.plan[index];
+                    // What is kept ends where the stretch does.
+                    let kept = rows.clone().zip(positions.end - rows.len()..);
+                    for (row, position) in kept.filter(|(_, position)| position + 1 >= from) {
+                        if position + 1 < positions.end {
+                            let token = self.jobs[*sequence].ids[position + 1];
+                            scoring.push(Scoring { span, token, normed: decoder.final_norm(row) });
+                        } else if !is_last {
+                            scored[span].last = decoder.final_norm(row);
+                        }
+                    }
+                }
                 if self.plan[index].is_last
                     && let Some(row) = rows.next_back()
                 {
-                    reads[span].take(decoder, self.jobs[self.plan[index].sequence].want, 0, layer, row);
+                    reads[span].take(decoder, &self.jobs[self.plan[index].sequence], 0, layer, row);
                 }
             }
             ControlFlow::Continue(())
         };
         decoder.forward(&mut spans, &self.angles, blocks, &mut self.pool, &mut visit);
-        let mut begun = Vec::new();
-        for ((&index, (mut keys, pools)), read) in stretches.iter().zip(keys.into_iter().zip(pools)).zip(reads) {
+        self.score(&scoring, &mut scored);
+        let (mut begun, mut done) = (Vec::new(), Vec::new());
+        let brought = keys.into_iter().zip(pools).zip(reads).zip(scored);
+        for (&index, (((mut keys, pools), read), scored)) in stretches.iter().zip(brought) {
             keys.advance(self.plan[index].positions.len());
-            if self.plan[index].is_last {
-                let job = &self.jobs[self.plan[index].sequence];
-                let signals = signals(job, &read, pools);
-                let mut steps = Steps::new(job.want, job.head);
-                match &job.want.generate {
-                    Some(generation) => {
-                        let text = Text::new(job, generation, steps, signals);
-                        begun.push(Writing { text, stretch: index, keys, read });
-                    }
-                    None => {
-                        drop(keys);
-                        self.release(index);
-                        steps.read(0, None, &read.states);
-                        job.answer(steps, signals, None, sink)?;
-                    }
-                }
-            } else {
-                self.computed[index] = Some(Computed { keys: Arc::new(keys), pools });
+            if !self.plan[index].is_last {
+                self.computed[index] = Some(Computed { keys: Arc::new(keys), pools, scored });
                 // The next one is at the end.
                 self.ready.extend(&self.behind[index]);
+                continue;
+            }
+            let job = &self.jobs[self.plan[index].sequence];
+            let (signals, own) = (signals(job, &read, pools), scored.log_probs);
+            match &job.want.generate {
+                Some(generation) => {
+                    let steps = Steps::new(job.want, job.heads, decoder.config.n_layers);
+                    let scores = Scores { own, ends: Vec::new() };
+                    let text = Text::new(job, generation, steps, signals, scores);
+                    begun.push(Writing { text, stretch: index, keys, read });
+                }
+                None => {
+                    drop(keys);
+                    self.release(index);
+                    done.push(Done { job, signals, own, read });
+                }
             }
         }
-        self.choose(begun, sink)
+        self.answer(done, answers)?;
+        self.choose(begun, answers)
+    }
+
+    /// Of the tokens that are scored in a stretch, the log-probabilities of those before it, and, if the stretch's first one is scored, that token
+    /// with the normed state that predicts it.
+    fn scored_before(&self, index: usize) -> (Vec<f32>, Option<(TokenId, Vec<f32>)>) {
+        let stretch = &self.plan[index];
+        let start = stretch.positions.start;
+        let from = self.scored_from[index].filter(|&from| from <= start);
+        let before =
+            stretch.before.and_then(|before| Some((self.computed[before].as_ref()?, self.scored_from[before]?)));
+        let (Some(from), Some((Computed { scored, .. }, first))) = (from, before) else { return (Vec::new(), None) };
+        let log_probs = scored.log_probs.get(from - first..).unwrap_or_default().to_vec();
+        (log_probs, Some((self.jobs[stretch.sequence].ids[start], scored.last.clone())))
+    }
+
+    /// Puts the log-probabilities of tokens, those of one sequence in their order, behind what is scored of their sequences.
+    fn score(&self, scoring: &[Scoring], scored: &mut [Scored]) {
+        let config = &self.decoder.config;
+        for some in scoring.chunks(LOGIT_ROWS) {
+            let states: Vec<f32> = some.iter().flat_map(|one| &one.normed).copied().collect();
+            let mut logits = self.decoder.logits(&states);
+            let rows = logits.par_chunks_exact_mut(config.d_vocab.max(1)).zip(some);
+            let log_prob = |(row, one): (&mut [f32], &Scoring)| {
+                let next = NextToken::new(row, config.final_soft_cap, "a scored token");
+                next.map_or(f32::NAN, |next| next.log_prob(one.token) as f32) // which is refused with the reading
+            };
+            let found: Vec<f32> = rows.map(log_prob).collect();
+            some.iter().zip(found).for_each(|(one, log_prob)| scored[one.span].log_probs.push(log_prob));
+        }
+    }
+
+    /// Answers jobs that nothing is written behind.
+    fn answer(&self, done: Vec<Done<'_>>, answers: &mut Answers<'_>) -> ControlFlow<()> {
+        let config = &self.decoder.config;
+        let mut done = done.into_iter().peekable();
+        while done.peek().is_some() {
+            let some: Vec<Done<'_>> = done.by_ref().take(LOGIT_ROWS).collect();
+            // Of those that need logits, one row each.
+            let states: Vec<f32> = some.iter().flat_map(|one| &one.read.normed).copied().collect();
+            let mut logits = if states.is_empty() { Vec::new() } else { self.decoder.logits(&states) };
+            let mut rows = logits.chunks_exact_mut(config.d_vocab.max(1));
+            for Done { job, signals, own, read } in some {
+                let row = if read.normed.is_empty() { None } else { rows.next() };
+                let next = row.map(|row| NextToken::new(row, config.final_soft_cap, "step 0")).transpose();
+                let part = next.and_then(|next| {
+                    let next = next.as_ref().map(|next| next as &dyn NextLogProbs);
+                    let mut steps = Steps::new(job.want, job.heads, config.n_layers);
+                    steps.read(0, None, &read.states, next);
+                    let ends = next.map_or_else(Vec::new, |next| job.score_ends(next));
+                    job.part(steps, signals, Scores { own, ends }, None)
+                });
+                answers.take(job, part)?;
+            }
+        }
+        ControlFlow::Continue(())
     }
 
     /// Says that a sequence, whose last stretch this is, is over: its keys are gone, and with them those before that nobody else holds.
@@ -303,17 +417,17 @@ impl<'a> Group<'a> {
     }
 
     /// Writes one more token of each text.
-    fn write(&mut self, sink: &mut Sink<'_>) -> ControlFlow<()> {
+    fn write(&mut self, answers: &mut Answers<'_>) -> ControlFlow<()> {
         let mut writing = mem::take(&mut self.writing);
         writing.chunks_mut(PASS).for_each(|some| self.extend(some));
-        self.choose(writing, sink)
+        self.choose(writing, answers)
     }
 
     /// Reads what follows the token that was written last, for texts that fit into a pass.
     fn extend(&mut self, writing: &mut [Writing<'a>]) {
         let decoder = self.decoder;
         let mut reads: Vec<Read> = writing.iter().map(|_| Read::default()).collect();
-        let wants: Vec<(&Want, usize)> = writing.iter().map(|one| (one.text.job.want, one.text.tokens.len())).collect();
+        let jobs: Vec<(&Job<'_>, usize)> = writing.iter().map(|one| (one.text.job, one.text.tokens.len())).collect();
         let mut spans: Vec<Span<'_>> = writing
             .iter_mut()
             .map(|one| Span {
@@ -324,9 +438,9 @@ impl<'a> Group<'a> {
             })
             .collect();
         let mut visit = |layer: usize, stream: &Stream<'_>| {
-            for (span, ((want, step), read)) in wants.iter().zip(&mut reads).enumerate() {
+            for (span, ((job, step), read)) in jobs.iter().zip(&mut reads).enumerate() {
                 if let Some(row) = stream.rows(span).next_back() {
-                    read.take(decoder, want, *step, layer, row);
+                    read.take(decoder, job, *step, layer, row);
                 }
             }
             ControlFlow::Continue(())
@@ -339,60 +453,59 @@ impl<'a> Group<'a> {
     }
 
     /// Chooses the next token of each text from what its last pass brought; those that go on are kept.
-    fn choose(&mut self, mut writing: Vec<Writing<'a>>, sink: &mut Sink<'_>) -> ControlFlow<()> {
-        let mut logits = Vec::new();
-        for some in writing.chunks(LOGIT_ROWS) {
+    fn choose(&mut self, mut writing: Vec<Writing<'a>>, answers: &mut Answers<'_>) -> ControlFlow<()> {
+        let config = &self.decoder.config;
+        let mut finishes = Vec::with_capacity(writing.len());
+        for some in writing.chunks_mut(LOGIT_ROWS) {
             let states: Vec<f32> = some.iter().flat_map(|one| &one.read.normed).copied().collect();
-            let all = self.decoder.logits(&states);
+            let mut logits = self.decoder.logits(&states);
             // Chosen chunk by chunk, so that no more rows of logits are there at once.
-            logits.extend(some.iter().zip(all.chunks_exact(self.decoder.config.d_vocab.max(1))).map(|(one, row)| {
-                let step = one.text.tokens.len();
-                let row = self.model.choice_logits(row.to_vec(), step)?;
-                Ok(choose(&row, &one.text.generation.sampling, step))
+            finishes.extend(some.iter_mut().zip(logits.chunks_exact_mut(config.d_vocab.max(1))).map(|(one, row)| {
+                let place = format_args!("step {}", one.text.tokens.len());
+                let next = NextToken::new(row, config.final_soft_cap, place)?;
+                Ok(one.text.write(self.model, &one.read.states, &next))
             }));
         }
-        for (mut one, token) in writing.drain(..).zip(logits) {
-            let finish = match token {
-                Err(unscored) => Err(unscored),
-                Ok(token) => match one.text.take(token, &self.model.eos, &one.read.states) {
-                    None => {
-                        self.writing.push(one);
-                        continue;
-                    }
-                    Some(finish) => Ok(finish),
-                },
+        for (one, finish) in writing.drain(..).zip(finishes) {
+            let Some(finish) = finish.transpose() else {
+                self.writing.push(one);
+                continue;
             };
             let Writing { text, stretch, keys, .. } = one;
             drop(keys);
             self.release(stretch);
-            match finish {
-                Err(unscored) => sink(text.job.index, Outcome::Unscored(unscored))?,
-                Ok(finish) => text.answer(finish, self.model, sink)?,
-            }
+            let job = text.job;
+            answers.take(job, finish.and_then(|finish| text.finish(finish, self.model)))?;
         }
         ControlFlow::Continue(())
     }
 }
 
 impl Read {
-    /// Takes what `want` asks of the row of the last position at `layer`, which predicts the token of `step`.
-    fn take(&mut self, decoder: &PackedDecoder, want: &Want, step: usize, layer: usize, row: &[f32]) {
+    /// Takes what `job` asks of the row of the last position at `layer`, which predicts the token of `step`.
+    fn take(&mut self, decoder: &PackedDecoder, job: &Job<'_>, step: usize, layer: usize, row: &[f32]) {
         let n_layers = decoder.config.n_layers;
-        let normed = (layer == n_layers).then(|| decoder.final_norm(row));
-        let as_read = || normed.clone().unwrap_or_else(|| row.to_vec());
-        if let Some(read) = want.labels.as_ref().filter(|read| step == 0 || read.at != ReadAt::PromptEnd)
-            && read.layers.contains(&Layer(layer))
-        {
-            let state = match read.lens {
-                Lens::Normed if normed.is_none() => decoder.final_norm(row),
-                _ => as_read(),
-            };
-            self.states.insert(Layer(layer), state);
+        let (want, layer, is_final) = (job.want, Layer(layer), layer == n_layers);
+        let wants = |lens| wants_state(want, step, layer, lens, n_layers);
+        let is_last_pooled = step == 0 && want.pooled.contains(&(layer, Pooling::Last));
+        if is_last_pooled && !is_final {
+            self.last.push((layer, row.to_vec()));
         }
-        if step == 0 && want.pooled.contains(&(Layer(layer), Pooling::Last)) {
-            self.last.push((Layer(layer), as_read()));
+        if wants(Lens::Raw) {
+            self.states.insert((layer, Lens::Raw), row.to_vec());
         }
-        if let (Some(normed), Some(_)) = (normed, &want.generate) {
+        let needs_logits = is_final && job.needs_logits(step);
+        if !(needs_logits || wants(Lens::Normed) || is_last_pooled && is_final) {
+            return;
+        }
+        let normed = decoder.final_norm(row);
+        if is_last_pooled && is_final {
+            self.last.push((layer, normed.clone()));
+        }
+        if wants(Lens::Normed) {
+            self.states.insert((layer, Lens::Normed), normed.clone());
+        }
+        if needs_logits {
             self.normed = normed;
         }
     }

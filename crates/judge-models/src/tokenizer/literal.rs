@@ -118,10 +118,15 @@ impl Control {
         found
     }
 
+    /// Whether a text spells a control token.
+    pub(super) fn is_spelt_in(&self, text: &str) -> bool {
+        self.tokens.iter().any(|(_, t)| text.contains(&t.content))
+    }
+
     /// Whether a text spells a control token, or begins or ends with a part of one that what is beside it in the
     /// output could complete.
     fn is_risky(&self, text: &str) -> bool {
-        self.tokens.iter().any(|(_, t)| text.contains(&t.content)) || self.loose_start(text) || self.loose_end(text)
+        self.is_spelt_in(text) || self.loose_start(text) || self.loose_end(text)
     }
 
     fn loose_start(&self, text: &str) -> bool {
@@ -243,6 +248,11 @@ impl PlainText {
             }
         }
         Ok(Ok(all))
+    }
+
+    /// Tokens of a text by itself, none of them a control token.
+    pub(super) fn encode_text(&self, text: &str) -> tokenizers::Result<Vec<TokenId>> {
+        ids(&self.first, text)
     }
 
     fn piece(&self, text: &str, is_first: bool, all: &mut Vec<TokenId>) -> tokenizers::Result<()> {

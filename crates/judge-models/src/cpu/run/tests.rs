@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use judge_core::{Generation, LabelRead, Sampling};
+use judge_core::{Generation, LabelRead, Outcome, ReadAt, Want};
 
 use super::*;
 use crate::cpu::keys::TILE;
@@ -25,14 +25,15 @@ fn prompts() -> Vec<Vec<TokenId>> {
 
 fn wants() -> [Want; 2] {
     let layers = vec![Layer(2), Layer(6)];
-    let labels = LabelRead { tokens: vec![20, 21, 22], layers, lens: Lens::Raw, at: ReadAt::EveryStep };
+    let labels =
+        LabelRead { tokens: vec![20, 21, 22], layers, lens: Lens::Raw, at: ReadAt::EveryStep, label_mass: true };
     let reads = Want {
-        labels: Some(LabelRead { at: ReadAt::PromptEnd, ..labels.clone() }),
+        labels: vec![LabelRead { at: ReadAt::PromptEnd, ..labels.clone() }],
         pooled: vec![(Layer(6), Pooling::Mean)],
         ..Want::default()
     };
-    let generation = Generation { max_new_tokens: 9, sampling: Sampling::Greedy };
-    [reads.clone(), Want { labels: Some(labels), generate: Some(generation), ..reads }]
+    let generation = Generation { max_new_tokens: 9, ..Generation::default() };
+    [reads.clone(), Want { labels: vec![labels], generate: Some(generation), ..reads }]
 }
 
 /// Positions that keys have room for, those that several hold counted once.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::error::ErrorKind;
-use clap::{FromArgMatches, Parser};
+use clap::Parser;
 
 use crate::interrupt::Stopped;
 use crate::progress::Progress;

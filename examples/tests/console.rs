@@ -132,7 +132,7 @@ fn a_run_that_scored_nothing_failed() {
     assert_eq!(run("throughput", folder.path(), &["--input", "in.jsonl"]).status.code(), Some(0), "two of three");
     for (input, said) in [
         ("{\"id\": 1, \"prompt\": \"\"}\n{\"id\": 2, \"prompt\": \"\"}\n", "no row was scored: 2 empty_prompt"),
-        ("", "no row was scored: there are none"),
+        ("", "in.jsonl has no rows"),
     ] {
         fs::write(folder.path().join("in.jsonl"), input).expect("input");
         let output = run("throughput", folder.path(), &["--input", "in.jsonl"]);

@@ -94,7 +94,7 @@ fn run(cli: &Cli) -> Result<()> {
             });
             output.write(&row)?;
         }
-        bar.inc(labels.len() as u64);
+        bar.inc(labels.len());
     }
     output.finish()?;
     bar.finish_and_clear();

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 use judge_core::{Backbone, Layer, ModelInfo, Outcome, Pooling, Want};
-use judge_data::{InputFile, Sharding, StatesSpec, StatesWriter, WriteOptions, ids_path};
-use judge_examples::console::{exit, say};
+use judge_data::{InputFile, Sharding, StatesSpec, StatesWriter, ids_path};
+use judge_examples::console::{say, start};
 use judge_examples::layers::LayerList;
 use judge_examples::model_args::ModelArgs;
 use judge_examples::passes::{check_prompts, pass_prompts};
@@ -63,7 +63,7 @@ impl From<PoolingArg> for Pooling {
 }
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {
@@ -79,7 +79,7 @@ fn run(cli: &Cli) -> Result<()> {
         metadata: cli.metadata(info)?,
         sharding: cli.rows_per_shard.map_or(Sharding::Whole, Sharding::Rows),
     };
-    let mut output = StatesWriter::open(&cli.output, &spec, WriteOptions::default())?;
+    let mut output = StatesWriter::open(&cli.output, &spec)?;
     let resumed = output.resumed();
     if resumed.rows > 0 && !cli.model.quiet {
         eprintln!("going on: {} of {rows} rows are done", resumed.rows);

@@ -19,9 +19,9 @@ use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
 use judge_core::{Backbone, Layer, Pooling, TokenId};
 use judge_data::write_atomic;
-use judge_examples::console::{exit, say, table, usage};
+use judge_examples::console::{say, start, table, usage};
 use judge_examples::layers::LayerList;
-use judge_examples::model_args::{ModelArgs, read_template};
+use judge_examples::model_args::{ModelArgs, SeedArgs, read_template};
 use judge_models::Model;
 use serde_json::json;
 
@@ -95,6 +95,8 @@ struct Cli {
     ungrouped: bool,
     #[command(flatten)]
     model: ModelArgs,
+    #[command(flatten)]
+    seed: SeedArgs,
 }
 
 /// How the states of a layer are pooled.
@@ -139,7 +141,7 @@ enum Learner {
 }
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {
@@ -158,7 +160,7 @@ fn run(cli: &Cli) -> Result<()> {
             let fields = Fields { group: cli.group.as_deref(), source: cli.source.as_deref() };
             Data::read(path, &cli.aspect, fields, template.as_ref())?
         }
-        None => Data::generated([2_000, 1_000, 1_000], cli.model.seed),
+        None => Data::generated([2_000, 1_000, 1_000], cli.seed.seed),
     };
     for rows in data.rows.values_mut() {
         rows.truncate(cli.model.limit.unwrap_or(usize::MAX));

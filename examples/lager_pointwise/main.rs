@@ -4,9 +4,12 @@
 
 mod item;
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::SystemTime;
+use std::{fs, io};
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum, value_parser};
@@ -15,13 +18,13 @@ use judge_core::{
     PromptTemplate, RunEvent, RunSettings, Runner, Scale, ScoreRule, States, Variant, Verdict,
 };
 use judge_data::{
-    Dataset, DatasetFormat, DatasetOptions, Extra, Fate, InputFile, LabelTable, LagerResult, LagerScores, Opened,
-    Program, Resolved, Rows, RunPlan, ScoreOutcome, ScoreRow, Settings, load, write_lager_results,
+    Counts, Dataset, DatasetFormat, DatasetOptions, Extra, InputFile, LabelTable, LagerResult, LagerScores,
+    ResumableJsonl, Rows, RunRecord, ScoreOutcome, ScoreRow, Settings, load, save, write_lager_results,
 };
-use judge_examples::console::{exit, say};
+use judge_examples::console::{say, start};
 use judge_examples::labels::note_split_labels;
 use judge_examples::model_args::{ModelArgs, read_template};
-use judge_examples::origin::ORIGIN;
+use judge_examples::origin::{ORIGIN, record_path};
 use judge_examples::pace::Pace;
 use serde_json::json;
 
@@ -106,10 +109,11 @@ fn format(name: &str) -> Result<DatasetFormat, String> {
 }
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {
+    let started = SystemTime::now();
     let format = cli.open(None)?.format();
     let settings = cli.lager_settings(format)?;
     let rows = cli.check_data(format, &settings.template)?;
@@ -126,14 +130,8 @@ fn run(cli: &Cli) -> Result<()> {
         let first = Item { row: 0, record: record?, reasoning: false };
         note_split_labels(&model, &judge.settings().template.fill(&first)?, &labels)?;
     }
-    let Opened::Ready(start) = cli.plan(rows, &judge)?.open()? else {
-        return say(format_args!("{} is complete: {rows} items", cli.output.display()));
-    };
-    let mut output = start.begin(Resolved {
-        model: Some(model.info().clone()),
-        template: Some(judge.settings().template.id().to_owned()),
-        settings: Settings::new(),
-    })?;
+    let record = cli.record(&model, &judge)?;
+    let mut output = ResumableJsonl::open(&cli.output, rows, &record.settings)?;
     let resumed = output.resumed().rows;
     if resumed > 0 && !cli.model.quiet {
         eprintln!("going on: {resumed} of {rows} rows are done");
@@ -150,7 +148,7 @@ fn run(cli: &Cli) -> Result<()> {
         let RunEvent::Item(result) = event else { return ControlFlow::Continue(()) };
         pace.done(&result.outcomes[0]); // one judge
         let row = result.item.row;
-        let stored = score_row(&judge, &labels, result).and_then(|score| Ok(output.push(row, &score, fate(&score))?));
+        let stored = score_row(&judge, &labels, result).and_then(|score| Ok(output.push(row, &score)?));
         match stored {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
@@ -163,7 +161,20 @@ fn run(cli: &Cli) -> Result<()> {
         return Err(error);
     }
     pace.finish();
-    let counts = output.finish()?.counts;
+    // Scores never lie beside the record of other scores, not even if this is killed here.
+    let record_file = record_path(&cli.output);
+    match fs::remove_file(&record_file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(error).context(record_file.display().to_string());
+        }
+        _ => {}
+    }
+    output.finish()?;
+    let counts = cli.count()?;
+    let time = |at| Some(humantime::format_rfc3339_seconds(at).to_string());
+    let record =
+        RunRecord { counts: counts.clone(), started: time(started), finished: time(SystemTime::now()), ..record };
+    save(record_file, &record)?;
     if let Some(path) = &cli.lager_json {
         cli.write_lager(path, format)?;
     }
@@ -176,8 +187,7 @@ fn run(cli: &Cli) -> Result<()> {
 
 impl Cli {
     fn open(&self, format: Option<DatasetFormat>) -> Result<Dataset> {
-        let (format, max_rows) = (format.or(self.format), self.model.limit);
-        Ok(Dataset::open(&self.data, &DatasetOptions { format, max_rows, ..DatasetOptions::default() })?)
+        Ok(Dataset::open(&self.data, &DatasetOptions { format: format.or(self.format), max_rows: self.model.limit })?)
     }
 
     /// Reads the whole data file and fills every prompt once, so that whatever is wrong is said before any model work.
@@ -260,10 +270,13 @@ impl Cli {
     }
 
     /// Everything that a row depends on goes into its settings: a run goes on only with the same.
-    fn plan(&self, rows: usize, judge: &LagerJudge) -> Result<RunPlan> {
+    fn record(&self, model: &dyn Backbone, judge: &LagerJudge) -> Result<RunRecord> {
+        let data = InputFile::of(&self.data)?;
         let settings: Settings = [
+            ("data", json!(data.blake3)),
             (ORIGIN, serde_json::to_value(judge.origin())?),
             ("template", serde_json::to_value(&judge.settings().template)?),
+            ("device", json!(model.info().device)),
             ("states", json!(judge.settings().states)),
             ("variant", json!(judge.variant().as_str())),
             ("weights", json!(judge.settings().weights.as_ref().map(LayerWeights::weights))),
@@ -272,11 +285,27 @@ impl Cli {
         .into_iter()
         .map(|(key, value)| (key.to_owned(), value))
         .collect();
-        let mut plan = RunPlan::new(&self.output, rows, Program::new("lager_pointwise", env!("CARGO_PKG_VERSION")));
-        plan.inputs = vec![InputFile::of(&self.data)?.with_rows(rows)];
-        plan.seed = Some(self.model.seed);
-        plan.settings = settings;
-        Ok(plan)
+        Ok(RunRecord {
+            command: std::env::args().collect(),
+            program_version: env!("CARGO_PKG_VERSION").to_owned(),
+            model: Some(model.info().clone()),
+            template: Some(judge.settings().template.id().to_owned()),
+            inputs: vec![data],
+            settings,
+            ..RunRecord::default()
+        })
+    }
+
+    /// Counts the rows of the finished output, those of earlier runs included.
+    fn count(&self) -> Result<Counts> {
+        let mut counts = Counts { scored: 0, unscored: BTreeMap::new() };
+        for row in Rows::open(&self.output)? {
+            match ScoreRow::from_row(row?)?.outcome {
+                ScoreOutcome::Read(_) => counts.scored += 1,
+                ScoreOutcome::Unscored(unscored) => *counts.unscored.entry(unscored.reason).or_default() += 1,
+            }
+        }
+        Ok(counts)
     }
 
     /// The finished output as the reference program's result file.
@@ -331,14 +360,6 @@ fn score_row(judge: &LagerJudge, labels: &[String], result: judge_core::ItemResu
         }
     };
     Ok(ScoreRow { id: result.id, human: result.item.record.human(), outcome, extra })
-}
-
-fn fate(row: &ScoreRow) -> Fate {
-    let unscored = match &row.outcome {
-        ScoreOutcome::Read(_) => None,
-        ScoreOutcome::Unscored(unscored) => Some(unscored.reason),
-    };
-    Fate { unscored, graded: row.human.is_some() }
 }
 
 /// Step and generated text of the score position.

@@ -10,10 +10,8 @@ use clap::{Parser, ValueEnum, value_parser};
 use judge_core::{
     Backbone, Condition, Generation, LabelRead, Lens, Outcome, Reading, Sampling, ScoreRule, TokenId, Unscored, Want,
 };
-use judge_data::{
-    Extra, Fate, InputFile, LabelTable, Opened, Program, Resolved, RunPlan, ScoreOutcome, ScoreRow, Settings,
-};
-use judge_examples::console::{exit, say, usage};
+use judge_data::{Extra, InputFile, LabelTable, ResumableJsonl, ScoreOutcome, ScoreRow, Settings};
+use judge_examples::console::{say, start, usage};
 use judge_examples::labels::note_split_labels;
 use judge_examples::layers::LayerList;
 use judge_examples::model_args::ModelArgs;
@@ -78,7 +76,7 @@ enum LensArg {
 }
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {
@@ -109,13 +107,7 @@ fn run(cli: &Cli) -> Result<()> {
     {
         note_split_labels(&model, &prompt, &labels)?;
     }
-    let mut plan = RunPlan::new(&cli.output, rows, Program::new("layer_logits", env!("CARGO_PKG_VERSION")));
-    plan.inputs = vec![InputFile::of(&cli.input)?.with_rows(rows)];
-    plan.settings = cli.settings(&want)?;
-    let Opened::Ready(start) = plan.open()? else {
-        return say(format_args!("{} is complete: {rows} rows", cli.output.display()));
-    };
-    let mut output = start.begin(Resolved { model: Some(model.info().clone()), ..Resolved::default() })?;
+    let mut output = ResumableJsonl::open(&cli.output, rows, &cli.settings(&model, &want)?)?;
     let resumed = output.resumed();
     if resumed.rows > 0 && !cli.model.quiet {
         eprintln!("going on: {} of {rows} rows are done", resumed.rows);
@@ -127,15 +119,11 @@ fn run(cli: &Cli) -> Result<()> {
             Ok(table) => ScoreOutcome::Read(table),
             Err(reason) => ScoreOutcome::Unscored(reason),
         };
-        let fate = match &outcome {
-            ScoreOutcome::Read(_) => Fate::SCORED,
-            ScoreOutcome::Unscored(unscored) => Fate::unscored(unscored.reason),
-        };
-        match fate.unscored {
-            None => scored += 1,
-            Some(_) => unscored += 1,
+        match outcome {
+            ScoreOutcome::Read(_) => scored += 1,
+            ScoreOutcome::Unscored(_) => unscored += 1,
         }
-        Ok(output.push(row, &ScoreRow { id: id.clone(), human: None, outcome, extra: Extra::new() }, fate)?)
+        Ok(output.push(row, &ScoreRow { id: id.clone(), human: None, outcome, extra: Extra::new() })?)
     })?;
     output.finish()?;
     say(format_args!(
@@ -160,8 +148,13 @@ impl Cli {
     }
 
     /// Everything that a row depends on: a run goes on only with the same.
-    fn settings(&self, want: &Want) -> Result<Settings> {
+    fn settings(&self, model: &dyn Backbone, want: &Want) -> Result<Settings> {
+        let info = model.info();
         Ok([
+            ("input", json!(InputFile::of(&self.input)?.blake3)),
+            ("model", json!(info.fingerprint)),
+            ("dtype", json!(info.dtype)),
+            ("device", json!(info.device)),
             ("want", serde_json::to_value(want)?),
             ("marker", json!(self.marker)),
             ("prefill", json!(self.prefill)),

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use half::f16;
 use judge_data::JsonlWriter;
-use judge_examples::console::{exit, progress, say};
+use judge_examples::console::{progress, say, start};
 use judge_examples::probes::ProbeFile;
 use judge_probe::{FittedClassifier, Matrix, Precision};
 use memmap2::Mmap;
@@ -45,7 +45,7 @@ type Read = fn(&[u8]) -> Vec<f64>;
 const AT_ONCE: usize = 4_096;
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {
@@ -94,7 +94,7 @@ fn run(cli: &Cli) -> Result<()> {
             });
             output.write(&row)?;
         }
-        bar.inc(labels.len() as u64);
+        bar.inc(labels.len());
     }
     output.finish()?;
     bar.finish_and_clear();

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
 use judge_core::Backbone;
 use judge_data::write_atomic;
-use judge_examples::console::{exit, say, table};
+use judge_examples::console::{say, start, table};
 use judge_examples::probes::ProbeFile;
 use judge_models::{HubOptions, LoadOptions, Model, ModelSource};
 use judge_probe::{DecisionRule, FittedClassifier, Precision, SavedProbe, SklearnProbe};
@@ -54,7 +54,7 @@ impl From<PrecisionArg> for Precision {
 }
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {

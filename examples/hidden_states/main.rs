@@ -7,27 +7,29 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use clap::{Parser, ValueEnum};
-use judge_core::{Backbone, Layer, ModelInfo, Outcome, Pooling, Want};
-use judge_data::{InputFile, Sharding, StatesSpec, StatesWriter, ids_path};
-use judge_examples::console::{say, start};
-use judge_examples::layers::LayerList;
+use anyhow::Result;
+use clap::Parser;
+use judge_core::{Backbone, Layer, Outcome, Pooling, Want};
+use judge_data::{
+    Error, Resolved, RunPlan, Sharding, StatesSpec, StatesWriter, check_outputs, ids_path, record_path, save,
+};
+use judge_examples::console::{check_scored, say, start, tell};
+use judge_examples::files::{InputArgs, WriteArgs, program};
+use judge_examples::layers::{LayerList, PoolingArg};
 use judge_examples::model_args::ModelArgs;
-use judge_examples::passes::{check_prompts, pass_prompts};
+use judge_examples::prompts::Prompts;
+use serde_json::json;
 
 /// Store pooled hidden states.
 ///
-/// Input: JSON lines {"id", "prompt"} or {"id", "messages"}. Output: safetensors with states f32 [n, layers, d_model],
-/// layers i64, scored u8 [n]; ids and reasons beside it in FILE.ids.jsonl. Stopped and started again, it goes on. With --rows-per-shard
-/// the rows lie in files of their own, FILE-00001-of-00007.safetensors and so on.
+/// Input: {"id", "prompt"} or {"id", "messages"}. Output: safetensors with states f32 [n, layers, d_model], layers i64, scored u8 [n]; ids and reasons beside
+/// it in FILE.ids.jsonl, the record of the run in FILE.run.json. With --rows-per-shard the rows lie in files of their own, FILE-00001-of-00007.safetensors and so on.
 #[derive(Parser)]
 #[command(name = "hidden_states")]
 struct Cli {
-    /// JSON lines of prompts
-    #[arg(long, value_name = "FILE")]
-    input: PathBuf,
-    /// Where the states go
+    #[command(flatten)]
+    input: InputArgs,
+    /// Where the states go. Interrupted, the same command resumes
     #[arg(long, value_name = "FILE.safetensors")]
     output: PathBuf,
     /// Which layers: all, or a list such as 0,5,12-16
@@ -40,26 +42,9 @@ struct Cli {
     #[arg(long, value_name = "N")]
     rows_per_shard: Option<NonZeroUsize>,
     #[command(flatten)]
+    write: WriteArgs,
+    #[command(flatten)]
     model: ModelArgs,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum PoolingArg {
-    Last,
-    Mean,
-    Min,
-    Max,
-}
-
-impl From<PoolingArg> for Pooling {
-    fn from(pooling: PoolingArg) -> Self {
-        match pooling {
-            PoolingArg::Last => Self::Last,
-            PoolingArg::Mean => Self::Mean,
-            PoolingArg::Min => Self::Min,
-            PoolingArg::Max => Self::Max,
-        }
-    }
 }
 
 fn main() -> ExitCode {
@@ -67,80 +52,79 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    let rows = check_prompts(&cli.input, cli.model.limit)?;
+    check_outputs([&cli.input.input], [&cli.output])?;
+    let input = cli.input.open()?;
+    let prompts = Prompts { input: &input, columns: &cli.input, model: &cli.model, prefill: "" };
+    let (rows, _) = prompts.check()?;
     let pooling = Pooling::from(cli.pooling);
+    let mut plan = RunPlan::new(&cli.output, rows, program("hidden_states"));
+    plan.inputs = vec![input.identity()?.with_rows(rows)];
+    plan.settings = cli.model.settings()?;
+    plan.settings.insert("layers".to_owned(), json!(cli.layers.to_string()));
+    plan.settings.insert("pooling".to_owned(), json!(pooling));
+    plan.settings.insert("rows_per_shard".to_owned(), json!(cli.rows_per_shard));
+    plan.options = cli.write.options();
+    if plan.finished()?.is_some() {
+        return say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.display()));
+    }
     let model = cli.model.load()?;
     let info = model.info();
     let layers = cli.layers.of_model(info.n_layers)?;
-    let spec = StatesSpec {
-        rows,
-        layers: layers.clone(),
-        d_model: info.d_model,
-        metadata: cli.metadata(info)?,
-        sharding: cli.rows_per_shard.map_or(Sharding::Whole, Sharding::Rows),
-    };
-    let mut output = StatesWriter::open(&cli.output, &spec)?;
-    let resumed = output.resumed();
-    if resumed.rows > 0 && !cli.model.quiet {
-        eprintln!("going on: {} of {rows} rows are done", resumed.rows);
+    let mut metadata: BTreeMap<String, String> = BTreeMap::new();
+    for (key, value) in &plan.settings {
+        metadata.insert(key.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned));
     }
-
-    let want = Want { pooled: layers.iter().map(|&layer| (layer, pooling)).collect(), ..Want::default() };
-    let pending: Vec<usize> = output.pending().collect();
-    let (mut scored, mut unscored) = (0, 0);
-    pass_prompts(&cli.model, &model, &cli.input, &want, "", pending.into_iter(), |row, id, outcome| {
-        match outcome {
-            Outcome::Read(reading) => {
-                let state = |&layer: &Layer| {
-                    reading
-                        .pooled(layer, pooling)
-                        .with_context(|| format!("the model did not read {layer}, which it was asked for"))
-                };
-                let states: Vec<&[f32]> = layers.iter().map(state).collect::<Result<_>>()?;
-                output.write(row, id, &states.concat())?;
-                scored += 1;
-            }
-            Outcome::Unscored(reason) => {
-                output.write_unscored(row, id, &reason)?;
-                unscored += 1;
-            }
+    metadata.insert("program".to_owned(), format!("{} {}", plan.program.name, plan.program.version));
+    metadata.insert("input_blake3".to_owned(), plan.inputs[0].blake3.clone());
+    metadata.insert("model".to_owned(), info.name.clone());
+    metadata.insert("model_revision".to_owned(), info.revision.clone().unwrap_or_default());
+    metadata.insert("model_fingerprint".to_owned(), info.fingerprint.clone());
+    metadata.insert("dtype".to_owned(), info.dtype.clone());
+    metadata.insert("device".to_owned(), info.device.clone());
+    let sharding = cli.rows_per_shard.map_or(Sharding::Whole, Sharding::Rows);
+    let spec = StatesSpec { rows, layers: layers.clone(), d_model: info.d_model, metadata, sharding };
+    let mut output = StatesWriter::open(&cli.output, &spec, cli.write.options())?;
+    let before = output.resumed().rows;
+    if !cli.model.quiet {
+        tell(format_args!("{} of states to write", size(spec.bytes()?)));
+        if before > 0 {
+            tell(format_args!("resuming: {before} of {rows} rows are done"));
         }
-        Ok(())
+    }
+    let want = Want { pooled: layers.iter().map(|&layer| (layer, pooling)).collect(), ..Want::default() };
+    let pending: Vec<bool> = (0..rows).map(|row| !output.is_done(row)).collect();
+    prompts.read(&model, want, &pending, |row, id, outcome| match outcome {
+        Outcome::Read(reading) => {
+            let what = "states of a layer that was asked for";
+            let state = |&layer: &Layer| reading.pooled(layer, pooling).ok_or(judge_core::Error::NotRead { what });
+            let states: Vec<&[f32]> = layers.iter().map(state).collect::<Result<_, _>>()?;
+            output.write(row, id, &states.concat())
+        }
+        Outcome::Unscored(reason) => Ok::<(), Error>(output.write_unscored(row, id, reason)?),
     })?;
-    let files = output.files();
-    output.finish()?;
+    let (files, counts) = (output.files(), output.counts());
+    let written = output.finish()?;
+    let resolved = Resolved { model: Some(info.clone()), ..Resolved::default() };
+    save(record_path(&cli.output), &plan.record(resolved, written.counts, written.outputs))?;
     let place = match cli.rows_per_shard {
         None => format!("{}, {}", cli.output.display(), ids_path(&cli.output).display()),
         Some(_) => format!("{} in {files} shards", cli.output.display()),
     };
+    let unscored: usize = counts.unscored.values().sum();
     say(format_args!(
-        "{rows} rows: {} done before, {scored} read, {unscored} unscored; {} layers of width {} -> {place}",
-        resumed.rows,
+        "{rows} rows: {before} done before, {} read, {unscored} unscored; {} layers of width {} -> {place}",
+        counts.scored,
         layers.len(),
         info.d_model
-    ))
+    ))?;
+    check_scored(counts.scored, &counts.unscored)
 }
 
-impl Cli {
-    /// Settings and fingerprint, kept in the file; a run goes on only with the same.
-    fn metadata(&self, info: &ModelInfo) -> Result<BTreeMap<String, String>> {
-        let pooling = serde_json::to_value(Pooling::from(self.pooling))?;
-        let args = &self.model;
-        Ok([
-            ("program", concat!("hidden_states ", env!("CARGO_PKG_VERSION")).to_owned()),
-            ("input_blake3", InputFile::of(&self.input)?.blake3),
-            ("model", info.name.clone()),
-            ("model_revision", info.revision.clone().unwrap_or_default()),
-            ("model_fingerprint", info.fingerprint.clone()),
-            ("dtype", info.dtype.clone()),
-            ("device", info.device.clone()),
-            ("pooling", pooling.as_str().unwrap_or_default().to_owned()),
-            ("raw_prompt", args.raw_prompt.to_string()),
-            ("template_args", serde_json::to_string(&args.template_args)?),
-            ("date", args.date.to_string()),
-        ]
-        .into_iter()
-        .map(|(key, value)| (key.to_owned(), value))
-        .collect())
+/// Bytes for people.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
     }
 }

@@ -2,35 +2,30 @@
 //!
 //! `cargo run --release --example layer_logits -- --input prompts.jsonl --output logits.jsonl`
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{Parser, ValueEnum, value_parser};
-use judge_core::{
-    Backbone, Condition, Generation, LabelRead, Lens, Outcome, Reading, Sampling, ScoreRule, TokenId, Unscored, Want,
-};
-use judge_data::{Extra, InputFile, LabelTable, ResumableJsonl, ScoreOutcome, ScoreRow, Settings};
-use judge_examples::console::{say, start, usage};
-use judge_examples::labels::note_split_labels;
-use judge_examples::layers::LayerList;
+use judge_core::{Backbone, Condition, Generation, JudgeError, LabelRead, Outcome, ScoreRule, TokenId, Unscored, Want};
+use judge_data::{Error, Extra, Fate, LabelTable, Opened, Resolved, ScoreOutcome, ScoreRow, Settings, split_label};
+use judge_examples::console::{check_scored, say, start, tell, usage};
+use judge_examples::files::{InputArgs, OutputArgs};
+use judge_examples::layers::{LayerList, LensArg};
 use judge_examples::model_args::ModelArgs;
-use judge_examples::passes::{check_prompts, first_prompt, pass_prompts};
+use judge_examples::prompts::Prompts;
 use serde_json::json;
 
 /// Read score-label logits at every layer.
 ///
-/// Input: JSON lines {"id", "prompt"} or {"id", "messages"}. Output, in input order: {"id", "layers", "labels", "logits",
-/// "step", "completion"}, or {"id", "unscored"} with the reason. Stopped and started again, it goes on.
+/// Input: {"id", "prompt"} or {"id", "messages"}. Output, in input order: {"id", "layers", "labels", "logits", "step", "completion"}, or {"id", "unscored"} with
+/// the reason.
 #[derive(Parser)]
 #[command(name = "layer_logits")]
 struct Cli {
-    /// JSON lines of prompts
-    #[arg(long, value_name = "FILE")]
-    input: PathBuf,
-    /// Where the logits go, JSON lines
-    #[arg(long, value_name = "FILE")]
-    output: PathBuf,
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    output: OutputArgs,
     /// The labels are the numbers 1 to N
     #[arg(long, default_value_t = 5, value_name = "N", conflicts_with = "labels", value_parser = value_parser!(u16).range(1..))]
     points: u16,
@@ -69,74 +64,75 @@ enum Position {
     AfterMarker,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum LensArg {
-    Raw,
-    Normed,
-}
-
 fn main() -> ExitCode {
     start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    let rows = check_prompts(&cli.input, cli.model.limit)?;
-    let labels = match &cli.labels {
-        Some(labels) => labels.clone(),
-        None => (1..=cli.points).map(|label| label.to_string()).collect(),
-    };
-    if labels.iter().any(String::is_empty) {
-        return Err(usage("--labels: a label is empty"));
-    }
-    if let Some(twice) = labels.iter().enumerate().find(|(i, label)| labels[..*i].contains(label)) {
-        return Err(usage(format!("--labels: {:?} stands twice", twice.1)));
-    }
+    let labels = cli.labels()?;
     let condition = cli.condition();
+    let input = cli.input.open()?;
+    let prompts = Prompts { input: &input, columns: &cli.input, model: &cli.model, prefill: &cli.prefill };
+    let (rows, first) = prompts.check()?;
+    let plan = cli.output.plan("layer_logits", &input, rows, &cli.input, &cli.model, cli.settings(&labels, &condition)?)?;
+    let start = match plan.open()? {
+        Opened::Complete(_) => {
+            return say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.output.display()));
+        }
+        Opened::Ready(start) => start,
+    };
     let model = cli.model.load()?;
     let tokens = labels.iter().map(|label| model.token(label)).collect::<Result<Vec<TokenId>, _>>()?;
     let layers = cli.layers.of_model(model.info().n_layers)?;
-    let lens = match cli.lens {
-        LensArg::Raw => Lens::Raw,
-        LensArg::Normed => Lens::Normed,
-    };
-    let read = LabelRead { tokens, layers, lens, at: condition.read_at() };
-    let want = Want { labels: Some(read), generate: condition.generation().cloned(), ..Want::default() };
-
-    if cli.position == Position::PromptEnd
-        && let Some(prompt) = first_prompt(&cli.model, &cli.input, &cli.prefill)?
+    let read = LabelRead { tokens, layers, lens: cli.lens.into(), at: condition.read_at(), label_mass: false };
+    let want = Want { labels: vec![read.clone()], generate: condition.generation().cloned(), ..Want::default() };
+    if let (Position::PromptEnd, Some(prompt)) = (cli.position, first)
+        && let Some((label, found)) = split_label(&model, &prompt, &labels)?
     {
-        note_split_labels(&model, &prompt, &labels)?;
+        tell(format_args!(
+            "note: after the first prompt the tokenizer would write label {label:?} as {:?}, not as {:?}; --prefill may end the prompt better",
+            found.together, found.apart
+        ));
     }
-    let mut output = ResumableJsonl::open(&cli.output, rows, &cli.settings(&model, &want)?)?;
-    let resumed = output.resumed();
-    if resumed.rows > 0 && !cli.model.quiet {
-        eprintln!("going on: {} of {rows} rows are done", resumed.rows);
+    let mut resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
+    resolved.settings.insert("layers".to_owned(), json!(read.layers));
+    let mut output = start.begin(resolved)?;
+    let before = output.resumed().rows;
+    if before > 0 && !cli.model.quiet {
+        tell(format_args!("resuming: {before} of {rows} rows are done"));
     }
-    let pending: Vec<usize> = output.pending().collect();
-    let (mut scored, mut unscored) = (0, 0);
-    pass_prompts(&cli.model, &model, &cli.input, &want, &cli.prefill, pending.into_iter(), |row, id, outcome| {
-        let outcome = match score_table(&condition, &labels, outcome)? {
-            Ok(table) => ScoreOutcome::Read(table),
-            Err(reason) => ScoreOutcome::Unscored(reason),
+    let pending: Vec<bool> = (0..rows).map(|row| !output.is_done(row)).collect();
+    prompts.read(&model, want, &pending, |row, id, outcome| {
+        let (outcome, fate) = match table(&condition, &read, &labels, outcome)? {
+            Ok(table) => (ScoreOutcome::Read(table, None), Fate::SCORED),
+            Err(reason) => (ScoreOutcome::Unscored(reason.clone()), Fate::unscored(reason.reason)),
         };
-        match outcome {
-            ScoreOutcome::Read(_) => scored += 1,
-            ScoreOutcome::Unscored(_) => unscored += 1,
-        }
-        Ok(output.push(row, &ScoreRow { id: id.clone(), human: None, outcome, extra: Extra::new() })?)
+        output.push(row, &ScoreRow { id: id.clone(), human: Vec::new(), outcome, extra: Extra::new() }, fate)
     })?;
-    output.finish()?;
+    let counts = output.finish()?.counts;
+    let unscored: usize = counts.unscored.values().sum();
     say(format_args!(
-        "{rows} rows: {} done before, {scored} read, {unscored} unscored -> {}",
-        resumed.rows,
-        cli.output.display()
+        "{rows} rows: {before} done before, {} read, {unscored} unscored -> {}",
+        counts.scored,
+        cli.output.output.display()
     ))?;
-    Ok(())
+    check_scored(counts.scored, &counts.unscored)
 }
 
 impl Cli {
+    fn labels(&self) -> Result<Vec<String>> {
+        let Some(labels) = &self.labels else { return Ok((1..=self.points).map(|label| label.to_string()).collect()) };
+        if labels.iter().any(String::is_empty) {
+            return Err(usage("--labels: a label is empty"));
+        }
+        match labels.iter().enumerate().find(|(i, label)| labels[..*i].contains(label)) {
+            Some((_, label)) => Err(usage(format!("--labels: {label:?} appears twice"))),
+            None => Ok(labels.clone()),
+        }
+    }
+
     fn condition(&self) -> Condition {
-        let generation = Generation { max_new_tokens: self.max_new_tokens as usize, sampling: Sampling::Greedy };
+        let generation = Generation { max_new_tokens: self.max_new_tokens as usize, ..Generation::default() };
         match self.position {
             Position::PromptEnd => Condition::PromptEnd,
             Position::LastLabel => Condition::Direct { generation, rule: ScoreRule::LastLabel },
@@ -147,38 +143,36 @@ impl Cli {
         }
     }
 
-    /// Everything that a row depends on: a run goes on only with the same.
-    fn settings(&self, model: &dyn Backbone, want: &Want) -> Result<Settings> {
-        let info = model.info();
-        Ok([
-            ("input", json!(InputFile::of(&self.input)?.blake3)),
-            ("model", json!(info.fingerprint)),
-            ("dtype", json!(info.dtype)),
-            ("device", json!(info.device)),
-            ("want", serde_json::to_value(want)?),
-            ("marker", json!(self.marker)),
+    /// What decides about a row and is known before the model is loaded.
+    fn settings(&self, labels: &[String], condition: &Condition) -> Result<Settings> {
+        let entries = [
+            ("labels", json!(labels)),
+            ("condition", serde_json::to_value(condition)?),
             ("prefill", json!(self.prefill)),
-            ("raw_prompt", json!(self.model.raw_prompt)),
-            ("template_args", json!(self.model.template_args)),
-            ("date", json!(self.model.date.to_string())),
-        ]
-        .into_iter()
-        .map(|(key, value)| (key.to_owned(), value))
-        .collect())
+            ("lens", json!(judge_core::Lens::from(self.lens))),
+            ("layers", json!(self.layers.to_string())),
+        ];
+        Ok(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
 }
 
 /// The label logits at the score position, or why there are none.
-fn score_table(condition: &Condition, labels: &[String], outcome: Outcome) -> Result<Result<LabelTable, Unscored>> {
-    let reading: Reading = match outcome {
-        Outcome::Read(reading) => reading,
-        Outcome::Unscored(reason) => return Ok(Err(reason)),
-    };
-    let step = match condition.score_step(&reading)? {
-        Ok(step) => step,
+fn table(
+    condition: &Condition,
+    read: &LabelRead,
+    labels: &[String],
+    outcome: &Outcome,
+) -> Result<Result<LabelTable, Unscored>, Error> {
+    let reading = match outcome.reading() {
+        Ok(reading) => reading,
         Err(reason) => return Ok(Err(reason)),
     };
+    let logits = reading.labels(read)?;
+    let step = match condition.score_step(logits, reading) {
+        Ok(step) => step,
+        Err(JudgeError::Unscored(reason)) => return Ok(Err(reason)),
+        Err(JudgeError::Failed(source)) => return Err(judge_core::Error::Observer { source }.into()),
+    };
     let completion = reading.generated.as_ref().map_or("", |generated| generated.text.as_str());
-    let Some(read) = &reading.labels else { bail!("the model did not read the labels it was asked for") };
-    Ok(Ok(LabelTable::from_step(read, step, labels, completion)?))
+    Ok(Ok(LabelTable::from_step(logits, step, labels, completion)?))
 }

@@ -3,7 +3,6 @@
 //! `cargo run --release --example quickstart`
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -67,8 +66,10 @@ struct SplitResults {
     variants: BTreeMap<&'static str, Agreement>,
     baselines: BTreeMap<&'static str, Agreement>,
     per_layer: Vec<PerLayer>,
-    /// Spearman of LAGER with tuned weights less that of the last layer's expected score, on the same resampled rows.
-    lager_w_minus_expected: Statistic,
+    /// Spearman of the last layer's expected score minus that of its most likely one, on the same resampled rows.
+    expected_minus_direct: Figure,
+    /// Spearman of LAGER with tuned weights minus that of the last layer's expected score, on the same resampled rows.
+    lager_w_minus_expected: Figure,
 }
 
 #[derive(Serialize)]
@@ -97,7 +98,9 @@ fn run(cli: &Cli) -> Result<()> {
         Model::load(&folder, &LoadOptions::default()).with_context(|| format!("cannot load {}", folder.display()))?;
     let scale = Scale::integers(1, 5)?;
     let template = read_template(&folder.join(JUDGE_TEMPLATE))?;
-    let judge = LagerJudge::new(LagerSettings { template, ..LagerSettings::prompt_end(scale.clone()) }, &model)?;
+    // The model's own template opens the score right after the prompt.
+    let opening = String::new();
+    let judge = LagerJudge::new(LagerSettings { template, opening, ..LagerSettings::prompt_end(scale.clone()) }, &model)?;
 
     let validation = generate(Split::Validation, cli.validation, cli.seed);
     let graded: Vec<Graded> = read(cli, &model, &judge, &validation)?
@@ -126,27 +129,19 @@ fn run(cli: &Cli) -> Result<()> {
 fn read<'i>(cli: &Cli, model: &Model, judge: &LagerJudge, items: &'i [Item]) -> Result<Vec<(&'i Item, LayerTable)>> {
     let bar = progress("judging", items.len(), cli.quiet);
     let mut scored = Vec::with_capacity(items.len());
-    let mut failed = None;
     let asked = items.iter().map(|item| (item.id.as_str().into(), item));
-    Runner::new(model, vec![judge]).run(asked, &mut |event| {
-        let RunEvent::Item(result) = event else { return ControlFlow::Continue(()) };
+    Runner::new(model, vec![judge]).run(asked, |event| -> Result<()> {
+        let RunEvent::Item(result) = event else { return Ok(()) };
         bar.inc(1);
-        match judge.table(&result.outcomes[0]) {
-            // one judge, so one list of outcomes
-            Ok(Ok(table)) => scored.push((result.item, table)),
-            Ok(Err(unscored)) => eprintln!("{}: {unscored}", result.id),
-            Err(error) => {
-                failed = Some(error);
-                return ControlFlow::Break(());
-            }
+        match judge.table(&result.rounds(0)) {
+            Ok(table) => scored.push((result.item, table)),
+            Err(JudgeError::Unscored(reason)) => tell(format_args!("{}: {reason}", result.id)),
+            Err(JudgeError::Failed(error)) => return Err(anyhow::Error::from_boxed(error)),
         }
-        ControlFlow::Continue(())
+        Ok(())
     })?;
     bar.finish_and_clear();
-    match failed {
-        Some(error) => Err(error.into()),
-        None => Ok(scored),
-    }
+    Ok(scored)
 }
 
 fn evaluate(
@@ -187,6 +182,7 @@ fn evaluate(
     Ok(SplitResults {
         n: items.len(),
         unscored: items.len() - scored.len(),
+        expected_minus_direct: difference(&scores(Variant::LastExpected)?, &scores(Variant::LastMode)?, &human)?,
         lager_w_minus_expected: difference(&scores(Variant::WeightedExpected)?, &scores(Variant::LastExpected)?, &human)?,
         variants,
         baselines,
@@ -211,13 +207,23 @@ fn print(results: &Results, weights: &LayerWeights, seconds: f64) -> Result<()> 
         let variants = STORY.iter().map(|(name, _)| (*name, &split.variants[name]));
         let baselines = split.baselines.iter().map(|(name, agreement)| (*name, agreement));
         say(table(&report::rows("score", variants.chain(baselines))).trim_end())?;
-        let gap = &split.lager_w_minus_expected;
-        let verdict = match gap {
-            Statistic::Defined { low, .. } if *low > 0.0 => "the inner layers add to the last one",
-            Statistic::Defined { high, .. } if *high < 0.0 => "the last layer alone is better here",
-            _ => "no difference that these items can show",
-        };
-        say(format_args!("Spearman of lager_w less that of expected: {}: {verdict}.", gap.cell()))?;
+        let gaps = [
+            (
+                "expected minus direct",
+                &split.expected_minus_direct,
+                "reading the distribution beats the written digit",
+                "the written digit is better here",
+            ),
+            (
+                "lager_w minus expected",
+                &split.lager_w_minus_expected,
+                "the inner layers add to the last one",
+                "the last layer alone is better here",
+            ),
+        ];
+        for (name, gap, above, below) in gaps {
+            say(format_args!("Spearman, {name}: {}: {}.", gap.cell(), gap.verdict(above, below)))?;
+        }
     }
     let mut rows = vec![vec!["layer".to_owned(), "weight".to_owned()]];
     for name in results.splits.keys() {
@@ -239,5 +245,12 @@ fn print(results: &Results, weights: &LayerWeights, seconds: f64) -> Result<()> 
         model.n_layers,
         table(&rows)
     ))?;
+    say(
+        "A model of this size shows what the distribution over the scores adds to the digit; what inner layers add is a matter of models of billions of \
+         parameters (arXiv 2508.03550). To see it on yours:\n\n  \
+         cargo run --release --example lager_pointwise -- --model MODEL --input valid.jsonl --output valid.scores.jsonl\n  \
+         cargo run --release --example lager_pointwise -- --model MODEL --input test.jsonl --output test.scores.jsonl\n  \
+         cargo run --release --example lager_evaluate -- --valid valid.scores.jsonl --input test.scores.jsonl\n",
+    )?;
     say(format_args!("{seconds:.1} s"))
 }

@@ -15,6 +15,9 @@ use crate::progress::Progress;
 /// Version and commit, as `--version` shows them: `0.1.0 (0123456789ab)`, or without a commit where none is known.
 pub const VERSION: &str = env!("JUDGE_VERSION");
 
+/// The version alone, for run records.
+pub const VERSION_NUMBER: &str = env!("CARGO_PKG_VERSION");
+
 /// The commit that this is built from, 12 hexadecimal digits and `-dirty` if sources differed from it; `None` if it was built outside a
 /// git checkout.
 #[must_use]
@@ -62,7 +65,8 @@ pub fn exit(result: anyhow::Result<()>) -> ExitCode {
     if let Some(hint) = error.chain().find_map(hint) {
         tell(format_args!("  {hint}"));
     }
-    ExitCode::FAILURE
+    let usage = |cause: &(dyn Error + 'static)| cause.downcast_ref().is_some_and(judge_data::Error::is_usage);
+    if error.chain().any(usage) { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 
 /// Help and version are no errors, unless stdout does not take them.

@@ -59,6 +59,17 @@ impl Interrupts {
         Ok(stop)
     }
 
+    /// What a run that was `cancelled` between two rows ends with: [`Stopped`]. One that ran to its end is not touched by a late signal.
+    ///
+    /// # Errors
+    /// [`Stopped`], for a run whose same command resumes.
+    pub fn check(&self, cancelled: bool, done: usize, total: usize, what: &'static str) -> Result<()> {
+        match self.interrupted() {
+            Some(signal) if cancelled => Err(Stopped { signal, done, total, what, resumes: true }.into()),
+            _ => Ok(()),
+        }
+    }
+
     /// The signal that asks to stop, if one came.
     #[must_use]
     pub fn interrupted(&self) -> Option<Signal> {

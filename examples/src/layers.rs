@@ -1,9 +1,49 @@
-//! Layer lists on the command line.
+//! Layers, lenses and poolings on the command line.
 
 use std::str::FromStr;
 
 use anyhow::{Result, ensure};
-use judge_core::Layer;
+use clap::ValueEnum;
+use judge_core::{Layer, Lens, Pooling};
+
+/// `--lens`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LensArg {
+    /// The state as it is meets the head, as LAGER does
+    Raw,
+    /// Inner states get the final norm first
+    Normed,
+}
+
+impl From<LensArg> for Lens {
+    fn from(lens: LensArg) -> Self {
+        match lens {
+            LensArg::Raw => Self::Raw,
+            LensArg::Normed => Self::Normed,
+        }
+    }
+}
+
+/// `--pooling`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)] // their names say it
+pub enum PoolingArg {
+    Last,
+    Mean,
+    Min,
+    Max,
+}
+
+impl From<PoolingArg> for Pooling {
+    fn from(pooling: PoolingArg) -> Self {
+        match pooling {
+            PoolingArg::Last => Self::Last,
+            PoolingArg::Mean => Self::Mean,
+            PoolingArg::Min => Self::Min,
+            PoolingArg::Max => Self::Max,
+        }
+    }
+}
 
 /// `all`, or a list of layers and ranges such as `0,5,12-16`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +73,18 @@ impl FromStr for LayerList {
             if first > last { Err(format!("the range {part:?} is empty")) } else { Ok((first, last)) }
         };
         text.split(',').map(range).collect::<Result<_, _>>().map(Self::Ranges)
+    }
+}
+
+impl std::fmt::Display for LayerList {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Ranges(ranges) => {
+                let ranges: Vec<String> = ranges.iter().map(|(first, last)| format!("{first}-{last}")).collect();
+                f.write_str(&ranges.join(","))
+            }
+        }
     }
 }
 

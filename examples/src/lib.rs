@@ -1,17 +1,16 @@
 //! Pieces the examples share. Not a library to depend on: it promises nothing.
 
 pub mod console;
+pub mod files;
 pub mod inspector;
 pub mod interrupt;
-pub mod labels;
 pub mod layers;
 pub mod model_args;
-pub mod origin;
 pub mod pace;
-pub mod passes;
 pub mod planted;
 pub mod probes;
 pub mod progress;
+pub mod prompts;
 pub mod report;
 pub mod surface;
 

@@ -7,7 +7,8 @@ use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{Backbone, Prompt, PromptTemplate};
 use judge_models::{Date, Device, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions};
-use serde_json::Value;
+use judge_data::Settings;
+use serde_json::{Value, json};
 
 use crate::console::tell;
 
@@ -132,6 +133,24 @@ impl ModelArgs {
         Ok(model)
     }
 
+    /// What of these options decides about a row, for a run that is to be recognised before the model is loaded: which model, told by the names and sizes of its
+    /// files and the content of the small ones, and how its prompts are made. The number of rows and the batch do not count.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn settings(&self) -> Result<Settings> {
+        let entries = [
+            ("model", json!(folder_stamp(&self.folder()?.path)?)),
+            ("device", json!(self.devices.iter().map(ToString::to_string).collect::<Vec<_>>())),
+            ("dtype", json!(self.dtype.map(|dtype| dtype.to_string()))),
+            ("kernel", json!(self.kernel.map(|kernel| kernel.to_string()))),
+            ("raw_prompt", json!(self.raw_prompt)),
+            ("template_args", json!(self.template_args)),
+            ("date", json!(self.date.to_string())),
+        ];
+        Ok(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+    }
+
     /// The template that the model folder brings, if it brings one.
     ///
     /// # Errors
@@ -157,6 +176,28 @@ impl ModelArgs {
             .iter()
             .fold(template, |template, (key, value)| template.with_template_arg(key, value.clone()))
     }
+}
+
+/// A hash of the names and sizes of a folder's files, and of the content of those below a megabyte. It costs no reading of weights.
+fn folder_stamp(folder: &Path) -> Result<String> {
+    const SMALL: u64 = 1 << 20;
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))? {
+        let path = entry?.path();
+        let metadata = std::fs::metadata(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        if metadata.is_file() {
+            files.push((path.file_name().unwrap_or_default().to_owned(), metadata.len(), path));
+        }
+    }
+    files.sort();
+    let mut hasher = blake3::Hasher::new();
+    for (name, bytes, path) in files {
+        hasher.update(name.as_encoded_bytes()).update(&[0]).update(&bytes.to_le_bytes());
+        if bytes < SMALL {
+            hasher.update(&std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?);
+        }
+    }
+    Ok(hasher.finalize().to_hex().to_string())
 }
 
 /// Reads a prompt template, a JSON file as [`PromptTemplate`] describes it.

@@ -24,11 +24,13 @@ impl Pace {
     }
 
     /// One more item is done, with these passes.
-    pub fn done(&mut self, outcomes: &[Outcome]) {
-        let tokens = outcomes.iter().map(tokens).sum();
-        self.prompts += outcomes.len();
-        self.tokens += tokens;
-        self.progress.add(1, tokens);
+    pub fn done<'o>(&mut self, outcomes: impl IntoIterator<Item = &'o Outcome>) {
+        let before = self.tokens;
+        for outcome in outcomes {
+            self.prompts += 1;
+            self.tokens += tokens(outcome);
+        }
+        self.progress.add(1, self.tokens - before);
     }
 
     /// Takes the progress away and says on stderr how fast it went, if anything was read.
@@ -49,8 +51,9 @@ impl Pace {
 fn tokens(outcome: &Outcome) -> usize {
     match outcome {
         Outcome::Read(reading) => {
-            let written = reading.generated.as_ref().map_or(0, |generated| generated.tokens.len());
-            reading.prompt_tokens + written
+            let written = reading.generated.as_ref().and_then(|generated| generated.n_tokens);
+            // A service that does not count them is not fast or slow by them.
+            reading.prompt_tokens.unwrap_or_default() + written.unwrap_or_default()
         }
         Outcome::Unscored(_) => 0,
     }

@@ -1,18 +1,19 @@
-//! How well scores agree with people, as numbers for machines and rows for people.
-
-use std::collections::BTreeMap;
+//! How well scores agree with people: numbers for machines and rows for people, of what `judge_metrics::comparison` computes.
 
 use anyhow::Result;
 use judge_core::{LayerTable, LayerWeights, Scale, States, Variant};
-use judge_metrics::Error;
-use judge_metrics::correlation::{pearson, spearman};
-use judge_metrics::resampling::{Bootstrap, BootstrapInterval, BootstrapMethod};
+use judge_metrics::comparison::{RankAgreement, Statistic, rank_agreement, spearman_difference};
+use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde::Serialize;
 
-/// A statistic with its percentile bootstrap interval, or why the data do not define it.
+/// Enough for two digits of an interval's ends, and done in a moment.
+pub const BOOTSTRAP: Bootstrap =
+    Bootstrap { resamples: 1_000, level: 0.95, seed: 0, method: BootstrapMethod::Percentile };
+
+/// A statistic as the files have it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Statistic {
+pub enum Figure {
     /// It is defined.
     Defined {
         /// On the rows as they are.
@@ -29,28 +30,19 @@ pub enum Statistic {
     },
 }
 
-/// Enough for two digits of an interval's ends, and done in a moment.
-pub const BOOTSTRAP: Bootstrap =
-    Bootstrap { resamples: 1_000, level: 0.95, seed: 0, method: BootstrapMethod::Percentile };
-
-impl Statistic {
-    /// What a bootstrap found.
-    ///
-    /// # Errors
-    /// Those that do not mean that the data leave it undefined.
-    pub fn of(found: Result<BootstrapInterval, Error>) -> Result<Self, Error> {
-        match found {
-            Ok(found) => {
-                Ok(Self::Defined { estimate: found.estimate, low: found.interval.low, high: found.interval.high })
+impl From<&Statistic> for Figure {
+    fn from(statistic: &Statistic) -> Self {
+        match (statistic, statistic.interval()) {
+            (Statistic::Defined(known), Some(interval)) => {
+                Self::Defined { estimate: known.estimate, low: interval.low, high: interval.high }
             }
-            Err(error) if error.is_undefined() || matches!(error, Error::TooFewItems { .. }) => {
-                Ok(Self::Undefined { undefined: error.to_string() })
-            }
-            Err(error) => Err(error),
+            (statistic, _) => Self::Undefined { undefined: statistic.to_string() },
         }
     }
+}
 
-    /// For a table: the estimate and its interval, or a dash.
+impl Figure {
+    /// For a table: the estimate and its interval, or that there is none.
     #[must_use]
     pub fn cell(&self) -> String {
         match self {
@@ -67,48 +59,42 @@ impl Statistic {
             Self::Undefined { .. } => None,
         }
     }
+
+    /// What a difference means: `above` if its interval lies above 0, `below` if it lies below, else that these items show none.
+    #[must_use]
+    pub fn verdict(&self, above: &str, below: &str) -> String {
+        match self {
+            Self::Defined { low, .. } if *low > 0.0 => above.to_owned(),
+            Self::Defined { high, .. } if *high < 0.0 => below.to_owned(),
+            _ => "no difference that these items can show".to_owned(),
+        }
+    }
 }
 
 /// Agreement of scores with people.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Agreement {
     /// Spearman's rank correlation.
-    pub spearman: Statistic,
+    pub spearman: Figure,
     /// Pearson's correlation.
-    pub pearson: Statistic,
+    pub pearson: Figure,
 }
 
 /// Agreement of `scores` with `human`, with 95 % percentile bootstrap intervals of 1,000 resamples of rows.
 ///
 /// # Errors
-/// If the two are not of one length or hold NaN; what the data do not define is [`Statistic::Undefined`].
+/// If the two are not of one length or hold NaN; what the data do not define is [`Figure::Undefined`].
 pub fn agreement(scores: &[f64], human: &[f64]) -> Result<Agreement> {
-    let bootstrap = BOOTSTRAP;
-    let statistic = |of: fn(&[f64], &[f64]) -> Result<f64, Error>| Statistic::of(bootstrap.paired(scores, human, of));
-    Ok(Agreement {
-        spearman: statistic(|x, y| Ok(spearman(x, y)?.estimate))?,
-        pearson: statistic(|x, y| Ok(pearson(x, y)?.estimate))?,
-    })
+    let RankAgreement { spearman, pearson, .. } = rank_agreement(scores, human, &BOOTSTRAP)?;
+    Ok(Agreement { spearman: (&spearman).into(), pearson: (&pearson).into() })
 }
 
-/// Spearman of `scores` with `human` less that of `others`, all three drawn together; interval as for [`agreement`].
+/// Spearman of `scores` with `human` minus that of `others`, all three drawn together; interval as for [`agreement`].
 ///
 /// # Errors
 /// If the three are not of one length or hold NaN.
-pub fn difference(scores: &[f64], others: &[f64], human: &[f64]) -> Result<Statistic> {
-    anyhow::ensure!(
-        scores.len() == human.len() && others.len() == human.len(),
-        "{}, {} and {} scores to compare",
-        scores.len(),
-        others.len(),
-        human.len()
-    );
-    let found = BOOTSTRAP.interval(human.len(), |rows| {
-        let take = |column: &[f64]| -> Vec<f64> { rows.iter().map(|&row| column[row]).collect() };
-        let human = take(human);
-        Ok(spearman(&take(scores), &human)?.estimate - spearman(&take(others), &human)?.estimate)
-    });
-    Ok(Statistic::of(found)?)
+pub fn difference(scores: &[f64], others: &[f64], human: &[f64]) -> Result<Figure> {
+    Ok((&spearman_difference(scores, others, human, &BOOTSTRAP)?).into())
 }
 
 /// The scores that one variant gives to tables.
@@ -122,7 +108,13 @@ pub fn variant_scores<'t>(
     states: States,
     weights: Option<&LayerWeights>,
 ) -> Result<Vec<f64>> {
-    let score = |table| Ok(variant.score(table, scale, states, weights.map(LayerWeights::weights))?.score);
+    let score = |table| {
+        let scored = match weights {
+            Some(weights) => weights.score(variant, table, scale),
+            None => variant.score(table, scale, states),
+        };
+        Ok(scored?.score)
+    };
     tables.into_iter().map(score).collect()
 }
 
@@ -136,10 +128,16 @@ pub fn rows<'a>(title: &str, entries: impl IntoIterator<Item = (&'a str, &'a Agr
     std::iter::once(head).chain(entries.into_iter().map(row)).collect()
 }
 
-/// Counts of unscored items by reason, for people; empty if there are none.
+/// The mean of `scores` minus that of `human`, in words.
 #[must_use]
-pub fn unscored(reasons: &BTreeMap<String, usize>) -> String {
-    reasons.iter().map(|(reason, count)| format!("{count} {reason}")).collect::<Vec<_>>().join(", ")
+pub fn bias(scores: &[f64], human: &[f64]) -> String {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let bias = mean(scores) - mean(human);
+    match bias {
+        _ if bias.abs() < 0.005 => "on average as people".to_owned(),
+        _ if bias < 0.0 => format!("on average {:.2} lower than people", -bias),
+        _ => format!("on average {bias:.2} higher than people"),
+    }
 }
 
 #[cfg(test)]
@@ -149,9 +147,7 @@ mod tests {
     #[test]
     fn constant_scores_are_undefined_and_say_why() {
         let found = agreement(&[3.0; 5], &[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
-        assert!(
-            matches!(&found.spearman, Statistic::Undefined { undefined } if undefined.contains("constant") || undefined.contains('3'))
-        );
+        assert!(matches!(&found.spearman, Figure::Undefined { undefined } if undefined.starts_with("undefined")));
         let json = serde_json::to_value(&found).unwrap();
         assert!(json["pearson"]["undefined"].is_string());
         assert!(agreement(&[1.0, f64::NAN], &[1.0, 2.0]).is_err());
@@ -163,5 +159,12 @@ mod tests {
         let json = serde_json::to_value(&found).unwrap();
         assert_eq!(json["spearman"]["estimate"], 1.0);
         assert!(json["pearson"]["low"].as_f64().unwrap() <= json["pearson"]["high"].as_f64().unwrap());
+    }
+
+    #[test]
+    fn bias_is_named() {
+        assert_eq!(bias(&[1.0, 2.0], &[2.0, 2.5]), "on average 0.75 lower than people");
+        assert_eq!(bias(&[3.0], &[2.0]), "on average 1.00 higher than people");
+        assert_eq!(bias(&[3.0], &[3.0]), "on average as people");
     }
 }

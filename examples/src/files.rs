@@ -1,0 +1,106 @@
+//! The options that say which rows are read and where rows are written, and what of a run depends on them.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use judge_data::{Columns, Dataset, DatasetFormat, DatasetOptions, Input, Locking, Program, RunPlan, Settings, WriteOptions};
+
+use crate::console::VERSION_NUMBER;
+use crate::model_args::ModelArgs;
+
+/// Which rows are read.
+#[derive(Args, Clone, Debug)]
+pub struct InputArgs {
+    /// Rows: JSON lines or a JSON array, plain, gzip or zstd; `-` is standard input
+    #[arg(long, alias = "data", value_name = "FILE")]
+    pub input: PathBuf,
+    /// Which columns hold which fields, e.g. instruction=prompt,response=completion,human=grade; `id=` numbers the rows
+    #[arg(long, value_name = "FIELD=COLUMN,…")]
+    pub columns: Option<Columns>,
+}
+
+impl InputArgs {
+    /// The input, to be read as often as needed.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn open(&self) -> Result<Input> {
+        Ok(Input::open(&self.input)?)
+    }
+
+    /// The records of an input that these options name.
+    ///
+    /// # Errors
+    /// Whatever is wrong with its first row.
+    pub fn records(&self, input: &Input, format: Option<DatasetFormat>, limit: Option<usize>) -> Result<Dataset> {
+        let columns = self.columns.clone().unwrap_or_default();
+        let options = DatasetOptions { format, max_rows: limit, columns, ..DatasetOptions::default() };
+        Ok(Dataset::open(input, &options)?)
+    }
+}
+
+/// Where rows are written.
+#[derive(Args, Clone, Debug)]
+pub struct OutputArgs {
+    /// Where the rows go, JSON lines; the record of the run goes to FILE.run.json. Interrupted, the same command resumes
+    #[arg(long, value_name = "FILE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    /// How it is written.
+    pub write: WriteArgs,
+}
+
+/// How an output is written.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct WriteArgs {
+    /// Replace a finished output that was made with other settings
+    #[arg(long, help_heading = "Run")]
+    pub overwrite: bool,
+    /// Do not protect the unfinished output from a second writer: for file systems without locks
+    #[arg(long, help_heading = "Run")]
+    pub no_lock: bool,
+}
+
+impl WriteArgs {
+    /// The same for judge-data.
+    #[must_use]
+    pub fn options(self) -> WriteOptions {
+        let locking = if self.no_lock { Locking::None } else { Locking::default() };
+        WriteOptions { overwrite: self.overwrite, locking, ..WriteOptions::default() }
+    }
+}
+
+/// This program, for run records.
+#[must_use]
+pub fn program(name: &str) -> Program {
+    let mut program = Program::new(name, VERSION_NUMBER);
+    program.git_commit = crate::commit().map(str::to_owned);
+    program
+}
+
+impl OutputArgs {
+    /// The plan of a run of `rows` rows over one input with a model. `settings` are what else decides about a row.
+    ///
+    /// # Errors
+    /// If the input or the model's folder cannot be read.
+    pub fn plan(
+        &self,
+        name: &str,
+        input: &Input,
+        rows: usize,
+        columns: &InputArgs,
+        model: &ModelArgs,
+        settings: Settings,
+    ) -> Result<RunPlan> {
+        let mut plan = RunPlan::new(&self.output, rows, program(name));
+        plan.inputs = vec![input.identity()?.with_rows(rows)];
+        plan.settings = settings;
+        plan.settings.extend(model.settings()?);
+        if let Some(columns) = &columns.columns {
+            plan.settings.insert("columns".to_owned(), columns.to_string().into());
+        }
+        plan.options = self.write.options();
+        Ok(plan)
+    }
+}

@@ -158,7 +158,9 @@ fn a_run_killed_at_any_step_ends_with_the_same_bytes() {
             let mut points = 0;
             loop {
                 let folder = tempfile::tempdir().unwrap();
-                before.map(|seed| kind.write(folder.path(), seed).unwrap());
+                if let Some(seed) = before {
+                    kind.write(folder.path(), seed).unwrap();
+                }
                 let killed = killed_at(kind, folder.path(), points);
                 kind.assert_consistent(folder.path());
                 if killed && points % 3 == 0 {

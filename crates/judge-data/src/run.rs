@@ -21,7 +21,7 @@ pub enum Opened {
     /// The output is finished, as planned: there is nothing to do.
     Complete(Box<RunRecord>),
     /// There are rows to write, or none but the output is not in place yet.
-    Ready(RunStart),
+    Ready(Box<RunStart>),
 }
 
 /// A run whose output is locked, before the model is known.

@@ -107,7 +107,7 @@ impl RunPlan {
         if let Some(head) = journal.head().filter(|_| journal.resumed().rows > 0) {
             self.refuse_other_run(&partial, head, &self.draft(), false)?;
         }
-        Ok(Opened::Ready(RunStart { plan: self, target, journal }))
+        Ok(Opened::Ready(Box::new(RunStart { plan: self, target, journal })))
     }
 
     /// The record of a finished output that was made as planned; `None` if there is no output yet, or an empty file without a record, or one that may

@@ -39,7 +39,11 @@ fn sentences(found: &Comparisons) -> Vec<String> {
         lines.push(format!("Its scores are {}{}{far}.", bias_in_words(bias.estimate), sure(bias)));
     }
     if let Some(accuracy) = known("accuracy") {
-        lines.push(format!("It gives people's label in {:.0} % of rows{}.", 100.0 * accuracy.estimate, sure(accuracy)));
+        let percent = |share: f64| 100.0 * share;
+        let ends = accuracy.interval.map_or_else(String::new, |interval| {
+            format!(" [{:.0} %, {:.0} %]", percent(interval.low), percent(interval.high))
+        });
+        lines.push(format!("It gives people's label in {:.0} % of rows{ends}.", percent(accuracy.estimate)));
     }
     if let Some(raters) = known("human_krippendorff_alpha_interval") {
         lines.push(format!("People agree among themselves with an alpha of {:.2}{}.", raters.estimate, sure(raters)));

@@ -93,8 +93,8 @@ impl<'a> Collector<'a> {
         let p = p.map(|(p, _)| p);
         let known = match drawn {
             Ok(drawn) => {
-                let (interval, method) = trusted(&drawn, what);
-                Ok(Estimate { estimate: drawn.estimate, interval, p, method: method + &source })
+                let (interval, method) = trusted(&drawn, what, &source);
+                Ok(Estimate { estimate: drawn.estimate, interval, p, method })
             }
             // The statistic may be defined where its spread is not.
             Err(error) if error.is_undefined() || matches!(error, Error::UndefinedOnEveryResample { .. }) => {
@@ -127,17 +127,17 @@ impl<'a> Collector<'a> {
 
 /// The interval and where it comes from. A percentile interval that does not hold the estimate shows that resamples are biased by more than
 /// they vary (as a calibration error's are, upwards): it says nothing about the statistic.
-fn trusted(drawn: &BootstrapInterval, what: &str) -> (Option<Interval>, String) {
+fn trusted(drawn: &BootstrapInterval, what: &str, source: &str) -> (Option<Interval>, String) {
     let Interval { low, high, .. } = drawn.interval;
     // Where no resample differs, rounding alone may part the two.
     let slack = 1e-12 * drawn.estimate.abs();
     if drawn.estimate < low - slack || drawn.estimate > high + slack {
-        return (None, format!("no interval: that of the {what} misses the estimate, so resamples are biased"));
+        return (None, format!("no interval: that of the {what} misses the estimate, so resamples are biased{source}"));
     }
     let interval = Interval { low: low.min(drawn.estimate), high: high.max(drawn.estimate), ..drawn.interval };
     let method = match drawn.undefined {
-        0 => what.to_owned(),
-        undefined => format!("{what}; undefined in {undefined} of {}", drawn.resamples),
+        0 => format!("{what}{source}"),
+        undefined => format!("{what}{source}; undefined in {undefined} of {}", drawn.resamples),
     };
     (Some(interval), method)
 }

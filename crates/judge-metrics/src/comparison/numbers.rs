@@ -111,20 +111,20 @@ fn reliability(found: &mut Collector<'_>, predicted: &[f64], human: &[f64], labe
         let places = predicted.iter().chain(human).map(|&value| labels.place(&Rating::Number(value)));
         places.collect::<Result<Vec<_>, _>>().map(|_| ())
     });
-    alphas(found, "", &[column(predicted), column(human)], nominal.as_ref().map(|()| ()).map_err(String::as_str));
+    alphas(found, "", &[column(predicted), column(human)], nominal.as_ref().err().map(String::as_str));
     let both: Vec<[f64; 2]> = predicted.iter().zip(human).map(|(&p, &h)| [p, h]).collect();
     intraclass(found, "", &both);
 }
 
-/// Krippendorff's alphas. The nominal one compares labels: hardly two continuous scores are the same label.
-pub(super) fn alphas(found: &mut Collector<'_>, prefix: &str, ratings: &[Vec<Option<f64>>], nominal: Result<(), &str>) {
+/// Krippendorff's alphas. The nominal one compares labels, and `not_labels` says why scores are none: hardly two continuous scores are the same label.
+pub(super) fn alphas(found: &mut Collector<'_>, prefix: &str, ratings: &[Vec<Option<f64>>], not_labels: Option<&str>) {
     let units = RatedUnits::new(ratings);
     let kinds =
         [("nominal", Measurement::Nominal), ("ordinal", Measurement::Ordinal), ("interval", Measurement::Interval)];
     for (kind, measurement) in kinds {
         let name = format!("{prefix}krippendorff_alpha_{kind}");
-        match (&units, nominal) {
-            (_, Err(reason)) if kind == "nominal" => found.undefined(&name, reason),
+        match (&units, not_labels) {
+            (_, Some(reason)) if kind == "nominal" => found.undefined(&name, reason),
             (Ok(units), _) => found.resample(&name, None, |rows| units.alpha(rows, measurement), units.len()),
             (Err(error), _) => found.add(&name, Err(error.clone())),
         }

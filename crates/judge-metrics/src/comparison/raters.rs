@@ -21,8 +21,7 @@ pub(super) fn compare(
             rows.iter().map(|row| row.human.get(rater).and_then(Rating::number)).collect()
         };
         let ratings: Vec<Vec<Option<f64>>> = (0..k).map(rater).collect();
-        let nominal = labels.and_then(|_| Ok(())).map_err(String::as_str);
-        alphas(found, "human_", &ratings, nominal);
+        alphas(found, "human_", &ratings, labels.err().map(String::as_str));
         let complete: Option<Vec<Vec<f64>>> = rows
             .iter()
             .map(|row| (row.human.len() == k).then(|| row.human.iter().filter_map(Rating::number).collect()))

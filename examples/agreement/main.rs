@@ -2,11 +2,9 @@
 //!
 //! `cargo run --release --example agreement -- --input pairs.jsonl`
 
-mod compare;
-mod labels;
 mod pairs;
 mod plot;
-mod statistics;
+mod print;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,36 +13,41 @@ use std::process::ExitCode;
 use anyhow::{Result, ensure};
 use clap::Parser;
 use judge_data::write_atomic;
-use judge_examples::console::{progress, say, start, table, usage};
+use judge_examples::console::{progress, say, start, usage};
+use judge_metrics::comparison::{Comparison, ComparisonSettings, Comparisons, Labels, STATISTICS, Statistic};
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::labels::Labels;
 use crate::pairs::{Fields, Pairs};
-use crate::statistics::{Outcome, Settings, statistics};
 
 /// How a judge's scores agree with people's.
 ///
 /// Input: JSON lines; each has a prediction and a human score, which is a number, a label, or a list of raters (their mean is then the
-/// human score). Scores in [0, 1] against 0 and 1 are also judged as probabilities, whole numbers and texts also as labels. A
-/// prediction of null, or an "unscored" field, excludes its row, which is counted. What the data do not define is shown as undefined with
-/// the reason.
+/// human score). The score files of lager_pointwise are read as they are. Scores in [0, 1] against 0 and 1 are also judged as
+/// probabilities, whole numbers and texts also as labels. A row without a prediction or a human score is left out and counted. What the data do
+/// not define is shown as undefined with the reason.
 #[derive(Parser)]
-#[command(name = "agreement")]
+#[command(name = "agreement", version)]
 struct Cli {
     /// JSON lines of predictions and human scores
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
-    /// Field of the prediction
-    #[arg(long, default_value = "predicted", value_name = "FIELD")]
-    predicted: String,
-    /// Field of the human score
-    #[arg(long, default_value = "human", value_name = "FIELD")]
-    human: String,
-    /// Field of a second judge's prediction: which of the two agrees better?
+    /// Where the results go
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Where a reliability plot goes: what people say by what the judge says
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+    /// Field of the prediction [default: predicted, else score]
+    #[arg(long, value_name = "FIELD")]
+    predicted: Option<String>,
+    /// Field of the human score [default: human, scores or score, whichever is not the prediction]
+    #[arg(long, value_name = "FIELD")]
+    human: Option<String>,
+    /// Field of a second judge's prediction: adds tests of the difference
     #[arg(long, value_name = "FIELD")]
     second: Option<String>,
-    /// Field by whose values the statistics are given once more
+    /// Field by whose values the statistics are given once more; above 50 groups, a line each
     #[arg(long, value_name = "FIELD")]
     group: Option<String>,
     /// Field that says which rows belong together, such as a question's id: intervals then draw whole clusters
@@ -53,6 +56,12 @@ struct Cli {
     /// All labels, in their order [default: those that occur, if all scores are whole numbers or texts]
     #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
     labels: Option<Vec<String>>,
+    /// Only these statistics, such as spearman,mae; groups are then shown in a line each
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    statistics: Option<Vec<String>>,
+    /// Also show where intervals and p-values come from
+    #[arg(long)]
+    methods: bool,
     /// Resamples of each bootstrap
     #[arg(long, default_value_t = 2_000, value_name = "N")]
     resamples: usize,
@@ -65,33 +74,9 @@ struct Cli {
     /// Read at most this many rows
     #[arg(long, value_name = "ROWS")]
     limit: Option<usize>,
-    /// Where the results go
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Where a reliability plot goes: what people say by what the judge says
-    #[arg(long, value_name = "FILE.svg")]
-    plot: Option<PathBuf>,
     /// No progress on stderr
     #[arg(long)]
     quiet: bool,
-}
-
-#[derive(Serialize)]
-struct Report {
-    n: usize,
-    excluded: usize,
-    excluded_by_reason: BTreeMap<String, usize>,
-    level: f64,
-    resamples: usize,
-    seed: u64,
-    statistics: BTreeMap<String, Outcome>,
-    groups: BTreeMap<String, GroupReport>,
-}
-
-#[derive(Serialize)]
-struct GroupReport {
-    n: usize,
-    statistics: BTreeMap<String, Outcome>,
 }
 
 fn main() -> ExitCode {
@@ -105,95 +90,103 @@ fn run(cli: &Cli) -> Result<()> {
     if cli.resamples == 0 {
         return Err(usage("--resamples must be at least 1"));
     }
+    if let Some(name) = cli.statistics.iter().flatten().find(|name| !STATISTICS.contains(&name.as_str())) {
+        return Err(usage(format!("--statistics: {name:?} is not one of {}", STATISTICS.join(", "))));
+    }
     let fields = Fields {
-        predicted: &cli.predicted,
-        human: &cli.human,
+        predicted: cli.predicted.as_deref(),
+        human: cli.human.as_deref(),
         second: cli.second.as_deref(),
         group: cli.group.as_deref(),
         cluster: cli.cluster.as_deref(),
     };
-    let pairs = Pairs::read(&cli.input, &fields, cli.limit)?;
-    ensure!(!pairs.rows.is_empty(), "{}: no row has both a prediction and a human score", cli.input.display());
+    let Pairs { predicted, human, items, groups, excluded } = Pairs::read(&cli.input, &fields, cli.limit)?;
+    let n_excluded: usize = excluded.values().sum();
+    ensure!(
+        !items.is_empty(),
+        "{}: no row has both a prediction ({predicted}) and a human score ({human})",
+        cli.input.display()
+    );
+    let numeric = items[0].predicted.number().is_some();
+    if let Some(names) = &cli.labels {
+        Labels::named(names, numeric).map_err(|error| usage(format!("--labels: {error}")))?;
+    }
+    ensure!(cli.plot.is_none() || numeric, "--plot needs scores that are numbers; {} has texts", cli.input.display());
     let bootstrap =
         Bootstrap { resamples: cli.resamples, level: cli.level, seed: cli.seed, method: BootstrapMethod::Percentile };
-    let labels = match &cli.labels {
-        Some(names) => Ok(Labels::named(names, pairs.numeric)?),
-        None => Labels::occurring(&pairs),
-    };
-    let settings = Settings { bootstrap, labels: labels.as_ref() };
-    if cli.plot.is_some() {
-        ensure!(pairs.numeric, "--plot needs scores that are numbers; {} has texts", cli.input.display());
-    }
+    let settings = ComparisonSettings { bootstrap, labels: cli.labels.clone(), only: cli.statistics.clone() };
+    let comparison = Comparison::new(items, settings)?;
 
-    let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (index, row) in pairs.rows.iter().enumerate() {
-        if let Some(group) = &row.group {
-            groups.entry(group.clone()).or_default().push(index);
+    let mut rows_of: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    if let Some(field) = &cli.group {
+        let none = format!("(no {field})");
+        ensure!(
+            !groups.iter().flatten().any(|group| *group == none),
+            "a group is called {none:?}, as rows without one are"
+        );
+        for (row, group) in groups.into_iter().enumerate() {
+            rows_of.entry(group.unwrap_or_else(|| none.clone())).or_default().push(row);
         }
     }
-    let bar = progress("computing", groups.len() + 1, cli.quiet);
-    let all: Vec<usize> = (0..pairs.rows.len()).collect();
-    let overall = statistics(&pairs, &all, &settings)?;
+    let bar = progress("comparing sets of rows", rows_of.len() + 1, cli.quiet);
+    let all: Vec<usize> = (0..comparison.items().len()).collect();
+    let overall = comparison.statistics(&all);
     bar.inc(1);
-    let mut text = lines(&format!("{}, {} excluded", rows_of(all.len()), pairs.n_excluded()), &overall);
-    for (reason, count) in &pairs.excluded {
-        text += &format!("  excluded, {reason}: {count}\n");
-    }
-    let mut reports = BTreeMap::new();
-    for (group, rows) in groups {
-        let found = statistics(&pairs, &rows, &settings)?;
+    let of_group = |(group, rows): (String, Vec<usize>)| {
+        let found = comparison.statistics(&rows);
         bar.inc(1);
-        text += &format!("\n{}", lines(&format!("{group}: {}", rows_of(rows.len())), &found));
-        reports.insert(group, GroupReport { n: rows.len(), statistics: found.into_iter().collect() });
-    }
+        (group, found)
+    };
+    let groups: Vec<(String, Comparisons)> = rows_of.into_iter().map(of_group).collect();
     bar.finish_and_clear();
-    let picture = cli.plot.as_ref().map(|path| (path, plot::svg(&pairs, &cli.predicted, &cli.human, &bootstrap)));
+
+    let picture = cli.plot.as_ref().map(|path| (path, plot::svg(comparison.items(), &predicted, &human, &bootstrap)));
     if let Some(path) = &cli.json {
-        let report = Report {
-            n: all.len(),
-            excluded: pairs.n_excluded(),
-            excluded_by_reason: pairs.excluded,
-            level: cli.level,
-            resamples: cli.resamples,
-            seed: cli.seed,
-            statistics: overall.into_iter().collect(),
-            groups: reports,
-        };
+        let report = json!({
+            "n": overall.n, "excluded": n_excluded, "excluded_by_reason": excluded, "predicted": predicted, "human": human,
+            "level": cli.level, "resamples": cli.resamples, "seed": cli.seed, "statistics": by_name(&overall),
+            "groups": groups.iter().map(|(group, found)| (group.clone(), json!({"n": found.n, "statistics": by_name(found)})))
+                .collect::<BTreeMap<_, _>>(),
+        });
         write_atomic(path, &serde_json::to_vec_pretty(&report)?)?;
     }
     if let Some((path, svg)) = picture {
         write_atomic(path, svg?.as_bytes())?;
     }
-    say(text.trim_end())
+    let counts: Vec<String> = excluded.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    let left_out =
+        if counts.is_empty() { String::new() } else { format!(", {n_excluded} left out ({})", counts.join(", ")) };
+    let title = format!("{predicted} against {human}: {}{left_out}", rows_in_words(overall.n));
+    say(print::whole(&title, &overall, cli.methods).trim_end())?;
+    if groups.len() > print::FEW_GROUPS || (cli.statistics.is_some() && !groups.is_empty()) {
+        let names: Vec<&str> = match &cli.statistics {
+            Some(names) => names.iter().map(String::as_str).collect(),
+            None => vec!["spearman", "mae", "bias"],
+        };
+        let lines: Vec<_> = groups.iter().map(|(group, found)| (group.as_str(), found)).collect();
+        return say(format_args!(
+            "\n{}",
+            print::compact(cli.group.as_deref().unwrap_or_default(), &lines, &names).trim_end()
+        ));
+    }
+    groups.iter().try_for_each(|(group, found)| {
+        let title = format!("{group}: {}", rows_in_words(found.n));
+        say(format_args!("\n{}", print::whole(&title, found, cli.methods).trim_end()))
+    })
 }
 
-fn rows_of(n: usize) -> String {
+/// As the contract has it.
+fn by_name(found: &Comparisons) -> BTreeMap<&str, Value> {
+    let value = |statistic: &Statistic| match statistic {
+        Statistic::Defined(known) => json!({
+            "estimate": known.estimate, "low": known.interval.map(|i| i.low), "high": known.interval.map(|i| i.high),
+            "p": known.p, "method": known.method,
+        }),
+        Statistic::Undefined { reason } => json!({"undefined": reason}),
+    };
+    found.statistics.iter().map(|(name, statistic)| (name.as_str(), value(statistic))).collect()
+}
+
+fn rows_in_words(n: usize) -> String {
     if n == 1 { "1 row".to_owned() } else { format!("{n} rows") }
-}
-
-/// The table that people read.
-fn lines(title: &str, found: &[(String, Outcome)]) -> String {
-    let mut rows = vec![[title, "estimate", "low", "high", "p", "method"].map(str::to_owned).to_vec()];
-    let number = |x: Option<f64>| x.map_or_else(String::new, |x| format!("{x:.4}"));
-    for (name, outcome) in found {
-        rows.push(match outcome {
-            Outcome::Found { estimate, low, high, p, method } => {
-                let p = p.map_or_else(String::new, |p| match p {
-                    0.0 => "<1e-300".to_owned(),
-                    p if p < 1e-4 => format!("{p:.1e}"),
-                    p => format!("{p:.4}"),
-                });
-                vec![name.clone(), number(Some(*estimate)), number(*low), number(*high), p, method.clone()]
-            }
-            Outcome::Undefined { undefined } => vec![name.clone(), format!("undefined: {undefined}")],
-        });
-    }
-    // The reasons are long: they must not widen the column of the estimates.
-    let (reasons, found): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.len() == 2);
-    let mut text = table(&found);
-    for alike in reasons.chunk_by(|a, b| a[1] == b[1]) {
-        let names: Vec<&str> = alike.iter().map(|row| row[0].as_str()).collect();
-        text += &format!("{}: {}\n", names.join(", "), alike[0][1]);
-    }
-    text
 }

@@ -1,80 +1,42 @@
 //! The rows of the input file.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use judge_data::{Extra, Rows};
+use judge_metrics::comparison::{ComparedItem, Rating};
 use serde_json::Value;
 
-/// Which fields hold what.
+/// Which fields hold what; the first two are looked for where they are not named.
 pub struct Fields<'a> {
-    pub predicted: &'a str,
-    pub human: &'a str,
+    pub predicted: Option<&'a str>,
+    pub human: Option<&'a str>,
     pub second: Option<&'a str>,
     pub group: Option<&'a str>,
     pub cluster: Option<&'a str>,
 }
 
-/// A score or a label.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Score {
-    Number(f64),
-    Text(String),
-}
-
-impl Score {
-    fn of(value: &Value) -> Option<Self> {
-        match value {
-            // -0 is 0.
-            Value::Number(number) => {
-                number.as_f64().filter(|number| number.is_finite()).map(|number| Self::Number(number + 0.0))
-            }
-            Value::Bool(truth) => Some(Self::Number(f64::from(u8::from(*truth)))),
-            Value::String(text) => Some(Self::Text(text.clone())),
-            _ => None,
-        }
-    }
-
-    pub fn number(&self) -> Option<f64> {
-        match self {
-            Self::Number(number) => Some(*number),
-            Self::Text(_) => None,
-        }
-    }
-
-    /// As a label: whole numbers without a point.
-    pub fn label(&self) -> String {
-        match self {
-            Self::Number(number) => number.to_string(),
-            Self::Text(text) => text.clone(),
-        }
-    }
-}
-
-/// A row with a prediction and at least one human score.
-pub struct Pair {
-    pub predicted: Score,
-    pub second: Option<Score>,
-    pub human: Vec<Score>,
-    pub group: Option<String>,
-    pub cluster: Option<String>,
-}
-
 /// What the file holds.
 pub struct Pairs {
-    pub rows: Vec<Pair>,
+    pub predicted: String,
+    pub human: String,
+    /// Rows with a prediction and a human score.
+    pub items: Vec<ComparedItem>,
+    /// Each item's group: null, or no such field, is a group too.
+    pub groups: Vec<Option<String>>,
     /// Rows left out, by reason.
     pub excluded: BTreeMap<String, usize>,
-    /// Whether scores are numbers; otherwise all are texts.
-    pub numeric: bool,
 }
+
+/// In the order in which they are looked for. A score file has its prediction in `score`, which is then not the human one.
+const PREDICTED: [&str; 2] = ["predicted", "score"];
+const HUMAN: [&str; 3] = ["human", "scores", "score"];
 
 impl Pairs {
     pub fn read(path: &Path, fields: &Fields<'_>, limit: Option<usize>) -> Result<Self> {
-        let mut pairs = Self { rows: Vec::new(), excluded: BTreeMap::new(), numeric: true };
-        let mut ids = HashSet::new();
-        let mut kind: Option<(bool, String)> = None;
+        let mut rows: Vec<(String, Extra)> = Vec::new();
+        let (mut ids, mut present) = (HashSet::new(), BTreeSet::new());
         for row in Rows::open(path)?.take(limit.unwrap_or(usize::MAX)) {
             let row = row?;
             let place = row.place().to_string();
@@ -85,85 +47,140 @@ impl Pairs {
                     bail!("{place}: the id {id} was there before");
                 }
             }
-            match pair(&row, fields).with_context(|| place.clone())? {
-                Ok(pair) => {
-                    let scores = pair.human.iter().chain([&pair.predicted]).chain(&pair.second);
-                    for score in scores {
-                        let numeric = score.number().is_some();
-                        match &kind {
-                            None => kind = Some((numeric, place.clone())),
-                            Some((known, first)) if *known != numeric => {
-                                let what = |numeric| if numeric { "a number" } else { "a text" };
-                                let (found, expected) = (what(numeric), what(*known));
-                                bail!("{place}: {:?} is {found}, but {first} has {expected}", score.label());
-                            }
-                            Some(_) => {}
+            present.extend(row.iter().filter(|(_, value)| *value != "null").map(|(key, _)| key.to_owned()));
+            rows.push((place, row));
+        }
+        let found = |names: &[&str], but: &str| {
+            names.iter().find(|&&name| name != but && present.contains(name)).map(|name| (*name).to_owned())
+        };
+        let list = present.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let Some(predicted) = fields.predicted.map(str::to_owned).or_else(|| found(&PREDICTED, "")) else {
+            bail!(
+                "{}: no row has a prediction: looked for {}; the fields are {list}; name it with --predicted",
+                path.display(),
+                PREDICTED.join(" and ")
+            );
+        };
+        if !present.contains(&predicted) {
+            bail!(
+                "{}: no row has both a prediction and a human score: no row has the field {predicted:?}; the fields are {list}",
+                path.display()
+            );
+        }
+        let human =
+            fields.human.map(str::to_owned).or_else(|| found(&HUMAN, &predicted)).filter(|name| present.contains(name));
+        let Some(human) = human else {
+            let looked = fields.human.map_or_else(
+                || HUMAN.iter().filter(|name| **name != predicted).copied().collect::<Vec<_>>().join(", "),
+                str::to_owned,
+            );
+            let alike = like_scores(&rows, &predicted);
+            let hint = if alike.is_empty() {
+                format!("the fields are {list}")
+            } else {
+                format!("fields that look like one: {}", alike.join(", "))
+            };
+            bail!("{}: no row has a human score (looked for {looked}); {hint}; name it with --human", path.display());
+        };
+        let mut pairs = Self { predicted, human, items: Vec::new(), groups: Vec::new(), excluded: BTreeMap::new() };
+        let mut first: Option<(bool, String)> = None;
+        for (place, row) in &rows {
+            match pairs.item(row, fields).with_context(|| place.clone())? {
+                Ok(item) => {
+                    for rating in item.human.iter().chain([&item.predicted]).chain(&item.second) {
+                        let numeric = rating.number().is_some();
+                        let (known, at) = first.get_or_insert_with(|| (numeric, place.clone()));
+                        if *known != numeric {
+                            let what = |numeric| if numeric { "a number" } else { "a text" };
+                            bail!(
+                                "{place}: {:?} is {}, but {at} has {}",
+                                rating.to_string(),
+                                what(numeric),
+                                what(*known)
+                            );
                         }
                     }
-                    pairs.rows.push(pair);
+                    pairs.items.push(item);
+                    pairs.groups.push(fields.group.and_then(|field| text(row, field)));
                 }
                 Err(reason) => *pairs.excluded.entry(reason).or_default() += 1,
             }
         }
-        pairs.numeric = kind.is_none_or(|(numeric, _)| numeric);
         Ok(pairs)
     }
 
-    pub fn n_excluded(&self) -> usize {
-        self.excluded.values().sum()
+    /// A row's ratings, or why it is left out.
+    fn item(&self, row: &Extra, fields: &Fields<'_>) -> Result<Result<ComparedItem, String>> {
+        if let Some(unscored) = value(row, "unscored") {
+            let reason = unscored.get("reason").and_then(Value::as_str).unwrap_or("unscored");
+            return Ok(Err(reason.to_owned()));
+        }
+        let rating = |field: &str, value: &Value| match value {
+            Value::Number(number) if number.as_f64().is_some_and(f64::is_finite) => {
+                Ok(Rating::Number(number.as_f64().unwrap_or_default() + 0.0))
+            }
+            Value::Bool(truth) => Ok(Rating::Number(f64::from(u8::from(*truth)))),
+            Value::String(text) => Ok(Rating::Text(text.clone())),
+            other => bail!("{field} is {other}, not a finite number or a label"),
+        };
+        let human = match value(row, &self.human) {
+            None => Vec::new(),
+            Some(Value::Array(raters)) => raters
+                .iter()
+                .filter(|rater| !rater.is_null())
+                .map(|rater| rating(&self.human, rater))
+                .collect::<Result<Vec<_>>>()?,
+            Some(value) => vec![rating(&self.human, &value)?],
+        };
+        if human.is_empty() {
+            return Ok(Err("no_human_score".to_owned()));
+        }
+        let score = |field: &str| value(row, field).map(|value| rating(field, &value)).transpose();
+        let Some(predicted) = score(&self.predicted)? else { return Ok(Err("no_prediction".to_owned())) };
+        let second = match fields.second {
+            None => None,
+            Some(field) => match score(field)? {
+                Some(second) => Some(second),
+                None => return Ok(Err("no_second_prediction".to_owned())),
+            },
+        };
+        let cluster = match fields.cluster {
+            None => None,
+            Some(field) => Some(text(row, field).with_context(|| {
+                format!("--cluster: the row has no {field:?}, so it is not known which rows it belongs to")
+            })?),
+        };
+        Ok(Ok(ComparedItem { predicted, second, human, cluster }))
     }
 }
 
-/// A row's pair, or why it is left out.
-fn pair(row: &Extra, fields: &Fields<'_>) -> Result<Result<Pair, String>> {
-    let value = |field: &str| -> Result<Option<Value>> { Ok(row.text(field).map(serde_json::from_str).transpose()?) };
-    if let Some(unscored) = value("unscored")?.filter(|unscored| !unscored.is_null()) {
-        let reason = unscored.get("reason").and_then(Value::as_str).unwrap_or("unscored");
-        return Ok(Err(reason.to_owned()));
-    }
-    let score = |field: &str| -> Result<Option<Score>> {
-        match value(field)? {
-            None | Some(Value::Null) => Ok(None),
-            Some(value) => match Score::of(&value) {
-                Some(score) => Ok(Some(score)),
-                None => bail!("{field} is {value}, not a finite number or a label"),
-            },
+/// A field's value; null is none.
+fn value(row: &Extra, field: &str) -> Option<Value> {
+    // The row was parsed as JSON when it was read.
+    row.text(field).and_then(|text| serde_json::from_str(text).ok()).filter(|value: &Value| !value.is_null())
+}
+
+fn text(row: &Extra, field: &str) -> Option<String> {
+    value(row, field).map(|value| match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    })
+}
+
+/// Fields that hold numbers or lists of numbers in any of the first rows.
+fn like_scores(rows: &[(String, Extra)], predicted: &str) -> Vec<String> {
+    let number = |value: &Value| value.is_number();
+    let mut names = BTreeSet::new();
+    for (_, row) in rows.iter().take(100) {
+        for (key, _) in row.iter().filter(|(key, _)| *key != "id" && *key != predicted) {
+            let like = value(row, key).is_some_and(|value| match &value {
+                Value::Array(list) => !list.is_empty() && list.iter().all(|x| number(x) || x.is_null()),
+                other => number(other),
+            });
+            if like {
+                names.insert(format!("{key:?}"));
+            }
         }
-    };
-    let human = match value(fields.human)? {
-        None => bail!("there is no field {:?}", fields.human),
-        Some(Value::Null) => return Ok(Err("no_human_score".to_owned())),
-        Some(Value::Array(raters)) => raters
-            .iter()
-            .filter(|rater| !rater.is_null())
-            .map(|rater| {
-                Score::of(rater)
-                    .with_context(|| format!("{} has {rater}, not a finite number or a label", fields.human))
-            })
-            .collect::<Result<Vec<_>>>()?,
-        Some(value) => match Score::of(&value) {
-            Some(score) => vec![score],
-            None => bail!("{} is {value}, not a finite number or a label", fields.human),
-        },
-    };
-    if human.is_empty() {
-        return Ok(Err("no_human_score".to_owned()));
     }
-    let Some(predicted) = score(fields.predicted)? else { return Ok(Err("no_prediction".to_owned())) };
-    let second = match fields.second {
-        Some(field) => match score(field)? {
-            Some(second) => Some(second),
-            None => return Ok(Err("no_second_prediction".to_owned())),
-        },
-        None => None,
-    };
-    let name = |field: Option<&str>| -> Result<Option<String>> {
-        let Some(field) = field else { return Ok(None) };
-        match value(field)? {
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(Value::Null) | None => bail!("there is no field {field:?}"),
-            Some(other) => Ok(Some(other.to_string())),
-        }
-    };
-    Ok(Ok(Pair { predicted, second, human, group: name(fields.group)?, cluster: name(fields.cluster)? }))
+    names.into_iter().collect()
 }

@@ -1,12 +1,11 @@
 //! What people say by what the judge says, as a picture.
 
 use anyhow::{Result, anyhow};
+use judge_metrics::comparison::ComparedItem;
 use judge_metrics::prediction::SampleMean;
 use judge_metrics::preference::Proportion;
 use judge_metrics::resampling::Bootstrap;
 use plotters::prelude::*;
-
-use crate::pairs::Pairs;
 
 /// Bins of equally many rows.
 const BINS: usize = 10;
@@ -28,14 +27,10 @@ type Point<'a> = (f64, f64, Option<&'a str>);
 
 /// Bins of equally many rows; rows of one prediction stay together. Where people say 0 or 1 the interval is Wilson's, otherwise
 /// Student's; where rows come in clusters it is the bootstrap's, of clusters.
-fn bins(pairs: &Pairs, bootstrap: &Bootstrap) -> Result<Vec<Bin>> {
-    let mut rows: Vec<Point<'_>> = pairs
-        .rows
+fn bins(items: &[ComparedItem], bootstrap: &Bootstrap) -> Result<Vec<Bin>> {
+    let mut rows: Vec<Point<'_>> = items
         .iter()
-        .filter_map(|row| {
-            let human = row.human.iter().filter_map(|score| score.number()).sum::<f64>() / row.human.len() as f64;
-            Some((row.predicted.number()?, human, row.cluster.as_deref()))
-        })
+        .filter_map(|item| Some((item.predicted.number()?, item.mean_human()?, item.cluster.as_deref())))
         .collect();
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
     let binary = rows.iter().all(|&(_, human, _)| human == 0.0 || human == 1.0);
@@ -55,7 +50,12 @@ fn bins(pairs: &Pairs, bootstrap: &Bootstrap) -> Result<Vec<Bin>> {
             let level = bootstrap.level;
             let interval = if let Some(clusters) = clusters {
                 let mean = |rows: &[usize]| Ok(rows.iter().map(|&row| humans[row]).sum::<f64>() / rows.len() as f64);
-                Some(bootstrap.clustered(&clusters, mean)?.interval)
+                match bootstrap.clustered(&clusters, mean) {
+                    Ok(found) => Some(found.interval),
+                    // A bin of one cluster has none.
+                    Err(error) if error.is_undefined() => None,
+                    Err(error) => return Err(error.into()),
+                }
             } else if binary {
                 let count = humans.iter().filter(|&&human| human == 1.0).count();
                 Some(Proportion { count, n: bin.len() }.wilson(level)?)
@@ -69,9 +69,9 @@ fn bins(pairs: &Pairs, bootstrap: &Bootstrap) -> Result<Vec<Bin>> {
 }
 
 /// The picture as SVG.
-pub fn svg(pairs: &Pairs, predicted: &str, human: &str, bootstrap: &Bootstrap) -> Result<String> {
-    let bins = bins(pairs, bootstrap)?;
-    let predictions: Vec<f64> = pairs.rows.iter().filter_map(|row| row.predicted.number()).collect();
+pub fn svg(items: &[ComparedItem], predicted: &str, human: &str, bootstrap: &Bootstrap) -> Result<String> {
+    let bins = bins(items, bootstrap)?;
+    let predictions: Vec<f64> = items.iter().filter_map(|item| item.predicted.number()).collect();
     let mut text = String::new();
     draw(&mut text, &bins, &predictions, predicted, human, bootstrap.level)
         .map_err(|error| anyhow!("cannot draw the plot: {error}"))?;

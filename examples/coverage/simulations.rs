@@ -2,9 +2,13 @@
 
 use std::f64::consts::PI;
 
-use judge_metrics::agreement::{AgreementWeights, ConfusionMatrix, IntraclassCorrelation, IntraclassCorrelations};
+use judge_metrics::agreement::{
+    AgreementWeights, ConfusionMatrix, IntraclassCorrelation, IntraclassCorrelations, Measurement, RatedUnits,
+};
 use judge_metrics::bias::transitivity::Comparison;
-use judge_metrics::calibration::{OrdinalConformal, PredictionPoweredMean, SplitConformal};
+use judge_metrics::calibration::{
+    CalibrationMethod, Calibrator, OrdinalConformal, PredictionPoweredMean, SplitConformal,
+};
 use judge_metrics::correlation::KendallTest;
 use judge_metrics::correlation::{
     DependentCorrelations, RankVariance, fisher_interval, kendall_interval, kendall_tau_b, pearson, spearman,
@@ -134,6 +138,13 @@ fn bootstraps(n: usize) -> Vec<Simulation> {
         simulation("Spearman, BCa bootstrap", n, of_rank(BootstrapMethod::BiasCorrectedAccelerated)),
         simulation("skewed mean, percentile bootstrap", n, of_mean(BootstrapMethod::Percentile)),
         simulation("skewed mean, BCa bootstrap", n, of_mean(BootstrapMethod::BiasCorrectedAccelerated)),
+        simulation("Krippendorff's alpha of .6 (interval), bootstrap of units", n, move |draw, n| {
+            // Of two columns of one mean and variance it is their correlation.
+            let (x, y) = draw.correlated(n, RHO);
+            let units = RatedUnits::new(&[x, y].map(|column| column.into_iter().map(Some).collect::<Vec<_>>()))?;
+            let alpha = |rows: &[usize]| units.alpha(rows, Measurement::Interval);
+            Ok(holds(settings(BootstrapMethod::Percentile).interval(n, alpha)?.interval, RHO))
+        }),
         simulation("mean of n/4 questions of 4 answers, clustered bootstrap", n, move |draw, n| {
             let questions: Vec<usize> = (0..n).map(|row| row / 4).collect();
             let of_question: Vec<f64> = (0..n.div_ceil(4)).map(|_| draw.normal()).collect();
@@ -236,6 +247,17 @@ fn conformal(n: usize) -> Vec<Simulation> {
             let (judge, human) = draw.correlated(n + 1, 0.7);
             let fitted = SplitConformal { level: LEVEL }.fit(&judge[..n], &human[..n])?;
             Ok(holds(fitted.interval(judge[n])?, human[n]))
+        }),
+        simulation("a new score, calibrated (isotonic)", n, |draw, n| {
+            let (judge, human) = draw.correlated(n + 1, 0.7);
+            let fitted = Calibrator { level: LEVEL, ..Calibrator::default() }.fit(&judge[..n], &human[..n])?;
+            Ok(holds(fitted.calibrate(judge[n])?.interval, human[n]))
+        }),
+        simulation("a new grade, calibrated (ordinal)", n, |draw, n| {
+            let (judge, human) = draw.correlated(n + 1, 0.7);
+            let grades: Vec<f64> = human.iter().map(|human| (3.0 + human).round().clamp(1.0, 5.0)).collect();
+            let settings = Calibrator { method: CalibrationMethod::Ordinal, level: LEVEL, ..Calibrator::default() };
+            Ok(holds(settings.fit(&judge[..n], &grades[..n])?.calibrate(judge[n])?.interval, grades[n]))
         }),
         at_least("a new grade, ordinal conformal", n, move |draw, n| {
             let (mut rows, mut grades) = (Vec::new(), Vec::new());

@@ -2,20 +2,17 @@
 //!
 //! `cargo run --release --example lager_evaluate -- --valid valid.jsonl --data test.jsonl`
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
-use judge_core::{
-    Alpha, Graded, LayerWeightFit, LayerWeights, RegressionLoss, Scale, ScalePoint, States, TableOrigin, ThetaInit,
-    Variant,
-};
-use judge_data::{InputFile, ScoreFile, load, save};
-use judge_examples::console::{say, start, table, usage};
-use judge_examples::origin::{recorded_origin, unrecorded_origin};
+use judge_core::{Alpha, LayerWeightFit, LayerWeights, RegressionLoss, States, ThetaInit, Variant};
+use judge_data::{ScoreTable, check_outputs, is_unrecorded, load, save};
+use judge_examples::console::{say, start, table, tell, usage};
 use judge_examples::report::{self, Agreement, agreement, variant_scores};
+use judge_metrics::prediction::bias_in_words;
 use serde::Serialize;
 
 /// Fit layer weights and compare score variants.
@@ -25,19 +22,19 @@ use serde::Serialize;
 #[derive(Parser)]
 #[command(name = "lager_evaluate")]
 struct Cli {
-    /// Scored and graded items to fit the weights on
-    #[arg(long, value_name = "FILE", required_unless_present = "weights")]
-    valid: Option<PathBuf>,
     /// Scored and graded items to compare the variants on
+    #[arg(long, alias = "data", value_name = "FILE")]
+    input: PathBuf,
+    /// Scored and graded items to fit the weights on; variants without weights need none
     #[arg(long, value_name = "FILE")]
-    data: PathBuf,
+    valid: Option<PathBuf>,
     /// Use these saved weights and fit none
     #[arg(long, value_name = "FILE", conflicts_with = "valid")]
     weights: Option<PathBuf>,
     /// Which variants: all, or names with commas between
     #[arg(long, default_value = "all", value_name = "LIST")]
     variants: String,
-    /// Which layers are put together: all (the paper), drop-last (the reference program) [default: all, or those of --weights]
+    /// Layers that a score combines: all (the paper), drop-last (the reference program) [default: all, or those of --weights]
     #[arg(long, value_name = "all|drop-last")]
     states: Option<States>,
     /// The regression part of the loss: mae (the paper), mse (the reference program)
@@ -81,24 +78,27 @@ enum Init {
     LastOne,
 }
 
+/// Fewer validation items than this make weights that hardly mean anything.
+const FEW: usize = 100;
+
 #[derive(Serialize)]
 struct Results {
-    weights: LayerWeights,
+    weights: Option<LayerWeights>,
     n: usize,
     unscored: usize,
     unscored_by_reason: BTreeMap<String, usize>,
     without_human: usize,
-    variants: BTreeMap<&'static str, Agreement>,
+    variants: BTreeMap<&'static str, Evaluated>,
 }
 
-/// The scored and graded items of a file.
-struct Scored {
-    items: Vec<Graded>,
-    scale: Scale,
-    /// The tables have the layers 0 to this one.
-    n_layers: usize,
-    unscored: BTreeMap<String, usize>,
-    without_human: usize,
+#[derive(Serialize)]
+struct Evaluated {
+    #[serde(flatten)]
+    agreement: Agreement,
+    /// Mean score minus mean human score.
+    bias: f64,
+    #[serde(skip)]
+    in_words: String,
 }
 
 fn main() -> ExitCode {
@@ -106,58 +106,50 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
+    let inputs = [Some(&cli.input), cli.valid.as_ref(), cli.weights.as_ref()];
+    check_outputs(inputs.into_iter().flatten(), [&cli.weights_out, &cli.json].into_iter().flatten())?;
     let variants = cli.variants()?;
-    let data = read(&cli.data)?;
-    ensure!(!data.items.is_empty(), "{}: no item has both a score table and a human score", cli.data.display());
-    let data_origin = recorded_origin(&cli.data)?;
-    let weights = match (&cli.weights, &cli.valid) {
-        (Some(path), _) => load::<LayerWeights>(path)?,
-        (None, Some(path)) => cli.fit(path)?,
-        (None, None) => bail!("one of --valid and --weights is needed"), // clap has seen to it
-    };
-    let states = cli.states.unwrap_or(weights.states());
-    if states != weights.states() {
-        bail!("--states {states}, but the weights are for {}", weights.states());
-    }
-    let (fitted_on, found) = (weights.origin().n_layers, data.n_layers);
-    ensure!(
-        fitted_on == found,
-        "{} has layers 0 to {found}, the weights are for layers 0 to {fitted_on}",
-        cli.data.display()
-    );
-    if let Some(origin) = &data_origin
-        && recorded(&weights)
-    {
-        for note in weights.check(origin, states)? {
-            eprintln!("note: {note}");
+    let data = ScoreTable::read(&cli.input)?;
+    let weights = cli.weights(&data, &variants)?;
+    let states = cli.states.or(weights.as_ref().map(LayerWeights::states)).unwrap_or_default();
+    if let Some(weights) = &weights {
+        ensure!(states == weights.states(), "--states {states}, but the weights are for {}", weights.states());
+        let (fitted_on, found, file) = (weights.origin().n_layers, data.n_layers, cli.input.display());
+        ensure!(fitted_on == found, "{file} has layers 0 to {found}, the weights are for layers 0 to {fitted_on}");
+        if let Some(origin) = data.origin.as_ref().filter(|_| !is_unrecorded(weights.origin())) {
+            for note in weights.check(origin, states)? {
+                tell(format_args!("note: {note}"));
+            }
         }
     }
+    let reasons = data.unscored.iter().map(|(reason, count)| (reason.to_string(), *count)).collect();
     let mut results = Results {
-        n: data.items.len(),
+        n: data.graded.len(),
         unscored: data.unscored.values().sum(),
-        unscored_by_reason: data.unscored.clone(),
+        unscored_by_reason: reasons,
         without_human: data.without_human,
         variants: BTreeMap::new(),
         weights,
     };
-    let human: Vec<f64> = data.items.iter().map(|item| item.human).collect();
+    let human = data.human();
     for variant in &variants {
-        let scores = variant_scores(
-            *variant,
-            data.items.iter().map(|item| &item.table),
-            &data.scale,
-            states,
-            Some(&results.weights),
-        )
-        .with_context(|| format!("{}: variant {variant}", cli.data.display()))?;
-        results.variants.insert(variant.as_str(), agreement(&scores, &human)?);
+        let tables = data.graded.iter().map(|item| &item.table);
+        let scores = variant_scores(*variant, tables, &data.scale, states, results.weights.as_ref())
+            .with_context(|| format!("{}: variant {variant}", cli.input.display()))?;
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let evaluated = Evaluated {
+            agreement: agreement(&scores, &human)?,
+            bias: mean(&scores) - mean(&human),
+            in_words: bias_in_words(mean(&scores) - mean(&human)),
+        };
+        results.variants.insert(variant.as_str(), evaluated);
     }
     if let Some(path) = &cli.json {
         let mut text = serde_json::to_vec_pretty(&results)?;
         text.push(b'\n');
         judge_data::write_atomic(path, &text)?;
     }
-    print(cli, &variants, &results)
+    print(cli, &variants, states, &results)
 }
 
 impl Cli {
@@ -172,9 +164,10 @@ impl Cli {
         let alpha = match self.alpha.as_deref() {
             None => LayerWeightFit::paper().alpha,
             Some("learned") => LayerWeightFit::reference_program().alpha,
-            Some(share) => Alpha::Fixed(
-                share.parse().with_context(|| format!("--alpha {share:?} is neither a number nor `learned`"))?,
-            ),
+            Some(share) => match share.parse() {
+                Ok(share) => Alpha::Fixed(share),
+                Err(_) => return Err(usage(format!("--alpha {share:?} is neither a number nor `learned`"))),
+            },
         };
         Ok(LayerWeightFit {
             loss: match self.loss {
@@ -195,117 +188,80 @@ impl Cli {
         })
     }
 
-    fn fit(&self, path: &Path) -> Result<LayerWeights> {
-        let valid = read(path)?;
-        let origin = recorded_origin(path)?;
-        if self.weights_out.is_some() && origin.is_none() {
-            bail!(
-                "--weights-out: {} has no run record beside it, so nothing says which model the weights belong to",
-                path.display()
-            );
-        }
-        let origin: TableOrigin = match origin {
-            Some(origin) => origin,
-            None => unrecorded_origin(&InputFile::of(path)?, valid.n_layers, &valid.scale),
+    /// The weights that the variants need, saved or fitted; `None` if they need none and none are given.
+    fn weights(&self, data: &ScoreTable, variants: &[Variant]) -> Result<Option<LayerWeights>> {
+        let path = match (&self.weights, &self.valid) {
+            (Some(path), _) => return Ok(Some(load::<LayerWeights>(path)?)),
+            (None, Some(path)) => path,
+            (None, None) if !variants.iter().any(|variant| variant.needs_weights()) => return Ok(None),
+            (None, None) => {
+                return Err(usage("--valid FILE or --weights FILE is needed; only variants without weights (e.g. --variants e_score,direct_score) do without"));
+            }
         };
-        let weights = self
-            .settings()?
-            .fit(&valid.items, &origin)
-            .with_context(|| format!("cannot fit layer weights on {}", path.display()))?;
+        let valid = ScoreTable::read(path)?;
+        let settings = self.settings()?;
+        if self.weights_out.is_some() && valid.origin.is_none() {
+            let file = path.display();
+            return Err(usage(format!(
+                "--weights-out: {file} has no run record beside it, so nothing says which model the weights belong to"
+            )));
+        }
+        let (low, high) = valid.scale.range();
+        if let Some((id, item)) =
+            valid.ids.iter().zip(&valid.graded).find(|(_, item)| !(low..=high).contains(&item.human))
+        {
+            let human = item.human;
+            anyhow::bail!("{}: item {id} has the human score {human}, off the scale {low} to {high}", path.display());
+        }
+        note_about_items(data, &valid);
+        let weights = settings.fit(&valid.graded, &valid.origin_or_file()?);
+        let weights = weights.with_context(|| format!("cannot fit layer weights on {}", path.display()))?;
         if let Some(out) = &self.weights_out {
             save(out, &weights)?;
         }
-        Ok(weights)
+        Ok(Some(weights))
     }
 }
 
-/// Whether the weights say which model they belong to.
-fn recorded(weights: &LayerWeights) -> bool {
-    !judge_examples::origin::is_unrecorded(weights.origin())
-}
-
-fn read(path: &Path) -> Result<Scored> {
-    let mut scored: Option<(Vec<String>, Scale, usize)> = None;
-    let (mut items, mut unscored, mut without_human) = (Vec::new(), BTreeMap::new(), 0);
-    for item in ScoreFile::open(path)? {
-        let item = item?;
-        let table = match item.table {
-            Ok(table) => table,
-            Err(reason) => {
-                *unscored.entry(reason.reason.to_string()).or_default() += 1;
-                continue;
-            }
-        };
-        let n_layers = table.layers().len() - 1; // a table has at least one layer
-        ensure!(
-            table.layers().iter().enumerate().all(|(index, layer)| layer.0 == index),
-            "{}: item {} lacks layers; LAGER needs all of them, from 0 to the last",
-            path.display(),
-            item.id
-        );
-        match &scored {
-            None => scored = Some((item.labels.clone(), scale_of(&item.labels)?, n_layers)),
-            Some((_, _, first)) if *first != n_layers => {
-                bail!(
-                    "{}: item {} has layers 0 to {n_layers}, the items before it 0 to {first}",
-                    path.display(),
-                    item.id
-                );
-            }
-            Some((labels, _, _)) if *labels != item.labels => {
-                bail!(
-                    "{}: item {} has labels {:?}, the items before it {labels:?}",
-                    path.display(),
-                    item.id,
-                    item.labels
-                );
-            }
-            Some(_) => {}
-        }
-        match item.human {
-            Some(human) => items.push(Graded { table, human }),
-            None => without_human += 1,
-        }
+/// What makes the comparison worth less than it looks.
+fn note_about_items(data: &ScoreTable, valid: &ScoreTable) {
+    let seen: HashSet<_> = valid.ids.iter().collect();
+    let both = data.ids.iter().filter(|id| seen.contains(id)).count();
+    if both > 0 {
+        tell(format_args!(
+            "note: {both} of {} items are in both files; weights that were fitted on an item flatter its score",
+            data.ids.len()
+        ));
     }
-    let Some((_, scale, n_layers)) = scored else { bail!("{}: no item was scored", path.display()) };
-    if let Some(origin) = recorded_origin(path)? {
-        ensure!(
-            origin.n_layers == n_layers,
-            "{} has layers 0 to {n_layers}, its model 0 to {}",
-            path.display(),
-            origin.n_layers
-        );
+    if valid.graded.len() < FEW {
+        tell(format_args!(
+            "note: {} validation items are few for {} weights; a few hundred are advised",
+            valid.graded.len(),
+            valid.n_layers + 1
+        ));
     }
-    Ok(Scored { items, scale, n_layers, unscored, without_human })
 }
 
-/// Labels that are numbers are their values.
-fn scale_of(labels: &[String]) -> Result<Scale> {
-    let point = |label: &String| {
-        let value = label
-            .parse()
-            .with_context(|| format!("label {label:?} is not a number, so it has no value to score by"))?;
-        Ok(ScalePoint { value, label: label.clone() })
-    };
-    Ok(Scale::new(labels.iter().map(point).collect::<Result<_>>()?)?)
-}
-
-fn print(cli: &Cli, variants: &[Variant], results: &Results) -> Result<()> {
-    say(format_args!("{}: {} items scored and graded", cli.data.display(), results.n))?;
+fn print(cli: &Cli, variants: &[Variant], states: States, results: &Results) -> Result<()> {
+    say(format_args!("{}: {} items scored and graded", cli.input.display(), results.n))?;
     if results.unscored > 0 {
-        say(format_args!("unscored: {}", report::unscored(&results.unscored_by_reason)))?;
+        let reasons: Vec<String> =
+            results.unscored_by_reason.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        say(format_args!("unscored: {}", reasons.join(", ")))?;
     }
     if results.without_human > 0 {
         say(format_args!("scored but without a human score: {}", results.without_human))?;
     }
-    let entries = variants.iter().map(|variant| (variant.as_str(), &results.variants[variant.as_str()]));
-    say(format_args!("\n{}", table(&report::rows("variant", entries))))?;
-    let weights = results.weights.weights().iter().enumerate();
-    let cells: Vec<String> = weights.map(|(layer, weight)| format!("{layer}: {weight:.3}")).collect();
-    say(format_args!(
-        "layer weights ({}, fitted on {} items): {}",
-        results.weights.states(),
-        results.weights.n_items(),
-        cells.join("  ")
-    ))
+    let named = |variant: &Variant| (variant.as_str(), &results.variants[variant.as_str()]);
+    let mut rows = report::rows("variant", variants.iter().map(|v| (v.as_str(), &named(v).1.agreement)));
+    rows[0].push("bias".to_owned());
+    for (row, variant) in rows[1..].iter_mut().zip(variants) {
+        row.push(named(variant).1.in_words.clone());
+    }
+    say(format_args!("\n{}", table(&rows)))?;
+    let Some(weights) = &results.weights else { return Ok(()) };
+    let cells = weights.weights().iter().enumerate().map(|(layer, weight)| format!("{layer}: {weight:.3}"));
+    let cells: Vec<String> = cells.collect();
+    let n = weights.n_items();
+    say(format_args!("layer weights ({states}, fitted on {n} items): {}", cells.join("  ")))
 }

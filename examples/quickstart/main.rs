@@ -10,13 +10,14 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::Parser;
 use judge_core::{
-    Backbone, Graded, LagerJudge, LagerSettings, Layer, LayerTable, LayerWeightFit, LayerWeights, ModelInfo, RunEvent,
-    Runner, Scale, Variant,
+    Backbone, Graded, JudgeError, LagerJudge, LagerSettings, Layer, LayerTable, LayerWeightFit, LayerWeights, ModelInfo,
+    RunEvent, Runner, Scale, Variant,
 };
-use judge_examples::console::{progress, say, start, table};
+use judge_data::check_outputs;
+use judge_examples::console::{progress, say, start, table, tell};
 use judge_examples::model_args::{JUDGE_TEMPLATE, embedded_model, read_template};
 use judge_examples::planted::{Item, Split, generate};
-use judge_examples::report::{self, Agreement, Statistic, agreement, difference, variant_scores};
+use judge_examples::report::{self, Agreement, Figure, agreement, difference, variant_scores};
 use judge_examples::surface::{SurfaceModel, features, overlap};
 use judge_models::{LoadOptions, Model};
 use serde::Serialize;
@@ -93,6 +94,7 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<()> {
     let start = Instant::now();
+    check_outputs([] as [&PathBuf; 0], &cli.json)?;
     let folder = embedded_model();
     let model =
         Model::load(&folder, &LoadOptions::default()).with_context(|| format!("cannot load {}", folder.display()))?;

@@ -128,18 +128,6 @@ pub fn rows<'a>(title: &str, entries: impl IntoIterator<Item = (&'a str, &'a Agr
     std::iter::once(head).chain(entries.into_iter().map(row)).collect()
 }
 
-/// The mean of `scores` minus that of `human`, in words.
-#[must_use]
-pub fn bias(scores: &[f64], human: &[f64]) -> String {
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-    let bias = mean(scores) - mean(human);
-    match bias {
-        _ if bias.abs() < 0.005 => "on average as people".to_owned(),
-        _ if bias < 0.0 => format!("on average {:.2} lower than people", -bias),
-        _ => format!("on average {bias:.2} higher than people"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,12 +147,5 @@ mod tests {
         let json = serde_json::to_value(&found).unwrap();
         assert_eq!(json["spearman"]["estimate"], 1.0);
         assert!(json["pearson"]["low"].as_f64().unwrap() <= json["pearson"]["high"].as_f64().unwrap());
-    }
-
-    #[test]
-    fn bias_is_named() {
-        assert_eq!(bias(&[1.0, 2.0], &[2.0, 2.5]), "on average 0.75 lower than people");
-        assert_eq!(bias(&[3.0], &[2.0]), "on average 1.00 higher than people");
-        assert_eq!(bias(&[3.0], &[3.0]), "on average as people");
     }
 }

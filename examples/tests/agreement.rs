@@ -143,7 +143,7 @@ fn labels_are_those_of_the_file() {
     assert_eq!(results(rows, &["--group", "set", "--labels", "0,1.0,3"])["groups"]["b"], *group);
 
     let fractions = results("{\"predicted\": 1.5, \"human\": 1}\n{\"predicted\": 2, \"human\": 2}\n", &[]);
-    undefined(&fractions, "accuracy", "1.5 is no whole number");
+    undefined(&fractions, "accuracy", "1.5 is not a whole number");
     // Words that a number parser takes are labels like others.
     let words = "{\"predicted\": \"nan\", \"human\": \"nan\"}\n{\"predicted\": \"inf\", \"human\": \"1.5\"}\n";
     let words = results(words, &[]);
@@ -160,7 +160,9 @@ fn labels_are_those_of_the_file() {
     near(&found, "predicted_ceiling", 2.0 / 3.0);
 
     let good = "{\"predicted\": 1, \"human\": 1}\n{\"predicted\": 2, \"human\": 2}\n";
-    for (labels, expected) in [("1,1", "twice"), ("1,1.0", "twice"), ("1,b", "no number"), ("1", "at least two")] {
+    for (labels, expected) in
+        [("1,1", "named before"), ("1,1.0", "named before"), ("1,b", "not a number"), ("1", "2 items or more")]
+    {
         let (code, message) = refused(good, &["--labels", labels]);
         assert!(code == Some(2) && message.contains(expected), "{labels}: {message}");
     }
@@ -190,7 +192,6 @@ fn bad_rows_are_named_by_their_line() {
     let good = "{\"id\": 1, \"predicted\": 1, \"human\": 1}\n";
     for (row, expected) in [
         ("{\"id\": 2, \"predicted\": 1, \"human\": ", "2"),
-        ("{\"id\": 2, \"predicted\": 1}", "there is no field \"human\""),
         ("{\"id\": 1, \"predicted\": 1, \"human\": 1}", "was there before"),
         ("{\"id\": 2, \"predicted\": \"NaN\", \"human\": 1}", "is a text, but"),
         ("{\"id\": 2, \"predicted\": [1], \"human\": 1}", "not a finite number or a label"),
@@ -206,10 +207,122 @@ fn bad_rows_are_named_by_their_line() {
     let (code, message) = refused("{\"predicted\": \"a\", \"human\": \"b\"}\n", &["--plot", "p.svg"]);
     assert!(code == Some(1) && message.contains("--plot needs scores that are numbers"), "{message}");
     let (code, message) = refused("{\"predicted\": null, \"human\": 1}\n", &[]);
+    assert!(
+        code == Some(1) && message.contains("no row has a prediction: looked for predicted and score"),
+        "{message}"
+    );
+    let apart = "{\"predicted\": null, \"human\": 1}\n{\"predicted\": 1, \"human\": null}\n";
+    let (code, message) = refused(apart, &[]);
     assert!(code == Some(1) && message.contains("no row has both"), "{message}");
     for args in [["--level", "95"], ["--resamples", "0"], ["--no-such", "flag"]] {
         assert_eq!(refused(good, &args).0, Some(2), "{args:?}");
     }
+}
+
+/// Score files of lager_pointwise have the prediction in `score`; ungraded rows have no key `human` at all.
+#[test]
+fn score_files_are_read_as_they_are() {
+    let rows = "{\"id\": 1, \"score\": 2.5, \"human\": 2, \"topic\": \"a\"}\n{\"id\": 2, \"score\": 4.5, \"human\": [5, null, 4]}\n\
+        {\"id\": 3, \"score\": 1.5, \"human\": 1, \"topic\": null}\n{\"id\": 4, \"score\": 3.5, \"topic\": \"a\"}\n\
+        {\"id\": 5, \"unscored\": {\"reason\": \"too_long\", \"detail\": \"\"}}\n{\"id\": 6, \"score\": 3, \"human\": [null]}\n";
+    let found = results(rows, &["--group", "topic"]);
+    assert_eq!((&found["predicted"], &found["human"], &found["n"]), (&json!("score"), &json!("human"), &json!(3)));
+    assert_eq!(found["excluded_by_reason"], json!({"no_human_score": 2, "too_long": 1}));
+    near(&found, "mae", (0.5 + 0.0 + 0.5) / 3.0);
+    // Rows without a topic, absent or null, are a group.
+    assert_eq!((&found["groups"]["a"]["n"], &found["groups"]["(no topic)"]["n"]), (&json!(1), &json!(2)));
+
+    // Raters in `scores`; the prediction is never its own human score.
+    let found = results("{\"score\": 1, \"scores\": [1, 2]}\n{\"score\": 2, \"scores\": [2, 2]}\n", &[]);
+    assert_eq!((&found["predicted"], &found["human"]), (&json!("score"), &json!("scores")));
+    let found = results("{\"predicted\": 1, \"score\": 2}\n{\"predicted\": 2, \"score\": 2}\n", &[]);
+    assert_eq!((&found["predicted"], &found["human"]), (&json!("predicted"), &json!("score")));
+
+    // Without any, fields that could be meant are named.
+    let (code, message) = refused("{\"score\": 1, \"people\": [3, 4], \"note\": \"x\", \"length\": 7}\n", &[]);
+    assert_eq!(code, Some(1));
+    assert!(message.contains("fields that look like one: \"length\", \"people\"; name it with --human"), "{message}");
+}
+
+/// Continuous scores have no nominal agreement, and every interval holds its estimate.
+#[test]
+fn every_interval_holds_its_estimate() {
+    let continuous: String = (0..41)
+        .map(|i| {
+            let (score, human) =
+                (1.0 + f64::from(i * 37 % 41) / 10.3, f64::from(1 + i * 37 % 41 / 9) + f64::from(i % 3) / 3.0);
+            format!("{{\"score\": {score}, \"human\": {human}}}\n")
+        })
+        .collect();
+    let whole: String =
+        (0..41).map(|i| format!("{{\"score\": {}, \"human\": {}}}\n", i % 5, (i * 3 + i / 7) % 5)).collect();
+    for rows in [&continuous, &whole] {
+        let found = results(rows, &[]);
+        for (name, statistic) in found["statistics"].as_object().unwrap() {
+            let [estimate, low, high] = ["estimate", "low", "high"].map(|key| statistic[key].as_f64());
+            if let (Some(estimate), Some(low), Some(high)) = (estimate, low, high) {
+                assert!(low <= estimate && estimate <= high, "{name}: {statistic}");
+            }
+        }
+        for kind in ["ordinal", "interval"] {
+            assert!(found["statistics"][format!("krippendorff_alpha_{kind}")]["low"].is_f64(), "{kind}");
+        }
+    }
+    undefined(&results(&continuous, &[]), "krippendorff_alpha_nominal", "is not a whole number");
+    assert!(results(&whole, &[])["statistics"]["krippendorff_alpha_nominal"]["low"].is_f64());
+}
+
+#[test]
+fn people_read_first_whether_to_trust_the_judge() {
+    let said = |rows: &str, args: &[&str]| {
+        let folder = TempDir::new().unwrap();
+        fs::write(folder.path().join("pairs.jsonl"), rows).unwrap();
+        let all = [&["--input", "pairs.jsonl", "--quiet", "--resamples", "50"], args].concat();
+        let output = run("agreement", folder.path(), &all);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let rows: String = (0..120)
+        .map(|i| {
+            let human = f64::from(i % 7) / 2.0 + 1.0;
+            format!("{{\"score\": {}, \"human\": {human}, \"q\": {i}}}\n", human - 0.4 - f64::from(i % 5) / 300.0)
+        })
+        .collect();
+    let text = said(&rows, &[]);
+    let (trust, table) = text.split_once("estimate").unwrap();
+    assert!(trust.contains("The judge orders rows as people do with a rank correlation of"), "{text}");
+    assert!(trust.contains("Its scores are on average 0.41 lower than people's"), "{text}");
+    assert!(table.contains("kendall_tau_b") && !table.contains("bootstrap"), "{text}");
+    assert!(said(&rows, &["--methods"]).contains("bootstrap"));
+    // What is undefined is said once, in few characters a line and with few digits.
+    assert!(text.matches("is not a whole number").count() == 1, "{text}");
+    assert!(text.lines().all(|line| line.len() < 160) && !text.contains("33333333"), "{text}");
+
+    // A line for each of many groups, and for few with chosen statistics.
+    let many = said(&rows, &["--group", "q"]);
+    assert!(many.lines().count() < 180 && many.lines().any(|line| line.starts_with("119  ")), "{many}");
+    let chosen = said(GRADES, &["--group", "set", "--statistics", "spearman,mae"]);
+    assert!(
+        chosen
+            .lines()
+            .any(|line| line.split_whitespace().collect::<Vec<_>>()[..] == ["set", "rows", "spearman", "mae"]),
+        "{chosen}"
+    );
+    assert!(!chosen.contains("pearson"), "{chosen}");
+    let found = results(GRADES, &["--statistics", "mae"]);
+    assert_eq!(found["statistics"].as_object().unwrap().keys().collect::<Vec<_>>(), ["mae"]);
+    assert_eq!(refused(GRADES, &["--statistics", "rho"]).0, Some(2));
+}
+
+/// All rows of one question: there is an estimate, but nothing says how sure it is.
+#[test]
+fn one_cluster_has_no_interval() {
+    let rows =
+        GRADES.replace('}', ", \"q\": \"only\"}").replace("\"detail\": \"\", \"q\": \"only\"}", "\"detail\": \"\"}");
+    let found = results(&rows, &["--cluster", "q"]);
+    near(&found, "mae", 4.0 / 6.0);
+    let mae = &found["statistics"]["mae"];
+    assert!(mae["low"].is_null() && mae["method"].as_str().unwrap().contains("one cluster"), "{mae}");
 }
 
 /// Two runs of GPT-4 over MT-bench answers: the figures computed with SciPy and scikit-learn.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | two columns of labels | [`ConfusionMatrix`]: accuracy, precision, recall, F1, Matthews, Cohen's kappa |
 //! | several raters, labels | [`RatingTable`]: Fleiss' kappa, Gwet's AC1 and AC2 |
-//! | several raters, any scale, gaps | [`krippendorff_alpha`] |
+//! | several raters, any scale, gaps | [`krippendorff_alpha`], [`RatedUnits`] for its interval |
 //! | several raters, numbers, no gaps | [`IntraclassCorrelations`] |
 
 mod confusion;
@@ -18,6 +18,6 @@ pub use confusion::{Average, AverageScores, ClassScores, ConfusionMatrix, ZeroDi
 pub(crate) use confusion::{check_labels, place};
 pub use icc::{FTest, IntraclassCorrelation, IntraclassCorrelations};
 pub use kappa::CohenKappa;
-pub use krippendorff::{Measurement, krippendorff_alpha};
+pub use krippendorff::{Measurement, RatedUnits, krippendorff_alpha};
 pub use rating_table::{FleissKappa, GwetCoefficient, RatingTable};
 pub use weights::AgreementWeights;

@@ -4,18 +4,26 @@
 //! | question | item |
 //! |---|---|
 //! | is the judge right as often as it claims? | [`ReliabilityCurve`] |
+//! | what does this score mean on the human scale, and how sure is that? | [`Calibrator`] |
 //! | which human score does this judge's score stand for? | [`IsotonicRegression`] |
 //! | between which scores does this item's human score lie? | [`SplitConformal`], [`OrdinalConformal`] |
 //! | what would people say on average of all items, having labelled a few? | [`PredictionPoweredMean`] |
 
+mod assess;
+mod calibrator;
 mod conformal;
+mod curves;
 mod isotonic;
 mod ordinal;
+mod parts;
 mod prediction_powered;
 mod reliability;
 
+pub use assess::CalibrationReport;
+pub use calibrator::{CalibratedScore, CalibrationMethod, Calibrator, FittedCalibrator};
 pub use conformal::{FittedNormalizedConformal, FittedSplitConformal, SplitConformal};
 pub use isotonic::{Direction, FittedIsotonicRegression, IsotonicRegression};
 pub use ordinal::{FittedOrdinalConformal, OrdinalConformal, OrdinalSet};
+pub use parts::{CalibratorParts, CurveParts, FoldParts};
 pub use prediction_powered::{PoweredMean, PredictionPoweredMean, Tuning};
 pub use reliability::{Binning, ReliabilityBin, ReliabilityCurve};

@@ -1,3 +1,5 @@
+use crate::number::six_digits;
+
 /// Why a statistic could not be computed.
 ///
 /// `argument` is always the parameter's name in the function that was called; indices count from 0.
@@ -38,7 +40,7 @@ pub enum Error {
     },
 
     /// All values are equal, so the statistic is undefined.
-    #[error("every value of {argument} is {value}: the statistic is undefined")]
+    #[error("every value of {argument} is {}: the statistic is undefined", six_digits(*.value))]
     Constant {
         /// Name of the parameter.
         argument: &'static str,
@@ -79,6 +81,26 @@ pub enum Error {
         found: String,
         /// The labels pinned, separated by commas.
         known: String,
+    },
+
+    /// A label that is no number, where the ratings are numbers.
+    #[error("{argument}[{index}] is {found:?}, not a number as the ratings are")]
+    NotANumber {
+        /// Name of the parameter.
+        argument: &'static str,
+        /// Position of the first such label.
+        index: usize,
+        /// The label.
+        found: String,
+    },
+
+    /// Ratings of which some are numbers and some are texts.
+    #[error("the rating {found} is {}, but the first one is {}", Self::kind(!*.numeric), Self::kind(*.numeric))]
+    MixedRatings {
+        /// The rating that differs.
+        found: String,
+        /// Whether the first one is a number.
+        numeric: bool,
     },
 
     /// A label pinned twice.
@@ -251,6 +273,10 @@ impl Error {
             self,
             Self::Constant { .. } | Self::Unconnected { .. } | Self::Undefined { .. } | Self::Collinear { .. }
         )
+    }
+
+    fn kind(numeric: bool) -> &'static str {
+        if numeric { "a number" } else { "a text" }
     }
 
     fn at(index: &Option<usize>) -> String {

@@ -7,7 +7,8 @@
 //! |---|---|
 //! | [`agreement`] | confusion matrix and what follows from it, kappas, Krippendorff's alpha, Gwet's AC, intraclass correlation |
 //! | [`bias`] | what sways a judge: position, its own output, perturbations, intransitive verdicts |
-//! | [`calibration`] | reliability and calibration error, isotonic regression, conformal intervals, prediction-powered means |
+//! | [`calibration`] | scores on the human scale with intervals, calibration error, isotonic regression, conformal intervals, prediction-powered means |
+//! | [`comparison`] | all of the above and below that a set of rows defines, by name, for a report |
 //! | [`correlation`] | Pearson, Spearman, Kendall, Somers, weighted, partial; which of two judges correlates better |
 //! | [`preference`] | pairwise verdicts: votes of judge and people, both presentation orders |
 //! | [`prediction`] | error, bias, divergences of score distributions, Brier score, log loss, AUROC, average precision |
@@ -45,6 +46,7 @@
 pub mod agreement;
 pub mod bias;
 pub mod calibration;
+pub mod comparison;
 pub mod correlation;
 pub mod prediction;
 pub mod preference;
@@ -56,6 +58,7 @@ mod error;
 mod input;
 mod interval;
 mod newton;
+mod number;
 mod sum;
 
 pub use error::Error;

@@ -29,6 +29,6 @@ pub(crate) mod scoring;
 pub use auroc::{Auroc, AurocDifference, auroc, auroc_difference};
 pub use curves::{PrecisionRecallPoint, RocPoint, average_precision, precision_recall_curve, roc_curve};
 pub use divergence::{earth_movers_distance, jensen_shannon_divergence, kl_divergence, smoothed, total_variation};
-pub use errors::{bias, mean_absolute_error, root_mean_squared_error};
+pub use errors::{bias, bias_in_words, mean_absolute_error, root_mean_squared_error};
 pub use mean::SampleMean;
 pub use scoring::{brier_score, log_loss, multiclass_brier_score, multiclass_log_loss, ranked_probability_score};

@@ -14,20 +14,52 @@
 //! | votes of several people on several pairs of models, MT-bench's way | [`judge_human_agreement`], [`annotator_agreement`] |
 //! | the same by scenario or category | [`by_group`] |
 //!
+//! A pairwise judge's verdicts arrive as [`Ordering`](std::cmp::Ordering)s of the two answers, or as the probability that
+//! the first is better. Both convert, with no letters to decode and no type of the judge's crate:
+//!
+//! ```
+//! use std::cmp::Ordering::{self, Equal, Greater, Less};
+//! use judge_metrics::preference::{
+//!     Preference, Ties, TwoOrder, Unparsed, Vote, judge_human_agreement, soft_agreement, two_order_agreement,
+//! };
+//!
+//! // Per pair both orders, each about the answers as they were given: `Greater` says that the first one is better.
+//! let orders: [[Option<Ordering>; 2]; 3] = [[Some(Greater), Some(Greater)], [Some(Less), Some(Greater)], [None, Some(Equal)]];
+//! let gold = [Greater, Less, Equal].map(Preference::from);
+//! let agreement = two_order_agreement(&orders.map(TwoOrder::from), &gold, Unparsed::Wrong)?;
+//! assert_eq!((agreement.both.count, agreement.consistent.count, agreement.unparsed), (1, 1, 1));
+//!
+//! // The same as votes.
+//! let vote = |annotator, verdict: Ordering| Vote {
+//!     question: "q1", models: ["a", "b"], turn: 1, annotator, preference: verdict.into(),
+//! };
+//! let agreement = judge_human_agreement(&[vote("judge", Greater)], &[vote("ann", Greater)], Ties::Counted)?;
+//! assert_eq!(agreement.total().count, 1);
+//!
+//! // The probability that the first answer is better: as a verdict, and as it is.
+//! assert_eq!(Preference::from_probability(0.55, 0.1)?, Preference::Tie);
+//! assert!((soft_agreement(&[0.9, 0.2, 0.5], &gold)?.estimate - 0.9).abs() < 1e-12);
+//! # Ok::<(), judge_metrics::Error>(())
+//! ```
+//!
 //! The direction of an order effect is a bias of the judge: see [`bias`](crate::bias).
 
 mod group;
 mod proportion;
+mod soft;
 mod two_order;
 mod votes;
 
 pub use group::by_group;
 pub use proportion::Proportion;
+pub use soft::soft_agreement;
 pub use two_order::{
     Resolution, SingleOrderAgreement, TwoOrder, TwoOrderAgreement, score_average, single_order_agreement,
     two_order_agreement,
 };
 pub use votes::{QuestionAgreement, Ties, Vote, VoteAgreement, annotator_agreement, judge_human_agreement};
+
+use std::cmp::Ordering;
 
 use crate::Error;
 use crate::input::check_finite;
@@ -75,6 +107,23 @@ impl Preference {
         })
     }
 
+    /// The verdict that a probability of the first item amounts to: a tie unless it is more than `margin` from ½.
+    ///
+    /// `p` counts half of a tie's probability. It is in [0, 1], `margin` in [0, ½]: with 0 a tie is p = ½ exactly.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NonFinite`] and [`Error::OutOfRange`].
+    pub fn from_probability(p: f64, margin: f64) -> Result<Self, Error> {
+        for (argument, value, high) in [("p", p, 1.0), ("margin", margin, 0.5)] {
+            check_finite(argument, &[value])?;
+            if !(0.0..=high).contains(&value) {
+                return Err(Error::OutOfRange { argument, index: None, value, low: 0.0, high });
+            }
+        }
+        Self::from_scores([p - 0.5, 0.0], margin)
+    }
+
     /// The share of a win that goes to the first item: 1, 0, or ½ for a tie.
     pub const fn credit(self) -> f64 {
         match self {
@@ -87,6 +136,28 @@ impl Preference {
     /// Whether one of the items is better.
     pub const fn is_decisive(self) -> bool {
         !matches!(self, Self::Tie)
+    }
+}
+
+/// `Greater`: the first item is better. `Equal`: a tie.
+impl From<Ordering> for Preference {
+    fn from(verdict: Ordering) -> Self {
+        match verdict {
+            Ordering::Greater => Self::First,
+            Ordering::Less => Self::Second,
+            Ordering::Equal => Self::Tie,
+        }
+    }
+}
+
+/// How the first item compares with the second.
+impl From<Preference> for Ordering {
+    fn from(verdict: Preference) -> Self {
+        match verdict {
+            Preference::First => Self::Greater,
+            Preference::Second => Self::Less,
+            Preference::Tie => Self::Equal,
+        }
     }
 }
 

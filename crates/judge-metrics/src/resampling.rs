@@ -4,7 +4,7 @@
 mod bootstrap;
 mod permutation;
 mod ranked_pair;
-mod stream;
+pub(crate) mod stream;
 
 pub use bootstrap::{Bootstrap, BootstrapInterval, BootstrapMethod};
 pub use permutation::{Alternative, PermutationResult, PermutationTest};

@@ -195,7 +195,10 @@ fn bad_input_is_refused() {
     assert!(alpha(&rows(&[1.0, 1.0], &[1.0, 1.0]), Measurement::Nominal).unwrap_err().is_undefined());
     assert!(alpha(&[vec![Some(1.0), None], vec![None, Some(2.0)]], Measurement::Nominal).unwrap_err().is_undefined());
     assert!(matches!(alpha(&rows(&[1.0], &[f64::INFINITY]), Measurement::Interval), Err(Error::NonFinite { .. })));
-    assert!(matches!(alpha(&rows(&[1.0], &[-1.0]), Measurement::Ratio), Err(Error::OutOfRange { index: Some(0), .. })));
+    assert!(matches!(
+        alpha(&rows(&[1.0], &[-1.0]), Measurement::Ratio),
+        Err(Error::OutOfRange { argument: "ratings", .. })
+    ));
     assert!(matches!(alpha(&rows(&[1.0, 2.0], &[1.0]), Measurement::Nominal), Err(Error::LengthMismatch { .. })));
 
     assert!(matches!(RatingTable::new(&[1, 2], &[[Some(1)], [Some(3)]]), Err(Error::UnknownLabel { index: 0, .. })));

@@ -121,9 +121,6 @@ fn bad_settings_and_statistics_are_refused() {
     let empty = Err(Error::TooFewItems { required: 1, found: 0 });
     assert_eq!(default.interval(0, |_| Ok(1.0)), empty);
     assert_eq!(default.clustered(&[] as &[u8], |_| Ok(1.0)), empty);
-    let bca = Bootstrap { method: BootstrapMethod::BiasCorrectedAccelerated, ..default };
-    assert_eq!(bca.interval(1, |_| Ok(1.0)), Err(Error::TooFewItems { required: 2, found: 1 }));
-    assert_eq!(bca.clustered(&["q"; 5], |_| Ok(1.0)), Err(Error::TooFewItems { required: 2, found: 1 }));
     assert_eq!(
         default.paired(&X, &Y[1..], rho),
         Err(Error::LengthMismatch { argument: "y", found: 7, other: "x", expected: 8 })
@@ -142,6 +139,23 @@ fn bad_settings_and_statistics_are_refused() {
         if rows.is_sorted_by(|a, b| a < b) { Ok(1.0) } else { Err(Error::Constant { argument: "rows", value: 0.0 }) }
     });
     assert_eq!(distinct, Err(Error::UndefinedOnEveryResample { resamples: 200 }));
+}
+
+/// An interval of no width would look like certainty.
+#[test]
+fn one_row_or_one_cluster_has_no_interval() {
+    let mean = |rows: &[usize]| Ok(rows.iter().map(|&row| X[row]).sum::<f64>() / rows.len() as f64);
+    for method in [BootstrapMethod::Percentile, BootstrapMethod::BiasCorrectedAccelerated] {
+        let bootstrap = Bootstrap { resamples: 50, method, ..Bootstrap::default() };
+        for (found, reason) in
+            [(bootstrap.interval(1, mean), "only one row"), (bootstrap.clustered(&["q"; 8], mean), "one cluster")]
+        {
+            let error = found.unwrap_err();
+            assert!(error.is_undefined() && error.to_string().contains(reason), "{error}");
+        }
+        let two = bootstrap.clustered(&["q", "q", "q", "q", "r", "r", "r", "r"], mean).unwrap();
+        assert!(two.interval.low < two.interval.high);
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use judge_metrics::bias::transitivity::{Comparison, TripleCounts, preference_tra
 use judge_metrics::preference::Preference::{First, Second, Tie};
 use judge_metrics::preference::{
     Preference, Proportion, Resolution, Ties, TwoOrder, Unparsed, Vote, VoteAgreement, annotator_agreement, by_group,
-    judge_human_agreement, score_average, single_order_agreement, two_order_agreement,
+    judge_human_agreement, score_average, single_order_agreement, soft_agreement, two_order_agreement,
 };
 use judge_metrics::resampling::Bootstrap;
 use serde_json::Value;
@@ -228,9 +228,9 @@ fn an_interval_of_votes_resamples_questions() {
     assert_eq!(ours.estimate, agreement.total().estimate().unwrap());
     assert!(ours.interval.low < ours.estimate && ours.estimate < ours.interval.high);
 
-    // One question alone has no spread between questions.
-    let alone = VoteAgreement { questions: vec![agreement.questions[0]] }.interval(&bootstrap).unwrap();
-    assert_eq!((alone.interval.low, alone.interval.high), (alone.estimate, alone.estimate));
+    // One question alone says nothing about the spread between questions.
+    let alone = VoteAgreement { questions: vec![agreement.questions[0]] }.interval(&bootstrap).unwrap_err();
+    assert!(alone.is_undefined(), "{alone}");
 }
 
 #[test]
@@ -335,4 +335,36 @@ fn a_group_without_the_statistic_leaves_the_others_alone() {
     assert_eq!(accuracy[&"b"], Ok(0.5));
     assert!(accuracy[&"a"].as_ref().unwrap_err().is_undefined());
     assert!(by_group(&[] as &[u8], |_| Ok(())).is_empty());
+}
+
+#[test]
+fn orderings_and_probabilities_become_verdicts() {
+    use std::cmp::Ordering::{Equal, Greater, Less};
+    for (ordering, verdict) in [(Greater, First), (Less, Second), (Equal, Tie)] {
+        assert_eq!(Preference::from(ordering), verdict);
+        assert_eq!(std::cmp::Ordering::from(verdict), ordering);
+        // The other order of the two items.
+        assert_eq!(Preference::from(ordering.reverse()), verdict.swapped());
+    }
+    // Both orders are about the items already: nothing is mapped back.
+    assert_eq!(TwoOrder::from([Some(Greater), None]), TwoOrder::new(Some(First), None));
+    assert_eq!(TwoOrder::from([Less, Greater]), TwoOrder::new(Some(Second), Some(First)));
+
+    let verdict = |p, margin| Preference::from_probability(p, margin);
+    assert_eq!([0.0, 0.49, 0.5, 0.51, 1.0].map(|p| verdict(p, 0.0).unwrap()), [Second, Second, Tie, First, First]);
+    assert_eq!([0.39, 0.45, 0.61].map(|p| verdict(p, 0.1).unwrap()), [Second, Tie, First]);
+    assert!(matches!(verdict(1.1, 0.0), Err(Error::OutOfRange { argument: "p", .. })));
+    assert!(matches!(verdict(f64::NAN, 0.0), Err(Error::NonFinite { argument: "p", .. })));
+    assert!(matches!(verdict(0.5, 0.6), Err(Error::OutOfRange { argument: "margin", .. })));
+
+    // Certain probabilities agree as verdicts do, and a judge that exchanges the items agrees with exchanged labels.
+    let gold = [First, Second, Tie, First];
+    assert_eq!(soft_agreement(&[1.0, 1.0, 0.5, 0.0], &gold).unwrap().estimate, 0.5);
+    let p = [0.7, 0.2, 0.6, 0.1];
+    let (ours, swapped) =
+        (soft_agreement(&p, &gold), soft_agreement(&p.map(|p| 1.0 - p), &gold.map(Preference::swapped)));
+    assert!((ours.unwrap().estimate - swapped.unwrap().estimate).abs() < 1e-12);
+    assert!(matches!(soft_agreement(&[2.0], &[Tie]), Err(Error::OutOfRange { index: Some(0), .. })));
+    assert!(matches!(soft_agreement(&[0.5], &[]), Err(Error::LengthMismatch { .. })));
+    assert_eq!(soft_agreement(&[], &[]), Err(Error::TooFewItems { required: 1, found: 0 }));
 }

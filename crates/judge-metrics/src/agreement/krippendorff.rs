@@ -19,26 +19,16 @@ pub enum Measurement {
 ///
 /// `ratings` has one row to a rater, one entry to a unit; units with fewer than two ratings are left out. At most 1, which is full
 /// agreement; 0 is what chance gives; below 0 raters disagree systematically. Names are numbers here: any code will do for
-/// [`Measurement::Nominal`].
+/// [`Measurement::Nominal`], but continuous scores will not, since hardly two of them are the same name.
 ///
-/// Krippendorff's own bootstrap draws disagreements; the usual one draws units:
+/// An interval comes from [`RatedUnits`].
 ///
 /// ```
 /// use judge_metrics::agreement::{Measurement, krippendorff_alpha};
-/// use judge_metrics::resampling::Bootstrap;
 ///
-/// let ratings = [
-///     [Some(1.0), Some(2.0), Some(3.0), Some(3.0), Some(2.0), Some(1.0), Some(4.0), None],
-///     [Some(1.0), Some(2.0), Some(3.0), Some(3.0), Some(2.0), Some(2.0), Some(4.0), Some(1.0)],
-///     [None, Some(3.0), Some(3.0), Some(3.0), Some(2.0), Some(3.0), Some(4.0), Some(1.0)],
-/// ];
+/// let ratings = [[Some(1.0), Some(2.0), Some(3.0), Some(3.0)], [Some(1.0), Some(2.0), Some(2.0), None]];
 /// let alpha = krippendorff_alpha(&ratings, Measurement::Ordinal)?;
-/// assert!((alpha - 0.804_458_9).abs() < 1e-7);
-/// let interval = Bootstrap { resamples: 500, ..Bootstrap::default() }.interval(8, |units| {
-///     let drawn = ratings.map(|rater| units.iter().map(|&unit| rater[unit]).collect::<Vec<_>>());
-///     krippendorff_alpha(&drawn, Measurement::Ordinal)
-/// })?;
-/// assert!(interval.interval.low < alpha);
+/// assert!((alpha - 7.0 / 9.0).abs() < 1e-12);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 ///
@@ -46,55 +36,141 @@ pub enum Measurement {
 ///
 /// # Errors
 ///
-/// [`Error::TooFewItems`] for fewer than two raters, [`Error::LengthMismatch`], [`Error::NonFinite`], [`Error::OutOfRange`] for a negative
-/// rating with [`Measurement::Ratio`]; [`Error::Undefined`] where no unit has two ratings or all ratings are one value.
+/// Those of [`RatedUnits::new`] and [`RatedUnits::alpha`].
 pub fn krippendorff_alpha<R: AsRef<[Option<f64>]>>(ratings: &[R], measurement: Measurement) -> Result<f64, Error> {
-    if ratings.len() < 2 {
-        return Err(Error::TooFewItems { required: 2, found: ratings.len() });
-    }
-    let n_units = ratings[0].as_ref().len();
-    for rater in ratings {
-        check_lengths("ratings", rater.as_ref().len(), "ratings[0]", n_units)?;
-        for (index, &value) in rater.as_ref().iter().enumerate() {
-            let Some(value) = value else { continue };
-            if !value.is_finite() {
+    let units = RatedUnits::new(ratings)?;
+    units.alpha(&(0..units.len()).collect::<Vec<_>>(), measurement)
+}
+
+/// Units and their ratings, for Krippendorff's alpha of resamples of the units.
+///
+/// Alpha compares the disagreement within units with that between all ratings. A bootstrap that computed [`krippendorff_alpha`] of
+/// the drawn units would count two copies of one unit as two units: they disagree no more than one does, so the disagreement expected by
+/// chance comes out too small by a factor of about 1 − 1/n, and alpha too low by about (1 − α)/n. Where alpha hardly varies, the
+/// whole percentile interval then lies below the estimate. [`alpha`](Self::alpha) leaves out the pairs between copies of a unit. What is
+/// expected by chance is then a U-statistic of the drawn units, whose mean over resamples is the expected disagreement of the data (on the
+/// bootstrap of U-statistics: Arcones and Giné, 1992).
+///
+/// Krippendorff's own bootstrap keeps the expected disagreement as it is and draws the observed one alone.
+///
+/// ```
+/// use judge_metrics::agreement::{Measurement, RatedUnits};
+/// use judge_metrics::resampling::Bootstrap;
+///
+/// let ratings = [
+///     [Some(1.0), Some(2.0), Some(3.0), Some(3.0), Some(2.0), Some(1.0), Some(4.0), None],
+///     [Some(1.0), Some(2.0), Some(3.0), Some(3.0), Some(2.0), Some(2.0), Some(4.0), Some(1.0)],
+///     [None, Some(3.0), Some(3.0), Some(3.0), Some(2.0), Some(3.0), Some(4.0), Some(1.0)],
+/// ];
+/// let units = RatedUnits::new(&ratings)?;
+/// let bootstrap = Bootstrap { resamples: 500, ..Bootstrap::default() };
+/// let alpha = bootstrap.interval(units.len(), |drawn| units.alpha(drawn, Measurement::Ordinal))?;
+/// assert!((alpha.estimate - 0.804_458_9).abs() < 1e-7);
+/// assert!(alpha.interval.low < alpha.estimate && alpha.estimate < alpha.interval.high);
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct RatedUnits {
+    /// The ratings of each unit, without gaps.
+    units: Vec<Vec<f64>>,
+}
+
+impl RatedUnits {
+    /// `ratings` has one row to a rater, one entry to a unit.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooFewItems`] for fewer than two raters, [`Error::LengthMismatch`], [`Error::NonFinite`].
+    pub fn new<R: AsRef<[Option<f64>]>>(ratings: &[R]) -> Result<Self, Error> {
+        if ratings.len() < 2 {
+            return Err(Error::TooFewItems { required: 2, found: ratings.len() });
+        }
+        let n_units = ratings[0].as_ref().len();
+        for rater in ratings {
+            check_lengths("ratings", rater.as_ref().len(), "ratings[0]", n_units)?;
+            let bad = rater
+                .as_ref()
+                .iter()
+                .enumerate()
+                .find_map(|(i, value)| Some((i, (*value)?)).filter(|(_, v)| !v.is_finite()));
+            if let Some((index, value)) = bad {
                 return Err(Error::NonFinite { argument: "ratings", index, value });
             }
-            if measurement == Measurement::Ratio && value < 0.0 {
-                let (low, high) = (0.0, f64::MAX);
-                return Err(Error::OutOfRange { argument: "ratings", index: Some(index), value, low, high });
-            }
         }
-    }
-    let units: Vec<Vec<f64>> = (0..n_units)
         // -0 and +0 are one value.
-        .map(|unit| ratings.iter().filter_map(|rater| rater.as_ref()[unit]).map(|value| value + 0.0).collect())
-        .filter(|unit: &Vec<f64>| unit.len() >= 2)
-        .collect();
-    let mut values: Vec<f64> = units.iter().flatten().copied().collect();
-    let undefined = |reason| Error::Undefined { statistic: "Krippendorff's alpha", reason };
-    if values.is_empty() {
-        return Err(undefined("no unit has two ratings"));
+        let unit =
+            |unit: usize| ratings.iter().filter_map(|rater| rater.as_ref()[unit]).map(|value| value + 0.0).collect();
+        Ok(Self { units: (0..n_units).map(unit).collect() })
     }
-    values.sort_unstable_by(f64::total_cmp);
-    if values.first() == values.last() {
-        return Err(undefined("all ratings are one value"));
+
+    /// Number of units, those with fewer than two ratings included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.units.len()
     }
-    // Ordinal differences are those of ranks, as interval differences are those of values.
-    let scale = |value: f64| match measurement {
-        Measurement::Ordinal => {
-            let below = values.partition_point(|&other| other < value);
-            let up_to = values.partition_point(|&other| other <= value);
-            (below + up_to) as f64 / 2.0
+
+    /// Whether there is no unit.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.units.is_empty()
+    }
+
+    /// Alpha of some of the units, given by their indices, in any order, with repetition: pairs of ratings from two copies of one unit are
+    /// left out of what chance would give. Of each unit once it is [`krippendorff_alpha`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] for an index that no unit has, and for a negative rating with [`Measurement::Ratio`]; [`Error::Undefined`]
+    /// where no unit has two ratings or all ratings are one value.
+    pub fn alpha(&self, units: &[usize], measurement: Measurement) -> Result<f64, Error> {
+        let mut copies = vec![0_usize; self.units.len()];
+        for (index, &unit) in units.iter().enumerate() {
+            let Some(copies) = copies.get_mut(unit) else {
+                let (value, high) = (unit as f64, self.units.len() as f64 - 1.0);
+                return Err(Error::OutOfRange { argument: "units", index: Some(index), value, low: 0.0, high });
+            };
+            *copies += 1;
         }
-        _ => value,
-    };
-    let disagreement = |values: &[f64]| -> f64 {
-        let scaled: Vec<f64> = values.iter().map(|&value| scale(value)).collect();
-        pair_disagreement(&scaled, measurement) / (values.len() - 1) as f64
-    };
-    let observed: f64 = units.iter().map(|unit| disagreement(unit)).sum();
-    Ok(1.0 - observed / disagreement(&values))
+        let drawn: Vec<(&Vec<f64>, usize)> =
+            self.units.iter().zip(copies).filter(|(unit, copies)| *copies > 0 && unit.len() >= 2).collect();
+        let mut values: Vec<f64> =
+            drawn.iter().flat_map(|(unit, copies)| std::iter::repeat_n(*unit, *copies).flatten()).copied().collect();
+        let undefined = |reason| Error::Undefined { statistic: "Krippendorff's alpha", reason };
+        if values.is_empty() {
+            return Err(undefined("no unit has two ratings"));
+        }
+        values.sort_unstable_by(f64::total_cmp);
+        if let (Measurement::Ratio, Some(&value)) = (measurement, values.first().filter(|&&least| least < 0.0)) {
+            return Err(Error::OutOfRange { argument: "ratings", index: None, value, low: 0.0, high: f64::MAX });
+        }
+        if values.first() == values.last() {
+            return Err(undefined("all ratings are one value"));
+        }
+        // Ordinal differences are those of ranks, as interval differences are those of values.
+        let scaled = |unit: &[f64]| -> Vec<f64> {
+            let rank = |&value: &f64| match measurement {
+                Measurement::Ordinal => {
+                    let below = values.partition_point(|&other| other < value);
+                    let up_to = values.partition_point(|&other| other <= value);
+                    (below + up_to) as f64 / 2.0
+                }
+                _ => value,
+            };
+            unit.iter().map(rank).collect()
+        };
+        let (mut observed, mut between_copies, mut pairs_of_copies) = (0.0, 0.0, 0.0);
+        for (unit, copies) in drawn {
+            let (m, copies) = (unit.len() as f64, copies as f64);
+            let within = pair_disagreement(&scaled(unit), measurement);
+            observed += copies * within / (m - 1.0);
+            between_copies += copies * (copies - 1.0) * within;
+            pairs_of_copies += copies * (copies - 1.0) * m * m;
+        }
+        let n = values.len() as f64;
+        let expected = pair_disagreement(&scaled(&values), measurement) - between_copies;
+        // Both sums per pair of ratings: n for the observed one, n (n − 1) less the pairs left out for the expected one.
+        Ok(1.0 - observed / expected * ((n * (n - 1.0) - pairs_of_copies) / n))
+    }
 }
 
 /// Sum over all ordered pairs of values of their squared difference.

@@ -151,15 +151,23 @@ fn check_difficulty(difficulty: &[f64]) -> Result<(), Error> {
 
 /// The ⌈(n + 1) · level⌉-th smallest score: a new exchangeable score is at most that with probability at least `level`.
 pub(super) fn conformal_quantile(mut scores: Vec<f64>, level: f64) -> Result<f64, Error> {
-    check_level(level)?;
-    let n = scores.len();
-    // The smallest n with ⌈(n + 1) · level⌉ ≤ n.
-    let required = ceiling(level / (1.0 - level)).max(1);
+    let rank = conformal_rank(scores.len(), level)?;
+    Ok(*scores.select_nth_unstable_by(rank - 1, f64::total_cmp).1)
+}
+
+/// ⌈(n + 1) · level⌉, which is in 1..=n.
+pub(super) fn conformal_rank(n: usize, level: f64) -> Result<usize, Error> {
+    let required = required_items(level)?;
     if n < required {
         return Err(Error::TooFewItems { required, found: n });
     }
-    let rank = ceiling((n + 1) as f64 * level).clamp(1, n);
-    Ok(*scores.select_nth_unstable_by(rank - 1, f64::total_cmp).1)
+    Ok(ceiling((n + 1) as f64 * level).clamp(1, n))
+}
+
+/// The smallest n with ⌈(n + 1) · level⌉ ≤ n.
+pub(super) fn required_items(level: f64) -> Result<usize, Error> {
+    check_level(level)?;
+    Ok(ceiling(level / (1.0 - level)).max(1))
 }
 
 /// ⌈x⌉, where x is a hair above a whole number only because a level such as 0.95 is no binary fraction.

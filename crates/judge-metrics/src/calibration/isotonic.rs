@@ -116,6 +116,26 @@ pub struct FittedIsotonicRegression {
 }
 
 impl FittedIsotonicRegression {
+    /// The function with these thresholds, such as one that was saved.
+    ///
+    /// `x`: at least one finite number, strictly ascending. `y`: as many finite numbers, which never fall if `increasing`, else never rise.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`], [`Error::NotAscending`] for `x`; [`Error::Undefined`] where
+    /// `y` turns round.
+    pub fn from_thresholds(x: Vec<f64>, y: Vec<f64>, increasing: bool) -> Result<Self, Error> {
+        check_paired(&x, &y, 1)?;
+        if let Some(before) = x.windows(2).position(|pair| pair[0] >= pair[1]) {
+            return Err(Error::NotAscending { argument: "x", index: before + 1 });
+        }
+        let monotone = if increasing { y.is_sorted() } else { y.iter().rev().is_sorted() };
+        if !monotone {
+            return Err(Error::Undefined { statistic: STATISTIC, reason: "y both rises and falls" });
+        }
+        Ok(Self { x_thresholds: x, y_thresholds: y, increasing })
+    }
+
     /// Where the function may bend, strictly ascending; at least one number.
     pub fn x_thresholds(&self) -> &[f64] {
         &self.x_thresholds
@@ -142,7 +162,8 @@ impl FittedIsotonicRegression {
         Ok(x.iter().map(|&x| self.at(x)).collect())
     }
 
-    fn at(&self, x: f64) -> f64 {
+    /// The function at one finite x.
+    pub(super) fn at(&self, x: f64) -> f64 {
         let (xs, ys) = (&self.x_thresholds, &self.y_thresholds);
         let above = xs.partition_point(|&threshold| threshold < x);
         if above == 0 || above == xs.len() {

@@ -119,7 +119,7 @@ impl OrdinalSet {
 }
 
 /// The sets from the most probable label alone to the whole scale, each one label larger than the one before.
-fn growth(p: &[f64]) -> impl Iterator<Item = OrdinalSet> {
+pub(super) fn growth(p: &[f64]) -> impl Iterator<Item = OrdinalSet> {
     let mode = (0..p.len()).reduce(|best, label| if p[label] > p[best] { label } else { best });
     let first = mode.map(|mode| OrdinalSet { low: mode, high: mode, probability: p[mode] });
     std::iter::successors(first, |set| {

@@ -1,3 +1,5 @@
+use std::cmp::Ordering;
+
 use crate::Error;
 use crate::input::{check_finite, check_lengths};
 use crate::prediction::SampleMean;
@@ -36,6 +38,26 @@ pub fn mean_absolute_error(predicted: &[f64], observed: &[f64]) -> Result<Sample
 /// ```
 pub fn bias(predicted: &[f64], observed: &[f64]) -> Result<SampleMean, Error> {
     SampleMean::of("bias", &differences(predicted, observed)?)
+}
+
+/// A [`bias`] as a person would say it, with two significant digits and in the unit of the scores.
+///
+/// ```
+/// use judge_metrics::prediction::bias_in_words;
+///
+/// assert_eq!(bias_in_words(-0.413), "on average 0.41 lower than people's");
+/// assert_eq!(bias_in_words(12.6), "on average 13 higher than people's");
+/// assert_eq!(bias_in_words(0.0), "on average as high as people's");
+/// ```
+pub fn bias_in_words(bias: f64) -> String {
+    let size = bias.abs();
+    let decimals = if size >= 10.0 || size == 0.0 { 0 } else { (1.0 - size.log10().floor()).min(12.0) as usize };
+    match bias.partial_cmp(&0.0) {
+        Some(Ordering::Less) => format!("on average {size:.decimals$} lower than people's"),
+        Some(Ordering::Greater) => format!("on average {size:.decimals$} higher than people's"),
+        Some(Ordering::Equal) => "on average as high as people's".to_owned(),
+        None => "not known to be higher or lower than people's".to_owned(),
+    }
 }
 
 /// Root mean squared error, as `sklearn.metrics.root_mean_squared_error`.

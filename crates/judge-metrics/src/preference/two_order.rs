@@ -1,3 +1,5 @@
+use std::cmp::Ordering;
+
 use super::{Preference, Proportion, Unparsed, check_any};
 use crate::Error;
 use crate::input::check_lengths;
@@ -53,6 +55,21 @@ impl TwoOrder {
 
     pub(crate) fn is_parsed(self) -> bool {
         self.original.is_some() && self.swapped.is_some()
+    }
+}
+
+/// Verdicts that are both about the items already, in the order as given and in the exchanged one: `Greater` where the first item is
+/// better, `None` where there is no verdict.
+impl From<[Option<Ordering>; 2]> for TwoOrder {
+    fn from([original, swapped]: [Option<Ordering>; 2]) -> Self {
+        Self { original: original.map(Preference::from), swapped: swapped.map(Preference::from) }
+    }
+}
+
+/// The same where both orders have a verdict.
+impl From<[Ordering; 2]> for TwoOrder {
+    fn from(orders: [Ordering; 2]) -> Self {
+        orders.map(Some).into()
     }
 }
 

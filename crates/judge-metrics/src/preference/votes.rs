@@ -57,7 +57,7 @@ impl VoteAgreement<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Undefined`] if no two votes could be compared, and those of [`Bootstrap::interval`].
+    /// [`Error::Undefined`] if no two votes could be compared or there is one question only, and those of [`Bootstrap::interval`].
     pub fn interval(&self, bootstrap: &Bootstrap) -> Result<BootstrapInterval, Error> {
         bootstrap.interval(self.questions.len(), |rows| {
             rows.iter().map(|&row| self.questions[row].agreed).sum::<Proportion>().estimate()

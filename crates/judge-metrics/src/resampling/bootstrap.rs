@@ -17,8 +17,8 @@ use crate::{Error, Interval};
 /// [`interval`](Self::interval) takes rows as independent. Where several rows belong to one question, one prompt or one person, draw
 /// those: [`clustered`](Self::clustered).
 ///
-/// All resamples of one row, or of one cluster, are the same: their percentile interval has no width and says nothing about the
-/// statistic's spread (SciPy refuses fewer than two).
+/// All resamples of one row, or of one cluster, are the same and say nothing about the statistic's spread: the interval is then
+/// [undefined](Error::is_undefined) (SciPy refuses fewer than two observations too).
 ///
 /// True coverage of a nominal 95 % interval depends on n and on the statistic; `docs/statistics.md` has the figures that the example
 /// `coverage` measures.
@@ -76,8 +76,9 @@ impl Bootstrap {
     ///
     /// # Errors
     ///
-    /// [`Error::NoResamples`], [`Error::LevelOutOfRange`], [`Error::TooFewItems`] for n = 0, for BCa also n = 1, [`Error::NonFiniteStatistic`],
-    /// [`Error::UndefinedOnEveryResample`], and whatever `statistic` returns; [`Error::Undefined`] if an end is too large for an `f64`.
+    /// [`Error::NoResamples`], [`Error::LevelOutOfRange`], [`Error::TooFewItems`] for n = 0, [`Error::NonFiniteStatistic`],
+    /// [`Error::UndefinedOnEveryResample`], and whatever `statistic` returns; [`Error::Undefined`] for n = 1 and if an end is too large for
+    /// an `f64`.
     /// BCa is undefined too if the bias correction is infinite, because the estimate lies beyond all resamples, if no row left out changes
     /// the statistic, and if the correction turns an end round, as a level near 1 can (1 ≤ a(z₀ + z), where SciPy returns an interval that
     /// need not hold the estimate).
@@ -99,7 +100,7 @@ impl Bootstrap {
         S: Fn(&[usize]) -> Result<f64, Error> + Sync,
     {
         let all: Vec<usize> = (0..n).collect();
-        self.of_units(n, || statistic(&all), &statistic)
+        self.of_units(n, "there is only one row to draw from", || statistic(&all), &statistic)
     }
 
     /// The same where rows come in clusters, such as all answers to one question: whole clusters are drawn, as many as there are, and
@@ -131,7 +132,8 @@ impl Bootstrap {
         let clusters = clusters(groups);
         let n = groups.len();
         let all: Vec<usize> = (0..n).collect();
-        self.of_units(clusters.len(), || statistic(&all), &|drawn: &[usize]| {
+        let only_one = "all rows belong to one cluster, so resamples cannot differ";
+        self.of_units(clusters.len(), only_one, || statistic(&all), &|drawn: &[usize]| {
             let mut rows = Vec::with_capacity(n);
             drawn.iter().for_each(|&cluster| rows.extend_from_slice(&clusters[cluster]));
             statistic(&rows)
@@ -168,11 +170,12 @@ impl Bootstrap {
         rows.extend((0..n).map(|_| below(&mut stream, n)));
     }
 
-    /// A unit is what is drawn: a row or a cluster. `estimate` is the statistic of the data in the order given, which need not be that of
+    /// A unit is what is drawn: a row or a cluster. `only_one` is the reason given where there is one of them. `estimate` is the statistic of the data in the order given, which need not be that of
     /// the clusters.
     fn of_units<S>(
         &self,
         n: usize,
+        only_one: &'static str,
         estimate: impl FnOnce() -> Result<f64, Error>,
         statistic: &S,
     ) -> Result<BootstrapInterval, Error>
@@ -183,10 +186,12 @@ impl Bootstrap {
         if self.resamples == 0 {
             return Err(Error::NoResamples);
         }
-        // The jackknife leaves one out.
-        let required = if self.method == BootstrapMethod::BiasCorrectedAccelerated { 2 } else { 1 };
-        if n < required {
-            return Err(Error::TooFewItems { required, found: n });
+        if n == 0 {
+            return Err(Error::TooFewItems { required: 1, found: 0 });
+        }
+        // Every resample of one unit is that unit: an interval of no width would look like certainty.
+        if n == 1 {
+            return Err(Error::Undefined { statistic: "the bootstrap interval", reason: only_one });
         }
         let estimate = finite(estimate()?, None)?;
 

@@ -11,13 +11,14 @@ use crate::Error;
 
 /// What draws are for: the same seed must not couple a bootstrap with a permutation test of the same data.
 #[derive(Clone, Copy)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     Bootstrap = 0,
     Permutation = 1,
+    Folds = 2,
 }
 
 /// ChaCha8 whose key is the seed (64 bits, little-endian), then the purpose (one byte), then zeros, and whose stream is `number`.
-pub(super) fn stream(seed: u64, purpose: Purpose, number: usize) -> ChaCha8Rng {
+pub(crate) fn stream(seed: u64, purpose: Purpose, number: usize) -> ChaCha8Rng {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
     key[8] = purpose as u8;
@@ -28,7 +29,7 @@ pub(super) fn stream(seed: u64, purpose: Purpose, number: usize) -> ChaCha8Rng {
 
 /// A number below n: the high half of the 128-bit product of n with the next 64-bit word. It favours some numbers over others by less
 /// than n / 2^64.
-pub(super) fn below(stream: &mut ChaCha8Rng, n: usize) -> usize {
+pub(crate) fn below(stream: &mut ChaCha8Rng, n: usize) -> usize {
     ((u128::from(stream.next_u64()) * n as u128) >> 64) as usize
 }
 

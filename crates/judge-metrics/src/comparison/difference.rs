@@ -1,14 +1,14 @@
 //! Which of two judges agrees better with people.
 
-use judge_metrics::Error;
-use judge_metrics::correlation::{DependentCorrelations, DifferenceTest, pearson};
-use judge_metrics::prediction::mean_absolute_error;
-use judge_metrics::resampling::RankedPair;
-
-use crate::statistics::{Found, Known, PERMUTATION};
+use super::Estimate;
+use super::collector::{Collector, PERMUTATION, take};
+use crate::Error;
+use crate::correlation::{DependentCorrelations, DifferenceTest, pearson};
+use crate::prediction::mean_absolute_error;
+use crate::resampling::RankedPair;
 
 /// In the order of the table.
-pub const DIFFERENCES: [&str; 6] = [
+pub(super) const DIFFERENCES: [&str; 6] = [
     "difference_pearson",
     "difference_pearson_williams",
     "difference_pearson_steiger",
@@ -19,9 +19,8 @@ pub const DIFFERENCES: [&str; 6] = [
 
 /// Adds the first judge less the second: of Pearson's correlation with the classical tests, of Spearman's, and of the mean absolute
 /// error.
-pub fn compare(found: &mut Found<'_>, people: &[f64], first: &[f64], second: &[f64]) {
+pub(super) fn compare(found: &mut Collector<'_>, people: &[f64], first: &[f64], second: &[f64]) {
     let n = people.len();
-    let take = |column: &[f64], rows: &[usize]| rows.iter().map(|&row| column[row]).collect::<Vec<_>>();
     type Test = fn(&DependentCorrelations) -> Result<DifferenceTest, Error>;
     let tests: [(&str, &'static str, Test); 3] = [
         ("difference_pearson_williams", "Zou; Williams", DependentCorrelations::williams),
@@ -32,12 +31,12 @@ pub fn compare(found: &mut Found<'_>, people: &[f64], first: &[f64], second: &[f
     found.resample("difference_pearson", None, |rows| Ok(r(first, rows)? - r(second, rows)?), n);
     for (name, method, test) in tests {
         if found.has_clusters() {
-            found.undefined(name, "rows come in clusters, and this test takes them as independent".to_owned());
+            found.undefined(name, "rows come in clusters, and this test takes them as independent");
             continue;
         }
         let known = DependentCorrelations::of_columns(people, first, second).and_then(|both| {
             let interval = Some(both.zou_interval(found.level())?);
-            Ok(Known {
+            Ok(Estimate {
                 estimate: both.difference(),
                 interval,
                 p: Some(test(&both)?.p_value),
@@ -57,6 +56,9 @@ pub fn compare(found: &mut Found<'_>, people: &[f64], first: &[f64], second: &[f
     };
     let (of_first, of_second) = (errors(first), errors(second));
     let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
+    if !found.wants("difference_mae") {
+        return;
+    }
     let chance = found.exchange(&of_first, &of_second, |x, y| Ok(mean(x) - mean(y)));
     let difference = |rows: &[usize]| {
         let people = take(people, rows);

@@ -1,0 +1,202 @@
+//! Every statistic that a set of scored rows defines, by name: what a report of a judge against people prints.
+//!
+//! The other modules have the statistics, one function each, on plain columns. This one decides which of them a set of rows defines, takes each
+//! with the uncertainty that suits it, and says of the rest why they are undefined: a continuous score is no label, a constant column has no
+//! correlation. Nothing here fails because the data do not define a statistic.
+//!
+//! ```
+//! use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Rating};
+//!
+//! let item = |predicted: f64, raters: &[f64]| ComparedItem {
+//!     predicted: Rating::Number(predicted),
+//!     human: raters.iter().copied().map(Rating::Number).collect(),
+//!     second: None,
+//!     cluster: None,
+//! };
+//! let items = vec![item(3.4, &[3.0, 4.0]), item(1.2, &[1.0, 1.0]), item(4.4, &[5.0, 4.0]), item(2.9, &[2.0, 3.0])];
+//! let comparison = Comparison::new(items, ComparisonSettings::default())?;
+//! let found = comparison.statistics(&[0, 1, 2, 3]);
+//! assert_eq!(found.get("mae").and_then(|mae| mae.estimate()).map(|mae| (mae * 1e6).round()), Some(200_000.0));
+//! // Fractions are no labels, and the reason says so.
+//! assert!(found.get("accuracy").is_some_and(|accuracy| accuracy.to_string().contains("3.4 is not a whole number")));
+//! # Ok::<(), judge_metrics::Error>(())
+//! ```
+//!
+//! | to | take |
+//! |---|---|
+//! | report everything that rows define, whole or by group | [`Comparison`] |
+//! | say how well two columns of numbers agree in order | [`rank_agreement`] |
+//! | say which of two judges does so better, drawing both together | [`spearman_difference`] |
+
+mod collector;
+mod difference;
+mod item;
+mod labels;
+mod nominal;
+mod numbers;
+mod probabilities;
+mod rank_agreement;
+mod raters;
+mod statistic;
+
+use std::collections::BTreeMap;
+
+pub use item::{ComparedItem, Rating};
+pub use labels::Labels;
+pub use rank_agreement::{RankAgreement, rank_agreement, spearman_difference};
+pub use statistic::{Estimate, Statistic};
+
+use crate::Error;
+use crate::resampling::Bootstrap;
+use collector::Collector;
+
+/// All names, in the order of a report. Which of them rows bring depends on whether scores are numbers, and on whether there are several raters
+/// and a second judge.
+pub const STATISTICS: [&str; 48] = [
+    "pearson",
+    "spearman",
+    "kendall_tau_b",
+    "kendall_tau_c",
+    "somers_d",
+    "weighted_tau",
+    "mae",
+    "bias",
+    "rmse",
+    "krippendorff_alpha_nominal",
+    "krippendorff_alpha_ordinal",
+    "krippendorff_alpha_interval",
+    "icc_1",
+    "icc_a1",
+    "icc_c1",
+    "auroc",
+    "average_precision",
+    "brier",
+    "log_loss",
+    "ece",
+    "ece_adaptive",
+    "difference_pearson",
+    "difference_pearson_williams",
+    "difference_pearson_steiger",
+    "difference_pearson_meng",
+    "difference_spearman",
+    "difference_mae",
+    "rows_with_a_majority",
+    "accuracy",
+    "precision_macro",
+    "recall_macro",
+    "f1_macro",
+    "balanced_accuracy",
+    "matthews",
+    "cohen_kappa",
+    "cohen_kappa_linear",
+    "cohen_kappa_quadratic",
+    "gwet_ac1",
+    "predicted_mode_share",
+    "predicted_ceiling",
+    "predicted_entropy_bits",
+    "human_krippendorff_alpha_nominal",
+    "human_krippendorff_alpha_ordinal",
+    "human_krippendorff_alpha_interval",
+    "human_icc_1",
+    "human_icc_a1",
+    "human_icc_c1",
+    "human_fleiss_kappa",
+];
+
+/// How rows are compared.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ComparisonSettings {
+    /// For each statistic without an interval of its own, and for all where rows come in clusters.
+    pub bootstrap: Bootstrap,
+    /// All labels, in their order; else those that occur, where all ratings are whole numbers or texts.
+    pub labels: Option<Vec<String>>,
+    /// Names out of [`STATISTICS`]: only these are computed. `None` for all.
+    pub only: Option<Vec<String>>,
+}
+
+/// Rows of a judge's scores and people's.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    items: Vec<ComparedItem>,
+    numeric: bool,
+    /// The labels of all rows, the same for every group of them, or why ratings are no labels.
+    labels: Result<Labels, String>,
+    settings: ComparisonSettings,
+}
+
+impl Comparison {
+    /// Checks rows and settings. All ratings are numbers, or all are texts; each row has one human rating or more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooFewItems`] for no row; [`Error::InRow`] around [`Error::MixedRatings`], [`Error::NonFinite`] and, for a row without a human
+    /// rating, [`Error::TooFewItems`]; what [`Labels::named`] refuses; [`Error::UnknownLabel`] for a name in `only` that is no statistic's.
+    pub fn new(items: Vec<ComparedItem>, settings: ComparisonSettings) -> Result<Self, Error> {
+        let Some(first) = items.first() else { return Err(Error::TooFewItems { required: 1, found: 0 }) };
+        let numeric = first.predicted.number().is_some();
+        for (row, item) in items.iter().enumerate() {
+            item.check(numeric).map_err(|error| Error::InRow { row, error: Box::new(error) })?;
+        }
+        let unknown = settings.only.iter().flatten().enumerate().find(|(_, name)| !STATISTICS.contains(&name.as_str()));
+        if let Some((index, name)) = unknown {
+            let (found, known) = (name.clone(), STATISTICS.join(", "));
+            return Err(Error::UnknownLabel { argument: "only", index, found, known });
+        }
+        let labels = match &settings.labels {
+            Some(names) => Ok(Labels::named(names, numeric)?),
+            None => Labels::occurring(&items),
+        };
+        Ok(Self { items, numeric, labels, settings })
+    }
+
+    /// The rows.
+    pub fn items(&self) -> &[ComparedItem] {
+        &self.items
+    }
+
+    /// Whether ratings are numbers; otherwise all are texts.
+    pub fn is_numeric(&self) -> bool {
+        self.numeric
+    }
+
+    /// The statistics of some of the rows, given by their indices, such as those of one group. Indices that no row has are left out.
+    ///
+    /// Several human ratings of a row count as their mean where numbers are compared, and as their majority where labels are.
+    pub fn statistics(&self, rows: &[usize]) -> Comparisons {
+        let items: Vec<&ComparedItem> = rows.iter().filter_map(|&row| self.items.get(row)).collect();
+        let mut found = Collector::new(&self.settings, &items);
+        if self.numeric {
+            numbers::compare(&mut found, &items, self.labels.as_ref());
+        } else {
+            numbers::undefined(&mut found, &items);
+        }
+        nominal::compare(&mut found, &items, self.labels.as_ref());
+        raters::compare(&mut found, &items, self.numeric, self.labels.as_ref());
+        Comparisons { n: items.len(), statistics: found.found }
+    }
+
+    /// The statistics of each group of rows: `groups[i]` is the group of row i.
+    pub fn by_group<'g, G: Ord>(&self, groups: &'g [G]) -> BTreeMap<&'g G, Comparisons> {
+        let mut rows: BTreeMap<&G, Vec<usize>> = BTreeMap::new();
+        for (row, group) in groups.iter().enumerate().take(self.items.len()) {
+            rows.entry(group).or_default().push(row);
+        }
+        rows.into_iter().map(|(group, rows)| (group, self.statistics(&rows))).collect()
+    }
+}
+
+/// The statistics of a set of rows, in the order of a report.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparisons {
+    /// Rows.
+    pub n: usize,
+    /// Names and what was found.
+    pub statistics: Vec<(String, Statistic)>,
+}
+
+impl Comparisons {
+    /// The statistic of this name; `None` where it was not computed.
+    pub fn get(&self, name: &str) -> Option<&Statistic> {
+        self.statistics.iter().find(|(known, _)| known == name).map(|(_, statistic)| statistic)
+    }
+}

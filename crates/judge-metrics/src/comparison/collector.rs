@@ -1,0 +1,147 @@
+use super::{ComparedItem, ComparisonSettings, Estimate, Statistic};
+use crate::resampling::{Bootstrap, BootstrapInterval, PermutationTest};
+use crate::{Error, Interval};
+
+/// The source of a p-value that clusters do not spoil.
+pub(super) const PERMUTATION: &str = "permutation";
+
+/// The statistics of one set of rows, as they are found.
+pub(super) struct Collector<'a> {
+    bootstrap: Bootstrap,
+    only: Option<&'a [String]>,
+    /// Which cluster each row belongs to, where clusters were named.
+    pub(super) clusters: Option<Vec<&'a str>>,
+    pub(super) found: Vec<(String, Statistic)>,
+}
+
+impl<'a> Collector<'a> {
+    pub(super) fn new(settings: &'a ComparisonSettings, items: &[&'a ComparedItem]) -> Self {
+        Self {
+            bootstrap: settings.bootstrap,
+            only: settings.only.as_deref(),
+            clusters: items.iter().map(|item| item.cluster.as_deref()).collect(),
+            found: Vec::new(),
+        }
+    }
+
+    pub(super) fn level(&self) -> f64 {
+        self.bootstrap.level
+    }
+
+    pub(super) fn has_clusters(&self) -> bool {
+        self.clusters.is_some()
+    }
+
+    pub(super) fn wants(&self, name: &str) -> bool {
+        self.only.is_none_or(|only| only.iter().any(|wanted| wanted == name))
+    }
+
+    fn push(&mut self, name: &str, statistic: Statistic) {
+        if self.wants(name) {
+            self.found.push((name.to_owned(), statistic));
+        }
+    }
+
+    pub(super) fn add(&mut self, name: &str, known: Result<Estimate, Error>) {
+        self.push(
+            name,
+            known.map_or_else(|error| Statistic::Undefined { reason: error.to_string() }, Statistic::Defined),
+        );
+    }
+
+    pub(super) fn undefined(&mut self, name: &str, reason: &str) {
+        self.push(name, Statistic::Undefined { reason: reason.to_owned() });
+    }
+
+    pub(super) fn all_undefined(&mut self, names: &[&str], reason: &str) {
+        names.iter().for_each(|name| self.undefined(name, reason));
+    }
+
+    /// The chance of a difference of two columns as large, if they change places within rows or within clusters.
+    pub(super) fn exchange(
+        &self,
+        x: &[f64],
+        y: &[f64],
+        statistic: impl Fn(&[f64], &[f64]) -> Result<f64, Error> + Sync,
+    ) -> Result<f64, Error> {
+        let test = PermutationTest { seed: self.bootstrap.seed, ..PermutationTest::default() };
+        let result = match &self.clusters {
+            Some(clusters) => test.clustered(x, y, clusters, statistic),
+            None => test.paired(x, y, statistic),
+        };
+        Ok(result?.p_value)
+    }
+
+    /// By the bootstrap, of rows or of clusters. A p-value comes with its source; one that takes rows as independent is left out
+    /// where they come in clusters.
+    pub(super) fn resample(
+        &mut self,
+        name: &str,
+        p: Option<(f64, &'static str)>,
+        statistic: impl Fn(&[usize]) -> Result<f64, Error> + Sync,
+        n: usize,
+    ) {
+        if !self.wants(name) {
+            return;
+        }
+        let (drawn, what) = match &self.clusters {
+            Some(clusters) => (self.bootstrap.clustered(clusters, &statistic), "bootstrap of clusters"),
+            None => (self.bootstrap.interval(n, &statistic), "bootstrap"),
+        };
+        let p = p.filter(|&(_, source)| !self.has_clusters() || source == PERMUTATION);
+        let source = p.map_or_else(String::new, |(_, source)| format!("; p: {source}"));
+        let p = p.map(|(p, _)| p);
+        let known = match drawn {
+            Ok(drawn) => {
+                let (interval, method) = trusted(&drawn, what, &source);
+                Ok(Estimate { estimate: drawn.estimate, interval, p, method })
+            }
+            // The statistic may be defined where its spread is not.
+            Err(error) if error.is_undefined() || matches!(error, Error::UndefinedOnEveryResample { .. }) => {
+                statistic(&(0..n).collect::<Vec<_>>()).map(|estimate| Estimate {
+                    estimate,
+                    interval: None,
+                    p,
+                    method: format!("no interval: {error}{source}"),
+                })
+            }
+            Err(error) => Err(error),
+        };
+        self.add(name, known);
+    }
+
+    /// By a closed form, which holds for rows that are independent; by the bootstrap where they come in clusters.
+    pub(super) fn closed(
+        &mut self,
+        name: &str,
+        known: Result<Estimate, Error>,
+        statistic: impl Fn(&[usize]) -> Result<f64, Error> + Sync,
+        n: usize,
+    ) {
+        match (&self.clusters, known) {
+            (Some(_), Ok(_)) => self.resample(name, None, statistic, n),
+            (_, known) => self.add(name, known),
+        }
+    }
+}
+
+/// The interval and where it comes from. A percentile interval that does not hold the estimate shows that resamples are biased by more than
+/// they vary (as a calibration error's are, upwards): it says nothing about the statistic.
+fn trusted(drawn: &BootstrapInterval, what: &str, source: &str) -> (Option<Interval>, String) {
+    let Interval { low, high, .. } = drawn.interval;
+    // Where no resample differs, rounding alone may part the two.
+    let slack = 1e-12 * drawn.estimate.abs();
+    if drawn.estimate < low - slack || drawn.estimate > high + slack {
+        return (None, format!("no interval: that of the {what} misses the estimate, so resamples are biased{source}"));
+    }
+    let interval = Interval { low: low.min(drawn.estimate), high: high.max(drawn.estimate), ..drawn.interval };
+    let method = match drawn.undefined {
+        0 => format!("{what}{source}"),
+        undefined => format!("{what}{source}; undefined in {undefined} of {}", drawn.resamples),
+    };
+    (Some(interval), method)
+}
+
+pub(super) fn take<T: Copy>(column: &[T], rows: &[usize]) -> Vec<T> {
+    rows.iter().map(|&row| column[row]).collect()
+}

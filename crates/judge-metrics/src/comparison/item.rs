@@ -1,0 +1,81 @@
+use std::fmt;
+
+use crate::Error;
+use crate::number::six_digits;
+
+/// A score or a label.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Rating {
+    /// A finite number.
+    Number(f64),
+    /// A label.
+    Text(String),
+}
+
+impl Rating {
+    /// The number, if it is one.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::Text(_) => None,
+        }
+    }
+
+    /// As a label: whole numbers without a point.
+    pub fn label(&self) -> String {
+        match self {
+            // -0 is 0.
+            Self::Number(number) => (number + 0.0).to_string(),
+            Self::Text(text) => text.clone(),
+        }
+    }
+}
+
+/// For people: six significant digits at most.
+impl fmt::Display for Rating {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => f.write_str(&six_digits(*number)),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+/// A row that a judge and people have rated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedItem {
+    /// The judge's rating.
+    pub predicted: Rating,
+    /// A second judge's.
+    pub second: Option<Rating>,
+    /// People's: one for each rater, at least one.
+    pub human: Vec<Rating>,
+    /// What the row belongs to, such as its question: rows of one cluster are drawn together. All rows have one, or none has.
+    pub cluster: Option<String>,
+}
+
+impl ComparedItem {
+    /// The mean of the human ratings, where they are numbers.
+    pub fn mean_human(&self) -> Option<f64> {
+        let numbers: Option<Vec<f64>> = self.human.iter().map(Rating::number).collect();
+        numbers.filter(|numbers| !numbers.is_empty()).map(|numbers| numbers.iter().sum::<f64>() / numbers.len() as f64)
+    }
+
+    pub(super) fn check(&self, numeric: bool) -> Result<(), Error> {
+        if self.human.is_empty() {
+            return Err(Error::TooFewItems { required: 1, found: 0 });
+        }
+        for (index, rating) in self.human.iter().chain([&self.predicted]).chain(&self.second).enumerate() {
+            match rating {
+                Rating::Number(value) if !value.is_finite() => {
+                    return Err(Error::NonFinite { argument: "ratings", index, value: *value });
+                }
+                rating if rating.number().is_some() != numeric => {
+                    return Err(Error::MixedRatings { found: rating.to_string(), numeric });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

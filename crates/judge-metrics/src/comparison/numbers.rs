@@ -1,0 +1,155 @@
+//! Scores as numbers.
+
+use super::collector::{Collector, take};
+use super::difference::{self, DIFFERENCES};
+use super::probabilities::{self, PROBABILITIES};
+use super::{ComparedItem, Estimate, Labels, Rating};
+use crate::Error;
+use crate::agreement::{IntraclassCorrelation, IntraclassCorrelations, Measurement, RatedUnits};
+use crate::correlation::{
+    Correlation, KendallTest, TauWeights, fisher_interval, kendall_tau_b, kendall_tau_c, pearson, somers_d, spearman,
+    weighted_tau,
+};
+use crate::prediction::{SampleMean, bias, mean_absolute_error, root_mean_squared_error};
+use crate::resampling::RankedPair;
+
+/// What only numbers define, in the order of the table.
+const OF_NUMBERS: [&str; 15] = [
+    "pearson",
+    "spearman",
+    "kendall_tau_b",
+    "kendall_tau_c",
+    "somers_d",
+    "weighted_tau",
+    "mae",
+    "bias",
+    "rmse",
+    "krippendorff_alpha_nominal",
+    "krippendorff_alpha_ordinal",
+    "krippendorff_alpha_interval",
+    "icc_1",
+    "icc_a1",
+    "icc_c1",
+];
+
+/// All of it; of several raters the mean is compared.
+pub(super) fn compare(found: &mut Collector<'_>, items: &[&ComparedItem], labels: Result<&Labels, &String>) {
+    // All are numbers: none is lost.
+    let predicted: Vec<f64> = items.iter().filter_map(|item| item.predicted.number()).collect();
+    let human: Vec<f64> = items.iter().filter_map(|item| item.mean_human()).collect();
+    correlations(found, &predicted, &human);
+    errors(found, &predicted, &human);
+    reliability(found, &predicted, &human, labels);
+    probabilities::compare(found, &predicted, &human);
+    let second: Option<Vec<f64>> = items.iter().map(|item| item.second.as_ref()?.number()).collect();
+    if let Some(second) = second {
+        difference::compare(found, &human, &predicted, &second);
+    }
+}
+
+/// The same for texts: nothing of it is defined.
+pub(super) fn undefined(found: &mut Collector<'_>, items: &[&ComparedItem]) {
+    let second = items.iter().any(|item| item.second.is_some());
+    for name in OF_NUMBERS.iter().chain(&PROBABILITIES).chain(DIFFERENCES.iter().filter(|_| second)) {
+        found.undefined(name, "scores are texts, not numbers");
+    }
+}
+
+fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
+    let n = predicted.len();
+    let known = pearson(predicted, human).and_then(|r| {
+        let interval = fisher_interval(r.estimate, n, found.level())?;
+        Ok(Estimate { estimate: r.estimate, interval: Some(interval), p: Some(r.p_value), method: "Fisher".to_owned() })
+    });
+    found.closed("pearson", known, |rows| Ok(pearson(&take(predicted, rows), &take(human, rows))?.estimate), n);
+    match (spearman(predicted, human), RankedPair::new(predicted, human)) {
+        (Ok(rho), Ok(pair)) => {
+            found.resample("spearman", Some((rho.p_value, "Student t")), |rows| pair.spearman(rows), n)
+        }
+        (Err(error), _) | (_, Err(error)) => found.add("spearman", Err(error)),
+    }
+    type Rank = fn(&[f64], &[f64]) -> Result<Correlation, Error>;
+    let ranks: [(&str, &'static str, Rank); 3] = [
+        ("kendall_tau_b", "exact if small without ties, else normal", |x, y| kendall_tau_b(x, y, KendallTest::Auto)),
+        ("kendall_tau_c", "exact if small without ties, else normal", |x, y| kendall_tau_c(x, y, KendallTest::Auto)),
+        // Of people's scores given the judge's.
+        ("somers_d", "normal", somers_d),
+    ];
+    for (name, source, statistic) in ranks {
+        let p = statistic(predicted, human).ok().map(|found| (found.p_value, source));
+        found.resample(name, p, |rows| Ok(statistic(&take(predicted, rows), &take(human, rows))?.estimate), n);
+    }
+    let weighted = |rows: &[usize]| weighted_tau(&take(predicted, rows), &take(human, rows), TauWeights::Mean);
+    found.resample("weighted_tau", None, weighted, n);
+}
+
+fn errors(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
+    type Mean = fn(&[f64], &[f64]) -> Result<SampleMean, Error>;
+    let means: [(&str, Mean); 2] = [("mae", mean_absolute_error), ("bias", bias)];
+    for (name, statistic) in means {
+        let known = statistic(predicted, human).map(|mean| mean_of(mean, found.level()));
+        found.closed(
+            name,
+            known,
+            |rows| Ok(statistic(&take(predicted, rows), &take(human, rows))?.estimate),
+            predicted.len(),
+        );
+    }
+    let rmse = |rows: &[usize]| root_mean_squared_error(&take(predicted, rows), &take(human, rows));
+    found.resample("rmse", None, rmse, predicted.len());
+}
+
+pub(super) fn mean_of(mean: SampleMean, level: f64) -> Estimate {
+    Estimate { estimate: mean.estimate, interval: mean.interval(level).ok(), p: None, method: "Student t".to_owned() }
+}
+
+/// The judge as one rater and people as another.
+fn reliability(found: &mut Collector<'_>, predicted: &[f64], human: &[f64], labels: Result<&Labels, &String>) {
+    let column = |column: &[f64]| column.iter().copied().map(Some).collect::<Vec<_>>();
+    let nominal = labels.map_err(String::clone).and_then(|labels| {
+        // Of several raters the mean, which may lie between two labels.
+        let places = predicted.iter().chain(human).map(|&value| labels.place(&Rating::Number(value)));
+        places.collect::<Result<Vec<_>, _>>().map(|_| ())
+    });
+    alphas(found, "", &[column(predicted), column(human)], nominal.as_ref().err().map(String::as_str));
+    let both: Vec<[f64; 2]> = predicted.iter().zip(human).map(|(&p, &h)| [p, h]).collect();
+    intraclass(found, "", &both);
+}
+
+/// Krippendorff's alphas. The nominal one compares labels, and `not_labels` says why scores are none: hardly two continuous scores are the same label.
+pub(super) fn alphas(found: &mut Collector<'_>, prefix: &str, ratings: &[Vec<Option<f64>>], not_labels: Option<&str>) {
+    let units = RatedUnits::new(ratings);
+    let kinds =
+        [("nominal", Measurement::Nominal), ("ordinal", Measurement::Ordinal), ("interval", Measurement::Interval)];
+    for (kind, measurement) in kinds {
+        let name = format!("{prefix}krippendorff_alpha_{kind}");
+        match (&units, not_labels) {
+            (_, Some(reason)) if kind == "nominal" => found.undefined(&name, reason),
+            (Ok(units), _) => found.resample(&name, None, |rows| units.alpha(rows, measurement), units.len()),
+            (Err(error), _) => found.add(&name, Err(error.clone())),
+        }
+    }
+}
+
+type Form = fn(&IntraclassCorrelations) -> Result<IntraclassCorrelation, Error>;
+
+pub(super) fn intraclass<R: AsRef<[f64]> + Clone + Sync>(found: &mut Collector<'_>, prefix: &str, ratings: &[R]) {
+    let forms: [(&str, Form); 3] = [
+        ("icc_1", IntraclassCorrelations::one_way),
+        ("icc_a1", IntraclassCorrelations::agreement),
+        ("icc_c1", IntraclassCorrelations::consistency),
+    ];
+    for (name, form) in forms {
+        let known = IntraclassCorrelations::new(ratings).and_then(|squares| form(&squares)).map(|icc| Estimate {
+            estimate: icc.estimate,
+            interval: icc.interval(found.level()).ok(),
+            p: icc.f_test().ok().map(|test| test.p_value),
+            method: "F".to_owned(),
+        });
+        let of_rows = |rows: &[usize]| {
+            let ratings: Vec<R> = rows.iter().map(|&row| ratings[row].clone()).collect();
+            Ok(form(&IntraclassCorrelations::new(&ratings)?)?.estimate)
+        };
+        found.closed(&format!("{prefix}{name}"), known, of_rows, ratings.len());
+    }
+}

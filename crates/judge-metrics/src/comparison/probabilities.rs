@@ -1,0 +1,71 @@
+//! Scores as probabilities of what people say is 0 or 1.
+
+use super::Estimate;
+use super::collector::{Collector, take};
+use super::numbers::mean_of;
+use crate::calibration::{Binning, ReliabilityCurve};
+use crate::number::six_digits;
+use crate::prediction::{auroc, average_precision, brier_score, log_loss};
+
+/// What only scores of yes or no define.
+pub(super) const PROBABILITIES: [&str; 6] = ["auroc", "average_precision", "brier", "log_loss", "ece", "ece_adaptive"];
+
+/// Scores of what people say is 0 or 1: how well they order, and as probabilities if they lie in [0, 1].
+pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
+    if !human.iter().all(|&human| human == 0.0 || human == 1.0) {
+        let reason = "human scores are not all 0 or 1";
+        return found.all_undefined(&PROBABILITIES, reason);
+    }
+    let outcomes: Vec<bool> = human.iter().map(|&human| human == 1.0).collect();
+    let (n, level) = (outcomes.len(), found.level());
+    let on = |rows: &[usize]| (take(&outcomes, rows), take(predicted, rows));
+    let [of_order, of_precision, of_brier, of_log_loss, of_ece, of_ece_adaptive] = PROBABILITIES;
+    let known = auroc(&outcomes, predicted).map(|auroc| Estimate {
+        estimate: auroc.estimate,
+        interval: auroc.interval(level).ok(),
+        p: None,
+        method: "DeLong, logit".to_owned(),
+    });
+    let statistic = |rows: &[usize]| {
+        let (y, p) = on(rows);
+        Ok(auroc(&y, &p)?.estimate)
+    };
+    found.closed(of_order, known, statistic, n);
+    let statistic = |rows: &[usize]| {
+        let (y, p) = on(rows);
+        average_precision(&y, &p)
+    };
+    found.resample(of_precision, None, statistic, n);
+
+    let reason = match predicted.iter().find(|p| !(0.0..=1.0).contains(*p)) {
+        Some(&outside) => Some(format!("{} is no probability", six_digits(outside))),
+        None if predicted.iter().all(|&p| p == 0.0 || p == 1.0) => {
+            Some("predictions are all 0 or 1: decisions, not probabilities".to_owned())
+        }
+        None => None,
+    };
+    if let Some(reason) = reason {
+        return found.all_undefined(&PROBABILITIES[2..], &reason);
+    }
+    let brier = |rows: &[usize]| {
+        let (y, p) = on(rows);
+        brier_score(&y, &p)
+    };
+    let known = brier(&(0..n).collect::<Vec<_>>()).map(|mean| mean_of(mean, level));
+    found.closed(of_brier, known, |rows| Ok(brier(rows)?.estimate), n);
+    const CLIP: f64 = 1e-15;
+    let loss = |rows: &[usize]| {
+        let (y, p) = on(rows);
+        log_loss(&y, &p, CLIP)
+    };
+    let known = loss(&(0..n).collect::<Vec<_>>()).map(|mean| mean_of(mean, level));
+    found.closed(of_log_loss, known, |rows| Ok(loss(rows)?.estimate), n);
+    let binnings = [(of_ece, Binning::EqualWidth { bins: 10 }), (of_ece_adaptive, Binning::EqualMass { bins: 10 })];
+    for (name, binning) in binnings {
+        let ece = |rows: &[usize]| {
+            let (y, p) = on(rows);
+            Ok(ReliabilityCurve::new(&y, &p, binning)?.expected_calibration_error())
+        };
+        found.resample(name, None, ece, n);
+    }
+}

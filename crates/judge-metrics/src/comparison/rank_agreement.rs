@@ -1,0 +1,67 @@
+use super::Statistic;
+use crate::Error;
+use crate::correlation::pearson;
+use crate::input::check_lengths;
+use crate::resampling::{Bootstrap, RankedPair};
+
+/// How well scores agree with people in order and in proportion.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankAgreement {
+    /// Spearman's rank correlation.
+    pub spearman: Statistic,
+    /// Pearson's correlation.
+    pub pearson: Statistic,
+}
+
+/// Both correlations of `scores` with `human`, finite numbers, with bootstrap intervals over the same resamples of rows.
+///
+/// # Errors
+///
+/// [`Error::LengthMismatch`], [`Error::NonFinite`] and bad settings of the bootstrap. What the data do not define, too few rows among
+/// it, is [`Statistic::Undefined`].
+///
+/// ```
+/// use judge_metrics::{comparison::rank_agreement, resampling::Bootstrap};
+///
+/// let found = rank_agreement(&[1.2, 3.4, 2.2, 4.6, 4.1], &[1.0, 3.0, 2.0, 5.0, 4.0], &Bootstrap::default())?;
+/// assert!((found.spearman.estimate(), found.pearson.interval().is_some()) == (Some(1.0), true));
+/// let constant = rank_agreement(&[3.0; 5], &[1.0, 3.0, 2.0, 5.0, 4.0], &Bootstrap::default())?;
+/// assert!(constant.spearman.to_string().starts_with("undefined"));
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+pub fn rank_agreement(scores: &[f64], human: &[f64], bootstrap: &Bootstrap) -> Result<RankAgreement, Error> {
+    let ranked = RankedPair::new(scores, human);
+    let spearman = ranked.and_then(|pair| bootstrap.interval(pair.len(), |rows| pair.spearman(rows)));
+    let pearson = bootstrap.paired(scores, human, |x, y| Ok(pearson(x, y)?.estimate));
+    Ok(RankAgreement { spearman: Statistic::of(spearman)?, pearson: Statistic::of(pearson)? })
+}
+
+/// Spearman's correlation of `scores` with `human` less that of `others`, all three drawn together: above 0 where `scores` order rows more as
+/// people do.
+///
+/// # Errors
+///
+/// As [`rank_agreement`].
+///
+/// ```
+/// use judge_metrics::{comparison::spearman_difference, resampling::Bootstrap};
+///
+/// let human = [1.0, 2.0, 2.0, 3.0, 4.0, 4.0, 5.0, 5.0];
+/// let good = [1.2, 1.9, 2.4, 2.8, 4.1, 3.6, 4.4, 4.9];
+/// let bad = [3.1, 2.2, 1.7, 2.9, 3.0, 4.4, 2.5, 4.7];
+/// assert!(spearman_difference(&good, &bad, &human, &Bootstrap::default())?.estimate() > Some(0.0));
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+pub fn spearman_difference(
+    scores: &[f64],
+    others: &[f64],
+    human: &[f64],
+    bootstrap: &Bootstrap,
+) -> Result<Statistic, Error> {
+    check_lengths("others", others.len(), "human", human.len())?;
+    let ranked = RankedPair::new(scores, human).and_then(|first| Ok((first, RankedPair::new(others, human)?)));
+    let difference = |(first, second): (RankedPair, RankedPair)| {
+        bootstrap.interval(human.len(), |rows| Ok(first.spearman(rows)? - second.spearman(rows)?))
+    };
+    Statistic::of(ranked.and_then(difference))
+}

@@ -1,0 +1,47 @@
+//! People among themselves: the ceiling of any judge.
+
+use super::collector::Collector;
+use super::numbers::{alphas, intraclass};
+use super::{ComparedItem, Labels, Rating};
+use crate::agreement::RatingTable;
+
+pub(super) fn compare(
+    found: &mut Collector<'_>,
+    rows: &[&ComparedItem],
+    numeric: bool,
+    labels: Result<&Labels, &String>,
+) {
+    let k = rows.iter().map(|row| row.human.len()).max().unwrap_or(0);
+    if k < 2 {
+        return;
+    }
+    let n = rows.len();
+    if numeric {
+        let rater = |rater: usize| -> Vec<Option<f64>> {
+            rows.iter().map(|row| row.human.get(rater).and_then(Rating::number)).collect()
+        };
+        let ratings: Vec<Vec<Option<f64>>> = (0..k).map(rater).collect();
+        alphas(found, "human_", &ratings, labels.err().map(String::as_str));
+        let complete: Option<Vec<Vec<f64>>> = rows
+            .iter()
+            .map(|row| (row.human.len() == k).then(|| row.human.iter().filter_map(Rating::number).collect()))
+            .collect();
+        if let Some(ratings) = complete {
+            intraclass(found, "human_", &ratings);
+        }
+    } else {
+        let mut names: Vec<String> = rows.iter().flat_map(|row| &row.human).map(Rating::label).collect();
+        names.sort();
+        names.dedup();
+        let place = |rating: &Rating| names.binary_search(&rating.label()).ok();
+        let votes: Vec<Vec<Option<usize>>> = rows.iter().map(|row| row.human.iter().map(place).collect()).collect();
+        let indices: Vec<usize> = (0..names.len()).collect();
+        let fleiss = |drawn: &[usize]| {
+            let rater = |rater: usize| -> Vec<Option<usize>> {
+                drawn.iter().map(|&row| votes[row].get(rater).copied().flatten()).collect()
+            };
+            Ok(RatingTable::new(&indices, &(0..k).map(rater).collect::<Vec<_>>())?.fleiss_kappa()?.estimate)
+        };
+        found.resample("human_fleiss_kappa", None, fleiss, n);
+    }
+}

@@ -1,0 +1,83 @@
+use std::fmt;
+
+use crate::resampling::BootstrapInterval;
+use crate::{Error, Interval};
+
+/// A statistic, or why the data do not define it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Statistic {
+    /// It is defined.
+    Defined(Estimate),
+    /// It is not, e.g. because all scores are equal.
+    Undefined {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What is known of a statistic besides its name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Estimate {
+    /// On the rows as they are.
+    pub estimate: f64,
+    /// Its interval; `None` where there is none, and `method` says why.
+    pub interval: Option<Interval>,
+    /// The chance of a value as far from 0, where a test is known that these rows allow.
+    pub p: Option<f64>,
+    /// Where interval and p-value come from.
+    pub method: String,
+}
+
+impl Statistic {
+    /// What a bootstrap found.
+    ///
+    /// # Errors
+    ///
+    /// Those that do not mean that the data leave it undefined.
+    pub fn of(found: Result<BootstrapInterval, Error>) -> Result<Self, Error> {
+        match found {
+            Ok(found) => Ok(Self::Defined(Estimate {
+                estimate: found.estimate,
+                interval: Some(found.interval),
+                p: None,
+                method: "bootstrap".to_owned(),
+            })),
+            Err(error) if error.is_undefined() || matches!(error, Error::TooFewItems { .. }) => {
+                Ok(Self::Undefined { reason: error.to_string() })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The estimate, where there is one.
+    pub fn estimate(&self) -> Option<f64> {
+        self.defined().map(|known| known.estimate)
+    }
+
+    /// The interval, where there is one.
+    pub fn interval(&self) -> Option<Interval> {
+        self.defined().and_then(|known| known.interval)
+    }
+
+    /// What is known, where it is defined.
+    pub fn defined(&self) -> Option<&Estimate> {
+        match self {
+            Self::Defined(known) => Some(known),
+            Self::Undefined { .. } => None,
+        }
+    }
+}
+
+/// `0.834 [0.801, 0.860]`, with as many decimals as the precision says (3); `undefined: reason`.
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = f.precision().unwrap_or(3);
+        match self {
+            Self::Defined(Estimate { estimate, interval: None, .. }) => write!(f, "{estimate:.digits$}"),
+            Self::Defined(Estimate { estimate, interval: Some(Interval { low, high, .. }), .. }) => {
+                write!(f, "{estimate:.digits$} [{low:.digits$}, {high:.digits$}]")
+            }
+            Self::Undefined { reason } => write!(f, "undefined: {reason}"),
+        }
+    }
+}

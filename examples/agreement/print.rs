@@ -1,0 +1,114 @@
+//! What people read: first whether the judge can be trusted and how sure that is, then every figure.
+
+use judge_examples::console::table;
+use judge_metrics::comparison::{Comparisons, Estimate, Statistic};
+use judge_metrics::prediction::bias_in_words;
+
+/// More groups than this get a line each.
+pub const FEW_GROUPS: usize = 50;
+
+/// A group's rows and figures as sentences and a table.
+pub fn whole(title: &str, found: &Comparisons, methods: bool) -> String {
+    let sentences: String = sentences(found).into_iter().map(|line| format!("  {line}\n")).collect();
+    format!("{title}\n{sentences}{}", figures(found, methods))
+}
+
+fn sentences(found: &Comparisons) -> Vec<String> {
+    let known = |name: &str| found.get(name).and_then(Statistic::defined);
+    let sure = |known: &Estimate| {
+        known.interval.map_or_else(
+            || " (no interval)".to_owned(),
+            |interval| {
+                format!(" [{:.2}, {:.2}] at {} %", interval.low, interval.high, (interval.level * 1e4).round() / 1e2)
+            },
+        )
+    };
+    let mut lines = Vec::new();
+    if let Some(rank) = known("spearman") {
+        lines.push(format!(
+            "The judge orders rows as people do with a rank correlation of {:.2}{}.",
+            rank.estimate,
+            sure(rank)
+        ));
+    } else if let Some(Statistic::Undefined { reason }) = found.get("spearman") {
+        lines.push(format!("Whether the judge orders rows as people do is not known: {reason}."));
+    }
+    if let Some(bias) = known("bias") {
+        let far =
+            known("mae").map_or_else(String::new, |mae| format!("; a score is {:.2} off on average", mae.estimate));
+        lines.push(format!("Its scores are {}{}{far}.", bias_in_words(bias.estimate), sure(bias)));
+    }
+    if let Some(accuracy) = known("accuracy") {
+        let percent = |share: f64| 100.0 * share;
+        let ends = accuracy.interval.map_or_else(String::new, |interval| {
+            format!(" [{:.0} %, {:.0} %]", percent(interval.low), percent(interval.high))
+        });
+        lines.push(format!("It gives people's label in {:.0} % of rows{ends}.", percent(accuracy.estimate)));
+    }
+    if let Some(raters) = known("human_krippendorff_alpha_interval") {
+        lines.push(format!("People agree among themselves with an alpha of {:.2}{}.", raters.estimate, sure(raters)));
+    }
+    if let Some(difference) = known("difference_spearman") {
+        let first = match difference.interval {
+            Some(interval) if interval.low > 0.0 => "orders rows better than the second",
+            Some(interval) if interval.high < 0.0 => "orders rows worse than the second",
+            _ => "shows no difference to the second that these rows can tell",
+        };
+        lines.push(format!("The first judge {first}: {:.2} more{}.", difference.estimate, sure(difference)));
+    }
+    lines
+}
+
+/// The table of a group; the reasons of what is undefined below it, each once.
+fn figures(found: &Comparisons, methods: bool) -> String {
+    let mut rows = vec![["", "estimate", "low", "high", "p"].map(str::to_owned).to_vec()];
+    if methods {
+        rows[0].push("method".to_owned());
+    }
+    let number = |x: Option<f64>| x.map_or_else(String::new, |x| format!("{x:.4}"));
+    let mut undefined: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (name, statistic) in &found.statistics {
+        match statistic {
+            Statistic::Defined(known) => {
+                let p = known.p.map_or_else(String::new, |p| match p {
+                    0.0 => "<1e-300".to_owned(),
+                    p if p < 1e-4 => format!("{p:.1e}"),
+                    p => format!("{p:.4}"),
+                });
+                let (low, high) = (known.interval.map(|i| i.low), known.interval.map(|i| i.high));
+                let mut cells = vec![name.clone(), number(Some(known.estimate)), number(low), number(high), p];
+                if methods {
+                    cells.push(known.method.clone());
+                }
+                rows.push(cells);
+            }
+            Statistic::Undefined { reason } => match undefined.iter_mut().find(|(known, _)| known == reason) {
+                Some((_, names)) => names.push(name),
+                None => undefined.push((reason, vec![name])),
+            },
+        }
+    }
+    let mut text = if rows.len() > 1 { table(&rows) } else { String::new() };
+    for (reason, names) in undefined {
+        let which = match names.as_slice() {
+            [] => continue,
+            [one] => (*one).to_owned(),
+            [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+        };
+        text += &format!("undefined ({which}): {reason}\n");
+    }
+    text
+}
+
+/// A line for each group, with the chosen statistics.
+pub fn compact(field: &str, groups: &[(&str, &Comparisons)], names: &[&str]) -> String {
+    let head = [field, "rows"].into_iter().chain(names.iter().copied()).map(str::to_owned).collect();
+    let row = |&(group, found): &(&str, &Comparisons)| {
+        let cell = |name: &&str| match found.get(name) {
+            Some(statistic @ Statistic::Defined(_)) => format!("{statistic:.2}"),
+            _ => "-".to_owned(),
+        };
+        [group.to_owned(), found.n.to_string()].into_iter().chain(names.iter().map(cell)).collect()
+    };
+    table(&std::iter::once(head).chain(groups.iter().map(row)).collect::<Vec<_>>())
+}

@@ -187,7 +187,8 @@ fn run(cli: &Cli) -> Result<()> {
 
 impl Cli {
     fn open(&self, format: Option<DatasetFormat>) -> Result<Dataset> {
-        Ok(Dataset::open(&self.data, &DatasetOptions { format: format.or(self.format), max_rows: self.model.limit })?)
+        let (format, max_rows) = (format.or(self.format), self.model.limit);
+        Ok(Dataset::open(&self.data, &DatasetOptions { format, max_rows, ..DatasetOptions::default() })?)
     }
 
     /// Reads the whole data file and fills every prompt once, so that whatever is wrong is said before any model work.

@@ -16,7 +16,8 @@ use crate::pace::Pace;
 const WINDOW: usize = 256;
 
 fn open(input: &Path, limit: Option<usize>) -> Result<Dataset, Error> {
-    Dataset::open(input, &DatasetOptions { format: Some(DatasetFormat::Prompts), max_rows: limit })
+    let options = DatasetOptions { format: Some(DatasetFormat::Prompts), max_rows: limit, ..DatasetOptions::default() };
+    Dataset::open(input, &options)
 }
 
 /// Reads the whole input once, so that whatever is wrong with it is said before any model work. Returns the number of rows.

@@ -1,10 +1,11 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use judge_core::ItemId;
-
+use crate::columns::ColumnWatch;
 use crate::ids::UniqueIds;
-use crate::{EmotionRecord, Error, GradedRecord, LagerRecord, PromptRecord, Row, Rows};
+use crate::{
+    Columns, EmotionRecord, Error, Field, GradedRecord, Ids, IntoInput, LagerRecord, PromptRecord, Record, Row, Rows,
+};
 
 /// The kinds of data set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,28 +39,45 @@ impl DatasetFormat {
         Self::ALL.into_iter().find(|format| format.as_str() == name)
     }
 
-    /// Tells the kind from a row's fields.
+    /// Tells the kind from a row's fields; `null` is absent.
+    ///
+    /// A prompt with a response is a graded record, and so is a row with `instruction`, `response` and `prompt`. A row with
+    /// the fields of LAGER's benchmark or emotion items is one, whatever else it has, unless it also has `prompt`,
+    /// `messages`, or both `instruction` and `response` under exactly these names.
     ///
     /// # Errors
-    /// [`Error::UnknownFormat`] if they fit no kind, or more than one.
-    pub fn detect(row: &Row) -> Result<Self, Error> {
-        let fitting: Vec<Self> = Self::ALL.into_iter().filter(|format| format.fits(row)).collect();
+    /// [`Error::UnknownFormat`] if they fit no kind, or more than one; [`Error::TableByColumns`] for a table written by columns.
+    pub fn detect(row: &Row, columns: &Columns) -> Result<Self, Error> {
+        let mut fitting: Vec<Self> =
+            [Self::Lager, Self::Emotion].into_iter().filter(|format| format.fits(row, columns)).collect();
+        if !fitting.is_empty() {
+            let plain = [Field::Prompt, Field::Messages].map(|field| row.has(field.as_str()));
+            let graded = [Field::Instruction, Field::Response].map(|field| row.has(field.as_str()));
+            fitting.extend(plain.contains(&true).then_some(Self::Prompts));
+            fitting.extend((!graded.contains(&false)).then_some(Self::Graded));
+        } else if Self::Graded.fits(row, columns) {
+            fitting.push(Self::Graded);
+            fitting.extend(columns.has(row, Field::Messages).then_some(Self::Prompts));
+        } else if Self::Prompts.fits(row, columns) {
+            fitting.push(Self::Prompts);
+        }
         match fitting[..] {
             [format] => Ok(format),
-            _ => Err(Error::UnknownFormat {
+            _ => Err(row.orientation().unwrap_or_else(|| Error::UnknownFormat {
                 place: row.place().clone(),
-                found: row.keys().map(str::to_owned).collect(),
+                found: row.found(),
                 candidates: fitting.into_iter().map(Self::as_str).collect(),
                 known: "prompts (prompt or messages), graded (instruction and response), lager (user_prompt), \
-                        emotion (dialogue and emotion_score)",
-            }),
+                        emotion (dialogue and emotion_score); if the columns have other names: \
+                        --columns instruction=NAME,response=NAME",
+            })),
         }
     }
 
-    fn fits(self, row: &Row) -> bool {
+    fn fits(self, row: &Row, columns: &Columns) -> bool {
         match self {
-            Self::Prompts => row.has("prompt") || row.has("messages"),
-            Self::Graded => row.has("instruction") && row.has("response"),
+            Self::Prompts => columns.has(row, Field::Prompt) || columns.has(row, Field::Messages),
+            Self::Graded => columns.has(row, Field::Instruction) && columns.has(row, Field::Response),
             Self::Lager => row.has("user_prompt"),
             Self::Emotion => row.has("dialogue") && row.has("emotion_score"),
         }
@@ -73,40 +91,50 @@ impl fmt::Display for DatasetFormat {
 }
 
 /// How a data set is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DatasetOptions {
     /// Its kind; told from the first row's fields if not given.
     pub format: Option<DatasetFormat>,
     /// At most this many rows are read. [`LagerDataset::row_cap`] is what LAGER's own loader stops at.
     pub max_rows: Option<usize>,
+    /// Which columns hold which fields.
+    pub columns: Columns,
+    /// What rows without an id are called.
+    pub ids: Ids,
 }
 
-/// A data set, one record at a time. Ids are unique; memory is that of the ids.
+/// A data set, one record at a time. Ids are unique; memory is some 40 bytes per row for them.
+///
+/// A field that is in one column on one row and in another on a later one is an error, unless [`DatasetOptions::columns`]
+/// chooses these columns: an `answer` would be graded where a `response` is `null`.
 #[derive(Debug)]
 pub struct Dataset {
     rows: Rows,
     format: DatasetFormat,
+    options: DatasetOptions,
     left: usize,
     index: usize,
     ids: UniqueIds,
+    used: ColumnWatch,
 }
 
 impl Dataset {
-    /// Opens a data set.
+    /// Opens a data set: a path, `-` for standard input, or an [`Input`](crate::Input) that is read several times.
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::UnknownFormat`] or [`Error::NoRows`] if the kind has to be told and cannot be; whatever is
     /// wrong with the first row.
-    pub fn open(path: impl AsRef<Path>, options: &DatasetOptions) -> Result<Self, Error> {
-        let path = path.as_ref();
-        let mut rows = Rows::open(path)?;
+    pub fn open(input: impl IntoInput, options: &DatasetOptions) -> Result<Self, Error> {
+        let mut rows = Rows::open(input)?;
+        let path = rows.path().to_path_buf();
         let format = match (options.format, rows.peek()?) {
             (Some(format), _) => format,
-            (None, Some(row)) => DatasetFormat::detect(row)?,
-            (None, None) => return Err(Error::NoRows { path: path.to_path_buf() }),
+            (None, Some(row)) => DatasetFormat::detect(row, &options.columns)?,
+            (None, None) => return Err(Error::NoRows { path }),
         };
-        let left = options.max_rows.unwrap_or(usize::MAX);
-        Ok(Self { rows, format, left, index: 0, ids: UniqueIds::default() })
+        let (options, left) = (options.clone(), options.max_rows.unwrap_or(usize::MAX));
+        let (ids, used) = (UniqueIds::default(), ColumnWatch::default());
+        Ok(Self { rows, format, options, left, index: 0, ids, used })
     }
 
     /// The kind of its records, as given or as told from the first row.
@@ -116,12 +144,24 @@ impl Dataset {
 
     fn record(&mut self, row: Row) -> Result<Record, Error> {
         let place = row.place().clone();
+        let (options, index) = (&self.options, self.index);
+        // A file that begins with prompts may not go on with responses, whose prompts alone would be read.
+        if options.format.is_none()
+            && self.format == DatasetFormat::Prompts
+            && DatasetFormat::Graded.fits(&row, &options.columns)
+        {
+            let (expected, found) = (self.format.as_str(), DatasetFormat::Graded.as_str());
+            return Err(Error::MixedFormats { place, expected, found });
+        }
         let record = match self.format {
-            DatasetFormat::Prompts => Record::Prompt(PromptRecord::from_row(row)?),
-            DatasetFormat::Graded => Record::Graded(GradedRecord::from_row(row)?),
-            DatasetFormat::Lager => Record::Lager(LagerRecord::from_row(row, self.index)?),
-            DatasetFormat::Emotion => Record::Emotion(EmotionRecord::from_row(row, self.index)?),
+            DatasetFormat::Prompts => Record::Prompt(PromptRecord::from_row(row, index, options)?),
+            DatasetFormat::Graded => Record::Graded(GradedRecord::from_row(row, index, options)?),
+            DatasetFormat::Lager => Record::Lager(LagerRecord::from_row(row, index, options)?),
+            DatasetFormat::Emotion => Record::Emotion(EmotionRecord::from_row(row, index)?),
         };
+        if let Some(columns) = record.columns() {
+            self.used.check(columns, &options.columns, &place)?;
+        }
         self.ids.check(record.id(), &place)?;
         self.index += 1;
         Ok(record)
@@ -138,42 +178,6 @@ impl Iterator for Dataset {
             self.left = 0;
         }
         Some(record)
-    }
-}
-
-/// A record of any kind.
-#[derive(Clone, Debug, PartialEq)]
-#[allow(clippy::large_enum_variant)] // records come in thousands of one kind; a box would cost more than it saves
-pub enum Record {
-    /// A prompt.
-    Prompt(PromptRecord),
-    /// A graded response.
-    Graded(GradedRecord),
-    /// A record of LAGER's files.
-    Lager(LagerRecord),
-    /// An emotion.
-    Emotion(EmotionRecord),
-}
-
-impl Record {
-    /// Its id.
-    pub fn id(&self) -> &ItemId {
-        match self {
-            Self::Prompt(record) => &record.id,
-            Self::Graded(record) => &record.id,
-            Self::Lager(record) => &record.id,
-            Self::Emotion(record) => &record.id,
-        }
-    }
-
-    /// What people gave it, the mean of several raters; `None` where nobody did.
-    pub fn human(&self) -> Option<f64> {
-        match self {
-            Self::Prompt(_) => None,
-            Self::Graded(record) => record.human(),
-            Self::Lager(record) => record.human(),
-            Self::Emotion(record) => Some(record.score as f64),
-        }
     }
 }
 

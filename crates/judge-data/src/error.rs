@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::Settings;
+use crate::input::Changed;
+use crate::{Field, Settings};
 
 /// A line of a file, for error messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,14 +45,15 @@ pub enum Error {
         column: usize,
     },
     /// Text that is not JSON.
-    #[error("{place}, column {column}: {}", without_position(source))]
+    #[error("{place}, column {column}: {}", without_position(problem))]
     Malformed {
         /// Where.
         place: Place,
         /// Byte within the line, from 1.
         column: usize,
-        /// What the parser says; its own line and column count from the start of the object.
-        source: serde_json::Error,
+        /// What the parser says. Not the `source`: its own line and column count from the start of the object, and a
+        /// message with two places helps nobody.
+        problem: serde_json::Error,
     },
     /// Text between the elements of an array, or after it, that does not belong there.
     #[error("{place}, column {column}: expected {expected}, found {}", found.map_or("the end of the file".into(), |c| format!("{c:?}")))]
@@ -74,7 +76,7 @@ pub enum Error {
         found: String,
     },
     /// An object that has one key twice.
-    #[error("{place}: the key {key:?} stands twice")]
+    #[error("{place}: the key {key:?} appears twice")]
     DuplicateKey {
         /// Where.
         place: Place,
@@ -114,7 +116,7 @@ pub enum Error {
         second: &'static str,
     },
     /// Two rows with one id.
-    #[error("{place}: the id {id} is already that of line {first_line}")]
+    #[error("{place}: the id {id} appears twice, first on line {first_line}")]
     DuplicateId {
         /// Where it stands again.
         place: Place,
@@ -291,6 +293,163 @@ pub enum Error {
         /// What it is.
         found: String,
     },
+    /// A row without a field that it must have, under none of the names that are looked for.
+    #[error(
+        "{place}: no field for {field}{}, found the fields {found:?}; if it has another name: --columns {field}=NAME",
+        looked_for(names)
+    )]
+    NoColumn {
+        /// Where.
+        place: Place,
+        /// The field.
+        field: Field,
+        /// The names that were looked for.
+        names: Vec<String>,
+        /// The fields that are there.
+        found: Vec<String>,
+    },
+    /// A column of a data set holds something else than its field should.
+    #[error(
+        "{place}: expected {column:?} to be {expected}, found {found}; if this is not the {field}: --columns {field}=NAME, or {field}= for none"
+    )]
+    WrongColumn {
+        /// Where.
+        place: Place,
+        /// The field.
+        field: Field,
+        /// The column that it was read from.
+        column: String,
+        /// What it should hold.
+        expected: &'static str,
+        /// What it holds, shortened.
+        found: String,
+    },
+    /// Two columns of different content, either of which may be the field.
+    #[error(
+        "{place}: {first:?} and {second:?} may both be the {field}; choose: --columns {field}={first} or --columns {field}={second}"
+    )]
+    AmbiguousColumns {
+        /// Where.
+        place: Place,
+        /// The field.
+        field: Field,
+        /// The one.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// A field that was in another column on earlier rows.
+    #[error(
+        "{place}: the {field} is in {column:?}, on line {before_line} it is in {before:?}; if both are meant: --columns '{field}={before}|{column}'"
+    )]
+    ColumnMoved {
+        /// Where.
+        place: Place,
+        /// The field.
+        field: Field,
+        /// Its column here.
+        column: String,
+        /// Its column before.
+        before: String,
+        /// The line that has it there.
+        before_line: usize,
+    },
+    /// A row of another kind than the rows before it.
+    #[error(
+        "{place}: expected one of the {expected} that the file began with, found the fields of the kind {found}; name the kind with --format"
+    )]
+    MixedFormats {
+        /// Where.
+        place: Place,
+        /// The kind of the first row.
+        expected: &'static str,
+        /// The kind of this one.
+        found: &'static str,
+    },
+    /// An id that is a number but not whole, as pandas writes those of a column with gaps.
+    #[error(
+        "{place}: expected {column:?} to be a string or a whole number, found {found}; write the column as integers or as strings (pandas: `.astype(\"Int64\")` keeps gaps)"
+    )]
+    FractionalId {
+        /// Where.
+        place: Place,
+        /// The column.
+        column: String,
+        /// The number, as the file has it.
+        found: String,
+    },
+    /// A field that a template uses and the record has no text for.
+    #[error("item {id}: {}", no_text(field, found.as_deref(), available))]
+    NoText {
+        /// The item.
+        id: String,
+        /// The field.
+        field: String,
+        /// What it holds, shortened; `None` if there is no such field.
+        found: Option<String>,
+        /// The fields that have a text.
+        available: Vec<String>,
+    },
+    /// A field name that [`Field`] does not have.
+    #[error("expected one of the fields {}, found {found:?}", Field::ALL.map(Field::as_str).join(", "))]
+    UnknownField {
+        /// The name.
+        found: String,
+    },
+    /// A choice of columns that cannot be read.
+    #[error("expected FIELD=COLUMN or FIELD=COLUMN|COLUMN, found {found:?}")]
+    ColumnsSyntax {
+        /// The part that cannot be read.
+        found: String,
+    },
+    /// A field that is chosen twice, or a column that is chosen for two fields.
+    #[error("the {what} {name:?} is chosen twice, expected once")]
+    ColumnsTwice {
+        /// `field` or `column`.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// A table that is written by columns.
+    #[error(
+        "{place}: the table is written by columns, expected one object per row; in pandas: to_json(path, orient=\"records\", lines=True)"
+    )]
+    TableByColumns {
+        /// Where.
+        place: Place,
+    },
+    /// A file of another format.
+    #[error("{} looks like {found}, expected JSON lines or a JSON array; {cure}", path.display())]
+    NotJson {
+        /// The file.
+        path: PathBuf,
+        /// What it looks like.
+        found: &'static str,
+        /// What to do.
+        cure: &'static str,
+    },
+    /// A number that JSON does not have.
+    #[error(
+        "{place}, column {column}: {found} is not JSON, expected a number or null (Python's json.dumps writes it unless told allow_nan=False)"
+    )]
+    NotANumber {
+        /// Where.
+        place: Place,
+        /// Byte within the line, from 1.
+        column: usize,
+        /// The word.
+        found: &'static str,
+    },
+    /// An input that is not what it was when it was opened.
+    #[error("{} was changed while it was being read: it had {bytes_before} bytes when it was opened and has {bytes_now} now; start again", path.display())]
+    InputChanged {
+        /// The file.
+        path: PathBuf,
+        /// Its length then.
+        bytes_before: u64,
+        /// Its length now; the same where it was written over.
+        bytes_now: u64,
+    },
     /// Logits that do not make a table.
     #[error("{place}: {source}")]
     Table {
@@ -371,6 +530,16 @@ impl Error {
         move |source| Self::Io { action, path: path.to_path_buf(), source }
     }
 
+    /// For `map_err`: a read of this file failed, perhaps because the file was changed.
+    pub(crate) fn reading(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| match source.get_ref().and_then(|inner| inner.downcast_ref::<Changed>()) {
+            Some(&Changed { bytes_before, bytes_now }) => {
+                Self::InputChanged { path: path.to_path_buf(), bytes_before, bytes_now }
+            }
+            None => Self::io("read", path)(source),
+        }
+    }
+
     pub(crate) fn serialize(source: serde_json::Error) -> Self {
         Self::Serialize { source }
     }
@@ -379,12 +548,23 @@ impl Error {
     pub(crate) fn malformed(mut place: Place, column: usize, source: serde_json::Error) -> Self {
         let column = if source.line() <= 1 { column + source.column().max(1) - 1 } else { source.column() };
         place.line += source.line().saturating_sub(1);
-        Self::Malformed { place, column, source }
+        Self::Malformed { place, column, problem: source }
     }
 
     /// Whether more text could have made this JSON.
     pub(crate) fn is_unfinished(&self) -> bool {
-        matches!(self, Self::Malformed { source, .. } if source.is_eof())
+        matches!(self, Self::Malformed { problem, .. } if problem.is_eof())
+    }
+}
+
+fn looked_for(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!(" (looked for {})", names.join(", ")) }
+}
+
+fn no_text(field: &str, found: Option<&str>, available: &[String]) -> String {
+    match found {
+        Some(found) => format!("the template uses {{{field}}}, expected text, a number or a boolean, found {found}"),
+        None => format!("the template uses {{{field}}}, found no such field; there are {available:?}"),
     }
 }
 

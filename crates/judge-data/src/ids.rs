@@ -5,49 +5,70 @@ use judge_core::ItemId;
 
 use crate::{Error, Place, Row};
 
-/// The `id` of a row.
+/// What a row without an id is called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ids {
+    /// Nothing: it is an error.
+    #[default]
+    Required,
+    /// By its number in the file, from 0.
+    RowNumber,
+}
+
+/// The `id` of a row of this project's own files.
 pub(crate) fn id_of(row: &Row) -> Result<ItemId, Error> {
     row.required("id", "a string or a whole number")
 }
 
-/// Refuses an id that was there before. Holds the ids, nothing else.
+/// Refuses an id that was there before.
+///
+/// Holds 16 bytes of each id's BLAKE3 hash and its line, whatever the ids' length. That two ids of 10⁹ share them has a
+/// probability of 10⁻²¹.
 #[derive(Debug, Default)]
-pub(crate) struct UniqueIds(HashMap<ItemId, usize>);
+pub(crate) struct UniqueIds(HashMap<u128, usize>);
 
 impl UniqueIds {
     pub(crate) fn check(&mut self, id: &ItemId, place: &Place) -> Result<(), Error> {
-        match self.0.entry(id.clone()) {
+        match self.0.entry(digest(id)) {
             Entry::Vacant(entry) => {
                 entry.insert(place.line);
                 Ok(())
             }
             Entry::Occupied(entry) => {
-                let id = match id {
-                    ItemId::Integer(number) => number.to_string(),
-                    ItemId::Text(text) => format!("{text:?}"),
-                };
-                Err(Error::DuplicateId { place: place.clone(), id, first_line: *entry.get() })
+                Err(Error::DuplicateId { place: place.clone(), id: id.to_string(), first_line: *entry.get() })
             }
         }
     }
 }
 
-/// One number or several.
-pub(crate) const NUMBERS: &str = "a number or a non-empty list of numbers";
-
-#[derive(serde::Deserialize)]
-#[serde(untagged)]
-pub(crate) enum OneOrMany {
-    One(f64),
-    Many(Vec<f64>),
+fn digest(id: &ItemId) -> u128 {
+    let mut hasher = blake3::Hasher::new();
+    match id {
+        ItemId::Integer(number) => hasher.update(b"i").update(&number.to_le_bytes()),
+        ItemId::Text(text) => hasher.update(b"t").update(text.as_bytes()),
+    };
+    let mut bytes = [0; 16];
+    hasher.finalize_xof().fill(&mut bytes);
+    u128::from_le_bytes(bytes)
 }
 
-impl OneOrMany {
-    /// `None` for an empty list.
-    pub(crate) fn into_vec(self) -> Option<Vec<f64>> {
+/// What human scores are read from, in words.
+pub(crate) const NUMBERS: &str = "a number, or a list of numbers and nulls";
+
+/// The scores of one rater or of several, of whom some may not have graded this item.
+#[derive(serde::Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Raters {
+    One(f64),
+    Many(Vec<Option<f64>>),
+}
+
+impl Raters {
+    /// Those that are there, in order.
+    pub(crate) fn into_scores(self) -> Vec<f64> {
         match self {
-            Self::One(value) => Some(vec![value]),
-            Self::Many(values) => Some(values).filter(|v| !v.is_empty()),
+            Self::One(value) => vec![value],
+            Self::Many(values) => values.into_iter().flatten().collect(),
         }
     }
 }
@@ -55,4 +76,20 @@ impl OneOrMany {
 /// The mean, in the order given; `None` for none.
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() { None } else { Some(values.iter().sum::<f64>() / values.len() as f64) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_and_its_text_are_two_ids() {
+        let mut ids = UniqueIds::default();
+        let place = |line| Place { path: "f".into(), line };
+        ids.check(&ItemId::from(1_u64), &place(1)).unwrap();
+        ids.check(&ItemId::from("1"), &place(2)).unwrap();
+        ids.check(&ItemId::from(""), &place(3)).unwrap();
+        let again = ids.check(&ItemId::from("1"), &place(9)).unwrap_err();
+        assert_eq!(again.to_string(), "f, line 9: the id \"1\" appears twice, first on line 2");
+    }
 }

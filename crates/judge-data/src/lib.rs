@@ -58,7 +58,9 @@
 //! | to | take |
 //! |---|---|
 //! | read objects of a format of your own | [`Rows`], [`Row`] |
-//! | read data sets | [`Dataset`], [`Record`] and the record types |
+//! | read data sets | [`Dataset`], [`Record`] and the record types; [`Columns`] where columns have other names |
+//! | read standard input, pipes and compressed files, or read one input several times | [`Input`] |
+//! | tell users that their human scores are not read | [`HumanScores`] |
 //! | write rows | [`ResumableJsonl`]; [`JsonlWriter`] for what is quick; [`AtomicFile`] for anything else |
 //! | swap files with LAGER's program | [`read_lager_results`], [`write_lager_results`], [`LagerDataset`] |
 //! | keep hidden states, in one file or in shards | [`StatesWriter`], [`StatesFile`], [`Sharding`] |
@@ -66,16 +68,22 @@
 //!
 //! # When not to use it
 //!
-//! There is no network, no compression and no table format (CSV, Parquet) here. Files are not edited in place: a new version
+//! There is no network and no table format (CSV, Parquet) here; gzip and zstd are read, not written. Files are not edited in place: a new version
 //! replaces the old one. Model folders are read by `judge-models`.
 
 mod atomic;
+mod columns;
 mod dataset;
 mod document;
 mod error;
+mod foreign;
+mod human_scores;
 mod ids;
+mod input;
 mod lager_result;
 mod python_json;
+mod reading;
+mod record;
 mod records;
 mod resumable;
 mod row;
@@ -84,12 +92,18 @@ mod run_record;
 mod score_file;
 mod score_row;
 mod states;
+mod texts;
 
 pub use atomic::{AtomicFile, write_atomic};
-pub use dataset::{Dataset, DatasetFormat, DatasetOptions, LagerDataset, Record};
+pub use columns::{Columns, Field, RowColumns};
+pub use dataset::{Dataset, DatasetFormat, DatasetOptions, LagerDataset};
 pub use document::{Document, load, save};
 pub use error::{Difference, Error, PartialProblem, Place};
+pub use human_scores::HumanScores;
+pub use ids::Ids;
+pub use input::{Input, InputReader, IntoInput};
 pub use lager_result::{LagerLayer, LagerResult, LagerScores, read_lager_results, write_lager_results};
+pub use record::Record;
 pub use records::{EmotionRecord, GradedRecord, LagerRecord, PromptInput, PromptRecord};
 pub use resumable::{JsonlWriter, ResumableJsonl, Resumed, Settings};
 pub use row::{Extra, Row};

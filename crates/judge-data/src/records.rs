@@ -1,17 +1,25 @@
+//! The kinds of record that a data set holds.
+
 use std::borrow::Cow;
 
 use judge_core::{Fields, ItemId, Message, Prompt};
 
-use crate::ids::{NUMBERS, OneOrMany, id_of, mean};
-use crate::{Error, Extra, Row};
+use crate::ids::{NUMBERS, Raters, mean};
+use crate::reading::Reading;
+use crate::texts::Texts;
+use crate::{DatasetOptions, Error, Extra, Field, Row, RowColumns};
 
-/// A prompt to put before a model: `{"id", "prompt"}` or `{"id", "messages"}`.
+/// A prompt to put before a model: `{"id", "prompt"}` or `{"id", "messages"}`, with `human` if people graded it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PromptRecord {
     /// The item.
     pub id: ItemId,
     /// The text.
     pub input: PromptInput,
+    /// One per rater that gave one; empty if the row has none.
+    pub scores: Vec<f64>,
+    /// Where the fields were found.
+    pub columns: RowColumns,
     /// All other fields.
     pub extra: Extra,
 }
@@ -36,34 +44,71 @@ impl PromptInput {
 
     /// As text for the tokenizer as it is; of messages, the contents with a blank line between them.
     pub fn to_raw(&self) -> Prompt {
-        Prompt::Raw(match self {
-            Self::Text(text) => text.clone(),
-            Self::Messages(messages) => messages.iter().map(|m| m.content.as_str()).collect::<Vec<_>>().join("\n\n"),
-        })
+        Prompt::Raw(self.text().into_owned())
+    }
+
+    /// The text; of messages, the contents with a blank line between them.
+    pub fn text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Text(text) => text.into(),
+            Self::Messages(messages) => {
+                messages.iter().map(|m| m.content.as_str()).collect::<Vec<_>>().join("\n\n").into()
+            }
+        }
     }
 }
 
 impl PromptRecord {
-    /// Reads a row.
+    /// Reads row number `index`, counted from 0.
     ///
     /// # Errors
-    /// [`Error::MissingField`], [`Error::WrongType`]; [`Error::BothFields`] for a row with both `prompt` and `messages`.
-    pub fn from_row(row: Row) -> Result<Self, Error> {
-        let input = match (row.has("prompt"), row.has("messages")) {
+    /// [`Error::NoColumn`], [`Error::WrongColumn`], [`Error::AmbiguousColumns`], [`Error::FractionalId`];
+    /// [`Error::BothFields`] for a row with both `prompt` and `messages`.
+    pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
+        const MESSAGES: &str = "a list of objects with the strings \"role\" and \"content\"";
+        let mut row = Reading::new(row, options);
+        let id = row.id(index)?;
+        let input = match (row.has(Field::Prompt), row.has(Field::Messages)) {
             (true, true) => {
-                let place = row.place().clone();
+                let place = row.row().place().clone();
                 return Err(Error::BothFields { place, first: "prompt", second: "messages" });
             }
-            (false, true) => PromptInput::Messages(
-                row.required("messages", "a list of objects with the strings \"role\" and \"content\"")?,
-            ),
-            _ => PromptInput::Text(row.string("prompt")?),
+            (false, true) => PromptInput::Messages(row.required(Field::Messages, MESSAGES)?),
+            _ => PromptInput::Text(row.text(Field::Prompt)?),
         };
-        Ok(Self { id: id_of(&row)?, input, extra: row.into_extra(&["id", "prompt", "messages"]) })
+        row.ignore_null(&[Field::Prompt, Field::Messages]);
+        let scores = row.raters()?;
+        let (columns, extra) = row.finish();
+        Ok(Self { id, input, scores, columns, extra })
+    }
+
+    /// The mean of the raters; `None` without any.
+    pub fn human(&self) -> Option<f64> {
+        mean(&self.scores)
+    }
+
+    pub(crate) fn texts(&self) -> Texts<'_> {
+        let prompt = match &self.input {
+            PromptInput::Text(text) => Some(text.as_str()),
+            PromptInput::Messages(_) => None,
+        };
+        Texts::new(vec![("prompt", prompt)], Some(&self.columns), &self.extra)
     }
 }
 
-/// A response that people graded: `{"id", "instruction", "response", "rubric"?, "reference"?, "scores"?}`.
+/// `prompt` if it is text (a conversation has no place in a template), and the other fields.
+impl Fields for PromptRecord {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.texts().field(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.texts().names()
+    }
+}
+
+/// A response that people graded: `{"id", "instruction", "response", "rubric"?, "reference"?, "human"?}`, or with the other
+/// names that [`Field`] lists.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GradedRecord {
     /// The item.
@@ -76,55 +121,53 @@ pub struct GradedRecord {
     pub rubric: Option<String>,
     /// A good answer.
     pub reference: Option<String>,
-    /// One per rater, from a number or a list; empty if the row has none.
+    /// One per rater that gave one; empty if the row has none.
     pub scores: Vec<f64>,
+    /// Where the fields were found.
+    pub columns: RowColumns,
     /// All other fields.
     pub extra: Extra,
 }
 
 impl GradedRecord {
-    /// Reads a row.
+    /// Reads row number `index`, counted from 0.
     ///
     /// # Errors
-    /// [`Error::MissingField`], [`Error::WrongType`].
-    pub fn from_row(row: Row) -> Result<Self, Error> {
-        let scores = match row.optional::<OneOrMany>("scores", NUMBERS)? {
-            None => Vec::new(),
-            Some(scores) => scores.into_vec().ok_or_else(|| row.wrong("scores", NUMBERS))?,
-        };
-        Ok(Self {
-            id: id_of(&row)?,
-            instruction: row.string("instruction")?,
-            response: row.string("response")?,
-            rubric: row.optional("rubric", "a string")?,
-            reference: row.optional("reference", "a string")?,
-            scores,
-            extra: row.into_extra(&["id", "instruction", "response", "rubric", "reference", "scores"]),
-        })
+    /// [`Error::NoColumn`], [`Error::WrongColumn`], [`Error::AmbiguousColumns`], [`Error::FractionalId`].
+    pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
+        let mut row = Reading::new(row, options);
+        let id = row.id(index)?;
+        let (instruction, response) = (row.text(Field::Instruction)?, row.text(Field::Response)?);
+        let (rubric, reference) = (row.optional_text(Field::Rubric)?, row.optional_text(Field::Reference)?);
+        let scores = row.raters()?;
+        let (columns, extra) = row.finish();
+        Ok(Self { id, instruction, response, rubric, reference, scores, columns, extra })
     }
 
     /// The mean of the raters; `None` without any.
     pub fn human(&self) -> Option<f64> {
         mean(&self.scores)
     }
+
+    pub(crate) fn texts(&self) -> Texts<'_> {
+        let own = vec![
+            ("instruction", Some(self.instruction.as_str())),
+            ("response", Some(&self.response)),
+            ("rubric", self.rubric.as_deref()),
+            ("reference", self.reference.as_deref()),
+        ];
+        Texts::new(own, Some(&self.columns), &self.extra)
+    }
 }
 
+/// `instruction`, `response`, `rubric`, `reference`, the same under the names that the row has for them, and the other fields.
 impl Fields for GradedRecord {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        match name {
-            "instruction" => Some(self.instruction.as_str().into()),
-            "response" => Some(self.response.as_str().into()),
-            "rubric" => self.rubric.as_deref().map(Cow::from),
-            "reference" => self.reference.as_deref().map(Cow::from),
-            _ => self.extra.string(name).map(Cow::from),
-        }
+        self.texts().field(name)
     }
 
     fn names(&self) -> Vec<String> {
-        let optional = [("rubric", &self.rubric), ("reference", &self.reference)];
-        let optional = optional.into_iter().filter(|(_, value)| value.is_some()).map(|(name, _)| name);
-        let extra = self.extra.iter().map(|(name, _)| name);
-        ["instruction", "response"].into_iter().chain(optional).chain(extra).map(str::to_owned).collect()
+        self.texts().names()
     }
 }
 
@@ -137,7 +180,7 @@ pub struct LagerRecord {
     pub direct: String,
     /// The prompt of the reasoning condition, `user_prompt_feedback`.
     pub reasoning: Option<String>,
-    /// One per rater, from a number or a list; at least one.
+    /// One per rater that gave one, from `score` unless another column is chosen for `human`; empty if the row has none.
     pub scores: Vec<f64>,
     /// All other fields.
     pub extra: Extra,
@@ -147,21 +190,41 @@ impl LagerRecord {
     /// Reads row number `index`, counted from 0.
     ///
     /// # Errors
-    /// [`Error::MissingField`], [`Error::WrongType`].
-    pub fn from_row(row: Row, index: usize) -> Result<Self, Error> {
-        let scores = row.required::<OneOrMany>("score", NUMBERS)?;
-        Ok(Self {
-            id: ItemId::from(index as u64),
-            direct: row.string("user_prompt")?,
-            reasoning: row.optional("user_prompt_feedback", "a string")?,
-            scores: scores.into_vec().ok_or_else(|| row.wrong("score", NUMBERS))?,
-            extra: row.into_extra(&["user_prompt", "user_prompt_feedback", "score"]),
-        })
+    /// [`Error::MissingField`], [`Error::WrongType`]; of a chosen column for `human`, [`Error::WrongColumn`].
+    pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
+        let (direct, reasoning) = (row.string("user_prompt")?, row.optional("user_prompt_feedback", "a string")?);
+        let (scores, rest) = if options.columns.is_chosen(Field::Human) {
+            let mut reading = Reading::new(row, options);
+            let scores = reading.raters()?;
+            (scores, reading.finish().1)
+        } else {
+            let scores = row.optional::<Raters>("score", NUMBERS)?.map_or_else(Vec::new, Raters::into_scores);
+            (scores, row.into_extra(&["score"]))
+        };
+        let extra = rest.without(&["user_prompt", "user_prompt_feedback"]);
+        Ok(Self { id: ItemId::from(index as u64), direct, reasoning, scores, extra })
     }
 
-    /// The mean of the raters.
+    /// The mean of the raters; `None` without any.
     pub fn human(&self) -> Option<f64> {
         mean(&self.scores)
+    }
+
+    pub(crate) fn texts(&self) -> Texts<'_> {
+        let (direct, reasoning) = (Some(self.direct.as_str()), self.reasoning.as_deref());
+        let own = vec![("user_prompt", direct), ("user_prompt_feedback", reasoning), ("prompt", direct)];
+        Texts::new(own, None, &self.extra)
+    }
+}
+
+/// `user_prompt` (also as `prompt`), `user_prompt_feedback`, and the other fields.
+impl Fields for LagerRecord {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.texts().field(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.texts().names()
     }
 }
 
@@ -183,7 +246,7 @@ pub struct EmotionRecord {
 }
 
 impl EmotionRecord {
-    /// Reads row number `index`, counted from 0.
+    /// Reads row number `index`, counted from 0. The fields have the names of the published file, whatever the options.
     ///
     /// # Errors
     /// [`Error::MissingField`], [`Error::WrongType`].
@@ -202,20 +265,24 @@ impl EmotionRecord {
             extra: row.into_extra(&["dialogue", "human", "emotion", "emotion_score"]),
         })
     }
+
+    pub(crate) fn texts(&self) -> Texts<'_> {
+        let own = vec![
+            ("dialogue", Some(self.dialogue.as_str())),
+            ("human", Some(&self.character)),
+            ("emotion", Some(&self.emotion)),
+        ];
+        Texts::new(own, None, &self.extra)
+    }
 }
 
+/// `dialogue`, `human` (the character), `emotion`, and the other fields.
 impl Fields for EmotionRecord {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        match name {
-            "dialogue" => Some(self.dialogue.as_str().into()),
-            "human" => Some(self.character.as_str().into()),
-            "emotion" => Some(self.emotion.as_str().into()),
-            _ => self.extra.string(name).map(Cow::from),
-        }
+        self.texts().field(name)
     }
 
     fn names(&self) -> Vec<String> {
-        let extra = self.extra.iter().map(|(name, _)| name);
-        ["dialogue", "human", "emotion"].into_iter().chain(extra).map(str::to_owned).collect()
+        self.texts().names()
     }
 }

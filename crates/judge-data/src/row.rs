@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -6,7 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::{Error, Place};
+use crate::{Error, Place, foreign};
 
 /// One JSON object of a file, its values still in the text of the file, so that what is only passed through stays
 /// as it was written (integers of any length, every digit of a number).
@@ -26,7 +27,7 @@ impl Row {
         }
         let fields: Extra = match serde_json::from_str(text) {
             Ok(fields) => fields,
-            Err(source) => return Err(Error::malformed(place, column, source)),
+            Err(source) => return Err(malformed(place, column, text, source)),
         };
         let mut seen = HashSet::with_capacity(fields.0.len());
         if let Some((key, _)) = fields.0.iter().find(|(key, _)| !seen.insert(key.as_str())) {
@@ -45,23 +46,35 @@ impl Row {
         self.fields.iter().map(|(key, _)| key)
     }
 
-    /// Whether there is such a field, `null` or not.
+    /// Whether there is such a field; `null` is absent.
     pub fn has(&self, field: &str) -> bool {
-        self.fields.text(field).is_some()
+        self.value(field).is_some()
     }
 
-    /// The value of a field that must be there. `expected` says in words what `T` reads, e.g. `a string`.
+    /// The JSON text of a field; `None` if it is absent or `null`.
+    pub fn value(&self, field: &str) -> Option<&str> {
+        self.fields.text(field).filter(|&text| text != "null")
+    }
+
+    /// The names of all fields for an error message, those that are `null` marked.
+    pub(crate) fn found(&self) -> Vec<String> {
+        let name = |(key, text): (&str, &str)| if text == "null" { format!("{key} (null)") } else { key.to_owned() };
+        self.fields.iter().map(name).collect()
+    }
+
+    /// The error for a table that is written by columns, as pandas does unless told otherwise; `None` for any other row.
+    pub(crate) fn orientation(&self) -> Option<Error> {
+        table_by_columns(&self.fields).then(|| Error::TableByColumns { place: self.place.clone() })
+    }
+
+    /// The value of a field that must be there and not `null`. `expected` says in words what `T` reads, e.g. `a string`.
     ///
     /// # Errors
     /// [`Error::MissingField`], or [`Error::WrongType`] if `T` does not read it.
     pub fn required<T: DeserializeOwned>(&self, field: &'static str, expected: &'static str) -> Result<T, Error> {
-        match self.fields.text(field) {
+        match self.value(field) {
             Some(text) => self.read(field, expected, text),
-            None => Err(Error::MissingField {
-                field,
-                found: self.keys().map(str::to_owned).collect(),
-                place: self.place.clone(),
-            }),
+            None => Err(Error::MissingField { field, found: self.found(), place: self.place.clone() }),
         }
     }
 
@@ -74,10 +87,7 @@ impl Row {
         field: &'static str,
         expected: &'static str,
     ) -> Result<Option<T>, Error> {
-        match self.fields.text(field) {
-            None | Some("null") => Ok(None),
-            Some(text) => self.read(field, expected, text).map(Some),
-        }
+        self.value(field).map(|text| self.read(field, expected, text)).transpose()
     }
 
     /// A field that holds text.
@@ -90,7 +100,12 @@ impl Row {
 
     /// All fields but those named.
     pub fn into_extra(self, known: &[&str]) -> Extra {
-        Extra(self.fields.0.into_iter().filter(|(key, _)| !known.contains(&key.as_str())).collect())
+        self.into_extra_where(|key, _| !known.contains(&key))
+    }
+
+    /// The fields of which `keep` says so, given name and JSON text.
+    pub(crate) fn into_extra_where(self, keep: impl Fn(&str, &str) -> bool) -> Extra {
+        Extra(self.fields.0.into_iter().filter(|(key, value)| keep(key, value.get())).collect())
     }
 
     /// The error for a field whose value is of the right JSON type but not usable.
@@ -111,6 +126,16 @@ impl Row {
     fn read<T: DeserializeOwned>(&self, field: &'static str, expected: &'static str, text: &str) -> Result<T, Error> {
         serde_json::from_str(text).map_err(|_| self.wrong(field, expected))
     }
+}
+
+/// A parser's complaint about `text`, which starts at `place`, `column`.
+fn malformed(place: Place, column: usize, text: &str, source: serde_json::Error) -> Error {
+    let (number, index) = (source.line().max(1), source.column().saturating_sub(1));
+    let error = Error::malformed(place, column, source);
+    let Error::Malformed { place, .. } = &error else { return error };
+    let line = text.split('\n').nth(number - 1).unwrap_or_default();
+    let first_column = if number == 1 { column } else { 1 };
+    foreign::not_a_number(line, index, place, first_column).unwrap_or(error)
 }
 
 /// Further fields of a row, kept as the file has them and in its order.
@@ -146,6 +171,12 @@ impl Extra {
         serde_json::from_str(self.text(key)?).ok()
     }
 
+    /// A field's value as a template shows it: a string's content, a number or boolean as the file has it. `None` for
+    /// `null`, a list or an object, and if there is none of this name.
+    pub fn rendered(&self, key: &str) -> Option<Cow<'_, str>> {
+        rendered(self.text(key)?)
+    }
+
     pub(crate) fn raw(&self) -> impl Iterator<Item = (&str, &RawValue)> {
         self.0.iter().map(|(key, value)| (key.as_str(), &**value))
     }
@@ -153,6 +184,12 @@ impl Extra {
     /// Names and JSON texts.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.get()))
+    }
+
+    /// All fields but those named.
+    pub(crate) fn without(mut self, names: &[&str]) -> Self {
+        self.0.retain(|(key, _)| !names.contains(&key.as_str()));
+        self
     }
 
     /// Number of fields.
@@ -202,6 +239,35 @@ impl<'de> Deserialize<'de> for Extra {
             }
         }
         deserializer.deserialize_map(Fields)
+    }
+}
+
+/// A string's content, a number or boolean as it is written; `None` for anything else.
+pub(crate) fn rendered(json: &str) -> Option<Cow<'_, str>> {
+    match json.as_bytes().first()? {
+        b'"' => serde_json::from_str::<String>(json).ok().map(Cow::from),
+        b'-' | b'0'..=b'9' | b't' | b'f' => Some(json.into()),
+        _ => None,
+    }
+}
+
+/// Whether every value is an object and all have the same keys, or the keys are those of pandas' orientation `split`.
+fn table_by_columns(fields: &Extra) -> bool {
+    let names: Vec<&str> = fields.iter().map(|(name, _)| name).collect();
+    if names.len() < 2 {
+        return false;
+    }
+    if names.len() == 3 && ["columns", "index", "data"].iter().all(|name| names.contains(name)) {
+        return true;
+    }
+    let keys = |json: &str| {
+        let column: Extra = serde_json::from_str(json).ok()?;
+        Some(column.0.into_iter().map(|(key, _)| key).collect::<Vec<_>>())
+    };
+    let mut columns = fields.iter().map(|(_, json)| keys(json));
+    match columns.next().flatten() {
+        Some(first) if !first.is_empty() => columns.all(|column| column.as_ref() == Some(&first)),
+        _ => false,
     }
 }
 

@@ -1,9 +1,8 @@
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufRead;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::{Error, Place, Row};
+use crate::{Error, InputReader, IntoInput, Place, Row, foreign};
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
@@ -21,7 +20,7 @@ pub enum Layout {
 /// The layout is told by the first character that is not white space. A byte order mark, CRLF and blank lines are
 /// accepted. After the first error there are no further rows.
 #[derive(Debug)]
-pub struct Rows<R = BufReader<File>> {
+pub struct Rows<R = InputReader> {
     reader: R,
     path: Arc<Path>,
     layout: Layout,
@@ -40,14 +39,12 @@ enum State {
 }
 
 impl Rows {
-    /// Opens a file.
+    /// Opens a path, `-` for standard input, or an [`Input`](crate::Input) that is read several times.
     ///
     /// # Errors
-    /// [`Error::Io`] if it cannot be opened or read.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let path = path.as_ref();
-        let file = File::open(path).map_err(Error::io("open", path))?;
-        Self::new(BufReader::with_capacity(1 << 16, file), path)
+    /// [`Error::Io`] if it cannot be opened or read; as [`new`](Self::new).
+    pub fn open(input: impl IntoInput) -> Result<Self, Error> {
+        input.into_input()?.rows()
     }
 }
 
@@ -55,11 +52,15 @@ impl<R: BufRead> Rows<R> {
     /// Reads from `reader`; `path` is what errors call it.
     ///
     /// # Errors
-    /// [`Error::Io`] if nothing can be read.
+    /// [`Error::Io`] if nothing can be read; [`Error::NotJson`] for a file whose first bytes are those of another format.
     pub fn new(reader: R, path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = Arc::from(path.as_ref());
         let mut rows =
             Self { reader, path, layout: Layout::Lines, line: 1, column: 1, state: State::Start, peeked: None };
+        let head = rows.reader.fill_buf().map_err(Error::reading(&rows.path))?;
+        if let Some(error) = foreign::by_magic(head, &rows.path) {
+            return Err(error);
+        }
         if rows.byte()? == Some(BOM[0]) {
             for &byte in BOM {
                 if rows.byte()? != Some(byte) {
@@ -104,7 +105,7 @@ impl<R: BufRead> Rows<R> {
     fn byte(&mut self) -> Result<Option<u8>, Error> {
         match self.reader.fill_buf() {
             Ok(bytes) => Ok(bytes.first().copied()),
-            Err(source) => Err(Error::io("read", &self.path)(source)),
+            Err(source) => Err(Error::reading(&self.path)(source)),
         }
     }
 
@@ -195,6 +196,12 @@ impl<R: BufRead> Rows<R> {
         if self.state == State::Start && row.as_ref().is_err_and(Error::is_unfinished) {
             return self.only_object(place, column, text);
         }
+        if self.state == State::Start
+            && matches!(row, Err(Error::Malformed { .. } | Error::NotAnObject { .. }))
+            && let Some(error) = foreign::by_first_line(&text, &self.path)
+        {
+            return Err(error);
+        }
         self.state = State::Between;
         row.map(Some)
     }
@@ -221,7 +228,7 @@ impl<R: BufRead> Rows<R> {
 
     /// Appends the rest of the line, its end included, and says how many bytes that was.
     fn append_line(&mut self, text: &mut Vec<u8>) -> Result<usize, Error> {
-        let read = self.reader.read_until(b'\n', text).map_err(Error::io("read", &self.path))?;
+        let read = self.reader.read_until(b'\n', text).map_err(Error::reading(&self.path))?;
         if text.ends_with(b"\n") && read > 0 {
             (self.line, self.column) = (self.line + 1, 1);
         } else {

@@ -2,7 +2,7 @@ use judge_core::{ItemId, LabelLogits, LabelStep, Layer, Unscored};
 use serde::ser::{Error as _, SerializeMap};
 use serde::{Serialize, Serializer};
 
-use crate::ids::{NUMBERS, OneOrMany, id_of, mean};
+use crate::ids::{NUMBERS, Raters, id_of, mean};
 use crate::{Error, Extra, Row};
 
 const KNOWN: [&str; 8] = ["id", "human", "layers", "labels", "logits", "step", "completion", "unscored"];
@@ -114,10 +114,7 @@ impl ScoreRow {
             Some(unscored) => ScoreOutcome::Unscored(unscored),
             None => ScoreOutcome::Read(LabelTable::from_row(&row)?),
         };
-        let human = match row.optional::<OneOrMany>("human", NUMBERS)? {
-            None => None,
-            Some(scores) => mean(&scores.into_vec().ok_or_else(|| row.wrong("human", NUMBERS))?),
-        };
+        let human = row.optional::<Raters>("human", NUMBERS)?.and_then(|raters| mean(&raters.into_scores()));
         Ok(Self { id: id_of(&row)?, human, outcome, extra: row.into_extra(&KNOWN) })
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use judge_data::{Dataset, DatasetFormat, DatasetOptions, Layout, Record, Rows};
+use judge_data::{Dataset, DatasetFormat, DatasetOptions, Error, HumanScores, Layout, Record, Rows};
 
 /// `None` if the variable is not set; a folder that is named but missing fails the test.
 fn test_data() -> Option<PathBuf> {
@@ -44,4 +44,27 @@ fn flask_scores() {
         assert_eq!(row.required::<Vec<f64>>(field, "numbers").unwrap().len(), 1998, "{field}");
     }
     assert!(rows.next().is_none());
+}
+
+#[test]
+fn prometheus_evaluation() {
+    let Some(folder) = test_data() else { return };
+    let path = folder.join("prometheus_eval/mt_bench_eval.json");
+    let unmapped = Dataset::open(&path, &DatasetOptions::default()).unwrap_err();
+    assert!(matches!(unmapped, Error::UnknownFormat { .. }), "{unmapped}");
+    // `idx` is the number of a question there, and several models answer each.
+    let options = |columns: &str| DatasetOptions { columns: columns.parse().unwrap(), ..DatasetOptions::default() };
+    let mut repeated = Dataset::open(&path, &options("prompt=instruction,human=gpt4_score")).unwrap();
+    assert!(matches!(repeated.find_map(Result::err), Some(Error::DuplicateId { .. })));
+    let dataset = Dataset::open(&path, &options("id=,prompt=instruction,human=gpt4_score")).unwrap();
+    assert_eq!(dataset.format(), DatasetFormat::Prompts);
+    let records: Vec<Record> = dataset.collect::<Result<_, _>>().unwrap();
+    assert_eq!(records.len(), 320);
+    assert!(records.iter().all(|record| record.human().is_some_and(|score| (1.0..=5.0).contains(&score))));
+
+    let mut humans = HumanScores::default();
+    for record in Dataset::open(&path, &options("id=,prompt=instruction")).unwrap() {
+        humans.see(&record.unwrap());
+    }
+    assert_eq!(humans.candidates().collect::<Vec<_>>(), ["gpt4_score"]);
 }

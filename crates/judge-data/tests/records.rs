@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use judge_core::{Fields, ItemId, Message, Prompt, PromptTemplate, Scale};
-use judge_data::{Dataset, DatasetFormat, DatasetOptions, Error, LagerDataset, PromptInput, Record};
+use judge_data::{Columns, Dataset, DatasetFormat, DatasetOptions, Error, Field, LagerDataset, PromptInput, Record};
 
 fn dataset(text: &str, options: &DatasetOptions) -> Result<(DatasetFormat, Vec<Record>), Error> {
     let folder = tempfile::tempdir().unwrap();
@@ -16,6 +16,10 @@ fn dataset(text: &str, options: &DatasetOptions) -> Result<(DatasetFormat, Vec<R
 
 fn detected(text: &str) -> (DatasetFormat, Vec<Record>) {
     dataset(text, &DatasetOptions::default()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn with_columns(columns: &str) -> DatasetOptions {
+    DatasetOptions { columns: columns.parse::<Columns>().unwrap(), ..DatasetOptions::default() }
 }
 
 fn error(text: &str) -> Error {
@@ -52,23 +56,23 @@ fn prompts() {
 fn bad_prompts_are_located() {
     let id = error("{\"id\":\"a\",\"prompt\":\"\"}\n{\"id\":1,\"prompt\":\"\"}\n\n{\"id\":\"a\",\"prompt\":\"\"}\n");
     assert!(matches!(&id, Error::DuplicateId { place, first_line: 1, .. } if place.line == 4), "{id}");
-    assert!(id.to_string().contains("the id \"a\" is already that of line 1"), "{id}");
+    assert!(id.to_string().ends_with("line 4: the id \"a\" appears twice, first on line 1"), "{id}");
     let both = error("{\"id\":1,\"prompt\":\"\",\"messages\":[]}");
     assert!(matches!(both, Error::BothFields { first: "prompt", second: "messages", .. }));
     let no_id = error("{\"prompt\":\"\"}");
-    assert!(matches!(no_id, Error::MissingField { field: "id", .. }));
+    assert!(matches!(no_id, Error::NoColumn { field: Field::Id, .. }));
     let later = error("{\"id\":1,\"prompt\":\"\"}\n{\"id\":2}\n");
-    assert!(matches!(later, Error::MissingField { field: "prompt", ref place, .. } if place.line == 2));
+    assert!(matches!(later, Error::NoColumn { field: Field::Prompt, ref place, .. } if place.line == 2));
     for (text, wrong) in [
-        ("{\"id\":1.0,\"prompt\":\"\"}", "id"),
-        ("{\"id\":null,\"prompt\":\"\"}", "id"),
-        ("{\"id\":1,\"prompt\":5}", "prompt"),
-        ("{\"id\":1,\"messages\":{}}", "messages"),
-        ("{\"id\":1,\"messages\":[{\"role\":\"user\"}]}", "messages"),
+        ("{\"id\":true,\"prompt\":\"\"}", Field::Id),
+        ("{\"id\":1,\"prompt\":[5]}", Field::Prompt),
+        ("{\"id\":1,\"messages\":{}}", Field::Messages),
+        ("{\"id\":1,\"messages\":[{\"role\":\"user\"}]}", Field::Messages),
     ] {
         let found = error(text);
-        assert!(matches!(found, Error::WrongType { field, .. } if field == wrong), "{text}: {found}");
+        assert!(matches!(found, Error::WrongColumn { field, .. } if field == wrong), "{text}: {found}");
     }
+    assert!(matches!(error("{\"id\":null,\"prompt\":\"\"}"), Error::NoColumn { field: Field::Id, .. }));
 }
 
 #[test]
@@ -84,9 +88,9 @@ fn graded_records() {
     assert_eq!(first.names(), ["instruction", "response", "rubric", "source", "n"]);
     assert_eq!((first.field("source").as_deref(), first.field("reference")), (Some("web"), None));
     PromptTemplate::pointwise_direct(&Scale::integers(1, 5).unwrap()).fill(first).unwrap();
-    for scores in ["[]", "\"4\"", "[4,\"4\"]", "{}", "1e999"] {
+    for scores in ["\"4\"", "[4,\"4\"]", "{}", "1e999", "true"] {
         let found = error(&format!(r#"{{"id":1,"instruction":"i","response":"r","scores":{scores}}}"#));
-        assert!(matches!(found, Error::WrongType { field: "scores", .. }), "{scores}: {found}");
+        assert!(matches!(found, Error::WrongColumn { field: Field::Human, .. }), "{scores}: {found}");
     }
 }
 
@@ -103,7 +107,14 @@ fn lager_records_are_numbered_from_0() {
     let Record::Lager(first) = &records[0] else { panic!("{:?}", records[0]) };
     assert_eq!((first.direct.as_str(), first.reasoning.as_deref()), ("d", Some("f")));
     assert_eq!(first.extra.text("id"), Some("\"own\""));
-    assert!(matches!(error("{\"user_prompt\":\"d\"}"), Error::MissingField { field: "score", .. }));
+    let names = ["user_prompt", "user_prompt_feedback", "prompt", "id"];
+    assert_eq!((first.names(), first.field("prompt").as_deref()), (names.map(str::to_owned).to_vec(), Some("d")));
+    for ungraded in ["{\"user_prompt\":\"d\"}", "{\"user_prompt\":\"d\",\"score\":[null]}"] {
+        assert_eq!(detected(ungraded).1[0].human(), None, "{ungraded}");
+    }
+    let options = with_columns("human=second");
+    let (_, records) = dataset("{\"user_prompt\":\"d\",\"score\":1,\"second\":[null,5]}", &options).unwrap();
+    assert_eq!((records[0].human(), records[0].extra().text("score")), (Some(5.0), Some("1")));
 }
 
 #[test]
@@ -113,29 +124,64 @@ fn emotion_scores_are_numbers_or_text() {
         let (format, records) = detected(&item(score));
         assert_eq!((format, records[0].human()), (DatasetFormat::Emotion, Some(f64::from(expected))));
     }
-    for score in ["\"six\"", "\"\"", "6.5", "null", "[6]", "9223372036854775808"] {
+    assert!(matches!(error(&item("null")), Error::UnknownFormat { .. }));
+    for score in ["\"six\"", "\"\"", "6.5", "[6]", "9223372036854775808"] {
         let found = error(&item(score));
         assert!(matches!(found, Error::WrongType { field: "emotion_score", .. }), "{score}: {found}");
     }
 }
 
+/// The kinds that the fields of a row fit: `a,b` where several do.
+fn kind(row: &str) -> String {
+    match dataset(row, &DatasetOptions::default()) {
+        Ok((format, _)) => format.to_string(),
+        Err(Error::UnknownFormat { candidates, .. }) => candidates.join(","),
+        Err(other) => panic!("{row}: {other}"),
+    }
+}
+
 #[test]
 fn the_kind_is_told_or_given_never_guessed() {
-    let text = "{\"id\":1,\"prompt\":\"p\",\"instruction\":\"i\",\"response\":\"r\"}";
-    let several = error(text);
-    assert!(
-        matches!(&several, Error::UnknownFormat { candidates, .. } if *candidates == ["prompts", "graded"]),
-        "{several}"
-    );
+    for (row, expected) in [
+        (r#"{"id":1,"prompt":"p"}"#, "prompts"),
+        (r#"{"id":1,"prompt":"p","answer":null,"messages":null}"#, "prompts"),
+        (r#"{"id":1,"prompt":null,"messages":[]}"#, "prompts"),
+        (r#"{"id":1,"prompt":"p","completion":"r"}"#, "graded"),
+        (r#"{"id":1,"instruction":"i","response":"r","prompt":"p"}"#, "graded"),
+        (r#"{"id":1,"instruction":"i","response":"r","prompt":null}"#, "graded"),
+        (r#"{"idx":1,"question":"i","prediction":7}"#, "graded"),
+        (r#"{"id":1,"instruction":"i","response":"r","messages":[]}"#, "graded,prompts"),
+        (r#"{"id":1,"user_prompt":"u","score":1,"question":"q","answer":"a"}"#, "lager"),
+        (r#"{"id":1,"user_prompt":"u","prompt":"p"}"#, "lager,prompts"),
+        (r#"{"id":1,"user_prompt":"u","instruction":"i","response":"r"}"#, "lager,graded"),
+        (r#"{"id":1,"question":"i"}"#, ""),
+    ] {
+        assert_eq!(kind(row), expected, "{row}");
+    }
+    let text = r#"{"id":1,"instruction":"i","response":"r","prompt":"p"}"#;
     for format in [DatasetFormat::Prompts, DatasetFormat::Graded] {
         let options = DatasetOptions { format: Some(format), ..DatasetOptions::default() };
         assert_eq!(dataset(text, &options).unwrap().0, format);
     }
-    assert!(matches!(error("{\"id\":1}"), Error::UnknownFormat { ref candidates, .. } if candidates.is_empty()));
+    let unmapped = error(r#"{"id":1,"frage":"q","antwort":"a","note":null}"#).to_string();
+    assert!(unmapped.contains(r#"["id", "frage", "antwort", "note (null)"] fit no known kind"#), "{unmapped}");
+    assert!(unmapped.ends_with("--columns instruction=NAME,response=NAME"), "{unmapped}");
     assert!(matches!(error(" \n"), Error::NoRows { .. }));
     for format in DatasetFormat::ALL {
         assert_eq!(DatasetFormat::from_name(format.as_str()), Some(format));
     }
+}
+
+#[test]
+fn a_file_does_not_change_its_kind() {
+    let mixed = error("{\"id\":1,\"prompt\":\"p\"}\n{\"id\":2,\"prompt\":\"p\",\"output\":\"r\"}\n");
+    assert!(
+        matches!(&mixed, Error::MixedFormats { place, expected: "prompts", found: "graded" } if place.line == 2),
+        "{mixed}"
+    );
+    let options = DatasetOptions { format: Some(DatasetFormat::Prompts), ..DatasetOptions::default() };
+    let text = "{\"id\":1,\"prompt\":\"p\"}\n{\"id\":2,\"prompt\":\"p\",\"output\":\"r\"}\n";
+    assert_eq!(dataset(text, &options).unwrap().1.len(), 2);
 }
 
 #[test]

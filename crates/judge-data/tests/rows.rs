@@ -68,7 +68,6 @@ fn malformed_json_is_located() {
         ("{\"a\":1\n{\"a\":1}\n", 2, 1), // first line cut off
         ("{\"a\":1} {\"a\":1}\n", 1, 9), // two on one line
         ("{\"a\":01}\n", 1, 7),
-        ("{\"a\":NaN}\n", 1, 6),
         ("nonsense\n", 1, 2),
         ("[\n{\"a\":1},\n {\"a\":x}\n]", 3, 7),
         ("[\n{\"a\":1},\n {\"a\":\n  \"\t\"}\n]", 4, 3),
@@ -115,7 +114,7 @@ fn invalid_utf8_is_located() {
     for (bytes, at) in [
         (&b"{\"a\":1}\n{\"a\":\"\xff\"}\n"[..], (2, 7)),
         (b"[{\"a\":1},\n{\"a\":\n\"\xc3\"}]", (3, 2)),
-        (b"\xff\xfe{\0", (1, 1)), // UTF-16
+        (b"\xff{}", (1, 1)),
         (b"\xef\xbb{}", (1, 1)),
         (b"{\"a\":\"\xed\xa0\x80\"}", (1, 7)), // a surrogate
     ] {
@@ -132,17 +131,71 @@ fn fields_say_what_was_expected_and_found() {
         rows(b"\n{\"n\": 12345678901234567890123, \"s\": \"t\", \"z\": null, \"l\": [1, \"x\"]}").unwrap().remove(0);
     assert_eq!(
         row.string("q").unwrap_err().to_string(),
-        r#"in.json, line 2: expected a field "q", found the fields ["n", "s", "z", "l"]"#
+        r#"in.json, line 2: expected a field "q", found the fields ["n", "s", "z (null)", "l"]"#
     );
     assert_eq!(
         row.string("n").unwrap_err().to_string(),
         r#"in.json, line 2: expected "n" to be a string, found number 12345678901234567890123"#
     );
-    assert!(matches!(row.string("z"), Err(Error::WrongType { .. })));
+    assert!(matches!(row.string("z"), Err(Error::MissingField { field: "z", .. })));
+    assert!(row.has("n") && !row.has("z") && !row.has("absent"), "null is absent");
+    assert_eq!((row.value("s"), row.value("z")), (Some("\"t\""), None));
     assert_eq!(row.optional::<String>("z", "a string").unwrap(), None);
     assert_eq!(row.optional::<String>("absent", "a string").unwrap(), None);
     assert!(matches!(row.required::<Vec<f64>>("l", "numbers"), Err(Error::WrongType { field: "l", .. })));
     assert_eq!(serde_json::to_string(&row.into_extra(&["s", "z", "l"])).unwrap(), r#"{"n":12345678901234567890123}"#);
+}
+
+#[test]
+fn python_s_numbers_are_named_with_one_place() {
+    for (text, line, column, found) in [
+        ("{\"a\":NaN}\n", 1, 6, "NaN"),
+        ("{}\n  {\"a\": [1, -Infinity]}\n", 2, 13, "-Infinity"),
+        ("[{},\n{\"a\":\n {\"b\": Infinity}}]", 3, 8, "Infinity"),
+    ] {
+        let error = error(text.as_bytes());
+        assert!(
+            matches!(&error, Error::NotANumber { place, column: c, found: f } if (place.line, *c, *f) == (line, column, found)),
+            "{text:?}: {error}"
+        );
+    }
+    let error = error(b"{}\n{\"a\": NaN}\n");
+    let text = "in.json, line 2, column 7: NaN is not JSON, expected a number or null \
+                (Python's json.dumps writes it unless told allow_nan=False)";
+    assert_eq!(error.to_string(), text);
+}
+
+#[test]
+fn a_parser_s_own_line_is_not_a_second_cause() {
+    let error = error(b"{}\n{}\n{\"a\":x}\n");
+    assert_eq!(error.to_string(), "in.json, line 3, column 6: expected value");
+    assert!(std::error::Error::source(&error).is_none());
+}
+
+#[test]
+fn other_formats_are_named() {
+    for (bytes, found) in [
+        (&b"id,question\n1,two\n"[..], "CSV"),
+        (b"\xef\xbb\xbf\"id\";\"question\"\n", "CSV"),
+        (b"1,2\n3,4\n", "CSV"),
+        (b"\n\nid\tquestion\n", "a table separated by tabs"),
+        (b"PAR1\x15\x04", "Parquet"),
+        (b"ARROW1\0\0", "an Arrow file"),
+        (b"BZh91AY", "bzip2"),
+        (b"\xff\xfe{\0}\0", "UTF-16 text"),
+    ] {
+        match Rows::new(bytes, "t.csv").and_then(|mut rows| rows.peek().map(|_| ())) {
+            Err(Error::NotJson { found: f, .. }) => assert_eq!(f, found),
+            other => panic!("{bytes:?}: {other:?}"),
+        }
+    }
+    assert_eq!(
+        error(b"id,question\n1,two\n").to_string(),
+        "in.json looks like CSV, expected JSON lines or a JSON array; in pandas: to_json(path, orient=\"records\", lines=True)"
+    );
+    // Neither a head of a table nor the first line.
+    assert!(matches!(error(b"no JSON\n"), Error::Malformed { .. }));
+    assert!(matches!(error(b"{}\na,b\n"), Error::Malformed { .. }));
 }
 
 #[test]

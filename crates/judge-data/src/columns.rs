@@ -1,0 +1,290 @@
+//! Which column of a user's file holds which field: one table of names for all kinds of data set.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::{Error, Row};
+
+/// What a column of a data set can mean.
+///
+/// | field | columns, the first that is there | what it holds |
+/// |---|---|---|
+/// | `id` | `id`, `idx` | a string or a whole number |
+/// | `prompt` | `prompt` | text for the model as it is |
+/// | `messages` | `messages` | a conversation: objects with `role` and `content` |
+/// | `instruction` | `instruction`, `question`, `prompt` | what was asked |
+/// | `response` | `response`, `output`, `prediction`, `answer`, `completion` | what was answered |
+/// | `response_a`, `response_b` | the same | the two answers of a pair |
+/// | `rubric` | `rubric` | by what the response is graded |
+/// | `reference` | `reference` | a good answer |
+/// | `human` | `human`, `scores`, `score` | what people gave: a number, or a list with one per rater |
+/// | `aspect` | `aspect` | what of the response is graded |
+/// | `split` | `split` | `train`, `valid`, `test`, … |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+#[allow(missing_docs)] // the table above
+pub enum Field {
+    Id,
+    Prompt,
+    Messages,
+    Instruction,
+    Response,
+    ResponseA,
+    ResponseB,
+    Rubric,
+    Reference,
+    Human,
+    Aspect,
+    Split,
+}
+
+impl Field {
+    /// All fields.
+    pub const ALL: [Self; 12] = [
+        Self::Id,
+        Self::Prompt,
+        Self::Messages,
+        Self::Instruction,
+        Self::Response,
+        Self::ResponseA,
+        Self::ResponseB,
+        Self::Rubric,
+        Self::Reference,
+        Self::Human,
+        Self::Aspect,
+        Self::Split,
+    ];
+
+    /// Its name, which is also the first name that is looked for.
+    pub fn as_str(self) -> &'static str {
+        self.aliases()[0]
+    }
+
+    /// The field of this name; `None` if there is none.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|field| field.as_str() == name)
+    }
+
+    /// The columns that are looked for unless others are chosen, in order of preference.
+    pub fn aliases(self) -> &'static [&'static str] {
+        match self {
+            Self::Id => &["id", "idx"],
+            Self::Prompt => &["prompt"],
+            Self::Messages => &["messages"],
+            Self::Instruction => &["instruction", "question", "prompt"],
+            Self::Response => &["response", "output", "prediction", "answer", "completion"],
+            Self::ResponseA => &["response_a"],
+            Self::ResponseB => &["response_b"],
+            Self::Rubric => &["rubric"],
+            Self::Reference => &["reference"],
+            Self::Human => &["human", "scores", "score"],
+            Self::Aspect => &["aspect"],
+            Self::Split => &["split"],
+        }
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The columns that are looked for, per [`Field`]: the default names, or those that a user has chosen.
+///
+/// Parsed from `instruction=prompt,response=completion`. A choice replaces the default names of its field; several names
+/// are given as `response=output|answer` and no name as `human=`, which ignores the field; `id=` numbers the rows from 0. A column that is chosen for one
+/// field is no longer looked for by the others (`prompt` and `instruction` may share one).
+///
+/// ```
+/// use judge_data::{Columns, Field};
+///
+/// let columns: Columns = "human=gpt4_score,reference=answer".parse()?;
+/// assert_eq!(columns.names(Field::Human).collect::<Vec<_>>(), ["gpt4_score"]);
+/// assert!(!columns.names(Field::Response).any(|name| name == "answer"));
+/// assert_eq!(columns.to_string(), "reference=answer,human=gpt4_score");
+/// # Ok::<(), judge_data::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Columns {
+    /// In the order of [`Field::ALL`].
+    fields: Vec<Names>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Names {
+    names: Vec<Arc<str>>,
+    chosen: bool,
+}
+
+impl Default for Columns {
+    /// [`Field::aliases`] of every field.
+    fn default() -> Self {
+        let names = |field: Field| field.aliases().iter().map(|&name| Arc::from(name)).collect();
+        Self { fields: Field::ALL.into_iter().map(|field| Names { names: names(field), chosen: false }).collect() }
+    }
+}
+
+impl Columns {
+    /// With other names for one field, in order of preference; none: the field is not read.
+    ///
+    /// # Errors
+    /// [`Error::ColumnsTwice`] if the field already has chosen names, or a name is chosen for another field.
+    pub fn with<N: AsRef<str>>(mut self, field: Field, names: impl IntoIterator<Item = N>) -> Result<Self, Error> {
+        let names: Vec<Arc<str>> = names.into_iter().map(|name| Arc::from(name.as_ref())).collect();
+        if self.is_chosen(field) {
+            return Err(Error::ColumnsTwice { what: "field", name: field.as_str().to_owned() });
+        }
+        for other in Field::ALL.into_iter().filter(|&other| other != field && !may_share(field, other)) {
+            let other = &mut self.fields[other as usize];
+            if other.chosen
+                && let Some(name) = other.names.iter().find(|name| names.contains(name))
+            {
+                return Err(Error::ColumnsTwice { what: "column", name: name.to_string() });
+            }
+            other.names.retain(|name| !names.contains(name));
+        }
+        // What the prompt is called is also what an instruction called `prompt` is.
+        let instruction = &mut self.fields[Field::Instruction as usize];
+        if field == Field::Prompt && !instruction.chosen {
+            instruction.names.retain(|name| &**name != Field::Prompt.as_str());
+            let new = names.iter().filter(|name| !instruction.names.contains(name)).cloned().collect::<Vec<_>>();
+            instruction.names.extend(new);
+        }
+        self.fields[field as usize] = Names { names, chosen: true };
+        Ok(self)
+    }
+
+    /// The columns that are looked for, in order of preference.
+    pub fn names(&self, field: Field) -> impl Iterator<Item = &str> {
+        self.fields[field as usize].names.iter().map(|name| &**name)
+    }
+
+    /// Whether the names of the field are not the default ones.
+    pub fn is_chosen(&self, field: Field) -> bool {
+        self.fields[field as usize].chosen
+    }
+
+    /// Whether the row has the field; `null` is absent.
+    pub fn has(&self, row: &Row, field: Field) -> bool {
+        self.names(field).any(|name| row.has(name))
+    }
+
+    /// The column of this row that holds the field, `None` if it has none that is not `null`.
+    ///
+    /// Of several, the first of the names that a user chose; the first also for `id`, and for the column that is called
+    /// like the field itself.
+    ///
+    /// # Errors
+    /// [`Error::AmbiguousColumns`] if default names leave a choice between columns of different content, such as `answer`
+    /// and `completion`, of which either may be the reference: grading the wrong one would not show.
+    pub fn find(&self, row: &Row, field: Field) -> Result<Option<&str>, Error> {
+        Ok(self.find_shared(row, field)?.map(|name| &**name))
+    }
+
+    pub(crate) fn find_shared(&self, row: &Row, field: Field) -> Result<Option<&Arc<str>>, Error> {
+        let Names { names, chosen } = &self.fields[field as usize];
+        let mut present = names.iter().filter(|name| row.has(name));
+        let Some(first) = present.next() else { return Ok(None) };
+        let clear = *chosen || field == Field::Id || &**first == field.as_str();
+        match present.find(|name| !clear && row.value(name) != row.value(first)) {
+            None => Ok(Some(first)),
+            Some(second) => Err(Error::AmbiguousColumns {
+                place: row.place().clone(),
+                field,
+                first: first.to_string(),
+                second: second.to_string(),
+            }),
+        }
+    }
+}
+
+fn may_share(a: Field, b: Field) -> bool {
+    matches!((a, b), (Field::Prompt, Field::Instruction) | (Field::Instruction, Field::Prompt))
+}
+
+/// The chosen names in the order of [`Field::ALL`]; empty for the defaults. Parses back to the same columns.
+impl fmt::Display for Columns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let chosen = Field::ALL.into_iter().filter(|&field| self.is_chosen(field));
+        for (index, field) in chosen.enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            write!(f, "{comma}{field}={}", self.names(field).collect::<Vec<_>>().join("|"))?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Columns {
+    type Err = Error;
+
+    /// # Errors
+    /// [`Error::ColumnsSyntax`], [`Error::UnknownField`], [`Error::ColumnsTwice`].
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let mut columns = Self::default();
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let syntax = || Error::ColumnsSyntax { found: part.to_owned() };
+            let (field, names) = part.split_once('=').ok_or_else(syntax)?;
+            let (field, names) = (field.trim(), names.trim());
+            let field = Field::from_name(field).ok_or_else(|| Error::UnknownField { found: field.to_owned() })?;
+            let names: Vec<&str> = if names.is_empty() { vec![] } else { names.split('|').map(str::trim).collect() };
+            if names.contains(&"") {
+                return Err(syntax());
+            }
+            columns = columns.with(field, names)?;
+        }
+        Ok(columns)
+    }
+}
+
+/// Which columns of a row its fields were read from; empty for a record that was made by hand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowColumns(Vec<(Field, Arc<str>)>);
+
+impl RowColumns {
+    /// The column that held the field.
+    pub fn name(&self, field: Field) -> Option<&str> {
+        self.iter().find(|(f, _)| *f == field).map(|(_, name)| name)
+    }
+
+    /// The field that the column held.
+    pub fn field(&self, name: &str) -> Option<Field> {
+        self.iter().find(|(_, n)| *n == name).map(|(field, _)| field)
+    }
+
+    /// Fields and columns, in the order in which they were read.
+    pub fn iter(&self) -> impl Iterator<Item = (Field, &str)> {
+        self.0.iter().map(|(field, name)| (*field, &**name))
+    }
+
+    pub(crate) fn push(&mut self, field: Field, name: Arc<str>) {
+        self.0.push((field, name));
+    }
+}
+
+/// Refuses that a field moves to another column in the middle of a file: an `answer` that stands in for a `response` that
+/// is `null` would be graded in its place, and nobody would notice.
+#[derive(Debug, Default)]
+pub(crate) struct ColumnWatch(Vec<(Field, Arc<str>, usize)>);
+
+impl ColumnWatch {
+    pub(crate) fn check(&mut self, used: &RowColumns, columns: &Columns, place: &crate::Place) -> Result<(), Error> {
+        for (field, name) in used.0.iter().filter(|(field, _)| !columns.is_chosen(*field)) {
+            match self.0.iter().find(|(known, ..)| known == field) {
+                None => self.0.push((*field, name.clone(), place.line)),
+                Some((_, before, line)) if before != name => {
+                    return Err(Error::ColumnMoved {
+                        place: place.clone(),
+                        field: *field,
+                        column: name.to_string(),
+                        before: before.to_string(),
+                        before_line: *line,
+                    });
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,227 @@
+//! What rows are read from: a file, standard input or a pipe, plain or compressed, as often as wanted.
+
+mod decoder;
+mod spool;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
+
+use crate::{Error, InputFile, Rows};
+
+use decoder::Decoder;
+
+const BUFFER: usize = 1 << 16;
+
+/// An opened input that can be read several times, each time from its beginning and to the same end.
+///
+/// A regular file is held open, so that a file that takes its name later does not matter. What can be read only once
+/// (standard input, a FIFO, a process substitution) is first copied into a temporary file without a name, of the input's
+/// size. gzip (of any number of members) and zstd (of any number of frames) are told by their first bytes, not by the
+/// file's name. Clones share the file.
+///
+/// ```no_run
+/// use judge_data::{Dataset, DatasetOptions, Input};
+///
+/// let input = Input::open("-")?; // standard input, perhaps compressed
+/// let rows = Dataset::open(&input, &DatasetOptions::default())?.count();
+/// for record in Dataset::open(&input, &DatasetOptions::default())? {
+///     println!("{} of {rows}", record?.id());
+/// }
+/// println!("{}", input.identity()?.blake3);
+/// # Ok::<(), judge_data::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Input(Arc<Opened>);
+
+#[derive(Debug)]
+struct Opened {
+    file: File,
+    path: PathBuf,
+    bytes: u64,
+    modified: Option<SystemTime>,
+    blake3: OnceLock<String>,
+}
+
+impl Input {
+    /// What standard input is called in errors and run records.
+    pub const STDIN: &str = "stdin";
+
+    /// Opens a file, a FIFO or, as `-`, standard input. What cannot be read twice is read to its end here.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        if path == Path::new("-") {
+            return Self::from_reader(io::stdin().lock(), Self::STDIN);
+        }
+        let file = File::open(path).map_err(Error::io("open", path))?;
+        let metadata = file.metadata().map_err(Error::io("read", path))?;
+        // A file without length may be one that the system writes while it is read.
+        if !metadata.is_file() || metadata.len() == 0 {
+            return Self::from_reader(file, path);
+        }
+        let (bytes, modified) = (metadata.len(), metadata.modified().ok());
+        Ok(Self(Arc::new(Opened { file, path: path.to_path_buf(), bytes, modified, blake3: OnceLock::new() })))
+    }
+
+    /// Copies what `reader` gives into a temporary file. `name` is what errors call it.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn from_reader(reader: impl Read, name: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = name.as_ref().to_path_buf();
+        let (file, bytes, hash) = spool::copy(reader, &path)?;
+        Ok(Self(Arc::new(Opened { file, path, bytes, modified: None, blake3: OnceLock::from(hash) })))
+    }
+
+    /// The name in errors: the path as it was given, [`STDIN`](Self::STDIN) for `-`.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// The rows, from the first.
+    ///
+    /// # Errors
+    /// [`Error::InputChanged`] if the file is not what it was when it was opened; [`Error::Io`]; as [`Rows::new`].
+    pub fn rows(&self) -> Result<Rows, Error> {
+        Rows::new(self.reader()?, self.path())
+    }
+
+    /// The decompressed bytes, from the first.
+    ///
+    /// # Errors
+    /// [`Error::InputChanged`], [`Error::Io`].
+    pub fn reader(&self) -> Result<InputReader, Error> {
+        if let Some(changed) = self.0.changed() {
+            return Err(Error::reading(self.path())(io::Error::other(changed)));
+        }
+        let raw = BufReader::with_capacity(BUFFER, Raw { opened: self.0.clone(), position: 0 });
+        let decoder = Decoder::new(raw).map_err(Error::reading(self.path()))?;
+        Ok(InputReader { reader: BufReader::with_capacity(BUFFER, decoder), opened: self.0.clone() })
+    }
+
+    /// Name, length and hash of the bytes as they are stored (compressed ones of a compressed file), for a run record. The
+    /// file is read once for it.
+    ///
+    /// # Errors
+    /// [`Error::InputChanged`], [`Error::Io`].
+    pub fn identity(&self) -> Result<InputFile, Error> {
+        let blake3 = match self.0.blake3.get() {
+            Some(hash) => hash.clone(),
+            None => {
+                let mut hasher = blake3::Hasher::new();
+                let raw = Raw { opened: self.0.clone(), position: 0 };
+                let read = hasher.update_reader(raw).map(|_| ());
+                let read = self.0.changed().map_or(read, |changed| Err(io::Error::other(changed)));
+                read.map_err(Error::reading(self.path()))?;
+                let hash = hasher.finalize().to_hex().to_string();
+                self.0.blake3.get_or_init(|| hash).clone()
+            }
+        };
+        Ok(InputFile { path: self.path().to_path_buf(), bytes: self.0.bytes, blake3 })
+    }
+}
+
+impl Opened {
+    fn changed(&self) -> Option<Changed> {
+        let metadata = self.file.metadata().ok()?;
+        let rewritten = self.modified.is_some() && metadata.modified().ok() != self.modified;
+        let changed = Changed { bytes_before: self.bytes, bytes_now: metadata.len() };
+        (changed.bytes_now != changed.bytes_before || rewritten).then_some(changed)
+    }
+}
+
+/// Travels as an [`io::Error`] until a path is known, see [`Error::reading`].
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the file was changed")]
+pub(crate) struct Changed {
+    pub(crate) bytes_before: u64,
+    pub(crate) bytes_now: u64,
+}
+
+/// The stored bytes from the first to the one that was last when the input was opened.
+#[derive(Debug)]
+struct Raw {
+    opened: Arc<Opened>,
+    position: u64,
+}
+
+impl Read for Raw {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.opened.bytes - self.position).unwrap_or(usize::MAX).min(buffer.len());
+        if left == 0 {
+            return Ok(0);
+        }
+        match spool::read_at(&self.opened.file, &mut buffer[..left], self.position)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()), // the file was cut
+            read => {
+                self.position += read as u64;
+                Ok(read)
+            }
+        }
+    }
+}
+
+/// The decompressed bytes of an [`Input`].
+#[derive(Debug)]
+pub struct InputReader {
+    reader: BufReader<Decoder<BufReader<Raw>>>,
+    opened: Arc<Opened>,
+}
+
+impl Read for InputReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let opened = &self.opened;
+        self.reader.read(buffer).map_err(|source| explain(opened, source))
+    }
+}
+
+impl BufRead for InputReader {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let opened = &self.opened;
+        self.reader.fill_buf().map_err(|source| explain(opened, source))
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.reader.consume(amount);
+    }
+}
+
+/// Compressed data that seem corrupt may be of a file that is being written.
+fn explain(opened: &Opened, source: io::Error) -> io::Error {
+    match opened.changed() {
+        Some(changed) if source.kind() != io::ErrorKind::Interrupted => io::Error::other(changed),
+        _ => source,
+    }
+}
+
+/// What [`Rows::open`] and [`Dataset::open`](crate::Dataset::open) read: a path, `-` for standard input, or an [`Input`].
+pub trait IntoInput {
+    /// Opens it, unless it is open.
+    ///
+    /// # Errors
+    /// As [`Input::open`].
+    fn into_input(self) -> Result<Input, Error>;
+}
+
+impl<P: AsRef<Path>> IntoInput for P {
+    fn into_input(self) -> Result<Input, Error> {
+        Input::open(self)
+    }
+}
+
+impl IntoInput for Input {
+    fn into_input(self) -> Result<Input, Error> {
+        Ok(self)
+    }
+}
+
+impl IntoInput for &Input {
+    fn into_input(self) -> Result<Input, Error> {
+        Ok(self.clone())
+    }
+}

@@ -1,0 +1,124 @@
+//! Reads the fields of one row of a user's file and keeps account of the columns that were used.
+
+use std::borrow::Cow;
+
+use judge_core::ItemId;
+use serde::de::DeserializeOwned;
+
+use crate::ids::{NUMBERS, Raters};
+use crate::row::{describe, rendered};
+use crate::{Columns, DatasetOptions, Error, Extra, Field, Ids, Row, RowColumns};
+
+/// What text may be read from.
+pub(crate) const TEXT: &str = "text, a number or a boolean";
+
+pub(crate) struct Reading<'a> {
+    row: Row,
+    columns: &'a Columns,
+    ids: Ids,
+    used: RowColumns,
+    asked: Vec<Field>,
+}
+
+impl<'a> Reading<'a> {
+    pub(crate) fn new(row: Row, options: &'a DatasetOptions) -> Self {
+        Self { row, columns: &options.columns, ids: options.ids, used: RowColumns::default(), asked: Vec::new() }
+    }
+
+    pub(crate) fn row(&self) -> &Row {
+        &self.row
+    }
+
+    pub(crate) fn has(&self, field: Field) -> bool {
+        self.columns.has(&self.row, field)
+    }
+
+    /// The JSON text of a field and the column it is in.
+    fn value(&mut self, field: Field) -> Result<Option<(String, &str)>, Error> {
+        self.asked.push(field);
+        let Some(name) = self.columns.find_shared(&self.row, field)? else { return Ok(None) };
+        self.used.push(field, name.clone());
+        Ok(self.row.value(name).map(|json| (name.to_string(), json)))
+    }
+
+    /// Takes these fields for known, so that their columns are not kept where they are `null`.
+    pub(crate) fn ignore_null(&mut self, fields: &[Field]) {
+        self.asked.extend_from_slice(fields);
+    }
+
+    /// The field's id, or the row's number where that will do.
+    pub(crate) fn id(&mut self, index: usize) -> Result<ItemId, Error> {
+        let Some((column, json)) = self.value(Field::Id)? else {
+            let no_column = self.columns.names(Field::Id).next().is_none(); // as chosen
+            return match self.ids {
+                Ids::Required if !no_column => Err(self.missing(Field::Id)),
+                _ => Ok(ItemId::from(index as u64)),
+            };
+        };
+        if let Ok(id) = serde_json::from_str(json) {
+            return Ok(id);
+        }
+        let found = json.to_owned();
+        if found.starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
+            return Err(Error::FractionalId { place: self.row.place().clone(), column, found });
+        }
+        Err(self.wrong(Field::Id, column, "a string or a whole number"))
+    }
+
+    /// Text, or a number or boolean as the file writes it.
+    pub(crate) fn optional_text(&mut self, field: Field) -> Result<Option<String>, Error> {
+        let Some((column, json)) = self.value(field)? else { return Ok(None) };
+        match rendered(json) {
+            Some(text) => Ok(Some(Cow::into_owned(text))),
+            None => Err(self.wrong(field, column, TEXT)),
+        }
+    }
+
+    pub(crate) fn text(&mut self, field: Field) -> Result<String, Error> {
+        self.optional_text(field)?.ok_or_else(|| self.missing(field))
+    }
+
+    pub(crate) fn required<T: DeserializeOwned>(&mut self, field: Field, expected: &'static str) -> Result<T, Error> {
+        let Some((column, json)) = self.value(field)? else { return Err(self.missing(field)) };
+        serde_json::from_str(json).map_err(|_| self.wrong(field, column, expected))
+    }
+
+    /// The scores of all raters; empty for none.
+    pub(crate) fn raters(&mut self) -> Result<Vec<f64>, Error> {
+        let Some((column, json)) = self.value(Field::Human)? else { return Ok(Vec::new()) };
+        match serde_json::from_str::<Raters>(json) {
+            Ok(raters) => Ok(raters.into_scores()),
+            Err(_) => Err(self.wrong(Field::Human, column, NUMBERS)),
+        }
+    }
+
+    /// The columns that were used, and all other fields in the order of the file. What is `null` in place of a field that
+    /// was asked for is not among them.
+    pub(crate) fn finish(self) -> (RowColumns, Extra) {
+        let Self { row, columns, used, asked, .. } = self;
+        let extra = row.into_extra_where(|name, json| {
+            let empty = json == "null" && asked.iter().any(|&field| columns.names(field).any(|alias| alias == name));
+            used.field(name).is_none() && !empty
+        });
+        (used, extra)
+    }
+
+    fn missing(&self, field: Field) -> Error {
+        self.row.orientation().unwrap_or_else(|| Error::NoColumn {
+            place: self.row.place().clone(),
+            field,
+            names: self.columns.names(field).map(str::to_owned).collect(),
+            found: self.row.found(),
+        })
+    }
+
+    fn wrong(&self, field: Field, column: String, expected: &'static str) -> Error {
+        self.row.orientation().unwrap_or_else(|| Error::WrongColumn {
+            place: self.row.place().clone(),
+            field,
+            found: self.row.value(&column).map_or_else(|| "nothing".into(), describe),
+            column,
+            expected,
+        })
+    }
+}

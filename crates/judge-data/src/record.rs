@@ -1,0 +1,122 @@
+//! A record of whatever kind.
+
+use std::borrow::Cow;
+
+use judge_core::{Fields, ItemId};
+
+use crate::row::describe;
+use crate::texts::Texts;
+use crate::{EmotionRecord, Error, Extra, GradedRecord, LagerRecord, PromptRecord, RowColumns};
+
+/// A record of any kind.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant)] // records come in thousands of one kind; a box would cost more than it saves
+pub enum Record {
+    /// A prompt.
+    Prompt(PromptRecord),
+    /// A graded response.
+    Graded(GradedRecord),
+    /// A record of LAGER's files.
+    Lager(LagerRecord),
+    /// An emotion.
+    Emotion(EmotionRecord),
+}
+
+impl Record {
+    /// Its id.
+    pub fn id(&self) -> &ItemId {
+        match self {
+            Self::Prompt(record) => &record.id,
+            Self::Graded(record) => &record.id,
+            Self::Lager(record) => &record.id,
+            Self::Emotion(record) => &record.id,
+        }
+    }
+
+    /// What people gave it, one number per rater that gave one, in the order of the file; empty where nobody did.
+    pub fn raters(&self) -> Cow<'_, [f64]> {
+        match self {
+            Self::Prompt(record) => Cow::Borrowed(&record.scores),
+            Self::Graded(record) => Cow::Borrowed(&record.scores),
+            Self::Lager(record) => Cow::Borrowed(&record.scores),
+            Self::Emotion(record) => Cow::Owned(vec![record.score as f64]),
+        }
+    }
+
+    /// The mean of the raters; `None` without any.
+    pub fn human(&self) -> Option<f64> {
+        match self {
+            Self::Prompt(record) => record.human(),
+            Self::Graded(record) => record.human(),
+            Self::Lager(record) => record.human(),
+            Self::Emotion(record) => Some(record.score as f64),
+        }
+    }
+
+    /// The fields that the record has no use for, as the file has them and in its order.
+    pub fn extra(&self) -> &Extra {
+        match self {
+            Self::Prompt(record) => &record.extra,
+            Self::Graded(record) => &record.extra,
+            Self::Lager(record) => &record.extra,
+            Self::Emotion(record) => &record.extra,
+        }
+    }
+
+    /// The same, to be carried to an output.
+    pub fn into_extra(self) -> Extra {
+        match self {
+            Self::Prompt(record) => record.extra,
+            Self::Graded(record) => record.extra,
+            Self::Lager(record) => record.extra,
+            Self::Emotion(record) => record.extra,
+        }
+    }
+
+    /// Which columns its fields were read from; `None` for kinds whose columns have fixed names.
+    pub fn columns(&self) -> Option<&RowColumns> {
+        match self {
+            Self::Prompt(record) => Some(&record.columns),
+            Self::Graded(record) => Some(&record.columns),
+            Self::Lager(_) | Self::Emotion(_) => None,
+        }
+    }
+
+    /// Says before any model work whether a template that uses these fields, such as
+    /// [`PromptTemplate::field_names`](judge_core::PromptTemplate::field_names), can be filled from the record.
+    ///
+    /// # Errors
+    /// [`Error::NoText`] for the first field that is absent, `null`, a list or an object.
+    pub fn check_fields<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> Result<(), Error> {
+        let texts = self.texts();
+        match names.into_iter().find(|name| texts.field(name.as_ref()).is_none()) {
+            None => Ok(()),
+            Some(name) => Err(Error::NoText {
+                id: self.id().to_string(),
+                field: name.as_ref().to_owned(),
+                found: self.extra().text(name.as_ref()).map(describe),
+                available: texts.names(),
+            }),
+        }
+    }
+
+    fn texts(&self) -> Texts<'_> {
+        match self {
+            Self::Prompt(record) => record.texts(),
+            Self::Graded(record) => record.texts(),
+            Self::Lager(record) => record.texts(),
+            Self::Emotion(record) => record.texts(),
+        }
+    }
+}
+
+/// What the record of each kind has.
+impl Fields for Record {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.texts().field(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.texts().names()
+    }
+}

@@ -1,0 +1,48 @@
+//! The texts of a record, under every name that a template may use for them.
+
+use std::borrow::Cow;
+
+use crate::{Extra, Field, RowColumns};
+
+pub(crate) struct Texts<'a> {
+    /// The record's own names, with the text if it has one.
+    own: Vec<(&'static str, Option<&'a str>)>,
+    columns: Option<&'a RowColumns>,
+    extra: &'a Extra,
+}
+
+impl<'a> Texts<'a> {
+    pub(crate) fn new(
+        own: Vec<(&'static str, Option<&'a str>)>,
+        columns: Option<&'a RowColumns>,
+        extra: &'a Extra,
+    ) -> Self {
+        Self { own, columns, extra }
+    }
+
+    /// A name of the record's own goes before the name of the column that it was read from, and that before other fields.
+    pub(crate) fn field(&self, name: &str) -> Option<Cow<'a, str>> {
+        let column = self.columns.and_then(|columns| columns.field(name)).map(Field::as_str);
+        let own = self.own(name).or_else(|| self.own(column?));
+        own.map(Cow::from).or_else(|| self.extra.rendered(name))
+    }
+
+    fn own(&self, name: &str) -> Option<&'a str> {
+        self.own.iter().find(|(known, _)| *known == name).and_then(|(_, text)| *text)
+    }
+
+    /// Every name that [`field`](Self::field) gives a text for.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let own = self.own.iter().filter(|(_, text)| text.is_some()).map(|(name, _)| *name);
+        let columns = self.columns.into_iter().flat_map(RowColumns::iter);
+        let columns = columns.filter(|(field, _)| self.own(field.as_str()).is_some()).map(|(_, name)| name);
+        let extra = self.extra.iter().map(|(name, _)| name).filter(|name| self.extra.rendered(name).is_some());
+        let mut names: Vec<String> = Vec::new();
+        for name in own.chain(columns).chain(extra) {
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        }
+        names
+    }
+}

@@ -1,0 +1,321 @@
+//! Users' own column names, nulls, raters and what is carried along.
+
+use std::fs;
+
+use judge_core::{Fields, ItemId, Prompt, PromptTemplate};
+use judge_data::{
+    Columns, Dataset, DatasetFormat, DatasetOptions, Error, Field, HumanScores, Ids, PromptInput, Record,
+};
+use proptest::prelude::*;
+
+fn dataset(text: &str, options: &DatasetOptions) -> Result<Vec<Record>, Error> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.jsonl");
+    fs::write(&path, text).unwrap();
+    Dataset::open(&path, options)?.collect()
+}
+
+fn read(text: &str) -> Vec<Record> {
+    dataset(text, &DatasetOptions::default()).unwrap_or_else(|e| panic!("{text}: {e}"))
+}
+
+fn error(text: &str) -> Error {
+    match dataset(text, &DatasetOptions::default()) {
+        Err(error) => error,
+        Ok(records) => panic!("{text}: {records:?}"),
+    }
+}
+
+fn columns(text: &str) -> DatasetOptions {
+    DatasetOptions { columns: text.parse().unwrap_or_else(|e| panic!("{text}: {e}")), ..DatasetOptions::default() }
+}
+
+fn graded(record: &Record) -> (&str, &str, Option<f64>) {
+    match record {
+        Record::Graded(record) => (&record.instruction, &record.response, record.human()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_alias_is_read() {
+    for instruction in Field::Instruction.aliases() {
+        for response in Field::Response.aliases() {
+            for (human, id) in Field::Human.aliases().iter().zip(["id", "idx", "id"]) {
+                let row = format!(r#"{{"{id}": 7, "{instruction}": "i", "{response}": "r", "{human}": [4, null, 5]}}"#);
+                let records = read(&row);
+                assert_eq!(graded(&records[0]), ("i", "r", Some(4.5)), "{row}");
+                assert_eq!(*records[0].id(), ItemId::from(7_u64));
+                assert!(records[0].extra().is_empty(), "{row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_field_s_own_name_goes_before_its_aliases() {
+    let records = read(
+        r#"{"id":1,"idx":0,"prompt":"formatted","question":"q","instruction":"i","answer":"gold","response":"r","score":1,"human":5}"#,
+    );
+    assert_eq!(graded(&records[0]), ("i", "r", Some(5.0)));
+    let kept: Vec<_> = records[0].extra().iter().map(|(name, _)| name).collect();
+    assert_eq!(kept, ["idx", "prompt", "question", "answer", "score"], "what was not read is kept, in order");
+}
+
+#[test]
+fn two_aliases_that_differ_are_refused() {
+    for (row, field, first, second) in [
+        // The reference solution and what the model wrote: either could be graded.
+        (r#"{"id":1,"question":"q","answer":"gold","completion":"r"}"#, Field::Response, "answer", "completion"),
+        (r#"{"id":1,"question":"q","prompt":"Q: q","response":"r"}"#, Field::Instruction, "question", "prompt"),
+        (r#"{"id":1,"instruction":"i","response":"r","scores":[1,2],"score":5}"#, Field::Human, "scores", "score"),
+    ] {
+        let found = error(row);
+        assert!(
+            matches!(&found, Error::AmbiguousColumns { field: f, first: a, second: b, .. } if (*f, &**a, &**b) == (field, first, second)),
+            "{found}"
+        );
+        let cure = format!("--columns {field}={second}");
+        assert!(found.to_string().ends_with(&cure), "{found}");
+        let options = columns(&format!("{field}={second}"));
+        assert_eq!(dataset(row, &options).unwrap_or_else(|e| panic!("{row}: {e}")).len(), 1);
+    }
+    let same = read(r#"{"id":1,"question":"q","prompt":"q","output":"r","answer":"r"}"#);
+    assert_eq!(graded(&same[0]), ("q", "r", None), "equal columns leave no choice");
+}
+
+#[test]
+fn a_field_stays_in_its_column() {
+    let text = "{\"id\":1,\"question\":\"q\",\"response\":\"r\",\"answer\":\"gold\"}\n\
+                {\"id\":2,\"question\":\"q\",\"response\":null,\"answer\":\"gold\"}\n";
+    let moved = error(text);
+    assert!(
+        matches!(&moved, Error::ColumnMoved { place, field: Field::Response, before_line: 1, .. } if place.line == 2),
+        "{moved}"
+    );
+    assert!(moved.to_string().ends_with("--columns 'response=response|answer'"), "{moved}");
+    let chosen = dataset(text, &columns("response=response|answer")).unwrap();
+    assert_eq!(chosen.iter().map(|r| graded(r).1).collect::<Vec<_>>(), ["r", "gold"]);
+    let strict = dataset(text, &columns("response=response")).unwrap_err();
+    assert!(matches!(&strict, Error::NoColumn { field: Field::Response, place, .. } if place.line == 2), "{strict}");
+}
+
+#[test]
+fn chosen_columns_replace_the_table() {
+    let row = r#"{"key":"a","frage":"q","antwort":"r","gold_score":4,"response":"other"}"#;
+    let options = columns("id=key,instruction=frage,response=antwort,human=gold_score");
+    let records = dataset(row, &options).unwrap();
+    assert_eq!(graded(&records[0]), ("q", "r", Some(4.0)));
+    assert_eq!(records[0].extra().text("response"), Some("\"other\""));
+    // The canonical name is the field, not the column of that name.
+    assert_eq!(records[0].field("response").as_deref(), Some("r"));
+    assert_eq!(records[0].field("antwort").as_deref(), Some("r"));
+    // A column chosen for one field is not another's alias.
+    let records = dataset(r#"{"id":1,"question":"q","answer":"gold","completion":"r"}"#, &columns("reference=answer"));
+    assert_eq!(graded(&records.unwrap()[0]).1, "r");
+    // Another name for the prompt is that of a prompt that is an instruction.
+    let records = dataset(r#"{"id":1,"text":"q","completion":"r"}"#, &columns("prompt=text")).unwrap();
+    assert_eq!(graded(&records[0]), ("q", "r", None));
+    // No column at all.
+    let records = dataset(r#"{"id":1,"prompt":"q","human":"tie"}"#, &columns("human=")).unwrap();
+    assert_eq!((records[0].human(), records[0].extra().text("human")), (None, Some("\"tie\"")));
+}
+
+#[test]
+fn choices_of_columns_are_checked() {
+    let error = |text: &str| text.parse::<Columns>().unwrap_err();
+    assert!(matches!(error("respnse=x"), Error::UnknownField { .. }));
+    assert!(error("respnse=x").to_string().contains("id, prompt, messages, instruction, response"));
+    for text in ["response", "response=a|", "response=|", "=x,"] {
+        let found = error(text);
+        assert!(matches!(found, Error::ColumnsSyntax { .. } | Error::UnknownField { .. }), "{text}: {found}");
+    }
+    for text in ["response=a,response=b", "response=a,reference=a"] {
+        assert!(matches!(error(text), Error::ColumnsTwice { .. }), "{text}");
+    }
+    "instruction=prompt,prompt=prompt".parse::<Columns>().unwrap();
+    for text in ["", "instruction=prompt,response=completion", "response=a|b,human="] {
+        assert_eq!(text.parse::<Columns>().unwrap().to_string(), text);
+    }
+    assert_eq!("".parse::<Columns>().unwrap(), Columns::default());
+}
+
+#[test]
+fn null_columns_are_absent() {
+    let all =
+        |values: &str| format!(r#"{{"id":"a",{values},"rubric":null,"reference":null,"human":null,"split":null}}"#);
+    let records =
+        read(&all(r#""prompt":null,"messages":[{"role":"user","content":"u"}],"instruction":null,"response":null"#));
+    let Record::Prompt(record) = &records[0] else { panic!("{records:?}") };
+    assert!(matches!(record.input, PromptInput::Messages(_)));
+    let kept: Vec<_> = record.extra.iter().map(|(name, _)| name).collect();
+    assert_eq!(kept, ["instruction", "response", "rubric", "reference", "split"], "of its own fields, no null is kept");
+
+    let records = read(&all(r#""prompt":null,"messages":null,"instruction":"i","response":"r""#));
+    assert_eq!(graded(&records[0]), ("i", "r", None));
+    assert_eq!(records[0].field("rubric"), None);
+    let both = error(r#"{"id":1,"prompt":"p","messages":[]}"#);
+    assert!(matches!(both, Error::BothFields { .. }));
+}
+
+#[test]
+fn raters_follow_one_rule_in_every_kind() {
+    for (human, expected) in
+        [("3", vec![3.0]), ("[3,null,4]", vec![3.0, 4.0]), ("[null,null]", vec![]), ("[]", vec![]), ("null", vec![])]
+    {
+        for row in [
+            format!(r#"{{"id":1,"prompt":"p","human":{human}}}"#),
+            format!(r#"{{"id":1,"instruction":"i","response":"r","scores":{human}}}"#),
+            format!(r#"{{"user_prompt":"p","score":{human}}}"#),
+        ] {
+            let records = read(&row);
+            assert_eq!(*records[0].raters(), *expected, "{row}");
+            let mean = (!expected.is_empty()).then(|| expected.iter().sum::<f64>() / expected.len() as f64);
+            assert_eq!(records[0].human(), mean, "{row}");
+        }
+    }
+    let text = error(r#"{"id":1,"prompt":"p","human":"tie"}"#).to_string();
+    assert!(
+        text.ends_with(
+            r#"expected "human" to be a number, or a list of numbers and nulls, found string "tie"; if this is not the human: --columns human=NAME, or human= for none"#
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn templates_show_numbers_and_booleans_as_they_are_written() {
+    let records = read(
+        r#"{"id":1,"question":2024,"answer":-1.50,"year":1e3,"seen":true,"who":"Ann","empty":"","gone":null,"list":[1],"map":{}}"#,
+    );
+    let record = &records[0];
+    for (name, text) in [
+        ("instruction", Some("2024")),
+        ("question", Some("2024")),
+        ("response", Some("-1.50")),
+        ("year", Some("1e3")),
+        ("seen", Some("true")),
+        ("who", Some("Ann")),
+        ("empty", Some("")),
+        ("gone", None),
+        ("list", None),
+        ("map", None),
+        ("absent", None),
+    ] {
+        assert_eq!(record.field(name).as_deref(), text, "{name}");
+    }
+    let names = ["instruction", "response", "question", "answer", "year", "seen", "who", "empty"];
+    assert_eq!(record.names(), names, "what has no text is not offered");
+    record.check_fields(names).unwrap();
+    let problem = |name| record.check_fields(["who", name]).unwrap_err().to_string();
+    assert_eq!(
+        problem("list"),
+        "item 1: the template uses {list}, expected text, a number or a boolean, found array [1]"
+    );
+    assert_eq!(problem("gone"), "item 1: the template uses {gone}, expected text, a number or a boolean, found null");
+    assert!(
+        problem("absent").starts_with("item 1: the template uses {absent}, found no such field; there are [\"inst")
+    );
+
+    let template = PromptTemplate::new(Prompt::user("{question} -> {response} ({year})")).unwrap();
+    record.check_fields(template.field_names()).unwrap();
+    assert_eq!(template.fill(record).unwrap(), Prompt::user("2024 -> -1.50 (1e3)"));
+}
+
+#[test]
+fn rows_without_ids_are_numbered_if_wanted() {
+    let text = "{\"prompt\":\"p\"}\n{\"id\":null,\"prompt\":\"p\"}\n{\"id\":\"c\",\"prompt\":\"p\"}\n";
+    let missing = error(text).to_string();
+    assert!(
+        missing.contains(r#"line 1: no field for id (looked for id, idx), found the fields ["prompt"]"#),
+        "{missing}"
+    );
+    let options = DatasetOptions { ids: Ids::RowNumber, ..DatasetOptions::default() };
+    let ids: Vec<_> = dataset(text, &options).unwrap().iter().map(|r| r.id().clone()).collect();
+    assert_eq!(ids, [ItemId::from(0_u64), ItemId::from(1_u64), ItemId::from("c")]);
+    let ignored = dataset("{\"id\":1,\"prompt\":\"p\"}\n{\"id\":1,\"prompt\":\"p\"}\n", &columns("id=")).unwrap();
+    assert_eq!(ignored.iter().map(|r| r.id().clone()).collect::<Vec<_>>(), [ItemId::from(0_u64), ItemId::from(1_u64)]);
+    assert_eq!(ignored[0].extra().text("id"), Some("1"));
+    let taken = dataset("{\"id\":1,\"prompt\":\"p\"}\n{\"prompt\":\"p\"}\n", &options).unwrap_err();
+    assert!(matches!(taken, Error::DuplicateId { first_line: 1, .. }), "{taken}");
+}
+
+#[test]
+fn fractional_ids_come_with_a_cure() {
+    for id in ["1002.0", "-1.5", "1e3"] {
+        let found = error(&format!("{{\"id\":{id},\"prompt\":\"p\"}}"));
+        assert!(matches!(&found, Error::FractionalId { found, .. } if found == id), "{found}");
+        assert!(found.to_string().contains("as integers or as strings"), "{found}");
+    }
+}
+
+#[test]
+fn tables_by_columns_are_recognised() {
+    for text in [
+        r#"{"id":{"0":1,"1":2},"instruction":{"0":"i","1":"j"},"response":{"0":"r","1":"s"}}"#,
+        r#"{"frage":{"0":1},"antwort":{"0":"i"}}"#,
+        r#"{"columns":["id","prompt"],"index":[0],"data":[[1,"p"]]}"#,
+    ] {
+        let found = error(text);
+        assert!(matches!(found, Error::TableByColumns { .. }), "{found}");
+        assert!(found.to_string().contains("orient=\"records\", lines=True"), "{found}");
+    }
+    let messages = error(r#"{"messages":{"role":"user","content":"u"}}"#);
+    assert!(!matches!(messages, Error::TableByColumns { .. }), "{messages}");
+}
+
+/// A made-up row of the form of Prometheus' published MT-bench evaluation.
+#[test]
+fn published_evaluations_load() {
+    let text = r#"[{"idx": 0, "response_source": "m", "category": "writing", "instruction": "Grade this. ### Response: hello", "gpt4_score": [4, 5, 4], "gpt4_feedback": ["f"]},
+                   {"idx": 1, "response_source": "m", "category": "writing", "instruction": "Grade that. ### Response: bye", "gpt4_score": [2, 1, 2], "gpt4_feedback": ["f"]}]"#;
+    let records = dataset(text, &columns("prompt=instruction,human=gpt4_score")).unwrap();
+    let Record::Prompt(first) = &records[0] else { panic!("{records:?}") };
+    assert_eq!(first.input, PromptInput::Text("Grade this. ### Response: hello".into()));
+    assert_eq!((first.scores.as_slice(), first.id.clone()), (&[4.0, 5.0, 4.0][..], ItemId::from(0_u64)));
+    assert_eq!(first.field("category").as_deref(), Some("writing"));
+    assert_eq!(
+        serde_json::to_string(&records[1].clone().into_extra()).unwrap(),
+        r#"{"response_source":"m","category":"writing","gpt4_feedback":["f"]}"#
+    );
+}
+
+#[test]
+fn grades_in_columns_that_are_not_read_are_noticed() {
+    let seen = |text: &str| {
+        let mut humans = HumanScores::default();
+        read(text).iter().for_each(|record| humans.see(record));
+        humans
+    };
+    let rows = "{\"id\":1,\"prompt\":\"p\",\"Human_Score\":null,\"label\":\"good\",\"n\":3,\"rating\":[1,null]}\n\
+                {\"id\":2,\"prompt\":\"p\",\"Human_Score\":4,\"label\":2,\"n\":3,\"grade\":null}\n";
+    let humans = seen(rows);
+    assert_eq!(humans.candidates().collect::<Vec<_>>(), ["Human_Score", "rating"]);
+    assert_eq!((humans.rows(), humans.graded()), (2, 0));
+    assert!(humans.note().unwrap().ends_with("\"Human_Score\" looks like one: --columns human=Human_Score"));
+    let humans = seen("{\"id\":1,\"prompt\":\"p\",\"human\":4,\"rating\":5}\n");
+    assert_eq!((humans.note(), humans.to_string()), (None, "1 of the 1 rows have a human score".to_owned()));
+    assert_eq!(seen("{\"id\":1,\"prompt\":\"p\"}\n").note(), None);
+}
+
+proptest! {
+    #[test]
+    fn any_values_give_records_or_errors(
+        values in prop::collection::vec(prop::sample::select(vec!["null", "1", "-2.50", "true", "\"t\"", "\"\\ud800\"", "[]", "[null,3]", "[\"x\"]", "{}", "{\"0\":1}"]), 8),
+        format in prop::option::of(prop::sample::select(DatasetFormat::ALL.to_vec())),
+        numbered: bool,
+    ) {
+        let names = ["id", "prompt", "messages", "question", "response", "answer", "human", "score"];
+        let fields: Vec<String> = names.iter().zip(&values).map(|(name, value)| format!("\"{name}\":{value}")).collect();
+        let ids = if numbered { Ids::RowNumber } else { Ids::Required };
+        let options = DatasetOptions { format, ids, ..DatasetOptions::default() };
+        match dataset(&format!("{{{}}}", fields.join(",")), &options) {
+            // Whatever is not a field of the record is carried along unchanged.
+            Ok(records) => for (name, json) in records[0].extra().iter() {
+                let at = names.iter().position(|known| *known == name).unwrap();
+                prop_assert_eq!(json, values[at]);
+            },
+            Err(error) => prop_assert!(!error.to_string().is_empty()),
+        }
+    }
+}

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use anyhow::{Result, ensure};
 use clap::Parser;
 use judge_data::write_atomic;
-use judge_examples::console::{exit, progress, say, table, usage};
+use judge_examples::console::{progress, say, start, table, usage};
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde::Serialize;
 
@@ -95,7 +95,7 @@ struct GroupReport {
 }
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {

@@ -5,6 +5,7 @@
 mod draw;
 mod simulations;
 
+use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,8 +14,9 @@ use std::thread;
 
 use anyhow::Result;
 use clap::Parser;
-use judge_data::write_atomic;
-use judge_examples::console::{exit, progress, say, table, usage};
+use judge_data::AtomicFile;
+use judge_examples::console::{progress, say, start, table, usage};
+use judge_examples::interrupt::{Interrupts, Stopped};
 use judge_metrics::preference::Proportion;
 use serde_json::json;
 
@@ -26,12 +28,12 @@ use crate::simulations::{Simulation, simulations};
 /// Each line is one interval on one kind of data: so many samples are drawn from a population whose parameter is known, and the
 /// share of intervals that hold it is the true coverage, with its own 95 % interval. Samples that leave the statistic undefined are counted apart.
 #[derive(Parser)]
-#[command(name = "coverage")]
+#[command(name = "coverage", after_help = names())]
 struct Cli {
     /// Samples drawn for each line, at least 100
     #[arg(long, default_value_t = 2_000, value_name = "SAMPLES")]
     runs: usize,
-    /// Only lines whose name contains this
+    /// Only lines whose name contains this; the names are below
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
     /// Chooses the samples
@@ -46,7 +48,7 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {
@@ -56,14 +58,22 @@ fn run(cli: &Cli) -> Result<()> {
     let wanted = |simulation: &Simulation| cli.only.as_ref().is_none_or(|text| simulation.name.contains(text.as_str()));
     let simulations: Vec<Simulation> = simulations().into_iter().filter(wanted).collect();
     if simulations.is_empty() {
-        return Err(usage("no line's name contains the text of --only"));
+        let text = cli.only.as_deref().unwrap_or_default();
+        return Err(usage(format_args!("no line's name contains {text:?} of --only\n\n{}", names())));
     }
+    // Opened now: minutes later is too late to learn that it cannot be written.
+    let json = cli.json.as_ref().map(AtomicFile::create).transpose()?;
+    let stop = Interrupts::catch()?;
     let bar = progress("simulating", simulations.len(), cli.quiet);
     let mut lines =
         vec![["interval", "n", "nominal", "coverage", "95 % of it", "undefined"].map(str::to_owned).to_vec()];
     let mut figures = Vec::new();
     for (number, simulation) in simulations.iter().enumerate() {
-        let Counts { held, missed } = count(cli, simulation)?;
+        let Counts { held, missed } = count(cli, simulation, &stop)?;
+        if let Some(signal) = stop.interrupted() {
+            let (done, total) = (number, simulations.len());
+            return Err(Stopped { signal, done, total, what: "lines", resumes: false }.into());
+        }
         bar.inc(1);
         let coverage = Proportion { count: held, n: held + missed };
         let (estimate, interval) = (coverage.estimate()?, coverage.clopper_pearson(0.95)?);
@@ -84,11 +94,19 @@ fn run(cli: &Cli) -> Result<()> {
     }
     bar.finish_and_clear();
     say(table(&lines).trim_end())?;
-    if let Some(path) = &cli.json {
+    if let Some(mut file) = json {
         let figures = json!({"runs": cli.runs, "seed": cli.seed, "simulations": figures});
-        write_atomic(path, &serde_json::to_vec_pretty(&figures)?)?;
+        serde_json::to_writer_pretty(&mut file, &figures)?;
+        file.commit()?;
     }
     Ok(())
+}
+
+/// The names that --only looks in, for the help.
+fn names() -> String {
+    let names: BTreeSet<&str> = simulations().iter().map(|simulation| simulation.name).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    format!("Names of the lines:\n  {}", names.join("\n  "))
 }
 
 struct Counts {
@@ -96,14 +114,15 @@ struct Counts {
     missed: usize,
 }
 
-/// Runs a simulation on all cores. A sample depends on the seed, the line's name and its own number alone.
-fn count(cli: &Cli, simulation: &Simulation) -> Result<Counts> {
+/// Runs a simulation on all cores, until it is done or a signal stops it. A sample depends on the seed, the line's name and its own
+/// number alone.
+fn count(cli: &Cli, simulation: &Simulation, stop: &Interrupts) -> Result<Counts> {
     let next = AtomicUsize::new(0);
     let work = || -> Result<Counts> {
         let mut counts = Counts { held: 0, missed: 0 };
         loop {
             let run = next.fetch_add(1, Ordering::Relaxed);
-            if run >= cli.runs {
+            if run >= cli.runs || stop.interrupted().is_some() {
                 return Ok(counts);
             }
             match (simulation.holds)(&mut Draw::new(cli.seed, simulation, run)) {

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 use judge_core::{Backbone, Layer, ModelInfo, Outcome, Pooling, Want};
 use judge_data::{InputFile, Sharding, StatesSpec, StatesWriter, ids_path};
-use judge_examples::console::{exit, say};
+use judge_examples::console::{say, start};
 use judge_examples::layers::LayerList;
 use judge_examples::model_args::ModelArgs;
 use judge_examples::passes::{check_prompts, pass_prompts};
@@ -63,7 +63,7 @@ impl From<PoolingArg> for Pooling {
 }
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {

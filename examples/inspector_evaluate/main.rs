@@ -10,7 +10,7 @@ use anyhow::Result;
 use clap::Parser;
 use judge_core::Verdict;
 use judge_data::{JsonlWriter, write_atomic};
-use judge_examples::console::{exit, say, table, usage};
+use judge_examples::console::{say, start, table, usage};
 use judge_examples::inspector::{Evaluation, ProbeArgs, best, evaluate};
 
 /// Judge answers by probes (INSPECTOR).
@@ -31,7 +31,7 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {

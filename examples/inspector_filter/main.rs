@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser;
 use judge_data::{JsonlWriter, write_atomic};
-use judge_examples::console::{exit, say, usage};
+use judge_examples::console::{say, start, usage};
 use judge_examples::inspector::{ProbeArgs, best, evaluate};
 use serde_json::json;
 
@@ -36,7 +36,7 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {

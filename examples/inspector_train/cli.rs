@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use judge_core::ModelInfo;
-use judge_data::InputFile;
+use judge_data::{Columns, Input};
 use judge_examples::console::usage;
 use judge_examples::layers::LayerList;
-use judge_examples::model_args::ModelArgs;
+use judge_examples::model_args::{ModelArgs, SeedArgs};
 use judge_probe::DataHash;
 use judge_probe::training::{GradeScale, GradedRow, Grading, ProbeClassifier, ProbeTraining, View};
 use serde_json::json;
@@ -51,6 +51,9 @@ pub struct Cli {
     /// Prompt of rows with question and response [default: the aspect's own]
     #[arg(long, value_name = "FILE.json")]
     pub template: Option<PathBuf>,
+    /// Columns that hold the fields, e.g. response=completion,human=grade [default: the names listed in docs/files.md]
+    #[arg(long, value_name = "FIELD=COLUMN,...", default_value = "", hide_default_value = true)]
+    pub columns: Columns,
     /// Field whose rows stay on one side of every split [default: the question]
     #[arg(long, value_name = "FIELD")]
     pub group: Option<String>,
@@ -106,6 +109,8 @@ pub struct Cli {
 
     #[command(flatten)]
     pub model: ModelArgs,
+    #[command(flatten)]
+    pub seed: SeedArgs,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -157,25 +162,26 @@ impl Cli {
     }
 
     /// What results depend on and is known before the model is loaded.
-    pub fn settings(&self, data: &Data) -> Result<Settings> {
+    pub fn settings(&self, input: Option<&Input>, data: &Data) -> Result<Settings> {
         let training = self.training();
-        let input = self.input.as_deref().map(|path| InputFile::of(path).map(|file| file.blake3)).transpose()?;
+        let input = input.map(|input| input.identity().map(|file| file.blake3)).transpose()?;
         let templates: BTreeMap<&String, &str> = data.templates.iter().map(|(name, of)| (name, of.id())).collect();
         let settings = json!({
             "program": PROGRAM,
             "input_blake3": input,
             "limit": self.model.limit,
-            "seed": self.model.seed,
+            "seed": self.seed.seed,
             "aspects": data.rows.keys().collect::<Vec<_>>(),
             "templates": templates,
             "raw_prompt": self.model.raw_prompt,
             "template_args": self.model.template_args,
             "date": self.model.date.to_string(),
+            "columns": self.columns.to_string(),
             "group": self.group,
             "source": self.source,
             "scale": training.scale,
             "grading": training.grading,
-            "layers": format!("{:?}", self.layers),
+            "layers": self.layers_text(),
             "pooling": training.views,
             "attention_entropy": training.attention_entropy,
             "classifier": training.classifier,
@@ -187,6 +193,16 @@ impl Cli {
             "grouped": training.grouped,
         });
         Ok(serde_json::from_value(settings)?)
+    }
+
+    /// The layers as they may be given.
+    fn layers_text(&self) -> String {
+        match &self.layers {
+            LayerList::All => "all".to_owned(),
+            LayerList::Ranges(ranges) => {
+                ranges.iter().map(|(first, last)| format!("{first}-{last}")).collect::<Vec<_>>().join(",")
+            }
+        }
     }
 
     /// What results depend on besides.

@@ -14,10 +14,9 @@ use std::fs;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::Parser;
 use judge_core::{Backbone, Layer, TokenId};
-use judge_data::write_atomic;
-use judge_examples::console::{exit, say, usage};
+use judge_data::{Input, write_atomic};
+use judge_examples::console::{say, start, tell, usage};
 use judge_examples::model_args::read_template;
 use judge_models::Model;
 use judge_probe::ProbedModel;
@@ -30,30 +29,35 @@ use crate::settings::{Found, SETTINGS, look, probe_path, report_path};
 use crate::states::States;
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {
     cli.check()?;
     let template = cli.template.as_deref().map(read_template).transpose()?;
-    let data = match &cli.input {
-        Some(path) => Data::read(
-            path,
+    let input = cli.input.as_deref().map(Input::open).transpose()?;
+    let data = match &input {
+        Some(input) => Data::read(
+            input,
             &Reading {
                 aspects: &cli.aspect,
                 group: cli.group.as_deref(),
                 source: cli.source.as_deref(),
+                columns: &cli.columns,
                 template: template.as_ref(),
                 model: &cli.model,
             },
         )?,
-        None => Data::generated([2_000, 1_000, 1_000], cli.model.seed, &cli.model),
+        None => Data::generated([2_000, 1_000, 1_000], cli.seed.seed, &cli.model),
     };
     if data.ungraded > 0 {
         say(format_args!("{} rows have no grade and are skipped", data.ungraded))?;
     }
     let aspects: Vec<&String> = data.rows.keys().collect();
-    let mut settings = cli.settings(&data)?;
+    for (aspect, rows) in &data.rows {
+        cli.training().check(rows).with_context(|| format!("aspect {aspect:?}"))?;
+    }
+    let mut settings = cli.settings(input.as_ref(), &data)?;
     look(&cli.output, &aspects, &settings, cli.overwrite)?;
 
     let model = cli.model.load()?;
@@ -117,7 +121,7 @@ fn grade_tokens(model: &Model, rows: &[GradedRow], layers: &[Layer], quiet: bool
     tokens
         .inspect_err(|error| {
             if !quiet {
-                eprintln!("note: no prompted score to compare with: {error}");
+                tell(format_args!("note: no prompted score to compare with: {error}"));
             }
         })
         .ok()

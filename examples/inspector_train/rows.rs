@@ -1,11 +1,12 @@
 //! What probes are trained on: prompts with grades, from a file or generated.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use judge_core::{Aspect, ItemId, Prompt, PromptTemplate};
-use judge_data::{Extra, PromptInput, Row, Rows};
+use judge_core::{Aspect, Fields, ItemId, Prompt, PromptTemplate};
+use judge_data::{Columns, DatasetOptions, Field, GradedRecord, Input, PromptInput, PromptRecord, Row};
 use judge_examples::model_args::ModelArgs;
 use judge_examples::planted::{Split, generate, prompt};
 use judge_probe::training::GradedRow;
@@ -22,6 +23,8 @@ pub struct Reading<'a> {
     pub group: Option<&'a str>,
     /// Field that says where a row comes from.
     pub source: Option<&'a str>,
+    /// Which columns hold which fields.
+    pub columns: &'a Columns,
     /// Prompt of rows with question and response.
     pub template: Option<&'a PromptTemplate>,
     pub model: &'a ModelArgs,
@@ -42,21 +45,6 @@ struct ProbingRow {
     id: ItemId,
     eval_prompt: String,
     score: Option<f64>,
-}
-
-/// What a row of JSON lines holds.
-struct Line {
-    id: ItemId,
-    text: Text,
-    raters: Vec<f64>,
-    aspect: Option<String>,
-    split: Option<String>,
-    extra: Extra,
-}
-
-enum Text {
-    Pair(String, String),
-    Prompt(PromptInput),
 }
 
 const QUESTION: &str = "\n\nQuestion:\n";
@@ -80,17 +68,21 @@ impl Data {
     }
 
     /// A probing file `{"ASPECT": [{"id", "eval_prompt", "score"}, …], …}`, or JSON lines. The file is parsed once.
-    pub fn read(path: &Path, reading: &Reading<'_>) -> Result<Self> {
+    pub fn read(input: &Input, reading: &Reading<'_>) -> Result<Self> {
+        let path = input.path();
         let mut data = Self::default();
         let mut seen = BTreeSet::new();
-        for (index, row) in Rows::open(path)?.enumerate() {
+        for (index, row) in input.rows()?.enumerate() {
             let row = row?;
             if index == 0 && is_probing_file(&row) {
                 data.read_probing_file(path, row, reading, &mut seen)?;
                 break;
             }
             let place = row.place().to_string();
-            data.read_line(row, index, reading, &mut seen).with_context(|| place)?;
+            // Errors of the crate name their place already.
+            let placed =
+                |error: anyhow::Error| if error.is::<judge_data::Error>() { error } else { error.context(place) };
+            data.read_line(row, index, reading, &mut seen).map_err(placed)?;
         }
         for aspect in reading.aspects {
             let known = data.rows.keys();
@@ -134,31 +126,33 @@ impl Data {
         reading: &Reading<'_>,
         seen: &mut BTreeSet<(String, ItemId)>,
     ) -> Result<()> {
-        let Line { id, text, raters, aspect, split, extra } = Line::read(row, index)?;
-        let (prompt, question, response) = match text {
-            Text::Pair(question, response) => {
-                let template = reading.model.dress_template(template(reading, aspect.as_deref())?);
-                let prompt = template.fill(&[("question", &question), ("response", &response)])?;
-                self.templates.insert(aspect.clone().unwrap_or_else(|| UNNAMED.to_owned()), template);
-                (prompt, question, Some(response))
-            }
-            Text::Prompt(input) => (dressed(reading.model, input), String::new(), None),
+        let options = DatasetOptions { columns: reading.columns.clone(), ..DatasetOptions::default() };
+        let aspect = text_field(&row, reading.columns, Field::Aspect)?;
+        let split = text_field(&row, reading.columns, Field::Split)?;
+        let fields = row.clone().into_extra(&[]);
+        let (grade, mut graded) = if reading.columns.has(&row, Field::Response) {
+            let record = GradedRecord::from_row(row, index, &options)?;
+            let template = reading.model.dress_template(template(reading, aspect.as_deref())?);
+            let prompt = template.fill(&Pair(&record))?;
+            self.templates.insert(aspect.clone().unwrap_or_else(|| UNNAMED.to_owned()), template);
+            let (grade, row) = (record.human(), GradedRow::new(record.id, prompt, 0.0));
+            (grade, GradedRow { question: record.instruction, response: record.response, ..row })
+        } else {
+            let record = PromptRecord::from_row(row, index, &options)?;
+            (record.human(), GradedRow::new(record.id, dressed(reading.model, record.input), 0.0))
         };
-        let mut graded = GradedRow::new(id, prompt, 0.0);
         let text = |field: &str| {
-            let text = extra.string(field).or_else(|| extra.text(field).map(str::to_owned));
+            let text = fields.rendered(field).map(Cow::into_owned).or_else(|| fields.text(field).map(str::to_owned));
             text.with_context(|| format!("there is no field {field:?}"))
         };
         if let Some(field) = reading.group {
             graded.group = text(field)?;
-        } else if !question.is_empty() {
-            graded.group.clone_from(&question);
+        } else if !graded.question.is_empty() {
+            graded.group.clone_from(&graded.question);
         }
         graded.source = reading.source.map(text).transpose()?;
-        graded.response = response.unwrap_or(graded.response);
-        (graded.question, graded.split) = (question, split);
-        let mean = raters.iter().sum::<f64>() / raters.len() as f64;
-        self.push(aspect.as_deref().unwrap_or(UNNAMED), (!raters.is_empty()).then_some(mean), graded, reading, seen)
+        graded.split = split;
+        self.push(aspect.as_deref().unwrap_or(UNNAMED), grade, graded, reading, seen)
     }
 
     /// Adds a row with its grade, or counts it if it has none.
@@ -182,46 +176,20 @@ impl Data {
     }
 }
 
-impl Line {
-    fn read(row: Row, _index: usize) -> Result<Self> {
-        let text = |names: &[&'static str]| -> Result<Option<String>> {
-            for &name in names {
-                if let Some(text) = row.optional(name, "a string")? {
-                    return Ok(Some(text));
-                }
-            }
-            Ok(None)
-        };
-        let response = text(&["response", "output", "prediction", "answer", "completion"])?;
-        let text = match response {
-            Some(response) => {
-                let question = text(&["instruction", "question", "prompt"])?;
-                Text::Pair(question.context("there is a response but no question")?, response)
-            }
-            None => Text::Prompt(match row.optional("messages", "a list of messages")? {
-                Some(messages) => PromptInput::Messages(messages),
-                None => PromptInput::Text(row.string("prompt")?),
-            }),
-        };
-        let mut raters = Vec::new();
-        for name in ["human", "scores", "score"] {
-            if let Some(score) = row.optional::<f64>(name, "a number").ok().flatten() {
-                raters = vec![score];
-                break;
-            }
-            if let Some(list) = row.optional::<Vec<Option<f64>>>(name, "a number or a list of numbers")? {
-                raters = list.into_iter().flatten().collect();
-                break;
-            }
+/// A pair in a template, whatever its columns are called.
+struct Pair<'a>(&'a GradedRecord);
+
+impl Fields for Pair<'_> {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        match name {
+            "question" | "instruction" => Some(self.0.instruction.as_str().into()),
+            "response" | "prediction" => Some(self.0.response.as_str().into()),
+            _ => self.0.field(name),
         }
-        Ok(Self {
-            id: row.required("id", "a string or a whole number")?,
-            text,
-            raters,
-            aspect: row.optional("aspect", "a string")?,
-            split: row.optional("split", "a string")?,
-            extra: row.into_extra(&[]),
-        })
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.names()
     }
 }
 
@@ -241,6 +209,13 @@ impl ProbingRow {
             None => row,
         }
     }
+}
+
+/// A field of text that a row may lack.
+fn text_field(row: &Row, columns: &Columns, field: Field) -> Result<Option<String>> {
+    let Some(json) = columns.find(row, field)?.and_then(|name| row.value(name)) else { return Ok(None) };
+    let text = serde_json::from_str(json).with_context(|| format!("expected {field} to be text, found {json}"))?;
+    Ok(Some(text))
 }
 
 /// A prompt as the options want it.

@@ -13,7 +13,7 @@ use judge_core::{
     Variant,
 };
 use judge_data::{InputFile, ScoreFile, load, save};
-use judge_examples::console::{exit, say, table, usage};
+use judge_examples::console::{say, start, table, usage};
 use judge_examples::origin::{recorded_origin, unrecorded_origin};
 use judge_examples::report::{self, Agreement, agreement, variant_scores};
 use serde::Serialize;
@@ -102,7 +102,7 @@ struct Scored {
 }
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {

@@ -21,7 +21,7 @@ use judge_data::{
     Counts, Dataset, DatasetFormat, DatasetOptions, Extra, InputFile, LabelTable, LagerResult, LagerScores,
     ResumableJsonl, Rows, RunRecord, ScoreOutcome, ScoreRow, Settings, load, save, write_lager_results,
 };
-use judge_examples::console::{exit, say};
+use judge_examples::console::{say, start};
 use judge_examples::labels::note_split_labels;
 use judge_examples::model_args::{ModelArgs, read_template};
 use judge_examples::origin::{ORIGIN, record_path};
@@ -109,7 +109,7 @@ fn format(name: &str) -> Result<DatasetFormat, String> {
 }
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {
@@ -291,7 +291,6 @@ impl Cli {
             program_version: env!("CARGO_PKG_VERSION").to_owned(),
             model: Some(model.info().clone()),
             template: Some(judge.settings().template.id().to_owned()),
-            seed: Some(self.model.seed),
             inputs: vec![data],
             settings,
             ..RunRecord::default()

@@ -11,7 +11,7 @@ use judge_core::{
     Backbone, Condition, Generation, LabelRead, Lens, Outcome, Reading, Sampling, ScoreRule, TokenId, Unscored, Want,
 };
 use judge_data::{Extra, InputFile, LabelTable, ResumableJsonl, ScoreOutcome, ScoreRow, Settings};
-use judge_examples::console::{exit, say, usage};
+use judge_examples::console::{say, start, usage};
 use judge_examples::labels::note_split_labels;
 use judge_examples::layers::LayerList;
 use judge_examples::model_args::ModelArgs;
@@ -76,7 +76,7 @@ enum LensArg {
 }
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {

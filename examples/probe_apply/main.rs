@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail, ensure};
 use clap::Parser;
 use judge_data::JsonlWriter;
-use judge_examples::console::{exit, progress, say};
+use judge_examples::console::{progress, say, start};
 use judge_examples::probes::ProbeFile;
 use judge_probe::{FittedClassifier, FittedProbe, Matrix, Precision};
 use serde_json::{Map, Value, json};
@@ -46,7 +46,7 @@ struct Cli {
 const AT_ONCE: usize = 4_096;
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {
@@ -69,7 +69,7 @@ fn of_features(cli: &Cli, features: &Features) -> Result<usize> {
     let bar = progress("judging", n_rows, cli.quiet);
     for first in (0..n_rows).step_by(AT_ONCE) {
         let judged = judge(probe, &features.matrix(first, AT_ONCE)?)?;
-        bar.inc(judged.len() as u64);
+        bar.inc(judged.len());
         for (index, judged) in judged.into_iter().enumerate() {
             output.write(&row(first + index, [], judged))?;
         }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
 use judge_core::{Backbone, Layer, Signal};
 use judge_data::write_atomic;
-use judge_examples::console::{exit, say, table, usage};
+use judge_examples::console::{say, start, table, usage};
 use judge_examples::model_args::read_template;
 use judge_examples::probes::ProbeFile;
 use judge_models::{HubOptions, LoadOptions, Model, ModelSource};
@@ -72,7 +72,7 @@ impl From<PrecisionArg> for Precision {
 }
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {

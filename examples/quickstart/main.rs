@@ -14,7 +14,7 @@ use judge_core::{
     Backbone, Graded, LagerJudge, LagerSettings, Layer, LayerTable, LayerWeightFit, LayerWeights, ModelInfo, RunEvent,
     Runner, Scale, Variant,
 };
-use judge_examples::console::{exit, progress, say, table};
+use judge_examples::console::{progress, say, start, table};
 use judge_examples::model_args::{JUDGE_TEMPLATE, embedded_model, read_template};
 use judge_examples::planted::{Item, Split, generate};
 use judge_examples::report::{self, Agreement, Statistic, agreement, difference, variant_scores};
@@ -87,7 +87,7 @@ const STORY: [(&str, Variant); 4] = [
 ];
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {

@@ -1,13 +1,35 @@
 //! What people see: progress on stderr, tables on stdout, one readable error.
 
+use std::error::Error;
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Context;
+use clap::Parser;
 use clap::error::ErrorKind;
-use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::interrupt::Stopped;
+use crate::progress::Progress;
+
+/// Version and commit, as `--version` shows them: `0.1.0 (0123456789ab)`, or without a commit where none is known.
+pub const VERSION: &str = env!("JUDGE_VERSION");
+
+/// The commit that this is built from, 12 hexadecimal digits and `-dirty` if sources differed from it; `None` if it was built outside a
+/// git checkout.
+#[must_use]
+pub const fn commit() -> Option<&'static str> {
+    option_env!("JUDGE_COMMIT")
+}
+
+/// The whole `main` of an example: reads the command line, `--version` included, runs, and gives [`exit`]'s code.
+pub fn start<C: Parser>(run: impl FnOnce(&C) -> anyhow::Result<()>) -> ExitCode {
+    let matches = C::command().version(VERSION).try_get_matches();
+    match matches.and_then(|mut matches| C::from_arg_matches_mut(&mut matches)) {
+        Ok(cli) => exit(run(&cli)),
+        Err(error) => exit(Err(error.into())),
+    }
+}
 
 /// An error that says that the command line is wrong; [`exit`] makes 2 of it, as clap does of what it finds itself.
 #[must_use]
@@ -15,44 +37,85 @@ pub fn usage(problem: impl fmt::Display) -> anyhow::Error {
     clap::Error::raw(ErrorKind::ValueValidation, format!("{problem}\n")).into()
 }
 
-/// The exit code of an example: 0, 1 with the error and its causes on stderr, or 2 for a wrong command line.
+/// The exit code of an example: 0; 1 with the error and its causes on stderr; 2 for a wrong command line; 130 or 143 for a run that a
+/// signal stopped. A stderr that takes nothing changes none of them.
 #[must_use]
 pub fn exit(result: anyhow::Result<()>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if error.is::<clap::Error>() => {
-            eprint!("{error}");
-            ExitCode::from(2)
+    let Err(error) = result else { return ExitCode::SUCCESS };
+    if let Some(error) = error.downcast_ref::<clap::Error>() {
+        return exit_of_clap(error);
+    }
+    if let Some(stopped) = error.downcast_ref::<Stopped>() {
+        tell(stopped);
+        return ExitCode::from(stopped.signal.exit_code());
+    }
+    tell(format_args!("error: {error}"));
+    let mut said = error.to_string();
+    for cause in error.chain().skip(1) {
+        // Some errors already end with their cause.
+        let cause = cause.to_string();
+        if !said.contains(&cause) {
+            tell(format_args!("  caused by: {cause}"));
         }
+        said = cause;
+    }
+    if let Some(hint) = error.chain().find_map(hint) {
+        tell(format_args!("  {hint}"));
+    }
+    ExitCode::FAILURE
+}
+
+/// Help and version are no errors, unless stdout does not take them.
+fn exit_of_clap(error: &clap::Error) -> ExitCode {
+    match error.print() {
+        _ if error.use_stderr() => ExitCode::from(2),
+        Ok(()) => ExitCode::SUCCESS,
+        Err(closed) if closed.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
-            let mut said = error.to_string();
-            for cause in error.chain().skip(1) {
-                // Some errors already end with their cause.
-                let cause = cause.to_string();
-                if !said.contains(&cause) {
-                    eprintln!("  caused by: {cause}");
-                }
-                said = cause;
-            }
+            tell(format_args!("error: cannot write to stdout\n  caused by: {error}"));
             ExitCode::FAILURE
         }
     }
 }
 
-/// A progress bar on stderr; silent where stderr is no terminal or `quiet` is set.
+/// What to do about an error of a crate that knows nothing of options.
+fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    match error.downcast_ref::<judge_models::Error>()? {
+        judge_models::Error::NoChatTemplate { .. } => Some(
+            "for a model without one, give --raw-prompt, or, where the program has --template, a raw template: \
+             {\"raw\": \"Question: {instruction}\\nAnswer: {response}\\nScore:\"}",
+        ),
+        _ => None,
+    }
+}
+
+/// An error if no row at all was scored, with the number of rows for each reason. A run that scored some is done, whatever became of
+/// the others.
+///
+/// # Errors
+/// `no row was scored: 20 too_long`; `no row was scored: there are none` for an empty input.
+pub fn check_scored<R: fmt::Display>(
+    scored: usize,
+    unscored: impl IntoIterator<Item = (R, usize)>,
+) -> anyhow::Result<()> {
+    if scored > 0 {
+        return Ok(());
+    }
+    let reasons: Vec<String> = unscored.into_iter().map(|(reason, rows)| format!("{rows} {reason}")).collect();
+    let reasons = if reasons.is_empty() { "there are none".to_owned() } else { reasons.join(", ") };
+    anyhow::bail!("no row was scored: {reasons}")
+}
+
+/// Progress on stderr: see [`Progress`].
 #[must_use]
-pub fn progress(what: &'static str, total: usize, quiet: bool) -> ProgressBar {
-    if quiet {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} ({per_sec}, {eta} left)");
-    let bar = ProgressBar::new(total as u64).with_message(what);
-    bar.enable_steady_tick(Duration::from_millis(200));
-    match style {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
+pub fn progress(what: &'static str, total: usize, quiet: bool) -> Progress {
+    Progress::new(what, total, quiet)
+}
+
+/// Writes a line to stderr, where results never are. A run does not fail because nobody can be told about it.
+pub fn tell(line: impl fmt::Display) {
+    // `eprintln!` panics where stderr is closed or full.
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Writes a line to stdout. A reader that has seen enough and closed it, as `head` does, is no error.
@@ -103,5 +166,15 @@ mod tests {
         let rows = [cells(&["name", "a", "bcd"]), cells(&["long name", "10", "2"]), cells(&["ä"])];
         assert_eq!(table(&rows), "name        a  bcd\nlong name  10    2\nä\n");
         assert_eq!(table(&[]), "");
+    }
+
+    #[test]
+    fn a_run_without_any_score_counts_the_reasons() {
+        assert!(check_scored(1, [("too_long", 20)]).is_ok());
+        let error = |unscored: &[(&'static str, usize)]| {
+            check_scored(0, unscored.iter().copied()).expect_err("nothing was scored").to_string()
+        };
+        assert_eq!(error(&[("no_label", 1), ("too_long", 20)]), "no row was scored: 1 no_label, 20 too_long");
+        assert_eq!(error(&[]), "no row was scored: there are none");
     }
 }

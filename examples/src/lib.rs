@@ -2,6 +2,7 @@
 
 pub mod console;
 pub mod inspector;
+pub mod interrupt;
 pub mod labels;
 pub mod layers;
 pub mod model_args;
@@ -10,8 +11,11 @@ pub mod pace;
 pub mod passes;
 pub mod planted;
 pub mod probes;
+pub mod progress;
 pub mod report;
 pub mod surface;
+
+pub use console::commit;
 
 /// Every code block of the documentation compiles and runs.
 #[cfg(doctest)]

@@ -9,6 +9,8 @@ use judge_core::{Backbone, Prompt, PromptTemplate};
 use judge_models::{Date, Device, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions};
 use serde_json::Value;
 
+use crate::console::tell;
+
 /// File of a model folder that holds the template its judge was made for. Not a Hugging Face file; folders without it
 /// are judged with a built-in template.
 pub const JUDGE_TEMPLATE: &str = "judge_template.json";
@@ -23,41 +25,57 @@ pub fn embedded_model() -> PathBuf {
 #[derive(Args, Clone, Debug)]
 pub struct ModelArgs {
     /// Hugging Face model folder, or a hub id [default: the embedded model]
-    #[arg(long, value_name = "DIR|ORG/NAME[@REV]")]
+    #[arg(long, value_name = "DIR|ORG/NAME[@REV]", help_heading = "Model")]
     pub model: Option<String>,
-    /// Where it runs: cpu or cuda:N; with several cards, cuda:0,cuda:1, each has a part of the layers
-    #[arg(long = "device", default_value = "cpu", value_name = "DEVICE", value_delimiter = ',')]
+    /// Where the model runs: cpu or cuda:N; with cuda:0,cuda:1 it is split across these GPUs (for speed, run one process per GPU)
+    #[arg(
+        long = "device",
+        default_value = "cpu",
+        value_name = "DEVICE",
+        value_delimiter = ',',
+        help_heading = "Model"
+    )]
     pub devices: Vec<Device>,
     /// Arithmetic of the weights: f32 or bf16 [default: bf16 if the checkpoint is bf16 or f16, else f32]
-    #[arg(long, value_name = "DTYPE")]
+    #[arg(long, value_name = "DTYPE", help_heading = "Model")]
     pub dtype: Option<Dtype>,
-    /// Instructions of the products in bf16 on the CPU: amx, avx512-bf16, avx512, avx2 or portable [default: the fastest there is]
-    #[arg(long, value_name = "KERNEL")]
+    /// CPU instruction set for bf16 matrix products: amx, avx512-bf16, avx512, avx2 or portable [default: the fastest there is]
+    #[arg(long, value_name = "KERNEL", help_heading = "Model")]
     pub kernel: Option<Kernel>,
     /// Give prompts to the tokenizer as they are, without the model's chat template
-    #[arg(long)]
+    #[arg(long, help_heading = "Model")]
     pub raw_prompt: bool,
     /// A variable for the chat template, e.g. enable_thinking=false (repeatable)
-    #[arg(long = "template-arg", value_name = "KEY=JSON", value_parser = template_arg)]
+    #[arg(long = "template-arg", value_name = "KEY=JSON", value_parser = template_arg, help_heading = "Model")]
     pub template_args: Vec<(String, Value)>,
     /// What a template that asks for today's date is told; fixed, so that results do not depend on the day
-    #[arg(long, default_value_t = Date::default(), value_name = "YYYY-MM-DD")]
+    #[arg(long, default_value_t = Date::default(), value_name = "YYYY-MM-DD", help_heading = "Model")]
     pub date: Date,
-    /// Seed of everything that is drawn
-    #[arg(long, default_value_t = 0)]
-    pub seed: u64,
     /// Read at most this many rows of the input
-    #[arg(long, value_name = "ROWS")]
+    #[arg(long, value_name = "ROWS", help_heading = "Run")]
     pub limit: Option<usize>,
-    /// Upper bound on the prompt tokens in flight at once; bounds memory, never changes a score
-    #[arg(long, value_name = "TOKENS", default_value_t = LoadOptions::default().max_batch_tokens)]
+    /// Upper bound on the prompt tokens in flight at once; bounds memory. On a GPU, the last digits of a score may change with it
+    #[arg(
+        long,
+        value_name = "TOKENS",
+        default_value_t = LoadOptions::default().max_batch_tokens,
+        help_heading = "Run"
+    )]
     pub max_batch_tokens: usize,
     /// No progress on stderr
-    #[arg(long)]
+    #[arg(long, help_heading = "Run")]
     pub quiet: bool,
     /// What `model` was resolved to, once: a branch of the hub may move between two looks.
     #[arg(skip)]
     found: OnceLock<FoundModel>,
+}
+
+/// The seed of a program that draws something. Reading a model draws nothing.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct SeedArgs {
+    /// Seed of everything that is drawn
+    #[arg(long, default_value_t = 0, help_heading = "Run")]
+    pub seed: u64,
 }
 
 fn template_arg(text: &str) -> Result<(String, Value), String> {
@@ -102,10 +120,14 @@ impl ModelArgs {
             Model::load(folder, &options).with_context(|| format!("cannot load the model in {}", folder.display()))?;
         if !self.quiet {
             let info = model.info();
-            eprintln!(
+            tell(format_args!(
                 "model {} ({}, {} blocks of width {}, {} on {}), fingerprint {}",
                 info.name, info.family, info.n_layers, info.d_model, info.dtype, info.device, info.fingerprint
-            );
+            ));
+            // Nobody asked for f32, so the checkpoint is stored in it.
+            if self.dtype.is_none() && info.dtype == Dtype::F32.to_string() && self.devices == [Device::Cpu] {
+                tell("note: the checkpoint is f32; --dtype bf16 is several times faster");
+            }
         }
         Ok(model)
     }

@@ -44,20 +44,6 @@ pub fn first_prompt(args: &ModelArgs, input: &Path, prefill: &str) -> Result<Opt
     }
 }
 
-/// All prompts of an input.
-///
-/// # Errors
-/// Of the input.
-pub fn read_prompts(args: &ModelArgs, input: &Path) -> Result<Vec<Prompt>> {
-    let mut prompts = Vec::new();
-    for record in open(input, args.limit)? {
-        if let Record::Prompt(record) = record? {
-            prompts.push(prompt(args, &record.input, ""));
-        }
-    }
-    Ok(prompts)
-}
-
 fn prompt(args: &ModelArgs, input: &PromptInput, prefill: &str) -> Prompt {
     let prompt = if args.raw_prompt { input.to_raw() } else { args.dress(input.to_chat()) };
     // What asks nothing stays empty: a prefill must not make a prompt of it.

@@ -2,35 +2,48 @@
 //!
 //! `cargo run --release --example throughput -- --input prompts.jsonl`
 
+mod rows;
+
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 use judge_core::{
-    Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, Reading, Request, Sampling, Want,
+    Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, Reading, Reason, Request, Sampling, Want,
 };
 use judge_data::AtomicFile;
-use judge_examples::console::{exit, say};
+use judge_examples::console::{check_scored, progress, say, start};
+use judge_examples::interrupt::{Interrupts, Stopped};
 use judge_examples::model_args::ModelArgs;
-use judge_examples::passes::read_prompts;
 use judge_models::{Model, product_rate};
 use serde_json::json;
 
-/// Measure how fast a model reads prompts.
+use rows::Rows;
+
+/// Measure how fast a model reads the rows of a file, and estimate how long the whole file takes.
 ///
-/// Input: JSON lines {"id", "prompt"} or {"id", "messages"}. All prompts are put before the model at once; prompts that share a
-/// beginning are read together where the device can. Loading is measured apart.
+/// Input: JSON lines {"id", "prompt"} or {"id", "messages"}, graded rows {"id", "instruction", "response", "rubric"?}, or a benchmark file of
+/// the LAGER reference program. All prompts are put before the model at once; prompts that share a beginning are read together where
+/// the device can. Loading is measured apart. With --limit, only so many rows are read, and the time for the whole file is estimated
+/// from them by the length of its texts.
 #[derive(Parser)]
 #[command(name = "throughput")]
 struct Cli {
-    /// JSON lines of prompts
+    /// JSON lines of prompts or graded rows
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
+    /// The figures as JSON, and the states of the first prompt's last token at every layer that was read
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Prompt template (JSON) for graded rows [default: judge_template.json of the model folder, else a built-in one]
+    #[arg(long, value_name = "FILE")]
+    template: Option<PathBuf>,
     /// What is read of each prompt
     #[arg(long, value_enum, default_value_t = What::States)]
     read: What,
@@ -43,13 +56,9 @@ struct Cli {
     /// Tokens written after each prompt, labels being read where one is written
     #[arg(long, default_value_t = 0, value_name = "TOKENS")]
     max_new_tokens: usize,
-    /// Also measure what products in bf16 reach there (on the first device), the floor of every pass, and how fast this machine's memory is
-    /// read, the floor of every token that the CPU writes
+    /// Also measure the hardware's matrix and memory speed, as an upper bound on tokens/s
     #[arg(long)]
     floor: bool,
-    /// Where the figures go, and the states of the first prompt's last token at every layer that was read
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
     #[command(flatten)]
     model: ModelArgs,
 }
@@ -67,11 +76,12 @@ enum What {
 }
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    let prompts = read_prompts(&cli.model, &cli.input)?;
+    let Rows { prompts, rows, share } = Rows::read(&cli.model, &cli.input, cli.template.as_deref())?;
+    let json_file = cli.json.as_ref().map(AtomicFile::create).transpose()?;
     let start = Instant::now();
     let model = cli.model.load()?;
     let load_s = start.elapsed().as_secs_f64();
@@ -79,8 +89,9 @@ fn run(cli: &Cli) -> Result<()> {
     let requests: Vec<Request> = prompts.into_iter().map(|prompt| Request { prompt, want: want.clone() }).collect();
     let mut best: Option<Pass> = None;
     let mut passes_s = Vec::new();
+    let stop = Interrupts::catch()?;
     for _ in 0..cli.repeat.max(1) {
-        let pass = pass(&model, &requests)?;
+        let pass = pass(&model, &requests, cli.model.quiet, &stop)?;
         passes_s.push(pass.seconds);
         if best.as_ref().is_none_or(|best| pass.seconds < best.seconds) {
             best = Some(pass);
@@ -88,18 +99,26 @@ fn run(cli: &Cli) -> Result<()> {
     }
     let Pass { seconds, prompt_tokens, new_tokens, unscored, first } = best.context("nothing was read")?;
     let peak = peak_memory();
+    let n_unscored: usize = unscored.values().sum();
+    check_scored(requests.len() - n_unscored, unscored)?;
+    // Of rows that were left out, nothing but their length is known.
+    let whole_file_s = (requests.len() < rows).then(|| seconds / share);
     let floor = match (cli.floor, cli.model.devices.first()) {
         (true, Some(&device)) => Some((product_rate(device, cli.model.kernel)?, memory_rate())),
         _ => None,
     };
     let tokens_per_s = prompt_tokens as f64 / seconds;
     say(format_args!("prompts        {}", requests.len()))?;
-    say(format_args!("unscored       {unscored}"))?;
+    say(format_args!("unscored       {n_unscored}"))?;
     say(format_args!("prompt tokens  {prompt_tokens}"))?;
     say(format_args!("new tokens     {new_tokens}"))?;
     say(format_args!("loading        {load_s:.2} s"))?;
     say(format_args!("reading        {seconds:.2} s"))?;
     say(format_args!("tokens/s       {tokens_per_s:.0}"))?;
+    if let Some(whole) = whole_file_s {
+        let about = humantime::format_duration(Duration::from_secs(whole.ceil() as u64));
+        say(format_args!("whole file     about {about} for {rows} rows, without loading"))?;
+    }
     match peak {
         Some(bytes) => say(format_args!("peak memory    {:.0} MB", bytes as f64 / 1e6))?,
         None => say(format_args!("peak memory    not known on this system"))?,
@@ -108,7 +127,7 @@ fn run(cli: &Cli) -> Result<()> {
         say(format_args!("products       {:.0} GFLOP/s", products / 1e9))?;
         say(format_args!("memory         {:.1} GB/s", memory / 1e9))?;
     }
-    if let Some(path) = &cli.json {
+    if let Some(mut file) = json_file {
         let states: Vec<_> = first
             .iter()
             .flat_map(|reading| &reading.pooled)
@@ -118,12 +137,12 @@ fn run(cli: &Cli) -> Result<()> {
             labels.steps.iter().map(|step| json!({"step": step.step, "logits": step.logits})).collect::<Vec<_>>()
         });
         let figures = json!({
-            "prompts": requests.len(), "unscored": unscored, "prompt_tokens": prompt_tokens, "new_tokens": new_tokens,
+            "prompts": requests.len(), "unscored": n_unscored, "prompt_tokens": prompt_tokens, "new_tokens": new_tokens,
             "load_s": load_s, "read_s": seconds, "passes_s": passes_s, "tokens_per_s": tokens_per_s, "peak_bytes": peak,
+            "rows": rows, "whole_file_s": whole_file_s,
             "product_flops": floor.map(|(products, _)| products), "memory_bytes_per_s": floor.map(|(_, memory)| memory),
             "model": model.info(), "first": {"states": states, "labels": labels},
         });
-        let mut file = AtomicFile::create(path)?;
         serde_json::to_writer_pretty(&mut file, &figures)?;
         file.commit()?;
     }
@@ -135,26 +154,37 @@ struct Pass {
     seconds: f64,
     prompt_tokens: usize,
     new_tokens: usize,
-    unscored: usize,
+    unscored: BTreeMap<Reason, usize>,
     first: Option<Reading>,
 }
 
-fn pass(model: &Model, requests: &[Request]) -> Result<Pass> {
-    let mut pass = Pass { seconds: 0.0, prompt_tokens: 0, new_tokens: 0, unscored: 0, first: None };
-    let start = Instant::now();
+fn pass(model: &Model, requests: &[Request], quiet: bool, stop: &Interrupts) -> Result<Pass> {
+    let mut pass = Pass { seconds: 0.0, prompt_tokens: 0, new_tokens: 0, unscored: BTreeMap::new(), first: None };
+    let progress = progress("reading", requests.len(), quiet);
+    let (start, mut done, mut stopped) = (Instant::now(), 0, None);
     model.run(requests, &mut |index, outcome| {
+        done += 1;
         match outcome {
             Outcome::Read(reading) => {
+                let new_tokens = reading.generated.as_ref().map_or(0, |generated| generated.tokens.len());
+                progress.add(1, reading.prompt_tokens + new_tokens);
                 pass.prompt_tokens += reading.prompt_tokens;
-                pass.new_tokens += reading.generated.as_ref().map_or(0, |generated| generated.tokens.len());
+                pass.new_tokens += new_tokens;
                 if index == 0 {
                     pass.first = Some(reading);
                 }
             }
-            Outcome::Unscored(_) => pass.unscored += 1,
+            Outcome::Unscored(unscored) => {
+                progress.inc(1);
+                *pass.unscored.entry(unscored.reason).or_default() += 1;
+            }
         }
-        ControlFlow::Continue(())
+        stopped = stop.interrupted();
+        if stopped.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
+    if let Some(signal) = stopped {
+        return Err(Stopped { signal, done, total: requests.len(), what: "rows", resumes: false }.into());
+    }
     pass.seconds = start.elapsed().as_secs_f64();
     Ok(pass)
 }

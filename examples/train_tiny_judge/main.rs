@@ -1,10 +1,11 @@
-//! Trains the small judge that ships in `models/tiny-judge`, from nothing: data, tokenizer, decoder.
+//! Trains the small judge that ships in `models/tiny-judge`, from scratch: data, tokenizer, decoder.
 //!
 //! ```text
 //! cargo run --release --example train_tiny_judge -- --out models/tiny-judge
 //! ```
 //!
-//! A run that was stopped goes on where its last checkpoint was written when the same command is given again. The same seed gives the same
+//! A run that was stopped resumes when the same command is given again: after SIGINT or SIGTERM where it stopped, after a kill at its last
+//! checkpoint. The same seed gives the same
 //! data and tokenizer on every machine, and the same weights on machines with the same instruction set.
 
 mod data;
@@ -13,11 +14,14 @@ mod lesson;
 mod tokenizer;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Parser;
+use judge_examples::console::{start, tell, usage};
+use judge_examples::interrupt::{Interrupts, Stopped};
 use judge_examples::planted::{Draw, Item, Split, generate, item};
 use judge_metrics::correlation::spearman;
 use judge_models::Dtype;
@@ -32,45 +36,49 @@ const STRETCH: usize = 16;
 const ITEMS: usize = 3 * STRETCH * BATCH;
 /// One in so many steps teaches answering, before the others teach judging.
 const ANSWERING: u64 = 3;
+
 /// Train the tiny judge on generated questions and answers.
 #[derive(Debug, Parser)]
+#[command(name = "train_tiny_judge")]
 struct Args {
-    /// Folder to write the model to; a checkpoint lies there until the run is complete.
+    /// Folder to write the model to; a checkpoint lies there until the run is complete
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Steps of 32 examples; the learning rate follows a schedule of this length.
+    /// Steps of 32 examples; the learning rate follows a schedule of this length
     #[arg(long, default_value_t = 5_400)]
     steps: u64,
-    /// Of data, parameters and order.
+    /// Seed of data, parameters and order
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Steps between checkpoints.
+    /// Steps between checkpoints
     #[arg(long, default_value_t = 200)]
     checkpoint_every: u64,
-    /// Also write the validation, test and shifted split, and 1,000 training items, as JSON lines.
+    /// Also write the validation, test and shifted split, and 1,000 training items, as JSON lines
     #[arg(long, value_name = "DIR")]
     write_data: Option<PathBuf>,
-    /// Say nothing on the way.
+    /// No progress on stderr
     #[arg(long)]
     quiet: bool,
 }
 
-fn main() -> Result<()> {
-    let args = Args::parse();
+fn main() -> ExitCode {
+    start(run)
+}
+
+fn run(args: &Args) -> Result<()> {
+    if args.out.is_none() && args.write_data.is_none() {
+        return Err(usage("nothing to do: give --out DIR, --write-data DIR, or both"));
+    }
     if let Some(dir) = &args.write_data {
         data::write(dir, args.seed)?;
     }
-    match &args.out {
-        Some(out) => train(&args, out.clone()),
-        None if args.write_data.is_some() => Ok(()),
-        None => anyhow::bail!("nothing to do: give --out DIR, --write-data DIR, or both"),
-    }
+    args.out.as_ref().map_or(Ok(()), |out| train(args, out))
 }
 
-fn train(args: &Args, out: PathBuf) -> Result<()> {
-    fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+fn train(args: &Args, out: &Path) -> Result<()> {
+    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     let tokenizer = tokenizer::train(folder::D_VOCAB, folder::TOKENIZER_ITEMS, args.seed)?;
-    folder::write(&out, &tokenizer)?;
+    folder::write(out, &tokenizer)?;
 
     let settings = TrainSettings {
         optimizer: AdamW { beta1: 0.9, beta2: 0.99, epsilon: 1e-8, weight_decay: 0.1 },
@@ -85,7 +93,7 @@ fn train(args: &Args, out: PathBuf) -> Result<()> {
     }
     let say = |text: String| {
         if !args.quiet {
-            eprintln!("{text}");
+            tell(text);
         }
     };
     say(format!("{} parameters, {} of {} steps done", trainer.n_parameters(), trainer.steps_done(), args.steps));
@@ -93,8 +101,14 @@ fn train(args: &Args, out: PathBuf) -> Result<()> {
     let validation = generate(Split::Validation, 200, args.seed);
     let mut lessons =
         Lessons { tokenizer: &tokenizer, seed: args.seed, answering: args.steps / ANSWERING, stretch: None };
+    let stop = Interrupts::catch()?;
     let (mut start, mut loss, mut steps, mut tokens) = (Instant::now(), 0.0, 0.0, 0);
     while trainer.steps_done() < args.steps {
+        if let Some(signal) = stop.interrupted() {
+            trainer.save(&checkpoint)?;
+            let (done, total) = (trainer.steps_done() as usize, args.steps as usize);
+            return Err(Stopped { signal, done, total, what: "steps", resumes: true }.into());
+        }
         let batch = lessons.batch(trainer.steps_done())?;
         loss += trainer.step(&batch)?.loss;
         tokens += batch.iter().map(|example| example.tokens.len()).sum::<usize>();

@@ -52,6 +52,8 @@ def joblib_bytes(value, **settings):
 plain = LogisticRegression().fit(rows, labels_of((0, 1)))
 text = LogisticRegression().fit(rows, labels_of(("bad", "good")))
 objects = LogisticRegression().fit(rows, labels_of(("bad", "good")).astype(object))
+# As wide as a state of the embedded model.
+wide = LogisticRegression().fit(np.round(rng.normal(size=(36, 128)), 4), labels_of((1, 3, 5)))
 fixture = {
     "made_with": {"scikit-learn": "1.9.1", "numpy": "2.4.6", "joblib": "1.6.0"},
     "unseen": unseen.ravel().tolist(),
@@ -63,6 +65,7 @@ fixture = {
         cv_case("elastic net, protocol 4", (1, 3, 5), 4, solver="saga", l1_ratios=(0.1, 0.5), max_iter=20_000, random_state=1, use_legacy_attributes=False),
     ],
     "plain": pickle.dumps(plain).hex(),
+    "wide": pickle.dumps(wide).hex(),
     "joblib": joblib_bytes(plain),
     "joblib_compressed": joblib_bytes(plain, compress=3),
     "text_classes": pickle.dumps(text).hex(),

@@ -91,8 +91,12 @@ fn train(training: &ProbeTraining, rows: &[GradedRow]) -> TrainedProbe {
 
 #[track_caller]
 fn refused(training: &ProbeTraining, rows: &[GradedRow]) -> TrainingError {
+    let checked = training.check(rows);
     match training.train(rows, &Told::new(rows), &origin()) {
-        Err(Error::Training(error)) => error,
+        Err(Error::Training(error)) => {
+            assert_eq!(checked, Err(Error::Training(error.clone())), "before signals are asked for");
+            error
+        }
         other => panic!("{other:?}"),
     }
 }

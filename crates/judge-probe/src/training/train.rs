@@ -71,6 +71,18 @@ impl ProbeTraining {
         }
     }
 
+    /// Whether these rows can be trained on, as far as it can be told without signals: for a look at the input before a model is run.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Training`], and those of the split of the rows.
+    pub fn check(&self, rows: &[GradedRow]) -> Result<(), Error> {
+        self.scale.check(rows)?;
+        self.grading.classes(rows)?;
+        Parts::new(self, rows, &(0..rows.len()).collect::<Vec<_>>())?;
+        Ok(())
+    }
+
     fn train_with<C, S>(
         &self,
         candidates: Vec<(f64, C)>,

@@ -3,72 +3,94 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
-use judge_probe::ScoredView;
+use judge_probe::training::{Selection, View};
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-/// A line for each pooling, with the standard deviation over folds; a ring marks what was chosen. `None` if nothing could be scored.
-pub fn svg<T>(title: &str, scan: &[ScoredView<String, T>], chosen: &[usize]) -> Result<Option<String>> {
-    let mut lines: BTreeMap<&str, Vec<(f64, f64, f64)>> = BTreeMap::new();
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+/// Layer, mean and standard deviation over folds of each point of a line.
+type Line = Vec<(f64, f64, f64)>;
+
+const SIZE: (u32, u32) = (860, 460);
+/// Right of the chart, so that the legend covers nothing of it.
+const LEGEND_WIDTH: u32 = 170;
+const FONT: (&str, i32) = ("sans-serif", 14);
+
+/// A line for each pooling, with bars of one standard deviation over folds; a ring marks what was chosen. `None` if nothing could be scored.
+pub fn svg(title: &str, selection: &Selection, folds: usize) -> Result<Option<String>> {
+    let mut lines: BTreeMap<View, Line> = BTreeMap::new();
     let mut rings = Vec::new();
-    for (index, view) in scan.iter().enumerate() {
+    for (index, view) in selection.scan.iter().enumerate() {
         let Some(scores) = &view.scores else { continue };
         let (layer, mean) = (view.view.layer.0 as f64, scores.best_mean);
-        lines.entry(&view.view.reading).or_default().push((layer, mean, scores.best_deviation));
-        if chosen.contains(&index) {
-            rings.push((layer, mean));
+        lines.entry(view.view.reading).or_default().push((layer, mean, scores.best_deviation));
+        if selection.chosen().contains(&index) {
+            rings.push((layer, mean, view.view.reading));
         }
     }
     if lines.is_empty() {
         return Ok(None);
     }
     let mut text = String::new();
-    draw(&mut text, title, &lines, &rings).map_err(|error| anyhow!("cannot draw the figure: {error}"))?;
+    draw(&mut text, title, folds, &lines, &rings).map_err(|error| anyhow!("cannot draw the figure: {error}"))?;
     Ok(Some(text))
 }
 
 fn draw(
     text: &mut String,
     title: &str,
-    lines: &BTreeMap<&str, Vec<(f64, f64, f64)>>,
-    rings: &[(f64, f64)],
+    folds: usize,
+    lines: &BTreeMap<View, Line>,
+    rings: &[(f64, f64, View)],
 ) -> Result<(), Box<dyn std::error::Error>> {
     let all = || lines.values().flatten();
-    let last = all().map(|point| point.0).fold(1.0, f64::max);
+    let first = all().map(|point| point.0).fold(f64::INFINITY, f64::min);
+    let last = all().map(|point| point.0).fold(f64::NEG_INFINITY, f64::max);
     let low = all().map(|point| point.1 - point.2).fold(f64::INFINITY, f64::min) - 0.02;
     let high = all().map(|point| point.1 + point.2).fold(f64::NEG_INFINITY, f64::max) + 0.02;
-    let area = SVGBackend::with_string(text, (760, 440)).into_drawing_area();
+    let area = SVGBackend::with_string(text, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&area)
+    let (left, right) = area.split_horizontally(SIZE.0 - LEGEND_WIDTH);
+    let mut chart: Chart<'_, '_> = ChartBuilder::on(&left)
         .caption(title, ("sans-serif", 20))
         .margin(12)
-        .x_label_area_size(36)
-        .y_label_area_size(56)
-        .build_cartesian_2d(0.0..last, low..high)?;
+        .x_label_area_size(40)
+        .y_label_area_size(60)
+        .build_cartesian_2d(first - 0.3..last + 0.3, low..high)?;
     chart
         .configure_mesh()
+        .disable_x_mesh()
         .light_line_style(WHITE)
-        .x_desc("layer")
-        .y_desc("score over folds")
-        .x_label_formatter(&|layer| format!("{layer:.0}"))
-        .label_style(("sans-serif", 14))
+        .x_desc("layer (0: embeddings)")
+        .y_desc(format!("macro F1, mean over {folds} folds"))
+        .x_label_formatter(&|layer| if layer.fract().abs() < 1e-9 { format!("{layer:.0}") } else { String::new() })
+        .label_style(FONT)
         .draw()?;
-    for (index, (name, points)) in lines.iter().enumerate() {
+    // Beside each other, so that no bar covers another's.
+    let shift = |index: usize| 0.12 * (index as f64 - (lines.len() as f64 - 1.0) / 2.0);
+    for (index, (view, points)) in lines.iter().enumerate() {
         let colour = Palette99::pick(index).to_rgba();
-        let bars =
-            points.iter().map(|&(x, mean, sd)| PathElement::new([(x, mean - sd), (x, mean + sd)], colour.mix(0.4)));
-        chart.draw_series(bars)?;
-        chart
-            .draw_series(LineSeries::new(points.iter().map(|&(x, mean, _)| (x, mean)), colour.stroke_width(2)))?
-            .label(*name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+        let place = |x: f64| x + shift(index);
+        chart.draw_series(LineSeries::new(
+            points.iter().map(|&(x, mean, _)| (place(x), mean)),
+            colour.stroke_width(2),
+        ))?;
+        let bar = |&(x, mean, sd): &(f64, f64, f64)| {
+            ErrorBar::new_vertical(place(x), mean - sd, mean, mean + sd, colour.filled(), 8)
+        };
+        chart.draw_series(points.iter().map(bar))?;
+        let ring = rings.iter().filter(|ring| ring.2 == *view);
+        chart.draw_series(ring.map(|ring| Circle::new((place(ring.0), ring.1), 8, BLACK.stroke_width(2))))?;
+        let y = 60 + 24 * index as i32;
+        right.draw(&PathElement::new([(6, y), (30, y)], colour.stroke_width(2)))?;
+        right.draw(&Text::new(view.as_str(), (38, y - 7), FONT))?;
     }
-    chart.draw_series(rings.iter().map(|&ring| Circle::new(ring, 7, BLACK.stroke_width(2))))?;
-    chart
-        .configure_series_labels()
-        .border_style(BLACK.mix(0.3))
-        .background_style(WHITE)
-        .label_font(("sans-serif", 14))
-        .draw()?;
+    let y = 60 + 24 * lines.len() as i32;
+    right.draw(&Circle::new((18, y), 8, BLACK.stroke_width(2)))?;
+    right.draw(&Text::new("chosen", (38, y - 7), FONT))?;
+    right.draw(&ErrorBar::new_vertical(18, y + 16, y + 25, y + 34, BLACK.filled(), 8))?;
+    right.draw(&Text::new("± 1 SD over folds", (38, y + 18), FONT))?;
     area.present()?;
     Ok(())
 }

@@ -1,44 +1,42 @@
-//! What probes are trained on: prompts with grades.
+//! What probes are trained on: prompts with grades, from a file or generated.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use judge_core::{Aspect, ItemId, Message, Prompt, PromptTemplate};
-use judge_data::Rows;
+use judge_core::{Aspect, Fields, ItemId, Prompt, PromptTemplate};
+use judge_data::{Columns, DatasetOptions, Field, GradedRecord, Input, PromptInput, PromptRecord, Row};
+use judge_examples::model_args::ModelArgs;
 use judge_examples::planted::{Split, generate, prompt};
+use judge_probe::training::GradedRow;
 use serde::Deserialize;
 
-/// A graded prompt.
-pub struct Row {
-    pub id: ItemId,
-    pub prompt: Prompt,
-    /// For the baselines that do not read the model. A prompt that does not say where its question ends has it all in the response.
-    pub question: String,
-    pub response: String,
-    /// A grade, or the mean of several.
-    pub score: f64,
-    /// Which part of the data it belongs to, where the data say so: what is learnt from is `train`.
-    pub split: Option<String>,
-    /// What must not be on both sides of a split, such as a question.
-    pub group: String,
-    /// Where it comes from, where a field was named that says so.
-    pub source: Option<String>,
-}
+/// The aspect of rows that name none.
+const UNNAMED: &str = "quality";
 
-/// Fields of JSON lines that are named by whoever runs this.
-#[derive(Clone, Copy)]
-pub struct Fields<'a> {
+/// How rows are read.
+pub struct Reading<'a> {
+    /// Aspects wanted; empty: all.
+    pub aspects: &'a [String],
+    /// Field whose rows stay on one side of every split.
     pub group: Option<&'a str>,
+    /// Field that says where a row comes from.
     pub source: Option<&'a str>,
+    /// Which columns hold which fields.
+    pub columns: &'a Columns,
+    /// Prompt of rows with question and response.
+    pub template: Option<&'a PromptTemplate>,
+    pub model: &'a ModelArgs,
 }
 
 /// Rows by aspect, and the templates that made prompts of them.
 #[derive(Default)]
 pub struct Data {
-    pub rows: BTreeMap<String, Vec<Row>>,
+    pub rows: BTreeMap<String, Vec<GradedRow>>,
     pub templates: BTreeMap<String, PromptTemplate>,
+    /// Rows without a grade, which were skipped.
+    pub ungraded: usize,
 }
 
 /// A row of a probing file, which is a JSON object of one list per aspect.
@@ -46,7 +44,7 @@ pub struct Data {
 struct ProbingRow {
     id: ItemId,
     eval_prompt: String,
-    score: f64,
+    score: Option<f64>,
 }
 
 const QUESTION: &str = "\n\nQuestion:\n";
@@ -54,132 +52,201 @@ const RESPONSE: &str = "\n\nGenerated response:\n";
 
 impl Data {
     /// Generated questions and answers: a train, a test and a shifted split, graded by simulated raters.
-    pub fn generated(per_split: [usize; 3], seed: u64) -> Self {
+    pub fn generated(per_split: [usize; 3], seed: u64, model: &ModelArgs) -> Self {
         let mut rows = Vec::new();
         for (split, n) in [Split::Train, Split::Test, Split::Shifted].into_iter().zip(per_split) {
-            rows.extend(generate(split, n, seed).into_iter().map(|item| Row {
-                id: item.id.as_str().into(),
-                prompt: Prompt::user(prompt(&item)),
-                score: item.human(),
+            rows.extend(generate(split, n, seed).into_iter().map(|item| GradedRow {
                 split: Some(split.name().to_owned()),
                 group: item.instruction.clone(),
-                question: item.instruction,
-                response: item.response,
-                source: None,
+                question: item.instruction.clone(),
+                response: item.response.clone(),
+                ..GradedRow::new(item.id.as_str(), dressed(model, PromptInput::Text(prompt(&item))), item.human())
             }));
         }
-        Self { rows: BTreeMap::from([("quality".to_owned(), rows)]), ..Self::default() }
+        rows.truncate(model.limit.unwrap_or(usize::MAX));
+        Self { rows: BTreeMap::from([(UNNAMED.to_owned(), rows)]), ..Self::default() }
     }
 
-    /// A probing file `{"ASPECT": [{"id", "eval_prompt", "score"}, …], …}`, or JSON lines `{"id", "score", "aspect"?, "split"?}` with `prompt`,
-    /// `messages`, or `question` and `response`. `only` names the aspects that are wanted; empty: all.
-    pub fn read(path: &Path, only: &[String], fields: Fields<'_>, template: Option<&PromptTemplate>) -> Result<Self> {
-        let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    /// A probing file `{"ASPECT": [{"id", "eval_prompt", "score"}, …], …}`, or JSON lines. The file is parsed once.
+    pub fn read(input: &Input, reading: &Reading<'_>) -> Result<Self> {
+        let path = input.path();
         let mut data = Self::default();
-        match serde_json::from_slice::<BTreeMap<String, Vec<ProbingRow>>>(&text) {
-            Ok(file) => {
-                for (aspect, rows) in file {
-                    data.rows.insert(aspect, rows.into_iter().map(Row::of_probing_file).collect());
-                }
+        let mut seen = BTreeSet::new();
+        for (index, row) in input.rows()?.enumerate() {
+            let row = row?;
+            if index == 0 && is_probing_file(&row) {
+                data.read_probing_file(path, row, reading, &mut seen)?;
+                break;
             }
-            // An object whose values are lists is a probing file, whatever is wrong inside.
-            Err(error) if is_object_of_lists(&text) => {
-                return Err(error).context(format!("{} is no probing file", path.display()));
-            }
-            Err(_) => data.read_lines(path, fields, template)?,
+            let place = row.place().to_string();
+            // Errors of the crate name their place already.
+            let placed =
+                |error: anyhow::Error| if error.is::<judge_data::Error>() { error } else { error.context(place) };
+            data.read_line(row, index, reading, &mut seen).map_err(placed)?;
         }
-        for aspect in only {
-            ensure!(
-                data.rows.contains_key(aspect),
-                "{} has no aspect {aspect:?}, it has {:?}",
-                path.display(),
-                data.rows.keys()
-            );
+        for aspect in reading.aspects {
+            let known = data.rows.keys();
+            ensure!(data.rows.contains_key(aspect), "{} has no aspect {aspect:?}, it has {known:?}", path.display());
         }
-        data.rows.retain(|aspect, _| only.is_empty() || only.contains(aspect));
-        for (aspect, rows) in &data.rows {
+        data.rows.retain(|aspect, _| reading.aspects.is_empty() || reading.aspects.contains(aspect));
+        for aspect in data.rows.keys() {
             let plain = Path::new(aspect).file_name().is_some_and(|name| name == aspect.as_str());
             ensure!(plain, "{}: files are named by aspects, and {aspect:?} cannot be a file's name", path.display());
-            if let Some(row) = rows.iter().find(|row| !row.score.is_finite()) {
-                bail!("{}, {aspect}: the score of {} is {}", path.display(), row.id, row.score);
-            }
         }
-        ensure!(!data.rows.is_empty(), "{} has no rows", path.display());
-        Ok(data)
+        match (data.rows.is_empty(), data.ungraded) {
+            (true, 0) => bail!("{} has no rows", path.display()),
+            (true, n) => {
+                bail!("none of the {n} rows of {} has a grade: expected a field human, scores or score", path.display())
+            }
+            _ => Ok(data),
+        }
     }
 
-    fn read_lines(&mut self, path: &Path, fields: Fields<'_>, template: Option<&PromptTemplate>) -> Result<()> {
-        for row in Rows::open(path)? {
-            let row = row?;
-            let aspect: String = row.optional("aspect", "a string")?.unwrap_or_else(|| "quality".to_owned());
-            let id: ItemId = row.required("id", "a string or a whole number")?;
-            let score = row.required("score", "a number")?;
-            let split = row.optional("split", "a string")?;
-            let place = row.place().to_string();
-            let texts = (row.optional("question", "a string")?, row.optional("response", "a string")?);
-            let (prompt, question, response) = match texts {
-                (Some(question), Some(response)) => {
-                    let template = match (template, aspect.parse::<Aspect>()) {
-                        (Some(template), _) => template.clone(),
-                        (None, Ok(aspect)) => aspect.template(),
-                        (None, Err(_)) => bail!("{place}: there is no built-in prompt for {aspect:?}: give --template"),
-                    };
-                    let fields = [("question", &question), ("response", &response)];
-                    let prompt = template.fill(&fields).with_context(|| place.clone())?;
-                    self.templates.insert(aspect.clone(), template);
-                    (prompt, question, response)
-                }
-                _ => match row.optional::<Vec<Message>>("messages", "a list of messages")? {
-                    Some(messages) => {
-                        let text =
-                            messages.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n\n");
-                        (Prompt::chat(messages), String::new(), text)
-                    }
-                    None => {
-                        let text = row.string("prompt")?;
-                        (Prompt::Raw(text.clone()), String::new(), text)
-                    }
-                },
-            };
-            let extra = row.into_extra(&[]);
-            let text = |field| {
-                extra.text(field).map(str::to_owned).with_context(|| format!("{place}: there is no field {field:?}"))
-            };
-            let source = fields.source.map(|field| extra.string(field).map_or_else(|| text(field), Ok)).transpose()?;
-            let group = match fields.group {
-                Some(field) => text(field)?,
-                None if question.is_empty() => id.to_string(),
-                None => question.clone(),
-            };
-            self.rows.entry(aspect).or_default().push(Row {
-                id,
-                prompt,
-                question,
-                response,
-                score,
-                split,
-                group,
-                source,
-            });
+    fn read_probing_file(
+        &mut self,
+        path: &Path,
+        file: Row,
+        reading: &Reading<'_>,
+        seen: &mut BTreeSet<(String, ItemId)>,
+    ) -> Result<()> {
+        let wrong = |aspect: &str| format!("{} is no probing file: aspect {aspect:?}", path.display());
+        for (aspect, text) in file.into_extra(&[]).iter() {
+            let rows: Vec<ProbingRow> = serde_json::from_str(text).with_context(|| wrong(aspect))?;
+            for row in rows {
+                self.push(aspect, row.score, row.into_graded(), reading, seen).with_context(|| wrong(aspect))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_line(
+        &mut self,
+        row: Row,
+        index: usize,
+        reading: &Reading<'_>,
+        seen: &mut BTreeSet<(String, ItemId)>,
+    ) -> Result<()> {
+        let options = DatasetOptions { columns: reading.columns.clone(), ..DatasetOptions::default() };
+        let aspect = text_field(&row, reading.columns, Field::Aspect)?;
+        let split = text_field(&row, reading.columns, Field::Split)?;
+        let fields = row.clone().into_extra(&[]);
+        let (grade, mut graded) = if reading.columns.has(&row, Field::Response) {
+            let record = GradedRecord::from_row(row, index, &options)?;
+            let template = reading.model.dress_template(template(reading, aspect.as_deref())?);
+            let prompt = template.fill(&Pair(&record))?;
+            self.templates.insert(aspect.clone().unwrap_or_else(|| UNNAMED.to_owned()), template);
+            let (grade, row) = (record.human(), GradedRow::new(record.id, prompt, 0.0));
+            (grade, GradedRow { question: record.instruction, response: record.response, ..row })
+        } else {
+            let record = PromptRecord::from_row(row, index, &options)?;
+            (record.human(), GradedRow::new(record.id, dressed(reading.model, record.input), 0.0))
+        };
+        let text = |field: &str| {
+            let text = fields.rendered(field).map(Cow::into_owned).or_else(|| fields.text(field).map(str::to_owned));
+            text.with_context(|| format!("there is no field {field:?}"))
+        };
+        if let Some(field) = reading.group {
+            graded.group = text(field)?;
+        } else if !graded.question.is_empty() {
+            graded.group.clone_from(&graded.question);
+        }
+        graded.source = reading.source.map(text).transpose()?;
+        graded.split = split;
+        self.push(aspect.as_deref().unwrap_or(UNNAMED), grade, graded, reading, seen)
+    }
+
+    /// Adds a row with its grade, or counts it if it has none.
+    fn push(
+        &mut self,
+        aspect: &str,
+        grade: Option<f64>,
+        row: GradedRow,
+        reading: &Reading<'_>,
+        seen: &mut BTreeSet<(String, ItemId)>,
+    ) -> Result<()> {
+        let is_new = seen.insert((aspect.to_owned(), row.id.clone()));
+        ensure!(is_new, "the id {} appears twice in the aspect {aspect:?}", row.id);
+        let rows = self.rows.get(aspect).map_or(0, Vec::len);
+        match grade {
+            None => self.ungraded += 1,
+            Some(_) if rows >= reading.model.limit.unwrap_or(usize::MAX) => {}
+            Some(grade) => self.rows.entry(aspect.to_owned()).or_default().push(GradedRow { grade, ..row }),
         }
         Ok(())
     }
 }
 
-impl Row {
-    fn of_probing_file(row: ProbingRow) -> Self {
-        let ProbingRow { id, eval_prompt, score } = row;
-        let rest = eval_prompt.split_once(QUESTION).map(|(_, rest)| rest);
-        let (question, response) = match rest.and_then(|rest| rest.split_once(RESPONSE)) {
-            Some((question, response)) => (question.to_owned(), response.to_owned()),
-            None => (String::new(), eval_prompt.clone()),
-        };
-        let group = if question.is_empty() { id.to_string() } else { question.clone() };
-        Self { id, prompt: Prompt::Raw(eval_prompt), question, response, score, split: None, group, source: None }
+/// A pair in a template, whatever its columns are called.
+struct Pair<'a>(&'a GradedRecord);
+
+impl Fields for Pair<'_> {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        match name {
+            "question" | "instruction" => Some(self.0.instruction.as_str().into()),
+            "response" | "prediction" => Some(self.0.response.as_str().into()),
+            _ => self.0.field(name),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.names()
     }
 }
 
-fn is_object_of_lists(text: &[u8]) -> bool {
-    let value: Result<BTreeMap<String, serde_json::Value>, _> = serde_json::from_slice(text);
-    value.is_ok_and(|object| !object.is_empty() && object.values().all(serde_json::Value::is_array))
+impl ProbingRow {
+    /// The row without its grade.
+    fn into_graded(self) -> GradedRow {
+        let Self { id, eval_prompt, .. } = self;
+        let rest = eval_prompt.split_once(QUESTION).map(|(_, rest)| rest);
+        let pair = rest.and_then(|rest| rest.split_once(RESPONSE));
+        let pair = pair.map(|(question, response)| (question.to_owned(), response.to_owned()));
+        let row = GradedRow::new(id, Prompt::Raw(eval_prompt), 0.0);
+        match pair {
+            Some((question, response)) if !question.is_empty() => {
+                GradedRow { group: question.clone(), question, response, ..row }
+            }
+            Some((_, response)) => GradedRow { response, ..row },
+            None => row,
+        }
+    }
+}
+
+/// A field of text that a row may lack.
+fn text_field(row: &Row, columns: &Columns, field: Field) -> Result<Option<String>> {
+    let Some(json) = columns.find(row, field)?.and_then(|name| row.value(name)) else { return Ok(None) };
+    let text = serde_json::from_str(json).with_context(|| format!("expected {field} to be text, found {json}"))?;
+    Ok(Some(text))
+}
+
+/// A prompt as the options want it.
+fn dressed(model: &ModelArgs, input: PromptInput) -> Prompt {
+    if model.raw_prompt { input.to_raw() } else { model.dress(input.to_chat()) }
+}
+
+/// The prompt for an aspect's pairs.
+fn template(reading: &Reading<'_>, aspect: Option<&str>) -> Result<PromptTemplate> {
+    if let Some(template) = reading.template {
+        return Ok(template.clone());
+    }
+    let known = || Aspect::ALL.map(Aspect::as_str).join(", ");
+    match aspect.map(|aspect| (aspect, aspect.parse::<Aspect>())) {
+        Some((_, Ok(aspect))) => Ok(aspect.template()),
+        Some((aspect, Err(_))) => {
+            bail!(
+                "there is no built-in prompt for the aspect {aspect:?}; built-in are {}: give --template FILE",
+                known()
+            )
+        }
+        None => bail!(
+            "the row names no aspect, so there is no built-in prompt for it; built-in are {}: add a field \"aspect\", or give \
+             --template FILE",
+            known()
+        ),
+    }
+}
+
+/// An object whose values are lists is a probing file, whatever is wrong inside.
+fn is_probing_file(row: &Row) -> bool {
+    let fields = row.clone().into_extra(&["messages", "human", "scores"]);
+    !fields.is_empty() && fields.iter().all(|(_, text)| text.trim_start().starts_with('['))
 }

@@ -1,44 +1,38 @@
 //! The signals of an aspect's prompts, states and attention entropies: read once, kept in files, reread by memory map.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use judge_core::{Backbone, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, Signal, TokenId, Want};
-use judge_data::{Sharding, StatesFile, StatesSpec, StatesWriter, WriteOptions};
-use judge_examples::passes::pass;
+use judge_core::{Backbone, LabelRead, Layer, Lens, Outcome, ReadAt, Signal, TokenId, Want};
+use judge_data::{Error, Sharding, StatesFile, StatesSpec, StatesWriter, WriteOptions};
+use judge_examples::prompts;
 use judge_probe::Matrix;
-
-use crate::rows::Row;
+use judge_probe::training::{GradedRow, ProbeTraining, RowSignals};
 
 /// Most bytes of one file of states.
 const SHARD_BYTES: u64 = 1 << 30;
 
 /// What is read of each prompt.
 pub struct Reading<'a> {
-    pub layers: Vec<Layer>,
-    pub poolings: Vec<Pooling>,
-    /// Whether the attention entropies of the layers are read too, all but the embeddings'.
-    pub attention_entropy: bool,
-    /// Labels of the model's own score, where they are tokens and all blocks are run anyway.
-    pub labels: Option<&'a [TokenId]>,
+    signals: Vec<(Layer, Signal)>,
+    /// The grades as tokens, for the model's own score, where they are tokens and all blocks are run anyway.
+    labels: Option<&'a [TokenId]>,
 }
 
-impl Reading<'_> {
-    fn signals(&self) -> impl Iterator<Item = Signal> {
-        let states = self.poolings.iter().map(|&pooling| Signal::State(pooling));
-        states.chain(self.attention_entropy.then_some(Signal::AttentionEntropy))
+impl<'a> Reading<'a> {
+    pub fn new(training: &ProbeTraining, labels: Option<&'a [TokenId]>) -> Self {
+        Self { signals: training.all_signals(), labels }
+    }
+
+    fn signals(&self) -> BTreeSet<Signal> {
+        self.signals.iter().map(|&(_, signal)| signal).collect()
     }
 
     fn layers_of(&self, signal: Signal) -> impl Iterator<Item = Layer> {
-        self.layers.iter().copied().filter(move |&layer| has(layer, signal))
+        self.signals.iter().filter(move |&&(_, known)| known == signal).map(|&(layer, _)| layer)
     }
-}
-
-/// Whether a layer has such a signal: the embeddings attend to nothing.
-pub fn has(layer: Layer, signal: Signal) -> bool {
-    (layer, signal) != (Layer(0), Signal::AttentionEntropy)
 }
 
 /// Signals in files, a set for each kind, and the logits of the labels at the prompt's end.
@@ -48,13 +42,13 @@ pub struct States {
 }
 
 impl States {
-    /// Reads what is not in the files of `folder` yet, all of it in one pass per prompt. Stopped and started again, it goes on; files of
-    /// other settings are refused.
+    /// Reads what is not in the files of `folder` yet, all of it in one pass per prompt. It resumes if interrupted; files of other settings
+    /// are refused.
     pub fn read(
         model: &dyn Backbone,
         folder: &Path,
         aspect: &str,
-        rows: &[Row],
+        rows: &[GradedRow],
         reading: &Reading<'_>,
         settings: &BTreeMap<String, String>,
         quiet: bool,
@@ -81,7 +75,7 @@ impl States {
             let sharding = Sharding::Bytes(SHARD_BYTES);
             let spec = StatesSpec { rows: rows.len(), layers, d_model: width, metadata, sharding };
             let writer = StatesWriter::open(&path, &spec, WriteOptions::default())
-                .context("these states cannot be gone on with: remove them, or name another --states folder")?;
+                .context("cannot resume these states: remove them, or name another --states folder")?;
             writers.push((part, writer));
             paths.push((part, path));
         }
@@ -99,14 +93,16 @@ impl States {
         }
         Ok(states)
     }
+}
 
-    /// Whether a row could be read.
-    pub fn is_scored(&self, row: usize) -> bool {
+impl RowSignals for States {
+    type Error = anyhow::Error;
+
+    fn is_read(&self, row: usize) -> bool {
         self.files.iter().all(|(_, file)| file.is_scored(row))
     }
 
-    /// One layer's signals side by side, one row of features for each of `rows`, which must have been read.
-    pub fn matrix(&self, rows: &[usize], layer: Layer, signals: &[Signal]) -> Result<Matrix> {
+    fn matrix(&self, rows: &[usize], layer: Layer, signals: &[Signal]) -> Result<Matrix> {
         let mut values = Vec::new();
         let mut width = 0;
         for &row in rows {
@@ -122,8 +118,7 @@ impl States {
         Ok(Matrix::new(values, width)?)
     }
 
-    /// The logits of the labels at the end of a row's prompt.
-    pub fn label_logits(&self, row: usize) -> Result<Option<Vec<f64>>> {
+    fn grade_logits(&self, row: usize) -> Result<Option<Vec<f64>>> {
         let logits = self.labels.as_ref().map(|file| file.row(row)).transpose()?.flatten();
         Ok(logits.map(|logits| logits.into_iter().map(f64::from).collect()))
     }
@@ -137,7 +132,7 @@ enum Part {
 
 fn write(
     model: &dyn Backbone,
-    rows: &[Row],
+    rows: &[GradedRow],
     reading: &Reading<'_>,
     writers: &mut [(Part, StatesWriter)],
     quiet: bool,
@@ -147,28 +142,31 @@ fn write(
     if pending.is_empty() {
         return Ok(());
     }
-    let signals: Vec<(Layer, Signal)> =
-        reading.signals().flat_map(|signal| reading.layers_of(signal).map(move |layer| (layer, signal))).collect();
-    let labels = reading.labels.map(|tokens| LabelRead {
-        tokens: tokens.to_vec(),
-        layers: vec![Layer(model.info().n_layers)],
-        lens: Lens::Raw,
-        at: ReadAt::PromptEnd,
-    });
-    let want = Want { labels, ..Want::of_signals(&signals) };
-    let prompts = pending.iter().map(|&row| Ok((row, rows[row].prompt.clone())));
-    pass(model, &want, pending.len(), quiet, prompts, |&row, outcome| {
-        store(writers, row, &rows[row], reading, &outcome)
+    let read = label_read(model, reading);
+    let want = Want { labels: read.iter().cloned().collect(), ..Want::of_signals(&reading.signals) };
+    let open = [rows.len(), pending.len()];
+    let prompts = pending.iter().map(|&row| Ok((row, rows[row].id.clone(), rows[row].prompt.clone())));
+    prompts::read(model, want, open, quiet, prompts, |row, _, outcome| {
+        store(writers, row, &rows[row], reading, read.as_ref(), outcome)
     })
+}
+
+/// The logits of the grades, where they are read.
+fn label_read(model: &dyn Backbone, reading: &Reading<'_>) -> Option<LabelRead> {
+    let tokens = reading.labels?.to_vec();
+    let layers = vec![Layer(model.info().n_layers)];
+    Some(LabelRead { tokens, layers, lens: Lens::Raw, at: ReadAt::PromptEnd, label_mass: false })
 }
 
 fn store(
     writers: &mut [(Part, StatesWriter)],
     index: usize,
-    row: &Row,
+    row: &GradedRow,
     asked: &Reading<'_>,
+    labels: Option<&LabelRead>,
     outcome: &Outcome,
-) -> Result<()> {
+) -> Result<(), Error> {
+    let not_read = |what| judge_core::Error::NotRead { what };
     for (part, writer) in writers.iter_mut().filter(|(_, writer)| !writer.is_done(index)) {
         let reading = match outcome {
             Outcome::Unscored(reason) => {
@@ -179,14 +177,12 @@ fn store(
         };
         let values = match part {
             Part::Signal(signal) => {
-                let values = |layer: Layer| {
-                    reading.signal(layer, *signal).with_context(|| format!("the model did not read {layer}"))
-                };
-                asked.layers_of(*signal).map(values).collect::<Result<Vec<_>>>()?.concat()
+                let values = |layer| reading.signal(layer, *signal).ok_or(not_read("signal of a layer that was asked for"));
+                asked.layers_of(*signal).map(values).collect::<Result<Vec<_>, _>>()?.concat()
             }
             Part::Labels => {
-                let steps = reading.labels.as_ref().and_then(|labels| labels.steps.first());
-                steps.context("the model did not read the labels")?.logits.clone()
+                let read = labels.ok_or(not_read("logits of the grades"))?;
+                reading.labels(read)?.prompt_end()?.logits.clone()
             }
         };
         writer.write(index, &row.id, &values)?;

@@ -1,45 +1,46 @@
-//! A probe on features from a file.
+//! A probe on features or hidden states from files.
 //!
-//! `cargo run --release --example probe_apply -- --probe fluency.safetensors --input features.safetensors --output out.jsonl`
+//! `cargo run --release --example probe_apply -- --probe fluency.safetensors --input states.safetensors --output out.jsonl`
 
-use std::fs::File;
+mod features;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::Parser;
-use half::f16;
 use judge_data::JsonlWriter;
 use judge_examples::console::{progress, say, start};
 use judge_examples::probes::ProbeFile;
-use judge_probe::{FittedClassifier, Matrix, Precision};
-use memmap2::Mmap;
-use safetensors::{Dtype, SafeTensors};
-use serde_json::json;
+use judge_probe::{FittedClassifier, FittedProbe, Matrix, Precision};
+use serde_json::{Map, Value, json};
 
-/// Apply a probe to features.
+use crate::features::{Features, States};
+
+/// Apply a probe to features or hidden states.
 ///
-/// Input: safetensors with the tensor `features` [n, d] in f64, f32 or f16, in the probe's order of layers. Output: one JSON line a row
-/// {"row", "label", "decision": [...], "probabilities": [...] or null}; decisions are those of scikit-learn's decision_function.
+/// Input: files of the example hidden_states, of which the probe takes its own layers and poolings (one file for each pooling that it reads); or
+/// safetensors with the tensor `features` [n, d] in f64, f32 or f16, in the probe's own order of layers and poolings.
+///
+/// Output: one JSON line a row {"row", "label", "decision": [...], "classes": [...], "probabilities": [...] or null}; decisions are those of
+/// scikit-learn's decision_function, probabilities are in the order of the classes. Rows of hidden states also have their "id", and those that could
+/// not be read {"row", "id", "unscored"}.
 #[derive(Parser)]
 #[command(name = "probe_apply")]
 struct Cli {
-    /// The probe: a file of this project's, or a scikit-learn pickle (see probe_import)
-    #[arg(long, value_name = "FILE")]
-    probe: PathBuf,
-    /// The features
-    #[arg(long, value_name = "FILE.safetensors")]
-    input: PathBuf,
-    /// Where the labels go
+    /// Hidden states (several files: one per pooling), or features
+    #[arg(long, value_name = "FILE.safetensors", required = true, num_args = 1..)]
+    input: Vec<PathBuf>,
+    /// File for the labels
     #[arg(long, value_name = "FILE.jsonl")]
     output: PathBuf,
+    /// The probe: a file of inspector_train or probe_import, or a scikit-learn pickle (see probe_import for which)
+    #[arg(long, value_name = "FILE")]
+    probe: PathBuf,
     /// No progress on stderr
     #[arg(long)]
     quiet: bool,
 }
-
-/// From bytes to numbers.
-type Read = fn(&[u8]) -> Vec<f64>;
 
 /// Rows that are judged at a time.
 const AT_ONCE: usize = 4_096;
@@ -49,54 +50,81 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    let path = cli.input.display();
-    let file = File::open(&cli.input).with_context(|| format!("cannot open {path}"))?;
-    // SAFETY: the map is private and read-only; a file that another program cuts short meanwhile ends this one.
-    let map = unsafe { Mmap::map(&file) }.with_context(|| format!("cannot map {path}"))?;
-    let tensors = SafeTensors::deserialize(&map).with_context(|| format!("{path} is no safetensors file"))?;
-    let features = tensors.tensor("features").with_context(|| format!("{path} has no tensor `features`"))?;
-    let [n_rows, n_features] = *features.shape() else {
-        anyhow::bail!("{path}: `features` must have two axes, rows and features, found {:?}", features.shape());
+    let n_rows = match (Features::open(&cli.input[0])?, cli.input.as_slice()) {
+        (Some(features), [_]) => of_features(cli, &features)?,
+        (Some(_), _) => bail!("{} has a tensor `features`: it must be the only input", cli.input[0].display()),
+        (None, paths) => of_states(cli, paths)?,
     };
-    let (precision, read): (Precision, Read) = match features.dtype() {
-        Dtype::F64 => (Precision::F64, |bytes| bytes.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect()),
-        Dtype::F32 => {
-            (Precision::F32, |bytes| bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b).into()).collect())
-        }
-        Dtype::F16 => {
-            (Precision::F16, |bytes| bytes.as_chunks().0.iter().map(|&b| f16::from_le_bytes(b).into()).collect())
-        }
-        other => anyhow::bail!("{path}: `features` must be f64, f32 or f16, found {other:?}"),
-    };
-    // A pickle's scaler computes in the features' precision, as scikit-learn's does.
-    let probe_file = ProbeFile::read(&cli.probe, precision)?;
-    let probe = probe_file.probe();
-    ensure!(
-        n_features == probe.n_features(),
-        "{path}: rows have {n_features} features, the probe was fitted on {}",
-        probe.n_features()
-    );
+    say(format_args!("{n_rows} rows -> {}", cli.output.display()))
+}
 
+fn of_features(cli: &Cli, features: &Features) -> Result<usize> {
+    // A pickle's scaler computes in the features' precision, as scikit-learn's does.
+    let file = ProbeFile::read(&cli.probe, features.precision)?;
+    let probe = file.probe();
+    let (n_rows, found, expected) = (features.n_rows, features.n_features, probe.n_features());
+    let path = cli.input[0].display();
+    ensure!(found == expected, "{path}: rows have {found} features, the probe was fitted on {expected}");
     let mut output = JsonlWriter::create(&cli.output)?;
     let bar = progress("judging", n_rows, cli.quiet);
-    let row_bytes = features.data().len() / n_rows.max(1);
-    for (block, bytes) in features.data().chunks((AT_ONCE * row_bytes).max(1)).enumerate() {
-        let first = block * AT_ONCE;
-        let matrix = Matrix::new(read(bytes), n_features)
-            .with_context(|| format!("{path}: rows are counted from row {first}"))?;
-        let labels = probe.predict(&matrix)?;
-        let decisions = probe.decision_function(&matrix)?;
-        let probabilities = probe.predict_proba(&matrix)?;
-        let mut probabilities = probabilities.iter().flat_map(Matrix::rows);
-        for (index, (label, decision)) in labels.iter().zip(decisions.rows()).enumerate() {
-            let row = json!({
-                "row": first + index, "label": label, "decision": decision, "probabilities": probabilities.next(),
-            });
-            output.write(&row)?;
+    for first in (0..n_rows).step_by(AT_ONCE) {
+        let judged = judge(probe, &features.matrix(first, AT_ONCE)?)?;
+        bar.inc(judged.len());
+        for (index, judged) in judged.into_iter().enumerate() {
+            output.write(&row(first + index, [], judged))?;
         }
-        bar.inc(labels.len());
     }
     output.finish()?;
     bar.finish_and_clear();
-    say(format_args!("{n_rows} rows -> {}", cli.output.display()))
+    Ok(n_rows)
+}
+
+fn of_states(cli: &Cli, paths: &[PathBuf]) -> Result<usize> {
+    let ProbeFile::Saved(saved) = ProbeFile::read(&cli.probe, Precision::F32)? else {
+        bail!(
+            "{} does not say which layers and poolings it reads: save it with probe_import first, or give a tensor `features`",
+            cli.probe.display()
+        );
+    };
+    let states = States::open(paths, &saved)?;
+    let ids = states.ids()?;
+    let mut output = JsonlWriter::create(&cli.output)?;
+    let bar = progress("judging", states.n_rows, cli.quiet);
+    for (index, (id, unscored)) in ids.into_iter().enumerate() {
+        let id = ("id", json!(id));
+        match states.row(index)? {
+            Some(features) => {
+                let judged = judge(saved.probe(), &features)?;
+                judged.into_iter().try_for_each(|judged| output.write(&row(index, [id.clone()], judged)))?;
+            }
+            None => output.write(&row(index, [id, ("unscored", json!(unscored))], Map::new()))?,
+        }
+        bar.inc(1);
+    }
+    output.finish()?;
+    bar.finish_and_clear();
+    Ok(states.n_rows)
+}
+
+/// What the probe says of each row of features.
+fn judge(probe: &FittedProbe, features: &Matrix) -> Result<Vec<Map<String, Value>>> {
+    let labels = probe.predict(features)?;
+    let decisions = probe.decision_function(features)?;
+    let probabilities = probe.predict_proba(features)?;
+    let mut probabilities = probabilities.iter().flat_map(Matrix::rows);
+    let judged = labels.iter().zip(decisions.rows()).map(|(label, decision)| {
+        let mut judged = Map::new();
+        judged.insert("label".to_owned(), json!(label));
+        judged.insert("decision".to_owned(), json!(decision));
+        judged.insert("classes".to_owned(), json!(probe.classes()));
+        judged.insert("probabilities".to_owned(), json!(probabilities.next()));
+        judged
+    });
+    Ok(judged.collect())
+}
+
+fn row<const N: usize>(row: usize, more: [(&str, Value); N], judged: Map<String, Value>) -> Map<String, Value> {
+    let first = Map::from_iter([("row".to_owned(), json!(row))]);
+    let more = more.into_iter().map(|(name, value)| (name.to_owned(), value));
+    first.into_iter().chain(more).chain(judged).collect()
 }

@@ -7,33 +7,51 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
-use judge_core::Backbone;
+use judge_core::{Backbone, Layer, Signal};
 use judge_data::write_atomic;
-use judge_examples::console::{say, start, table};
+use judge_examples::console::{say, start, table, usage};
+use judge_examples::model_args::read_template;
 use judge_examples::probes::ProbeFile;
 use judge_models::{HubOptions, LoadOptions, Model, ModelSource};
-use judge_probe::{DecisionRule, FittedClassifier, Precision, SavedProbe, SklearnProbe};
+use judge_probe::training::View;
+use judge_probe::{DecisionRule, FittedClassifier, ImportedFrom, Precision, ProbedModel, SklearnProbe};
 
 /// Import a scikit-learn probe.
 ///
-/// Reads the pickle of a LogisticRegression, LinearSVC or linear SVC, alone or behind a StandardScaler, in a GridSearchCV or not, and prints what
-/// it found. Nothing in the pickle is run, and anything but these classes is refused by name. With --output the probe is
-/// saved; that needs INSPECTOR's metadata, which say which states of which model the features are.
+/// Reads the pickle of a LogisticRegression, LogisticRegressionCV, LinearSVC or linear SVC, alone or behind a StandardScaler, in a GridSearchCV or
+/// not, and prints what it found. Save it with pickle.dump; files of joblib.dump are not read. Nothing in the pickle is run, and anything
+/// but these classes is refused by name.
+///
+/// With --output the probe is saved. A pickle of INSPECTOR's program says which states its features are; for any other give --model, --layer and
+/// --pooling.
 #[derive(Parser)]
 #[command(name = "probe_import")]
 struct Cli {
     /// The pickle
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
-    /// Where the probe goes
+    /// File for the probe [default: only print what the pickle holds]
     #[arg(long, value_name = "FILE.safetensors")]
     output: Option<PathBuf>,
-    /// Precision of the features that it will be given; the reference program's are f16 on a GPU
-    #[arg(long, value_enum, default_value_t = PrecisionArg::F32)]
-    precision: PrecisionArg,
-    /// The model that the features are of, as a folder or hub id: the saved probe then refuses any other
+    /// The model that the features are of, as a folder or hub id: the saved probe refuses any other. This is trusted, only widths are checked
     #[arg(long, value_name = "DIR|ORG/NAME")]
     model: Option<String>,
+    /// Layers whose states stand side by side in the features, in this order, e.g. 6 or 6,12 (0: the embeddings, as in Hugging Face's
+    /// hidden_states)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "pooling")]
+    layer: Vec<usize>,
+    /// Poolings of each of these layers, in this order: last, mean, min, max, or concat (min, max and mean)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "layer")]
+    pooling: Vec<View>,
+    /// The aspect that the probe judges
+    #[arg(long, value_name = "NAME")]
+    aspect: Option<String>,
+    /// Template of the prompts that the features are of; a copy is put beside the probe, where inspector_evaluate looks for it
+    #[arg(long, value_name = "FILE.json", requires = "output")]
+    template: Option<PathBuf>,
+    /// dtype of the features that the probe will receive; the reference program's are f16 on a GPU
+    #[arg(long, value_enum, default_value_t = PrecisionArg::F32)]
+    precision: PrecisionArg,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -60,29 +78,54 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<()> {
     let imported = match ProbeFile::read(&cli.input, cli.precision.into())? {
         ProbeFile::Sklearn(imported) => *imported,
-        ProbeFile::Saved(_) => bail!("{} is a probe of this project's format already", cli.input.display()),
+        ProbeFile::Saved(_) => bail!("{} is a saved probe already, not a pickle", cli.input.display()),
     };
     say(table(&found(&imported)).trim_end())?;
     let Some(output) = &cli.output else { return Ok(()) };
-    if imported.metadata.is_none() {
-        bail!(
-            "{} says neither its model nor its layers, so it cannot be saved for use on a model",
-            cli.input.display()
-        );
+    let path = cli.input.display();
+    let named = imported.metadata.is_some();
+    if named && !(cli.layer.is_empty() && cli.aspect.is_none()) {
+        return Err(usage(format!(
+            "{path} names its layers, pooling and aspect itself: leave out --layer, --pooling, --aspect"
+        )));
     }
-    let mut saved = SavedProbe::try_from(imported)?;
-    if let Some(name) = &cli.model {
-        let folder = name.parse::<ModelSource>()?.resolve(&HubOptions::from_env())?;
-        let options = LoadOptions { revision: folder.revision.clone(), ..LoadOptions::default() };
-        let model = Model::load(&folder.path, &options).with_context(|| format!("cannot load {name}"))?;
+    if !named && (cli.model.is_none() || cli.layer.is_empty()) {
+        bail!("{path} says neither its model nor its layers: give --model, --layer and --pooling to save it");
+    }
+    let template = cli.template.as_deref().map(read_template).transpose()?;
+    let model = cli.model.as_deref().map(load).transpose()?;
+    let from = ImportedFrom {
+        model: model.as_ref().map(|model| ProbedModel::from(model.info())),
+        signals: signals(&cli.layer, &cli.pooling),
+        aspect: cli.aspect.clone(),
+        template_id: template.as_ref().map(|template| template.id().to_owned()),
+    };
+    let mut saved = imported.into_saved(from).with_context(|| format!("cannot save {path}"))?;
+    if let Some(model) = &model {
         saved = saved.bound_to(model.info())?;
     }
     write_atomic(output, &saved.to_bytes()?)?;
+    if let Some(template) = template {
+        write_atomic(output.with_extension("template.json"), &serde_json::to_vec_pretty(&template)?)?;
+    }
     let tied = match &saved.origin().model.fingerprint {
         Some(fingerprint) => format!("for the model {fingerprint}"),
         None => "tied to no model yet: give --model to use it in a judge".to_owned(),
     };
     say(format_args!("-> {}, {tied}", output.display()))
+}
+
+fn load(name: &str) -> Result<Model> {
+    let folder = name.parse::<ModelSource>()?.resolve(&HubOptions::from_env())?;
+    let options = LoadOptions { revision: folder.revision.clone(), ..LoadOptions::default() };
+    Model::load(&folder.path, &options).with_context(|| format!("cannot load {name}"))
+}
+
+/// What stands side by side in the features: of each layer its poolings.
+fn signals(layers: &[usize], views: &[View]) -> Vec<(Layer, Signal)> {
+    let of_layer =
+        |&layer: &usize| views.iter().flat_map(|view| view.signals()).map(move |signal| (Layer(layer), signal));
+    layers.iter().flat_map(of_layer).collect()
 }
 
 fn found(imported: &SklearnProbe) -> Vec<Vec<String>> {

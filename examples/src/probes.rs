@@ -15,8 +15,8 @@ pub enum ProbeFile {
 }
 
 impl ProbeFile {
-    /// Reads a file of either kind; which one is told from its first bytes. `precision` is that of the features that a pickle's probe will be
-    /// given; our own files say it themselves.
+    /// Reads a file of either kind, told apart by their first bytes. `precision` is that of the features that a pickle's probe will be given; our
+    /// own files name theirs.
     ///
     /// # Errors
     /// If the file cannot be read, or is neither.
@@ -28,7 +28,7 @@ impl ProbeFile {
             }
             Ok(Self::Sklearn(Box::new(SklearnProbe::from_pickle(&bytes, &Limits::default(), precision)?)))
         };
-        read().with_context(|| format!("{} is no probe that can be used", path.display()))
+        read().with_context(|| format!("{} cannot be used as a probe", path.display()))
     }
 
     /// What judges features.

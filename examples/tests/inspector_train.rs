@@ -47,9 +47,10 @@ fn artefacts_are_reported() {
     rows[45]["question"] = json!("what is  ITEM 3?");
     let table = train(folder.path(), &rows, &[&QUICK[..], &["--source", "from"]].concat()).unwrap();
     let same = u8::from(rows[45]["score"] == rows[3]["score"]);
-    let said = format!("1 of 20 rows have a question that was learnt from, {same} with the same label");
+    let said =
+        format!("1 of 20 rows have a question that also occurs in the training rows, {same} with the same label");
     assert!(table.contains("artefacts of test") && table.contains(&said), "{table}");
-    assert!(table.contains("20 of 20 rows have a response that was learnt from"), "{table}");
+    assert!(table.contains("20 of 20 rows have a response that also occurs in the training rows"), "{table}");
     assert!(table.contains("rows of each label from file 1: 1: "), "{table}");
 
     let found = &report(folder.path())["artefacts"]["test"];
@@ -148,7 +149,7 @@ fn stored_logits_of_other_grades_are_refused() {
     let args = ["--layers", "6", "--pooling", "last"];
     train(folder.path(), &rows([1, 2]), &args).unwrap();
     train(folder.path(), &rows([1, 2]), &args).unwrap();
-    let error = train(folder.path(), &rows([4, 5]), &args).unwrap_err();
+    let error = train(folder.path(), &rows([4, 5]), &[&args[..], &["--overwrite"]].concat()).unwrap_err();
     assert!(error.contains("fluency.labels-00001-of-00001.safetensors") && error.contains("tokens was"), "{error}");
 }
 
@@ -160,5 +161,123 @@ fn aspects_must_be_names_of_files() {
         rows.iter_mut().for_each(|row| row["aspect"] = json!(aspect));
         let error = train(folder.path(), &rows, &[]).unwrap_err();
         assert!(error.contains("cannot be a file's name"), "{aspect:?}: {error}");
+    }
+}
+
+/// Forty gradable rows with the fields that a user may have.
+fn rows_with(of: impl Fn(usize) -> Value) -> Vec<Value> {
+    (0..40)
+        .map(|id| {
+            let mut row = of(id);
+            row["split"] = json!(if id < 30 { "train" } else { "test" });
+            row
+        })
+        .collect()
+}
+
+#[test]
+fn grades_are_read_by_one_rule() {
+    let folder = TempDir::new().unwrap();
+    let grade = |id: usize| 1 + id * id % 3;
+    let mut rows =
+        rows_with(|id| json!({"id": id, "prompt": format!("Prompt {id}"), "scores": [grade(id), null, grade(id)]}));
+    rows[3]["scores"] = Value::Null;
+    rows[4]["scores"] = json!([null]);
+    rows[5]["scores"] = json!([1, 2]);
+    let quality = |folder: &Path| {
+        let report: Value = serde_json::from_slice(&fs::read(folder.join("out/report.json")).unwrap()).unwrap();
+        report
+    };
+    let table = train(folder.path(), &rows, &QUICK).unwrap();
+    assert!(table.contains("2 rows have no grade and are skipped"), "{table}");
+    assert!(table.contains("1 grades are no whole numbers and were rounded"), "{table}");
+    let report = quality(folder.path());
+    assert_eq!((&report["ungraded"], &report["aspects"]["quality"]["n"]), (&json!(2), &json!(38)));
+    assert_eq!(report["aspects"]["quality"]["rounded"], 1);
+
+    for grade in [0, 9, 70] {
+        rows[7]["scores"] = json!(grade);
+        let error = train(folder.path(), &rows, &QUICK).unwrap_err();
+        assert!(error.contains(&format!("the grade of 7 is {grade}, expected one on the scale 1-5")), "{error}");
+    }
+    rows[7]["scores"] = json!(9);
+    let error = train(folder.path(), &rows, &[&QUICK[..], &["--scale", "1-9"]].concat()).unwrap_err();
+    assert!(error.contains("is of another run") && error.contains("scale was"), "{error}");
+    train(folder.path(), &rows, &[&QUICK[..], &["--scale", "1-9", "--overwrite"]].concat()).unwrap();
+}
+
+#[test]
+fn the_names_of_fields_are_those_of_every_example() {
+    let folder = TempDir::new().unwrap();
+    let grade = |id: usize| 1 + id * id % 3;
+    let of = |question: &str, response: &str, human: &str| {
+        rows_with(
+            |id| json!({"idx": id, "aspect": "fluency", question: format!("Q {id}"), response: format!("A {}", id % 7), human: grade(id)}),
+        )
+    };
+    train(folder.path(), &of("question", "response", "score"), &QUICK).unwrap();
+    let expected = report(folder.path());
+    for (question, response, human) in [("instruction", "output", "human"), ("prompt", "completion", "scores")] {
+        train(folder.path(), &of(question, response, human), &[&QUICK[..], &["--overwrite"]].concat()).unwrap();
+        assert_eq!(report(folder.path()), expected, "{question} {response} {human}");
+    }
+    let columns = ["--overwrite", "--columns", "instruction=ask,response=say,human=gpt4_score"];
+    train(folder.path(), &of("ask", "say", "gpt4_score"), &[&QUICK[..], &columns].concat()).unwrap();
+    assert_eq!(report(folder.path()), expected);
+}
+
+#[test]
+fn a_prompt_is_a_chat_turn_unless_it_is_raw() {
+    let folder = TempDir::new().unwrap();
+    let grade = |id: usize| 1 + id * id % 3;
+    let prompts = rows_with(|id| json!({"id": id, "prompt": format!("Prompt {id}"), "score": grade(id)}));
+    let messages = rows_with(
+        |id| json!({"id": id, "messages": [{"role": "user", "content": format!("Prompt {id}")}], "score": grade(id)}),
+    );
+    train(folder.path(), &prompts, &QUICK).unwrap();
+    let states = |folder: &Path| fs::read(folder.join("out/states/quality.mean-00001-of-00001.safetensors")).unwrap();
+    let (chat, report) = (states(folder.path()), fs::read(folder.path().join("out/report.json")).unwrap());
+    // The same prompts, and so the same states: they are not even read again.
+    train(folder.path(), &messages, &[&QUICK[..], &["--overwrite"]].concat()).unwrap();
+    assert_eq!(states(folder.path()), chat);
+    fs::remove_dir_all(folder.path().join("out")).unwrap();
+    train(folder.path(), &prompts, &[&QUICK[..], &["--raw-prompt"]].concat()).unwrap();
+    assert_ne!(states(folder.path()), chat);
+    assert_ne!(fs::read(folder.path().join("out/report.json")).unwrap(), report);
+}
+
+#[test]
+fn what_is_missing_in_a_row_is_said_with_the_way_out() {
+    let folder = TempDir::new().unwrap();
+    let row = |aspect: Option<&str>| {
+        let mut row = json!({"id": 1, "question": "q", "response": "r", "score": 3});
+        aspect.into_iter().for_each(|aspect| row["aspect"] = json!(aspect));
+        row
+    };
+    let error = train(folder.path(), &[row(None)], &[]).unwrap_err();
+    let says =
+        ["names no aspect", "semantic_consistency, logicality", "add a field \"aspect\"", "--template", "line 1"];
+    says.into_iter().for_each(|says| assert!(error.contains(says), "{says}: {error}"));
+    let error = train(folder.path(), &[row(Some("charm"))], &[]).unwrap_err();
+    assert!(error.contains("no built-in prompt for the aspect \"charm\""), "{error}");
+    let error = train(folder.path(), &[row(Some("fluency")), row(Some("fluency"))], &[]).unwrap_err();
+    assert!(error.contains("the id 1 appears twice in the aspect \"fluency\"") && error.contains("line 2"), "{error}");
+    // One answer may be graded in several aspects.
+    let error = train(folder.path(), &[row(Some("fluency")), row(Some("factuality"))], &[]).unwrap_err();
+    assert!(error.contains("nothing to learn"), "{error}");
+    assert!(!folder.path().join("out").exists(), "nothing was read by the model");
+}
+
+#[test]
+fn tfidf_is_named_by_what_it_is_and_findings_are_sentences() {
+    let folder = TempDir::new().unwrap();
+    let rows = rows_with(|id| json!({"id": id, "prompt": format!("Prompt {id} of a kind"), "score": 1 + id * id % 3}));
+    let table = train(folder.path(), &rows, &QUICK).unwrap();
+    for says in ["TF-IDF (tuned)", "TF-IDF (C = 1)", "tuned: C chosen in the probe's folds", "test: the probe "] {
+        assert!(table.contains(says), "{says}: {table}");
+    }
+    let figure = fs::read_to_string(folder.path().join("out/quality.svg")).unwrap();
+    for says in ["macro F1, mean over 2 folds", "1 SD over folds", "chosen"] {
+        assert!(figure.contains(says), "{says}");
     }
 }

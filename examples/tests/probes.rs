@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 
 use half::f16;
 use judge_core::{Layer, Pooling, Signal};
+use judge_data::StatesFile;
 use judge_examples::planted::{Split, generate};
 use judge_probe::pickle::Limits;
-use judge_probe::{FittedClassifier, Precision, SavedProbe, SklearnProbe};
+use judge_probe::{FittedClassifier, Matrix, Precision, SavedProbe, SklearnProbe};
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -40,7 +41,7 @@ fn read_json(path: impl AsRef<Path>) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// Graded pairs of two aspects; each question stands once.
+/// Graded pairs of two aspects; each question appears once.
 fn write_pairs(path: &Path, n: usize) {
     let mut text = String::new();
     for (index, item) in generate(Split::Test, n, 0).into_iter().enumerate() {
@@ -74,7 +75,10 @@ fn probes_are_trained_and_judge_and_filter() {
         "--quiet",
     ];
     let table = succeed("inspector_train", folder.path(), &train);
-    assert!(table.contains("fluency: 100 rows, 0 unscored") && table.contains("probe less surface"), "{table}");
+    assert!(
+        table.contains("fluency: 100 rows, 0 unscored") && table.contains("probe minus surface features (tuned)"),
+        "{table}"
+    );
     let report = read_json(at("probes/report.json"));
     for (aspect, n) in [("fluency", 100), ("logicality", 50)] {
         let found = &report["aspects"][aspect];
@@ -97,12 +101,18 @@ fn probes_are_trained_and_judge_and_filter() {
         assert_eq!(probe.probe().classes(), [0, 1]);
         assert!(fs::read_to_string(at(&format!("probes/{aspect}.svg"))).unwrap().starts_with("<svg"));
     }
-    // States that are there are not read again; the outcome is the same to the byte.
+    // A finished run is recognised; without its report it is done again from the states, to the same bytes.
     let before = fs::read(at("probes/report.json")).unwrap();
+    assert!(succeed("inspector_train", folder.path(), &train).contains("probes is complete"));
+    fs::remove_file(at("probes/report.json")).unwrap();
     succeed("inspector_train", folder.path(), &train);
     assert_eq!(fs::read(at("probes/report.json")).unwrap(), before);
+    // Results of other settings are not replaced, and states of other layers not mixed with these.
     let other: Vec<&str> = train.iter().map(|arg| if *arg == "1-3" { "1-2" } else { arg }).collect();
-    refused("inspector_train", folder.path(), &other, 1, "shape.layers was [1,2,3], is [1,2]");
+    refused("inspector_train", folder.path(), &other, 1, r#"layers was "1-3", is "1-2""#);
+    assert_eq!(fs::read(at("probes/report.json")).unwrap(), before);
+    let overwrite = [&other[..], &["--overwrite"]].concat();
+    refused("inspector_train", folder.path(), &overwrite, 1, "shape.layers was [1,2,3], is [1,2]");
 
     let judge = ["--input", "graded.jsonl", "--probes", "probes", "--output", "judged.jsonl", "--quiet"];
     let table = succeed("inspector_evaluate", folder.path(), &judge);
@@ -165,7 +175,7 @@ fn probes_read_how_heads_attend() {
     let chosen = report["aspects"]["fluency"]["chosen"].as_array().unwrap();
     let expected: Vec<(Layer, Signal)> = chosen
         .iter()
-        .map(|view| Layer(view[0].as_u64().unwrap() as usize))
+        .map(|view| Layer(view["layer"].as_u64().unwrap() as usize))
         .flat_map(|layer| [(layer, Signal::State(Pooling::Mean)), (layer, Signal::AttentionEntropy)])
         .collect();
     assert_eq!(probe.origin().signals, expected);
@@ -190,7 +200,8 @@ fn bad_training_data_is_named() {
     train("", 1, "has no rows", &[]);
     train("{\"id\": 1, \"prompt\": \"a\"}", 1, "score", &[]);
     train("{\"id\": 1, \"question\": \"a\", \"response\": \"b\", \"score\": 1}", 1, "no built-in prompt", &[]);
-    train(r#"{"fluency": [{"id": 1, "eval_prompt": "x"}]}"#, 1, "no probing file", &[]);
+    train(r#"{"fluency": [{"id": 1, "score": 2}]}"#, 1, "no probing file", &[]);
+    train(r#"{"fluency": [{"id": 1, "eval_prompt": "x", "score": null}]}"#, 1, "none of the 1 rows", &[]);
     train(
         r#"{"fluency": [{"id": 1, "eval_prompt": "x", "score": 2}]}"#,
         1,
@@ -330,7 +341,7 @@ fn features_that_do_not_fit_are_refused() {
     write("nan.safetensors", "features", vec![2, 128], &values);
     apply("nan.safetensors", 1, "feature 2 of row 1 is NaN");
     write("other.safetensors", "states", vec![2, 128], &[0.0; 256]);
-    apply("other.safetensors", 1, "no tensor `features`");
+    apply("other.safetensors", 1, "neither a tensor `features` nor hidden states");
     write("axes.safetensors", "features", vec![256], &[0.0; 256]);
     apply("axes.safetensors", 1, "two axes");
     fs::write(folder.path().join("cut.safetensors"), [9, 0, 0]).unwrap();
@@ -339,4 +350,90 @@ fn features_that_do_not_fit_are_refused() {
     fs::write(folder.path().join("evil.pkl"), b"\x80\x04cos\nsystem\n(V:\ntR.").unwrap();
     let args = ["--input", "evil.pkl"];
     refused("probe_import", folder.path(), &args, 1, "os.system");
+}
+
+/// Hidden states of the example go straight into a probe, which takes its own layers and poolings.
+#[test]
+fn probes_apply_to_hidden_states() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let row =
+        |id: usize| json!({"id": format!("p{id}"), "prompt": format!("Prompt {id} of many"), "score": 1 + id * id % 3});
+    let text: String = (0..40).map(|id| format!("{}\n", row(id))).collect();
+    fs::write(at("in.jsonl"), text).unwrap();
+    let train = ["--input", "in.jsonl", "--output", "p", "--layers", "1,3", "--folds", "2", "--c", "0.1", "--quiet"];
+    succeed("inspector_train", folder.path(), &train);
+    let probe = SavedProbe::from_bytes(&fs::read(at("p/quality.safetensors")).unwrap()).unwrap();
+    for pooling in ["last", "mean"] {
+        let output = format!("{pooling}.safetensors");
+        let args = ["--input", "in.jsonl", "--output", &output, "--layers", "1-4", "--pooling", pooling, "--quiet"];
+        succeed("hidden_states", folder.path(), &args);
+    }
+    let apply = ["--probe", "p/quality.safetensors", "--output", "o.jsonl", "--quiet", "--input"];
+    succeed("probe_apply", folder.path(), &[&apply[..], &["mean.safetensors", "last.safetensors"]].concat());
+    let rows = lines(at("o.jsonl"));
+    assert_eq!(rows.len(), 40);
+    let files = ["last", "mean"].map(|pooling| StatesFile::open(at(&format!("{pooling}.safetensors"))).unwrap());
+    for (index, row) in rows.iter().enumerate() {
+        let mut features = Vec::new();
+        for &(layer, signal) in &probe.origin().signals {
+            let file = &files[usize::from(signal == Signal::State(Pooling::Mean))];
+            features.extend(file.state(index, layer).unwrap().unwrap().into_iter().map(f64::from));
+        }
+        let features = Matrix::from_rows([features]).unwrap();
+        assert_eq!((&row["row"], &row["id"]), (&json!(index), &json!(format!("p{index}"))));
+        assert_eq!(row["label"], probe.probe().predict(&features).unwrap()[0]);
+        assert_eq!(row["classes"], json!([1, 2, 3]));
+        let probabilities = probe.probe().predict_proba(&features).unwrap().unwrap();
+        assert_eq!(row["probabilities"], json!(probabilities.values()));
+    }
+    fs::remove_file(at("o.jsonl")).unwrap();
+    // The probe reads layer 1 or 3, by whichever pooling.
+    let args = ["--input", "in.jsonl", "--output", "min.safetensors", "--layers", "2", "--pooling", "min", "--quiet"];
+    succeed("hidden_states", folder.path(), &args);
+    refused("probe_apply", folder.path(), &[&apply[..], &["min.safetensors"]].concat(), 1, "found min of layer 2");
+    assert!(!at("o.jsonl").exists());
+}
+
+/// A scikit-learn pickle of one's own becomes a probe of the embedded model.
+#[test]
+fn a_bare_pickle_is_imported_with_what_its_owner_says() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let fixture =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/judge-probe/tests/fixtures/sklearn_pickles.json");
+    let fixture = read_json(fixture);
+    let pickle = |name: &str| {
+        let text = fixture[name].as_str().unwrap();
+        let byte = |i: usize| u8::from_str_radix(&text[i..i + 2], 16).unwrap();
+        fs::write(at("lr.pkl"), (0..text.len()).step_by(2).map(byte).collect::<Vec<u8>>()).unwrap();
+    };
+    pickle("wide");
+    fs::write(at("t.json"), r#"{"raw": "Grade this. {question} {response}"}"#).unwrap();
+    let model = judge_examples::model_args::embedded_model();
+    let args = ["--input", "lr.pkl", "--output", "p/fluency.safetensors"];
+    fs::create_dir(at("p")).unwrap();
+    refused("probe_import", folder.path(), &args, 1, "give --model, --layer and --pooling");
+    let model = ["--model", model.to_str().unwrap()];
+    let named = ["--layer", "6", "--pooling", "last", "--aspect", "fluency", "--template", "t.json"];
+    succeed("probe_import", folder.path(), &[&args[..], &model, &named].concat());
+    let probe = SavedProbe::from_bytes(&fs::read(at("p/fluency.safetensors")).unwrap()).unwrap();
+    assert_eq!(probe.origin().signals, [(Layer(6), Signal::State(Pooling::Last))]);
+    assert_eq!(probe.origin().notes["aspect"], "fluency");
+    fs::write(at("pairs.jsonl"), "{\"question\": \"q\", \"prediction\": \"r\"}\n").unwrap();
+    let judge = ["--input", "pairs.jsonl", "--probes", "p", "--output", "j.jsonl", "--quiet"];
+    succeed("inspector_evaluate", folder.path(), &judge);
+    assert!(lines(at("j.jsonl"))[0]["fluency"].is_i64());
+
+    let two_layers = ["--layer", "5,6", "--pooling", "last"];
+    refused("probe_import", folder.path(), &[&args[..], &model, &two_layers].concat(), 1, "are not 128 features");
+    for (name, says) in [
+        ("joblib", "written by joblib"),
+        ("joblib_compressed", "compressed (zlib)"),
+        ("text_classes", "LabelEncoder"),
+        ("dictionary", "found a dictionary of [\"weights\", \"bias\"]"),
+    ] {
+        pickle(name);
+        refused("probe_import", folder.path(), &["--input", "lr.pkl"], 1, says);
+    }
 }

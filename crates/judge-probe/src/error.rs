@@ -430,6 +430,10 @@ pub enum Error {
     #[error("scikit-learn object: {0}")]
     Import(#[from] crate::sklearn_import::ImportError),
 
+    /// Graded rows that no probe can be trained on.
+    #[error(transparent)]
+    Training(#[from] crate::training::TrainingError),
+
     /// A saved probe that is damaged, or another's.
     #[error("saved probe: {0}")]
     SavedProbe(#[from] crate::saved_probe::SavedProbeError),

@@ -22,6 +22,7 @@
 //! | choosing settings, and how well the choosing does | [`GridSearch`], [`GridSearch::nested`] |
 //! | choosing layers, poolings and feature families | [`LayerSelection`] |
 //! | what explains the labels without meaning | [`artefacts`], [`surface_features`], [`TfidfVectorizer`] |
+//! | all of it, from graded prompts to a saved probe with evidence | [`training`] |
 //!
 //! Probes that stay: [`FittedProbe`] is a scaler with a [`LinearClassifier`], or a [`DenseClassifier`], from a pipeline fitted here or, as a [`SklearnProbe`], from a
 //! pickle of scikit-learn's that is read and never run (see [`pickle`]). A [`SavedProbe`] is its file, and refuses models and layers other than
@@ -61,6 +62,7 @@ pub mod artefacts;
 mod balanced_sample;
 mod blocks;
 mod cholesky;
+mod class_probabilities;
 mod class_weight;
 mod cross_validation;
 mod data_hash;
@@ -104,9 +106,11 @@ mod standard_scaler;
 mod surface;
 pub mod testing;
 mod tfidf;
+pub mod training;
 
 pub use balanced_sample::BalancedSample;
 pub use blocks::{Block, Blocks, FittedBlocks};
+pub use class_probabilities::ClassProbabilities;
 pub use class_weight::ClassWeight;
 pub use cross_validation::{cross_val_predict, cross_val_score};
 pub use data_hash::DataHash;
@@ -133,7 +137,7 @@ pub use ridge::{FittedRidge, Ridge};
 pub use ridge_to_class::{FittedRidgeToClass, RidgeToClass};
 pub use saved_probe::{ProbeOrigin, ProbedModel, SavedProbe, SavedProbeError, Validation};
 pub use scoring::{Scoring, SplitScores};
-pub use sklearn_import::{ImportError, ImportProblem, InspectorMetadata, Search, SklearnProbe};
+pub use sklearn_import::{ImportError, ImportProblem, ImportedFrom, InspectorMetadata, Search, SklearnProbe};
 pub use split::{GroupKFold, KFold, Split, StratifiedGroupKFold, StratifiedKFold, TestSize, TrainTestSplit};
 pub use standard_scaler::{FittedStandardScaler, StandardScaler};
 pub use surface::{SURFACE_FEATURES, surface_features};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub use error::SavedProbeError;
 
-use crate::{Error, FittedClassifier, FittedProbe, SklearnProbe};
+use crate::{Error, FittedClassifier, FittedProbe};
 
 /// A probe and what it belongs to.
 ///
@@ -94,6 +94,19 @@ pub struct ProbedModel {
     /// Attention heads of a block; must be known if a signal is their entropy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n_heads: Option<usize>,
+}
+
+impl From<&ModelInfo> for ProbedModel {
+    /// The model as a backbone describes it, which is all that is needed to recognise it.
+    fn from(model: &ModelInfo) -> Self {
+        Self {
+            name: model.name.clone(),
+            revision: model.revision.clone(),
+            fingerprint: Some(model.fingerprint.clone()),
+            d_model: model.d_model,
+            n_heads: Some(model.n_heads),
+        }
+    }
 }
 
 /// Scores under cross-validation.
@@ -196,6 +209,23 @@ impl SavedProbe {
         Err(SavedProbeError::OtherSignals { expected: self.origin.signals.clone(), found: signals.to_vec() }.into())
     }
 
+    /// Where each of the probe's signals is among those on offer, in the order of its features: for tables that hold more layers or other
+    /// poolings than the probe reads.
+    ///
+    /// # Errors
+    ///
+    /// [`SavedProbeError::MissingSignals`] with all that are not there.
+    pub fn places_of(&self, offered: &[(Layer, Signal)]) -> Result<Vec<usize>, Error> {
+        let place = |wanted: &(Layer, Signal)| offered.iter().position(|known| known == wanted);
+        let places: Vec<Option<usize>> = self.origin.signals.iter().map(place).collect();
+        if let Some(places) = places.iter().copied().collect() {
+            return Ok(places);
+        }
+        let missing = self.origin.signals.iter().zip(&places).filter(|(_, place)| place.is_none());
+        let missing = missing.map(|(&signal, _)| signal).collect();
+        Err(SavedProbeError::MissingSignals { missing, found: offered.to_vec() }.into())
+    }
+
     fn check_shape(&self, model: &ModelInfo) -> Result<(), Error> {
         let expected = self.origin.model.d_model;
         if model.d_model != expected {
@@ -209,31 +239,5 @@ impl SavedProbe {
             return Err(SavedProbeError::ModelShape { what: "blocks", expected: highest, found: model.n_layers }.into());
         }
         Ok(())
-    }
-}
-
-impl TryFrom<SklearnProbe> for SavedProbe {
-    type Error = Error;
-
-    /// Of a pickle with INSPECTOR's metadata, which say what the features are of. It has no fingerprint: see
-    /// [`bound_to`](Self::bound_to).
-    fn try_from(imported: SklearnProbe) -> Result<Self, Error> {
-        let metadata = imported.metadata.ok_or(SavedProbeError::UnknownModel { name: String::new() })?;
-        let mut notes = BTreeMap::from([
-            ("source".to_owned(), "scikit-learn pickle".to_owned()),
-            ("aspect".to_owned(), metadata.dimension),
-            ("classification".to_owned(), metadata.classification),
-            ("clf_name".to_owned(), metadata.clf_name),
-        ]);
-        notes.extend(imported.sklearn_version.map(|version| ("sklearn_version".to_owned(), version)));
-        notes.extend(metadata.timestamp.map(|timestamp| ("timestamp".to_owned(), timestamp)));
-        let validation = imported.search.map(|search| {
-            notes.extend(search.best_params);
-            Validation { scoring: search.scoring, mean: search.best_score, folds: search.fold_scores }
-        });
-        let (name, d_model) = (metadata.llm, metadata.d_model);
-        let model = ProbedModel { name, revision: None, fingerprint: None, d_model, n_heads: None };
-        let signals = metadata.pooled.into_iter().map(|(layer, pooling)| (layer, Signal::State(pooling))).collect();
-        Self::new(imported.probe, ProbeOrigin { model, signals, validation, data_hash: None, notes })
     }
 }

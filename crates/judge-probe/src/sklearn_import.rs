@@ -4,9 +4,11 @@ mod classifier;
 mod error;
 mod metadata;
 mod place;
+mod save;
 
 pub use error::{ImportError, ImportProblem};
 pub use metadata::InspectorMetadata;
+pub use save::ImportedFrom;
 
 use place::Place;
 
@@ -49,9 +51,9 @@ struct LinearParts {
 }
 
 impl SklearnProbe {
-    /// Reads a pickle (protocol 2 to 5) of a fitted `LogisticRegression`, `LinearSVC` or linear `SVC`, by itself, in a `Pipeline` behind a
-    /// `StandardScaler`, and either of these in a `GridSearchCV`; or of the dictionary of such a `model` and its `metadata` that
-    /// INSPECTOR's program saves. Fitted by releases 1.0 to 1.9.
+    /// Reads a pickle (protocol 2 to 5) of a fitted `LogisticRegression`, `LogisticRegressionCV`, `LinearSVC` or linear `SVC`, by itself, in a
+    /// `Pipeline` behind a `StandardScaler`, and either of these in a `GridSearchCV`; or of a dictionary with such a `model` and, as INSPECTOR's
+    /// program saves it, its `metadata`. Fitted by releases 1.0 to 1.9. Classes must be whole numbers.
     ///
     /// Nothing in the pickle is run: see [`pickle`](crate::pickle). `precision` is that of the features which the probe will be given; as the
     /// release of scikit-learn that fitted the probe would, its scaler keeps to it, and since release 1.8 means and scales are rounded to it too.
@@ -67,7 +69,10 @@ impl SklearnProbe {
         let tree = pickle::read(bytes, limits)?;
         let root = Place::root(&tree);
         let (model, metadata) = match root.value {
-            Value::Dict(_) => (root.get("model")?, Some(root.get("metadata")?)),
+            Value::Dict(entries) => match root.find("model") {
+                Some(model) => (model, root.find("metadata")),
+                None => return Err(not_a_model(&root, entries).into()),
+            },
             _ => (root, None),
         };
         let (search, estimator) = match model.object()?.class() {
@@ -87,6 +92,15 @@ impl SklearnProbe {
             metadata,
         })
     }
+}
+
+/// What is wrong with a dictionary of other things.
+fn not_a_model(root: &Place<'_, '_>, entries: &[(Value<'_>, Value<'_>)]) -> ImportError {
+    let text = |key: &Value<'_>| match key {
+        Value::Str(text) => Some(text.chars().take(100).collect()),
+        _ => None,
+    };
+    root.error(ImportProblem::NotAModel { keys: entries.iter().filter_map(|(key, _)| text(key)).take(8).collect() })
 }
 
 /// The scaler, if there is one, and the classifier of a pipeline or of a classifier alone.

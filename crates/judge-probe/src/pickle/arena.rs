@@ -1,6 +1,6 @@
 //! Values that refer to each other by their place.
 
-use super::array::{Bytes, Data, Element};
+use super::array::{Bytes, Data, Element, Order};
 use super::globals::Global;
 use super::{ReadError, Value};
 
@@ -41,7 +41,7 @@ pub(super) enum Node<'a> {
 pub(super) struct ArrayNode<'a> {
     pub(super) element: Element,
     pub(super) shape: Vec<usize>,
-    pub(super) fortran: bool,
+    pub(super) order: Order,
     pub(super) data: DataNode<'a>,
 }
 

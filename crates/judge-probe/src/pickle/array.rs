@@ -139,8 +139,25 @@ impl Element {
 pub struct Array<'a> {
     pub(super) element: Element,
     pub(super) shape: Vec<usize>,
-    pub(super) fortran: bool,
+    pub(super) order: Order,
     pub(super) data: Data<'a>,
+}
+
+/// How an array's axes lie in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// The last axis runs fastest.
+    C,
+    /// The first axis runs fastest.
+    Fortran,
+    /// Neither, as in a transposed array of three axes or more. No classifier's numbers lie so, and they are not read.
+    Other,
+}
+
+impl From<bool> for Order {
+    fn from(fortran: bool) -> Self {
+        if fortran { Self::Fortran } else { Self::C }
+    }
 }
 
 /// What an array holds, in the order of memory.
@@ -170,11 +187,11 @@ impl<'a> Array<'a> {
 
     /// Whether the first axis, not the last, runs fastest in memory.
     pub fn is_fortran(&self) -> bool {
-        self.fortran
+        self.order == Order::Fortran
     }
 
-    /// The numbers of an array of floats, last axis fastest whatever the order in memory; `None` for other elements, and for a Fortran
-    /// array of more than two axes.
+    /// The numbers of an array of floats, last axis fastest whatever the order in memory; `None` for other elements, and for an array
+    /// of more than two axes whose last does not run fastest.
     pub fn floats(&self) -> Option<Vec<f64>> {
         self.numbers(|bytes| self.element.float(bytes))
     }
@@ -187,8 +204,8 @@ impl<'a> Array<'a> {
     fn numbers<T: Copy>(&self, decode: impl Fn(&[u8]) -> Option<T>) -> Option<Vec<T>> {
         let Data::Numbers(bytes) = &self.data else { return None };
         let numbers: Option<Vec<T>> = bytes.to_cow().chunks_exact(self.element.size()).map(decode).collect();
-        match (self.fortran, self.shape.as_slice()) {
-            (true, &[n_rows, n_columns]) => {
+        match (self.order, self.shape.as_slice()) {
+            (Order::Fortran, &[n_rows, n_columns]) => {
                 let numbers = numbers?;
                 // As many as rows times columns: checked when the array was read.
                 Some(
@@ -198,7 +215,7 @@ impl<'a> Array<'a> {
                         .collect(),
                 )
             }
-            (false, _) | (true, &[] | &[_]) => numbers,
+            (Order::C, _) | (_, &[] | &[_]) => numbers,
             _ => None,
         }
     }

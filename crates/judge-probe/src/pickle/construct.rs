@@ -1,14 +1,14 @@
 //! The few ways in which NumPy and scikit-learn have their objects put together, recognised one by one.
 
 use super::arena::{ArrayNode, DataNode, Id, Node};
-use super::array::{Bytes, Element, Repr};
+use super::array::{Bytes, Element, Order, Repr};
 use super::error::cut;
 use super::globals::Global;
 use super::machine::Machine;
 use super::{Limit, Problem, ReadError};
 
-/// Axes that an array may have; a classifier's have at most two.
-const MAX_AXES: usize = 4;
+/// Axes that an array may have. A classifier's have at most two, the paths of a cross-validated logistic regression five.
+const MAX_AXES: usize = 5;
 
 impl<'a> Machine<'a> {
     /// What an allowed global makes of its arguments.
@@ -47,12 +47,12 @@ impl<'a> Machine<'a> {
             (Global::Scalar, &[dtype, bytes]) => self.scalar(dtype, bytes),
             // Since NumPy 2.3 a fifth argument describes orders of axes other than C's and Fortran's.
             (Global::FromBuffer, &[buffer, dtype, shape, order, ref axes @ ..]) if axes.len() < 2 => {
-                if let Some(axes) = axes.first().filter(|axes| !matches!(self.slots[**axes].node, Node::None)) {
-                    return Err(self.unexpected("no order of axes", *axes));
-                }
-                let fortran = match self.str(order)? {
-                    "C" => false,
-                    "F" => true,
+                let axes = axes.first().filter(|axes| !matches!(self.slots[**axes].node, Node::None));
+                let (order, places) = match (self.str(order)?, axes) {
+                    ("C", None) => (Order::C, None),
+                    ("F", None) => (Order::Fortran, None),
+                    ("K", Some(&axes)) => (Order::Other, Some(self.axis_order(axes, shape)?)),
+                    (_, Some(axes)) => return Err(self.unexpected("no order of axes", *axes)),
                     _ => return Err(self.unexpected("the order C or F", order)),
                 };
                 let element = self.dtype(dtype)?;
@@ -60,7 +60,11 @@ impl<'a> Machine<'a> {
                 if element == Element::Object {
                     return Err(self.element_type("O8", ""));
                 }
-                self.filled_array(shape, element, fortran, data).map(|array| Node::Array(Some(array)))
+                let mut array = self.filled_array(shape, element, order, data)?;
+                if let Some(places) = places {
+                    array.shape = places.into_iter().map(|place| array.shape[place]).collect();
+                }
+                Ok(Node::Array(Some(array)))
             }
             (Global::Class(_) | Global::Function(_) | Global::NdArray | Global::MaskedArray, _) => {
                 Err(self.error(Problem::Role { global: global.dotted(), role: "called" }))
@@ -142,19 +146,19 @@ impl<'a> Machine<'a> {
             (Element::Object, _) => return Err(self.unexpected("a list of objects", data)),
             _ => DataNode::Numbers(self.bytes_of(data)?),
         };
-        self.filled_array(shape, element, fortran, data)
+        self.filled_array(shape, element, fortran.into(), data)
     }
 
     fn filled_array(
         &self,
         shape: Id,
         element: Element,
-        fortran: bool,
+        order: Order,
         data: DataNode<'a>,
     ) -> Result<ArrayNode<'a>, ReadError> {
         let axes = self.tuple(shape)?;
         if axes.len() > MAX_AXES {
-            return Err(self.unexpected("at most 4 axes", shape));
+            return Err(self.unexpected("at most 5 axes", shape));
         }
         let most = self.limits.array_elements;
         let (mut lengths, mut n_elements) = (Vec::with_capacity(axes.len()), 1usize);
@@ -179,7 +183,7 @@ impl<'a> Machine<'a> {
         if found != expected {
             return Err(self.error(Problem::ArrayLength { expected, found }));
         }
-        Ok(ArrayNode { element, shape: lengths, fortran, data })
+        Ok(ArrayNode { element, shape: lengths, order, data })
     }
 
     fn scalar(&self, dtype: Id, bytes: Id) -> Result<Node<'a>, ReadError> {
@@ -226,6 +230,26 @@ impl<'a> Machine<'a> {
         match self.slots[id].node {
             Node::Global(global) if global == expected => Ok(()),
             _ => Err(self.unexpected(expected.dotted(), id)),
+        }
+    }
+
+    /// Which axis in memory each axis of the array is: each once, three or more, since two lie in C's or Fortran's order.
+    fn axis_order(&self, axes: Id, shape: Id) -> Result<Vec<usize>, ReadError> {
+        let (axes_ids, n_axes) = (self.tuple(axes)?, self.tuple(shape)?.len());
+        let mut places = Vec::new();
+        for axis in axes_ids {
+            let place = match self.slots[axis].node {
+                Node::Int(place) => {
+                    usize::try_from(place).ok().filter(|place| *place < n_axes && !places.contains(place))
+                }
+                _ => None,
+            };
+            places.push(place.ok_or_else(|| self.unexpected("the place of another axis", axis))?);
+        }
+        if places.len() == n_axes && n_axes >= 3 {
+            Ok(places)
+        } else {
+            Err(self.unexpected("an order of all axes", axes))
         }
     }
 
@@ -282,6 +306,9 @@ impl<'a> Machine<'a> {
     }
 
     fn element_type(&self, code: &str, order: &str) -> ReadError {
+        if code.starts_with(['U', 'S']) {
+            return self.error(Problem::TextArray { code: cut(code) });
+        }
         self.error(Problem::ElementType { code: cut(code), order: cut(order) })
     }
 

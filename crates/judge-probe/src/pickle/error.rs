@@ -21,6 +21,28 @@ pub enum Problem {
         found: Vec<u8>,
     },
 
+    /// A compressed file, as `joblib.dump` with `compress` and `gzip` write it.
+    #[error(
+        "the file is compressed ({format}): decompress it first, or save the object anew with Python's pickle.dump"
+    )]
+    Compressed {
+        /// Name of the format.
+        format: &'static str,
+    },
+
+    /// A pickle of joblib's, whose arrays lie between its opcodes.
+    #[error("written by joblib, which is not read: load the object in Python and save it with pickle.dump")]
+    Joblib,
+
+    /// An array of text.
+    #[error(
+        "text (dtype {code:?}) is not read: fit with whole numbers as classes, e.g. by sklearn.preprocessing.LabelEncoder"
+    )]
+    TextArray {
+        /// NumPy's code, cut at 100 characters.
+        code: String,
+    },
+
     /// A byte that is no opcode.
     #[error("0x{byte:02x} is no opcode")]
     UnknownOpcode {

@@ -98,7 +98,7 @@ impl<'a> Expansion<'_, 'a> {
             Node::List(items) => self.values(items),
             _ => Err(self.error(list, Problem::Unfinished)),
         })?;
-        Ok(Array { element: array.element, shape: array.shape.clone(), fortran: array.fortran, data })
+        Ok(Array { element: array.element, shape: array.shape.clone(), order: array.order, data })
     }
 
     /// What tells a dictionary's keys apart. As in Python, True is the key 1; numbers with a fraction are no keys.

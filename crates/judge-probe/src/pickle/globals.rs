@@ -71,6 +71,7 @@ impl Global {
 /// Classes whose pickled objects are their attributes and nothing more.
 const CLASSES: &[&str] = &[
     "sklearn.linear_model._logistic.LogisticRegression",
+    "sklearn.linear_model._logistic.LogisticRegressionCV",
     "sklearn.metrics._scorer._PassthroughScorer",
     "sklearn.metrics._scorer._PredictScorer",
     "sklearn.metrics._scorer._ProbaScorer",

@@ -45,7 +45,11 @@ impl<'a> Machine<'a> {
     pub(super) fn run(mut self) -> Result<Value<'a>, ReadError> {
         match self.bytes {
             [0x80, 2..=5, ..] => self.position = 2,
-            other => return Err(self.error(Problem::Protocol { found: other.iter().take(2).copied().collect() })),
+            other => {
+                let found = other.iter().take(2).copied().collect();
+                let compressed = compression(other).map(|format| Problem::Compressed { format });
+                return Err(self.error(compressed.unwrap_or(Problem::Protocol { found })));
+            }
         }
         for n_opcodes in 1.. {
             self.offset = self.position;
@@ -288,8 +292,10 @@ impl<'a> Machine<'a> {
     }
 
     fn global(&mut self, module: &str, name: &str) -> Result<(), ReadError> {
-        let global = Global::find(module, name)
-            .ok_or_else(|| self.error(Problem::ForeignGlobal { module: cut(module), name: cut(name) }))?;
+        let global = Global::find(module, name).ok_or_else(|| match module.split('.').next() {
+            Some("joblib") => self.error(Problem::Joblib),
+            _ => self.error(Problem::ForeignGlobal { module: cut(module), name: cut(name) }),
+        })?;
         self.push(Node::Global(global))
     }
 
@@ -369,4 +375,19 @@ impl<'a> Machine<'a> {
     pub(super) fn error(&self, problem: Problem) -> ReadError {
         ReadError { offset: self.offset, opcode: self.opcode, problem }
     }
+}
+
+/// The format of a compressed file, by its first bytes.
+fn compression(bytes: &[u8]) -> Option<&'static str> {
+    const FORMATS: [(&[u8], &str); 8] = [
+        (b"\x1f\x8b", "gzip"),
+        (b"\x78\x01", "zlib"),
+        (b"\x78\x5e", "zlib"),
+        (b"\x78\x9c", "zlib"),
+        (b"\x78\xda", "zlib"),
+        (b"BZh", "bzip2"),
+        (b"\xfd7zXZ\x00", "xz"),
+        (b"\x04\x22\x4d\x18", "lz4"),
+    ];
+    FORMATS.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|&(_, format)| format)
 }

@@ -120,6 +120,9 @@ impl SavedProbe {
     /// [`Error::ParameterCount`], [`Error::ClassOrder`], [`Error::OneClass`], [`Error::CumulativeFunctions`], [`Error::FeatureCount`] (of layers), and
     /// [`Error::Empty`] for a tensor without numbers.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        if matches!(bytes, [0x80, 2..=5, ..]) && SafeTensors::read_metadata(bytes).is_err() {
+            return Err(SavedProbeError::Pickle.into());
+        }
         let container = |error: safetensors::SafeTensorError| SavedProbeError::Container {
             n_bytes: bytes.len(),
             reason: error.to_string(),

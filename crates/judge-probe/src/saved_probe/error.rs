@@ -1,4 +1,4 @@
-use judge_core::{Layer, Signal};
+use judge_core::{Layer, Pooling, Signal};
 
 /// Why bytes are no saved probe, or a saved probe is not to be used here.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -13,8 +13,12 @@ pub enum SavedProbeError {
         reason: String,
     },
 
-    /// A safetensors file of something else.
-    #[error("the safetensors file has no metadata entry {name:?}")]
+    /// A Python pickle, where a saved probe is wanted.
+    #[error("a Python pickle, expected a saved probe: convert it with probe_import (or `SklearnProbe::into_saved`)")]
+    Pickle,
+
+    /// A safetensors file of something else, such as a model or a table of states.
+    #[error("the safetensors file is no saved probe: it has no metadata entry {name:?}")]
     NotAProbe {
         /// The entry of a probe.
         name: &'static str,
@@ -84,8 +88,8 @@ pub enum SavedProbeError {
         n_features: usize,
     },
 
-    /// A signal that stands twice.
-    #[error("{signal:?} of {layer} stands twice")]
+    /// A signal that appears twice.
+    #[error("{signal:?} of {layer} appears twice")]
     DuplicateSignal {
         /// Its layer.
         layer: Layer,
@@ -131,6 +135,31 @@ pub enum SavedProbeError {
         found: Vec<(Layer, Signal)>,
     },
 
+    /// Features that do not include what the probe reads.
+    #[error("the probe reads {}, which is not there: found {}", listed(missing), listed(found))]
+    MissingSignals {
+        /// What the probe reads and is not offered.
+        missing: Vec<(Layer, Signal)>,
+        /// What was offered.
+        found: Vec<(Layer, Signal)>,
+    },
+
+    /// A pickle that does not say where its features come from, and nobody else who does.
+    #[error("the pickle does not say {missing}, so it cannot be saved for use on a model unless you name it")]
+    NoOrigin {
+        /// What is not known.
+        missing: &'static str,
+    },
+
+    /// Another aspect than the pickle's own.
+    #[error("the pickle judges {expected:?}, found {found:?}")]
+    OtherAspect {
+        /// The aspect that the pickle names.
+        expected: String,
+        /// The aspect given.
+        found: String,
+    },
+
     /// A number of the description that is not finite.
     #[error("{name} is {value}")]
     NonFinite {
@@ -139,4 +168,29 @@ pub enum SavedProbeError {
         /// The number.
         value: f64,
     },
+}
+
+/// `last of layer 3, 5; mean of layer 3`: signals in the order of their first layer.
+fn listed(signals: &[(Layer, Signal)]) -> String {
+    let mut by_signal: Vec<(Signal, Vec<String>)> = Vec::new();
+    for &(Layer(layer), signal) in signals {
+        match by_signal.iter_mut().find(|(known, _)| *known == signal) {
+            Some((_, layers)) => layers.push(layer.to_string()),
+            None => by_signal.push((signal, vec![layer.to_string()])),
+        }
+    }
+    let parts: Vec<String> = by_signal
+        .into_iter()
+        .map(|(signal, layers)| {
+            let word = match signal {
+                Signal::State(Pooling::Last) => "last",
+                Signal::State(Pooling::Mean) => "mean",
+                Signal::State(Pooling::Min) => "min",
+                Signal::State(Pooling::Max) => "max",
+                Signal::AttentionEntropy => "attention_entropy",
+            };
+            format!("{word} of layer {}", layers.join(", "))
+        })
+        .collect();
+    if parts.is_empty() { "nothing".to_owned() } else { parts.join("; ") }
 }

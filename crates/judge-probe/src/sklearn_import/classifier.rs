@@ -10,13 +10,13 @@ use crate::pickle::{Limits, Value};
 pub(super) fn classifier(place: &Place<'_, '_>, limits: &Limits) -> Result<LinearParts, ImportError> {
     let classes = classes(&place.get("classes_")?)?;
     let parts = match place.object()?.class() {
-        "sklearn.linear_model._logistic.LogisticRegression" => {
+        "sklearn.linear_model._logistic.LogisticRegression" | "sklearn.linear_model._logistic.LogisticRegressionCV" => {
             check_multinomial(place, classes.len())?;
             linear(place, DecisionRule::Logistic, classes)?
         }
         "sklearn.svm._classes.LinearSVC" => linear(place, DecisionRule::OneVsRest, classes)?,
         "sklearn.svm._classes.SVC" => one_vs_one(place, classes, limits.array_elements)?,
-        _ => return Err(place.unexpected("LogisticRegression, LinearSVC or SVC")),
+        _ => return Err(place.unexpected("LogisticRegression, LogisticRegressionCV, LinearSVC or SVC")),
     };
     check_n_features(place, parts.n_features)?;
     Ok(parts)
@@ -33,6 +33,9 @@ pub(super) fn check_n_features(place: &Place<'_, '_>, expected: usize) -> Result
 }
 
 fn classes(place: &Place<'_, '_>) -> Result<Vec<i64>, ImportError> {
+    if let Some(found) = place.texts().filter(|texts| !texts.is_empty()) {
+        return Err(place.error(ImportProblem::TextClasses { found }));
+    }
     let classes = place.integers()?;
     if classes.len() < 2 || classes.windows(2).any(|pair| pair[0] >= pair[1]) {
         return Err(place.error(ImportProblem::Classes { found: classes.into_iter().take(8).collect() }));

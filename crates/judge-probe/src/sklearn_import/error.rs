@@ -16,6 +16,24 @@ pub enum ImportProblem {
     #[error("missing")]
     Missing,
 
+    /// A dictionary that holds no fitted object.
+    #[error(
+        "expected a fitted scikit-learn object, or a dictionary with one as its entry \"model\"; found a dictionary of {keys:?}"
+    )]
+    NotAModel {
+        /// The first keys that are text, at most eight.
+        keys: Vec<String>,
+    },
+
+    /// Classes that are text.
+    #[error(
+        "classes must be whole numbers, found the text {found:?}: fit with whole numbers, e.g. by sklearn.preprocessing.LabelEncoder"
+    )]
+    TextClasses {
+        /// The first classes, at most eight.
+        found: Vec<String>,
+    },
+
     /// Another type of value.
     #[error("expected {expected}, found {found}")]
     Type {

@@ -1,5 +1,5 @@
 use super::{ImportError, ImportProblem};
-use crate::pickle::{Array, Object, Value};
+use crate::pickle::{Array, Data, Object, Value};
 
 /// A value and the way to it.
 #[derive(Debug)]
@@ -119,6 +119,16 @@ impl<'p, 'a> Place<'p, 'a> {
             (None, Some(floats)) => self.whole(&floats),
             _ => Err(self.unexpected("an array of integers")),
         }
+    }
+
+    /// The texts of an array of objects, at most eight; `None` where one of these is no text.
+    pub(super) fn texts(&self) -> Option<Vec<String>> {
+        let Data::Objects(objects) = self.array().ok()?.data() else { return None };
+        let text = |value: &Value<'_>| match value {
+            Value::Str(text) => Some(text.chars().take(100).collect()),
+            _ => None,
+        };
+        objects.iter().take(8).map(text).collect()
     }
 
     fn check_shape(&self, array: &Array<'_>, expected: &[usize]) -> Result<(), ImportError> {

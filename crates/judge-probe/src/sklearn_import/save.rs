@@ -1,0 +1,75 @@
+use std::collections::BTreeMap;
+
+use judge_core::{Layer, Signal};
+
+use super::SklearnProbe;
+use crate::{Error, ProbeOrigin, ProbedModel, SavedProbe, SavedProbeError, Validation};
+
+/// What whoever imports a pickle knows of it, for pickles that do not say it themselves. It is trusted: only widths can be checked.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ImportedFrom {
+    /// The model whose signals the features are. A pickle with INSPECTOR's metadata keeps the name of its own, without fingerprint: see
+    /// [`SavedProbe::bound_to`].
+    pub model: Option<ProbedModel>,
+    /// What stands side by side in a row of features, in this order.
+    pub signals: Vec<(Layer, Signal)>,
+    /// The aspect judged.
+    pub aspect: Option<String>,
+    /// The id of the template of the prompts.
+    pub template_id: Option<String>,
+}
+
+impl SklearnProbe {
+    /// The probe with its origin, of which INSPECTOR's metadata and `from` each know a part.
+    ///
+    /// # Errors
+    ///
+    /// [`SavedProbeError::NoOrigin`] where neither names the model or the signals; [`SavedProbeError::OtherSignals`] and
+    /// [`SavedProbeError::OtherAspect`] where `from` contradicts the metadata; those of [`SavedProbe::new`].
+    pub fn into_saved(self, from: ImportedFrom) -> Result<SavedProbe, Error> {
+        let ImportedFrom { model, mut signals, mut aspect, template_id } = from;
+        let mut notes = BTreeMap::from([("source".to_owned(), "scikit-learn pickle".to_owned())]);
+        let mut named = None;
+        if let Some(metadata) = self.metadata {
+            let pooled: Vec<(Layer, Signal)> =
+                metadata.pooled.into_iter().map(|(layer, pooling)| (layer, Signal::State(pooling))).collect();
+            if !signals.is_empty() && signals != pooled {
+                return Err(SavedProbeError::OtherSignals { expected: pooled, found: signals }.into());
+            }
+            if let Some(found) = aspect.filter(|aspect| *aspect != metadata.dimension) {
+                return Err(SavedProbeError::OtherAspect { expected: metadata.dimension, found }.into());
+            }
+            (signals, aspect) = (pooled, Some(metadata.dimension));
+            notes.insert("classification".to_owned(), metadata.classification);
+            notes.insert("clf_name".to_owned(), metadata.clf_name);
+            notes.extend(metadata.timestamp.map(|timestamp| ("timestamp".to_owned(), timestamp)));
+            let (name, d_model) = (metadata.llm, metadata.d_model);
+            named = Some(ProbedModel { name, revision: None, fingerprint: None, d_model, n_heads: None });
+        }
+        if signals.is_empty() {
+            return Err(
+                SavedProbeError::NoOrigin { missing: "the layers and poolings that its features are of" }.into()
+            );
+        }
+        let no_model = SavedProbeError::NoOrigin { missing: "the model whose states its features are" };
+        let model = named.or(model).ok_or(no_model)?;
+        notes.extend(aspect.map(|aspect| ("aspect".to_owned(), aspect)));
+        notes.extend(template_id.map(|id| ("template_id".to_owned(), id)));
+        notes.extend(self.sklearn_version.map(|version| ("sklearn_version".to_owned(), version)));
+        let validation = self.search.map(|search| {
+            notes.extend(search.best_params);
+            Validation { scoring: search.scoring, mean: search.best_score, folds: search.fold_scores }
+        });
+        SavedProbe::new(self.probe, ProbeOrigin { model, signals, validation, data_hash: None, notes })
+    }
+}
+
+impl TryFrom<SklearnProbe> for SavedProbe {
+    type Error = Error;
+
+    /// Of a pickle with INSPECTOR's metadata, which say what the features are of. It has no fingerprint: see
+    /// [`bound_to`](Self::bound_to).
+    fn try_from(imported: SklearnProbe) -> Result<Self, Error> {
+        imported.into_saved(ImportedFrom::default())
+    }
+}

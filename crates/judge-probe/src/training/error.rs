@@ -1,0 +1,109 @@
+use judge_core::ItemId;
+
+use super::GradeScale;
+
+/// Why no probe could be trained.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrainingError {
+    /// No rows.
+    #[error("there are no graded rows")]
+    NoRows,
+
+    /// A grade that is not on the scale, or not finite.
+    #[error("the grade of {id} is {grade}, expected one on the scale {scale}")]
+    OffScale {
+        /// The row.
+        id: ItemId,
+        /// Its grade.
+        grade: f64,
+        /// Where grades should lie.
+        scale: GradeScale,
+    },
+
+    /// Every row has the same class.
+    #[error("all {n_rows} rows have the class {class}, so there is nothing to learn")]
+    OneClass {
+        /// The class.
+        class: i64,
+        /// Rows there are.
+        n_rows: usize,
+    },
+
+    /// More classes than a short scale has.
+    #[error("{found} different classes, at most {most} are told apart: train on two classes instead")]
+    ManyClasses {
+        /// Classes there are.
+        found: usize,
+        /// The limit.
+        most: usize,
+    },
+
+    /// Some rows name a split and others do not.
+    #[error("row {id} names no split, though others do")]
+    NoSplit {
+        /// The first row without one.
+        id: ItemId,
+    },
+
+    /// Rows name splits, but none is trained on.
+    #[error("no row is in the split \"train\", found {found:?}")]
+    NoTrainRows {
+        /// The splits there are.
+        found: Vec<String>,
+    },
+
+    /// Every row is trained on.
+    #[error("every row is in the split \"train\", so there is nothing to test on")]
+    NoTestRows,
+
+    /// The model could read no row.
+    #[error("the model could read none of {n_rows} rows")]
+    NothingRead {
+        /// Rows there are.
+        n_rows: usize,
+    },
+
+    /// A prompt without a JSON form, which cannot be hashed.
+    #[error("the prompt of {id} cannot be hashed: {reason}")]
+    Prompt {
+        /// The row.
+        id: ItemId,
+        /// What the serialiser says.
+        reason: String,
+    },
+
+    /// Another number of the model's logits than of grades.
+    #[error("the model's own score of {id}: expected a logit for each of {expected} grades, found {found}")]
+    GradeLogits {
+        /// The row.
+        id: ItemId,
+        /// Grades that occur.
+        expected: usize,
+        /// Logits given.
+        found: usize,
+    },
+
+    /// A logit that is NaN or infinite.
+    #[error("the model's own score of {id}: the logit of a grade is {value}")]
+    GradeLogit {
+        /// The row.
+        id: ItemId,
+        /// The logit.
+        value: f64,
+    },
+
+    /// A word that names no view.
+    #[error("{found:?} is no pooling: expected last, mean, min, max or concat")]
+    UnknownView {
+        /// The word, cut at 100 characters.
+        found: String,
+    },
+
+    /// Text that is no scale.
+    #[error("{found:?} is no scale: expected the lowest and the highest grade, as in 1-5")]
+    UnknownScale {
+        /// The text, cut at 100 characters.
+        found: String,
+    },
+}

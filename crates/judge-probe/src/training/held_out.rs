@@ -1,0 +1,148 @@
+use judge_metrics::agreement::{Average, AverageScores, ConfusionMatrix, ZeroDivision};
+use judge_metrics::correlation::spearman;
+use judge_metrics::resampling::{Bootstrap, BootstrapInterval};
+use serde::{Deserialize, Serialize};
+
+use super::Predictions;
+use crate::Error;
+
+/// A statistic with its bootstrap interval, or why the rows do not define it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Statistic {
+    /// It is defined.
+    Defined {
+        /// On the rows as they are.
+        estimate: f64,
+        /// Lower end of the interval.
+        low: f64,
+        /// Upper end.
+        high: f64,
+    },
+    /// It is not, e.g. a correlation where all predictions are equal.
+    Undefined {
+        /// Why.
+        undefined: String,
+    },
+}
+
+impl Statistic {
+    fn of(found: Result<BootstrapInterval, judge_metrics::Error>) -> Result<Self, Error> {
+        match found {
+            Ok(found) => {
+                Ok(Self::Defined { estimate: found.estimate, low: found.interval.low, high: found.interval.high })
+            }
+            Err(error) if error.is_undefined() || matches!(error, judge_metrics::Error::TooFewItems { .. }) => {
+                Ok(Self::Undefined { undefined: error.to_string() })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The estimate, where there is one.
+    pub fn estimate(&self) -> Option<f64> {
+        match self {
+            Self::Defined { estimate, .. } => Some(*estimate),
+            Self::Undefined { .. } => None,
+        }
+    }
+}
+
+/// For a table: the estimate and its interval, or `undefined`.
+impl std::fmt::Display for Statistic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Defined { estimate, low, high } => write!(f, "{estimate:.3} [{low:.3}, {high:.3}]"),
+            Self::Undefined { .. } => f.write_str("undefined"),
+        }
+    }
+}
+
+/// Rows that nothing was learnt from, with what people said of them. One entry per row in each list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeldOut<'a> {
+    /// The class of each row.
+    pub classes: Vec<i64>,
+    /// Its grade.
+    pub grades: Vec<f64>,
+    /// What the bootstrap draws: rows that share a group are drawn together.
+    pub groups: Vec<&'a str>,
+    /// All classes that a row may have, ascending.
+    pub labels: &'a [i64],
+    /// How intervals are made.
+    pub bootstrap: Bootstrap,
+}
+
+/// How predictions agree with people.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Agreement {
+    /// Mean F1 of the classes, each weighted by its rows.
+    pub weighted_f1: Statistic,
+    /// Mean F1 of the classes that occur in the truth or the predictions.
+    pub macro_f1: Statistic,
+    /// Share of rows whose class was predicted.
+    pub accuracy: Statistic,
+    /// Spearman's correlation of the expected class with the grade.
+    pub spearman: Statistic,
+}
+
+/// By how much one prediction agrees better than another, on the same resamples.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Gain {
+    /// Difference of the weighted F1.
+    pub weighted_f1: Statistic,
+    /// Difference of Spearman's correlation.
+    pub spearman: Statistic,
+}
+
+impl HeldOut<'_> {
+    /// The agreement of predictions, one for each row.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Metric`] for another number of predictions than of rows; what the rows do not define is [`Statistic::Undefined`].
+    pub fn agreement(&self, predictions: &Predictions) -> Result<Agreement, Error> {
+        Ok(Agreement {
+            weighted_f1: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Weighted)?.f1))?,
+            macro_f1: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Macro)?.f1))?,
+            accuracy: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Micro)?.f1))?,
+            spearman: self.statistic(|rows| self.spearman(predictions, rows))?,
+        })
+    }
+
+    /// The agreement of `predictions` minus that of `others`.
+    ///
+    /// # Errors
+    ///
+    /// As [`agreement`](Self::agreement).
+    pub fn gain(&self, predictions: &Predictions, others: &Predictions) -> Result<Gain, Error> {
+        let f1 =
+            |of: &Predictions, rows: &[usize]| Ok::<_, judge_metrics::Error>(self.f1(of, rows, Average::Weighted)?.f1);
+        let rank = |rows: &[usize]| Ok(self.spearman(predictions, rows)? - self.spearman(others, rows)?);
+        Ok(Gain {
+            weighted_f1: self.statistic(|rows| Ok(f1(predictions, rows)? - f1(others, rows)?))?,
+            spearman: self.statistic(rank)?,
+        })
+    }
+
+    fn statistic(&self, of: impl Fn(&[usize]) -> Result<f64, judge_metrics::Error> + Sync) -> Result<Statistic, Error> {
+        Statistic::of(self.bootstrap.clustered(&self.groups, of))
+    }
+
+    fn f1(
+        &self,
+        predictions: &Predictions,
+        rows: &[usize],
+        average: Average,
+    ) -> Result<AverageScores, judge_metrics::Error> {
+        let pick = |classes: &[i64]| rows.iter().filter_map(|&row| classes.get(row).copied()).collect::<Vec<_>>();
+        let matrix = ConfusionMatrix::new(self.labels.to_vec(), &pick(&self.classes), &pick(&predictions.classes))?;
+        // A class that neither occurs nor is predicted has no F1, and no part in the mean.
+        matrix.average(average, ZeroDivision::LeftOut)
+    }
+
+    fn spearman(&self, predictions: &Predictions, rows: &[usize]) -> Result<f64, judge_metrics::Error> {
+        let pick = |values: &[f64]| rows.iter().filter_map(|&row| values.get(row).copied()).collect::<Vec<_>>();
+        Ok(spearman(&pick(&predictions.values), &pick(&self.grades))?.estimate)
+    }
+}

@@ -1,0 +1,77 @@
+//! Which rows are trained on, which are tested on, and the folds among the former.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::{GradedRow, ProbeTraining, TrainingError};
+use crate::{Error, Split, StratifiedGroupKFold, StratifiedKFold, TestSize, TrainTestSplit};
+
+/// The split that is trained on.
+const TRAIN: &str = "train";
+
+/// Rows by what becomes of them, as positions among all.
+pub(super) struct Parts {
+    pub(super) train: Vec<usize>,
+    /// Rows to test on, by the name of their split.
+    pub(super) tests: BTreeMap<String, Vec<usize>>,
+}
+
+impl Parts {
+    /// Parts the rows in `read`: as they say themselves, or else with one part held out.
+    pub(super) fn new(training: &ProbeTraining, rows: &[GradedRow], read: &[usize]) -> Result<Self, Error> {
+        if read.is_empty() {
+            return Err(TrainingError::NothingRead { n_rows: rows.len() }.into());
+        }
+        if read.iter().all(|&row| rows[row].split.is_none()) {
+            return Self::held_out(training, rows, read);
+        }
+        let mut tests: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for &row in read {
+            let split = rows[row].split.clone().ok_or_else(|| TrainingError::NoSplit { id: rows[row].id.clone() })?;
+            tests.entry(split).or_default().push(row);
+        }
+        let found = || tests.keys().cloned().collect();
+        let no_train = TrainingError::NoTrainRows { found: found() };
+        let train = tests.remove(TRAIN).ok_or(no_train)?;
+        if tests.is_empty() { Err(TrainingError::NoTestRows.into()) } else { Ok(Self { train, tests }) }
+    }
+
+    fn held_out(training: &ProbeTraining, rows: &[GradedRow], read: &[usize]) -> Result<Self, Error> {
+        let split = TrainTestSplit { test_size: TestSize::Fraction(training.test_share), seed: training.split_seed };
+        let Split { train, test } = if is_grouped(training, rows, read) {
+            split.grouped(&groups(rows, read))?
+        } else {
+            split.stratified(&classes(training, rows, read))?
+        };
+        let pick = |part: Vec<usize>| part.into_iter().map(|row| read[row]).collect();
+        Ok(Self { train: pick(train), tests: BTreeMap::from([("test".to_owned(), pick(test))]) })
+    }
+
+    /// Folds of the rows trained on, as positions among these, which have these classes.
+    pub(super) fn folds(
+        &self,
+        training: &ProbeTraining,
+        rows: &[GradedRow],
+        classes: &[i64],
+    ) -> Result<Vec<Split>, Error> {
+        let n_splits = training.folds;
+        if is_grouped(training, rows, &self.train) {
+            StratifiedGroupKFold { n_splits, shuffle: None }.split(classes, &groups(rows, &self.train))
+        } else {
+            StratifiedKFold { n_splits, shuffle: None }.split(classes)
+        }
+    }
+}
+
+pub(super) fn classes(training: &ProbeTraining, rows: &[GradedRow], of: &[usize]) -> Vec<i64> {
+    of.iter().map(|&row| training.grading.class(rows[row].grade)).collect()
+}
+
+pub(super) fn groups<'r>(rows: &'r [GradedRow], of: &[usize]) -> Vec<&'r str> {
+    of.iter().map(|&row| rows[row].group.as_str()).collect()
+}
+
+/// Whether several rows share a group, and that matters.
+fn is_grouped(training: &ProbeTraining, rows: &[GradedRow], of: &[usize]) -> bool {
+    let groups = groups(rows, of);
+    training.grouped && groups.iter().collect::<HashSet<_>>().len() < groups.len()
+}

@@ -1,0 +1,261 @@
+use std::collections::BTreeMap;
+
+use judge_core::{Layer, Signal};
+use judge_metrics::resampling::PermutationTest;
+
+use super::baselines::Baselines;
+use super::parts::{Parts, classes, groups};
+use super::{
+    ChosenView, Evaluation, GradedRow, HeldOut, Predictions, ProbeClassifier, ProbeTraining, RowSignals, Selection,
+    TrainingError, TrainingReport, View,
+};
+use crate::artefacts::{ArtefactCheck, ArtefactReport, LabelledTexts, Shift};
+use crate::{
+    ClassWeight, Classifier, DataHash, Error, FeatureFamily, FittedProbe, LayerSelection, LayerView, LinearClassifier,
+    LinearSvc, LogisticRegression, Pipeline, ProbeOrigin, ProbedModel, SavedProbe, Scoring, SearchScores,
+    SelectedLayers, Split, StandardScaler, TfidfVectorizer, Validation,
+};
+
+/// Permutations of the test for slipped responses.
+const PERMUTATIONS: usize = 999;
+
+/// Where the features come from: what a [`SavedProbe`] says of itself besides what training finds out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrainingOrigin {
+    /// The model whose signals they are.
+    pub model: ProbedModel,
+    /// The aspect that the grades judge.
+    pub aspect: String,
+    /// The id of the prompt template, where there was one.
+    pub template_id: Option<String>,
+    /// Anything else that a reader should know: the program and its version, the dtype. An entry named as one of training's own (`aspect`,
+    /// `classification`, `n_train`, `c`, `template_id`) is replaced by it.
+    pub notes: BTreeMap<String, String>,
+}
+
+/// A probe and how good it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrainedProbe {
+    /// The probe, fitted to the rows trained on.
+    pub probe: SavedProbe,
+    /// How it was chosen, and how it fares on the other rows.
+    pub report: TrainingReport,
+}
+
+impl ProbeTraining {
+    /// Trains a probe of one aspect.
+    ///
+    /// Rows are parted as they say, or else by [`test_share`](Self::test_share). Layers, poolings and C are chosen by macro F1 under cross-validation
+    /// on the rows trained on ([`LayerSelection`]), the probe is fitted to all of these, and it is compared with baselines on the others.
+    /// The same rows, signals and settings give the same bytes, whatever the number of threads.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Training`] for rows that nothing can be learnt from; what `signals` returns; those of [`LayerSelection::select`], of the splits and of
+    /// the classifiers; [`Error::SavedProbe`] where the signals are not as wide as `origin` has it.
+    pub fn train<S: RowSignals>(
+        &self,
+        rows: &[GradedRow],
+        signals: &S,
+        origin: &TrainingOrigin,
+    ) -> Result<TrainedProbe, S::Error> {
+        let logistic = |&c: &f64| {
+            let classifier =
+                LogisticRegression { c, class_weight: ClassWeight::Balanced, ..LogisticRegression::default() };
+            (c, classifier)
+        };
+        let svc = |&c: &f64| (c, LinearSvc { c, class_weight: ClassWeight::Balanced, ..LinearSvc::default() });
+        match self.classifier {
+            ProbeClassifier::Logistic => self.train_with(self.c.iter().map(logistic).collect(), rows, signals, origin),
+            ProbeClassifier::LinearSvc => self.train_with(self.c.iter().map(svc).collect(), rows, signals, origin),
+        }
+    }
+
+    /// Whether these rows can be trained on, as far as it can be told without signals: for a look at the input before a model is run.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Training`], and those of the split of the rows.
+    pub fn check(&self, rows: &[GradedRow]) -> Result<(), Error> {
+        self.scale.check(rows)?;
+        self.grading.classes(rows)?;
+        Parts::new(self, rows, &(0..rows.len()).collect::<Vec<_>>())?;
+        Ok(())
+    }
+
+    fn train_with<C, S>(
+        &self,
+        candidates: Vec<(f64, C)>,
+        rows: &[GradedRow],
+        signals: &S,
+        origin: &TrainingOrigin,
+    ) -> Result<TrainedProbe, S::Error>
+    where
+        C: Classifier + Copy + Send + PartialEq,
+        C::Fitted: Into<LinearClassifier> + Clone,
+        S: RowSignals,
+    {
+        self.scale.check(rows).map_err(Error::from)?;
+        let labels = self.grading.classes(rows).map_err(Error::from)?;
+        let read: Vec<usize> = (0..rows.len()).filter(|&row| signals.is_read(row)).collect();
+        let parts = Parts::new(self, rows, &read)?;
+        let train_classes = classes(self, rows, &parts.train);
+        let folds = parts.folds(self, rows, &train_classes)?;
+
+        let selection = self.selection(&candidates);
+        let matrix = |of: &[usize], layer: Layer, view: View| signals.matrix(of, layer, &self.signals(layer, view));
+        let source = |layer: Layer, view: &View| matrix(&parts.train, layer, *view);
+        let selected = selection.select(source, &train_classes, &folds)?;
+        let fitted = selected.fit(source, &train_classes)?;
+        let probe: FittedProbe = FittedProbe::try_from(fitted.classifier)?;
+        let best = best(&selected).ok_or(Error::NoScore { n_candidates: candidates.len(), n_splits: folds.len() })?;
+        let known = selection.classifiers.iter().position(|known| *known == selected.classifier);
+        let c = known.and_then(|index| candidates.get(index)).map(|&(c, _)| c);
+
+        let baselines = Baselines::fit(rows, &parts.train, &train_classes, &folds, &self.c)?;
+        let all_classes = classes(self, rows, &(0..rows.len()).collect::<Vec<_>>());
+        let (mut splits, mut artefacts) = (BTreeMap::new(), BTreeMap::new());
+        for (name, tested) in &parts.tests {
+            let features = selected.features(|layer, view| matrix(tested, layer, *view))?;
+            let ours = Predictions::of(&probe, &features)?;
+            let mut others = baselines.predict(rows, tested)?;
+            let prompted = Predictions::prompted(signals, tested, rows, self.grading)?;
+            others.extend(prompted.map(|predictions| ("prompted".to_owned(), predictions)));
+            splits.insert(name.clone(), self.evaluate(rows, tested, &labels, &ours, others)?);
+            let split = Split { train: parts.train.clone(), test: tested.clone() };
+            artefacts.insert(name.clone(), self.artefacts(rows, &all_classes, split)?);
+        }
+        let report = TrainingReport {
+            n: rows.len(),
+            unscored: rows.len() - read.len(),
+            rounded: rows.iter().filter(|row| self.grading.rounds(row.grade)).count(),
+            n_train: parts.train.len(),
+            folds: folds.len(),
+            chosen: selected
+                .chosen
+                .iter()
+                .map(|view| ChosenView { layer: view.layer, pooling: view.reading })
+                .collect(),
+            cv_mean: best.best_mean,
+            cv_deviation: best.best_deviation,
+            splits,
+            artefacts,
+            shifts: shifts(rows)?,
+            selection: Selection {
+                scan: selected.scan.clone(),
+                ranking: selected.ranking.clone(),
+                steps: selected.steps.clone(),
+            },
+        };
+        let origin = self.origin(rows, &parts.train, &selected.chosen, best, c, origin)?;
+        Ok(TrainedProbe { probe: SavedProbe::new(probe, origin)?, report })
+    }
+
+    fn selection<C: Copy>(
+        &self,
+        candidates: &[(f64, C)],
+    ) -> LayerSelection<View, FeatureFamily, Pipeline<StandardScaler, C>> {
+        let view = |layer: Layer, reading: View| LayerView { layer, reading, family: FeatureFamily::State };
+        let pipeline = |classifier| Pipeline { transformer: StandardScaler::default(), classifier };
+        LayerSelection {
+            views: self.views.iter().flat_map(|&of| self.layers.iter().map(move |&layer| view(layer, of))).collect(),
+            classifiers: candidates.iter().map(|&(_, classifier)| pipeline(classifier)).collect(),
+            scoring: Scoring::MacroF1,
+            top_k: self.top_k,
+        }
+    }
+
+    fn evaluate(
+        &self,
+        rows: &[GradedRow],
+        tested: &[usize],
+        labels: &[i64],
+        ours: &Predictions,
+        baselines: Vec<(String, Predictions)>,
+    ) -> Result<Evaluation, Error> {
+        let truth = HeldOut {
+            classes: classes(self, rows, tested),
+            grades: tested.iter().map(|&row| rows[row].grade).collect(),
+            groups: groups(rows, tested),
+            labels,
+            bootstrap: self.bootstrap,
+        };
+        let mut evaluation = Evaluation { n: tested.len(), predictors: BTreeMap::new(), gain_over: BTreeMap::new() };
+        for (name, predictions) in baselines {
+            evaluation.predictors.insert(name.clone(), truth.agreement(&predictions)?);
+            evaluation.gain_over.insert(name, truth.gain(ours, &predictions)?);
+        }
+        evaluation.predictors.insert("probe".to_owned(), truth.agreement(ours)?);
+        Ok(evaluation)
+    }
+
+    /// What may explain the classes besides what the grades are to mean.
+    fn artefacts(&self, rows: &[GradedRow], classes: &[i64], split: Split) -> Result<ArtefactReport, Error> {
+        let sources: Option<Vec<String>> = rows.iter().map(|row| row.source.clone()).collect();
+        let check = ArtefactCheck {
+            classifier: LogisticRegression { class_weight: ClassWeight::Balanced, ..LogisticRegression::default() },
+            vectorizer: TfidfVectorizer::default(),
+            scoring: Scoring::WeightedF1,
+            bootstrap: self.bootstrap,
+        };
+        let texts = LabelledTexts {
+            labels: classes,
+            questions: &texts(rows, |row| &row.question),
+            responses: &texts(rows, |row| &row.response),
+            sources: sources.as_deref(),
+        };
+        check.report(&texts, &[split])
+    }
+
+    /// What the saved probe says of itself.
+    fn origin(
+        &self,
+        rows: &[GradedRow],
+        train: &[usize],
+        chosen: &[LayerView<View, FeatureFamily>],
+        scores: &SearchScores,
+        c: Option<f64>,
+        origin: &TrainingOrigin,
+    ) -> Result<ProbeOrigin, Error> {
+        let of_view = |view: &LayerView<View, FeatureFamily>| -> Vec<(Layer, Signal)> {
+            self.signals(view.layer, view.reading).into_iter().map(|signal| (view.layer, signal)).collect()
+        };
+        let mut hash = DataHash::new();
+        for &row in train {
+            let GradedRow { id, prompt, grade, .. } = &rows[row];
+            let json = serde_json::to_vec(&(prompt, grade));
+            hash.add(&json.map_err(|error| TrainingError::Prompt { id: id.clone(), reason: error.to_string() })?);
+        }
+        let mut notes = origin.notes.clone();
+        notes.insert("aspect".to_owned(), origin.aspect.clone());
+        notes.insert("classification".to_owned(), self.grading.classification().to_owned());
+        notes.insert("n_train".to_owned(), train.len().to_string());
+        notes.extend(origin.template_id.clone().map(|id| ("template_id".to_owned(), id)));
+        notes.extend(c.map(|c| ("c".to_owned(), c.to_string())));
+        Ok(ProbeOrigin {
+            model: origin.model.clone(),
+            signals: chosen.iter().flat_map(of_view).collect(),
+            validation: Some(Validation {
+                scoring: "f1_macro".to_owned(),
+                mean: scores.best_mean,
+                folds: scores.candidates[scores.best].by_split.iter().flatten().copied().collect(),
+            }),
+            data_hash: Some(hash.finish()),
+            notes,
+        })
+    }
+}
+
+/// The scores of what was chosen.
+fn best<V, T, C>(selected: &SelectedLayers<V, T, C>) -> Option<&SearchScores> {
+    selected.steps.iter().rev().find(|step| step.kept)?.scores.as_ref()
+}
+
+fn shifts(rows: &[GradedRow]) -> Result<Vec<Shift>, Error> {
+    let test = PermutationTest { permutations: PERMUTATIONS, ..PermutationTest::default() };
+    Shift::both(&texts(rows, |row| &row.question), &texts(rows, |row| &row.response), test)
+}
+
+fn texts(rows: &[GradedRow], of: fn(&GradedRow) -> &String) -> Vec<String> {
+    rows.iter().map(|row| of(row).clone()).collect()
+}

@@ -1,0 +1,72 @@
+use std::fmt;
+use std::str::FromStr;
+
+use judge_core::{Pooling, Signal};
+use serde::{Deserialize, Serialize};
+
+use super::TrainingError;
+
+/// How the states of a layer become features: one pooling, or three of them side by side.
+///
+/// In files and on command lines it is one word: `last`, `mean`, `min`, `max` or `concat`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum View {
+    /// The state of the prompt's last token.
+    Last,
+    /// The mean over the prompt's tokens.
+    Mean,
+    /// The smallest value of each coordinate.
+    Min,
+    /// The largest value of each coordinate.
+    Max,
+    /// Smallest, largest and mean side by side.
+    Concat,
+}
+
+impl View {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Last, Self::Mean, Self::Min, Self::Max, Self::Concat];
+
+    /// The poolings that stand side by side, in this order.
+    pub fn poolings(self) -> &'static [Pooling] {
+        match self {
+            Self::Last => &[Pooling::Last],
+            Self::Mean => &[Pooling::Mean],
+            Self::Min => &[Pooling::Min],
+            Self::Max => &[Pooling::Max],
+            Self::Concat => &[Pooling::Min, Pooling::Max, Pooling::Mean],
+        }
+    }
+
+    /// The same as signals of a layer.
+    pub fn signals(self) -> impl Iterator<Item = Signal> {
+        self.poolings().iter().map(|&pooling| Signal::State(pooling))
+    }
+
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Last => "last",
+            Self::Mean => "mean",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::Concat => "concat",
+        }
+    }
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for View {
+    type Err = TrainingError;
+
+    fn from_str(text: &str) -> Result<Self, TrainingError> {
+        let named = Self::ALL.into_iter().find(|view| view.as_str() == text);
+        named.ok_or_else(|| TrainingError::UnknownView { found: text.chars().take(100).collect() })
+    }
+}

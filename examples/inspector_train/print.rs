@@ -1,0 +1,115 @@
+//! A report for people.
+
+use anyhow::Result;
+use judge_examples::console::{say, table};
+use judge_probe::artefacts::{ArtefactReport, Duplicates, Neighbour, ScoreInterval, Shift};
+use judge_probe::training::{Evaluation, TrainingReport};
+
+/// Rows that would look slipped by chance as rarely as this are shown.
+const SLIPPED: f64 = 0.01;
+
+/// What baselines are called where C was chosen in the probe's folds. Those of the artefact report have C = 1 and no scaler for words, so that
+/// they are the same whatever the probe's settings; their figures therefore differ.
+const TUNED: [(&str, &str); 2] = [("surface", "surface features (tuned)"), ("tfidf", "TF-IDF (tuned)")];
+const FIXED: [(&str, &str); 2] = [("surface", "surface features (C = 1)"), ("tfidf", "TF-IDF (C = 1)")];
+
+pub fn print(aspect: &str, report: &TrainingReport) -> Result<()> {
+    let chosen: Vec<String> = report.chosen.iter().map(|view| format!("{} {}", view.layer, view.pooling)).collect();
+    say(format_args!(
+        "\n{aspect}: {} rows, {} unscored; trained on {} rows; {} (macro F1 of {} folds {:.3} +- {:.3})",
+        report.n,
+        report.unscored,
+        report.n_train,
+        chosen.join(" + "),
+        report.folds,
+        report.cv_mean,
+        report.cv_deviation
+    ))?;
+    if report.rounded > 0 {
+        say(format_args!(
+            "note: {} grades are no whole numbers and were rounded (2.5 to 3) to be classes; Spearman is with the grades as they are",
+            report.rounded
+        ))?;
+    }
+    for (split, evaluation) in &report.splits {
+        say(evaluated(split, evaluation).trim_end())?;
+        let findings = evaluation.findings(|name| called(name, TUNED));
+        findings.iter().try_for_each(|finding| say(format_args!("{split}: {finding}")))?;
+    }
+    for (split, found) in &report.artefacts {
+        say(artefacts(split, found).trim_end())?;
+    }
+    say_unless_empty(&slips(&report.shifts))
+}
+
+fn evaluated(split: &str, evaluation: &Evaluation) -> String {
+    let title = format!("{split}, {} rows", evaluation.n);
+    let mut rows = vec![[&title, "weighted F1", "macro F1", "accuracy", "Spearman"].map(str::to_owned).to_vec()];
+    for (name, agreement) in &evaluation.predictors {
+        let cells = [&agreement.weighted_f1, &agreement.macro_f1, &agreement.accuracy, &agreement.spearman];
+        rows.push([called(name, TUNED)].into_iter().chain(cells.map(ToString::to_string)).collect());
+    }
+    let mut text = table(&rows);
+    for (name, gain) in &evaluation.gain_over {
+        let name = called(name, TUNED);
+        text += &format!("probe minus {name}: weighted F1 {}, Spearman {}\n", gain.weighted_f1, gain.spearman);
+    }
+    text
+}
+
+fn artefacts(split: &str, report: &ArtefactReport) -> String {
+    let title = format!("artefacts of {split}");
+    let mut rows = vec![[&title, "weighted F1", "above majority"].map(str::to_owned).to_vec()];
+    rows.push(["majority".to_owned(), cell(&report.majority)].to_vec());
+    for baseline in &report.baselines {
+        let mut row = [called(&baseline.name, FIXED), cell(&baseline.score), cell(&baseline.gain)].to_vec();
+        row.extend(baseline.explains.then(|| "explains the label in part".to_owned()));
+        rows.push(row);
+    }
+    let mut text = table(&rows);
+    text += "(tuned: C chosen in the probe's folds; C = 1: the same whatever the probe's settings)\n";
+    for (what, duplicates) in [("question", &report.questions), ("response", &report.responses)] {
+        let Duplicates { n_tested, found, n_same_label } = duplicates;
+        if !found.is_empty() {
+            text += &format!(
+                "{} of {n_tested} rows have a {what} that also occurs in the training rows, {n_same_label} with the same label\n",
+                found.len()
+            );
+        }
+    }
+    for source in &report.source_counts {
+        let labels: Vec<String> = source.labels.iter().map(|(label, n)| format!("{label}: {n}")).collect();
+        text += &format!("rows of each label from {}: {}\n", source.source, labels.join(", "));
+    }
+    text
+}
+
+/// Empty if nothing looks slipped.
+fn slips(shifts: &[Shift]) -> String {
+    let mut text = String::new();
+    for shift in shifts.iter().filter(|shift| shift.p_value <= SLIPPED) {
+        let neighbour = match shift.neighbour {
+            Neighbour::Before => "before",
+            Neighbour::After => "after",
+        };
+        text += &format!(
+            "{} responses are closer to the question {neighbour} their own (p = {:.3}): check whether rows have slipped\n",
+            shift.closer.len(),
+            shift.p_value
+        );
+    }
+    text
+}
+
+fn cell(score: &ScoreInterval) -> String {
+    format!("{:.3} [{:.3}, {:.3}]", score.estimate, score.low, score.high)
+}
+
+/// A baseline's name for people.
+fn called(name: &str, names: [(&str, &str); 2]) -> String {
+    names.into_iter().find(|(known, _)| *known == name).map_or(name, |(_, called)| called).to_owned()
+}
+
+fn say_unless_empty(text: &str) -> Result<()> {
+    if text.is_empty() { Ok(()) } else { say(text.trim_end()) }
+}

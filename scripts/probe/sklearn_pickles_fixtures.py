@@ -1,0 +1,77 @@
+# scikit-learn==1.9.1 numpy==2.4.6 joblib==1.6.0
+"""Writes a fixture of judge-probe's importer: cross-validated logistic regressions with what scikit-learn makes of a few unseen rows, and
+what people save instead of a pickle that can be read.
+
+    python scripts/probe/sklearn_pickles_fixtures.py
+"""
+
+import io
+import json
+import pathlib
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from versions import require
+
+require({"sklearn": "1.9.1", "numpy": "2.4.6", "joblib": "1.6.0"})
+OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures/sklearn_pickles.json"
+warnings.filterwarnings("ignore")  # of defaults that will change
+
+rng = np.random.default_rng(731)
+rows = np.round(rng.normal(size=(36, 3)), 4)
+unseen = np.round(rng.normal(size=(5, 3)), 4)
+
+
+def labels_of(classes):
+    position = np.argsort(np.argsort(rows[:, 0] + 0.3 * rows[:, 1])) * len(classes) // len(rows)
+    return np.array(classes)[position]
+
+
+def cv_case(name, classes, protocol, pipeline=False, **settings):
+    classifier = LogisticRegressionCV(Cs=3, cv=3, tol=1e-8, **settings)
+    model = Pipeline([("scaler", StandardScaler()), ("clf", classifier)]) if pipeline else classifier
+    model.fit(rows, labels_of(classes))
+    return {
+        "name": name, "classes": list(classes), "pickle": pickle.dumps(model, protocol=protocol).hex(),
+        "decision": np.asarray(model.decision_function(unseen)).ravel().tolist(),
+        "predict": model.predict(unseen).tolist(), "proba": model.predict_proba(unseen).ravel().tolist(),
+    }
+
+
+def joblib_bytes(value, **settings):
+    file = io.BytesIO()
+    joblib.dump(value, file, **settings)
+    return file.getvalue().hex()
+
+
+plain = LogisticRegression().fit(rows, labels_of((0, 1)))
+text = LogisticRegression().fit(rows, labels_of(("bad", "good")))
+objects = LogisticRegression().fit(rows, labels_of(("bad", "good")).astype(object))
+# As wide as a state of the embedded model.
+wide = LogisticRegression().fit(np.round(rng.normal(size=(36, 128)), 4), labels_of((1, 3, 5)))
+fixture = {
+    "made_with": {"scikit-learn": "1.9.1", "numpy": "2.4.6", "joblib": "1.6.0"},
+    "unseen": unseen.ravel().tolist(),
+    "cross_validated": [
+        cv_case("binary, protocol 2", (0, 1), 2),
+        cv_case("binary, protocol 4", (0, 1), 4, use_legacy_attributes=False),
+        cv_case("multi, protocol 4", (1, 3, 5), 4),
+        cv_case("multi in a pipeline, protocol 5", (1, 3, 5), 5, pipeline=True, use_legacy_attributes=False),
+        cv_case("elastic net, protocol 4", (1, 3, 5), 4, solver="saga", l1_ratios=(0.1, 0.5), max_iter=20_000, random_state=1, use_legacy_attributes=False),
+    ],
+    "plain": pickle.dumps(plain).hex(),
+    "wide": pickle.dumps(wide).hex(),
+    "joblib": joblib_bytes(plain),
+    "joblib_compressed": joblib_bytes(plain, compress=3),
+    "text_classes": pickle.dumps(text).hex(),
+    "object_classes": pickle.dumps(objects).hex(),
+    "dictionary": pickle.dumps({"weights": plain.coef_, "bias": plain.intercept_}).hex(),
+    "model_in_a_dictionary": pickle.dumps({"model": plain}).hex(),
+}
+OUT.write_text(json.dumps(fixture, indent=None, separators=(",", ":")).replace(',"', ',\n"') + "\n")
+print(OUT, OUT.stat().st_size)

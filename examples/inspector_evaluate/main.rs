@@ -8,26 +8,22 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use judge_core::Verdict;
-use judge_data::{JsonlWriter, write_atomic};
-use judge_examples::console::{say, start, table, usage};
-use judge_examples::inspector::{Evaluation, ProbeArgs, best, evaluate};
+use judge_data::{Layout, Rows};
+use judge_examples::console::{check_scored, say, start, table};
+use judge_examples::inspector::{Evaluation, ProbeArgs, evaluate};
 
 /// Judge answers by probes (INSPECTOR).
 ///
-/// Each object of the input comes back with the class that each aspect's probe predicts, `total_score`, their sum, and the probabilities behind them.
-/// With --top-percent below 1 the best pairs are kept, best first. What could not be read has null and the reason.
+/// Input: objects with a question (or instruction) and a response, graded by nobody. Each comes back with all its fields, the class that each aspect's probe predicts,
+/// `total_score`, their sum, and the probabilities behind them by class. What could not be read has null and the reason. inspector_filter keeps the best.
 #[derive(Parser)]
 #[command(name = "inspector_evaluate")]
 struct Cli {
-    #[command(flatten)]
-    probes: ProbeArgs,
-    /// Where the judged pairs go: a JSON array if it ends in .json, else JSON lines
+    /// Where the judged pairs go: a JSON array if it ends in .json, else JSON lines. Interrupted, the same command resumes
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
-    /// Keep this share of the pairs, the best by total; 1 keeps all in their order
-    #[arg(long, default_value_t = 1.0, value_name = "SHARE")]
-    top_percent: f64,
+    #[command(flatten)]
+    probes: ProbeArgs,
 }
 
 fn main() -> ExitCode {
@@ -35,42 +31,35 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    if !(0.0..=1.0).contains(&cli.top_percent) {
-        return Err(usage("--top-percent is a share between 0 and 1"));
+    let array = cli.output.extension().is_some_and(|extension| extension == "json");
+    let layout = if array { Layout::Array } else { Layout::Lines };
+    let evaluation = evaluate(&cli.probes, "inspector_evaluate", &cli.output, layout)?;
+    if evaluation.was_complete {
+        say(format_args!("{} is complete; nothing to do", cli.output.display()))?;
     }
-    let evaluation = evaluate(&cli.probes)?;
-    let kept = best(&evaluation.pairs, cli.top_percent);
-    let rows = kept.iter().map(|&index| evaluation.pairs[index].to_row(&evaluation.aspects));
-    if cli.output.extension().is_some_and(|extension| extension == "json") {
-        write_atomic(&cli.output, &serde_json::to_vec_pretty(&rows.collect::<Result<Vec<_>>>()?)?)?;
-    } else {
-        let mut output = JsonlWriter::create(&cli.output)?;
-        for row in rows {
-            output.write(&row?)?;
-        }
-        output.finish()?;
-    }
-    say(table(&summary(&evaluation)).trim_end())?;
-    say(format_args!("{} of {} pairs -> {}", kept.len(), evaluation.pairs.len(), cli.output.display()))
+    say(table(&summary(cli, &evaluation)?).trim_end())?;
+    say(format_args!("{} of {} pairs judged -> {}", evaluation.counts.scored, evaluation.rows, cli.output.display()))?;
+    check_scored(evaluation.counts.scored, &evaluation.counts.unscored)
 }
 
 /// How often each class was given.
-fn summary(evaluation: &Evaluation) -> Vec<Vec<String>> {
-    let mut rows = vec![["aspect", "mean", "unscored", "classes"].map(str::to_owned).to_vec()];
-    for (index, aspect) in evaluation.aspects.iter().enumerate() {
-        let mut classes: BTreeMap<i64, usize> = BTreeMap::new();
-        let (mut sum, mut scored) = (0.0, 0);
-        for pair in &evaluation.pairs {
-            if let Verdict::Scored { distribution, .. } = &pair.verdicts[index] {
-                let class = distribution.mode().value;
-                *classes.entry(class as i64).or_default() += 1;
-                (sum, scored) = (sum + class, scored + 1);
+fn summary(cli: &Cli, evaluation: &Evaluation) -> Result<Vec<Vec<String>>> {
+    let mut classes: Vec<BTreeMap<i64, usize>> = vec![BTreeMap::new(); evaluation.aspects.len()];
+    for row in Rows::open(&cli.output)? {
+        let row = row?;
+        for (aspect, classes) in evaluation.aspects.iter().zip(&mut classes) {
+            if let Some(class) = row.value(aspect).and_then(|class| class.parse().ok()) {
+                *classes.entry(class).or_default() += 1;
             }
         }
-        let mean = if scored > 0 { format!("{:.3}", sum / f64::from(scored)) } else { "none".to_owned() };
-        let counts: Vec<String> = classes.iter().map(|(class, count)| format!("{class}: {count}")).collect();
-        let unscored = evaluation.pairs.len() - scored as usize;
-        rows.push(vec![aspect.clone(), mean, unscored.to_string(), counts.join("  ")]);
     }
-    rows
+    let mut rows = vec![["aspect", "mean", "unscored", "classes"].map(str::to_owned).to_vec()];
+    for (aspect, classes) in evaluation.aspects.iter().zip(classes) {
+        let scored: usize = classes.values().sum();
+        let sum: f64 = classes.iter().map(|(&class, &count)| class as f64 * count as f64).sum();
+        let mean = if scored > 0 { format!("{:.3}", sum / scored as f64) } else { "none".to_owned() };
+        let counts: Vec<String> = classes.iter().map(|(class, count)| format!("{class}: {count}")).collect();
+        rows.push(vec![aspect.clone(), mean, (evaluation.rows - scored).to_string(), counts.join("  ")]);
+    }
+    Ok(rows)
 }

@@ -1,38 +1,46 @@
 //! A data set filtered by probes: the rows worth training on, unchanged.
 //!
-//! `cargo run --release --example inspector_filter -- --input pairs.jsonl --probes probes --output kept.jsonl --top-percent 0.2`
+//! `cargo run --release --example inspector_filter -- --input pairs.jsonl --probes probes --output kept.jsonl --top-share 0.2`
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use judge_data::{JsonlWriter, write_atomic};
-use judge_examples::console::{say, start, usage};
-use judge_examples::inspector::{ProbeArgs, best, evaluate};
+use judge_data::{JsonlWriter, Layout, Rows, check_outputs, write_atomic};
+use judge_examples::console::{check_scored, say, start, usage};
+use judge_examples::inspector::{ProbeArgs, Ranking, evaluate};
 use serde_json::json;
 
 /// Filter a data set by probes (INSPECTOR).
 ///
-/// Keeps rows of the input as they are, as JSON lines: the best share by the sum of the aspects' classes, or all that reach a total. Rows that could
-/// not be judged are never kept, and counted.
+/// Keeps rows of the input as they are, as JSON lines: the best share by the sum of the aspects' classes, or all that reach a total. Of equal totals those with the higher expected
+/// grades are better (a support vector machine knows none; then the order of the input decides). Rows that could not be judged are never kept, and counted. What the probes say of every row
+/// stays in OUTPUT.judged.jsonl, so that another share of the same rows needs no model.
 #[derive(Parser)]
 #[command(name = "inspector_filter")]
 struct Cli {
-    #[command(flatten)]
-    probes: ProbeArgs,
     /// Where the kept rows go
     #[arg(long, value_name = "FILE.jsonl")]
     output: PathBuf,
     /// Keep this share of all rows, the best by total, best first
-    #[arg(long, value_name = "SHARE", conflicts_with = "min_total", required_unless_present = "min_total")]
-    top_percent: Option<f64>,
+    #[arg(
+        long,
+        alias = "top-percent",
+        value_name = "SHARE",
+        conflicts_with = "min_total",
+        required_unless_present = "min_total"
+    )]
+    top_share: Option<f64>,
     /// Keep what has at least this total, in the order of the input
     #[arg(long, value_name = "TOTAL", allow_negative_numbers = true)]
     min_total: Option<f64>,
-    /// Where counts and the total of each row go
-    #[arg(long, value_name = "FILE.json")]
-    report: Option<PathBuf>,
+    /// Where counts and the totals of the kept rows go
+    #[arg(long, alias = "report", value_name = "FILE.json")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    probes: ProbeArgs,
 }
 
 fn main() -> ExitCode {
@@ -40,28 +48,57 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    if cli.top_percent.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
-        return Err(usage("--top-percent is a share between 0 and 1"));
+    if let Some(share) = cli.top_share.filter(|share| !(0.0..=1.0).contains(share)) {
+        return Err(usage(format!(
+            "--top-share {share} is not between 0 and 1; a fifth of the rows is --top-share 0.2"
+        )));
     }
     if cli.min_total.is_some_and(f64::is_nan) {
         return Err(usage("--min-total must be a number"));
     }
-    let evaluation = evaluate(&cli.probes)?;
-    let pairs = &evaluation.pairs;
-    let mut kept = best(pairs, cli.top_percent.unwrap_or(1.0));
-    kept.retain(|&index| pairs[index].total.is_some_and(|total| cli.min_total.is_none_or(|least| total >= least)));
+    let mut judged = cli.output.clone().into_os_string();
+    judged.push(".judged.jsonl");
+    let judged = PathBuf::from(judged);
+    let outputs = [Some(&cli.output), Some(&judged), cli.json.as_ref()];
+    check_outputs([&cli.probes.input.input], outputs.into_iter().flatten())?;
+    let evaluation = evaluate(&cli.probes, "inspector_filter", &judged, Layout::Lines)?;
+    let ranking = Ranking::read(&judged)?;
+    let (kept, tied) = match (cli.top_share, cli.min_total) {
+        (Some(share), _) => ranking.best(share),
+        (None, least) => {
+            let reaches = |row: &usize| ranking.totals[*row].is_some_and(|(total, _)| least.is_none_or(|l| total >= l));
+            ((0..ranking.totals.len()).filter(reaches).collect(), 0)
+        }
+    };
+    let wanted: HashSet<usize> = kept.iter().copied().collect();
+    let input = Rows::open(&cli.probes.input.open()?)?.take(evaluation.rows).enumerate();
+    let mut rows = std::collections::HashMap::with_capacity(kept.len());
+    for (number, row) in input {
+        let row = row?;
+        if wanted.contains(&number) {
+            rows.insert(number, row.into_extra(&[]));
+        }
+    }
     let mut output = JsonlWriter::create(&cli.output)?;
-    for &index in &kept {
-        output.write(&pairs[index].pair.fields)?;
+    for row in kept.iter().filter_map(|row| rows.get(row)) {
+        output.write(row)?;
     }
     output.finish()?;
-    let unscored = pairs.iter().filter(|pair| pair.total.is_none()).count();
-    if let Some(path) = &cli.report {
-        let totals: Vec<Option<f64>> = pairs.iter().map(|pair| pair.total).collect();
+    let unscored: usize = evaluation.counts.unscored.values().sum();
+    if let Some(path) = &cli.json {
+        let total = |row: &usize| ranking.totals[*row].map(|(total, _)| total);
+        let rows: Vec<_> = kept.iter().map(|row| json!({"row": row, "total_score": total(row)})).collect();
         let report = json!({
-            "n": pairs.len(), "kept": kept.len(), "unscored": unscored, "aspects": evaluation.aspects, "kept_rows": kept, "totals": totals,
+            "n": evaluation.rows, "kept": kept.len(), "unscored": unscored, "tied": tied, "aspects": evaluation.aspects, "kept_rows": rows,
         });
-        write_atomic(path, &serde_json::to_vec_pretty(&report)?)?;
+        write_atomic(path, &serde_json::to_vec(&report)?)?;
     }
-    say(format_args!("{} of {} rows kept, {unscored} unscored -> {}", kept.len(), pairs.len(), cli.output.display()))
+    let (n, output) = (evaluation.rows, cli.output.display());
+    say(format_args!("{} of {n} rows kept, {unscored} unscored -> {output}", kept.len()))?;
+    if tied > 0 {
+        say(format_args!(
+            "{tied} further rows have the same total as the last one kept; those kept have the higher expected grades"
+        ))?;
+    }
+    check_scored(evaluation.counts.scored, &evaluation.counts.unscored)
 }

@@ -177,7 +177,8 @@ fn store(
         };
         let values = match part {
             Part::Signal(signal) => {
-                let values = |layer| reading.signal(layer, *signal).ok_or(not_read("signal of a layer that was asked for"));
+                let values =
+                    |layer| reading.signal(layer, *signal).ok_or(not_read("signal of a layer that was asked for"));
                 asked.layers_of(*signal).map(values).collect::<Result<Vec<_>, _>>()?.concat()
             }
             Part::Labels => {

@@ -195,7 +195,9 @@ impl Cli {
             (None, Some(path)) => path,
             (None, None) if !variants.iter().any(|variant| variant.needs_weights()) => return Ok(None),
             (None, None) => {
-                return Err(usage("--valid FILE or --weights FILE is needed; only variants without weights (e.g. --variants e_score,direct_score) do without"));
+                return Err(usage(
+                    "--valid FILE or --weights FILE is needed; only variants without weights (e.g. --variants e_score,direct_score) do without",
+                ));
             }
         };
         let valid = ScoreTable::read(path)?;

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum, value_parser};
-use judge_core::{Condition, Generation, LagerSettings, LayerWeights, Lens, Prompt, PromptTemplate, Scale, ScoreRule, States, Variant};
+use judge_core::{
+    Condition, Generation, LagerSettings, LayerWeights, Lens, Prompt, PromptTemplate, Scale, ScoreRule, States, Variant,
+};
 use judge_data::{Carry, DatasetFormat, Settings, load};
 use judge_examples::console::usage;
 use judge_examples::files::{InputArgs, OutputArgs};
@@ -201,7 +203,9 @@ impl Cli {
             }
             _ => "the built-in template".to_owned(),
         };
-        format!("{whose} uses this field; name the column with --columns, give --rubric TEXT for a rubric, or another --template")
+        format!(
+            "{whose} uses this field; name the column with --columns, give --rubric TEXT for a rubric, or another --template"
+        )
     }
 
     /// What decides about a row and is known before the model is loaded.

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use judge_core::{Backbone, LagerJudge};
 use judge_data::{
-    DatasetFormat, HumanScores, Input, LagerResult, LagerScores, Numbered, Opened, ORIGIN, Resolved, Rows, ScoreOutcome,
-    ScoreRow, judge_rows, score_row, split_label, write_lager_results,
+    DatasetFormat, HumanScores, Input, LagerResult, LagerScores, Numbered, ORIGIN, Opened, Resolved, Rows,
+    ScoreOutcome, ScoreRow, judge_rows, score_row, split_label, write_lager_results,
 };
 use judge_examples::console::{check_scored, say, start, tell};
 use judge_examples::interrupt::Interrupts;
@@ -108,12 +108,7 @@ fn run(cli: &Cli) -> Result<()> {
 }
 
 /// Reads the whole input and fills every prompt once, so that whatever is wrong is said before any model work. Returns the number of rows.
-fn check_data(
-    cli: &Cli,
-    input: &Input,
-    format: DatasetFormat,
-    template: &judge_core::PromptTemplate,
-) -> Result<usize> {
+fn check_data(cli: &Cli, input: &Input, format: DatasetFormat, template: &judge_core::PromptTemplate) -> Result<usize> {
     let (mut rows, mut missing, mut first_missing, mut people) = (0, 0, None, HumanScores::default());
     for record in cli.input.records(input, Some(format), cli.model.limit)? {
         let record = record?;
@@ -134,10 +129,16 @@ fn check_data(
         if missing == rows {
             bail!("{file}, item {id}: {error}\n{}", cli.template_hint(format));
         }
-        tell(format_args!("note: {missing} of {rows} rows lack a field of the template and get no score; the first is {id}: {error}"));
+        tell(format_args!(
+            "note: {missing} of {rows} rows lack a field of the template and get no score; the first is {id}: {error}"
+        ));
     }
     if !cli.model.quiet {
-        tell(format_args!("{}: {rows} items of the format `{format}`, {} with a human score", input.path().display(), people.graded()));
+        tell(format_args!(
+            "{}: {rows} items of the format `{format}`, {} with a human score",
+            input.path().display(),
+            people.graded()
+        ));
     }
     if let Some(note) = people.note() {
         tell(format_args!("note: {note}"));

@@ -10,8 +10,8 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::Parser;
 use judge_core::{
-    Backbone, Graded, JudgeError, LagerJudge, LagerSettings, Layer, LayerTable, LayerWeightFit, LayerWeights, ModelInfo,
-    RunEvent, Runner, Scale, Variant,
+    Backbone, Graded, JudgeError, LagerJudge, LagerSettings, Layer, LayerTable, LayerWeightFit, LayerWeights,
+    ModelInfo, RunEvent, Runner, Scale, Variant,
 };
 use judge_data::check_outputs;
 use judge_examples::console::{progress, say, start, table, tell};
@@ -102,7 +102,8 @@ fn run(cli: &Cli) -> Result<()> {
     let template = read_template(&folder.join(JUDGE_TEMPLATE))?;
     // The model's own template opens the score right after the prompt.
     let opening = String::new();
-    let judge = LagerJudge::new(LagerSettings { template, opening, ..LagerSettings::prompt_end(scale.clone()) }, &model)?;
+    let judge =
+        LagerJudge::new(LagerSettings { template, opening, ..LagerSettings::prompt_end(scale.clone()) }, &model)?;
 
     let validation = generate(Split::Validation, cli.validation, cli.seed);
     let graded: Vec<Graded> = read(cli, &model, &judge, &validation)?
@@ -185,7 +186,11 @@ fn evaluate(
         n: items.len(),
         unscored: items.len() - scored.len(),
         expected_minus_direct: difference(&scores(Variant::LastExpected)?, &scores(Variant::LastMode)?, &human)?,
-        lager_w_minus_expected: difference(&scores(Variant::WeightedExpected)?, &scores(Variant::LastExpected)?, &human)?,
+        lager_w_minus_expected: difference(
+            &scores(Variant::WeightedExpected)?,
+            &scores(Variant::LastExpected)?,
+            &human,
+        )?,
         variants,
         baselines,
         per_layer,

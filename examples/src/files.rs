@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use judge_data::{Columns, Dataset, DatasetFormat, DatasetOptions, Input, Locking, Program, RunPlan, Settings, WriteOptions};
+use judge_data::{
+    Columns, Dataset, DatasetFormat, DatasetOptions, Input, Locking, Program, RunPlan, Settings, WriteOptions,
+};
 
 use crate::console::VERSION_NUMBER;
 use crate::model_args::ModelArgs;

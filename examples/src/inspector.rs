@@ -1,4 +1,4 @@
-//! Judging question and answer pairs by several probes at once.
+//! Judging question and answer pairs by several probes at once, into a file that is resumed if it is interrupted.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,28 +9,36 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use judge_core::{
-    Aspect, Backbone, Fields, InspectorJudge, InspectorSettings, ItemId, Judge, PromptTemplate, RunEvent, Runner,
-    Verdict, total_score,
+    Aspect, Backbone, Fields, InspectorJudge, InspectorSettings, ItemId, ItemResult, Judge, PromptTemplate, Reason,
+    RunEvent, RunSettings, Runner, Verdict, total_score,
 };
-use judge_data::{Extra, Rows};
-use judge_probe::SavedProbe;
+use judge_data::{
+    Columns, Counts, Error, Extra, Fate, Field, Input, Opened, Resolved, Rows, RunPlan, Settings, check_outputs,
+};
+use judge_probe::{ClassProbabilities, SavedProbe};
 use serde_json::{Map, Value, json};
 
+use crate::console::tell;
+use crate::files::{InputArgs, WriteArgs, program};
+use crate::interrupt::Interrupts;
 use crate::model_args::{ModelArgs, read_template};
 use crate::pace::Pace;
 
 /// The options of examples that judge by probes.
 #[derive(Args)]
 pub struct ProbeArgs {
-    /// Pairs: JSON or JSON lines of objects with `question` and `prediction` (or `response`)
-    #[arg(long, value_name = "FILE")]
-    pub input: PathBuf,
+    #[command(flatten)]
+    /// Question and answer pairs: objects with an instruction and a response, by any of their names.
+    pub input: InputArgs,
     /// Probe files, or a folder of them
     #[arg(long, required = true, num_args = 1.., value_name = "FILE|DIR")]
     pub probes: Vec<PathBuf>,
     /// Folder of ASPECT.json, the prompt templates that the probes were fitted with [default: those beside the probes]
     #[arg(long, value_name = "DIR")]
     pub templates: Option<PathBuf>,
+    #[command(flatten)]
+    /// How the output is written.
+    pub write: WriteArgs,
     /// The model and how it is run
     #[command(flatten)]
     pub model: ModelArgs,
@@ -39,14 +47,15 @@ pub struct ProbeArgs {
 /// A probe with the prompt that it was fitted on.
 struct Judged {
     aspect: String,
+    file: String,
     probe: Arc<SavedProbe>,
     template: PromptTemplate,
 }
 
 /// A pair as the file has it.
-pub struct Pair {
-    /// All of its fields.
-    pub fields: Extra,
+struct Pair {
+    row: usize,
+    fields: Extra,
     question: String,
     response: String,
 }
@@ -56,7 +65,7 @@ impl Fields for Pair {
         match name {
             "question" | "instruction" => Some(self.question.as_str().into()),
             "response" | "prediction" => Some(self.response.as_str().into()),
-            _ => self.fields.string(name).map(Cow::from),
+            _ => self.fields.rendered(name),
         }
     }
 
@@ -65,96 +74,152 @@ impl Fields for Pair {
     }
 }
 
-/// A pair with what the probes say of it.
-pub struct Evaluated {
-    /// The pair.
-    pub pair: Pair,
-    /// One verdict per aspect.
-    pub verdicts: Vec<Verdict>,
-    /// The sum of the aspects' classes; `None` unless all are scored.
-    pub total: Option<f64>,
-}
-
-/// All pairs of the input, in its order, and the aspects.
+/// What [`evaluate`] came to.
 pub struct Evaluation {
-    /// Names of the aspects.
+    /// Names of the aspects, in the order of their fields.
     pub aspects: Vec<String>,
-    /// The pairs.
-    pub pairs: Vec<Evaluated>,
+    /// Rows of the input.
+    pub rows: usize,
+    /// How many have a total, and why the others have none.
+    pub counts: Counts,
+    /// Whether the file was complete before.
+    pub was_complete: bool,
 }
 
-impl Evaluated {
-    /// The fields of the pair as the file has them, then the class of each aspect, `total_score`, and why an aspect has no class.
-    ///
-    /// # Errors
-    /// None in practice: what is added has a JSON form.
-    pub fn to_row(&self, aspects: &[String]) -> Result<Extra> {
-        let mut row = self.pair.fields.clone();
-        let mut unscored = Map::new();
-        let mut probabilities = Map::new();
-        for (aspect, verdict) in aspects.iter().zip(&self.verdicts) {
-            match verdict {
-                Verdict::Scored { distribution, .. } => {
-                    // Classes are whole numbers.
-                    row.set(aspect.clone(), &(distribution.mode().value as i64))?;
-                    probabilities.insert(aspect.clone(), json!(distribution.probabilities()));
-                }
-                Verdict::Unscored(reason) => {
-                    row.set(aspect.clone(), &Value::Null)?;
-                    unscored.insert(aspect.clone(), json!({"reason": reason.reason, "detail": reason.detail}));
-                }
-            }
-        }
-        row.set("total_score", &self.total.map(|total| total as i64))?;
-        row.set("probabilities", &probabilities)?;
-        if !unscored.is_empty() {
-            row.set("unscored", &unscored)?;
-        }
-        Ok(row)
-    }
-}
+/// The fields that a judged row has besides the input's and the aspects'.
+const ADDED: [&str; 4] = ["total_score", "expected_total", "probabilities", "unscored"];
 
-/// Judges all pairs of the input by all probes in one run; all of the input is checked before the model is loaded.
+/// Judges all pairs of the input by all probes and writes them to `output`, JSON lines or, as `layout` says, one array. Every pair comes back with all its fields, then the class of each
+/// aspect, their sum `total_score`, the sum of the expected grades `expected_total` where every probe knows probabilities, the `probabilities` by class, and why an aspect has no class.
+///
+/// All of the input is checked, and the output opened, before the model is loaded. Interrupted, the same call resumes; complete, it does nothing.
 ///
 /// # Errors
-/// Of the input, of probes and templates, and of the model.
-pub fn evaluate(args: &ProbeArgs) -> Result<Evaluation> {
-    let pairs = pairs(&args.input, args.model.limit)?;
+/// Of the input, of probes and templates, of the model, and of the output; a field of the input that would be overwritten is [`Error::FieldClash`].
+pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: judge_data::Layout) -> Result<Evaluation> {
+    check_outputs([&args.input.input], [output])?;
     let judged = probes(args)?;
+    let aspects: Vec<String> = judged.iter().map(|judged| judged.aspect.clone()).collect();
+    let input = args.input.open()?;
+    let columns = args.input.columns.clone().unwrap_or_default();
+    let limit = args.model.limit.unwrap_or(usize::MAX);
+    let mut rows = 0;
+    for pair in pairs(&input, &columns, limit)? {
+        let clash = |key: &str| ADDED.contains(&key) || aspects.iter().any(|aspect| aspect == key);
+        if let Some((field, _)) = pair?.fields.iter().find(|(key, _)| clash(key)) {
+            return Err(Error::FieldClash { field: field.to_owned() })
+                .with_context(|| format!("{}", input.path().display()));
+        }
+        rows += 1;
+    }
+    let mut plan = RunPlan::new(output, rows, program(name));
+    plan.inputs = vec![input.identity()?.with_rows(rows)];
+    plan.settings = settings(args, &judged)?;
+    plan.layout = layout;
+    plan.options = args.write.options();
+    let start = match plan.open()? {
+        Opened::Complete(record) => {
+            return Ok(Evaluation { aspects, rows, counts: record.counts, was_complete: true });
+        }
+        Opened::Ready(start) => start,
+    };
     let model = args.model.load()?;
     let judges = judged
         .iter()
-        .map(|Judged { aspect, probe, template }| {
-            let settings =
-                InspectorSettings { template: args.model.dress_template(template.clone()), probe: probe.clone() };
+        .map(|Judged { aspect, probe, template, .. }| {
+            let template = args.model.dress_template(template.clone());
+            let settings = InspectorSettings { aspect: aspect.clone(), template, probe: probe.clone() };
             InspectorJudge::new(settings, model.info()).with_context(|| format!("the probe of {aspect}"))
         })
         .collect::<Result<Vec<_>>>()?;
-    let mut pace = Pace::new("judging", pairs.len(), args.model.quiet);
-    let mut evaluated = Vec::with_capacity(pairs.len());
-    let items = pairs.into_iter().enumerate().map(|(row, pair)| (ItemId::from(row as u64), pair));
-    let judges = judges.iter().map(|judge| judge as &dyn Judge<Pair>).collect();
-    Runner::new(&model, judges).run(items, &mut |event| {
-        if let RunEvent::Item(result) = event {
-            pace.done(&result.outcomes.concat());
-            let total = total_score(&result.verdicts);
-            evaluated.push(Evaluated { pair: result.item, verdicts: result.verdicts, total });
-        }
-        ControlFlow::Continue(())
+    let mut run = start.begin(Resolved { model: Some(model.info().clone()), ..Resolved::default() })?;
+    let before = run.resumed().rows;
+    if before > 0 && !args.model.quiet {
+        tell(format_args!("resuming: {before} of {rows} rows are done"));
+    }
+    let stop = Interrupts::catch()?;
+    let mut pace = Pace::new("judging", rows - before, args.model.quiet);
+    let done: Vec<bool> = (0..rows).map(|row| run.is_done(row)).collect();
+    let pending = pairs(&input, &columns, limit)?
+        .filter(|pair| pair.as_ref().map_or(true, |pair| done.get(pair.row) != Some(&true)));
+    let items = pending.map(|pair| pair.map(|pair| (ItemId::from(pair.row as u64), pair)));
+    let mut now = before;
+    let runner = Runner::new(&model, judges.iter().map(|judge| judge as &dyn Judge<Pair>).collect());
+    let runner = runner.with_settings(RunSettings { in_order: false, ..RunSettings::default() });
+    let summary = runner.try_run(items, |event| -> Result<ControlFlow<()>> {
+        let RunEvent::Item(result) = event else { return Ok(ControlFlow::Continue(())) };
+        pace.done(result.outcomes.iter().flatten().flatten());
+        let (row, value, fate) = to_row(&aspects, result)?;
+        run.push(row, &value, fate)?;
+        now += 1;
+        Ok(if stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     pace.finish();
-    Ok(Evaluation { aspects: judged.into_iter().map(|judged| judged.aspect).collect(), pairs: evaluated })
+    stop.check(summary.cancelled, now, rows, "rows")?;
+    let counts = run.finish()?.counts;
+    Ok(Evaluation { aspects, rows, counts, was_complete: false })
 }
 
-fn pairs(path: &Path, limit: Option<usize>) -> Result<Vec<Pair>> {
-    let mut pairs = Vec::new();
-    for row in Rows::open(path)?.take(limit.unwrap_or(usize::MAX)) {
-        let row = row?;
-        let question = row.string(if row.has("question") { "question" } else { "instruction" })?;
-        let response = row.string(if row.has("prediction") { "prediction" } else { "response" })?;
-        pairs.push(Pair { question, response, fields: row.into_extra(&[]) });
+/// What decides about a row, besides the input.
+fn settings(args: &ProbeArgs, judged: &[Judged]) -> Result<Settings> {
+    let mut settings = args.model.settings()?;
+    let probes: Map<String, Value> = judged
+        .iter()
+        .map(|one| (one.aspect.clone(), json!({"probe": one.file, "template": one.template.id()})))
+        .collect();
+    settings.insert("probes".to_owned(), probes.into());
+    if let Some(columns) = &args.input.columns {
+        settings.insert("columns".to_owned(), columns.to_string().into());
     }
-    Ok(pairs)
+    Ok(settings)
+}
+
+/// A result as a row of the output.
+fn to_row(aspects: &[String], result: ItemResult<Pair>) -> Result<(usize, Extra, Fate)> {
+    let ItemResult { item: Pair { row, fields: mut value, .. }, verdicts, .. } = result;
+    let (mut unscored, mut probabilities) = (Map::new(), Map::new());
+    let mut expected = Some(0.0);
+    let mut first: Option<Reason> = None;
+    for (aspect, verdict) in aspects.iter().zip(&verdicts) {
+        match verdict {
+            Verdict::Scored(score) => {
+                value.set(aspect.clone(), &(score.value as i64))?; // classes are whole numbers
+                let known = score.distribution.as_ref();
+                expected = expected.zip(known).map(|(sum, known)| sum + known.expected());
+                if let Some(known) = known {
+                    let classes: Vec<i64> = known.scale().values().map(|value| value as i64).collect();
+                    let by_class = ClassProbabilities::new(&classes, known.probabilities())?;
+                    probabilities.insert(aspect.clone(), serde_json::to_value(by_class)?);
+                }
+            }
+            Verdict::Unscored(reason) => {
+                value.set(aspect.clone(), &Value::Null)?;
+                unscored.insert(aspect.clone(), json!({"reason": reason.reason, "detail": reason.detail}));
+                first.get_or_insert(reason.reason);
+                expected = None;
+            }
+        }
+    }
+    value.set("total_score", &total_score(&verdicts).map(|total| total as i64))?;
+    value.set("expected_total", &expected)?;
+    value.set("probabilities", &probabilities)?;
+    if !unscored.is_empty() {
+        value.set("unscored", &unscored)?;
+    }
+    Ok((row, value, first.map_or(Fate::SCORED, Fate::unscored)))
+}
+
+fn pairs<'a>(
+    input: &Input,
+    columns: &'a Columns,
+    limit: usize,
+) -> Result<impl Iterator<Item = Result<Pair, Error>> + use<'a>> {
+    Ok(Rows::open(input)?.take(limit).enumerate().map(move |(number, row)| {
+        let row = row?;
+        let question = columns.text(&row, Field::Instruction)?;
+        let response = columns.text(&row, Field::Response)?;
+        Ok(Pair { row: number, question, response, fields: row.into_extra(&[]) })
+    }))
 }
 
 fn probes(args: &ProbeArgs) -> Result<Vec<Judged>> {
@@ -185,7 +250,8 @@ fn probes(args: &ProbeArgs) -> Result<Vec<Judged>> {
         let template = template(args, &path, &aspect, notes.get("template_id").map(String::as_str))?;
         // The five in the published order, others behind them.
         let place = Aspect::ALL.iter().position(|known| known.as_str() == aspect).unwrap_or(Aspect::ALL.len());
-        let entry = Judged { aspect: aspect.clone(), probe: Arc::new(probe), template };
+        let file = blake3::hash(&bytes).to_hex().to_string();
+        let entry = Judged { aspect: aspect.clone(), file, probe: Arc::new(probe), template };
         if judged.insert((place, aspect.clone()), entry).is_some() {
             bail!("{}: there are two probes of the aspect {aspect:?}", path.display());
         }
@@ -209,24 +275,62 @@ fn template(args: &ProbeArgs, probe: &Path, aspect: &str, id: Option<&str>) -> R
         },
     };
     if let Some(id) = id {
-        ensure!(template.id() == id, "{} was fitted on another prompt than the template at hand", probe.display());
+        ensure!(template.id() == id, "{} was fitted on another prompt than the template given", probe.display());
     }
     Ok(template)
 }
 
-/// The positions of the best `share` of the pairs, ⌊n · share⌋ of them, by total, ties in the order of the input; all in that order for a share
-/// of 1. Pairs without a total come last.
-#[must_use]
-pub fn best(pairs: &[Evaluated], share: f64) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..pairs.len()).collect();
-    if share >= 1.0 {
-        return order;
+/// The rows of a judged file by merit.
+pub struct Ranking {
+    /// Total and expected total of each row; `None` for a row without a total.
+    pub totals: Vec<Option<(f64, Option<f64>)>>,
+}
+
+impl Ranking {
+    /// Reads the totals of a file that [`evaluate`] has written.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read(judged: &Path) -> Result<Self> {
+        let totals = Rows::open(judged)?.map(|row| -> Result<_> {
+            let row = row?;
+            let expected: Option<f64> = row.optional("expected_total", "a number")?;
+            Ok(row.optional::<f64>("total_score", "a number")?.map(|total| (total, expected)))
+        });
+        Ok(Self { totals: totals.collect::<Result<_>>()? })
     }
-    // Totals are sums of classes, never NaN.
-    order.sort_by(|&a, &b| {
-        let total = |index: usize| pairs[index].total.unwrap_or(f64::NEG_INFINITY);
-        total(b).total_cmp(&total(a))
-    });
-    order.truncate((pairs.len() as f64 * share).floor() as usize);
-    order
+
+    /// The best `share` of all rows, ⌊n · share⌋ of them, best first: by total, then, since totals are sums of classes and ties the rule, by the sum of the expected grades, then in the order of the
+    /// input. Rows without a total are never among them. Also how many further rows have the same total as the last one taken.
+    #[must_use]
+    pub fn best(&self, share: f64) -> (Vec<usize>, usize) {
+        let mut order: Vec<usize> = (0..self.totals.len()).filter(|&row| self.totals[row].is_some()).collect();
+        let merit = |row: usize| self.totals[row].map(|(total, expected)| (total, expected.unwrap_or(total)));
+        order.sort_by(|&a, &b| match (merit(a), merit(b)) {
+            (Some(a), Some(b)) => b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)),
+            _ => std::cmp::Ordering::Equal, // rows without a total are left out above
+        });
+        let wanted = (self.totals.len() as f64 * share).floor() as usize;
+        let total = |row: &usize| self.totals[*row].map(|(total, _)| total);
+        let last = order.get(..wanted).and_then(<[usize]>::last).and_then(total);
+        let tied = order.iter().skip(wanted).filter(|row| last.is_some() && total(row) == last).count();
+        order.truncate(wanted);
+        (order, tied)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_of_equal_totals_are_the_likeliest() {
+        let totals = [(5.0, Some(4.2)), (5.0, Some(4.9)), (4.0, Some(4.4)), (5.0, Some(4.5)), (5.0, Some(4.9))];
+        let mut totals: Vec<_> = totals.into_iter().map(Some).collect();
+        totals.push(None);
+        let ranking = Ranking { totals };
+        assert_eq!(ranking.best(0.5), (vec![1, 4, 3], 1));
+        assert_eq!(ranking.best(0.0), (vec![], 0));
+        assert_eq!(ranking.best(1.0), (vec![1, 4, 3, 0, 2], 0));
+    }
 }

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{Backbone, Prompt, PromptTemplate};
-use judge_models::{Date, Device, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions};
 use judge_data::Settings;
+use judge_models::{Date, Device, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions};
 use serde_json::{Value, json};
 
 use crate::console::tell;

@@ -62,12 +62,20 @@ impl Prompts<'_> {
         store: impl FnMut(usize, &ItemId, &Outcome) -> Result<(), Error>,
     ) -> Result<()> {
         let rows = self.records()?.enumerate();
-        let prompts = rows.filter(|(row, _)| pending.get(*row) == Some(&true)).filter_map(|(row, record)| match record {
-            Ok(Record::Prompt(record)) => Some(Ok((row, record.id.clone(), self.prompt(&record.input)))),
-            Ok(_) => None, // the format is given: there are no other records
-            Err(error) => Some(Err(error)),
-        });
-        read(model, want, [pending.len(), pending.iter().filter(|&&open| open).count()], self.model.quiet, prompts, store)
+        let prompts =
+            rows.filter(|(row, _)| pending.get(*row) == Some(&true)).filter_map(|(row, record)| match record {
+                Ok(Record::Prompt(record)) => Some(Ok((row, record.id.clone(), self.prompt(&record.input)))),
+                Ok(_) => None, // the format is given: there are no other records
+                Err(error) => Some(Err(error)),
+            });
+        read(
+            model,
+            want,
+            [pending.len(), pending.iter().filter(|&&open| open).count()],
+            self.model.quiet,
+            prompts,
+            store,
+        )
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 use judge_core::{
-    Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, Reading, Reason, Request, Sampling, Want,
+    Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, Reading, Reason, Request, TextModel, Want,
 };
 use judge_data::AtomicFile;
 use judge_examples::console::{check_scored, progress, say, start};
@@ -133,7 +133,7 @@ fn run(cli: &Cli) -> Result<()> {
             .flat_map(|reading| &reading.pooled)
             .map(|state| json!({"layer": state.layer.0, "values": state.values}))
             .collect();
-        let labels = first.as_ref().and_then(|reading| reading.labels.as_ref()).map(|labels| {
+        let labels = first.as_ref().and_then(|reading| reading.labels.first()).map(|labels| {
             labels.steps.iter().map(|step| json!({"step": step.step, "logits": step.logits})).collect::<Vec<_>>()
         });
         let figures = json!({
@@ -167,8 +167,9 @@ fn pass(model: &Model, requests: &[Request], quiet: bool, stop: &Interrupts) -> 
         match outcome {
             Outcome::Read(reading) => {
                 let new_tokens = reading.generated.as_ref().map_or(0, |generated| generated.tokens.len());
-                progress.add(1, reading.prompt_tokens + new_tokens);
-                pass.prompt_tokens += reading.prompt_tokens;
+                let prompt_tokens = reading.prompt_tokens.unwrap_or_default(); // a model of this project counts them
+                progress.add(1, prompt_tokens + new_tokens);
+                pass.prompt_tokens += prompt_tokens;
                 pass.new_tokens += new_tokens;
                 if index == 0 {
                     pass.first = Some(reading);
@@ -194,7 +195,7 @@ impl Cli {
         let top = self.layer.unwrap_or(model.info().n_layers);
         let layers: Vec<Layer> = (0..=top).map(Layer).collect();
         let generate = (self.max_new_tokens > 0)
-            .then_some(Generation { max_new_tokens: self.max_new_tokens, sampling: Sampling::Greedy });
+            .then(|| Generation { max_new_tokens: self.max_new_tokens, ..Generation::default() });
         let at = if generate.is_some() { ReadAt::EveryStep } else { ReadAt::PromptEnd };
         let pooled = |layers: &[Layer]| layers.iter().map(|&layer| (layer, Pooling::Last)).collect();
         Ok(match self.read {
@@ -203,8 +204,8 @@ impl Cli {
             What::Labels => {
                 let tokens =
                     ["1", "2", "3", "4", "5"].iter().map(|label| model.token(label)).collect::<Result<_, _>>()?;
-                let labels = LabelRead { tokens, layers, lens: Lens::Raw, at };
-                Want { labels: Some(labels), generate, ..Want::default() }
+                let labels = LabelRead { tokens, layers, lens: Lens::Raw, at, label_mass: false };
+                Want { labels: vec![labels], generate, ..Want::default() }
             }
             What::Text => Want { generate, ..Want::default() },
         })

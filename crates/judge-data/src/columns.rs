@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::{Error, Row};
+use crate::reading::Reading;
+use crate::{DatasetOptions, Error, Row};
 
 /// What a column of a data set can mean.
 ///
@@ -181,6 +182,15 @@ impl Columns {
     /// and `completion`, of which either may be the reference: grading the wrong one would not show.
     pub fn find(&self, row: &Row, field: Field) -> Result<Option<&str>, Error> {
         Ok(self.find_shared(row, field)?.map(|name| &**name))
+    }
+
+    /// The text of a field of this row, for records of your own; numbers and booleans as the file writes them.
+    ///
+    /// # Errors
+    /// [`Error::NoColumn`], [`Error::WrongColumn`], [`Error::AmbiguousColumns`].
+    pub fn text(&self, row: &Row, field: Field) -> Result<String, Error> {
+        let options = DatasetOptions { columns: self.clone(), ..DatasetOptions::default() };
+        Reading::new(row.clone(), &options).text(field)
     }
 
     pub(crate) fn find_shared(&self, row: &Row, field: Field) -> Result<Option<&Arc<str>>, Error> {

@@ -76,10 +76,10 @@ fn draw(
             points.iter().map(|&(x, mean, _)| (place(x), mean)),
             colour.stroke_width(2),
         ))?;
-        let bar = |&(x, mean, sd): &(f64, f64, f64)| {
-            ErrorBar::new_vertical(place(x), mean - sd, mean, mean + sd, colour.filled(), 8)
-        };
-        chart.draw_series(points.iter().map(bar))?;
+        for &(x, mean, sd) in points {
+            let bar = bar(place(x), mean - sd, mean + sd, 0.05);
+            chart.draw_series(bar.into_iter().map(|line| PathElement::new(line, colour.stroke_width(1))))?;
+        }
         let ring = rings.iter().filter(|ring| ring.2 == *view);
         chart.draw_series(ring.map(|ring| Circle::new((place(ring.0), ring.1), 8, BLACK.stroke_width(2))))?;
         let y = 60 + 24 * index as i32;
@@ -89,8 +89,20 @@ fn draw(
     let y = 60 + 24 * lines.len() as i32;
     right.draw(&Circle::new((18, y), 8, BLACK.stroke_width(2)))?;
     right.draw(&Text::new("chosen", (38, y - 7), FONT))?;
-    right.draw(&ErrorBar::new_vertical(18, y + 16, y + 25, y + 34, BLACK.filled(), 8))?;
+    for line in bar(18, y + 16, y + 34, 4) {
+        right.draw(&PathElement::new(line, BLACK.stroke_width(1)))?;
+    }
     right.draw(&Text::new("± 1 SD over folds", (38, y + 18), FONT))?;
     area.present()?;
     Ok(())
+}
+
+/// A vertical bar with a cap at either end.
+fn bar<X, Y>(x: X, low: Y, high: Y, half_cap: X) -> [[(X, Y); 2]; 3]
+where
+    X: Copy + std::ops::Add<Output = X> + std::ops::Sub<Output = X>,
+    Y: Copy,
+{
+    let cap = |y: Y| [(x - half_cap, y), (x + half_cap, y)];
+    [[(x, low), (x, high)], cap(low), cap(high)]
 }

@@ -212,7 +212,7 @@ fn the_names_of_fields_are_those_of_every_example() {
     let grade = |id: usize| 1 + id * id % 3;
     let of = |question: &str, response: &str, human: &str| {
         rows_with(
-            |id| json!({"idx": id, "aspect": "fluency", question: format!("Q {id}"), response: format!("A {}", id % 7), human: grade(id)}),
+            |id| json!({"idx": id, "aspect": "fluency", question: format!("Q {id}"), response: format!("Answer {}", id % 7), human: grade(id)}),
         )
     };
     train(folder.path(), &of("question", "response", "score"), &QUICK).unwrap();

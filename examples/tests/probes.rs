@@ -383,7 +383,7 @@ fn probes_apply_to_hidden_states() {
         let features = Matrix::from_rows([features]).unwrap();
         assert_eq!((&row["row"], &row["id"]), (&json!(index), &json!(format!("p{index}"))));
         assert_eq!(row["label"], probe.probe().predict(&features).unwrap()[0]);
-        assert_eq!(row["classes"], json!([1, 2, 3]));
+        assert_eq!(row["classes"], json!([1, 2]));
         let probabilities = probe.probe().predict_proba(&features).unwrap().unwrap();
         assert_eq!(row["probabilities"], json!(probabilities.values()));
     }

@@ -117,7 +117,7 @@ fn run(cli: &Cli) -> Result<()> {
         layers.len(),
         info.d_model
     ))?;
-    check_scored(counts.scored, &counts.unscored)
+    check_scored(counts.scored, counts.unscored)
 }
 
 /// Bytes for people.

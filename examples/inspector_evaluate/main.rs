@@ -39,7 +39,7 @@ fn run(cli: &Cli) -> Result<()> {
     }
     say(table(&summary(cli, &evaluation)?).trim_end())?;
     say(format_args!("{} of {} pairs judged -> {}", evaluation.counts.scored, evaluation.rows, cli.output.display()))?;
-    check_scored(evaluation.counts.scored, &evaluation.counts.unscored)
+    check_scored(evaluation.counts.scored, evaluation.counts.unscored)
 }
 
 /// How often each class was given.

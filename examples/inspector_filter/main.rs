@@ -100,5 +100,5 @@ fn run(cli: &Cli) -> Result<()> {
             "{tied} further rows have the same total as the last one kept; those kept have the higher expected grades"
         ))?;
     }
-    check_scored(evaluation.counts.scored, &evaluation.counts.unscored)
+    check_scored(evaluation.counts.scored, evaluation.counts.unscored)
 }

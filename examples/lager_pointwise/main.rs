@@ -104,7 +104,7 @@ fn run(cli: &Cli) -> Result<()> {
     for (reason, count) in &counts.unscored {
         say(format_args!("unscored, {reason}: {count}"))?;
     }
-    check_scored(counts.scored, &counts.unscored)
+    check_scored(counts.scored, counts.unscored)
 }
 
 /// Reads the whole input and fills every prompt once, so that whatever is wrong is said before any model work. Returns the number of rows.

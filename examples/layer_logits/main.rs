@@ -117,7 +117,7 @@ fn run(cli: &Cli) -> Result<()> {
         counts.scored,
         cli.output.output.display()
     ))?;
-    check_scored(counts.scored, &counts.unscored)
+    check_scored(counts.scored, counts.unscored)
 }
 
 impl Cli {

@@ -7,7 +7,7 @@ use judge_core::{ItemId, Outcome, Prompt, TextModel, Want};
 use judge_data::{Dataset, DatasetFormat, Error, Input, PromptInput, Record, read_rows};
 
 use crate::files::InputArgs;
-use crate::interrupt::{Interrupts, Stopped};
+use crate::interrupt::Interrupts;
 use crate::model_args::ModelArgs;
 use crate::pace::Pace;
 
@@ -53,7 +53,7 @@ impl Prompts<'_> {
     /// Puts the rows of which `pending` says so before the model with the same wish, and hands over each outcome as it is known.
     ///
     /// # Errors
-    /// Of the input, the model, or `store`; [`Stopped`] after a signal. What was stored before stays.
+    /// Of the input, the model, or `store`; [`Stopped`](crate::interrupt::Stopped) after a signal. What was stored before stays.
     pub fn read(
         &self,
         model: &dyn TextModel,
@@ -82,7 +82,7 @@ impl Prompts<'_> {
 /// Puts prompts before a model with the same wish and hands over each outcome with its row, with progress. `[total, open]` are the rows in all, and those that are read now.
 ///
 /// # Errors
-/// Of `prompts`, the model, or `store`; [`Stopped`] after a signal.
+/// Of `prompts`, the model, or `store`; [`Stopped`](crate::interrupt::Stopped) after a signal.
 pub fn read(
     model: &dyn TextModel,
     want: Want,

@@ -8,7 +8,6 @@ mod lesson;
 mod tokenizer;
 
 use std::fs;
-use std::ops::ControlFlow;
 
 use judge_core::{LagerJudge, LagerSettings, PromptTemplate, RunEvent, Runner, Scale, Variant};
 use judge_examples::model_args::{JUDGE_TEMPLATE, embedded_model, read_template};
@@ -92,17 +91,16 @@ fn the_shipped_model_judges() {
     let model = Model::load(embedded_model(), &LoadOptions::default()).unwrap();
     let scale = Scale::integers(1, 5).unwrap();
     let template = read_template(&embedded_model().join(JUDGE_TEMPLATE)).unwrap();
-    let settings = LagerSettings { template, ..LagerSettings::prompt_end(scale.clone()) };
+    let settings = LagerSettings { template, opening: String::new(), ..LagerSettings::prompt_end(scale.clone()) };
     let judge = LagerJudge::new(settings, &model).unwrap();
     let items = generate(Split::Test, 150, 0);
     let (mut tables, mut human) = (Vec::new(), Vec::new());
     Runner::new(&model, vec![&judge])
-        .run(items.iter().map(|item| (item.id.as_str().into(), item)), &mut |event| {
+        .run(items.iter().map(|item| (item.id.as_str().into(), item)), |event| {
             if let RunEvent::Item(result) = event {
-                tables.push(judge.table(&result.outcomes[0]).unwrap().unwrap());
+                tables.push(judge.table(&result.rounds(0)).unwrap());
                 human.push(result.item.human());
             }
-            ControlFlow::Continue(())
         })
         .unwrap();
     let scores = variant_scores(Variant::LastExpected, tables.iter(), &scale, judge_core::States::All, None).unwrap();

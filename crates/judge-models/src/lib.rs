@@ -102,6 +102,10 @@ mod attention_entropy_tests;
 #[cfg(test)]
 mod blocks_run_tests;
 #[cfg(test)]
+mod log_prob_tests;
+#[cfg(test)]
 mod parity_tests;
+#[cfg(test)]
+mod stop_tests;
 #[cfg(test)]
 mod test_models;

@@ -78,6 +78,17 @@ impl Default for LoadOptions {
 /// prompts have in common at their beginning is computed once; every body there gives a row the same bits whatever
 /// stands beside it and however a sequence is cut. The score head is a dot product in `f64`. On [`Device::Cuda`] sequences share padded
 /// batches, and a prompt's numbers are the same within rounding, not to the bit.
+///
+/// [`ModelInfo::fingerprint`] covers configuration, tokenizer and template whole, but of each large tensor a sample only, unless
+/// [`LoadOptions::full_fingerprint`] is set: weights that were edited in a few places may keep it.
+///
+/// Log-probabilities are of the last layer over the whole vocabulary, with the family's soft-cap. The tokens of a
+/// [continuation](judge_core::Want::continuations) are those that follow the prompt's own where both are tokenised together and begin with these, else
+/// those of the text tokenised apart, without special tokens; this is the rule of lm-evaluation-harness. A continuation without a token makes its item
+/// [unscored](judge_core::Reason::EmptyPrompt), one that exceeds the context [too long](judge_core::Reason::TooLong).
+///
+/// A [stop text](judge_core::Generation::stop) is looked for in the decoded text after each token. The tokens of a text that it ends are all that were
+/// written; label reads at generated steps leave out those whose token begins at the cut or behind it.
 pub struct Model {
     pub(crate) info: ModelInfo,
     pub(crate) config: Arc<DecoderConfig>,

@@ -7,7 +7,7 @@ use judge_core::{
     BackboneError, Finish, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Reason, Request,
     RequestProblem, Sampling, TextModel, Unscored, Want,
 };
-use judge_models::{ConfigProblem, Device, DevicesProblem, Error, LoadOptions, Model};
+use judge_models::{ConfigProblem, Device, DevicesProblem, Dtype, Error, LoadOptions, Model};
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families").join(name)
@@ -124,6 +124,15 @@ fn requests_are_checked_before_anything_is_run() {
     assert_eq!(problem(labels(none)), RequestProblem::NothingToRead("label"));
     assert_eq!(problem(labels(read_labels(&[1], ReadAt::EveryStep))), RequestProblem::StepsWithoutGeneration);
     assert_eq!(problem(Want { generate: generate(0), ..Want::default() }), RequestProblem::NoNewTokens);
+    let stop = Some(Generation { stop: vec!["a".to_owned(), String::new()], ..Generation::default() });
+    assert_eq!(problem(Want { generate: stop, ..Want::default() }), RequestProblem::EmptyText("stop text"));
+    let continuations = vec!["a".to_owned(), String::new()];
+    assert_eq!(problem(Want { continuations, ..Want::default() }), RequestProblem::EmptyText("continuation"));
+    let first = read_labels(&[1], at);
+    let twice = vec![first.clone(), LabelRead { lens: Lens::Normed, ..first.clone() }, read_labels(&[2], at)];
+    assert_eq!(problem(Want { labels: twice.clone(), ..Want::default() }), RequestProblem::LabelsTwice);
+    let apart = Want { labels: twice[..2].to_vec(), ..Want::default() };
+    assert!(matches!(run(&model, &[raw("ba", apart)]).unwrap()[0], Outcome::Read(_)), "another lens is another read");
     let cold = Sampling::Random { temperature: 0.0, top_k: None, top_p: None, seed: 0, stream: 0 };
     let cold = Some(Generation { max_new_tokens: 1, sampling: cold, stop: Vec::new() });
     assert!(matches!(problem(Want { generate: cold, ..Want::default() }), RequestProblem::Sampling { .. }));
@@ -143,17 +152,26 @@ fn states_that_overflow_are_not_scores() {
         value.copy_from_slice(&3e38_f32.to_le_bytes());
     }
     std::fs::write(&path, bytes).unwrap();
-    let model = Model::load(copy.path(), &LoadOptions::default()).unwrap();
     let all = Want { labels: vec![read_labels(&[0, 1, 2, 3], ReadAt::PromptEnd)], ..Want::default() };
     let below = Want { labels: vec![read_labels(&[0, 1], ReadAt::PromptEnd)], ..Want::default() };
     let pooled = |pooling| Want { pooled: vec![(Layer(2), pooling)], ..Want::default() };
     let text = Want { generate: generate(2), ..Want::default() };
-    let wants = [all, pooled(Pooling::Max), pooled(Pooling::Min), pooled(Pooling::Mean), text, below];
-    let outcomes = run(&model, &wants.map(|want| raw("ba de fi", want))).unwrap();
-    for outcome in &outcomes[..5] {
-        assert_eq!(unscored(outcome).reason, Reason::NonFinite);
+    let scored = Want { prompt_log_probs: true, ..Want::default() };
+    let continued = |text: &str| Want { continuations: vec![text.to_owned()], ..Want::default() };
+    let massed = LabelRead { label_mass: true, ..read_labels(&[0, 1], ReadAt::PromptEnd) };
+    let massed = Want { labels: vec![massed], ..Want::default() };
+    let pooled = [Pooling::Max, Pooling::Min, Pooling::Mean].map(pooled);
+    let mut wants = vec![below, all, text, scored, continued(" go"), continued(" go ku"), massed];
+    wants.extend(pooled);
+    for dtype in [Dtype::F32, Dtype::Bf16] {
+        let model = Model::load(copy.path(), &LoadOptions { dtype: Some(dtype), ..LoadOptions::default() }).unwrap();
+        let requests: Vec<Request> = wants.iter().map(|want| raw("ba de fi", want.clone())).collect();
+        let outcomes = run(&model, &requests).unwrap();
+        assert!(matches!(outcomes[0], Outcome::Read(_)), "{dtype}");
+        for outcome in &outcomes[1..] {
+            assert_eq!(unscored(outcome).reason, Reason::NonFinite, "{dtype}");
+        }
     }
-    assert!(matches!(outcomes[5], Outcome::Read(_)));
 }
 
 /// `generation_config.json` has the last word, be it one id or several; else `config.json`'s id counts.

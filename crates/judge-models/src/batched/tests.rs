@@ -2,7 +2,6 @@
 
 #![allow(clippy::print_stdout)] // measured errors
 
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -13,7 +12,9 @@ use judge_core::{
 };
 
 use super::Shapes;
+use crate::answers::Answers;
 use crate::fixtures::{Expected, FAMILIES, folder, relative_error};
+use crate::labels::Heads;
 use crate::test_models::{answers, reading};
 use crate::{DevicesProblem, Dtype, Error, LoadOptions, Model};
 
@@ -45,6 +46,7 @@ fn requests(model: &Model) -> Vec<Request> {
             let top = if i % 4 == 2 { 1 } else { layers.len() - 1 };
             let generate = (i % 2 == 1).then(|| Generation {
                 max_new_tokens: 1 + i % 5,
+                stop: if i % 4 == 1 { vec!["a ".to_owned()] } else { Vec::new() },
                 sampling: match i % 3 {
                     0 => Sampling::Greedy,
                     _ => Sampling::Random { temperature: 1.5, top_k: None, top_p: None, seed: 7, stream: i as u64 },
@@ -55,12 +57,16 @@ fn requests(model: &Model) -> Vec<Request> {
                 layers: layers[..=top].to_vec(),
                 lens: if i % 3 == 0 { Lens::Raw } else { Lens::Normed },
                 at: if generate.is_some() && i % 4 == 3 { ReadAt::EveryStep } else { ReadAt::PromptEnd },
+                label_mass: i % 4 > 1,
             };
             let pooled = layers[..=top].iter().flat_map(|&layer| POOLINGS.map(|pooling| (layer, pooling)));
+            let continuations = ["ba", "de go fi", "de go ba", "xa"][..i % 5].iter().map(|text| format!(" {text}"));
             let want = Want {
                 labels: (i % 5 != 4).then_some(labels).into_iter().collect(),
                 pooled: pooled.filter(|_| i % 7 != 3).collect(),
                 attention_entropy: layers[1..=top].iter().copied().filter(|layer| (i + layer.0) % 3 > 0).collect(),
+                prompt_log_probs: i % 3 == 1,
+                continuations: continuations.collect(),
                 generate,
             };
             Request { prompt: Prompt::Raw(prompt.join(" ")), want }
@@ -79,8 +85,24 @@ fn compare(found: &Reading, expected: &Reading) -> f32 {
         assert_eq!(found.steps.len(), expected.steps.len());
         for (found, expected) in found.steps.iter().zip(&expected.steps) {
             assert_eq!((found.step, found.token), (expected.step, expected.token));
+            assert_eq!(found.label_mass.is_some(), expected.label_mass.is_some());
+            let masses = found.label_mass.iter().zip(&expected.label_mass);
+            worst = masses.map(|(a, b)| (a - b).abs()).fold(worst, f32::max);
             worst = worst.max(relative_error(&found.logits, &expected.logits));
         }
+    }
+    assert_eq!(found.continuations.len(), expected.continuations.len());
+    let log_probs = |reading: &Reading| -> Vec<TokenLogProbs> {
+        reading
+            .prompt_log_probs
+            .iter()
+            .chain(reading.continuations.iter().map(|found| &found.tokens))
+            .cloned()
+            .collect()
+    };
+    for (found, expected) in log_probs(found).iter().zip(&log_probs(expected)) {
+        assert_eq!(found.tokens, expected.tokens);
+        worst = worst.max(relative_error(&found.log_probs, &expected.log_probs));
     }
     assert_eq!(found.pooled.len(), expected.pooled.len());
     for (found, expected) in found.pooled.iter().zip(&expected.pooled) {
@@ -262,8 +284,9 @@ fn requests_are_grouped_by_the_blocks_they_need() {
     let model = batched("llama-off", Dtype::F32, 8, 64);
     let want = |layer| Want { pooled: vec![(Layer(layer), Pooling::Mean)], ..Want::default() };
     let requests = [0, 1, 2, 1].map(|layer| Request { prompt: Prompt::Raw("ba de fi".to_owned()), want: want(layer) });
-    let heads = HashMap::new();
-    let groups = crate::jobs::groups(&model, &requests, &heads, &mut |_, _| ControlFlow::Continue(()));
+    let heads = Heads::new();
+    let mut sink = |_, _| ControlFlow::Continue(());
+    let groups = crate::jobs::groups(&model, &requests, &heads, &mut Answers::new(&mut sink));
     let ControlFlow::Continue(groups) = groups.unwrap() else { panic!("nobody broke off") };
     let found: Vec<_> = groups.iter().map(|group| (group.blocks, group.jobs.len())).collect();
     assert_eq!(found, [(0, 1), (1, 2), (2, 1)]);

@@ -112,3 +112,43 @@ fn text_that_spells_a_control_token_stays_text() {
         }
     }
 }
+
+/// The rule of lm-evaluation-harness, at every place where a text can be cut in two.
+#[test]
+fn a_continuation_has_the_tokens_that_follow_the_prompt_s() {
+    for kind in KINDS {
+        let (codec, expected) = load(kind, &TextOptions::default());
+        let (mut merged, mut apart) = (0, 0);
+        for case in &expected.cases {
+            for (cut, _) in case.prompt.char_indices().skip(1) {
+                let (prompt, text) = case.prompt.split_at(cut);
+                let prompt = Prompt::Raw(prompt.to_owned());
+                let open = |prompt: &Prompt| codec.open_ended(prompt).unwrap().unwrap();
+                let (before, together) = (open(&prompt), open(&Prompt::Raw(case.prompt.clone())));
+                let found = codec.continuations(&prompt, &[text.to_owned()]).unwrap().unwrap();
+                if together.len() > before.len() && together.starts_with(&before) {
+                    assert_eq!(found, [&together[before.len()..]], "{kind}: {text:?}");
+                    merged += 1;
+                } else {
+                    let alone = codec.tokenizer.encode(text, false).unwrap().get_ids().to_vec();
+                    assert_eq!(found, [alone], "{kind}: {text:?}");
+                    apart += 1;
+                }
+            }
+        }
+        assert!(merged > 0 && apart > 0, "{kind}: {merged} {apart}");
+    }
+}
+
+#[test]
+fn a_continuation_of_a_chat_is_plain_text() {
+    for kind in KINDS {
+        let (codec, expected) = load(kind, &TextOptions::default());
+        for text in ["</s>", " a</s>"] {
+            let behind = |prompt: &Prompt| codec.continuations(prompt, &[text.to_owned()]).unwrap().unwrap().remove(0);
+            assert!(!behind(&Prompt::user("a")).contains(&expected.eos), "{kind}: {text:?}");
+            assert!(!codec.apart(&Prompt::user("a"), text).unwrap().contains(&expected.eos), "{kind}: {text:?}");
+            assert!(behind(&Prompt::Raw("a".to_owned())).contains(&expected.eos), "{kind}: {text:?}");
+        }
+    }
+}

@@ -4,6 +4,7 @@ use judge_core::{Generation, LabelRead, Outcome, ReadAt, Want};
 
 use super::*;
 use crate::cpu::keys::TILE;
+use crate::jobs::End;
 use crate::model::Engine;
 use crate::{Dtype, LoadOptions};
 
@@ -30,6 +31,7 @@ fn wants() -> [Want; 2] {
     let reads = Want {
         labels: vec![LabelRead { at: ReadAt::PromptEnd, ..labels.clone() }],
         pooled: vec![(Layer(6), Pooling::Mean)],
+        prompt_log_probs: true,
         ..Want::default()
     };
     let generation = Generation { max_new_tokens: 9, ..Generation::default() };
@@ -58,38 +60,63 @@ fn what_is_kept_is_counted_and_bounded_and_does_not_show() {
     let options = LoadOptions { dtype: Some(Dtype::Bf16), ..LoadOptions::default() };
     let model = Model::load(folder, &options).unwrap();
     let Engine::Packed(decoder) = &model.engine else { panic!("bf16 is packed on the CPU") };
-    let (prompts, wants) = (prompts(), wants());
+    let (prompts, wants, nothing) = (prompts(), wants(), Want::default());
     let longest = prompts.iter().map(Vec::len).max().unwrap() + 9;
-    let heads = decoder.head_rows(&[20, 21, 22]);
+    let labels = [20, 21, 22];
+    let heads = Heads::from([(labels.as_slice(), decoder.head_rows(&labels))]);
     let jobs = |indices: &[usize]| -> Vec<Job<'_>> {
-        let job = |&index: &usize| Job { index, want: &wants[index % 2], head: &heads, ids: prompts[index].clone() };
+        let job = |&index: &usize| {
+            let (ids, prompt_len, end) =
+                (prompts[index].clone(), prompts[index].len(), End { continuation: 0, token: 7 });
+            // Every fourth is a prompt of 70 tokens with a continuation: what comes before it is not scored.
+            let is_continued = index % 4 == 0 && prompt_len > 70;
+            Job {
+                index,
+                number: 0,
+                want: if is_continued { &nothing } else { &wants[index % 2] },
+                heads: &heads,
+                ids,
+                prompt_len: if is_continued { 70 } else { prompt_len },
+                scored_from: Some(if is_continued { 70 } else { 1 }),
+                ends: if is_continued { vec![end] } else { Vec::new() },
+            }
+        };
         indices.iter().map(job).collect()
+    };
+    let expect = |answers: &mut Answers<'_>, indices: &[usize]| {
+        let want = Want { continuations: vec!["one".to_owned()], ..Want::default() };
+        assert!(indices.iter().all(|&index| answers.expect(index, &want, 1, 1).is_continue()));
     };
     let mut alone = Vec::new();
     for index in 0..prompts.len() {
-        let flow = Group::new(&model, decoder, &jobs(&[index]), 6, 16384).run(&mut |_, outcome| {
+        let mut sink = |_, outcome| {
             alone.push(outcome);
             ControlFlow::Continue(())
-        });
-        assert!(flow.is_continue());
+        };
+        let mut answers = Answers::new(&mut sink);
+        expect(&mut answers, &[index]);
+        assert!(Group::new(&model, decoder, &jobs(&[index]), 6, 16384).run(&mut answers).is_continue());
     }
     assert!(alone.iter().all(|outcome| matches!(outcome, Outcome::Read(_))));
     assert!((0..alone.len()).all(|i| !alone[..i].contains(&alone[i])), "each has an answer of its own");
 
-    let all = jobs(&(0..prompts.len()).collect::<Vec<_>>());
+    let indices: Vec<usize> = (0..prompts.len()).collect();
+    let all = jobs(&indices);
     for max_tokens in [1, 100, 400, 700, 16384] {
         let mut together = vec![None; prompts.len()];
         let mut sink = |index: usize, outcome| {
             assert_eq!(together[index].replace(outcome), None);
             ControlFlow::Continue(())
         };
+        let mut answers = Answers::new(&mut sink);
+        expect(&mut answers, &indices);
         let mut group = Group::new(&model, decoder, &all, 6, max_tokens);
         let mut most = 0;
         loop {
             let stretches = group.next_pass();
             let flow = match (stretches.is_empty(), group.writing.is_empty()) {
-                (false, _) => group.prefill(&stretches, &mut sink),
-                (true, false) => group.write(&mut sink),
+                (false, _) => group.prefill(&stretches, &mut answers),
+                (true, false) => group.write(&mut answers),
                 (true, true) => break,
             };
             assert!(flow.is_continue());

@@ -86,7 +86,14 @@ fn generated_labels_are_found_by_both_rules() {
         assert!(step < 3 && !row["completion"].as_str().expect("text").is_empty());
     }
     let marker = [&common[..], &["--position", "after-marker", "--marker", "never written"]].concat();
-    succeed("layer_logits", folder.path(), &marker);
+    // A finished output of other settings is not replaced unless that is asked for.
+    let (code, stderr) = fail("layer_logits", folder.path(), &marker);
+    assert!(
+        code == Some(2) && stderr.contains("condition.rule.rule was \"last_label\", is \"after_marker\""),
+        "{stderr}"
+    );
+    let (code, stderr) = fail("layer_logits", folder.path(), &[&marker[..], &["--overwrite"]].concat());
+    assert!(code == Some(1) && stderr.contains("no row was scored: 3 no_marker"), "{stderr}");
     assert!(json_lines(folder.path().join("out.jsonl")).iter().all(|row| row["unscored"]["reason"] == "no_marker"));
 }
 
@@ -139,8 +146,9 @@ fn a_prefill_makes_no_prompt_of_an_empty_one() {
     let folder = TempDir::new().expect("folder");
     write_prompts(&folder, b"{\"id\": 1, \"prompt\": \"\"}");
     for raw in [&["--raw-prompt"][..], &[]] {
-        let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--prefill", "score: "];
-        succeed("layer_logits", folder.path(), &[&args[..], raw].concat());
+        let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--prefill", "score: ", "--overwrite"];
+        let (code, stderr) = fail("layer_logits", folder.path(), &[&args[..], raw].concat());
+        assert!(code == Some(1) && stderr.contains("no row was scored: 1 empty_prompt"), "{stderr}");
         assert_eq!(json_lines(folder.path().join("out.jsonl"))[0]["unscored"]["reason"], "empty_prompt");
     }
 }
@@ -183,9 +191,9 @@ fn hidden_states_in_shards_are_the_same_table() {
 
     // What is there is kept, and not mixed with what is read otherwise.
     let said = succeed("hidden_states", folder.path(), &cut);
-    assert!(said.contains("3 done before, 0 read"), "{said}");
+    assert!(said.contains("cut.safetensors is complete: 3 rows; nothing to do"), "{said}");
     let (code, stderr) = fail("hidden_states", folder.path(), &[&cut[..], &["--pooling", "mean"]].concat());
-    assert!(code == Some(1) && stderr.contains("pooling was \"last\", is \"mean\""), "{stderr}");
+    assert!(code == Some(2) && stderr.contains("pooling was \"last\", is \"mean\""), "{stderr}");
     assert_eq!(fail("hidden_states", folder.path(), &[&cut[..6], &["--rows-per-shard", "0"]].concat()).0, Some(2));
 }
 

@@ -260,6 +260,8 @@ impl<R: BufRead> Iterator for Rows<R> {
 }
 
 fn parse(place: Place, column: usize, bytes: &[u8]) -> Result<Row, Error> {
+    // What is cut off is cut off on its own line, not at the beginning of the next.
+    let bytes = bytes.trim_ascii_end();
     match std::str::from_utf8(bytes) {
         Ok(text) => Row::parse(place, column, text),
         Err(e) => {

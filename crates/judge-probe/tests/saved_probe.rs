@@ -41,19 +41,10 @@ fn saved(fingerprint: Option<&str>) -> SavedProbe {
 }
 
 fn model(fingerprint: &str, n_layers: usize, d_model: usize) -> ModelInfo {
-    ModelInfo {
-        name: "tiny".to_owned(),
-        revision: None,
-        fingerprint: fingerprint.to_owned(),
-        family: "llama".to_owned(),
-        n_layers,
-        d_model,
-        n_heads: 2,
-        d_vocab: 10,
-        max_len: 16,
-        dtype: "f32".to_owned(),
-        device: "cpu".to_owned(),
-    }
+    let dimensions = judge_core::Dimensions { n_layers, d_model, n_heads: 2, d_vocab: 10, max_len: 16 };
+    let mut info = ModelInfo::new("tiny", fingerprint, dimensions);
+    info.family = "llama".to_owned();
+    info
 }
 
 #[track_caller]
@@ -196,7 +187,8 @@ fn a_probe_may_read_how_heads_attend() {
     assert!(String::from_utf8_lossy(&bytes).contains("[2,\\\"attention_entropy\\\"],[4,\\\"mean\\\"]"));
     assert_eq!(probe.signals(), signals);
     assert_eq!(SavedProbe::check_model(&probe, &model("5eed", 4, 2)), Ok(()));
-    let heads = ModelInfo { n_heads: 3, ..model("5eed", 4, 2) };
+    let mut heads = model("5eed", 4, 2);
+    heads.n_heads = 3;
     let refused = SavedProbeError::ModelShape { what: "heads", expected: 2, found: 3 };
     assert_eq!(problem(SavedProbe::check_model(&probe, &heads)), refused);
     origin.model.n_heads = Some(3);

@@ -102,7 +102,10 @@ fn slips(shifts: &[Shift]) -> String {
 }
 
 fn cell(score: &ScoreInterval) -> String {
-    format!("{:.3} [{:.3}, {:.3}]", score.estimate, score.low, score.high)
+    match (score.low, score.high) {
+        (Some(low), Some(high)) => format!("{:.3} [{low:.3}, {high:.3}]", score.estimate),
+        _ => format!("{:.3} (one question, no interval)", score.estimate),
+    }
 }
 
 /// A baseline's name for people.

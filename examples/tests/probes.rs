@@ -112,7 +112,7 @@ fn probes_are_trained_and_judge_and_filter() {
     refused("inspector_train", folder.path(), &other, 1, r#"layers was "1-3", is "1-2""#);
     assert_eq!(fs::read(at("probes/report.json")).unwrap(), before);
     let overwrite = [&other[..], &["--overwrite"]].concat();
-    refused("inspector_train", folder.path(), &overwrite, 1, "shape.layers was [1,2,3], is [1,2]");
+    refused("inspector_train", folder.path(), &overwrite, 2, "shape.layers was [1,2,3], is [1,2]");
 
     let judge = ["--input", "graded.jsonl", "--probes", "probes", "--output", "judged.jsonl", "--quiet"];
     let table = succeed("inspector_evaluate", folder.path(), &judge);

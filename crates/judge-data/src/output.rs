@@ -120,8 +120,11 @@ pub(crate) fn target(path: &Path) -> Result<PathBuf, Error> {
 fn follow(path: &Path) -> Result<PathBuf, Error> {
     let mut found = path.to_path_buf();
     for _ in 0..MAX_LINKS {
-        // What /proc has for an open stream is no link to follow by its text: `pipe:[4711]`.
-        if found.starts_with("/proc") || !fs::symlink_metadata(&found).is_ok_and(|metadata| metadata.is_symlink()) {
+        // What /proc has for an open stream is no link to follow by its text: `pipe:[4711]`. /dev/fd is /proc/self/fd by another name.
+        let parent = folder(&found).canonicalize();
+        if parent.is_ok_and(|parent| parent.starts_with("/proc"))
+            || !fs::symlink_metadata(&found).is_ok_and(|metadata| metadata.is_symlink())
+        {
             return Ok(found);
         }
         let link = fs::read_link(&found).map_err(Error::io("follow the link", path))?;

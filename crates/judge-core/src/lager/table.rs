@@ -215,7 +215,10 @@ mod tests {
         assert_eq!(table.row(Layer(2)), Some(&[3.0, 4.0][..]));
         assert_eq!(table.row(Layer(1)), None);
         assert!(matches!(LayerTable::new(vec![], 2, vec![]), Err(Error::Shape { .. })));
-        assert!(matches!(LayerTable::new(layers.clone(), 1, vec![1.0, 2.0]), Err(Error::Shape { .. })));
+        assert!(matches!(LayerTable::new(layers.clone(), 0, vec![]), Err(Error::Shape { .. })));
+        let turned = table.with_columns(&[1, 0]).unwrap();
+        assert_eq!(turned.logits(), [2.0, 1.0, 4.0, 3.0]);
+        assert!(matches!(table.with_columns(&[0, 0]), Err(Error::Shape { .. })));
         assert!(matches!(
             LayerTable::new(layers.clone(), 2, vec![1.0; 3]),
             Err(Error::Shape { expected: 4, found: 3, .. })

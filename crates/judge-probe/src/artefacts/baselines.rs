@@ -28,10 +28,12 @@ pub struct Baseline {
 pub struct ScoreInterval {
     /// On the rows as they are.
     pub estimate: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
+    /// Lower end; `None` where all rows are about one question, so that there is nothing to draw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
     /// Nominal coverage.
     pub level: f64,
 }
@@ -122,7 +124,12 @@ impl<'a> Tested<'a> {
             let score = |predicted: &[i64]| self.scoring.statistic(truth, &select(predicted, rows));
             Ok(score(predicted)? - score(majority)?)
         })?;
-        Ok(Baseline { name: name.to_owned(), score: self.score(predicted)?, gain, explains: gain.low > 0.0 })
+        Ok(Baseline {
+            name: name.to_owned(),
+            score: self.score(predicted)?,
+            gain,
+            explains: gain.low.is_some_and(|low| low > 0.0),
+        })
     }
 
     pub(super) fn score(&self, predicted: &[i64]) -> Result<ScoreInterval, Error> {
@@ -134,9 +141,19 @@ impl<'a> Tested<'a> {
         &self,
         statistic: impl Fn(&[i64], &[usize]) -> Result<f64, judge_metrics::Error> + Sync,
     ) -> Result<ScoreInterval, Error> {
-        let result = self.bootstrap.clustered(&self.drawn, |rows| statistic(&select(&self.truth, rows), rows))?;
-        let judge_metrics::Interval { low, high, level } = result.interval;
-        Ok(ScoreInterval { estimate: result.estimate, low, high, level })
+        let of = |rows: &[usize]| statistic(&select(&self.truth, rows), rows);
+        match self.bootstrap.clustered(&self.drawn, of) {
+            Ok(result) => {
+                let judge_metrics::Interval { low, high, level } = result.interval;
+                Ok(ScoreInterval { estimate: result.estimate, low: Some(low), high: Some(high), level })
+            }
+            // All rows are about one question, so that nothing can be drawn.
+            Err(judge_metrics::Error::Undefined { .. }) => {
+                let all: Vec<usize> = (0..self.truth.len()).collect();
+                Ok(ScoreInterval { estimate: of(&all)?, low: None, high: None, level: self.bootstrap.level })
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn learnt(&self, split: &Split) -> impl Iterator<Item = i64> {

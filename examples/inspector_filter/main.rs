@@ -2,15 +2,14 @@
 //!
 //! `cargo run --release --example inspector_filter -- --input pairs.jsonl --probes probes --output kept.jsonl --top-share 0.2`
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use judge_data::{JsonlWriter, Layout, Rows, check_outputs, write_atomic};
+use judge_data::{JsonlWriter, Layout, check_outputs, write_atomic};
 use judge_examples::console::{check_scored, say, start, usage};
-use judge_examples::inspector::{ProbeArgs, Ranking, evaluate};
+use judge_examples::inspector::{ProbeArgs, Ranking, evaluate, judged_path, rows_at};
 use serde_json::json;
 
 /// Filter a data set by probes (INSPECTOR).
@@ -56,9 +55,7 @@ fn run(cli: &Cli) -> Result<()> {
     if cli.min_total.is_some_and(f64::is_nan) {
         return Err(usage("--min-total must be a number"));
     }
-    let mut judged = cli.output.clone().into_os_string();
-    judged.push(".judged.jsonl");
-    let judged = PathBuf::from(judged);
+    let judged = judged_path(&cli.output);
     let outputs = [Some(&cli.output), Some(&judged), cli.json.as_ref()];
     check_outputs([&cli.probes.input.input], outputs.into_iter().flatten())?;
     let evaluation = evaluate(&cli.probes, "inspector_filter", &judged, Layout::Lines)?;
@@ -70,19 +67,8 @@ fn run(cli: &Cli) -> Result<()> {
             ((0..ranking.totals.len()).filter(reaches).collect(), 0)
         }
     };
-    let wanted: HashSet<usize> = kept.iter().copied().collect();
-    let input = Rows::open(&cli.probes.input.open()?)?.take(evaluation.rows).enumerate();
-    let mut rows = std::collections::HashMap::with_capacity(kept.len());
-    for (number, row) in input {
-        let row = row?;
-        if wanted.contains(&number) {
-            rows.insert(number, row.into_extra(&[]));
-        }
-    }
     let mut output = JsonlWriter::create(&cli.output)?;
-    for row in kept.iter().filter_map(|row| rows.get(row)) {
-        output.write(row)?;
-    }
+    rows_at(&cli.probes.input.open()?, &kept)?.iter().try_for_each(|row| output.write(row))?;
     output.finish()?;
     let unscored: usize = evaluation.counts.unscored.values().sum();
     if let Some(path) = &cli.json {

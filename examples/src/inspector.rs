@@ -1,7 +1,7 @@
 //! Judging question and answer pairs by several probes at once, into a file that is resumed if it is interrupted.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use judge_core::{
     RunEvent, RunSettings, Runner, Verdict, total_score,
 };
 use judge_data::{
-    Columns, Counts, Error, Extra, Fate, Field, Input, Opened, Resolved, Rows, RunPlan, Settings, check_outputs,
+    Columns, Counts, Error, Extra, Fate, Field, Input, IntoInput, Opened, Resolved, Rows, RunPlan, Settings,
+    check_outputs,
 };
 use judge_probe::{ClassProbabilities, SavedProbe};
 use serde_json::{Map, Value, json};
@@ -317,6 +318,30 @@ impl Ranking {
         order.truncate(wanted);
         (order, tied)
     }
+}
+
+/// `OUTPUT.judged.jsonl`, where all judged rows stay if `OUTPUT` gets only some.
+#[must_use]
+pub fn judged_path(output: &Path) -> PathBuf {
+    let mut path = output.as_os_str().to_owned();
+    path.push(".judged.jsonl");
+    path.into()
+}
+
+/// The rows of an input at these places, in the order of the places.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn rows_at(input: impl IntoInput, places: &[usize]) -> Result<Vec<Extra>> {
+    let order: HashMap<usize, usize> = places.iter().enumerate().map(|(to, &from)| (from, to)).collect();
+    let mut found = vec![Extra::new(); places.len()];
+    for (place, row) in Rows::open(input)?.enumerate() {
+        let row = row?;
+        if let Some(&to) = order.get(&place) {
+            found[to] = row.into_extra(&[]);
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

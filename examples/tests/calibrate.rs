@@ -38,7 +38,7 @@ fn every_row_is_carried_through_with_its_calibrated_score() {
         let args = ["--output", "out.jsonl", "--json", "report.json", "--method", method, "--range", "1,5"];
         let (folder, code, said, error) = started(NEW, &args);
         assert_eq!(code, Some(0), "{error}");
-        assert!(said.contains("learnt from 60 graded rows") && said.contains("2 of 4 rows calibrated"), "{said}");
+        assert!(said.contains("fitted on 60 graded rows") && said.contains("2 of 4 rows calibrated"), "{said}");
         let text = fs::read_to_string(folder.path().join("out.jsonl")).unwrap();
         assert!(text.contains("12345678901234567890123"), "digits are kept: {text}");
         let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -81,8 +81,8 @@ fn what_cannot_be_calibrated_is_refused_and_leaves_no_file() {
         (NEW, &["--output", "o.jsonl", "--range", "2,5"], 1, "not in [2, 5]"),
         (NEW, &["--output", "o.jsonl", "--range", "5"], 2, "--range needs two numbers"),
         (NEW, &["--output", "o.jsonl", "--level", "90"], 2, "--level must lie between 0 and 1"),
-        (NEW, &["--output", "new.jsonl"], 2, "is an input and would be overwritten"),
-        (NEW, &["--output", "o.jsonl", "--json", "graded.jsonl"], 2, "is an input and would be overwritten"),
+        (NEW, &["--output", "new.jsonl"], 2, "is the same file as the input"),
+        (NEW, &["--output", "o.jsonl", "--json", "graded.jsonl"], 2, "is the same file as the input"),
     ] {
         let (folder, found, _, error) = started(input, args);
         assert_eq!(found, Some(code), "{args:?}: {error}");

@@ -24,13 +24,7 @@ struct Cli {
     #[arg(long, value_name = "FILE.jsonl")]
     output: PathBuf,
     /// Keep this share of all rows, the best by total, best first
-    #[arg(
-        long,
-        alias = "top-percent",
-        value_name = "SHARE",
-        conflicts_with = "min_total",
-        required_unless_present = "min_total"
-    )]
+    #[arg(long, alias = "top-percent", value_name = "SHARE", conflicts_with = "min_total")]
     top_share: Option<f64>,
     /// Keep what has at least this total, in the order of the input
     #[arg(long, value_name = "TOTAL", allow_negative_numbers = true)]
@@ -51,6 +45,9 @@ fn run(cli: &Cli) -> Result<()> {
         return Err(usage(format!(
             "--top-share {share} is not between 0 and 1; a fifth of the rows is --top-share 0.2"
         )));
+    }
+    if cli.top_share.is_none() && cli.min_total.is_none() {
+        return Err(usage("--top-share SHARE or --min-total TOTAL is needed"));
     }
     if cli.min_total.is_some_and(f64::is_nan) {
         return Err(usage("--min-total must be a number"));

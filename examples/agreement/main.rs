@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
 use clap::Parser;
-use judge_data::write_atomic;
+use judge_data::{check_outputs, write_atomic};
 use judge_examples::console::{progress, say, start, usage};
 use judge_metrics::comparison::{Comparison, ComparisonSettings, Comparisons, Labels, STATISTICS, Statistic};
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
@@ -93,6 +93,7 @@ fn run(cli: &Cli) -> Result<()> {
     if let Some(name) = cli.statistics.iter().flatten().find(|name| !STATISTICS.contains(&name.as_str())) {
         return Err(usage(format!("--statistics: {name:?} is not one of {}", STATISTICS.join(", "))));
     }
+    check_outputs([&cli.input], [&cli.json, &cli.plot].into_iter().flatten())?;
     let fields = Fields {
         predicted: cli.predicted.as_deref(),
         human: cli.human.as_deref(),

@@ -1,26 +1,30 @@
-//! What a judge's scores mean on the human scale: a value and an interval for each, learnt from graded rows.
+//! What a judge's scores mean on the human scale: a value and an interval for each, fitted on graded rows.
 //!
 //! `cargo run --release --example calibrate -- --graded graded_scores.jsonl --input scores.jsonl --output calibrated.jsonl`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, ValueEnum};
-use judge_data::{Extra, JsonlWriter, Rows, write_atomic};
-use judge_examples::console::{exit, say, usage};
+use judge_core::Reason;
+use judge_data::{
+    Extra, Fate, Input, InputFile, Opened, Resolved, Rows, RunPlan, Settings, check_outputs, write_atomic,
+};
+use judge_examples::console::{say, start, usage};
+use judge_examples::files::{WriteArgs, program};
 use judge_metrics::calibration::{CalibrationMethod, CalibrationReport, Calibrator};
 use serde_json::{Value, json};
 
 /// Say what scores mean on the human scale.
 ///
-/// --graded has rows with a score and a human score, a number or a list of raters (`human` or `scores`); a calibrator is learnt from them. Each
+/// --graded has rows with a score and a human score, a number or a list of raters (`human` or `scores`); a calibrator is fitted on them. Each
 /// row of --input, which may be the same file, is written with all its fields and "calibrated": {"value", "low", "high", "level"}: the human
 /// score to expect, and between which two it should lie. Rows without a score get null.
 #[derive(Parser)]
-#[command(name = "calibrate", version)]
+#[command(name = "calibrate")]
 struct Cli {
-    /// JSON lines of scores with human scores, to learn from
+    /// JSON lines of scores with human scores, to fit on
     #[arg(long, value_name = "FILE")]
     graded: PathBuf,
     /// JSON lines of scores to calibrate
@@ -53,16 +57,18 @@ struct Cli {
     /// Chooses the folds
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    #[command(flatten)]
+    write: WriteArgs,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Method {
     Isotonic,
     Ordinal,
 }
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {
@@ -73,9 +79,19 @@ fn run(cli: &Cli) -> Result<()> {
     let report = settings.assess(&scores, &human).with_context(fault)?;
     let fitted = settings.fit(&scores, &human).with_context(fault)?;
 
-    let mut writer = JsonlWriter::create(&cli.output)?;
+    let input = Input::open(&cli.input)?;
+    let total = input.rows()?.try_fold(0, |count, row| row.map(|_| count + 1))?;
+    let mut plan = RunPlan::new(&cli.output, total, program("calibrate"));
+    plan.inputs = vec![InputFile::of(&cli.graded)?, input.identity()?.with_rows(total)];
+    plan.seed = Some(cli.seed);
+    plan.settings = cli.choices();
+    plan.options = cli.write.options();
+    let mut run = match plan.open()? {
+        Opened::Complete(_) => return say(format_args!("{} is complete; nothing to do", cli.output.display())),
+        Opened::Ready(start) => start.begin(Resolved::default())?,
+    };
     let (mut rows, mut without) = (0, 0);
-    for row in Rows::open(&cli.input)? {
+    for row in input.rows()? {
         let row = row?;
         let place = row.place().to_string();
         let mut row = row.into_extra(&[]);
@@ -91,19 +107,22 @@ fn run(cli: &Cli) -> Result<()> {
                 json!({"value": found.value, "low": low, "high": high, "level": found.interval.level})
             }
         };
-        (rows, without) = (rows + 1, without + usize::from(calibrated.is_null()));
+        let fate = if calibrated.is_null() { Fate::unscored(Reason::Missing) } else { Fate::SCORED };
         row.set("calibrated", &calibrated)?;
-        writer.write(&row)?;
+        if !run.is_done(rows) {
+            run.push(rows, &row, fate)?;
+        }
+        (rows, without) = (rows + 1, without + usize::from(calibrated.is_null()));
     }
     ensure!(rows > without, "{}: none of {rows} rows has a number in {:?}", cli.input.display(), cli.score);
     if let Some(path) = &cli.json {
         let report = as_json(&report, cli, rows, without)?;
         write_atomic(path, &serde_json::to_vec_pretty(&report)?)?;
     }
-    writer.finish()?;
+    run.finish()?;
     let covered = report.coverage.wilson(0.95)?;
     say(format_args!(
-        "learnt from {} graded rows; on rows that were left out in {} folds:\n  {:.1} % of human scores lie in their interval [{:.1}, {:.1}], {:.0} % were aimed at, {:.0} % are proved\n  an interval is {:.2} wide on average, a value {:.2} off\n{} of {rows} rows calibrated -> {}",
+        "fitted on {} graded rows; on rows that were left out in {} folds:\n  {:.1} % of human scores lie in their interval [{:.1}, {:.1}], {:.0} % were aimed at, {:.0} % are proved\n  an interval is {:.2} wide on average, a value {:.2} off\n{} of {rows} rows calibrated -> {}",
         report.n,
         report.folds,
         100.0 * report.coverage.estimate()?,
@@ -123,17 +142,21 @@ fn run(cli: &Cli) -> Result<()> {
 }
 
 impl Cli {
+    /// What decides about a row, for the record of the run.
+    fn choices(&self) -> Settings {
+        let entries = [
+            ("method", json!(format!("{:?}", self.method).to_lowercase())),
+            ("level", json!(self.level)),
+            ("range", json!(self.range)),
+            ("score", json!(self.score)),
+            ("human", json!(self.human)),
+            ("folds", json!(self.folds)),
+        ];
+        entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+
     fn settings(&self) -> Result<Calibrator> {
-        let same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
-        for output in [Some(&self.output), self.json.as_ref()].into_iter().flatten() {
-            if let Some(input) = [&self.graded, &self.input].into_iter().find(|input| same(output, input)) {
-                return Err(usage(format!(
-                    "{} is an input and would be overwritten by {}",
-                    input.display(),
-                    output.display()
-                )));
-            }
-        }
+        check_outputs([&self.graded, &self.input], [Some(&self.output), self.json.as_ref()].into_iter().flatten())?;
         let range = match self.range.as_deref() {
             None => None,
             Some(&[low, high]) if low < high => Some([low, high]),

@@ -17,7 +17,7 @@ use clap::{Parser, ValueEnum};
 use judge_core::{
     Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, Reading, Reason, Request, TextModel, Want,
 };
-use judge_data::AtomicFile;
+use judge_data::{AtomicFile, check_outputs};
 use judge_examples::console::{check_scored, progress, say, start};
 use judge_examples::interrupt::{Interrupts, Stopped};
 use judge_examples::model_args::ModelArgs;
@@ -81,6 +81,7 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<()> {
     let Rows { prompts, rows, share } = Rows::read(&cli.model, &cli.input, cli.template.as_deref())?;
+    check_outputs([&cli.input], &cli.json)?;
     let json_file = cli.json.as_ref().map(AtomicFile::create).transpose()?;
     let start = Instant::now();
     let model = cli.model.load()?;

@@ -38,12 +38,15 @@ pub struct RunSettings {
     pub in_order: bool,
     /// Rounds of requests that a judge may make about one item, the first included.
     pub max_rounds: usize,
+    /// Whether an id that appears twice is an error. It costs some 30 bytes per item; a source that has seen to it already, such as a data set of `judge-data`,
+    /// need not pay for it again.
+    pub unique_ids: bool,
 }
 
 impl Default for RunSettings {
-    /// 4,096 items, in order, 64 rounds.
+    /// 4,096 items, in order, 64 rounds, ids checked.
     fn default() -> Self {
-        Self { window: 4096, in_order: true, max_rounds: 64 }
+        Self { window: 4096, in_order: true, max_rounds: 64, unique_ids: true }
     }
 }
 

@@ -32,7 +32,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     file.into_inner()?.sync_all()?;
 
-    let model = ScriptedBackbone::new(4).with_logits(|before, layer, label| (before.len() % 7 + layer.0) as f32 / f32::from(label as u8));
+    let model = ScriptedBackbone::new(4)
+        .with_logits(|before, layer, label| (before.len() % 7 + layer.0) as f32 / f32::from(label as u8));
     let judge = LagerJudge::new(LagerSettings::prompt_end(Scale::integers(1, 5)?), &model)?;
     let start = Instant::now();
     let mut plan = RunPlan::new(&output, rows, Program::new("million_rows", env!("CARGO_PKG_VERSION")));
@@ -57,14 +58,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let judged = start.elapsed().as_secs_f64();
     let record = run.finish()?;
     let seconds = start.elapsed().as_secs_f64();
-    let megabytes = |bytes: Option<u64>| bytes.map_or("unknown".to_owned(), |bytes| format!("{:.0} MB", bytes as f64 / 1e6));
+    let megabytes =
+        |bytes: Option<u64>| bytes.map_or("unknown".to_owned(), |bytes| format!("{:.0} MB", bytes as f64 / 1e6));
     println!(
         "{rows} rows: judged and written in {judged:.1} s ({:.0} rows/s), in order with their record after {seconds:.1} s ({:.0} rows/s)",
         rows as f64 / judged,
         rows as f64 / seconds
     );
     println!("peak of memory after a tenth of the rows {}, at the end {}", megabytes(early), megabytes(peak()));
-    println!("{} scored, {} graded, {} bytes", record.counts.scored, record.counts.graded, fs::metadata(&output)?.len());
+    println!(
+        "{} scored, {} graded, {} bytes",
+        record.counts.scored,
+        record.counts.graded,
+        fs::metadata(&output)?.len()
+    );
     Ok(())
 }
 

@@ -2,8 +2,6 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use judge_core::ItemId;
-
 use crate::input::Changed;
 use crate::{Difference, Field, OutputProblem};
 
@@ -28,7 +26,7 @@ impl fmt::Display for Place {
 pub enum Error {
     /// What `judge-core` says of a table, a scale or weights.
     #[error(transparent)]
-    Core(#[from] judge_core::Error),
+    Core(Box<judge_core::Error>),
     /// A field of the input has the name of one that is written.
     #[error(
         "the input has a field {field:?}, and so has the output, which would overwrite it; rename it, or choose what is carried over without it"
@@ -54,17 +52,15 @@ pub enum Error {
         scored: usize,
     },
     /// The tables of a score file do not belong together.
-    #[error("{}: item {id} has {what} {found}, the first one {expected}", path.display())]
+    #[error("{}: expected {what} {expected}, as the first item has; found {found}", path.display())]
     NotUniform {
         /// The file.
         path: PathBuf,
-        /// The item.
-        id: ItemId,
         /// What differs.
         what: &'static str,
         /// That of the first item.
         expected: String,
-        /// That of this one.
+        /// That of another, and which.
         found: String,
     },
     /// A label that should be a number, to be scored by its value, is none.
@@ -580,6 +576,12 @@ pub enum PartialProblem {
         /// What is there.
         found: String,
     },
+}
+
+impl From<judge_core::Error> for Error {
+    fn from(error: judge_core::Error) -> Self {
+        Self::Core(Box::new(error))
+    }
 }
 
 impl Error {

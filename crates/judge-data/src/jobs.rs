@@ -47,7 +47,7 @@ pub fn judge_rows<T: serde::Serialize>(
     let done: Vec<bool> = (0..run.rows()).map(|row| run.is_done(row)).collect();
     let pending = records.enumerate().filter(|(row, record)| record.is_err() || done.get(*row) != Some(&true));
     let items = pending.map(|(row, record)| record.map(|record| (record.id().clone(), Numbered { row, record })));
-    let settings = RunSettings { in_order: false, ..RunSettings::default() };
+    let settings = RunSettings { in_order: false, unique_ids: false, ..RunSettings::default() }; // the data set checks them
     let runner = Runner::new(model, judges).with_settings(settings);
     let summary = runner.try_run(items, |event| -> Result<ControlFlow<()>, Error> {
         let RunEvent::Item(result) = event else { return Ok(ControlFlow::Continue(())) };
@@ -71,7 +71,7 @@ pub fn read_rows(
     mut store: impl FnMut(usize, &ItemId, &Outcome) -> Result<ControlFlow<()>, Error>,
 ) -> Result<RunSummary, Error> {
     let judge = ReadOnly::new(want);
-    let settings = RunSettings { in_order: false, ..RunSettings::default() };
+    let settings = RunSettings { in_order: false, unique_ids: false, ..RunSettings::default() }; // the data set checks them
     let runner = Runner::new(model, vec![&judge as &dyn Judge<(usize, Prompt)>]).with_settings(settings);
     let items = prompts.map(|prompt| prompt.map(|(row, id, prompt)| (id, (row, prompt))));
     let summary = runner.try_run(items, |event| -> Result<ControlFlow<()>, Error> {

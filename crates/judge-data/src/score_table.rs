@@ -50,7 +50,8 @@ impl ScoreTable {
                 }
             };
             let differs = |what, expected: String, found: String| {
-                Err(Error::NotUniform { path: path.to_path_buf(), id: item.id.clone(), what, expected, found })
+                let found = format!("{found} in item {}", item.id);
+                Err(Error::NotUniform { path: path.to_path_buf(), what, expected, found })
             };
             let n_layers = table.layers().len() - 1; // a table has at least one layer
             if !table.layers().iter().enumerate().all(|(index, layer)| *layer == Layer(index)) {
@@ -85,7 +86,6 @@ impl ScoreTable {
         if let Some(origin) = origin.as_ref().filter(|origin| origin.n_layers != n_layers) {
             return Err(Error::NotUniform {
                 path: path.to_path_buf(),
-                id: ids[0].clone(), // one at least is graded
                 what: "the last layer",
                 expected: format!("{} by its run record", origin.n_layers),
                 found: n_layers.to_string(),

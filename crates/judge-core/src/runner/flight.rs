@@ -134,7 +134,7 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
                 }
                 Some(Ok(next)) => next,
             };
-            if !self.seen.insert(digest(&id)) {
+            if self.settings.unique_ids && !self.seen.insert(digest(&id)) {
                 self.source = Source::Failed(Error::DuplicateId { id });
                 break;
             }

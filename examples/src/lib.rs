@@ -27,6 +27,10 @@ mod documentation {
     struct Benchmarks;
     #[doc = include_str!("../../docs/files.md")]
     struct Files;
+    #[doc = include_str!("../../docs/first-steps.md")]
+    struct FirstSteps;
+    #[doc = include_str!("../../docs/glossary.md")]
+    struct Glossary;
     #[doc = include_str!("../../docs/gpu.md")]
     struct Gpu;
     #[doc = include_str!("../../docs/judges.md")]
@@ -39,4 +43,6 @@ mod documentation {
     struct Probes;
     #[doc = include_str!("../../docs/statistics.md")]
     struct Statistics;
+    #[doc = include_str!("../../docs/troubleshooting.md")]
+    struct Troubleshooting;
 }

@@ -23,7 +23,7 @@
 //! "#,
 //! )?;
 //!
-//! // The kind is told from the fields; `DatasetOptions::format` overrides that.
+//! // The kind is detected from the fields; `DatasetOptions::format` overrides that.
 //! let records: Vec<Record> = Dataset::open(&input, &DatasetOptions::default())?.collect::<Result<_, _>>()?;
 //!
 //! // Before a model is loaded: the output is checked and locked, a finished run recognised, an interrupted one found.

@@ -39,7 +39,7 @@
 //! Families: `llama`, `mistral`, `qwen2`, `qwen3`, `internlm3`, `gemma2`, `phi3`; RoPE: default, linear, dynamic, llama3, yarn, longrope. Checkpoints in f32, f16 or
 //! bf16 safetensors, one file or shards. Everything is compared with transformers, to about 1e-6 in f32.
 //!
-//! Cargo features: `cuda` runs models on NVIDIA cards ([`Device::Cuda`]; docs/gpu.md says what it needs and what of it has not been run);
+//! Cargo features: `cuda` runs models on NVIDIA GPUs ([`Device::Cuda`]; docs/gpu.md says what it needs and what of it has not been run);
 //! `hub` fetches models that are not in the hub's cache; `train` adds next-token training of a small decoder.
 //!
 //! # When not to use this crate

@@ -12,13 +12,13 @@
 //! | `MlpClassifier` (feature `mlp`) | `FittedMlpClassifier` | `sklearn.neural_network.MLPClassifier(solver="adam")` |
 //! | `LinfaClassifier` (feature `linfa`) | `FittedLinfaClassifier` | any classifier of linfa's |
 //!
-//! What is learnt from and what is tested on, with the rows, folds and choices of scikit-learn for the same seeds:
+//! What is trained on and what is tested on, with the rows, folds and choices of scikit-learn for the same seeds:
 //!
 //! | task | here |
 //! |---|---|
 //! | a set with as many rows of each score | [`BalancedSample`] |
 //! | test rows, folds, whole questions on one side | [`TrainTestSplit`], [`KFold`], [`StratifiedKFold`], [`GroupKFold`], [`StratifiedGroupKFold`] |
-//! | scores and predictions of rows not learnt from | [`cross_val_score`], [`cross_val_predict`], [`Scoring`] |
+//! | scores and predictions of held-out rows | [`cross_val_score`], [`cross_val_predict`], [`Scoring`] |
 //! | choosing settings, and how well the choosing does | [`GridSearch`], [`GridSearch::nested`] |
 //! | choosing layers, poolings and feature families | [`LayerSelection`] |
 //! | what explains the labels without meaning | [`artefacts`], [`surface_features`], [`TfidfVectorizer`] |
@@ -28,7 +28,7 @@
 //! pickle of scikit-learn's that is read and never run (see [`pickle`]). A [`SavedProbe`] is its file, and refuses models and layers other than
 //! its own.
 //!
-//! Estimators of one's own join by two traits, [`Classifier`] and [`FittedClassifier`]; [`testing::check_estimator`] tells whether they keep
+//! Your own estimators join by two traits, [`Classifier`] and [`FittedClassifier`]; [`testing::check_estimator`] tells whether they keep
 //! their contract.
 //!
 //! Features come as a [`Matrix`], which is finite and rectangular by construction, so an estimator has only shapes left to check.

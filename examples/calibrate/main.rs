@@ -2,13 +2,13 @@
 //!
 //! `cargo run --release --example calibrate -- --graded graded_scores.jsonl --input scores.jsonl --output calibrated.jsonl`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, ValueEnum};
-use judge_data::{Extra, JsonlWriter, Rows, write_atomic};
-use judge_examples::console::{exit, say, usage};
+use judge_data::{Extra, JsonlWriter, Rows, check_outputs, write_atomic};
+use judge_examples::console::{say, start, usage};
 use judge_metrics::calibration::{CalibrationMethod, CalibrationReport, Calibrator};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 /// row of --input, which may be the same file, is written with all its fields and "calibrated": {"value", "low", "high", "level"}: the human
 /// score to expect, and between which two it should lie. Rows without a score get null.
 #[derive(Parser)]
-#[command(name = "calibrate", version)]
+#[command(name = "calibrate")]
 struct Cli {
     /// JSON lines of scores with human scores, to learn from
     #[arg(long, value_name = "FILE")]
@@ -62,10 +62,12 @@ enum Method {
 }
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse()))
+    start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {
+    let outputs = [Some(&cli.output), cli.json.as_ref()];
+    check_outputs([&cli.graded, &cli.input], outputs.into_iter().flatten())?;
     let settings = cli.settings()?;
     let (scores, human) = cli.graded()?;
     let fault =
@@ -124,16 +126,6 @@ fn run(cli: &Cli) -> Result<()> {
 
 impl Cli {
     fn settings(&self) -> Result<Calibrator> {
-        let same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
-        for output in [Some(&self.output), self.json.as_ref()].into_iter().flatten() {
-            if let Some(input) = [&self.graded, &self.input].into_iter().find(|input| same(output, input)) {
-                return Err(usage(format!(
-                    "{} is an input and would be overwritten by {}",
-                    input.display(),
-                    output.display()
-                )));
-            }
-        }
         let range = match self.range.as_deref() {
             None => None,
             Some(&[low, high]) if low < high => Some([low, high]),

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail, ensure};
 use clap::Parser;
-use judge_data::JsonlWriter;
+use judge_data::{JsonlWriter, check_outputs};
 use judge_examples::console::{progress, say, start};
 use judge_examples::probes::ProbeFile;
 use judge_probe::{FittedClassifier, FittedProbe, Matrix, Precision};
@@ -50,6 +50,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
+    check_outputs(cli.input.iter().chain([&cli.probe]), [&cli.output])?;
     let n_rows = match (Features::open(&cli.input[0])?, cli.input.as_slice()) {
         (Some(features), [_]) => of_features(cli, &features)?,
         (Some(_), _) => bail!("{} has a tensor `features`: it must be the only input", cli.input[0].display()),

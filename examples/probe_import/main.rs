@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
 use judge_core::{Backbone, Layer, Signal};
-use judge_data::write_atomic;
+use judge_data::{check_outputs, write_atomic};
 use judge_examples::console::{say, start, table, usage};
 use judge_examples::model_args::read_template;
 use judge_examples::probes::ProbeFile;
@@ -76,6 +76,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
+    check_outputs([Some(&cli.input), cli.template.as_ref()].into_iter().flatten(), &cli.output)?;
     let imported = match ProbeFile::read(&cli.input, cli.precision.into())? {
         ProbeFile::Sklearn(imported) => *imported,
         ProbeFile::Saved(_) => bail!("{} is a saved probe already, not a pickle", cli.input.display()),

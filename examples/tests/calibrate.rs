@@ -81,8 +81,8 @@ fn what_cannot_be_calibrated_is_refused_and_leaves_no_file() {
         (NEW, &["--output", "o.jsonl", "--range", "2,5"], 1, "not in [2, 5]"),
         (NEW, &["--output", "o.jsonl", "--range", "5"], 2, "--range needs two numbers"),
         (NEW, &["--output", "o.jsonl", "--level", "90"], 2, "--level must lie between 0 and 1"),
-        (NEW, &["--output", "new.jsonl"], 2, "is an input and would be overwritten"),
-        (NEW, &["--output", "o.jsonl", "--json", "graded.jsonl"], 2, "is an input and would be overwritten"),
+        (NEW, &["--output", "new.jsonl"], 2, "is the same file as the input"),
+        (NEW, &["--output", "o.jsonl", "--json", "graded.jsonl"], 2, "is the same file as the input"),
     ] {
         let (folder, found, _, error) = started(input, args);
         assert_eq!(found, Some(code), "{args:?}: {error}");

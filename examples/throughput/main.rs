@@ -17,7 +17,7 @@ use clap::{Parser, ValueEnum};
 use judge_core::{
     Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, Reading, Reason, Request, TextModel, Want,
 };
-use judge_data::AtomicFile;
+use judge_data::{AtomicFile, check_outputs};
 use judge_examples::console::{check_scored, progress, say, start};
 use judge_examples::interrupt::{Interrupts, Stopped};
 use judge_examples::model_args::ModelArgs;
@@ -80,6 +80,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
+    check_outputs([Some(&cli.input), cli.template.as_ref()].into_iter().flatten(), &cli.json)?;
     let Rows { prompts, rows, share } = Rows::read(&cli.model, &cli.input, cli.template.as_deref())?;
     let json_file = cli.json.as_ref().map(AtomicFile::create).transpose()?;
     let start = Instant::now();

@@ -27,7 +27,7 @@ use crate::pairs::{Fields, Pairs};
 /// probabilities, whole numbers and texts also as labels. A row without a prediction or a human score is left out and counted. What the data do
 /// not define is shown as undefined with the reason.
 #[derive(Parser)]
-#[command(name = "agreement", version)]
+#[command(name = "agreement")]
 struct Cli {
     /// JSON lines of predictions and human scores
     #[arg(long, value_name = "FILE")]
@@ -84,6 +84,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
+    check_outputs([&cli.input], [&cli.json, &cli.plot].into_iter().flatten())?;
     if !(cli.level > 0.0 && cli.level < 1.0) {
         return Err(usage("--level must lie between 0 and 1"));
     }

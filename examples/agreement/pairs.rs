@@ -168,11 +168,14 @@ fn text(row: &Extra, field: &str) -> Option<String> {
 }
 
 /// Fields that hold numbers or lists of numbers in any of the first rows.
+/// Fields of this project's score files that nobody gave as a grade.
+const OWN: [&str; 7] = ["id", "probabilities", "label_mass", "labels", "layers", "logits", "step"];
+
 fn like_scores(rows: &[(String, Extra)], predicted: &str) -> Vec<String> {
     let number = |value: &Value| value.is_number();
     let mut names = BTreeSet::new();
     for (_, row) in rows.iter().take(100) {
-        for (key, _) in row.iter().filter(|(key, _)| *key != "id" && *key != predicted) {
+        for (key, _) in row.iter().filter(|(key, _)| *key != predicted && !OWN.contains(key)) {
             let like = value(row, key).is_some_and(|value| match &value {
                 Value::Array(list) => !list.is_empty() && list.iter().all(|x| number(x) || x.is_null()),
                 other => number(other),

@@ -2,29 +2,33 @@
 //!
 //! `cargo run --release --example inspector_filter -- --input pairs.jsonl --probes probes --output kept.jsonl --top-share 0.2`
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Parser;
-use judge_data::{JsonlWriter, Layout, check_outputs, write_atomic};
+use clap::{ArgGroup, Parser};
+use judge_data::{
+    Error, Fate, Input, Layout, Opened, Resolved, Rows, RunPlan, check_outputs, record_path, write_atomic,
+};
 use judge_examples::console::{check_scored, say, start, usage};
-use judge_examples::inspector::{ProbeArgs, Ranking, evaluate, judged_path, rows_at};
+use judge_examples::files::program;
+use judge_examples::inspector::{Evaluation, ProbeArgs, Ranking, evaluate, judged_path};
 use serde_json::json;
 
 /// Filter a data set by probes (INSPECTOR).
 ///
 /// Keeps rows of the input as they are, as JSON lines: the best share by the sum of the aspects' classes, or all that reach a total. Of equal totals those with the higher expected
 /// grades are better (a support vector machine knows none; then the order of the input decides). Rows that could not be judged are never kept, and counted. What the probes say of every row
-/// stays in OUTPUT.judged.jsonl, so that another share of the same rows needs no model.
+/// stays in OUTPUT.judged.jsonl, so that another share of the same rows needs no model (with --overwrite).
 #[derive(Parser)]
-#[command(name = "inspector_filter")]
+#[command(name = "inspector_filter", group(ArgGroup::new("which").args(["top_share", "min_total"]).required(true)))]
 struct Cli {
     /// Where the kept rows go
     #[arg(long, value_name = "FILE.jsonl")]
     output: PathBuf,
     /// Keep this share of all rows, the best by total, best first
-    #[arg(long, alias = "top-percent", value_name = "SHARE", conflicts_with = "min_total")]
+    #[arg(long, alias = "top-percent", value_name = "SHARE")]
     top_share: Option<f64>,
     /// Keep what has at least this total, in the order of the input
     #[arg(long, value_name = "TOTAL", allow_negative_numbers = true)]
@@ -46,15 +50,17 @@ fn run(cli: &Cli) -> Result<()> {
             "--top-share {share} is not between 0 and 1; a fifth of the rows is --top-share 0.2"
         )));
     }
-    if cli.top_share.is_none() && cli.min_total.is_none() {
-        return Err(usage("--top-share SHARE or --min-total TOTAL is needed"));
-    }
     if cli.min_total.is_some_and(f64::is_nan) {
         return Err(usage("--min-total must be a number"));
     }
     let judged = judged_path(&cli.output);
     let outputs = [Some(&cli.output), Some(&judged), cli.json.as_ref()];
-    check_outputs([&cli.probes.input.input], outputs.into_iter().flatten())?;
+    let inputs = [&cli.probes.input.input].into_iter().chain(&cli.probes.probes);
+    check_outputs(inputs, outputs.into_iter().flatten())?;
+    if !cli.probes.write.overwrite && cli.output.exists() && !record_path(&cli.output).exists() {
+        // Said before any model work; what has a record is compared with it below.
+        return Err(Error::OutputExists { path: cli.output.clone(), differences: Vec::new() }.into());
+    }
     let evaluation = evaluate(&cli.probes, "inspector_filter", &judged, Layout::Lines)?;
     let ranking = Ranking::read(&judged)?;
     let (kept, tied) = match (cli.top_share, cli.min_total) {
@@ -64,9 +70,7 @@ fn run(cli: &Cli) -> Result<()> {
             ((0..ranking.totals.len()).filter(reaches).collect(), 0)
         }
     };
-    let mut output = JsonlWriter::create(&cli.output)?;
-    rows_at(&cli.probes.input.open()?, &kept)?.iter().try_for_each(|row| output.write(row))?;
-    output.finish()?;
+    let was_complete = !write(cli, &evaluation, &judged, &kept)?;
     let unscored: usize = evaluation.counts.unscored.values().sum();
     if let Some(path) = &cli.json {
         let total = |row: &usize| ranking.totals[*row].map(|(total, _)| total);
@@ -77,6 +81,9 @@ fn run(cli: &Cli) -> Result<()> {
         write_atomic(path, &serde_json::to_vec(&report)?)?;
     }
     let (n, output) = (evaluation.rows, cli.output.display());
+    if was_complete {
+        say(format_args!("{output} is complete; nothing to do"))?;
+    }
     say(format_args!("{} of {n} rows kept, {unscored} unscored -> {output}", kept.len()))?;
     if tied > 0 {
         say(format_args!(
@@ -84,4 +91,30 @@ fn run(cli: &Cli) -> Result<()> {
         ))?;
     }
     check_scored(evaluation.counts.scored, evaluation.counts.unscored)
+}
+
+/// Writes the rows that are kept, in this order, with a record of their own; `false` if that was done before.
+fn write(cli: &Cli, evaluation: &Evaluation, judged: &Path, kept: &[usize]) -> Result<bool> {
+    let input = cli.probes.input.open()?;
+    let mut plan = RunPlan::new(&cli.output, kept.len(), program("inspector_filter"));
+    plan.inputs = vec![input.identity()?.with_rows(evaluation.rows), Input::open(judged)?.identity()?];
+    plan.settings.insert("top_share".to_owned(), json!(cli.top_share));
+    plan.settings.insert("min_total".to_owned(), json!(cli.min_total));
+    plan.options = cli.probes.write.options();
+    let start = match plan.open()? {
+        Opened::Complete(_) => return Ok(false),
+        Opened::Ready(start) => start,
+    };
+    let place: HashMap<usize, usize> = kept.iter().enumerate().map(|(place, &row)| (row, place)).collect();
+    let mut output = start.begin(Resolved::default())?;
+    for (number, row) in Rows::open(&input)?.take(evaluation.rows).enumerate() {
+        let row = row?;
+        if let Some(&place) = place.get(&number)
+            && !output.is_done(place)
+        {
+            output.push(place, &row.into_extra(&[]), Fate::SCORED)?;
+        }
+    }
+    output.finish()?;
+    Ok(true)
 }

@@ -67,7 +67,7 @@ pub(crate) struct Cli {
     /// By what responses are graded, for rows without a `rubric` [default: the template's own]
     #[arg(long, value_name = "TEXT")]
     rubric: Option<String>,
-    /// Opening of the reply, put after the prompt [default: "score: " for prompt-end, unless the model folder brings the template]
+    /// Opening of the reply, put after the prompt [default: "score: " for prompt-end, unless the model folder brings the template, or the template is raw or has a prefill]
     #[arg(long, value_name = "TEXT")]
     prefill: Option<String>,
     /// Also write the result JSON of the LAGER reference program here; every item needs a human score
@@ -149,8 +149,12 @@ impl Cli {
         let scale = Scale::integers(1, self.points.into())?;
         let (template, own) = self.template(format, &scale)?;
         let weights = self.weights.as_ref().map(load::<LayerWeights>).transpose()?;
-        // The model's own template opens the score right after the prompt.
-        let opening = if self.condition == ConditionArg::PromptEnd && !own { "score: " } else { "" };
+        // The model's own template leads right to the score, and so does one that opens the reply itself or is raw text.
+        let opens = match template.source() {
+            Prompt::Chat { prefill, .. } => own || !prefill.is_empty(),
+            Prompt::Raw(_) => true,
+        };
+        let opening = if self.condition == ConditionArg::PromptEnd && !opens { "score: " } else { "" };
         Ok(LagerSettings {
             template: self.model.dress_template(template),
             opening: self.prefill.clone().unwrap_or_else(|| opening.to_owned()),

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use judge_core::{Backbone, LagerJudge};
+use judge_core::{Backbone, LagerJudge, LagerSettings};
 use judge_data::{
     DatasetFormat, HumanScores, Input, LagerResult, LagerScores, Numbered, ORIGIN, Opened, Resolved, Rows,
     ScoreOutcome, ScoreRow, judge_rows, score_row, split_label, write_lager_results,
@@ -28,7 +28,7 @@ fn run(cli: &Cli) -> Result<()> {
     let input = cli.input.open()?;
     let format = cli.input.records(&input, cli.format, Some(1))?.format();
     let settings = cli.lager_settings(format)?;
-    let rows = check_data(cli, &input, format, &settings.template.clone().with_prefill(&settings.opening))?;
+    let rows = check_data(cli, &input, format, &settings)?;
 
     let plan = cli.output.plan("lager_pointwise", &input, rows, &cli.input, &cli.model, cli.settings(&settings)?)?;
     let start = match plan.open()? {
@@ -108,14 +108,20 @@ fn run(cli: &Cli) -> Result<()> {
 }
 
 /// Reads the whole input and fills every prompt once, so that whatever is wrong is said before any model work. Returns the number of rows.
-fn check_data(cli: &Cli, input: &Input, format: DatasetFormat, template: &judge_core::PromptTemplate) -> Result<usize> {
+fn check_data(cli: &Cli, input: &Input, format: DatasetFormat, settings: &LagerSettings) -> Result<usize> {
+    let template = settings.template.clone().with_prefill(&settings.opening);
     let (mut rows, mut missing, mut first_missing, mut people) = (0, 0, None, HumanScores::default());
+    let (range, mut off_scale, mut first_off) = (settings.scale.range(), 0, None);
     for record in cli.input.records(input, Some(format), cli.model.limit)? {
         let record = record?;
         if cli.lager_json.is_some() && record.human().is_none() {
             bail!("--lager-json: item {} of {} has no human score", record.id(), input.path().display());
         }
         people.see(&record);
+        if let Some(grade) = record.human().filter(|grade| !(range.0..=range.1).contains(grade)) {
+            off_scale += 1;
+            first_off.get_or_insert((record.id().clone(), grade));
+        }
         cli.carry.of(record.extra().clone()).with_context(|| format!("{}", input.path().display()))?;
         let item = Numbered { row: rows, record };
         if let Err(error) = template.fill(&item) {
@@ -138,6 +144,12 @@ fn check_data(cli: &Cli, input: &Input, format: DatasetFormat, template: &judge_
             "{}: {rows} items of the format `{format}`, {} with a human score",
             input.path().display(),
             people.graded()
+        ));
+    }
+    if let Some((id, grade)) = first_off {
+        let (low, high) = range;
+        tell(format_args!(
+            "note: {off_scale} human scores are off the scale {low} to {high}, the first is {grade} of item {id}; layer weights cannot be fitted on them"
         ));
     }
     if let Some(note) = people.note() {

@@ -41,9 +41,9 @@ struct Cli {
     /// Plain text put after the rendered prompt: the opening of the reply
     #[arg(long, default_value = "", value_name = "TEXT")]
     prefill: String,
-    /// Upper bound on generated tokens, where anything is generated
-    #[arg(long, default_value_t = 256, value_name = "N", value_parser = value_parser!(u32).range(1..))]
-    max_new_tokens: u32,
+    /// Upper bound on generated tokens, where anything is generated [default: 256]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    max_new_tokens: Option<u32>,
     /// Whether inner states get the final norm before the head
     #[arg(long, value_enum, default_value_t = LensArg::Raw)]
     lens: LensArg,
@@ -69,6 +69,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
+    cli.check()?;
     let labels = cli.labels()?;
     let condition = cli.condition();
     let input = cli.input.open()?;
@@ -121,6 +122,17 @@ fn run(cli: &Cli) -> Result<()> {
 }
 
 impl Cli {
+    /// Options without effect are refused rather than ignored.
+    fn check(&self) -> Result<()> {
+        if self.marker.is_some() && self.position != Position::AfterMarker {
+            return Err(usage("--marker needs --position after-marker"));
+        }
+        if self.max_new_tokens.is_some() && self.position == Position::PromptEnd {
+            return Err(usage("--max-new-tokens needs --position last-label or after-marker"));
+        }
+        Ok(())
+    }
+
     fn labels(&self) -> Result<Vec<String>> {
         let Some(labels) = &self.labels else { return Ok((1..=self.points).map(|label| label.to_string()).collect()) };
         if labels.iter().any(String::is_empty) {
@@ -133,7 +145,8 @@ impl Cli {
     }
 
     fn condition(&self) -> Condition {
-        let generation = Generation { max_new_tokens: self.max_new_tokens as usize, ..Generation::default() };
+        let generation =
+            Generation { max_new_tokens: self.max_new_tokens.unwrap_or(256) as usize, ..Generation::default() };
         match self.position {
             Position::PromptEnd => Condition::PromptEnd,
             Position::LastLabel => Condition::Direct { generation, rule: ScoreRule::LastLabel },

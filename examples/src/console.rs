@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Parser;
 use clap::error::ErrorKind;
+use judge_core::BackboneError;
 
 use crate::interrupt::Stopped;
 use crate::progress::Progress;
@@ -84,6 +85,11 @@ fn exit_of_clap(error: &clap::Error) -> ExitCode {
 
 /// What to do about an error of a crate that knows nothing of options.
 fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    if let Some(BackboneError::Label { .. }) = error.downcast_ref() {
+        return Some(
+            "labels must be single tokens: give a scale whose numbers are (e.g. --points 5 or 9), or letters as --labels where the program has it",
+        );
+    }
     match error.downcast_ref::<judge_models::Error>()? {
         judge_models::Error::NoChatTemplate { .. } => Some(
             "for a model without one, give --raw-prompt, or, where the program has --template, a raw template: \

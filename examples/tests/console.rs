@@ -38,7 +38,9 @@ fn every_example_has_a_version_with_its_commit() {
     let folder = TempDir::new().expect("folder");
     for name in [
         "agreement",
+        "calibrate",
         "coverage",
+        "custom_judge",
         "hidden_states",
         "inspector_evaluate",
         "inspector_filter",

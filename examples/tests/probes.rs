@@ -148,7 +148,7 @@ fn probes_are_trained_and_judge_and_filter() {
         judged.iter().zip(&all).filter(|(judged, _)| judged["total_score"] == 2).map(|(_, row)| row).collect();
     assert_eq!(kept.iter().collect::<Vec<_>>(), wanted);
     assert_eq!(read_json(at("filter.json"))["kept"], wanted.len());
-    refused("inspector_filter", folder.path(), &filter, 2, "--top-share SHARE or --min-total TOTAL");
+    refused("inspector_filter", folder.path(), &filter, 2, "--top-share <SHARE>|--min-total <TOTAL>");
 
     // A probe without its prompt is of no use, nor one of another model.
     fs::create_dir(at("alone")).unwrap();

@@ -80,6 +80,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
+    check_outputs([Some(&cli.input), cli.template.as_ref()].into_iter().flatten(), &cli.json)?;
     let Rows { prompts, rows, share } = Rows::read(&cli.model, &cli.input, cli.template.as_deref())?;
     check_outputs([&cli.input], &cli.json)?;
     let json_file = cli.json.as_ref().map(AtomicFile::create).transpose()?;

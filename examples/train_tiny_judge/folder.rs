@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use judge_core::{Prompt, PromptTemplate};
 use judge_examples::model_args::JUDGE_TEMPLATE;
+use judge_examples::planted::RUBRIC;
 use serde_json::{Value, json};
 use tokenizers::Tokenizer;
 
@@ -23,9 +24,10 @@ const CHAT_TEMPLATE: &str = "{%- for message in messages -%}
 {%- if add_generation_prompt -%}{{- '<|assistant|>' -}}{%- endif -%}
 ";
 
-/// What the judge is asked: the text of [`judge_examples::planted::prompt`].
+/// What the judge is asked: the text of [`judge_examples::planted::prompt`]. Rows need not bring a rubric.
 pub(crate) fn judge_template() -> Result<PromptTemplate> {
-    Ok(PromptTemplate::new(Prompt::user("Question: {instruction}\nAnswer: {response}\n{rubric}"))?)
+    let template = PromptTemplate::new(Prompt::user("Question: {instruction}\nAnswer: {response}\n{rubric}"))?;
+    Ok(template.with_default("rubric", RUBRIC)?)
 }
 
 /// What the decoder looks like.

@@ -382,8 +382,9 @@ pub enum Error {
     },
     /// A row without a field that it must have, under none of the names that are looked for.
     #[error(
-        "{place}: no field for {field}{}, found the fields {found:?}; if it has another name: --columns {field}=NAME",
-        looked_for(names)
+        "{place}: no field for {field}{}, found the fields {found:?}; if it has another name: --columns {field}=NAME{}",
+        looked_for(names),
+        if *field == Field::Id { "; to number the rows: --columns id=" } else { "" }
     )]
     NoColumn {
         /// Where.

@@ -93,6 +93,9 @@ impl Item {
     }
 }
 
+/// What an answer is graded by where nothing else is said: the first of the wordings that are trained on.
+pub const RUBRIC: &str = RUBRICS[0];
+
 const RUBRICS: &[&str] = &[
     "Grade the answer from 1 to 5: is it right, complete and clear?",
     "How good is this answer? 1 is poor, 5 is perfect.",

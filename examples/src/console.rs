@@ -86,7 +86,9 @@ fn exit_of_clap(error: &clap::Error) -> ExitCode {
 /// What to do about an error of a crate that knows nothing of options.
 fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
     if let Some(BackboneError::Label { .. }) = error.downcast_ref() {
-        return Some("labels must be single tokens: give a scale whose numbers are (e.g. --points 5 or 9), or letters as --labels where the program has it");
+        return Some(
+            "labels must be single tokens: give a scale whose numbers are (e.g. --points 5 or 9), or letters as --labels where the program has it",
+        );
     }
     match error.downcast_ref::<judge_models::Error>()? {
         judge_models::Error::NoChatTemplate { .. } => Some(

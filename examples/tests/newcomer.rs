@@ -201,11 +201,20 @@ fn a_link_is_followed_and_what_is_no_file_is_refused() {
     // As /dev/stdout is; not that itself, which a failure would destroy.
     symlink("/proc/self/fd/1", desk.at("stdout")).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(desk.at("socket")).unwrap();
-    for (output, says) in [("stdout", "an open stream"), ("socket", "expected a regular file"), ("scratch", "is a folder"), ("-", "cannot go to standard output")] {
+    for (output, says) in [
+        ("stdout", "an open stream"),
+        ("socket", "expected a regular file"),
+        ("scratch", "is a folder"),
+        ("-", "cannot go to standard output"),
+    ] {
         for name in ["lager_pointwise", "layer_logits", "hidden_states"] {
             desk.refused_at_once(&format!("{name} --input rows.jsonl --output {output}"), 2, &[says]);
         }
-        desk.refused_at_once(&format!("inspector_evaluate --input rows.jsonl --probes p --output {output}"), 2, &[says]);
+        desk.refused_at_once(
+            &format!("inspector_evaluate --input rows.jsonl --probes p --output {output}"),
+            2,
+            &[says],
+        );
     }
     assert!(!desk.at("-").exists() && fs::symlink_metadata(desk.at("stdout")).unwrap().is_symlink());
 }
@@ -219,7 +228,10 @@ fn rows_without_a_rubric_are_graded_and_agreement_reads_the_scores() {
     assert!(said.stdout.contains("12 of 12 items scored (e_score), 9 with a human score"), "{}", said.stdout);
     let (rows, scored) = (desk.rows("rows.jsonl"), desk.rows("s.jsonl"));
     for (row, scored) in rows.iter().zip(&scored) {
-        assert_eq!((&scored["id"], scored.get("topic"), scored.get("annotator")), (&row["id"], row.get("topic"), Some(&Value::Null)));
+        assert_eq!(
+            (&scored["id"], scored.get("topic"), scored.get("annotator")),
+            (&row["id"], row.get("topic"), Some(&Value::Null))
+        );
         assert!((1.0..=5.0).contains(&scored["score"].as_f64().unwrap()));
         let raters = row["human"].as_array().map(|raters| raters.iter().filter(|r| !r.is_null()).cloned().collect());
         assert_eq!(scored.get("human").cloned(), raters.map(Value::Array), "every rater is kept");
@@ -269,11 +281,20 @@ fn grades_are_found_under_their_names_and_never_lost_in_silence() {
     desk.write("in.jsonl", &graded("human_score"));
     let said = desk.ok("lager_pointwise --input in.jsonl --output o.jsonl --overwrite --quiet");
     assert!(said.stdout.contains("0 with a human score"), "{}", said.stdout);
-    assert!(said.stderr.contains("none of the 4 rows has a human score; \"human_score\" looks like one"), "{}", said.stderr);
-    desk.refused("lager_evaluate --data o.jsonl --variants e_score", 1, &["none of the 4 scored items has a human score"]);
+    assert!(
+        said.stderr.contains("none of the 4 rows has a human score; \"human_score\" looks like one"),
+        "{}",
+        said.stderr
+    );
+    desk.refused(
+        "lager_evaluate --data o.jsonl --variants e_score",
+        1,
+        &["none of the 4 scored items has a human score"],
+    );
     desk.refused("agreement --input o.jsonl", 1, &["no row has a human score", "\"human_score\"", "--human"]);
     desk.ok("agreement --input o.jsonl --human human_score --statistics mae");
-    let said = desk.ok("lager_pointwise --input in.jsonl --output o.jsonl --overwrite --quiet --columns human=human_score");
+    let said =
+        desk.ok("lager_pointwise --input in.jsonl --output o.jsonl --overwrite --quiet --columns human=human_score");
     assert!(said.stdout.contains("4 with a human score"), "{}", said.stdout);
 
     // Prompts keep their grades too. 13. One off the scale is said where it is read, and by its id where it matters.
@@ -281,8 +302,12 @@ fn grades_are_found_under_their_names_and_never_lost_in_silence() {
     desk.write("p.jsonl", &[prompt(0, 3), prompt(1, 70)]);
     let said = desk.ok("lager_pointwise --input p.jsonl --output ps.jsonl --quiet");
     assert!(said.stdout.contains("2 of 2 items scored (e_score), 2 with a human score"), "{}", said.stdout);
-    assert!(said.stderr.contains("note: 1 human scores are off the scale 1 to 5, the first is 70 of item \"p1\""), "{}", said.stderr);
-    assert_eq!(desk.rows("ps.jsonl")[1]["human"], json!([70.0]));
+    assert!(
+        said.stderr.contains("note: 1 human scores are off the scale 1 to 5, the first is 70 of item \"p1\""),
+        "{}",
+        said.stderr
+    );
+    assert_eq!(desk.rows("ps.jsonl")[1]["human"], json!(70.0));
     desk.refused("lager_evaluate --valid ps.jsonl --data ps.jsonl", 1, &["item \"p1\" has the human score 70"]);
 }
 
@@ -324,7 +349,9 @@ fn of_equal_totals_the_likeliest_are_kept() {
     // One less than there are.
     let kept = equal.len() - 1;
     let share = (kept as f64 + 0.5) / judged.len() as f64;
-    let said = desk.ok(&format!("inspector_filter --input pairs.jsonl --probes probes --output kept.jsonl --top-share {share} --json kept.json"));
+    let said = desk.ok(&format!(
+        "inspector_filter --input pairs.jsonl --probes probes --output kept.jsonl --top-share {share} --json kept.json"
+    ));
     assert!(said.stdout.contains("1 further rows have the same total as the last one kept"), "{}", said.stdout);
     assert_eq!(desk.json("kept.json")["tied"], 1);
     let ids = |name: &str| desk.rows(name).iter().map(|row| row["id"].as_u64().unwrap()).collect::<Vec<_>>();
@@ -339,22 +366,39 @@ fn of_equal_totals_the_likeliest_are_kept() {
 
     // 8. What is there is recognised; another share needs leave, but no model; a file of the user's is never replaced.
     let filter = "inspector_filter --input pairs.jsonl --probes probes --top-share 0.1 --output";
-    desk.refused_at_once(&format!("{filter} kept.jsonl"), 2, &["kept.jsonl exists, made with other settings: top_share was"]);
+    desk.refused_at_once(
+        &format!("{filter} kept.jsonl"),
+        2,
+        &["kept.jsonl exists, made with other settings", "top_share was"],
+    );
     assert_eq!(ids("kept.jsonl"), expected);
     let said = desk.ok(&format!("{filter} kept.jsonl --overwrite"));
     assert!(!said.loaded_a_model() && ids("kept.jsonl") == expected[..4], "{}", said.stderr);
     assert!(desk.ok(&format!("{filter} kept.jsonl")).stdout.contains("kept.jsonl is complete; nothing to do"));
     desk.put("precious.jsonl", "{}\n");
-    desk.refused_at_once(&format!("{filter} precious.jsonl"), 2, &["precious.jsonl exists, and no run record beside it"]);
+    desk.refused_at_once(
+        &format!("{filter} precious.jsonl"),
+        2,
+        &["precious.jsonl exists, and no run record beside it"],
+    );
     assert_eq!(desk.read("precious.jsonl"), b"{}\n");
 
     // 10. Probabilities stand by their classes: grade 1 never occurred.
-    let classes: Vec<&str> = judged[0]["probabilities"]["fluency"].as_object().unwrap().keys().map(String::as_str).collect();
+    let classes: Vec<&str> =
+        judged[0]["probabilities"]["fluency"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(classes, ["2", "3", "4", "5"]);
     // 15. A column of the user's is not overwritten.
-    desk.refused_at_once("inspector_evaluate --input judged.jsonl --probes probes --output o.jsonl", 1, &["has a field \"fluency\""]);
+    desk.refused_at_once(
+        "inspector_evaluate --input judged.jsonl --probes probes --output o.jsonl",
+        1,
+        &["has a field \"fluency\""],
+    );
     desk.write("has.jsonl", &[json!({"question": "q", "answer": "a", "unscored": 1})]);
-    desk.refused_at_once("inspector_evaluate --input has.jsonl --probes probes --output o.jsonl", 1, &["has a field \"unscored\""]);
+    desk.refused_at_once(
+        "inspector_evaluate --input has.jsonl --probes probes --output o.jsonl",
+        1,
+        &["has a field \"unscored\""],
+    );
     // 28. What must be given, and how.
     let bare = "inspector_filter --input pairs.jsonl --probes probes --output o.jsonl";
     desk.refused_at_once(bare, 2, &["--top-share", "--min-total"]);
@@ -368,14 +412,15 @@ fn a_run_that_scored_nothing_fails() {
     let desk = with_probes();
     desk.write("rows.jsonl", &own_rows());
     desk.put("empty.jsonl", "");
-    let long = json!({"id": 1, "prompt": "word ".repeat(3_000), "question": "q", "response": "word ".repeat(3_000)});
-    desk.write("long.jsonl", &[long]);
+    let long = "word ".repeat(3_000);
+    desk.write("long.jsonl", &[json!({"id": 1, "prompt": long})]);
+    desk.write("pair.jsonl", &[json!({"id": 1, "question": "q", "response": long})]);
     for line in [
         "lager_pointwise --input long.jsonl --output o.jsonl --format prompts --raw-prompt",
         "layer_logits --input long.jsonl --output o.jsonl",
         "hidden_states --input long.jsonl --output o.safetensors",
-        "inspector_evaluate --input long.jsonl --probes probes --output i.jsonl",
-        "inspector_filter --input long.jsonl --probes probes --output f.jsonl --top-share 1",
+        "inspector_evaluate --input pair.jsonl --probes probes --output i.jsonl",
+        "inspector_filter --input pair.jsonl --probes probes --output f.jsonl --top-share 1",
     ] {
         let said = desk.refused(&format!("{line} --overwrite"), 1, &["no row was scored: 1 too_long"]);
         assert!(!said.stderr.contains(": 0 tokens/s"), "{}", said.stderr);
@@ -419,7 +464,11 @@ fn a_finished_output_is_recognised_or_kept() {
     desk.ok("lager_pointwise --input other.jsonl --output s.jsonl --overwrite --quiet");
     assert_eq!(desk.rows("s.jsonl").len(), 3);
     desk.put("mine.jsonl", "{}\n");
-    desk.refused_at_once("lager_pointwise --input rows.jsonl --output mine.jsonl", 2, &["mine.jsonl exists", "no run record"]);
+    desk.refused_at_once(
+        "lager_pointwise --input rows.jsonl --output mine.jsonl",
+        2,
+        &["mine.jsonl exists", "no run record"],
+    );
 
     let line = "layer_logits --input rows.jsonl --output l.jsonl --columns prompt=question --limit 2";
     desk.ok(line);
@@ -438,7 +487,11 @@ fn comparisons_say_what_makes_them_worth_less() {
     assert!(said.stderr.contains("note: 9 of 9 items are in both files"), "{}", said.stderr);
     assert!(said.stderr.contains("note: 9 validation items are few"), "{}", said.stderr);
     let said = desk.ok("lager_evaluate --input s.jsonl --variants e_score,direct_score --json e.json");
-    assert!(said.stdout.contains("9 items scored and graded") && said.stdout.contains("than people's"), "{}", said.stdout);
+    assert!(
+        said.stdout.contains("9 items scored and graded") && said.stdout.contains("than people's"),
+        "{}",
+        said.stdout
+    );
     assert!(desk.json("e.json")["weights"].is_null());
     desk.refused("lager_evaluate --input s.jsonl", 2, &["--valid FILE or --weights FILE is needed"]);
     desk.refused("lager_evaluate --input s.jsonl --valid s.jsonl --alpha x", 2, &["--alpha"]);
@@ -452,8 +505,14 @@ fn options_without_effect_are_refused() {
     for (line, says) in [
         ("lager_pointwise --input rows.jsonl --output o.jsonl --rule last-label", "--rule needs --condition"),
         ("lager_pointwise --input rows.jsonl --output o.jsonl --marker Foo", "--marker needs --condition"),
-        ("lager_pointwise --input rows.jsonl --output o.jsonl --max-new-tokens 5", "--max-new-tokens needs --condition"),
-        ("lager_pointwise --input rows.jsonl --output o.jsonl --condition direct --marker Foo", "--marker needs --rule"),
+        (
+            "lager_pointwise --input rows.jsonl --output o.jsonl --max-new-tokens 5",
+            "--max-new-tokens needs --condition",
+        ),
+        (
+            "lager_pointwise --input rows.jsonl --output o.jsonl --condition direct --marker Foo",
+            "--marker needs --rule",
+        ),
         ("layer_logits --input rows.jsonl --output o.jsonl --marker Foo", "--marker needs --position after-marker"),
         ("layer_logits --input rows.jsonl --output o.jsonl --max-new-tokens 5", "--max-new-tokens needs --position"),
         ("layer_logits --input rows.jsonl --output o.jsonl --seed 3", "--seed"),
@@ -463,7 +522,11 @@ fn options_without_effect_are_refused() {
         desk.refused_at_once(line, 2, &[says]);
     }
     // 27. A label of two tokens has a way out.
-    desk.refused("layer_logits --input rows.jsonl --output o.jsonl --points 10 --columns prompt=question", 1, &["\"10\"", "--points", "--labels"]);
+    desk.refused(
+        "layer_logits --input rows.jsonl --output o.jsonl --points 10 --columns prompt=question",
+        1,
+        &["\"10\"", "--points", "--labels"],
+    );
 }
 
 // 15, 16, 17 and 26.
@@ -472,13 +535,16 @@ fn options_without_effect_are_refused() {
 fn rows_of_ones_own_are_read_by_their_columns() {
     let desk = Desk::new();
     // A published benchmark's names, and a template with nothing but its text.
-    desk.put("t.json", r#"{"chat": {"messages": [{"role": "user", "content": "{instruction}\n{response} ({year})"}]}}"#);
+    desk.put(
+        "t.json",
+        r#"{"chat": {"messages": [{"role": "user", "content": "{instruction}\n{response} ({year})"}]}}"#,
+    );
     let row = |idx: usize| json!({"idx": idx, "task": "Add 2 and 3.", "reply": "5", "gpt4_score": 4, "year": 2024, "note": {"a": [1]}});
     desk.write("in.jsonl", &[row(0), row(1)]);
     let line = "lager_pointwise --input in.jsonl --output o.jsonl --template t.json --columns instruction=task,response=reply,human=gpt4_score";
     assert!(desk.ok(line).stdout.contains("2 with a human score"));
     let rows = desk.rows("o.jsonl");
-    assert_eq!((&rows[1]["id"], &rows[1]["human"], &rows[1]["note"]), (&json!(1), &json!([4.0]), &json!({"a": [1]})));
+    assert_eq!((&rows[1]["id"], &rows[1]["human"], &rows[1]["note"]), (&json!(1), &json!(4.0), &json!({"a": [1]})));
     desk.refused_at_once(&format!("{line} --columns instruction=nothing"), 2, &["--columns"]);
     desk.refused_at_once("lager_pointwise --input in.jsonl --output x.jsonl --columns question=task", 2, &["question"]);
     desk.refused_at_once("lager_pointwise --input in.jsonl --output x.jsonl", 1, &["in.jsonl, line 1"]);
@@ -491,7 +557,10 @@ fn rows_of_ones_own_are_read_by_their_columns() {
     desk.refused_at_once("lager_pointwise --input noid.jsonl --output o2.jsonl", 1, &["line 1", "id"]);
     desk.ok("lager_pointwise --input noid.jsonl --output o2.jsonl --columns id= --quiet");
     assert_eq!(desk.rows("o2.jsonl").iter().map(|row| row["id"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 1]);
-    desk.put("twice.jsonl", "{\"id\": 1, \"prompt\": \"a\"}\n{\"id\": 2, \"prompt\": \"a\"}\n{\"id\": 1, \"prompt\": \"b\"}\n");
+    desk.put(
+        "twice.jsonl",
+        "{\"id\": 1, \"prompt\": \"a\"}\n{\"id\": 2, \"prompt\": \"a\"}\n{\"id\": 1, \"prompt\": \"b\"}\n",
+    );
     for name in ["lager_pointwise", "layer_logits"] {
         desk.refused_at_once(&format!("{name} --input twice.jsonl --output x.jsonl"), 1, &["line 3", "id 1", "line 1"]);
     }
@@ -512,7 +581,11 @@ fn wrong_files_are_called_what_they_are_and_packed_ones_are_read() {
         ("t.csv", "id,prompt\n1,a\n", "looks like CSV"),
         ("nan.jsonl", "{\"id\": 1, \"prompt\": \"a\", \"x\": NaN}\n", "NaN is not JSON"),
         ("columns.json", "{\"id\": {\"0\": 1}, \"prompt\": {\"0\": \"a\"}}", "written by columns"),
-        ("float.jsonl", "{\"id\": 1002.0, \"prompt\": \"a\"}\n", "found 1002.0; write the column as integers or as strings"),
+        (
+            "float.jsonl",
+            "{\"id\": 1002.0, \"prompt\": \"a\"}\n",
+            "found 1002.0; write the column as integers or as strings",
+        ),
     ] {
         desk.put(name, text);
         for program in ["layer_logits", "lager_pointwise"] {

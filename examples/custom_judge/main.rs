@@ -16,6 +16,7 @@ use judge_models::{LoadOptions, Model};
 
 /// Judge ten answers by asking for each score in two wordings
 #[derive(Parser)]
+#[command(name = "custom_judge")]
 struct Cli {}
 
 struct TwoWordings {

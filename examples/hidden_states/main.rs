@@ -64,8 +64,12 @@ fn run(cli: &Cli) -> Result<()> {
     plan.settings.insert("pooling".to_owned(), json!(pooling));
     plan.settings.insert("rows_per_shard".to_owned(), json!(cli.rows_per_shard));
     plan.options = cli.write.options();
-    if plan.finished()?.is_some() {
-        return say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.display()));
+    match plan.finished() {
+        Ok(Some(_)) => return say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.display())),
+        // States are put in place before their ids, and these before their record. They say themselves how they were made, and are compared
+        // when they are opened below.
+        Err(Error::OutputExists { differences, .. }) if differences.is_empty() && cli.has_ids() => {}
+        found => drop(found?),
     }
     let model = cli.model.load()?;
     let info = model.info();
@@ -112,12 +116,20 @@ fn run(cli: &Cli) -> Result<()> {
     };
     let unscored: usize = counts.unscored.values().sum();
     say(format_args!(
-        "{rows} rows: {before} done before, {} read, {unscored} unscored; {} layers of width {} -> {place}",
+        "{rows} rows, {before} of them done before: {} read, {unscored} unscored; {} layers of width {} -> {place}",
         counts.scored,
         layers.len(),
         info.d_model
     ))?;
     check_scored(counts.scored, counts.unscored)
+}
+
+impl Cli {
+    /// Whether the output, finished or not, has the ids beside it that states of this program have.
+    fn has_ids(&self) -> bool {
+        let ids = ids_path(&self.output);
+        ids.exists() || ids.with_extension("jsonl.partial").exists()
+    }
 }
 
 /// Bytes for people.

@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, ValueEnum, value_parser};
 use judge_core::{Backbone, Condition, Generation, JudgeError, LabelRead, Outcome, ScoreRule, TokenId, Unscored, Want};
-use judge_data::{Error, Extra, Fate, LabelTable, Opened, Resolved, ScoreOutcome, ScoreRow, Settings, split_label};
+use judge_data::{
+    Error, Extra, Fate, LabelTable, Opened, Resolved, ScoreOutcome, ScoreRow, Settings, check_outputs, split_label,
+};
 use judge_examples::console::{check_scored, say, start, tell, usage};
 use judge_examples::files::{InputArgs, OutputArgs};
 use judge_examples::layers::{LayerList, LensArg};
@@ -114,7 +116,7 @@ fn run(cli: &Cli) -> Result<()> {
     let counts = output.finish()?.counts;
     let unscored: usize = counts.unscored.values().sum();
     say(format_args!(
-        "{rows} rows: {before} done before, {} read, {unscored} unscored -> {}",
+        "{rows} rows, {before} of them done before: {} read, {unscored} unscored -> {}",
         counts.scored,
         cli.output.output.display()
     ))?;
@@ -122,7 +124,7 @@ fn run(cli: &Cli) -> Result<()> {
 }
 
 impl Cli {
-    /// Options without effect are refused rather than ignored.
+    /// Options without effect are refused rather than ignored, and the output is none of the inputs.
     fn check(&self) -> Result<()> {
         if self.marker.is_some() && self.position != Position::AfterMarker {
             return Err(usage("--marker needs --position after-marker"));
@@ -130,7 +132,7 @@ impl Cli {
         if self.max_new_tokens.is_some() && self.position == Position::PromptEnd {
             return Err(usage("--max-new-tokens needs --position last-label or after-marker"));
         }
-        Ok(())
+        Ok(check_outputs([&self.input.input], [&self.output.output])?)
     }
 
     fn labels(&self) -> Result<Vec<String>> {

@@ -125,6 +125,13 @@ fn results(folder: &Path) -> BTreeMap<String, String> {
 }
 
 /// This test program as a child that writes one output and may be killed meanwhile.
+/// One test at a time where a process is started or a lock is taken: a process that is being started has, for a moment, the open files of this one, and with
+/// them their locks.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn child(kind: Kind, folder: &Path) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", "kill_tests::child_process", "--ignored"]);
@@ -149,6 +156,7 @@ fn child_process() {
 
 #[test]
 fn a_run_killed_at_any_step_ends_with_the_same_bytes() {
+    let _alone = alone();
     for kind in Kind::all() {
         let whole = tempfile::tempdir().unwrap();
         kind.write(whole.path(), 2).unwrap();
@@ -184,6 +192,7 @@ fn a_run_killed_at_any_step_ends_with_the_same_bytes() {
 
 #[test]
 fn what_is_in_place_is_not_done_again() {
+    let _alone = alone();
     for kind in Kind::all() {
         for point in 0.. {
             let folder = tempfile::tempdir().unwrap();
@@ -214,6 +223,7 @@ fn what_is_in_place_is_not_done_again() {
 #[cfg(unix)]
 #[test]
 fn a_full_disk_costs_nothing_that_was_written() {
+    let _alone = alone();
     let whole = tempfile::tempdir().unwrap();
     Kind::Rows.write(whole.path(), 2).unwrap();
     let (mut failed, mut kept) = (0, 0);
@@ -242,6 +252,7 @@ fn a_full_disk_costs_nothing_that_was_written() {
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_sorted_onto_a_full_disk_is_removed() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let sorted = folder.path().join("out.jsonl.partial.sorted");
     std::os::unix::fs::symlink("/dev/full", &sorted).unwrap();

@@ -85,6 +85,7 @@ mod tests {
 
     #[test]
     fn the_second_writer_is_told_who_the_first_is() {
+        let _alone = crate::kill_tests::alone();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
         let first = open(&path, Locking::Exclusive).unwrap();
@@ -100,6 +101,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_file_that_is_no_longer_at_its_path_is_not_taken() {
+        let _alone = crate::kill_tests::alone();
         let folder = tempfile::tempdir().unwrap();
         let (path, moved) = (folder.path().join("x"), folder.path().join("y"));
         let file = open(&path, Locking::Exclusive).unwrap();

@@ -80,7 +80,17 @@ fn run(cli: &Cli) -> Result<()> {
     let fitted = settings.fit(&scores, &human).with_context(fault)?;
 
     let input = Input::open(&cli.input)?;
-    let total = input.rows()?.try_fold(0, |count, row| row.map(|_| count + 1))?;
+    let (mut total, mut without) = (0, 0);
+    for row in input.rows()? {
+        let row = row?;
+        let place = row.place().to_string();
+        let row = row.into_extra(&[]);
+        let clash = "the row has a field \"calibrated\" already, which is not overwritten";
+        ensure!(row.text("calibrated").is_none(), "{place}: {clash}");
+        without += usize::from(number(&row, &cli.score).with_context(|| place)?.is_none());
+        total += 1;
+    }
+    ensure!(total > without, "{}: none of {total} rows has a number in {:?}", cli.input.display(), cli.score);
     let mut plan = RunPlan::new(&cli.output, total, program("calibrate"));
     plan.inputs = vec![InputFile::of(&cli.graded)?, input.identity()?.with_rows(total)];
     plan.seed = Some(cli.seed);
@@ -90,16 +100,11 @@ fn run(cli: &Cli) -> Result<()> {
         Opened::Complete(_) => return say(format_args!("{} is complete; nothing to do", cli.output.display())),
         Opened::Ready(start) => start.begin(Resolved::default())?,
     };
-    let (mut rows, mut without) = (0, 0);
-    for row in input.rows()? {
+    for (number_of_row, row) in input.rows()?.enumerate() {
         let row = row?;
         let place = row.place().to_string();
         let mut row = row.into_extra(&[]);
-        ensure!(
-            row.text("calibrated").is_none(),
-            "{place}: the row has a field \"calibrated\" already, which is not overwritten"
-        );
-        let calibrated = match number(&row, &cli.score).with_context(|| place.clone())? {
+        let calibrated = match number(&row, &cli.score)? {
             None => Value::Null,
             Some(score) => {
                 let found = fitted.calibrate(score).with_context(|| place)?;
@@ -109,12 +114,11 @@ fn run(cli: &Cli) -> Result<()> {
         };
         let fate = if calibrated.is_null() { Fate::unscored(Reason::Missing) } else { Fate::SCORED };
         row.set("calibrated", &calibrated)?;
-        if !run.is_done(rows) {
-            run.push(rows, &row, fate)?;
+        if !run.is_done(number_of_row) {
+            run.push(number_of_row, &row, fate)?;
         }
-        (rows, without) = (rows + 1, without + usize::from(calibrated.is_null()));
     }
-    ensure!(rows > without, "{}: none of {rows} rows has a number in {:?}", cli.input.display(), cli.score);
+    let rows = total;
     if let Some(path) = &cli.json {
         let report = as_json(&report, cli, rows, without)?;
         write_atomic(path, &serde_json::to_vec_pretty(&report)?)?;

@@ -55,7 +55,7 @@ fn run(cli: &Cli) -> Result<()> {
     check_outputs([&cli.input.input], [&cli.output])?;
     let input = cli.input.open()?;
     let prompts = Prompts { input: &input, columns: &cli.input, model: &cli.model, prefill: "" };
-    let (rows, _) = prompts.check()?;
+    let (rows, _) = prompts.check(|_| Ok(()))?;
     let pooling = Pooling::from(cli.pooling);
     let mut plan = RunPlan::new(&cli.output, rows, program("hidden_states"));
     plan.inputs = vec![input.identity()?.with_rows(rows)];
@@ -97,7 +97,7 @@ fn run(cli: &Cli) -> Result<()> {
     }
     let want = Want { pooled: layers.iter().map(|&layer| (layer, pooling)).collect(), ..Want::default() };
     let pending: Vec<bool> = (0..rows).map(|row| !output.is_done(row)).collect();
-    prompts.read(&model, want, &pending, |row, id, outcome| match outcome {
+    prompts.read(&model, want, &pending, |id, (row, _), outcome| match outcome {
         Outcome::Read(reading) => {
             let what = "states of a layer that was asked for";
             let state = |&layer: &Layer| reading.pooled(layer, pooling).ok_or(judge_core::Error::NotRead { what });

@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::{Parser, ValueEnum, value_parser};
 use judge_core::{Backbone, Condition, Generation, JudgeError, LabelRead, Outcome, ScoreRule, TokenId, Unscored, Want};
 use judge_data::{
-    Error, Extra, Fate, LabelTable, Opened, Resolved, ScoreOutcome, ScoreRow, Settings, check_outputs, split_label,
+    Carry, Error, Fate, LabelTable, Opened, Resolved, ScoreOutcome, ScoreRow, Settings, check_outputs, split_label,
 };
 use judge_examples::console::{check_scored, say, start, tell, usage};
 use judge_examples::files::{InputArgs, OutputArgs};
@@ -20,7 +20,7 @@ use serde_json::json;
 /// Read score-label logits at every layer.
 ///
 /// Input: {"id", "prompt"} or {"id", "messages"}. Output, in input order: {"id", "layers", "labels", "logits", "step", "completion"}, or {"id", "unscored"} with
-/// the reason.
+/// the reason; other fields are carried over.
 #[derive(Parser)]
 #[command(name = "layer_logits")]
 struct Cli {
@@ -52,6 +52,9 @@ struct Cli {
     /// Which layers: all, or a list such as 0,5,12-16
     #[arg(long, default_value = "all", value_name = "LIST")]
     layers: LayerList,
+    /// Which other fields are carried to the output: all, none, or names with commas between
+    #[arg(long, default_value = "all", value_name = "FIELDS")]
+    carry: Carry,
     #[command(flatten)]
     model: ModelArgs,
 }
@@ -76,7 +79,7 @@ fn run(cli: &Cli) -> Result<()> {
     let condition = cli.condition();
     let input = cli.input.open()?;
     let prompts = Prompts { input: &input, columns: &cli.input, model: &cli.model, prefill: &cli.prefill };
-    let (rows, first) = prompts.check()?;
+    let (rows, first) = prompts.check(|record| cli.carry.of(record.extra.clone()).map(drop))?;
     let plan =
         cli.output.plan("layer_logits", &input, rows, &cli.input, &cli.model, cli.settings(&labels, &condition)?)?;
     let start = match plan.open()? {
@@ -90,8 +93,8 @@ fn run(cli: &Cli) -> Result<()> {
     let layers = cli.layers.of_model(model.info().n_layers)?;
     let read = LabelRead { tokens, layers, lens: cli.lens.into(), at: condition.read_at(), label_mass: false };
     let want = Want { labels: vec![read.clone()], generate: condition.generation().cloned(), ..Want::default() };
-    if let (Position::PromptEnd, Some(prompt)) = (cli.position, first)
-        && let Some((label, found)) = split_label(&model, &prompt, &labels)?
+    if cli.position == Position::PromptEnd
+        && let Some((label, found)) = split_label(&model, &first, &labels)?
     {
         tell(format_args!(
             "note: after the first prompt the tokenizer would write label {label:?} as {:?}, not as {:?}; --prefill may end the prompt better",
@@ -106,12 +109,14 @@ fn run(cli: &Cli) -> Result<()> {
         tell(format_args!("resuming: {before} of {rows} rows are done"));
     }
     let pending: Vec<bool> = (0..rows).map(|row| !output.is_done(row)).collect();
-    prompts.read(&model, want, &pending, |row, id, outcome| {
+    prompts.read(&model, want, &pending, |id, (row, record), outcome| {
         let (outcome, fate) = match table(&condition, &read, &labels, outcome)? {
             Ok(table) => (ScoreOutcome::Read(table, None), Fate::SCORED),
             Err(reason) => (ScoreOutcome::Unscored(reason.clone()), Fate::unscored(reason.reason)),
         };
-        output.push(row, &ScoreRow { id: id.clone(), human: Vec::new(), outcome, extra: Extra::new() }, fate)
+        let fate = Fate { graded: !record.scores.is_empty(), ..fate };
+        let extra = cli.carry.of(record.extra)?;
+        output.push(row, &ScoreRow { id: id.clone(), human: record.scores, outcome, extra }, fate)
     })?;
     let counts = output.finish()?.counts;
     let unscored: usize = counts.unscored.values().sum();
@@ -167,6 +172,7 @@ impl Cli {
             ("prefill", json!(self.prefill)),
             ("lens", json!(judge_core::Lens::from(self.lens))),
             ("layers", json!(self.layers.to_string())),
+            ("carry", json!(format!("{:?}", self.carry))),
         ];
         Ok(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }

@@ -113,6 +113,7 @@ pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: judge_data:
         }
         rows += 1;
     }
+    ensure!(rows > 0, "{}: no row was read: there are none", input.path().display());
     let mut plan = RunPlan::new(output, rows, program(name));
     plan.inputs = vec![input.identity()?.with_rows(rows)];
     plan.settings = settings(args, &judged)?;

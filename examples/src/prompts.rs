@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use judge_core::{ItemId, Outcome, Prompt, TextModel, Want};
-use judge_data::{Dataset, DatasetFormat, Error, Input, PromptInput, Record, read_rows};
+use judge_data::{Dataset, DatasetFormat, Error, Input, PromptInput, PromptRecord, Record, read_rows};
 
 use crate::files::InputArgs;
 use crate::interrupt::Interrupts;
@@ -24,18 +24,22 @@ pub struct Prompts<'a> {
 }
 
 impl Prompts<'_> {
-    /// Reads the whole input once, so that whatever is wrong with it is said before any model work. Returns the number of rows and the first prompt.
+    /// Reads the whole input once, so that whatever is wrong with it is said before any model work; `check` may find more wrong with a record. Returns the number of
+    /// rows and the first prompt.
     ///
     /// # Errors
-    /// What is wrong, with its line.
-    pub fn check(&self) -> Result<(usize, Option<Prompt>)> {
+    /// What is wrong, with its line; an input without rows.
+    pub fn check(&self, check: impl Fn(&PromptRecord) -> Result<(), Error>) -> Result<(usize, Prompt)> {
         let (mut rows, mut first) = (0, None);
         for record in self.records()? {
             if let Record::Prompt(record) = record? {
+                check(&record).with_context(|| format!("{}", self.input.path().display()))?;
                 first.get_or_insert_with(|| self.prompt(&record.input));
             }
             rows += 1;
         }
+        let first =
+            first.with_context(|| format!("{}: no row was read: there are none", self.input.path().display()))?;
         Ok((rows, first))
     }
 
@@ -50,7 +54,7 @@ impl Prompts<'_> {
         if prompt.is_empty() { prompt } else { prompt.with_prefill(self.prefill) }
     }
 
-    /// Puts the rows of which `pending` says so before the model with the same wish, and hands over each outcome as it is known.
+    /// Puts the rows of which `pending` says so before the model with the same wish, and hands over each outcome with its row and record as it is known.
     ///
     /// # Errors
     /// Of the input, the model, or `store`; [`Stopped`](crate::interrupt::Stopped) after a signal. What was stored before stays.
@@ -59,12 +63,15 @@ impl Prompts<'_> {
         model: &dyn TextModel,
         want: Want,
         pending: &[bool],
-        store: impl FnMut(usize, &ItemId, &Outcome) -> Result<(), Error>,
+        store: impl FnMut(&ItemId, (usize, PromptRecord), &Outcome) -> Result<(), Error>,
     ) -> Result<()> {
         let rows = self.records()?.enumerate();
         let prompts =
             rows.filter(|(row, _)| pending.get(*row) == Some(&true)).filter_map(|(row, record)| match record {
-                Ok(Record::Prompt(record)) => Some(Ok((row, record.id.clone(), self.prompt(&record.input)))),
+                Ok(Record::Prompt(record)) => {
+                    let prompt = self.prompt(&record.input);
+                    Some(Ok((record.id.clone(), (row, record), prompt)))
+                }
                 Ok(_) => None, // the format is given: there are no other records
                 Err(error) => Some(Err(error)),
             });
@@ -79,24 +86,24 @@ impl Prompts<'_> {
     }
 }
 
-/// Puts prompts before a model with the same wish and hands over each outcome with its row, with progress. `[total, open]` are the rows in all, and those that are read now.
+/// Puts prompts before a model with the same wish and hands over each outcome with what came beside its prompt, with progress. `[total, open]` are the rows in all, and those that are read now.
 ///
 /// # Errors
 /// Of `prompts`, the model, or `store`; [`Stopped`](crate::interrupt::Stopped) after a signal.
-pub fn read(
+pub fn read<T>(
     model: &dyn TextModel,
     want: Want,
     [total, open]: [usize; 2],
     quiet: bool,
-    prompts: impl Iterator<Item = Result<(usize, ItemId, Prompt), Error>>,
-    mut store: impl FnMut(usize, &ItemId, &Outcome) -> Result<(), Error>,
+    prompts: impl Iterator<Item = Result<(ItemId, T, Prompt), Error>>,
+    mut store: impl FnMut(&ItemId, T, &Outcome) -> Result<(), Error>,
 ) -> Result<()> {
     let stop = Interrupts::catch()?;
     let mut pace = Pace::new("reading", open, quiet);
     let mut done = total - open;
-    let summary = read_rows(model, want, prompts, |row, id, outcome| {
+    let summary = read_rows(model, want, prompts, |id, beside, outcome| {
         pace.done(std::slice::from_ref(outcome));
-        store(row, id, outcome)?;
+        store(id, beside, outcome)?;
         done += 1;
         Ok(if stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;

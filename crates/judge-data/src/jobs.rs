@@ -60,24 +60,24 @@ pub fn judge_rows<T: serde::Serialize>(
     summary.map_err(Error::of_run)
 }
 
-/// Reads prompts with a model, each with the same wish, and hands over each outcome as it is known, in no particular order.
+/// Reads prompts with a model, each with the same wish, and hands over each outcome as it is known, in no particular order, with what came beside its prompt.
 ///
 /// # Errors
 /// Of the prompts, the model, or `store`; what was stored before stays.
-pub fn read_rows(
+pub fn read_rows<T>(
     model: &dyn TextModel,
     want: Want,
-    prompts: impl Iterator<Item = Result<(usize, ItemId, Prompt), Error>>,
-    mut store: impl FnMut(usize, &ItemId, &Outcome) -> Result<ControlFlow<()>, Error>,
+    prompts: impl Iterator<Item = Result<(ItemId, T, Prompt), Error>>,
+    mut store: impl FnMut(&ItemId, T, &Outcome) -> Result<ControlFlow<()>, Error>,
 ) -> Result<RunSummary, Error> {
     let judge = ReadOnly::new(want);
     let settings = RunSettings { in_order: false, unique_ids: false, ..RunSettings::default() }; // the data set checks them
-    let runner = Runner::new(model, vec![&judge as &dyn Judge<(usize, Prompt)>]).with_settings(settings);
-    let items = prompts.map(|prompt| prompt.map(|(row, id, prompt)| (id, (row, prompt))));
+    let runner = Runner::new(model, vec![&judge as &dyn Judge<(T, Prompt)>]).with_settings(settings);
+    let items = prompts.map(|prompt| prompt.map(|(id, beside, prompt)| (id, (beside, prompt))));
     let summary = runner.try_run(items, |event| -> Result<ControlFlow<()>, Error> {
         let RunEvent::Item(result) = event else { return Ok(ControlFlow::Continue(())) };
         match result.outcomes.iter().flatten().flatten().next() {
-            Some(outcome) => store(result.item.0, &result.id, outcome),
+            Some(outcome) => store(&result.id, result.item.0, outcome),
             None => Ok(ControlFlow::Continue(())), // it asks once for each
         }
     });

@@ -262,21 +262,21 @@ fn samples_have_streams_of_their_own() {
 
 #[test]
 fn a_calibrator_adds_an_interval_and_leaves_the_value() {
-    let map =
-        |value: f64| Calibration { value: value / 2.0, low: value / 2.0 - 1.0, high: value / 2.0 + 1.0, level: 0.9 };
+    let around = |value: f64| Calibration { value, low: value - 1.0, high: value + 1.0, level: 0.9 };
+    let map = |value: f64| Ok::<_, Error>(around(value / 2.0));
     let judge = Calibrated::new(Written::new("written", "a"), map);
     let found = score(&judge, "ab").unwrap();
     assert_eq!(
         (found.value, found.calibrated),
         (4.0, Some(Calibration { value: 2.0, low: 1.0, high: 3.0, level: 0.9 }))
     );
-    let broken = Calibrated::new(Written::new("written", "a"), |_| Calibration {
-        value: f64::NAN,
-        low: 0.0,
-        high: 0.0,
-        level: 0.9,
-    });
-    assert!(Runner::new(&model(), vec![&broken as &dyn Judge<Item>]).collect([("x".into(), item("ab"))]).is_err());
+    let ends = |judge: &dyn Judge<Item>| {
+        Runner::new(&model(), vec![judge]).collect([("x".into(), item("ab"))]).unwrap_err().to_string()
+    };
+    let nan = |_: f64| Ok::<_, Error>(around(f64::NAN));
+    assert!(ends(&Calibrated::new(Written::new("written", "a"), nan)).contains("a calibrated score"));
+    let failing = |_: f64| Err::<Calibration, _>("out of range");
+    assert!(ends(&Calibrated::new(Written::new("written", "a"), failing)).ends_with("out of range"));
 }
 
 #[test]

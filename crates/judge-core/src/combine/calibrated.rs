@@ -1,16 +1,21 @@
+use std::error::Error as StdError;
+
 use crate::{Calibration, Error, Judge, JudgeError, Request, Rounds, Score};
 
 /// A fitted map from a judge's value to the human scale, with an interval.
 ///
-/// Any function from a value to a [`Calibration`] is one; `judge_metrics::calibration` fits such maps.
+/// Any function from a value to a [`Calibration`], or an error of its own, is one; `judge_metrics::calibration` fits such maps.
 pub trait Calibrator {
     /// What people would say of an item with this value. It depends on nothing else.
-    fn calibrate(&self, value: f64) -> Calibration;
+    ///
+    /// # Errors
+    /// The calibrator's own, which ends the run.
+    fn calibrate(&self, value: f64) -> Result<Calibration, Box<dyn StdError + Send + Sync>>;
 }
 
-impl<F: Fn(f64) -> Calibration> Calibrator for F {
-    fn calibrate(&self, value: f64) -> Calibration {
-        self(value)
+impl<E: Into<Box<dyn StdError + Send + Sync>>, F: Fn(f64) -> Result<Calibration, E>> Calibrator for F {
+    fn calibrate(&self, value: f64) -> Result<Calibration, Box<dyn StdError + Send + Sync>> {
+        self(value).map_err(Into::into)
     }
 }
 
@@ -43,7 +48,7 @@ impl<Item: ?Sized, J: Judge<Item>, C: Calibrator> Judge<Item> for Calibrated<J, 
 
     fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
         let score = self.judge.decide(item, rounds)?;
-        let found = self.calibrator.calibrate(score.value);
+        let found = self.calibrator.calibrate(score.value).map_err(JudgeError::Failed)?;
         let values = [found.value, found.low, found.high, found.level];
         if let Some(index) = values.iter().position(|value| value.is_nan()) {
             return Err(Error::NonFinite { what: "a calibrated score", index, value: values[index] }.into());

@@ -14,6 +14,7 @@ use anyhow::{Result, ensure};
 use clap::Parser;
 use judge_data::{check_outputs, write_atomic};
 use judge_examples::console::{progress, say, start, usage};
+use judge_examples::files::program;
 use judge_metrics::comparison::{Comparison, ComparisonSettings, Comparisons, Labels, STATISTICS, Statistic};
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde_json::{Value, json};
@@ -145,7 +146,7 @@ fn run(cli: &Cli) -> Result<()> {
     let picture = cli.plot.as_ref().map(|path| (path, plot::svg(comparison.items(), &predicted, &human, &bootstrap)));
     if let Some(path) = &cli.json {
         let report = json!({
-            "n": overall.n, "excluded": n_excluded, "excluded_by_reason": excluded, "predicted": predicted, "human": human,
+            "program": program("agreement"), "n": overall.n, "excluded": n_excluded, "excluded_by_reason": excluded, "predicted": predicted, "human": human,
             "level": cli.level, "resamples": cli.resamples, "seed": cli.seed, "statistics": by_name(&overall),
             "groups": groups.iter().map(|(group, found)| (group.clone(), json!({"n": found.n, "statistics": by_name(found)})))
                 .collect::<BTreeMap<_, _>>(),

@@ -222,7 +222,7 @@ fn number(row: &Extra, field: &str) -> Result<Option<f64>> {
 fn as_json(report: &CalibrationReport, cli: &Cli, rows: usize, without: usize) -> Result<Value> {
     let covered = report.coverage.wilson(0.95)?;
     Ok(json!({
-        "method": cli.method.to_possible_value().map(|value| value.get_name().to_owned()),
+        "program": program("calibrate"), "method": cli.method.to_possible_value().map(|value| value.get_name().to_owned()),
         "level": report.level, "graded": report.n, "folds": report.folds, "seed": cli.seed, "range": cli.range,
         "out_of_fold": {
             "coverage": {"estimate": report.coverage.estimate()?, "low": covered.low, "high": covered.high},

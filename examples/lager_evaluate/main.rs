@@ -9,8 +9,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
 use judge_core::{Alpha, LayerWeightFit, LayerWeights, RegressionLoss, States, ThetaInit, Variant};
-use judge_data::{ScoreTable, check_outputs, is_unrecorded, load, save};
+use judge_data::{InputFile, Program, ScoreTable, check_outputs, is_unrecorded, load, save};
 use judge_examples::console::{say, start, table, tell, usage};
+use judge_examples::files::program;
 use judge_examples::report::{self, Agreement, agreement, variant_scores};
 use judge_metrics::prediction::bias_in_words;
 use serde::Serialize;
@@ -83,6 +84,8 @@ const FEW: usize = 100;
 
 #[derive(Serialize)]
 struct Results {
+    program: Program,
+    inputs: Vec<InputFile>,
     weights: Option<LayerWeights>,
     n: usize,
     unscored: usize,
@@ -123,7 +126,10 @@ fn run(cli: &Cli) -> Result<()> {
         }
     }
     let reasons = data.unscored.iter().map(|(reason, count)| (reason.to_string(), *count)).collect();
+    let read = [Some(&cli.input), cli.valid.as_ref(), cli.weights.as_ref()];
     let mut results = Results {
+        program: program("lager_evaluate"),
+        inputs: read.into_iter().flatten().map(InputFile::of).collect::<Result<_, _>>()?,
         n: data.graded.len(),
         unscored: data.unscored.values().sum(),
         unscored_by_reason: reasons,

@@ -13,8 +13,9 @@ use judge_core::{
     Backbone, Graded, JudgeError, LagerJudge, LagerSettings, Layer, LayerTable, LayerWeightFit, LayerWeights,
     ModelInfo, RunEvent, Runner, Scale, Variant,
 };
-use judge_data::check_outputs;
+use judge_data::{Program, check_outputs};
 use judge_examples::console::{progress, say, start, table, tell};
+use judge_examples::files::program;
 use judge_examples::model_args::{JUDGE_TEMPLATE, embedded_model, read_template};
 use judge_examples::planted::{Item, Split, generate};
 use judge_examples::report::{self, Agreement, Figure, agreement, difference, variant_scores};
@@ -49,6 +50,7 @@ struct Cli {
 
 #[derive(Serialize)]
 struct Results {
+    program: Program,
     model: ModelInfo,
     layer_weights: Vec<LayerWeight>,
     splits: BTreeMap<&'static str, SplitResults>,
@@ -121,7 +123,8 @@ fn run(cli: &Cli) -> Result<()> {
     }
     let layer_weights =
         weights.weights().iter().enumerate().map(|(layer, &weight)| LayerWeight { layer: Layer(layer), weight });
-    let results = Results { model: model.info().clone(), layer_weights: layer_weights.collect(), splits };
+    let program = program("quickstart");
+    let results = Results { program, model: model.info().clone(), layer_weights: layer_weights.collect(), splits };
     if let Some(path) = &cli.json {
         judge_data::write_atomic(path, &(serde_json::to_string_pretty(&results)? + "\n").into_bytes())?;
     }

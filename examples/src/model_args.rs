@@ -52,6 +52,9 @@ pub struct ModelArgs {
     /// What a template that asks for today's date is told; fixed, so that results do not depend on the day
     #[arg(long, default_value_t = Date::default(), value_name = "YYYY-MM-DD", help_heading = "Model")]
     pub date: Date,
+    /// Hash all bytes of the weights into the model's fingerprint, not a sample of each large tensor; reads the whole checkpoint once more
+    #[arg(long, help_heading = "Model")]
+    pub full_fingerprint: bool,
     /// Read at most this many rows of the input
     #[arg(long, value_name = "ROWS", help_heading = "Run")]
     pub limit: Option<usize>,
@@ -115,6 +118,7 @@ impl ModelArgs {
             text: TextOptions { date: self.date, ..TextOptions::default() },
             revision: revision.clone(),
             max_batch_tokens: self.max_batch_tokens,
+            full_fingerprint: self.full_fingerprint,
             ..LoadOptions::default()
         };
         let model =
@@ -144,6 +148,7 @@ impl ModelArgs {
             ("device", json!(self.devices.iter().map(ToString::to_string).collect::<Vec<_>>())),
             ("dtype", json!(self.dtype.map(|dtype| dtype.to_string()))),
             ("kernel", json!(self.kernel.map(|kernel| kernel.to_string()))),
+            ("full_fingerprint", json!(self.full_fingerprint)),
             ("raw_prompt", json!(self.raw_prompt)),
             ("template_args", json!(self.template_args)),
             ("date", json!(self.date.to_string())),

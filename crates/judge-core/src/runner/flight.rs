@@ -195,23 +195,28 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
     }
 
     /// Gives an answer to all who asked.
-    fn answer(&mut self, pass: &Pass, outcome: &Outcome) -> Result<ControlFlow<()>, Error> {
+    fn answer(&mut self, pass: Pass, outcome: Outcome) -> Result<ControlFlow<()>, Error> {
         self.summary.progress.passes_answered += 1;
         // Where a pass fails for what one judge wants of it, another judge who did not want that still gets its answer.
-        let failed = match outcome {
+        let failed = match &outcome {
             Outcome::Unscored(unscored) => matches!(unscored.reason, Reason::NonFinite | Reason::TooLong),
             Outcome::Read(_) => false,
         };
         let mut complete = Vec::new();
-        for question in &pass.questions {
+        let mut left = pass.questions.len();
+        let mut outcome = Some(outcome);
+        for question in pass.questions {
+            left -= 1;
             if failed && question.request.want != pass.request.want {
-                self.waiting.push_alone(question.clone());
+                self.waiting.push_alone(question);
                 self.summary.progress.passes += 1;
                 continue;
             }
+            // States are large: the last one who asked, mostly the only one, gets the outcome itself.
+            let given = if left == 0 { outcome.take() } else { outcome.clone() };
             let Some(Some(slot)) = self.slots.get_mut(question.item - self.first) else { continue };
             let track = &mut slot.tracks[question.judge];
-            track.pending[question.place] = Some(outcome.clone());
+            track.pending[question.place] = given;
             if track.pending.iter().all(Option::is_some) {
                 complete.push((question.item, question.judge));
             }
@@ -344,7 +349,7 @@ impl<Item> Exchange for Flight<'_, '_, Item> {
             self.taken.pop_front();
             self.first_pass += 1;
         }
-        let flow = self.answer(&pass, &outcome);
+        let flow = self.answer(pass, outcome);
         self.settle(flow)
     }
 }

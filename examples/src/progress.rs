@@ -12,7 +12,7 @@ const REDRAW: Duration = Duration::from_millis(100);
 
 /// Progress on stderr. [`Progress::finish_and_clear`], or a drop, takes the terminal's line away.
 ///
-/// Where stderr is no terminal, see [`LogSchedule`]. Nothing is shown of a run of a single step, nor if it is to be quiet.
+/// Where stderr is no terminal, lines come as `LogSchedule` says. Nothing is shown of a run of a single step, nor if it is to be quiet.
 #[derive(Debug)]
 pub struct Progress {
     what: &'static str,

@@ -80,7 +80,7 @@ impl LabelTable {
     /// One step of a reading. `labels` are the texts of the reading's tokens.
     ///
     /// # Errors
-    /// [`Error::Shape`] if there are not as many labels as tokens; [`Error::Judge`] if the step is not a table.
+    /// [`Error::Shape`] if there are not as many labels as tokens; [`Error::Core`] if the step is not a table.
     pub fn from_step(read: &LabelLogits, step: &LabelStep, labels: &[String], completion: &str) -> Result<Self, Error> {
         if labels.len() != read.tokens.len() {
             let (expected, found) = (read.tokens.len(), labels.len());

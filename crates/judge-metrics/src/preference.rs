@@ -14,7 +14,7 @@
 //! | votes of several people on several pairs of models, MT-bench's way | [`judge_human_agreement`], [`annotator_agreement`] |
 //! | the same by scenario or category | [`by_group`] |
 //!
-//! A pairwise judge's verdicts arrive as [`Ordering`](std::cmp::Ordering)s of the two answers, or as the probability that
+//! A pairwise judge's verdicts arrive as [`Ordering`]s of the two answers, or as the probability that
 //! the first is better. Both convert, with no letters to decode and no type of the judge's crate:
 //!
 //! ```

@@ -47,7 +47,7 @@
 //! };
 //! let trained = training.train(&rows, &states, &origin)?;
 //! assert_eq!(trained.report.chosen[0].layer, Layer(1));
-//! assert_eq!(trained.probe.probe().classifier().classes(), [2, 4]);
+//! assert_eq!(judge_core::Probe::classes(&trained.probe), [2, 4]);
 //! let file: Vec<u8> = trained.probe.to_bytes()?;
 //! # assert!(!file.is_empty());
 //! # Ok(())

@@ -2,82 +2,21 @@
 //!
 //! `cargo run --release --example lager_evaluate -- --valid valid.jsonl --data test.jsonl`
 
+mod cli;
+
 use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
-use clap::{Parser, ValueEnum};
-use judge_core::{Alpha, LayerWeightFit, LayerWeights, RegressionLoss, States, ThetaInit, Variant};
-use judge_data::{InputFile, Program, ScoreTable, check_outputs, is_unrecorded, load, save};
+use judge_core::{LayerWeights, States, Variant};
+use judge_data::{InputFile, Program, ScoreTable, check_outputs, load, save};
 use judge_examples::console::{say, start, table, tell, usage};
 use judge_examples::files::program;
-use judge_examples::report::{self, Agreement, agreement, variant_scores};
+use judge_examples::report::{self, Agreement, agreement};
 use judge_metrics::prediction::bias_in_words;
 use serde::Serialize;
 
-/// Fit layer weights and compare score variants.
-///
-/// Reads the score files of lager_pointwise (JSON lines with layers, labels, logits and human) and the result JSON of the
-/// LAGER reference program alike.
-#[derive(Parser)]
-#[command(name = "lager_evaluate")]
-struct Cli {
-    /// Scored and graded items to compare the variants on
-    #[arg(long, alias = "data", value_name = "FILE")]
-    input: PathBuf,
-    /// Scored and graded items to fit the weights on; variants without weights need none
-    #[arg(long, value_name = "FILE")]
-    valid: Option<PathBuf>,
-    /// Use these saved weights and fit none
-    #[arg(long, value_name = "FILE", conflicts_with = "valid")]
-    weights: Option<PathBuf>,
-    /// Which variants: all, or names with commas between
-    #[arg(long, default_value = "all", value_name = "LIST")]
-    variants: String,
-    /// Layers that a score combines: all (the paper), drop-last (the reference program) [default: all, or those of --weights]
-    #[arg(long, value_name = "all|drop-last")]
-    states: Option<States>,
-    /// The regression part of the loss: mae (the paper), mse (the reference program)
-    #[arg(long, value_enum, default_value_t = Loss::Mae, conflicts_with = "weights")]
-    loss: Loss,
-    /// Share of the cross-entropy in the loss, or `learned` as in the reference program [default: 0.6225]
-    #[arg(long, value_name = "SHARE|learned", conflicts_with = "weights")]
-    alpha: Option<String>,
-    /// Where the weights start: zeros, or last-one (the code behind the published numbers)
-    #[arg(long, value_enum, default_value_t = Init::Zeros, conflicts_with = "weights")]
-    init: Init,
-    /// Passes over the validation items
-    #[arg(long, default_value_t = LayerWeightFit::paper().epochs, value_name = "N", conflicts_with = "weights")]
-    epochs: usize,
-    /// Items per step
-    #[arg(long, default_value_t = LayerWeightFit::paper().batch, value_name = "N", conflicts_with = "weights")]
-    batch: usize,
-    /// Learning rate
-    #[arg(long, default_value_t = LayerWeightFit::paper().lr, value_name = "RATE", conflicts_with = "weights")]
-    lr: f64,
-    /// Seed of the order of items
-    #[arg(long, default_value_t = LayerWeightFit::paper().seed, value_name = "N", conflicts_with = "weights")]
-    seed: u64,
-    /// Save the fitted weights here
-    #[arg(long, value_name = "FILE", requires = "valid")]
-    weights_out: Option<PathBuf>,
-    /// Write the results here
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Loss {
-    Mae,
-    Mse,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Init {
-    Zeros,
-    LastOne,
-}
+use cli::Cli;
 
 /// Fewer validation items than this make weights that hardly mean anything.
 const FEW: usize = 100;
@@ -113,16 +52,12 @@ fn run(cli: &Cli) -> Result<()> {
     check_outputs(inputs.into_iter().flatten(), [&cli.weights_out, &cli.json].into_iter().flatten())?;
     let variants = cli.variants()?;
     let data = ScoreTable::read(&cli.input)?;
-    let weights = cli.weights(&data, &variants)?;
+    let weights = weights(cli, &data, &variants)?;
     let states = cli.states.or(weights.as_ref().map(LayerWeights::states)).unwrap_or_default();
     if let Some(weights) = &weights {
         ensure!(states == weights.states(), "--states {states}, but the weights are for {}", weights.states());
-        let (fitted_on, found, file) = (weights.origin().n_layers, data.n_layers, cli.input.display());
-        ensure!(fitted_on == found, "{file} has layers 0 to {found}, the weights are for layers 0 to {fitted_on}");
-        if let Some(origin) = data.origin.as_ref().filter(|_| !is_unrecorded(weights.origin())) {
-            for note in weights.check(origin, states)? {
-                tell(format_args!("note: {note}"));
-            }
+        for note in data.check_weights(weights)? {
+            tell(format_args!("note: {note}"));
         }
     }
     let reasons = data.unscored.iter().map(|(reason, count)| (reason.to_string(), *count)).collect();
@@ -139,9 +74,8 @@ fn run(cli: &Cli) -> Result<()> {
     };
     let human = data.human();
     for variant in &variants {
-        let tables = data.graded.iter().map(|item| &item.table);
-        let scores = variant_scores(*variant, tables, &data.scale, states, results.weights.as_ref())
-            .with_context(|| format!("{}: variant {variant}", cli.input.display()))?;
+        let scores = data.scores(*variant, states, results.weights.as_ref());
+        let scores = scores.with_context(|| format!("{}: variant {variant}", cli.input.display()))?;
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let evaluated = Evaluated {
             agreement: agreement(&scores, &human)?,
@@ -158,77 +92,32 @@ fn run(cli: &Cli) -> Result<()> {
     print(cli, &variants, states, &results)
 }
 
-impl Cli {
-    fn variants(&self) -> Result<Vec<Variant>> {
-        if self.variants == "all" {
-            return Ok(Variant::ALL.to_vec());
+/// The weights that the variants need, saved or fitted; `None` if they need none and none are given.
+fn weights(cli: &Cli, data: &ScoreTable, variants: &[Variant]) -> Result<Option<LayerWeights>> {
+    let path = match (&cli.weights, &cli.valid) {
+        (Some(path), _) => return Ok(Some(load::<LayerWeights>(path)?)),
+        (None, Some(path)) => path,
+        (None, None) if !variants.iter().any(|variant| variant.needs_weights()) => return Ok(None),
+        (None, None) => {
+            return Err(usage(
+                "--valid FILE or --weights FILE is needed; only variants without weights (e.g. --variants e_score,direct_score) do without",
+            ));
         }
-        self.variants.split(',').map(|name| name.trim().parse().map_err(usage)).collect()
+    };
+    let valid = ScoreTable::read(path)?;
+    if cli.weights_out.is_some() && valid.origin.is_none() {
+        let file = path.display();
+        return Err(usage(format!(
+            "--weights-out: {file} has no run record beside it, so nothing says which model the weights belong to"
+        )));
     }
-
-    fn settings(&self) -> Result<LayerWeightFit> {
-        let alpha = match self.alpha.as_deref() {
-            None => LayerWeightFit::paper().alpha,
-            Some("learned") => LayerWeightFit::reference_program().alpha,
-            Some(share) => match share.parse() {
-                Ok(share) => Alpha::Fixed(share),
-                Err(_) => return Err(usage(format!("--alpha {share:?} is neither a number nor `learned`"))),
-            },
-        };
-        Ok(LayerWeightFit {
-            loss: match self.loss {
-                Loss::Mae => RegressionLoss::Mae,
-                Loss::Mse => RegressionLoss::Mse,
-            },
-            init: match self.init {
-                Init::Zeros => ThetaInit::Zeros,
-                Init::LastOne => ThetaInit::LastOne,
-            },
-            alpha,
-            states: self.states.unwrap_or_default(),
-            epochs: self.epochs,
-            batch: self.batch,
-            lr: self.lr,
-            seed: self.seed,
-            ..LayerWeightFit::paper()
-        })
+    note_about_items(data, &valid);
+    let weights = valid.fit(&cli.settings()?);
+    let weights = weights.with_context(|| format!("cannot fit layer weights on {}", path.display()))?;
+    if let Some(out) = &cli.weights_out {
+        save(out, &weights)?;
     }
-
-    /// The weights that the variants need, saved or fitted; `None` if they need none and none are given.
-    fn weights(&self, data: &ScoreTable, variants: &[Variant]) -> Result<Option<LayerWeights>> {
-        let path = match (&self.weights, &self.valid) {
-            (Some(path), _) => return Ok(Some(load::<LayerWeights>(path)?)),
-            (None, Some(path)) => path,
-            (None, None) if !variants.iter().any(|variant| variant.needs_weights()) => return Ok(None),
-            (None, None) => {
-                return Err(usage(
-                    "--valid FILE or --weights FILE is needed; only variants without weights (e.g. --variants e_score,direct_score) do without",
-                ));
-            }
-        };
-        let valid = ScoreTable::read(path)?;
-        let settings = self.settings()?;
-        if self.weights_out.is_some() && valid.origin.is_none() {
-            let file = path.display();
-            return Err(usage(format!(
-                "--weights-out: {file} has no run record beside it, so nothing says which model the weights belong to"
-            )));
-        }
-        let (low, high) = valid.scale.range();
-        if let Some((id, item)) =
-            valid.ids.iter().zip(&valid.graded).find(|(_, item)| !(low..=high).contains(&item.human))
-        {
-            let human = item.human;
-            anyhow::bail!("{}: item {id} has the human score {human}, off the scale {low} to {high}", path.display());
-        }
-        note_about_items(data, &valid);
-        let weights = settings.fit(&valid.graded, &valid.origin_or_file()?);
-        let weights = weights.with_context(|| format!("cannot fit layer weights on {}", path.display()))?;
-        if let Some(out) = &self.weights_out {
-            save(out, &weights)?;
-        }
-        Ok(Some(weights))
-    }
+    Ok(Some(weights))
 }
 
 /// What makes the comparison worth less than it looks.

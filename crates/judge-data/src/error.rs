@@ -52,7 +52,7 @@ pub enum Error {
         scored: usize,
     },
     /// The tables of a score file do not belong together.
-    #[error("{}: expected {what} {expected}, as the first item has; found {found}", path.display())]
+    #[error("{}: expected {what} {expected}, found {found}", path.display())]
     NotUniform {
         /// The file.
         path: PathBuf,
@@ -62,6 +62,20 @@ pub enum Error {
         expected: String,
         /// That of another, and which.
         found: String,
+    },
+    /// A human score outside the scale that layer weights are to be fitted on.
+    #[error("{}: item {id} has the human score {human}, off the scale {low} to {high}", path.display())]
+    OffScale {
+        /// The file.
+        path: PathBuf,
+        /// The item.
+        id: String,
+        /// Its human score.
+        human: f64,
+        /// Lower end of the scale.
+        low: f64,
+        /// Upper end.
+        high: f64,
     },
     /// A label that should be a number, to be scored by its value, is none.
     #[error("{}: label {label:?} is not a number, so it has no value to score by", path.display())]

@@ -1,9 +1,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use judge_core::{Graded, ItemId, Layer, Reason, Scale, ScalePoint, TableOrigin};
+use judge_core::{
+    Graded, ItemId, Layer, LayerWeightFit, LayerWeights, Reason, Scale, ScalePoint, States, TableOrigin, Variant,
+    WeightMismatch,
+};
 
-use crate::{Error, InputFile, ScoreFile, recorded_origin, unrecorded_origin};
+use crate::{Error, InputFile, ScoreFile, is_unrecorded, recorded_origin, unrecorded_origin};
 
 /// All tables of a score file with their human scores, checked to belong together: what layer weights are fitted on, and score variants compared on.
 ///
@@ -56,15 +59,19 @@ impl ScoreTable {
             let n_layers = table.layers().len() - 1; // a table has at least one layer
             if !table.layers().iter().enumerate().all(|(index, layer)| *layer == Layer(index)) {
                 let found = format!("{:?}", table.layers().iter().map(|layer| layer.0).collect::<Vec<_>>());
-                return differs("the layers", "all of them, from 0 to the last".to_owned(), found);
+                return differs("layers", "from 0 to the last, all of them".to_owned(), found);
             }
             match &first {
                 None => first = Some((item.labels.clone(), n_layers)),
                 Some((_, last)) if *last != n_layers => {
-                    return differs("the last layer", last.to_string(), n_layers.to_string());
+                    return differs("the last layer", format!("{last}, as the first item has"), n_layers.to_string());
                 }
                 Some((labels, _)) if *labels != item.labels => {
-                    return differs("the labels", format!("{labels:?}"), format!("{:?}", item.labels));
+                    return differs(
+                        "the labels",
+                        format!("{labels:?}, as the first item has"),
+                        format!("{:?}", item.labels),
+                    );
                 }
                 Some(_) => {}
             }
@@ -99,6 +106,54 @@ impl ScoreTable {
     /// The human scores, in the order of the items.
     pub fn human(&self) -> Vec<f64> {
         self.graded.iter().map(|item| item.human).collect()
+    }
+
+    /// Fits layer weights on the graded items.
+    ///
+    /// # Errors
+    /// [`Error::OffScale`] for a human score outside the scale, with the item's id; [`Error::Core`] if the weights cannot be fitted.
+    pub fn fit(&self, settings: &LayerWeightFit) -> Result<LayerWeights, Error> {
+        let (low, high) = self.scale.range();
+        if let Some((id, item)) = self.ids.iter().zip(&self.graded).find(|(_, g)| !(low..=high).contains(&g.human)) {
+            let (path, id) = (self.path.clone(), id.to_string());
+            return Err(Error::OffScale { path, id, human: item.human, low, high });
+        }
+        Ok(settings.fit(&self.graded, &self.origin_or_file()?)?)
+    }
+
+    /// Whether layer weights may be used on these tables: what differs but is allowed is returned. Of weights or tables without a record only the number of layers is known.
+    ///
+    /// # Errors
+    /// [`Error::NotUniform`] for another number of layers; [`Error::Core`] for another model, lens or choice of layers.
+    pub fn check_weights(&self, weights: &LayerWeights) -> Result<Vec<WeightMismatch>, Error> {
+        let (fitted, found) = (weights.origin().n_layers, self.n_layers);
+        if fitted != found {
+            return Err(Error::NotUniform {
+                path: self.path.clone(),
+                what: "layers 0 to",
+                expected: format!("{fitted}, as the weights have"),
+                found: format!("0 to {found}"),
+            });
+        }
+        match &self.origin {
+            Some(origin) if !is_unrecorded(weights.origin()) => Ok(weights.check(origin, weights.states())?),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The scores of one variant, in the order of the graded items; without weights over the layers of `states`.
+    ///
+    /// # Errors
+    /// [`Error::Core`] if the variant needs weights and there are none.
+    pub fn scores(&self, variant: Variant, states: States, weights: Option<&LayerWeights>) -> Result<Vec<f64>, Error> {
+        let score = |item: &Graded| {
+            let scored = match weights {
+                Some(weights) => weights.score(variant, &item.table, &self.scale),
+                None => variant.score(&item.table, &self.scale, states),
+            };
+            Ok(scored?.score)
+        };
+        self.graded.iter().map(score).collect()
     }
 
     /// What the tables were read from, for [`LayerWeightFit::fit`](judge_core::LayerWeightFit::fit): what is recorded, or else the file itself in the model's place.

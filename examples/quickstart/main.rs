@@ -18,9 +18,10 @@ use judge_examples::console::{progress, say, start, table, tell};
 use judge_examples::files::program;
 use judge_examples::model_args::{JUDGE_TEMPLATE, embedded_model, read_template};
 use judge_examples::planted::{Item, Split, generate};
-use judge_examples::report::{self, Agreement, Figure, agreement, difference, variant_scores};
+use judge_examples::report::{self, Agreement, agreement, difference, verdict};
 use judge_examples::surface::{SurfaceModel, features, overlap};
 use judge_models::{LoadOptions, Model};
+use judge_probe::training::Statistic;
 use serde::Serialize;
 
 /// See a small language model judge answers from its inner layers.
@@ -70,9 +71,9 @@ struct SplitResults {
     baselines: BTreeMap<&'static str, Agreement>,
     per_layer: Vec<PerLayer>,
     /// Spearman of the last layer's expected score minus that of its most likely one, on the same resampled rows.
-    expected_minus_direct: Figure,
+    expected_minus_direct: Statistic,
     /// Spearman of LAGER with tuned weights minus that of the last layer's expected score, on the same resampled rows.
-    lager_w_minus_expected: Figure,
+    lager_w_minus_expected: Statistic,
 }
 
 #[derive(Serialize)]
@@ -158,8 +159,8 @@ fn evaluate(
     surface: &SurfaceModel,
 ) -> Result<SplitResults> {
     let human: Vec<f64> = scored.iter().map(|(item, _)| item.human()).collect();
-    let scores = |variant| {
-        variant_scores(variant, scored.iter().map(|(_, table)| table), scale, weights.states(), Some(weights))
+    let scores = |variant| -> Result<Vec<f64>> {
+        scored.iter().map(|(_, table)| Ok(weights.score(variant, table, scale)?.score)).collect()
     };
     let mut variants = BTreeMap::new();
     for (name, variant) in STORY {
@@ -232,7 +233,7 @@ fn print(results: &Results, weights: &LayerWeights, seconds: f64) -> Result<()> 
             ),
         ];
         for (name, gap, above, below) in gaps {
-            say(format_args!("Spearman, {name}: {}: {}.", gap.cell(), gap.verdict(above, below)))?;
+            say(format_args!("Spearman, {name}: {gap}: {}.", verdict(gap, above, below)))?;
         }
     }
     let mut rows = vec![vec!["layer".to_owned(), "weight".to_owned()]];

@@ -1,73 +1,22 @@
 //! How well scores agree with people: numbers for machines and rows for people, of what `judge_metrics::comparison` computes.
 
 use anyhow::Result;
-use judge_core::{LayerTable, LayerWeights, Scale, States, Variant};
-use judge_metrics::comparison::{RankAgreement, Statistic, rank_agreement, spearman_difference};
+use judge_metrics::comparison::{RankAgreement, rank_agreement, spearman_difference};
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
+use judge_probe::training::Statistic;
 use serde::Serialize;
 
 /// Enough for two digits of an interval's ends, and done in a moment.
 pub const BOOTSTRAP: Bootstrap =
     Bootstrap { resamples: 1_000, level: 0.95, seed: 0, method: BootstrapMethod::Percentile };
 
-/// A statistic as the files have it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum Figure {
-    /// It is defined.
-    Defined {
-        /// On the rows as they are.
-        estimate: f64,
-        /// Lower end of the 95 % interval.
-        low: f64,
-        /// Upper end of the 95 % interval.
-        high: f64,
-    },
-    /// It is not, e.g. because all scores are equal.
-    Undefined {
-        /// Why.
-        undefined: String,
-    },
-}
-
-impl From<&Statistic> for Figure {
-    fn from(statistic: &Statistic) -> Self {
-        match (statistic, statistic.interval()) {
-            (Statistic::Defined(known), Some(interval)) => {
-                Self::Defined { estimate: known.estimate, low: interval.low, high: interval.high }
-            }
-            (statistic, _) => Self::Undefined { undefined: statistic.to_string() },
-        }
-    }
-}
-
-impl Figure {
-    /// For a table: the estimate and its interval, or that there is none.
-    #[must_use]
-    pub fn cell(&self) -> String {
-        match self {
-            Self::Defined { estimate, low, high } => format!("{estimate:.3} [{low:.3}, {high:.3}]"),
-            Self::Undefined { .. } => "undefined".to_owned(),
-        }
-    }
-
-    /// The estimate, where there is one.
-    #[must_use]
-    pub fn estimate(&self) -> Option<f64> {
-        match self {
-            Self::Defined { estimate, .. } => Some(*estimate),
-            Self::Undefined { .. } => None,
-        }
-    }
-
-    /// What a difference means: `above` if its interval lies above 0, `below` if it lies below, else that these items show none.
-    #[must_use]
-    pub fn verdict(&self, above: &str, below: &str) -> String {
-        match self {
-            Self::Defined { low, .. } if *low > 0.0 => above.to_owned(),
-            Self::Defined { high, .. } if *high < 0.0 => below.to_owned(),
-            _ => "no difference that these items can show".to_owned(),
-        }
+/// What a difference means: `above` if its interval lies above 0, `below` if it lies below, else that these items show none.
+#[must_use]
+pub fn verdict(difference: &Statistic, above: &str, below: &str) -> String {
+    match difference {
+        Statistic::Defined { low, .. } if *low > 0.0 => above.to_owned(),
+        Statistic::Defined { high, .. } if *high < 0.0 => below.to_owned(),
+        _ => "no difference that these items can show".to_owned(),
     }
 }
 
@@ -75,15 +24,15 @@ impl Figure {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Agreement {
     /// Spearman's rank correlation.
-    pub spearman: Figure,
+    pub spearman: Statistic,
     /// Pearson's correlation.
-    pub pearson: Figure,
+    pub pearson: Statistic,
 }
 
 /// Agreement of `scores` with `human`, with 95 % percentile bootstrap intervals of 1,000 resamples of rows.
 ///
 /// # Errors
-/// If the two are not of one length or hold NaN; what the data do not define is [`Figure::Undefined`].
+/// If the two are not of one length or hold NaN; what the data do not define is [`Statistic::Undefined`].
 pub fn agreement(scores: &[f64], human: &[f64]) -> Result<Agreement> {
     let RankAgreement { spearman, pearson, .. } = rank_agreement(scores, human, &BOOTSTRAP)?;
     Ok(Agreement { spearman: (&spearman).into(), pearson: (&pearson).into() })
@@ -93,29 +42,8 @@ pub fn agreement(scores: &[f64], human: &[f64]) -> Result<Agreement> {
 ///
 /// # Errors
 /// If the three are not of one length or hold NaN.
-pub fn difference(scores: &[f64], others: &[f64], human: &[f64]) -> Result<Figure> {
+pub fn difference(scores: &[f64], others: &[f64], human: &[f64]) -> Result<Statistic> {
     Ok((&spearman_difference(scores, others, human, &BOOTSTRAP)?).into())
-}
-
-/// The scores that one variant gives to tables.
-///
-/// # Errors
-/// If a table does not fit the scale or the weights.
-pub fn variant_scores<'t>(
-    variant: Variant,
-    tables: impl IntoIterator<Item = &'t LayerTable>,
-    scale: &Scale,
-    states: States,
-    weights: Option<&LayerWeights>,
-) -> Result<Vec<f64>> {
-    let score = |table| {
-        let scored = match weights {
-            Some(weights) => weights.score(variant, table, scale),
-            None => variant.score(table, scale, states),
-        };
-        Ok(scored?.score)
-    };
-    tables.into_iter().map(score).collect()
 }
 
 /// Rows of a table for people: a name, Spearman, Pearson.
@@ -123,7 +51,7 @@ pub fn variant_scores<'t>(
 pub fn rows<'a>(title: &str, entries: impl IntoIterator<Item = (&'a str, &'a Agreement)>) -> Vec<Vec<String>> {
     let head = vec![title.to_owned(), "Spearman [95 %]".to_owned(), "Pearson [95 %]".to_owned()];
     let row = |(name, agreement): (&str, &Agreement)| {
-        vec![name.to_owned(), agreement.spearman.cell(), agreement.pearson.cell()]
+        vec![name.to_owned(), agreement.spearman.to_string(), agreement.pearson.to_string()]
     };
     std::iter::once(head).chain(entries.into_iter().map(row)).collect()
 }
@@ -135,7 +63,7 @@ mod tests {
     #[test]
     fn constant_scores_are_undefined_and_say_why() {
         let found = agreement(&[3.0; 5], &[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
-        assert!(matches!(&found.spearman, Figure::Undefined { undefined } if undefined.starts_with("undefined")));
+        assert!(matches!(&found.spearman, Statistic::Undefined { undefined } if !undefined.is_empty()));
         let json = serde_json::to_value(&found).unwrap();
         assert!(json["pearson"]["undefined"].is_string());
         assert!(agreement(&[1.0, f64::NAN], &[1.0, 2.0]).is_err());

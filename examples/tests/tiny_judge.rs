@@ -12,7 +12,6 @@ use std::fs;
 use judge_core::{LagerJudge, LagerSettings, PromptTemplate, RunEvent, Runner, Scale, Variant};
 use judge_examples::model_args::{JUDGE_TEMPLATE, embedded_model, read_template};
 use judge_examples::planted::{Defect, Severity, Split, generate, prompt};
-use judge_examples::report::variant_scores;
 use judge_metrics::correlation::spearman;
 use judge_models::{LoadOptions, Model};
 
@@ -103,7 +102,8 @@ fn the_shipped_model_judges() {
             }
         })
         .unwrap();
-    let scores = variant_scores(Variant::LastExpected, tables.iter(), &scale, judge_core::States::All, None).unwrap();
+    let score = |table| Variant::LastExpected.score(table, &scale, judge_core::States::All).unwrap().score;
+    let scores: Vec<f64> = tables.iter().map(score).collect();
     let agreement = spearman(&scores, &human).unwrap().estimate;
     assert!(agreement > 0.55, "Spearman {agreement}");
 }

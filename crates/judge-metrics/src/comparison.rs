@@ -52,56 +52,31 @@ use collector::Collector;
 
 /// All names, in the order of a report. Which of them rows bring depends on whether scores are numbers, and on whether there are several raters
 /// and a second judge.
-pub const STATISTICS: [&str; 48] = [
-    "pearson",
-    "spearman",
-    "kendall_tau_b",
-    "kendall_tau_c",
-    "somers_d",
-    "weighted_tau",
-    "mae",
-    "bias",
-    "rmse",
-    "krippendorff_alpha_nominal",
-    "krippendorff_alpha_ordinal",
-    "krippendorff_alpha_interval",
-    "icc_1",
-    "icc_a1",
-    "icc_c1",
-    "auroc",
-    "average_precision",
-    "brier",
-    "log_loss",
-    "ece",
-    "ece_adaptive",
-    "difference_pearson",
-    "difference_pearson_williams",
-    "difference_pearson_steiger",
-    "difference_pearson_meng",
-    "difference_spearman",
-    "difference_mae",
-    "rows_with_a_majority",
-    "accuracy",
-    "precision_macro",
-    "recall_macro",
-    "f1_macro",
-    "balanced_accuracy",
-    "matthews",
-    "cohen_kappa",
-    "cohen_kappa_linear",
-    "cohen_kappa_quadratic",
-    "gwet_ac1",
-    "predicted_mode_share",
-    "predicted_ceiling",
-    "predicted_entropy_bits",
-    "human_krippendorff_alpha_nominal",
-    "human_krippendorff_alpha_ordinal",
-    "human_krippendorff_alpha_interval",
-    "human_icc_1",
-    "human_icc_a1",
-    "human_icc_c1",
-    "human_fleiss_kappa",
-];
+pub const STATISTICS: [&str; 48] = joined(&[
+    &numbers::OF_NUMBERS,
+    &probabilities::PROBABILITIES,
+    &difference::DIFFERENCES,
+    &[nominal::ROWS_WITH_A_MAJORITY],
+    &nominal::OF_MAJORITY,
+    &nominal::OF_USE,
+    &raters::OF_RATERS,
+]);
+
+const fn joined(parts: &[&[&'static str]]) -> [&'static str; 48] {
+    let mut all = [""; 48];
+    let (mut count, mut part) = (0, 0);
+    while part < parts.len() {
+        let mut name = 0;
+        while name < parts[part].len() {
+            all[count] = parts[part][name];
+            count += 1;
+            name += 1;
+        }
+        part += 1;
+    }
+    assert!(count == all.len());
+    all
+}
 
 /// How rows are compared.
 #[derive(Debug, Clone, PartialEq, Default)]

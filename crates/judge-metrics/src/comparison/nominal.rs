@@ -8,7 +8,7 @@ use crate::bias::scale_use::ScaleUse;
 use crate::preference::Proportion;
 
 /// How the judge's labels agree with the majority's, in the order of the table.
-const OF_MAJORITY: [&str; 10] = [
+pub(super) const OF_MAJORITY: [&str; 10] = [
     "accuracy",
     "precision_macro",
     "recall_macro",
@@ -21,8 +21,11 @@ const OF_MAJORITY: [&str; 10] = [
     "gwet_ac1",
 ];
 
+/// Of how many rows most raters say the same, where there are several.
+pub(super) const ROWS_WITH_A_MAJORITY: &str = "rows_with_a_majority";
+
 /// Which labels the judge gives.
-const OF_USE: [&str; 3] = ["predicted_mode_share", "predicted_ceiling", "predicted_entropy_bits"];
+pub(super) const OF_USE: [&str; 3] = ["predicted_mode_share", "predicted_ceiling", "predicted_entropy_bits"];
 
 /// Of several raters the majority is right, and rows without one are left out.
 pub(super) fn compare(found: &mut Collector<'_>, rows: &[&ComparedItem], labels: Result<&Labels, &String>) {
@@ -46,7 +49,7 @@ pub(super) fn compare(found: &mut Collector<'_>, rows: &[&ComparedItem], labels:
         let share = Proportion { count: kept.len(), n: rows.len() };
         let method = "of raters; the others have no label".to_owned();
         let known = share.estimate().map(|estimate| Estimate { estimate, interval: None, p: None, method });
-        found.add("rows_with_a_majority", known);
+        found.add(ROWS_WITH_A_MAJORITY, known);
     }
     if kept.is_empty() {
         found.all_undefined(&OF_MAJORITY, "no row has a majority of its raters");

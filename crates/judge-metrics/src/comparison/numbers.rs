@@ -14,7 +14,7 @@ use crate::prediction::{SampleMean, bias, mean_absolute_error, root_mean_squared
 use crate::resampling::RankedPair;
 
 /// What only numbers define, in the order of the table.
-const OF_NUMBERS: [&str; 15] = [
+pub(super) const OF_NUMBERS: [&str; 15] = [
     "pearson",
     "spearman",
     "kendall_tau_b",

@@ -5,6 +5,17 @@ use super::numbers::{alphas, intraclass};
 use super::{ComparedItem, Labels, Rating};
 use crate::agreement::RatingTable;
 
+/// What several raters define.
+pub(super) const OF_RATERS: [&str; 7] = [
+    "human_krippendorff_alpha_nominal",
+    "human_krippendorff_alpha_ordinal",
+    "human_krippendorff_alpha_interval",
+    "human_icc_1",
+    "human_icc_a1",
+    "human_icc_c1",
+    "human_fleiss_kappa",
+];
+
 pub(super) fn compare(
     found: &mut Collector<'_>,
     rows: &[&ComparedItem],

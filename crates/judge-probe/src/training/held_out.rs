@@ -1,6 +1,7 @@
 use judge_metrics::agreement::{Average, AverageScores, ConfusionMatrix, ZeroDivision};
+use judge_metrics::comparison::{self, Estimate};
 use judge_metrics::correlation::spearman;
-use judge_metrics::resampling::{Bootstrap, BootstrapInterval};
+use judge_metrics::resampling::Bootstrap;
 use serde::{Deserialize, Serialize};
 
 use super::Predictions;
@@ -26,19 +27,22 @@ pub enum Statistic {
     },
 }
 
-impl Statistic {
-    fn of(found: Result<BootstrapInterval, judge_metrics::Error>) -> Result<Self, Error> {
+/// What a report of `judge_metrics` found. Here a statistic without an interval counts as undefined.
+impl From<&comparison::Statistic> for Statistic {
+    fn from(found: &comparison::Statistic) -> Self {
         match found {
-            Ok(found) => {
-                Ok(Self::Defined { estimate: found.estimate, low: found.interval.low, high: found.interval.high })
+            comparison::Statistic::Defined(Estimate { estimate, interval: Some(interval), .. }) => {
+                Self::Defined { estimate: *estimate, low: interval.low, high: interval.high }
             }
-            Err(error) if error.is_undefined() || matches!(error, judge_metrics::Error::TooFewItems { .. }) => {
-                Ok(Self::Undefined { undefined: error.to_string() })
+            comparison::Statistic::Defined(Estimate { estimate, method, .. }) => {
+                Self::Undefined { undefined: format!("{estimate} without an interval: {method}") }
             }
-            Err(error) => Err(error.into()),
+            comparison::Statistic::Undefined { reason } => Self::Undefined { undefined: reason.clone() },
         }
     }
+}
 
+impl Statistic {
     /// The estimate, where there is one.
     pub fn estimate(&self) -> Option<f64> {
         match self {
@@ -126,7 +130,7 @@ impl HeldOut<'_> {
     }
 
     fn statistic(&self, of: impl Fn(&[usize]) -> Result<f64, judge_metrics::Error> + Sync) -> Result<Statistic, Error> {
-        Statistic::of(self.bootstrap.clustered(&self.groups, of))
+        Ok((&comparison::Statistic::of(self.bootstrap.clustered(&self.groups, of))?).into())
     }
 
     fn f1(

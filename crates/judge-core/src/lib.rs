@@ -50,6 +50,7 @@
 mod backbone;
 mod combine;
 mod contract;
+mod convention;
 mod error;
 mod fields;
 mod fit;
@@ -72,6 +73,7 @@ mod verdict;
 pub use backbone::{Backbone, BackboneError, Exchange, LabelInContext, RequestProblem, TextModel, TokenId};
 pub use combine::{Calibrated, Calibrator, OrderPolicy, Panel, PanelRule, Repeated, Swapped, SwappedFields};
 pub use contract::ContractBreach;
+pub use convention::{GradeConvention, PairConvention};
 pub use error::Error;
 pub use fields::Fields;
 pub use fit::{Alpha, FitProblem, Graded, ItemOrder, LayerWeightFit, Plateau, RegressionLoss, TargetRule, ThetaInit};

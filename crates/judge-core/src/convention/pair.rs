@@ -1,0 +1,193 @@
+use std::cmp::Ordering::{self, Equal, Greater, Less};
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::{by_name, double_brackets, only};
+use crate::Error;
+
+/// How a text says which of two responses is better.
+///
+/// ```
+/// use std::cmp::Ordering::{Greater, Less};
+/// use judge_core::PairConvention;
+///
+/// assert_eq!(PairConvention::Letters.parse("Both are right, but [[B]] is clearer."), Some(Less));
+/// assert_eq!("score-pair".parse::<PairConvention>()?.parse("8 5\nThe first one …"), Some(Greater));
+/// assert_eq!(PairConvention::Strict.parse("[[A]], or rather [[B]]"), None);
+/// # Ok::<(), judge_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum PairConvention {
+    /// `[[A]]`, `[[B]]` or `[[C]]` for a tie, all occurrences of the same letter. The form that this project's own prompts ask for.
+    Strict,
+    /// MT-bench (FastChat's `llm_judge`): looks for `[[A]]`, then `[[B]]`, then `[[C]]`, wherever they are; the first that occurs at all counts.
+    Letters,
+    /// Auto-J: what follows the last `final decision is ` begins, in any case, with `response 1`, `response 2` or `tie`.
+    Decision,
+    /// PandaLM: the first line of the trimmed text is exactly `1` or `2`, or `tie` in any case. Its program takes every other text for a tie.
+    FirstLine,
+    /// LLMBar's plain prompts: `Output (a)` or `Output (b)` where a line begins, with at most one space before it; (a) is looked for first.
+    OutputAb,
+    /// LLMBar's reasoning prompts: `Output (a) is better.` or `Output (b) is better.` anywhere, where any one character may stand for the full stop; (a) is looked
+    /// for first, so that it counts where both occur, whichever is last.
+    OutputAbSentence,
+    /// JudgeLM and FastChat's reviews: the first line is two numbers, parted by one space, one comma or one of each in turn; the larger wins, and equal ones are a tie.
+    ScorePair,
+    /// MT-bench's pair of grades: the first `[[8, 5]]`, or else the first `[8, 5]`; a tie if they differ by 0.1 or less.
+    RatingPair,
+    /// The library prometheus-eval: the first line that ends in `[RESULT] A`, `[Result] Response B`, `[Response A]` or `[RESULT: B]`, or that is `Result: A`, in any case.
+    Result,
+    /// Nothing but `A` or `1`, `B` or `2`, or `0` or `tie` in any case.
+    Bare,
+}
+
+impl PairConvention {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Strict,
+        Self::Letters,
+        Self::Decision,
+        Self::FirstLine,
+        Self::OutputAb,
+        Self::OutputAbSentence,
+        Self::ScorePair,
+        Self::RatingPair,
+        Self::Result,
+        Self::Bare,
+    ];
+
+    /// The name used in files and on command lines, e.g. `first-line`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::Letters => "letters",
+            Self::Decision => "decision",
+            Self::FirstLine => "first-line",
+            Self::OutputAb => "output-ab",
+            Self::OutputAbSentence => "output-ab-sentence",
+            Self::ScorePair => "score-pair",
+            Self::RatingPair => "rating-pair",
+            Self::Result => "result",
+            Self::Bare => "bare",
+        }
+    }
+
+    /// Which response a text prefers, `Greater` for the one that was shown first; `None` if it holds no verdict of this form.
+    pub fn parse(self, text: &str) -> Option<Ordering> {
+        match self {
+            Self::Strict => only(double_brackets(text).filter_map(letter)),
+            Self::Letters => first_that_occurs(text, &[("[[A]]", Greater), ("[[B]]", Less), ("[[C]]", Equal)]),
+            Self::Decision => {
+                let (_, rest) = text.trim().rsplit_once("final decision is ")?;
+                let rest = rest.trim().to_lowercase();
+                let words = [("response 1", Greater), ("response 2", Less), ("tie", Equal)];
+                words.into_iter().find(|(words, _)| rest.starts_with(words)).map(|(_, verdict)| verdict)
+            }
+            Self::FirstLine => match text.trim().split('\n').next()? {
+                "1" => Some(Greater),
+                "2" => Some(Less),
+                line => line.eq_ignore_ascii_case("tie").then_some(Equal),
+            },
+            Self::OutputAb => {
+                let opens = |words| text.split('\n').any(|l| l.strip_prefix(' ').unwrap_or(l).starts_with(words));
+                if opens("Output (a)") { Some(Greater) } else { opens("Output (b)").then_some(Less) }
+            }
+            Self::OutputAbSentence => {
+                let says = |words: &str| {
+                    text.match_indices(words).any(|(at, _)| {
+                        let next = text[at + words.len()..].chars().next();
+                        next.is_some_and(|c| c != '\n')
+                    })
+                };
+                if says("Output (a) is better") { Some(Greater) } else { says("Output (b) is better").then_some(Less) }
+            }
+            Self::ScorePair => {
+                let line = text.split('\n').next()?.replace(',', " ");
+                compare(line.split(' '), 0.0)
+            }
+            Self::RatingPair => rating_pair(text, "[[", "]]").or_else(|| rating_pair(text, "[", "]")),
+            Self::Result => text
+                .match_indices('\n')
+                .map(|(end, _)| end)
+                .chain([text.len()])
+                .find_map(|end| result_letter(&text[..end])),
+            Self::Bare => match text.trim() {
+                "A" | "1" => Some(Greater),
+                "B" | "2" => Some(Less),
+                "0" => Some(Equal),
+                word => word.eq_ignore_ascii_case("tie").then_some(Equal),
+            },
+        }
+    }
+}
+
+impl fmt::Display for PairConvention {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for PairConvention {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        by_name("convention for a preference", name, &Self::ALL, Self::as_str)
+    }
+}
+
+fn letter(text: &str) -> Option<Ordering> {
+    match text {
+        "A" => Some(Greater),
+        "B" => Some(Less),
+        "C" => Some(Equal),
+        _ => None,
+    }
+}
+
+fn first_that_occurs(text: &str, verdicts: &[(&str, Ordering)]) -> Option<Ordering> {
+    verdicts.iter().find(|(words, _)| text.contains(words)).map(|&(_, verdict)| verdict)
+}
+
+/// The order of exactly two finite numbers; a difference of no more than `margin` is a tie.
+fn compare<'t>(numbers: impl Iterator<Item = &'t str>, margin: f64) -> Option<Ordering> {
+    let numbers: Vec<f64> =
+        numbers.map(|text| text.trim().parse().ok().filter(|x: &f64| x.is_finite())).collect::<Option<_>>()?;
+    let [first, second] = numbers[..] else { return None };
+    let gap = first - second;
+    Some(if gap.abs() <= margin { Equal } else { gap.total_cmp(&0.0) })
+}
+
+/// The first `open a,b close` with digits and at most one decimal point in each number, and at most one white space behind the comma.
+fn rating_pair(text: &str, open: &str, close: &str) -> Option<Ordering> {
+    text.match_indices(open).find_map(|(at, _)| {
+        let (first, rest) = text[at + open.len()..].split_once(',')?;
+        let (second, _) = rest.split_once(close)?;
+        let second = second.strip_prefix(char::is_whitespace).unwrap_or(second);
+        (super::grade::is_plain(first) && super::grade::is_plain(second))
+            .then(|| compare([first, second].into_iter(), 0.1))?
+    })
+}
+
+/// A marker and a letter at the end of the text.
+fn result_letter(text: &str) -> Option<Ordering> {
+    let text = text.trim_end().to_ascii_lowercase();
+    let text = text.strip_suffix(']').unwrap_or(&text);
+    let endings = [("a", Greater), ("b", Less)];
+    let (before, verdict) = endings.into_iter().find_map(|(end, verdict)| Some((text.strip_suffix(end)?, verdict)))?;
+    let marker = before.trim_end();
+    let spaced = marker.len() < before.len();
+    let line_start = |rest: &str| rest.is_empty() || rest.ends_with('\n');
+    let marked = marker.ends_with("[result]")
+        || marker.ends_with("[result:")
+        || spaced && marker.ends_with("[response")
+        || marker.strip_suffix("response").is_some_and(|rest| {
+            let marker = rest.trim_end();
+            marker.len() < rest.len() && marker.ends_with("[result]")
+        })
+        || marker.strip_suffix("result:").or_else(|| marker.strip_suffix("result")).is_some_and(line_start);
+    marked.then_some(verdict)
+}

@@ -25,6 +25,7 @@
 //! | to | take |
 //! |---|---|
 //! | report everything that rows define, whole or by group | [`Comparison`] |
+//! | report everything that verdicts on pairs define, in one order or in both | [`PairComparison`] |
 //! | say how well two columns of numbers agree in order | [`rank_agreement`] |
 //! | say which of two judges does so better, drawing both together | [`spearman_difference`] |
 
@@ -34,6 +35,7 @@ mod item;
 mod labels;
 mod nominal;
 mod numbers;
+mod pairs;
 mod probabilities;
 mod rank_agreement;
 mod raters;
@@ -43,6 +45,7 @@ use std::collections::BTreeMap;
 
 pub use item::{ComparedItem, Rating};
 pub use labels::Labels;
+pub use pairs::{JudgedPair, PairComparison, PairComparisons, PairStatistic};
 pub use rank_agreement::{RankAgreement, rank_agreement, spearman_difference};
 pub use statistic::{Estimate, Statistic};
 

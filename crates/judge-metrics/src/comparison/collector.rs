@@ -24,6 +24,11 @@ impl<'a> Collector<'a> {
         }
     }
 
+    /// For rows of another kind, all statistics of which are wanted.
+    pub(super) fn of_rows(bootstrap: Bootstrap, clusters: Option<Vec<&'a str>>) -> Self {
+        Self { bootstrap, only: None, clusters, found: Vec::new() }
+    }
+
     pub(super) fn level(&self) -> f64 {
         self.bootstrap.level
     }

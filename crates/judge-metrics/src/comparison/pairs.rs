@@ -1,0 +1,278 @@
+//! Verdicts on pairs against gold labels, as benchmarks of pairwise judges report them.
+
+use super::collector::{Collector, take};
+use super::{Estimate, Statistic};
+use crate::Error;
+use crate::agreement::{AgreementWeights, ConfusionMatrix};
+use crate::preference::{Preference, Proportion, Unparsed};
+use crate::resampling::Bootstrap;
+
+/// What a judge said of one pair, and what is right. All is about the items of the pair, `First` being the first one as the pair is given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JudgedPair {
+    /// The gold label.
+    pub gold: Preference,
+    /// The verdict in the order as given; `None` where the text held none.
+    pub given: Option<Preference>,
+    /// The verdict in the exchanged order, mapped back to the items.
+    pub swapped: Option<Preference>,
+    /// Pairs with the same cluster, such as those about one question, are drawn together by the bootstrap. Used where all pairs have one.
+    pub cluster: Option<String>,
+}
+
+/// Verdicts on pairs, and how they are counted.
+///
+/// | statistic | of |
+/// |---|---|
+/// | `accuracy` | the given order: share of right verdicts |
+/// | `precision_macro`, `recall_macro`, `f1_macro` | the given order: means over the benchmark's own labels, whether they occur or not; a score without a denominator is 0 (scikit-learn's `labels=…, zero_division=0`) |
+/// | `cohen_kappa` | the given order |
+/// | `accuracy_swapped` | the exchanged order |
+/// | `accuracy_mean` | the mean of both orders' accuracies (LLMBar) |
+/// | `pair_agreement` | right in both orders (Auto-J) |
+/// | `consistency` | the same verdict in both orders, right or wrong |
+/// | `first_share` | of all verdicts that are no tie, in either order: those for the response shown first; ½ where place does not matter |
+///
+/// Each rests on the pairs whose own verdicts count ([`PairStatistic::n`]): under [`Unparsed::Dropped`] a pair is left out of those statistics for which it lacks a
+/// verdict. `first_share` rests on verdicts that were given, whatever the policy.
+///
+/// ```
+/// use judge_metrics::comparison::{JudgedPair, PairComparison};
+/// use judge_metrics::preference::{Preference::{First, Second}, Unparsed};
+///
+/// let pair = |gold, given, swapped| JudgedPair { gold, given, swapped, cluster: None };
+/// let pairs = vec![pair(First, Some(First), Some(First)), pair(Second, Some(First), Some(Second)), pair(First, None, None)];
+/// let comparison = PairComparison { ties: false, ..PairComparison::new(pairs, Unparsed::OwnLabel) };
+/// let found = comparison.statistics(&[0, 1, 2])?;
+/// assert_eq!((found.n, found.unparsed), (3, 2));
+/// let estimate = |name| found.get(name).and_then(|known| known.statistic.estimate());
+/// assert_eq!((estimate("accuracy"), estimate("first_share")), (Some(1.0 / 3.0), Some(0.5)));
+/// assert_eq!((estimate("accuracy_mean"), estimate("consistency")), (Some(0.5), Some(2.0 / 3.0)));
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairComparison {
+    /// The pairs.
+    pub pairs: Vec<JudgedPair>,
+    /// Whether the exchanged order was judged at all.
+    pub both_orders: bool,
+    /// Whether a tie is one of the benchmark's labels. Where it is not, a verdict may still be one, and is wrong.
+    pub ties: bool,
+    /// What becomes of texts without a verdict.
+    pub unparsed: Unparsed,
+    /// For statistics without an interval of their own, and for all where pairs come in clusters.
+    pub bootstrap: Bootstrap,
+}
+
+/// The statistics of a set of pairs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairComparisons {
+    /// Pairs, whatever became of them.
+    pub n: usize,
+    /// Texts without a verdict, in either order.
+    pub unparsed: usize,
+    /// In the order of the table of [`PairComparison`].
+    pub statistics: Vec<PairStatistic>,
+}
+
+/// A statistic of pairs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairStatistic {
+    /// Its name.
+    pub name: &'static str,
+    /// On how many pairs it rests; `first_share` on how many verdicts.
+    pub n: usize,
+    /// What was found.
+    pub statistic: Statistic,
+}
+
+impl PairComparisons {
+    /// The statistic of this name; `None` where it was not computed.
+    pub fn get(&self, name: &str) -> Option<&PairStatistic> {
+        self.statistics.iter().find(|known| known.name == name)
+    }
+}
+
+/// A verdict as a class: first, second, tie, and a text without one.
+const CLASSES: usize = 4;
+const UNPARSED: usize = 3;
+
+fn class(preference: Preference) -> usize {
+    match preference {
+        Preference::First => 0,
+        Preference::Second => 1,
+        Preference::Tie => 2,
+    }
+}
+
+impl PairComparison {
+    /// Pairs judged in both orders, with ties among the labels.
+    pub fn new(pairs: Vec<JudgedPair>, unparsed: Unparsed) -> Self {
+        Self { pairs, both_orders: true, ties: true, unparsed, bootstrap: Bootstrap::default() }
+    }
+
+    /// The statistics of some of the pairs, given by their indices, such as those of one group. Indices that no pair has are left out.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unparsed`] under [`Unparsed::Refused`]. What the pairs do not define is [`Statistic::Undefined`].
+    pub fn statistics(&self, rows: &[usize]) -> Result<PairComparisons, Error> {
+        let rows: Vec<(usize, &JudgedPair)> = rows.iter().filter_map(|&r| Some((r, self.pairs.get(r)?))).collect();
+        let missing = |pair: &JudgedPair| {
+            usize::from(pair.given.is_none()) + usize::from(self.both_orders && pair.swapped.is_none())
+        };
+        let unparsed = rows.iter().map(|(_, pair)| missing(pair)).sum();
+        if let Some(&(index, _)) = rows.iter().find(|(_, pair)| self.unparsed == Unparsed::Refused && missing(pair) > 0)
+        {
+            return Err(Error::Unparsed { argument: "pairs", index });
+        }
+        let settle = |verdict: Option<Preference>| match (verdict, self.unparsed) {
+            (Some(verdict), _) => Some(class(verdict)),
+            (None, Unparsed::Tie) => Some(class(Preference::Tie)),
+            (None, Unparsed::Dropped) => None,
+            (None, _) => Some(UNPARSED),
+        };
+        let pairs: Vec<Settled<'_>> = rows
+            .iter()
+            .map(|(_, pair)| Settled { pair, given: settle(pair.given), swapped: settle(pair.swapped) })
+            .collect();
+
+        let mut found = Found { bootstrap: self.bootstrap, statistics: Vec::new() };
+        let given: Vec<&Settled<'_>> = pairs.iter().filter(|pair| pair.given.is_some()).collect();
+        found.against_gold(&given, |pair| pair.given.unwrap_or(UNPARSED), self.ties);
+        if self.both_orders {
+            let swapped: Vec<&Settled<'_>> = pairs.iter().filter(|pair| pair.swapped.is_some()).collect();
+            found.share("accuracy_swapped", &swapped, |pair| pair.right_swapped());
+            let both: Vec<&Settled<'_>> = given.iter().copied().filter(|pair| pair.swapped.is_some()).collect();
+            found.mean("accuracy_mean", &both, |pair| {
+                f64::midpoint(f64::from(u8::from(pair.right_given())), f64::from(u8::from(pair.right_swapped())))
+            });
+            found.share("pair_agreement", &both, |pair| pair.right_given() && pair.right_swapped());
+            let own_label = self.unparsed == Unparsed::OwnLabel;
+            found.share("consistency", &both, |pair| {
+                pair.given == pair.swapped && (own_label || pair.given != Some(UNPARSED))
+            });
+            found.first_share(&pairs);
+        }
+        Ok(PairComparisons { n: rows.len(), unparsed, statistics: found.statistics })
+    }
+}
+
+/// A pair as it is counted: the classes of its verdicts, `None` where the pair is left out.
+struct Settled<'p> {
+    pair: &'p JudgedPair,
+    given: Option<usize>,
+    swapped: Option<usize>,
+}
+
+impl Settled<'_> {
+    fn gold(&self) -> usize {
+        class(self.pair.gold)
+    }
+
+    fn right_given(&self) -> bool {
+        self.given == Some(self.gold())
+    }
+
+    fn right_swapped(&self) -> bool {
+        self.swapped == Some(self.gold())
+    }
+
+    /// Verdicts for the response shown first, and for the one shown second.
+    fn places(&self) -> [usize; 2] {
+        let count = |given: Preference, swapped: Preference| {
+            usize::from(self.pair.given == Some(given)) + usize::from(self.pair.swapped == Some(swapped))
+        };
+        [count(Preference::First, Preference::Second), count(Preference::Second, Preference::First)]
+    }
+}
+
+struct Found {
+    bootstrap: Bootstrap,
+    statistics: Vec<PairStatistic>,
+}
+
+impl Found {
+    /// Lets a collector find statistics of these pairs.
+    fn collect(
+        &mut self,
+        pairs: &[&Settled<'_>],
+        n: usize,
+        names: &[&'static str],
+        of: impl FnOnce(&mut Collector<'_>),
+    ) {
+        let clusters = pairs.iter().map(|pair| pair.pair.cluster.as_deref()).collect();
+        let mut collector = Collector::of_rows(self.bootstrap, clusters);
+        if pairs.is_empty() {
+            collector.all_undefined(names, "no pair has the verdicts that it needs");
+        } else {
+            of(&mut collector);
+        }
+        let found = names.iter().zip(collector.found);
+        self.statistics.extend(found.map(|(&name, (_, statistic))| PairStatistic { name, n, statistic }));
+    }
+
+    fn share(&mut self, name: &'static str, pairs: &[&Settled<'_>], counts: impl Fn(&Settled<'_>) -> bool) {
+        let counts: Vec<bool> = pairs.iter().map(|pair| counts(pair)).collect();
+        self.collect(pairs, pairs.len(), &[name], |found| add_share(found, name, &counts));
+    }
+
+    fn mean(&mut self, name: &'static str, pairs: &[&Settled<'_>], value: impl Fn(&Settled<'_>) -> f64) {
+        let values: Vec<f64> = pairs.iter().map(|pair| value(pair)).collect();
+        let mean = |rows: &[usize]| Ok(take(&values, rows).iter().sum::<f64>() / rows.len() as f64);
+        self.collect(pairs, pairs.len(), &[name], |found| found.resample(name, None, mean, values.len()));
+    }
+
+    fn against_gold(&mut self, pairs: &[&Settled<'_>], verdict: impl Fn(&Settled<'_>) -> usize, ties: bool) {
+        const NAMES: [&str; 5] = ["accuracy", "precision_macro", "recall_macro", "f1_macro", "cohen_kappa"];
+        let gold: Vec<usize> = pairs.iter().map(|pair| pair.gold()).collect();
+        let judged: Vec<usize> = pairs.iter().map(|pair| verdict(pair)).collect();
+        let matrix =
+            |rows: &[usize]| ConfusionMatrix::new((0..CLASSES).collect(), &take(&gold, rows), &take(&judged, rows));
+        let labels = if ties { 3 } else { 2 };
+        let n = pairs.len();
+        self.collect(pairs, n, &NAMES, |found| {
+            let [accuracy, precision, recall, f1, kappa] = NAMES;
+            let right: Vec<bool> = gold.iter().zip(&judged).map(|(gold, judged)| gold == judged).collect();
+            add_share(found, accuracy, &right);
+            for (name, score) in [(precision, 0), (recall, 1), (f1, 2)] {
+                let mean = |rows: &[usize]| {
+                    let classes = matrix(rows)?.by_class();
+                    let scores = classes[..labels].iter().map(|class| [class.precision, class.recall, class.f1][score]);
+                    Ok(scores.map(|score| score.unwrap_or(0.0)).sum::<f64>() / labels as f64)
+                };
+                found.resample(name, None, mean, n);
+            }
+            let of_rows = |rows: &[usize]| matrix(rows)?.cohen_kappa(&AgreementWeights::Identity);
+            let known = of_rows(&(0..n).collect::<Vec<_>>()).and_then(|kappa| {
+                let (p, interval) = (kappa.p_value().ok(), Some(kappa.interval(found.level())?));
+                Ok(Estimate { estimate: kappa.estimate, interval, p, method: "large sample".to_owned() })
+            });
+            found.closed(kappa, known, |rows| Ok(of_rows(rows)?.estimate), n);
+        });
+    }
+
+    fn first_share(&mut self, pairs: &[Settled<'_>]) {
+        let pairs: Vec<&Settled<'_>> = pairs.iter().collect();
+        let places: Vec<[usize; 2]> = pairs.iter().map(|pair| pair.places()).collect();
+        let decisive = places.iter().flatten().sum();
+        let share = |rows: &[usize]| {
+            let sum = |place: usize| rows.iter().map(|&row| places[row][place]).sum::<usize>();
+            Proportion { count: sum(0), n: sum(0) + sum(1) }.estimate()
+        };
+        self.collect(&pairs, decisive, &["first_share"], |found| {
+            found.resample("first_share", None, share, places.len());
+        });
+    }
+}
+
+/// A share of pairs: Wilson's interval where they are independent.
+fn add_share(found: &mut Collector<'_>, name: &str, counts: &[bool]) {
+    let share = |rows: &[usize]| Proportion { count: rows.iter().filter(|&&row| counts[row]).count(), n: rows.len() };
+    let all = share(&(0..counts.len()).collect::<Vec<_>>());
+    let known = all.estimate().and_then(|estimate| {
+        let interval = Some(all.wilson(found.level())?);
+        Ok(Estimate { estimate, interval, p: None, method: "Wilson".to_owned() })
+    });
+    found.closed(name, known, |rows| share(rows).estimate(), counts.len());
+}

@@ -552,6 +552,44 @@ pub enum Error {
         /// Its length now; the same where it was written over.
         bytes_now: u64,
     },
+    /// A name that no benchmark has.
+    #[error("no benchmark is called {found:?}; there are {}", crate::Benchmark::ALL.map(crate::Benchmark::as_str).join(", "))]
+    UnknownBenchmark {
+        /// The name.
+        found: String,
+    },
+    /// A folder in which no part of a benchmark lies.
+    #[error("{}: expected a folder with files called {file}, found none in it or below", path.display())]
+    NoSubset {
+        /// The folder.
+        path: PathBuf,
+        /// The name of a subset's file.
+        file: &'static str,
+    },
+    /// A verdict on a pair that the benchmark does not have.
+    #[error("{place}: no pair has the id {id}; the benchmark has {pairs} pairs, the first is {known}")]
+    UnknownPair {
+        /// Where.
+        place: Place,
+        /// The id, as JSON.
+        id: String,
+        /// Pairs of the benchmark.
+        pairs: usize,
+        /// The id of its first pair.
+        known: String,
+    },
+    /// Pairs without a verdict in a file that should have one for each.
+    #[error("{}: {missing} of {pairs} pairs have no verdict, the first is {first}", path.display())]
+    NoVerdict {
+        /// The file of verdicts.
+        path: PathBuf,
+        /// Pairs without one.
+        missing: usize,
+        /// Pairs of the benchmark.
+        pairs: usize,
+        /// The id of the first one without, as JSON.
+        first: String,
+    },
     /// Logits that do not make a table.
     #[error("{place}: {source}")]
     Table {

@@ -61,6 +61,7 @@
 //! | read objects of a format of your own | [`Rows`], [`Row`] |
 //! | read data sets | [`Dataset`], [`Record`] and the record types; [`Columns`] where columns have other names |
 //! | read standard input, pipes and compressed files, or read one input several times | [`Input`] |
+//! | read a published set of pairs, or verdicts on it that were made elsewhere | [`Benchmark`], [`PairVerdicts`] |
 //! | tell users that their human scores are not read | [`HumanScores`] |
 //! | refuse outputs that would destroy something | [`check_outputs`] |
 //! | judge all records of a file, or read all its prompts | [`judge_rows`], [`read_rows`] |
@@ -75,6 +76,7 @@
 //! replaces the old one. Model folders are read by `judge-models`.
 
 mod atomic;
+mod benchmark;
 mod columns;
 mod dataset;
 mod document;
@@ -109,6 +111,7 @@ mod states;
 mod texts;
 
 pub use atomic::{AtomicFile, write_atomic};
+pub use benchmark::{Benchmark, BenchmarkPair, PairTexts, PairVerdicts, Published, Statistics};
 pub use columns::{Columns, Field, RowColumns};
 pub use dataset::{Dataset, DatasetFormat, DatasetOptions, LagerDataset};
 pub use document::{Document, load, save};

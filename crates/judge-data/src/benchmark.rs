@@ -1,0 +1,169 @@
+//! The public benchmarks of pairwise judges, as their authors publish them, and files of verdicts on them.
+
+mod autoj;
+mod llmbar;
+mod mtbench;
+mod pandalm;
+mod published;
+mod verdicts;
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use judge_core::{Fields, ItemId};
+
+pub use published::{Published, Statistics};
+pub use verdicts::PairVerdicts;
+
+use crate::ids::UniqueIds;
+use crate::{Error, Row, Rows};
+
+/// A published set of pairs with the verdicts of people.
+///
+/// | benchmark | file | ids | gold label | groups | ties |
+/// |---|---|---|---|---|---|
+/// | `pandalm` | `testset-v1.json` | `idx` | majority of three annotators | | yes |
+/// | `autoj` | `testdata_pairwise.jsonl` | row | `label` | eight groups of scenarios | yes |
+/// | `mtbench` | a file of votes, one row for each vote of a person | row | `winner` | turn | yes |
+/// | `llmbar` | `dataset.json`, or a folder of subsets | row, `subset/row` in a folder | `label` | subset | no |
+///
+/// Rows count from 0. Responses that a file has as `true` are the text `True`, as they were when they were written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Benchmark {
+    /// PandaLM's test set (Wang et al., 2023, arXiv 2306.05087).
+    PandaLm,
+    /// Auto-J's pairwise test set (Li et al., 2023, arXiv 2310.05470).
+    AutoJ,
+    /// MT-bench's votes (Zheng et al., 2023, arXiv 2306.05685).
+    MtBench,
+    /// LLMBar (Zeng et al., 2023, arXiv 2310.07641).
+    LlmBar,
+}
+
+impl Benchmark {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::PandaLm, Self::AutoJ, Self::MtBench, Self::LlmBar];
+
+    /// The name used on command lines and in reports, e.g. `pandalm`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PandaLm => "pandalm",
+            Self::AutoJ => "autoj",
+            Self::MtBench => "mtbench",
+            Self::LlmBar => "llmbar",
+        }
+    }
+
+    /// Whether a tie is one of its labels.
+    pub fn has_ties(self) -> bool {
+        self != Self::LlmBar
+    }
+
+    /// Reads its published file; for LLMBar a folder with a `dataset.json` for each subset will do too.
+    ///
+    /// # Errors
+    /// [`Error::NoRows`]; for a row that is not as published [`Error::MissingField`], [`Error::WrongType`] or [`Error::DuplicateId`], each with its line; for a folder
+    /// without subsets [`Error::NoSubset`]; [`Error::Io`] and what [`Rows`] refuses.
+    pub fn read(self, path: impl AsRef<Path>) -> Result<Vec<BenchmarkPair>, Error> {
+        let path = path.as_ref();
+        let pairs = match self {
+            Self::PandaLm => read_rows(path, |row, _| pandalm::pair(row)),
+            Self::AutoJ => read_rows(path, autoj::pair),
+            Self::MtBench => read_rows(path, mtbench::pair),
+            Self::LlmBar => llmbar::read(path),
+        }?;
+        if pairs.is_empty() { Err(Error::NoRows { path: path.to_path_buf() }) } else { Ok(pairs) }
+    }
+}
+
+impl fmt::Display for Benchmark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Benchmark {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL.into_iter().find(|benchmark| benchmark.as_str() == name);
+        found.ok_or_else(|| Error::UnknownBenchmark { found: name.to_owned() })
+    }
+}
+
+/// One pair of a benchmark: two responses, and which of them people prefer.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct BenchmarkPair {
+    /// The pair.
+    pub id: ItemId,
+    /// `Greater`: the first response is better; `Equal`: a tie.
+    pub gold: Ordering,
+    /// The benchmark's own group of this pair, such as a subset.
+    pub group: Option<String>,
+    /// What pairs that are not independent share: the question.
+    pub question: String,
+    /// What is asked and answered; `None` where the file has the votes alone.
+    pub texts: Option<PairTexts>,
+}
+
+/// The texts of a pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PairTexts {
+    /// What was asked.
+    pub instruction: String,
+    /// The first answer; of a conversation of several turns, all of it.
+    pub response_a: String,
+    /// The second one.
+    pub response_b: String,
+}
+
+/// `instruction`, `response_a` and `response_b`.
+impl Fields for BenchmarkPair {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        let texts = self.texts.as_ref()?;
+        match name {
+            "instruction" => Some(texts.instruction.as_str().into()),
+            "response_a" => Some(texts.response_a.as_str().into()),
+            "response_b" => Some(texts.response_b.as_str().into()),
+            _ => None,
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        let names = ["instruction", "response_a", "response_b"];
+        self.texts.iter().flat_map(|_| names).map(str::to_owned).collect()
+    }
+}
+
+/// The pairs of one file; `read` gets each row and its number.
+fn read_rows(
+    path: &Path,
+    mut read: impl FnMut(&Row, usize) -> Result<BenchmarkPair, Error>,
+) -> Result<Vec<BenchmarkPair>, Error> {
+    let mut ids = UniqueIds::default();
+    let mut pairs = Vec::new();
+    for (number, row) in Rows::open(path)?.enumerate() {
+        let row = row?;
+        let pair = read(&row, number)?;
+        ids.check(&pair.id, row.place())?;
+        pairs.push(pair);
+    }
+    Ok(pairs)
+}
+
+/// The order that a label stands for.
+fn order_of<const N: usize>(
+    row: &Row,
+    field: &'static str,
+    expected: &'static str,
+    labels: [(i64, Ordering); N],
+) -> Result<Ordering, Error> {
+    let label: i64 = row.required(field, expected)?;
+    let known = labels.into_iter().find(|(known, _)| *known == label);
+    known.map(|(_, order)| order).ok_or_else(|| row.wrong(field, expected))
+}

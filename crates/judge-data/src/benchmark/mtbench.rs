@@ -1,0 +1,55 @@
+use std::cmp::Ordering::{Equal, Greater, Less};
+
+use judge_core::{ItemId, Message};
+use serde_json::Value;
+
+use super::{BenchmarkPair, PairTexts};
+use crate::{Error, Row};
+
+pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
+    const WINNERS: &str = "model_a, model_b, tie or tie (inconsistent)";
+    let gold = match row.required::<String>("winner", WINNERS)?.as_str() {
+        "model_a" => Greater,
+        "model_b" => Less,
+        "tie" | "tie (inconsistent)" => Equal,
+        _ => return Err(row.wrong("winner", WINNERS)),
+    };
+    let turn: usize = row.required("turn", "1 or 2")?;
+    if !(1..=2).contains(&turn) {
+        return Err(row.wrong("turn", "1 or 2"));
+    }
+    let question: Value = row.required("question_id", "a string or a whole number")?;
+    let conversation = |field| row.optional::<Vec<Message>>(field, "a list of messages");
+    let texts = match (conversation("conversation_a")?, conversation("conversation_b")?) {
+        (Some(a), Some(b)) => {
+            let texts = texts(&a, &b, turn);
+            Some(texts.ok_or_else(|| row.wrong("conversation_a", "a question and an answer for each turn"))?)
+        }
+        _ => None,
+    };
+    Ok(BenchmarkPair {
+        id: ItemId::from(number as u64),
+        gold,
+        group: Some(turn.to_string()),
+        question: question.to_string(),
+        texts,
+    })
+}
+
+/// Up to the turn that is judged; `None` where a conversation is shorter. The first turn is a question and two answers; in the second the
+/// question is the last one, and each response is the conversation that led to it and the answer.
+fn texts(a: &[Message], b: &[Message], turn: usize) -> Option<PairTexts> {
+    let (a, b) = (a.get(..2 * turn)?, b.get(..2 * turn)?);
+    let instruction = a[2 * turn - 2].content.clone();
+    let response = |messages: &[Message]| match messages {
+        [_, answer] => answer.content.clone(),
+        messages => {
+            let turn = |message: &Message| {
+                let name = if message.role == "user" { "User" } else { "Assistant" };
+                format!("{name}: {}", message.content)
+            };
+            messages.iter().map(turn).collect::<Vec<_>>().join("\n\n")
+        }
+    };
+    Some(PairTexts { instruction, response_a: response(a), response_b: response(b) })
+}

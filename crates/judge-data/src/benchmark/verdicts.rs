@@ -1,0 +1,78 @@
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::path::Path;
+
+use judge_core::{ItemId, PairConvention};
+
+use super::BenchmarkPair;
+use crate::ids::{UniqueIds, id_of};
+use crate::{Error, Row, Rows};
+
+/// What a judge said of each pair of a benchmark, in the order of the pairs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PairVerdicts {
+    /// Whether the exchanged order was judged.
+    pub both_orders: bool,
+    /// The verdict in the given order and in the exchanged one, both about the responses as they are given; `None` for a text without one.
+    pub orders: Vec<[Option<Ordering>; 2]>,
+}
+
+impl PairVerdicts {
+    /// Reads verdicts that were made elsewhere: JSON lines `{"id", "given", "swapped"?}`, of which the latter two are what the judge wrote in either order,
+    /// sides named as it saw them. Rows are matched by id, in any order; `1` and `"1"` name the same pair here. A text that is `null` has no verdict.
+    ///
+    /// # Errors
+    /// [`Error::UnknownPair`] for an id that no pair has, [`Error::NoVerdict`] for pairs that no row has; [`Error::DuplicateId`]; [`Error::MissingField`] for a row without `given`, or
+    /// without `swapped` where other rows have it; and whatever is wrong with the file.
+    pub fn read(path: impl AsRef<Path>, pairs: &[BenchmarkPair], convention: PairConvention) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let numbers: HashMap<String, usize> =
+            pairs.iter().enumerate().map(|(number, pair)| (name(&pair.id), number)).collect();
+        let mut found: Vec<Option<[Option<Ordering>; 2]>> = vec![None; pairs.len()];
+        let (mut ids, mut both_orders) = (UniqueIds::default(), None);
+        for row in Rows::open(path)? {
+            let row = row?;
+            let (id, place) = (id_of(&row)?, row.place().clone());
+            // `1` and `"1"` are one pair: the second is a duplicate.
+            ids.check(&ItemId::from(name(&id)), &place)?;
+            let Some(&number) = numbers.get(&name(&id)) else {
+                let (id, known) = (id.to_string(), pairs.first().map_or(String::new(), |pair| pair.id.to_string()));
+                return Err(Error::UnknownPair { place, id, pairs: pairs.len(), known });
+            };
+            let has = |field: &str| row.keys().any(|key| key == field);
+            let both = *both_orders.get_or_insert(has("swapped"));
+            for field in ["given", "swapped"].into_iter().take(1 + usize::from(both)) {
+                if !has(field) {
+                    return Err(Error::MissingField { place, field, found: row.found() });
+                }
+            }
+            if !both && has("swapped") {
+                return Err(row.wrong("swapped", "absent, as it is on the rows before"));
+            }
+            let verdict = |field| Ok::<_, Error>(text(&row, field)?.and_then(|text| convention.parse(&text)));
+            found[number] = Some([verdict("given")?, verdict("swapped")?.map(Ordering::reverse)]);
+        }
+        let missing = found.iter().filter(|orders| orders.is_none()).count();
+        if let Some((pair, _)) = pairs.iter().zip(&found).find(|(_, orders)| orders.is_none()) {
+            let (path, first) = (path.to_path_buf(), pair.id.to_string());
+            return Err(Error::NoVerdict { path, missing, pairs: pairs.len(), first });
+        }
+        Ok(Self { both_orders: both_orders.unwrap_or(false), orders: found.into_iter().flatten().collect() })
+    }
+}
+
+/// An id as it is matched.
+fn name(id: &ItemId) -> String {
+    match id {
+        ItemId::Integer(number) => number.to_string(),
+        ItemId::Text(text) => text.clone(),
+    }
+}
+
+/// What a judge wrote; numbers are rendered.
+fn text(row: &Row, field: &'static str) -> Result<Option<String>, Error> {
+    let Some(json) = row.value(field) else { return Ok(None) };
+    let text = crate::row::rendered(json).ok_or_else(|| row.wrong(field, "a string, a number or null"))?;
+    Ok(Some(text.into_owned()))
+}

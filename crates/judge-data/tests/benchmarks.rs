@@ -1,0 +1,201 @@
+//! The loaders of the public benchmarks, on small files of their forms and on the published ones.
+
+#![allow(clippy::print_stderr)] // what was skipped
+
+use std::cmp::Ordering::{Equal, Greater, Less};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use judge_core::{Fields, ItemId, PairConvention};
+use judge_data::{Benchmark, BenchmarkPair, Error, PairVerdicts};
+use serde_json::{Value, json};
+
+fn written(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn pandalm(change: impl FnOnce(&mut Value)) -> String {
+    let row = |idx: u64, input: &str| {
+        json!({
+            "idx": idx, "motivation_app": "m", "cmp_key": "a_b", "instruction": "Say {x}.", "input": input, "response1": true,
+            "response2": "two", "annotator1": 0, "annotator2": 1, "annotator3": 1,
+        })
+    };
+    let mut rows = json!([row(7, ""), row(9, "now")]);
+    change(&mut rows);
+    rows.to_string()
+}
+
+#[test]
+fn pandalms_rows_are_read_and_refused_by_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |text: &str| Benchmark::PandaLm.read(written(folder.path(), "testset-v1.json", text));
+    let pairs = read(&pandalm(|_| {})).unwrap();
+    assert_eq!((&pairs[0].id, pairs[0].gold, &pairs[0].group), (&ItemId::from(7_u64), Greater, &None));
+    assert_eq!(pairs[0].field("response_a").as_deref(), Some("True"));
+    assert_eq!(pairs[1].field("instruction").as_deref(), Some("Say {x}.\n\nnow"));
+    assert_eq!(pairs[1].names(), ["instruction", "response_a", "response_b"]);
+
+    let refused = |change: &dyn Fn(&mut Value)| read(&pandalm(change)).unwrap_err().to_string();
+    let label = refused(&|rows| rows[1]["annotator2"] = json!(3));
+    assert!(
+        label.contains("testset-v1.json, line 1: expected \"annotator2\" to be 1, 2 or 0, found number 3"),
+        "{label}"
+    );
+    let split = refused(&|rows| rows[0]["annotator2"] = json!(2));
+    assert!(split.contains("annotator3"), "{split}");
+    assert!(refused(&|rows| rows[0]["response2"] = json!([])).contains("response2"));
+    assert!(refused(&|rows| rows[1]["idx"] = json!(7)).contains("appears twice"));
+    assert!(matches!(read("[]"), Err(Error::NoRows { .. })));
+    assert!(read("[{\"idx\": 1").is_err());
+}
+
+#[test]
+fn autojs_scenarios_have_groups() {
+    let folder = tempfile::tempdir().unwrap();
+    let row = |scenario: &str, label: i64| {
+        json!({"scenario": scenario, "label": label, "prompt": "P", "response 1": "one", "response 2": "two"})
+            .to_string()
+    };
+    let read = |rows: &[String]| Benchmark::AutoJ.read(written(folder.path(), "pairs.jsonl", &rows.join("\n")));
+    let pairs = read(&[row("roleplay", 0), row("ranking", 1), row("others", 2)]).unwrap();
+    let found: Vec<_> = pairs.iter().map(|pair| (pair.id.clone(), pair.gold, pair.group.as_deref().unwrap())).collect();
+    let id = |row: u64| ItemId::from(row);
+    assert_eq!(
+        found,
+        [(id(0), Greater, "General Communication"), (id(1), Less, "NLP Tasks"), (id(2), Equal, "NLP Tasks")]
+    );
+    assert!(read(&[row("roleplay", 0), row("karaoke", 1)]).unwrap_err().to_string().contains("line 2"));
+    assert!(read(&[row("roleplay", 3)]).unwrap_err().to_string().contains("label"));
+}
+
+#[test]
+fn mtbenchs_votes_have_turns_and_perhaps_conversations() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |rows: &[Value]| {
+        let text: Vec<String> = rows.iter().map(Value::to_string).collect();
+        Benchmark::MtBench.read(written(folder.path(), "human.jsonl", &text.join("\n")))
+    };
+    let vote = |turn: u64, winner: &str| json!({"question_id": 81, "model_a": "x", "model_b": "y", "turn": turn, "winner": winner, "judge": "expert_1"});
+    let pairs = read(&[vote(1, "model_b"), vote(2, "tie (inconsistent)")]).unwrap();
+    assert_eq!((pairs[0].gold, pairs[0].group.as_deref(), &pairs[0].texts), (Less, Some("1"), &None));
+    assert_eq!((pairs[1].gold, pairs[1].group.as_deref()), (Equal, Some("2")));
+    assert!(pairs[0].names().is_empty());
+
+    let conversation = |name: &str| {
+        json!([{"role": "user", "content": "q1"}, {"role": "assistant", "content": format!("{name}1")},
+               {"role": "user", "content": "q2"}, {"role": "assistant", "content": format!("{name}2")}])
+    };
+    let mut rows = [vote(1, "model_a"), vote(2, "tie")];
+    for row in &mut rows {
+        row["conversation_a"] = conversation("a");
+        row["conversation_b"] = conversation("b");
+    }
+    let pairs = read(&rows).unwrap();
+    let texts =
+        |pair: &BenchmarkPair| ["instruction", "response_a", "response_b"].map(|f| pair.field(f).unwrap().into_owned());
+    assert_eq!(texts(&pairs[0]), ["q1", "a1", "b1"]);
+    let second = texts(&pairs[1]);
+    assert_eq!((&*second[0], &*second[2]), ("q2", "User: q1\n\nAssistant: b1\n\nUser: q2\n\nAssistant: b2"));
+    rows[1]["conversation_b"].as_array_mut().unwrap().truncate(2);
+    assert!(read(&rows).unwrap_err().to_string().contains("line 2"));
+    assert!(read(&[vote(3, "tie")]).unwrap_err().to_string().contains("turn"));
+    assert!(read(&[vote(1, "model_c")]).unwrap_err().to_string().contains("winner"));
+}
+
+#[test]
+fn llmbars_subsets_are_found_below_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = json!([{"input": "I", "output_1": "a", "output_2": "b", "label": 1}, {"input": "J", "output_1": "a", "output_2": "b", "label": 2}]);
+    for subset in ["Natural", "Adversarial/Manual"] {
+        written(folder.path(), &format!("{subset}/dataset.json"), &rows.to_string());
+    }
+    let pairs = Benchmark::LlmBar.read(folder.path()).unwrap();
+    let ids: Vec<String> = pairs.iter().map(|pair| pair.id.to_string()).collect();
+    assert_eq!(ids, ["\"Manual/0\"", "\"Manual/1\"", "\"Natural/0\"", "\"Natural/1\""]);
+    assert_eq!((pairs[3].gold, pairs[3].group.as_deref()), (Less, Some("Natural")));
+    let one = Benchmark::LlmBar.read(folder.path().join("Natural/dataset.json")).unwrap();
+    assert_eq!((&one[1].id, one[1].group.as_deref()), (&ItemId::from(1_u64), Some("Natural")));
+    let tie = json!([{"input": "I", "output_1": "a", "output_2": "b", "label": 0}]).to_string();
+    let file = written(folder.path(), "tie.json", &tie);
+    assert!(Benchmark::LlmBar.read(file).unwrap_err().to_string().contains("to be 1 or 2"));
+    let empty = tempfile::tempdir().unwrap();
+    assert!(matches!(Benchmark::LlmBar.read(empty.path()), Err(Error::NoSubset { .. })));
+    assert!("llmbars".parse::<Benchmark>().unwrap_err().to_string().contains("pandalm, autoj, mtbench, llmbar"));
+}
+
+#[test]
+fn verdicts_are_matched_by_id_and_refused_by_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let pairs = Benchmark::PandaLm.read(written(folder.path(), "pairs.json", &pandalm(|_| {}))).unwrap();
+    let read = |text: &str| {
+        PairVerdicts::read(written(folder.path(), "verdicts.jsonl", text), &pairs, PairConvention::FirstLine)
+    };
+    let both = read(
+        "{\"id\": \"9\", \"given\": 2, \"swapped\": \"2\\nwhy\"}\n{\"id\": 7, \"given\": \"Tie\", \"swapped\": null}",
+    )
+    .unwrap();
+    assert_eq!((both.both_orders, &both.orders[..]), (true, &[[Some(Equal), None], [Some(Less), Some(Greater)]][..]));
+    let one = read("{\"id\": 7, \"given\": \"1\"}\n{\"id\": 9, \"given\": \"one\"}").unwrap();
+    assert_eq!((one.both_orders, &one.orders[..]), (false, &[[Some(Greater), None], [None, None]][..]));
+    for (text, expected) in [
+        ("{\"id\": 7, \"given\": \"1\"}", "1 of 2 pairs have no verdict, the first is 9"),
+        ("{\"id\": 8, \"given\": \"1\"}", "line 1: no pair has the id 8; the benchmark has 2 pairs, the first is 7"),
+        ("{\"id\": 7, \"given\": \"1\"}\n{\"id\": \"7\", \"given\": \"1\"}", "line 2: the id \"7\" appears twice"),
+        ("{\"id\": 7, \"swapped\": \"1\"}", "expected a field \"given\""),
+        (
+            "{\"id\": 7, \"given\": \"1\", \"swapped\": \"2\"}\n{\"id\": 9, \"given\": \"1\"}",
+            "line 2: expected a field \"swapped\"",
+        ),
+        (
+            "{\"id\": 7, \"given\": \"1\"}\n{\"id\": 9, \"given\": \"1\", \"swapped\": \"2\"}",
+            "line 2: expected \"swapped\" to be absent",
+        ),
+        ("{\"id\": 7, \"given\": [1]}", "expected \"given\" to be a string, a number or null"),
+        ("{\"id\": 7, \"given\": \"1\"", "line 1"),
+        ("", "2 of 2 pairs"),
+    ] {
+        let error = read(text).unwrap_err().to_string();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+/// Counts of the published files.
+#[test]
+fn the_published_files_are_read_whole() {
+    let Some(data) = std::env::var_os("JUDGE_TEST_DATA").map(PathBuf::from) else {
+        eprintln!("skipped: JUDGE_TEST_DATA is not set");
+        return;
+    };
+    let counts = |benchmark: Benchmark, path: &str| {
+        let pairs = benchmark.read(data.join(path)).unwrap();
+        let of = |gold| pairs.iter().filter(|pair| pair.gold == gold).count();
+        (pairs.len(), of(Greater), of(Less), of(Equal))
+    };
+    assert_eq!(counts(Benchmark::PandaLm, "pandalm/testset-v1.json"), (999, 422, 472, 105));
+    assert_eq!(counts(Benchmark::LlmBar, "llmbar/LLMBar/Natural/dataset.json").0, 100);
+    assert_eq!(counts(Benchmark::LlmBar, "llmbar/LLMBar").0, 100 + 134 + 92);
+    assert_eq!(counts(Benchmark::MtBench, "mtbench/human.jsonl").0, 3_355);
+    assert_eq!(counts(Benchmark::MtBench, "mtbench/gpt4_pair.jsonl").0, 2_400);
+}
+
+#[test]
+fn published_figures_are_shares_of_statistics_that_are_computed() {
+    for benchmark in Benchmark::ALL {
+        for row in benchmark.published() {
+            for (name, value) in row.statistics {
+                assert!((0.0..=1.0).contains(value), "{benchmark}, {}: {name} {value}", row.judge);
+                assert!(
+                    name.starts_with("accuracy")
+                        || name.ends_with("_macro")
+                        || ["pair_agreement", "consistency"].contains(name),
+                    "{name}"
+                );
+            }
+            assert_eq!(row.group.is_some(), benchmark == Benchmark::LlmBar);
+        }
+    }
+}

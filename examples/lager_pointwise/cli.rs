@@ -27,7 +27,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// The format of the input [default: detected from the first row]
-    #[arg(long, value_name = "prompts|graded|lager|emotion", value_parser = format)]
+    #[arg(long, value_name = "prompts|graded|pairs|lager|emotion", value_parser = format)]
     pub(crate) format: Option<DatasetFormat>,
     /// Which other fields are carried to the output: all, none, or names with commas between
     #[arg(long, default_value = "all", value_name = "FIELDS")]
@@ -94,7 +94,7 @@ enum Rule {
 }
 
 fn format(name: &str) -> Result<DatasetFormat, String> {
-    DatasetFormat::from_name(name).ok_or_else(|| "expected prompts, graded, lager or emotion".to_owned())
+    DatasetFormat::from_name(name).ok_or_else(|| "expected prompts, graded, pairs, lager or emotion".to_owned())
 }
 
 impl Cli {
@@ -182,6 +182,10 @@ impl Cli {
                 DatasetFormat::Graded if self.is_reasoning() => PromptTemplate::pointwise_reasoning(scale),
                 DatasetFormat::Graded => PromptTemplate::pointwise_direct(scale),
                 DatasetFormat::Prompts => PromptTemplate::new(Prompt::user("{prompt}"))?,
+                DatasetFormat::Pairs => {
+                    let why = "lager_pointwise grades single responses; prompt_judge compares those of a pair. To grade pairs by a template of your own, give --template";
+                    return Err(usage(why));
+                }
                 DatasetFormat::Lager if self.is_reasoning() => {
                     PromptTemplate::new(Prompt::user("{user_prompt_feedback}"))?
                 }

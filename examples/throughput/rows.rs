@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use judge_core::{Fields, Prompt, PromptTemplate, Scale};
+use judge_core::{Fields, Prompt, PromptFamily, PromptTemplate, Scale};
 use judge_data::{Dataset, DatasetFormat, DatasetOptions, Record};
 use judge_examples::console::usage;
 use judge_examples::model_args::{ModelArgs, read_template};
@@ -60,6 +60,7 @@ fn prompt(args: &ModelArgs, template: &PromptTemplate, record: &Record) -> Resul
         Record::Prompt(record) if args.raw_prompt => record.input.to_raw(),
         Record::Prompt(record) => args.dress(record.input.to_chat()),
         Record::Graded(record) => fill(template, record).with_context(|| format!("item {}", record.id))?,
+        Record::Pair(record) => args.dress(fill(PromptFamily::built_in("pair")?.template(), record)?),
         Record::Lager(record) => own(&record.direct),
         Record::Emotion(record) => own(&record.dialogue),
     })

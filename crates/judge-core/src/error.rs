@@ -1,8 +1,8 @@
 use std::error::Error as StdError;
 
 use crate::{
-    BackboneError, ContractBreach, FitProblem, ItemId, Layer, ProbeError, ScaleProblem, Signal, TemplateProblem,
-    Variant, WeightMismatch,
+    BackboneError, ContractBreach, FamilyProblem, FitProblem, ItemId, Layer, ProbeError, ScaleProblem, Signal,
+    TemplateProblem, Variant, WeightMismatch,
 };
 
 /// Everything that can go wrong in this crate, apart from what is one item's own fault
@@ -57,6 +57,14 @@ pub enum Error {
     Template {
         /// What is wrong.
         problem: TemplateProblem,
+    },
+    /// A prompt family cannot work.
+    #[error("prompt family {name:?}: {problem}")]
+    Family {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        problem: FamilyProblem,
     },
     /// Layers are not strictly ascending.
     #[error("layers do not ascend: {after} follows {before}")]

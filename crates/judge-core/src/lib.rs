@@ -35,6 +35,7 @@
 //! # }
 //! ```
 //!
+//! * Judges that are asked in words: a [`PromptFamily`] with a [`WrittenJudge`], a [`LikelihoodJudge`], or the settings of a [`LagerJudge`].
 //! * A judge of your own: implement [`Judge`] and let [`testing::check_judge`] look at it; for prompts, [`PromptTemplate`] fills the [`Fields`] of your item type.
 //! * Several judges as one: [`Panel`], [`Repeated`] for samples, [`Swapped`] for both orders of a pair, [`Calibrated`] for the human scale.
 //! * A model of your own: implement [`TextModel`], and [`Backbone`] if it can be read; [`testing::check_text_model`] and [`testing::check_backbone`] look at it.
@@ -61,6 +62,7 @@ mod lager;
 mod layer;
 mod model_info;
 mod prompt;
+mod prompted;
 mod reading;
 mod replicas;
 mod request;
@@ -89,6 +91,7 @@ pub use lager::{
 pub use layer::{Layer, Lens};
 pub use model_info::{Dimensions, ModelIdentity, ModelInfo};
 pub use prompt::{Message, Prompt};
+pub use prompted::{FamilyProblem, LikelihoodJudge, PromptFamily, Task, WrittenJudge};
 pub use reading::{
     ContinuationLogProbs, Finish, Generated, HeadEntropies, LabelLogits, LabelStep, Outcome, PooledState, Reading,
     Reason, TokenLogProbs, Unscored,

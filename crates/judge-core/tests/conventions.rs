@@ -9,10 +9,13 @@ use judge_core::GradeConvention as Grade;
 use judge_core::PairConvention as Pair;
 use serde_json::Value;
 
+/// Texts and what each convention finds in them.
+type Cases<'a, C, V> = &'a [(C, &'a [(&'a str, Option<V>)])];
+
 #[test]
 fn preferences() {
     let none = None::<Ordering>;
-    let cases: &[(Pair, &[(&str, Option<Ordering>)])] = &[
+    let cases: Cases<'_, Pair, Ordering> = &[
         (
             Pair::Strict,
             &[
@@ -151,7 +154,7 @@ fn preferences() {
 
 #[test]
 fn grades() {
-    let cases: &[(Grade, &[(&str, Option<f64>)])] = &[
+    let cases: Cases<'_, Grade, f64> = &[
         (Grade::Strict, &[("[[7.5]]", Some(7.5)), ("[[7]] [[7]]", Some(7.0)), ("[[7]] [[8]]", None), ("[7]", None)]),
         (
             Grade::Rating,

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use crate::columns::ColumnWatch;
 use crate::ids::UniqueIds;
 use crate::{
-    Columns, EmotionRecord, Error, Field, GradedRecord, Ids, IntoInput, LagerRecord, PromptRecord, Record, Row, Rows,
+    Columns, EmotionRecord, Error, Field, GradedRecord, Ids, IntoInput, LagerRecord, PairRecord, PromptRecord, Record,
+    Row, Rows,
 };
 
 /// The kinds of data set.
@@ -14,6 +15,8 @@ pub enum DatasetFormat {
     Prompts,
     /// [`GradedRecord`]s.
     Graded,
+    /// [`PairRecord`]s.
+    Pairs,
     /// [`LagerRecord`]s.
     Lager,
     /// [`EmotionRecord`]s.
@@ -22,13 +25,14 @@ pub enum DatasetFormat {
 
 impl DatasetFormat {
     /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Prompts, Self::Graded, Self::Lager, Self::Emotion];
+    pub const ALL: [Self; 5] = [Self::Prompts, Self::Graded, Self::Pairs, Self::Lager, Self::Emotion];
 
-    /// `prompts`, `graded`, `lager` or `emotion`.
+    /// `prompts`, `graded`, `pairs`, `lager` or `emotion`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Prompts => "prompts",
             Self::Graded => "graded",
+            Self::Pairs => "pairs",
             Self::Lager => "lager",
             Self::Emotion => "emotion",
         }
@@ -42,6 +46,7 @@ impl DatasetFormat {
     /// Tells the kind from a row's fields; `null` is absent.
     ///
     /// A prompt with a response is a graded record, and so is a row with `instruction`, `response` and `prompt`. A row with
+    /// `response_a` and `response_b` beside what was asked is a pair. A row with
     /// the fields of LAGER's benchmark or emotion items is one, whatever else it has, unless it also has `prompt`,
     /// `messages`, or both `instruction` and `response` under exactly these names.
     ///
@@ -55,6 +60,9 @@ impl DatasetFormat {
             let graded = [Field::Instruction, Field::Response].map(|field| row.has(field.as_str()));
             fitting.extend(plain.contains(&true).then_some(Self::Prompts));
             fitting.extend((!graded.contains(&false)).then_some(Self::Graded));
+        } else if Self::Pairs.fits(row, columns) {
+            fitting.push(Self::Pairs);
+            fitting.extend(Self::Graded.fits(row, columns).then_some(Self::Graded));
         } else if Self::Graded.fits(row, columns) {
             fitting.push(Self::Graded);
             fitting.extend(columns.has(row, Field::Messages).then_some(Self::Prompts));
@@ -67,8 +75,8 @@ impl DatasetFormat {
                 place: row.place().clone(),
                 found: row.found(),
                 candidates: fitting.into_iter().map(Self::as_str).collect(),
-                known: "prompts (prompt or messages), graded (instruction and response), lager (user_prompt), \
-                        emotion (dialogue and emotion_score); if the columns have other names: \
+                known: "prompts (prompt or messages), graded (instruction and response), pairs (instruction, response_a \
+                        and response_b), lager (user_prompt), emotion (dialogue and emotion_score); if the columns have other names: \
                         --columns instruction=NAME,response=NAME",
             })),
         }
@@ -78,6 +86,9 @@ impl DatasetFormat {
         match self {
             Self::Prompts => columns.has(row, Field::Prompt) || columns.has(row, Field::Messages),
             Self::Graded => columns.has(row, Field::Instruction) && columns.has(row, Field::Response),
+            Self::Pairs => {
+                [Field::Instruction, Field::ResponseA, Field::ResponseB].iter().all(|&field| columns.has(row, field))
+            }
             Self::Lager => row.has("user_prompt"),
             Self::Emotion => row.has("dialogue") && row.has("emotion_score"),
         }
@@ -148,14 +159,17 @@ impl Dataset {
         // A file that begins with prompts may not go on with responses, whose prompts alone would be read.
         if options.format.is_none()
             && self.format == DatasetFormat::Prompts
-            && DatasetFormat::Graded.fits(&row, &options.columns)
+            && let Some(format) = [DatasetFormat::Graded, DatasetFormat::Pairs]
+                .into_iter()
+                .find(|format| format.fits(&row, &options.columns))
         {
-            let (expected, found) = (self.format.as_str(), DatasetFormat::Graded.as_str());
+            let (expected, found) = (self.format.as_str(), format.as_str());
             return Err(Error::MixedFormats { place, expected, found });
         }
         let record = match self.format {
             DatasetFormat::Prompts => Record::Prompt(PromptRecord::from_row(row, index, options)?),
             DatasetFormat::Graded => Record::Graded(GradedRecord::from_row(row, index, options)?),
+            DatasetFormat::Pairs => Record::Pair(PairRecord::from_row(row, index, options)?),
             DatasetFormat::Lager => Record::Lager(LagerRecord::from_row(row, index, options)?),
             DatasetFormat::Emotion => Record::Emotion(EmotionRecord::from_row(row, index)?),
         };

@@ -127,7 +127,7 @@ pub use lock::Locking;
 pub use origin::{ORIGIN, is_unrecorded, recorded_origin, unrecorded_origin};
 pub use output::{OutputProblem, check_outputs};
 pub use record::Record;
-pub use records::{EmotionRecord, GradedRecord, LagerRecord, PromptInput, PromptRecord};
+pub use records::{EmotionRecord, GradedRecord, LagerRecord, PairRecord, PromptInput, PromptRecord};
 pub use row::{Extra, Row};
 pub use rows::{Layout, Rows};
 pub use run::{Opened, Resolved, Run, RunPlan, RunStart, WriteOptions};

@@ -1,6 +1,7 @@
 //! Reads the fields of one row of a user's file and keeps account of the columns that were used.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use judge_core::ItemId;
 use serde::de::DeserializeOwned;
@@ -90,6 +91,36 @@ impl<'a> Reading<'a> {
             Ok(raters) => Ok(raters.into_scores()),
             Err(_) => Err(self.wrong(Field::Human, column, NUMBERS)),
         }
+    }
+
+    /// Which response each rater prefers; empty for none.
+    pub(crate) fn choices(&mut self) -> Result<Vec<Ordering>, Error> {
+        const EXPECTED: &str = "\"A\", \"B\" or \"tie\", or a list of them and nulls";
+        #[derive(serde::Deserialize)]
+        enum Choice {
+            A,
+            B,
+            #[serde(rename = "tie")]
+            Tie,
+        }
+        #[derive(serde::Deserialize)]
+        #[serde(untagged)]
+        enum Choices {
+            One(Choice),
+            Many(Vec<Option<Choice>>),
+        }
+        let Some((column, json)) = self.value(Field::Human)? else { return Ok(Vec::new()) };
+        let choices = match serde_json::from_str::<Choices>(json) {
+            Ok(Choices::One(choice)) => vec![choice],
+            Ok(Choices::Many(choices)) => choices.into_iter().flatten().collect(),
+            Err(_) => return Err(self.wrong(Field::Human, column, EXPECTED)),
+        };
+        let order = |choice| match choice {
+            Choice::A => Ordering::Greater,
+            Choice::B => Ordering::Less,
+            Choice::Tie => Ordering::Equal,
+        };
+        Ok(choices.into_iter().map(order).collect())
     }
 
     /// The columns that were used, and all other fields in the order of the file. What is `null` in place of a field that

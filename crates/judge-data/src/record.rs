@@ -6,7 +6,7 @@ use judge_core::{Fields, ItemId};
 
 use crate::row::describe;
 use crate::texts::Texts;
-use crate::{EmotionRecord, Error, Extra, GradedRecord, LagerRecord, PromptRecord, RowColumns};
+use crate::{EmotionRecord, Error, Extra, GradedRecord, LagerRecord, PairRecord, PromptRecord, RowColumns};
 
 /// A record of any kind.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +16,8 @@ pub enum Record {
     Prompt(PromptRecord),
     /// A graded response.
     Graded(GradedRecord),
+    /// Two responses.
+    Pair(PairRecord),
     /// A record of LAGER's files.
     Lager(LagerRecord),
     /// An emotion.
@@ -28,16 +30,19 @@ impl Record {
         match self {
             Self::Prompt(record) => &record.id,
             Self::Graded(record) => &record.id,
+            Self::Pair(record) => &record.id,
             Self::Lager(record) => &record.id,
             Self::Emotion(record) => &record.id,
         }
     }
 
-    /// What people gave it, one number per rater that gave one, in the order of the file; empty where nobody did.
+    /// What people gave it, one number per rater that gave one, in the order of the file; empty where nobody did. Of a pair: 1 for the first
+    /// response, 0 for the second, ½ for a tie.
     pub fn raters(&self) -> Cow<'_, [f64]> {
         match self {
             Self::Prompt(record) => Cow::Borrowed(&record.scores),
             Self::Graded(record) => Cow::Borrowed(&record.scores),
+            Self::Pair(record) => Cow::Owned(record.preferences()),
             Self::Lager(record) => Cow::Borrowed(&record.scores),
             Self::Emotion(record) => Cow::Owned(vec![record.score as f64]),
         }
@@ -48,6 +53,7 @@ impl Record {
         match self {
             Self::Prompt(record) => record.human(),
             Self::Graded(record) => record.human(),
+            Self::Pair(record) => record.human(),
             Self::Lager(record) => record.human(),
             Self::Emotion(record) => Some(record.score as f64),
         }
@@ -58,6 +64,7 @@ impl Record {
         match self {
             Self::Prompt(record) => &record.extra,
             Self::Graded(record) => &record.extra,
+            Self::Pair(record) => &record.extra,
             Self::Lager(record) => &record.extra,
             Self::Emotion(record) => &record.extra,
         }
@@ -68,6 +75,7 @@ impl Record {
         match self {
             Self::Prompt(record) => record.extra,
             Self::Graded(record) => record.extra,
+            Self::Pair(record) => record.extra,
             Self::Lager(record) => record.extra,
             Self::Emotion(record) => record.extra,
         }
@@ -78,6 +86,7 @@ impl Record {
         match self {
             Self::Prompt(record) => Some(&record.columns),
             Self::Graded(record) => Some(&record.columns),
+            Self::Pair(record) => Some(&record.columns),
             Self::Lager(_) | Self::Emotion(_) => None,
         }
     }
@@ -104,6 +113,7 @@ impl Record {
         match self {
             Self::Prompt(record) => record.texts(),
             Self::Graded(record) => record.texts(),
+            Self::Pair(record) => record.texts(),
             Self::Lager(record) => record.texts(),
             Self::Emotion(record) => record.texts(),
         }

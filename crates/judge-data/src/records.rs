@@ -1,6 +1,7 @@
 //! The kinds of record that a data set holds.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use judge_core::{Fields, ItemId, Message, Prompt};
 
@@ -87,16 +88,38 @@ impl PromptRecord {
         mean(&self.scores)
     }
 
+    /// The turns before, the last request and the answer to it; `None` unless the messages end so.
+    fn last_turn(&self) -> Option<(&[Message], &Message, &Message)> {
+        let PromptInput::Messages(messages) = &self.input else { return None };
+        let [before @ .., request, response] = &messages[..] else { return None };
+        (request.role == "user" && response.role == "assistant").then_some((before, request, response))
+    }
+
     pub(crate) fn texts(&self) -> Texts<'_> {
         let prompt = match &self.input {
             PromptInput::Text(text) => Some(text.as_str()),
             PromptInput::Messages(_) => None,
         };
-        Texts::new(vec![("prompt", prompt)], Some(&self.columns), &self.extra)
+        let mut own = vec![("prompt", prompt)];
+        let Some((before, request, response)) = self.last_turn() else {
+            return Texts::new(own, Some(&self.columns), &self.extra);
+        };
+        own.extend([("instruction", Some(&*request.content)), ("response", Some(&*response.content))]);
+        let turn = |message: &Message| {
+            let role = match message.role.as_str() {
+                "user" => "User",
+                "assistant" => "Assistant",
+                other => other,
+            };
+            format!("{role}: {}", message.content)
+        };
+        let conversation = before.iter().map(turn).collect::<Vec<_>>().join("\n\n");
+        Texts::new(own, Some(&self.columns), &self.extra).with("conversation", conversation)
     }
 }
 
-/// `prompt` if it is text (a conversation has no place in a template), and the other fields.
+/// `prompt` if it is text. Of a conversation that ends with an answer to a user: the last request as `instruction`, the answer as `response`, and the turns before
+/// as `conversation`, each as `User: …` or `Assistant: …` with a blank line between. And the other fields.
 impl Fields for PromptRecord {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
         self.texts().field(name)
@@ -162,6 +185,84 @@ impl GradedRecord {
 
 /// `instruction`, `response`, `rubric`, `reference`, the same under the names that the row has for them, and the other fields.
 impl Fields for GradedRecord {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.texts().field(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.texts().names()
+    }
+}
+
+/// Two responses to one instruction: `{"id", "instruction", "response_a", "response_b", "rubric"?, "reference"?, "human"?}`, where `human` is `"A"`, `"B"` or `"tie"`,
+/// or a list with one of them per rater.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairRecord {
+    /// The item.
+    pub id: ItemId,
+    /// What was asked.
+    pub instruction: String,
+    /// The first answer.
+    pub response_a: String,
+    /// The second one.
+    pub response_b: String,
+    /// By what they are compared.
+    pub rubric: Option<String>,
+    /// A good answer.
+    pub reference: Option<String>,
+    /// One per rater that gave one, `Greater` where the first answer is better; empty if the row has none.
+    pub verdicts: Vec<Ordering>,
+    /// Where the fields were found.
+    pub columns: RowColumns,
+    /// All other fields.
+    pub extra: Extra,
+}
+
+impl PairRecord {
+    /// Reads row number `index`, counted from 0.
+    ///
+    /// # Errors
+    /// [`Error::NoColumn`], [`Error::WrongColumn`], [`Error::AmbiguousColumns`], [`Error::FractionalId`].
+    pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
+        let mut row = Reading::new(row, options);
+        let id = row.id(index)?;
+        let instruction = row.text(Field::Instruction)?;
+        let (response_a, response_b) = (row.text(Field::ResponseA)?, row.text(Field::ResponseB)?);
+        let (rubric, reference) = (row.optional_text(Field::Rubric)?, row.optional_text(Field::Reference)?);
+        let verdicts = row.choices()?;
+        let (columns, extra) = row.finish();
+        Ok(Self { id, instruction, response_a, response_b, rubric, reference, verdicts, columns, extra })
+    }
+
+    /// What each rater prefers, as a number: 1 for the first answer, 0 for the second, ½ for a tie.
+    pub fn preferences(&self) -> Vec<f64> {
+        let number = |verdict: &Ordering| match verdict {
+            Ordering::Greater => 1.0,
+            Ordering::Equal => 0.5,
+            Ordering::Less => 0.0,
+        };
+        self.verdicts.iter().map(number).collect()
+    }
+
+    /// The mean of [`preferences`](Self::preferences); `None` without any.
+    pub fn human(&self) -> Option<f64> {
+        mean(&self.preferences())
+    }
+
+    pub(crate) fn texts(&self) -> Texts<'_> {
+        let own = vec![
+            ("instruction", Some(self.instruction.as_str())),
+            ("response_a", Some(&self.response_a)),
+            ("response_b", Some(&self.response_b)),
+            ("rubric", self.rubric.as_deref()),
+            ("reference", self.reference.as_deref()),
+        ];
+        Texts::new(own, Some(&self.columns), &self.extra)
+    }
+}
+
+/// `instruction`, `response_a`, `response_b`, `rubric`, `reference`, the same under the names that the row has for them, and the other fields.
+impl Fields for PairRecord {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
         self.texts().field(name)
     }

@@ -6,7 +6,7 @@ use crate::{Extra, Field, RowColumns};
 
 pub(crate) struct Texts<'a> {
     /// The record's own names, with the text if it has one.
-    own: Vec<(&'static str, Option<&'a str>)>,
+    own: Vec<(&'static str, Option<Cow<'a, str>>)>,
     columns: Option<&'a RowColumns>,
     extra: &'a Extra,
 }
@@ -17,18 +17,25 @@ impl<'a> Texts<'a> {
         columns: Option<&'a RowColumns>,
         extra: &'a Extra,
     ) -> Self {
+        let own = own.into_iter().map(|(name, text)| (name, text.map(Cow::from))).collect();
         Self { own, columns, extra }
+    }
+
+    /// The same with a text that is put together from several.
+    pub(crate) fn with(mut self, name: &'static str, text: String) -> Self {
+        self.own.push((name, Some(text.into())));
+        self
     }
 
     /// A name of the record's own goes before the name of the column that it was read from, and that before other fields.
     pub(crate) fn field(&self, name: &str) -> Option<Cow<'a, str>> {
         let column = self.columns.and_then(|columns| columns.field(name)).map(Field::as_str);
         let own = self.own(name).or_else(|| self.own(column?));
-        own.map(Cow::from).or_else(|| self.extra.rendered(name))
+        own.cloned().or_else(|| self.extra.rendered(name))
     }
 
-    fn own(&self, name: &str) -> Option<&'a str> {
-        self.own.iter().find(|(known, _)| *known == name).and_then(|(_, text)| *text)
+    fn own(&self, name: &str) -> Option<&Cow<'a, str>> {
+        self.own.iter().find(|(known, _)| *known == name).and_then(|(_, text)| text.as_ref())
     }
 
     /// Every name that [`field`](Self::field) gives a text for.

@@ -206,3 +206,37 @@ fn lager_names_a_data_set_by_its_whole_path() {
     let path = LagerDataset::Flask.result_path(Path::new("out"), Path::new("/models/Llama-8B"), true);
     assert_eq!(path, Path::new("out/flask/Llama-8B_with_feedback_logits.json"));
 }
+
+#[test]
+fn pairs_are_detected_and_keep_every_raters_choice() {
+    let (format, records) = detected(
+        "{\"id\": 1, \"question\": \"q\", \"response_a\": \"a\", \"response_b\": 2, \"human\": \"A\", \"more\": 3}\n\
+         {\"id\": 2, \"question\": \"q\", \"response_a\": \"a\", \"response_b\": \"b\", \"human\": [\"B\", null, \"tie\"], \"reference\": \"r\"}\n\
+         {\"id\": 3, \"question\": \"q\", \"response_a\": \"a\", \"response_b\": \"b\", \"human\": null}",
+    );
+    assert_eq!(format, DatasetFormat::Pairs);
+    let texts = |record: &Record| {
+        ["instruction", "response_a", "response_b"].map(|name| record.field(name).unwrap().into_owned())
+    };
+    assert_eq!(texts(&records[0]), ["q", "a", "2"]);
+    assert_eq!((records[0].raters().as_ref(), records[0].field("more").as_deref()), (&[1.0][..], Some("3")));
+    assert_eq!((records[1].raters().as_ref(), records[1].human()), (&[0.0, 0.5][..], Some(0.25)));
+    assert_eq!((records[1].field("reference").as_deref(), records[2].human()), (Some("r"), None));
+    let wrong =
+        error("{\"id\": 1, \"instruction\": \"q\", \"response_a\": \"a\", \"response_b\": \"b\", \"human\": 4}")
+            .to_string();
+    assert!(wrong.contains("\"A\", \"B\" or \"tie\"") && wrong.contains("line 1"), "{wrong}");
+}
+
+#[test]
+fn a_conversations_last_answer_is_a_response_in_its_context() {
+    let turn = |role: &str, text: &str| format!("{{\"role\": \"{role}\", \"content\": \"{text}\"}}");
+    let turns = [turn("user", "q1"), turn("assistant", "a1"), turn("user", "q2"), turn("assistant", "a2")];
+    let row = |turns: &[String]| format!("{{\"id\": 1, \"messages\": [{}]}}", turns.join(", "));
+    let (_, records) = detected(&row(&turns));
+    let field = |name: &str| records[0].field(name).map(std::borrow::Cow::into_owned);
+    assert_eq!(field("conversation").as_deref(), Some("User: q1\n\nAssistant: a1"));
+    assert_eq!((field("instruction").as_deref(), field("response").as_deref()), (Some("q2"), Some("a2")));
+    let (_, open) = detected(&row(&turns[..3]));
+    assert_eq!((open[0].field("response"), open[0].names()), (None, vec![]));
+}

@@ -34,6 +34,19 @@ impl<J> Swapped<J> {
     pub fn new(judge: J, policy: OrderPolicy) -> Self {
         Self { judge, policy }
     }
+
+    /// The verdict of each order, the given one first, both in terms of the given order, also where one of them has no score.
+    ///
+    /// # Errors
+    /// [`JudgeError::Failed`] if the judge fails or the outcomes are not those of its requests.
+    pub fn verdicts<Item: Fields>(&self, item: &Item, rounds: &Rounds<'_>) -> Result<[Verdict; 2], JudgeError>
+    where
+        J: for<'i> Judge<dyn Fields + 'i>,
+    {
+        let verdicts = members::decide(&Orders(&self.judge, item), rounds)?;
+        let shape = |found: Vec<Verdict>| Error::Shape { what: "orders of a pair", expected: 2, found: found.len() };
+        Ok(verdicts.try_into().map_err(shape)?)
+    }
 }
 
 /// An item whose fields `response_a` and `response_b` are exchanged.
@@ -126,7 +139,7 @@ impl<Item: Fields, J: for<'i> Judge<dyn Fields + 'i>> Judge<Item> for Swapped<J>
     }
 
     fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        let verdicts = members::decide(&Orders(&self.judge, item), rounds)?;
+        let verdicts = self.verdicts(item, rounds)?;
         if let Some(unscored) = verdicts.iter().find_map(Verdict::unscored) {
             return Err(unscored.clone().into());
         }
@@ -134,7 +147,7 @@ impl<Item: Fields, J: for<'i> Judge<dyn Fields + 'i>> Judge<Item> for Swapped<J>
         let parts: Vec<Part> = names.into_iter().zip(verdicts).map(|(name, verdict)| Part { name, verdict }).collect();
         let values: Vec<f64> = parts.iter().filter_map(|part| part.verdict.value()).collect();
         let [given, swapped] = values[..] else {
-            return Err(Error::Shape { what: "orders of a pair", expected: 2, found: values.len() }.into());
+            return Err(Error::Shape { what: "scored orders of a pair", expected: 2, found: values.len() }.into());
         };
         let mean = (given + swapped) / 2.0;
         let (value, distribution) = match self.policy {

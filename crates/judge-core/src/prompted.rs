@@ -1,0 +1,10 @@
+//! Prompted judges: a prompt as data, and the verdict found in what the model writes or about to write.
+
+mod built_in;
+mod family;
+mod likelihood;
+mod written;
+
+pub use family::{FamilyProblem, PromptFamily, Task};
+pub use likelihood::LikelihoodJudge;
+pub use written::WrittenJudge;

@@ -1,0 +1,278 @@
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Condition, Error, GradeConvention, LagerSettings, PairConvention, PromptTemplate, Reason, Scale, ScalePoint,
+    Unscored,
+};
+
+/// A judge's prompt as data: what is asked, how the written verdict is found, and which labels stand for which value.
+///
+/// One family serves three judges, which ask the same and differ in where they look:
+///
+/// | judge | reads | needs |
+/// |---|---|---|
+/// | [`WrittenJudge`](crate::WrittenJudge) | the verdict in the text that the model writes | a model that writes text |
+/// | [`LagerJudge`](crate::LagerJudge) with [`lager_settings`](Self::lager_settings) | the probabilities of the labels right behind [`opening`](Self::opening), at the last layer or combined over all | a model that can be read, labels of one token |
+/// | [`LikelihoodJudge`](crate::LikelihoodJudge) | the probabilities of whole labels at the last layer | a model that can be read |
+///
+/// Of a pair, the value is the preference for the response that is shown first: 1, or 0 for the other one, and ½ for a tie. Around any of the
+/// three, [`Swapped`](crate::Swapped) asks in both orders.
+///
+/// Built in, in this project's own words: see [`built_in`](Self::built_in). In files a family is JSON:
+///
+/// ```
+/// use judge_core::PromptFamily;
+///
+/// let family: PromptFamily = serde_json::from_str(
+///     r#"{
+///         "name": "terse", "task": "pair", "convention": "letters",
+///         "template": {"chat": {"messages": [
+///             {"role": "system", "content": "You compare answers."},
+///             {"role": "user", "content": "{instruction}\n\nA: {response_a}\n\nB: {response_b}\n\nWhich is better, [[A]] or [[B]]?"}]}},
+///         "opening": "[[", "closing": "]]", "max_new_tokens": 5,
+///         "scale": [{"value": 0.0, "label": "B"}, {"value": 1.0, "label": "A"}]
+///     }"#,
+/// )?;
+/// assert_eq!(family.parse("[[B]]")?, 0.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "FamilyFile", into = "FamilyFile")]
+pub struct PromptFamily {
+    pub(super) name: String,
+    task: Task,
+    template: PromptTemplate,
+    pub(super) scale: Scale,
+    opening: String,
+    closing: String,
+    max_new_tokens: usize,
+}
+
+/// What is judged, and how a text says the verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "task", content = "convention", rename_all = "snake_case")]
+pub enum Task {
+    /// One response gets a grade.
+    Single(GradeConvention),
+    /// One of two responses is preferred.
+    Pair(PairConvention),
+}
+
+#[derive(Serialize, Deserialize)]
+struct FamilyFile {
+    name: String,
+    #[serde(flatten)]
+    task: Task,
+    template: PromptTemplate,
+    scale: Scale,
+    opening: String,
+    #[serde(default)]
+    closing: String,
+    max_new_tokens: usize,
+}
+
+impl TryFrom<FamilyFile> for PromptFamily {
+    type Error = Error;
+
+    fn try_from(file: FamilyFile) -> Result<Self, Error> {
+        let FamilyFile { name, task, template, scale, opening, closing, max_new_tokens } = file;
+        Self { name, task, template, scale, opening, closing, max_new_tokens }.checked()
+    }
+}
+
+impl From<PromptFamily> for FamilyFile {
+    fn from(family: PromptFamily) -> Self {
+        let PromptFamily { name, task, template, scale, opening, closing, max_new_tokens } = family;
+        Self { name, task, template, scale, opening, closing, max_new_tokens }
+    }
+}
+
+/// Why a family cannot work.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FamilyProblem {
+    /// The values of a pair's labels are no preferences.
+    #[error(
+        "the values of a pair's labels are {values:?}, expected 0 and 1, and ½ in between for a tie: preferences for the response shown first"
+    )]
+    NotPreferences {
+        /// The values.
+        values: Vec<f64>,
+    },
+    /// A field that the task needs is not in the template.
+    #[error("the template of a {task} does not use {{{field}}}; it uses {used:?}")]
+    FieldNotUsed {
+        /// `pair` or `single`.
+        task: &'static str,
+        /// The field.
+        field: &'static str,
+        /// The fields that it uses.
+        used: Vec<String>,
+    },
+    /// Another scale is wanted of a family that has but one.
+    #[error("its verdict has {labels} labels and no scale of {points} points to choose")]
+    NoSuchScale {
+        /// The points wanted.
+        points: u16,
+        /// The labels it has.
+        labels: usize,
+    },
+    /// Nothing may be written.
+    #[error("max_new_tokens is 0, expected at least 1")]
+    NoTokens,
+}
+
+impl PromptFamily {
+    /// A family from its parts: the template ends where the reply begins, `scale` has the labels as the model writes them (of a pair with the preference for the
+    /// response shown first), `opening` is what a reply has before its label where the label is read, and `closing` what follows it.
+    ///
+    /// # Errors
+    /// [`Error::Family`]: a pair's values are not 0 and 1 with or without ½; its template lacks `response_a` or `response_b`; `max_new_tokens` is 0.
+    pub fn new(
+        name: impl Into<String>,
+        task: Task,
+        template: PromptTemplate,
+        scale: Scale,
+        (opening, closing): (&str, &str),
+        max_new_tokens: usize,
+    ) -> Result<Self, Error> {
+        let (name, opening, closing) = (name.into(), opening.to_owned(), closing.to_owned());
+        Self { name, task, template, scale, opening, closing, max_new_tokens }.checked()
+    }
+
+    fn checked(self) -> Result<Self, Error> {
+        let refused = |problem| Err(Error::Family { name: self.name.clone(), problem });
+        if self.max_new_tokens == 0 {
+            return refused(FamilyProblem::NoTokens);
+        }
+        if self.is_pair() {
+            let values: Vec<f64> = self.scale.values().collect();
+            if values != [0.0, 1.0] && values != [0.0, 0.5, 1.0] {
+                return refused(FamilyProblem::NotPreferences { values });
+            }
+            let used = self.template.field_names();
+            for field in ["response_a", "response_b"] {
+                if !used.contains(&field) {
+                    let used = used.into_iter().map(str::to_owned).collect();
+                    return refused(FamilyProblem::FieldNotUsed { task: "pair", field, used });
+                }
+            }
+        }
+        Ok(self)
+    }
+
+    /// Its name, which verdicts and run records show.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What is judged.
+    pub fn task(&self) -> Task {
+        self.task
+    }
+
+    /// Whether two responses are compared.
+    pub fn is_pair(&self) -> bool {
+        matches!(self.task, Task::Pair(_))
+    }
+
+    /// What is asked.
+    pub fn template(&self) -> &PromptTemplate {
+        &self.template
+    }
+
+    /// The labels and their values.
+    pub fn scale(&self) -> &Scale {
+        &self.scale
+    }
+
+    /// What a reply has before its label, where the label is read and not written.
+    pub fn opening(&self) -> &str {
+        &self.opening
+    }
+
+    /// What follows the label.
+    pub fn closing(&self) -> &str {
+        &self.closing
+    }
+
+    /// How long a written reply may be.
+    pub fn max_new_tokens(&self) -> usize {
+        self.max_new_tokens
+    }
+
+    /// The same family with another template, such as one with arguments for the model's chat template.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_template(self, template: PromptTemplate) -> Result<Self, Error> {
+        Self { template, ..self }.checked()
+    }
+
+    /// The same family with another way to find the verdict.
+    ///
+    /// # Errors
+    /// [`Error::UnknownName`] if its task has no convention of this name.
+    pub fn with_convention(self, name: &str) -> Result<Self, Error> {
+        let task = match self.task {
+            Task::Single(_) => Task::Single(name.parse()?),
+            Task::Pair(_) => Task::Pair(name.parse()?),
+        };
+        Ok(Self { task, ..self })
+    }
+
+    /// The name of the convention by which a written verdict is found.
+    pub fn convention(&self) -> &'static str {
+        match self.task {
+            Task::Single(convention) => convention.as_str(),
+            Task::Pair(convention) => convention.as_str(),
+        }
+    }
+
+    /// The value of the verdict in a text: a grade, or the preference for the response shown first.
+    ///
+    /// # Errors
+    /// [`Reason::Unparsed`] for a text without a verdict, [`Reason::OffScale`] for a grade outside the scale.
+    pub fn parse(&self, text: &str) -> Result<f64, Unscored> {
+        let value = match self.task {
+            Task::Pair(convention) => convention.parse(text).map(|verdict| match verdict {
+                Ordering::Greater => 1.0,
+                Ordering::Equal => 0.5,
+                Ordering::Less => 0.0,
+            }),
+            Task::Single(convention) => convention.parse(text),
+        };
+        let Some(value) = value else {
+            let detail = format!("no verdict of the form {:?} in {text:?}", self.convention());
+            return Err(Unscored::new(Reason::Unparsed, detail));
+        };
+        let (low, high) = self.scale.range();
+        if (low..=high).contains(&value) {
+            Ok(value)
+        } else {
+            Err(Unscored::new(Reason::OffScale, format!("the verdict is {value}, expected {low} to {high}")))
+        }
+    }
+
+    /// Settings for a [`LagerJudge`](crate::LagerJudge) that asks the same and reads its labels at the verdict's position; without weights at the last layer.
+    pub fn lager_settings(&self) -> LagerSettings {
+        LagerSettings {
+            template: self.template.clone(),
+            opening: self.opening.clone(),
+            condition: Condition::PromptEnd,
+            ..LagerSettings::prompt_end(self.scale.clone())
+        }
+    }
+
+    /// The scale of preferences whose labels are these: the first response is better, a tie if there may be one, the second is better.
+    ///
+    /// # Errors
+    /// [`Error::Scale`] for a label that is empty or appears twice.
+    pub fn pair_scale(first: &str, tie: Option<&str>, second: &str) -> Result<Scale, Error> {
+        let point = |value, label: &str| ScalePoint { value, label: label.to_owned() };
+        let tie = tie.map(|tie| point(0.5, tie));
+        Scale::new([Some(point(0.0, second)), tie, Some(point(1.0, first))].into_iter().flatten().collect())
+    }
+}

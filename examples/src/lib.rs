@@ -10,6 +10,7 @@ pub mod pace;
 pub mod planted;
 pub mod probes;
 pub mod progress;
+pub mod prompted;
 pub mod prompts;
 pub mod report;
 pub mod surface;

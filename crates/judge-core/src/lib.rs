@@ -91,7 +91,7 @@ pub use lager::{
 pub use layer::{Layer, Lens};
 pub use model_info::{Dimensions, ModelIdentity, ModelInfo};
 pub use prompt::{Message, Prompt};
-pub use prompted::{FamilyProblem, LikelihoodJudge, PromptFamily, Task, WrittenJudge};
+pub use prompted::{FamilyProblem, LikelihoodJudge, PromptFamily, PromptedJudge, Task, VerdictFrom, WrittenJudge};
 pub use reading::{
     ContinuationLogProbs, Finish, Generated, HeadEntropies, LabelLogits, LabelStep, Outcome, PooledState, Reading,
     Reason, TokenLogProbs, Unscored,

@@ -2,9 +2,11 @@
 
 mod built_in;
 mod family;
+mod judge;
 mod likelihood;
 mod written;
 
 pub use family::{FamilyProblem, PromptFamily, Task};
+pub use judge::{PromptedJudge, VerdictFrom};
 pub use likelihood::LikelihoodJudge;
 pub use written::WrittenJudge;

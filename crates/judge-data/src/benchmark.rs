@@ -19,7 +19,7 @@ pub use published::{Published, Statistics};
 pub use verdicts::PairVerdicts;
 
 use crate::ids::UniqueIds;
-use crate::{Error, Row, Rows};
+use crate::{Error, Extra, PairRecord, Row, RowColumns, Rows};
 
 /// A published set of pairs with the verdicts of people.
 ///
@@ -116,10 +116,28 @@ pub struct BenchmarkPair {
 pub struct PairTexts {
     /// What was asked.
     pub instruction: String,
-    /// The first answer; of a conversation of several turns, all of it.
+    /// The first answer; of MT-bench the whole conversation, turn by turn.
     pub response_a: String,
     /// The second one.
     pub response_b: String,
+}
+
+impl BenchmarkPair {
+    /// The pair as a row of a data set, with the gold label as the verdict of a rater; `None` where the file has no texts.
+    pub fn to_record(&self) -> Option<PairRecord> {
+        let PairTexts { instruction, response_a, response_b } = self.texts.clone()?;
+        Some(PairRecord {
+            id: self.id.clone(),
+            instruction,
+            response_a,
+            response_b,
+            rubric: None,
+            reference: None,
+            verdicts: vec![self.gold],
+            columns: RowColumns::default(),
+            extra: Extra::new(),
+        })
+    }
 }
 
 /// `instruction`, `response_a` and `response_b`.

@@ -144,11 +144,21 @@ impl Carry {
     /// # Errors
     /// [`Error::FieldClash`] if a score row has a field of that name.
     pub fn of(&self, extra: Extra) -> Result<Extra, Error> {
+        self.of_row(extra, &ScoreRow::KNOWN)
+    }
+
+    /// The fields that are carried to a row that has these fields of its own.
+    ///
+    /// # Errors
+    /// [`Error::FieldClash`] for a field that is among them.
+    pub fn of_row(&self, extra: Extra, known: &[&str]) -> Result<Extra, Error> {
         let extra = match self {
             Self::All => extra,
             Self::Only(names) => extra.retain(|name| names.iter().any(|wanted| wanted == name)),
         };
-        ScoreRow::check_extra(&extra)?;
+        if let Some((field, _)) = extra.iter().find(|(key, _)| known.contains(key)) {
+            return Err(Error::FieldClash { field: field.to_owned() });
+        }
         Ok(extra)
     }
 }

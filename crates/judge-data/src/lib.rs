@@ -109,6 +109,7 @@ mod score_table;
 mod settings;
 mod states;
 mod texts;
+mod verdict_row;
 
 pub use atomic::{AtomicFile, write_atomic};
 pub use benchmark::{Benchmark, BenchmarkPair, PairTexts, PairVerdicts, Published, Statistics};
@@ -137,3 +138,4 @@ pub use score_row::{JudgedScore, LabelTable, ScoreOutcome, ScoreRow};
 pub use score_table::ScoreTable;
 pub use settings::{Difference, Settings};
 pub use states::{Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, StatesWritten, ids_path};
+pub use verdict_row::{OrderRow, PairOrders, PairProbabilities, PairRow, PairVerdict, SingleRow, joined};

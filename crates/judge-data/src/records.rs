@@ -105,17 +105,21 @@ impl PromptRecord {
             return Texts::new(own, Some(&self.columns), &self.extra);
         };
         own.extend([("instruction", Some(&*request.content)), ("response", Some(&*response.content))]);
-        let turn = |message: &Message| {
-            let role = match message.role.as_str() {
-                "user" => "User",
-                "assistant" => "Assistant",
-                other => other,
-            };
-            format!("{role}: {}", message.content)
-        };
-        let conversation = before.iter().map(turn).collect::<Vec<_>>().join("\n\n");
-        Texts::new(own, Some(&self.columns), &self.extra).with("conversation", conversation)
+        Texts::new(own, Some(&self.columns), &self.extra).with("conversation", conversation(before))
     }
+}
+
+/// Turns as text: `User: …` or `Assistant: …`, with a blank line between.
+pub(crate) fn conversation(messages: &[Message]) -> String {
+    let turn = |message: &Message| {
+        let role = match message.role.as_str() {
+            "user" => "User",
+            "assistant" => "Assistant",
+            other => other,
+        };
+        format!("{role}: {}", message.content)
+    };
+    messages.iter().map(turn).collect::<Vec<_>>().join("\n\n")
 }
 
 /// `prompt` if it is text. Of a conversation that ends with an answer to a user: the last request as `instruction`, the answer as `response`, and the turns before

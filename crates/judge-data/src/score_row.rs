@@ -5,21 +5,6 @@ use serde::{Serialize, Serializer};
 use crate::ids::{NUMBERS, Raters, id_of, mean};
 use crate::{Error, Extra, Row};
 
-/// The fields of a row's own, which no other field may be called.
-const KNOWN: [&str; 11] = [
-    "id",
-    "human",
-    "score",
-    "probabilities",
-    "label_mass",
-    "labels",
-    "layers",
-    "logits",
-    "step",
-    "completion",
-    "unscored",
-];
-
 /// One row of this project's score files, JSON lines: `{"id", "human"?, "score"?, "probabilities"?, "label_mass"?, "labels", "layers", "logits", "step",
 /// "completion", …}`, or `{"id", "human"?, "unscored": {"reason", "detail"}, …}`.
 ///
@@ -115,6 +100,21 @@ impl LabelTable {
 }
 
 impl ScoreRow {
+    /// The fields of a row's own, which no other field may be called.
+    pub const KNOWN: [&'static str; 11] = [
+        "id",
+        "human",
+        "score",
+        "probabilities",
+        "label_mass",
+        "labels",
+        "layers",
+        "logits",
+        "step",
+        "completion",
+        "unscored",
+    ];
+
     /// The mean of the raters; `None` without any.
     pub fn human_mean(&self) -> Option<f64> {
         mean(&self.human)
@@ -141,18 +141,7 @@ impl ScoreRow {
             }
         };
         let human = row.optional::<Raters>("human", NUMBERS)?.map(Raters::into_scores).unwrap_or_default();
-        Ok(Self { id: id_of(&row)?, human, outcome, extra: row.into_extra(&KNOWN) })
-    }
-
-    /// Refuses other fields that a row of this kind would overwrite.
-    ///
-    /// # Errors
-    /// [`Error::FieldClash`] with the first one.
-    pub fn check_extra(extra: &Extra) -> Result<(), Error> {
-        match extra.iter().find(|(key, _)| KNOWN.contains(key)) {
-            Some((key, _)) => Err(Error::FieldClash { field: key.to_owned() }),
-            None => Ok(()),
-        }
+        Ok(Self { id: id_of(&row)?, human, outcome, extra: row.into_extra(&Self::KNOWN) })
     }
 }
 
@@ -199,7 +188,7 @@ impl Serialize for ScoreRow {
             ScoreOutcome::Unscored(unscored) => map.serialize_entry("unscored", unscored)?,
         }
         for (key, value) in self.extra.raw() {
-            if KNOWN.contains(&key) {
+            if Self::KNOWN.contains(&key) {
                 return Err(S::Error::custom(format!("extra field {key:?} has a name of the format itself")));
             }
             map.serialize_entry(key, value)?;

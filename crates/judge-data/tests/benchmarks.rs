@@ -97,7 +97,7 @@ fn mtbenchs_votes_have_turns_and_perhaps_conversations() {
     let pairs = read(&rows).unwrap();
     let texts =
         |pair: &BenchmarkPair| ["instruction", "response_a", "response_b"].map(|f| pair.field(f).unwrap().into_owned());
-    assert_eq!(texts(&pairs[0]), ["q1", "a1", "b1"]);
+    assert_eq!(texts(&pairs[0]), ["q1", "User: q1\n\nAssistant: a1", "User: q1\n\nAssistant: b1"]);
     let second = texts(&pairs[1]);
     assert_eq!((&*second[0], &*second[2]), ("q2", "User: q1\n\nAssistant: b1\n\nUser: q2\n\nAssistant: b2"));
     rows[1]["conversation_b"].as_array_mut().unwrap().truncate(2);
@@ -141,6 +141,17 @@ fn verdicts_are_matched_by_id_and_refused_by_record() {
     assert_eq!((both.both_orders, &both.orders[..]), (true, &[[Some(Equal), None], [Some(Less), Some(Greater)]][..]));
     let one = read("{\"id\": 7, \"given\": \"1\"}\n{\"id\": 9, \"given\": \"one\"}").unwrap();
     assert_eq!((one.both_orders, &one.orders[..]), (false, &[[Some(Greater), None], [None, None]][..]));
+    let orders = |a: &str, b: &str| {
+        format!("[{{\"order\": \"given\", \"verdict\": {a}}}, {{\"order\": \"swapped\", \"verdict\": {b}}}]")
+    };
+    let rows = |first: &str| {
+        format!("{{\"id\": 7, \"orders\": {first}}}\n{{\"id\": 9, \"orders\": {}}}", orders("null", "\"B\""))
+    };
+    let own = read(&rows(&orders("\"A\"", "\"tie\""))).unwrap();
+    assert_eq!((own.both_orders, &own.orders[..]), (true, &[[Some(Greater), Some(Equal)], [None, Some(Less)]][..]));
+    assert!(read(&rows("[{\"verdict\": \"A\"}]")).unwrap_err().to_string().contains("as many as on the rows before"));
+    assert!(read(&rows(&orders("\"C\"", "null"))).unwrap_err().to_string().contains("line 1: expected \"orders\""));
+    assert_eq!(pairs[0].to_record().unwrap().human(), Some(1.0));
     for (text, expected) in [
         ("{\"id\": 7, \"given\": \"1\"}", "1 of 2 pairs have no verdict, the first is 9"),
         ("{\"id\": 8, \"given\": \"1\"}", "line 1: no pair has the id 8; the benchmark has 2 pairs, the first is 7"),

@@ -211,6 +211,14 @@ impl PromptFamily {
         Self { template, ..self }.checked()
     }
 
+    /// The same family with another bound on written replies.
+    ///
+    /// # Errors
+    /// [`Error::Family`] for 0.
+    pub fn with_max_new_tokens(self, max_new_tokens: usize) -> Result<Self, Error> {
+        Self { max_new_tokens, ..self }.checked()
+    }
+
     /// The same family with another way to find the verdict.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use judge_core::{ItemId, Message};
 use serde_json::Value;
 
 use super::{BenchmarkPair, PairTexts};
+use crate::records::conversation;
 use crate::{Error, Row};
 
 pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
@@ -19,8 +20,8 @@ pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
         return Err(row.wrong("turn", "1 or 2"));
     }
     let question: Value = row.required("question_id", "a string or a whole number")?;
-    let conversation = |field| row.optional::<Vec<Message>>(field, "a list of messages");
-    let texts = match (conversation("conversation_a")?, conversation("conversation_b")?) {
+    let messages = |field| row.optional::<Vec<Message>>(field, "a list of messages");
+    let texts = match (messages("conversation_a")?, messages("conversation_b")?) {
         (Some(a), Some(b)) => {
             let texts = texts(&a, &b, turn);
             Some(texts.ok_or_else(|| row.wrong("conversation_a", "a question and an answer for each turn"))?)
@@ -36,20 +37,9 @@ pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
     })
 }
 
-/// Up to the turn that is judged; `None` where a conversation is shorter. The first turn is a question and two answers; in the second the
-/// question is the last one, and each response is the conversation that led to it and the answer.
+/// The question of the turn that is judged, and the two conversations up to its answers; `None` where one is shorter.
 fn texts(a: &[Message], b: &[Message], turn: usize) -> Option<PairTexts> {
     let (a, b) = (a.get(..2 * turn)?, b.get(..2 * turn)?);
     let instruction = a[2 * turn - 2].content.clone();
-    let response = |messages: &[Message]| match messages {
-        [_, answer] => answer.content.clone(),
-        messages => {
-            let turn = |message: &Message| {
-                let name = if message.role == "user" { "User" } else { "Assistant" };
-                format!("{name}: {}", message.content)
-            };
-            messages.iter().map(turn).collect::<Vec<_>>().join("\n\n")
-        }
-    };
-    Some(PairTexts { instruction, response_a: response(a), response_b: response(b) })
+    Some(PairTexts { instruction, response_a: conversation(a), response_b: conversation(b) })
 }

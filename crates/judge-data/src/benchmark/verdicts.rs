@@ -19,8 +19,8 @@ pub struct PairVerdicts {
 }
 
 impl PairVerdicts {
-    /// Reads verdicts that were made elsewhere: JSON lines `{"id", "given", "swapped"?}`, of which the latter two are what the judge wrote in either order,
-    /// sides named as it saw them. Rows are matched by id, in any order; `1` and `"1"` name the same pair here. A text that is `null` has no verdict.
+    /// Reads verdicts: JSON lines `{"id", "given", "swapped"?}`, of which the latter two are what a judge wrote in either order, sides named as it saw them; or
+    /// [`PairRow`](crate::PairRow)s, which have `orders` with verdicts instead, and to which no convention applies. Rows are matched by id, in any order; `1` and `"1"` name the same pair here. A text that is `null` has no verdict.
     ///
     /// # Errors
     /// [`Error::UnknownPair`] for an id that no pair has, [`Error::NoVerdict`] for pairs that no row has; [`Error::DuplicateId`]; [`Error::MissingField`] for a row without `given`, or
@@ -40,6 +40,14 @@ impl PairVerdicts {
                 let (id, known) = (id.to_string(), pairs.first().map_or(String::new(), |pair| pair.id.to_string()));
                 return Err(Error::UnknownPair { place, id, pairs: pairs.len(), known });
             };
+            if row.has("orders") {
+                let orders = orders_of(&row)?;
+                if *both_orders.get_or_insert(orders.len() != 1) != (orders.len() != 1) {
+                    return Err(row.wrong("orders", "as many as on the rows before"));
+                }
+                found[number] = Some([0, 1].map(|order| orders.get(order).copied().flatten()));
+                continue;
+            }
             let has = |field: &str| row.keys().any(|key| key == field);
             let both = *both_orders.get_or_insert(has("swapped"));
             for field in ["given", "swapped"].into_iter().take(1 + usize::from(both)) {
@@ -60,6 +68,24 @@ impl PairVerdicts {
         }
         Ok(Self { both_orders: both_orders.unwrap_or(false), orders: found.into_iter().flatten().collect() })
     }
+}
+
+/// The verdicts of a [`PairRow`](crate::PairRow), in the letters of the given order; none where the pair could not be asked about.
+fn orders_of(row: &Row) -> Result<Vec<Option<Ordering>>, Error> {
+    const EXPECTED: &str = "a list of objects with \"verdict\": \"A\", \"B\", \"tie\" or null";
+    #[derive(serde::Deserialize)]
+    struct Order {
+        verdict: Option<String>,
+    }
+    let orders: Vec<Order> = row.required("orders", EXPECTED)?;
+    let verdict = |order: Order| match order.verdict.as_deref() {
+        None => Ok(None),
+        Some("A") => Ok(Some(Ordering::Greater)),
+        Some("B") => Ok(Some(Ordering::Less)),
+        Some("tie") => Ok(Some(Ordering::Equal)),
+        Some(_) => Err(row.wrong("orders", EXPECTED)),
+    };
+    orders.into_iter().map(verdict).collect()
 }
 
 /// An id as it is matched.

@@ -1,0 +1,123 @@
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::{LikelihoodJudge, PromptFamily, WrittenJudge};
+use crate::{
+    Backbone, BackboneError, Error, Fields, Judge, JudgeError, LagerJudge, LagerSettings, LayerWeights, Request,
+    Rounds, Score, Variant,
+};
+
+/// Where a verdict is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictFrom {
+    /// In the text that the model writes.
+    Text,
+    /// In the probabilities of the labels at the verdict's position, at the last layer.
+    Logits,
+    /// The same at all layers: combined by fitted weights, or without weights the mean of their expected values.
+    Layers,
+}
+
+impl VerdictFrom {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Text, Self::Logits, Self::Layers];
+
+    /// The name used in files and on command lines: `text`, `logits` or `layers`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Logits => "logits",
+            Self::Layers => "layers",
+        }
+    }
+}
+
+impl fmt::Display for VerdictFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for VerdictFrom {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL.into_iter().find(|from| from.as_str() == name);
+        let known = || Self::ALL.map(Self::as_str).to_vec();
+        found.ok_or_else(|| Error::UnknownName { what: "source of verdicts", found: name.to_owned(), known: known() })
+    }
+}
+
+/// Any of the judges that ask a [`PromptFamily`]'s question, chosen by where the verdict is looked for.
+#[derive(Clone, Debug)]
+pub enum PromptedJudge {
+    /// In what the model writes.
+    Written(WrittenJudge),
+    /// In the labels' logits at the verdict's position, of one layer or of all.
+    Read(Box<LagerJudge>),
+    /// In the probabilities of whole labels, for labels of several tokens.
+    Likelihood(LikelihoodJudge),
+}
+
+impl PromptedJudge {
+    /// The judge for one model.
+    ///
+    /// Probabilities of the last layer are read as [`LikelihoodJudge`] does it where a label is not one vocabulary entry, and as [`LagerJudge`] does it
+    /// otherwise. Inner layers have no other way than the latter's.
+    ///
+    /// # Errors
+    /// [`Error::Backbone`] if inner layers are to be read and a label is not one vocabulary entry; [`Error::WeightsRefused`] for weights that were fitted on something else.
+    pub fn new(
+        family: PromptFamily,
+        from: VerdictFrom,
+        weights: Option<LayerWeights>,
+        backbone: &dyn Backbone,
+    ) -> Result<Self, Error> {
+        let settings = family.lager_settings();
+        let settings = match from {
+            VerdictFrom::Text => return Ok(Self::Written(WrittenJudge::new(family))),
+            VerdictFrom::Logits => LagerSettings { variant: Some(Variant::LastExpected), ..settings },
+            VerdictFrom::Layers => {
+                let variant = if weights.is_some() { Variant::WeightedExpected } else { Variant::MeanExpected };
+                let states = weights.as_ref().map_or(settings.states, LayerWeights::states);
+                LagerSettings { variant: Some(variant), weights, states, ..settings }
+            }
+        };
+        match LagerJudge::new(settings, backbone) {
+            Ok(judge) => Ok(Self::Read(Box::new(judge))),
+            Err(Error::Backbone(BackboneError::Label { .. })) if from == VerdictFrom::Logits => {
+                Ok(Self::Likelihood(LikelihoodJudge::new(family)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<Item: Fields + ?Sized> Judge<Item> for PromptedJudge {
+    fn name(&self) -> &str {
+        match self {
+            Self::Written(judge) => Judge::<Item>::name(judge),
+            Self::Read(judge) => Judge::<Item>::name(&**judge),
+            Self::Likelihood(judge) => Judge::<Item>::name(judge),
+        }
+    }
+
+    fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
+        match self {
+            Self::Written(judge) => judge.ask(item),
+            Self::Read(judge) => judge.ask(item),
+            Self::Likelihood(judge) => judge.ask(item),
+        }
+    }
+
+    fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        match self {
+            Self::Written(judge) => judge.decide(item, rounds),
+            Self::Read(judge) => judge.decide(item, rounds),
+            Self::Likelihood(judge) => judge.decide(item, rounds),
+        }
+    }
+}

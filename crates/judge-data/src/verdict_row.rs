@@ -1,0 +1,300 @@
+//! The rows of prompted judges.
+
+use judge_core::{
+    Fields, ItemId, ItemResult, Judge, JudgeError, PromptedJudge, Rounds, Score, ScoreDistribution, Swapped, Unscored,
+    Verdict,
+};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::{Carry, Error, Extra, Fate, Numbered};
+
+/// One row of a judge of pairs: `{"id", "human"?, "verdict", "preference", "orders", …}`, or `{"id", "human"?, "unscored", "orders", …}` where an order has no verdict.
+///
+/// All is in the letters of the pair as it is given.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PairRow {
+    /// The pair.
+    pub id: ItemId,
+    /// What people prefer, one entry per rater: 1, 0 or ½ for a tie.
+    pub human: Vec<f64>,
+    /// What the judge prefers, or why it does not say.
+    pub verdict: Result<PairVerdict, Unscored>,
+    /// One entry per order that was asked.
+    pub orders: Vec<OrderRow>,
+    /// All other fields.
+    pub extra: Extra,
+}
+
+/// Which response of a pair is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub enum PairVerdict {
+    /// The first.
+    A,
+    /// The second.
+    B,
+    /// Neither.
+    #[serde(rename = "tie")]
+    Tie,
+    /// The orders disagree.
+    #[serde(rename = "inconsistent")]
+    Inconsistent,
+}
+
+/// What a judge said in one order of a pair.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct OrderRow {
+    /// `given` or `swapped`.
+    pub order: &'static str,
+    /// The verdict; `None` where the text has none.
+    pub verdict: Option<PairVerdict>,
+    /// What the judge wrote, if it wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The probability of each verdict, where it was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probabilities: Option<PairProbabilities>,
+    /// The share of the model's probability that lay on the verdicts' labels, where it was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_mass: Option<f64>,
+}
+
+/// The probabilities of a pair's verdicts; they sum to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PairProbabilities {
+    /// The first response is better.
+    #[serde(rename = "A")]
+    pub first: f64,
+    /// The second is better.
+    #[serde(rename = "B")]
+    pub second: f64,
+    /// Neither is; 0 where a judge cannot say so.
+    pub tie: f64,
+}
+
+impl PairProbabilities {
+    /// Of a distribution over preferences for the first response.
+    fn of(distribution: &ScoreDistribution) -> Self {
+        let at = |value: f64| {
+            let points = distribution.scale().values().zip(distribution.probabilities());
+            points.filter(|(point, _)| *point == value).map(|(_, p)| p).sum()
+        };
+        Self { first: at(1.0), second: at(0.0), tie: at(0.5) }
+    }
+
+    /// The probability that the first response is better, a tie counting half.
+    pub fn preference(&self) -> f64 {
+        self.first + self.tie / 2.0
+    }
+
+    /// The likeliest verdict; a tie unless one is likelier than each other one.
+    pub fn verdict(&self) -> PairVerdict {
+        let Self { first, second, tie } = *self;
+        match () {
+            () if first > second && first > tie => PairVerdict::A,
+            () if second > first && second > tie => PairVerdict::B,
+            () => PairVerdict::Tie,
+        }
+    }
+}
+
+impl OrderRow {
+    fn of(order: &'static str, verdict: &Verdict, text: Option<String>) -> Self {
+        let score = verdict.score();
+        let probabilities = score.and_then(|score| score.distribution.as_ref()).map(PairProbabilities::of);
+        let written = |score: &Score| match score.value {
+            value if value > 0.5 => PairVerdict::A,
+            value if value < 0.5 => PairVerdict::B,
+            _ => PairVerdict::Tie,
+        };
+        let verdict = probabilities.map(|p| p.verdict()).or_else(|| score.map(written));
+        Self { order, verdict, text, probabilities, label_mass: score.and_then(|score| score.label_mass) }
+    }
+}
+
+/// A judge of pairs, asked in one order or in both.
+#[derive(Clone, Copy, Debug)]
+pub enum PairOrders<'j> {
+    /// As the pair is given.
+    Given(&'j PromptedJudge),
+    /// Both.
+    Both(&'j Swapped<&'j PromptedJudge>),
+}
+
+impl PairOrders<'_> {
+    /// The verdict of each order that was asked, and whether all is well with the pair.
+    fn verdicts<Item: Fields>(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Vec<Verdict>, JudgeError> {
+        match self {
+            Self::Both(judge) => Ok(judge.verdicts(item, rounds)?.into()),
+            Self::Given(judge) => Ok(vec![match judge.decide(item, rounds) {
+                Ok(score) => Verdict::Scored(score),
+                Err(JudgeError::Unscored(unscored)) => Verdict::Unscored(unscored),
+                Err(failed) => return Err(failed),
+            }]),
+        }
+    }
+
+    /// What the orders of an item say, the given one first. Nothing where the item could not be asked about.
+    ///
+    /// # Errors
+    /// [`Error::Core`] if the result is not this judge's.
+    pub fn rows<Item: Fields>(&self, result: &ItemResult<Item>) -> Result<Vec<OrderRow>, Error> {
+        let rounds = result.rounds(0);
+        let mut texts = rounds.outcomes().map(|outcome| {
+            let reading = outcome.reading().ok()?;
+            reading.generated.as_ref().map(|generated| generated.text.clone())
+        });
+        if rounds.outcomes().next().is_none() {
+            return Ok(Vec::new());
+        }
+        let verdicts = match self.verdicts(&result.item, &rounds) {
+            Ok(verdicts) => verdicts,
+            Err(JudgeError::Failed(source)) => return Err(judge_core::Error::Observer { source }.into()),
+            Err(JudgeError::Unscored(unscored)) => vec![Verdict::Unscored(unscored)],
+        };
+        let named = ["given", "swapped"].into_iter().zip(&verdicts);
+        Ok(named.map(|(order, verdict)| OrderRow::of(order, verdict, texts.next().flatten())).collect())
+    }
+}
+
+/// What the orders of a pair amount to: what all say, or [`PairVerdict::Inconsistent`]; `None` if one says nothing.
+pub fn joined(orders: &[OrderRow]) -> Option<PairVerdict> {
+    let (first, rest) = orders.split_first()?;
+    let verdict = first.verdict?;
+    rest.iter().try_fold(verdict, |joined, order| {
+        let agreed = order.verdict? == joined;
+        Some(if agreed { joined } else { PairVerdict::Inconsistent })
+    })
+}
+
+impl PairRow {
+    /// The fields of a row's own, which no other field may be called.
+    pub const KNOWN: [&'static str; 6] = ["id", "human", "verdict", "preference", "orders", "unscored"];
+
+    /// The row of a result.
+    ///
+    /// # Errors
+    /// [`Error::FieldClash`] for a carried field that the row has one of its own for; [`Error::Core`] if the result is not this judge's.
+    pub fn new(judge: PairOrders<'_>, result: ItemResult<Numbered>, carry: &Carry) -> Result<(Self, Fate), Error> {
+        let orders = judge.rows(&result)?;
+        let verdict = match (joined(&orders), result.verdicts.first().and_then(Verdict::unscored)) {
+            (Some(verdict), _) => Ok(verdict),
+            (None, Some(unscored)) => Err(unscored.clone()),
+            (None, None) => return Err(judge_core::Error::NotRead { what: "verdict of a pair that was read" }.into()),
+        };
+        let human = result.item.record.raters().into_owned();
+        let fate = Fate { unscored: verdict.as_ref().err().map(|unscored| unscored.reason), graded: !human.is_empty() };
+        let extra = carry.of_row(result.item.record.into_extra(), &Self::KNOWN)?;
+        Ok((Self { id: result.id, human, verdict, orders, extra }, fate))
+    }
+
+    /// The probability that the first response is better, a tie counting half, as the mean of the orders; `None` without probabilities.
+    pub fn preference(&self) -> Option<f64> {
+        let known = self.orders.iter().map(|order| Some(order.probabilities?.preference()));
+        let known = known.collect::<Option<Vec<f64>>>().filter(|known| !known.is_empty())?;
+        Some(known.iter().sum::<f64>() / known.len() as f64)
+    }
+}
+
+impl Serialize for PairRow {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &self.id)?;
+        let letter = |&preference: &f64| match preference {
+            p if p > 0.5 => PairVerdict::A,
+            p if p < 0.5 => PairVerdict::B,
+            _ => PairVerdict::Tie,
+        };
+        match &self.human[..] {
+            [] => {}
+            [one] => map.serialize_entry("human", &letter(one))?,
+            many => map.serialize_entry("human", &many.iter().map(letter).collect::<Vec<_>>())?,
+        }
+        match &self.verdict {
+            Ok(verdict) => {
+                map.serialize_entry("verdict", verdict)?;
+                map.serialize_entry("preference", &self.preference())?;
+            }
+            Err(unscored) => map.serialize_entry("unscored", unscored)?,
+        }
+        map.serialize_entry("orders", &self.orders)?;
+        for (key, value) in self.extra.raw() {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+/// One row of a judge of single responses: `{"id", "human"?, "score", "text"?, "probabilities"?, "labels"?, "label_mass"?, …}`, or `{"id", "human"?, "unscored", "text"?, …}`.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SingleRow {
+    /// The item.
+    pub id: ItemId,
+    /// What people gave it, one number per rater.
+    pub human: Vec<f64>,
+    /// What the judge gave it, or why it did not.
+    pub verdict: Verdict,
+    /// What the judge wrote, if it wrote.
+    pub text: Option<String>,
+    /// All other fields.
+    pub extra: Extra,
+}
+
+impl SingleRow {
+    /// The fields of a row's own, which no other field may be called.
+    pub const KNOWN: [&'static str; 8] =
+        ["id", "human", "score", "text", "probabilities", "labels", "label_mass", "unscored"];
+
+    /// The row of a result.
+    ///
+    /// # Errors
+    /// [`Error::FieldClash`] for a carried field that the row has one of its own for.
+    pub fn new(result: ItemResult<Numbered>, carry: &Carry) -> Result<(Self, Fate), Error> {
+        let text = result.rounds(0).outcomes().find_map(|outcome| {
+            let reading = outcome.reading().ok()?;
+            reading.generated.as_ref().map(|generated| generated.text.clone())
+        });
+        let Some(verdict) = result.verdicts.first().cloned() else {
+            return Err(judge_core::Error::NotRead { what: "verdict" }.into());
+        };
+        let human = result.item.record.raters().into_owned();
+        let fate = Fate { unscored: verdict.unscored().map(|unscored| unscored.reason), graded: !human.is_empty() };
+        let extra = carry.of_row(result.item.record.into_extra(), &Self::KNOWN)?;
+        Ok((Self { id: result.id, human, verdict, text, extra }, fate))
+    }
+}
+
+impl Serialize for SingleRow {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &self.id)?;
+        match &self.human[..] {
+            [] => {}
+            [one] => map.serialize_entry("human", one)?,
+            many => map.serialize_entry("human", many)?,
+        }
+        match &self.verdict {
+            Verdict::Scored(score) => {
+                map.serialize_entry("score", &score.value)?;
+                if let Some(distribution) = &score.distribution {
+                    map.serialize_entry("labels", &distribution.scale().labels().collect::<Vec<_>>())?;
+                    map.serialize_entry("probabilities", distribution.probabilities())?;
+                }
+                if let Some(mass) = score.label_mass {
+                    map.serialize_entry("label_mass", &mass)?;
+                }
+            }
+            Verdict::Unscored(unscored) => map.serialize_entry("unscored", unscored)?,
+        }
+        if let Some(text) = &self.text {
+            map.serialize_entry("text", text)?;
+        }
+        for (key, value) in self.extra.raw() {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}

@@ -1,0 +1,81 @@
+//! Verdicts of a model on the pairs of a benchmark.
+
+use std::ops::ControlFlow;
+
+use anyhow::{Result, bail};
+use judge_core::{Backbone, OrderPolicy, Swapped};
+use judge_data::{
+    Benchmark, BenchmarkPair, Carry, InputFile, Opened, PairOrders, PairRow, PairVerdicts, Record, Resolved, RunPlan,
+    judge_rows,
+};
+use judge_examples::console::{tell, usage};
+use judge_examples::files::program;
+use judge_examples::interrupt::Interrupts;
+use judge_examples::pace::Pace;
+
+use crate::Cli;
+
+/// Judges all pairs that the output does not have yet, in both orders, and reads the verdicts from it.
+pub(crate) fn verdicts(cli: &Cli, benchmark: Benchmark, pairs: &[BenchmarkPair]) -> Result<PairVerdicts> {
+    let Some(path) = &cli.output else {
+        let why = "give --verdicts FILE for verdicts that were made elsewhere, or --output FILE to keep those of a model, so that a run can be resumed";
+        return Err(usage(why));
+    };
+    cli.judge.check()?;
+    let default = match benchmark {
+        Benchmark::MtBench => "pair-multi-turn",
+        Benchmark::LlmBar => "pair-forced",
+        _ => "pair",
+    };
+    let family = cli.judge.family(default, None, &cli.model)?;
+    if !family.is_pair() {
+        return Err(usage(format!("the family {} judges single responses; a benchmark has pairs", family.name())));
+    }
+    let records: Vec<Record> = pairs.iter().filter_map(BenchmarkPair::to_record).map(Record::Pair).collect();
+    if records.len() < pairs.len() {
+        bail!(
+            "{}: {} of {} rows have no texts to judge (MT-bench's are conversation_a and conversation_b); give --verdicts",
+            cli.data.display(),
+            pairs.len() - records.len(),
+            pairs.len()
+        );
+    }
+    let mut plan = RunPlan::new(path, records.len(), program("pairwise_benchmark"));
+    if cli.data.is_file() {
+        plan.inputs = vec![InputFile::of(&cli.data)?.with_rows(records.len())];
+    }
+    plan.settings = cli.judge.settings(&family)?;
+    plan.settings.extend(cli.model.settings()?);
+    plan.settings.insert("benchmark".to_owned(), benchmark.as_str().into());
+    plan.options = cli.write.options();
+    if let Opened::Ready(start) = plan.open()? {
+        let model = cli.model.load()?;
+        let template = Some(family.template().id().to_owned());
+        let mut output =
+            start.begin(Resolved { model: Some(model.info().clone()), template, ..Resolved::default() })?;
+        let (rows, before) = (records.len(), output.resumed().rows);
+        if before > 0 && !cli.model.quiet {
+            tell(format_args!("resuming: {before} of {rows} pairs are done"));
+        }
+        let judge = cli.judge.judge(family, &model)?;
+        let both = Swapped::new(&judge, OrderPolicy::Average);
+        let stop = Interrupts::catch()?;
+        let (mut pace, mut done) = (Pace::new("judging", rows - before, cli.model.quiet), before);
+        let summary = judge_rows(
+            &mut output,
+            &model,
+            vec![&both],
+            records.into_iter().map(Ok),
+            |result| PairRow::new(PairOrders::Both(&both), result, &Carry::All),
+            |result| {
+                done += 1;
+                pace.done(result.rounds(0).outcomes());
+                if stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            },
+        )?;
+        pace.finish();
+        stop.check(summary.cancelled, done, rows, "pairs")?;
+        output.finish()?;
+    }
+    Ok(PairVerdicts::read(path, pairs, judge_core::PairConvention::Bare)?)
+}

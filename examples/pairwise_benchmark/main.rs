@@ -1,0 +1,162 @@
+//! A pairwise judge on a public benchmark: verdicts that a model makes here or that were made elsewhere, against people's.
+//!
+//! `cargo run --release --example pairwise_benchmark -- --benchmark pandalm --data testset-v1.json --verdicts verdicts.jsonl --convention first-line`
+
+mod judging;
+mod print;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Parser, ValueEnum};
+use judge_core::PairConvention;
+use judge_data::{Benchmark, PairVerdicts, check_outputs, write_atomic};
+use judge_examples::console::{start, usage};
+use judge_examples::files::{WriteArgs, program};
+use judge_examples::model_args::ModelArgs;
+use judge_examples::prompted::PromptedArgs;
+use judge_metrics::comparison::{JudgedPair, PairComparison, PairComparisons, Statistic};
+use judge_metrics::preference::{Preference, Unparsed};
+use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
+use serde_json::{Value, json};
+
+/// Measure a pairwise judge on a public benchmark.
+///
+/// Either a model judges here, in both orders (--output keeps its verdicts; interrupted, the same command resumes), or --verdicts has what a judge wrote elsewhere: JSON
+/// lines {"id", "given", "swapped"?}, or the output of prompt_judge. Reported are accuracy, macro precision, recall and F1 and Cohen's kappa in the given order, and with both orders
+/// accuracy when swapped and on average, agreement right in both, consistency, and how often the response shown first wins.
+#[derive(Parser)]
+#[command(name = "pairwise_benchmark")]
+pub(crate) struct Cli {
+    /// pandalm, autoj, mtbench or llmbar
+    #[arg(long, value_name = "NAME")]
+    benchmark: Benchmark,
+    /// Its published file: PandaLM's testset-v1.json, Auto-J's testdata_pairwise.jsonl, LLMBar's dataset.json or folder, MT-bench's file of votes
+    #[arg(long, value_name = "FILE|DIR")]
+    data: PathBuf,
+    /// Verdicts that were made elsewhere
+    #[arg(long, value_name = "FILE")]
+    verdicts: Option<PathBuf>,
+    /// Where the verdicts of a model go
+    #[arg(long, value_name = "FILE", conflicts_with = "verdicts")]
+    pub(crate) output: Option<PathBuf>,
+    /// What becomes of texts without a verdict: a tie, wrong (a class of its own), or dropped [default: as the benchmark's authors have it: pandalm tie, mtbench drop, autoj and llmbar wrong]
+    #[arg(long, value_enum)]
+    unparsed: Option<Policy>,
+    /// Where the report goes
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) judge: PromptedArgs,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) write: WriteArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Policy {
+    Tie,
+    Wrong,
+    Drop,
+}
+
+impl Policy {
+    fn of(benchmark: Benchmark) -> Self {
+        match benchmark {
+            Benchmark::PandaLm => Self::Tie,
+            Benchmark::MtBench => Self::Drop,
+            _ => Self::Wrong,
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    start(run)
+}
+
+fn run(cli: &Cli) -> Result<()> {
+    let inputs = [Some(&cli.data), cli.verdicts.as_ref(), cli.judge.weights.as_ref()];
+    let outputs = [cli.output.as_ref(), cli.json.as_ref()];
+    check_outputs(inputs.into_iter().flatten(), outputs.into_iter().flatten())?;
+    let mut pairs = cli.benchmark.read(&cli.data)?;
+    let verdicts = match &cli.verdicts {
+        Some(path) => PairVerdicts::read(path, &pairs, cli.convention()?)?,
+        None => {
+            pairs.truncate(cli.model.limit.unwrap_or(usize::MAX));
+            judging::verdicts(cli, cli.benchmark, &pairs)?
+        }
+    };
+    let policy = cli.unparsed.unwrap_or(Policy::of(cli.benchmark));
+    let judged = pairs.iter().zip(&verdicts.orders).map(|(pair, [given, swapped])| JudgedPair {
+        gold: Preference::from(pair.gold),
+        given: given.map(Preference::from),
+        swapped: swapped.map(Preference::from),
+        cluster: Some(pair.question.clone()),
+    });
+    let comparison = PairComparison {
+        pairs: judged.collect(),
+        both_orders: verdicts.both_orders,
+        ties: cli.benchmark.has_ties(),
+        unparsed: match policy {
+            Policy::Tie => Unparsed::Tie,
+            Policy::Wrong => Unparsed::OwnLabel,
+            Policy::Drop => Unparsed::Dropped,
+        },
+        bootstrap: Bootstrap { resamples: 1_000, level: 0.95, seed: 0, method: BootstrapMethod::Percentile },
+    };
+    let mut rows: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (row, pair) in pairs.iter().enumerate() {
+        if let Some(group) = &pair.group {
+            rows.entry(group).or_default().push(row);
+        }
+    }
+    let overall = comparison.statistics(&(0..pairs.len()).collect::<Vec<_>>())?;
+    let groups = rows.into_iter().map(|(group, rows)| Ok((group, comparison.statistics(&rows)?)));
+    let groups = groups.collect::<Result<BTreeMap<_, _>>>()?;
+    let policy = policy.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+    if let Some(path) = &cli.json {
+        let groups: BTreeMap<_, _> = groups.iter().map(|(group, found)| (group, by_name(found))).collect();
+        let report = json!({
+            "program": program("pairwise_benchmark"), "benchmark": cli.benchmark.as_str(), "n": overall.n, "unparsed": overall.unparsed,
+            "policy": policy, "statistics": by_name(&overall), "groups": groups, "published": published(cli.benchmark),
+        });
+        write_atomic(path, &serde_json::to_vec_pretty(&report)?).with_context(|| path.display().to_string())?;
+    }
+    print::report(cli.benchmark, &policy, &overall, &groups)
+}
+
+impl Cli {
+    /// Of verdicts made elsewhere.
+    fn convention(&self) -> Result<PairConvention> {
+        let default = match self.benchmark {
+            Benchmark::PandaLm => PairConvention::FirstLine,
+            Benchmark::AutoJ => PairConvention::Decision,
+            Benchmark::LlmBar => PairConvention::OutputAb,
+            _ => PairConvention::Letters,
+        };
+        self.judge.convention.as_deref().map_or(Ok(default), |name| name.parse().map_err(usage))
+    }
+}
+
+/// As the contract has it.
+fn by_name(found: &PairComparisons) -> BTreeMap<&str, Value> {
+    let value = |n: usize, statistic: &Statistic| match statistic {
+        Statistic::Defined(known) => json!({
+            "estimate": known.estimate, "low": known.interval.map(|i| i.low), "high": known.interval.map(|i| i.high), "p": known.p,
+            "method": known.method, "n": n,
+        }),
+        Statistic::Undefined { reason } => json!({"undefined": reason, "n": n}),
+    };
+    found.statistics.iter().map(|known| (known.name, value(known.n, &known.statistic))).collect()
+}
+
+fn published(benchmark: Benchmark) -> Vec<Value> {
+    let row = |row: &judge_data::Published| {
+        let statistics: BTreeMap<_, _> = row.statistics.iter().copied().collect();
+        json!({"judge": row.judge, "group": row.group, "statistics": statistics, "source": row.source})
+    };
+    benchmark.published().iter().map(row).collect()
+}

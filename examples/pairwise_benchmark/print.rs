@@ -1,0 +1,53 @@
+//! The report for people.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use judge_data::Benchmark;
+use judge_examples::console::{say, table};
+use judge_metrics::comparison::PairComparisons;
+
+pub(crate) fn report(
+    benchmark: Benchmark,
+    policy: &str,
+    overall: &PairComparisons,
+    groups: &BTreeMap<&str, PairComparisons>,
+) -> Result<()> {
+    let unparsed = match overall.unparsed {
+        0 => "every text has a verdict".to_owned(),
+        n => format!("{n} texts without a verdict: {policy}"),
+    };
+    say(format_args!("{benchmark}: {} pairs; {unparsed}", overall.n))?;
+    let mut rows = vec![["", "estimate [95 %]", "n"].map(str::to_owned).to_vec()];
+    rows.extend(
+        overall.statistics.iter().map(|s| vec![s.name.to_owned(), format!("{:.3}", s.statistic), s.n.to_string()]),
+    );
+    say(table(&rows).trim_end())?;
+
+    if !groups.is_empty() {
+        let names: Vec<&str> = ["accuracy", "accuracy_mean", "pair_agreement", "consistency", "first_share"]
+            .into_iter()
+            .filter(|name| overall.get(name).is_some())
+            .collect();
+        let mut rows = vec![["", "n"].into_iter().chain(names.iter().copied()).map(str::to_owned).collect::<Vec<_>>()];
+        for (group, found) in groups {
+            let cell = |name: &&str| {
+                let estimate = found.get(name).and_then(|known| known.statistic.estimate());
+                estimate.map_or("undefined".to_owned(), |estimate| format!("{estimate:.3}"))
+            };
+            rows.push([(*group).to_owned(), found.n.to_string()].into_iter().chain(names.iter().map(cell)).collect());
+        }
+        say(format_args!("\n{}", table(&rows).trim_end()))?;
+    }
+
+    say("\npublished by others, not all like for like:")?;
+    let mut rows = Vec::new();
+    for row in benchmark.published() {
+        let figures: Vec<String> = row.statistics.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
+        rows.push(vec![
+            format!("{}{}", row.judge, row.group.map_or(String::new(), |group| format!(", {group}"))),
+            figures.join(", "),
+        ]);
+    }
+    say(table(&rows).trim_end())
+}

@@ -1,0 +1,189 @@
+//! Judges single responses or pairs by a prompt: the verdict in words, or in the probabilities of its labels.
+//!
+//! `cargo run --release --example prompt_judge -- --task pair --input pairs.jsonl --output verdicts.jsonl`
+
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, ValueEnum};
+use judge_core::{OrderPolicy, PromptFamily, RunSummary, Swapped};
+use judge_data::{
+    Carry, DatasetFormat, Input, Opened, PairOrders, PairRow, Resolved, Run, SingleRow, check_outputs, judge_rows,
+};
+use judge_examples::console::{check_scored, say, start, tell, usage};
+use judge_examples::files::{InputArgs, OutputArgs};
+use judge_examples::interrupt::Interrupts;
+use judge_examples::model_args::ModelArgs;
+use judge_examples::pace::Pace;
+use judge_examples::prompted::PromptedArgs;
+use judge_models::Model;
+use serde_json::json;
+
+/// Judge responses, or pairs of them, by a prompt.
+///
+/// Pairs {"id", "instruction", "response_a", "response_b", "reference"?, "rubric"?, "human"?: "A"|"B"|"tie"} get "verdict": A, B, tie or inconsistent (the orders
+/// disagree), "preference": the probability of A where probabilities are read, and "orders": what the judge said in each, in the letters of the given order. Single responses
+/// {"id", "instruction", "response", …}, or {"id", "messages"} whose last turn is judged, get "score". What holds no verdict is "unscored", with the text. Other
+/// fields are carried over.
+#[derive(Parser)]
+#[command(name = "prompt_judge")]
+struct Cli {
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// What is judged [default: pair if rows have response_a and response_b, else single]
+    #[arg(long, value_enum)]
+    task: Option<Task>,
+    #[command(flatten)]
+    judge: PromptedArgs,
+    /// Single responses: the grades are 1 to N [default: the family's, mostly 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..), help_heading = "Judge")]
+    points: Option<u16>,
+    /// Pairs: ask in the given order alone, or in both
+    #[arg(long, value_enum, default_value_t = Orders::Both, help_heading = "Judge")]
+    orders: Orders,
+    /// Which other fields are carried to the output: all, none, or names with commas between
+    #[arg(long, default_value = "all", value_name = "FIELDS")]
+    carry: Carry,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Task {
+    Single,
+    Pair,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Orders {
+    Given,
+    Both,
+}
+
+fn main() -> ExitCode {
+    start(run)
+}
+
+fn run(cli: &Cli) -> Result<()> {
+    cli.judge.check()?;
+    check_outputs([Some(&cli.input.input), cli.judge.weights.as_ref()].into_iter().flatten(), [&cli.output.output])?;
+    let input = cli.input.open()?;
+    let format = match cli.task {
+        Some(Task::Pair) => DatasetFormat::Pairs,
+        _ => cli.input.records(&input, None, Some(1))?.format(),
+    };
+    let pairs = format == DatasetFormat::Pairs;
+    if pairs != (cli.task.unwrap_or(if pairs { Task::Pair } else { Task::Single }) == Task::Pair) {
+        return Err(usage(format!("--task single: {} has pairs", input.path().display())));
+    }
+    let (rows, default) = cli.check_rows(&input, format)?;
+    let family = cli.judge.family(default, cli.points, &cli.model)?;
+    if family.is_pair() != pairs {
+        let (of, rows) = if pairs { ("single responses", "pairs") } else { ("pairs", "single responses") };
+        return Err(usage(format!("the family {} judges {of}, the rows are {rows}", family.name())));
+    }
+
+    let mut settings = cli.judge.settings(&family)?;
+    settings.insert("orders".to_owned(), json!(pairs.then(|| format!("{:?}", cli.orders).to_lowercase())));
+    settings.insert("carry".to_owned(), json!(format!("{:?}", cli.carry)));
+    let plan = cli.output.plan("prompt_judge", &input, rows, &cli.input, &cli.model, settings)?;
+    let start = match plan.open()? {
+        Opened::Complete(record) => {
+            let (path, scored) = (cli.output.output.display(), record.counts.scored);
+            return say(format_args!("{path} is complete: {scored} of {rows} rows judged; nothing to do"));
+        }
+        Opened::Ready(start) => start,
+    };
+    let model = cli.model.load()?;
+    let template = Some(family.template().id().to_owned());
+    let mut output = start.begin(Resolved {
+        model: Some(judge_core::Backbone::info(&model).clone()),
+        template,
+        ..Resolved::default()
+    })?;
+    let summary = cli.judge_all(&mut output, &model, family, &input, format, rows)?;
+    if let Some(mass) = summary.judges[0].mean_label_mass().filter(|mass| *mass < 0.5) {
+        let percent = 100.0 * mass;
+        tell(format_args!("note: on average {percent:.1} % of the model's probability lies on the verdict's labels"));
+    }
+    let counts = output.finish()?.counts;
+    say(format_args!("{} of {rows} rows judged -> {}", counts.scored, cli.output.output.display()))?;
+    for (reason, count) in &counts.unscored {
+        say(format_args!("unscored, {reason}: {count}"))?;
+    }
+    check_scored(counts.scored, counts.unscored)
+}
+
+impl Cli {
+    /// Reads the whole input before any model work: how many rows there are, and which family suits them.
+    fn check_rows(&self, input: &Input, format: DatasetFormat) -> Result<(usize, &'static str)> {
+        let pairs = format == DatasetFormat::Pairs;
+        let known: &[&str] = if pairs { &PairRow::KNOWN } else { &SingleRow::KNOWN };
+        let (mut rows, mut references, mut turns) = (0, 0, 0);
+        for record in self.input.records(input, Some(format), self.model.limit)? {
+            let record = record?;
+            let has = |name: &str| judge_core::Fields::field(&record, name).is_some_and(|text| !text.is_empty());
+            (references, turns) =
+                (references + usize::from(has("reference")), turns + usize::from(has("conversation")));
+            self.carry.of_row(record.into_extra(), known)?;
+            rows += 1;
+        }
+        Ok((
+            rows,
+            match (pairs, rows > 0 && references == rows, turns > 0) {
+                (true, true, _) => "pair-reference",
+                (true, false, _) => "pair",
+                (false, _, true) => "single-multi-turn",
+                (false, true, false) => "single-reference",
+                (false, false, false) => "single",
+            },
+        ))
+    }
+
+    fn judge_all(
+        &self,
+        output: &mut Run,
+        model: &Model,
+        family: PromptFamily,
+        input: &Input,
+        format: DatasetFormat,
+        rows: usize,
+    ) -> Result<RunSummary> {
+        let before = output.resumed().rows;
+        if !self.model.quiet {
+            let (name, from, convention) = (family.name(), self.judge.verdict, family.convention());
+            tell(format_args!("family {name}, verdict from {from}, convention {convention}"));
+            if before > 0 {
+                tell(format_args!("resuming: {before} of {rows} rows are done"));
+            }
+        }
+        let judge = self.judge.judge(family, model)?;
+        let both = Swapped::new(&judge, OrderPolicy::Average);
+        let orders = if self.orders == Orders::Both { PairOrders::Both(&both) } else { PairOrders::Given(&judge) };
+        let stop = Interrupts::catch()?;
+        let (mut pace, mut done) = (Pace::new("judging", rows - before, self.model.quiet), before);
+        let records = self.input.records(input, Some(format), self.model.limit)?;
+        let mut observe = |result: &judge_core::ItemResult<judge_data::Numbered>| {
+            done += 1;
+            pace.done(result.rounds(0).outcomes());
+            if stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let summary = match (format == DatasetFormat::Pairs, orders) {
+            (false, _) => {
+                judge_rows(output, model, vec![&judge], records, |r| SingleRow::new(r, &self.carry), &mut observe)
+            }
+            (true, PairOrders::Given(judge)) => {
+                judge_rows(output, model, vec![judge], records, |r| PairRow::new(orders, r, &self.carry), &mut observe)
+            }
+            (true, PairOrders::Both(judge)) => {
+                judge_rows(output, model, vec![judge], records, |r| PairRow::new(orders, r, &self.carry), &mut observe)
+            }
+        }?;
+        pace.finish();
+        stop.check(summary.cancelled, done, rows, "rows")?;
+        Ok(summary)
+    }
+}

@@ -1,0 +1,121 @@
+//! The options of prompted judges, and the family that they name.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use judge_core::{LayerWeights, PromptFamily, PromptedJudge, VerdictFrom};
+use judge_data::{Settings, load};
+use judge_models::Model;
+use serde_json::json;
+
+use crate::console::{tell, usage};
+use crate::model_args::ModelArgs;
+
+/// What a prompted judge is asked, and where its verdict is looked for.
+#[derive(Args, Clone, Debug)]
+pub struct PromptedArgs {
+    /// A built-in prompt family (single, single-reference, single-multi-turn, rubric, pair, pair-forced, pair-reference, pair-multi-turn, score-pair), or a family of
+    /// your own as a JSON file [default: single or pair, the kind with a reference or of several turns where rows have them]
+    #[arg(long, value_name = "NAME|FILE", help_heading = "Judge")]
+    pub template: Option<String>,
+    /// Where the verdict is looked for: in the text that the model writes, in the probabilities of the verdict's labels at the last layer, or at all layers
+    #[arg(long, default_value_t = VerdictFrom::Text, value_name = "text|logits|layers", help_heading = "Judge")]
+    pub verdict: VerdictFrom,
+    /// How a written verdict is found. Pairs: strict, letters, decision, first-line, output-ab, output-ab-sentence, score-pair, rating-pair, result, bare; single
+    /// responses: strict, rating, decision, result, result-exact, integer [default: the family's]
+    #[arg(long, value_name = "NAME", help_heading = "Judge")]
+    pub convention: Option<String>,
+    /// Layer weights for --verdict layers; without, layers count alike
+    #[arg(long, value_name = "FILE", help_heading = "Judge")]
+    pub weights: Option<PathBuf>,
+    /// By what responses are judged, for rows without a `rubric` [default: the family's own]
+    #[arg(long, value_name = "TEXT", help_heading = "Judge")]
+    pub rubric: Option<String>,
+    /// Upper bound on generated tokens [default: the family's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Judge")]
+    pub max_new_tokens: Option<u32>,
+}
+
+impl PromptedArgs {
+    /// Options without effect are refused rather than ignored.
+    ///
+    /// # Errors
+    /// A usage error.
+    pub fn check(&self) -> Result<()> {
+        for (given, name, needs) in [
+            (self.weights.is_some(), "--weights", VerdictFrom::Layers),
+            (self.convention.is_some(), "--convention", VerdictFrom::Text),
+            (self.max_new_tokens.is_some(), "--max-new-tokens", VerdictFrom::Text),
+        ] {
+            if given && self.verdict != needs {
+                return Err(usage(format!("{name} needs --verdict {needs}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The family: the one that is named, or else `default`.
+    ///
+    /// # Errors
+    /// If there is none of that name, or the file is none; a usage error for an option that it has no use for.
+    pub fn family(&self, default: &str, points: Option<u16>, model: &ModelArgs) -> Result<PromptFamily> {
+        let name = self.template.as_deref().unwrap_or(default);
+        let family = match Path::new(name) {
+            path if !PromptFamily::names().contains(&name) && (path.exists() || name.ends_with(".json")) => {
+                if points.is_some() {
+                    return Err(usage("--points is for built-in families; a family's file has its own scale"));
+                }
+                read_family(path)?
+            }
+            _ => PromptFamily::built_in_on(name, points).map_err(usage)?,
+        };
+        let family = match &self.convention {
+            Some(convention) => family.with_convention(convention).map_err(usage)?,
+            None => family,
+        };
+        let template = match &self.rubric {
+            Some(rubric) => family.template().clone().with_default("rubric", rubric).map_err(usage)?,
+            None => family.template().clone(),
+        };
+        let family = family.with_template(model.dress_template(template))?;
+        Ok(match self.max_new_tokens {
+            Some(most) => family.with_max_new_tokens(most as usize)?,
+            None => family,
+        })
+    }
+
+    /// The judge for a model.
+    ///
+    /// # Errors
+    /// If labels cannot be read as is wished, or the weights are not for this model and family.
+    pub fn judge(&self, family: PromptFamily, model: &Model) -> Result<PromptedJudge> {
+        let weights = self.weights.as_ref().map(load::<LayerWeights>).transpose()?;
+        let judge = PromptedJudge::new(family, self.verdict, weights, model)?;
+        if let PromptedJudge::Likelihood(_) = &judge {
+            tell(
+                "note: some labels are several tokens here, so whole labels are compared, which takes a pass over each",
+            );
+        }
+        Ok(judge)
+    }
+
+    /// What of these options decides about a row.
+    ///
+    /// # Errors
+    /// If the weights cannot be read.
+    pub fn settings(&self, family: &PromptFamily) -> Result<Settings> {
+        let weights = self.weights.as_ref().map(load::<LayerWeights>).transpose()?;
+        let entries = [
+            ("family", serde_json::to_value(family)?),
+            ("verdict", json!(self.verdict)),
+            ("weights", json!(weights.as_ref().map(LayerWeights::weights))),
+        ];
+        Ok(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+    }
+}
+
+fn read_family(path: &Path) -> Result<PromptFamily> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the family {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is not a prompt family", path.display()))
+}

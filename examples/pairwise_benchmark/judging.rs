@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
-use judge_core::{Backbone, OrderPolicy, Swapped};
+use judge_core::{Backbone, OrderPolicy, PairConvention, PromptFamily, Swapped};
 use judge_data::{
     Benchmark, BenchmarkPair, Carry, InputFile, Opened, PairOrders, PairRow, PairVerdicts, Record, Resolved, RunPlan,
-    judge_rows,
+    RunStart, judge_rows,
 };
-use judge_examples::console::{tell, usage};
+use judge_examples::console::{say, tell, usage};
 use judge_examples::files::program;
 use judge_examples::interrupt::Interrupts;
 use judge_examples::pace::Pace;
@@ -48,34 +48,39 @@ pub(crate) fn verdicts(cli: &Cli, benchmark: Benchmark, pairs: &[BenchmarkPair])
     plan.settings.extend(cli.model.settings()?);
     plan.settings.insert("benchmark".to_owned(), benchmark.as_str().into());
     plan.options = cli.write.options();
-    if let Opened::Ready(start) = plan.open()? {
-        let model = cli.model.load()?;
-        let template = Some(family.template().id().to_owned());
-        let mut output =
-            start.begin(Resolved { model: Some(model.info().clone()), template, ..Resolved::default() })?;
-        let (rows, before) = (records.len(), output.resumed().rows);
-        if before > 0 && !cli.model.quiet {
-            tell(format_args!("resuming: {before} of {rows} pairs are done"));
-        }
-        let judge = cli.judge.judge(family, &model)?;
-        let both = Swapped::new(&judge, OrderPolicy::Average);
-        let stop = Interrupts::catch()?;
-        let (mut pace, mut done) = (Pace::new("judging", rows - before, cli.model.quiet), before);
-        let summary = judge_rows(
-            &mut output,
-            &model,
-            vec![&both],
-            records.into_iter().map(Ok),
-            |result| PairRow::new(PairOrders::Both(&both), result, &Carry::All),
-            |result| {
-                done += 1;
-                pace.done(result.rounds(0).outcomes());
-                if stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            },
-        )?;
-        pace.finish();
-        stop.check(summary.cancelled, done, rows, "pairs")?;
-        output.finish()?;
+    match plan.open()? {
+        Opened::Complete(_) => say(format_args!("{} is complete: nothing is left to judge\n", path.display()))?,
+        Opened::Ready(start) => judge_all(cli, *start, family, records)?,
     }
-    Ok(PairVerdicts::read(path, pairs, judge_core::PairConvention::Bare)?)
+    Ok(PairVerdicts::read(path, pairs, PairConvention::Bare)?)
+}
+
+fn judge_all(cli: &Cli, start: RunStart, family: PromptFamily, records: Vec<Record>) -> Result<()> {
+    let model = cli.model.load()?;
+    let template = Some(family.template().id().to_owned());
+    let mut output = start.begin(Resolved { model: Some(model.info().clone()), template, ..Resolved::default() })?;
+    let (rows, before) = (records.len(), output.resumed().rows);
+    if before > 0 && !cli.model.quiet {
+        tell(format_args!("resuming: {before} of {rows} pairs are done"));
+    }
+    let judge = cli.judge.judge(family, &model)?;
+    let both = Swapped::new(&judge, OrderPolicy::Average);
+    let stop = Interrupts::catch()?;
+    let (mut pace, mut done) = (Pace::new("judging", rows - before, cli.model.quiet), before);
+    let summary = judge_rows(
+        &mut output,
+        &model,
+        vec![&both],
+        records.into_iter().map(Ok),
+        |result| PairRow::new(PairOrders::Both(&both), result, &Carry::All),
+        |result| {
+            done += 1;
+            pace.done(result.rounds(0).outcomes());
+            if stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        },
+    )?;
+    pace.finish();
+    stop.check(summary.cancelled, done, rows, "pairs")?;
+    output.finish()?;
+    Ok(())
 }

@@ -77,6 +77,22 @@ fn case(name: &str) -> Case {
             files: &["f.jsonl", "f.jsonl.judged.jsonl"],
             records: &["f.jsonl.run.json", "f.jsonl.judged.jsonl.run.json"],
         },
+        Case {
+            name: "prompt_judge",
+            args: &["--input", "two.jsonl", "--verdict", "logits"],
+            output: "v.jsonl",
+            journal: "v.jsonl.partial",
+            files: &["v.jsonl"],
+            records: &["v.jsonl.run.json"],
+        },
+        Case {
+            name: "pairwise_benchmark",
+            args: &["--benchmark", "llmbar", "--data", "dataset.json", "--verdict", "logits"],
+            output: "b.jsonl",
+            journal: "b.jsonl.partial",
+            files: &["b.jsonl"],
+            records: &["b.jsonl.run.json"],
+        },
     ];
     cases.into_iter().find(|case| case.name == name).unwrap()
 }
@@ -84,10 +100,18 @@ fn case(name: &str) -> Case {
 /// A folder with the inputs of every case; probes only where they are needed.
 fn folder(case: &Case) -> TempDir {
     let folder = TempDir::new().unwrap();
-    let (mut prompts, mut pairs) = (String::new(), String::new());
+    let (mut prompts, mut pairs, mut two, mut benchmark) = (String::new(), String::new(), String::new(), Vec::new());
     for (id, item) in generate(Split::Test, ROWS, 0).into_iter().enumerate() {
         let (question, answer) = (item.instruction, item.response);
         prompts += &format!("{}\n", json!({"id": id, "prompt": format!("{question}\n{answer}")}));
+        // Pairs are long prompts in both orders.
+        if id < ROWS / 4 {
+            let worse = answer.split(' ').next().unwrap_or_default();
+            let row =
+                json!({"id": id, "instruction": question, "response_a": answer, "response_b": worse, "human": "A"});
+            two += &format!("{row}\n");
+            benchmark.push(json!({"input": question, "output_1": answer, "output_2": worse, "label": 1}));
+        }
         let score = 2 + id % 3;
         pairs += &format!(
             "{}\n",
@@ -117,6 +141,8 @@ fn folder(case: &Case) -> TempDir {
     }
     fs::write(folder.path().join("prompts.jsonl"), prompts).unwrap();
     fs::write(folder.path().join("pairs.jsonl"), pairs).unwrap();
+    fs::write(folder.path().join("two.jsonl"), two).unwrap();
+    fs::write(folder.path().join("dataset.json"), Value::from(benchmark).to_string()).unwrap();
     folder
 }
 
@@ -229,4 +255,14 @@ fn states_without_their_record_get_it_and_are_not_read_again() {
     let other = run(case.name, here, &["--input", "prompts.jsonl", "--output", "x.safetensors"]);
     assert_eq!(other.status.code(), Some(2), "a file of the user's is never replaced");
     assert_eq!((read(here, case.files), fs::read(here.join("x.safetensors")).unwrap()), (whole, b"mine".to_vec()));
+}
+
+#[test]
+fn prompt_judge() {
+    a_killed_run_ends_with_the_same_bytes("prompt_judge");
+}
+
+#[test]
+fn pairwise_benchmark() {
+    a_killed_run_ends_with_the_same_bytes("pairwise_benchmark");
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
-use judge_core::{Backbone, OrderPolicy, PairConvention, PromptFamily, Swapped};
+use judge_core::{Backbone, Fields, GradedPair, Judge, OrderPolicy, PairConvention, PromptFamily, Swapped};
 use judge_data::{
     Benchmark, BenchmarkPair, Carry, InputFile, Opened, PairOrders, PairRow, PairVerdicts, Record, Resolved, RunPlan,
     RunStart, judge_rows,
@@ -27,9 +27,15 @@ pub(crate) fn verdicts(cli: &Cli, benchmark: Benchmark, pairs: &[BenchmarkPair])
         Benchmark::LlmBar => "pair-forced",
         _ => "pair",
     };
+    let default = cli.judge.default_family(default, &cli.model)?;
     let family = cli.judge.family(default, None, &cli.model)?;
-    if !family.is_pair() {
-        return Err(usage(format!("the family {} judges single responses; a benchmark has pairs", family.name())));
+    if family.is_pair() == cli.judge.apart {
+        let of = if family.is_pair() {
+            "pairs; --apart grades single responses"
+        } else {
+            "single responses; a benchmark has pairs"
+        };
+        return Err(usage(format!("the family {} judges {of}", family.name())));
     }
     let records: Vec<Record> = pairs.iter().filter_map(BenchmarkPair::to_record).map(Record::Pair).collect();
     if records.len() < pairs.len() {
@@ -64,15 +70,18 @@ fn judge_all(cli: &Cli, start: RunStart, family: PromptFamily, records: Vec<Reco
         tell(format_args!("resuming: {before} of {rows} pairs are done"));
     }
     let judge = cli.judge.judge(family, &model)?;
-    let both = Swapped::new(&judge, OrderPolicy::Average);
+    let graded = GradedPair::new(&judge);
+    let compared: &dyn for<'i> Judge<dyn Fields + 'i> = if cli.judge.apart { &graded } else { &judge };
+    let both = Swapped::new(&compared, OrderPolicy::Average);
+    let orders = PairOrders::Both(&both);
     let stop = Interrupts::catch()?;
     let (mut pace, mut done) = (Pace::new("judging", rows - before, cli.model.quiet), before);
     let summary = judge_rows(
         &mut output,
         &model,
-        vec![&both],
+        vec![&orders],
         records.into_iter().map(Ok),
-        |result| PairRow::new(PairOrders::Both(&both), result, &Carry::All),
+        |result| PairRow::new(&orders, result, &Carry::All),
         |result| {
             done += 1;
             pace.done(result.rounds(0).outcomes());

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 use judge_core::PairConvention;
-use judge_data::{Benchmark, PairVerdicts, check_outputs, write_atomic};
+use judge_data::{Benchmark, BenchmarkPair, PairVerdicts, check_outputs, write_atomic};
 use judge_examples::console::{start, usage};
 use judge_examples::files::{WriteArgs, program};
 use judge_examples::model_args::ModelArgs;
@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 #[derive(Parser)]
 #[command(name = "pairwise_benchmark")]
 pub(crate) struct Cli {
-    /// pandalm, autoj, mtbench or llmbar
+    /// pandalm, autoj, mtbench or llmbar; or pairs, for a file of your own with `human`: "A", "B" or "tie", or a list with one for each rater
     #[arg(long, value_name = "NAME")]
     benchmark: Benchmark,
     /// Its published file: PandaLM's testset-v1.json, Auto-J's testdata_pairwise.jsonl, LLMBar's dataset.json or folder, MT-bench's file of votes
@@ -39,10 +39,13 @@ pub(crate) struct Cli {
     /// Verdicts that were made elsewhere
     #[arg(long, value_name = "FILE")]
     verdicts: Option<PathBuf>,
+    /// Verdicts of another judge on the same pairs: how much better is the first? (of the same convention, or the output of prompt_judge)
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
     /// Where the verdicts of a model go
     #[arg(long, value_name = "FILE", conflicts_with = "verdicts")]
     pub(crate) output: Option<PathBuf>,
-    /// What becomes of texts without a verdict: a tie, wrong (a class of its own), or dropped [default: as the benchmark's authors have it: pandalm tie, mtbench drop, autoj and llmbar wrong]
+    /// What becomes of texts without a verdict: a tie, wrong (a class of its own), or dropped [default: as the benchmark's authors have it: pandalm tie, mtbench drop, the others wrong]
     #[arg(long, value_enum)]
     unparsed: Option<Policy>,
     /// Where the report goes
@@ -78,7 +81,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    let inputs = [Some(&cli.data), cli.verdicts.as_ref(), cli.judge.weights.as_ref()];
+    let inputs = [Some(&cli.data), cli.verdicts.as_ref(), cli.against.as_ref(), cli.judge.weights.as_ref()];
     let outputs = [cli.output.as_ref(), cli.json.as_ref()];
     check_outputs(inputs.into_iter().flatten(), outputs.into_iter().flatten())?;
     let mut pairs = cli.benchmark.read(&cli.data)?;
@@ -90,22 +93,13 @@ fn run(cli: &Cli) -> Result<()> {
         }
     };
     let policy = cli.unparsed.unwrap_or(Policy::of(cli.benchmark));
-    let judged = pairs.iter().zip(&verdicts.orders).map(|(pair, [given, swapped])| JudgedPair {
-        gold: Preference::from(pair.gold),
-        given: given.map(Preference::from),
-        swapped: swapped.map(Preference::from),
-        cluster: Some(pair.question.clone()),
-    });
-    let comparison = PairComparison {
-        pairs: judged.collect(),
-        both_orders: verdicts.both_orders,
-        ties: cli.benchmark.has_ties(),
-        unparsed: match policy {
-            Policy::Tie => Unparsed::Tie,
-            Policy::Wrong => Unparsed::OwnLabel,
-            Policy::Drop => Unparsed::Dropped,
-        },
-        bootstrap: Bootstrap { resamples: 1_000, level: 0.95, seed: 0, method: BootstrapMethod::Percentile },
+    let comparison = compared(cli.benchmark, &pairs, &verdicts, policy);
+    let difference = match &cli.against {
+        Some(path) => {
+            let others = PairVerdicts::read(path, &pairs, cli.convention()?)?;
+            Some(comparison.difference(&compared(cli.benchmark, &pairs, &others, policy))?)
+        }
+        None => None,
     };
     let mut rows: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (row, pair) in pairs.iter().enumerate() {
@@ -121,11 +115,31 @@ fn run(cli: &Cli) -> Result<()> {
         let groups: BTreeMap<_, _> = groups.iter().map(|(group, found)| (group, by_name(found))).collect();
         let report = json!({
             "program": program("pairwise_benchmark"), "benchmark": cli.benchmark.as_str(), "n": overall.n, "unparsed": overall.unparsed,
-            "policy": policy, "statistics": by_name(&overall), "groups": groups, "published": published(cli.benchmark),
+            "policy": policy, "statistics": by_name(&overall), "groups": groups, "published": published(cli.benchmark), "difference": difference.as_ref().map(by_name),
         });
         write_atomic(path, &serde_json::to_vec_pretty(&report)?).with_context(|| path.display().to_string())?;
     }
-    print::report(cli.benchmark, &policy, &overall, &groups)
+    print::report(cli.benchmark, &policy, &overall, &groups, difference.as_ref())
+}
+
+fn compared(benchmark: Benchmark, pairs: &[BenchmarkPair], verdicts: &PairVerdicts, policy: Policy) -> PairComparison {
+    let judged = pairs.iter().zip(&verdicts.orders).map(|(pair, [given, swapped])| JudgedPair {
+        gold: Preference::from(pair.gold),
+        given: given.map(Preference::from),
+        swapped: swapped.map(Preference::from),
+        cluster: Some(pair.question.clone()),
+    });
+    PairComparison {
+        pairs: judged.collect(),
+        both_orders: verdicts.both_orders,
+        ties: benchmark.has_ties(),
+        unparsed: match policy {
+            Policy::Tie => Unparsed::Tie,
+            Policy::Wrong => Unparsed::OwnLabel,
+            Policy::Drop => Unparsed::Dropped,
+        },
+        bootstrap: Bootstrap { resamples: 1_000, level: 0.95, seed: 0, method: BootstrapMethod::Percentile },
+    }
 }
 
 impl Cli {

@@ -12,6 +12,7 @@ pub(crate) fn report(
     policy: &str,
     overall: &PairComparisons,
     groups: &BTreeMap<&str, PairComparisons>,
+    difference: Option<&PairComparisons>,
 ) -> Result<()> {
     let unparsed = match overall.unparsed {
         0 => "every text has a verdict".to_owned(),
@@ -24,6 +25,17 @@ pub(crate) fn report(
     );
     say(table(&rows).trim_end())?;
 
+    for known in difference.into_iter().flat_map(|found| &found.statistics) {
+        let means = match known.statistic.interval() {
+            Some(interval) if interval.low > 0.0 => "the first judge is right more often",
+            Some(interval) if interval.high < 0.0 => "the second judge is right more often",
+            _ => "no difference that these pairs can show",
+        };
+        say(format_args!(
+            "{}, first minus second judge, {} pairs: {:.3}: {means}",
+            known.name, known.n, known.statistic
+        ))?;
+    }
     if !groups.is_empty() {
         let names: Vec<&str> = ["accuracy", "accuracy_mean", "pair_agreement", "consistency", "first_share"]
             .into_iter()
@@ -40,6 +52,9 @@ pub(crate) fn report(
         say(format_args!("\n{}", table(&rows).trim_end()))?;
     }
 
+    if benchmark.published().is_empty() {
+        return Ok(());
+    }
     say("\npublished by others, not all like for like:")?;
     let mut rows = Vec::new();
     for row in benchmark.published() {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
-use judge_core::{OrderPolicy, PromptFamily, RunSummary, Swapped};
+use judge_core::{Backbone, Fields, GradedPair, Judge, OrderPolicy, PromptFamily, RunSummary, Swapped};
 use judge_data::{
     Carry, DatasetFormat, Input, Opened, PairOrders, PairRow, Resolved, Run, SingleRow, check_outputs, judge_rows,
 };
@@ -80,10 +80,21 @@ fn run(cli: &Cli) -> Result<()> {
         return Err(usage(format!("--task single: {} has pairs", input.path().display())));
     }
     let (rows, default) = cli.check_rows(&input, format)?;
+    let default = cli.judge.default_family(default, &cli.model)?;
     let family = cli.judge.family(default, cli.points, &cli.model)?;
-    if family.is_pair() != pairs {
-        let (of, rows) = if pairs { ("single responses", "pairs") } else { ("pairs", "single responses") };
-        return Err(usage(format!("the family {} judges {of}, the rows are {rows}", family.name())));
+    if cli.judge.apart && !pairs {
+        return Err(usage("--apart is for pairs"));
+    }
+    if family.is_pair() != (pairs && !cli.judge.apart) {
+        let of = if family.is_pair() { "pairs" } else { "single responses" };
+        let what = if cli.judge.apart {
+            "--apart grades single responses"
+        } else if pairs {
+            "the rows are pairs"
+        } else {
+            "the rows are single responses"
+        };
+        return Err(usage(format!("the family {} judges {of}, and {what}", family.name())));
     }
 
     let mut settings = cli.judge.settings(&family)?;
@@ -99,11 +110,7 @@ fn run(cli: &Cli) -> Result<()> {
     };
     let model = cli.model.load()?;
     let template = Some(family.template().id().to_owned());
-    let mut output = start.begin(Resolved {
-        model: Some(judge_core::Backbone::info(&model).clone()),
-        template,
-        ..Resolved::default()
-    })?;
+    let mut output = start.begin(Resolved { model: Some(model.info().clone()), template, ..Resolved::default() })?;
     let summary = cli.judge_all(&mut output, &model, family, &input, format, rows)?;
     if let Some(mass) = summary.judges[0].mean_label_mass().filter(|mass| *mass < 0.5) {
         let percent = 100.0 * mass;
@@ -125,7 +132,7 @@ impl Cli {
         let (mut rows, mut references, mut turns) = (0, 0, 0);
         for record in self.input.records(input, Some(format), self.model.limit)? {
             let record = record?;
-            let has = |name: &str| judge_core::Fields::field(&record, name).is_some_and(|text| !text.is_empty());
+            let has = |name: &str| record.field(name).is_some_and(|text| !text.is_empty());
             (references, turns) =
                 (references + usize::from(has("reference")), turns + usize::from(has("conversation")));
             self.carry.of_row(record.into_extra(), known)?;
@@ -161,8 +168,10 @@ impl Cli {
             }
         }
         let judge = self.judge.judge(family, model)?;
-        let both = Swapped::new(&judge, OrderPolicy::Average);
-        let orders = if self.orders == Orders::Both { PairOrders::Both(&both) } else { PairOrders::Given(&judge) };
+        let graded = GradedPair::new(&judge);
+        let compared: &dyn for<'i> Judge<dyn Fields + 'i> = if self.judge.apart { &graded } else { &judge };
+        let both = Swapped::new(&compared, OrderPolicy::Average);
+        let orders = if self.orders == Orders::Both { PairOrders::Both(&both) } else { PairOrders::Given(&compared) };
         let stop = Interrupts::catch()?;
         let (mut pace, mut done) = (Pace::new("judging", rows - before, self.model.quiet), before);
         let records = self.input.records(input, Some(format), self.model.limit)?;
@@ -171,17 +180,11 @@ impl Cli {
             pace.done(result.rounds(0).outcomes());
             if stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let summary = match (format == DatasetFormat::Pairs, orders) {
-            (false, _) => {
-                judge_rows(output, model, vec![&judge], records, |r| SingleRow::new(r, &self.carry), &mut observe)
-            }
-            (true, PairOrders::Given(judge)) => {
-                judge_rows(output, model, vec![judge], records, |r| PairRow::new(orders, r, &self.carry), &mut observe)
-            }
-            (true, PairOrders::Both(judge)) => {
-                judge_rows(output, model, vec![judge], records, |r| PairRow::new(orders, r, &self.carry), &mut observe)
-            }
-        }?;
+        let summary = if format == DatasetFormat::Pairs {
+            judge_rows(output, model, vec![&orders], records, |r| PairRow::new(&orders, r, &self.carry), &mut observe)?
+        } else {
+            judge_rows(output, model, vec![&judge], records, |r| SingleRow::new(r, &self.carry), &mut observe)?
+        };
         pace.finish();
         stop.check(summary.cancelled, done, rows, "rows")?;
         Ok(summary)

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use judge_core::{LayerWeights, PromptFamily, PromptedJudge, VerdictFrom};
+use judge_core::{
+    GradeConvention, LayerWeights, PromptFamily, PromptTemplate, PromptedJudge, Scale, Task, VerdictFrom,
+};
 use judge_data::{Settings, load};
 use judge_models::Model;
 use serde_json::json;
@@ -22,6 +24,9 @@ pub struct PromptedArgs {
     /// Where the verdict is looked for: in the text that the model writes, in the probabilities of the verdict's labels at the last layer, or at all layers
     #[arg(long, default_value_t = VerdictFrom::Text, value_name = "text|logits|layers", help_heading = "Judge")]
     pub verdict: VerdictFrom,
+    /// Pairs: grade each response by itself, with a family for single responses, and compare the grades
+    #[arg(long, help_heading = "Judge")]
+    pub apart: bool,
     /// How a written verdict is found. Pairs: strict, letters, decision, first-line, output-ab, output-ab-sentence, score-pair, rating-pair, result, bare; single
     /// responses: strict, rating, decision, result, result-exact, integer [default: the family's]
     #[arg(long, value_name = "NAME", help_heading = "Judge")]
@@ -38,6 +43,20 @@ pub struct PromptedArgs {
 }
 
 impl PromptedArgs {
+    /// The family that is asked unless another is named: what suits the rows, or where a response is graded by itself, the model's own template if its folder has one.
+    ///
+    /// # Errors
+    /// If the model's template cannot be read.
+    pub fn default_family(&self, suits: &'static str, model: &ModelArgs) -> Result<DefaultFamily> {
+        let suits = if self.apart {
+            suits.replace("pair-forced", "single").replace("pair", "single")
+        } else {
+            suits.to_owned()
+        };
+        let own = if suits == "single" && self.template.is_none() { model.own_template()? } else { None };
+        Ok(DefaultFamily { name: suits, own })
+    }
+
     /// Options without effect are refused rather than ignored.
     ///
     /// # Errors
@@ -59,9 +78,11 @@ impl PromptedArgs {
     ///
     /// # Errors
     /// If there is none of that name, or the file is none; a usage error for an option that it has no use for.
-    pub fn family(&self, default: &str, points: Option<u16>, model: &ModelArgs) -> Result<PromptFamily> {
-        let name = self.template.as_deref().unwrap_or(default);
+    pub fn family(&self, default: DefaultFamily, points: Option<u16>, model: &ModelArgs) -> Result<PromptFamily> {
+        let DefaultFamily { name: default, own } = default;
+        let name = self.template.as_deref().unwrap_or(&default);
         let family = match Path::new(name) {
+            _ if own.is_some() => own_family(own, points)?,
             path if !PromptFamily::names().contains(&name) && (path.exists() || name.ends_with(".json")) => {
                 if points.is_some() {
                     return Err(usage("--points is for built-in families; a family's file has its own scale"));
@@ -110,9 +131,25 @@ impl PromptedArgs {
             ("family", serde_json::to_value(family)?),
             ("verdict", json!(self.verdict)),
             ("weights", json!(weights.as_ref().map(LayerWeights::weights))),
+            ("apart", json!(self.apart)),
         ];
         Ok(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
+}
+
+/// What is asked where no family is named.
+#[derive(Clone, Debug)]
+pub struct DefaultFamily {
+    name: String,
+    /// The template that the model folder brings for grades from 1 to 5.
+    own: Option<PromptTemplate>,
+}
+
+/// The model's own template: it leads right to the grade.
+fn own_family(template: Option<PromptTemplate>, points: Option<u16>) -> Result<PromptFamily> {
+    let template = template.context("the model folder has no template of its own")?;
+    let scale = Scale::integers(1, points.unwrap_or(5).into())?;
+    Ok(PromptFamily::new("own", Task::Single(GradeConvention::Integer), template, scale, ("", ""), 4)?)
 }
 
 fn read_family(path: &Path) -> Result<PromptFamily> {

@@ -41,6 +41,7 @@ fn every_example_has_a_version_with_its_commit() {
         "calibrate",
         "coverage",
         "custom_judge",
+        "generate_rows",
         "hidden_states",
         "inspector_evaluate",
         "inspector_filter",

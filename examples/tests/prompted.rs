@@ -134,7 +134,7 @@ fn single_responses_get_grades() {
     assert_eq!((&five[0]["human"], five[0]["probabilities"].as_array().unwrap().len()), (&json!(5.0), 5));
     assert!((1.0..=5.0).contains(&five[1]["score"].as_f64().unwrap()));
     // The embedded tokenizer has no `10`: whole labels are compared.
-    let ten = judged("in.jsonl", &[]);
+    let ten = judged("in.jsonl", &["--template", "single"]);
     assert_eq!(ten[0]["labels"][9], "10");
     let mine = judged("in.jsonl", &["--template", "mine.json"]);
     assert_eq!(mine[0]["labels"], json!(["1", "2"]));
@@ -153,8 +153,8 @@ fn wrong_command_lines_are_usage_errors() {
     );
     for (input, more, expected) in [
         ("pairs.jsonl", &["--task", "single"][..], "has pairs"),
-        ("pairs.jsonl", &["--template", "single"], "judges single responses"),
-        ("single.jsonl", &["--template", "pair"], "judges pairs"),
+        ("pairs.jsonl", &["--template", "single"], "judges single responses, and the rows are pairs"),
+        ("single.jsonl", &["--template", "pair"], "judges pairs, and the rows are single responses"),
         ("pairs.jsonl", &["--template", "triple"], "no prompt family is called \"triple\""),
         ("pairs.jsonl", &["--points", "5"], "no scale of 5 points"),
         ("pairs.jsonl", &["--convention", "integer"], "integer"),

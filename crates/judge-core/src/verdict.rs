@@ -81,6 +81,8 @@ pub enum CombinedBy {
     Panel(PanelRule),
     /// As the mean of so many samples.
     Samples(usize),
+    /// As the comparison of two grades.
+    Grades,
     /// By the policy for the two orders of a pair.
     Orders(OrderPolicy),
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use judge_core::testing::{ScriptedBackbone, check_judge};
 use judge_core::{
-    Error, FamilyProblem, Fields, ItemResult, Judge, LagerJudge, LikelihoodJudge, OrderPolicy, Prompt, PromptFamily,
-    Reason, Runner, Swapped, WrittenJudge,
+    Error, FamilyProblem, Fields, GradedPair, ItemResult, Judge, LagerJudge, LikelihoodJudge, OrderPolicy, Prompt,
+    PromptFamily, Reason, Runner, Swapped, WrittenJudge,
 };
 use serde_json::json;
 
@@ -174,4 +174,30 @@ fn labels_of_several_tokens_are_compared_whole() {
     assert_eq!(score.mode(), 10.0);
     let probabilities = score.distribution.as_ref().unwrap().probabilities();
     assert!((probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-12 && score.label_mass.unwrap() <= 1.0);
+}
+
+/// The chance that one grade is above another is worked out by hand; exchanging the responses turns it round.
+#[test]
+fn two_grades_make_a_preference() {
+    let model = ScriptedBackbone::new(2)
+        .with_logits(|before, _, label| match (before.contains("Rome"), label) {
+            (true, '2') | (false, '1') => 3.0_f32.ln(),
+            _ => 0.0,
+        })
+        .with_reply(|before| if before.contains("Rome") { "[[2]]".into() } else { "[[1]]".into() });
+    let family = PromptFamily::built_in_on("single", Some(2)).unwrap();
+    let judge = GradedPair::new(LagerJudge::new(family.lager_settings(), &model).unwrap());
+    check_judge(&judge, &model, [item("Rome", "Ulm")]).unwrap();
+    let results = judged(&model, &judge, &[item("Rome", "Ulm"), item("Ulm", "Rome"), item("Ulm", "Bonn")]);
+    let value = |row: usize| results[row].verdicts[0].value().unwrap();
+    // Rome has 2 with ¾, Ulm has 1 with ¾: above in 9 of 16 cases, equal in 6.
+    assert!((value(0) - 12.0 / 16.0).abs() < 1e-6 && (value(0) + value(1) - 1.0).abs() < 1e-12);
+    assert!((value(2) - 0.5).abs() < 1e-12);
+    let parts: Vec<&str> =
+        results[0].verdicts[0].score().unwrap().parts.iter().map(|part| part.name.as_str()).collect();
+    assert_eq!(parts, ["response_a", "response_b"]);
+
+    let written = |margin| GradedPair::new(WrittenJudge::new(family.clone())).with_margin(margin);
+    let of = |margin| judged(&model, &written(margin), &[item("Rome", "Ulm")])[0].verdicts[0].value();
+    assert_eq!((of(0.0), of(1.0)), (Some(1.0), Some(0.5)));
 }

@@ -3,17 +3,17 @@
 mod autoj;
 mod llmbar;
 mod mtbench;
+mod own;
 mod pandalm;
 mod published;
 mod verdicts;
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use judge_core::{Fields, ItemId};
+use judge_core::ItemId;
 
 pub use published::{Published, Statistics};
 pub use verdicts::PairVerdicts;
@@ -21,13 +21,14 @@ pub use verdicts::PairVerdicts;
 use crate::ids::UniqueIds;
 use crate::{Error, Extra, PairRecord, Row, RowColumns, Rows};
 
-/// A published set of pairs with the verdicts of people.
+/// A published set of pairs with the verdicts of people, or a file of your own.
 ///
 /// | benchmark | file | ids | gold label | groups | ties |
 /// |---|---|---|---|---|---|
 /// | `pandalm` | `testset-v1.json` | `idx` | majority of three annotators | | yes |
 /// | `autoj` | `testdata_pairwise.jsonl` | row | `label` | eight groups of scenarios | yes |
 /// | `mtbench` | a file of votes, one row for each vote of a person | row | `winner` | turn | yes |
+/// | `pairs` | any file of [`PairRecord`]s with `human` | `id` | majority of the raters, a tie where there is none | | yes |
 /// | `llmbar` | `dataset.json`, or a folder of subsets | row, `subset/row` in a folder | `label` | subset | no |
 ///
 /// Rows count from 0. Responses that a file has as `true` are the text `True`, as they were when they were written.
@@ -42,11 +43,13 @@ pub enum Benchmark {
     MtBench,
     /// LLMBar (Zeng et al., 2023, arXiv 2310.07641).
     LlmBar,
+    /// Pairs of one's own.
+    Pairs,
 }
 
 impl Benchmark {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::PandaLm, Self::AutoJ, Self::MtBench, Self::LlmBar];
+    pub const ALL: [Self; 5] = [Self::PandaLm, Self::AutoJ, Self::MtBench, Self::LlmBar, Self::Pairs];
 
     /// The name used on command lines and in reports, e.g. `pandalm`.
     pub fn as_str(self) -> &'static str {
@@ -55,6 +58,7 @@ impl Benchmark {
             Self::AutoJ => "autoj",
             Self::MtBench => "mtbench",
             Self::LlmBar => "llmbar",
+            Self::Pairs => "pairs",
         }
     }
 
@@ -75,6 +79,7 @@ impl Benchmark {
             Self::AutoJ => read_rows(path, autoj::pair),
             Self::MtBench => read_rows(path, mtbench::pair),
             Self::LlmBar => llmbar::read(path),
+            Self::Pairs => own::read(path),
         }?;
         if pairs.is_empty() { Err(Error::NoRows { path: path.to_path_buf() }) } else { Ok(pairs) }
     }
@@ -109,6 +114,10 @@ pub struct BenchmarkPair {
     pub question: String,
     /// What is asked and answered; `None` where the file has the votes alone.
     pub texts: Option<PairTexts>,
+    /// By what the responses are compared, where the file says it.
+    pub rubric: Option<String>,
+    /// A good answer, where the file has one.
+    pub reference: Option<String>,
 }
 
 /// The texts of a pair.
@@ -131,30 +140,12 @@ impl BenchmarkPair {
             instruction,
             response_a,
             response_b,
-            rubric: None,
-            reference: None,
+            rubric: self.rubric.clone(),
+            reference: self.reference.clone(),
             verdicts: vec![self.gold],
             columns: RowColumns::default(),
             extra: Extra::new(),
         })
-    }
-}
-
-/// `instruction`, `response_a` and `response_b`.
-impl Fields for BenchmarkPair {
-    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        let texts = self.texts.as_ref()?;
-        match name {
-            "instruction" => Some(texts.instruction.as_str().into()),
-            "response_a" => Some(texts.response_a.as_str().into()),
-            "response_b" => Some(texts.response_b.as_str().into()),
-            _ => None,
-        }
-    }
-
-    fn names(&self) -> Vec<String> {
-        let names = ["instruction", "response_a", "response_b"];
-        self.texts.iter().flat_map(|_| names).map(str::to_owned).collect()
     }
 }
 

@@ -1,8 +1,8 @@
 //! The rows of prompted judges.
 
 use judge_core::{
-    Fields, ItemId, ItemResult, Judge, JudgeError, PromptedJudge, Rounds, Score, ScoreDistribution, Swapped, Unscored,
-    Verdict,
+    Fields, ItemId, ItemResult, Judge, JudgeError, Outcome, Request, Rounds, Score, ScoreDistribution, Swapped,
+    Unscored, Verdict,
 };
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -115,20 +115,20 @@ impl OrderRow {
 }
 
 /// A judge of pairs, asked in one order or in both.
-#[derive(Clone, Copy, Debug)]
-pub enum PairOrders<'j> {
+#[derive(Debug)]
+pub enum PairOrders<'j, J> {
     /// As the pair is given.
-    Given(&'j PromptedJudge),
+    Given(&'j J),
     /// Both.
-    Both(&'j Swapped<&'j PromptedJudge>),
+    Both(&'j Swapped<&'j J>),
 }
 
-impl PairOrders<'_> {
+impl<J: for<'i> Judge<dyn Fields + 'i>> PairOrders<'_, J> {
     /// The verdict of each order that was asked, and whether all is well with the pair.
     fn verdicts<Item: Fields>(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Vec<Verdict>, JudgeError> {
         match self {
             Self::Both(judge) => Ok(judge.verdicts(item, rounds)?.into()),
-            Self::Given(judge) => Ok(vec![match judge.decide(item, rounds) {
+            Self::Given(judge) => Ok(vec![match judge.decide(item as &dyn Fields, rounds) {
                 Ok(score) => Verdict::Scored(score),
                 Err(JudgeError::Unscored(unscored)) => Verdict::Unscored(unscored),
                 Err(failed) => return Err(failed),
@@ -142,11 +142,8 @@ impl PairOrders<'_> {
     /// [`Error::Core`] if the result is not this judge's.
     pub fn rows<Item: Fields>(&self, result: &ItemResult<Item>) -> Result<Vec<OrderRow>, Error> {
         let rounds = result.rounds(0);
-        let mut texts = rounds.outcomes().map(|outcome| {
-            let reading = outcome.reading().ok()?;
-            reading.generated.as_ref().map(|generated| generated.text.clone())
-        });
-        if rounds.outcomes().next().is_none() {
+        let outcomes: Vec<&Outcome> = rounds.outcomes().collect();
+        if outcomes.is_empty() {
             return Ok(Vec::new());
         }
         let verdicts = match self.verdicts(&result.item, &rounds) {
@@ -154,8 +151,46 @@ impl PairOrders<'_> {
             Err(JudgeError::Failed(source)) => return Err(judge_core::Error::Observer { source }.into()),
             Err(JudgeError::Unscored(unscored)) => vec![Verdict::Unscored(unscored)],
         };
-        let named = ["given", "swapped"].into_iter().zip(&verdicts);
-        Ok(named.map(|(order, verdict)| OrderRow::of(order, verdict, texts.next().flatten())).collect())
+        let texts = outcomes.chunks(outcomes.len().div_ceil(verdicts.len())).map(written);
+        let named = ["given", "swapped"].into_iter().zip(&verdicts).zip(texts);
+        Ok(named.map(|((order, verdict), text)| OrderRow::of(order, verdict, text)).collect())
+    }
+}
+
+/// What was written; several texts, as of two grades, with a blank line between.
+fn written(outcomes: &[&Outcome]) -> Option<String> {
+    let texts = outcomes.iter().filter_map(|outcome| Some(outcome.reading().ok()?.generated.as_ref()?.text.as_str()));
+    let texts: Vec<&str> = texts.collect();
+    (!texts.is_empty()).then(|| texts.join("\n\n"))
+}
+
+impl<Item: Fields, J: for<'i> Judge<dyn Fields + 'i>> Judge<Item> for PairOrders<'_, J> {
+    fn name(&self) -> &str {
+        match self {
+            Self::Given(judge) => Judge::<dyn Fields>::name(*judge),
+            Self::Both(judge) => Judge::<Item>::name(*judge),
+        }
+    }
+
+    fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
+        match self {
+            Self::Given(judge) => judge.ask(item as &dyn Fields),
+            Self::Both(judge) => judge.ask(item),
+        }
+    }
+
+    fn follow_up(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        match self {
+            Self::Given(judge) => judge.follow_up(item as &dyn Fields, rounds),
+            Self::Both(judge) => judge.follow_up(item, rounds),
+        }
+    }
+
+    fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        match self {
+            Self::Given(judge) => judge.decide(item as &dyn Fields, rounds),
+            Self::Both(judge) => judge.decide(item, rounds),
+        }
     }
 }
 
@@ -177,7 +212,11 @@ impl PairRow {
     ///
     /// # Errors
     /// [`Error::FieldClash`] for a carried field that the row has one of its own for; [`Error::Core`] if the result is not this judge's.
-    pub fn new(judge: PairOrders<'_>, result: ItemResult<Numbered>, carry: &Carry) -> Result<(Self, Fate), Error> {
+    pub fn new<J: for<'i> Judge<dyn Fields + 'i>>(
+        judge: &PairOrders<'_, J>,
+        result: ItemResult<Numbered>,
+        carry: &Carry,
+    ) -> Result<(Self, Fate), Error> {
         let orders = judge.rows(&result)?;
         let verdict = match (joined(&orders), result.verdicts.first().and_then(Verdict::unscored)) {
             (Some(verdict), _) => Ok(verdict),
@@ -253,10 +292,7 @@ impl SingleRow {
     /// # Errors
     /// [`Error::FieldClash`] for a carried field that the row has one of its own for.
     pub fn new(result: ItemResult<Numbered>, carry: &Carry) -> Result<(Self, Fate), Error> {
-        let text = result.rounds(0).outcomes().find_map(|outcome| {
-            let reading = outcome.reading().ok()?;
-            reading.generated.as_ref().map(|generated| generated.text.clone())
-        });
+        let text = written(&result.rounds(0).outcomes().collect::<Vec<_>>());
         let Some(verdict) = result.verdicts.first().cloned() else {
             return Err(judge_core::Error::NotRead { what: "verdict" }.into());
         };

@@ -6,7 +6,7 @@ use std::cmp::Ordering::{Equal, Greater, Less};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use judge_core::{Fields, ItemId, PairConvention};
+use judge_core::{ItemId, PairConvention};
 use judge_data::{Benchmark, BenchmarkPair, Error, PairVerdicts};
 use serde_json::{Value, json};
 
@@ -29,15 +29,36 @@ fn pandalm(change: impl FnOnce(&mut Value)) -> String {
     rows.to_string()
 }
 
+fn texts(pair: &BenchmarkPair) -> [String; 3] {
+    let texts = pair.texts.clone().unwrap();
+    [texts.instruction, texts.response_a, texts.response_b]
+}
+
+#[test]
+fn pairs_of_ones_own_have_the_majority_of_their_raters() {
+    let folder = tempfile::tempdir().unwrap();
+    let row = |id: u64, human: Value| {
+        json!({"id": id, "question": "q", "response_a": "a", "response_b": "b", "rubric": "r", "human": human})
+            .to_string()
+    };
+    let read = |rows: &[String]| Benchmark::Pairs.read(written(folder.path(), "pairs.jsonl", &rows.join("\n")));
+    let pairs =
+        read(&[row(4, json!("B")), row(5, json!(null)), row(6, json!(["A", "tie", "A"])), row(7, json!(["A", "B"]))])
+            .unwrap();
+    let found: Vec<_> = pairs.iter().map(|pair| (pair.id.to_string(), pair.gold)).collect();
+    assert_eq!(found, [("4".into(), Less), ("6".into(), Greater), ("7".into(), Equal)]);
+    assert_eq!(pairs[0].to_record().unwrap().rubric.as_deref(), Some("r"));
+    assert!(matches!(read(&[row(5, json!(null))]), Err(Error::NobodyGraded { scored: 1, .. })));
+}
+
 #[test]
 fn pandalms_rows_are_read_and_refused_by_line() {
     let folder = tempfile::tempdir().unwrap();
     let read = |text: &str| Benchmark::PandaLm.read(written(folder.path(), "testset-v1.json", text));
     let pairs = read(&pandalm(|_| {})).unwrap();
     assert_eq!((&pairs[0].id, pairs[0].gold, &pairs[0].group), (&ItemId::from(7_u64), Greater, &None));
-    assert_eq!(pairs[0].field("response_a").as_deref(), Some("True"));
-    assert_eq!(pairs[1].field("instruction").as_deref(), Some("Say {x}.\n\nnow"));
-    assert_eq!(pairs[1].names(), ["instruction", "response_a", "response_b"]);
+    assert_eq!(texts(&pairs[0])[1], "True");
+    assert_eq!(texts(&pairs[1])[0], "Say {x}.\n\nnow");
 
     let refused = |change: &dyn Fn(&mut Value)| read(&pandalm(change)).unwrap_err().to_string();
     let label = refused(&|rows| rows[1]["annotator2"] = json!(3));
@@ -83,7 +104,7 @@ fn mtbenchs_votes_have_turns_and_perhaps_conversations() {
     let pairs = read(&[vote(1, "model_b"), vote(2, "tie (inconsistent)")]).unwrap();
     assert_eq!((pairs[0].gold, pairs[0].group.as_deref(), &pairs[0].texts), (Less, Some("1"), &None));
     assert_eq!((pairs[1].gold, pairs[1].group.as_deref()), (Equal, Some("2")));
-    assert!(pairs[0].names().is_empty());
+    assert_eq!(pairs[0].to_record(), None);
 
     let conversation = |name: &str| {
         json!([{"role": "user", "content": "q1"}, {"role": "assistant", "content": format!("{name}1")},
@@ -95,8 +116,6 @@ fn mtbenchs_votes_have_turns_and_perhaps_conversations() {
         row["conversation_b"] = conversation("b");
     }
     let pairs = read(&rows).unwrap();
-    let texts =
-        |pair: &BenchmarkPair| ["instruction", "response_a", "response_b"].map(|f| pair.field(f).unwrap().into_owned());
     assert_eq!(texts(&pairs[0]), ["q1", "User: q1\n\nAssistant: a1", "User: q1\n\nAssistant: b1"]);
     let second = texts(&pairs[1]);
     assert_eq!((&*second[0], &*second[2]), ("q2", "User: q1\n\nAssistant: b1\n\nUser: q2\n\nAssistant: b2"));
@@ -124,7 +143,7 @@ fn llmbars_subsets_are_found_below_a_folder() {
     assert!(Benchmark::LlmBar.read(file).unwrap_err().to_string().contains("to be 1 or 2"));
     let empty = tempfile::tempdir().unwrap();
     assert!(matches!(Benchmark::LlmBar.read(empty.path()), Err(Error::NoSubset { .. })));
-    assert!("llmbars".parse::<Benchmark>().unwrap_err().to_string().contains("pandalm, autoj, mtbench, llmbar"));
+    assert!("llmbars".parse::<Benchmark>().unwrap_err().to_string().contains("pandalm, autoj, mtbench, llmbar, pairs"));
 }
 
 #[test]

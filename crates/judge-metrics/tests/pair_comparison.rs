@@ -117,6 +117,27 @@ fn what_pairs_do_not_define_says_why() {
     assert_eq!(refused.statistics(&[9]).unwrap().n, 0);
 }
 
+#[test]
+fn two_judges_are_compared_on_the_pairs_that_both_judged() {
+    let pair = |given: Option<Preference>, swapped: Option<Preference>| JudgedPair {
+        gold: First,
+        given,
+        swapped,
+        cluster: None,
+    };
+    let right = few(PairComparison::new(vec![pair(Some(First), Some(First)); 6], Unparsed::Dropped));
+    let mut half = vec![pair(Some(First), Some(Second)); 5];
+    half.push(pair(None, Some(First)));
+    let half = few(PairComparison::new(half, Unparsed::Dropped));
+    let found = right.difference(&half).unwrap();
+    let known: Vec<_> = found.statistics.iter().map(|s| (s.name, s.n, s.statistic.estimate())).collect();
+    assert_eq!(known, [("difference_accuracy", 5, Some(0.0)), ("difference_accuracy_mean", 5, Some(0.5))]);
+    let back = half.difference(&right).unwrap();
+    assert_eq!(back.statistics[1].statistic.estimate(), Some(-0.5));
+    let fewer = PairComparison::new(vec![pair(None, None)], Unparsed::Tie);
+    assert!(matches!(right.difference(&fewer), Err(Error::LengthMismatch { .. })));
+}
+
 fn verdict() -> impl Strategy<Value = Preference> {
     prop::sample::select(vec![First, Second, Tie])
 }

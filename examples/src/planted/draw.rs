@@ -7,7 +7,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 ///
 /// Only integer arithmetic and exactly rounded floating-point operations are used (no `ln`, no `cos`), so that the data are the
 /// same bytes everywhere; the ranges and distributions of the `rand` crate do not promise that across its releases.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Draw {
     rng: ChaCha8Rng,
 }

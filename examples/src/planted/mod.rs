@@ -20,6 +20,7 @@ mod defects;
 mod disguise;
 mod draw;
 mod fields;
+mod pairs;
 mod raters;
 mod topics;
 mod values;
@@ -30,6 +31,7 @@ mod tests;
 
 pub use defects::{Defect, Severity};
 pub use draw::Draw;
+pub use pairs::{Pair, pairs};
 
 use raters::marks;
 use topics::{SHIFTED, TRAINED};

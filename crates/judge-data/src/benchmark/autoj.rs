@@ -97,6 +97,8 @@ pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
         gold: order_of(row, "label", "0, 1 or 2", [(0, Greater), (1, Less), (2, Equal)])?,
         group: Some((*group).to_owned()),
         question: instruction.clone(),
+        rubric: None,
+        reference: None,
         texts: Some(PairTexts {
             instruction,
             response_a: row.string("response 1")?,

@@ -58,6 +58,8 @@ fn pair(row: &Row, id: ItemId, group: Option<String>) -> Result<BenchmarkPair, E
         gold: order_of(row, "label", "1 or 2", [(1, Greater), (2, Less)])?,
         group,
         question: instruction.clone(),
+        rubric: None,
+        reference: None,
         texts: Some(PairTexts {
             instruction,
             response_a: row.string("output_1")?,

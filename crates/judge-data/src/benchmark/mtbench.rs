@@ -33,6 +33,8 @@ pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
         gold,
         group: Some(turn.to_string()),
         question: question.to_string(),
+        rubric: None,
+        reference: None,
         texts,
     })
 }

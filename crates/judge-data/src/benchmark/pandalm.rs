@@ -39,6 +39,8 @@ pub(super) fn pair(row: &Row) -> Result<BenchmarkPair, Error> {
         gold,
         group: None,
         question: instruction.clone(),
+        rubric: None,
+        reference: None,
         texts: Some(PairTexts { instruction, response_a: text("response1")?, response_b: text("response2")? }),
     })
 }

@@ -131,6 +131,7 @@ impl Benchmark {
             Self::AutoJ => &AUTO_J,
             Self::MtBench => &MT_BENCH,
             Self::LlmBar => &LLM_BAR,
+            Self::Pairs => &[],
         }
     }
 }

@@ -4,6 +4,7 @@ use super::collector::{Collector, take};
 use super::{Estimate, Statistic};
 use crate::Error;
 use crate::agreement::{AgreementWeights, ConfusionMatrix};
+use crate::input::check_lengths;
 use crate::preference::{Preference, Proportion, Unparsed};
 use crate::resampling::Bootstrap;
 
@@ -126,16 +127,7 @@ impl PairComparison {
         {
             return Err(Error::Unparsed { argument: "pairs", index });
         }
-        let settle = |verdict: Option<Preference>| match (verdict, self.unparsed) {
-            (Some(verdict), _) => Some(class(verdict)),
-            (None, Unparsed::Tie) => Some(class(Preference::Tie)),
-            (None, Unparsed::Dropped) => None,
-            (None, _) => Some(UNPARSED),
-        };
-        let pairs: Vec<Settled<'_>> = rows
-            .iter()
-            .map(|(_, pair)| Settled { pair, given: settle(pair.given), swapped: settle(pair.swapped) })
-            .collect();
+        let pairs: Vec<Settled<'_>> = rows.iter().map(|(_, pair)| self.settled(pair)).collect();
 
         let mut found = Found { bootstrap: self.bootstrap, statistics: Vec::new() };
         let given: Vec<&Settled<'_>> = pairs.iter().filter(|pair| pair.given.is_some()).collect();
@@ -144,9 +136,7 @@ impl PairComparison {
             let swapped: Vec<&Settled<'_>> = pairs.iter().filter(|pair| pair.swapped.is_some()).collect();
             found.share("accuracy_swapped", &swapped, |pair| pair.right_swapped());
             let both: Vec<&Settled<'_>> = given.iter().copied().filter(|pair| pair.swapped.is_some()).collect();
-            found.mean("accuracy_mean", &both, |pair| {
-                f64::midpoint(f64::from(u8::from(pair.right_given())), f64::from(u8::from(pair.right_swapped())))
-            });
+            found.mean_of("accuracy_mean", &both, &both.iter().map(|pair| pair.mean_right()).collect::<Vec<_>>());
             found.share("pair_agreement", &both, |pair| pair.right_given() && pair.right_swapped());
             let own_label = self.unparsed == Unparsed::OwnLabel;
             found.share("consistency", &both, |pair| {
@@ -155,6 +145,43 @@ impl PairComparison {
             found.first_share(&pairs);
         }
         Ok(PairComparisons { n: rows.len(), unparsed, statistics: found.statistics })
+    }
+}
+
+impl PairComparison {
+    fn settled<'p>(&self, pair: &'p JudgedPair) -> Settled<'p> {
+        let settle = |verdict: Option<Preference>| match (verdict, self.unparsed) {
+            (Some(verdict), _) => Some(class(verdict)),
+            (None, Unparsed::Tie) => Some(class(Preference::Tie)),
+            (None, Unparsed::Dropped) => None,
+            (None, _) => Some(UNPARSED),
+        };
+        Settled { pair, given: settle(pair.given), swapped: settle(pair.swapped) }
+    }
+
+    /// By how much this judge is right more often than another on the same pairs, drawn together: `difference_accuracy` in the given order and, where both judges saw
+    /// both orders, `difference_accuracy_mean`. Each rests on the pairs for which both judges' verdicts count.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] for another number of pairs.
+    pub fn difference(&self, other: &Self) -> Result<PairComparisons, Error> {
+        check_lengths("other", other.pairs.len(), "pairs", self.pairs.len())?;
+        let mine: Vec<Settled<'_>> = self.pairs.iter().map(|pair| self.settled(pair)).collect();
+        let theirs: Vec<Settled<'_>> = other.pairs.iter().map(|pair| other.settled(pair)).collect();
+        let mut found = Found { bootstrap: self.bootstrap, statistics: Vec::new() };
+        let mut compare = |name, counts: fn(&Settled<'_>) -> bool, right: fn(&Settled<'_>) -> f64| {
+            let both = mine.iter().zip(&theirs).filter(|(mine, theirs)| counts(mine) && counts(theirs));
+            let (pairs, gaps): (Vec<&Settled<'_>>, Vec<f64>) =
+                both.map(|(mine, theirs)| (mine, right(mine) - right(theirs))).unzip();
+            found.mean_of(name, &pairs, &gaps);
+        };
+        compare("difference_accuracy", |pair| pair.given.is_some(), |pair| f64::from(u8::from(pair.right_given())));
+        if self.both_orders && other.both_orders {
+            let counts: fn(&Settled<'_>) -> bool = |pair| pair.given.is_some() && pair.swapped.is_some();
+            compare("difference_accuracy_mean", counts, |pair| pair.mean_right());
+        }
+        Ok(PairComparisons { n: self.pairs.len(), unparsed: 0, statistics: found.statistics })
     }
 }
 
@@ -176,6 +203,11 @@ impl Settled<'_> {
 
     fn right_swapped(&self) -> bool {
         self.swapped == Some(self.gold())
+    }
+
+    /// The share of its two orders that are right.
+    fn mean_right(&self) -> f64 {
+        f64::midpoint(f64::from(u8::from(self.right_given())), f64::from(u8::from(self.right_swapped())))
     }
 
     /// Verdicts for the response shown first, and for the one shown second.
@@ -217,9 +249,9 @@ impl Found {
         self.collect(pairs, pairs.len(), &[name], |found| add_share(found, name, &counts));
     }
 
-    fn mean(&mut self, name: &'static str, pairs: &[&Settled<'_>], value: impl Fn(&Settled<'_>) -> f64) {
-        let values: Vec<f64> = pairs.iter().map(|pair| value(pair)).collect();
-        let mean = |rows: &[usize]| Ok(take(&values, rows).iter().sum::<f64>() / rows.len() as f64);
+    /// The mean of `values`, one for each pair.
+    fn mean_of(&mut self, name: &'static str, pairs: &[&Settled<'_>], values: &[f64]) {
+        let mean = |rows: &[usize]| Ok(take(values, rows).iter().sum::<f64>() / rows.len() as f64);
         self.collect(pairs, pairs.len(), &[name], |found| found.resample(name, None, mean, values.len()));
     }
 

@@ -1,0 +1,114 @@
+use std::borrow::Cow;
+
+use super::members::{self, Members};
+use crate::{
+    CombinedBy, Fields, Judge, JudgeError, Part, PromptFamily, Request, Rounds, Score, ScoreDistribution, Verdict,
+};
+
+/// A judge of pairs made of a judge of single responses: each response is graded by itself, as `response`, and the better grade wins.
+///
+/// The value is a preference for the first response, from 0 to 1: with distributions the chance that a grade drawn for the first is above one drawn for the
+/// second, an equal one counting half (the score's distribution has these two chances); without, 1, 0, or ½ where the grades differ by no more than the margin. No response is seen beside the other, so their order
+/// cannot matter. A reward model is used on pairs in the same way. Both grades are kept in [`Score::parts`], named `response_a` and `response_b`.
+#[derive(Clone, Debug)]
+pub struct GradedPair<J> {
+    judge: J,
+    margin: f64,
+}
+
+impl<J> GradedPair<J> {
+    /// Equal grades are a tie, others are not.
+    pub fn new(judge: J) -> Self {
+        Self { judge, margin: 0.0 }
+    }
+
+    /// Written grades that differ by no more than this are a tie (MT-bench: 0.1). Negative counts as 0.
+    #[must_use]
+    pub fn with_margin(self, margin: f64) -> Self {
+        Self { margin: margin.max(0.0), ..self }
+    }
+}
+
+const RESPONSES: [&str; 2] = ["response_a", "response_b"];
+
+/// An item of which one response of a pair is `response`.
+struct OneOf<'a, Item: ?Sized>(&'a Item, &'static str);
+
+impl<Item: Fields + ?Sized> Fields for OneOf<'_, Item> {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.0.field(if name == "response" { self.1 } else { name })
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.names()
+    }
+}
+
+struct Both<'p, J, Item: ?Sized>(&'p J, &'p Item);
+
+impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Members for Both<'_, J, Item> {
+    fn count(&self) -> usize {
+        2
+    }
+
+    fn ask(&self, member: usize) -> Result<Vec<Request>, JudgeError> {
+        self.0.ask(&OneOf(self.1, RESPONSES[member]))
+    }
+
+    fn follow_up(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        self.0.follow_up(&OneOf(self.1, RESPONSES[member]), rounds)
+    }
+
+    fn decide(&self, member: usize, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        self.0.decide(&OneOf(self.1, RESPONSES[member]), rounds)
+    }
+}
+
+impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for GradedPair<J> {
+    fn name(&self) -> &str {
+        <J as Judge<dyn Fields>>::name(&self.judge)
+    }
+
+    fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
+        members::ask(&Both(&self.judge, item), &Rounds::default())
+    }
+
+    fn follow_up(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        members::ask(&Both(&self.judge, item), rounds)
+    }
+
+    fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        let verdicts = members::decide(&Both(&self.judge, item), rounds)?;
+        if let Some(unscored) = verdicts.iter().find_map(Verdict::unscored) {
+            return Err(unscored.clone().into());
+        }
+        let scores: Vec<&Score> = verdicts.iter().filter_map(Verdict::score).collect();
+        let [a, b] = scores[..] else {
+            return Err(crate::Error::Shape { what: "grades of a pair", expected: 2, found: scores.len() }.into());
+        };
+        let score = match (&a.distribution, &b.distribution) {
+            (Some(a), Some(b)) => {
+                let first = above(a, b);
+                let scale = PromptFamily::pair_scale("A", None, "B")?;
+                Score::expected(ScoreDistribution::from_weights(&scale, &[1.0 - first, first])?)
+            }
+            _ if (a.value - b.value).abs() <= self.margin => Score::new(0.5),
+            _ => Score::new(f64::from(u8::from(a.value > b.value))),
+        };
+        let parts = RESPONSES.map(str::to_owned).into_iter().zip(verdicts);
+        let parts = parts.map(|(name, verdict)| Part { name, verdict }).collect();
+        Ok(score.with_parts(CombinedBy::Grades, parts))
+    }
+}
+
+/// The chance that a draw of `a` is above one of `b`, an equal one counting half. With exchanged arguments it is one minus that.
+fn above(a: &ScoreDistribution, b: &ScoreDistribution) -> f64 {
+    let points = |of: &ScoreDistribution| of.scale().values().zip(of.probabilities().to_vec()).collect::<Vec<_>>();
+    let b = points(b);
+    let chance = points(a).into_iter().map(|(value, p)| {
+        let below: f64 = b.iter().filter(|(other, _)| *other < value).map(|(_, q)| q).sum();
+        let equal: f64 = b.iter().filter(|(other, _)| *other == value).map(|(_, q)| q).sum();
+        p * (below + equal / 2.0)
+    });
+    chance.sum::<f64>().clamp(0.0, 1.0)
+}

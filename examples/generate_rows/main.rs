@@ -1,0 +1,79 @@
+//! Writes generated rows with planted defects and simulated raters: data to try the other examples on.
+//!
+//! `cargo run --release --example generate_rows -- --split test --rows 400 --output graded.jsonl`
+
+use std::cmp::Ordering;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, ValueEnum};
+use judge_data::{JsonlWriter, check_outputs};
+use judge_examples::console::{say, start};
+use judge_examples::model_args::SeedArgs;
+use judge_examples::planted::{self, Split};
+use serde_json::json;
+
+/// Write generated rows to try the other examples on.
+///
+/// Each is a question, an answer with planted defects, and the marks of three simulated raters: {"id", "instruction", "response", "rubric", "scores"}; with --pairs, two answers
+/// to the question and which one each rater prefers: {"id", "instruction", "response_a", "response_b", "rubric", "human"}. The same arguments write the same bytes. The embedded model
+/// was trained on the split `train`; no question of one split occurs in another, and `shifted` has topics and wordings of its own.
+#[derive(Parser)]
+#[command(name = "generate_rows")]
+struct Cli {
+    /// Where the rows go
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    /// Which part of the data
+    #[arg(long, value_enum, default_value_t = Part::Test)]
+    split: Part,
+    /// How many
+    #[arg(long, default_value_t = 400, value_name = "N")]
+    rows: usize,
+    /// Two answers to each question
+    #[arg(long)]
+    pairs: bool,
+    #[command(flatten)]
+    seed: SeedArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Part {
+    Train,
+    Validation,
+    Test,
+    Shifted,
+}
+
+fn main() -> ExitCode {
+    start(run)
+}
+
+fn run(cli: &Cli) -> Result<()> {
+    check_outputs([] as [&PathBuf; 0], [&cli.output])?;
+    let split = match cli.split {
+        Part::Train => Split::Train,
+        Part::Validation => Split::Validation,
+        Part::Test => Split::Test,
+        Part::Shifted => Split::Shifted,
+    };
+    let mut file = JsonlWriter::create(&cli.output)?;
+    if cli.pairs {
+        for pair in planted::pairs(split, cli.rows, cli.seed.seed) {
+            let letter = |verdict: &Ordering| match verdict {
+                Ordering::Greater => "A",
+                Ordering::Less => "B",
+                Ordering::Equal => "tie",
+            };
+            let ([a, b], human) = (&pair.responses, pair.verdicts.iter().map(letter).collect::<Vec<_>>());
+            file.write(&json!({"id": pair.id, "instruction": pair.instruction, "response_a": a, "response_b": b, "rubric": pair.rubric, "human": human}))?;
+        }
+    } else {
+        for item in planted::generate(split, cli.rows, cli.seed.seed) {
+            file.write(&json!({"id": item.id, "instruction": item.instruction, "response": item.response, "rubric": item.rubric, "scores": item.scores}))?;
+        }
+    }
+    file.finish()?;
+    say(format_args!("{} rows -> {}", cli.rows, cli.output.display()))
+}

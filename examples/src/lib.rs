@@ -42,6 +42,8 @@ mod documentation {
     struct Models;
     #[doc = include_str!("../../docs/probes.md")]
     struct Probes;
+    #[doc = include_str!("../../docs/prompted.md")]
+    struct Prompted;
     #[doc = include_str!("../../docs/statistics.md")]
     struct Statistics;
     #[doc = include_str!("../../docs/troubleshooting.md")]

@@ -149,7 +149,7 @@ pub struct DefaultFamily {
 fn own_family(template: Option<PromptTemplate>, points: Option<u16>) -> Result<PromptFamily> {
     let template = template.context("the model folder has no template of its own")?;
     let scale = Scale::integers(1, points.unwrap_or(5).into())?;
-    Ok(PromptFamily::new("own", Task::Single(GradeConvention::Integer), template, scale, ("", ""), 4)?)
+    Ok(PromptFamily::new("own", Task::Single(GradeConvention::Integer), template, scale, ("", ""), 1)?)
 }
 
 fn read_family(path: &Path) -> Result<PromptFamily> {

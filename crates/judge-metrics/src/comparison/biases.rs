@@ -1,0 +1,238 @@
+//! Three biases of one judge on one set of pairs: how large, and larger than chance?
+
+use super::Statistic;
+use super::collector::Collector;
+use crate::Error;
+use crate::bias::position::{first_shown, order_effect};
+use crate::bias::self_preference;
+use crate::bias::verbosity::{equal_opportunity, length_preference};
+use crate::preference::{Preference, TwoOrder, Unparsed};
+use crate::resampling::Bootstrap;
+
+/// What is known of one pair. All is about its items, `First` being the first one as the pair is given.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BiasPair {
+    /// The verdict in the order as given; `None` where the text held none.
+    pub given: Option<Preference>,
+    /// The verdict in the exchanged order, mapped back to the items; `None` where there is none, or the order was not asked.
+    pub swapped: Option<Preference>,
+    /// What people prefer.
+    pub human: Preference,
+    /// Lengths of the two responses, in any unit; `None` where their texts are not known.
+    pub lengths: Option<[f64; 2]>,
+    /// Which response is of the judge's own model; `None` where neither is, or both are.
+    pub own: Option<Preference>,
+    /// Pairs with the same question are drawn together.
+    pub question: String,
+}
+
+/// How a judge's verdicts are looked at.
+///
+/// | bias | measured by ([`BiasFinding::key`]) | sign |
+/// |---|---|---|
+/// | position | `preference_fairness`: flips towards the second place less those towards the first, of all pairs ([`order_effect`]) | below 0: the response shown first gains |
+/// | verbosity | `longer_excess`: how much more often than people the judge chooses the longer response ([`length_preference`]) | above 0: the longer response gains |
+/// | self-preference | `self_enhancement`: win rate of its own output less the one that people give it ([`self_preference::self_enhancement`]) | above 0: its own output gains |
+///
+/// All intervals are the bootstrap's, drawn over questions. A bias is larger than chance if the interval of its measure lies on one side of 0.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BiasReport {
+    /// The pairs.
+    pub pairs: Vec<BiasPair>,
+    /// Whether the exchanged order was judged.
+    pub both_orders: bool,
+    /// What becomes of texts without a verdict. In lengths they take no part.
+    pub unparsed: Unparsed,
+    /// How intervals are made.
+    pub bootstrap: Bootstrap,
+}
+
+/// What was found about one bias.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BiasFinding {
+    /// `position`, `verbosity` or `self_preference`.
+    pub bias: &'static str,
+    /// Names and values; the first one measures the bias.
+    pub statistics: Vec<(&'static str, Statistic)>,
+    /// Pairs that it rests on.
+    pub n: usize,
+}
+
+impl BiasFinding {
+    /// The measure of the bias.
+    pub fn key(&self) -> Option<&Statistic> {
+        self.statistics.first().map(|(_, statistic)| statistic)
+    }
+
+    /// The sign of a bias that is larger than chance: -1 or 1; 0 where the interval holds 0; `None` where there is no interval.
+    pub fn direction(&self) -> Option<i8> {
+        let interval = self.key()?.interval()?;
+        Some(if interval.low > 0.0 {
+            1
+        } else if interval.high < 0.0 {
+            -1
+        } else {
+            0
+        })
+    }
+
+    /// The finding in a sentence.
+    pub fn sentence(&self) -> String {
+        let Some(key) = self.key() else { return format!("{}: nothing was measured", self.bias) };
+        let Some(size) = key.estimate() else { return format!("{}: {key}", self.bias) };
+        let percent = 100.0 * size.abs();
+        let (towards, away) = match self.bias {
+            "position" => ("the response shown second", "the response shown first"),
+            "verbosity" => ("the longer response", "the shorter response"),
+            _ => ("the judge's own responses", "the responses of others"),
+        };
+        let gains = if size >= 0.0 { towards } else { away };
+        let what = match self.bias {
+            "position" => "of pairs, net of flips the other way",
+            _ => "of pairs, beyond what people prefer",
+        };
+        match self.direction() {
+            Some(0) => format!("{}: {key:.3}, which chance can explain on these pairs", self.bias),
+            Some(_) => format!("{}: larger than chance; {gains} gain in {percent:.1} % {what}: {key:.3}", self.bias),
+            None => format!("{}: {key:.3}, without an interval", self.bias),
+        }
+    }
+}
+
+impl BiasReport {
+    /// The three findings; one without the pairs that it needs is undefined and says why.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooFewItems`] for no pair. What the pairs do not define is [`Statistic::Undefined`], texts without a verdict under [`Unparsed::Refused`] included.
+    pub fn findings(&self) -> Result<[BiasFinding; 3], Error> {
+        Ok([self.position()?, self.verbosity()?, self.self_preference()?])
+    }
+
+    fn position(&self) -> Result<BiasFinding, Error> {
+        let rows: Vec<&BiasPair> = if self.both_orders { self.pairs.iter().collect() } else { Vec::new() };
+        let orders = |rows: &[&BiasPair]| -> Vec<TwoOrder> {
+            rows.iter().map(|pair| TwoOrder::new(pair.given, pair.swapped)).collect()
+        };
+        let effect = |rows: &[&BiasPair]| order_effect(&orders(rows), self.unparsed);
+        self.finding(
+            "position",
+            &rows,
+            "both orders are needed",
+            [
+                ("preference_fairness", &|rows| effect(rows)?.preference_fairness()),
+                ("consistency", &|rows| effect(rows)?.consistency().estimate()),
+                ("prefer_before", &|rows| effect(rows)?.prefer_before().estimate()),
+                ("prefer_after", &|rows| effect(rows)?.prefer_after().estimate()),
+                ("first_share", &|rows| {
+                    let shown: Vec<_> = orders(rows).into_iter().flat_map(TwoOrder::shown).collect();
+                    first_shown(&shown)?.rate().estimate()
+                }),
+            ],
+        )
+    }
+
+    fn verbosity(&self) -> Result<BiasFinding, Error> {
+        let rows: Vec<&BiasPair> = self.pairs.iter().filter(|pair| pair.lengths.is_some()).collect();
+        // Each order is a verdict of its own about the same two lengths; the questions keep them together.
+        let stacked = |rows: &[&BiasPair]| {
+            let orders = if self.both_orders { 2 } else { 1 };
+            let (mut lengths, mut judge, mut human) = (Vec::new(), Vec::new(), Vec::new());
+            for pair in rows {
+                for verdict in [pair.given, pair.swapped].into_iter().take(orders) {
+                    lengths.extend(pair.lengths);
+                    judge.push(verdict);
+                    human.push(pair.human);
+                }
+            }
+            (lengths, judge, human)
+        };
+        let preference = |rows: &[&BiasPair]| {
+            let (lengths, judge, human) = stacked(rows);
+            length_preference(&lengths, &judge, &human)
+        };
+        self.finding(
+            "verbosity",
+            &rows,
+            "the texts of the responses are needed",
+            [
+                ("longer_excess", &|rows| Ok(preference(rows)?.excess(self.bootstrap.level)?.0)),
+                ("longer_share", &|rows| preference(rows)?.judge.estimate()),
+                ("longer_share_human", &|rows| preference(rows)?.human.estimate()),
+                ("longer_share_when_they_differ", &|rows| preference(rows)?.judge_when_they_differ.estimate()),
+                ("opportunity_gap", &|rows| {
+                    let (lengths, judge, human) = stacked(rows);
+                    equal_opportunity(&lengths, &judge, &human)?.gap()
+                }),
+            ],
+        )
+    }
+
+    fn self_preference(&self) -> Result<BiasFinding, Error> {
+        let rows: Vec<&BiasPair> = self.pairs.iter().filter(|pair| pair.own.is_some()).collect();
+        let orders = if self.both_orders { 2 } else { 1 };
+        // Named so that the judge's own output is first.
+        let columns = |rows: &[&BiasPair]| {
+            let (mut judge, mut human) = (Vec::new(), Vec::new());
+            for pair in rows {
+                let turn = |verdict: Preference| {
+                    if pair.own == Some(Preference::Second) { verdict.swapped() } else { verdict }
+                };
+                for verdict in [pair.given, pair.swapped].into_iter().take(orders) {
+                    judge.push(verdict.map(turn));
+                    human.push(turn(pair.human));
+                }
+            }
+            (judge, human)
+        };
+        let enhancement = |rows: &[&BiasPair]| {
+            let (judge, human) = columns(rows);
+            self_preference::self_enhancement(&judge, &human, self.unparsed)
+        };
+        self.finding(
+            "self_preference",
+            &rows,
+            "pairs are needed in which one response is of the judge's own model",
+            [
+                ("self_enhancement", &|rows| {
+                    let found = enhancement(rows)?;
+                    Ok(found.judge - found.human)
+                }),
+                ("own_win_rate", &|rows| Ok(enhancement(rows)?.judge)),
+                ("own_win_rate_human", &|rows| Ok(enhancement(rows)?.human)),
+                ("opportunity_difference", &|rows| {
+                    let (judge, human) = columns(rows);
+                    self_preference::equal_opportunity(&judge, &human, self.unparsed)?.difference()
+                }),
+            ],
+        )
+    }
+
+    fn finding<const N: usize>(
+        &self,
+        bias: &'static str,
+        rows: &[&BiasPair],
+        needs: &str,
+        statistics: [(&'static str, &Of<'_>); N],
+    ) -> Result<BiasFinding, Error> {
+        if self.pairs.is_empty() {
+            return Err(Error::TooFewItems { required: 1, found: 0 });
+        }
+        let questions = rows.iter().map(|pair| pair.question.as_str()).collect();
+        let mut found = Collector::of_rows(self.bootstrap, Some(questions));
+        for (name, of) in statistics {
+            if rows.is_empty() {
+                found.undefined(name, needs);
+            } else {
+                let pick = |drawn: &[usize]| of(&drawn.iter().map(|&row| rows[row]).collect::<Vec<_>>());
+                found.resample(name, None, pick, rows.len());
+            }
+        }
+        let statistics = statistics.into_iter().zip(found.found);
+        let statistics = statistics.map(|((name, _), (_, statistic))| (name, statistic)).collect();
+        Ok(BiasFinding { bias, statistics, n: rows.len() })
+    }
+}
+
+/// A statistic of some pairs.
+type Of<'a> = dyn Fn(&[&BiasPair]) -> Result<f64, Error> + Sync + 'a;

@@ -16,7 +16,8 @@ use judge_examples::pace::Pace;
 use crate::Cli;
 
 /// Judges all pairs that the output does not have yet, in both orders, and reads the verdicts from it.
-pub(crate) fn verdicts(cli: &Cli, benchmark: Benchmark, pairs: &[BenchmarkPair]) -> Result<PairVerdicts> {
+pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdicts> {
+    let benchmark = cli.pairs.benchmark;
     let Some(path) = &cli.output else {
         let why = "give --verdicts FILE for verdicts that were made elsewhere, or --output FILE to keep those of a model, so that a run can be resumed";
         return Err(usage(why));
@@ -41,14 +42,14 @@ pub(crate) fn verdicts(cli: &Cli, benchmark: Benchmark, pairs: &[BenchmarkPair])
     if records.len() < pairs.len() {
         bail!(
             "{}: {} of {} rows have no texts to judge (MT-bench's are conversation_a and conversation_b); give --verdicts",
-            cli.data.display(),
+            cli.pairs.data.display(),
             pairs.len() - records.len(),
             pairs.len()
         );
     }
     let mut plan = RunPlan::new(path, records.len(), program("pairwise_benchmark"));
-    if cli.data.is_file() {
-        plan.inputs = vec![InputFile::of(&cli.data)?.with_rows(records.len())];
+    if cli.pairs.data.is_file() {
+        plan.inputs = vec![InputFile::of(&cli.pairs.data)?.with_rows(records.len())];
     }
     plan.settings = cli.judge.settings(&family)?;
     plan.settings.extend(cli.model.settings()?);

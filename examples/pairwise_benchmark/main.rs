@@ -10,16 +10,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{Parser, ValueEnum};
-use judge_core::PairConvention;
+use clap::Parser;
 use judge_data::{Benchmark, BenchmarkPair, PairVerdicts, check_outputs, write_atomic};
-use judge_examples::console::{start, usage};
+use judge_examples::console::start;
 use judge_examples::files::{WriteArgs, program};
+use judge_examples::judged_pairs::{BOOTSTRAP, PairsArgs};
 use judge_examples::model_args::ModelArgs;
 use judge_examples::prompted::PromptedArgs;
 use judge_metrics::comparison::{JudgedPair, PairComparison, PairComparisons, Statistic};
-use judge_metrics::preference::{Preference, Unparsed};
-use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
+use judge_metrics::preference::Preference;
 use serde_json::{Value, json};
 
 /// Measure a pairwise judge on a public benchmark.
@@ -30,12 +29,8 @@ use serde_json::{Value, json};
 #[derive(Parser)]
 #[command(name = "pairwise_benchmark")]
 pub(crate) struct Cli {
-    /// pandalm, autoj, mtbench or llmbar; or pairs, for a file of your own with `human`: "A", "B" or "tie", or a list with one for each rater
-    #[arg(long, value_name = "NAME")]
-    benchmark: Benchmark,
-    /// Its published file: PandaLM's testset-v1.json, Auto-J's testdata_pairwise.jsonl, LLMBar's dataset.json or folder, MT-bench's file of votes
-    #[arg(long, value_name = "FILE|DIR")]
-    data: PathBuf,
+    #[command(flatten)]
+    pub(crate) pairs: PairsArgs,
     /// Verdicts that were made elsewhere
     #[arg(long, value_name = "FILE")]
     verdicts: Option<PathBuf>,
@@ -45,9 +40,6 @@ pub(crate) struct Cli {
     /// Where the verdicts of a model go
     #[arg(long, value_name = "FILE", conflicts_with = "verdicts")]
     pub(crate) output: Option<PathBuf>,
-    /// What becomes of texts without a verdict: a tie, wrong (a class of its own), or dropped [default: as the benchmark's authors have it: pandalm tie, mtbench drop, the others wrong]
-    #[arg(long, value_enum)]
-    unparsed: Option<Policy>,
     /// Where the report goes
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -59,45 +51,27 @@ pub(crate) struct Cli {
     pub(crate) write: WriteArgs,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Policy {
-    Tie,
-    Wrong,
-    Drop,
-}
-
-impl Policy {
-    fn of(benchmark: Benchmark) -> Self {
-        match benchmark {
-            Benchmark::PandaLm => Self::Tie,
-            Benchmark::MtBench => Self::Drop,
-            _ => Self::Wrong,
-        }
-    }
-}
-
 fn main() -> ExitCode {
     start(run)
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    let inputs = [Some(&cli.data), cli.verdicts.as_ref(), cli.against.as_ref(), cli.judge.weights.as_ref()];
+    let inputs = [Some(&cli.pairs.data), cli.verdicts.as_ref(), cli.against.as_ref(), cli.judge.weights.as_ref()];
     let outputs = [cli.output.as_ref(), cli.json.as_ref()];
     check_outputs(inputs.into_iter().flatten(), outputs.into_iter().flatten())?;
-    let mut pairs = cli.benchmark.read(&cli.data)?;
+    let mut pairs = cli.pairs.benchmark.read(&cli.pairs.data)?;
     let verdicts = match &cli.verdicts {
-        Some(path) => PairVerdicts::read(path, &pairs, cli.convention()?)?,
+        Some(path) => PairVerdicts::read(path, &pairs, cli.pairs.convention(cli.judge.convention.as_deref())?)?,
         None => {
             pairs.truncate(cli.model.limit.unwrap_or(usize::MAX));
-            judging::verdicts(cli, cli.benchmark, &pairs)?
+            judging::verdicts(cli, &pairs)?
         }
     };
-    let policy = cli.unparsed.unwrap_or(Policy::of(cli.benchmark));
-    let comparison = compared(cli.benchmark, &pairs, &verdicts, policy);
+    let comparison = compared(&cli.pairs, &pairs, &verdicts);
     let difference = match &cli.against {
         Some(path) => {
-            let others = PairVerdicts::read(path, &pairs, cli.convention()?)?;
-            Some(comparison.difference(&compared(cli.benchmark, &pairs, &others, policy))?)
+            let others = PairVerdicts::read(path, &pairs, cli.pairs.convention(cli.judge.convention.as_deref())?)?;
+            Some(comparison.difference(&compared(&cli.pairs, &pairs, &others))?)
         }
         None => None,
     };
@@ -110,19 +84,19 @@ fn run(cli: &Cli) -> Result<()> {
     let overall = comparison.statistics(&(0..pairs.len()).collect::<Vec<_>>())?;
     let groups = rows.into_iter().map(|(group, rows)| Ok((group, comparison.statistics(&rows)?)));
     let groups = groups.collect::<Result<BTreeMap<_, _>>>()?;
-    let policy = policy.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+    let policy = cli.pairs.policy_name();
     if let Some(path) = &cli.json {
         let groups: BTreeMap<_, _> = groups.iter().map(|(group, found)| (group, by_name(found))).collect();
         let report = json!({
-            "program": program("pairwise_benchmark"), "benchmark": cli.benchmark.as_str(), "n": overall.n, "unparsed": overall.unparsed,
-            "policy": policy, "statistics": by_name(&overall), "groups": groups, "published": published(cli.benchmark), "difference": difference.as_ref().map(by_name),
+            "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark.as_str(), "n": overall.n, "unparsed": overall.unparsed,
+            "policy": policy, "statistics": by_name(&overall), "groups": groups, "published": published(cli.pairs.benchmark), "difference": difference.as_ref().map(by_name),
         });
         write_atomic(path, &serde_json::to_vec_pretty(&report)?).with_context(|| path.display().to_string())?;
     }
-    print::report(cli.benchmark, &policy, &overall, &groups, difference.as_ref())
+    print::report(cli.pairs.benchmark, policy, &overall, &groups, difference.as_ref())
 }
 
-fn compared(benchmark: Benchmark, pairs: &[BenchmarkPair], verdicts: &PairVerdicts, policy: Policy) -> PairComparison {
+fn compared(args: &PairsArgs, pairs: &[BenchmarkPair], verdicts: &PairVerdicts) -> PairComparison {
     let judged = pairs.iter().zip(&verdicts.orders).map(|(pair, [given, swapped])| JudgedPair {
         gold: Preference::from(pair.gold),
         given: given.map(Preference::from),
@@ -132,26 +106,9 @@ fn compared(benchmark: Benchmark, pairs: &[BenchmarkPair], verdicts: &PairVerdic
     PairComparison {
         pairs: judged.collect(),
         both_orders: verdicts.both_orders,
-        ties: benchmark.has_ties(),
-        unparsed: match policy {
-            Policy::Tie => Unparsed::Tie,
-            Policy::Wrong => Unparsed::OwnLabel,
-            Policy::Drop => Unparsed::Dropped,
-        },
-        bootstrap: Bootstrap { resamples: 1_000, level: 0.95, seed: 0, method: BootstrapMethod::Percentile },
-    }
-}
-
-impl Cli {
-    /// Of verdicts made elsewhere.
-    fn convention(&self) -> Result<PairConvention> {
-        let default = match self.benchmark {
-            Benchmark::PandaLm => PairConvention::FirstLine,
-            Benchmark::AutoJ => PairConvention::Decision,
-            Benchmark::LlmBar => PairConvention::OutputAb,
-            _ => PairConvention::Letters,
-        };
-        self.judge.convention.as_deref().map_or(Ok(default), |name| name.parse().map_err(usage))
+        ties: args.benchmark.has_ties(),
+        unparsed: args.policy(),
+        bootstrap: BOOTSTRAP,
     }
 }
 

@@ -4,6 +4,7 @@ pub mod console;
 pub mod files;
 pub mod inspector;
 pub mod interrupt;
+pub mod judged_pairs;
 pub mod layers;
 pub mod model_args;
 pub mod pace;

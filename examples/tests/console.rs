@@ -38,6 +38,7 @@ fn every_example_has_a_version_with_its_commit() {
     let folder = TempDir::new().expect("folder");
     for name in [
         "agreement",
+        "bias_report",
         "calibrate",
         "coverage",
         "custom_judge",

@@ -239,6 +239,50 @@ fn a_models_verdicts_are_kept_and_scored_again() {
     assert_eq!(rows(folder.path().join("kept.jsonl"))[1]["id"], "Natural/1");
 }
 
+#[test]
+fn a_bias_report_says_what_is_larger_than_chance() {
+    let folder = TempDir::new().expect("folder");
+    // Half of the pairs have the judge's own response first; people are fair to it and to length, the judge likes what it is shown first.
+    let pair = |id: usize| {
+        let [a, b] = if id.is_multiple_of(2) { ["mine", "other"] } else { ["other", "mine"] };
+        let human = if id.is_multiple_of(4) || id % 4 == 1 { "A" } else { "B" };
+        json!({"id": id, "instruction": format!("q{id}"), "response_a": "short", "response_b": "rather longer", "model_a": a, "model_b": b, "human": human})
+    };
+    write_rows(folder.path().join("pairs.jsonl"), &(0..40).map(pair).collect::<Vec<_>>());
+    let verdict =
+        |id: usize| json!({"id": id, "given": "[[A]]", "swapped": if id.is_multiple_of(8) { "?" } else { "[[A]]" }});
+    write_rows(folder.path().join("v.jsonl"), &(0..40).map(verdict).collect::<Vec<_>>());
+    let args = [
+        "--benchmark",
+        "pairs",
+        "--data",
+        "pairs.jsonl",
+        "--verdicts",
+        "v.jsonl",
+        "--own",
+        "mine",
+        "--json",
+        "r.json",
+        "--plots",
+        "plots",
+    ];
+    let said = succeed("bias_report", folder.path(), &args);
+    assert!(said.contains("position: larger than chance; the response shown first gain"), "{said}");
+    let report: Value = serde_json::from_slice(&fs::read(folder.path().join("r.json")).unwrap()).unwrap();
+    assert_eq!((&report["n"], &report["unparsed"], &report["policy"]), (&json!(40), &json!(5), &json!("wrong")));
+    let bias = |name: &str| &report["biases"][name];
+    assert_eq!(bias("position")["larger_than_chance"], json!(true));
+    assert_eq!(bias("position")["statistics"]["first_share"]["estimate"], json!(1.0));
+    assert_eq!(bias("verbosity")["larger_than_chance"], json!(false));
+    assert_eq!(bias("self_preference")["n"], json!(40));
+    for name in ["position", "verbosity", "self_preference"] {
+        let svg = fs::read_to_string(folder.path().join(format!("plots/{name}.svg"))).expect("a figure");
+        assert!(svg.starts_with("<svg") && svg.contains("interval over questions"));
+    }
+    let args = ["--benchmark", "pairs", "--data", "pairs.jsonl", "--verdicts", "v.jsonl"];
+    assert!(succeed("bias_report", folder.path(), &args).contains("of the judge's own model"));
+}
+
 /// The published table of PandaLM, and LLMBar's shipped statistics, from what their judges wrote.
 #[test]
 fn published_figures_come_back() {

@@ -118,6 +118,8 @@ pub struct BenchmarkPair {
     pub rubric: Option<String>,
     /// A good answer, where the file has one.
     pub reference: Option<String>,
+    /// Which models wrote the two responses, where the file says it: `model_a` and `model_b`.
+    pub models: Option<[String; 2]>,
 }
 
 /// The texts of a pair.

@@ -99,6 +99,7 @@ pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
         question: instruction.clone(),
         rubric: None,
         reference: None,
+        models: None,
         texts: Some(PairTexts {
             instruction,
             response_a: row.string("response 1")?,

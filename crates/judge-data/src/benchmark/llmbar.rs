@@ -60,6 +60,7 @@ fn pair(row: &Row, id: ItemId, group: Option<String>) -> Result<BenchmarkPair, E
         question: instruction.clone(),
         rubric: None,
         reference: None,
+        models: None,
         texts: Some(PairTexts {
             instruction,
             response_a: row.string("output_1")?,

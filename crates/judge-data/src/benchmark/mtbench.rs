@@ -20,6 +20,7 @@ pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
         return Err(row.wrong("turn", "1 or 2"));
     }
     let question: Value = row.required("question_id", "a string or a whole number")?;
+    let model = |field| row.optional::<String>(field, "a string");
     let messages = |field| row.optional::<Vec<Message>>(field, "a list of messages");
     let texts = match (messages("conversation_a")?, messages("conversation_b")?) {
         (Some(a), Some(b)) => {
@@ -35,6 +36,7 @@ pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
         question: question.to_string(),
         rubric: None,
         reference: None,
+        models: model("model_a")?.zip(model("model_b")?).map(|(a, b)| [a, b]),
         texts,
     })
 }

@@ -14,6 +14,8 @@ pub(super) fn read(path: &Path) -> Result<Vec<BenchmarkPair>, Error> {
             unjudged += 1;
             continue;
         };
+        let model = |name| record.extra.rendered(name).map(std::borrow::Cow::into_owned);
+        let models = model("model_a").zip(model("model_b")).map(|(a, b)| [a, b]);
         pairs.push(BenchmarkPair {
             id: record.id,
             gold,
@@ -21,6 +23,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<BenchmarkPair>, Error> {
             question: record.instruction.clone(),
             rubric: record.rubric,
             reference: record.reference,
+            models,
             texts: Some(PairTexts {
                 instruction: record.instruction,
                 response_a: record.response_a,

@@ -41,6 +41,7 @@ pub(super) fn pair(row: &Row) -> Result<BenchmarkPair, Error> {
         question: instruction.clone(),
         rubric: None,
         reference: None,
+        models: None,
         texts: Some(PairTexts { instruction, response_a: text("response1")?, response_b: text("response2")? }),
     })
 }

@@ -1,0 +1,142 @@
+//! What sways a judge of pairs besides quality: place, length, and whose response it is.
+//!
+//! `cargo run --release --example bias_report -- --benchmark llmbar --data LLMBar --verdicts verdicts.jsonl`
+
+mod plot;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use judge_data::{BenchmarkPair, PairVerdicts, check_outputs, write_atomic};
+use judge_examples::console::{say, start, table};
+use judge_examples::files::program;
+use judge_examples::judged_pairs::{BOOTSTRAP, PairsArgs};
+use judge_metrics::comparison::{BiasFinding, BiasPair, BiasReport, Statistic};
+use judge_metrics::preference::Preference;
+use serde_json::{Value, json};
+
+/// Measure what sways a judge of pairs besides quality.
+///
+/// Position: does the response that is shown first win, whatever it says? (needs both orders.) Verbosity: does the judge choose the longer response more often than people do? (needs the
+/// texts.) Self-preference: do responses of the judge's own model win more often than people let them? (needs --own, and pairs with model_a and model_b.) Each gets a sentence that says whether it is
+/// larger than chance, and how large. Intervals draw whole questions.
+#[derive(Parser)]
+#[command(name = "bias_report")]
+struct Cli {
+    #[command(flatten)]
+    pairs: PairsArgs,
+    /// The judge's verdicts: {"id", "given", "swapped"?} with what it wrote, or the output of prompt_judge
+    #[arg(long, value_name = "FILE")]
+    verdicts: PathBuf,
+    /// How a verdict is found in what was written [default: as the benchmark's authors have it]
+    #[arg(long, value_name = "NAME")]
+    convention: Option<String>,
+    /// The judge's own model, as model_a and model_b call it
+    #[arg(long, value_name = "MODEL")]
+    own: Option<String>,
+    /// Where the report goes
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// A folder for one figure of each bias that could be measured
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    start(run)
+}
+
+fn run(cli: &Cli) -> Result<()> {
+    check_outputs([&cli.pairs.data, &cli.verdicts], cli.json.as_ref())?;
+    let pairs = cli.pairs.benchmark.read(&cli.pairs.data)?;
+    let verdicts = PairVerdicts::read(&cli.verdicts, &pairs, cli.pairs.convention(cli.convention.as_deref())?)?;
+    let judged = pairs.iter().zip(&verdicts.orders).map(|(pair, [given, swapped])| BiasPair {
+        given: given.map(Preference::from),
+        swapped: swapped.map(Preference::from),
+        human: Preference::from(pair.gold),
+        lengths: pair
+            .texts
+            .as_ref()
+            .map(|texts| [&texts.response_a, &texts.response_b].map(|t| t.chars().count() as f64)),
+        own: cli.own.as_deref().and_then(|own| whose(pair, own)),
+        question: pair.question.clone(),
+    });
+    let report = BiasReport {
+        pairs: judged.collect(),
+        both_orders: verdicts.both_orders,
+        unparsed: cli.pairs.policy(),
+        bootstrap: BOOTSTRAP,
+    };
+    let findings = report.findings()?;
+    let orders = if verdicts.both_orders { 2 } else { 1 };
+    let missing = |orders_of: &[Option<_>; 2]| orders_of[..orders].iter().filter(|verdict| verdict.is_none()).count();
+    let unparsed: usize = verdicts.orders.iter().map(missing).sum();
+    if let Some(path) = &cli.json {
+        let biases: BTreeMap<_, _> = findings.iter().map(|finding| (finding.bias, as_json(finding))).collect();
+        let report = json!({
+            "program": program("bias_report"), "benchmark": cli.pairs.benchmark.as_str(), "n": pairs.len(), "unparsed": unparsed,
+            "policy": cli.pairs.policy_name(), "biases": biases,
+        });
+        write_atomic(path, &serde_json::to_vec_pretty(&report)?)?;
+    }
+    say(format_args!(
+        "{}: {} pairs, {} judged; texts without a verdict: {unparsed} ({})\n",
+        cli.pairs.benchmark,
+        pairs.len(),
+        if verdicts.both_orders { "both orders" } else { "the given order" },
+        cli.pairs.policy_name()
+    ))?;
+    for finding in &findings {
+        say(finding.sentence())?;
+        if finding.n > 0 {
+            let rows: Vec<Vec<String>> = finding
+                .statistics
+                .iter()
+                .map(|(name, value)| vec![format!("  {name}"), format!("{value:.3}")])
+                .collect();
+            say(table(&rows))?;
+        }
+    }
+    match &cli.plots {
+        Some(folder) => plots(folder, &findings),
+        None => Ok(()),
+    }
+}
+
+/// Which response is of this model, if one alone is.
+fn whose(pair: &BenchmarkPair, own: &str) -> Option<Preference> {
+    match pair.models.as_ref().map(|models| models.each_ref().map(|model| model == own))? {
+        [true, false] => Some(Preference::First),
+        [false, true] => Some(Preference::Second),
+        _ => None,
+    }
+}
+
+fn as_json(finding: &BiasFinding) -> Value {
+    let value = |statistic: &Statistic| match statistic {
+        Statistic::Defined(known) => json!({
+            "estimate": known.estimate, "low": known.interval.map(|i| i.low), "high": known.interval.map(|i| i.high), "method": known.method,
+        }),
+        Statistic::Undefined { reason } => json!({"undefined": reason}),
+    };
+    let statistics: BTreeMap<_, _> = finding.statistics.iter().map(|(name, known)| (*name, value(known))).collect();
+    json!({
+        "n": finding.n, "measure": finding.statistics.first().map(|(name, _)| name), "larger_than_chance": finding.direction().map(|sign| sign != 0),
+        "sentence": finding.sentence(), "statistics": statistics,
+    })
+}
+
+fn plots(folder: &PathBuf, findings: &[BiasFinding]) -> Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    for finding in findings {
+        let path = folder.join(format!("{}.svg", finding.bias));
+        if let Some(svg) = plot::svg(finding)? {
+            write_atomic(&path, svg.as_bytes())?;
+            say(format_args!("{} -> {}", finding.bias, path.display()))?;
+        }
+    }
+    Ok(())
+}

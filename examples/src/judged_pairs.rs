@@ -1,0 +1,81 @@
+//! The options that say which pairs were judged, what was said of them, and how texts without a verdict count.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use judge_core::PairConvention;
+use judge_data::Benchmark;
+use judge_metrics::preference::Unparsed;
+use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
+
+use crate::console::usage;
+
+/// Which pairs.
+#[derive(Args, Clone, Debug)]
+pub struct PairsArgs {
+    /// pandalm, autoj, mtbench or llmbar; or pairs, for a file of your own with `human`: "A", "B" or "tie", or a list with one for each rater
+    #[arg(long, value_name = "NAME")]
+    pub benchmark: Benchmark,
+    /// Its published file: PandaLM's testset-v1.json, Auto-J's testdata_pairwise.jsonl, LLMBar's dataset.json or folder, MT-bench's file of votes
+    #[arg(long, value_name = "FILE|DIR")]
+    pub data: PathBuf,
+    /// What becomes of texts without a verdict: a tie, wrong (a class of its own), or dropped [default: as the benchmark's authors have it: pandalm tie, mtbench drop, the others wrong]
+    #[arg(long, value_enum)]
+    unparsed: Option<Policy>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Policy {
+    Tie,
+    Wrong,
+    Drop,
+}
+
+impl PairsArgs {
+    fn chosen(&self) -> Policy {
+        self.unparsed.unwrap_or(match self.benchmark {
+            Benchmark::PandaLm => Policy::Tie,
+            Benchmark::MtBench => Policy::Drop,
+            _ => Policy::Wrong,
+        })
+    }
+
+    /// What becomes of texts without a verdict.
+    #[must_use]
+    pub fn policy(&self) -> Unparsed {
+        match self.chosen() {
+            Policy::Tie => Unparsed::Tie,
+            Policy::Wrong => Unparsed::OwnLabel,
+            Policy::Drop => Unparsed::Dropped,
+        }
+    }
+
+    /// Its name in reports.
+    #[must_use]
+    pub fn policy_name(&self) -> &'static str {
+        match self.chosen() {
+            Policy::Tie => "tie",
+            Policy::Wrong => "wrong",
+            Policy::Drop => "drop",
+        }
+    }
+
+    /// The convention of this name, or else that of the benchmark's authors.
+    ///
+    /// # Errors
+    /// A usage error for an unknown name.
+    pub fn convention(&self, name: Option<&str>) -> Result<PairConvention> {
+        let default = match self.benchmark {
+            Benchmark::PandaLm => PairConvention::FirstLine,
+            Benchmark::AutoJ => PairConvention::Decision,
+            Benchmark::LlmBar => PairConvention::OutputAb,
+            _ => PairConvention::Letters,
+        };
+        name.map_or(Ok(default), |name| name.parse().map_err(usage))
+    }
+}
+
+/// For statistics of pairs: enough for two digits of an interval's ends.
+pub const BOOTSTRAP: Bootstrap =
+    Bootstrap { resamples: 1_000, level: 0.95, seed: 0, method: BootstrapMethod::Percentile };

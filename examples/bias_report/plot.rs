@@ -50,6 +50,7 @@ fn draw(
         .light_line_style(WHITE)
         .y_labels(2 * rows.len() + 1)
         .y_label_formatter(&name)
+        .x_label_formatter(&|x: &f64| format!("{:.1}", if x.abs() < 1e-9 { 0.0 } else { *x }))
         .x_desc("95 % interval over questions; the first row measures the bias, and 0 is none")
         .label_style(("sans-serif", 14))
         .draw()?;

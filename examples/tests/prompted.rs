@@ -267,7 +267,7 @@ fn a_bias_report_says_what_is_larger_than_chance() {
         "plots",
     ];
     let said = succeed("bias_report", folder.path(), &args);
-    assert!(said.contains("position: larger than chance; the response shown first gain"), "{said}");
+    assert!(said.contains("position: larger than chance; responses shown first gain"), "{said}");
     let report: Value = serde_json::from_slice(&fs::read(folder.path().join("r.json")).unwrap()).unwrap();
     assert_eq!((&report["n"], &report["unparsed"], &report["policy"]), (&json!(40), &json!(5), &json!("wrong")));
     let bias = |name: &str| &report["biases"][name];

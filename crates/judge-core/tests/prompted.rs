@@ -26,7 +26,7 @@ fn judged<J: Judge<Item>>(model: &ScriptedBackbone, judge: &J, items: &[Item]) -
 fn long_lover() -> ScriptedBackbone {
     let lengths = |prompt: &str| {
         let length = |from: &str, to: &str| prompt.split_once(from).unwrap().1.split_once(to).unwrap().0.trim().len();
-        (length("=== Response A ===", "=== Response B"), length("=== Response B ===", "=== Your verdict"))
+        (length("=== Response A ===", "=== Response B"), length("=== Response B ===", "=== Judge by this"))
     };
     ScriptedBackbone::new(3)
         .with_reply(move |prompt| {
@@ -57,7 +57,7 @@ fn every_family_comes_back_from_its_file_and_fills() {
         let Prompt::Chat { messages, .. } = family.template().fill(&item).unwrap() else { panic!("a chat") };
         let text = &messages[0].content;
         let place = |field: &str| text.find(item.field(field).unwrap().as_ref());
-        assert!(place("instruction") < text.find("Your verdict"), "{text}");
+        assert!(place("instruction") < text.find("Judge by this"), "{text}");
         assert_eq!(family.is_pair(), name.contains("pair"));
         assert_eq!(place("reference").is_some(), name.contains("reference"));
     }

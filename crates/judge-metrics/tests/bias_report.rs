@@ -35,11 +35,7 @@ fn pairs(judge: impl Fn(usize) -> [Option<Preference>; 2]) -> Vec<BiasPair> {
 fn a_judge_that_loves_the_first_place_is_found_out() {
     let [position, verbosity, own] = report(pairs(|_| [Some(First), Some(Second)]), true).findings().unwrap();
     assert_eq!((position.key().unwrap().estimate(), position.direction()), (Some(-1.0), Some(-1)));
-    assert!(
-        position.sentence().contains("larger than chance; the response shown first gain"),
-        "{}",
-        position.sentence()
-    );
+    assert!(position.sentence().contains("larger than chance; responses shown first gain"), "{}", position.sentence());
     // It chooses every length and every author equally often.
     assert_eq!(verbosity.statistics[1].1.estimate(), Some(0.5));
     assert_eq!(own.statistics[1].1.estimate(), Some(0.5));
@@ -51,7 +47,7 @@ fn a_judge_that_loves_length_or_itself_is_found_out() {
     let [position, verbosity, _] = report(pairs(|row| [longer(row); 2]), true).findings().unwrap();
     assert_eq!((position.key().unwrap().estimate(), position.direction()), (Some(0.0), Some(0)));
     assert_eq!((verbosity.statistics[1].1.estimate(), verbosity.direction()), (Some(1.0), Some(1)));
-    assert!(verbosity.sentence().contains("the longer response gain"), "{}", verbosity.sentence());
+    assert!(verbosity.sentence().contains("longer responses gain"), "{}", verbosity.sentence());
 
     let own = |row: usize| Some(if row.is_multiple_of(5) { First } else { Second });
     let [_, _, found] = report(pairs(|row| [own(row); 2]), true).findings().unwrap();

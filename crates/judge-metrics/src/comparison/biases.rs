@@ -82,8 +82,8 @@ impl BiasFinding {
         let Some(size) = key.estimate() else { return format!("{}: {key}", self.bias) };
         let percent = 100.0 * size.abs();
         let (towards, away) = match self.bias {
-            "position" => ("the response shown second", "the response shown first"),
-            "verbosity" => ("the longer response", "the shorter response"),
+            "position" => ("responses shown second", "responses shown first"),
+            "verbosity" => ("longer responses", "shorter responses"),
             _ => ("the judge's own responses", "the responses of others"),
         };
         let gains = if size >= 0.0 { towards } else { away };

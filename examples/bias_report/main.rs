@@ -13,7 +13,8 @@ use clap::Parser;
 use judge_data::{BenchmarkPair, PairVerdicts, check_outputs, write_atomic};
 use judge_examples::console::{say, start, table};
 use judge_examples::files::program;
-use judge_examples::judged_pairs::{BOOTSTRAP, PairsArgs};
+use judge_examples::judged_pairs::PairsArgs;
+use judge_examples::report::BOOTSTRAP;
 use judge_metrics::comparison::{BiasFinding, BiasPair, BiasReport, Statistic};
 use judge_metrics::preference::Preference;
 use serde_json::{Value, json};
@@ -50,19 +51,19 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    check_outputs([&cli.pairs.data, &cli.verdicts], cli.json.as_ref())?;
+    let inputs = cli.pairs.benchmark.files(&cli.pairs.data)?.into_iter().chain([cli.verdicts.clone()]);
+    check_outputs(inputs, cli.json.as_ref())?;
     let pairs = cli.pairs.benchmark.read(&cli.pairs.data)?;
     let verdicts = PairVerdicts::read(&cli.verdicts, &pairs, cli.pairs.convention(cli.convention.as_deref())?)?;
-    let judged = pairs.iter().zip(&verdicts.orders).map(|(pair, [given, swapped])| BiasPair {
-        given: given.map(Preference::from),
-        swapped: swapped.map(Preference::from),
-        human: Preference::from(pair.gold),
-        lengths: pair
-            .texts
-            .as_ref()
-            .map(|texts| [&texts.response_a, &texts.response_b].map(|t| t.chars().count() as f64)),
-        own: cli.own.as_deref().and_then(|own| whose(pair, own)),
-        question: pair.question.clone(),
+    let judged = pairs.iter().zip(&verdicts.orders).filter_map(|(pair, [given, swapped])| {
+        Some(BiasPair {
+            given: given.map(Preference::from),
+            swapped: swapped.map(Preference::from),
+            human: Preference::from(pair.gold?),
+            lengths: pair.texts.as_ref().map(|texts| texts.lengths.map(|n| n as f64)),
+            own: cli.own.as_deref().and_then(|own| whose(pair, own)),
+            question: pair.question.clone(),
+        })
     });
     let report = BiasReport {
         pairs: judged.collect(),

@@ -8,7 +8,7 @@ use judge_data::{
     Benchmark, BenchmarkPair, Carry, InputFile, Opened, PairOrders, PairRow, PairVerdicts, Record, Resolved, RunPlan,
     RunStart, judge_rows,
 };
-use judge_examples::console::{say, tell, usage};
+use judge_examples::console::{check_scored, say, tell, usage};
 use judge_examples::files::program;
 use judge_examples::interrupt::Interrupts;
 use judge_examples::pace::Pace;
@@ -23,8 +23,12 @@ pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
         return Err(usage(why));
     };
     cli.judge.check()?;
+    if cli.judge.apart && benchmark == Benchmark::MtBench {
+        return Err(usage("--apart: the responses of mtbench are conversations, for which there is no single grade"));
+    }
     let default = match benchmark {
         Benchmark::MtBench => "pair-multi-turn",
+        Benchmark::Pairs if pairs.iter().all(|pair| pair.reference.is_some()) => "pair-reference",
         Benchmark::LlmBar => "pair-forced",
         _ => "pair",
     };
@@ -48,9 +52,7 @@ pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
         );
     }
     let mut plan = RunPlan::new(path, records.len(), program("pairwise_benchmark"));
-    if cli.pairs.data.is_file() {
-        plan.inputs = vec![InputFile::of(&cli.pairs.data)?.with_rows(records.len())];
-    }
+    plan.inputs = benchmark.files(&cli.pairs.data)?.iter().map(InputFile::of).collect::<Result<_, _>>()?;
     plan.settings = cli.judge.settings(&family)?;
     plan.settings.extend(cli.model.settings()?);
     plan.settings.insert("benchmark".to_owned(), benchmark.as_str().into());
@@ -91,6 +93,9 @@ fn judge_all(cli: &Cli, start: RunStart, family: PromptFamily, records: Vec<Reco
     )?;
     pace.finish();
     stop.check(summary.cancelled, done, rows, "pairs")?;
-    output.finish()?;
-    Ok(())
+    let counts = output.finish()?.counts;
+    for (reason, count) in &counts.unscored {
+        tell(format_args!("no verdict, {reason}: {count} pairs"));
+    }
+    check_scored(counts.scored, counts.unscored)
 }

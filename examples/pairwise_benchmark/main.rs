@@ -14,9 +14,10 @@ use clap::Parser;
 use judge_data::{Benchmark, BenchmarkPair, PairVerdicts, check_outputs, write_atomic};
 use judge_examples::console::start;
 use judge_examples::files::{WriteArgs, program};
-use judge_examples::judged_pairs::{BOOTSTRAP, PairsArgs};
+use judge_examples::judged_pairs::PairsArgs;
 use judge_examples::model_args::ModelArgs;
 use judge_examples::prompted::PromptedArgs;
+use judge_examples::report::BOOTSTRAP;
 use judge_metrics::comparison::{JudgedPair, PairComparison, PairComparisons, Statistic};
 use judge_metrics::preference::Preference;
 use serde_json::{Value, json};
@@ -32,10 +33,10 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) pairs: PairsArgs,
     /// Verdicts that were made elsewhere
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "template", "verdict", "apart", "rubric", "weights", "max_new_tokens", "limit"])]
     verdicts: Option<PathBuf>,
     /// Verdicts of another judge on the same pairs: how much better is the first? (of the same convention, or the output of prompt_judge)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "limit")]
     against: Option<PathBuf>,
     /// Where the verdicts of a model go
     #[arg(long, value_name = "FILE", conflicts_with = "verdicts")]
@@ -56,9 +57,9 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    let inputs = [Some(&cli.pairs.data), cli.verdicts.as_ref(), cli.against.as_ref(), cli.judge.weights.as_ref()];
-    let outputs = [cli.output.as_ref(), cli.json.as_ref()];
-    check_outputs(inputs.into_iter().flatten(), outputs.into_iter().flatten())?;
+    let inputs = cli.pairs.benchmark.files(&cli.pairs.data)?.into_iter().chain(cli.judge.files());
+    let inputs = inputs.chain([&cli.verdicts, &cli.against].into_iter().flatten().cloned());
+    check_outputs(inputs, [cli.output.as_ref(), cli.json.as_ref()].into_iter().flatten())?;
     let mut pairs = cli.pairs.benchmark.read(&cli.pairs.data)?;
     let verdicts = match &cli.verdicts {
         Some(path) => PairVerdicts::read(path, &pairs, cli.pairs.convention(cli.judge.convention.as_deref())?)?,
@@ -76,12 +77,13 @@ fn run(cli: &Cli) -> Result<()> {
         None => None,
     };
     let mut rows: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (row, pair) in pairs.iter().enumerate() {
+    let judged = pairs.iter().filter(|pair| pair.gold.is_some());
+    for (row, pair) in judged.enumerate() {
         if let Some(group) = &pair.group {
             rows.entry(group).or_default().push(row);
         }
     }
-    let overall = comparison.statistics(&(0..pairs.len()).collect::<Vec<_>>())?;
+    let overall = comparison.statistics(&(0..comparison.pairs.len()).collect::<Vec<_>>())?;
     let groups = rows.into_iter().map(|(group, rows)| Ok((group, comparison.statistics(&rows)?)));
     let groups = groups.collect::<Result<BTreeMap<_, _>>>()?;
     let policy = cli.pairs.policy_name();
@@ -96,12 +98,15 @@ fn run(cli: &Cli) -> Result<()> {
     print::report(cli.pairs.benchmark, policy, &overall, &groups, difference.as_ref())
 }
 
+/// Verdicts on the pairs that people have judged.
 fn compared(args: &PairsArgs, pairs: &[BenchmarkPair], verdicts: &PairVerdicts) -> PairComparison {
-    let judged = pairs.iter().zip(&verdicts.orders).map(|(pair, [given, swapped])| JudgedPair {
-        gold: Preference::from(pair.gold),
-        given: given.map(Preference::from),
-        swapped: swapped.map(Preference::from),
-        cluster: Some(pair.question.clone()),
+    let judged = pairs.iter().zip(&verdicts.orders).filter_map(|(pair, [given, swapped])| {
+        Some(JudgedPair {
+            gold: Preference::from(pair.gold?),
+            given: given.map(Preference::from),
+            swapped: swapped.map(Preference::from),
+            cluster: Some(pair.question.clone()),
+        })
     });
     PairComparison {
         pairs: judged.collect(),

@@ -27,6 +27,7 @@ pub(crate) fn report(
 
     for known in difference.into_iter().flat_map(|found| &found.statistics) {
         let means = match known.statistic.interval() {
+            Some(interval) if interval.low == interval.high && known.n < 6 => "too few pairs to tell",
             Some(interval) if interval.low > 0.0 => "the first judge is right more often",
             Some(interval) if interval.high < 0.0 => "the second judge is right more often",
             _ => "no difference that these pairs can show",

@@ -38,7 +38,7 @@ struct Cli {
     task: Option<Task>,
     #[command(flatten)]
     judge: PromptedArgs,
-    /// Single responses: the grades are 1 to N [default: the family's, mostly 10]
+    /// Single responses: the grades are 1 to N [default: the family's: 10, 5 for rubric and for the model's own template]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..), help_heading = "Judge")]
     points: Option<u16>,
     /// Pairs: ask in the given order alone, or in both
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<()> {
     cli.judge.check()?;
-    check_outputs([Some(&cli.input.input), cli.judge.weights.as_ref()].into_iter().flatten(), [&cli.output.output])?;
+    check_outputs(std::iter::once(cli.input.input.clone()).chain(cli.judge.files()), [&cli.output.output])?;
     let input = cli.input.open()?;
     let format = match cli.task {
         Some(Task::Pair) => DatasetFormat::Pairs,
@@ -140,7 +140,7 @@ impl Cli {
         }
         Ok((
             rows,
-            match (pairs, rows > 0 && references == rows, turns > 0) {
+            match (pairs, rows > 0 && references == rows, rows > 0 && turns == rows) {
                 (true, true, _) => "pair-reference",
                 (true, false, _) => "pair",
                 (false, _, true) => "single-multi-turn",

@@ -7,7 +7,6 @@ use clap::{Args, ValueEnum};
 use judge_core::PairConvention;
 use judge_data::Benchmark;
 use judge_metrics::preference::Unparsed;
-use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 
 use crate::console::usage;
 
@@ -20,7 +19,7 @@ pub struct PairsArgs {
     /// Its published file: PandaLM's testset-v1.json, Auto-J's testdata_pairwise.jsonl, LLMBar's dataset.json or folder, MT-bench's file of votes
     #[arg(long, value_name = "FILE|DIR")]
     pub data: PathBuf,
-    /// What becomes of texts without a verdict: a tie, wrong (a class of its own), or dropped [default: as the benchmark's authors have it: pandalm tie, mtbench drop, the others wrong]
+    /// What becomes of texts without a verdict: a tie, wrong (a class of its own), or dropped [default: pandalm tie, mtbench drop, llmbar wrong, as their authors have it; wrong for the others]
     #[arg(long, value_enum)]
     unparsed: Option<Policy>,
 }
@@ -75,7 +74,3 @@ impl PairsArgs {
         name.map_or(Ok(default), |name| name.parse().map_err(usage))
     }
 }
-
-/// For statistics of pairs: enough for two digits of an interval's ends.
-pub const BOOTSTRAP: Bootstrap =
-    Bootstrap { resamples: 1_000, level: 0.95, seed: 0, method: BootstrapMethod::Percentile };

@@ -18,7 +18,8 @@ use crate::model_args::ModelArgs;
 #[derive(Args, Clone, Debug)]
 pub struct PromptedArgs {
     /// A built-in prompt family (single, single-reference, single-multi-turn, rubric, pair, pair-forced, pair-reference, pair-multi-turn, score-pair), or a family of
-    /// your own as a JSON file [default: single or pair, the kind with a reference or of several turns where rows have them]
+    /// your own as a JSON file [default: pair or single, the kind with a reference or of several turns where all rows have them; for single responses the model's own template, grades 1 to 5,
+    /// if its folder has one]
     #[arg(long, value_name = "NAME|FILE", help_heading = "Judge")]
     pub template: Option<String>,
     /// Where the verdict is looked for: in the text that the model writes, in the probabilities of the verdict's labels at the last layer, or at all layers
@@ -118,7 +119,18 @@ impl PromptedArgs {
                 "note: some labels are several tokens here, so whole labels are compared, which takes a pass over each",
             );
         }
+        if let PromptedJudge::Read(judge) = &judge {
+            for note in judge.weight_notes() {
+                tell(format_args!("note: {note}"));
+            }
+        }
         Ok(judge)
+    }
+
+    /// The files that are read because of these options.
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> {
+        let own = |name: &&String| !PromptFamily::names().contains(&name.as_str());
+        self.template.iter().filter(own).map(PathBuf::from).chain(self.weights.clone())
     }
 
     /// What of these options decides about a row.
@@ -148,7 +160,12 @@ pub struct DefaultFamily {
 /// The model's own template: it leads right to the grade.
 fn own_family(template: Option<PromptTemplate>, points: Option<u16>) -> Result<PromptFamily> {
     let template = template.context("the model folder has no template of its own")?;
-    let scale = Scale::integers(1, points.unwrap_or(5).into())?;
+    if points.is_some_and(|points| points != 5) {
+        return Err(usage(
+            "the model's own template asks for grades from 1 to 5; for other grades, give --template single",
+        ));
+    }
+    let scale = Scale::integers(1, 5)?;
     Ok(PromptFamily::new("own", Task::Single(GradeConvention::Integer), template, scale, ("", ""), 1)?)
 }
 

@@ -1,4 +1,4 @@
-//! Prompted judges: a prompt as data, and the verdict found in what the model writes or about to write.
+//! Prompted judges: a prompt as data, and the verdict found in what the model writes or is about to write.
 
 mod built_in;
 mod family;

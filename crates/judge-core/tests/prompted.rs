@@ -94,7 +94,12 @@ fn texts_without_a_verdict_and_grades_off_the_scale_are_kept_apart() {
     assert_eq!(family.parse("well. [[7]]"), Ok(7.0));
     assert_eq!(family.parse("[[7]] or [[8]]").unwrap_err().reason, Reason::Unparsed);
     let off = family.parse("[[11]]").unwrap_err();
-    assert_eq!((off.reason, off.detail.as_str()), (Reason::OffScale, "the verdict is 11, expected 1 to 10"));
+    assert_eq!(
+        (off.reason, off.detail.as_str()),
+        (Reason::OffScale, "the verdict is 11, expected 1 to 10: \"[[11]]\"")
+    );
+    let forced = PromptFamily::built_in("pair-forced").unwrap();
+    assert_eq!((forced.parse("[[B]]"), forced.parse("[[C]]").unwrap_err().reason), (Ok(0.0), Reason::OffScale));
     let model = ScriptedBackbone::new(2).with_reply(|_| "I cannot say.".into());
     let results = judged(
         &model,
@@ -192,7 +197,13 @@ fn two_grades_make_a_preference() {
     let value = |row: usize| results[row].verdicts[0].value().unwrap();
     // Rome has 2 with ¾, Ulm has 1 with ¾: above in 9 of 16 cases, equal in 6.
     assert!((value(0) - 12.0 / 16.0).abs() < 1e-6 && (value(0) + value(1) - 1.0).abs() < 1e-12);
-    assert!((value(2) - 0.5).abs() < 1e-12);
+    // Equal distributions are a tie to the last bit, in both orders.
+    assert_eq!(value(2), 0.5);
+    let uneven = ScriptedBackbone::new(2).with_logits(|_, _, label| 0.37 * f32::from(label as u8 % 7));
+    let both =
+        Swapped::new(GradedPair::new(LagerJudge::new(family.lager_settings(), &uneven).unwrap()), OrderPolicy::Average);
+    let same = judged(&uneven, &both, &[item("Rome", "Rome")]);
+    assert_eq!(same[0].verdicts[0].score().unwrap().orders(), Some([std::cmp::Ordering::Equal; 2]));
     let parts: Vec<&str> =
         results[0].verdicts[0].score().unwrap().parts.iter().map(|part| part.name.as_str()).collect();
     assert_eq!(parts, ["response_a", "response_b"]);

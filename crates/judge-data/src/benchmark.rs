@@ -10,7 +10,7 @@ mod verdicts;
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use judge_core::ItemId;
@@ -74,11 +74,12 @@ impl Benchmark {
     /// without subsets [`Error::NoSubset`]; [`Error::Io`] and what [`Rows`] refuses.
     pub fn read(self, path: impl AsRef<Path>) -> Result<Vec<BenchmarkPair>, Error> {
         let path = path.as_ref();
+        let ids = &mut UniqueIds::default();
         let pairs = match self {
-            Self::PandaLm => read_rows(path, |row, _| pandalm::pair(row)),
-            Self::AutoJ => read_rows(path, autoj::pair),
-            Self::MtBench => read_rows(path, mtbench::pair),
-            Self::LlmBar => llmbar::read(path),
+            Self::PandaLm => read_rows(path, ids, |row, _| pandalm::pair(row)),
+            Self::AutoJ => read_rows(path, ids, autoj::pair),
+            Self::MtBench => read_rows(path, ids, mtbench::pair),
+            Self::LlmBar => llmbar::read(path, ids),
             Self::Pairs => own::read(path),
         }?;
         if pairs.is_empty() { Err(Error::NoRows { path: path.to_path_buf() }) } else { Ok(pairs) }
@@ -100,14 +101,25 @@ impl FromStr for Benchmark {
     }
 }
 
+impl Benchmark {
+    /// The files that [`read`](Self::read) reads: the path itself, or those of a folder's subsets.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::NoSubset`].
+    pub fn files(self, path: impl AsRef<Path>) -> Result<Vec<PathBuf>, Error> {
+        let path = path.as_ref();
+        if self == Self::LlmBar { llmbar::files(path) } else { Ok(vec![path.to_path_buf()]) }
+    }
+}
+
 /// One pair of a benchmark: two responses, and which of them people prefer.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct BenchmarkPair {
     /// The pair.
     pub id: ItemId,
-    /// `Greater`: the first response is better; `Equal`: a tie.
-    pub gold: Ordering,
+    /// `Greater`: the first response is better; `Equal`: a tie; `None` where nobody said, which only pairs of your own have.
+    pub gold: Option<Ordering>,
     /// The benchmark's own group of this pair, such as a subset.
     pub group: Option<String>,
     /// What pairs that are not independent share: the question.
@@ -131,12 +143,21 @@ pub struct PairTexts {
     pub response_a: String,
     /// The second one.
     pub response_b: String,
+    /// Characters of the two answers that are judged; of a conversation those of the last answer.
+    pub lengths: [usize; 2],
+}
+
+impl PairTexts {
+    fn new(instruction: String, response_a: String, response_b: String) -> Self {
+        let lengths = [&response_a, &response_b].map(|text| text.chars().count());
+        Self { instruction, response_a, response_b, lengths }
+    }
 }
 
 impl BenchmarkPair {
     /// The pair as a row of a data set, with the gold label as the verdict of a rater; `None` where the file has no texts.
     pub fn to_record(&self) -> Option<PairRecord> {
-        let PairTexts { instruction, response_a, response_b } = self.texts.clone()?;
+        let PairTexts { instruction, response_a, response_b, .. } = self.texts.clone()?;
         Some(PairRecord {
             id: self.id.clone(),
             instruction,
@@ -144,7 +165,7 @@ impl BenchmarkPair {
             response_b,
             rubric: self.rubric.clone(),
             reference: self.reference.clone(),
-            verdicts: vec![self.gold],
+            verdicts: self.gold.into_iter().collect(),
             columns: RowColumns::default(),
             extra: Extra::new(),
         })
@@ -154,9 +175,9 @@ impl BenchmarkPair {
 /// The pairs of one file; `read` gets each row and its number.
 fn read_rows(
     path: &Path,
+    ids: &mut UniqueIds,
     mut read: impl FnMut(&Row, usize) -> Result<BenchmarkPair, Error>,
 ) -> Result<Vec<BenchmarkPair>, Error> {
-    let mut ids = UniqueIds::default();
     let mut pairs = Vec::new();
     for (number, row) in Rows::open(path)?.enumerate() {
         let row = row?;

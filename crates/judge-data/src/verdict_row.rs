@@ -124,7 +124,7 @@ pub enum PairOrders<'j, J> {
 }
 
 impl<J: for<'i> Judge<dyn Fields + 'i>> PairOrders<'_, J> {
-    /// The verdict of each order that was asked, and whether all is well with the pair.
+    /// The verdict of each order that was asked.
     fn verdicts<Item: Fields>(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Vec<Verdict>, JudgeError> {
         match self {
             Self::Both(judge) => Ok(judge.verdicts(item, rounds)?.into()),

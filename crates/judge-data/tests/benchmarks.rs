@@ -46,7 +46,10 @@ fn pairs_of_ones_own_have_the_majority_of_their_raters() {
         read(&[row(4, json!("B")), row(5, json!(null)), row(6, json!(["A", "tie", "A"])), row(7, json!(["A", "B"]))])
             .unwrap();
     let found: Vec<_> = pairs.iter().map(|pair| (pair.id.to_string(), pair.gold)).collect();
-    assert_eq!(found, [("4".into(), Less), ("6".into(), Greater), ("7".into(), Equal)]);
+    assert_eq!(
+        found,
+        [("4".into(), Some(Less)), ("5".into(), None), ("6".into(), Some(Greater)), ("7".into(), Some(Equal))]
+    );
     assert_eq!(pairs[0].to_record().unwrap().rubric.as_deref(), Some("r"));
     assert!(matches!(read(&[row(5, json!(null))]), Err(Error::NobodyGraded { scored: 1, .. })));
 }
@@ -56,7 +59,7 @@ fn pandalms_rows_are_read_and_refused_by_line() {
     let folder = tempfile::tempdir().unwrap();
     let read = |text: &str| Benchmark::PandaLm.read(written(folder.path(), "testset-v1.json", text));
     let pairs = read(&pandalm(|_| {})).unwrap();
-    assert_eq!((&pairs[0].id, pairs[0].gold, &pairs[0].group), (&ItemId::from(7_u64), Greater, &None));
+    assert_eq!((&pairs[0].id, pairs[0].gold, &pairs[0].group), (&ItemId::from(7_u64), Some(Greater), &None));
     assert_eq!(texts(&pairs[0])[1], "True");
     assert_eq!(texts(&pairs[1])[0], "Say {x}.\n\nnow");
 
@@ -83,7 +86,8 @@ fn autojs_scenarios_have_groups() {
     };
     let read = |rows: &[String]| Benchmark::AutoJ.read(written(folder.path(), "pairs.jsonl", &rows.join("\n")));
     let pairs = read(&[row("roleplay", 0), row("ranking", 1), row("others", 2)]).unwrap();
-    let found: Vec<_> = pairs.iter().map(|pair| (pair.id.clone(), pair.gold, pair.group.as_deref().unwrap())).collect();
+    let found: Vec<_> =
+        pairs.iter().map(|pair| (pair.id.clone(), pair.gold.unwrap(), pair.group.as_deref().unwrap())).collect();
     let id = |row: u64| ItemId::from(row);
     assert_eq!(
         found,
@@ -102,8 +106,8 @@ fn mtbenchs_votes_have_turns_and_perhaps_conversations() {
     };
     let vote = |turn: u64, winner: &str| json!({"question_id": 81, "model_a": "x", "model_b": "y", "turn": turn, "winner": winner, "judge": "expert_1"});
     let pairs = read(&[vote(1, "model_b"), vote(2, "tie (inconsistent)")]).unwrap();
-    assert_eq!((pairs[0].gold, pairs[0].group.as_deref(), &pairs[0].texts), (Less, Some("1"), &None));
-    assert_eq!((pairs[1].gold, pairs[1].group.as_deref()), (Equal, Some("2")));
+    assert_eq!((pairs[0].gold, pairs[0].group.as_deref(), &pairs[0].texts), (Some(Less), Some("1"), &None));
+    assert_eq!((pairs[1].gold, pairs[1].group.as_deref()), (Some(Equal), Some("2")));
     assert_eq!(pairs[0].to_record(), None);
 
     let conversation = |name: &str| {
@@ -119,8 +123,11 @@ fn mtbenchs_votes_have_turns_and_perhaps_conversations() {
     assert_eq!(texts(&pairs[0]), ["q1", "User: q1\n\nAssistant: a1", "User: q1\n\nAssistant: b1"]);
     let second = texts(&pairs[1]);
     assert_eq!((&*second[0], &*second[2]), ("q2", "User: q1\n\nAssistant: b1\n\nUser: q2\n\nAssistant: b2"));
+    assert_eq!(pairs[1].texts.as_ref().unwrap().lengths, [2, 2]);
     rows[1]["conversation_b"].as_array_mut().unwrap().truncate(2);
-    assert!(read(&rows).unwrap_err().to_string().contains("line 2"));
+    assert!(read(&rows).unwrap_err().to_string().contains("line 2: expected \"conversation_b\""));
+    rows[1].as_object_mut().unwrap().remove("conversation_b");
+    assert!(read(&rows).unwrap_err().to_string().contains("line 2: expected a field \"conversation_b\""));
     assert!(read(&[vote(3, "tie")]).unwrap_err().to_string().contains("turn"));
     assert!(read(&[vote(1, "model_c")]).unwrap_err().to_string().contains("winner"));
 }
@@ -135,7 +142,7 @@ fn llmbars_subsets_are_found_below_a_folder() {
     let pairs = Benchmark::LlmBar.read(folder.path()).unwrap();
     let ids: Vec<String> = pairs.iter().map(|pair| pair.id.to_string()).collect();
     assert_eq!(ids, ["\"Manual/0\"", "\"Manual/1\"", "\"Natural/0\"", "\"Natural/1\""]);
-    assert_eq!((pairs[3].gold, pairs[3].group.as_deref()), (Less, Some("Natural")));
+    assert_eq!((pairs[3].gold, pairs[3].group.as_deref()), (Some(Less), Some("Natural")));
     let one = Benchmark::LlmBar.read(folder.path().join("Natural/dataset.json")).unwrap();
     assert_eq!((&one[1].id, one[1].group.as_deref()), (&ItemId::from(1_u64), Some("Natural")));
     let tie = json!([{"input": "I", "output_1": "a", "output_2": "b", "label": 0}]).to_string();
@@ -168,6 +175,8 @@ fn verdicts_are_matched_by_id_and_refused_by_record() {
     };
     let own = read(&rows(&orders("\"A\"", "\"tie\""))).unwrap();
     assert_eq!((own.both_orders, &own.orders[..]), (true, &[[Some(Greater), Some(Equal)], [None, Some(Less)]][..]));
+    let given = read("{\"id\": 7, \"orders\": []}\n{\"id\": 9, \"orders\": [{\"verdict\": \"B\"}]}").unwrap();
+    assert_eq!((given.both_orders, &given.orders[..]), (false, &[[None, None], [Some(Less), None]][..]));
     assert!(read(&rows("[{\"verdict\": \"A\"}]")).unwrap_err().to_string().contains("as many as on the rows before"));
     assert!(read(&rows(&orders("\"C\"", "null"))).unwrap_err().to_string().contains("line 1: expected \"orders\""));
     assert_eq!(pairs[0].to_record().unwrap().human(), Some(1.0));
@@ -202,7 +211,7 @@ fn the_published_files_are_read_whole() {
     };
     let counts = |benchmark: Benchmark, path: &str| {
         let pairs = benchmark.read(data.join(path)).unwrap();
-        let of = |gold| pairs.iter().filter(|pair| pair.gold == gold).count();
+        let of = |gold| pairs.iter().filter(|pair| pair.gold == Some(gold)).count();
         (pairs.len(), of(Greater), of(Less), of(Equal))
     };
     assert_eq!(counts(Benchmark::PandaLm, "pandalm/testset-v1.json"), (999, 422, 472, 105));

@@ -64,6 +64,10 @@ fn what_the_pairs_lack_is_said() {
         assert_eq!(finding.n, 0);
     }
     assert!(report(Vec::new(), true).findings().is_err());
+    // Two questions that agree prove nothing.
+    let two = pairs(|_| [Some(First), Some(Second)]).into_iter().take(2).collect();
+    let [position, ..] = report(two, true).findings().unwrap();
+    assert_eq!((position.key().unwrap().estimate(), position.direction()), (Some(-1.0), None));
     // One question: a value without an interval.
     let one = pairs(|_| [Some(First), Some(First)])
         .into_iter()
@@ -71,7 +75,7 @@ fn what_the_pairs_lack_is_said() {
         .collect();
     let [position, ..] = report(one, true).findings().unwrap();
     assert_eq!((position.key().unwrap().estimate(), position.direction()), (Some(0.0), None));
-    assert!(position.sentence().contains("without an interval"), "{}", position.sentence());
+    assert!(position.sentence().contains("too few questions"), "{}", position.sentence());
 }
 
 /// Falcon reasons, and picks what it is shown first in 245 of its 266 verdicts that LLMBar's notes count on the subset Neighbor.

@@ -95,20 +95,24 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for G
             _ if (a.value - b.value).abs() <= self.margin => Score::new(0.5),
             _ => Score::new(f64::from(u8::from(a.value > b.value))),
         };
+        let mass = a.label_mass.zip(b.label_mass).map(|(a, b)| f64::midpoint(a, b));
         let parts = RESPONSES.map(str::to_owned).into_iter().zip(verdicts);
         let parts = parts.map(|(name, verdict)| Part { name, verdict }).collect();
-        Ok(score.with_parts(CombinedBy::Grades, parts))
+        Ok(Score { label_mass: mass, ..score }.with_parts(CombinedBy::Grades, parts))
     }
 }
 
-/// The chance that a draw of `a` is above one of `b`, an equal one counting half. With exchanged arguments it is one minus that.
+/// The chance that a draw of `a` is above one of `b`, an equal one counting half: ½ exactly for equal distributions.
 fn above(a: &ScoreDistribution, b: &ScoreDistribution) -> f64 {
+    let gap = wins(a, b) - wins(b, a);
+    // What rounding alone leaves must not look like a preference, which the other order would contradict.
+    if gap.abs() < 1e-12 { 0.5 } else { f64::midpoint(1.0, gap).clamp(0.0, 1.0) }
+}
+
+/// The chance that a draw of `a` is above one of `b`.
+fn wins(a: &ScoreDistribution, b: &ScoreDistribution) -> f64 {
     let points = |of: &ScoreDistribution| of.scale().values().zip(of.probabilities().to_vec()).collect::<Vec<_>>();
-    let b = points(b);
-    let chance = points(a).into_iter().map(|(value, p)| {
-        let below: f64 = b.iter().filter(|(other, _)| *other < value).map(|(_, q)| q).sum();
-        let equal: f64 = b.iter().filter(|(other, _)| *other == value).map(|(_, q)| q).sum();
-        p * (below + equal / 2.0)
-    });
-    chance.sum::<f64>().clamp(0.0, 1.0)
+    let others = points(b);
+    let below = |value: f64| others.iter().filter(|(other, _)| *other < value).map(|(_, q)| q).sum::<f64>();
+    points(a).into_iter().map(|(value, p)| p * below(value)).sum()
 }

@@ -35,7 +35,7 @@ pub enum PairConvention {
     /// LLMBar's reasoning prompts: `Output (a) is better.` or `Output (b) is better.` anywhere, where any one character may stand for the full stop; (a) is looked
     /// for first, so that it counts where both occur, whichever is last.
     OutputAbSentence,
-    /// JudgeLM and FastChat's reviews: the first line is two numbers, parted by one space, one comma or one of each in turn; the larger wins, and equal ones are a tie.
+    /// JudgeLM and FastChat's reviews: the first line is two numbers with one space or one comma between them; the larger wins, and equal ones are a tie.
     ScorePair,
     /// MT-bench's pair of grades: the first `[[8, 5]]`, or else the first `[8, 5]`; a tie if they differ by 0.1 or less.
     RatingPair,

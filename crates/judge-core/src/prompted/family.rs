@@ -242,7 +242,7 @@ impl PromptFamily {
     /// The value of the verdict in a text: a grade, or the preference for the response shown first.
     ///
     /// # Errors
-    /// [`Reason::Unparsed`] for a text without a verdict, [`Reason::OffScale`] for a grade outside the scale.
+    /// [`Reason::Unparsed`] for a text without a verdict, [`Reason::OffScale`] for a grade outside the scale or a tie where there may be none; both have the text.
     pub fn parse(&self, text: &str) -> Result<f64, Unscored> {
         let value = match self.task {
             Task::Pair(convention) => convention.parse(text).map(|verdict| match verdict {
@@ -257,11 +257,17 @@ impl PromptFamily {
             return Err(Unscored::new(Reason::Unparsed, detail));
         };
         let (low, high) = self.scale.range();
-        if (low..=high).contains(&value) {
-            Ok(value)
+        let fits = if self.is_pair() {
+            self.scale.values().any(|known| known == value)
         } else {
-            Err(Unscored::new(Reason::OffScale, format!("the verdict is {value}, expected {low} to {high}")))
+            (low..=high).contains(&value)
+        };
+        if fits {
+            return Ok(value);
         }
+        let expected = if self.is_pair() { "a choice, no tie".to_owned() } else { format!("{low} to {high}") };
+        let found = if self.is_pair() { "a tie".to_owned() } else { value.to_string() };
+        Err(Unscored::new(Reason::OffScale, format!("the verdict is {found}, expected {expected}: {text:?}")))
     }
 
     /// Settings for a [`LagerJudge`](crate::LagerJudge) that asks the same and reads its labels at the verdict's position; without weights at the last layer.

@@ -17,7 +17,7 @@ pub enum VerdictFrom {
     Text,
     /// In the probabilities of the labels at the verdict's position, at the last layer.
     Logits,
-    /// The same at all layers: combined by fitted weights, or without weights the mean of their expected values.
+    /// The same at all layers: combined by fitted weights, or without weights by the mean of the layers' logits.
     Layers,
 }
 

@@ -94,17 +94,13 @@ pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
     let instruction = row.string("prompt")?;
     Ok(BenchmarkPair {
         id: ItemId::from(number as u64),
-        gold: order_of(row, "label", "0, 1 or 2", [(0, Greater), (1, Less), (2, Equal)])?,
+        gold: Some(order_of(row, "label", "0, 1 or 2", [(0, Greater), (1, Less), (2, Equal)])?),
         group: Some((*group).to_owned()),
         question: instruction.clone(),
         rubric: None,
         reference: None,
         models: None,
-        texts: Some(PairTexts {
-            instruction,
-            response_a: row.string("response 1")?,
-            response_b: row.string("response 2")?,
-        }),
+        texts: Some(PairTexts::new(instruction, row.string("response 1")?, row.string("response 2")?)),
     })
 }
 

@@ -24,14 +24,21 @@ pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
     let messages = |field| row.optional::<Vec<Message>>(field, "a list of messages");
     let texts = match (messages("conversation_a")?, messages("conversation_b")?) {
         (Some(a), Some(b)) => {
-            let texts = texts(&a, &b, turn);
-            Some(texts.ok_or_else(|| row.wrong("conversation_a", "a question and an answer for each turn"))?)
+            let upto = |messages: Vec<Message>, field| match messages.get(..2 * turn) {
+                Some(turns) if is_dialogue(turns) => Ok(turns.to_vec()),
+                _ => Err(row.wrong(field, "a question of a user and an assistant's answer for each turn")),
+            };
+            Some(texts(&upto(a, "conversation_a")?, &upto(b, "conversation_b")?))
         }
-        _ => None,
+        (None, None) => None,
+        (a, _) => {
+            let field = if a.is_some() { "conversation_b" } else { "conversation_a" };
+            return Err(Error::MissingField { place: row.place().clone(), field, found: row.found() });
+        }
     };
     Ok(BenchmarkPair {
         id: ItemId::from(number as u64),
-        gold,
+        gold: Some(gold),
         group: Some(turn.to_string()),
         question: question.to_string(),
         rubric: None,
@@ -41,9 +48,14 @@ pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
     })
 }
 
-/// The question of the turn that is judged, and the two conversations up to its answers; `None` where one is shorter.
-fn texts(a: &[Message], b: &[Message], turn: usize) -> Option<PairTexts> {
-    let (a, b) = (a.get(..2 * turn)?, b.get(..2 * turn)?);
-    let instruction = a[2 * turn - 2].content.clone();
-    Some(PairTexts { instruction, response_a: conversation(a), response_b: conversation(b) })
+fn is_dialogue(messages: &[Message]) -> bool {
+    let mut turns = messages.chunks(2);
+    turns.all(|turn| matches!(turn, [question, answer] if question.role == "user" && answer.role == "assistant"))
+}
+
+/// The last question, and the two conversations up to its answers.
+fn texts(a: &[Message], b: &[Message]) -> PairTexts {
+    let instruction = a.iter().rfind(|message| message.role == "user").map_or(String::new(), |m| m.content.clone());
+    let lengths = [a, b].map(|turns| turns.last().map_or(0, |answer| answer.content.chars().count()));
+    PairTexts { lengths, ..PairTexts::new(instruction, conversation(a), conversation(b)) }
 }

@@ -4,16 +4,14 @@ use std::path::Path;
 use super::{BenchmarkPair, PairTexts};
 use crate::{Dataset, DatasetFormat, DatasetOptions, Error, Record};
 
-/// Pairs that people have judged; the others are left out.
+/// Pairs of which people have judged one at least.
 pub(super) fn read(path: &Path) -> Result<Vec<BenchmarkPair>, Error> {
     let options = DatasetOptions { format: Some(DatasetFormat::Pairs), ..DatasetOptions::default() };
     let (mut pairs, mut unjudged) = (Vec::new(), 0);
     for record in Dataset::open(path, &options)? {
         let Record::Pair(record) = record? else { continue };
-        let Some(gold) = majority(&record.verdicts) else {
-            unjudged += 1;
-            continue;
-        };
+        let gold = majority(&record.verdicts);
+        unjudged += usize::from(gold.is_none());
         let model = |name| record.extra.rendered(name).map(std::borrow::Cow::into_owned);
         let models = model("model_a").zip(model("model_b")).map(|(a, b)| [a, b]);
         pairs.push(BenchmarkPair {
@@ -24,14 +22,10 @@ pub(super) fn read(path: &Path) -> Result<Vec<BenchmarkPair>, Error> {
             rubric: record.rubric,
             reference: record.reference,
             models,
-            texts: Some(PairTexts {
-                instruction: record.instruction,
-                response_a: record.response_a,
-                response_b: record.response_b,
-            }),
+            texts: Some(PairTexts::new(record.instruction, record.response_a, record.response_b)),
         });
     }
-    if pairs.is_empty() && unjudged > 0 {
+    if unjudged > 0 && unjudged == pairs.len() {
         return Err(Error::NobodyGraded { path: path.to_path_buf(), scored: unjudged });
     }
     Ok(pairs)

@@ -36,12 +36,12 @@ pub(super) fn pair(row: &Row) -> Result<BenchmarkPair, Error> {
     let instruction = if input.is_empty() { task } else { format!("{task}\n\n{input}") };
     Ok(BenchmarkPair {
         id: row.required("idx", "a string or a whole number")?,
-        gold,
+        gold: Some(gold),
         group: None,
         question: instruction.clone(),
         rubric: None,
         reference: None,
         models: None,
-        texts: Some(PairTexts { instruction, response_a: text("response1")?, response_b: text("response2")? }),
+        texts: Some(PairTexts::new(instruction, text("response1")?, text("response2")?)),
     })
 }

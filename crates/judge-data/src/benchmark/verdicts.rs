@@ -42,7 +42,8 @@ impl PairVerdicts {
             };
             if row.has("orders") {
                 let orders = orders_of(&row)?;
-                if *both_orders.get_or_insert(orders.len() != 1) != (orders.len() != 1) {
+                // A pair that could not be asked about has none.
+                if !orders.is_empty() && *both_orders.get_or_insert(orders.len() != 1) != (orders.len() != 1) {
                     return Err(row.wrong("orders", "as many as on the rows before"));
                 }
                 found[number] = Some([0, 1].map(|order| orders.get(order).copied().flatten()));

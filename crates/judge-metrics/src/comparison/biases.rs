@@ -1,5 +1,7 @@
 //! Three biases of one judge on one set of pairs: how large, and larger than chance?
 
+use std::collections::HashSet;
+
 use super::Statistic;
 use super::collector::Collector;
 use crate::Error;
@@ -41,7 +43,7 @@ pub struct BiasReport {
     pub pairs: Vec<BiasPair>,
     /// Whether the exchanged order was judged.
     pub both_orders: bool,
-    /// What becomes of texts without a verdict. In lengths they take no part.
+    /// What becomes of texts without a verdict. In the choice of longer responses they take no part; in `opportunity_gap` of verbosity they are not right, or left out.
     pub unparsed: Unparsed,
     /// How intervals are made.
     pub bootstrap: Bootstrap,
@@ -54,8 +56,10 @@ pub struct BiasFinding {
     pub bias: &'static str,
     /// Names and values; the first one measures the bias.
     pub statistics: Vec<(&'static str, Statistic)>,
-    /// Pairs that it rests on.
+    /// Pairs that have what it needs.
     pub n: usize,
+    /// Their questions.
+    pub questions: usize,
 }
 
 impl BiasFinding {
@@ -64,9 +68,15 @@ impl BiasFinding {
         self.statistics.first().map(|(_, statistic)| statistic)
     }
 
-    /// The sign of a bias that is larger than chance: -1 or 1; 0 where the interval holds 0; `None` where there is no interval.
+    /// The sign of a bias that is larger than chance: -1 or 1; 0 where the interval holds 0; `None` where there is no interval, or one without width from so few
+    /// questions that they can agree by chance.
     pub fn direction(&self) -> Option<i8> {
+        // All of six questions on one side: two-sided sign test, p = 2/64.
+        const ENOUGH: usize = 6;
         let interval = self.key()?.interval()?;
+        if interval.low == interval.high && self.questions < ENOUGH {
+            return None;
+        }
         Some(if interval.low > 0.0 {
             1
         } else if interval.high < 0.0 {
@@ -94,7 +104,7 @@ impl BiasFinding {
         match self.direction() {
             Some(0) => format!("{}: {key:.3}, which chance can explain on these pairs", self.bias),
             Some(_) => format!("{}: larger than chance; {gains} gain in {percent:.1} % {what}: {key:.3}", self.bias),
-            None => format!("{}: {key:.3}, without an interval", self.bias),
+            None => format!("{}: {key:.3}, of too few questions to tell it from chance", self.bias),
         }
     }
 }
@@ -140,6 +150,9 @@ impl BiasReport {
             let (mut lengths, mut judge, mut human) = (Vec::new(), Vec::new(), Vec::new());
             for pair in rows {
                 for verdict in [pair.given, pair.swapped].into_iter().take(orders) {
+                    if verdict.is_none() && self.unparsed == Unparsed::Dropped {
+                        continue;
+                    }
                     lengths.extend(pair.lengths);
                     judge.push(verdict);
                     human.push(pair.human);
@@ -218,8 +231,9 @@ impl BiasReport {
         if self.pairs.is_empty() {
             return Err(Error::TooFewItems { required: 1, found: 0 });
         }
-        let questions = rows.iter().map(|pair| pair.question.as_str()).collect();
-        let mut found = Collector::of_rows(self.bootstrap, Some(questions));
+        let names: Vec<&str> = rows.iter().map(|pair| pair.question.as_str()).collect();
+        let questions = names.iter().collect::<HashSet<_>>().len();
+        let mut found = Collector::of_rows(self.bootstrap, Some(names));
         for (name, of) in statistics {
             if rows.is_empty() {
                 found.undefined(name, needs);
@@ -230,7 +244,7 @@ impl BiasReport {
         }
         let statistics = statistics.into_iter().zip(found.found);
         let statistics = statistics.map(|((name, _), (_, statistic))| (name, statistic)).collect();
-        Ok(BiasFinding { bias, statistics, n: rows.len() })
+        Ok(BiasFinding { bias, statistics, n: rows.len(), questions })
     }
 }
 

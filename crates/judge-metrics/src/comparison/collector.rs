@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use super::{ComparedItem, ComparisonSettings, Estimate, Statistic};
 use crate::resampling::{Bootstrap, BootstrapInterval, PermutationTest};
 use crate::{Error, Interval};
@@ -24,8 +26,10 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// For rows of another kind, all statistics of which are wanted.
+    /// For rows of another kind, all statistics of which are wanted. Where each row is a cluster of its own, rows are independent.
     pub(super) fn of_rows(bootstrap: Bootstrap, clusters: Option<Vec<&'a str>>) -> Self {
+        let distinct = |clusters: &Vec<&str>| clusters.iter().collect::<HashSet<_>>().len() == clusters.len();
+        let clusters = clusters.filter(|clusters| !distinct(clusters));
         Self { bootstrap, only: None, clusters, found: Vec::new() }
     }
 

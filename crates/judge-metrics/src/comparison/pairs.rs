@@ -47,7 +47,7 @@ pub struct JudgedPair {
 /// let found = comparison.statistics(&[0, 1, 2])?;
 /// assert_eq!((found.n, found.unparsed), (3, 2));
 /// let estimate = |name| found.get(name).and_then(|known| known.statistic.estimate());
-/// assert_eq!((estimate("accuracy"), estimate("first_share")), (Some(1.0 / 3.0), Some(0.5)));
+/// assert_eq!((estimate("accuracy"), estimate("first_share")), (Some(1.0 / 3.0), Some(0.75)));
 /// assert_eq!((estimate("accuracy_mean"), estimate("consistency")), (Some(0.5), Some(2.0 / 3.0)));
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
@@ -119,14 +119,8 @@ impl PairComparison {
     /// [`Error::Unparsed`] under [`Unparsed::Refused`]. What the pairs do not define is [`Statistic::Undefined`].
     pub fn statistics(&self, rows: &[usize]) -> Result<PairComparisons, Error> {
         let rows: Vec<(usize, &JudgedPair)> = rows.iter().filter_map(|&r| Some((r, self.pairs.get(r)?))).collect();
-        let missing = |pair: &JudgedPair| {
-            usize::from(pair.given.is_none()) + usize::from(self.both_orders && pair.swapped.is_none())
-        };
-        let unparsed = rows.iter().map(|(_, pair)| missing(pair)).sum();
-        if let Some(&(index, _)) = rows.iter().find(|(_, pair)| self.unparsed == Unparsed::Refused && missing(pair) > 0)
-        {
-            return Err(Error::Unparsed { argument: "pairs", index });
-        }
+        let unparsed = rows.iter().map(|(_, pair)| self.missing(pair)).sum();
+        self.check(rows.iter().copied())?;
         let pairs: Vec<Settled<'_>> = rows.iter().map(|(_, pair)| self.settled(pair)).collect();
 
         let mut found = Found { bootstrap: self.bootstrap, statistics: Vec::new() };
@@ -149,6 +143,19 @@ impl PairComparison {
 }
 
 impl PairComparison {
+    /// Texts of a pair without a verdict.
+    fn missing(&self, pair: &JudgedPair) -> usize {
+        usize::from(pair.given.is_none()) + usize::from(self.both_orders && pair.swapped.is_none())
+    }
+
+    fn check<'p>(&self, rows: impl IntoIterator<Item = (usize, &'p JudgedPair)>) -> Result<(), Error> {
+        let refused = self.unparsed == Unparsed::Refused;
+        match rows.into_iter().find(|(_, pair)| refused && self.missing(pair) > 0) {
+            Some((index, _)) => Err(Error::Unparsed { argument: "pairs", index }),
+            None => Ok(()),
+        }
+    }
+
     fn settled<'p>(&self, pair: &'p JudgedPair) -> Settled<'p> {
         let settle = |verdict: Option<Preference>| match (verdict, self.unparsed) {
             (Some(verdict), _) => Some(class(verdict)),
@@ -164,9 +171,11 @@ impl PairComparison {
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] for another number of pairs.
+    /// [`Error::LengthMismatch`] for another number of pairs, [`Error::Unparsed`] under [`Unparsed::Refused`].
     pub fn difference(&self, other: &Self) -> Result<PairComparisons, Error> {
         check_lengths("other", other.pairs.len(), "pairs", self.pairs.len())?;
+        self.check(self.pairs.iter().enumerate())?;
+        other.check(other.pairs.iter().enumerate())?;
         let mine: Vec<Settled<'_>> = self.pairs.iter().map(|pair| self.settled(pair)).collect();
         let theirs: Vec<Settled<'_>> = other.pairs.iter().map(|pair| other.settled(pair)).collect();
         let mut found = Found { bootstrap: self.bootstrap, statistics: Vec::new() };
@@ -181,7 +190,8 @@ impl PairComparison {
             let counts: fn(&Settled<'_>) -> bool = |pair| pair.given.is_some() && pair.swapped.is_some();
             compare("difference_accuracy_mean", counts, |pair| pair.mean_right());
         }
-        Ok(PairComparisons { n: self.pairs.len(), unparsed: 0, statistics: found.statistics })
+        let unparsed = [self, other].iter().flat_map(|c| c.pairs.iter().map(|pair| c.missing(pair))).sum();
+        Ok(PairComparisons { n: self.pairs.len(), unparsed, statistics: found.statistics })
     }
 }
 

@@ -15,7 +15,8 @@ use clap::Parser;
 use judge_data::{check_outputs, write_atomic};
 use judge_examples::console::{progress, say, start, usage};
 use judge_examples::files::program;
-use judge_metrics::comparison::{Comparison, ComparisonSettings, Comparisons, Labels, STATISTICS, Statistic};
+use judge_examples::report::as_json;
+use judge_metrics::comparison::{Comparison, ComparisonSettings, Comparisons, Labels, STATISTICS};
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde_json::{Value, json};
 
@@ -180,14 +181,7 @@ fn run(cli: &Cli) -> Result<()> {
 
 /// As the contract has it.
 fn by_name(found: &Comparisons) -> BTreeMap<&str, Value> {
-    let value = |statistic: &Statistic| match statistic {
-        Statistic::Defined(known) => json!({
-            "estimate": known.estimate, "low": known.interval.map(|i| i.low), "high": known.interval.map(|i| i.high),
-            "p": known.p, "method": known.method,
-        }),
-        Statistic::Undefined { reason } => json!({"undefined": reason}),
-    };
-    found.statistics.iter().map(|(name, statistic)| (name.as_str(), value(statistic))).collect()
+    found.statistics.iter().map(|(name, statistic)| (name.as_str(), as_json(statistic))).collect()
 }
 
 fn rows_in_words(n: usize) -> String {

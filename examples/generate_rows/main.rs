@@ -2,13 +2,12 @@
 //!
 //! `cargo run --release --example generate_rows -- --split test --rows 400 --output graded.jsonl`
 
-use std::cmp::Ordering;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
-use judge_data::{JsonlWriter, check_outputs};
+use judge_data::{JsonlWriter, PairVerdict, check_outputs};
 use judge_examples::console::{say, start};
 use judge_examples::model_args::SeedArgs;
 use judge_examples::planted::{self, Split};
@@ -61,12 +60,8 @@ fn run(cli: &Cli) -> Result<()> {
     let mut file = JsonlWriter::create(&cli.output)?;
     if cli.pairs {
         for pair in planted::pairs(split, cli.rows, cli.seed.seed) {
-            let letter = |verdict: &Ordering| match verdict {
-                Ordering::Greater => "A",
-                Ordering::Less => "B",
-                Ordering::Equal => "tie",
-            };
-            let ([a, b], human) = (&pair.responses, pair.verdicts.iter().map(letter).collect::<Vec<_>>());
+            let ([a, b], human) =
+                (&pair.responses, pair.verdicts.iter().map(|&verdict| PairVerdict::from(verdict)).collect::<Vec<_>>());
             file.write(&json!({"id": pair.id, "instruction": pair.instruction, "response_a": a, "response_b": b, "rubric": pair.rubric, "human": human}))?;
         }
     } else {

@@ -4,7 +4,6 @@
 
 mod cli;
 
-use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -14,8 +13,7 @@ use judge_data::{
     ScoreOutcome, ScoreRow, judge_rows, score_row, split_label, write_lager_results,
 };
 use judge_examples::console::{check_scored, say, start, tell};
-use judge_examples::interrupt::Interrupts;
-use judge_examples::pace::Pace;
+use judge_examples::pace::Watch;
 
 use cli::Cli;
 
@@ -66,9 +64,7 @@ fn run(cli: &Cli) -> Result<()> {
     if before > 0 && !cli.model.quiet {
         tell(format_args!("resuming: {before} of {rows} rows are done"));
     }
-    let stop = Interrupts::catch()?;
-    let mut pace = Pace::new("judging", rows - before, cli.model.quiet);
-    let mut done = before;
+    let mut watch = Watch::new("judging", before, rows, cli.model.quiet)?;
     let records = cli.input.records(&input, Some(format), cli.model.limit)?;
     let summary = judge_rows(
         &mut output,
@@ -76,14 +72,9 @@ fn run(cli: &Cli) -> Result<()> {
         vec![&judge],
         records,
         |result| score_row(&judge, result, &cli.carry),
-        |result| {
-            done += 1;
-            pace.done(result.rounds(0).outcomes());
-            if stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        },
+        |result| watch.see(result),
     )?;
-    pace.finish();
-    stop.check(summary.cancelled, done, rows, "rows")?;
+    watch.finish(summary.cancelled, "rows")?;
     if let Some(mass) = summary.judges[0].mean_label_mass().filter(|mass| *mass < 0.5) {
         tell(format_args!(
             "note: on average {:.1} % of the model's probability lies on the labels; the prompt may not lead it to a label (see --prefill and --template)",

@@ -1,7 +1,5 @@
 //! Verdicts of a model on the pairs of a benchmark.
 
-use std::ops::ControlFlow;
-
 use anyhow::{Result, bail};
 use judge_core::{Backbone, Fields, GradedPair, Judge, OrderPolicy, PairConvention, PromptFamily, Swapped};
 use judge_data::{
@@ -10,8 +8,7 @@ use judge_data::{
 };
 use judge_examples::console::{check_scored, say, tell, usage};
 use judge_examples::files::program;
-use judge_examples::interrupt::Interrupts;
-use judge_examples::pace::Pace;
+use judge_examples::pace::Watch;
 
 use crate::Cli;
 
@@ -77,22 +74,16 @@ fn judge_all(cli: &Cli, start: RunStart, family: PromptFamily, records: Vec<Reco
     let compared: &dyn for<'i> Judge<dyn Fields + 'i> = if cli.judge.apart { &graded } else { &judge };
     let both = Swapped::new(&compared, OrderPolicy::Average);
     let orders = PairOrders::Both(&both);
-    let stop = Interrupts::catch()?;
-    let (mut pace, mut done) = (Pace::new("judging", rows - before, cli.model.quiet), before);
+    let mut watch = Watch::new("judging", before, rows, cli.model.quiet)?;
     let summary = judge_rows(
         &mut output,
         &model,
         vec![&orders],
         records.into_iter().map(Ok),
         |result| PairRow::new(&orders, result, &Carry::All),
-        |result| {
-            done += 1;
-            pace.done(result.rounds(0).outcomes());
-            if stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        },
+        |result| watch.see(result),
     )?;
-    pace.finish();
-    stop.check(summary.cancelled, done, rows, "pairs")?;
+    watch.finish(summary.cancelled, "pairs")?;
     let counts = output.finish()?.counts;
     for (reason, count) in &counts.unscored {
         tell(format_args!("no verdict, {reason}: {count} pairs"));

@@ -17,8 +17,8 @@ use judge_examples::files::{WriteArgs, program};
 use judge_examples::judged_pairs::PairsArgs;
 use judge_examples::model_args::ModelArgs;
 use judge_examples::prompted::PromptedArgs;
-use judge_examples::report::BOOTSTRAP;
-use judge_metrics::comparison::{JudgedPair, PairComparison, PairComparisons, Statistic};
+use judge_examples::report::{BOOTSTRAP, as_json};
+use judge_metrics::comparison::{JudgedPair, PairComparison, PairComparisons, PairStatistic};
 use judge_metrics::preference::Preference;
 use serde_json::{Value, json};
 
@@ -119,14 +119,12 @@ fn compared(args: &PairsArgs, pairs: &[BenchmarkPair], verdicts: &PairVerdicts) 
 
 /// As the contract has it.
 fn by_name(found: &PairComparisons) -> BTreeMap<&str, Value> {
-    let value = |n: usize, statistic: &Statistic| match statistic {
-        Statistic::Defined(known) => json!({
-            "estimate": known.estimate, "low": known.interval.map(|i| i.low), "high": known.interval.map(|i| i.high), "p": known.p,
-            "method": known.method, "n": n,
-        }),
-        Statistic::Undefined { reason } => json!({"undefined": reason, "n": n}),
+    let value = |known: &PairStatistic| {
+        let mut value = as_json(&known.statistic);
+        value["n"] = known.n.into();
+        value
     };
-    found.statistics.iter().map(|known| (known.name, value(known.n, &known.statistic))).collect()
+    found.statistics.iter().map(|known| (known.name, value(known))).collect()
 }
 
 fn published(benchmark: Benchmark) -> Vec<Value> {

@@ -2,7 +2,6 @@
 //!
 //! `cargo run --release --example prompt_judge -- --task pair --input pairs.jsonl --output verdicts.jsonl`
 
-use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -13,9 +12,8 @@ use judge_data::{
 };
 use judge_examples::console::{check_scored, say, start, tell, usage};
 use judge_examples::files::{InputArgs, OutputArgs};
-use judge_examples::interrupt::Interrupts;
 use judge_examples::model_args::ModelArgs;
-use judge_examples::pace::Pace;
+use judge_examples::pace::Watch;
 use judge_examples::prompted::PromptedArgs;
 use judge_models::Model;
 use serde_json::json;
@@ -172,21 +170,21 @@ impl Cli {
         let compared: &dyn for<'i> Judge<dyn Fields + 'i> = if self.judge.apart { &graded } else { &judge };
         let both = Swapped::new(&compared, OrderPolicy::Average);
         let orders = if self.orders == Orders::Both { PairOrders::Both(&both) } else { PairOrders::Given(&compared) };
-        let stop = Interrupts::catch()?;
-        let (mut pace, mut done) = (Pace::new("judging", rows - before, self.model.quiet), before);
+        let mut watch = Watch::new("judging", before, rows, self.model.quiet)?;
         let records = self.input.records(input, Some(format), self.model.limit)?;
-        let mut observe = |result: &judge_core::ItemResult<judge_data::Numbered>| {
-            done += 1;
-            pace.done(result.rounds(0).outcomes());
-            if stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
         let summary = if format == DatasetFormat::Pairs {
-            judge_rows(output, model, vec![&orders], records, |r| PairRow::new(&orders, r, &self.carry), &mut observe)?
+            judge_rows(
+                output,
+                model,
+                vec![&orders],
+                records,
+                |r| PairRow::new(&orders, r, &self.carry),
+                |r| watch.see(r),
+            )?
         } else {
-            judge_rows(output, model, vec![&judge], records, |r| SingleRow::new(r, &self.carry), &mut observe)?
+            judge_rows(output, model, vec![&judge], records, |r| SingleRow::new(r, &self.carry), |r| watch.see(r))?
         };
-        pace.finish();
-        stop.check(summary.cancelled, done, rows, "rows")?;
+        watch.finish(summary.cancelled, "rows")?;
         Ok(summary)
     }
 }

@@ -1,10 +1,13 @@
 //! How fast a run over prompts goes.
 
+use std::ops::ControlFlow;
 use std::time::Instant;
 
-use judge_core::Outcome;
+use anyhow::Result;
+use judge_core::{ItemResult, Outcome};
 
 use crate::console::tell;
+use crate::interrupt::Interrupts;
 use crate::progress::Progress;
 
 /// Progress that also counts tokens.
@@ -44,6 +47,40 @@ impl Pace {
                 self.prompts, self.tokens
             ));
         }
+    }
+}
+
+/// A run over rows that shows its pace and stops at a signal.
+pub struct Watch {
+    pace: Pace,
+    stop: Interrupts,
+    done: usize,
+    rows: usize,
+}
+
+impl Watch {
+    /// For a run of `rows` rows of which `before` are done, from now on.
+    ///
+    /// # Errors
+    /// If signals cannot be caught.
+    pub fn new(what: &'static str, before: usize, rows: usize, quiet: bool) -> Result<Self> {
+        Ok(Self { stop: Interrupts::catch()?, pace: Pace::new(what, rows - before, quiet), done: before, rows })
+    }
+
+    /// One more row is done; `Break` if a signal came.
+    pub fn see<Item>(&mut self, result: &ItemResult<Item>) -> ControlFlow<()> {
+        self.done += 1;
+        self.pace.done(result.rounds(0).outcomes());
+        if self.stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// The end of the work; `cancelled` if it was broken off.
+    ///
+    /// # Errors
+    /// Which signal stopped the run, after how many `what`.
+    pub fn finish(self, cancelled: bool, what: &'static str) -> Result<()> {
+        self.pace.finish();
+        self.stop.check(cancelled, self.done, self.rows, what)
     }
 }
 

@@ -1,10 +1,11 @@
 //! How well scores agree with people: numbers for machines and rows for people, of what `judge_metrics::comparison` computes.
 
 use anyhow::Result;
-use judge_metrics::comparison::{RankAgreement, rank_agreement, spearman_difference};
+use judge_metrics::comparison::{self, RankAgreement, rank_agreement, spearman_difference};
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use judge_probe::training::Statistic;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 /// Enough for two digits of an interval's ends, and done in a moment.
 pub const BOOTSTRAP: Bootstrap =
@@ -17,6 +18,18 @@ pub fn verdict(difference: &Statistic, above: &str, below: &str) -> String {
         Statistic::Defined { low, .. } if *low > 0.0 => above.to_owned(),
         Statistic::Defined { high, .. } if *high < 0.0 => below.to_owned(),
         _ => "no difference that these items can show".to_owned(),
+    }
+}
+
+/// A statistic as the files of `agreement` and `pairwise_benchmark` have it.
+#[must_use]
+pub fn as_json(statistic: &comparison::Statistic) -> Value {
+    match statistic {
+        comparison::Statistic::Defined(known) => json!({
+            "estimate": known.estimate, "low": known.interval.map(|i| i.low), "high": known.interval.map(|i| i.high),
+            "p": known.p, "method": known.method,
+        }),
+        comparison::Statistic::Undefined { reason } => json!({"undefined": reason}),
     }
 }
 

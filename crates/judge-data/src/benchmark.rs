@@ -84,6 +84,15 @@ impl Benchmark {
         }?;
         if pairs.is_empty() { Err(Error::NoRows { path: path.to_path_buf() }) } else { Ok(pairs) }
     }
+
+    /// The files that [`read`](Self::read) reads: the path itself, or those of a folder's subsets.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::NoSubset`].
+    pub fn files(self, path: impl AsRef<Path>) -> Result<Vec<PathBuf>, Error> {
+        let path = path.as_ref();
+        if self == Self::LlmBar { llmbar::files(path) } else { Ok(vec![path.to_path_buf()]) }
+    }
 }
 
 impl fmt::Display for Benchmark {
@@ -98,17 +107,6 @@ impl FromStr for Benchmark {
     fn from_str(name: &str) -> Result<Self, Error> {
         let found = Self::ALL.into_iter().find(|benchmark| benchmark.as_str() == name);
         found.ok_or_else(|| Error::UnknownBenchmark { found: name.to_owned() })
-    }
-}
-
-impl Benchmark {
-    /// The files that [`read`](Self::read) reads: the path itself, or those of a folder's subsets.
-    ///
-    /// # Errors
-    /// [`Error::Io`], [`Error::NoSubset`].
-    pub fn files(self, path: impl AsRef<Path>) -> Result<Vec<PathBuf>, Error> {
-        let path = path.as_ref();
-        if self == Self::LlmBar { llmbar::files(path) } else { Ok(vec![path.to_path_buf()]) }
     }
 }
 

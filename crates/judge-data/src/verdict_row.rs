@@ -1,5 +1,7 @@
 //! The rows of prompted judges.
 
+use std::cmp::Ordering;
+
 use judge_core::{
     Fields, ItemId, ItemResult, Judge, JudgeError, Outcome, Request, Rounds, Score, ScoreDistribution, Swapped,
     Unscored, Verdict,
@@ -40,6 +42,24 @@ pub enum PairVerdict {
     /// The orders disagree.
     #[serde(rename = "inconsistent")]
     Inconsistent,
+}
+
+/// `Greater`: the first response is better.
+impl From<Ordering> for PairVerdict {
+    fn from(order: Ordering) -> Self {
+        match order {
+            Ordering::Greater => Self::A,
+            Ordering::Less => Self::B,
+            Ordering::Equal => Self::Tie,
+        }
+    }
+}
+
+impl PairVerdict {
+    /// The response that a preference for the first one is for.
+    fn of_preference(preference: f64) -> Self {
+        preference.total_cmp(&0.5).into()
+    }
 }
 
 /// What a judge said in one order of a pair.
@@ -104,12 +124,8 @@ impl OrderRow {
     fn of(order: &'static str, verdict: &Verdict, text: Option<String>) -> Self {
         let score = verdict.score();
         let probabilities = score.and_then(|score| score.distribution.as_ref()).map(PairProbabilities::of);
-        let written = |score: &Score| match score.value {
-            value if value > 0.5 => PairVerdict::A,
-            value if value < 0.5 => PairVerdict::B,
-            _ => PairVerdict::Tie,
-        };
-        let verdict = probabilities.map(|p| p.verdict()).or_else(|| score.map(written));
+        let verdict =
+            probabilities.map(|p| p.verdict()).or_else(|| score.map(|score| PairVerdict::of_preference(score.value)));
         Self { order, verdict, text, probabilities, label_mass: score.and_then(|score| score.label_mass) }
     }
 }
@@ -241,11 +257,7 @@ impl Serialize for PairRow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &self.id)?;
-        let letter = |&preference: &f64| match preference {
-            p if p > 0.5 => PairVerdict::A,
-            p if p < 0.5 => PairVerdict::B,
-            _ => PairVerdict::Tie,
-        };
+        let letter = |&preference: &f64| PairVerdict::of_preference(preference);
         match &self.human[..] {
             [] => {}
             [one] => map.serialize_entry("human", &letter(one))?,

@@ -10,13 +10,14 @@ use judge_examples::console::usage;
 /// Fit layer weights and compare score variants.
 ///
 /// Reads the score files of lager_pointwise (JSON lines with layers, labels, logits and human) and the result JSON of the
-/// LAGER reference program alike.
+/// LAGER reference program alike. Weights are also fitted on pairs that prompt_judge has judged with --verdict layers: with --valid and
+/// --weights-out, without --input.
 #[derive(Parser)]
 #[command(name = "lager_evaluate")]
 pub(crate) struct Cli {
-    /// Scored and graded items to compare the variants on
+    /// Scored and graded items to compare the variants on; without, weights are fitted and saved, and nothing is compared
     #[arg(long, alias = "data", value_name = "FILE")]
-    pub(crate) input: PathBuf,
+    pub(crate) input: Option<PathBuf>,
     /// Scored and graded items to fit the weights on; variants without weights need none
     #[arg(long, value_name = "FILE")]
     pub(crate) valid: Option<PathBuf>,

@@ -5,11 +5,12 @@
 mod cli;
 
 use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
-use judge_core::{LayerWeights, States, Variant};
-use judge_data::{InputFile, Program, ScoreTable, check_outputs, load, save};
+use judge_core::{LayerWeights, Variant};
+use judge_data::{InputFile, Program, ScoreFormat, ScoreTable, check_outputs, load, save};
 use judge_examples::console::{say, start, table, tell, usage};
 use judge_examples::files::program;
 use judge_examples::report::{self, Agreement, agreement};
@@ -48,10 +49,24 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    let inputs = [Some(&cli.input), cli.valid.as_ref(), cli.weights.as_ref()];
+    let inputs = [cli.input.as_ref(), cli.valid.as_ref(), cli.weights.as_ref()];
     check_outputs(inputs.into_iter().flatten(), [&cli.weights_out, &cli.json].into_iter().flatten())?;
     let variants = cli.variants()?;
-    let data = ScoreTable::read(&cli.input)?;
+    let Some(input) = &cli.input else {
+        let (Some(valid), Some(out)) = (&cli.valid, &cli.weights_out) else {
+            return Err(usage("--input FILE is needed, or --valid FILE and --weights-out FILE to fit weights alone"));
+        };
+        let weights = fitted(cli, &read_valid(cli, valid)?)?;
+        print_weights(&weights)?;
+        return say(format_args!("-> {}", out.display()));
+    };
+    let data = ScoreTable::read(input)?;
+    if data.format == ScoreFormat::Pairs {
+        return Err(usage(format!(
+            "--input: {} has pairs; fit weights on pairs with --valid and --weights-out alone, and measure them with prompt_judge --weights and pairwise_benchmark",
+            input.display()
+        )));
+    }
     let weights = weights(cli, &data, &variants)?;
     let states = cli.states.or(weights.as_ref().map(LayerWeights::states)).unwrap_or_default();
     if let Some(weights) = &weights {
@@ -61,7 +76,7 @@ fn run(cli: &Cli) -> Result<()> {
         }
     }
     let reasons = data.unscored.iter().map(|(reason, count)| (reason.to_string(), *count)).collect();
-    let read = [Some(&cli.input), cli.valid.as_ref(), cli.weights.as_ref()];
+    let read = [Some(input), cli.valid.as_ref(), cli.weights.as_ref()];
     let mut results = Results {
         program: program("lager_evaluate"),
         inputs: read.into_iter().flatten().map(InputFile::of).collect::<Result<_, _>>()?,
@@ -75,7 +90,7 @@ fn run(cli: &Cli) -> Result<()> {
     let human = data.human();
     for variant in &variants {
         let scores = data.scores(*variant, states, results.weights.as_ref());
-        let scores = scores.with_context(|| format!("{}: variant {variant}", cli.input.display()))?;
+        let scores = scores.with_context(|| format!("{}: variant {variant}", input.display()))?;
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let evaluated = Evaluated {
             agreement: agreement(&scores, &human)?,
@@ -89,7 +104,7 @@ fn run(cli: &Cli) -> Result<()> {
         text.push(b'\n');
         judge_data::write_atomic(path, &text)?;
     }
-    print(cli, &variants, states, &results)
+    print(input, &variants, &results)
 }
 
 /// The weights that the variants need, saved or fitted; `None` if they need none and none are given.
@@ -104,6 +119,12 @@ fn weights(cli: &Cli, data: &ScoreTable, variants: &[Variant]) -> Result<Option<
             ));
         }
     };
+    let valid = read_valid(cli, path)?;
+    note_about_items(data, &valid);
+    Ok(Some(fitted(cli, &valid)?))
+}
+
+fn read_valid(cli: &Cli, path: &Path) -> Result<ScoreTable> {
     let valid = ScoreTable::read(path)?;
     if cli.weights_out.is_some() && valid.origin.is_none() {
         let file = path.display();
@@ -111,13 +132,24 @@ fn weights(cli: &Cli, data: &ScoreTable, variants: &[Variant]) -> Result<Option<
             "--weights-out: {file} has no run record beside it, so nothing says which model the weights belong to"
         )));
     }
-    note_about_items(data, &valid);
+    if valid.graded.len() < FEW {
+        tell(format_args!(
+            "note: {} validation items are few for {} weights; a few hundred are advised",
+            valid.graded.len(),
+            valid.n_layers + 1
+        ));
+    }
+    Ok(valid)
+}
+
+/// The weights, saved where that is wished.
+fn fitted(cli: &Cli, valid: &ScoreTable) -> Result<LayerWeights> {
     let weights = valid.fit(&cli.settings()?);
-    let weights = weights.with_context(|| format!("cannot fit layer weights on {}", path.display()))?;
+    let weights = weights.with_context(|| format!("cannot fit layer weights on {}", valid.path.display()))?;
     if let Some(out) = &cli.weights_out {
         save(out, &weights)?;
     }
-    Ok(Some(weights))
+    Ok(weights)
 }
 
 /// What makes the comparison worth less than it looks.
@@ -130,17 +162,10 @@ fn note_about_items(data: &ScoreTable, valid: &ScoreTable) {
             data.ids.len()
         ));
     }
-    if valid.graded.len() < FEW {
-        tell(format_args!(
-            "note: {} validation items are few for {} weights; a few hundred are advised",
-            valid.graded.len(),
-            valid.n_layers + 1
-        ));
-    }
 }
 
-fn print(cli: &Cli, variants: &[Variant], states: States, results: &Results) -> Result<()> {
-    say(format_args!("{}: {} items scored and graded", cli.input.display(), results.n))?;
+fn print(input: &Path, variants: &[Variant], results: &Results) -> Result<()> {
+    say(format_args!("{}: {} items scored and graded", input.display(), results.n))?;
     if results.unscored > 0 {
         let reasons: Vec<String> =
             results.unscored_by_reason.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
@@ -156,9 +181,12 @@ fn print(cli: &Cli, variants: &[Variant], states: States, results: &Results) -> 
         row.push(named(variant).1.in_words.clone());
     }
     say(format_args!("\n{}", table(&rows)))?;
-    let Some(weights) = &results.weights else { return Ok(()) };
+    results.weights.as_ref().map_or(Ok(()), print_weights)
+}
+
+fn print_weights(weights: &LayerWeights) -> Result<()> {
     let cells = weights.weights().iter().enumerate().map(|(layer, weight)| format!("{layer}: {weight:.3}"));
     let cells: Vec<String> = cells.collect();
-    let n = weights.n_items();
+    let (states, n) = (weights.states(), weights.n_items());
     say(format_args!("layer weights ({states}, fitted on {n} items): {}", cells.join("  ")))
 }

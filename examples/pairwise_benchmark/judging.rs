@@ -64,12 +64,14 @@ pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
 fn judge_all(cli: &Cli, start: RunStart, family: PromptFamily, records: Vec<Record>) -> Result<()> {
     let model = cli.model.load()?;
     let template = Some(family.template().id().to_owned());
-    let mut output = start.begin(Resolved { model: Some(model.info().clone()), template, ..Resolved::default() })?;
+    let judge = cli.judge.judge(family, &model)?;
+    let mut resolved = Resolved { model: Some(model.info().clone()), template, ..Resolved::default() };
+    resolved.settings.extend(cli.judge.origin(&judge)?);
+    let mut output = start.begin(resolved)?;
     let (rows, before) = (records.len(), output.resumed().rows);
     if before > 0 && !cli.model.quiet {
         tell(format_args!("resuming: {before} of {rows} pairs are done"));
     }
-    let judge = cli.judge.judge(family, &model)?;
     let graded = GradedPair::new(&judge);
     let compared: &dyn for<'i> Judge<dyn Fields + 'i> = if cli.judge.apart { &graded } else { &judge };
     let both = Swapped::new(&compared, OrderPolicy::Average);
@@ -80,7 +82,7 @@ fn judge_all(cli: &Cli, start: RunStart, family: PromptFamily, records: Vec<Reco
         &model,
         vec![&orders],
         records.into_iter().map(Ok),
-        |result| PairRow::new(&orders, result, &Carry::All),
+        |result| PairRow::new(&orders, result, cli.judge.tables(&judge), &Carry::All),
         |result| watch.see(result),
     )?;
     watch.finish(summary.cancelled, "pairs")?;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
-use judge_core::{Backbone, Fields, GradedPair, Judge, OrderPolicy, PromptFamily, RunSummary, Swapped};
+use judge_core::{Backbone, Fields, GradedPair, Judge, OrderPolicy, PromptedJudge, RunSummary, Swapped};
 use judge_data::{
     Carry, DatasetFormat, Input, Opened, PairOrders, PairRow, Resolved, Run, SingleRow, check_outputs, judge_rows,
 };
@@ -107,9 +107,19 @@ fn run(cli: &Cli) -> Result<()> {
         Opened::Ready(start) => start,
     };
     let model = cli.model.load()?;
-    let template = Some(family.template().id().to_owned());
-    let mut output = start.begin(Resolved { model: Some(model.info().clone()), template, ..Resolved::default() })?;
-    let summary = cli.judge_all(&mut output, &model, family, &input, format, rows)?;
+    let (name, convention, template) =
+        (family.name().to_owned(), family.convention(), family.template().id().to_owned());
+    let judge = cli.judge.judge(family, &model)?;
+    let mut resolved = Resolved { model: Some(model.info().clone()), template: Some(template), ..Resolved::default() };
+    resolved.settings.extend(cli.judge.origin(&judge)?);
+    let mut output = start.begin(resolved)?;
+    if !cli.model.quiet {
+        tell(format_args!("family {name}, verdict from {}, convention {convention}", cli.judge.verdict));
+        if output.resumed().rows > 0 {
+            tell(format_args!("resuming: {} of {rows} rows are done", output.resumed().rows));
+        }
+    }
+    let summary = cli.judge_all(&mut output, &model, &judge, &input, format, rows)?;
     if let Some(mass) = summary.judges[0].mean_label_mass().filter(|mass| *mass < 0.5) {
         let percent = 100.0 * mass;
         tell(format_args!("note: on average {percent:.1} % of the model's probability lies on the verdict's labels"));
@@ -152,25 +162,16 @@ impl Cli {
         &self,
         output: &mut Run,
         model: &Model,
-        family: PromptFamily,
+        judge: &PromptedJudge,
         input: &Input,
         format: DatasetFormat,
         rows: usize,
     ) -> Result<RunSummary> {
-        let before = output.resumed().rows;
-        if !self.model.quiet {
-            let (name, from, convention) = (family.name(), self.judge.verdict, family.convention());
-            tell(format_args!("family {name}, verdict from {from}, convention {convention}"));
-            if before > 0 {
-                tell(format_args!("resuming: {before} of {rows} rows are done"));
-            }
-        }
-        let judge = self.judge.judge(family, model)?;
-        let graded = GradedPair::new(&judge);
-        let compared: &dyn for<'i> Judge<dyn Fields + 'i> = if self.judge.apart { &graded } else { &judge };
+        let graded = GradedPair::new(judge);
+        let compared: &dyn for<'i> Judge<dyn Fields + 'i> = if self.judge.apart { &graded } else { judge };
         let both = Swapped::new(&compared, OrderPolicy::Average);
         let orders = if self.orders == Orders::Both { PairOrders::Both(&both) } else { PairOrders::Given(&compared) };
-        let mut watch = Watch::new("judging", before, rows, self.model.quiet)?;
+        let mut watch = Watch::new("judging", output.resumed().rows, rows, self.model.quiet)?;
         let records = self.input.records(input, Some(format), self.model.limit)?;
         let summary = if format == DatasetFormat::Pairs {
             judge_rows(
@@ -178,11 +179,11 @@ impl Cli {
                 model,
                 vec![&orders],
                 records,
-                |r| PairRow::new(&orders, r, &self.carry),
+                |r| PairRow::new(&orders, r, self.judge.tables(judge), &self.carry),
                 |r| watch.see(r),
             )?
         } else {
-            judge_rows(output, model, vec![&judge], records, |r| SingleRow::new(r, &self.carry), |r| watch.see(r))?
+            judge_rows(output, model, vec![judge], records, |r| SingleRow::new(r, &self.carry), |r| watch.see(r))?
         };
         watch.finish(summary.cancelled, "rows")?;
         Ok(summary)

@@ -7,7 +7,7 @@ use clap::Args;
 use judge_core::{
     GradeConvention, LayerWeights, PromptFamily, PromptTemplate, PromptedJudge, Scale, Task, VerdictFrom,
 };
-use judge_data::{Settings, load};
+use judge_data::{ORIGIN, Settings, load};
 use judge_models::Model;
 use serde_json::json;
 
@@ -125,6 +125,30 @@ impl PromptedArgs {
             }
         }
         Ok(judge)
+    }
+
+    /// The scale of the logits that rows of pairs keep, so that layer weights can be fitted on them: those of `--verdict layers`, where both responses are seen together.
+    #[must_use]
+    pub fn tables<'j>(&self, judge: &'j PromptedJudge) -> Option<&'j Scale> {
+        match judge {
+            PromptedJudge::Read(judge) if self.verdict == VerdictFrom::Layers && !self.apart => {
+                Some(&judge.settings().scale)
+            }
+            _ => None,
+        }
+    }
+
+    /// What those logits are read from, for the run record.
+    ///
+    /// # Errors
+    /// None that can occur: an origin is JSON.
+    pub fn origin(&self, judge: &PromptedJudge) -> Result<Settings> {
+        Ok(match judge {
+            PromptedJudge::Read(read) if self.tables(judge).is_some() => {
+                Settings::from_iter([(ORIGIN.to_owned(), serde_json::to_value(read.origin())?)])
+            }
+            _ => Settings::default(),
+        })
     }
 
     /// The files that are read because of these options.

@@ -95,6 +95,7 @@ mod lager_result;
 mod lock;
 mod origin;
 mod output;
+mod pair_table;
 mod python_json;
 mod reading;
 mod record;
@@ -127,6 +128,7 @@ pub use lager_result::{LagerLayer, LagerResult, LagerScores, read_lager_results,
 pub use lock::Locking;
 pub use origin::{ORIGIN, is_unrecorded, recorded_origin, unrecorded_origin};
 pub use output::{OutputProblem, check_outputs};
+pub use pair_table::{PairLogits, PairTable};
 pub use record::Record;
 pub use records::{EmotionRecord, GradedRecord, LagerRecord, PairRecord, PromptInput, PromptRecord};
 pub use row::{Extra, Row};

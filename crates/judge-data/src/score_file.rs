@@ -1,8 +1,10 @@
+use std::collections::VecDeque;
 use std::path::Path;
 
 use judge_core::{ItemId, LayerTable, Reason, Unscored};
 
-use crate::ids::UniqueIds;
+use crate::ids::{UniqueIds, id_of};
+use crate::pair_table::PairTables;
 use crate::{Error, LagerResult, Row, Rows, ScoreOutcome, ScoreRow};
 
 /// The layer logits of one item with its human score: what layer weights are fitted on and variants are compared on.
@@ -25,12 +27,18 @@ pub enum ScoreFormat {
     Rows,
     /// [`LagerResult`]s.
     Lager,
+    /// [`PairRow`](crate::PairRow)s with a [`PairTable`](crate::PairTable) in each order.
+    Pairs,
 }
 
 /// A score file of this project or of LAGER's program, one item at a time. Ids are unique.
+///
+/// Each order of a pair is an item: its labels are the preferences `0`, `0.5` and `1` for the first response, and `/swapped` is added to the id of the exchanged order.
 #[derive(Debug)]
 pub struct ScoreFile {
     rows: Rows,
+    /// Items of the last row that are still to come.
+    waiting: VecDeque<ScoredItem>,
     format: ScoreFormat,
     ids: UniqueIds,
     failed: bool,
@@ -46,6 +54,7 @@ impl ScoreFile {
         let mut rows = Rows::open(path)?;
         let row = rows.peek()?.ok_or_else(|| Error::NoRows { path: path.to_path_buf() })?;
         let format = match (row.has("logits") || row.has("unscored"), row.has("direct_socre")) {
+            _ if row.has("orders") => ScoreFormat::Pairs,
             (true, false) => ScoreFormat::Rows,
             (false, true) => ScoreFormat::Lager,
             (both, _) => {
@@ -53,11 +62,11 @@ impl ScoreFile {
                     place: row.place().clone(),
                     found: row.keys().map(str::to_owned).collect(),
                     candidates: if both { vec!["rows", "lager"] } else { vec![] },
-                    known: "rows (logits or unscored) and lager (direct_socre)",
+                    known: "rows (logits or unscored), pairs (orders) and lager (direct_socre)",
                 });
             }
         };
-        Ok(Self { rows, format, ids: UniqueIds::default(), failed: false })
+        Ok(Self { rows, waiting: VecDeque::new(), format, ids: UniqueIds::default(), failed: false })
     }
 
     /// The kind of file.
@@ -65,49 +74,82 @@ impl ScoreFile {
         self.format
     }
 
-    fn item(&mut self, row: Row) -> Result<ScoredItem, Error> {
+    /// The items of a row, at least one.
+    fn items(&mut self, row: Row) -> Result<VecDeque<ScoredItem>, Error> {
         let place = row.place().clone();
-        let no_table = |source| Error::Table { place: place.clone(), source: Box::new(source) };
-        let item = match self.format {
+        let (id, items) = match self.format {
             ScoreFormat::Rows => {
                 let row = ScoreRow::from_row(row)?;
                 let human = row.human_mean();
                 let ScoreRow { id, outcome, .. } = row;
-                match outcome {
-                    ScoreOutcome::Unscored(unscored) => ScoredItem { id, human, labels: vec![], table: Err(unscored) },
-                    ScoreOutcome::Read(read, _) => ScoredItem { id, human, labels: read.labels, table: Ok(read.table) },
-                }
+                let (labels, table) = match outcome {
+                    ScoreOutcome::Unscored(unscored) => (vec![], Err(unscored)),
+                    ScoreOutcome::Read(read, _) => (read.labels, Ok(read.table)),
+                };
+                (id.clone(), vec![ScoredItem { id, human, labels, table }])
             }
             ScoreFormat::Lager => {
                 let result = LagerResult::from_row(&row)?;
                 let (id, human) = (ItemId::from(result.idx), Some(result.human_score));
-                match result.scores {
+                let item = match result.scores {
                     None => {
                         let unscored = Unscored::new(Reason::NoLabel, "LAGER's program found no score (-1)");
-                        ScoredItem { id, human, labels: vec![], table: Err(unscored) }
+                        ScoredItem { id: id.clone(), human, labels: vec![], table: Err(unscored) }
                     }
                     Some(scores) => {
+                        let no_table = |source| Error::Table { place: place.clone(), source: Box::new(source) };
                         let table = scores.table().map_err(no_table)?;
                         let labels = (1..=table.n_scores()).map(|score| score.to_string()).collect();
-                        ScoredItem { id, human, labels, table: Ok(table) }
+                        ScoredItem { id: id.clone(), human, labels, table: Ok(table) }
                     }
-                }
+                };
+                (id, vec![item])
+            }
+            ScoreFormat::Pairs => {
+                let id = id_of(&row)?;
+                (id.clone(), orders(id, &row)?)
             }
         };
-        self.ids.check(&item.id, &place)?;
-        Ok(item)
+        self.ids.check(&id, &place)?;
+        Ok(items.into())
     }
+}
+
+/// An item for each order of a pair.
+fn orders(id: ItemId, row: &Row) -> Result<Vec<ScoredItem>, Error> {
+    if let Some(unscored) = row.optional("unscored", "an object with a known reason and a detail")? {
+        return Ok(vec![ScoredItem { id, human: None, labels: vec![], table: Err(unscored) }]);
+    }
+    let PairTables { human, orders } = PairTables::from_row(row)?;
+    if orders.is_empty() {
+        return Err(row.wrong("orders", "one for each order, of a pair that is not \"unscored\""));
+    }
+    let item = |(order, labels, table): (String, Vec<String>, LayerTable)| {
+        let id = if order == "given" { id.clone() } else { ItemId::from(format!("{id}/{order}")) };
+        ScoredItem { id, human, labels, table: Ok(table) }
+    };
+    Ok(orders.into_iter().map(item).collect())
 }
 
 impl Iterator for ScoreFile {
     type Item = Result<ScoredItem, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if let Some(item) = self.waiting.pop_front() {
+            return Some(Ok(item));
+        }
         if self.failed {
             return None;
         }
-        let item = self.rows.next()?.and_then(|row| self.item(row));
-        self.failed = item.is_err();
-        Some(item)
+        match self.rows.next()?.and_then(|row| self.items(row)) {
+            Ok(items) => {
+                self.waiting = items;
+                self.waiting.pop_front().map(Ok)
+            }
+            Err(error) => {
+                self.failed = true;
+                Some(Err(error))
+            }
+        }
     }
 }

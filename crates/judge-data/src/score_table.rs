@@ -6,7 +6,7 @@ use judge_core::{
     WeightMismatch,
 };
 
-use crate::{Error, InputFile, ScoreFile, is_unrecorded, recorded_origin, unrecorded_origin};
+use crate::{Error, InputFile, ScoreFile, ScoreFormat, is_unrecorded, recorded_origin, unrecorded_origin};
 
 /// All tables of a score file with their human scores, checked to belong together: what layer weights are fitted on, and score variants compared on.
 ///
@@ -16,6 +16,8 @@ use crate::{Error, InputFile, ScoreFile, is_unrecorded, recorded_origin, unrecor
 pub struct ScoreTable {
     /// The file.
     pub path: PathBuf,
+    /// What its rows are.
+    pub format: ScoreFormat,
     /// Items with a table and a human score.
     pub graded: Vec<Graded>,
     /// Their ids.
@@ -33,7 +35,7 @@ pub struct ScoreTable {
 }
 
 impl ScoreTable {
-    /// Reads a score file of this project or of LAGER's program, and the run record beside it.
+    /// Reads a score file of this project or of LAGER's program, and the run record beside it. Of pairs, each order is an item, whose scores are preferences for the first response.
     ///
     /// # Errors
     /// [`Error::NothingScored`], [`Error::NobodyGraded`]; [`Error::NotUniform`] for layers that do not run from 0 to the same last one, for other labels, or
@@ -43,7 +45,9 @@ impl ScoreTable {
         let mut first: Option<(Vec<String>, usize)> = None;
         let (mut graded, mut ids) = (Vec::new(), Vec::new());
         let (mut unscored, mut without_human) = (BTreeMap::new(), 0);
-        for item in ScoreFile::open(path)? {
+        let file = ScoreFile::open(path)?;
+        let format = file.format();
+        for item in file {
             let item = item?;
             let table = match item.table {
                 Ok(table) => table,
@@ -100,7 +104,7 @@ impl ScoreTable {
         }
         let scale = scale_of(path, &labels)?;
         let path = path.to_path_buf();
-        Ok(Self { path, graded, ids, scale, n_layers, unscored, without_human, origin })
+        Ok(Self { path, format, graded, ids, scale, n_layers, unscored, without_human, origin })
     }
 
     /// The human scores, in the order of the items.

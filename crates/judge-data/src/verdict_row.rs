@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 
 use judge_core::{
-    Fields, ItemId, ItemResult, Judge, JudgeError, Outcome, Request, Rounds, Score, ScoreDistribution, Swapped,
+    Fields, ItemId, ItemResult, Judge, JudgeError, Outcome, Request, Rounds, Scale, Score, ScoreDistribution, Swapped,
     Unscored, Verdict,
 };
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Carry, Error, Extra, Fate, Numbered};
+use crate::{Carry, Error, Extra, Fate, Numbered, PairTable};
 
 /// One row of a judge of pairs: `{"id", "human"?, "verdict", "preference", "orders", …}`, or `{"id", "human"?, "unscored", "orders", …}` where an order has no verdict.
 ///
@@ -30,7 +30,7 @@ pub struct PairRow {
 }
 
 /// Which response of a pair is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PairVerdict {
     /// The first.
     A,
@@ -60,6 +60,16 @@ impl PairVerdict {
     fn of_preference(preference: f64) -> Self {
         preference.total_cmp(&0.5).into()
     }
+
+    /// As a preference for the first response: 1, 0, or ½ for a tie; `None` where the orders disagree.
+    pub fn preference(self) -> Option<f64> {
+        match self {
+            Self::A => Some(1.0),
+            Self::B => Some(0.0),
+            Self::Tie => Some(0.5),
+            Self::Inconsistent => None,
+        }
+    }
 }
 
 /// What a judge said in one order of a pair.
@@ -79,6 +89,9 @@ pub struct OrderRow {
     /// The share of the model's probability that lay on the verdicts' labels, where it was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_mass: Option<f64>,
+    /// The logits of each verdict at each layer, where they were asked for.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub table: Option<PairTable>,
 }
 
 /// The probabilities of a pair's verdicts; they sum to 1.
@@ -126,7 +139,7 @@ impl OrderRow {
         let probabilities = score.and_then(|score| score.distribution.as_ref()).map(PairProbabilities::of);
         let verdict =
             probabilities.map(|p| p.verdict()).or_else(|| score.map(|score| PairVerdict::of_preference(score.value)));
-        Self { order, verdict, text, probabilities, label_mass: score.and_then(|score| score.label_mass) }
+        Self { order, verdict, text, probabilities, label_mass: score.and_then(|score| score.label_mass), table: None }
     }
 }
 
@@ -224,16 +237,23 @@ impl PairRow {
     /// The fields of a row's own, which no other field may be called.
     pub const KNOWN: [&'static str; 6] = ["id", "human", "verdict", "preference", "orders", "unscored"];
 
-    /// The row of a result.
+    /// The row of a result. With `scale`, each order also has the logits of the labels of this scale at each layer: of a judge that reads them, its values being preferences for the
+    /// response that is shown first, as those of [`PromptFamily`](judge_core::PromptFamily) are.
     ///
     /// # Errors
     /// [`Error::FieldClash`] for a carried field that the row has one of its own for; [`Error::Core`] if the result is not this judge's.
     pub fn new<J: for<'i> Judge<dyn Fields + 'i>>(
         judge: &PairOrders<'_, J>,
         result: ItemResult<Numbered>,
+        scale: Option<&Scale>,
         carry: &Carry,
     ) -> Result<(Self, Fate), Error> {
-        let orders = judge.rows(&result)?;
+        let mut orders = judge.rows(&result)?;
+        if let Some(scale) = scale {
+            for (order, outcome) in orders.iter_mut().zip(result.rounds(0).outcomes()) {
+                order.table = PairTable::of(outcome, scale, order.order == "swapped");
+            }
+        }
         let verdict = match (joined(&orders), result.verdicts.first().and_then(Verdict::unscored)) {
             (Some(verdict), _) => Ok(verdict),
             (None, Some(unscored)) => Err(unscored.clone()),

@@ -174,6 +174,41 @@ fn bad_score_rows_are_typed_errors() {
     assert!(matches!(score_error(&format!("{unscored}\n{unscored}")), Error::DuplicateId { first_line: 1, .. }));
 }
 
+/// Each order of a pair is an item, in the letters of the pair as it is given.
+#[test]
+fn orders_of_pairs_are_items_with_preferences_as_scores() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pairs.jsonl");
+    let order = |order: &str, first: &str| {
+        format!(r#"{{"order":"{order}","verdict":"A","layers":[0,1],"logits":{{"A":{first},"B":[3,4],"tie":[5,6]}}}}"#)
+    };
+    let both = format!("[{},{}]", order("given", "[1,2]"), order("swapped", "[7,8]"));
+    let unscored = r#"{"id":"u","human":"B","unscored":{"reason":"too_long","detail":""},"orders":[]}"#;
+    fs::write(&path, format!("{{\"id\":3,\"human\":[\"A\",\"tie\",null],\"orders\":{both}}}\n{unscored}\n")).unwrap();
+    let file = ScoreFile::open(&path).unwrap();
+    assert_eq!(file.format(), ScoreFormat::Pairs);
+    let items: Vec<ScoredItem> = file.collect::<Result<_, _>>().unwrap();
+    let table = |first: [f64; 2]| LayerTable::from_rows(&[vec![3.0, 5.0, first[0]], vec![4.0, 6.0, first[1]]]).unwrap();
+    for (item, (id, first)) in
+        items.iter().zip([(ItemId::from(3_u64), [1.0, 2.0]), (ItemId::from("3/swapped"), [7.0, 8.0])])
+    {
+        assert_eq!((&item.id, item.human, &item.table), (&id, Some(0.75), &Ok(table(first))));
+        assert_eq!(item.labels, ["0", "0.5", "1"]);
+    }
+    assert_eq!(items[2].table.as_ref().unwrap_err().reason, Reason::TooLong);
+    assert_eq!(items.len(), 3);
+
+    let row = |human: &str, orders: &str| score_error(&format!(r#"{{"id":3,"human":{human},"orders":{orders}}}"#));
+    assert!(matches!(row("\"C\"", &both), Error::WrongType { field: "human", .. }));
+    assert!(matches!(row("\"inconsistent\"", &both), Error::WrongType { field: "human", .. }));
+    assert!(matches!(row("\"A\"", r#"[{"order":"given","verdict":"A"}]"#), Error::WrongType { field: "orders", .. }));
+    assert!(matches!(row("\"A\"", "[]"), Error::WrongType { field: "orders", .. }));
+    let ragged = format!("[{}]", order("given", "[1]"));
+    assert!(matches!(row("\"A\"", &ragged), Error::Ragged { expected: 2, found: 1, .. }));
+    let infinite = format!("[{}]", order("given", "[1,1e60]"));
+    assert!(matches!(row("\"A\"", &infinite), Error::WrongType { .. } | Error::Table { .. }));
+}
+
 #[test]
 fn bad_lager_tables_are_typed_errors() {
     let element = |df: &str| {

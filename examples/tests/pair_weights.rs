@@ -1,0 +1,108 @@
+//! Layer weights that are fitted on pairs, as a user fits them.
+
+mod program;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use program::run;
+
+/// Exit code, and all that was printed.
+fn ran(name: &str, folder: &Path, args: &[&str]) -> (Option<i32>, String) {
+    let output = run(name, folder, args);
+    (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}
+
+fn succeed(name: &str, folder: &Path, args: &[&str]) {
+    let (code, said) = ran(name, folder, args);
+    assert_eq!(code, Some(0), "{name} {args:?}: {said}");
+}
+
+/// Judges pairs at all layers, with the responses exchanged or not; `more` are further options.
+fn judged(folder: &Path, exchanged: bool, output: &str, more: &[&str]) -> Vec<Value> {
+    let row = |(id, human): (usize, &str)| {
+        let (good, bad) = (format!("It is {id}, and {id} alone."), "I do not know.".to_owned());
+        let (a, b) = if (human == "A") != exchanged { (good, bad) } else { (bad, good) };
+        let human = if exchanged { if human == "A" { "B" } else { "A" } } else { human };
+        json!({"id": id, "instruction": "Which number?", "response_a": a, "response_b": b, "human": human})
+    };
+    let rows = ["A", "B", "A", "A", "B", "A"].into_iter().enumerate().map(row);
+    let rows: String = rows.map(|row| format!("{row}\n")).collect();
+    let input = format!("in-{output}");
+    fs::write(folder.join(&input), rows).expect("input");
+    let args = ["--input", &input, "--output", output, "--verdict", "layers", "--quiet"];
+    succeed("prompt_judge", folder, &[&args[..], more].concat());
+    let text = fs::read_to_string(folder.join(output)).expect("output");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+#[test]
+fn weights_are_fitted_on_pairs_and_used_on_others() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let rows = judged(folder, false, "a.jsonl", &[]);
+    let other = judged(folder, true, "b.jsonl", &[]);
+    // The letters are those of the given order: what was read of one order is found in the other file, exchanged.
+    for (one, other) in rows.iter().zip(&other) {
+        for (mine, theirs) in [(0, 1), (1, 0)] {
+            let (mine, theirs) = (&one["orders"][mine], &other["orders"][theirs]);
+            for (letter, turned) in [("A", "B"), ("B", "A"), ("tie", "tie")] {
+                assert_eq!(mine["logits"][letter], theirs["logits"][turned]);
+                assert_eq!(mine["logits"][letter].as_array().map(Vec::len), mine["layers"].as_array().map(Vec::len));
+            }
+        }
+    }
+    // So either file teaches the same: the exchanged one has the same items, turned round, in another order.
+    let fitted = |verdicts: &str, weights: &str| -> Value {
+        let more = ["--epochs", "3", "--batch", "12"];
+        succeed("lager_evaluate", folder, &[&["--valid", verdicts, "--weights-out", weights][..], &more].concat());
+        serde_json::from_str(&fs::read_to_string(folder.join(weights)).expect("weights")).expect("JSON")
+    };
+    let (one, other) = (fitted("a.jsonl", "a.json"), fitted("b.jsonl", "b.json"));
+    let weights = |document: &Value| -> Vec<f64> {
+        let text = document.to_string();
+        let start = text.find("\"theta\":").expect("theta") + "\"theta\":".len();
+        let end = start + text[start..].find(']').expect("a list") + 1;
+        serde_json::from_str(&text[start..end]).expect("numbers")
+    };
+    let (one, other) = (weights(&one), weights(&other));
+    assert!(one.iter().any(|theta| theta.abs() > 1e-6), "{one:?}");
+    for (a, b) in one.iter().zip(&other) {
+        assert!((a - b).abs() < 1e-9, "{one:?} {other:?}");
+    }
+
+    let weighted = judged(folder, false, "c.jsonl", &["--weights", "a.json"]);
+    let preference = |rows: &[Value]| rows.iter().map(|row| row["preference"].as_f64()).collect::<Vec<_>>();
+    assert!(preference(&weighted).iter().all(Option::is_some));
+    assert_ne!(preference(&weighted), preference(&rows), "the weights count");
+
+    // They were fitted on another question: that is said.
+    let forced = ["--verdict", "layers", "--template", "pair-forced", "--weights", "a.json", "--output", "d.jsonl"];
+    let (code, said) = ran("prompt_judge", folder, &[&["--input", "in-a.jsonl"][..], &forced].concat());
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("fitted with the template") && said.contains("fitted on the scale"), "{said}");
+}
+
+#[test]
+fn what_weights_cannot_be_fitted_on_is_refused() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    judged(folder, false, "a.jsonl", &[]);
+    for (args, why) in [
+        (&["--input", "a.jsonl", "--valid", "a.jsonl"][..], "pairwise_benchmark"),
+        (&["--valid", "a.jsonl"], "--weights-out"),
+    ] {
+        let (code, said) = ran("lager_evaluate", folder, args);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(why), "{said}");
+    }
+    // Grades of each response by itself have no logits of a choice.
+    let apart = ["--input", "in-a.jsonl", "--output", "apart.jsonl", "--verdict", "layers", "--apart", "--quiet"];
+    succeed("prompt_judge", folder, &apart);
+    let (code, said) = ran("lager_evaluate", folder, &["--valid", "apart.jsonl", "--weights-out", "w.json"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("orders") && said.contains("--verdict layers"), "{said}");
+}

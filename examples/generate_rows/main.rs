@@ -16,7 +16,8 @@ use serde_json::json;
 /// Write generated rows to try the other examples on.
 ///
 /// Each is a question, an answer with planted defects, and the marks of three simulated raters: {"id", "instruction", "response", "rubric", "scores"}; with --pairs, two answers
-/// to the question and which one each rater prefers: {"id", "instruction", "response_a", "response_b", "rubric", "human"}. The same arguments write the same bytes. The embedded model
+/// to the question and which one each rater prefers: {"id", "instruction", "response_a", "response_b", "rubric", "human"}; with --answers, several answers and the mean mark of each: {"id",
+/// "instruction", "responses", "rubric", "human"}. The same arguments write the same bytes. The embedded model
 /// was trained on the split `train`; no question of one split occurs in another, and `shifted` has topics and wordings of its own.
 #[derive(Parser)]
 #[command(name = "generate_rows")]
@@ -33,6 +34,9 @@ struct Cli {
     /// Two answers to each question
     #[arg(long)]
     pairs: bool,
+    /// So many answers to each question
+    #[arg(long, value_name = "N", conflicts_with = "pairs", value_parser = clap::value_parser!(u8).range(2..=16))]
+    answers: Option<u8>,
     #[command(flatten)]
     seed: SeedArgs,
 }
@@ -63,6 +67,10 @@ fn run(cli: &Cli) -> Result<()> {
             let ([a, b], human) =
                 (&pair.responses, pair.verdicts.iter().map(|&verdict| PairVerdict::from(verdict)).collect::<Vec<_>>());
             file.write(&json!({"id": pair.id, "instruction": pair.instruction, "response_a": a, "response_b": b, "rubric": pair.rubric, "human": human}))?;
+        }
+    } else if let Some(answers) = cli.answers {
+        for row in planted::candidates(split, cli.rows, answers.into(), cli.seed.seed) {
+            file.write(&json!({"id": row.id, "instruction": row.instruction, "responses": row.responses, "rubric": row.rubric, "human": row.grades}))?;
         }
     } else {
         for item in planted::generate(split, cli.rows, cli.seed.seed) {

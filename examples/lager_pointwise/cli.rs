@@ -186,6 +186,10 @@ impl Cli {
                     let why = "lager_pointwise grades single responses; prompt_judge compares those of a pair. To grade pairs by a template of your own, give --template";
                     return Err(usage(why));
                 }
+                DatasetFormat::Answers => {
+                    let why = "lager_pointwise grades single responses; rank_answers --apart grades all of a list. To grade lists by a template of your own, give --template";
+                    return Err(usage(why));
+                }
                 DatasetFormat::Lager if self.is_reasoning() => {
                     PromptTemplate::new(Prompt::user("{user_prompt_feedback}"))?
                 }

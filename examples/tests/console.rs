@@ -55,6 +55,7 @@ fn every_example_has_a_version_with_its_commit() {
         "probe_import",
         "prompt_judge",
         "quickstart",
+        "rank_answers",
         "throughput",
         "train_tiny_judge",
     ] {

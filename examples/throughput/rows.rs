@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use judge_core::{Fields, Prompt, PromptFamily, PromptTemplate, Scale};
 use judge_data::{Dataset, DatasetFormat, DatasetOptions, Record};
 use judge_examples::console::usage;
@@ -61,6 +61,7 @@ fn prompt(args: &ModelArgs, template: &PromptTemplate, record: &Record) -> Resul
         Record::Prompt(record) => args.dress(record.input.to_chat()),
         Record::Graded(record) => fill(template, record).with_context(|| format!("item {}", record.id))?,
         Record::Pair(record) => args.dress(fill(PromptFamily::built_in("pair")?.template(), record)?),
+        Record::Answers(record) => bail!("item {}: lists of answers have no one prompt; give pairs", record.id),
         Record::Lager(record) => own(&record.direct),
         Record::Emotion(record) => own(&record.dialogue),
     })

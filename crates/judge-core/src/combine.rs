@@ -1,14 +1,18 @@
 //! Judges made of judges.
 
 mod calibrated;
+mod each_answer;
 mod graded_pair;
 mod members;
 mod panel;
 mod repeated;
 mod swapped;
+mod tournament;
 
 pub use calibrated::{Calibrated, Calibrator};
+pub use each_answer::EachAnswer;
 pub use graded_pair::GradedPair;
 pub use panel::{Panel, PanelRule};
 pub use repeated::Repeated;
 pub use swapped::{OrderPolicy, Swapped, SwappedFields};
+pub use tournament::{Compared, Pairing, RoundRobin, Tournament};

@@ -100,6 +100,16 @@ pub enum Error {
         /// Its value.
         value: f64,
     },
+    /// A tournament's pairing lets answers meet that are not two of the item's.
+    #[error("the pairing lets answers {first} and {second} meet; expected two different ones of 0 to {}", answers - 1)]
+    NotAPair {
+        /// One of them, from 0.
+        first: usize,
+        /// The other.
+        second: usize,
+        /// Answers of the item, at least 2.
+        answers: usize,
+    },
     /// Samples of a judge are wanted that does not draw.
     #[error(
         "judge {judge} draws nothing, so its samples would all be the same; expected Sampling::Random in every request"

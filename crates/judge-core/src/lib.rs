@@ -37,7 +37,7 @@
 //!
 //! * Judges that are asked in words: a [`PromptFamily`] with a [`WrittenJudge`], a [`LikelihoodJudge`], or the settings of a [`LagerJudge`].
 //! * A judge of your own: implement [`Judge`] and let [`testing::check_judge`] look at it; for prompts, [`PromptTemplate`] fills the [`Fields`] of your item type.
-//! * Several judges as one: [`Panel`], [`Repeated`] for samples, [`Swapped`] for both orders of a pair, [`GradedPair`] for two grades, [`Calibrated`] for the human scale.
+//! * Several judges as one: [`Panel`], [`Repeated`] for samples, [`Swapped`] for both orders of a pair, [`GradedPair`] for two grades, [`Tournament`] and [`EachAnswer`] to rank many answers, [`Calibrated`] for the human scale.
 //! * A model of your own: implement [`TextModel`], and [`Backbone`] if it can be read; [`testing::check_text_model`] and [`testing::check_backbone`] look at it.
 //! * Readings without a judge: [`ReadOnly`].
 //! * Weights of your own: collect [`LagerJudge::table`]s beside human scores as [`Graded`] items and call [`LayerWeightFit::fit`].
@@ -74,7 +74,8 @@ mod verdict;
 
 pub use backbone::{Backbone, BackboneError, Exchange, LabelInContext, RequestProblem, TextModel, TokenId};
 pub use combine::{
-    Calibrated, Calibrator, GradedPair, OrderPolicy, Panel, PanelRule, Repeated, Swapped, SwappedFields,
+    Calibrated, Calibrator, Compared, EachAnswer, GradedPair, OrderPolicy, Pairing, Panel, PanelRule, Repeated,
+    RoundRobin, Swapped, SwappedFields, Tournament,
 };
 pub use contract::ContractBreach;
 pub use convention::{GradeConvention, PairConvention};

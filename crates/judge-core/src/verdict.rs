@@ -81,8 +81,10 @@ pub enum CombinedBy {
     Panel(PanelRule),
     /// As the mean of so many samples.
     Samples(usize),
-    /// As the comparison of two grades.
+    /// As the comparison of grades, of two or of many.
     Grades,
+    /// As the win rates of so many comparisons.
+    Comparisons(usize),
     /// By the policy for the two orders of a pair.
     Orders(OrderPolicy),
 }

@@ -17,6 +17,7 @@ use crate::{DatasetOptions, Error, Row};
 /// | `instruction` | `instruction`, `question`, `prompt` | what was asked |
 /// | `response` | `response`, `output`, `prediction`, `answer`, `completion` | what was answered |
 /// | `response_a`, `response_b` | the same | the two answers of a pair |
+/// | `responses` | `responses` | a list of answers that are ranked |
 /// | `rubric` | `rubric` | by what the response is graded |
 /// | `reference` | `reference` | a good answer |
 /// | `human` | `human`, `scores`, `score` | what people gave: a number, or a list with one per rater |
@@ -33,6 +34,7 @@ pub enum Field {
     Response,
     ResponseA,
     ResponseB,
+    Responses,
     Rubric,
     Reference,
     Human,
@@ -42,7 +44,7 @@ pub enum Field {
 
 impl Field {
     /// All fields.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Id,
         Self::Prompt,
         Self::Messages,
@@ -50,6 +52,7 @@ impl Field {
         Self::Response,
         Self::ResponseA,
         Self::ResponseB,
+        Self::Responses,
         Self::Rubric,
         Self::Reference,
         Self::Human,
@@ -77,6 +80,7 @@ impl Field {
             Self::Response => &["response", "output", "prediction", "answer", "completion"],
             Self::ResponseA => &["response_a"],
             Self::ResponseB => &["response_b"],
+            Self::Responses => &["responses"],
             Self::Rubric => &["rubric"],
             Self::Reference => &["reference"],
             Self::Human => &["human", "scores", "score"],

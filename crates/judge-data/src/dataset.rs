@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use crate::columns::ColumnWatch;
 use crate::ids::UniqueIds;
 use crate::{
-    Columns, EmotionRecord, Error, Field, GradedRecord, Ids, IntoInput, LagerRecord, PairRecord, PromptRecord, Record,
-    Row, Rows,
+    AnswersRecord, Columns, EmotionRecord, Error, Field, GradedRecord, Ids, IntoInput, LagerRecord, PairRecord,
+    PromptRecord, Record, Row, Rows,
 };
 
 /// The kinds of data set.
@@ -17,6 +17,8 @@ pub enum DatasetFormat {
     Graded,
     /// [`PairRecord`]s.
     Pairs,
+    /// [`AnswersRecord`]s.
+    Answers,
     /// [`LagerRecord`]s.
     Lager,
     /// [`EmotionRecord`]s.
@@ -25,14 +27,15 @@ pub enum DatasetFormat {
 
 impl DatasetFormat {
     /// All kinds.
-    pub const ALL: [Self; 5] = [Self::Prompts, Self::Graded, Self::Pairs, Self::Lager, Self::Emotion];
+    pub const ALL: [Self; 6] = [Self::Prompts, Self::Graded, Self::Pairs, Self::Answers, Self::Lager, Self::Emotion];
 
-    /// `prompts`, `graded`, `pairs`, `lager` or `emotion`.
+    /// `prompts`, `graded`, `pairs`, `answers`, `lager` or `emotion`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Prompts => "prompts",
             Self::Graded => "graded",
             Self::Pairs => "pairs",
+            Self::Answers => "answers",
             Self::Lager => "lager",
             Self::Emotion => "emotion",
         }
@@ -46,7 +49,7 @@ impl DatasetFormat {
     /// Tells the kind from a row's fields; `null` is absent.
     ///
     /// A prompt with a response is a graded record, and so is a row with `instruction`, `response` and `prompt`. A row with
-    /// `response_a` and `response_b` beside what was asked is a pair. A row with
+    /// `response_a` and `response_b` beside what was asked is a pair, and one with `responses` a list of answers. A row with
     /// the fields of LAGER's benchmark or emotion items is one, whatever else it has, unless it also has `prompt`,
     /// `messages`, or both `instruction` and `response` under exactly these names.
     ///
@@ -62,6 +65,9 @@ impl DatasetFormat {
             fitting.extend((!graded.contains(&false)).then_some(Self::Graded));
         } else if Self::Pairs.fits(row, columns) {
             fitting.push(Self::Pairs);
+            fitting.extend([Self::Graded, Self::Answers].into_iter().filter(|format| format.fits(row, columns)));
+        } else if Self::Answers.fits(row, columns) {
+            fitting.push(Self::Answers);
             fitting.extend(Self::Graded.fits(row, columns).then_some(Self::Graded));
         } else if Self::Graded.fits(row, columns) {
             fitting.push(Self::Graded);
@@ -76,7 +82,7 @@ impl DatasetFormat {
                 found: row.found(),
                 candidates: fitting.into_iter().map(Self::as_str).collect(),
                 known: "prompts (prompt or messages), graded (instruction and response), pairs (instruction, response_a \
-                        and response_b), lager (user_prompt), emotion (dialogue and emotion_score); if the columns have other names: \
+                        and response_b), answers (instruction and responses), lager (user_prompt), emotion (dialogue and emotion_score); if the columns have other names: \
                         --columns instruction=NAME,response=NAME",
             })),
         }
@@ -89,6 +95,7 @@ impl DatasetFormat {
             Self::Pairs => {
                 [Field::Instruction, Field::ResponseA, Field::ResponseB].iter().all(|&field| columns.has(row, field))
             }
+            Self::Answers => columns.has(row, Field::Instruction) && columns.has(row, Field::Responses),
             Self::Lager => row.has("user_prompt"),
             Self::Emotion => row.has("dialogue") && row.has("emotion_score"),
         }
@@ -159,7 +166,7 @@ impl Dataset {
         // A file that begins with prompts may not go on with responses, whose prompts alone would be read.
         if options.format.is_none()
             && self.format == DatasetFormat::Prompts
-            && let Some(format) = [DatasetFormat::Graded, DatasetFormat::Pairs]
+            && let Some(format) = [DatasetFormat::Graded, DatasetFormat::Pairs, DatasetFormat::Answers]
                 .into_iter()
                 .find(|format| format.fits(&row, &options.columns))
         {
@@ -170,6 +177,7 @@ impl Dataset {
             DatasetFormat::Prompts => Record::Prompt(PromptRecord::from_row(row, index, options)?),
             DatasetFormat::Graded => Record::Graded(GradedRecord::from_row(row, index, options)?),
             DatasetFormat::Pairs => Record::Pair(PairRecord::from_row(row, index, options)?),
+            DatasetFormat::Answers => Record::Answers(AnswersRecord::from_row(row, index, options)?),
             DatasetFormat::Lager => Record::Lager(LagerRecord::from_row(row, index, options)?),
             DatasetFormat::Emotion => Record::Emotion(EmotionRecord::from_row(row, index)?),
         };

@@ -75,6 +75,7 @@
 //! There is no network and no table format (CSV, Parquet) here; gzip and zstd are read, not written. Files are not edited in place: a new version
 //! replaces the old one. Model folders are read by `judge-models`.
 
+mod answers_record;
 mod atomic;
 mod benchmark;
 mod columns;
@@ -112,6 +113,7 @@ mod states;
 mod texts;
 mod verdict_row;
 
+pub use answers_record::AnswersRecord;
 pub use atomic::{AtomicFile, write_atomic};
 pub use benchmark::{Benchmark, BenchmarkPair, PairTexts, PairVerdicts, Published, Statistics};
 pub use columns::{Columns, Field, RowColumns};

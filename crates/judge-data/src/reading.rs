@@ -80,8 +80,21 @@ impl<'a> Reading<'a> {
     }
 
     pub(crate) fn required<T: DeserializeOwned>(&mut self, field: Field, expected: &'static str) -> Result<T, Error> {
+        self.required_where(field, expected, |_| true)
+    }
+
+    /// As [`required`](Self::required), of a value that must also hold what is expected.
+    pub(crate) fn required_where<T: DeserializeOwned>(
+        &mut self,
+        field: Field,
+        expected: &'static str,
+        holds: impl Fn(&T) -> bool,
+    ) -> Result<T, Error> {
         let Some((column, json)) = self.value(field)? else { return Err(self.missing(field)) };
-        serde_json::from_str(json).map_err(|_| self.wrong(field, column, expected))
+        match serde_json::from_str(json).ok().filter(holds) {
+            Some(value) => Ok(value),
+            None => Err(self.wrong(field, column, expected)),
+        }
     }
 
     /// The scores of all raters; empty for none.

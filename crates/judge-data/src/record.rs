@@ -6,7 +6,9 @@ use judge_core::{Fields, ItemId};
 
 use crate::row::describe;
 use crate::texts::Texts;
-use crate::{EmotionRecord, Error, Extra, GradedRecord, LagerRecord, PairRecord, PromptRecord, RowColumns};
+use crate::{
+    AnswersRecord, EmotionRecord, Error, Extra, GradedRecord, LagerRecord, PairRecord, PromptRecord, RowColumns,
+};
 
 /// A record of any kind.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +20,8 @@ pub enum Record {
     Graded(GradedRecord),
     /// Two responses.
     Pair(PairRecord),
+    /// Many responses.
+    Answers(AnswersRecord),
     /// A record of LAGER's files.
     Lager(LagerRecord),
     /// An emotion.
@@ -31,18 +35,20 @@ impl Record {
             Self::Prompt(record) => &record.id,
             Self::Graded(record) => &record.id,
             Self::Pair(record) => &record.id,
+            Self::Answers(record) => &record.id,
             Self::Lager(record) => &record.id,
             Self::Emotion(record) => &record.id,
         }
     }
 
     /// What people gave it, one number per rater that gave one, in the order of the file; empty where nobody did. Of a pair: 1 for the first
-    /// response, 0 for the second, ½ for a tie.
+    /// response, 0 for the second, ½ for a tie. Nothing of many responses, which have a grade each.
     pub fn raters(&self) -> Cow<'_, [f64]> {
         match self {
             Self::Prompt(record) => Cow::Borrowed(&record.scores),
             Self::Graded(record) => Cow::Borrowed(&record.scores),
             Self::Pair(record) => Cow::Owned(record.preferences()),
+            Self::Answers(_) => Cow::Borrowed(&[]),
             Self::Lager(record) => Cow::Borrowed(&record.scores),
             Self::Emotion(record) => Cow::Owned(vec![record.score as f64]),
         }
@@ -54,6 +60,7 @@ impl Record {
             Self::Prompt(record) => record.human(),
             Self::Graded(record) => record.human(),
             Self::Pair(record) => record.human(),
+            Self::Answers(_) => None,
             Self::Lager(record) => record.human(),
             Self::Emotion(record) => Some(record.score as f64),
         }
@@ -65,6 +72,7 @@ impl Record {
             Self::Prompt(record) => &record.extra,
             Self::Graded(record) => &record.extra,
             Self::Pair(record) => &record.extra,
+            Self::Answers(record) => &record.extra,
             Self::Lager(record) => &record.extra,
             Self::Emotion(record) => &record.extra,
         }
@@ -76,6 +84,7 @@ impl Record {
             Self::Prompt(record) => record.extra,
             Self::Graded(record) => record.extra,
             Self::Pair(record) => record.extra,
+            Self::Answers(record) => record.extra,
             Self::Lager(record) => record.extra,
             Self::Emotion(record) => record.extra,
         }
@@ -87,6 +96,7 @@ impl Record {
             Self::Prompt(record) => Some(&record.columns),
             Self::Graded(record) => Some(&record.columns),
             Self::Pair(record) => Some(&record.columns),
+            Self::Answers(record) => Some(&record.columns),
             Self::Lager(_) | Self::Emotion(_) => None,
         }
     }
@@ -114,6 +124,7 @@ impl Record {
             Self::Prompt(record) => record.texts(),
             Self::Graded(record) => record.texts(),
             Self::Pair(record) => record.texts(),
+            Self::Answers(record) => record.texts(),
             Self::Lager(record) => record.texts(),
             Self::Emotion(record) => record.texts(),
         }

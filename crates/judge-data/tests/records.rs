@@ -229,6 +229,38 @@ fn pairs_are_detected_and_keep_every_raters_choice() {
 }
 
 #[test]
+fn lists_of_answers_are_detected_with_a_grade_for_each() {
+    let (format, records) = detected(
+        "{\"id\": 1, \"question\": \"q\", \"responses\": [\"a\", \"b\"], \"human\": [3, null], \"more\": 3}\n\
+         {\"id\": 2, \"question\": \"q\", \"responses\": [\"a\"], \"human\": null}",
+    );
+    assert_eq!(format, DatasetFormat::Answers);
+    let text = |name: &str| records[0].field(name).map(std::borrow::Cow::into_owned);
+    assert_eq!(
+        ["response_1", "response_2", "instruction", "more"].map(|name| text(name).unwrap()),
+        ["a", "b", "q", "3"]
+    );
+    assert_eq!((text("response_3"), records[0].human()), (None, None));
+    assert!(matches!(&records[0], Record::Answers(record) if record.grades == [Some(3.0), None]));
+    assert!(matches!(&records[1], Record::Answers(record) if record.grades.is_empty() && record.extra.is_empty()));
+    let row = |responses: &str, human: &str| {
+        let text = format!("{{\"id\": 1, \"instruction\": \"q\", \"responses\": {responses}, \"human\": {human}}}");
+        error(&text).to_string()
+    };
+    for (responses, human, expected) in [
+        ("[]", "null", "a list of texts, at least one"),
+        ("[1]", "null", "a list of texts, at least one"),
+        ("[\"a\", \"b\"]", "[1]", "a number or null for each of the responses"),
+        ("[\"a\"]", "3", "a number or null for each of the responses"),
+    ] {
+        let said = row(responses, human);
+        assert!(said.contains(expected) && said.contains("line 1"), "{said}");
+    }
+    let both = error("{\"instruction\": \"q\", \"response\": \"r\", \"responses\": [\"a\"]}").to_string();
+    assert!(both.contains("answers") && both.contains("graded"), "{both}");
+}
+
+#[test]
 fn a_conversations_last_answer_is_a_response_in_its_context() {
     let turn = |role: &str, text: &str| format!("{{\"role\": \"{role}\", \"content\": \"{text}\"}}");
     let turns = [turn("user", "q1"), turn("assistant", "a1"), turn("user", "q2"), turn("assistant", "a2")];

@@ -27,9 +27,11 @@
 //! | report everything that rows define, whole or by group | [`Comparison`] |
 //! | report everything that verdicts on pairs define, in one order or in both | [`PairComparison`] |
 //! | say how large position, verbosity and self-preference bias are, and whether larger than chance | [`BiasReport`] |
+//! | say how good the answer is that a judge chooses among several | [`BestOf`] |
 //! | say how well two columns of numbers agree in order | [`rank_agreement`] |
 //! | say which of two judges does so better, drawing both together | [`spearman_difference`] |
 
+mod best_of;
 mod biases;
 mod collector;
 mod difference;
@@ -45,6 +47,7 @@ mod statistic;
 
 use std::collections::BTreeMap;
 
+pub use best_of::{BestOf, RankedAnswers};
 pub use biases::{BiasFinding, BiasPair, BiasReport};
 pub use item::{ComparedItem, Rating};
 pub use labels::Labels;

@@ -1,7 +1,9 @@
-//! Who wins: win rates and strengths from pairwise verdicts.
+//! Who wins: win rates and strengths from pairwise verdicts, and which verdicts to ask for.
 
+mod adaptive;
 mod bradley_terry;
 mod win_rate;
 
+pub use adaptive::AdaptivePairing;
 pub use bradley_terry::{BradleyTerry, FittedBradleyTerry, TieModel};
 pub use win_rate::{TieCredit, WinRecord, win_records};

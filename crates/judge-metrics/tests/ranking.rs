@@ -5,7 +5,7 @@ use judge_metrics::Error;
 use judge_metrics::bias::length_controlled::LengthControlled;
 use judge_metrics::bias::transitivity::Comparison;
 use judge_metrics::preference::Preference;
-use judge_metrics::ranking::{BradleyTerry, TieCredit, TieModel, WinRecord, win_records};
+use judge_metrics::ranking::{AdaptivePairing, BradleyTerry, TieCredit, TieModel, WinRecord, win_records};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -171,4 +171,107 @@ fn bad_input_is_refused() {
         LengthControlled { l2: -1.0 }.fit(&[0.0, 1.0], &[[1.0, 2.0], [4.0, 3.0]], None),
         Err(Error::OutOfRange { argument: "l2", .. })
     ));
+}
+
+#[test]
+fn probabilities_are_divided_games() {
+    // Four games of which each is won by a quarter, and one game in four that is won.
+    let quarters: Vec<_> = (0..4).flat_map(|_| [([0, 1], 0.25), ([2, 1], 0.75), ([0, 2], 0.5)]).collect();
+    let (won, lost, tie) = (0, 1, 2);
+    let whole = [
+        [comparison(0, 1, won), comparison(0, 1, lost), comparison(1, 0, won), comparison(0, 1, lost)],
+        [comparison(2, 1, won), comparison(2, 1, won), comparison(1, 2, won), comparison(2, 1, won)],
+        [comparison(0, 2, tie), comparison(0, 2, tie), comparison(0, 2, won), comparison(0, 2, lost)],
+    ];
+    let [ours, theirs] = [
+        BradleyTerry::default().fit_soft(3, &quarters).unwrap(),
+        BradleyTerry::default().fit(&whole.concat()).unwrap(),
+    ];
+    for item in 0..3 {
+        near(ours.strengths()[item], theirs.strengths()[item]);
+        near(ours.interval(item, 0.9).unwrap().low, theirs.interval(item, 0.9).unwrap().low);
+    }
+    let refused = |preference: f64| BradleyTerry::default().fit_soft(2, &[([0, 1], preference)]).unwrap_err();
+    assert!(matches!(refused(1.5), Error::OutOfRange { argument: "preference", index: Some(0), .. }));
+    assert!(matches!(refused(f64::NAN), Error::NonFinite { .. }));
+    assert!(matches!(BradleyTerry::default().fit_soft(2, &[]), Err(Error::TooFewItems { .. })));
+    let prior = BradleyTerry { prior_precision: 1.0, ..BradleyTerry::default() };
+    let davidson = BradleyTerry { ties: TieModel::Davidson, ..prior };
+    assert!(matches!(davidson.fit_soft(2, &[([0, 1], 0.5)]), Err(Error::Undefined { .. })));
+    let sure = prior.fit_soft(2, &[([0, 1], 1.0)]).unwrap();
+    // θ of the mode solves 1 - σ(2θ) = θ.
+    let theta = sure.strengths()[0];
+    near(1.0 - 1.0 / (1.0 + (-2.0 * theta).exp()), theta);
+}
+
+#[test]
+fn rounds_are_disjoint_new_and_within_the_budget() {
+    let pairing = AdaptivePairing { budget: 8, ..AdaptivePairing::default() };
+    let mut known: Vec<([usize; 2], Option<f64>)> = Vec::new();
+    let mut rounds = 0;
+    loop {
+        let round = pairing.next(5, &known).unwrap();
+        let mut seen: Vec<usize> = round.concat();
+        seen.sort_unstable();
+        assert!(seen.windows(2).all(|pair| pair[0] < pair[1]), "{round:?}");
+        for pair in &round {
+            assert!(!known.iter().any(|(met, _)| met == pair), "{pair:?} met before");
+        }
+        if round.is_empty() {
+            break;
+        }
+        // One comparison has no verdict; it is not made again.
+        known.extend(round.into_iter().map(|pair| (pair, (pair != [0, 1]).then_some(0.8))));
+        rounds += 1;
+    }
+    assert_eq!((known.len(), rounds >= 4), (8, true));
+    assert_eq!(AdaptivePairing::default().next(1, &[]).unwrap(), Vec::<[usize; 2]>::new());
+    assert_eq!([2, 3, 4, 8, 16].map(|n| AdaptivePairing::of_items(n).budget), [1, 3, 6, 24, 64]);
+    for (known, wrong) in [(([0, 5], Some(0.5)), "comparisons"), (([0, 1], Some(2.0)), "preference")] {
+        let error = pairing.next(5, &[known]).unwrap_err();
+        assert!(matches!(error, Error::OutOfRange { argument, .. } if argument == wrong), "{error}");
+    }
+    assert!(matches!(pairing.next(5, &[([2, 2], Some(0.5))]), Err(Error::SelfComparison { .. })));
+    let flat = AdaptivePairing { prior_precision: 0.0, ..pairing };
+    assert!(matches!(flat.next(5, &[]), Err(Error::OutOfRange { argument: "prior_precision", .. })));
+}
+
+/// With as many comparisons, the best of 16 is found more often than by comparisons without a plan.
+#[test]
+fn adaptive_comparisons_find_the_best_more_often() {
+    const N: usize = 16;
+    let mut state = 1_u64;
+    let mut draw = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let pairing = AdaptivePairing { budget: 40, ..AdaptivePairing::default() };
+    let model = BradleyTerry { prior_precision: 1.0, ..BradleyTerry::default() };
+    let (mut planned, mut unplanned) = (0, 0);
+    for _ in 0..60 {
+        let truth: Vec<f64> = (0..N).map(|_| 3.0 * (draw() + draw() + draw() - 1.5)).collect();
+        let preference = |[a, b]: [usize; 2]| 1.0 / (1.0 + (truth[b] - truth[a]).exp());
+        let best = (0..N).max_by(|a, b| truth[*a].total_cmp(&truth[*b]));
+        let found = |known: &[([usize; 2], Option<f64>)]| {
+            let games: Vec<_> = known.iter().map(|&(pair, preference)| (pair, preference.unwrap())).collect();
+            let fitted = model.fit_soft(N, &games).unwrap();
+            (0..N).max_by(|a, b| fitted.strengths()[*a].total_cmp(&fitted.strengths()[*b]))
+        };
+        // What a judge says is drawn: 1 or 0, with the probability of the strengths.
+        let mut played = |pair| (pair, Some(f64::from(u8::from(draw() < preference(pair)))));
+        let mut known = Vec::new();
+        loop {
+            let round = pairing.next(N, &known).unwrap();
+            if round.is_empty() {
+                break;
+            }
+            known.extend(round.into_iter().map(&mut played));
+        }
+        planned += usize::from(found(&known) == best);
+        // Every item meets the five that follow it: as many comparisons, spread evenly.
+        let even = (0..N).flat_map(|a| (1..=5).map(move |step| [a, (a + step) % N])).step_by(2).take(40);
+        let known: Vec<_> = even.map(&mut played).collect();
+        unplanned += usize::from(found(&known) == best);
+    }
+    assert!(planned > unplanned, "{planned} and {unplanned} of 60");
 }

@@ -16,11 +16,11 @@
 //! assert!(prompt(&items[0]).contains(&items[0].response));
 //! ```
 
+mod compared;
 mod defects;
 mod disguise;
 mod draw;
 mod fields;
-mod pairs;
 mod raters;
 mod topics;
 mod values;
@@ -29,9 +29,9 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use compared::{Candidates, Pair, candidates, pairs};
 pub use defects::{Defect, Severity};
 pub use draw::Draw;
-pub use pairs::{Pair, pairs};
 
 use raters::marks;
 use topics::{SHIFTED, TRAINED};

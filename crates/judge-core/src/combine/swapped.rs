@@ -39,7 +39,7 @@ impl<J> Swapped<J> {
     ///
     /// # Errors
     /// [`JudgeError::Failed`] if the judge fails or the outcomes are not those of its requests.
-    pub fn verdicts<Item: Fields>(&self, item: &Item, rounds: &Rounds<'_>) -> Result<[Verdict; 2], JudgeError>
+    pub fn verdicts<Item: Fields + ?Sized>(&self, item: &Item, rounds: &Rounds<'_>) -> Result<[Verdict; 2], JudgeError>
     where
         J: for<'i> Judge<dyn Fields + 'i>,
     {
@@ -83,25 +83,42 @@ fn choice(preference: f64) -> Ordering {
     preference.total_cmp(&0.5)
 }
 
-/// The two members: the item, and the item with its responses exchanged.
-struct Orders<'p, J, Item>(&'p J, &'p Item);
+/// An item as it is, whatever its size: what a `&dyn Fields` can be made of.
+struct GivenFields<'a, Item: ?Sized>(&'a Item);
 
-impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields> Members for Orders<'_, J, Item> {
+impl<Item: Fields + ?Sized> Fields for GivenFields<'_, Item> {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.0.field(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.names()
+    }
+}
+
+/// The two members: the item, and the item with its responses exchanged.
+struct Orders<'p, J, Item: ?Sized>(&'p J, &'p Item);
+
+impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Members for Orders<'_, J, Item> {
     fn count(&self) -> usize {
         2
     }
 
     fn ask(&self, member: usize) -> Result<Vec<Request>, JudgeError> {
-        if member == 0 { self.0.ask(self.1) } else { self.0.ask(&SwappedFields(self.1)) }
+        if member == 0 { self.0.ask(&GivenFields(self.1)) } else { self.0.ask(&SwappedFields(self.1)) }
     }
 
     fn follow_up(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
-        if member == 0 { self.0.follow_up(self.1, rounds) } else { self.0.follow_up(&SwappedFields(self.1), rounds) }
+        if member == 0 {
+            self.0.follow_up(&GivenFields(self.1), rounds)
+        } else {
+            self.0.follow_up(&SwappedFields(self.1), rounds)
+        }
     }
 
     fn decide(&self, member: usize, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
         let score = if member == 0 {
-            self.0.decide(self.1, rounds)?
+            self.0.decide(&GivenFields(self.1), rounds)?
         } else {
             turned(self.0.decide(&SwappedFields(self.1), rounds)?)
         };
@@ -125,7 +142,7 @@ fn turned(score: Score) -> Score {
     Score { value: 1.0 - score.value, distribution, ..score }
 }
 
-impl<Item: Fields, J: for<'i> Judge<dyn Fields + 'i>> Judge<Item> for Swapped<J> {
+impl<Item: Fields + ?Sized, J: for<'i> Judge<dyn Fields + 'i>> Judge<Item> for Swapped<J> {
     fn name(&self) -> &str {
         <J as Judge<dyn Fields>>::name(&self.judge)
     }

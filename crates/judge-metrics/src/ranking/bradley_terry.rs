@@ -3,7 +3,7 @@ use std::f64::consts::LN_10;
 
 use crate::bias::transitivity::Comparison;
 use crate::distribution::normal_two_sided_quantile;
-use crate::input::check_level;
+use crate::input::{check_finite, check_level};
 use crate::newton::{Cholesky, Likelihood, log_logistic, logistic, maximise};
 use crate::preference::Preference;
 use crate::{Error, Interval};
@@ -69,6 +69,51 @@ struct Pair {
     ties: f64,
 }
 
+/// Verdicts by pair of items, the item of the lower number first.
+#[derive(Default)]
+struct Pairs(BTreeMap<[usize; 2], Pair>);
+
+impl Pairs {
+    /// Of preferences between `n` numbered items.
+    fn soft(n: usize, comparisons: &[([usize; 2], f64)]) -> Result<Self, Error> {
+        let mut pairs = Self::default();
+        for (index, &(items, preference)) in comparisons.iter().enumerate() {
+            let outside =
+                |argument, value, high| Error::OutOfRange { argument, index: Some(index), value, low: 0.0, high };
+            if let Some(item) = items.into_iter().find(|item| *item >= n) {
+                return Err(outside("comparisons", item as f64, n.saturating_sub(1) as f64));
+            }
+            check_finite("preference", &[preference])?;
+            if !(0.0..=1.0).contains(&preference) {
+                return Err(outside("preference", preference, 1.0));
+            }
+            pairs.add(index, items, |pair, turned| {
+                let first = if turned { 1.0 - preference } else { preference };
+                pair.wins += first;
+                pair.losses += 1.0 - first;
+            })?;
+        }
+        Ok(pairs)
+    }
+
+    /// Counts comparison number `index`; `count` is told whether the pair's items are in the other order.
+    fn add(&mut self, index: usize, items: [usize; 2], count: impl FnOnce(&mut Pair, bool)) -> Result<(), Error> {
+        let [first, second] = items;
+        if first == second {
+            return Err(Error::SelfComparison { argument: "comparisons", index });
+        }
+        let turned = first > second;
+        count(self.0.entry(if turned { [second, first] } else { items }).or_default(), turned);
+        Ok(())
+    }
+}
+
+/// All names once, in ascending order, and their numbers.
+fn numbered<'a>(names: impl Iterator<Item = &'a str>) -> (Vec<&'a str>, BTreeMap<&'a str, usize>) {
+    let names: BTreeSet<&str> = names.collect();
+    (names.iter().copied().collect(), names.into_iter().zip(0..).collect())
+}
+
 impl BradleyTerry {
     /// Fits strengths to verdicts, in any order and number.
     ///
@@ -80,46 +125,59 @@ impl BradleyTerry {
     /// tie or without anything else; [`Error::NoConvergence`], which [`TieModel::Davidson`] also returns where strengths and ν grow together
     /// without end, as few verdicts in a circle can make them.
     pub fn fit(&self, comparisons: &[Comparison<'_>]) -> Result<FittedBradleyTerry, Error> {
+        let (names, number) = numbered(comparisons.iter().flat_map(|comparison| comparison.items));
+        let mut pairs = Pairs::default();
+        for (index, comparison) in comparisons.iter().enumerate() {
+            pairs.add(index, comparison.items.map(|name| number[name]), |pair, turned| {
+                let preference = if turned { comparison.preference.swapped() } else { comparison.preference };
+                match preference {
+                    Preference::First => pair.wins += 1.0,
+                    Preference::Second => pair.losses += 1.0,
+                    Preference::Tie => pair.ties += 1.0,
+                }
+            })?;
+        }
+        self.fit_pairs(names.into_iter().map(str::to_owned).collect(), &pairs.0, comparisons.len())
+    }
+
+    /// Fits strengths of `n` items, numbered from 0 and named by their numbers, to preferences for the first of two that are probabilities, in [0, 1] with ties at one half: those of a
+    /// judge that reads logits, or the mean of both orders of a pair. Each counts as one game that is divided between the two, as a tie that is half a win for each is; there are no
+    /// ties besides, so [`TieModel::Davidson`] is undefined.
+    ///
+    /// # Errors
+    ///
+    /// As [`fit`](Self::fit); [`Error::NonFinite`] and [`Error::OutOfRange`] for a preference; [`Error::OutOfRange`] for an item that is not there.
+    pub fn fit_soft(&self, n: usize, comparisons: &[([usize; 2], f64)]) -> Result<FittedBradleyTerry, Error> {
+        let pairs = Pairs::soft(n, comparisons)?;
+        self.fit_pairs((0..n).map(|item| item.to_string()).collect(), &pairs.0, comparisons.len())
+    }
+
+    /// Fits strengths to comparisons of the items of these names.
+    fn fit_pairs(
+        &self,
+        names: Vec<String>,
+        pairs: &BTreeMap<[usize; 2], Pair>,
+        n_comparisons: usize,
+    ) -> Result<FittedBradleyTerry, Error> {
         if !(self.prior_precision >= 0.0 && self.prior_precision.is_finite()) {
             let (value, low, high) = (self.prior_precision, 0.0, f64::MAX);
             return Err(Error::OutOfRange { argument: "prior_precision", index: None, value, low, high });
         }
-        if comparisons.is_empty() {
+        if n_comparisons == 0 && self.prior_precision == 0.0 {
             return Err(Error::TooFewItems { required: 1, found: 0 });
         }
-        let names: BTreeSet<&str> = comparisons.iter().flat_map(|comparison| comparison.items).collect();
-        let names: Vec<&str> = names.into_iter().collect();
-        let number: BTreeMap<&str, usize> = names.iter().copied().zip(0..).collect();
-        let mut pairs: BTreeMap<[usize; 2], Pair> = BTreeMap::new();
-        for (index, comparison) in comparisons.iter().enumerate() {
-            let [first, second] = comparison.items.map(|name| number[name]);
-            if first == second {
-                return Err(Error::SelfComparison { argument: "comparisons", index });
-            }
-            let (ids, preference) = if first < second {
-                ([first, second], comparison.preference)
-            } else {
-                ([second, first], comparison.preference.swapped())
-            };
-            let pair = pairs.entry(ids).or_default();
-            match preference {
-                Preference::First => pair.wins += 1.0,
-                Preference::Second => pair.losses += 1.0,
-                Preference::Tie => pair.ties += 1.0,
-            }
-        }
         if self.prior_precision == 0.0 {
-            check_connected(&names, &pairs)?;
+            check_connected(&names, pairs)?;
         }
         let ties: f64 = pairs.values().map(|pair| pair.ties).sum();
         let davidson = self.ties == TieModel::Davidson;
-        if davidson && (ties == 0.0 || ties == comparisons.len() as f64) {
+        if davidson && (ties == 0.0 || ties == n_comparisons as f64) {
             let reason = "Davidson's tie parameter needs ties and decisive verdicts";
             return Err(Error::Undefined { statistic: "the Bradley-Terry model", reason });
         }
         let m = names.len();
         let n = m + usize::from(davidson);
-        let likelihood = |x: &[f64]| self.likelihood(&pairs, m, n, x);
+        let likelihood = |x: &[f64]| self.likelihood(pairs, m, n, x);
         let (x, at) = maximise(n, likelihood)
             .ok_or(Error::NoConvergence { statistic: "the Bradley-Terry model", iterations: 200 })?;
         let mean = x[..m].iter().sum::<f64>() / m as f64;
@@ -130,7 +188,7 @@ impl BradleyTerry {
         let excess = if self.prior_precision == 0.0 { 1.0 / m as f64 } else { 0.0 };
         let covariance = (0..m * m).map(|cell| inverse[cell / m * n + cell % m] - excess).collect();
         Ok(FittedBradleyTerry {
-            items: names.into_iter().map(str::to_owned).collect(),
+            items: names,
             strengths: x[..m].iter().map(|x| x - mean).collect(),
             covariance,
             tie_parameter: davidson.then(|| x[m].exp()),
@@ -188,7 +246,7 @@ impl BradleyTerry {
 }
 
 /// Every item must have beaten or tied another, and so on, until all are reached, and the other way round.
-fn check_connected(names: &[&str], pairs: &BTreeMap<[usize; 2], Pair>) -> Result<(), Error> {
+fn check_connected(names: &[String], pairs: &BTreeMap<[usize; 2], Pair>) -> Result<(), Error> {
     let reached = |beats: &dyn Fn(&Pair) -> [bool; 2]| {
         let mut reached = vec![false; names.len()];
         let mut waiting = vec![0];
@@ -212,7 +270,7 @@ fn check_connected(names: &[&str], pairs: &BTreeMap<[usize; 2], Pair>) -> Result
         if reached.contains(&false) {
             let of = |wanted: bool| {
                 let names = names.iter().zip(&reached).filter(|(_, reached)| **reached == wanted);
-                names.map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+                names.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
             };
             return Err(Error::Unconnected { some: of(true), others: of(false) });
         }
@@ -266,8 +324,14 @@ impl FittedBradleyTerry {
     pub fn difference_interval(&self, first: usize, second: usize, level: f64) -> Result<Interval, Error> {
         self.check(first)?;
         self.check(second)?;
+        let (difference, variance) = self.difference(first, second);
+        self.wald(difference, variance, level)
+    }
+
+    /// The difference of two strengths, and its variance.
+    pub(super) fn difference(&self, first: usize, second: usize) -> (f64, f64) {
         let variance = self.variance(first, first) + self.variance(second, second) - 2.0 * self.variance(first, second);
-        self.wald(self.strengths[first] - self.strengths[second], variance, level)
+        (self.strengths[first] - self.strengths[second], variance)
     }
 
     /// Probability that `first` beats `second`; with Davidson's ties the rest is shared by loss and tie.

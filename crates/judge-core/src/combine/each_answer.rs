@@ -1,0 +1,94 @@
+use std::borrow::Cow;
+
+use super::members::{self, Members};
+use super::tournament::{answer, answers};
+use crate::{CombinedBy, Fields, Judge, JudgeError, Part, Reason, Request, Rounds, Score, Unscored, Verdict};
+
+/// Ranks the answers of an item by grading each by itself: best of n with a judge of single responses, or with a reward model.
+///
+/// The answers are the item's fields `response_1`, `response_2` and so on, as for a [`Tournament`](crate::Tournament); the judge sees one at a time as `response`. The value is the best
+/// grade; [`Score::parts`] has the grade of each answer, named `response_1` and so on. An answer without a grade loses to none and beats none; an item of which no answer has one is
+/// unscored.
+#[derive(Clone, Debug)]
+pub struct EachAnswer<J> {
+    judge: J,
+}
+
+impl<J> EachAnswer<J> {
+    /// Each answer is graded by `judge`.
+    pub fn new(judge: J) -> Self {
+        Self { judge }
+    }
+}
+
+/// An item of which one answer is the response.
+struct One<'a, Item: ?Sized>(&'a Item, usize);
+
+impl<Item: Fields + ?Sized> Fields for One<'_, Item> {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        if name == "response" { self.0.field(&answer(self.1)) } else { self.0.field(name) }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.names()
+    }
+}
+
+struct Answers<'p, J, Item: ?Sized> {
+    judge: &'p J,
+    item: &'p Item,
+    n: usize,
+}
+
+impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Members for Answers<'_, J, Item> {
+    fn count(&self) -> usize {
+        self.n
+    }
+
+    fn ask(&self, member: usize) -> Result<Vec<Request>, JudgeError> {
+        self.judge.ask(&One(self.item, member))
+    }
+
+    fn follow_up(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        self.judge.follow_up(&One(self.item, member), rounds)
+    }
+
+    fn decide(&self, member: usize, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        self.judge.decide(&One(self.item, member), rounds)
+    }
+}
+
+impl<J: for<'i> Judge<dyn Fields + 'i>> EachAnswer<J> {
+    fn answers<'p, Item: Fields + ?Sized>(&'p self, item: &'p Item) -> Result<Answers<'p, J, Item>, JudgeError> {
+        match answers(item) {
+            0 => Err(Unscored::new(Reason::Missing, "the item has no field response_1").into()),
+            n => Ok(Answers { judge: &self.judge, item, n }),
+        }
+    }
+}
+
+impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for EachAnswer<J> {
+    fn name(&self) -> &str {
+        <J as Judge<dyn Fields>>::name(&self.judge)
+    }
+
+    fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
+        members::ask(&self.answers(item)?, &Rounds::default())
+    }
+
+    fn follow_up(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        members::ask(&self.answers(item)?, rounds)
+    }
+
+    fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        let verdicts = members::decide(&self.answers(item)?, rounds)?;
+        let best = verdicts.iter().filter_map(Verdict::value).max_by(f64::total_cmp);
+        let parts = verdicts.into_iter().enumerate();
+        let parts: Vec<Part> = parts.map(|(number, verdict)| Part { name: answer(number), verdict }).collect();
+        match (best, parts.iter().find_map(|part| part.verdict.unscored())) {
+            (Some(best), _) => Ok(Score::new(best).with_parts(CombinedBy::Grades, parts)),
+            (None, Some(unscored)) => Err(unscored.clone().into()),
+            (None, None) => Err(Unscored::new(Reason::Missing, "no answer was graded").into()),
+        }
+    }
+}

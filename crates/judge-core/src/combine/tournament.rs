@@ -1,0 +1,251 @@
+use std::borrow::Cow;
+use std::error::Error as StdError;
+
+use super::members::{self, Members};
+use crate::{
+    CombinedBy, ContractBreach, Fields, Judge, JudgeError, Outcome, Part, Reason, Request, Rounds, Score, Unscored,
+    Verdict,
+};
+
+/// Ranks the answers of an item by comparing them two by two with a judge of pairs.
+///
+/// The answers are the item's fields `response_1`, `response_2` and so on, up to the first that is absent; the judge of pairs sees two of them as `response_a` and
+/// `response_b`, and gives its preference for the first, from 0 to 1. To ask in both orders, give it a [`Swapped`](crate::Swapped) judge. Which answers meet is up to a
+/// [`Pairing`]: [`RoundRobin`] lets all of them meet; one that looks at the results so far needs fewer comparisons.
+///
+/// The value is the highest win rate, the mean preference for an answer over its comparisons; [`Score::parts`] has the win rate of each answer, named `response_1` and so
+/// on. [`comparisons`](Self::comparisons) has every comparison: fit strengths on them, which also tell strong opponents from weak ones. A comparison without a verdict counts for
+/// nobody; an item of which no comparison has one is unscored.
+///
+/// ```
+/// use judge_core::testing::ScriptedBackbone;
+/// use judge_core::{OrderPolicy, PromptFamily, RoundRobin, Runner, Swapped, Tournament, WrittenJudge};
+///
+/// // Prefers the answer that is earlier in the alphabet.
+/// let model = ScriptedBackbone::new(2).with_reply(|prompt| {
+///     let place = |answer| prompt.find(answer).unwrap_or(usize::MAX);
+///     let mut met = [("ash", place("ash")), ("elm", place("elm")), ("fir", place("fir"))].into_iter().filter(|(_, p)| *p < usize::MAX);
+///     let (better, worse) = (met.next().unwrap(), met.next().unwrap());
+///     if better.1 < worse.1 { "[[A]]".into() } else { "[[B]]".into() }
+/// });
+/// let pairs = Swapped::new(WrittenJudge::new(PromptFamily::built_in("pair")?), OrderPolicy::Average);
+/// let judge = Tournament::new(pairs, RoundRobin);
+/// let item = [("instruction", "A tree?"), ("response_1", "fir"), ("response_2", "ash"), ("response_3", "elm")];
+/// let results = Runner::new(&model, vec![&judge]).collect([("q".into(), item)])?;
+/// let score = results[0].verdicts[0].score().unwrap();
+/// let win_rates: Vec<_> = score.parts.iter().map(|part| part.verdict.value()).collect();
+/// assert_eq!(win_rates, [Some(0.0), Some(1.0), Some(0.5)]);
+/// # Ok::<(), judge_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Tournament<J, P> {
+    judge: J,
+    pairing: P,
+}
+
+/// Which answers meet next.
+pub trait Pairing {
+    /// The next comparisons of `n` answers, numbered from 0, after the ones that are known; none when enough is known. They are made at once. The same
+    /// arguments always lead to the same comparisons.
+    ///
+    /// # Errors
+    /// Of its own, which end the run.
+    fn next(&self, n: usize, known: &[Compared]) -> Result<Vec<[usize; 2]>, Box<dyn StdError + Send + Sync>>;
+}
+
+/// A comparison of two answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// Which ones, numbered from 0; the judge sees the first as `response_a`.
+    pub answers: [usize; 2],
+    /// The preference for the first, from 0 to 1 with ties at one half, or why there is none.
+    pub verdict: Verdict,
+}
+
+/// All answers meet, each pair once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RoundRobin;
+
+impl Pairing for RoundRobin {
+    fn next(&self, n: usize, known: &[Compared]) -> Result<Vec<[usize; 2]>, Box<dyn StdError + Send + Sync>> {
+        let all = || (0..n).flat_map(|first| (first + 1..n).map(move |second| [first, second]));
+        Ok(if known.is_empty() { all().collect() } else { Vec::new() })
+    }
+}
+
+/// The name of an answer's field.
+pub(super) fn answer(number: usize) -> String {
+    format!("response_{}", number + 1)
+}
+
+/// How many answers an item has.
+pub(super) fn answers<Item: Fields + ?Sized>(item: &Item) -> usize {
+    (0..).take_while(|&number| item.field(&answer(number)).is_some()).count()
+}
+
+/// An item of which two answers are the responses of a pair.
+struct Pair<'a, Item: ?Sized> {
+    item: &'a Item,
+    answers: [usize; 2],
+}
+
+impl<Item: Fields + ?Sized> Fields for Pair<'_, Item> {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        match name {
+            "response_a" => self.item.field(&answer(self.answers[0])),
+            "response_b" => self.item.field(&answer(self.answers[1])),
+            other => self.item.field(other),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.item.names()
+    }
+}
+
+/// Comparisons that are made at once.
+struct Batch<'p, J, Item: ?Sized> {
+    judge: &'p J,
+    item: &'p Item,
+    pairs: Vec<[usize; 2]>,
+}
+
+impl<J, Item: ?Sized> Batch<'_, J, Item> {
+    fn pair(&self, member: usize) -> Pair<'_, Item> {
+        Pair { item: self.item, answers: self.pairs[member] }
+    }
+}
+
+impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Members for Batch<'_, J, Item> {
+    fn count(&self) -> usize {
+        self.pairs.len()
+    }
+
+    fn ask(&self, member: usize) -> Result<Vec<Request>, JudgeError> {
+        self.judge.ask(&self.pair(member))
+    }
+
+    fn follow_up(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        self.judge.follow_up(&self.pair(member), rounds)
+    }
+
+    fn decide(&self, member: usize, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        let score = self.judge.decide(&self.pair(member), rounds)?;
+        if (0.0..=1.0).contains(&score.value) {
+            return Ok(score);
+        }
+        let judge = <J as Judge<dyn Fields>>::name(self.judge).to_owned();
+        Err(crate::Error::NotAPreference { judge, value: score.value }.into())
+    }
+}
+
+/// Where an item stands after some rounds.
+enum Standing {
+    /// These requests come next.
+    Asks(Vec<Request>),
+    /// Nothing more is asked.
+    Done(Vec<Compared>),
+}
+
+impl<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing> Tournament<J, P> {
+    /// A tournament judged by `judge`, whose answers meet as `pairing` says.
+    pub fn new(judge: J, pairing: P) -> Self {
+        Self { judge, pairing }
+    }
+
+    /// All comparisons of an item, in the order in which they were made.
+    ///
+    /// # Errors
+    /// [`JudgeError::Unscored`] for an item with fewer than two answers, [`JudgeError::Failed`] if the judge or the pairing fails or the outcomes are not those of their requests.
+    pub fn comparisons<Item: Fields + ?Sized>(
+        &self,
+        item: &Item,
+        rounds: &Rounds<'_>,
+    ) -> Result<Vec<Compared>, JudgeError> {
+        match self.stand(item, rounds)? {
+            Standing::Done(known) => Ok(known),
+            Standing::Asks(requests) => {
+                let shape = ContractBreach::Shape { what: "outcomes of a round", expected: requests.len(), found: 0 };
+                Err(shape.into())
+            }
+        }
+    }
+
+    /// Goes through what was asked so far again: a batch of comparisons takes as many rounds as its slowest judge.
+    fn stand<Item: Fields + ?Sized>(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Standing, JudgeError> {
+        let n = answers(item);
+        if n < 2 {
+            let detail = format!("the item has {n} of the fields response_1, response_2, …; a ranking needs two");
+            return Err(Unscored::new(Reason::Missing, detail).into());
+        }
+        let mut rest: &[&[Outcome]] = rounds.as_slices();
+        let mut known: Vec<Compared> = Vec::new();
+        loop {
+            let pairs = self.pairing.next(n, &known).map_err(JudgeError::Failed)?;
+            if let Some(&[first, second]) = pairs.iter().find(|[a, b]| a == b || *a >= n || *b >= n) {
+                return Err(crate::Error::NotAPair { first, second, answers: n }.into());
+            }
+            if pairs.is_empty() {
+                return Ok(Standing::Done(known));
+            }
+            let batch = Batch { judge: &self.judge, item, pairs };
+            let mut used = 0;
+            let verdicts = loop {
+                let so_far = Rounds::new(rest[..used].iter().copied());
+                let requests = members::ask(&batch, &so_far)?;
+                if requests.is_empty() {
+                    break members::decide(&batch, &so_far)?;
+                }
+                if used == rest.len() {
+                    return Ok(Standing::Asks(requests));
+                }
+                used += 1;
+            };
+            rest = &rest[used..];
+            let compared = batch.pairs.iter().zip(verdicts);
+            known.extend(compared.map(|(&answers, verdict)| Compared { answers, verdict }));
+        }
+    }
+}
+
+impl<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing, Item: Fields + ?Sized> Judge<Item> for Tournament<J, P> {
+    fn name(&self) -> &str {
+        <J as Judge<dyn Fields>>::name(&self.judge)
+    }
+
+    fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
+        self.follow_up(item, &Rounds::default())
+    }
+
+    fn follow_up(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        Ok(match self.stand(item, rounds)? {
+            Standing::Asks(requests) => requests,
+            Standing::Done(_) => Vec::new(),
+        })
+    }
+
+    fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        let comparisons = self.comparisons(item, rounds)?;
+        let rate = |number: usize| {
+            let won = comparisons.iter().filter_map(|Compared { answers: [first, second], verdict }| {
+                let preference = verdict.value()?;
+                let own = if *first == number { Some(preference) } else { None };
+                own.or(if *second == number { Some(1.0 - preference) } else { None })
+            });
+            let won: Vec<f64> = won.collect();
+            if won.is_empty() {
+                let detail = "no comparison of this answer has a verdict";
+                return Verdict::Unscored(Unscored::new(Reason::Unparsed, detail));
+            }
+            Verdict::Scored(Score::new(won.iter().sum::<f64>() / won.len() as f64))
+        };
+        let parts = (0..answers(item)).map(|number| Part { name: answer(number), verdict: rate(number) });
+        let parts: Vec<Part> = parts.collect();
+        let best = parts.iter().filter_map(|part| part.verdict.value()).max_by(f64::total_cmp);
+        match (best, comparisons.iter().find_map(|compared| compared.verdict.unscored())) {
+            (Some(best), _) => Ok(Score::new(best).with_parts(CombinedBy::Comparisons(comparisons.len()), parts)),
+            (None, Some(unscored)) => Err(unscored.clone().into()),
+            (None, None) => Err(Unscored::new(Reason::Unparsed, "nothing was compared").into()),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+use std::borrow::Cow;
+
+use judge_core::{Fields, ItemId};
+
+use crate::reading::Reading;
+use crate::texts::Texts;
+use crate::{DatasetOptions, Error, Extra, Field, Row, RowColumns};
+
+/// Many responses to one instruction, to be ranked: `{"id", "instruction", "responses", "rubric"?, "reference"?, "human"?}`, where `responses` is a list of texts and `human` a list
+/// with the grade of each.
+///
+/// Templates see the responses as `response_1`, `response_2` and so on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AnswersRecord {
+    /// The item.
+    pub id: ItemId,
+    /// What was asked.
+    pub instruction: String,
+    /// The answers, at least one.
+    pub responses: Vec<String>,
+    /// By what they are judged.
+    pub rubric: Option<String>,
+    /// A good answer.
+    pub reference: Option<String>,
+    /// What people gave each response; empty if the row has no grades.
+    pub grades: Vec<Option<f64>>,
+    /// Where the fields were found.
+    pub columns: RowColumns,
+    /// All other fields.
+    pub extra: Extra,
+}
+
+impl AnswersRecord {
+    /// Reads row number `index`, counted from 0.
+    ///
+    /// # Errors
+    /// [`Error::NoColumn`]; [`Error::WrongColumn`], also for an empty list and for grades that are not as many as responses; [`Error::AmbiguousColumns`], [`Error::FractionalId`].
+    pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
+        let mut row = Reading::new(row, options);
+        let id = row.id(index)?;
+        let instruction = row.text(Field::Instruction)?;
+        let responses: Vec<String> =
+            row.required_where(Field::Responses, "a list of texts, at least one", |list: &Vec<String>| {
+                !list.is_empty()
+            })?;
+        let (rubric, reference) = (row.optional_text(Field::Rubric)?, row.optional_text(Field::Reference)?);
+        let grades = if row.has(Field::Human) {
+            const EXPECTED: &str = "a list with a number or null for each of the responses";
+            row.required_where(Field::Human, EXPECTED, |list: &Vec<Option<f64>>| list.len() == responses.len())?
+        } else {
+            row.ignore_null(&[Field::Human]);
+            Vec::new()
+        };
+        let (columns, extra) = row.finish();
+        Ok(Self { id, instruction, responses, rubric, reference, grades, columns, extra })
+    }
+
+    pub(crate) fn texts(&self) -> Texts<'_> {
+        let own = vec![
+            ("instruction", Some(self.instruction.as_str())),
+            ("rubric", self.rubric.as_deref()),
+            ("reference", self.reference.as_deref()),
+        ];
+        let texts = Texts::new(own, Some(&self.columns), &self.extra);
+        self.responses
+            .iter()
+            .enumerate()
+            .fold(texts, |texts, (number, text)| texts.with(format!("response_{}", number + 1), text.as_str()))
+    }
+}
+
+impl Fields for AnswersRecord {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.texts().field(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.texts().names()
+    }
+}

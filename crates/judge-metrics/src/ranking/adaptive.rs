@@ -1,0 +1,107 @@
+use std::collections::BTreeSet;
+
+use super::BradleyTerry;
+use super::bradley_terry::FittedBradleyTerry;
+use crate::Error;
+use crate::newton::logistic;
+
+/// Chooses which items to compare next: those whose comparison is expected to tell most about the strengths of all.
+///
+/// Strengths are those of [`BradleyTerry`] with a normal prior, their posterior taken as normal around its mode. The expected information of a comparison is the mutual information of
+/// its outcome and the strengths, in nats: the entropy of the outcome less its mean entropy given the strengths (Lindley, 1956; Houlsby et al., 2011). It is high where two strengths are close
+/// or little is known of them. Comparisons come in rounds in which no item appears twice, the most informative first, of equal ones the one of the lowest numbers; no two items meet twice, since
+/// a judge that draws nothing would repeat itself.
+///
+/// ```
+/// use judge_metrics::ranking::AdaptivePairing;
+///
+/// let pairing = AdaptivePairing { budget: 5, ..AdaptivePairing::default() };
+/// assert_eq!(pairing.next(4, &[])?, [[0, 1], [2, 3]]);
+/// // The winners meet, and the losers.
+/// assert_eq!(pairing.next(4, &[([0, 1], Some(1.0)), ([2, 3], Some(0.0))])?, [[0, 3], [1, 2]]);
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AdaptivePairing {
+    /// Comparisons in all.
+    pub budget: usize,
+    /// Precision of the normal prior around 0 on every strength, above 0.
+    pub prior_precision: f64,
+}
+
+impl Default for AdaptivePairing {
+    /// No bound on the comparisons; a prior of precision 1.
+    fn default() -> Self {
+        Self { budget: usize::MAX, prior_precision: 1.0 }
+    }
+}
+
+impl AdaptivePairing {
+    /// About n log2 n comparisons of n items, as many as a sort needs, and never more than all pairs.
+    #[must_use]
+    pub fn of_items(n: usize) -> Self {
+        let all = n * n.saturating_sub(1) / 2;
+        let budget = (n as f64 * (n.max(2) as f64).log2()).ceil() as usize;
+        Self { budget: budget.min(all), ..Self::default() }
+    }
+
+    /// The comparisons of the next round of `n` items, numbered from 0; none when the budget is spent or all have met. `known` has the comparisons so far with the preference for the first
+    /// of both, in [0, 1], or `None` for one without a verdict, which counts as made.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] for a prior that is not above 0 and finite, for an item that is not there, and for a preference; [`Error::SelfComparison`];
+    /// [`Error::NonFinite`]; [`Error::NoConvergence`].
+    pub fn next(&self, n: usize, known: &[([usize; 2], Option<f64>)]) -> Result<Vec<[usize; 2]>, Error> {
+        let (value, high) = (self.prior_precision, f64::MAX);
+        if !(value > 0.0 && value.is_finite()) {
+            return Err(Error::OutOfRange { argument: "prior_precision", index: None, value, low: 0.0, high });
+        }
+        let verdicts: Vec<_> = known.iter().filter_map(|&(items, preference)| Some((items, preference?))).collect();
+        let model = BradleyTerry { prior_precision: self.prior_precision, ..BradleyTerry::default() };
+        let fitted = model.fit_soft(n, &verdicts)?;
+        let left = self.budget.saturating_sub(known.len());
+        if n < 2 || left == 0 {
+            return Ok(Vec::new());
+        }
+
+        let met: BTreeSet<[usize; 2]> = known.iter().map(|&([a, b], _)| [a.min(b), a.max(b)]).collect();
+        let all = (0..n).flat_map(|first| (first + 1..n).map(move |second| [first, second]));
+        let mut open: Vec<([usize; 2], f64)> =
+            all.filter(|pair| !met.contains(pair)).map(|pair| (pair, expected_information(&fitted, pair))).collect();
+        // Rounding must not decide between comparisons that are equally good.
+        let rounded = |information: f64| (information * 1e9).round();
+        open.sort_by(|(a, x), (b, y)| rounded(*y).total_cmp(&rounded(*x)).then(a.cmp(b)));
+        let mut busy = vec![false; n];
+        let mut round = Vec::new();
+        for ([first, second], _) in open {
+            if round.len() < left && !busy[first] && !busy[second] {
+                (busy[first], busy[second]) = (true, true);
+                round.push([first, second]);
+            }
+        }
+        Ok(round)
+    }
+}
+
+/// Entropy of the outcome less its mean entropy given the strengths, in nats, by the trapezoidal rule over six standard deviations.
+fn expected_information(fitted: &FittedBradleyTerry, [first, second]: [usize; 2]) -> f64 {
+    const STEPS: i32 = 48;
+    let (mean, variance) = fitted.difference(first, second);
+    let spread = variance.max(0.0).sqrt();
+    let (mut weights, mut won, mut entropies) = (0.0, 0.0, 0.0);
+    for step in -STEPS..=STEPS {
+        let z = 6.0 * f64::from(step) / f64::from(STEPS);
+        let (weight, p) = ((-z * z / 2.0).exp(), logistic(mean + spread * z));
+        weights += weight;
+        won += weight * p;
+        entropies += weight * entropy(p);
+    }
+    (entropy(won / weights) - entropies / weights).max(0.0)
+}
+
+/// Of a win or a loss, in nats.
+fn entropy(p: f64) -> f64 {
+    let term = |p: f64| if p > 0.0 { -p * p.ln() } else { 0.0 };
+    term(p) + term(1.0 - p)
+}

@@ -1,0 +1,150 @@
+//! Ranks many answers to one question: best of n by comparing them two by two, or by grading each.
+//!
+//! `cargo run --release --example rank_answers -- --input answers.jsonl --output ranked.jsonl`
+
+mod meeting;
+mod report;
+mod row;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+use judge_core::{Backbone, EachAnswer, OrderPolicy, PromptedJudge, RunSummary, Swapped, Tournament};
+use judge_data::{Carry, DatasetFormat, Input, Opened, Record, Resolved, Run, check_outputs, judge_rows};
+use judge_examples::console::{check_scored, say, start, tell, usage};
+use judge_examples::files::{InputArgs, OutputArgs};
+use judge_examples::model_args::ModelArgs;
+use judge_examples::pace::Watch;
+use judge_examples::prompted::PromptedArgs;
+use judge_models::Model;
+use serde_json::json;
+
+use meeting::{Meeting, Strategy};
+use row::RankedRow;
+
+/// Rank the answers to each question and choose the best.
+///
+/// Rows {"id", "instruction", "responses": [text, …], "rubric"?, "reference"?, "human"?: [grade, …]} get "best" and "ranking" (places in `responses`, from 0), "scores" (the strength of
+/// each answer: log-odds, of sum 0), their 95 % "intervals", "margin" (how far the best is ahead of the second) and "comparisons" with the preference for the first of two answers, the mean of both orders. With
+/// --apart each answer is graded by itself, and "scores" are grades. Where people have graded the answers, a report says how good the chosen ones are.
+#[derive(Parser)]
+#[command(name = "rank_answers")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Where the report on rows with `human` goes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    judge: PromptedArgs,
+    /// Which answers are compared: all pairs of them, or those of which most is to be learnt, round by round
+    #[arg(long, value_enum, default_value_t = Strategy::RoundRobin, conflicts_with = "apart", help_heading = "Judge")]
+    strategy: Strategy,
+    /// With --strategy adaptive: how many comparisons a row may take [default: n log2 n of n answers]
+    #[arg(long, value_name = "N", conflicts_with = "apart", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Judge")]
+    comparisons: Option<u32>,
+    /// Which other fields are carried to the output: all, none, or names with commas between
+    #[arg(long, default_value = "all", value_name = "FIELDS")]
+    carry: Carry,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+fn main() -> ExitCode {
+    start(run)
+}
+
+fn run(cli: &Cli) -> Result<()> {
+    cli.judge.check()?;
+    if cli.comparisons.is_some() && cli.strategy == Strategy::RoundRobin {
+        return Err(usage("--comparisons needs --strategy adaptive"));
+    }
+    let outputs = [Some(&cli.output.output), cli.json.as_ref()];
+    check_outputs(std::iter::once(cli.input.input.clone()).chain(cli.judge.files()), outputs.into_iter().flatten())?;
+    let input = cli.input.open()?;
+    let (rows, default) = cli.check_rows(&input)?;
+    let family = cli.judge.family(cli.judge.default_family(default, &cli.model)?, None, &cli.model)?;
+    if family.is_pair() == cli.judge.apart {
+        let of = if family.is_pair() { "pairs; leave out --apart" } else { "single responses; give --apart" };
+        return Err(usage(format!("the family {} judges {of}", family.name())));
+    }
+
+    let mut settings = cli.judge.settings(&family)?;
+    settings.insert("strategy".to_owned(), json!(format!("{:?}", cli.strategy)));
+    settings.insert("comparisons".to_owned(), json!(cli.comparisons));
+    settings.insert("carry".to_owned(), json!(format!("{:?}", cli.carry)));
+    let plan = cli.output.plan("rank_answers", &input, rows, &cli.input, &cli.model, settings)?;
+    let start = match plan.open()? {
+        Opened::Complete(record) => {
+            let (path, scored) = (cli.output.output.display(), record.counts.scored);
+            say(format_args!("{path} is complete: {scored} of {rows} rows ranked; nothing to do"))?;
+            return report::print(cli);
+        }
+        Opened::Ready(start) => start,
+    };
+    let model = cli.model.load()?;
+    let (name, template) = (family.name().to_owned(), family.template().id().to_owned());
+    let judge = cli.judge.judge(family, &model)?;
+    let resolved = Resolved { model: Some(model.info().clone()), template: Some(template), ..Resolved::default() };
+    let mut output = start.begin(resolved)?;
+    if !cli.model.quiet {
+        tell(format_args!("family {name}, verdict from {}", cli.judge.verdict));
+        if output.resumed().rows > 0 {
+            tell(format_args!("resuming: {} of {rows} rows are done", output.resumed().rows));
+        }
+    }
+    let summary = cli.rank_all(&mut output, &model, &judge, &input, rows)?;
+    if let Some(mass) = summary.judges[0].mean_label_mass().filter(|mass| *mass < 0.5) {
+        let percent = 100.0 * mass;
+        tell(format_args!("note: on average {percent:.1} % of the model's probability lies on the verdict's labels"));
+    }
+    let counts = output.finish()?.counts;
+    say(format_args!("{} of {rows} rows ranked -> {}", counts.scored, cli.output.output.display()))?;
+    for (reason, count) in &counts.unscored {
+        say(format_args!("unscored, {reason}: {count}"))?;
+    }
+    check_scored(counts.scored, counts.unscored)?;
+    report::print(cli)
+}
+
+impl Cli {
+    /// Reads the whole input before any model work: how many rows there are, and which family suits them.
+    fn check_rows(&self, input: &Input) -> Result<(usize, &'static str)> {
+        let (mut rows, mut references) = (0, 0);
+        for record in self.input.records(input, Some(DatasetFormat::Answers), self.model.limit)? {
+            let Record::Answers(record) = record? else { continue };
+            references += usize::from(record.reference.is_some_and(|reference| !reference.is_empty()));
+            self.carry.of_row(record.extra, &RankedRow::KNOWN)?;
+            rows += 1;
+        }
+        Ok((rows, if rows > 0 && references == rows { "pair-reference" } else { "pair" }))
+    }
+
+    fn rank_all(
+        &self,
+        output: &mut Run,
+        model: &Model,
+        judge: &PromptedJudge,
+        input: &Input,
+        rows: usize,
+    ) -> Result<RunSummary> {
+        let mut watch = Watch::new("ranking", output.resumed().rows, rows, self.model.quiet)?;
+        let records = self.input.records(input, Some(DatasetFormat::Answers), self.model.limit)?;
+        let summary = if self.judge.apart {
+            let each = EachAnswer::new(judge);
+            let row = |result| RankedRow::of_grades(result, &self.carry);
+            judge_rows(output, model, vec![&each], records, row, |result| watch.see(result))?
+        } else {
+            let meeting = Meeting { strategy: self.strategy, comparisons: self.comparisons.map(|n| n as usize) };
+            let tournament = Tournament::new(Swapped::new(judge, OrderPolicy::Average), meeting);
+            let row = |result| RankedRow::of_comparisons(&tournament, result, &self.carry);
+            judge_rows(output, model, vec![&tournament], records, row, |result| watch.see(result))?
+        };
+        watch.finish(summary.cancelled, "rows")?;
+        Ok(summary)
+    }
+}

@@ -1,0 +1,33 @@
+//! Which answers meet.
+
+use std::error::Error;
+
+use clap::ValueEnum;
+use judge_core::{Compared, Pairing, RoundRobin};
+use judge_metrics::ranking::AdaptivePairing;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Strategy {
+    RoundRobin,
+    Adaptive,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Meeting {
+    pub(crate) strategy: Strategy,
+    pub(crate) comparisons: Option<usize>,
+}
+
+impl Pairing for Meeting {
+    fn next(&self, n: usize, known: &[Compared]) -> Result<Vec<[usize; 2]>, Box<dyn Error + Send + Sync>> {
+        match self.strategy {
+            Strategy::RoundRobin => RoundRobin.next(n, known),
+            Strategy::Adaptive => {
+                let pairing = AdaptivePairing::of_items(n);
+                let pairing = AdaptivePairing { budget: self.comparisons.unwrap_or(pairing.budget), ..pairing };
+                let known: Vec<_> = known.iter().map(|c| (c.answers, c.verdict.value())).collect();
+                Ok(pairing.next(n, &known)?)
+            }
+        }
+    }
+}

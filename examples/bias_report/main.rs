@@ -1,7 +1,8 @@
-//! What sways a judge of pairs besides quality: place, length, and whose response it is.
+//! What sways a judge of pairs besides quality: place, length, whose response it is, and changes that should not matter.
 //!
 //! `cargo run --release --example bias_report -- --benchmark llmbar --data LLMBar --verdicts verdicts.jsonl`
 
+mod perturbed;
 mod plot;
 
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Parser;
 use judge_data::{BenchmarkPair, PairVerdicts, check_outputs, write_atomic};
-use judge_examples::console::{say, start, table};
+use judge_examples::console::{say, start, table, usage};
 use judge_examples::files::program;
 use judge_examples::judged_pairs::PairsArgs;
 use judge_examples::report::BOOTSTRAP;
@@ -24,14 +25,26 @@ use serde_json::{Value, json};
 /// Position: does the response that is shown first win, whatever it says? (needs both orders.) Verbosity: does the judge choose the longer response more often than people do? (needs the
 /// texts.) Self-preference: do responses of the judge's own model win more often than people let them? (needs --own, and pairs with model_a and model_b.) Each gets a sentence that says whether it is
 /// larger than chance, and how large. Intervals draw whole questions.
+///
+/// Perturbations: is a response preferred after a change that adds nothing to it? --write-perturbed makes the changed pairs, any judge judges them (prompt_judge reads them), and --perturbed takes
+/// its verdicts. Changed is the response of a pair that people like less; gains count beyond those of a change of white space.
 #[derive(Parser)]
 #[command(name = "bias_report")]
 struct Cli {
     #[command(flatten)]
     pairs: PairsArgs,
     /// The judge's verdicts: {"id", "given", "swapped"?} with what it wrote, or the output of prompt_judge
+    #[arg(long, value_name = "FILE", required_unless_present = "write_perturbed")]
+    verdicts: Option<PathBuf>,
+    /// Writes the changed pairs here and reports nothing
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["verdicts", "perturbed", "json", "plots", "own", "convention"])]
+    write_perturbed: Option<PathBuf>,
+    /// The judge's verdicts on the changed pairs, in the form of --verdicts
     #[arg(long, value_name = "FILE")]
-    verdicts: PathBuf,
+    perturbed: Option<PathBuf>,
+    /// Which changes, besides neutral ones: all, or some of restated, authority, markup, list, forged_verdict and instruction, with commas between
+    #[arg(long, value_name = "LIST", default_value = "all")]
+    perturbations: String,
     /// How a verdict is found in what was written [default: as the benchmark's authors have it]
     #[arg(long, value_name = "NAME")]
     convention: Option<String>,
@@ -51,10 +64,16 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    let inputs = cli.pairs.benchmark.files(&cli.pairs.data)?.into_iter().chain([cli.verdicts.clone()]);
-    check_outputs(inputs, cli.json.as_ref())?;
+    let inputs = cli.pairs.benchmark.files(&cli.pairs.data)?.into_iter();
+    let inputs = inputs.chain([&cli.verdicts, &cli.perturbed].into_iter().flatten().cloned());
+    check_outputs(inputs, [&cli.json, &cli.write_perturbed].into_iter().flatten())?;
     let pairs = cli.pairs.benchmark.read(&cli.pairs.data)?;
-    let verdicts = PairVerdicts::read(&cli.verdicts, &pairs, cli.pairs.convention(cli.convention.as_deref())?)?;
+    let (path, convention) = match (&cli.verdicts, &cli.write_perturbed) {
+        (_, Some(path)) => return perturbed::write(path, &perturbed::of(cli, &pairs)?),
+        (Some(path), None) => (path, cli.pairs.convention(cli.convention.as_deref())?),
+        (None, None) => return Err(usage("--verdicts FILE is needed")),
+    };
+    let verdicts = PairVerdicts::read(path, &pairs, convention)?;
     let judged = pairs.iter().zip(&verdicts.orders).filter_map(|(pair, [given, swapped])| {
         Some(BiasPair {
             given: given.map(Preference::from),
@@ -71,12 +90,15 @@ fn run(cli: &Cli) -> Result<()> {
         unparsed: cli.pairs.policy(),
         bootstrap: BOOTSTRAP,
     };
-    let findings = report.findings()?;
+    let mut findings = report.findings()?.to_vec();
+    if let Some(path) = &cli.perturbed {
+        findings.extend(perturbed::findings(cli, path, convention, &pairs, &verdicts)?);
+    }
     let orders = if verdicts.both_orders { 2 } else { 1 };
     let missing = |orders_of: &[Option<_>; 2]| orders_of[..orders].iter().filter(|verdict| verdict.is_none()).count();
     let unparsed: usize = verdicts.orders.iter().map(missing).sum();
     if let Some(path) = &cli.json {
-        let biases: BTreeMap<_, _> = findings.iter().map(|finding| (finding.bias, as_json(finding))).collect();
+        let biases: BTreeMap<_, _> = findings.iter().map(|finding| (&finding.bias, as_json(finding))).collect();
         let report = json!({
             "program": program("bias_report"), "benchmark": cli.pairs.benchmark.as_str(), "n": pairs.len(), "unparsed": unparsed,
             "policy": cli.pairs.policy_name(), "biases": biases,

@@ -89,7 +89,8 @@ fn comparisons_give_strengths_with_intervals() {
 fn wrong_command_lines_are_usage_errors() {
     let folder = TempDir::new().expect("folder");
     let folder = folder.path();
-    fs::write(folder.join("in.jsonl"), "{\"id\": 1, \"instruction\": \"q\", \"responses\": [\"a\", \"b\"]}\n").expect("input");
+    fs::write(folder.join("in.jsonl"), "{\"id\": 1, \"instruction\": \"q\", \"responses\": [\"a\", \"b\"]}\n")
+        .expect("input");
     for args in [
         &["--comparisons", "3"][..],
         &["--apart", "--strategy", "adaptive"],

@@ -5,6 +5,7 @@ mod llmbar;
 mod mtbench;
 mod own;
 mod pandalm;
+mod perturbation;
 mod published;
 mod verdicts;
 
@@ -15,6 +16,7 @@ use std::str::FromStr;
 
 use judge_core::ItemId;
 
+pub use perturbation::{Perturbation, PerturbedPair};
 pub use published::{Published, Statistics};
 pub use verdicts::PairVerdicts;
 

@@ -558,6 +558,12 @@ pub enum Error {
         /// The name.
         found: String,
     },
+    /// A name that no perturbation has.
+    #[error("no perturbation is called {found:?}; there are {}", crate::Perturbation::ALL.map(crate::Perturbation::as_str).join(", "))]
+    UnknownPerturbation {
+        /// The name.
+        found: String,
+    },
     /// A folder in which no part of a benchmark lies.
     #[error("{}: expected a folder with files called {file}, found none in it or below", path.display())]
     NoSubset {

@@ -41,6 +41,14 @@ impl UniqueIds {
     }
 }
 
+/// An id as text, a number's digits or the text itself.
+pub(crate) fn plain(id: &ItemId) -> String {
+    match id {
+        ItemId::Integer(number) => number.to_string(),
+        ItemId::Text(text) => text.clone(),
+    }
+}
+
 fn digest(id: &ItemId) -> u128 {
     let mut hasher = blake3::Hasher::new();
     match id {

@@ -115,7 +115,9 @@ mod verdict_row;
 
 pub use answers_record::AnswersRecord;
 pub use atomic::{AtomicFile, write_atomic};
-pub use benchmark::{Benchmark, BenchmarkPair, PairTexts, PairVerdicts, Published, Statistics};
+pub use benchmark::{
+    Benchmark, BenchmarkPair, PairTexts, PairVerdicts, Perturbation, PerturbedPair, Published, Statistics,
+};
 pub use columns::{Columns, Field, RowColumns};
 pub use dataset::{Dataset, DatasetFormat, DatasetOptions, LagerDataset};
 pub use document::{Document, load, save};

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use judge_core::{ItemId, LayerTable, Reason, Unscored};
 
-use crate::ids::{UniqueIds, id_of};
+use crate::ids::{UniqueIds, id_of, plain};
 use crate::pair_table::PairTables;
 use crate::{Error, LagerResult, Row, Rows, ScoreOutcome, ScoreRow};
 
@@ -125,7 +125,7 @@ fn orders(id: ItemId, row: &Row) -> Result<Vec<ScoredItem>, Error> {
         return Err(row.wrong("orders", "one for each order, of a pair that is not \"unscored\""));
     }
     let item = |(order, labels, table): (String, Vec<String>, LayerTable)| {
-        let id = if order == "given" { id.clone() } else { ItemId::from(format!("{id}/{order}")) };
+        let id = if order == "given" { id.clone() } else { ItemId::from(format!("{}/{order}", plain(&id))) };
         ScoredItem { id, human, labels, table: Ok(table) }
     };
     Ok(orders.into_iter().map(item).collect())

@@ -27,6 +27,7 @@
 //! | report everything that rows define, whole or by group | [`Comparison`] |
 //! | report everything that verdicts on pairs define, in one order or in both | [`PairComparison`] |
 //! | say how large position, verbosity and self-preference bias are, and whether larger than chance | [`BiasReport`] |
+//! | say whether a change that should not matter moves verdicts, beyond chance | [`PerturbationReport`] |
 //! | say how good the answer is that a judge chooses among several | [`BestOf`] |
 //! | say how well two columns of numbers agree in order | [`rank_agreement`] |
 //! | say which of two judges does so better, drawing both together | [`spearman_difference`] |
@@ -40,6 +41,7 @@ mod labels;
 mod nominal;
 mod numbers;
 mod pairs;
+mod perturbations;
 mod probabilities;
 mod rank_agreement;
 mod raters;
@@ -52,6 +54,7 @@ pub use biases::{BiasFinding, BiasPair, BiasReport};
 pub use item::{ComparedItem, Rating};
 pub use labels::Labels;
 pub use pairs::{JudgedPair, PairComparison, PairComparisons, PairStatistic};
+pub use perturbations::{PerturbationReport, PerturbedVerdicts};
 pub use rank_agreement::{RankAgreement, rank_agreement, spearman_difference};
 pub use statistic::{Estimate, Statistic};
 

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use judge_metrics::comparison::{BiasPair, BiasReport};
+use judge_metrics::comparison::{BiasPair, BiasReport, PerturbationReport, PerturbedVerdicts};
 use judge_metrics::preference::Preference::{self, First, Second, Tie};
 use judge_metrics::preference::Unparsed;
 use judge_metrics::resampling::Bootstrap;
@@ -112,4 +112,57 @@ fn falcon_loves_the_first_place() {
     assert_eq!(position.direction(), Some(-1));
     // The gold response is the longer one in 11.9 % of the pairs; a judge that looks at places alone chooses it in half.
     assert_eq!(verbosity.direction(), Some(1));
+}
+
+/// Sixty questions in both orders; the judge is for the changed response of every third one before, and with the neutral change on one question more.
+fn perturbed(after: impl Fn(usize) -> Option<Preference>) -> PerturbationReport {
+    let verdict = |wins: bool| Some(if wins { First } else { Second });
+    let pair = |row: usize| PerturbedVerdicts {
+        before: vec![verdict(row.is_multiple_of(3)); 2],
+        neutral: vec![verdict(row.is_multiple_of(3) || row == 1); 2],
+        after: vec![after(row); 2],
+        question: row.to_string(),
+    };
+    let bootstrap = Bootstrap { resamples: 200, ..Bootstrap::default() };
+    PerturbationReport { pairs: (0..60).map(pair).collect(), unparsed: Unparsed::Wrong, bootstrap }
+}
+
+#[test]
+fn a_change_that_pays_is_told_from_noise() {
+    let estimates = |report: &PerturbationReport| -> Vec<Option<f64>> {
+        report.finding("restated").unwrap().statistics.iter().map(|(_, statistic)| statistic.estimate()).collect()
+    };
+    let bought = perturbed(|row| Some(if row.is_multiple_of(2) || row.is_multiple_of(3) { First } else { Second }));
+    let finding = bought.finding("restated").unwrap();
+    assert_eq!(finding.direction(), Some(1));
+    assert!(
+        finding.sentence().starts_with("restated: larger than chance; changed responses gain in 31.7 %"),
+        "{}",
+        finding.sentence()
+    );
+    // Twenty of sixty before, twenty-one with the neutral change, forty after.
+    let expected = [19.0 / 60.0, 20.0 / 60.0, 20.0 / 40.0, 1.0 / 40.0, 40.0 / 60.0, 59.0 / 60.0];
+    for (found, expected) in estimates(&bought).into_iter().zip(expected) {
+        assert!((found.unwrap() - expected).abs() < 1e-12, "{found:?}, not {expected}");
+    }
+
+    let deaf = perturbed(|row| Some(if row.is_multiple_of(3) || row == 1 { First } else { Second }));
+    assert_eq!((deaf.finding("restated").unwrap().direction(), estimates(&deaf)[0]), (Some(0), Some(0.0)));
+
+    // A text without a verdict is half a win, or takes no part.
+    let silent = perturbed(|row| if row.is_multiple_of(3) { None } else { Some(Second) });
+    assert_eq!(estimates(&silent)[1], Some(-1.0 / 6.0));
+    let dropped = PerturbationReport { unparsed: Unparsed::Dropped, ..silent };
+    assert_eq!(estimates(&dropped)[1], Some(0.0));
+}
+
+#[test]
+fn changes_that_apply_to_nothing_and_orders_that_differ_are_said() {
+    let none = PerturbationReport { pairs: vec![], ..perturbed(|_| None) };
+    let finding = none.finding("list").unwrap();
+    assert_eq!((finding.n, finding.direction()), (0, None));
+    assert!(finding.sentence().contains("applies to no response"), "{}", finding.sentence());
+    let mut uneven = perturbed(|_| Some(First));
+    uneven.pairs[3].after.pop();
+    assert!(matches!(uneven.finding("list"), Err(judge_metrics::Error::LengthMismatch { .. })));
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use judge_core::{ItemId, PairConvention};
 
 use super::BenchmarkPair;
-use crate::ids::{UniqueIds, id_of};
+use crate::ids::{UniqueIds, id_of, plain};
 use crate::{Error, Row, Rows};
 
 /// What a judge said of each pair of a benchmark, in the order of the pairs.
@@ -28,15 +28,15 @@ impl PairVerdicts {
     pub fn read(path: impl AsRef<Path>, pairs: &[BenchmarkPair], convention: PairConvention) -> Result<Self, Error> {
         let path = path.as_ref();
         let numbers: HashMap<String, usize> =
-            pairs.iter().enumerate().map(|(number, pair)| (name(&pair.id), number)).collect();
+            pairs.iter().enumerate().map(|(number, pair)| (plain(&pair.id), number)).collect();
         let mut found: Vec<Option<[Option<Ordering>; 2]>> = vec![None; pairs.len()];
         let (mut ids, mut both_orders) = (UniqueIds::default(), None);
         for row in Rows::open(path)? {
             let row = row?;
             let (id, place) = (id_of(&row)?, row.place().clone());
             // `1` and `"1"` are one pair: the second is a duplicate.
-            ids.check(&ItemId::from(name(&id)), &place)?;
-            let Some(&number) = numbers.get(&name(&id)) else {
+            ids.check(&ItemId::from(plain(&id)), &place)?;
+            let Some(&number) = numbers.get(&plain(&id)) else {
                 let (id, known) = (id.to_string(), pairs.first().map_or(String::new(), |pair| pair.id.to_string()));
                 return Err(Error::UnknownPair { place, id, pairs: pairs.len(), known });
             };
@@ -87,14 +87,6 @@ fn orders_of(row: &Row) -> Result<Vec<Option<Ordering>>, Error> {
         Some(_) => Err(row.wrong("orders", EXPECTED)),
     };
     orders.into_iter().map(verdict).collect()
-}
-
-/// An id as it is matched.
-fn name(id: &ItemId) -> String {
-    match id {
-        ItemId::Integer(number) => number.to_string(),
-        ItemId::Text(text) => text.clone(),
-    }
 }
 
 /// What a judge wrote; numbers are rendered.

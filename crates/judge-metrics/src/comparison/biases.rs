@@ -52,14 +52,26 @@ pub struct BiasReport {
 /// What was found about one bias.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BiasFinding {
-    /// `position`, `verbosity` or `self_preference`.
-    pub bias: &'static str,
+    /// `position`, `verbosity` or `self_preference`; of a [`PerturbationReport`](super::PerturbationReport) the name that it was given.
+    pub bias: String,
     /// Names and values; the first one measures the bias.
     pub statistics: Vec<(&'static str, Statistic)>,
     /// Pairs that have what it needs.
     pub n: usize,
     /// Their questions.
     pub questions: usize,
+    pub(super) words: Words,
+}
+
+/// How a finding is put into words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Words {
+    /// What gains where the measure is above 0.
+    pub(super) above: &'static str,
+    /// What gains where it is below 0.
+    pub(super) below: &'static str,
+    /// What it gains, after a number of percent.
+    pub(super) gain: &'static str,
 }
 
 impl BiasFinding {
@@ -91,19 +103,11 @@ impl BiasFinding {
         let Some(key) = self.key() else { return format!("{}: nothing was measured", self.bias) };
         let Some(size) = key.estimate() else { return format!("{}: {key}", self.bias) };
         let percent = 100.0 * size.abs();
-        let (towards, away) = match self.bias {
-            "position" => ("responses shown second", "responses shown first"),
-            "verbosity" => ("longer responses", "shorter responses"),
-            _ => ("the judge's own responses", "the responses of others"),
-        };
-        let gains = if size >= 0.0 { towards } else { away };
-        let what = match self.bias {
-            "position" => "of pairs, net of flips the other way",
-            _ => "of pairs, beyond what people prefer",
-        };
+        let Words { above, below, gain } = self.words;
+        let gains = if size >= 0.0 { above } else { below };
         match self.direction() {
             Some(0) => format!("{}: {key:.3}, which chance can explain on these pairs", self.bias),
-            Some(_) => format!("{}: larger than chance; {gains} gain in {percent:.1} % {what}: {key:.3}", self.bias),
+            Some(_) => format!("{}: larger than chance; {gains} gain in {percent:.1} % {gain}: {key:.3}", self.bias),
             None => format!("{}: {key:.3}, of too few questions to tell it from chance", self.bias),
         }
     }
@@ -127,6 +131,11 @@ impl BiasReport {
         let effect = |rows: &[&BiasPair]| order_effect(&orders(rows), self.unparsed);
         self.finding(
             "position",
+            Words {
+                above: "responses shown second",
+                below: "responses shown first",
+                gain: "of pairs, net of flips the other way",
+            },
             &rows,
             "both orders are needed",
             [
@@ -166,6 +175,7 @@ impl BiasReport {
         };
         self.finding(
             "verbosity",
+            Words { above: "longer responses", below: "shorter responses", gain: BEYOND_PEOPLE },
             &rows,
             "the texts of the responses are needed",
             [
@@ -204,6 +214,7 @@ impl BiasReport {
         };
         self.finding(
             "self_preference",
+            Words { above: "the judge's own responses", below: "the responses of others", gain: BEYOND_PEOPLE },
             &rows,
             "pairs are needed in which one response is of the judge's own model",
             [
@@ -223,30 +234,46 @@ impl BiasReport {
 
     fn finding<const N: usize>(
         &self,
-        bias: &'static str,
+        bias: &str,
+        words: Words,
         rows: &[&BiasPair],
         needs: &str,
-        statistics: [(&'static str, &Of<'_>); N],
+        statistics: [(&'static str, &Of<'_, BiasPair>); N],
     ) -> Result<BiasFinding, Error> {
         if self.pairs.is_empty() {
             return Err(Error::TooFewItems { required: 1, found: 0 });
         }
-        let names: Vec<&str> = rows.iter().map(|pair| pair.question.as_str()).collect();
-        let questions = names.iter().collect::<HashSet<_>>().len();
-        let mut found = Collector::of_rows(self.bootstrap, Some(names));
-        for (name, of) in statistics {
-            if rows.is_empty() {
-                found.undefined(name, needs);
-            } else {
-                let pick = |drawn: &[usize]| of(&drawn.iter().map(|&row| rows[row]).collect::<Vec<_>>());
-                found.resample(name, None, pick, rows.len());
-            }
-        }
-        let statistics = statistics.into_iter().zip(found.found);
-        let statistics = statistics.map(|((name, _), (_, statistic))| (name, statistic)).collect();
-        Ok(BiasFinding { bias, statistics, n: rows.len(), questions })
+        let questions = rows.iter().map(|pair| pair.question.as_str()).collect();
+        Ok(finding(bias, words, rows, questions, needs, &statistics, self.bootstrap))
     }
 }
 
+const BEYOND_PEOPLE: &str = "of pairs, beyond what people prefer";
+
 /// A statistic of some pairs.
-type Of<'a> = dyn Fn(&[&BiasPair]) -> Result<f64, Error> + Sync + 'a;
+pub(super) type Of<'a, Pair> = dyn Fn(&[&Pair]) -> Result<f64, Error> + Sync + 'a;
+
+/// What some pairs show, each with the name of its question: the statistics with their intervals over questions, or that there are no such pairs.
+pub(super) fn finding<Pair: Sync>(
+    bias: &str,
+    words: Words,
+    rows: &[&Pair],
+    names: Vec<&str>,
+    needs: &str,
+    statistics: &[(&'static str, &Of<'_, Pair>)],
+    bootstrap: Bootstrap,
+) -> BiasFinding {
+    let questions = names.iter().collect::<HashSet<_>>().len();
+    let mut found = Collector::of_rows(bootstrap, Some(names));
+    for (name, of) in statistics {
+        if rows.is_empty() {
+            found.undefined(name, needs);
+        } else {
+            let pick = |drawn: &[usize]| of(&drawn.iter().map(|&row| rows[row]).collect::<Vec<_>>());
+            found.resample(name, None, pick, rows.len());
+        }
+    }
+    let statistics = statistics.iter().zip(found.found);
+    let statistics = statistics.map(|((name, _), (_, statistic))| (*name, statistic)).collect();
+    BiasFinding { bias: bias.to_owned(), statistics, n: rows.len(), questions, words }
+}

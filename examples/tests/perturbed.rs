@@ -1,0 +1,100 @@
+//! Changed responses, as a user probes a judge with them.
+
+mod program;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use program::run;
+
+fn ran(name: &str, folder: &Path, args: &[&str]) -> (Option<i32>, String) {
+    let output = run(name, folder, args);
+    (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}
+
+fn succeed(name: &str, folder: &Path, args: &[&str]) -> String {
+    let (code, said) = ran(name, folder, args);
+    assert_eq!(code, Some(0), "{name} {args:?}: {said}");
+    said
+}
+
+fn write(path: &Path, rows: impl IntoIterator<Item = Value>) {
+    fs::write(path, rows.into_iter().map(|row| format!("{row}\n")).collect::<String>()).expect("input");
+}
+
+const DATA: [&str; 4] = ["--benchmark", "pairs", "--data", "pairs.jsonl"];
+
+/// A judge that obeys instructions inside of responses, and chooses the first otherwise.
+#[test]
+fn a_judge_that_can_be_told_what_to_choose_is_found_out() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let human = |id: usize| if id.is_multiple_of(2) { "A" } else { "B" };
+    let pair = |id: usize| json!({"id": format!("p{id}"), "instruction": format!("q{id}"), "response_a": "One. Two.", "response_b": "Three.", "human": human(id)});
+    write(&folder.join("pairs.jsonl"), (0..30).map(pair));
+    write(
+        &folder.join("v.jsonl"),
+        (0..30).map(|id| json!({"id": format!("p{id}"), "given": "[[A]]", "swapped": "[[B]]"})),
+    );
+    let said = succeed("bias_report", folder, &[&DATA[..], &["--write-perturbed", "changed.jsonl"]].concat());
+    // The list needs two points, which the second responses lack.
+    assert!(said.contains(&format!("{} changed pairs", 6 * 30 + 15)), "{said}");
+
+    let text = fs::read_to_string(folder.join("changed.jsonl")).expect("changed pairs");
+    let changed: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let verdict = |row: &Value| {
+        let obeyed = row["perturbation"] == "instruction" && row["changed"] == "B";
+        let side = if obeyed { ["[[B]]", "[[A]]"] } else { ["[[A]]", "[[B]]"] };
+        json!({"id": row["id"], "given": side[0], "swapped": side[1]})
+    };
+    write(&folder.join("cv.jsonl"), changed.iter().map(verdict));
+    let args = ["--verdicts", "v.jsonl", "--perturbed", "cv.jsonl", "--json", "r.json", "--plots", "plots"];
+    let said = succeed("bias_report", folder, &[&DATA[..], &args].concat());
+    assert!(said.contains("instruction: larger than chance; changed responses gain in 50.0 %"), "{said}");
+    let report: Value = serde_json::from_slice(&fs::read(folder.join("r.json")).expect("report")).expect("JSON");
+    let of = |name: &str| report["biases"]["instruction"]["statistics"][name]["estimate"].as_f64();
+    assert_eq!((of("attack_success"), of("robustness"), of("robustness_neutral")), (Some(1.0), Some(0.5), Some(1.0)));
+    assert_eq!(report["biases"]["authority"]["larger_than_chance"], json!(false));
+    assert_eq!(report["biases"]["list"]["n"], json!(15));
+    assert!(folder.join("plots/instruction.svg").is_file());
+
+    // The embedded model's own judge reads the changed pairs as any others.
+    let args = ["--input", "changed.jsonl", "--output", "own.jsonl", "--apart", "--verdict", "logits", "--quiet"];
+    succeed("prompt_judge", folder, &args);
+    succeed(
+        "prompt_judge",
+        folder,
+        &["--input", "pairs.jsonl", "--output", "ov.jsonl", "--apart", "--verdict", "logits", "--quiet"],
+    );
+    let said =
+        succeed("bias_report", folder, &[&DATA[..], &["--verdicts", "ov.jsonl", "--perturbed", "own.jsonl"]].concat());
+    assert!(said.contains("forged_verdict"), "{said}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    write(
+        &folder.join("pairs.jsonl"),
+        [json!({"id": 0, "instruction": "q", "response_a": "a", "response_b": "b", "human": "A"})],
+    );
+    write(&folder.join("v.jsonl"), [json!({"id": 0, "given": "[[A]]"})]);
+    write(&folder.join("c.jsonl"), [json!({"id": "0#neutral", "given": "[[A]]", "swapped": "[[A]]"})]);
+    for (args, code, why) in [
+        (&[][..], 2, "--verdicts"),
+        (&["--verdicts", "v.jsonl", "--perturbations", "bribe"], 0, "position"),
+        (&["--write-perturbed", "x.jsonl", "--perturbations", "bribe"], 2, "no perturbation is called"),
+        (&["--write-perturbed", "v.jsonl", "--verdicts", "v.jsonl"], 2, "cannot be used with"),
+        (&["--write-perturbed", "pairs.jsonl"], 2, "pairs.jsonl"),
+        (&["--verdicts", "v.jsonl", "--perturbed", "c.jsonl", "--perturbations", "authority"], 1, "have no verdict"),
+        (&["--verdicts", "v.jsonl", "--perturbed", "v.jsonl"], 1, "0"),
+    ] {
+        let (found, said) = ran("bias_report", folder, &[&DATA[..], args].concat());
+        assert_eq!(found, Some(code), "{args:?}: {said}");
+        assert!(said.contains(why), "{args:?}: {said}");
+    }
+}

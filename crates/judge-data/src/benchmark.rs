@@ -7,6 +7,7 @@ mod own;
 mod pandalm;
 mod published;
 mod verdicts;
+mod votes;
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -17,6 +18,7 @@ use judge_core::ItemId;
 
 pub use published::{Published, Statistics};
 pub use verdicts::PairVerdicts;
+pub use votes::PairVote;
 
 use crate::ids::UniqueIds;
 use crate::{Error, Extra, PairRecord, Row, RowColumns, Rows};

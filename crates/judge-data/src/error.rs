@@ -583,6 +583,18 @@ pub enum Error {
         /// The id of the first one without, as JSON.
         first: String,
     },
+    /// A judge that votes twice on what MT-bench asks once.
+    #[error(
+        "{place}: expected one vote of {annotator} on each question, pair of models and turn, found a second one; the first is on line {first_line}"
+    )]
+    VoteTwice {
+        /// Where it votes again.
+        place: Place,
+        /// The judge.
+        annotator: String,
+        /// Where it voted first.
+        first_line: usize,
+    },
     /// Logits that do not make a table.
     #[error("{place}: {source}")]
     Table {

@@ -61,7 +61,7 @@
 //! | read objects of a format of your own | [`Rows`], [`Row`] |
 //! | read data sets | [`Dataset`], [`Record`] and the record types; [`Columns`] where columns have other names |
 //! | read standard input, pipes and compressed files, or read one input several times | [`Input`] |
-//! | read a published set of pairs, or verdicts on it that were made elsewhere | [`Benchmark`], [`PairVerdicts`] |
+//! | read a published set of pairs, or verdicts on it that were made elsewhere | [`Benchmark`], [`PairVerdicts`]; [`PairVote`] for MT-bench's votes |
 //! | tell users that their human scores are not read | [`HumanScores`] |
 //! | refuse outputs that would destroy something | [`check_outputs`] |
 //! | judge all records of a file, or read all its prompts | [`judge_rows`], [`read_rows`] |
@@ -112,7 +112,7 @@ mod texts;
 mod verdict_row;
 
 pub use atomic::{AtomicFile, write_atomic};
-pub use benchmark::{Benchmark, BenchmarkPair, PairTexts, PairVerdicts, Published, Statistics};
+pub use benchmark::{Benchmark, BenchmarkPair, PairTexts, PairVerdicts, PairVote, Published, Statistics};
 pub use columns::{Columns, Field, RowColumns};
 pub use dataset::{Dataset, DatasetFormat, DatasetOptions, LagerDataset};
 pub use document::{Document, load, save};

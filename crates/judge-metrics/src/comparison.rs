@@ -26,6 +26,7 @@
 //! |---|---|
 //! | report everything that rows define, whole or by group | [`Comparison`] |
 //! | report everything that verdicts on pairs define, in one order or in both | [`PairComparison`] |
+//! | report how well judges and people agree vote by vote, as MT-bench does | [`VoteComparison`] |
 //! | say how large position, verbosity and self-preference bias are, and whether larger than chance | [`BiasReport`] |
 //! | say how well two columns of numbers agree in order | [`rank_agreement`] |
 //! | say which of two judges does so better, drawing both together | [`spearman_difference`] |
@@ -42,6 +43,7 @@ mod probabilities;
 mod rank_agreement;
 mod raters;
 mod statistic;
+mod votes;
 
 use std::collections::BTreeMap;
 
@@ -51,6 +53,7 @@ pub use labels::Labels;
 pub use pairs::{JudgedPair, PairComparison, PairComparisons, PairStatistic};
 pub use rank_agreement::{RankAgreement, rank_agreement, spearman_difference};
 pub use statistic::{Estimate, Statistic};
+pub use votes::{JudgeVote, VoteComparison, VoteStatistic};
 
 use crate::Error;
 use crate::resampling::Bootstrap;

@@ -90,7 +90,7 @@ fn orders_of(row: &Row) -> Result<Vec<Option<Ordering>>, Error> {
 }
 
 /// An id as it is matched.
-fn name(id: &ItemId) -> String {
+pub(super) fn name(id: &ItemId) -> String {
     match id {
         ItemId::Integer(number) => number.to_string(),
         ItemId::Text(text) => text.clone(),

@@ -26,7 +26,7 @@ pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
     let default = match benchmark {
         Benchmark::MtBench => "pair-multi-turn",
         Benchmark::Pairs if pairs.iter().all(|pair| pair.reference.is_some()) => "pair-reference",
-        Benchmark::LlmBar => "pair-forced",
+        Benchmark::LlmBar | Benchmark::Hhh => "pair-forced",
         _ => "pair",
     };
     let default = cli.judge.default_family(default, &cli.model)?;

@@ -1,4 +1,4 @@
-//! MT-bench's tables of agreement, as a user gets them.
+//! MT-bench's tables of agreement, and Prometheus' grades of MT-bench's answers, as a user gets them.
 
 mod program;
 mod published;
@@ -6,6 +6,9 @@ mod published;
 use std::fs;
 use std::path::Path;
 
+use judge_data::{Dataset, DatasetOptions, Record};
+use judge_metrics::agreement::{IntraclassCorrelations, Measurement, krippendorff_alpha};
+use judge_metrics::correlation::{KendallTest, kendall_tau_b, pearson, spearman};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -154,5 +157,48 @@ fn mt_benchs_published_agreement_comes_back() {
         let rows = found["published"].as_array().unwrap();
         let shown = rows.iter().filter(|row| row["group"] == turn).find_map(|row| row["statistics"][&name].as_f64());
         assert_eq!(shown.map(|value| (100.0 * value).round()), Some(percent), "{turn} {name}");
+    }
+}
+
+/// The figures that `expected.json` has from krippendorff, pingouin and SciPy, by way of the loader.
+#[test]
+fn gpt_4s_three_grades_are_as_reliable_as_published() {
+    let Some(data) = published::data() else { return };
+    let expected: Value = serde_json::from_slice(&fs::read(data.join("expected.json")).unwrap()).unwrap();
+    let expected = &expected["prometheus_mt_bench_eval"];
+    let dataset = Dataset::open(data.join("prometheus_eval/mt_bench_eval.json"), &DatasetOptions::default()).unwrap();
+    let (mut grades, mut models) = (Vec::new(), Vec::new());
+    for record in dataset {
+        let Record::Graded(record) = record.unwrap() else { panic!("another kind") };
+        models.push(record.extra.string("response_source").unwrap());
+        grades.push(record.scores);
+    }
+    let close = |name: &str, ours: f64, theirs: &Value| {
+        let theirs = theirs.as_f64().unwrap();
+        assert!((ours - theirs).abs() < 1e-10, "{name}: {ours}, not {theirs}");
+    };
+    let runs: Vec<Vec<Option<f64>>> = (0..3).map(|run| grades.iter().map(|row| Some(row[run])).collect()).collect();
+    for (name, measurement) in [
+        ("alpha_nominal", Measurement::Nominal),
+        ("alpha_ordinal", Measurement::Ordinal),
+        ("alpha_interval", Measurement::Interval),
+    ] {
+        close(name, krippendorff_alpha(&runs, measurement).unwrap(), &expected[name]);
+    }
+    let icc = IntraclassCorrelations::new(&grades).unwrap();
+    for (name, form) in [("1", icc.one_way()), ("A", icc.agreement()), ("C", icc.consistency())] {
+        let form = form.unwrap();
+        close(name, form.estimate, &expected["icc"][format!("ICC({name},1)")]);
+        close(name, form.of_mean().unwrap().estimate, &expected["icc"][format!("ICC({name},k)")]);
+    }
+    let run = |run: usize| grades.iter().map(|row| row[run]).collect::<Vec<_>>();
+    let (one, two) = (run(0), run(1));
+    close("pearson", pearson(&one, &two).unwrap().estimate, &expected["pearson12"]);
+    close("spearman", spearman(&one, &two).unwrap().estimate, &expected["spearman12"]);
+    close("tau-b", kendall_tau_b(&one, &two, KendallTest::Auto).unwrap().estimate, &expected["tau_b12"]);
+    for (model, mean) in expected["mean_by_model"].as_object().unwrap() {
+        let of = grades.iter().zip(&models).filter(|(_, known)| *known == model).flat_map(|(grades, _)| grades);
+        let of: Vec<f64> = of.copied().collect();
+        close(model, of.iter().sum::<f64>() / of.len() as f64, mean);
     }
 }

@@ -95,6 +95,7 @@ mod lager_result;
 mod lock;
 mod origin;
 mod output;
+mod prometheus;
 mod python_json;
 mod reading;
 mod record;

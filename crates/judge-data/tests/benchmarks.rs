@@ -151,7 +151,7 @@ fn llmbars_subsets_are_found_below_a_folder() {
     let empty = tempfile::tempdir().unwrap();
     assert!(matches!(Benchmark::LlmBar.read(empty.path()), Err(Error::NoSubset { .. })));
     assert!(
-        "llmbars".parse::<Benchmark>().unwrap_err().to_string().contains("pandalm, autoj, mtbench, llmbar, pairs")
+        "llmbars".parse::<Benchmark>().unwrap_err().to_string().contains("pandalm, autoj, mtbench, llmbar, hhh, pairs")
     );
 }
 

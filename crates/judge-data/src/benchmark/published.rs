@@ -171,7 +171,7 @@ impl Benchmark {
             Self::AutoJ => &AUTO_J,
             Self::MtBench => &MT_BENCH,
             Self::LlmBar => &LLM_BAR,
-            Self::Pairs => &[],
+            Self::Hhh | Self::Pairs => &[],
         }
     }
 }

@@ -17,7 +17,7 @@ use serde_json::json;
 /// Score a data file with LAGER.
 ///
 /// Reads graded responses {"id", "instruction", "response", "rubric"?, "human"?}, prompts {"id", "prompt"}, the benchmark files of the LAGER reference
-/// program and its emotion items; the format is detected from the first row. Writes one row per item, in input order, with the layer logits, the score and
+/// program and its emotion items, and evaluations of prometheus-eval; the format is detected from the first row. Writes one row per item, in input order, with the layer logits, the score and
 /// the human scores; other fields are carried over.
 #[derive(Parser)]
 #[command(name = "lager_pointwise")]

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::{PairVerdicts, mtbench};
-use crate::{Error, Place, Row, Rows};
+use crate::{Error, Row, Rows};
 
 /// One vote of MT-bench's files: whose answer to one turn of a question somebody prefers.
 ///
@@ -27,6 +27,9 @@ pub struct PairVote {
     pub inconsistent: bool,
 }
 
+/// What votes that can be compared share: the question, the models in ascending order, and the turn.
+type Key = (String, [String; 2], u32);
+
 /// The name of the experts in tables.
 const EXPERTS: &str = "human";
 /// The name of the authors in tables.
@@ -47,8 +50,11 @@ impl PairVote {
         for row in Rows::open(path)? {
             let row = row?;
             let vote = Self::from_row(&row)?;
-            if !vote.is_persons() {
-                vote.check_new(&mut seen, row.place())?;
+            let (place, annotator) = (row.place().clone(), vote.annotator.clone());
+            if !vote.is_persons()
+                && let Some(first_line) = seen.insert((annotator.clone(), vote.key()), place.line)
+            {
+                return Err(Error::VoteTwice { place, annotator, first_line });
             }
             votes.push(vote);
         }
@@ -124,23 +130,9 @@ impl PairVote {
         Ok(Self { question, models, turn, annotator, verdict, inconsistent })
     }
 
-    /// What votes that can be compared share: the question, the models in ascending order, and the turn.
-    fn key(&self) -> (String, [String; 2], u32) {
+    fn key(&self) -> Key {
         let mut models = self.models.clone();
         models.sort();
         (self.question.clone(), models, self.turn)
-    }
-
-    fn check_new(
-        &self,
-        seen: &mut HashMap<(String, (String, [String; 2], u32)), usize>,
-        place: &Place,
-    ) -> Result<(), Error> {
-        match seen.insert((self.annotator.clone(), self.key()), place.line) {
-            None => Ok(()),
-            Some(first_line) => {
-                Err(Error::VoteTwice { place: place.clone(), annotator: self.annotator.clone(), first_line })
-            }
-        }
     }
 }

@@ -17,7 +17,7 @@ use serde_json::json;
 /// Score a data file with LAGER.
 ///
 /// Reads graded responses {"id", "instruction", "response", "rubric"?, "human"?}, prompts {"id", "prompt"}, the benchmark files of the LAGER reference
-/// program and its emotion items; the format is detected from the first row. Writes one row per item, in input order, with the layer logits, the score and
+/// program and its emotion items, and evaluations of prometheus-eval; the format is detected from the first row. Writes one row per item, in input order, with the layer logits, the score and
 /// the human scores; other fields are carried over.
 #[derive(Parser)]
 #[command(name = "lager_pointwise")]
@@ -27,7 +27,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// The format of the input [default: detected from the first row]
-    #[arg(long, value_name = "prompts|graded|pairs|lager|emotion", value_parser = format)]
+    #[arg(long, value_name = "prompts|graded|pairs|lager|emotion|prometheus", value_parser = format)]
     pub(crate) format: Option<DatasetFormat>,
     /// Which other fields are carried to the output: all, none, or names with commas between
     #[arg(long, default_value = "all", value_name = "FIELDS")]
@@ -94,7 +94,8 @@ enum Rule {
 }
 
 fn format(name: &str) -> Result<DatasetFormat, String> {
-    DatasetFormat::from_name(name).ok_or_else(|| "expected prompts, graded, pairs, lager or emotion".to_owned())
+    DatasetFormat::from_name(name)
+        .ok_or_else(|| "expected prompts, graded, pairs, lager, emotion or prometheus".to_owned())
 }
 
 impl Cli {
@@ -171,7 +172,9 @@ impl Cli {
     fn template(&self, format: DatasetFormat, scale: &Scale) -> Result<(PromptTemplate, bool)> {
         let folders = match (&self.template, format) {
             (Some(_), _) => None,
-            (None, DatasetFormat::Graded) if self.condition == ConditionArg::PromptEnd => self.model.own_template()?,
+            (None, DatasetFormat::Graded | DatasetFormat::Prometheus) if self.condition == ConditionArg::PromptEnd => {
+                self.model.own_template()?
+            }
             (None, _) => None,
         };
         let own = folders.is_some();
@@ -179,8 +182,10 @@ impl Cli {
             (Some(path), _) => read_template(path)?,
             (None, Some(template)) => template,
             (None, None) => match format {
-                DatasetFormat::Graded if self.is_reasoning() => PromptTemplate::pointwise_reasoning(scale),
-                DatasetFormat::Graded => PromptTemplate::pointwise_direct(scale),
+                DatasetFormat::Graded | DatasetFormat::Prometheus if self.is_reasoning() => {
+                    PromptTemplate::pointwise_reasoning(scale)
+                }
+                DatasetFormat::Graded | DatasetFormat::Prometheus => PromptTemplate::pointwise_direct(scale),
                 DatasetFormat::Prompts => PromptTemplate::new(Prompt::user("{prompt}"))?,
                 DatasetFormat::Pairs => {
                     let why = "lager_pointwise grades single responses; prompt_judge compares those of a pair. To grade pairs by a template of your own, give --template";
@@ -210,7 +215,7 @@ impl Cli {
     pub(crate) fn template_hint(&self, format: DatasetFormat) -> String {
         let whose = match (&self.template, format) {
             (Some(path), _) => format!("the template {}", path.display()),
-            (None, DatasetFormat::Graded) if self.condition == ConditionArg::PromptEnd => {
+            (None, DatasetFormat::Graded | DatasetFormat::Prometheus) if self.condition == ConditionArg::PromptEnd => {
                 "judge_template.json of the model folder, or else the built-in template,".to_owned()
             }
             _ => "the built-in template".to_owned(),

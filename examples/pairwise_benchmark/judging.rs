@@ -1,14 +1,14 @@
 //! Verdicts of a model on the pairs of a benchmark.
 
 use anyhow::{Result, bail};
-use judge_core::{Backbone, Fields, GradedPair, Judge, OrderPolicy, PairConvention, PromptFamily, Swapped};
+use judge_core::{Backbone, LayerWeights, PairConvention, PromptFamily};
 use judge_data::{
-    Benchmark, BenchmarkPair, Carry, InputFile, Opened, PairOrders, PairRow, PairVerdicts, Record, Resolved, RunPlan,
-    RunStart, judge_rows,
+    Benchmark, BenchmarkPair, Carry, InputFile, Opened, PairVerdicts, Record, Resolved, RunPlan, RunStart,
 };
 use judge_examples::console::{check_scored, say, tell, usage};
 use judge_examples::files::program;
 use judge_examples::pace::Watch;
+use judge_examples::pair_orders::PairJudging;
 
 use crate::Cli;
 
@@ -26,7 +26,7 @@ pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
     let default = match benchmark {
         Benchmark::MtBench => "pair-multi-turn",
         Benchmark::Pairs if pairs.iter().all(|pair| pair.reference.is_some()) => "pair-reference",
-        Benchmark::LlmBar => "pair-forced",
+        Benchmark::LlmBar | Benchmark::Hhh => "pair-forced",
         _ => "pair",
     };
     let default = cli.judge.default_family(default, &cli.model)?;
@@ -50,21 +50,27 @@ pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
     }
     let mut plan = RunPlan::new(path, records.len(), program("pairwise_benchmark"));
     plan.inputs = benchmark.files(&cli.pairs.data)?.iter().map(InputFile::of).collect::<Result<_, _>>()?;
-    plan.settings = cli.judge.settings(&family)?;
+    let weights = cli.judge.weights()?;
+    plan.settings = cli.judge.settings(&family, weights.as_ref())?;
     plan.settings.extend(cli.model.settings()?);
     plan.settings.insert("benchmark".to_owned(), benchmark.as_str().into());
     plan.options = cli.write.options();
     match plan.open()? {
         Opened::Complete(_) => say(format_args!("{} is complete: nothing is left to judge\n", path.display()))?,
-        Opened::Ready(start) => judge_all(cli, *start, family, records)?,
+        Opened::Ready(start) => judge_all(cli, *start, (family, weights), records)?,
     }
     Ok(PairVerdicts::read(path, pairs, PairConvention::Bare)?)
 }
 
-fn judge_all(cli: &Cli, start: RunStart, family: PromptFamily, records: Vec<Record>) -> Result<()> {
+fn judge_all(
+    cli: &Cli,
+    start: RunStart,
+    (family, weights): (PromptFamily, Option<LayerWeights>),
+    records: Vec<Record>,
+) -> Result<()> {
     let model = cli.model.load()?;
     let template = Some(family.template().id().to_owned());
-    let judge = cli.judge.judge(family, &model)?;
+    let judge = cli.judge.judge(family, weights, &model)?;
     let mut resolved = Resolved { model: Some(model.info().clone()), template, ..Resolved::default() };
     resolved.settings.extend(cli.judge.origin(&judge)?);
     let mut output = start.begin(resolved)?;
@@ -72,23 +78,15 @@ fn judge_all(cli: &Cli, start: RunStart, family: PromptFamily, records: Vec<Reco
     if before > 0 && !cli.model.quiet {
         tell(format_args!("resuming: {before} of {rows} pairs are done"));
     }
-    let graded = GradedPair::new(&judge);
-    let compared: &dyn for<'i> Judge<dyn Fields + 'i> = if cli.judge.apart { &graded } else { &judge };
-    let both = Swapped::new(&compared, OrderPolicy::Average);
-    let orders = PairOrders::Both(&both);
     let mut watch = Watch::new("judging", before, rows, cli.model.quiet)?;
-    let summary = judge_rows(
-        &mut output,
-        &model,
-        vec![&orders],
-        records.into_iter().map(Ok),
-        |result| PairRow::new(&orders, result, cli.judge.tables(&judge), &Carry::All),
-        |result| watch.see(result),
-    )?;
+    let (tables, carry) = (cli.judge.tables(&judge), &Carry::All);
+    let judging = PairJudging { judge: &judge, apart: cli.judge.apart, both_orders: true, tables, carry };
+    let summary = judging.run(&mut output, &model, records.into_iter().map(Ok), &mut watch)?;
     watch.finish(summary.cancelled, "pairs")?;
     let counts = output.finish()?.counts;
     for (reason, count) in &counts.unscored {
         tell(format_args!("no verdict, {reason}: {count} pairs"));
     }
+    cli.judge.tell_too_long(&counts.unscored);
     check_scored(counts.scored, counts.unscored)
 }

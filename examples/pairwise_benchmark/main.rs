@@ -4,6 +4,7 @@
 
 mod judging;
 mod print;
+mod votes;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use judge_data::{Benchmark, BenchmarkPair, PairVerdicts, check_outputs, write_atomic};
+use judge_data::{BenchmarkPair, PairVerdicts, Published, check_outputs, write_atomic};
 use judge_examples::console::start;
 use judge_examples::files::{WriteArgs, program};
 use judge_examples::judged_pairs::PairsArgs;
@@ -32,6 +33,10 @@ use serde_json::{Value, json};
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) pairs: PairsArgs,
+    /// mtbench: votes of a judge, in MT-bench's form or as verdicts on the rows of --data (then named like the file); give it again for more judges. Reported is how often judges and
+    /// people agree vote by vote
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["verdicts", "against", "output", "model", "template", "verdict", "apart", "rubric", "weights", "max_new_tokens", "limit"])]
+    pub(crate) votes: Vec<PathBuf>,
     /// Verdicts that were made elsewhere
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "template", "verdict", "apart", "rubric", "weights", "max_new_tokens", "limit"])]
     verdicts: Option<PathBuf>,
@@ -43,7 +48,7 @@ pub(crate) struct Cli {
     pub(crate) output: Option<PathBuf>,
     /// Where the report goes
     #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    pub(crate) json: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) judge: PromptedArgs,
     #[command(flatten)]
@@ -58,8 +63,11 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<()> {
     let inputs = cli.pairs.benchmark.files(&cli.pairs.data)?.into_iter().chain(cli.judge.files());
-    let inputs = inputs.chain([&cli.verdicts, &cli.against].into_iter().flatten().cloned());
+    let inputs = inputs.chain([&cli.verdicts, &cli.against].into_iter().flatten().chain(&cli.votes).cloned());
     check_outputs(inputs, [cli.output.as_ref(), cli.json.as_ref()].into_iter().flatten())?;
+    if !cli.votes.is_empty() {
+        return votes::report(cli);
+    }
     let mut pairs = cli.pairs.benchmark.read(&cli.pairs.data)?;
     let verdicts = match &cli.verdicts {
         Some(path) => PairVerdicts::read(path, &pairs, cli.pairs.convention(cli.judge.convention.as_deref())?)?,
@@ -91,7 +99,7 @@ fn run(cli: &Cli) -> Result<()> {
         let groups: BTreeMap<_, _> = groups.iter().map(|(group, found)| (group, by_name(found))).collect();
         let report = json!({
             "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark.as_str(), "n": overall.n, "unparsed": overall.unparsed,
-            "policy": policy, "statistics": by_name(&overall), "groups": groups, "published": published(cli.pairs.benchmark), "difference": difference.as_ref().map(by_name),
+            "policy": policy, "statistics": by_name(&overall), "groups": groups, "published": published(cli.pairs.benchmark.published()), "difference": difference.as_ref().map(by_name),
         });
         write_atomic(path, &serde_json::to_vec_pretty(&report)?).with_context(|| path.display().to_string())?;
     }
@@ -127,10 +135,10 @@ fn by_name(found: &PairComparisons) -> BTreeMap<&str, Value> {
     found.statistics.iter().map(|known| (known.name, value(known))).collect()
 }
 
-fn published(benchmark: Benchmark) -> Vec<Value> {
-    let row = |row: &judge_data::Published| {
+fn published(rows: &[Published]) -> Vec<Value> {
+    let row = |row: &Published| {
         let statistics: BTreeMap<_, _> = row.statistics.iter().copied().collect();
         json!({"judge": row.judge, "group": row.group, "statistics": statistics, "source": row.source})
     };
-    benchmark.published().iter().map(row).collect()
+    rows.iter().map(row).collect()
 }

@@ -6,14 +6,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
-use judge_core::{Backbone, Fields, GradedPair, Judge, OrderPolicy, PromptedJudge, RunSummary, Swapped};
-use judge_data::{
-    Carry, DatasetFormat, Input, Opened, PairOrders, PairRow, Resolved, Run, SingleRow, check_outputs, judge_rows,
-};
+use judge_core::{Backbone, Fields, PromptedJudge, RunSummary};
+use judge_data::{Carry, DatasetFormat, Input, Opened, PairRow, Resolved, Run, SingleRow, check_outputs, judge_rows};
 use judge_examples::console::{check_scored, say, start, tell, usage};
 use judge_examples::files::{InputArgs, OutputArgs};
 use judge_examples::model_args::ModelArgs;
 use judge_examples::pace::Watch;
+use judge_examples::pair_orders::PairJudging;
 use judge_examples::prompted::PromptedArgs;
 use judge_models::Model;
 use serde_json::json;
@@ -95,7 +94,8 @@ fn run(cli: &Cli) -> Result<()> {
         return Err(usage(format!("the family {} judges {of}, and {what}", family.name())));
     }
 
-    let mut settings = cli.judge.settings(&family)?;
+    let weights = cli.judge.weights()?;
+    let mut settings = cli.judge.settings(&family, weights.as_ref())?;
     settings.insert("orders".to_owned(), json!(pairs.then(|| format!("{:?}", cli.orders).to_lowercase())));
     settings.insert("carry".to_owned(), json!(format!("{:?}", cli.carry)));
     let plan = cli.output.plan("prompt_judge", &input, rows, &cli.input, &cli.model, settings)?;
@@ -109,7 +109,7 @@ fn run(cli: &Cli) -> Result<()> {
     let model = cli.model.load()?;
     let (name, convention, template) =
         (family.name().to_owned(), family.convention(), family.template().id().to_owned());
-    let judge = cli.judge.judge(family, &model)?;
+    let judge = cli.judge.judge(family, weights, &model)?;
     let mut resolved = Resolved { model: Some(model.info().clone()), template: Some(template), ..Resolved::default() };
     resolved.settings.extend(cli.judge.origin(&judge)?);
     let mut output = start.begin(resolved)?;
@@ -129,6 +129,7 @@ fn run(cli: &Cli) -> Result<()> {
     for (reason, count) in &counts.unscored {
         say(format_args!("unscored, {reason}: {count}"))?;
     }
+    cli.judge.tell_too_long(&counts.unscored);
     check_scored(counts.scored, counts.unscored)
 }
 
@@ -167,21 +168,13 @@ impl Cli {
         format: DatasetFormat,
         rows: usize,
     ) -> Result<RunSummary> {
-        let graded = GradedPair::new(judge);
-        let compared: &dyn for<'i> Judge<dyn Fields + 'i> = if self.judge.apart { &graded } else { judge };
-        let both = Swapped::new(&compared, OrderPolicy::Average);
-        let orders = if self.orders == Orders::Both { PairOrders::Both(&both) } else { PairOrders::Given(&compared) };
         let mut watch = Watch::new("judging", output.resumed().rows, rows, self.model.quiet)?;
         let records = self.input.records(input, Some(format), self.model.limit)?;
         let summary = if format == DatasetFormat::Pairs {
-            judge_rows(
-                output,
-                model,
-                vec![&orders],
-                records,
-                |r| PairRow::new(&orders, r, self.judge.tables(judge), &self.carry),
-                |r| watch.see(r),
-            )?
+            let (apart, both_orders) = (self.judge.apart, self.orders == Orders::Both);
+            let (tables, carry) = (self.judge.tables(judge), &self.carry);
+            let judging = PairJudging { judge, apart, both_orders, tables, carry };
+            judging.run(output, model, records, &mut watch)?
         } else {
             judge_rows(output, model, vec![judge], records, |r| SingleRow::new(r, &self.carry), |r| watch.see(r))?
         };

@@ -73,7 +73,8 @@ fn run(cli: &Cli) -> Result<()> {
         return Err(usage(format!("the family {} judges {of}", family.name())));
     }
 
-    let mut settings = cli.judge.settings(&family)?;
+    let weights = cli.judge.weights()?;
+    let mut settings = cli.judge.settings(&family, weights.as_ref())?;
     settings.insert("strategy".to_owned(), json!(format!("{:?}", cli.strategy)));
     settings.insert("comparisons".to_owned(), json!(cli.comparisons));
     settings.insert("carry".to_owned(), json!(format!("{:?}", cli.carry)));
@@ -88,7 +89,7 @@ fn run(cli: &Cli) -> Result<()> {
     };
     let model = cli.model.load()?;
     let (name, template) = (family.name().to_owned(), family.template().id().to_owned());
-    let judge = cli.judge.judge(family, &model)?;
+    let judge = cli.judge.judge(family, weights, &model)?;
     let resolved = Resolved { model: Some(model.info().clone()), template: Some(template), ..Resolved::default() };
     let mut output = start.begin(resolved)?;
     if !cli.model.quiet {
@@ -107,6 +108,7 @@ fn run(cli: &Cli) -> Result<()> {
     for (reason, count) in &counts.unscored {
         say(format_args!("unscored, {reason}: {count}"))?;
     }
+    cli.judge.tell_too_long(&counts.unscored);
     check_scored(counts.scored, counts.unscored)?;
     report::print(cli)
 }

@@ -21,9 +21,8 @@ use serde_json::{Map, Value, json};
 
 use crate::console::tell;
 use crate::files::{InputArgs, WriteArgs, program};
-use crate::interrupt::Interrupts;
 use crate::model_args::{ModelArgs, read_template};
-use crate::pace::Pace;
+use crate::pace::Watch;
 
 /// The options of examples that judge by probes.
 #[derive(Args)]
@@ -139,25 +138,21 @@ pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: judge_data:
     if before > 0 && !args.model.quiet {
         tell(format_args!("resuming: {before} of {rows} rows are done"));
     }
-    let stop = Interrupts::catch()?;
-    let mut pace = Pace::new("judging", rows - before, args.model.quiet);
+    let mut watch = Watch::new("judging", before, rows, args.model.quiet)?;
     let done: Vec<bool> = (0..rows).map(|row| run.is_done(row)).collect();
     let pending = pairs(&input, &columns, limit)?
         .filter(|pair| pair.as_ref().map_or(true, |pair| done.get(pair.row) != Some(&true)));
     let items = pending.map(|pair| pair.map(|pair| (ItemId::from(pair.row as u64), pair)));
-    let mut now = before;
     let runner = Runner::new(&model, judges.iter().map(|judge| judge as &dyn Judge<Pair>).collect());
     let runner = runner.with_settings(RunSettings { in_order: false, ..RunSettings::default() });
     let summary = runner.try_run(items, |event| -> Result<ControlFlow<()>> {
         let RunEvent::Item(result) = event else { return Ok(ControlFlow::Continue(())) };
-        pace.done(result.outcomes.iter().flatten().flatten());
+        let flow = watch.see(&result);
         let (row, value, fate) = to_row(&aspects, result)?;
         run.push(row, &value, fate)?;
-        now += 1;
-        Ok(if stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(flow)
     })?;
-    pace.finish();
-    stop.check(summary.cancelled, now, rows, "rows")?;
+    watch.finish(summary.cancelled, "rows")?;
     let counts = run.finish()?.counts;
     Ok(Evaluation { aspects, rows, counts, was_complete: false })
 }

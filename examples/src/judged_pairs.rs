@@ -13,13 +13,13 @@ use crate::console::usage;
 /// Which pairs.
 #[derive(Args, Clone, Debug)]
 pub struct PairsArgs {
-    /// pandalm, autoj, mtbench or llmbar; or pairs, for a file of your own with `human`: "A", "B" or "tie", or a list with one for each rater
+    /// pandalm, autoj, mtbench, llmbar or hhh; or pairs, for a file of your own with `human`: "A", "B" or "tie", or a list with one for each rater
     #[arg(long, value_name = "NAME")]
     pub benchmark: Benchmark,
-    /// Its published file: PandaLM's testset-v1.json, Auto-J's testdata_pairwise.jsonl, LLMBar's dataset.json or folder, MT-bench's file of votes
+    /// Its published file: PandaLM's testset-v1.json, Auto-J's testdata_pairwise.jsonl, LLMBar's dataset.json or folder, MT-bench's file of votes, prometheus-eval's hhh_alignment_eval.json
     #[arg(long, value_name = "FILE|DIR")]
     pub data: PathBuf,
-    /// What becomes of texts without a verdict: a tie, wrong (a class of its own), or dropped [default: pandalm tie, mtbench drop, llmbar wrong, as their authors have it; wrong for the others]
+    /// What becomes of texts without a verdict: a tie, wrong (a class of its own), or dropped [default: pandalm tie, mtbench drop, llmbar and hhh wrong, as their authors have it; wrong for the others]
     #[arg(long, value_enum)]
     unparsed: Option<Policy>,
 }
@@ -69,6 +69,7 @@ impl PairsArgs {
             Benchmark::PandaLm => PairConvention::FirstLine,
             Benchmark::AutoJ => PairConvention::Decision,
             Benchmark::LlmBar => PairConvention::OutputAb,
+            Benchmark::Hhh => PairConvention::Result,
             _ => PairConvention::Letters,
         };
         name.map_or(Ok(default), |name| name.parse().map_err(usage))

@@ -8,6 +8,7 @@ pub mod judged_pairs;
 pub mod layers;
 pub mod model_args;
 pub mod pace;
+pub mod pair_orders;
 pub mod planted;
 pub mod probes;
 pub mod progress;

@@ -1,4 +1,4 @@
-//! How fast a run over prompts goes.
+//! A run over prompts or rows: how fast it goes, and that it stops at a signal.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::interrupt::Interrupts;
 use crate::progress::Progress;
 
 /// Progress that also counts tokens.
-pub struct Pace {
+struct Pace {
     progress: Progress,
     quiet: bool,
     start: Instant,
@@ -21,13 +21,12 @@ pub struct Pace {
 
 impl Pace {
     /// For `total` items, from now on; silent if `quiet`.
-    #[must_use]
-    pub fn new(what: &'static str, total: usize, quiet: bool) -> Self {
+    fn new(what: &'static str, total: usize, quiet: bool) -> Self {
         Self { progress: Progress::new(what, total, quiet), quiet, start: Instant::now(), prompts: 0, tokens: 0 }
     }
 
     /// One more item is done, with these passes.
-    pub fn done<'o>(&mut self, outcomes: impl IntoIterator<Item = &'o Outcome>) {
+    fn done<'o>(&mut self, outcomes: impl IntoIterator<Item = &'o Outcome>) {
         let before = self.tokens;
         for outcome in outcomes {
             self.prompts += 1;
@@ -37,7 +36,7 @@ impl Pace {
     }
 
     /// Takes the progress away and says on stderr how fast it went, if anything was read.
-    pub fn finish(self) {
+    fn finish(self) {
         self.progress.finish_and_clear();
         if !self.quiet && self.tokens > 0 {
             let seconds = self.start.elapsed().as_secs_f64();
@@ -67,10 +66,15 @@ impl Watch {
         Ok(Self { stop: Interrupts::catch()?, pace: Pace::new(what, rows - before, quiet), done: before, rows })
     }
 
-    /// One more row is done; `Break` if a signal came.
+    /// One more row was judged; `Break` if a signal came.
     pub fn see<Item>(&mut self, result: &ItemResult<Item>) -> ControlFlow<()> {
+        self.passed(result.outcomes.iter().flatten().flatten())
+    }
+
+    /// One more row is done, with these passes; `Break` if a signal came.
+    pub fn passed<'o>(&mut self, outcomes: impl IntoIterator<Item = &'o Outcome>) -> ControlFlow<()> {
         self.done += 1;
-        self.pace.done(result.rounds(0).outcomes());
+        self.pace.done(outcomes);
         if self.stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 

@@ -1,11 +1,12 @@
 //! The options of prompted judges, and the family that they name.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{
-    GradeConvention, LayerWeights, PromptFamily, PromptTemplate, PromptedJudge, Scale, Task, VerdictFrom,
+    GradeConvention, LayerWeights, PromptFamily, PromptTemplate, PromptedJudge, Reason, Scale, Task, VerdictFrom,
 };
 use judge_data::{ORIGIN, Settings, load};
 use judge_models::Model;
@@ -107,12 +108,19 @@ impl PromptedArgs {
         })
     }
 
+    /// The layer weights of `--weights`.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn weights(&self) -> Result<Option<LayerWeights>> {
+        Ok(self.weights.as_ref().map(load::<LayerWeights>).transpose()?)
+    }
+
     /// The judge for a model.
     ///
     /// # Errors
     /// If labels cannot be read as is wished, or the weights are not for this model and family.
-    pub fn judge(&self, family: PromptFamily, model: &Model) -> Result<PromptedJudge> {
-        let weights = self.weights.as_ref().map(load::<LayerWeights>).transpose()?;
+    pub fn judge(&self, family: PromptFamily, weights: Option<LayerWeights>, model: &Model) -> Result<PromptedJudge> {
         let judge = PromptedJudge::new(family, self.verdict, weights, model)?;
         if let PromptedJudge::Likelihood(_) = &judge {
             tell(
@@ -151,6 +159,17 @@ impl PromptedArgs {
         })
     }
 
+    /// Says what to do about prompts that are too long, if there are any.
+    pub fn tell_too_long(&self, unscored: &BTreeMap<Reason, usize>) {
+        if unscored.contains_key(&Reason::TooLong) {
+            tell(if self.verdict == VerdictFrom::Text {
+                "note: too_long: the prompt and --max-new-tokens together must fit the model's context; lower --max-new-tokens, or shorten these rows"
+            } else {
+                "note: too_long: the prompt must fit the model's context; shorten these rows"
+            });
+        }
+    }
+
     /// The files that are read because of these options.
     pub fn files(&self) -> impl Iterator<Item = PathBuf> {
         let own = |name: &&String| !PromptFamily::names().contains(&name.as_str());
@@ -160,13 +179,12 @@ impl PromptedArgs {
     /// What of these options decides about a row.
     ///
     /// # Errors
-    /// If the weights cannot be read.
-    pub fn settings(&self, family: &PromptFamily) -> Result<Settings> {
-        let weights = self.weights.as_ref().map(load::<LayerWeights>).transpose()?;
+    /// If the family has no JSON form.
+    pub fn settings(&self, family: &PromptFamily, weights: Option<&LayerWeights>) -> Result<Settings> {
         let entries = [
             ("family", serde_json::to_value(family)?),
             ("verdict", json!(self.verdict)),
-            ("weights", json!(weights.as_ref().map(LayerWeights::weights))),
+            ("weights", json!(weights.map(LayerWeights::weights))),
             ("apart", json!(self.apart)),
         ];
         Ok(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())

@@ -1,15 +1,12 @@
 //! The prompts of a file, passed through a model.
 
-use std::ops::ControlFlow;
-
 use anyhow::{Context, Result};
 use judge_core::{ItemId, Outcome, Prompt, TextModel, Want};
 use judge_data::{Dataset, DatasetFormat, Error, Input, PromptInput, PromptRecord, Record, read_rows};
 
 use crate::files::InputArgs;
-use crate::interrupt::Interrupts;
 use crate::model_args::ModelArgs;
-use crate::pace::Pace;
+use crate::pace::Watch;
 
 /// The prompts of an input, as the options of the model want them.
 pub struct Prompts<'a> {
@@ -98,15 +95,11 @@ pub fn read<T>(
     prompts: impl Iterator<Item = Result<(ItemId, T, Prompt), Error>>,
     mut store: impl FnMut(&ItemId, T, &Outcome) -> Result<(), Error>,
 ) -> Result<()> {
-    let stop = Interrupts::catch()?;
-    let mut pace = Pace::new("reading", open, quiet);
-    let mut done = total - open;
+    let mut watch = Watch::new("reading", total - open, total, quiet)?;
     let summary = read_rows(model, want, prompts, |id, beside, outcome| {
-        pace.done(std::slice::from_ref(outcome));
+        let flow = watch.passed([outcome]);
         store(id, beside, outcome)?;
-        done += 1;
-        Ok(if stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(flow)
     })?;
-    pace.finish();
-    stop.check(summary.cancelled, done, total, "rows")
+    watch.finish(summary.cancelled, "rows")
 }

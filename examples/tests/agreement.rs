@@ -1,11 +1,9 @@
 //! The example `agreement` on small files: its numbers, what it excludes, what it refuses.
 
-#![allow(clippy::print_stderr)] // what was skipped
-
 mod program;
+mod published;
 
 use std::fs;
-use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -328,10 +326,7 @@ fn one_cluster_has_no_interval() {
 /// Two runs of GPT-4 over MT-bench answers: the figures computed with SciPy and scikit-learn.
 #[test]
 fn published_grades_bring_the_published_figures() {
-    let Some(data) = std::env::var_os("JUDGE_TEST_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: JUDGE_TEST_DATA is not set");
-        return;
-    };
+    let Some(data) = published::data() else { return };
     let read = |path: &str| -> Value { serde_json::from_slice(&fs::read(data.join(path)).unwrap()).unwrap() };
     let rows = read("prometheus_eval/mt_bench_eval.json");
     let mut text = String::new();

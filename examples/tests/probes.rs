@@ -1,11 +1,10 @@
 //! The examples around probes as a user runs them: training, judging, filtering, importing, applying.
 
-#![allow(clippy::print_stderr)] // what was skipped
-
 mod program;
+mod published;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use half::f16;
 use judge_core::{Layer, Pooling, Signal};
@@ -218,10 +217,7 @@ fn bad_training_data_is_named() {
 /// The published probes through both examples: labels and decisions as scikit-learn's, in three precisions.
 #[test]
 fn published_probes_judge_as_published() {
-    let Some(data) = std::env::var_os("JUDGE_TEST_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: JUDGE_TEST_DATA is not set");
-        return;
-    };
+    let Some(data) = published::data() else { return };
     let data = data.join("inspector");
     let golden = read_json(data.join("classifier_golden.json"));
     let folder = TempDir::new().unwrap();

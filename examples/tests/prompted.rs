@@ -1,8 +1,7 @@
 //! Prompted judges and benchmarks as a user runs them.
 
-#![allow(clippy::print_stderr)] // what was skipped
-
 mod program;
+mod published;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -283,13 +282,23 @@ fn a_bias_report_says_what_is_larger_than_chance() {
     assert!(succeed("bias_report", folder.path(), &args).contains("of the judge's own model"));
 }
 
+#[test]
+fn a_prompt_that_is_too_long_comes_with_a_cure() {
+    let folder = TempDir::new().expect("folder");
+    let long = json!({"id": 0, "instruction": "word ".repeat(600), "response": "r"});
+    write_rows(folder.path().join("in.jsonl"), &[long, json!({"id": 1, "instruction": "i", "response": "r"})]);
+    let told = |verdict: &str, output: &str| {
+        let args = ["--input", "in.jsonl", "--output", output, "--verdict", verdict];
+        ran("prompt_judge", folder.path(), &args).2
+    };
+    assert!(told("text", "t.jsonl").contains("too_long: the prompt and --max-new-tokens together must fit"));
+    assert!(told("logits", "l.jsonl").contains("too_long: the prompt must fit"));
+}
+
 /// The published table of PandaLM, and LLMBar's shipped statistics, from what their judges wrote.
 #[test]
 fn published_figures_come_back() {
-    let Some(data) = std::env::var_os("JUDGE_TEST_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: JUDGE_TEST_DATA is not set");
-        return;
-    };
+    let Some(data) = published::data() else { return };
     let folder = TempDir::new().expect("folder");
     let json_of = |path: &str| -> Value { serde_json::from_slice(&fs::read(data.join(path)).unwrap()).unwrap() };
     let report = |benchmark: &str, file: &str, convention: &str| -> Value {

@@ -22,14 +22,15 @@ impl Rows {
     /// Reads the whole file, so that its length is known and what is wrong with it is said before any model work.
     pub(crate) fn read(args: &ModelArgs, input: &Path, template: Option<&Path>) -> Result<Self> {
         let data = Dataset::open(input, &DatasetOptions::default())?;
-        if data.format() != DatasetFormat::Graded && template.is_some() {
+        let graded = matches!(data.format(), DatasetFormat::Graded | DatasetFormat::Prometheus);
+        if !graded && template.is_some() {
             let (input, format) = (input.display(), data.format());
             return Err(usage(format_args!("--template needs graded rows; {input} has the format `{format}`")));
         }
-        let template = match (template, data.format()) {
-            (Some(path), _) => Some(read_template(path)?),
-            (None, DatasetFormat::Graded) => args.own_template()?,
-            (None, _) => None,
+        let template = match template {
+            Some(path) => Some(read_template(path)?),
+            None if graded => args.own_template()?,
+            None => None,
         };
         let template = args.dress_template(match template {
             Some(template) => template,

@@ -1,6 +1,7 @@
 //! The public benchmarks of pairwise judges, as their authors publish them, and files of verdicts on them.
 
 mod autoj;
+mod hhh;
 mod llmbar;
 mod mtbench;
 mod own;
@@ -8,6 +9,7 @@ mod pandalm;
 mod perturbation;
 mod published;
 mod verdicts;
+mod votes;
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -19,6 +21,7 @@ use judge_core::ItemId;
 pub use perturbation::{Perturbation, PerturbedPair};
 pub use published::{Published, Statistics};
 pub use verdicts::PairVerdicts;
+pub use votes::PairVote;
 
 use crate::ids::UniqueIds;
 use crate::{Error, Extra, PairRecord, Row, RowColumns, Rows};
@@ -30,6 +33,7 @@ use crate::{Error, Extra, PairRecord, Row, RowColumns, Rows};
 /// | `pandalm` | `testset-v1.json` | `idx` | majority of three annotators | | yes |
 /// | `autoj` | `testdata_pairwise.jsonl` | row | `label` | eight groups of scenarios | yes |
 /// | `mtbench` | a file of votes, one row for each vote of a person | row | `winner` | turn | yes |
+/// | `hhh` | prometheus-eval's `hhh_alignment_eval.json`, or rows of the data set itself | row | the better response | `source`: helpful, harmless, honest, other | no |
 /// | `pairs` | any file of [`PairRecord`]s with `human` | `id` | majority of the raters, a tie where there is none | | yes |
 /// | `llmbar` | `dataset.json`, or a folder of subsets | row, `subset/row` in a folder | `label` | subset | no |
 ///
@@ -45,13 +49,17 @@ pub enum Benchmark {
     MtBench,
     /// LLMBar (Zeng et al., 2023, arXiv 2310.07641).
     LlmBar,
-    /// Pairs of one's own.
+    /// Helpful, honest and harmless (Askell et al., 2021, arXiv 2112.00861), as prometheus-eval publishes it: `chosen_instruction` and `rejected_instruction` are prompts of Prometheus with the better response
+    /// and the worse one, of which the better one is the first here on rows with an even number and the second on the others. Or rows `{"input", "targets": {"choices", "labels"}, "source"?}`, the
+    /// choices in the order of the file.
+    Hhh,
+    /// Pairs of your own.
     Pairs,
 }
 
 impl Benchmark {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::PandaLm, Self::AutoJ, Self::MtBench, Self::LlmBar, Self::Pairs];
+    pub const ALL: [Self; 6] = [Self::PandaLm, Self::AutoJ, Self::MtBench, Self::LlmBar, Self::Hhh, Self::Pairs];
 
     /// The name used on command lines and in reports, e.g. `pandalm`.
     pub fn as_str(self) -> &'static str {
@@ -60,13 +68,14 @@ impl Benchmark {
             Self::AutoJ => "autoj",
             Self::MtBench => "mtbench",
             Self::LlmBar => "llmbar",
+            Self::Hhh => "hhh",
             Self::Pairs => "pairs",
         }
     }
 
     /// Whether a tie is one of its labels.
     pub fn has_ties(self) -> bool {
-        self != Self::LlmBar
+        !matches!(self, Self::LlmBar | Self::Hhh)
     }
 
     /// Reads its published file; for LLMBar a folder with a `dataset.json` for each subset will do too.
@@ -82,6 +91,7 @@ impl Benchmark {
             Self::AutoJ => read_rows(path, ids, autoj::pair),
             Self::MtBench => read_rows(path, ids, mtbench::pair),
             Self::LlmBar => llmbar::read(path, ids),
+            Self::Hhh => read_rows(path, ids, hhh::pair),
             Self::Pairs => own::read(path),
         }?;
         if pairs.is_empty() { Err(Error::NoRows { path: path.to_path_buf() }) } else { Ok(pairs) }

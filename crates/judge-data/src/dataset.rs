@@ -3,6 +3,8 @@ use std::path::{Path, PathBuf};
 
 use crate::columns::ColumnWatch;
 use crate::ids::UniqueIds;
+use crate::prometheus::Graded;
+use crate::row::rendered;
 use crate::{
     AnswersRecord, Columns, EmotionRecord, Error, Field, GradedRecord, Ids, IntoInput, LagerRecord, PairRecord,
     PromptRecord, Record, Row, Rows,
@@ -23,13 +25,16 @@ pub enum DatasetFormat {
     Lager,
     /// [`EmotionRecord`]s.
     Emotion,
+    /// [`GradedRecord`]s in the form of prometheus-eval's `mt_bench_eval.json`: see [`GradedRecord::from_prometheus`].
+    Prometheus,
 }
 
 impl DatasetFormat {
     /// All kinds.
-    pub const ALL: [Self; 6] = [Self::Prompts, Self::Graded, Self::Pairs, Self::Answers, Self::Lager, Self::Emotion];
+    pub const ALL: [Self; 7] =
+        [Self::Prompts, Self::Graded, Self::Pairs, Self::Answers, Self::Lager, Self::Emotion, Self::Prometheus];
 
-    /// `prompts`, `graded`, `pairs`, `answers`, `lager` or `emotion`.
+    /// `prompts`, `graded`, `pairs`, `answers`, `lager`, `emotion` or `prometheus`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Prompts => "prompts",
@@ -38,6 +43,7 @@ impl DatasetFormat {
             Self::Answers => "answers",
             Self::Lager => "lager",
             Self::Emotion => "emotion",
+            Self::Prometheus => "prometheus",
         }
     }
 
@@ -51,7 +57,7 @@ impl DatasetFormat {
     /// A prompt with a response is a graded record, and so is a row with `instruction`, `response` and `prompt`. A row with
     /// `response_a` and `response_b` beside what was asked is a pair, and one with `responses` a list of answers. A row with
     /// the fields of LAGER's benchmark or emotion items is one, whatever else it has, unless it also has `prompt`,
-    /// `messages`, or both `instruction` and `response` under exactly these names.
+    /// `messages`, or both `instruction` and `response` under exactly these names. A row that is nothing else and whose instruction is a whole prompt of Prometheus is one of its evaluations.
     ///
     /// # Errors
     /// [`Error::UnknownFormat`] if they fit no kind, or more than one; [`Error::TableByColumns`] for a table written by columns.
@@ -74,6 +80,8 @@ impl DatasetFormat {
             fitting.extend(columns.has(row, Field::Messages).then_some(Self::Prompts));
         } else if Self::Prompts.fits(row, columns) {
             fitting.push(Self::Prompts);
+        } else if Self::Prometheus.fits(row, columns) {
+            fitting.push(Self::Prometheus);
         }
         match fitting[..] {
             [format] => Ok(format),
@@ -82,7 +90,7 @@ impl DatasetFormat {
                 found: row.found(),
                 candidates: fitting.into_iter().map(Self::as_str).collect(),
                 known: "prompts (prompt or messages), graded (instruction and response), pairs (instruction, response_a \
-                        and response_b), answers (instruction and responses), lager (user_prompt), emotion (dialogue and emotion_score); if the columns have other names: \
+                        and response_b), answers (instruction and responses), lager (user_prompt), emotion (dialogue and emotion_score), prometheus (a whole prompt as instruction); if the columns have other names: \
                         --columns instruction=NAME,response=NAME",
             })),
         }
@@ -98,6 +106,10 @@ impl DatasetFormat {
             Self::Answers => columns.has(row, Field::Instruction) && columns.has(row, Field::Responses),
             Self::Lager => row.has("user_prompt"),
             Self::Emotion => row.has("dialogue") && row.has("emotion_score"),
+            Self::Prometheus => {
+                let prompts = columns.names(Field::Instruction).filter_map(|name| rendered(row.value(name)?));
+                prompts.into_iter().any(|prompt| Graded::parse(&prompt).is_some())
+            }
         }
     }
 }
@@ -180,6 +192,7 @@ impl Dataset {
             DatasetFormat::Answers => Record::Answers(AnswersRecord::from_row(row, index, options)?),
             DatasetFormat::Lager => Record::Lager(LagerRecord::from_row(row, index, options)?),
             DatasetFormat::Emotion => Record::Emotion(EmotionRecord::from_row(row, index)?),
+            DatasetFormat::Prometheus => Record::Graded(GradedRecord::from_prometheus(row, index, options)?),
         };
         if let Some(columns) = record.columns() {
             self.used.check(columns, &options.columns, &place)?;

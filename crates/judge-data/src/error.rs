@@ -1,24 +1,17 @@
-use std::fmt;
+//! The one error of this crate. What goes wrong is a variant here; the files below have what variants hold, how they are made, and how they are worded.
+
+mod making;
+mod partial;
+mod place;
+mod words;
+
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::input::Changed;
 use crate::{Difference, Field, OutputProblem};
-
-/// A line of a file, for error messages.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The file.
-    pub path: PathBuf,
-    /// The line, from 1.
-    pub line: usize,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, line {}", self.path.display(), self.line)
-    }
-}
+pub use partial::PartialProblem;
+pub use place::Place;
+use words::{list, looked_for, made_otherwise, no_text, several, without_position};
 
 /// Everything that can go wrong between a judge and a disk.
 #[derive(Debug, thiserror::Error)]
@@ -596,6 +589,18 @@ pub enum Error {
         /// The id of the first one without, as JSON.
         first: String,
     },
+    /// A judge that votes twice on what MT-bench asks once.
+    #[error(
+        "{place}: expected one vote of {annotator} on each question, pair of models and turn, found a second one; the first is on line {first_line}"
+    )]
+    VoteTwice {
+        /// Where it votes again.
+        place: Place,
+        /// The judge.
+        annotator: String,
+        /// Where it voted first.
+        first_line: usize,
+    },
     /// Logits that do not make a table.
     #[error("{place}: {source}")]
     Table {
@@ -604,127 +609,4 @@ pub enum Error {
         /// Why not.
         source: Box<judge_core::Error>,
     },
-}
-
-/// What is wrong with an unfinished output.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PartialProblem {
-    /// The file does not begin as an unfinished output does, or was begun by a version that did not note what a run is.
-    #[error("expected the beginning of an unfinished output")]
-    NotAJournal,
-    /// An unfinished output of another version of this crate.
-    #[error("expected an unfinished output of version {expected}, found version {found}")]
-    Version {
-        /// The version that this crate writes.
-        expected: u64,
-        /// The file's version.
-        found: u64,
-    },
-    /// A row beyond the number of rows.
-    #[error("row {row} does not exist, there are {rows} rows")]
-    NoSuchRow {
-        /// Index of the row.
-        row: usize,
-        /// Number of rows.
-        rows: usize,
-    },
-    /// A row's fate that is not known.
-    #[error("expected `scored` or a reason, found {found:?}")]
-    UnknownFate {
-        /// What is there.
-        found: String,
-    },
-}
-
-impl From<judge_core::Error> for Error {
-    fn from(error: judge_core::Error) -> Self {
-        Self::Core(Box::new(error))
-    }
-}
-
-impl Error {
-    /// The error of this crate that ended a run, or else the run's own.
-    pub(crate) fn of_run(error: judge_core::Error) -> Self {
-        let source = match error {
-            judge_core::Error::Items { source } | judge_core::Error::Observer { source } => source,
-            other => return other.into(),
-        };
-        match source.downcast::<Self>() {
-            Ok(own) => *own,
-            Err(source) => judge_core::Error::Observer { source }.into(),
-        }
-    }
-
-    /// Whether the command line is to blame and nothing was done: programs exit with 2.
-    pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Output { .. } | Self::OutputExists { .. })
-    }
-
-    /// For `map_err`: what was tried, and on what.
-    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io { action, path: path.to_path_buf(), source }
-    }
-
-    /// For `map_err`: a read of this file failed, perhaps because the file was changed.
-    pub(crate) fn reading(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| match source.get_ref().and_then(|inner| inner.downcast_ref::<Changed>()) {
-            Some(&Changed { bytes_before, bytes_now }) => {
-                Self::InputChanged { path: path.to_path_buf(), bytes_before, bytes_now }
-            }
-            None => Self::io("read", path)(source),
-        }
-    }
-
-    pub(crate) fn serialize(source: serde_json::Error) -> Self {
-        Self::Serialize { source }
-    }
-
-    /// A parser's complaint about an object that starts at `place`, `column`.
-    pub(crate) fn malformed(mut place: Place, column: usize, source: serde_json::Error) -> Self {
-        let column = if source.line() <= 1 { column + source.column().max(1) - 1 } else { source.column() };
-        place.line += source.line().saturating_sub(1);
-        Self::Malformed { place, column, problem: source }
-    }
-
-    /// Whether more text could have made this JSON.
-    pub(crate) fn is_unfinished(&self) -> bool {
-        matches!(self, Self::Malformed { problem, .. } if problem.is_eof())
-    }
-}
-
-fn looked_for(names: &[String]) -> String {
-    if names.is_empty() { String::new() } else { format!(" (looked for {})", names.join(", ")) }
-}
-
-fn no_text(field: &str, found: Option<&str>, available: &[String]) -> String {
-    match found {
-        Some(found) => format!("the template uses {{{field}}}, expected text, a number or a boolean, found {found}"),
-        None => format!("the template uses {{{field}}}, found no such field; there are {available:?}"),
-    }
-}
-
-fn several(names: &[&str]) -> String {
-    if names.is_empty() { "no known kind".into() } else { format!("several kinds ({})", names.join(", ")) }
-}
-
-/// The parser's words without its own line and column, which count from the start of the object.
-fn without_position(source: &serde_json::Error) -> String {
-    let text = source.to_string();
-    match text.rsplit_once(" at line ") {
-        Some((words, _)) => words.to_owned(),
-        None => text,
-    }
-}
-
-fn list(differences: &[Difference]) -> String {
-    differences.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
-fn made_otherwise(differences: &[Difference]) -> String {
-    if differences.is_empty() {
-        "and no run record beside it says how it was made".into()
-    } else {
-        format!("made with other settings: {}", list(differences))
-    }
 }

@@ -61,7 +61,7 @@
 //! | read objects of a format of your own | [`Rows`], [`Row`] |
 //! | read data sets | [`Dataset`], [`Record`] and the record types; [`Columns`] where columns have other names |
 //! | read standard input, pipes and compressed files, or read one input several times | [`Input`] |
-//! | read a published set of pairs, or verdicts on it that were made elsewhere | [`Benchmark`], [`PairVerdicts`] |
+//! | read a published set of pairs, or verdicts on it that were made elsewhere | [`Benchmark`], [`PairVerdicts`]; [`PairVote`] for MT-bench's votes |
 //! | tell users that their human scores are not read | [`HumanScores`] |
 //! | refuse outputs that would destroy something | [`check_outputs`] |
 //! | judge all records of a file, or read all its prompts | [`judge_rows`], [`read_rows`] |
@@ -97,6 +97,7 @@ mod lock;
 mod origin;
 mod output;
 mod pair_table;
+mod prometheus;
 mod python_json;
 mod reading;
 mod record;
@@ -116,7 +117,7 @@ mod verdict_row;
 pub use answers_record::AnswersRecord;
 pub use atomic::{AtomicFile, write_atomic};
 pub use benchmark::{
-    Benchmark, BenchmarkPair, PairTexts, PairVerdicts, Perturbation, PerturbedPair, Published, Statistics,
+    Benchmark, BenchmarkPair, PairTexts, PairVerdicts, PairVote, Perturbation, PerturbedPair, Published, Statistics,
 };
 pub use columns::{Columns, Field, RowColumns};
 pub use dataset::{Dataset, DatasetFormat, DatasetOptions, LagerDataset};

@@ -156,6 +156,12 @@ impl<'a> Reading<'a> {
         })
     }
 
+    /// The error for a field that was read and is not usable.
+    pub(crate) fn refused(&self, field: Field, expected: &'static str) -> Error {
+        let column = self.used.name(field).unwrap_or(field.as_str()).to_owned();
+        self.wrong(field, column, expected)
+    }
+
     fn wrong(&self, field: Field, column: String, expected: &'static str) -> Error {
         self.row.orientation().unwrap_or_else(|| Error::WrongColumn {
             place: self.row.place().clone(),

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use judge_core::{ItemId, PairConvention};
-use judge_data::{Benchmark, BenchmarkPair, Error, PairVerdicts};
+use judge_data::{Benchmark, BenchmarkPair, Error, PairVerdicts, PairVote};
 use serde_json::{Value, json};
 
 fn written(folder: &Path, name: &str, text: &str) -> PathBuf {
@@ -150,7 +150,9 @@ fn llmbars_subsets_are_found_below_a_folder() {
     assert!(Benchmark::LlmBar.read(file).unwrap_err().to_string().contains("to be 1 or 2"));
     let empty = tempfile::tempdir().unwrap();
     assert!(matches!(Benchmark::LlmBar.read(empty.path()), Err(Error::NoSubset { .. })));
-    assert!("llmbars".parse::<Benchmark>().unwrap_err().to_string().contains("pandalm, autoj, mtbench, llmbar, pairs"));
+    assert!(
+        "llmbars".parse::<Benchmark>().unwrap_err().to_string().contains("pandalm, autoj, mtbench, llmbar, hhh, pairs")
+    );
 }
 
 #[test]
@@ -235,6 +237,13 @@ fn published_figures_are_shares_of_statistics_that_are_computed() {
                 );
             }
             assert_eq!(row.group.is_some(), benchmark == Benchmark::LlmBar);
+        }
+    }
+    for row in PairVote::published_agreement() {
+        assert!(["1", "2"].map(Some).contains(&row.group));
+        for (name, value) in row.statistics {
+            assert!(name.starts_with("agreement_s1:") || name.starts_with("agreement_s2:"), "{name}");
+            assert!((0.0..=1.0).contains(value), "{name} {value}");
         }
     }
 }

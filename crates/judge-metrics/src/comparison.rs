@@ -26,6 +26,7 @@
 //! |---|---|
 //! | report everything that rows define, whole or by group | [`Comparison`] |
 //! | report everything that verdicts on pairs define, in one order or in both | [`PairComparison`] |
+//! | report how well judges and people agree vote by vote, as MT-bench does | [`VoteComparison`] |
 //! | say how large position, verbosity and self-preference bias are, and whether larger than chance | [`BiasReport`] |
 //! | say whether a change that should not matter moves verdicts, beyond chance | [`PerturbationReport`] |
 //! | say how good the answer is that a judge chooses among several | [`BestOf`] |
@@ -46,6 +47,7 @@ mod probabilities;
 mod rank_agreement;
 mod raters;
 mod statistic;
+mod votes;
 
 use std::collections::BTreeMap;
 
@@ -57,6 +59,7 @@ pub use pairs::{JudgedPair, PairComparison, PairComparisons, PairStatistic};
 pub use perturbations::{PerturbationReport, PerturbedVerdicts};
 pub use rank_agreement::{RankAgreement, rank_agreement, spearman_difference};
 pub use statistic::{Estimate, Statistic};
+pub use votes::{JudgeVote, VoteComparison, VoteStatistic};
 
 use crate::Error;
 use crate::resampling::Bootstrap;

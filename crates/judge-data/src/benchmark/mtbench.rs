@@ -1,30 +1,42 @@
-use std::cmp::Ordering::{Equal, Greater, Less};
+use std::cmp::Ordering::{self, Equal, Greater, Less};
 
 use judge_core::{ItemId, Message};
-use serde_json::Value;
 
 use super::{BenchmarkPair, PairTexts};
+use crate::ids::plain;
 use crate::records::conversation;
 use crate::{Error, Row};
 
-pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
-    const WINNERS: &str = "model_a, model_b, tie or tie (inconsistent)";
-    let gold = match row.required::<String>("winner", WINNERS)?.as_str() {
-        "model_a" => Greater,
-        "model_b" => Less,
-        "tie" | "tie (inconsistent)" => Equal,
-        _ => return Err(row.wrong("winner", WINNERS)),
-    };
-    let turn: usize = row.required("turn", "1 or 2")?;
-    if !(1..=2).contains(&turn) {
-        return Err(row.wrong("turn", "1 or 2"));
+const WINNERS: &str = "model_a, model_b, tie or tie (inconsistent)";
+
+/// The winner, and whether a tie stands for two orders that disagreed.
+pub(super) fn winner(row: &Row) -> Result<(Ordering, bool), Error> {
+    match row.required::<String>("winner", WINNERS)?.as_str() {
+        "model_a" => Ok((Greater, false)),
+        "model_b" => Ok((Less, false)),
+        "tie" => Ok((Equal, false)),
+        "tie (inconsistent)" => Ok((Equal, true)),
+        _ => Err(row.wrong("winner", WINNERS)),
     }
-    let question: Value = row.required("question_id", "a string or a whole number")?;
+}
+
+pub(super) fn turn(row: &Row) -> Result<u32, Error> {
+    let turn = row.required("turn", "1 or 2")?;
+    if (1..=2).contains(&turn) { Ok(turn) } else { Err(row.wrong("turn", "1 or 2")) }
+}
+
+/// The question; a number and its text are the same.
+pub(super) fn question(row: &Row) -> Result<String, Error> {
+    Ok(plain(&row.required("question_id", "a string or a whole number")?))
+}
+
+pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
+    let ((gold, _), turn) = (winner(row)?, turn(row)?);
     let model = |field| row.optional::<String>(field, "a string");
     let messages = |field| row.optional::<Vec<Message>>(field, "a list of messages");
     let texts = match (messages("conversation_a")?, messages("conversation_b")?) {
         (Some(a), Some(b)) => {
-            let upto = |messages: Vec<Message>, field| match messages.get(..2 * turn) {
+            let upto = |messages: Vec<Message>, field| match messages.get(..2 * turn as usize) {
                 Some(turns) if is_dialogue(turns) => Ok(turns.to_vec()),
                 _ => Err(row.wrong(field, "a question of a user and an assistant's answer for each turn")),
             };
@@ -40,7 +52,7 @@ pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
         id: ItemId::from(number as u64),
         gold: Some(gold),
         group: Some(turn.to_string()),
-        question: question.to_string(),
+        question: question(row)?,
         rubric: None,
         reference: None,
         models: model("model_a")?.zip(model("model_b")?).map(|(a, b)| [a, b]),

@@ -1,4 +1,4 @@
-use super::Benchmark;
+use super::{Benchmark, PairVote};
 
 /// Names and values, each a share from 0 to 1.
 pub type Statistics = &'static [(&'static str, f64)];
@@ -95,6 +95,38 @@ static MT_BENCH: [Published; 5] = [
     ),
 ];
 
+const ZHENG: &str = "Zheng et al. (2023), table 5, without the authors' votes; the paper gives whole percents";
+
+/// Turns are groups.
+static MT_BENCH_AGREEMENT: [Published; 6] = [
+    row(
+        "GPT-4, pairs",
+        Some("1"),
+        &[("agreement_s1:gpt4_pair:human", 0.66), ("agreement_s2:gpt4_pair:human", 0.85)],
+        ZHENG,
+    ),
+    row(
+        "GPT-4, pairs",
+        Some("2"),
+        &[("agreement_s1:gpt4_pair:human", 0.66), ("agreement_s2:gpt4_pair:human", 0.85)],
+        ZHENG,
+    ),
+    row(
+        "GPT-4, single grades",
+        Some("1"),
+        &[("agreement_s1:gpt4_single:human", 0.60), ("agreement_s2:gpt4_single:human", 0.85)],
+        ZHENG,
+    ),
+    row(
+        "GPT-4, single grades",
+        Some("2"),
+        &[("agreement_s1:gpt4_single:human", 0.59), ("agreement_s2:gpt4_single:human", 0.84)],
+        ZHENG,
+    ),
+    row("human", Some("1"), &[("agreement_s1:human:human", 0.63), ("agreement_s2:human:human", 0.81)], ZHENG),
+    row("human", Some("2"), &[("agreement_s1:human:human", 0.67), ("agreement_s2:human:human", 0.82)], ZHENG),
+];
+
 static LLM_BAR: [Published; 25] = [
     row("GPT-4-0613", Some("Natural"), &[("accuracy_mean", 0.935)], EMPIRICAL),
     row("GPT-4-0613", Some("Neighbor"), &[("accuracy_mean", 0.642)], EMPIRICAL),
@@ -123,6 +155,14 @@ static LLM_BAR: [Published; 25] = [
     row("Prometheus-7B", Some("Manual"), &[("accuracy", 0.326)], EMPIRICAL),
 ];
 
+impl PairVote {
+    /// What MT-bench's authors report of the agreement of votes, by turn. Names are `agreement_s1:JUDGE:JUDGE` with all votes and `agreement_s2:JUDGE:JUDGE` without ties, each judge a
+    /// [`kind`](PairVote::kind).
+    pub fn published_agreement() -> &'static [Published] {
+        &MT_BENCH_AGREEMENT
+    }
+}
+
 impl Benchmark {
     /// What others report on it. Not all of it is like for like: see each row's [`source`](Published::source).
     pub fn published(self) -> &'static [Published] {
@@ -131,7 +171,7 @@ impl Benchmark {
             Self::AutoJ => &AUTO_J,
             Self::MtBench => &MT_BENCH,
             Self::LlmBar => &LLM_BAR,
-            Self::Pairs => &[],
+            Self::Hhh | Self::Pairs => &[],
         }
     }
 }

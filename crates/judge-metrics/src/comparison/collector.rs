@@ -136,7 +136,7 @@ impl<'a> Collector<'a> {
 
 /// The interval and where it comes from. A percentile interval that does not hold the estimate shows that resamples are biased by more than
 /// they vary (as a calibration error's are, upwards): it says nothing about the statistic.
-fn trusted(drawn: &BootstrapInterval, what: &str, source: &str) -> (Option<Interval>, String) {
+pub(super) fn trusted(drawn: &BootstrapInterval, what: &str, source: &str) -> (Option<Interval>, String) {
     let Interval { low, high, .. } = drawn.interval;
     // Where no resample differs, rounding alone may part the two.
     let slack = 1e-12 * drawn.estimate.abs();

@@ -1,0 +1,39 @@
+//! The words of messages that depend on what was found.
+
+use crate::Difference;
+
+pub(super) fn looked_for(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!(" (looked for {})", names.join(", ")) }
+}
+
+pub(super) fn no_text(field: &str, found: Option<&str>, available: &[String]) -> String {
+    match found {
+        Some(found) => format!("the template uses {{{field}}}, expected text, a number or a boolean, found {found}"),
+        None => format!("the template uses {{{field}}}, found no such field; there are {available:?}"),
+    }
+}
+
+pub(super) fn several(names: &[&str]) -> String {
+    if names.is_empty() { "no known kind".into() } else { format!("several kinds ({})", names.join(", ")) }
+}
+
+/// The parser's words without its own line and column, which count from the start of the object.
+pub(super) fn without_position(source: &serde_json::Error) -> String {
+    let text = source.to_string();
+    match text.rsplit_once(" at line ") {
+        Some((words, _)) => words.to_owned(),
+        None => text,
+    }
+}
+
+pub(super) fn list(differences: &[Difference]) -> String {
+    differences.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn made_otherwise(differences: &[Difference]) -> String {
+    if differences.is_empty() {
+        "and no run record beside it says how it was made".into()
+    } else {
+        format!("made with other settings: {}", list(differences))
+    }
+}

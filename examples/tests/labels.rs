@@ -293,7 +293,7 @@ fn what_cannot_be_labelled_ends_with_a_reason() {
         (&["--aspects", "none.json"], 1, "none.json"),
         (&["--points", "7"], 2, "built-in aspects have grades from 1 to 5"),
         (&["--price-in", "1"], 2, "belong together"),
-        (&["--temperature", "-1"], 2, "at least 0"),
+        (&["--temperature=-1"], 2, "at least 0"),
         (&["--requests-per-minute", "0"], 2, "above 0"),
         (&["--json", "in.jsonl"], 2, "in.jsonl"),
         (&["--columns", "response=nothing"], 1, "nothing"),

@@ -5,7 +5,7 @@ mod server;
 use std::collections::BTreeMap;
 use std::error::Error as _;
 use std::ops::ControlFlow;
-use std::sync::{Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use judge_core::testing::check_text_model;
@@ -132,21 +132,23 @@ fn requests_are_sent_together_up_to_the_bound() {
 
 #[test]
 fn results_do_not_depend_on_the_order_of_the_answers() {
-    // The first request is answered last.
-    let (answered, changed) = (Mutex::new(0), Condvar::new());
+    // The first request is answered once the client has given the others' outcomes.
+    let given = Arc::new((Mutex::new(0), Condvar::new()));
+    let shared = given.clone();
     let server = Server::start(move |_, seen| {
-        let mut done = answered.lock().unwrap();
-        while seen.prompt() == "first" && *done < 3 {
-            done = changed.wait(done).unwrap();
+        let (given, changed) = &*shared;
+        let mut count = given.lock().unwrap();
+        while seen.prompt() == "first" && *count < 3 {
+            count = changed.wait(count).unwrap();
         }
-        *done += 1;
-        changed.notify_all();
         Reply::text(&seen.prompt().to_uppercase())
     });
     let mut order = Vec::new();
     model(&server)
         .run(&asks(&["first", "b", "c", "d"]), &mut |index, outcome| {
             order.push((index, outcome.reading().unwrap().text().unwrap().to_owned()));
+            *given.0.lock().unwrap() += 1;
+            given.1.notify_all();
             ControlFlow::Continue(())
         })
         .unwrap();

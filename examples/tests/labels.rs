@@ -150,11 +150,8 @@ fn labels_are_rows_that_probes_are_trained_on() {
     let trained = run("inspector_train", folder.path(), &train);
     assert!(trained.status.success(), "{}", String::from_utf8_lossy(&trained.stderr));
     let report: Value = serde_json::from_slice(&fs::read(folder.path().join("probes/report.json")).unwrap()).unwrap();
-    let aspects: Vec<&String> = report["aspects"].as_object().unwrap().keys().collect();
-    assert_eq!(
-        (aspects, &report["ungraded"]),
-        (vec!["fluency", "logicality"].iter().map(|s| s.to_string()).collect::<Vec<_>>().iter().collect(), &json!(0))
-    );
+    let aspects: Vec<&str> = report["aspects"].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!((&aspects[..], &report["ungraded"]), (&["fluency", "logicality"][..], &json!(0)));
 }
 
 #[test]
@@ -203,6 +200,28 @@ fn a_killed_run_sends_only_what_is_missing() {
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let bytes = |name: &str| fs::read(folder.path().join(name)).expect("output");
     assert_eq!(bytes("cut.jsonl"), bytes("whole.jsonl"));
+}
+
+#[test]
+fn a_run_that_its_service_failed_keeps_what_is_paid_for() {
+    let folder = TempDir::new().expect("folder");
+    write(folder.path(), (0..10).map(row));
+    let broken = Arc::new(AtomicBool::new(true));
+    let shared = broken.clone();
+    let server = Server::start(move |number, seen| match shared.load(Ordering::SeqCst) && number >= 6 {
+        true => Reply::error(503, "down"),
+        false => graded(number, seen),
+    });
+    let args = [&TWO[..], &["--output", "out.jsonl", "--concurrency", "1", "--max-attempts", "1"]].concat();
+    let said = label(folder.path(), &server, &args);
+    assert_eq!((said.code, server.requests()), (Some(1), 7), "{}", said.stderr);
+    assert!(said.stderr.contains("status 503: \"down\"") && said.stdout.contains("60 tokens read"), "{}", said.stderr);
+    broken.store(false, Ordering::SeqCst);
+    let said = label(folder.path(), &server, &[&args[..], &["--max-new-tokens", "99"]].concat());
+    assert!(said.code == Some(1) && said.stderr.contains("max_new_tokens was 512, is 99"), "{}", said.stderr);
+    let said = label(folder.path(), &server, &args);
+    assert_eq!((said.code, server.requests()), (Some(0), 7 + 14), "{}", said.stderr);
+    assert!(said.stdout.contains("20 of 20 labels") && said.stderr.contains("resuming: 6 of 20"), "{}", said.stdout);
 }
 
 #[test]
@@ -278,6 +297,15 @@ fn what_cannot_be_labelled_ends_with_a_reason() {
         said.stderr
     );
     assert!(said.stdout.contains("this start: "), "{}", said.stdout);
+
+    for (said, option) in [
+        ("logprobs are not supported with this model", "--top-log-probs 0"),
+        ("'max_tokens' is not supported, use 'max_completion_tokens'", "--max-tokens-field max_completion_tokens"),
+    ] {
+        let refuse = Server::start(move |_, _| Reply::error(400, said));
+        let told = label(folder.path(), &refuse, &["--output", "refused.jsonl", "--aspects", "fluency"]);
+        assert!(told.code == Some(1) && told.stderr.contains(said) && told.stderr.contains(option), "{}", told.stderr);
+    }
 
     let server = Server::start(|_, _| Reply::text("no idea"));
     let said = label(folder.path(), &server, &["--output", "none.jsonl", "--aspects", "fluency"]);

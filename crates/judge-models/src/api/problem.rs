@@ -55,7 +55,7 @@ pub enum ApiProblem {
     },
     /// The answer is longer than is read.
     #[error("the answer is longer than {limit} bytes")]
-    TooLong {
+    ResponseTooLong {
         /// The limit, in bytes.
         limit: usize,
     },
@@ -92,7 +92,9 @@ impl ApiProblem {
     pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Status { status, .. } => matches!(status, 408 | 409 | 429 | 500..=599),
-            Self::Connection { .. } | Self::Timeout { .. } | Self::TooLong { .. } | Self::Malformed { .. } => true,
+            Self::Connection { .. } | Self::Timeout { .. } | Self::ResponseTooLong { .. } | Self::Malformed { .. } => {
+                true
+            }
             _ => false,
         }
     }

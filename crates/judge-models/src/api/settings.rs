@@ -88,7 +88,7 @@ impl ApiSettings {
     /// # Errors
     /// [`Error::Api`] for settings that cannot work.
     pub(super) fn endpoint(&self) -> Result<String, Error> {
-        let base = self.base_url.trim_end_matches('/');
+        let base = self.base_url.as_str();
         let wrong = |problem| Err(Error::Api { url: shown(base), problem });
         let rest = base.strip_prefix("https://").or_else(|| base.strip_prefix("http://"));
         let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
@@ -130,7 +130,7 @@ impl ApiSettings {
         if self.timeout.is_zero() {
             return setting("timeout", 0.0, "above 0");
         }
-        Ok(format!("{base}/chat/completions"))
+        Ok(format!("{}/chat/completions", base.trim_end_matches('/')))
     }
 }
 

@@ -68,7 +68,7 @@ impl Transport {
         let mut reader = response.body_mut().with_config().limit(u64::MAX).reader().take(limit as u64 + 1);
         reader.read_to_end(&mut body).map_err(|error| self.failed(error.into()))?;
         if body.len() > limit {
-            return Err(ApiProblem::TooLong { limit });
+            return Err(ApiProblem::ResponseTooLong { limit });
         }
         Ok(Response { status, retry_after, location, body })
     }

@@ -185,12 +185,16 @@ fn a_slow_service_is_asked_again() {
     let server = Server::start(|number, seen| if number == 0 { Reply::Hang } else { Reply::text(seen.prompt()) });
     let slow = ApiSettings { timeout: Duration::from_millis(1500), ..settings(&server) };
     assert_eq!(texts(&ApiModel::new(slow.clone()).unwrap(), &asks(&["good"])).unwrap()[&0], "good");
-    let server = Server::start(|_, _| Reply::Hang);
-    let never =
-        ApiSettings { base_url: server.base_url.clone(), timeout: Duration::from_millis(200), max_attempts: 2, ..slow };
-    let (problem, shown) = problem(&ApiModel::new(never).unwrap());
-    let ApiProblem::Exhausted { attempts: 2, last } = problem else { panic!("{problem}") };
-    assert!(matches!(*last, ApiProblem::Timeout { .. }) && shown.contains("no answer within 0.2 s"), "{shown}");
+    let begun = b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{\"choices\": [{";
+    let never: [fn(&[u8]) -> Reply; 2] = [|_| Reply::Hang, |begun| Reply::Stall(begun.to_vec())];
+    for reply in never {
+        let server = Server::start(move |_, _| reply(begun));
+        let (base_url, timeout) = (server.base_url.clone(), Duration::from_millis(200));
+        let impatient = ApiSettings { base_url, timeout, max_attempts: 2, ..slow.clone() };
+        let (problem, shown) = problem(&ApiModel::new(impatient).unwrap());
+        let ApiProblem::Exhausted { attempts: 2, last } = problem else { panic!("{problem}") };
+        assert!(matches!(*last, ApiProblem::Timeout { .. }) && shown.contains("no answer within 0.2 s"), "{shown}");
+    }
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub enum Reply {
     Full(u16, Vec<(&'static str, String)>, String),
     /// With these bytes; then the connection is closed.
     Bytes(Vec<u8>),
+    /// With these bytes, and then nothing more while the connection stays open.
+    Stall(Vec<u8>),
     /// Not at all, while the connection stays open.
     Hang,
 }
@@ -133,6 +135,10 @@ impl State {
         self.open.fetch_sub(1, Ordering::SeqCst);
         let bytes = match reply {
             Reply::Hang => return lock(&self.held).push(stream),
+            Reply::Stall(bytes) => {
+                let _ = stream.write_all(&bytes);
+                return lock(&self.held).push(stream);
+            }
             Reply::Bytes(bytes) => bytes,
             Reply::Full(status, headers, body) => {
                 let mut head = format!(

@@ -67,6 +67,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
+    cli.api.check()?;
     let prices = cli.api.prices()?;
     let aspects = cli.aspects.clone().unwrap_or_default().load(cli.points)?;
     let inputs = std::iter::once(&cli.input.input).chain(cli.aspects.as_ref().and_then(Aspects::file));

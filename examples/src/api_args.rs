@@ -130,6 +130,15 @@ impl ApiArgs {
         entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }
 
+    /// Refuses what cannot work, before anything is written or sent. No key is needed for it.
+    ///
+    /// # Errors
+    /// A usage error.
+    pub fn check(&self) -> Result<()> {
+        self.prices()?;
+        self.with_key(None).map(drop)
+    }
+
     /// The model, with the key of the environment.
     ///
     /// # Errors
@@ -140,6 +149,10 @@ impl ApiArgs {
         if key.is_some() && self.base_url.starts_with("http://") && !is_loopback(&self.base_url) {
             tell("note: the key and all texts travel unencrypted: the base URL is http, not https");
         }
+        self.with_key(key)
+    }
+
+    fn with_key(&self, key: Option<ApiKey>) -> Result<ApiModel> {
         let settings = ApiSettings {
             base_url: self.base_url.clone(),
             model: self.api_model.clone(),

@@ -349,6 +349,7 @@ fn what_cannot_be_labelled_ends_with_a_reason() {
         );
     }
     assert_eq!(server.requests(), requests, "nothing was sent");
+    assert!(!folder.path().join("x.jsonl").exists() && !folder.path().join("x.jsonl.run.json").exists());
 }
 
 #[test]

@@ -9,6 +9,7 @@ use anyhow::Context;
 use clap::Parser;
 use clap::error::ErrorKind;
 use judge_core::BackboneError;
+use judge_models::ApiProblem;
 
 use crate::interrupt::Stopped;
 use crate::progress::Progress;
@@ -95,6 +96,23 @@ fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
             "for a model without one, give --raw-prompt, or, where the program has --template, a raw template: \
              {\"raw\": \"Question: {instruction}\\nAnswer: {response}\\nScore:\"}",
         ),
+        judge_models::Error::Api { problem: ApiProblem::Status { status: 400 | 422, said }, .. } => {
+            let options = [
+                (
+                    "logprob",
+                    "the service refuses log-probabilities: give --top-log-probs 0, or the number that it allows",
+                ),
+                (
+                    "max_completion_tokens",
+                    "the service has another name for the bound: give --max-tokens-field max_completion_tokens",
+                ),
+                (
+                    "temperature",
+                    "the service refuses the temperature: give the one that it allows, e.g. --temperature 1",
+                ),
+            ];
+            options.into_iter().find(|(word, _)| said.contains(word)).map(|(_, option)| option)
+        }
         _ => None,
     }
 }

@@ -95,14 +95,21 @@ impl OutputArgs {
         model: &ModelArgs,
         settings: Settings,
     ) -> Result<RunPlan> {
-        let mut plan = RunPlan::new(&self.output, rows, program(name));
+        let mut plan = self.plan_of(name, rows, columns, settings);
         plan.inputs = vec![input.identity()?.with_rows(rows)];
-        plan.settings = settings;
         plan.settings.extend(model.settings()?);
+        Ok(plan)
+    }
+
+    /// The plan of a run of `rows` rows, without inputs and without a model on this machine. `settings` are what else decides about a row.
+    #[must_use]
+    pub fn plan_of(&self, name: &str, rows: usize, columns: &InputArgs, settings: Settings) -> RunPlan {
+        let mut plan = RunPlan::new(&self.output, rows, program(name));
+        plan.settings = settings;
         if let Some(columns) = &columns.columns {
             plan.settings.insert("columns".to_owned(), columns.to_string().into());
         }
         plan.options = self.write.options();
-        Ok(plan)
+        plan
     }
 }

@@ -1,5 +1,6 @@
 //! Pieces the examples share. Not a library to depend on: it promises nothing.
 
+pub mod api_args;
 pub mod console;
 pub mod files;
 pub mod inspector;
@@ -38,6 +39,8 @@ mod documentation {
     struct Gpu;
     #[doc = include_str!("../../docs/judges.md")]
     struct Judges;
+    #[doc = include_str!("../../docs/labels.md")]
+    struct Labels;
     #[doc = include_str!("../../docs/lager.md")]
     struct Lager;
     #[doc = include_str!("../../docs/models.md")]

@@ -35,6 +35,11 @@ impl Pace {
         self.progress.add(1, self.tokens - before);
     }
 
+    /// What is shown behind the counts from the next item on.
+    pub fn note(&mut self, note: String) {
+        self.progress.note(note);
+    }
+
     /// Takes the progress away and says on stderr how fast it went, if anything was read.
     fn finish(self) {
         self.progress.finish_and_clear();
@@ -76,6 +81,11 @@ impl Watch {
         self.done += 1;
         self.pace.done(outcomes);
         if self.stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// What is shown behind the counts from the next row on.
+    pub fn note(&mut self, note: String) {
+        self.pace.note(note);
     }
 
     /// The end of the work; `cancelled` if it was broken off.

@@ -35,6 +35,7 @@ struct State {
     tokens: usize,
     drawn: Duration,
     log: LogSchedule,
+    note: String,
 }
 
 impl Progress {
@@ -49,7 +50,7 @@ impl Progress {
             state: Mutex::new(State::default()),
         };
         if let Shown::Terminal(bar) = &progress.shown {
-            bar.set_message(progress.line(0, 0, Duration::ZERO));
+            bar.set_message(line(what, 0, total, 0, Duration::ZERO));
         }
         progress
     }
@@ -70,13 +71,13 @@ impl Progress {
             Shown::Terminal(bar) => {
                 if elapsed - state.drawn >= REDRAW || state.done == self.total {
                     state.drawn = elapsed;
-                    bar.set_message(self.line(state.done, state.tokens, elapsed));
+                    bar.set_message(self.line(&state, elapsed));
                 }
             }
             Shown::Log => {
-                let State { done, tokens, .. } = *state;
+                let done = state.done;
                 if state.log.is_due(done, self.total, elapsed) {
-                    tell(self.line(done, tokens, elapsed));
+                    tell(self.line(&state, elapsed));
                 }
             }
         }
@@ -89,8 +90,14 @@ impl Progress {
         }
     }
 
-    fn line(&self, done: usize, tokens: usize, elapsed: Duration) -> String {
-        line(self.what, done, self.total, tokens, elapsed)
+    /// What is shown behind the counts from the next step on, such as what the steps have cost.
+    pub fn note(&self, note: String) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).note = note;
+    }
+
+    fn line(&self, state: &State, elapsed: Duration) -> String {
+        let line = line(self.what, state.done, self.total, state.tokens, elapsed);
+        if state.note.is_empty() { line } else { format!("{line}; {}", state.note) }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::model_args::ModelArgs;
 /// What a prompted judge is asked, and where its verdict is looked for.
 #[derive(Args, Clone, Debug)]
 pub struct PromptedArgs {
-    /// A built-in prompt family (single, single-reference, single-multi-turn, rubric, pair, pair-forced, pair-reference, pair-multi-turn, score-pair), or a family of
+    /// A built-in prompt family (single, single-json, single-reference, single-multi-turn, rubric, pair, pair-forced, pair-reference, pair-multi-turn, score-pair), or a family of
     /// your own as a JSON file [default: pair or single, the kind with a reference or of several turns where all rows have them; for single responses the model's own template, grades 1 to 5,
     /// if its folder has one]
     #[arg(long, value_name = "NAME|FILE", help_heading = "Judge")]
@@ -30,7 +30,7 @@ pub struct PromptedArgs {
     #[arg(long, help_heading = "Judge")]
     pub apart: bool,
     /// How a written verdict is found. Pairs: strict, letters, decision, first-line, output-ab, output-ab-sentence, score-pair, rating-pair, result, bare; single
-    /// responses: strict, rating, decision, result, result-exact, integer [default: the family's]
+    /// responses: strict, rating, decision, result, result-exact, integer, json [default: the family's]
     #[arg(long, value_name = "NAME", help_heading = "Judge")]
     pub convention: Option<String>,
     /// Layer weights for --verdict layers; without, layers count alike

@@ -65,9 +65,38 @@ fn the_documented_crate_map_is_the_real_one() {
 }
 
 #[test]
+fn one_crate_alone_knows_the_network() {
+    let clients = ["curl", "hf-hub", "hyper", "reqwest", "ureq"];
+    for (name, all) in dependencies() {
+        let found: Vec<&str> = clients.into_iter().filter(|client| all.contains(*client)).collect();
+        let expected: &[&str] = if name == "judge-models" { &["hf-hub", "ureq"] } else { &[] };
+        assert_eq!(found, expected, "network clients of {name}");
+        if name.starts_with("judge-") && name != "judge-examples" {
+            let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates").join(&name).join("src");
+            for (path, text) in rust_files(&sources) {
+                let inside = name == "judge-models" && path.replace('\\', "/").contains("judge-models/src/api/");
+                for named in ["ureq::", "std::net", "hf_hub::"] {
+                    let allowed = inside && named == "ureq::" || path.ends_with("judge-models/src/hub.rs");
+                    assert!(allowed || !text.contains(named), "{path} uses {named}");
+                }
+            }
+        }
+    }
+    // Whoever takes a crate gets a network client only by asking for it.
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("packages");
+    let models = packages.iter().find(|package| package["name"] == "judge-models").expect("judge-models");
+    for dependency in models["dependencies"].as_array().expect("dependencies") {
+        let is_client = clients.iter().any(|client| dependency["name"] == *client);
+        assert!(!is_client || dependency["optional"] == true, "{dependency}");
+    }
+    assert_eq!(models["features"]["default"], serde_json::json!([]));
+}
+
+#[test]
 fn the_leaves_have_neither_burn_nor_files_nor_network() {
     let dependencies = dependencies();
-    let heavy = ["burn", "hf-hub", "memmap2", "safetensors", "tempfile", "tokenizers"];
+    let heavy = ["burn", "hf-hub", "memmap2", "safetensors", "tempfile", "tokenizers", "ureq"];
     for leaf in ["judge-core", "judge-metrics"] {
         for name in &dependencies[leaf] {
             assert!(!heavy.contains(&name.as_str()), "{leaf} must not depend on {name}");

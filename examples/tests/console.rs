@@ -47,6 +47,7 @@ fn every_example_has_a_version_with_its_commit() {
         "inspector_evaluate",
         "inspector_filter",
         "inspector_train",
+        "label_with_api",
         "lager_evaluate",
         "lager_pointwise",
         "layer_logits",

@@ -5,6 +5,7 @@
 //! they were *shown*: `Greater` if the first is better.
 
 mod grade;
+mod json;
 mod pair;
 
 pub use grade::GradeConvention;

@@ -97,7 +97,7 @@ pub use prompt::{Message, Prompt};
 pub use prompted::{FamilyProblem, LikelihoodJudge, PromptFamily, PromptedJudge, Task, VerdictFrom, WrittenJudge};
 pub use reading::{
     ContinuationLogProbs, Finish, Generated, HeadEntropies, LabelLogits, LabelStep, Outcome, PooledState, Reading,
-    Reason, TokenLogProbs, Unscored,
+    Reason, TokenAlternatives, TokenLogProbs, Unscored,
 };
 pub use replicas::{Replicas, ReplicasProblem};
 pub use request::{Generation, LabelRead, Pooling, ReadAt, Request, Sampling, Signal, Want};

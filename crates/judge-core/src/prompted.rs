@@ -1,5 +1,6 @@
 //! Prompted judges: a prompt as data, and the verdict found in what the model writes or is about to write.
 
+mod alternatives;
 mod built_in;
 mod family;
 mod judge;

@@ -127,7 +127,7 @@ pub struct HeadEntropies {
 }
 
 /// Generated text and its tokens.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Generated {
     /// Decoded text, control tokens left out, cut before the first stop text.
     pub text: String,
@@ -139,12 +139,28 @@ pub struct Generated {
     pub text_ends: Vec<usize>,
     /// Number of new tokens; `None` if the model does not say.
     pub n_tokens: Option<usize>,
+    /// The tokens of `text` in order, each with what else was likely in its place, if [`Generation::top_log_probs`](crate::Generation::top_log_probs) asked for it. Empty if the model
+    /// does not show it, or shows tokens that are not those of `text`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<TokenAlternatives>,
+}
+
+/// A generated token and the likeliest tokens in its place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TokenAlternatives {
+    /// Where the token begins in the text, in bytes.
+    pub start: usize,
+    /// Where it ends, in bytes.
+    pub end: usize,
+    /// Tokens as text, each with its log-probability (at most 0, finite); the written token is one of them, and none appears twice. Tokens that are no text by themselves are left out.
+    pub top: Vec<(String, f32)>,
 }
 
 impl Generated {
     /// A text of which nothing but itself and its end is known, as a service gives it.
     pub fn text_only(text: impl Into<String>, finish: Finish) -> Self {
-        Self { text: text.into(), finish, tokens: Vec::new(), text_ends: Vec::new(), n_tokens: None }
+        let (tokens, text_ends, alternatives) = (Vec::new(), Vec::new(), Vec::new());
+        Self { text: text.into(), finish, tokens, text_ends, n_tokens: None, alternatives }
     }
 }
 

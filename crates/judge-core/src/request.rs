@@ -159,12 +159,25 @@ pub struct Generation {
     /// Texts that end the writing as soon as one is written; none empty. The text is cut before the first that occurs in it.
     #[serde(default)]
     pub stop: Vec<String>,
+    /// How many of the likeliest alternatives of each new token are wanted with their log-probabilities, see [`Generated::alternatives`](crate::Generated::alternatives);
+    /// 0 for none.
+    ///
+    /// This is for services, which show no logits. A [`Backbone`] need not bring it, and `judge-models` refuses it for a local model as [`BackboneError::Unsupported`]: there a
+    /// [`LabelRead`] at [`ReadAt::EveryStep`] brings every label exactly, where a list of alternatives may lack some.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub top_log_probs: u8,
+}
+
+/// Settings in files from before there was this field are those without it.
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_zero(number: &u8) -> bool {
+    *number == 0
 }
 
 impl Default for Generation {
-    /// Greedy, at most 256 new tokens, no stop text.
+    /// Greedy, at most 256 new tokens, no stop text, no alternatives.
     fn default() -> Self {
-        Self { max_new_tokens: 256, sampling: Sampling::Greedy, stop: Vec::new() }
+        Self { max_new_tokens: 256, sampling: Sampling::Greedy, stop: Vec::new(), top_log_probs: 0 }
     }
 }
 

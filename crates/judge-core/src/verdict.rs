@@ -43,7 +43,7 @@ impl Verdict {
 pub struct Score {
     /// The score, in units of the judge's scale; of a pair, the preference for the first response, from 0 to 1 with ties at one half.
     pub value: f64,
-    /// The distribution over the scale, where one was read. A grade that was written has none.
+    /// The distribution over the scale, where one was read. A grade that was written has one only where the model shows the alternatives of its token; the value is what was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distribution: Option<ScoreDistribution>,
     /// The text that the score was found in, where one was written.

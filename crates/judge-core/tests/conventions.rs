@@ -212,10 +212,44 @@ fn grades() {
             ],
         ),
         (Grade::Integer, &[(" 7\n", Some(7.0)), ("-1", Some(-1.0)), ("7.5", None), ("7 points", None), ("", None)]),
+        (
+            Grade::Json,
+            &[
+                (r#"{"reason": "so", "score": 4}"#, Some(4.0)),
+                (r#" {"score":-2,"more":[{}],"reason":""} "#, Some(-2.0)),
+                ("```json\n{\"reason\": \"`{}`\", \"score\": 10}\n```\n", Some(10.0)),
+                ("```\n{\"reason\": \"so\", \"score\": 3}```", Some(3.0)),
+                (
+                    r#"{"reason": "so", "score": 123456789012345678901234567890}"#,
+                    Some(123456789012345678901234567890.0),
+                ),
+                (r#"{"reason": "so", "score": "4"}"#, None),
+                (r#"{"reason": "so", "score": 4.0}"#, None),
+                (r#"{"reason": "so", "score": 4.5}"#, None),
+                (r#"{"reason": "so", "score": 4e0}"#, None),
+                (r#"{"reason": "so", "score": null}"#, None),
+                (r#"{"reason": "so", "score": [4]}"#, None),
+                (r#"{"reason": null, "score": 4}"#, None),
+                (r#"{"reason": 4, "score": 4}"#, None),
+                (r#"{"score": 4}"#, None),
+                (r#"{"reason": "so"}"#, None),
+                (r#"{"reason": "so", "score": 4, "score": 5}"#, None),
+                (r#"{"reason": "so", "score": 4"#, None),
+                (r#"Here: {"reason": "so", "score": 4}"#, None),
+                (r#"{"reason": "so", "score": 4} I hope that helps."#, None),
+                ("```json {\"reason\": \"so\", \"score\": 4}```", None),
+                ("```json\n{\"reason\": \"so\", \"score\": 4}", None),
+                (r#"[{"reason": "so", "score": 4}]"#, None),
+                ("4", None),
+                ("", None),
+            ],
+        ),
     ];
     for (convention, texts) in cases {
         for (text, grade) in *texts {
             assert_eq!(convention.parse(text), *grade, "{convention}: {text:?}");
+            let number = convention.find(text).map(|(_, place)| text[place].parse::<f64>().expect("a number"));
+            assert_eq!(number, *grade, "{convention}: {text:?}");
         }
         assert_eq!(convention.as_str().parse::<Grade>().unwrap(), *convention);
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use judge_core::testing::{ScriptedBackbone, check_judge};
 use judge_core::{
-    Error, FamilyProblem, Fields, GradedPair, ItemResult, Judge, LagerJudge, LikelihoodJudge, OrderPolicy, Prompt,
-    PromptFamily, Reason, Runner, Swapped, WrittenJudge,
+    Error, FamilyProblem, Fields, Finish, Generated, GradedPair, ItemResult, Judge, LagerJudge, LikelihoodJudge,
+    OrderPolicy, Prompt, PromptFamily, Reason, Runner, Swapped, TokenAlternatives, WrittenJudge,
 };
 use serde_json::json;
 
@@ -211,4 +211,73 @@ fn two_grades_make_a_preference() {
     let written = |margin| GradedPair::new(WrittenJudge::new(family.clone())).with_margin(margin);
     let of = |margin| judged(&model, &written(margin), &[item("Rome", "Ulm")])[0].verdicts[0].value();
     assert_eq!((of(0.0), of(1.0)), (Some(1.0), Some(0.5)));
+}
+
+#[test]
+fn an_answer_as_json_is_taken_as_it_is_or_not_at_all() {
+    let judge = WrittenJudge::new(PromptFamily::built_in_on("single-json", Some(5)).unwrap());
+    let answer = |text: &str| {
+        let text = text.to_owned();
+        let model = ScriptedBackbone::new(2).with_reply(move |_| text.clone());
+        let item = [("instruction", "i".to_owned()), ("response", "r".to_owned())].into();
+        judged(&model, &judge, &[item]).remove(0).verdicts.remove(0)
+    };
+    let good = answer(r#"{"reason": "so", "score": 5}"#);
+    assert_eq!(
+        (good.value(), good.score().unwrap().text.as_deref()),
+        (Some(5.0), Some(r#"{"reason": "so", "score": 5}"#))
+    );
+    for (text, reason) in [
+        (r#"{"reason": "so", "score": 7}"#, Reason::OffScale),
+        (r#"{"reason": "so", "score": 0}"#, Reason::OffScale),
+        (r#"{"reason": "so", "score": "5"}"#, Reason::Unparsed),
+        ("5", Reason::Unparsed),
+    ] {
+        let verdict = answer(text);
+        let unscored = verdict.unscored().unwrap();
+        assert!(unscored.reason == reason && unscored.detail.contains(&format!("{text:?}")), "{unscored}");
+        assert!(!unscored.detail.contains("cut off"), "{unscored}");
+    }
+    let cut = answer(&format!("{{\"reason\": \"{}\", \"score\": 5}}", "so ".repeat(500)));
+    let cut = cut.unscored().unwrap();
+    assert!(cut.reason == Reason::Unparsed && cut.detail.ends_with("cut off at 512 new tokens"), "{cut}");
+    let prompt = judge.family().template().fill(&[("instruction", "i"), ("response", "r")]).unwrap();
+    let Prompt::Chat { messages, .. } = prompt else { panic!("a chat") };
+    assert!(messages[0].content.contains("{\"reason\": string, \"score\": integer}"), "{}", messages[0].content);
+}
+
+#[test]
+fn the_alternatives_of_a_grade_are_a_distribution_where_it_is_a_token() {
+    let family = |points| PromptFamily::built_in_on("single", Some(points)).unwrap();
+    let token = |start, end, top: &[(&str, f32)]| TokenAlternatives {
+        start,
+        end,
+        top: top.iter().map(|(text, p)| ((*text).to_owned(), *p)).collect(),
+    };
+    let written = |text: &str, alternatives: Vec<TokenAlternatives>| {
+        let mut generated = Generated::text_only(text, Finish::EndToken);
+        generated.alternatives = alternatives;
+        generated
+    };
+    let half = -(2.0_f32.ln());
+    let text = "So: [[4]] [[4]]";
+    let tokens = |grade: &[(&str, f32)]| {
+        vec![token(0, 6, &[("So: [[", 0.0)]), token(6, 7, grade), token(7, 15, &[("]] [[4]]", 0.0)])]
+    };
+    let (distribution, mass) = family(5)
+        .grade_distribution(&written(text, tokens(&[("4", half), ("2", 2.0 * half), ("X", 3.0 * half)])))
+        .unwrap();
+    assert!((mass - 0.75).abs() < 1e-6);
+    let expected = [0.0, 1.0 / 3.0, 0.0, 2.0 / 3.0, 0.0];
+    assert!(distribution.probabilities().iter().zip(expected).all(|(p, e)| (p - e).abs() < 1e-6));
+    for (family, generated) in [
+        (family(10), written(text, tokens(&[("4", half)]))), // `1` may begin `10`
+        (family(5), written(text, Vec::new())),
+        (family(5), written("no grade", vec![token(0, 8, &[("no grade", 0.0)])])),
+        (family(5), written(text, vec![token(0, 15, &[(text, 0.0)])])),
+        (family(5), written(text, tokens(&[("X", half)]))), // no label at all
+        (PromptFamily::built_in("pair").unwrap(), written("[[A]]", vec![token(0, 5, &[("[[A]]", 0.0)])])),
+    ] {
+        assert_eq!(family.grade_distribution(&generated), None, "{}", generated.text);
+    }
 }

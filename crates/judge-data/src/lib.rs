@@ -65,6 +65,7 @@
 //! | tell users that their human scores are not read | [`HumanScores`] |
 //! | refuse outputs that would destroy something | [`check_outputs`] |
 //! | judge all records of a file, or read all its prompts | [`judge_rows`], [`read_rows`] |
+//! | write a judge's labels as graded rows for probes | [`LabelRow`] |
 //! | write rows | [`RunPlan`] and [`Run`]; [`JsonlWriter`] for what is quick; [`AtomicFile`] for anything else |
 //! | swap files with LAGER's program | [`read_lager_results`], [`write_lager_results`], [`LagerDataset`] |
 //! | keep hidden states, in one file or in shards | [`StatesWriter`], [`StatesFile`], [`Sharding`] |
@@ -92,6 +93,7 @@ mod journal;
 mod jsonl;
 #[cfg(test)]
 mod kill_tests;
+mod label_row;
 mod lager_result;
 mod lock;
 mod origin;
@@ -129,6 +131,7 @@ pub use input::{Input, InputReader, IntoInput};
 pub use jobs::{Carry, Numbered, judge_rows, read_rows, score_row, split_label};
 pub use journal::{Resumed, SyncEvery};
 pub use jsonl::JsonlWriter;
+pub use label_row::LabelRow;
 pub use lager_result::{LagerLayer, LagerResult, LagerScores, read_lager_results, write_lager_results};
 pub use lock::Locking;
 pub use origin::{ORIGIN, is_unrecorded, recorded_origin, unrecorded_origin};

@@ -187,7 +187,7 @@ impl<J: for<'i> Judge<dyn Fields + 'i>> PairOrders<'_, J> {
 }
 
 /// What was written; several texts, as of two grades, with a blank line between.
-fn written(outcomes: &[&Outcome]) -> Option<String> {
+pub(crate) fn written(outcomes: &[&Outcome]) -> Option<String> {
     let texts = outcomes.iter().filter_map(|outcome| Some(outcome.reading().ok()?.generated.as_ref()?.text.as_str()));
     let texts: Vec<&str> = texts.collect();
     (!texts.is_empty()).then(|| texts.join("\n\n"))
@@ -344,19 +344,7 @@ impl Serialize for SingleRow {
             [one] => map.serialize_entry("human", one)?,
             many => map.serialize_entry("human", many)?,
         }
-        match &self.verdict {
-            Verdict::Scored(score) => {
-                map.serialize_entry("score", &score.value)?;
-                if let Some(distribution) = &score.distribution {
-                    map.serialize_entry("labels", &distribution.scale().labels().collect::<Vec<_>>())?;
-                    map.serialize_entry("probabilities", distribution.probabilities())?;
-                }
-                if let Some(mass) = score.label_mass {
-                    map.serialize_entry("label_mass", &mass)?;
-                }
-            }
-            Verdict::Unscored(unscored) => map.serialize_entry("unscored", unscored)?,
-        }
+        serialize_verdict(&mut map, &self.verdict)?;
         if let Some(text) = &self.text {
             map.serialize_entry("text", text)?;
         }
@@ -364,5 +352,23 @@ impl Serialize for SingleRow {
             map.serialize_entry(key, value)?;
         }
         map.end()
+    }
+}
+
+/// The fields of a grade, or of why there is none.
+pub(crate) fn serialize_verdict<M: SerializeMap>(map: &mut M, verdict: &Verdict) -> Result<(), M::Error> {
+    match verdict {
+        Verdict::Scored(score) => {
+            map.serialize_entry("score", &score.value)?;
+            if let Some(distribution) = &score.distribution {
+                map.serialize_entry("labels", &distribution.scale().labels().collect::<Vec<_>>())?;
+                map.serialize_entry("probabilities", distribution.probabilities())?;
+            }
+            if let Some(mass) = score.label_mass {
+                map.serialize_entry("label_mass", &mass)?;
+            }
+            Ok(())
+        }
+        Verdict::Unscored(unscored) => map.serialize_entry("unscored", unscored),
     }
 }

@@ -246,6 +246,22 @@ pub enum Error {
         /// The text.
         found: String,
     },
+    /// A service cannot be asked, or did not answer.
+    #[cfg(feature = "api")]
+    #[error("{url}: {problem}")]
+    Api {
+        /// The address; without user and query where it cannot be used because of them.
+        url: String,
+        /// What went wrong.
+        problem: crate::ApiProblem,
+    },
+    /// What was given as the key of a service is none.
+    #[cfg(feature = "api")]
+    #[error("the key of the service: {problem}")]
+    ApiKey {
+        /// Why, without showing it.
+        problem: crate::KeyProblem,
+    },
     /// A model cannot be trained.
     #[cfg(feature = "train")]
     #[error("{problem}")]

@@ -305,7 +305,7 @@ impl<'a> Text<'a> {
             text_ends.iter_mut().for_each(|end| *end = cut.min(*end));
         }
         let n_tokens = Some(self.tokens.len());
-        let generated = Generated { tokens: self.tokens, text, text_ends, finish, n_tokens };
+        let generated = Generated { tokens: self.tokens, text, text_ends, finish, n_tokens, alternatives: Vec::new() };
         self.job.part(self.steps, self.signals, self.scores, Some(generated))
     }
 }

@@ -40,7 +40,8 @@
 //! bf16 safetensors, one file or shards. Everything is compared with transformers, to about 1e-6 in f32.
 //!
 //! Cargo features: `cuda` runs models on NVIDIA GPUs ([`Device::Cuda`]; docs/gpu.md says what it needs and what of it has not been run);
-//! `hub` fetches models that are not in the hub's cache; `train` adds next-token training of a small decoder.
+//! `hub` fetches models that are not in the hub's cache; `train` adds next-token training of a small decoder; `api` adds `ApiModel`, a model behind a service that speaks OpenAI's
+//! chat-completions API, which only writes text (docs/labels.md).
 //!
 //! # When not to use this crate
 //!
@@ -50,6 +51,8 @@
 //!   bf16 weights by default; docs/benchmarks.md has the figures.
 
 mod answers;
+#[cfg(feature = "api")]
+mod api;
 mod batched;
 mod block;
 #[cfg(feature = "bench")]
@@ -87,6 +90,8 @@ mod tokenizer;
 pub mod train;
 mod weights;
 
+#[cfg(feature = "api")]
+pub use api::{ApiKey, ApiModel, ApiProblem, ApiSettings, ApiUsage, KeyProblem, MaxTokensField, Prices};
 pub use chat_template::Date;
 pub use config::ConfigProblem;
 pub use cpu::Kernel;

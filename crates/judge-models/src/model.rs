@@ -271,6 +271,10 @@ impl Model {
             if generation.stop.iter().any(String::is_empty) {
                 return problem(RequestProblem::EmptyText("stop text"));
             }
+            if generation.top_log_probs > 0 {
+                let what = "the alternatives of generated tokens; read the labels' logits at every step instead";
+                return Err(BackboneError::Unsupported { request: index, what });
+            }
             generate::check(&generation.sampling)
                 .map_err(|problem| BackboneError::Request { request: index, problem })?;
         }

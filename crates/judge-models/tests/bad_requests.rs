@@ -134,7 +134,7 @@ fn requests_are_checked_before_anything_is_run() {
     let apart = Want { labels: twice[..2].to_vec(), ..Want::default() };
     assert!(matches!(run(&model, &[raw("ba", apart)]).unwrap()[0], Outcome::Read(_)), "another lens is another read");
     let cold = Sampling::Random { temperature: 0.0, top_k: None, top_p: None, seed: 0, stream: 0 };
-    let cold = Some(Generation { max_new_tokens: 1, sampling: cold, stop: Vec::new() });
+    let cold = Some(Generation { max_new_tokens: 1, sampling: cold, ..Generation::default() });
     assert!(matches!(problem(Want { generate: cold, ..Want::default() }), RequestProblem::Sampling { .. }));
 }
 

@@ -45,7 +45,7 @@ fn requests(model: &Model) -> Vec<Request> {
                         .iter()
                         .map(|&text| format!(" {text}"))
                         .collect(),
-                    generate: Some(Generation { max_new_tokens: 5, sampling, stop: Vec::new() }),
+                    generate: Some(Generation { max_new_tokens: 5, sampling, ..Generation::default() }),
                 },
             }
         })

@@ -1,9 +1,10 @@
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{by_name, double_brackets, only};
+use super::{by_name, double_brackets, json, only};
 use crate::Error;
 
 /// How a text says a grade.
@@ -14,6 +15,8 @@ use crate::Error;
 /// assert_eq!(GradeConvention::Rating.parse("[[7]], at best [[8]]"), Some(7.0));
 /// assert_eq!(GradeConvention::Strict.parse("[[7]], at best [[8]]"), None);
 /// assert_eq!(GradeConvention::Result.parse("Well argued. [RESULT] 4/5"), Some(4.0));
+/// assert_eq!(GradeConvention::Json.parse(r#"{"reason": "Well argued.", "score": 4}"#), Some(4.0));
+/// assert_eq!(GradeConvention::Json.parse(r#"{"reason": "Well argued.", "score": "4"}"#), None);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -32,12 +35,15 @@ pub enum GradeConvention {
     ResultExact,
     /// LLMBar's ratings: nothing but a whole number.
     Integer,
+    /// Nothing but a JSON object with `"reason"`, a string, and `"score"`, a whole number without fraction or exponent; each once. Other keys are allowed, and a Markdown
+    /// fence around the object.
+    Json,
 }
 
 impl GradeConvention {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Strict, Self::Rating, Self::Decision, Self::Result, Self::ResultExact, Self::Integer];
+    pub const ALL: [Self; 7] =
+        [Self::Strict, Self::Rating, Self::Decision, Self::Result, Self::ResultExact, Self::Integer, Self::Json];
 
     /// The name used in files and on command lines, e.g. `result-exact`.
     pub fn as_str(self) -> &'static str {
@@ -48,32 +54,47 @@ impl GradeConvention {
             Self::Result => "result",
             Self::ResultExact => "result-exact",
             Self::Integer => "integer",
+            Self::Json => "json",
         }
     }
 
     /// The grade in a text, finite; `None` if it holds none of this form. Whether it lies on a scale is the caller's to check.
     pub fn parse(self, text: &str) -> Option<f64> {
-        match self {
-            Self::Strict => only(double_brackets(text).filter_map(plain)),
+        self.find(text).map(|(grade, _)| grade)
+    }
+
+    /// The grade in a text, as [`parse`](Self::parse) finds it, and where its number is written, in bytes. Where a form may be repeated, this is its first occurrence.
+    pub fn find(self, text: &str) -> Option<(f64, Range<usize>)> {
+        let (grade, number) = match self {
+            Self::Strict => {
+                let grades = || double_brackets(text).filter_map(plain);
+                only(grades().map(|(grade, _)| grade))?;
+                grades().next()?
+            }
             Self::Rating => {
                 let single = || text.split('[').skip(1).filter_map(|rest| plain(rest.split_once(']')?.0)).next();
-                double_brackets(text).find_map(plain).or_else(single)
+                double_brackets(text).find_map(plain).or_else(single)?
             }
             Self::Decision => {
                 let (_, rest) = text.rsplit_once("Rating: [[")?;
-                rest.split_once("]]")?.0.trim().parse().ok().filter(|grade: &f64| grade.is_finite())
+                let number = rest.split_once("]]")?.0.trim();
+                (number.parse().ok().filter(|grade: &f64| grade.is_finite())?, number)
             }
-            Self::Result => result(text),
+            Self::Result => return result(text),
             Self::ResultExact => {
                 let mut parts = text.split("[RESULT]").skip(1);
                 let (tail, None) = (parts.next()?, parts.next()) else { return None };
                 match tail.trim() {
-                    digit @ ("1" | "2" | "3" | "4" | "5") => digit.parse().ok(),
-                    _ => None,
+                    digit @ ("1" | "2" | "3" | "4" | "5") => (digit.parse().ok()?, digit),
+                    _ => return None,
                 }
             }
-            Self::Integer => text.trim().parse::<i32>().ok().map(f64::from),
-        }
+            Self::Integer => (f64::from(text.trim().parse::<i32>().ok()?), text.trim()),
+            Self::Json => json::score(text)?,
+        };
+        // Both are slices of one text.
+        let start = number.as_ptr() as usize - text.as_ptr() as usize;
+        Some((grade, start..start + number.len()))
     }
 }
 
@@ -98,12 +119,14 @@ pub(super) fn is_plain(text: &str) -> bool {
     !whole.is_empty() && digits(whole) && digits(decimals)
 }
 
-fn plain(text: &str) -> Option<f64> {
-    if is_plain(text) { text.parse().ok().filter(|grade: &f64| grade.is_finite()) } else { None }
+fn plain(text: &str) -> Option<(f64, &str)> {
+    let grade = text.parse().ok().filter(|grade: &f64| grade.is_finite());
+    grade.filter(|_| is_plain(text)).map(|grade| (grade, text))
 }
 
 /// Read from the end: `marker brackets number (/5)`.
-fn result(text: &str) -> Option<f64> {
+fn result(text: &str) -> Option<(f64, Range<usize>)> {
+    // Lower case has the same length, and nothing is cut off at the front.
     let text = text.to_ascii_lowercase();
     let text = text.trim_end();
     // "4/5" and "4 out of 5": what is before the last 5 ends in one of the two. Else the text ends in the number, a bracket behind it or not.
@@ -124,6 +147,6 @@ fn result(text: &str) -> Option<f64> {
             let word = rest.trim_end();
             word.len() < rest.len() && word.ends_with("score")
         });
-        (bracketed || plain || score_of).then(|| f64::from(number))
+        (bracketed || plain || score_of).then(|| (f64::from(number), before.len()..rest.len()))
     })
 }

@@ -42,14 +42,25 @@ impl Aspect {
     /// place to read from. Probes that were fitted on the published prompts need those: give them as a template of your own.
     #[must_use]
     pub fn template(self) -> PromptTemplate {
-        let (question, levels) = self.rubric();
-        let levels: Vec<String> =
-            levels.iter().zip((1..=5).rev()).map(|(level, number)| format!("{number}: {level}")).collect();
+        let (question, _) = self.rubric();
         PromptTemplate::known_good(Prompt::Raw(format!(
             "Grade a step-by-step solution. {question} Choose one level:\n{}\n\n\
              ### Question\n{{question}}\n\n### Solution\n{{response}}\n\n### Level\nThe level from 1 to 5, and nothing else:\n",
-            levels.join("\n")
+            self.levels()
         )))
+    }
+
+    /// What is asked about this aspect, and what each grade from 5 to 1 stands for, a line each: the rubric for a judge that is asked in words.
+    #[must_use]
+    pub fn definition(self) -> String {
+        let (question, _) = self.rubric();
+        format!("{question}\n{}", self.levels())
+    }
+
+    fn levels(self) -> String {
+        let (_, levels) = self.rubric();
+        let levels = levels.iter().zip((1..=5).rev()).map(|(level, number)| format!("{number}: {level}"));
+        levels.collect::<Vec<_>>().join("\n")
     }
 
     /// What is asked, and the levels 5 to 1.
@@ -136,6 +147,7 @@ mod tests {
     fn prompts_differ_where_aspects_do_and_end_alike() {
         let prompts = Aspect::ALL.map(|aspect| {
             assert_eq!(aspect.as_str().parse::<Aspect>().unwrap(), aspect);
+            assert_eq!(aspect.definition().lines().count(), 6);
             let template = aspect.template();
             assert_eq!(template.field_names(), ["question", "response"]);
             // Made without the check that templates from files go through.

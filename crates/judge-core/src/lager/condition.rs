@@ -168,6 +168,7 @@ mod tests {
                 text_ends,
                 n_tokens: Some(pieces.len()),
                 finish: Finish::EndToken,
+                alternatives: Vec::new(),
             }),
             ..Reading::default()
         }

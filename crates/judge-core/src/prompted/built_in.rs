@@ -5,8 +5,9 @@ use crate::{Error, GradeConvention, PairConvention, Prompt, PromptTemplate, Scal
 const RUBRIC: &str = "how well it does what the request asks for: right, complete, to the point and clear";
 
 /// The names of the built-in families.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "single",
+    "single-json",
     "single-reference",
     "single-multi-turn",
     "rubric",
@@ -57,8 +58,9 @@ impl PromptFamily {
     /// | name | fields besides `rubric` | verdict |
     /// |---|---|---|
     /// | `single` | `instruction`, `response` | `[[1]]` to `[[10]]` |
-    /// | `single-reference` | and `reference` | the same |
-    /// | `single-multi-turn` | `conversation` (all turns before), `instruction`, `response` (the last ones) | the same |
+    /// | `single-json` | the same | a JSON object: `{"reason": "…", "score": 1}` to 10 |
+    /// | `single-reference` | and `reference` | as `single` |
+    /// | `single-multi-turn` | `conversation` (all turns before), `instruction`, `response` (the last ones) | as `single` |
     /// | `rubric` | `instruction`, `response` | feedback, then `[RESULT] 1` to `[RESULT] 5` |
     /// | `pair` | `instruction`, `response_a`, `response_b` | `[[A]]`, `[[B]]`, `[[C]]` for a tie |
     /// | `pair-forced` | the same | `[[A]]`, `[[B]]` |
@@ -91,6 +93,14 @@ impl PromptFamily {
         let brackets = ("[[", "]]");
         let (task, template, scale, ends, most) = match name {
             "single" => (single, template(ONE, &grade, &[REQUEST, RESPONSE])?, ten()?, brackets, 512),
+            "single-json" => {
+                let reply = format!(
+                    "Reply with a JSON object and nothing else: {{{{\"reason\": string, \"score\": integer}}}}. \"reason\" says in a sentence or two what decides; \"score\" is your grade, from 1 for the worst to {} for the best.",
+                    top(10)
+                );
+                let template = template(ONE, &reply, &[REQUEST, RESPONSE])?;
+                (Task::Single(GradeConvention::Json), template, ten()?, ("{\"reason\": \"\", \"score\": ", "}"), 512)
+            }
             "single-reference" => {
                 (single, template(ONE, &grade, &[REQUEST, REFERENCE, RESPONSE])?, ten()?, brackets, 512)
             }

@@ -1,9 +1,14 @@
-use crate::{Fields, Generation, Judge, JudgeError, PromptFamily, Request, Rounds, Score, Want};
+use crate::{
+    ContractBreach, Fields, Finish, Generation, Judge, JudgeError, PromptFamily, Request, Rounds, Score, Want,
+};
 
 /// Asks a [`PromptFamily`]'s question and finds the verdict in what the model writes. Works on any [`TextModel`](crate::TextModel), a service included.
 ///
 /// What holds no verdict is [`Reason::Unparsed`](crate::Reason::Unparsed), with the text in the reason; nothing is asked again until it parses, which would change what
 /// is measured.
+///
+/// A grade has no distribution, unless the generation asks for [alternatives](Generation::top_log_probs) and the model shows them at the grade
+/// ([`PromptFamily::grade_distribution`]). The value is the written grade all the same.
 ///
 /// ```
 /// use judge_core::testing::ScriptedBackbone;
@@ -54,7 +59,22 @@ impl<Item: Fields + ?Sized> Judge<Item> for WrittenJudge {
     }
 
     fn decide(&self, _item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        let text = rounds.only()?.text()?;
-        Ok(Score::new(self.family.parse(text)?).with_text(text))
+        let reading = rounds.only()?;
+        let (text, Some(generated)) = (reading.text()?, &reading.generated) else {
+            return Err(ContractBreach::Shape { what: "generated texts", expected: 1, found: 0 }.into());
+        };
+        let value = self.family.parse(text).map_err(|mut unscored| {
+            if generated.finish == Finish::Length {
+                unscored
+                    .detail
+                    .push_str(&format!(", which was cut off at {} new tokens", self.generation.max_new_tokens));
+            }
+            unscored
+        })?;
+        let mut score = Score::new(value).with_text(text);
+        if let Some((distribution, label_mass)) = self.family.grade_distribution(generated) {
+            (score.distribution, score.label_mass) = (Some(distribution), Some(label_mass));
+        }
+        Ok(score)
     }
 }

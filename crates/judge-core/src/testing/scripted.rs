@@ -118,6 +118,9 @@ impl ScriptedBackbone {
         if generate.as_ref().is_some_and(|generate| generate.max_new_tokens == 0) {
             return wrong(RequestProblem::NoNewTokens);
         }
+        if generate.as_ref().is_some_and(|generate| generate.top_log_probs > 0) {
+            return Err(BackboneError::Unsupported { request: index, what: "the alternatives of generated tokens" });
+        }
         if generate.iter().flat_map(|generate| &generate.stop).any(String::is_empty) {
             return wrong(RequestProblem::EmptyText("stop text"));
         }
@@ -202,6 +205,7 @@ impl ScriptedBackbone {
             tokens: text.chars().map(u32::from).collect(),
             text_ends: text.char_indices().map(|(start, c)| start + c.len_utf8()).collect(),
             n_tokens: Some(text.chars().count()),
+            alternatives: Vec::new(),
             finish,
             text,
         }

@@ -1,15 +1,16 @@
 use std::ops::ControlFlow;
 
-use super::check::{all, check_stop};
+use super::check::{all, check_stop, one};
 use crate::{
-    BackboneError, ContractBreach, Error, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt,
-    Request, TextModel, Want,
+    BackboneError, ContractBreach, Error, Generated, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt,
+    ReadAt, Request, TextModel, Want,
 };
 
 /// Checks that a model that only writes text does what [`TextModel`] promises, on the given prompts (a handful of short ones).
 ///
 /// * Every request for text is answered once, alone and among others, with a text or a reason.
 /// * What it cannot bring is refused as [`BackboneError::Unsupported`]: label logits, states, attention entropies, log-probabilities.
+/// * Alternatives of generated tokens, where they are asked for, are refused in the same way, left out, or those of the text in order.
 /// * A stop text ends what is written, and is not part of it.
 /// * [`ControlFlow::Break`] cancels.
 ///
@@ -39,6 +40,7 @@ pub fn check_text_model(model: &dyn TextModel, prompts: &[Prompt]) -> Result<(),
     }
     for prompt in prompts {
         check_stop(model, prompt)?;
+        check_alternatives(model, prompt)?;
         let labels = LabelRead {
             tokens: vec![0, 1],
             layers: vec![Layer(0)],
@@ -63,4 +65,35 @@ pub fn check_text_model(model: &dyn TextModel, prompts: &[Prompt]) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// Whoever shows alternatives shows them of the text's own tokens, in order, with log-probabilities.
+fn check_alternatives(model: &dyn TextModel, prompt: &Prompt) -> Result<(), Error> {
+    let generate = Some(Generation { max_new_tokens: 8, top_log_probs: 2, ..Generation::default() });
+    let request = Request { prompt: prompt.clone(), want: Want { generate, ..Want::default() } };
+    let outcome = match one(model, &request) {
+        Err(Error::Backbone(BackboneError::Unsupported { .. })) => return Ok(()),
+        outcome => outcome?,
+    };
+    let Ok(Some(Generated { text, alternatives, .. })) = outcome.reading().map(|reading| &reading.generated) else {
+        return Ok(());
+    };
+    let count = |what, expected: usize, found: usize| match expected == found {
+        true => Ok(()),
+        false => Err(Error::from(ContractBreach::Shape { what, expected, found })),
+    };
+    let mut end = 0;
+    for token in alternatives {
+        count("the start of a token, where the one before it ends", end, token.start)?;
+        end = token.end;
+        let impossible = token.top.iter().filter(|(_, p)| !p.is_finite() || *p > 0.0).count();
+        count("log-probabilities above 0 or not finite", 0, impossible)?;
+        let twice = |(place, one): (usize, &(String, f32))| token.top[..place].iter().any(|other| other.0 == one.0);
+        count("alternatives that appear twice", 0, token.top.iter().enumerate().filter(|&one| twice(one)).count())?;
+        if let Some(written) = text.get(token.start..token.end) {
+            let there = token.top.iter().any(|(other, _)| other.starts_with(written));
+            count("written tokens among their alternatives", 1, usize::from(there))?;
+        }
+    }
+    if alternatives.is_empty() { Ok(()) } else { count("bytes of text that are tokens", text.len(), end) }
 }

@@ -51,6 +51,7 @@ fn requests(model: &Model) -> Vec<Request> {
                     0 => Sampling::Greedy,
                     _ => Sampling::Random { temperature: 1.5, top_k: None, top_p: None, seed: 7, stream: i as u64 },
                 },
+                ..Generation::default()
             });
             let labels = LabelRead {
                 tokens: vec![3, 4, 5, 6, 7],

@@ -1,0 +1,159 @@
+//! Rows of a judge that labels records aspect by aspect, for probes to learn from.
+
+use judge_core::{ItemId, ItemResult, Outcome, Verdict};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::verdict_row::{serialize_verdict, written};
+use crate::{Carry, Error, Extra, Fate, GradedRecord, Numbered, Record};
+
+/// The label that a judge gives one aspect of a response:
+/// `{"id", "instruction", "response", "rubric"?, "reference"?, "aspect", "score", "text"?, "labels"?, "probabilities"?, "label_mass"?, "people"?, …}`, or with `unscored` in the place of `score`.
+///
+/// A reader of graded rows takes `score` for the grade. What people gave is therefore called `people` here: as `human` it would be read in the label's place.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LabelRow {
+    /// The record that was labelled; its other fields are those that are carried.
+    pub record: GradedRecord,
+    /// What of the response was graded.
+    pub aspect: String,
+    /// The grade, or why there is none.
+    pub verdict: Verdict,
+    /// What the judge wrote, if it wrote.
+    pub text: Option<String>,
+}
+
+impl LabelRow {
+    /// The fields of a row's own, and the names under which a reader of graded rows would look for the grade first; no other field may be called so.
+    pub const KNOWN: [&'static str; 15] = [
+        "id",
+        "instruction",
+        "response",
+        "rubric",
+        "reference",
+        "aspect",
+        "score",
+        "scores",
+        "human",
+        "people",
+        "text",
+        "probabilities",
+        "labels",
+        "label_mass",
+        "unscored",
+    ];
+
+    /// The row of a result about one aspect of a [`GradedRecord`].
+    ///
+    /// # Errors
+    /// [`Error::FieldClash`] for a carried field that the row has one of its own for; [`Error::Core`] for a record of another kind, or a result without a verdict.
+    pub fn new(result: ItemResult<Numbered>, aspect: &str, carry: &Carry) -> Result<(Self, Fate), Error> {
+        let text = written(&result.rounds(0).outcomes().collect::<Vec<&Outcome>>());
+        let Some(verdict) = result.verdicts.first().cloned() else {
+            return Err(judge_core::Error::NotRead { what: "verdict" }.into());
+        };
+        let Record::Graded(mut record) = result.item.record else {
+            return Err(judge_core::Error::NotRead { what: "response to one instruction" }.into());
+        };
+        record.extra = Self::carried(record.extra, carry)?;
+        let fate =
+            Fate { unscored: verdict.unscored().map(|unscored| unscored.reason), graded: !record.scores.is_empty() };
+        Ok((Self { record, aspect: aspect.to_owned(), verdict, text }, fate))
+    }
+
+    /// The other fields that go into such a row.
+    ///
+    /// # Errors
+    /// [`Error::FieldClash`] for one that the row has one of its own for.
+    pub fn carried(extra: Extra, carry: &Carry) -> Result<Extra, Error> {
+        carry.of_row(extra, &Self::KNOWN)
+    }
+
+    /// The record's id.
+    pub fn id(&self) -> &ItemId {
+        &self.record.id
+    }
+}
+
+impl Serialize for LabelRow {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { record, aspect, verdict, text } = self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &record.id)?;
+        map.serialize_entry("instruction", &record.instruction)?;
+        map.serialize_entry("response", &record.response)?;
+        for (name, text) in [("rubric", &record.rubric), ("reference", &record.reference)] {
+            if let Some(text) = text {
+                map.serialize_entry(name, text)?;
+            }
+        }
+        map.serialize_entry("aspect", aspect)?;
+        serialize_verdict(&mut map, verdict)?;
+        if let Some(text) = text {
+            map.serialize_entry("text", text)?;
+        }
+        match &record.scores[..] {
+            [] => {}
+            [one] => map.serialize_entry("people", one)?,
+            many => map.serialize_entry("people", many)?,
+        }
+        for (key, value) in record.extra.raw() {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use judge_core::testing::ScriptedBackbone;
+    use judge_core::{Judge, PromptFamily, Runner, WrittenJudge};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{DatasetOptions, Row, Rows};
+
+    fn row(input: &Value, carry: &Carry) -> Result<Value, Error> {
+        let row: Row = Rows::new(input.to_string().as_bytes(), "in.jsonl")?.next().expect("a row")?;
+        let record = Record::Graded(GradedRecord::from_row(row, 0, &DatasetOptions::default())?);
+        let model = ScriptedBackbone::new(2).with_reply(|prompt| match prompt.contains("good") {
+            true => r#"{"reason": "so", "score": 4}"#.to_owned(),
+            false => "no".to_owned(),
+        });
+        let judge = WrittenJudge::new(PromptFamily::built_in_on("single-json", Some(5))?);
+        let judges: Vec<&dyn Judge<Numbered>> = vec![&judge];
+        let result = Runner::new(&model, judges).collect([(record.id().clone(), Numbered { row: 0, record })])?;
+        let (row, _) = LabelRow::new(result.into_iter().next().expect("a result"), "fluency", carry)?;
+        Ok(serde_json::to_value(row).expect("JSON"))
+    }
+
+    #[test]
+    fn a_label_is_a_graded_row_of_its_own() {
+        let input = json!({"id": 7, "question": "q", "output": "good", "human": [1, 2], "topic": "t", "split": "test"});
+        assert_eq!(
+            row(&input, &Carry::All).unwrap(),
+            json!({"id": 7, "instruction": "q", "response": "good", "aspect": "fluency", "score": 4.0, "text": "{\"reason\": \"so\", \"score\": 4}", "people": [1.0, 2.0], "topic": "t", "split": "test"})
+        );
+        let input = json!({"id": 8, "instruction": "q", "response": "bad", "rubric": "r"});
+        let found = row(&input, &Carry::All).unwrap();
+        assert_eq!(
+            (&found["unscored"]["reason"], &found["rubric"], &found["text"]),
+            (&json!("unparsed"), &json!("r"), &json!("no"))
+        );
+        assert_eq!((found.get("score"), found.get("people")), (None, None));
+    }
+
+    #[test]
+    fn what_would_be_read_in_the_labels_place_is_refused() {
+        for field in ["aspect", "people", "text"] {
+            let mut input = json!({"id": 8, "instruction": "q", "response": "good", "human": 3});
+            input[field] = json!("x");
+            let error = row(&input, &Carry::All).unwrap_err().to_string();
+            assert!(error.contains(&format!("{field:?}")), "{error}");
+            assert!(row(&input, &Carry::Only(Vec::new())).is_ok());
+        }
+        let both = json!({"id": 8, "instruction": "q", "response": "good", "human": 3, "scores": [3]});
+        assert!(matches!(row(&both, &Carry::All), Err(Error::FieldClash { field }) if field == "scores"));
+    }
+}

@@ -1,0 +1,163 @@
+//! What comes back: a chat completion as an outcome, or what is wrong with it.
+
+mod alternatives;
+
+use judge_core::{Finish, Generated, Generation, Outcome, Reading, Reason, Unscored};
+use serde_json::Value;
+
+use super::transport::Response;
+use super::usage::Tokens;
+use super::{ApiKey, ApiProblem};
+
+/// How much of what a service says is shown, in characters.
+const SHOWN: usize = 500;
+
+/// Codes and types of errors about a conversation that does not fit the model, as services call them.
+const TOO_LONG: [&str; 4] =
+    ["context_length_exceeded", "exceed_context_size_error", "string_above_max_length", "context_window_exceeded"];
+/// How messages say the same.
+const TOO_LONG_WORDS: [&str; 5] =
+    ["maximum context length", "context length", "context window", "context size", "prompt is too long"];
+/// Codes and types of errors about a conversation that the service will not answer.
+const REFUSED: [&str; 3] = ["content_filter", "content_policy_violation", "responsibleaipolicyviolation"];
+/// A limit that no wait within a run lifts.
+const NO_QUOTA: &str = "insufficient_quota";
+
+/// What a service said.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// What became of the request.
+    pub(super) result: Result<Outcome, ApiProblem>,
+    /// Whether the same request may bring something else next time.
+    pub(super) is_transient: bool,
+    /// What it cost, as far as the service says.
+    pub(super) tokens: Option<Tokens>,
+    /// The model that answered, in the service's own words.
+    pub(super) model: Option<String>,
+}
+
+impl Answer {
+    fn new(result: Result<Outcome, ApiProblem>) -> Self {
+        let is_transient = result.as_ref().err().is_some_and(ApiProblem::is_transient);
+        Self { result, is_transient, tokens: None, model: None }
+    }
+}
+
+/// Reads a response. Nothing of it shows the key.
+pub(super) fn read(response: &Response, generation: &Generation, key: Option<&ApiKey>) -> Answer {
+    let Response { status, body, .. } = response;
+    let hide = |text: &str| key.map_or_else(|| text.to_owned(), |key| key.redact(text));
+    match status {
+        200..=299 => completion(body, generation, key, &hide),
+        300..=399 => {
+            let location = shown(&hide(&response.location));
+            Answer::new(Err(ApiProblem::Redirect { status: *status, location }))
+        }
+        _ => failure(*status, body, &hide),
+    }
+}
+
+/// A status that is no success: the item's own fault, or the run's.
+fn failure(status: u16, body: &[u8], hide: &dyn Fn(&str) -> String) -> Answer {
+    let json: Option<Value> = serde_json::from_slice(body).ok();
+    let error = json.as_ref().map(|json| json.get("error").unwrap_or(json));
+    let text = |field: &str| error.and_then(|error| error.get(field)).and_then(Value::as_str);
+    let message = text("message").or_else(|| error.and_then(Value::as_str)).or_else(|| text("detail"));
+    let whole = String::from_utf8_lossy(body);
+    let said = shown(&hide(message.unwrap_or(whole.trim())));
+    let codes: Vec<String> = ["code", "type"].iter().filter_map(|&field| text(field)).map(str::to_lowercase).collect();
+    let coded = |known: &[&str]| codes.iter().any(|code| known.contains(&code.as_str()));
+    let worded = || {
+        let lower = said.to_lowercase();
+        TOO_LONG_WORDS.iter().any(|words| lower.contains(words))
+    };
+    let unscored = |reason| Answer::new(Ok(Outcome::Unscored(Unscored::new(reason, said.clone()))));
+    match status {
+        400 | 403 | 422 if coded(&REFUSED) => unscored(Reason::Refused),
+        413 => unscored(Reason::TooLong),
+        400 | 422 if coded(&TOO_LONG) || worded() => unscored(Reason::TooLong),
+        _ => {
+            let answer = Answer::new(Err(ApiProblem::Status { status, said }));
+            Answer { is_transient: answer.is_transient && !coded(&[NO_QUOTA]), ..answer }
+        }
+    }
+}
+
+fn completion(body: &[u8], generation: &Generation, key: Option<&ApiKey>, hide: &dyn Fn(&str) -> String) -> Answer {
+    let malformed = |problem: String| {
+        let said = shown(&hide(String::from_utf8_lossy(body).trim()));
+        Err(ApiProblem::Malformed { problem: hide(&problem), said })
+    };
+    let mut json: Value = match serde_json::from_slice(body) {
+        Ok(json) => json,
+        Err(error) => return Answer::new(malformed(format!("expected JSON: {error}"))),
+    };
+    if let Some(key) = key {
+        key.redact_json(&mut json);
+    }
+    let tokens = tokens(&json);
+    let result = outcome(&json, generation, tokens).or_else(malformed);
+    let model = json.get("model").and_then(Value::as_str).map(shown);
+    Answer { tokens, model, ..Answer::new(result) }
+}
+
+/// What a service says that it counted; `None` unless both numbers are there.
+fn tokens(json: &Value) -> Option<Tokens> {
+    let usage = json.get("usage")?;
+    let count = |field: &str| usage.get(field).and_then(Value::as_u64);
+    Some(Tokens { prompt: count("prompt_tokens")?, completion: count("completion_tokens")? })
+}
+
+/// The outcome, or what is wrong with the answer.
+fn outcome(json: &Value, generation: &Generation, tokens: Option<Tokens>) -> Result<Outcome, String> {
+    let choices = json.get("choices").and_then(Value::as_array).ok_or("expected a list \"choices\"")?;
+    let [choice] = &choices[..] else { return Err(format!("expected 1 choice, found {}", choices.len())) };
+    let message = choice.get("message").filter(|message| message.is_object());
+    let message = message.ok_or("expected an object \"message\" in the choice")?;
+    let finish = match choice.get("finish_reason") {
+        None | Some(Value::Null) => None,
+        Some(reason) => Some(reason.as_str().ok_or("expected \"finish_reason\" to be text")?),
+    };
+    let refused = |detail: &str| Ok(Outcome::Unscored(Unscored::new(Reason::Refused, shown(detail))));
+    match message.get("refusal") {
+        None | Some(Value::Null) => {}
+        Some(refusal) => return refused(refusal.as_str().ok_or("expected \"refusal\" to be text")?),
+    }
+    if finish == Some("content_filter") {
+        return refused("the service's content filter stopped the answer");
+    }
+    let content = message.get("content").and_then(Value::as_str).ok_or("expected \"content\" to be text")?;
+    // Some servers leave the stop text in. Those that cut it off say `stop` for it as for the end of the answer.
+    let cut = generation.stop.iter().filter_map(|stop| content.find(stop.as_str())).min();
+    let finish = match finish {
+        _ if cut.is_some() => Finish::StopText,
+        Some("length") => Finish::Length,
+        Some("stop") if !generation.stop.is_empty() => Finish::StopText,
+        Some(other @ ("tool_calls" | "function_call")) => {
+            return Err(format!("expected an answer in words, found \"finish_reason\" {other:?}"));
+        }
+        _ => Finish::EndToken,
+    };
+    let text = &content[..cut.unwrap_or(content.len())];
+    let mut generated = Generated::text_only(text, finish);
+    if generation.top_log_probs > 0 {
+        generated.alternatives = alternatives::read(choice, text)?;
+    }
+    let size = |count: u64| usize::try_from(count).ok();
+    generated.n_tokens = tokens.and_then(|tokens| size(tokens.completion));
+    let mut reading = Reading::default();
+    reading.prompt_tokens = tokens.and_then(|tokens| size(tokens.prompt));
+    reading.generated = Some(generated);
+    Ok(Outcome::Read(reading))
+}
+
+/// The beginning of a text.
+fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+//! How long to wait before a request is sent again.
+
+use std::time::{Duration, SystemTime};
+
+use super::http_date;
+
+/// The wait before the attempt after attempt number `attempt` (from 1) of request number `request`: the first wait, doubled for each attempt before, at most `most`. Of it, between half
+/// and all is waited, so that requests which failed together do not come back together; how much follows from the two numbers alone.
+pub(super) fn wait(first: Duration, most: Duration, request: usize, attempt: usize) -> Duration {
+    let doublings = u32::try_from(attempt.saturating_sub(1)).unwrap_or(u32::MAX).min(31);
+    let full = first.saturating_mul(1 << doublings).min(most);
+    let share = mix((request as u64) << 8 ^ attempt as u64) >> 11; // 53 bits
+    full.mul_f64(0.5 + 0.5 * (share as f64 / (1_u64 << 53) as f64))
+}
+
+/// A bijection whose results look random (SplitMix64's last step).
+pub(super) fn mix(number: u64) -> u64 {
+    let mut z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// What a `Retry-After` header asks for: seconds, or a date, which is compared with the answer's own `Date` where it has one; a date that has passed asks for nothing. `None` for what is
+/// neither.
+pub(super) fn retry_after(header: &str, date: Option<&str>) -> Option<Duration> {
+    let header = header.trim();
+    if let Ok(seconds) = header.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let until = http_date::parse(header)?;
+    let now = date.and_then(http_date::parse).unwrap_or_else(SystemTime::now);
+    Some(until.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn waits_double_up_to_a_bound_and_differ_by_request() {
+        for attempt in 1..40 {
+            let full = SECOND.saturating_mul(1 << (attempt - 1).min(10)).min(60 * SECOND);
+            let found = wait(SECOND, 60 * SECOND, 7, attempt);
+            assert!(found >= full / 2 && found <= full, "{attempt}: {found:?}");
+            assert_eq!(found, wait(SECOND, 60 * SECOND, 7, attempt));
+        }
+        let mut waits: Vec<Duration> = (0..100).map(|request| wait(SECOND, 60 * SECOND, request, 3)).collect();
+        waits.sort();
+        waits.dedup();
+        assert!(waits.len() > 90 && waits[0] < SECOND * 22 / 10 && waits[waits.len() - 1] > SECOND * 38 / 10);
+        assert_eq!(wait(Duration::ZERO, SECOND, 1, 9), Duration::ZERO);
+    }
+
+    #[test]
+    fn services_ask_for_seconds_or_for_a_date() {
+        let now = Some("Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(retry_after(" 7 ", now), Some(7 * SECOND));
+        assert_eq!(retry_after("0.25", None), Some(SECOND / 4));
+        assert_eq!(retry_after("Sun, 06 Nov 1994 08:50:07 GMT", now), Some(30 * SECOND));
+        assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:07 GMT", now), Some(Duration::ZERO));
+        assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:07 GMT", None), Some(Duration::ZERO));
+        for wrong in ["", "-1", "NaN", "soon", "inf"] {
+            assert_eq!(retry_after(wrong, now), None, "{wrong}");
+        }
+    }
+}

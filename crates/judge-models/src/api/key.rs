@@ -1,0 +1,119 @@
+use std::fmt;
+
+use crate::Error;
+
+/// What stands for a key wherever it would show.
+const REDACTED: &str = "[key]";
+
+/// Keys shorter than this, in bytes, are placeholders such as `none` for servers that ask for no key. They are not looked for in what a model writes, where they would be found by chance.
+const SECRET: usize = 8;
+
+/// The key of a service. It leaves this type for the `Authorization` header alone: it has no `Display`, its `Debug` shows nothing, and it is not serialised.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey(String);
+
+/// Why a text is no key. It does not show the text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyProblem {
+    /// There is nothing in it.
+    #[error("it is empty")]
+    Empty,
+    /// It has a character that a header cannot carry.
+    #[error("character {index} is not a visible ASCII character")]
+    Character {
+        /// Place of the character, from 0.
+        index: usize,
+    },
+    /// There is no such environment variable.
+    #[error("the environment variable {name} is not set")]
+    NotSet {
+        /// Its name.
+        name: String,
+    },
+}
+
+impl ApiKey {
+    /// A key from its text; white space around it is dropped.
+    ///
+    /// # Errors
+    /// [`Error::ApiKey`] for a text that is empty or has other than visible ASCII characters.
+    pub fn new(text: &str) -> Result<Self, Error> {
+        let key = text.trim();
+        if key.is_empty() {
+            return Err(Error::ApiKey { problem: KeyProblem::Empty });
+        }
+        match key.chars().position(|c| !c.is_ascii_graphic()) {
+            Some(index) => Err(Error::ApiKey { problem: KeyProblem::Character { index } }),
+            None => Ok(Self(key.to_owned())),
+        }
+    }
+
+    /// The key in an environment variable.
+    ///
+    /// # Errors
+    /// [`Error::ApiKey`] if there is no such variable, or as [`new`](Self::new).
+    pub fn from_env(name: &str) -> Result<Self, Error> {
+        let not_set = || Error::ApiKey { problem: KeyProblem::NotSet { name: name.to_owned() } };
+        Self::new(&std::env::var_os(name).ok_or_else(not_set)?.to_string_lossy())
+    }
+
+    /// The value of the `Authorization` header.
+    pub(super) fn authorization(&self) -> String {
+        format!("Bearer {}", self.0)
+    }
+
+    /// A text without this key.
+    pub(super) fn redact(&self, text: &str) -> String {
+        text.replace(&self.0, REDACTED)
+    }
+
+    /// Takes this key out of every text of what a service says.
+    pub(super) fn redact_json(&self, value: &mut serde_json::Value) {
+        use serde_json::Value;
+        if self.0.len() < SECRET {
+            return;
+        }
+        match value {
+            Value::String(text) if text.contains(&self.0) => *text = self.redact(text),
+            Value::Array(values) => values.iter_mut().for_each(|value| self.redact_json(value)),
+            Value::Object(fields) => fields.values_mut().for_each(|value| self.redact_json(value)),
+            _ => {}
+        }
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_key_does_not_show() {
+        let key = ApiKey::new(" sk-very-secret\n").unwrap();
+        assert_eq!(format!("{key:?} {:#?}", Some(&key)), "ApiKey Some(\n    ApiKey,\n)");
+        assert_eq!(key.redact("no sk-very-secret, sk-very-secret!"), "no [key], [key]!");
+        let mut said = json!({"a": ["sk-very-secret", 1], "b": {"c": "so sk-very-secret"}});
+        key.redact_json(&mut said);
+        assert_eq!(said, json!({"a": ["[key]", 1], "b": {"c": "so [key]"}}));
+        let mut said = json!("none of them");
+        ApiKey::new("none").unwrap().redact_json(&mut said);
+        assert_eq!(said, "none of them");
+    }
+
+    #[test]
+    fn what_is_no_key_is_not_shown_either() {
+        let problem = |text: &str| ApiKey::new(text).unwrap_err().to_string();
+        assert_eq!(problem(" \n"), "the key of the service: it is empty");
+        assert_eq!(problem("sé"), "the key of the service: character 1 is not a visible ASCII character");
+        assert_eq!(problem("a b"), "the key of the service: character 1 is not a visible ASCII character");
+        let unset = ApiKey::from_env("JUDGE_NO_SUCH_VARIABLE").unwrap_err().to_string();
+        assert!(unset.contains("JUDGE_NO_SUCH_VARIABLE is not set"), "{unset}");
+    }
+}

@@ -1,0 +1,224 @@
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+
+use judge_core::{BackboneError, Exchange, ModelIdentity, Outcome, TextModel};
+
+use super::answer::{self, Answer};
+use super::gate::Gate;
+use super::transport::Transport;
+use super::usage::Counters;
+use super::wire::{self, Call};
+use super::{ApiProblem, ApiSettings, ApiUsage, backoff};
+use crate::Error;
+
+/// Names of models that are kept, of all that a service says it answered with.
+const MOST_NAMES: usize = 16;
+
+/// A model behind a service that speaks OpenAI's chat-completions API. It writes text; what cannot be had from outside is [`BackboneError::Unsupported`], raw prompts among it.
+///
+/// Requests are sent as [`ApiSettings`] allow, many at a time; each outcome is given as it comes and depends on its own request alone.
+///
+/// | what happens | what becomes of it |
+/// |---|---|
+/// | no connection, no complete answer in time, status 408, 409, 429 or 5xx, an answer that is no chat completion | sent again after a wait, at least as long as `Retry-After` asks; when all attempts have failed, the run ends |
+/// | any other status, a redirect, a quota that is used up | the run ends |
+/// | a prompt that is too long for the model | [`Reason::TooLong`](judge_core::Reason::TooLong) |
+/// | a refusal, a content filter | [`Reason::Refused`](judge_core::Reason::Refused) |
+/// | any text, whether it is of use to a judge or not | the reading; it is never asked for again, which would change what is measured |
+///
+/// Of a service, `stop` as the reason for an answer's end is taken for the stop text where the request has any, because most services do not tell the two apart.
+///
+/// ```
+/// use judge_core::{PromptFamily, Runner, WrittenJudge};
+/// use judge_models::{ApiKey, ApiModel, ApiSettings, Prices};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let key = ApiKey::new("no-secret")?; // or ApiKey::from_env("MY_KEY")?
+/// let model = ApiModel::new(ApiSettings {
+///     base_url: "http://127.0.0.1:9/v1".into(),
+///     model: "some-model".into(),
+///     key: Some(key),
+///     max_attempts: 1,
+///     ..ApiSettings::default()
+/// })?;
+/// let judge = WrittenJudge::new(PromptFamily::built_in_on("single-json", Some(5))?);
+/// let item = [("instruction", "2 + 2?"), ("response", "4")];
+/// let result = Runner::new(&model, vec![&judge]).collect([("sum".into(), item)]);
+/// assert!(result.is_err(), "nobody listens on port 9");
+/// let usage = model.usage(); // at any time, also while it runs
+/// println!("{} requests, {:.4}", usage.requests, usage.cost(&Prices { input: 0.15, output: 0.6 }));
+/// # Ok(())
+/// # }
+/// ```
+pub struct ApiModel {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    settings: ApiSettings,
+    transport: Transport,
+    gate: Gate,
+    counters: Counters,
+    names: Mutex<BTreeSet<String>>,
+}
+
+/// A run; what still waits on its behalf stops waiting when this is dropped.
+struct RunGuard {
+    inner: Arc<Inner>,
+    over: Arc<AtomicBool>,
+}
+
+impl Drop for RunGuard {
+    fn drop(&mut self) {
+        self.inner.gate.end(&self.over);
+    }
+}
+
+impl ApiModel {
+    /// A client for the service. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`Error::Api`] for settings that cannot work.
+    pub fn new(settings: ApiSettings) -> Result<Self, Error> {
+        let transport = Transport::new(settings.endpoint()?, &settings);
+        let gate = Gate::new(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute);
+        let (counters, names) = (Counters::default(), Mutex::default());
+        Ok(Self { inner: Arc::new(Inner { settings, transport, gate, counters, names }) })
+    }
+
+    /// What was asked of the service so far, by all runs.
+    pub fn usage(&self) -> ApiUsage {
+        self.inner.counters.now()
+    }
+
+    /// The models that the service says it answered with so far, in its own words: a version, as a rule. Sixteen at most.
+    pub fn stated_models(&self) -> Vec<String> {
+        self.inner.names.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
+
+impl TextModel for ApiModel {
+    /// The name that was asked for; as its revision the name that the service answered with, once it has, if it was the same each time.
+    fn identity(&self) -> ModelIdentity {
+        let mut identity = ModelIdentity::named(&self.inner.settings.model);
+        if let [revision] = &self.stated_models()[..] {
+            identity.revision = Some(revision.clone());
+        }
+        identity
+    }
+
+    fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
+        let run = RunGuard { inner: self.inner.clone(), over: Arc::default() };
+        let (send, receive) = mpsc::channel();
+        let (mut open, mut next) = (0, 0);
+        loop {
+            let room = self.inner.settings.concurrency - open;
+            let mut gave = false;
+            for request in if room > 0 { exchange.take(room) } else { Vec::new() } {
+                let number = next;
+                next += 1;
+                match wire::call(&request, number, &self.inner.settings)? {
+                    Ok(call) => {
+                        run.spawn(number, call, send.clone()).map_err(|source| {
+                            BackboneError::Model(Box::new(Error::Threads { source: source.into() }))
+                        })?;
+                        open += 1;
+                    }
+                    Err(unscored) => {
+                        gave = true;
+                        if exchange.give(number, Outcome::Unscored(unscored)).is_break() {
+                            return Ok(());
+                        }
+                    }
+                }
+            }
+            if gave {
+                continue; // what was given may have led to more requests
+            }
+            let Some((number, outcome)) = (open > 0).then(|| receive.recv().ok()).flatten() else { return Ok(()) };
+            open -= 1;
+            let outcome = outcome.unwrap_or_else(|panic| resume_unwind(panic));
+            let outcome = outcome.map_err(|error| BackboneError::Model(Box::new(error)))?;
+            if exchange.give(number, outcome).is_break() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Number of a request, and its outcome unless its thread panicked.
+type Sent = (usize, thread::Result<Result<Outcome, Error>>);
+
+impl RunGuard {
+    /// Asks on a thread of its own. It is not waited for when the run is over: an answer that nobody wants may take as long as the timeout.
+    fn spawn(&self, number: usize, call: Call, send: mpsc::Sender<Sent>) -> std::io::Result<()> {
+        let (inner, over) = (self.inner.clone(), self.over.clone());
+        let ask = move || {
+            let asked = catch_unwind(AssertUnwindSafe(|| inner.ask(number, &call, &over)));
+            if let Some(outcome) = asked.transpose() {
+                let _ = send.send((number, outcome)); // nobody listens if the run is over
+            }
+        };
+        thread::Builder::new().name("judge-api".to_owned()).spawn(ask).map(drop)
+    }
+}
+
+impl Inner {
+    /// Sends a request until it is answered or its failure is final; `None` if the run is over first.
+    fn ask(&self, number: usize, call: &Call, over: &AtomicBool) -> Option<Result<Outcome, Error>> {
+        let ApiSettings { max_attempts, max_retry_after, .. } = self.settings;
+        let failed = |problem| Some(Err(Error::Api { url: self.transport.url().to_owned(), problem }));
+        let mut attempt = 1;
+        loop {
+            let mut permit = self.gate.enter(call.tokens, over)?;
+            self.counters.sent(attempt > 1);
+            let (problem, is_transient, retry_after) = match self.transport.post(&call.body) {
+                Err(problem) => {
+                    let is_transient = problem.is_transient();
+                    (problem, is_transient, None)
+                }
+                Ok(response) => {
+                    let answer = answer::read(&response, &call.generation, self.settings.key.as_ref());
+                    let Answer { result, is_transient, tokens, model } = answer;
+                    if (200..300).contains(&response.status) {
+                        self.counters.answered(tokens);
+                        tokens.inspect(|tokens| permit.settle(tokens.prompt.saturating_add(tokens.completion)));
+                        self.note(model);
+                    }
+                    match result {
+                        Ok(outcome) => return Some(Ok(outcome)),
+                        Err(problem) => (problem, is_transient, response.retry_after),
+                    }
+                }
+            };
+            drop(permit);
+            if !is_transient {
+                return failed(problem);
+            }
+            if attempt == max_attempts {
+                return failed(ApiProblem::Exhausted { attempts: attempt, last: Box::new(problem) });
+            }
+            if let Some(asked) = retry_after {
+                if asked > max_retry_after {
+                    let last = Box::new(problem);
+                    return failed(ApiProblem::RetryAfter { asked, most: max_retry_after, last });
+                }
+                self.gate.pause(asked); // whoever asks one to wait asks all
+            }
+            let wait = backoff::wait(self.settings.backoff, self.settings.max_backoff, number, attempt);
+            self.gate.wait(wait.max(retry_after.unwrap_or_default()), over)?;
+            attempt += 1;
+        }
+    }
+
+    fn note(&self, model: Option<String>) {
+        let Some(name) = model else { return };
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if names.len() < MOST_NAMES {
+            names.insert(name);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! One request over the network, and the bytes that come back.
+
+use std::io::Read;
+use std::time::Duration;
+
+use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderName, LOCATION, RETRY_AFTER};
+use ureq::http::{HeaderMap, HeaderValue};
+
+use super::backoff;
+use super::{ApiProblem, ApiSettings};
+
+/// What sends requests to one address and nowhere else: redirects are not followed, proxies of the environment are not used.
+pub(super) struct Transport {
+    agent: ureq::Agent,
+    url: String,
+    authorization: Option<HeaderValue>,
+    timeout: Duration,
+    max_response_bytes: usize,
+}
+
+/// What came back.
+pub(super) struct Response {
+    pub(super) status: u16,
+    pub(super) retry_after: Option<Duration>,
+    /// Where a redirect leads.
+    pub(super) location: String,
+    pub(super) body: Vec<u8>,
+}
+
+impl Transport {
+    pub(super) fn new(url: String, settings: &ApiSettings) -> Self {
+        let config = ureq::Agent::config_builder()
+            .timeout_global(Some(settings.timeout))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(None)
+            .accept_encoding("identity")
+            .max_idle_connections_per_host(settings.concurrency)
+            .max_idle_connections(settings.concurrency)
+            .user_agent(concat!("judge-models/", env!("CARGO_PKG_VERSION")));
+        let authorization = settings.key.as_ref().and_then(|key| {
+            let mut value = HeaderValue::from_str(&key.authorization()).ok()?; // a key is visible ASCII
+            value.set_sensitive(true);
+            Some(value)
+        });
+        let (timeout, max_response_bytes) = (settings.timeout, settings.max_response_bytes);
+        Self { agent: config.build().into(), url, authorization, timeout, max_response_bytes }
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Sends a body and reads the whole answer, whatever its status.
+    pub(super) fn post(&self, body: &[u8]) -> Result<Response, ApiProblem> {
+        let mut request = self.agent.post(&self.url).header(CONTENT_TYPE, "application/json");
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization.clone());
+        }
+        let mut response = request.send(body).map_err(|error| self.failed(error))?;
+        let (status, headers) = (response.status().as_u16(), response.headers());
+        let retry_after =
+            text(headers, RETRY_AFTER).and_then(|header| backoff::retry_after(header, text(headers, DATE)));
+        let location = text(headers, LOCATION).unwrap_or_default().to_owned();
+        let limit = self.max_response_bytes;
+        let mut body = Vec::new();
+        // One byte more than is taken, to tell an answer that is as long as the limit from a longer one.
+        let mut reader = response.body_mut().with_config().limit(u64::MAX).reader().take(limit as u64 + 1);
+        reader.read_to_end(&mut body).map_err(|error| self.failed(error.into()))?;
+        if body.len() > limit {
+            return Err(ApiProblem::ResponseTooLong { limit });
+        }
+        Ok(Response { status, retry_after, location, body })
+    }
+
+    fn failed(&self, error: ureq::Error) -> ApiProblem {
+        let timeout = ApiProblem::Timeout { after: self.timeout };
+        match error {
+            ureq::Error::Timeout(_) => timeout,
+            ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => timeout,
+            other => ApiProblem::Connection { source: other.into() },
+        }
+    }
+}
+
+/// A header as text, if it is one.
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}

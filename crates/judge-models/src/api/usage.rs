@@ -1,0 +1,100 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Serialize;
+
+/// What was asked of a service so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ApiUsage {
+    /// Requests sent, repeated ones included.
+    pub requests: u64,
+    /// Of these, how many repeat one that failed.
+    pub retries: u64,
+    /// Tokens read, as the service counts them.
+    pub prompt_tokens: u64,
+    /// Tokens written, as the service counts them.
+    pub completion_tokens: u64,
+    /// Answers of which the service did not count the tokens.
+    pub uncounted: u64,
+}
+
+/// What a million tokens cost, in the currency of whoever gives the prices.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prices {
+    /// A million tokens that are read.
+    pub input: f64,
+    /// A million tokens that are written.
+    pub output: f64,
+}
+
+impl ApiUsage {
+    /// What the counted tokens cost, in the prices' currency.
+    pub fn cost(&self, prices: &Prices) -> f64 {
+        (self.prompt_tokens as f64 * prices.input + self.completion_tokens as f64 * prices.output) / 1e6
+    }
+}
+
+/// [`ApiUsage`], counted by many threads.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    requests: AtomicU64,
+    retries: AtomicU64,
+    prompt_tokens: AtomicU64,
+    completion_tokens: AtomicU64,
+    uncounted: AtomicU64,
+}
+
+/// The tokens of one answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tokens {
+    pub(super) prompt: u64,
+    pub(super) completion: u64,
+}
+
+impl Counters {
+    pub(super) fn sent(&self, is_retry: bool) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.retries.fetch_add(u64::from(is_retry), Ordering::Relaxed);
+    }
+
+    /// Counts an answer's tokens; `None` if the service does not.
+    pub(super) fn answered(&self, tokens: Option<Tokens>) {
+        match tokens {
+            Some(tokens) => {
+                self.prompt_tokens.fetch_add(tokens.prompt, Ordering::Relaxed);
+                self.completion_tokens.fetch_add(tokens.completion, Ordering::Relaxed);
+            }
+            None => {
+                self.uncounted.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    pub(super) fn now(&self) -> ApiUsage {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        ApiUsage {
+            requests: read(&self.requests),
+            retries: read(&self.retries),
+            prompt_tokens: read(&self.prompt_tokens),
+            completion_tokens: read(&self.completion_tokens),
+            uncounted: read(&self.uncounted),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_counted_and_priced() {
+        let counters = Counters::default();
+        counters.sent(false);
+        counters.sent(true);
+        counters.answered(Some(Tokens { prompt: 300_000, completion: 1_000 }));
+        counters.answered(None);
+        let usage = counters.now();
+        assert_eq!((usage.requests, usage.retries, usage.uncounted), (2, 1, 1));
+        assert!((usage.cost(&Prices { input: 0.5, output: 10.0 }) - 0.16).abs() < 1e-12);
+    }
+}

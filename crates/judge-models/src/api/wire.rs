@@ -1,0 +1,188 @@
+//! What is sent: a request as the body of a chat completion.
+
+use judge_core::{BackboneError, Generation, Prompt, Reason, Request, RequestProblem, Sampling, Unscored};
+use serde_json::{Map, Value, json};
+
+use super::{ApiSettings, backoff};
+use crate::generate;
+
+/// Bytes of text to a token, as a rule of thumb for limits per minute.
+const BYTES_PER_TOKEN: usize = 4;
+
+/// A request that is ready to be sent.
+pub(super) struct Call {
+    /// The body.
+    pub(super) body: Vec<u8>,
+    /// How the text is written.
+    pub(super) generation: Generation,
+    /// About so many tokens, read and written.
+    pub(super) tokens: u64,
+}
+
+/// A request as a call, or why its item cannot be asked about.
+///
+/// # Errors
+/// [`BackboneError::Unsupported`] for what a service does not bring, [`BackboneError::Request`] for what contradicts itself.
+pub(super) fn call(
+    request: &Request,
+    index: usize,
+    settings: &ApiSettings,
+) -> Result<Result<Call, Unscored>, BackboneError> {
+    let unsupported = |what| Err(BackboneError::Unsupported { request: index, what });
+    let want = &request.want;
+    for (is_wanted, what) in [
+        (!want.labels.is_empty(), "label logits"),
+        (!want.pooled.is_empty(), "pooled states"),
+        (!want.attention_entropy.is_empty(), "attention entropies"),
+        (want.prompt_log_probs, "log-probabilities of the prompt"),
+        (!want.continuations.is_empty(), "log-probabilities of continuations"),
+        (want.generate.is_none(), "the length of a prompt without text behind it"),
+    ] {
+        if is_wanted {
+            return unsupported(what);
+        }
+    }
+    let Some(generation) = &want.generate else { return unsupported("nothing") };
+    check(generation).map_err(|problem| BackboneError::Request { request: index, problem })?;
+    // A service puts every text into its own chat template, so a raw prompt would not be the prompt that was asked for.
+    let Prompt::Chat { messages, template_args, prefill } = &request.prompt else {
+        return unsupported("a raw prompt: the service has its own chat template");
+    };
+    if !template_args.is_empty() {
+        return unsupported("variables of the chat template");
+    }
+    if !prefill.is_empty() {
+        return unsupported("the opening of a reply");
+    }
+    if request.prompt.is_empty() {
+        return Ok(Err(Unscored::new(Reason::EmptyPrompt, "no message has any text")));
+    }
+    let mut body = Map::new();
+    let mut put = |key: &str, value: Value| body.insert(key.to_owned(), value);
+    put("model", json!(settings.model));
+    put("messages", messages.iter().map(|message| json!({"role": message.role, "content": message.content})).collect());
+    put("n", json!(1));
+    put(settings.max_tokens_field.as_str(), json!(generation.max_new_tokens));
+    match generation.sampling {
+        Sampling::Greedy => {
+            put("temperature", json!(0));
+        }
+        Sampling::Random { top_k: Some(_), .. } => return unsupported("the choice among the k likeliest tokens"),
+        Sampling::Random { temperature, top_p, seed, stream, .. } => {
+            put("temperature", json!(temperature));
+            top_p.map(|top_p| put("top_p", json!(top_p)));
+            put("seed", json!(seed_of(seed, stream)));
+        }
+    }
+    if !generation.stop.is_empty() {
+        put("stop", json!(generation.stop));
+    }
+    if generation.top_log_probs > 0 {
+        put("logprobs", json!(true));
+        put("top_logprobs", json!(generation.top_log_probs));
+    }
+    let read: usize = messages.iter().map(|message| message.content.len() / BYTES_PER_TOKEN + 8).sum();
+    let tokens = read.saturating_add(generation.max_new_tokens) as u64;
+    let body = Value::Object(body).to_string().into_bytes();
+    Ok(Ok(Call { body, generation: generation.clone(), tokens }))
+}
+
+fn check(generation: &Generation) -> Result<(), RequestProblem> {
+    if generation.max_new_tokens == 0 {
+        return Err(RequestProblem::NoNewTokens);
+    }
+    if generation.stop.iter().any(String::is_empty) {
+        return Err(RequestProblem::EmptyText("stop text"));
+    }
+    generate::check(&generation.sampling)
+}
+
+/// The seed of a stream, in the 31 bits that every server takes; that of stream 0 is the run's own where it fits.
+fn seed_of(seed: u64, stream: u64) -> u64 {
+    let mixed = if stream == 0 { seed } else { backoff::mix(seed ^ backoff::mix(stream)) };
+    mixed & 0x7FFF_FFFF
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::MaxTokensField;
+    use super::*;
+    use judge_core::{Message, Want};
+
+    fn settings() -> ApiSettings {
+        ApiSettings { model: "m".into(), ..ApiSettings::default() }
+    }
+
+    fn sent(prompt: Prompt, generation: Generation, settings: &ApiSettings) -> Result<Value, String> {
+        let want = Want { generate: Some(generation), ..Want::default() };
+        match call(&Request { prompt, want }, 3, settings) {
+            Ok(Ok(call)) => Ok(serde_json::from_slice(&call.body).unwrap()),
+            Ok(Err(unscored)) => Err(unscored.to_string()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn a_request_becomes_a_body() {
+        let prompt = Prompt::chat(vec![Message::new("system", "Be brief."), Message::user("\"2\" + 2?")]);
+        let plain = sent(prompt.clone(), Generation { max_new_tokens: 9, ..Generation::default() }, &settings());
+        let messages = json!([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "\"2\" + 2?"}]);
+        assert_eq!(
+            plain.unwrap(),
+            json!({"model": "m", "messages": messages, "n": 1, "max_tokens": 9, "temperature": 0})
+        );
+        let sampling = Sampling::Random { temperature: 0.5, top_k: None, top_p: Some(0.9), seed: 7, stream: 0 };
+        let all = Generation { max_new_tokens: 9, sampling, stop: vec!["]]".into()], top_log_probs: 20 };
+        let newer = ApiSettings { max_tokens_field: MaxTokensField::MaxCompletionTokens, ..settings() };
+        assert_eq!(
+            sent(prompt, all, &newer).unwrap(),
+            json!({
+                "model": "m", "messages": messages, "n": 1, "max_completion_tokens": 9, "temperature": 0.5, "top_p": 0.9, "seed": 7, "stop": ["]]"],
+                "logprobs": true, "top_logprobs": 20,
+            })
+        );
+    }
+
+    #[test]
+    fn samples_have_seeds_of_their_own() {
+        assert_eq!(seed_of(42, 0), 42);
+        let mut seeds: Vec<u64> = (0..1000).map(|stream| seed_of(42, stream)).collect();
+        seeds.sort();
+        seeds.dedup();
+        assert!(seeds.len() == 1000 && seeds.iter().all(|&seed| seed < 1 << 31));
+    }
+
+    #[test]
+    fn what_a_service_cannot_do_is_named() {
+        let said = |prompt: Prompt, generation| sent(prompt, generation, &settings()).unwrap_err();
+        let plain = Generation::default;
+        for (found, expected) in [
+            (said(Prompt::Raw("a".into()), plain()), "request 3: this model cannot bring a raw prompt"),
+            (said(Prompt::user("a").with_prefill("b"), plain()), "the opening of a reply"),
+            (said(Prompt::user("a").with_template_arg("b", json!(1)), plain()), "variables of the chat template"),
+            (said(Prompt::user(""), plain()), "empty_prompt"),
+            (said(Prompt::user("a"), Generation { max_new_tokens: 0, ..plain() }), "it generates 0 tokens"),
+            (said(Prompt::user("a"), Generation { stop: vec![String::new()], ..plain() }), "a stop text is empty"),
+            (
+                said(
+                    Prompt::user("a"),
+                    Generation {
+                        sampling: Sampling::Random {
+                            temperature: 1.0,
+                            top_k: Some(5),
+                            top_p: None,
+                            seed: 0,
+                            stream: 0,
+                        },
+                        ..plain()
+                    },
+                ),
+                "the k likeliest tokens",
+            ),
+        ] {
+            assert!(found.contains(expected), "{found}");
+        }
+        let nothing = call(&Request { prompt: Prompt::user("a"), want: Want::default() }, 0, &settings());
+        assert!(matches!(nothing, Err(BackboneError::Unsupported { request: 0, .. })));
+    }
+}

@@ -1,0 +1,372 @@
+//! A model behind a service, before servers that are honest, slow, broken, overloaded or lying.
+
+mod server;
+
+use std::collections::BTreeMap;
+use std::error::Error as _;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use judge_core::testing::check_text_model;
+use judge_core::{
+    BackboneError, Finish, Generation, Outcome, Prompt, PromptFamily, Reason, Request, Runner, Sampling, TextModel,
+    Want, WrittenJudge,
+};
+use judge_models::{ApiKey, ApiModel, ApiProblem, ApiSettings, Error};
+use serde_json::{Value, json};
+use server::{Reply, Seen, Server, completion};
+
+const KEY: &str = "sk-very-secret-key";
+
+fn settings(server: &Server) -> ApiSettings {
+    ApiSettings {
+        base_url: server.base_url.clone(),
+        model: "test-model".into(),
+        key: Some(ApiKey::new(KEY).unwrap()),
+        backoff: Duration::from_millis(1),
+        max_backoff: Duration::from_millis(2),
+        max_attempts: 3,
+        ..ApiSettings::default()
+    }
+}
+
+fn model(server: &Server) -> ApiModel {
+    ApiModel::new(settings(server)).unwrap()
+}
+
+fn asks(prompts: &[&str]) -> Vec<Request> {
+    let generate = Some(Generation { max_new_tokens: 9, ..Generation::default() });
+    let ask = |prompt: &&str| Request {
+        prompt: Prompt::user(*prompt),
+        want: Want { generate: generate.clone(), ..Want::default() },
+    };
+    prompts.iter().map(ask).collect()
+}
+
+/// The texts of the answers, by request.
+fn texts(model: &ApiModel, requests: &[Request]) -> Result<BTreeMap<usize, String>, BackboneError> {
+    let mut texts = BTreeMap::new();
+    model.run(requests, &mut |index, outcome| {
+        let text = match outcome {
+            Outcome::Read(reading) => reading.generated.map(|generated| generated.text).unwrap_or_default(),
+            Outcome::Unscored(unscored) => unscored.reason.to_string(),
+        };
+        assert!(texts.insert(index, text).is_none(), "answered twice");
+        ControlFlow::Continue(())
+    })?;
+    Ok(texts)
+}
+
+/// What ended a run, and all that it says with its causes.
+fn problem(model: &ApiModel) -> (ApiProblem, String) {
+    let error = texts(model, &asks(&["a"])).unwrap_err();
+    let shown = format!("{error} {error:?} {:?}", error.source().map(ToString::to_string));
+    assert!(!shown.contains("very-secret"), "{shown}");
+    let BackboneError::Model(source) = error else { panic!("{error}") };
+    match *source.downcast::<Error>().unwrap() {
+        Error::Api { url, problem } => {
+            assert!(url.ends_with("/v1/chat/completions"), "{url}");
+            (problem, shown)
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// Writes the prompt's length in letters, and keeps what is asked of an honest service.
+fn honest(_: usize, seen: &Seen) -> Reply {
+    let full = "abcdefghijklmnopqrstuvwxyz"[..seen.prompt().len().clamp(1, 26)].to_owned();
+    let stops = seen.body["stop"].as_array().cloned().unwrap_or_default();
+    let cut = stops.iter().filter_map(|stop| full.find(stop.as_str()?)).min();
+    Reply::text(&full[..cut.unwrap_or(full.len())])
+}
+
+#[test]
+fn an_honest_service_keeps_the_contract() {
+    let server = Server::start(honest);
+    let model = model(&server);
+    check_text_model(&model, &[Prompt::user("one"), Prompt::user("three"), Prompt::user("a")]).unwrap();
+    let seen = server.seen();
+    assert!(seen.iter().all(|seen| seen.line == "POST /v1/chat/completions"));
+    assert!(seen.iter().all(|seen| seen.header("authorization") == Some(&format!("Bearer {KEY}"))));
+    assert!(seen.iter().all(|seen| seen.header("content-type") == Some("application/json")));
+    assert!(!format!("{:?}", settings(&server)).contains("secret"));
+    assert_eq!(
+        (model.identity().name.as_str(), model.identity().revision.as_deref()),
+        ("test-model", Some("test-model-1"))
+    );
+}
+
+#[test]
+fn without_a_key_none_is_sent() {
+    let server = Server::start(honest);
+    let model = ApiModel::new(ApiSettings { key: None, ..settings(&server) }).unwrap();
+    assert_eq!(texts(&model, &asks(&["abc"])).unwrap()[&0], "abc");
+    assert_eq!(server.seen()[0].header("authorization"), None);
+    let usage = model.usage();
+    assert_eq!((usage.requests, usage.retries, usage.prompt_tokens, usage.completion_tokens), (1, 0, 10, 5));
+}
+
+#[test]
+fn requests_are_sent_together_up_to_the_bound() {
+    // Nobody is answered until the bound is reached, or for a while.
+    let (waiting, changed) = (Mutex::new(0), Condvar::new());
+    let server = Server::start(move |_, seen| {
+        let mut here = waiting.lock().unwrap();
+        *here += 1;
+        changed.notify_all();
+        let until = Instant::now() + Duration::from_secs(5);
+        // From the ninth on there are not always three of them left.
+        while *here < 3 && Instant::now() < until {
+            here = changed.wait_timeout(here, Duration::from_millis(50)).unwrap().0;
+        }
+        Reply::text(seen.prompt())
+    });
+    let model = ApiModel::new(ApiSettings { concurrency: 3, ..settings(&server) }).unwrap();
+    let prompts: Vec<String> = (0..12).map(|i| format!("p{i}")).collect();
+    let prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
+    let found = texts(&model, &asks(&prompts)).unwrap();
+    assert!(found.iter().all(|(&index, text)| text == prompts[index]), "{found:?}");
+    assert_eq!((server.most_at_once(), server.requests()), (3, 12));
+}
+
+#[test]
+fn results_do_not_depend_on_the_order_of_the_answers() {
+    // The first request is answered once the client has given the others' outcomes.
+    let given = Arc::new((Mutex::new(0), Condvar::new()));
+    let shared = given.clone();
+    let server = Server::start(move |_, seen| {
+        let (given, changed) = &*shared;
+        let mut count = given.lock().unwrap();
+        while seen.prompt() == "first" && *count < 3 {
+            count = changed.wait(count).unwrap();
+        }
+        Reply::text(&seen.prompt().to_uppercase())
+    });
+    let mut order = Vec::new();
+    model(&server)
+        .run(&asks(&["first", "b", "c", "d"]), &mut |index, outcome| {
+            order.push((index, outcome.reading().unwrap().text().unwrap().to_owned()));
+            *given.0.lock().unwrap() += 1;
+            given.1.notify_all();
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(order.last(), Some(&(0, "FIRST".to_owned())));
+    order.sort();
+    let expected = ["FIRST", "B", "C", "D"].map(str::to_owned);
+    assert_eq!(order, expected.into_iter().enumerate().collect::<Vec<_>>());
+}
+
+#[test]
+fn what_fails_is_sent_again() {
+    let cases: [fn(usize) -> Reply; 6] = [
+        |_| Reply::error(500, "oh"),
+        |_| Reply::error(408, "slow"),
+        |_| Reply::error(409, "busy"),
+        |_| Reply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{\"choices\": [{".to_vec()),
+        |_| Reply::Bytes(Vec::new()),
+        |_| Reply::Full(200, Vec::new(), "<html>busy</html>".into()),
+    ];
+    for (case, bad) in cases.into_iter().enumerate() {
+        let server =
+            Server::start(move |number, seen| if number < 2 { bad(number) } else { Reply::text(seen.prompt()) });
+        let model = model(&server);
+        assert_eq!(texts(&model, &asks(&["good"])).unwrap()[&0], "good", "case {case}");
+        assert_eq!((model.usage().requests, model.usage().retries), (3, 2), "case {case}");
+        // The same body each time: nothing is asked otherwise because it failed.
+        let bodies: Vec<Value> = server.seen().into_iter().map(|seen| seen.body).collect();
+        assert!(bodies.iter().all(|body| *body == bodies[0]), "case {case}");
+    }
+}
+
+#[test]
+fn a_slow_service_is_asked_again() {
+    let server = Server::start(|number, seen| if number == 0 { Reply::Hang } else { Reply::text(seen.prompt()) });
+    let slow = ApiSettings { timeout: Duration::from_millis(1500), ..settings(&server) };
+    assert_eq!(texts(&ApiModel::new(slow.clone()).unwrap(), &asks(&["good"])).unwrap()[&0], "good");
+    let begun = b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{\"choices\": [{";
+    let never: [fn(&[u8]) -> Reply; 2] = [|_| Reply::Hang, |begun| Reply::Stall(begun.to_vec())];
+    for reply in never {
+        let server = Server::start(move |_, _| reply(begun));
+        let (base_url, timeout) = (server.base_url.clone(), Duration::from_millis(200));
+        let impatient = ApiSettings { base_url, timeout, max_attempts: 2, ..slow.clone() };
+        let (problem, shown) = problem(&ApiModel::new(impatient).unwrap());
+        let ApiProblem::Exhausted { attempts: 2, last } = problem else { panic!("{problem}") };
+        assert!(matches!(*last, ApiProblem::Timeout { .. }) && shown.contains("no answer within 0.2 s"), "{shown}");
+    }
+}
+
+#[test]
+fn a_throttled_client_waits_as_long_as_it_is_asked_to() {
+    let server = Server::start(|number, seen| match number {
+        0 => Reply::Full(429, vec![("Retry-After", "0.4".into())], "{}".into()),
+        _ => Reply::text(seen.prompt()),
+    });
+    let before = Instant::now();
+    let model = model(&server);
+    let found = texts(&model, &asks(&["a", "b"])).unwrap();
+    assert!(before.elapsed() >= Duration::from_millis(400), "{:?}", before.elapsed());
+    assert_eq!((found[&0].as_str(), found[&1].as_str(), model.usage().retries), ("a", "b", 1));
+
+    let server = Server::start(|_, _| {
+        Reply::Full(429, vec![("Retry-After", "86400".into())], "{\"error\": \"tomorrow\"}".into())
+    });
+    let (problem, shown) = problem(&self::model(&server));
+    assert!(matches!(problem, ApiProblem::RetryAfter { .. }), "{problem}");
+    assert!(shown.contains("asks to wait 86400 s, more than the 600 s") && shown.contains("tomorrow"), "{shown}");
+    assert_eq!(server.requests(), 1);
+}
+
+#[test]
+fn lies_end_the_run_when_the_attempts_are_used_up() {
+    let two =
+        json!({"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}, {"message": {"content": "b"}}]});
+    let mut rounded = completion("a");
+    rounded["choices"][0]["message"]["content"] = json!(5);
+    for (body, expected) in [
+        ("no JSON".to_owned(), "expected JSON"),
+        (completion("a").to_string()[..40].to_owned(), "expected JSON"),
+        ("[]".to_owned(), "choices"),
+        (json!({"choices": []}).to_string(), "expected 1 choice, found 0"),
+        (two.to_string(), "expected 1 choice, found 2"),
+        (rounded.to_string(), "content"),
+    ] {
+        let lie = body.clone();
+        let server = Server::start(move |_, _| Reply::Full(200, Vec::new(), lie.clone()));
+        let (problem, shown) = problem(&model(&server));
+        let ApiProblem::Exhausted { attempts: 3, last } = problem else { panic!("{problem}") };
+        assert!(matches!(*last, ApiProblem::Malformed { .. }) && shown.contains(expected), "{body}: {shown}");
+        assert_eq!(server.requests(), 3);
+    }
+}
+
+#[test]
+fn an_answer_that_never_ends_is_not_read_to_its_end() {
+    let server = Server::start(|_, _| Reply::text(&"x".repeat(100_000)));
+    let small = ApiSettings { max_response_bytes: 10_000, ..settings(&server) };
+    let (problem, shown) = problem(&ApiModel::new(small).unwrap());
+    assert!(matches!(problem, ApiProblem::Exhausted { .. }) && shown.contains("longer than 10000 bytes"), "{shown}");
+}
+
+#[test]
+fn final_statuses_end_the_run_at_once_and_never_show_the_key() {
+    for status in [400, 401, 403, 404, 422] {
+        let server = Server::start(move |_, seen| {
+            let echoed = seen.header("authorization").unwrap_or_default().to_owned();
+            Reply::error(status, &format!("no model for {echoed}"))
+        });
+        let (problem, shown) = problem(&model(&server));
+        assert!(matches!(problem, ApiProblem::Status { status: found, .. } if found == status), "{problem}");
+        assert!(shown.contains("no model for Bearer [key]") && shown.contains(&status.to_string()), "{shown}");
+        assert_eq!(server.requests(), 1);
+    }
+}
+
+#[test]
+fn a_redirect_is_not_followed() {
+    let elsewhere = Server::start(honest);
+    let target = elsewhere.base_url.clone();
+    for status in [301, 302, 303, 307, 308] {
+        let to = format!("{target}/chat/completions");
+        let server = Server::start(move |_, _| Reply::Full(status, vec![("Location", to.clone())], String::new()));
+        let (problem, shown) = problem(&model(&server));
+        assert!(matches!(problem, ApiProblem::Redirect { status: found, .. } if found == status), "{problem}");
+        assert!(shown.contains(&target), "{shown}");
+    }
+    assert_eq!(elsewhere.requests(), 0);
+}
+
+#[test]
+fn an_items_own_fault_ends_nothing() {
+    let server = Server::start(|_, seen| match seen.prompt() {
+        "long" => Reply::json(400, &json!({"error": {"message": "too long", "code": "context_length_exceeded"}})),
+        "bad" => {
+            let mut refusal = completion("");
+            refusal["choices"][0]["message"] = json!({"content": null, "refusal": "I would rather not."});
+            Reply::json(200, &refusal)
+        }
+        other => Reply::text(other),
+    });
+    let found = texts(&model(&server), &asks(&["long", "good", "bad", ""])).unwrap();
+    let found: Vec<&str> = found.values().map(String::as_str).collect();
+    let expected = [Reason::TooLong.as_str(), "good", Reason::Refused.as_str(), Reason::EmptyPrompt.as_str()];
+    assert_eq!(found, expected);
+    assert_eq!(server.requests(), 3, "an empty prompt is not sent");
+}
+
+#[test]
+fn an_answer_that_a_judge_cannot_use_is_kept_and_not_asked_for_again() {
+    let server = Server::start(|_, seen| {
+        let score = if seen.prompt().contains("RIGHT") { "4" } else { "7" };
+        Reply::text(&format!("{{\"reason\": \"so\", \"score\": {score}}}"))
+    });
+    let model = model(&server);
+    let judge = WrittenJudge::new(PromptFamily::built_in_on("single-json", Some(5)).unwrap());
+    let items = ["RIGHT", "wrong"].map(|response| (response.into(), [("instruction", "?"), ("response", response)]));
+    let results = Runner::new(&model, vec![&judge]).collect(items).unwrap();
+    assert_eq!(results[0].verdicts[0].value(), Some(4.0));
+    let unscored = results[1].verdicts[0].unscored().unwrap();
+    assert!(unscored.reason == Reason::OffScale && unscored.detail.contains("\\\"score\\\": 7"), "{unscored}");
+    assert_eq!((server.requests(), model.usage().retries), (2, 0));
+}
+
+#[test]
+fn a_run_that_is_cancelled_or_fails_does_not_wait_for_the_slow() {
+    let server = Server::start(|_, seen| match seen.prompt() {
+        "slow" => Reply::Hang,
+        "wrong" => Reply::error(401, "no"),
+        other => Reply::text(other),
+    });
+    let model = model(&server);
+    let before = Instant::now();
+    let mut calls = 0;
+    model
+        .run(&asks(&["slow", "good", "slow"]), &mut |index, _| {
+            calls += 1;
+            assert_eq!(index, 1);
+            ControlFlow::Break(())
+        })
+        .unwrap();
+    assert_eq!(calls, 1);
+    assert!(texts(&model, &asks(&["slow", "wrong"])).is_err());
+    assert!(before.elapsed() < Duration::from_secs(60), "the timeout is twice as long");
+}
+
+#[test]
+fn requests_per_minute_space_requests() {
+    let server = Server::start(honest);
+    let model = ApiModel::new(ApiSettings { requests_per_minute: Some(600.0), ..settings(&server) }).unwrap();
+    let before = Instant::now();
+    texts(&model, &asks(&["a", "b", "c", "d"])).unwrap();
+    assert!(before.elapsed() >= Duration::from_millis(300), "{:?}", before.elapsed());
+}
+
+#[test]
+fn a_generation_is_sent_as_it_is_and_its_end_comes_back() {
+    let server = Server::start(|_, seen| {
+        let mut body = completion("abc");
+        let reason = if seen.prompt() == "long" { "length" } else { "stop" };
+        body["choices"][0]["finish_reason"] = json!(reason);
+        Reply::json(200, &body)
+    });
+    let sampling = Sampling::Random { temperature: 0.7, top_k: None, top_p: None, seed: 5, stream: 0 };
+    let generate = Some(Generation { sampling, stop: vec!["b".into()], ..Generation::default() });
+    let request = |prompt: &str| Request {
+        prompt: Prompt::user(prompt),
+        want: Want { generate: generate.clone(), ..Want::default() },
+    };
+    let mut ends = BTreeMap::new();
+    let requests = [request("long"), request("short"), asks(&["long"]).remove(0)];
+    model(&server)
+        .run(&requests, &mut |index, outcome| {
+            let generated = outcome.reading().unwrap().generated.clone().unwrap();
+            ends.insert(index, (generated.text, generated.finish));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    let (cut, whole) = (("a".to_owned(), Finish::StopText), ("abc".to_owned(), Finish::Length));
+    assert_eq!(ends.into_values().collect::<Vec<_>>(), [cut.clone(), cut, whole]);
+    let body = server.seen().into_iter().map(|seen| seen.body).find(|body| body.get("seed").is_some()).unwrap();
+    assert_eq!((&body["seed"], &body["temperature"], &body["stop"]), (&json!(5), &json!(0.7), &json!(["b"])));
+}

@@ -15,8 +15,8 @@ use judge_data::{BenchmarkPair, PairVerdicts, check_outputs, write_atomic};
 use judge_examples::console::{say, start, table, usage};
 use judge_examples::files::program;
 use judge_examples::judged_pairs::PairsArgs;
-use judge_examples::report::BOOTSTRAP;
-use judge_metrics::comparison::{BiasFinding, BiasPair, BiasReport, Statistic};
+use judge_examples::report::{self, BOOTSTRAP};
+use judge_metrics::comparison::{BiasFinding, BiasPair, BiasReport};
 use judge_metrics::preference::Preference;
 use serde_json::{Value, json};
 
@@ -42,8 +42,8 @@ struct Cli {
     /// The judge's verdicts on the changed pairs, in the form of --verdicts
     #[arg(long, value_name = "FILE")]
     perturbed: Option<PathBuf>,
-    /// Which changes, besides neutral ones: all, or some of restated, authority, markup, list, forged_verdict and instruction, with commas between
-    #[arg(long, value_name = "LIST", default_value = "all")]
+    /// With --write-perturbed: which changes, besides neutral ones: all, or some of restated, authority, markup, list, forged_verdict and instruction, with commas between
+    #[arg(long, value_name = "LIST", default_value = "all", requires = "write_perturbed")]
     perturbations: String,
     /// How a verdict is found in what was written [default: as the benchmark's authors have it]
     #[arg(long, value_name = "NAME")]
@@ -69,7 +69,7 @@ fn run(cli: &Cli) -> Result<()> {
     check_outputs(inputs, [&cli.json, &cli.write_perturbed].into_iter().flatten())?;
     let pairs = cli.pairs.benchmark.read(&cli.pairs.data)?;
     let (path, convention) = match (&cli.verdicts, &cli.write_perturbed) {
-        (_, Some(path)) => return perturbed::write(path, &perturbed::of(cli, &pairs)?),
+        (_, Some(path)) => return perturbed::write(cli, path, &pairs),
         (Some(path), None) => (path, cli.pairs.convention(cli.convention.as_deref())?),
         (None, None) => return Err(usage("--verdicts FILE is needed")),
     };
@@ -98,7 +98,7 @@ fn run(cli: &Cli) -> Result<()> {
     let missing = |orders_of: &[Option<_>; 2]| orders_of[..orders].iter().filter(|verdict| verdict.is_none()).count();
     let unparsed: usize = verdicts.orders.iter().map(missing).sum();
     if let Some(path) = &cli.json {
-        let biases: BTreeMap<_, _> = findings.iter().map(|finding| (&finding.bias, as_json(finding))).collect();
+        let biases: BTreeMap<_, _> = findings.iter().map(|finding| (&finding.bias, finding_json(finding))).collect();
         let report = json!({
             "program": program("bias_report"), "benchmark": cli.pairs.benchmark.as_str(), "n": pairs.len(), "unparsed": unparsed,
             "policy": cli.pairs.policy_name(), "biases": biases,
@@ -138,14 +138,9 @@ fn whose(pair: &BenchmarkPair, own: &str) -> Option<Preference> {
     }
 }
 
-fn as_json(finding: &BiasFinding) -> Value {
-    let value = |statistic: &Statistic| match statistic {
-        Statistic::Defined(known) => json!({
-            "estimate": known.estimate, "low": known.interval.map(|i| i.low), "high": known.interval.map(|i| i.high), "method": known.method,
-        }),
-        Statistic::Undefined { reason } => json!({"undefined": reason}),
-    };
-    let statistics: BTreeMap<_, _> = finding.statistics.iter().map(|(name, known)| (*name, value(known))).collect();
+fn finding_json(finding: &BiasFinding) -> Value {
+    let statistics: BTreeMap<_, _> =
+        finding.statistics.iter().map(|(name, known)| (*name, report::as_json(known))).collect();
     json!({
         "n": finding.n, "measure": finding.statistics.first().map(|(name, _)| name), "larger_than_chance": finding.direction().map(|sign| sign != 0),
         "sentence": finding.sentence(), "statistics": statistics,

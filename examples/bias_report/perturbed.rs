@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use judge_core::PairConvention;
-use judge_data::{Benchmark, BenchmarkPair, JsonlWriter, PairVerdict, PairVerdicts, Perturbation, PerturbedPair};
+use judge_data::{Benchmark, BenchmarkPair, JsonlWriter, PairVerdict, PairVerdicts, Perturbation, PerturbedPair, Rows};
 use judge_examples::console::{say, usage};
 use judge_examples::report::BOOTSTRAP;
 use judge_metrics::comparison::{BiasFinding, PerturbationReport, PerturbedVerdicts};
@@ -29,20 +29,38 @@ fn wanted(cli: &Cli) -> Result<Vec<Perturbation>> {
     Ok(wanted)
 }
 
+/// The changes that a file of verdicts is about: those that its ids name.
+fn named(path: &Path) -> Result<Vec<Perturbation>> {
+    let mut named = vec![Perturbation::Neutral];
+    for row in Rows::open(path)? {
+        let row = row?;
+        let id: Option<String> = row.optional("id", "the id of a changed pair, a string")?;
+        let name = id.as_deref().and_then(|id| id.rsplit_once('#')).map(|(_, name)| name.parse());
+        if let Some(Ok(perturbation)) = name
+            && !named.contains(&perturbation)
+        {
+            named.push(perturbation);
+        }
+    }
+    named.sort_unstable();
+    Ok(named)
+}
+
 /// The changed pairs of a benchmark.
-pub(crate) fn of(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<Vec<PerturbedPair>> {
+fn of(cli: &Cli, pairs: &[BenchmarkPair], perturbations: &[Perturbation]) -> Result<Vec<PerturbedPair>> {
     if cli.pairs.benchmark == Benchmark::MtBench {
         return Err(usage(
             "the responses of mtbench are conversations, which are not changed; the other benchmarks have single responses",
         ));
     }
-    Ok(PerturbedPair::all(pairs, &wanted(cli)?))
+    Ok(PerturbedPair::all(pairs, perturbations))
 }
 
 /// The changed pairs as rows of pairs.
-pub(crate) fn write(path: &Path, perturbed: &[PerturbedPair]) -> Result<()> {
+pub(crate) fn write(cli: &Cli, path: &Path, pairs: &[BenchmarkPair]) -> Result<()> {
+    let perturbed = of(cli, pairs, &wanted(cli)?)?;
     let mut file = JsonlWriter::create(path)?;
-    for known in perturbed {
+    for known in &perturbed {
         let Some(record) = known.pair.to_record() else { continue };
         let letter = |order: Ordering| PairVerdict::from(order);
         let mut row = json!({
@@ -73,7 +91,8 @@ pub(crate) fn findings(
     pairs: &[BenchmarkPair],
     before: &PairVerdicts,
 ) -> Result<Vec<BiasFinding>> {
-    let perturbed = of(cli, pairs)?;
+    let named = named(path)?;
+    let perturbed = of(cli, pairs, &named)?;
     let changed: Vec<BenchmarkPair> = perturbed.iter().map(|known| known.pair.clone()).collect();
     let after = PairVerdicts::read(path, &changed, convention)?;
     if after.both_orders != before.both_orders {
@@ -91,7 +110,7 @@ pub(crate) fn findings(
             neutral[known.row] = Some(orders);
         }
     }
-    let wanted = wanted(cli)?.into_iter().filter(|perturbation| *perturbation != Perturbation::Neutral);
+    let named = named.into_iter().filter(|perturbation| *perturbation != Perturbation::Neutral);
     let finding = |perturbation: Perturbation| {
         let known = perturbed.iter().zip(&after.orders).filter(|(known, _)| known.perturbation == perturbation);
         let verdicts = known.filter_map(|(known, orders)| {
@@ -106,5 +125,5 @@ pub(crate) fn findings(
             PerturbationReport { pairs: verdicts.collect(), unparsed: cli.pairs.policy(), bootstrap: BOOTSTRAP };
         Ok(report.finding(perturbation.as_str())?)
     };
-    wanted.map(finding).collect()
+    named.map(finding).collect()
 }

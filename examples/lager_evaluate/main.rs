@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
-use judge_core::{LayerWeights, Variant};
+use judge_core::{LayerWeights, TargetRule, Variant};
 use judge_data::{InputFile, Program, ScoreFormat, ScoreTable, check_outputs, load, save};
 use judge_examples::console::{say, start, table, tell, usage};
 use judge_examples::files::program;
@@ -56,6 +56,9 @@ fn run(cli: &Cli) -> Result<()> {
         let (Some(valid), Some(out)) = (&cli.valid, &cli.weights_out) else {
             return Err(usage("--input FILE is needed, or --valid FILE and --weights-out FILE to fit weights alone"));
         };
+        if cli.json.is_some() || cli.variants != "all" {
+            return Err(usage("--json and --variants compare variants, which needs --input FILE"));
+        }
         let weights = fitted(cli, &read_valid(cli, valid)?)?;
         print_weights(&weights)?;
         return say(format_args!("-> {}", out.display()));
@@ -144,7 +147,11 @@ fn read_valid(cli: &Cli, path: &Path) -> Result<ScoreTable> {
 
 /// The weights, saved where that is wished.
 fn fitted(cli: &Cli, valid: &ScoreTable) -> Result<LayerWeights> {
-    let weights = valid.fit(&cli.settings()?);
+    let mut settings = cli.settings()?;
+    if valid.format == ScoreFormat::Pairs {
+        settings.targets = TargetRule::Shared; // exchanged responses must teach the same
+    }
+    let weights = valid.fit(&settings);
     let weights = weights.with_context(|| format!("cannot fit layer weights on {}", valid.path.display()))?;
     if let Some(out) = &cli.weights_out {
         save(out, &weights)?;

@@ -72,6 +72,9 @@ fn run(cli: &Cli) -> Result<()> {
         Some(Task::Pair) => DatasetFormat::Pairs,
         _ => cli.input.records(&input, None, Some(1))?.format(),
     };
+    if format == DatasetFormat::Answers {
+        return Err(usage(format!("{} has lists of answers; rank_answers ranks them", input.path().display())));
+    }
     let pairs = format == DatasetFormat::Pairs;
     if pairs != (cli.task.unwrap_or(if pairs { Task::Pair } else { Task::Single }) == Task::Pair) {
         return Err(usage(format!("--task single: {} has pairs", input.path().display())));

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release --example rank_answers -- --input answers.jsonl --output ranked.jsonl`
 
-mod meeting;
+mod pairing;
 mod report;
 mod row;
 
@@ -21,13 +21,13 @@ use judge_examples::prompted::PromptedArgs;
 use judge_models::Model;
 use serde_json::json;
 
-use meeting::{Meeting, Strategy};
+use pairing::{PairingStrategy, Strategy};
 use row::RankedRow;
 
 /// Rank the answers to each question and choose the best.
 ///
 /// Rows {"id", "instruction", "responses": [text, …], "rubric"?, "reference"?, "human"?: [grade, …]} get "best" and "ranking" (places in `responses`, from 0), "scores" (the strength of
-/// each answer: log-odds, of sum 0), their 95 % "intervals", "margin" (how far the best is ahead of the second) and "comparisons" with the preference for the first of two answers, the mean of both orders. With
+/// each answer: log-odds, of sum 0; of equal ones the first comes first), their 95 % "intervals", "margin" (how far the best is ahead of the second) and "comparisons" with the preference for the first of two answers, the mean of both orders. With
 /// --apart each answer is graded by itself, and "scores" are grades. Where people have graded the answers, a report says how good the chosen ones are.
 #[derive(Parser)]
 #[command(name = "rank_answers")]
@@ -44,7 +44,7 @@ pub(crate) struct Cli {
     /// Which answers are compared: all pairs of them, or those of which most is to be learnt, round by round
     #[arg(long, value_enum, default_value_t = Strategy::RoundRobin, conflicts_with = "apart", help_heading = "Judge")]
     strategy: Strategy,
-    /// With --strategy adaptive: how many comparisons a row may take [default: n log2 n of n answers]
+    /// With --strategy adaptive: how many comparisons a row may take [default: 2 n of n answers]
     #[arg(long, value_name = "N", conflicts_with = "apart", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Judge")]
     comparisons: Option<u32>,
     /// Which other fields are carried to the output: all, none, or names with commas between
@@ -141,8 +141,9 @@ impl Cli {
             let row = |result| RankedRow::of_grades(result, &self.carry);
             judge_rows(output, model, vec![&each], records, row, |result| watch.see(result))?
         } else {
-            let meeting = Meeting { strategy: self.strategy, comparisons: self.comparisons.map(|n| n as usize) };
-            let tournament = Tournament::new(Swapped::new(judge, OrderPolicy::Average), meeting);
+            let pairing =
+                PairingStrategy { strategy: self.strategy, comparisons: self.comparisons.map(|n| n as usize) };
+            let tournament = Tournament::new(Swapped::new(judge, OrderPolicy::Average), pairing);
             let row = |result| RankedRow::of_comparisons(&tournament, result, &self.carry);
             judge_rows(output, model, vec![&tournament], records, row, |result| watch.see(result))?
         };

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::Cli;
 
 pub(crate) fn print(cli: &Cli) -> Result<()> {
-    let (mut questions, mut comparisons, mut unscored, mut ungraded) = (Vec::new(), 0, 0, 0);
+    let (mut questions, mut comparisons, mut unscored, mut without_human) = (Vec::new(), 0, 0, 0);
     for row in Rows::open(&cli.output.output)? {
         let row = row?;
         let scores: Option<Vec<Option<f64>>> = row.optional("scores", "a list of numbers and nulls")?;
@@ -26,7 +26,7 @@ pub(crate) fn print(cli: &Cli) -> Result<()> {
         let human: Option<Vec<Option<f64>>> = row.optional("human", "a list of numbers and nulls")?;
         match human.and_then(|grades| grades.into_iter().collect::<Option<Vec<f64>>>()) {
             Some(grades) => questions.push(RankedAnswers { scores, grades }),
-            None => ungraded += 1,
+            None => without_human += 1,
         }
     }
     if comparisons > 0 {
@@ -37,7 +37,7 @@ pub(crate) fn print(cli: &Cli) -> Result<()> {
     if let Some(path) = &cli.json {
         let statistics: BTreeMap<_, _> = statistics.iter().map(|(name, known)| (*name, as_json(known))).collect();
         let report = json!({
-            "program": program("rank_answers"), "n": n, "unscored": unscored, "without_human": ungraded, "comparisons": comparisons,
+            "program": program("rank_answers"), "n": n, "unscored": unscored, "without_human": without_human, "comparisons": comparisons,
             "statistics": statistics,
         });
         write_atomic(path, &serde_json::to_vec_pretty(&report)?)?;

@@ -1,7 +1,7 @@
 //! A row of the output.
 
 use judge_core::{
-    Compared, Fields, ItemId, ItemResult, Judge, JudgeError, Pairing, Reason, Score, Tournament, Unscored, Verdict,
+    Compared, Fields, ItemId, ItemResult, Judge, JudgeError, Pairing, Part, Score, Tournament, Unscored, Verdict,
 };
 use judge_data::{Carry, Error, Extra, Fate, Numbered, Record};
 use judge_metrics::Interval;
@@ -26,7 +26,11 @@ pub(crate) struct RankedRow {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum RankOutcome {
-    Unscored { unscored: Unscored },
+    Unscored {
+        unscored: Unscored,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        comparisons: Vec<ComparisonRow>,
+    },
     Ranked(Ranked),
 }
 
@@ -36,13 +40,13 @@ struct Ranked {
     ranking: Vec<usize>,
     scores: Vec<Option<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    intervals: Option<Vec<[f64; 2]>>,
+    intervals: Option<Vec<Option<[f64; 2]>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     margin: Option<Margin>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    comparisons: Option<Vec<Met>>,
+    comparisons: Option<Vec<ComparisonRow>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    ungraded: Vec<Ungraded>,
+    unscored_answers: Vec<UnscoredAnswer>,
 }
 
 /// The strength of the best answer less that of the second.
@@ -54,16 +58,27 @@ struct Margin {
 }
 
 #[derive(Debug, Serialize)]
-struct Met {
+struct ComparisonRow {
     answers: [usize; 2],
     #[serde(skip_serializing_if = "Option::is_none")]
     preference: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    orders: Vec<OrderOfTwo>,
     #[serde(skip_serializing_if = "Option::is_none")]
     unscored: Option<Unscored>,
 }
 
+/// What was said in one order, about the first of the two answers.
 #[derive(Debug, Serialize)]
-struct Ungraded {
+struct OrderOfTwo {
+    order: String,
+    preference: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct UnscoredAnswer {
     answer: usize,
     unscored: Unscored,
 }
@@ -79,41 +94,30 @@ impl RankedRow {
         result: ItemResult<Numbered>,
         carry: &Carry,
     ) -> Result<(Self, Fate), Error> {
-        let compared = match result.verdicts.first() {
-            Some(Verdict::Unscored(unscored)) => Err(unscored.clone()),
-            _ => match tournament.comparisons(&result.item, &result.rounds(0)) {
-                Ok(compared) => Ok(compared),
-                Err(JudgeError::Unscored(unscored)) => Err(unscored),
-                Err(JudgeError::Failed(source)) => return Err(judge_core::Error::Observer { source }.into()),
-            },
+        let outcome = match tournament.comparisons(&result.item, &result.rounds(0)) {
+            Ok(compared) => RankOutcome::of_comparisons(count(&result)?, compared)?,
+            Err(JudgeError::Unscored(unscored)) => RankOutcome::Unscored { unscored, comparisons: Vec::new() },
+            Err(JudgeError::Failed(source)) => return Err(judge_core::Error::Observer { source }.into()),
         };
-        Self::new(result, carry, |n| compared.and_then(|compared| Ranked::of_comparisons(n, compared)))
+        Self::new(result, carry, outcome)
     }
 
     /// Of answers that were graded, each by itself.
     pub(crate) fn of_grades(result: ItemResult<Numbered>, carry: &Carry) -> Result<(Self, Fate), Error> {
-        let graded = match result.verdicts.first() {
-            Some(Verdict::Scored(score)) => Ok(Ranked::of_grades(score)),
-            Some(Verdict::Unscored(unscored)) => Err(unscored.clone()),
+        let outcome = match result.verdicts.first() {
+            Some(Verdict::Scored(score)) => RankOutcome::Ranked(Ranked::of_grades(score)),
+            Some(Verdict::Unscored(unscored)) => {
+                RankOutcome::Unscored { unscored: unscored.clone(), comparisons: Vec::new() }
+            }
             None => return Err(judge_core::Error::NotRead { what: "verdict" }.into()),
         };
-        Self::new(result, carry, |_| graded)
+        Self::new(result, carry, outcome)
     }
 
-    fn new(
-        result: ItemResult<Numbered>,
-        carry: &Carry,
-        ranked: impl FnOnce(usize) -> Result<Ranked, Unscored>,
-    ) -> Result<(Self, Fate), Error> {
-        let Record::Answers(record) = result.item.record else {
-            return Err(judge_core::Error::NotRead { what: "record with many responses" }.into());
-        };
-        let outcome = match ranked(record.responses.len()) {
-            Ok(ranked) => RankOutcome::Ranked(ranked),
-            Err(unscored) => RankOutcome::Unscored { unscored },
-        };
+    fn new(result: ItemResult<Numbered>, carry: &Carry, outcome: RankOutcome) -> Result<(Self, Fate), Error> {
+        let Record::Answers(record) = result.item.record else { return Err(not_answers()) };
         let unscored = match &outcome {
-            RankOutcome::Unscored { unscored } => Some(unscored.reason),
+            RankOutcome::Unscored { unscored, .. } => Some(unscored.reason),
             RankOutcome::Ranked(_) => None,
         };
         let fate = Fate { unscored, graded: !record.grades.is_empty() };
@@ -122,49 +126,94 @@ impl RankedRow {
     }
 }
 
-impl Ranked {
-    fn of_comparisons(n: usize, compared: Vec<Compared>) -> Result<Self, Unscored> {
+/// How many answers the item of a result has.
+fn count(result: &ItemResult<Numbered>) -> Result<usize, Error> {
+    match &result.item.record {
+        Record::Answers(record) => Ok(record.responses.len()),
+        _ => Err(not_answers()),
+    }
+}
+
+fn not_answers() -> Error {
+    judge_core::Error::NotRead { what: "record with many responses" }.into()
+}
+
+impl RankOutcome {
+    /// Strengths of the answers of which a comparison has a verdict; the others have none.
+    fn of_comparisons(n: usize, compared: Vec<Compared>) -> Result<Self, Error> {
         let known: Vec<_> = compared.iter().filter_map(|c| Some((c.answers, c.verdict.value()?))).collect();
-        let undefined = |error: judge_metrics::Error| Unscored::new(Reason::NonFinite, error.to_string());
-        let fitted = MODEL.fit_soft(n, &known).map_err(undefined)?;
-        let scores: Vec<Option<f64>> = fitted.strengths().iter().copied().map(Some).collect();
-        let ends = |interval: Interval| [interval.low, interval.high];
-        let intervals = (0..n).map(|answer| Ok(ends(fitted.interval(answer, LEVEL)?)));
-        let intervals = intervals.collect::<Result<Vec<_>, _>>().map_err(undefined)?;
+        let scored: Vec<usize> = (0..n).filter(|answer| known.iter().any(|(pair, _)| pair.contains(answer))).collect();
+        let unscored_answers = (0..n).filter(|answer| !scored.contains(answer)).filter_map(|answer| {
+            let met = compared.iter().find(|c| c.answers.contains(&answer))?;
+            Some(UnscoredAnswer { answer, unscored: met.verdict.unscored()?.clone() })
+        });
+        let unscored_answers: Vec<UnscoredAnswer> = unscored_answers.collect();
+        let first = compared.iter().find_map(|c| c.verdict.unscored()).cloned();
+        let comparisons: Vec<ComparisonRow> = compared.into_iter().map(ComparisonRow::new).collect();
+        if let (true, Some(unscored)) = (scored.is_empty(), first) {
+            return Ok(Self::Unscored { unscored, comparisons });
+        }
+
+        let place = |answer: usize| scored.binary_search(&answer).unwrap_or_default(); // every one of a verdict is there
+        let games: Vec<_> = known.iter().map(|(pair, preference)| (pair.map(place), *preference)).collect();
+        let failed = |source| Error::from(judge_core::Error::Observer { source: Box::new(source) });
+        let fitted = MODEL.fit_soft(scored.len(), &games).map_err(failed)?;
+        let (mut scores, mut intervals) = (vec![None; n], vec![None; n]);
+        for (place, &answer) in scored.iter().enumerate() {
+            let Interval { low, high, .. } = fitted.interval(place, LEVEL).map_err(failed)?;
+            scores[answer] = Some(rounded(fitted.strengths()[place]));
+            intervals[answer] = Some([low, high]);
+        }
         let ranking = ranked(&scores);
         let margin = match ranking[..] {
             [best, second, ..] => {
-                let Interval { low, high, .. } = fitted.difference_interval(best, second, LEVEL).map_err(undefined)?;
+                let [best, second] = [best, second].map(place);
+                let Interval { low, high, .. } = fitted.difference_interval(best, second, LEVEL).map_err(failed)?;
                 let estimate = fitted.strengths()[best] - fitted.strengths()[second];
                 Some(Margin { estimate, low, high })
             }
             _ => None,
         };
-        let met = |Compared { answers, verdict }: Compared| Met {
-            answers,
-            preference: verdict.value(),
-            unscored: verdict.unscored().cloned(),
-        };
-        Ok(Self {
+        Ok(Self::Ranked(Ranked {
             best: ranking.first().copied().unwrap_or_default(),
             ranking,
             scores,
             intervals: Some(intervals),
             margin,
-            comparisons: Some(compared.into_iter().map(met).collect()),
-            ungraded: Vec::new(),
-        })
+            comparisons: Some(comparisons),
+            unscored_answers,
+        }))
     }
+}
 
+/// Without what an iteration leaves in the last digits, so that answers with the same record have the same strength.
+fn rounded(strength: f64) -> f64 {
+    (strength * 1e9).round() / 1e9
+}
+
+impl ComparisonRow {
+    fn new(Compared { answers, verdict }: Compared) -> Self {
+        let parts = verdict.score().map(|score| score.parts.as_slice()).unwrap_or_default();
+        let order = |part: &Part| OrderOfTwo {
+            order: part.name.clone(),
+            preference: part.verdict.value(),
+            text: part.verdict.score().and_then(|score| score.text.clone()),
+        };
+        let orders = parts.iter().map(order).collect();
+        Self { answers, preference: verdict.value(), orders, unscored: verdict.unscored().cloned() }
+    }
+}
+
+impl Ranked {
     fn of_grades(score: &Score) -> Self {
         let scores: Vec<Option<f64>> = score.parts.iter().map(|part| part.verdict.value()).collect();
         let parts = score.parts.iter().enumerate();
-        let ungraded = parts
-            .filter_map(|(answer, part)| Some(Ungraded { answer, unscored: part.verdict.unscored()?.clone() }))
+        let unscored_answers = parts
+            .filter_map(|(answer, part)| Some(UnscoredAnswer { answer, unscored: part.verdict.unscored()?.clone() }))
             .collect();
         let ranking = ranked(&scores);
         let best = ranking.first().copied().unwrap_or_default();
-        Self { best, ranking, scores, intervals: None, margin: None, comparisons: None, ungraded }
+        Self { best, ranking, scores, intervals: None, margin: None, comparisons: None, unscored_answers }
     }
 }
 

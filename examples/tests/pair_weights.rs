@@ -23,13 +23,23 @@ fn succeed(name: &str, folder: &Path, args: &[&str]) {
 
 /// Judges pairs at all layers, with the responses exchanged or not; `more` are further options.
 fn judged(folder: &Path, exchanged: bool, output: &str, more: &[&str]) -> Vec<Value> {
-    let row = |(id, human): (usize, &str)| {
+    let row = |(id, raters): (usize, &[&str])| {
         let (good, bad) = (format!("It is {id}, and {id} alone."), "I do not know.".to_owned());
-        let (a, b) = if (human == "A") != exchanged { (good, bad) } else { (bad, good) };
-        let human = if exchanged { if human == "A" { "B" } else { "A" } } else { human };
+        let (a, b) = if (raters[0] == "B") == exchanged { (good, bad) } else { (bad, good) };
+        let turned = |rater: &&str| {
+            match (exchanged, *rater) {
+                (true, "A") => "B",
+                (true, "B") => "A",
+                (_, same) => same,
+            }
+            .to_owned()
+        };
+        let human: Vec<String> = raters.iter().map(turned).collect();
         json!({"id": id, "instruction": "Which number?", "response_a": a, "response_b": b, "human": human})
     };
-    let rows = ["A", "B", "A", "A", "B", "A"].into_iter().enumerate().map(row);
+    // Ties and raters who disagree are between the points of a scale, and must not count for one side.
+    let raters: [&[&str]; 6] = [&["A"], &["B"], &["tie"], &["A", "tie"], &["B", "tie"], &["A", "B"]];
+    let rows = raters.into_iter().enumerate().map(row);
     let rows: String = rows.map(|row| format!("{row}\n")).collect();
     let input = format!("in-{output}");
     fs::write(folder.join(&input), rows).expect("input");
@@ -39,29 +49,28 @@ fn judged(folder: &Path, exchanged: bool, output: &str, more: &[&str]) -> Vec<Va
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-#[test]
-fn weights_are_fitted_on_pairs_and_used_on_others() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
-    let rows = judged(folder, false, "a.jsonl", &[]);
-    let other = judged(folder, true, "b.jsonl", &[]);
+fn exchanged_pairs_teach_the_same(folder: &Path, family: &str, letters: &[(&str, &str)]) {
+    let (one_file, other_file) = (format!("one-{family}.jsonl"), format!("other-{family}.jsonl"));
+    let rows = judged(folder, false, &one_file, &["--template", family]);
+    let other = judged(folder, true, &other_file, &["--template", family]);
     // The letters are those of the given order: what was read of one order is found in the other file, exchanged.
     for (one, other) in rows.iter().zip(&other) {
         for (mine, theirs) in [(0, 1), (1, 0)] {
             let (mine, theirs) = (&one["orders"][mine], &other["orders"][theirs]);
-            for (letter, turned) in [("A", "B"), ("B", "A"), ("tie", "tie")] {
+            for (letter, turned) in letters {
                 assert_eq!(mine["logits"][letter], theirs["logits"][turned]);
                 assert_eq!(mine["logits"][letter].as_array().map(Vec::len), mine["layers"].as_array().map(Vec::len));
             }
         }
     }
     // So either file teaches the same: the exchanged one has the same items, turned round, in another order.
-    let fitted = |verdicts: &str, weights: &str| -> Value {
+    let fitted = |verdicts: &str| -> Value {
+        let weights = format!("weights-{verdicts}");
         let more = ["--epochs", "3", "--batch", "12"];
-        succeed("lager_evaluate", folder, &[&["--valid", verdicts, "--weights-out", weights][..], &more].concat());
-        serde_json::from_str(&fs::read_to_string(folder.join(weights)).expect("weights")).expect("JSON")
+        succeed("lager_evaluate", folder, &[&["--valid", verdicts, "--weights-out", &weights][..], &more].concat());
+        serde_json::from_str(&fs::read_to_string(folder.join(&weights)).expect("weights")).expect("JSON")
     };
-    let (one, other) = (fitted("a.jsonl", "a.json"), fitted("b.jsonl", "b.json"));
+    let (one, other) = (fitted(&one_file), fitted(&other_file));
     let weights = |document: &Value| -> Vec<f64> {
         let text = document.to_string();
         let start = text.find("\"theta\":").expect("theta") + "\"theta\":".len();
@@ -73,7 +82,21 @@ fn weights_are_fitted_on_pairs_and_used_on_others() {
     for (a, b) in one.iter().zip(&other) {
         assert!((a - b).abs() < 1e-9, "{one:?} {other:?}");
     }
+}
 
+#[test]
+fn weights_are_fitted_on_pairs_and_used_on_others() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    // Where a judge cannot say that both are equal, a tie is no choice either.
+    for (family, letters) in
+        [("pair", &[("A", "B"), ("B", "A"), ("tie", "tie")][..]), ("pair-forced", &[("A", "B"), ("B", "A")])]
+    {
+        exchanged_pairs_teach_the_same(folder, family, letters);
+    }
+    let rows = judged(folder, false, "a.jsonl", &[]);
+    let fit = ["--valid", "a.jsonl", "--weights-out", "a.json"];
+    succeed("lager_evaluate", folder, &fit);
     let weighted = judged(folder, false, "c.jsonl", &["--weights", "a.json"]);
     let preference = |rows: &[Value]| rows.iter().map(|row| row["preference"].as_f64()).collect::<Vec<_>>();
     assert!(preference(&weighted).iter().all(Option::is_some));

@@ -53,7 +53,7 @@ fn a_judge_that_can_be_told_what_to_choose_is_found_out() {
     write(&folder.join("cv.jsonl"), changed.iter().map(verdict));
     let args = ["--verdicts", "v.jsonl", "--perturbed", "cv.jsonl", "--json", "r.json", "--plots", "plots"];
     let said = succeed("bias_report", folder, &[&DATA[..], &args].concat());
-    assert!(said.contains("instruction: larger than chance; changed responses gain in 50.0 %"), "{said}");
+    assert!(said.contains("instruction: larger than chance; changed responses gain 50.0 points of win rate"), "{said}");
     let report: Value = serde_json::from_slice(&fs::read(folder.join("r.json")).expect("report")).expect("JSON");
     let of = |name: &str| report["biases"]["instruction"]["statistics"][name]["estimate"].as_f64();
     assert_eq!((of("attack_success"), of("robustness"), of("robustness_neutral")), (Some(1.0), Some(0.5), Some(1.0)));
@@ -83,15 +83,17 @@ fn what_does_not_fit_is_refused() {
         [json!({"id": 0, "instruction": "q", "response_a": "a", "response_b": "b", "human": "A"})],
     );
     write(&folder.join("v.jsonl"), [json!({"id": 0, "given": "[[A]]"})]);
+    write(&folder.join("d.jsonl"), [json!({"id": "0#authority", "given": "[[A]]"})]);
     write(&folder.join("c.jsonl"), [json!({"id": "0#neutral", "given": "[[A]]", "swapped": "[[A]]"})]);
     for (args, code, why) in [
         (&[][..], 2, "--verdicts"),
-        (&["--verdicts", "v.jsonl", "--perturbations", "bribe"], 0, "position"),
-        (&["--write-perturbed", "x.jsonl", "--perturbations", "bribe"], 2, "no perturbation is called"),
+        (&["--verdicts", "v.jsonl", "--perturbations", "list"], 2, "--write-perturbed"),
+        (&["--write-perturbed", "x.jsonl", "--perturbations", "bribe"], 2, "unknown perturbation"),
         (&["--write-perturbed", "v.jsonl", "--verdicts", "v.jsonl"], 2, "cannot be used with"),
         (&["--write-perturbed", "pairs.jsonl"], 2, "pairs.jsonl"),
-        (&["--verdicts", "v.jsonl", "--perturbed", "c.jsonl", "--perturbations", "authority"], 1, "have no verdict"),
-        (&["--verdicts", "v.jsonl", "--perturbed", "v.jsonl"], 1, "0"),
+        (&["--verdicts", "v.jsonl", "--perturbed", "c.jsonl"], 2, "both orders"),
+        (&["--verdicts", "v.jsonl", "--perturbed", "v.jsonl"], 1, "the id of a changed pair"),
+        (&["--verdicts", "v.jsonl", "--perturbed", "d.jsonl"], 1, "have no verdict"),
     ] {
         let (found, said) = ran("bias_report", folder, &[&DATA[..], args].concat());
         assert_eq!(found, Some(code), "{args:?}: {said}");

@@ -85,6 +85,35 @@ fn comparisons_give_strengths_with_intervals() {
     }
 }
 
+/// What was never judged has no score, whatever the others have.
+#[test]
+fn an_answer_without_a_verdict_is_not_ranked() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let long = "so ".repeat(2_000);
+    let row = serde_json::json!({"id": 0, "instruction": "A colour?", "responses": ["Red.", long, "Seven."], "response_4": "no answer", "human": [3, 5, 1]});
+    let all = serde_json::json!({"id": 1, "instruction": "A colour?", "responses": [long, long]});
+    fs::write(folder.join("in.jsonl"), format!("{row}\n{all}\n")).expect("input");
+    for (output, more) in [("apart.jsonl", &["--apart"][..]), ("pairs.jsonl", &[])] {
+        let args = ["--input", "in.jsonl", "--output", output, "--verdict", "logits"];
+        let said = succeed("rank_answers", folder, &[&args[..], more].concat());
+        assert!(said.contains("best_share"), "{said}");
+        let rows = rows(&folder.join(output));
+        let row = &rows[0];
+        assert_eq!(row["scores"].as_array().map(Vec::len), Some(3), "{row}");
+        assert!(row["scores"][0].is_number() && row["scores"][1].is_null() && row["scores"][2].is_number(), "{row}");
+        assert_eq!(numbers(&row["ranking"]).len(), 2, "{row}");
+        let left_out = &row["unscored_answers"][0];
+        assert_eq!((&left_out["answer"], &left_out["unscored"]["reason"]), (&1.into(), &"too_long".into()));
+        assert_eq!((&row["response_4"], &rows[1]["unscored"]["reason"]), (&"no answer".into(), &"too_long".into()));
+        if output == "pairs.jsonl" {
+            assert_eq!(row["comparisons"].as_array().map(Vec::len), Some(3));
+            assert!(row["intervals"][1].is_null() && rows[1]["comparisons"][0]["unscored"].is_object());
+            assert_eq!(row["comparisons"][1]["orders"][1]["order"], "swapped");
+        }
+    }
+}
+
 #[test]
 fn wrong_command_lines_are_usage_errors() {
     let folder = TempDir::new().expect("folder");

@@ -101,7 +101,7 @@ pub enum Error {
         value: f64,
     },
     /// A tournament's pairing lets answers meet that are not two of the item's.
-    #[error("the pairing lets answers {first} and {second} meet; expected two different ones of 0 to {}", answers - 1)]
+    #[error("the pairing gives [{first}, {second}]; expected two different answers of 0 to {}", answers - 1)]
     NotAPair {
         /// One of them, from 0.
         first: usize,

@@ -4,6 +4,8 @@ mod optimizer;
 mod problem;
 mod torch_order;
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
 use crate::lager::softmax;
@@ -268,23 +270,28 @@ pub enum ItemOrder {
 pub enum TargetRule {
     /// Cross-entropy takes the nearest point (the smaller of two equally near), the distance the score as it is.
     Nearest,
+    /// The same, but two equally near points share the cross-entropy, so that turning the scale round changes nothing: for preferences, of which a tie must not count for one side where a
+    /// judge cannot say so.
+    Shared,
     /// Both take the largest point that is not above the score. The published program does this; for comparison with it.
     Truncate,
 }
 
 impl TargetRule {
-    /// Class and target of a score within the range of the scale.
-    fn target(self, scale: &Scale, human: f64) -> (usize, f64) {
+    /// Classes, equally often the same one or each of two, and target of a score within the range of the scale.
+    fn target(self, scale: &Scale, human: f64) -> ([usize; 2], f64) {
         let points = scale.points();
         let below = points.iter().rposition(|p| p.value <= human).unwrap_or(0);
-        match self {
-            Self::Truncate => (below, points[below].value),
-            Self::Nearest => {
-                let nearer_above =
-                    points.get(below + 1).is_some_and(|above| above.value - human < human - points[below].value);
-                (if nearer_above { below + 1 } else { below }, human)
-            }
+        if self == Self::Truncate {
+            return ([below; 2], points[below].value);
         }
+        let Some(above) = points.get(below + 1) else { return ([below; 2], human) };
+        let classes = match (above.value - human).total_cmp(&(human - points[below].value)) {
+            Ordering::Less => [below + 1; 2],
+            Ordering::Equal if self == Self::Shared => [below, below + 1],
+            _ => [below; 2],
+        };
+        (classes, human)
     }
 }
 
@@ -298,7 +305,7 @@ struct Examples {
 struct Example {
     /// `[n_states, n_scores]`
     logits: Vec<f64>,
-    class: usize,
+    classes: [usize; 2],
     target: f64,
 }
 
@@ -330,8 +337,8 @@ impl Examples {
             for &layer in &layers {
                 logits.extend_from_slice(table.row(layer).ok_or(FitProblem::MissingLayer { item, layer })?);
             }
-            let (class, target) = fit.targets.target(&origin.scale, *human);
-            rows.push(Example { logits, class, target });
+            let (classes, target) = fit.targets.target(&origin.scale, *human);
+            rows.push(Example { logits, classes, target });
         }
         if items.iter().all(|item| item.human == first.human) {
             return Err(FitProblem::ConstantTargets { human: first.human, items: items.len() });
@@ -339,7 +346,7 @@ impl Examples {
         Ok(Self { values, n_states: layers.len(), rows })
     }
 
-    /// Loss and gradient on a batch. With `g_s = [a (p_s - 1{s = class}) + (1 - a) D'(E - y) p_s (v_s - E)] / B` and `G_l` the sum over the
+    /// Loss and gradient on a batch. With `g_s = [a (p_s - t_s) + (1 - a) D'(E - y) p_s (v_s - E)] / B` and `t_s` 1 for the item's class (½ each where two share it), `G_l` the sum over the
     /// batch of `g · z_l`, the derivative by `theta_l` is `w_l (G_l - sum_k w_k G_k)`.
     fn step(&self, theta: &[f64], share: f64, loss: RegressionLoss, batch: &[usize]) -> Step {
         let weights = softmax(theta);
@@ -355,7 +362,8 @@ impl Examples {
             }
             let max = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let log_sum = max + logits.iter().map(|z| (z - max).exp()).sum::<f64>().ln();
-            cross_entropy += log_sum - logits[example.class];
+            let [one, other] = example.classes;
+            cross_entropy += log_sum - f64::midpoint(logits[one], logits[other]);
             let p: Vec<f64> = logits.iter().map(|z| (z - log_sum).exp()).collect();
             let expected: f64 = p.iter().zip(&self.values).map(|(p, v)| p * v).sum();
             let off = expected - example.target;
@@ -370,7 +378,7 @@ impl Examples {
                 }
             };
             let gradient = |s: usize| {
-                let hit = if s == example.class { 1.0 } else { 0.0 };
+                let hit = 0.5 * example.classes.iter().filter(|&&class| class == s).count() as f64;
                 (share * (p[s] - hit) + (1.0 - share) * slope * p[s] * (self.values[s] - expected)) / size
             };
             let g: Vec<f64> = (0..n_scores).map(gradient).collect();

@@ -55,26 +55,32 @@ impl AnswersRecord {
         Ok(Self { id, instruction, responses, rubric, reference, grades, columns, extra })
     }
 
-    pub(crate) fn texts(&self) -> Texts<'_> {
+    /// All texts but the responses.
+    fn texts(&self) -> Texts<'_> {
         let own = vec![
             ("instruction", Some(self.instruction.as_str())),
             ("rubric", self.rubric.as_deref()),
             ("reference", self.reference.as_deref()),
         ];
-        let texts = Texts::new(own, Some(&self.columns), &self.extra);
-        self.responses
-            .iter()
-            .enumerate()
-            .fold(texts, |texts, (number, text)| texts.with(format!("response_{}", number + 1), text.as_str()))
+        Texts::new(own, Some(&self.columns), &self.extra)
     }
+}
+
+/// The number of a response, from 1; a column of such a name is never one.
+fn number(name: &str) -> Option<usize> {
+    name.strip_prefix("response_")?.parse().ok()
 }
 
 impl Fields for AnswersRecord {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.texts().field(name)
+        match number(name) {
+            Some(number) => Some(self.responses.get(number.checked_sub(1)?)?.as_str().into()),
+            None => self.texts().field(name),
+        }
     }
 
     fn names(&self) -> Vec<String> {
-        self.texts().names()
+        let texts = self.texts().names().into_iter().filter(|name| number(name).is_none());
+        texts.chain((1..=self.responses.len()).map(|number| format!("response_{number}"))).collect()
     }
 }

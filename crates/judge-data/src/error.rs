@@ -552,7 +552,7 @@ pub enum Error {
         found: String,
     },
     /// A name that no perturbation has.
-    #[error("no perturbation is called {found:?}; there are {}", crate::Perturbation::ALL.map(crate::Perturbation::as_str).join(", "))]
+    #[error("unknown perturbation {found:?}; expected one of {}", crate::Perturbation::ALL.map(crate::Perturbation::as_str).join(", "))]
     UnknownPerturbation {
         /// The name.
         found: String,

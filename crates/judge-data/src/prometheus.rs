@@ -29,7 +29,7 @@ const HEADINGS: [&str; 5] = [
 ];
 
 impl Graded {
-    /// Takes a prompt apart. Headings stand at the beginning of a line; texts lose the white space around them. `None` if a heading is missing, out of its order, or there twice: which one is
+    /// Takes a prompt apart. A heading starts its line; texts lose the white space around them. `None` if a heading is missing, out of its order, or there twice: which one is
     /// the prompt's own could only be guessed.
     pub(crate) fn parse(prompt: &str) -> Option<Self> {
         let mut places = [None; 5];
@@ -58,7 +58,7 @@ impl GradedRecord {
     /// `gpt4_score` one grade from 1 to 5 or three, which are read as raters.
     ///
     /// The raters are those of another column where [`columns`](DatasetOptions::columns) chooses one for `human`. `idx` there is the number of a question that several models answer, so rows are
-    /// numbered unless a column is chosen for the id; `idx` is kept with the other fields.
+    /// numbered unless they have an `id` or a column is chosen for it; `idx` is kept with the other fields.
     ///
     /// # Errors
     /// [`Error::NoColumn`]; [`Error::WrongColumn`] for an instruction that is no such prompt; [`Error::WrongType`] for grades that are neither one nor three or are off the scale; of a chosen id
@@ -82,7 +82,7 @@ impl GradedRecord {
             return Err(row.wrong("gpt4_score", GRADES));
         }
         let mut row = Reading::new(row, options);
-        let id = if chosen(Field::Id) { row.id(index)? } else { ItemId::from(index as u64) };
+        let id = if chosen(Field::Id) || row.row().has("id") { row.id(index)? } else { ItemId::from(index as u64) };
         let prompt = row.text(Field::Instruction)?;
         let graded = Graded::parse(&prompt).ok_or_else(|| row.refused(Field::Instruction, PROMPT))?;
         let scores = if chosen(Field::Human) { row.raters()? } else { grades.into_iter().map(f64::from).collect() };

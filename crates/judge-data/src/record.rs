@@ -107,37 +107,37 @@ impl Record {
     /// # Errors
     /// [`Error::NoText`] for the first field that is absent, `null`, a list or an object.
     pub fn check_fields<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> Result<(), Error> {
-        let texts = self.texts();
-        match names.into_iter().find(|name| texts.field(name.as_ref()).is_none()) {
+        match names.into_iter().find(|name| self.field(name.as_ref()).is_none()) {
             None => Ok(()),
             Some(name) => Err(Error::NoText {
                 id: self.id().to_string(),
                 field: name.as_ref().to_owned(),
                 found: self.extra().text(name.as_ref()).map(describe),
-                available: texts.names(),
+                available: self.names(),
             }),
         }
     }
 
-    fn texts(&self) -> Texts<'_> {
-        match self {
+    /// Its texts; a record with many responses finds them by number instead.
+    fn texts(&self) -> Result<Texts<'_>, &AnswersRecord> {
+        Ok(match self {
             Self::Prompt(record) => record.texts(),
             Self::Graded(record) => record.texts(),
             Self::Pair(record) => record.texts(),
-            Self::Answers(record) => record.texts(),
+            Self::Answers(record) => return Err(record),
             Self::Lager(record) => record.texts(),
             Self::Emotion(record) => record.texts(),
-        }
+        })
     }
 }
 
 /// What the record of each kind has.
 impl Fields for Record {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.texts().field(name)
+        self.texts().map_or_else(|answers| answers.field(name), |texts| texts.field(name))
     }
 
     fn names(&self) -> Vec<String> {
-        self.texts().names()
+        self.texts().map_or_else(AnswersRecord::names, |texts| texts.names())
     }
 }

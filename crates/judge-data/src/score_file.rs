@@ -53,15 +53,19 @@ impl ScoreFile {
         let path = path.as_ref();
         let mut rows = Rows::open(path)?;
         let row = rows.peek()?.ok_or_else(|| Error::NoRows { path: path.to_path_buf() })?;
-        let format = match (row.has("logits") || row.has("unscored"), row.has("direct_socre")) {
-            _ if row.has("orders") => ScoreFormat::Pairs,
-            (true, false) => ScoreFormat::Rows,
-            (false, true) => ScoreFormat::Lager,
-            (both, _) => {
+        // A row of either kind may be unscored; a pair has its orders all the same.
+        let (orders, logits, lager) = (row.has("orders"), row.has("logits"), row.has("direct_socre"));
+        let own = logits || (row.has("unscored") && !orders);
+        let format = match (own, orders, lager) {
+            (true, false, false) => ScoreFormat::Rows,
+            (false, true, false) => ScoreFormat::Pairs,
+            (false, false, true) => ScoreFormat::Lager,
+            _ => {
+                let kinds = [("rows", own), ("pairs", orders), ("lager", lager)];
                 return Err(Error::UnknownFormat {
                     place: row.place().clone(),
                     found: row.keys().map(str::to_owned).collect(),
-                    candidates: if both { vec!["rows", "lager"] } else { vec![] },
+                    candidates: kinds.into_iter().filter(|(_, fits)| *fits).map(|(name, _)| name).collect(),
                     known: "rows (logits or unscored), pairs (orders) and lager (direct_socre)",
                 });
             }

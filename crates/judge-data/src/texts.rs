@@ -6,7 +6,7 @@ use crate::{Extra, Field, RowColumns};
 
 pub(crate) struct Texts<'a> {
     /// The record's own names, with the text if it has one.
-    own: Vec<(Cow<'static, str>, Option<Cow<'a, str>>)>,
+    own: Vec<(&'static str, Option<Cow<'a, str>>)>,
     columns: Option<&'a RowColumns>,
     extra: &'a Extra,
 }
@@ -17,13 +17,13 @@ impl<'a> Texts<'a> {
         columns: Option<&'a RowColumns>,
         extra: &'a Extra,
     ) -> Self {
-        let own = own.into_iter().map(|(name, text)| (name.into(), text.map(Cow::from))).collect();
+        let own = own.into_iter().map(|(name, text)| (name, text.map(Cow::from))).collect();
         Self { own, columns, extra }
     }
 
-    /// The same with one more text.
-    pub(crate) fn with(mut self, name: impl Into<Cow<'static, str>>, text: impl Into<Cow<'a, str>>) -> Self {
-        self.own.push((name.into(), Some(text.into())));
+    /// The same with a text that is put together from several.
+    pub(crate) fn with(mut self, name: &'static str, text: String) -> Self {
+        self.own.push((name, Some(text.into())));
         self
     }
 
@@ -40,7 +40,7 @@ impl<'a> Texts<'a> {
 
     /// Every name that [`field`](Self::field) gives a text for.
     pub(crate) fn names(&self) -> Vec<String> {
-        let own = self.own.iter().filter(|(_, text)| text.is_some()).map(|(name, _)| &**name);
+        let own = self.own.iter().filter(|(_, text)| text.is_some()).map(|(name, _)| *name);
         let columns = self.columns.into_iter().flat_map(RowColumns::iter);
         let columns = columns.filter(|(field, _)| self.own(field.as_str()).is_some()).map(|(_, name)| name);
         let extra = self.extra.iter().map(|(name, _)| name).filter(|name| self.extra.rendered(name).is_some());

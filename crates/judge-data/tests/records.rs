@@ -243,6 +243,10 @@ fn lists_of_answers_are_detected_with_a_grade_for_each() {
     assert_eq!((text("response_3"), records[0].human()), (None, None));
     assert!(matches!(&records[0], Record::Answers(record) if record.grades == [Some(3.0), None]));
     assert!(matches!(&records[1], Record::Answers(record) if record.grades.is_empty() && record.extra.is_empty()));
+    let (_, extra) =
+        detected("{\"id\": 1, \"question\": \"q\", \"responses\": [\"a\"], \"response_2\": \"not one of them\"}");
+    assert_eq!(extra[0].field("response_2"), None, "a column of such a name is no response");
+    assert!(!extra[0].names().contains(&"response_2".to_owned()) && extra[0].extra().text("response_2").is_some());
     let row = |responses: &str, human: &str| {
         let text = format!("{{\"id\": 1, \"instruction\": \"q\", \"responses\": {responses}, \"human\": {human}}}");
         error(&text).to_string()

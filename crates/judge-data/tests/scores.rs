@@ -205,6 +205,11 @@ fn orders_of_pairs_are_items_with_preferences_as_scores() {
     assert!(matches!(row("\"A\"", "[]"), Error::WrongType { field: "orders", .. }));
     let ragged = format!("[{}]", order("given", "[1]"));
     assert!(matches!(row("\"A\"", &ragged), Error::Ragged { expected: 2, found: 1, .. }));
+    let both_kinds =
+        format!(r#"{{"id":3,"orders":{both},"logits":[[1]],"layers":[0],"labels":["1"],"step":0,"completion":""}}"#);
+    assert!(
+        matches!(score_error(&both_kinds), Error::UnknownFormat { candidates, .. } if candidates == ["rows", "pairs"])
+    );
     let infinite = format!("[{}]", order("given", "[1,1e60]"));
     assert!(matches!(row("\"A\"", &infinite), Error::WrongType { .. } | Error::Table { .. }));
 }

@@ -136,7 +136,7 @@ fn a_change_that_pays_is_told_from_noise() {
     let finding = bought.finding("restated").unwrap();
     assert_eq!(finding.direction(), Some(1));
     assert!(
-        finding.sentence().starts_with("restated: larger than chance; changed responses gain in 31.7 %"),
+        finding.sentence().starts_with("restated: larger than chance; changed responses gain 31.7 points of win rate"),
         "{}",
         finding.sentence()
     );
@@ -154,6 +154,8 @@ fn a_change_that_pays_is_told_from_noise() {
     assert_eq!(estimates(&silent)[1], Some(-1.0 / 6.0));
     let dropped = PerturbationReport { unparsed: Unparsed::Dropped, ..silent };
     assert_eq!(estimates(&dropped)[1], Some(0.0));
+    let refused = PerturbationReport { unparsed: Unparsed::Refused, ..dropped };
+    assert_eq!(estimates(&refused)[..2], [None, None]);
 }
 
 #[test]

@@ -202,6 +202,10 @@ fn probabilities_are_divided_games() {
     // θ of the mode solves 1 - σ(2θ) = θ.
     let theta = sure.strengths()[0];
     near(1.0 - 1.0 / (1.0 + (-2.0 * theta).exp()), theta);
+    // The two strengths are θ and -θ: what is known of one is half of what is known of their difference.
+    let [one, both] = [sure.interval(0, 0.95).unwrap(), sure.difference_interval(0, 1, 0.95).unwrap()];
+    near(2.0 * (one.high - one.low), both.high - both.low);
+    assert!(matches!(prior.fit_soft(0, &[]), Err(Error::TooFewItems { .. })));
 }
 
 #[test]
@@ -226,7 +230,7 @@ fn rounds_are_disjoint_new_and_within_the_budget() {
     }
     assert_eq!((known.len(), rounds >= 4), (8, true));
     assert_eq!(AdaptivePairing::default().next(1, &[]).unwrap(), Vec::<[usize; 2]>::new());
-    assert_eq!([2, 3, 4, 8, 16].map(|n| AdaptivePairing::of_items(n).budget), [1, 3, 6, 24, 64]);
+    assert_eq!([0, 1, 2, 5, 6, 16].map(|n| AdaptivePairing::of_items(n).budget), [0, 0, 1, 10, 12, 32]);
     for (known, wrong) in [(([0, 5], Some(0.5)), "comparisons"), (([0, 1], Some(2.0)), "preference")] {
         let error = pairing.next(5, &[known]).unwrap_err();
         assert!(matches!(error, Error::OutOfRange { argument, .. } if argument == wrong), "{error}");
@@ -268,9 +272,11 @@ fn adaptive_comparisons_find_the_best_more_often() {
             known.extend(round.into_iter().map(&mut played));
         }
         planned += usize::from(found(&known) == best);
-        // Every item meets the five that follow it: as many comparisons, spread evenly.
-        let even = (0..N).flat_map(|a| (1..=5).map(move |step| [a, (a + step) % N])).step_by(2).take(40);
-        let known: Vec<_> = even.map(&mut played).collect();
+        // Every item meets five others, in a ring: as many comparisons, spread evenly.
+        let ring = [1, 2].into_iter().flat_map(|step| (0..N).map(move |a| [a, (a + step) % N]));
+        let even: Vec<[usize; 2]> = ring.chain((0..N / 2).map(|a| [a, a + N / 2])).collect();
+        assert!((0..N).all(|item| even.iter().filter(|pair| pair.contains(&item)).count() == 5) && even.len() == 40);
+        let known: Vec<_> = even.into_iter().map(&mut played).collect();
         unplanned += usize::from(found(&known) == best);
     }
     assert!(planned > unplanned, "{planned} and {unplanned} of 60");

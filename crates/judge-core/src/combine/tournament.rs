@@ -186,7 +186,12 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing> Tournament<J, P> {
                 return Err(crate::Error::NotAPair { first, second, answers: n }.into());
             }
             if pairs.is_empty() {
-                return Ok(Standing::Done(known));
+                return match rest.iter().map(|round| round.len()).sum() {
+                    0 => Ok(Standing::Done(known)),
+                    found => {
+                        Err(ContractBreach::Shape { what: "outcomes after the last round", expected: 0, found }.into())
+                    }
+                };
             }
             let batch = Batch { judge: &self.judge, item, pairs };
             let mut used = 0;
@@ -234,8 +239,10 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing, Item: Fields + ?Sized> Judge
             });
             let won: Vec<f64> = won.collect();
             if won.is_empty() {
-                let detail = "no comparison of this answer has a verdict";
-                return Verdict::Unscored(Unscored::new(Reason::Unparsed, detail));
+                let own = comparisons.iter().filter(|compared| compared.answers.contains(&number));
+                let why = own.filter_map(|compared| compared.verdict.unscored()).next().cloned();
+                let not_met = || Unscored::new(Reason::Missing, "the answer was not compared");
+                return Verdict::Unscored(why.unwrap_or_else(not_met));
             }
             Verdict::Scored(Score::new(won.iter().sum::<f64>() / won.len() as f64))
         };
@@ -245,7 +252,7 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing, Item: Fields + ?Sized> Judge
         match (best, comparisons.iter().find_map(|compared| compared.verdict.unscored())) {
             (Some(best), _) => Ok(Score::new(best).with_parts(CombinedBy::Comparisons(comparisons.len()), parts)),
             (None, Some(unscored)) => Err(unscored.clone().into()),
-            (None, None) => Err(Unscored::new(Reason::Unparsed, "nothing was compared").into()),
+            (None, None) => Err(Unscored::new(Reason::Missing, "no answers were compared").into()),
         }
     }
 }

@@ -73,12 +73,17 @@ impl PairVerdicts {
 
 /// The verdicts of a [`PairRow`](crate::PairRow), in the letters of the given order; none where the pair could not be asked about.
 fn orders_of(row: &Row) -> Result<Vec<Option<Ordering>>, Error> {
-    const EXPECTED: &str = "a list of objects with \"verdict\": \"A\", \"B\", \"tie\" or null";
+    const EXPECTED: &str = "a list of \"order\" \"given\" and perhaps \"swapped\" after it, each with \"verdict\": \"A\", \"B\", \"tie\" or null";
     #[derive(serde::Deserialize)]
     struct Order {
+        order: String,
         verdict: Option<String>,
     }
     let orders: Vec<Order> = row.required("orders", EXPECTED)?;
+    let names: Vec<&str> = orders.iter().map(|order| order.order.as_str()).collect();
+    if !matches!(names[..], [] | ["given"] | ["given", "swapped"]) {
+        return Err(row.wrong("orders", EXPECTED));
+    }
     let verdict = |order: Order| match order.verdict.as_deref() {
         None => Ok(None),
         Some("A") => Ok(Some(Ordering::Greater)),

@@ -37,6 +37,9 @@ pub struct BestOf {
     pub bootstrap: Bootstrap,
 }
 
+/// One of the sums.
+type Of = fn(&Sums) -> f64;
+
 /// What one question adds to the statistics.
 #[derive(Clone, Copy, Default)]
 struct Sums {
@@ -61,11 +64,11 @@ impl BestOf {
             return Err(Error::TooFewItems { required: 1, found: 0 });
         }
         let sums = self.questions.iter().map(RankedAnswers::sums).collect::<Result<Vec<Sums>, Error>>()?;
-        let mean = |of: fn(&Sums) -> f64| {
+        let mean = |of: Of| {
             let sums = &sums;
             move |rows: &[usize]| rows.iter().map(|&row| of(&sums[row])).sum::<f64>() / rows.len() as f64
         };
-        let ratio = |of: fn(&Sums) -> f64, by: fn(&Sums) -> f64, reason: &'static str| {
+        let ratio = |of: Of, by: Of, reason: &'static str| {
             let (over, under) = (mean(of), mean(by));
             move |rows: &[usize]| match under(rows) {
                 0.0 => Err(Error::Undefined { statistic: "best of n", reason }),
@@ -74,7 +77,7 @@ impl BestOf {
         };
         let mut found = Collector::of_rows(self.bootstrap, None);
         let n = sums.len();
-        let means: [(&'static str, fn(&Sums) -> f64); 5] = [
+        let means: [(&'static str, Of); 5] = [
             ("best_share", |sums| sums.best),
             ("best_share_at_random", |sums| sums.best_at_random),
             ("chosen_grade", |sums| sums.chosen),
@@ -119,6 +122,9 @@ impl RankedAnswers {
             highest,
             ..Sums::default()
         };
+        if grades.iter().all(|&grade| grade == highest) {
+            (sums.chosen, sums.mean) = (highest, highest); // and nothing beside it that rounding leaves
+        }
         for (index, first) in scored.iter().enumerate() {
             for second in &scored[index + 1..] {
                 if first.1 != second.1 {

@@ -70,8 +70,8 @@ pub(super) struct Words {
     pub(super) above: &'static str,
     /// What gains where it is below 0.
     pub(super) below: &'static str,
-    /// What it gains, after a number of percent.
-    pub(super) gain: &'static str,
+    /// What it gains, before and after a number of hundredths.
+    pub(super) gain: (&'static str, &'static str),
 }
 
 impl BiasFinding {
@@ -103,11 +103,11 @@ impl BiasFinding {
         let Some(key) = self.key() else { return format!("{}: nothing was measured", self.bias) };
         let Some(size) = key.estimate() else { return format!("{}: {key}", self.bias) };
         let percent = 100.0 * size.abs();
-        let Words { above, below, gain } = self.words;
+        let Words { above, below, gain: (before, after) } = self.words;
         let gains = if size >= 0.0 { above } else { below };
         match self.direction() {
             Some(0) => format!("{}: {key:.3}, which chance can explain on these pairs", self.bias),
-            Some(_) => format!("{}: larger than chance; {gains} gain in {percent:.1} % {gain}: {key:.3}", self.bias),
+            Some(_) => format!("{}: larger than chance; {gains} {before} {percent:.1} {after}: {key:.3}", self.bias),
             None => format!("{}: {key:.3}, of too few questions to tell it from chance", self.bias),
         }
     }
@@ -134,7 +134,7 @@ impl BiasReport {
             Words {
                 above: "responses shown second",
                 below: "responses shown first",
-                gain: "of pairs, net of flips the other way",
+                gain: ("gain in", "% of pairs, net of flips the other way"),
             },
             &rows,
             "both orders are needed",
@@ -248,7 +248,7 @@ impl BiasReport {
     }
 }
 
-const BEYOND_PEOPLE: &str = "of pairs, beyond what people prefer";
+const BEYOND_PEOPLE: (&str, &str) = ("gain in", "% of pairs, beyond what people prefer");
 
 /// A statistic of some pairs.
 pub(super) type Of<'a, Pair> = dyn Fn(&[&Pair]) -> Result<f64, Error> + Sync + 'a;

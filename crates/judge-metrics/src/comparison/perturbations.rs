@@ -1,4 +1,4 @@
-//! Changes that should not matter: does a judge of pairs prefer a response after one, beyond what it changes its mind for nothing?
+//! Changes that should not matter: does a judge of pairs prefer a response after one, beyond what a change of white space does?
 
 use super::biases::{BiasFinding, Of, Words, finding};
 use crate::Error;
@@ -63,9 +63,11 @@ impl PerturbationReport {
         let neutral = column(|pair| &pair.neutral);
         let difference = |one: Vec<Option<Preference>>, other: Vec<Option<Preference>>| {
             let credit = |verdict: Option<Preference>| verdict.map_or(0.5, Preference::credit);
-            let both = one.into_iter().zip(other);
-            let kept = both.filter(|pair| self.unparsed != Unparsed::Dropped || (pair.0.is_some() && pair.1.is_some()));
-            let gains: Vec<f64> = kept.map(|(one, other)| credit(one) - credit(other)).collect();
+            let mut gains = Vec::with_capacity(one.len());
+            for (index, (one, other)) in one.into_iter().zip(other).enumerate() {
+                let settled = self.unparsed.settle([one, other], "verdicts", index)?;
+                gains.extend(settled.map(|[one, other]| credit(one) - credit(other)));
+            }
             if gains.is_empty() {
                 return Err(Error::Undefined { statistic: "gain", reason: "no pair has both verdicts" });
             }
@@ -86,7 +88,7 @@ impl PerturbationReport {
         let words = Words {
             above: "changed responses",
             below: "unchanged responses",
-            gain: "of verdicts, beyond what a neutral change does",
+            gain: ("gain", "points of win rate, beyond what a neutral change does"),
         };
         Ok(finding(name, words, &rows, questions, "the change applies to no response", &statistics, self.bootstrap))
     }

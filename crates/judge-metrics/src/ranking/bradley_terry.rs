@@ -163,7 +163,7 @@ impl BradleyTerry {
             let (value, low, high) = (self.prior_precision, 0.0, f64::MAX);
             return Err(Error::OutOfRange { argument: "prior_precision", index: None, value, low, high });
         }
-        if n_comparisons == 0 && self.prior_precision == 0.0 {
+        if names.is_empty() || (n_comparisons == 0 && self.prior_precision == 0.0) {
             return Err(Error::TooFewItems { required: 1, found: 0 });
         }
         if self.prior_precision == 0.0 {
@@ -184,8 +184,10 @@ impl BradleyTerry {
         let inverse = Cholesky::new(&at.information, n)
             .ok_or(Error::NoConvergence { statistic: "the Bradley-Terry model", iterations: 200 })?
             .inverse();
-        // The information got 1/m added everywhere, to fix the sum; its inverse has as much too much.
-        let excess = if self.prior_precision == 0.0 { 1.0 / m as f64 } else { 0.0 };
+        // Only differences are known: what all strengths have in common is fixed by 1/m in every cell of the information, or by the prior. The sum of the strengths is 0, so its share of
+        // the inverse is no variance of theirs.
+        let common = if self.prior_precision == 0.0 { 1.0 } else { self.prior_precision };
+        let excess = 1.0 / (m as f64 * common);
         let covariance = (0..m * m).map(|cell| inverse[cell / m * n + cell % m] - excess).collect();
         Ok(FittedBradleyTerry {
             items: names,
@@ -284,7 +286,7 @@ impl FittedBradleyTerry {
         &self.items
     }
 
-    /// Log-strengths θ in the order of the items; without a prior they add up to 0.
+    /// Log-strengths θ in the order of the items; they add up to 0.
     pub fn strengths(&self) -> &[f64] {
         &self.strengths
     }

@@ -1,4 +1,4 @@
-//! Which answers meet.
+//! Which answers are compared.
 
 use std::error::Error;
 
@@ -13,12 +13,12 @@ pub(crate) enum Strategy {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Meeting {
+pub(crate) struct PairingStrategy {
     pub(crate) strategy: Strategy,
     pub(crate) comparisons: Option<usize>,
 }
 
-impl Pairing for Meeting {
+impl Pairing for PairingStrategy {
     fn next(&self, n: usize, known: &[Compared]) -> Result<Vec<[usize; 2]>, Box<dyn Error + Send + Sync>> {
         match self.strategy {
             Strategy::RoundRobin => RoundRobin.next(n, known),

@@ -42,9 +42,9 @@ struct Cli {
     /// The judge's verdicts on the changed pairs, in the form of --verdicts
     #[arg(long, value_name = "FILE")]
     perturbed: Option<PathBuf>,
-    /// With --write-perturbed: which changes, besides neutral ones: all, or some of restated, authority, markup, list, forged_verdict and instruction, with commas between
-    #[arg(long, value_name = "LIST", default_value = "all", requires = "write_perturbed")]
-    perturbations: String,
+    /// With --write-perturbed: which changes, besides neutral ones: all, or some of restated, authority, markup, list, forged_verdict and instruction, with commas between [default: all]
+    #[arg(long, value_name = "LIST")]
+    perturbations: Option<String>,
     /// How a verdict is found in what was written [default: as the benchmark's authors have it]
     #[arg(long, value_name = "NAME")]
     convention: Option<String>,
@@ -64,6 +64,9 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
+    if cli.perturbations.is_some() && cli.write_perturbed.is_none() {
+        return Err(usage("--perturbations needs --write-perturbed; verdicts on changed pairs name their changes"));
+    }
     let inputs = cli.pairs.benchmark.files(&cli.pairs.data)?.into_iter();
     let inputs = inputs.chain([&cli.verdicts, &cli.perturbed].into_iter().flatten().cloned());
     check_outputs(inputs, [&cli.json, &cli.write_perturbed].into_iter().flatten())?;

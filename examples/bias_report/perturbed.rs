@@ -16,11 +16,12 @@ use crate::Cli;
 
 /// The changes that are wanted, the neutral one first.
 fn wanted(cli: &Cli) -> Result<Vec<Perturbation>> {
-    if cli.perturbations == "all" {
+    let names = cli.perturbations.as_deref().unwrap_or("all");
+    if names == "all" {
         return Ok(Perturbation::ALL.to_vec());
     }
     let mut wanted = vec![Perturbation::Neutral];
-    for name in cli.perturbations.split(',') {
+    for name in names.split(',') {
         let perturbation: Perturbation = name.trim().parse().map_err(usage)?;
         if !wanted.contains(&perturbation) {
             wanted.push(perturbation);

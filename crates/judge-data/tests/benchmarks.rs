@@ -177,9 +177,19 @@ fn verdicts_are_matched_by_id_and_refused_by_record() {
     };
     let own = read(&rows(&orders("\"A\"", "\"tie\""))).unwrap();
     assert_eq!((own.both_orders, &own.orders[..]), (true, &[[Some(Greater), Some(Equal)], [None, Some(Less)]][..]));
-    let given = read("{\"id\": 7, \"orders\": []}\n{\"id\": 9, \"orders\": [{\"verdict\": \"B\"}]}").unwrap();
+    let given =
+        read("{\"id\": 7, \"orders\": []}\n{\"id\": 9, \"orders\": [{\"order\": \"given\", \"verdict\": \"B\"}]}")
+            .unwrap();
     assert_eq!((given.both_orders, &given.orders[..]), (false, &[[None, None], [Some(Less), None]][..]));
-    assert!(read(&rows("[{\"verdict\": \"A\"}]")).unwrap_err().to_string().contains("as many as on the rows before"));
+    for wrong in ["{\"verdict\": \"A\"}", "{\"order\": \"swapped\", \"verdict\": \"A\"}"] {
+        assert!(read(&rows(&format!("[{wrong}]"))).unwrap_err().to_string().contains("line 1: expected \"orders\""));
+    }
+    assert!(
+        read(&rows("[{\"order\": \"given\", \"verdict\": \"A\"}]"))
+            .unwrap_err()
+            .to_string()
+            .contains("as many as on the rows before")
+    );
     assert!(read(&rows(&orders("\"C\"", "null"))).unwrap_err().to_string().contains("line 1: expected \"orders\""));
     assert_eq!(pairs[0].to_record().unwrap().human(), Some(1.0));
     for (text, expected) in [

@@ -28,6 +28,11 @@ impl Cholesky {
         Some(Self { n, lower })
     }
 
+    /// The factor times a vector.
+    pub(crate) fn times(&self, z: &[f64]) -> Vec<f64> {
+        (0..self.n).map(|i| (0..=i).map(|j| self.lower[i * self.n + j] * z[j]).sum()).collect()
+    }
+
     /// Solves for one right side.
     pub(crate) fn solve(&self, right: &[f64]) -> Vec<f64> {
         let (n, l) = (self.n, &self.lower);

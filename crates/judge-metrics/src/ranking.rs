@@ -4,6 +4,6 @@ mod adaptive;
 mod bradley_terry;
 mod win_rate;
 
-pub use adaptive::AdaptivePairing;
+pub use adaptive::{AdaptivePairing, Goal};
 pub use bradley_terry::{BradleyTerry, FittedBradleyTerry, TieModel};
 pub use win_rate::{TieCredit, WinRecord, win_records};

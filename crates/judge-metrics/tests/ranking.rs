@@ -4,8 +4,9 @@
 use judge_metrics::Error;
 use judge_metrics::bias::length_controlled::LengthControlled;
 use judge_metrics::bias::transitivity::Comparison;
+use judge_metrics::correlation::{KendallTest, kendall_tau_b};
 use judge_metrics::preference::Preference;
-use judge_metrics::ranking::{AdaptivePairing, BradleyTerry, TieCredit, TieModel, WinRecord, win_records};
+use judge_metrics::ranking::{AdaptivePairing, BradleyTerry, Goal, TieCredit, TieModel, WinRecord, win_records};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -240,44 +241,49 @@ fn rounds_are_disjoint_new_and_within_the_budget() {
     assert!(matches!(flat.next(5, &[]), Err(Error::OutOfRange { argument: "prior_precision", .. })));
 }
 
-/// With as many comparisons, the best of 16 is found more often than by comparisons without a plan.
+/// With as many comparisons, the best of 16 is found more often, and by the other goal all are ordered better, than by comparisons without a plan.
 #[test]
-fn adaptive_comparisons_find_the_best_more_often() {
+fn adaptive_comparisons_learn_what_they_are_for() {
     const N: usize = 16;
+    const TRIALS: usize = 120;
     let mut state = 1_u64;
     let mut draw = move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 11) as f64 / (1_u64 << 53) as f64
     };
-    let pairing = AdaptivePairing { budget: 40, ..AdaptivePairing::default() };
     let model = BradleyTerry { prior_precision: 1.0, ..BradleyTerry::default() };
-    let (mut planned, mut unplanned) = (0, 0);
-    for _ in 0..60 {
+    // Every item meets five others, in a ring.
+    let ring = [1, 2].into_iter().flat_map(|step| (0..N).map(move |a| [a, (a + step) % N]));
+    let even: Vec<[usize; 2]> = ring.chain((0..N / 2).map(|a| [a, a + N / 2])).collect();
+    assert!((0..N).all(|item| even.iter().filter(|pair| pair.contains(&item)).count() == 5) && even.len() == 40);
+
+    let plans = [Some(Goal::Best), Some(Goal::Strengths), None];
+    let (mut found, mut ordered) = ([0; 3], [0.0; 3]);
+    for _ in 0..TRIALS {
         let truth: Vec<f64> = (0..N).map(|_| 3.0 * (draw() + draw() + draw() - 1.5)).collect();
-        let preference = |[a, b]: [usize; 2]| 1.0 / (1.0 + (truth[b] - truth[a]).exp());
-        let best = (0..N).max_by(|a, b| truth[*a].total_cmp(&truth[*b]));
-        let found = |known: &[([usize; 2], Option<f64>)]| {
+        let top = |of: &[f64]| (0..N).max_by(|a, b| of[*a].total_cmp(&of[*b]));
+        for (plan, goal) in plans.into_iter().enumerate() {
+            // What a judge says is drawn: 1 or 0, with the probability of the strengths.
+            let mut played = |pair: [usize; 2]| {
+                let won = 1.0 / (1.0 + (truth[pair[1]] - truth[pair[0]]).exp());
+                (pair, Some(f64::from(u8::from(draw() < won))))
+            };
+            let mut known: Vec<_> =
+                if goal.is_none() { even.iter().copied().map(&mut played).collect() } else { Vec::new() };
+            while let Some(goal) = goal {
+                let pairing = AdaptivePairing { budget: 40, goal, ..AdaptivePairing::default() };
+                let round = pairing.next(N, &known).unwrap();
+                if round.is_empty() {
+                    break;
+                }
+                known.extend(round.into_iter().map(&mut played));
+            }
             let games: Vec<_> = known.iter().map(|&(pair, preference)| (pair, preference.unwrap())).collect();
             let fitted = model.fit_soft(N, &games).unwrap();
-            (0..N).max_by(|a, b| fitted.strengths()[*a].total_cmp(&fitted.strengths()[*b]))
-        };
-        // What a judge says is drawn: 1 or 0, with the probability of the strengths.
-        let mut played = |pair| (pair, Some(f64::from(u8::from(draw() < preference(pair)))));
-        let mut known = Vec::new();
-        loop {
-            let round = pairing.next(N, &known).unwrap();
-            if round.is_empty() {
-                break;
-            }
-            known.extend(round.into_iter().map(&mut played));
+            found[plan] += usize::from(top(fitted.strengths()) == top(&truth));
+            ordered[plan] += kendall_tau_b(fitted.strengths(), &truth, KendallTest::Asymptotic).unwrap().estimate;
         }
-        planned += usize::from(found(&known) == best);
-        // Every item meets five others, in a ring: as many comparisons, spread evenly.
-        let ring = [1, 2].into_iter().flat_map(|step| (0..N).map(move |a| [a, (a + step) % N]));
-        let even: Vec<[usize; 2]> = ring.chain((0..N / 2).map(|a| [a, a + N / 2])).collect();
-        assert!((0..N).all(|item| even.iter().filter(|pair| pair.contains(&item)).count() == 5) && even.len() == 40);
-        let known: Vec<_> = even.into_iter().map(&mut played).collect();
-        unplanned += usize::from(found(&known) == best);
     }
-    assert!(planned > unplanned, "{planned} and {unplanned} of 60");
+    assert!(found[0] > found[2] + TRIALS / 20, "{found:?} of {TRIALS}");
+    assert!(ordered[1] > ordered[2] + 0.01 * TRIALS as f64, "{ordered:?} over {TRIALS}");
 }

@@ -330,6 +330,11 @@ impl FittedBradleyTerry {
         self.wald(difference, variance, level)
     }
 
+    /// Of two strengths.
+    pub(super) fn covariance(&self, first: usize, second: usize) -> f64 {
+        self.variance(first, second)
+    }
+
     /// The difference of two strengths, and its variance.
     pub(super) fn difference(&self, first: usize, second: usize) -> (f64, f64) {
         let variance = self.variance(first, first) + self.variance(second, second) - 2.0 * self.variance(first, second);

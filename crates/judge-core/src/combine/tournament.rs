@@ -24,13 +24,13 @@ use crate::{
 /// // Prefers the answer that is earlier in the alphabet.
 /// let model = ScriptedBackbone::new(2).with_reply(|prompt| {
 ///     let place = |answer| prompt.find(answer).unwrap_or(usize::MAX);
-///     let mut met = [("ash", place("ash")), ("elm", place("elm")), ("fir", place("fir"))].into_iter().filter(|(_, p)| *p < usize::MAX);
+///     let mut met = [("Ash", place("Ash")), ("Elm", place("Elm")), ("Oak", place("Oak"))].into_iter().filter(|(_, p)| *p < usize::MAX);
 ///     let (better, worse) = (met.next().unwrap(), met.next().unwrap());
 ///     if better.1 < worse.1 { "[[A]]".into() } else { "[[B]]".into() }
 /// });
 /// let pairs = Swapped::new(WrittenJudge::new(PromptFamily::built_in("pair")?), OrderPolicy::Average);
 /// let judge = Tournament::new(pairs, RoundRobin);
-/// let item = [("instruction", "A tree?"), ("response_1", "fir"), ("response_2", "ash"), ("response_3", "elm")];
+/// let item = [("instruction", "A tree?"), ("response_1", "Oak"), ("response_2", "Ash"), ("response_3", "Elm")];
 /// let results = Runner::new(&model, vec![&judge]).collect([("q".into(), item)])?;
 /// let score = results[0].verdicts[0].score().unwrap();
 /// let win_rates: Vec<_> = score.parts.iter().map(|part| part.verdict.value()).collect();

@@ -31,14 +31,7 @@ pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
     };
     let default = cli.judge.default_family(default, &cli.model)?;
     let family = cli.judge.family(default, None, &cli.model)?;
-    if family.is_pair() == cli.judge.apart {
-        let of = if family.is_pair() {
-            "pairs; --apart grades single responses"
-        } else {
-            "single responses; a benchmark has pairs"
-        };
-        return Err(usage(format!("the family {} judges {of}", family.name())));
-    }
+    cli.judge.check_family(&family, true)?;
     let records: Vec<Record> = pairs.iter().filter_map(BenchmarkPair::to_record).map(Record::Pair).collect();
     if records.len() < pairs.len() {
         bail!(
@@ -83,6 +76,7 @@ fn judge_all(
     let judging = PairJudging { judge: &judge, apart: cli.judge.apart, both_orders: true, tables, carry };
     let summary = judging.run(&mut output, &model, records.into_iter().map(Ok), &mut watch)?;
     watch.finish(summary.cancelled, "pairs")?;
+    cli.judge.tell_label_mass(&summary);
     let counts = output.finish()?.counts;
     for (reason, count) in &counts.unscored {
         tell(format_args!("no verdict, {reason}: {count} pairs"));

@@ -82,20 +82,7 @@ fn run(cli: &Cli) -> Result<()> {
     let (rows, default) = cli.check_rows(&input, format)?;
     let default = cli.judge.default_family(default, &cli.model)?;
     let family = cli.judge.family(default, cli.points, &cli.model)?;
-    if cli.judge.apart && !pairs {
-        return Err(usage("--apart is for pairs"));
-    }
-    if family.is_pair() != (pairs && !cli.judge.apart) {
-        let of = if family.is_pair() { "pairs" } else { "single responses" };
-        let what = if cli.judge.apart {
-            "--apart grades single responses"
-        } else if pairs {
-            "the rows are pairs"
-        } else {
-            "the rows are single responses"
-        };
-        return Err(usage(format!("the family {} judges {of}, and {what}", family.name())));
-    }
+    cli.judge.check_family(&family, pairs)?;
 
     let weights = cli.judge.weights()?;
     let mut settings = cli.judge.settings(&family, weights.as_ref())?;
@@ -123,10 +110,7 @@ fn run(cli: &Cli) -> Result<()> {
         }
     }
     let summary = cli.judge_all(&mut output, &model, &judge, &input, format, rows)?;
-    if let Some(mass) = summary.judges[0].mean_label_mass().filter(|mass| *mass < 0.5) {
-        let percent = 100.0 * mass;
-        tell(format_args!("note: on average {percent:.1} % of the model's probability lies on the verdict's labels"));
-    }
+    cli.judge.tell_label_mass(&summary);
     let counts = output.finish()?.counts;
     say(format_args!("{} of {rows} rows judged -> {}", counts.scored, cli.output.output.display()))?;
     for (reason, count) in &counts.unscored {

@@ -68,10 +68,7 @@ fn run(cli: &Cli) -> Result<()> {
     let input = cli.input.open()?;
     let (rows, default) = cli.check_rows(&input)?;
     let family = cli.judge.family(cli.judge.default_family(default, &cli.model)?, None, &cli.model)?;
-    if family.is_pair() == cli.judge.apart {
-        let of = if family.is_pair() { "pairs; leave out --apart" } else { "single responses; give --apart" };
-        return Err(usage(format!("the family {} judges {of}", family.name())));
-    }
+    cli.judge.check_family(&family, true)?;
 
     let weights = cli.judge.weights()?;
     let mut settings = cli.judge.settings(&family, weights.as_ref())?;
@@ -99,10 +96,7 @@ fn run(cli: &Cli) -> Result<()> {
         }
     }
     let summary = cli.rank_all(&mut output, &model, &judge, &input, rows)?;
-    if let Some(mass) = summary.judges[0].mean_label_mass().filter(|mass| *mass < 0.5) {
-        let percent = 100.0 * mass;
-        tell(format_args!("note: on average {percent:.1} % of the model's probability lies on the verdict's labels"));
-    }
+    cli.judge.tell_label_mass(&summary);
     let counts = output.finish()?.counts;
     say(format_args!("{} of {rows} rows ranked -> {}", counts.scored, cli.output.output.display()))?;
     for (reason, count) in &counts.unscored {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{
-    GradeConvention, LayerWeights, PromptFamily, PromptTemplate, PromptedJudge, Reason, Scale, Task, VerdictFrom,
+    GradeConvention, LayerWeights, PromptFamily, PromptTemplate, PromptedJudge, Reason, RunSummary, Scale, Task,
+    VerdictFrom,
 };
 use judge_data::{ORIGIN, Settings, load};
 use judge_models::Model;
@@ -108,6 +109,26 @@ impl PromptedArgs {
         })
     }
 
+    /// Refuses a family that does not judge what there is to judge: pairs of responses, or single ones.
+    ///
+    /// # Errors
+    /// A usage error.
+    pub fn check_family(&self, family: &PromptFamily, pairs: bool) -> Result<()> {
+        if self.apart && !pairs {
+            return Err(usage("--apart is for pairs"));
+        }
+        if family.is_pair() == (pairs && !self.apart) {
+            return Ok(());
+        }
+        let of = if family.is_pair() { "pairs" } else { "single responses" };
+        let what = match (self.apart, pairs) {
+            (true, _) => "--apart grades single responses",
+            (false, true) => "here two responses are compared; --apart grades each by itself",
+            (false, false) => "the rows are single responses",
+        };
+        Err(usage(format!("the family {} judges {of}, and {what}", family.name())))
+    }
+
     /// The layer weights of `--weights`.
     ///
     /// # Errors
@@ -157,6 +178,17 @@ impl PromptedArgs {
             }
             _ => Settings::default(),
         })
+    }
+
+    /// Says so if little of the model's probability lies on the labels: it was about to write something else.
+    pub fn tell_label_mass(&self, summary: &RunSummary) {
+        let mass = summary.judges.first().and_then(|judge| judge.mean_label_mass());
+        if let Some(mass) = mass.filter(|mass| *mass < 0.5) {
+            let percent = 100.0 * mass;
+            tell(format_args!(
+                "note: on average {percent:.1} % of the model's probability lies on the verdict's labels"
+            ));
+        }
     }
 
     /// Says what to do about prompts that are too long, if there are any.

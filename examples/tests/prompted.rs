@@ -152,7 +152,7 @@ fn wrong_command_lines_are_usage_errors() {
     );
     for (input, more, expected) in [
         ("pairs.jsonl", &["--task", "single"][..], "has pairs"),
-        ("pairs.jsonl", &["--template", "single"], "judges single responses, and the rows are pairs"),
+        ("pairs.jsonl", &["--template", "single"], "judges single responses, and here two responses are compared"),
         ("single.jsonl", &["--template", "pair"], "judges pairs, and the rows are single responses"),
         ("pairs.jsonl", &["--template", "triple"], "no prompt family is called \"triple\""),
         ("pairs.jsonl", &["--points", "5"], "no scale of 5 points"),

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use judge_core::{Prompt, RunSummary};
+use judge_core::RunSummary;
 use judge_data::{Carry, DatasetFormat, Input, LabelRow, Opened, Resolved, Run, check_outputs, judge_rows};
 use judge_examples::api_args::ApiArgs;
 use judge_examples::console::{check_scored, say, start, tell, usage};
@@ -92,7 +92,7 @@ fn run(cli: &Cli) -> Result<()> {
         Opened::Complete(record) => {
             let (path, scored) = (cli.output.output.display(), record.counts.scored);
             say(format_args!("{path} is complete: {scored} of {rows} labels; nothing to do"))?;
-            return report.json(None, cli.json.as_deref());
+            return cli.json.as_ref().map_or(Ok(()), |path| report.json(&report.labels()?, None, path));
         }
         Opened::Ready(start) => start,
     };
@@ -108,12 +108,15 @@ fn run(cli: &Cli) -> Result<()> {
     labelled?;
     let counts = output.finish()?.counts;
     say(format_args!("{} of {rows} labels -> {}", counts.scored, cli.output.output.display()))?;
-    report.print()?;
+    let labels = report.labels()?;
+    report.print(&labels)?;
     for (reason, count) in &counts.unscored {
         say(format_args!("unscored, {reason}: {count}"))?;
     }
     report.usage(&model)?;
-    report.json(Some(&model), cli.json.as_deref())?;
+    if let Some(path) = &cli.json {
+        report.json(&labels, Some(&model), path)?;
+    }
     check_scored(counts.scored, counts.unscored)
 }
 
@@ -124,7 +127,7 @@ impl Cli {
         for record in self.input.records(input, Some(DatasetFormat::Graded), self.limit)? {
             let record = record?;
             for prompt in judge.prompts(&record)? {
-                bytes += length(&prompt);
+                bytes += prompt.text_bytes();
             }
             people |= !record.raters().is_empty();
             LabelRow::carried(record.into_extra(), &self.carry)?;
@@ -175,13 +178,5 @@ impl Cli {
         )?;
         watch.finish(summary.cancelled, "labels")?;
         Ok(summary)
-    }
-}
-
-/// Bytes of a prompt's texts.
-fn length(prompt: &Prompt) -> usize {
-    match prompt {
-        Prompt::Raw(text) => text.len(),
-        Prompt::Chat { messages, .. } => messages.iter().map(|message| message.content.len()).sum(),
     }
 }

@@ -23,7 +23,7 @@ pub struct Report<'a> {
 
 /// The labels of an aspect.
 #[derive(Default)]
-struct Labels {
+pub struct Labels {
     /// By grade.
     counts: BTreeMap<u64, usize>,
     sum: f64,
@@ -47,7 +47,7 @@ impl Labels {
 
 impl Report<'_> {
     /// The labels in the finished file, those of earlier starts included.
-    fn labels(&self) -> Result<BTreeMap<String, Labels>> {
+    pub fn labels(&self) -> Result<BTreeMap<String, Labels>> {
         let mut labels: BTreeMap<String, Labels> = BTreeMap::new();
         for row in Rows::open(self.output)? {
             let row = row?;
@@ -69,8 +69,7 @@ impl Report<'_> {
     }
 
     /// The grades by aspect, for people.
-    pub fn print(&self) -> Result<()> {
-        let labels = self.labels()?;
+    pub fn print(&self, labels: &BTreeMap<String, Labels>) -> Result<()> {
         let grades: Vec<u64> = (1..=u64::from(self.points)).collect();
         // On a long scale the counts would not fit a line.
         let shown = if grades.len() <= 10 { &grades[..] } else { &[] };
@@ -118,18 +117,17 @@ impl Report<'_> {
     }
 
     /// Everything for machines; without a model nothing was sent.
-    pub fn json(&self, model: Option<&ApiModel>, path: Option<&Path>) -> Result<()> {
-        let Some(path) = path else { return Ok(()) };
+    pub fn json(&self, found: &BTreeMap<String, Labels>, model: Option<&ApiModel>, path: &Path) -> Result<()> {
         let usage = model.map(ApiModel::usage).unwrap_or_default();
         let mut aspects = Map::new();
         let (mut labels, mut unscored) = (0, BTreeMap::<String, usize>::new());
-        for (aspect, found) in self.labels()? {
+        for (aspect, found) in found {
             labels += found.scored();
             found.unscored.iter().for_each(|(reason, n)| *unscored.entry(reason.clone()).or_default() += n);
             let entry = json!({
                 "labels": found.scored(), "unscored": found.unscored, "mean": found.mean(), "counts": found.counts, "with_probabilities": found.with_probabilities,
             });
-            aspects.insert(aspect, entry);
+            aspects.insert(aspect.clone(), entry);
         }
         let report = json!({
             "labels": labels, "unscored": unscored, "aspects": aspects,

@@ -8,18 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use program::run;
-
-/// Exit code, and all that was printed.
-fn ran(name: &str, folder: &Path, args: &[&str]) -> (Option<i32>, String) {
-    let output = run(name, folder, args);
-    (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
-}
-
-fn succeed(name: &str, folder: &Path, args: &[&str]) {
-    let (code, said) = ran(name, folder, args);
-    assert_eq!(code, Some(0), "{name} {args:?}: {said}");
-}
+use program::{ran, rows, succeed, write_rows};
 
 /// Judges pairs at all layers, with the responses exchanged or not; `more` are further options.
 fn judged(folder: &Path, exchanged: bool, output: &str, more: &[&str]) -> Vec<Value> {
@@ -39,14 +28,11 @@ fn judged(folder: &Path, exchanged: bool, output: &str, more: &[&str]) -> Vec<Va
     };
     // Ties and raters who disagree are between the points of a scale, and must not count for one side.
     let raters: [&[&str]; 6] = [&["A"], &["B"], &["tie"], &["A", "tie"], &["B", "tie"], &["A", "B"]];
-    let rows = raters.into_iter().enumerate().map(row);
-    let rows: String = rows.map(|row| format!("{row}\n")).collect();
     let input = format!("in-{output}");
-    fs::write(folder.join(&input), rows).expect("input");
+    write_rows(folder.join(&input), &raters.into_iter().enumerate().map(row).collect::<Vec<_>>());
     let args = ["--input", &input, "--output", output, "--verdict", "layers", "--quiet"];
     succeed("prompt_judge", folder, &[&args[..], more].concat());
-    let text = fs::read_to_string(folder.join(output)).expect("output");
-    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    rows(folder.join(output))
 }
 
 fn exchanged_pairs_teach_the_same(folder: &Path, family: &str, letters: &[(&str, &str)]) {
@@ -104,7 +90,8 @@ fn weights_are_fitted_on_pairs_and_used_on_others() {
 
     // They were fitted on another question: that is said.
     let forced = ["--verdict", "layers", "--template", "pair-forced", "--weights", "a.json", "--output", "d.jsonl"];
-    let (code, said) = ran("prompt_judge", folder, &[&["--input", "in-a.jsonl"][..], &forced].concat());
+    let (code, stdout, stderr) = ran("prompt_judge", folder, &[&["--input", "in-a.jsonl"][..], &forced].concat());
+    let said = stdout + &stderr;
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("fitted with the template") && said.contains("fitted on the scale"), "{said}");
 }
@@ -118,14 +105,16 @@ fn what_weights_cannot_be_fitted_on_is_refused() {
         (&["--input", "a.jsonl", "--valid", "a.jsonl"][..], "pairwise_benchmark"),
         (&["--valid", "a.jsonl"], "--weights-out"),
     ] {
-        let (code, said) = ran("lager_evaluate", folder, args);
+        let (code, stdout, stderr) = ran("lager_evaluate", folder, args);
+        let said = stdout + &stderr;
         assert_eq!(code, Some(2), "{said}");
         assert!(said.contains(why), "{said}");
     }
     // Grades of each response by itself have no logits of a choice.
     let apart = ["--input", "in-a.jsonl", "--output", "apart.jsonl", "--verdict", "layers", "--apart", "--quiet"];
     succeed("prompt_judge", folder, &apart);
-    let (code, said) = ran("lager_evaluate", folder, &["--valid", "apart.jsonl", "--weights-out", "w.json"]);
+    let (code, stdout, stderr) = ran("lager_evaluate", folder, &["--valid", "apart.jsonl", "--weights-out", "w.json"]);
+    let said = stdout + &stderr;
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("orders") && said.contains("--verdict layers"), "{said}");
 }

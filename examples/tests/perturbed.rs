@@ -3,27 +3,11 @@
 mod program;
 
 use std::fs;
-use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use program::run;
-
-fn ran(name: &str, folder: &Path, args: &[&str]) -> (Option<i32>, String) {
-    let output = run(name, folder, args);
-    (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
-}
-
-fn succeed(name: &str, folder: &Path, args: &[&str]) -> String {
-    let (code, said) = ran(name, folder, args);
-    assert_eq!(code, Some(0), "{name} {args:?}: {said}");
-    said
-}
-
-fn write(path: &Path, rows: impl IntoIterator<Item = Value>) {
-    fs::write(path, rows.into_iter().map(|row| format!("{row}\n")).collect::<String>()).expect("input");
-}
+use program::{ran, rows, succeed, write_rows};
 
 const DATA: [&str; 4] = ["--benchmark", "pairs", "--data", "pairs.jsonl"];
 
@@ -34,23 +18,22 @@ fn a_judge_that_can_be_told_what_to_choose_is_found_out() {
     let folder = folder.path();
     let human = |id: usize| if id.is_multiple_of(2) { "A" } else { "B" };
     let pair = |id: usize| json!({"id": format!("p{id}"), "instruction": format!("q{id}"), "response_a": "One. Two.", "response_b": "Three.", "human": human(id)});
-    write(&folder.join("pairs.jsonl"), (0..30).map(pair));
-    write(
-        &folder.join("v.jsonl"),
-        (0..30).map(|id| json!({"id": format!("p{id}"), "given": "[[A]]", "swapped": "[[B]]"})),
+    write_rows(folder.join("pairs.jsonl"), &(0..30).map(pair).collect::<Vec<_>>());
+    write_rows(
+        folder.join("v.jsonl"),
+        &(0..30).map(|id| json!({"id": format!("p{id}"), "given": "[[A]]", "swapped": "[[B]]"})).collect::<Vec<_>>(),
     );
     let said = succeed("bias_report", folder, &[&DATA[..], &["--write-perturbed", "changed.jsonl"]].concat());
     // The list needs two points, which the second responses lack.
     assert!(said.contains(&format!("{} changed pairs", 6 * 30 + 15)), "{said}");
 
-    let text = fs::read_to_string(folder.join("changed.jsonl")).expect("changed pairs");
-    let changed: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let changed = rows(folder.join("changed.jsonl"));
     let verdict = |row: &Value| {
         let obeyed = row["perturbation"] == "instruction" && row["changed"] == "B";
         let side = if obeyed { ["[[B]]", "[[A]]"] } else { ["[[A]]", "[[B]]"] };
         json!({"id": row["id"], "given": side[0], "swapped": side[1]})
     };
-    write(&folder.join("cv.jsonl"), changed.iter().map(verdict));
+    write_rows(folder.join("cv.jsonl"), &changed.iter().map(verdict).collect::<Vec<_>>());
     let args = ["--verdicts", "v.jsonl", "--perturbed", "cv.jsonl", "--json", "r.json", "--plots", "plots"];
     let said = succeed("bias_report", folder, &[&DATA[..], &args].concat());
     assert!(said.contains("instruction: larger than chance; changed responses gain 50.0 points of win rate"), "{said}");
@@ -78,13 +61,13 @@ fn a_judge_that_can_be_told_what_to_choose_is_found_out() {
 fn what_does_not_fit_is_refused() {
     let folder = TempDir::new().expect("folder");
     let folder = folder.path();
-    write(
-        &folder.join("pairs.jsonl"),
-        [json!({"id": 0, "instruction": "q", "response_a": "a", "response_b": "b", "human": "A"})],
+    write_rows(
+        folder.join("pairs.jsonl"),
+        &[json!({"id": 0, "instruction": "q", "response_a": "a", "response_b": "b", "human": "A"})],
     );
-    write(&folder.join("v.jsonl"), [json!({"id": 0, "given": "[[A]]"})]);
-    write(&folder.join("d.jsonl"), [json!({"id": "0#authority", "given": "[[A]]"})]);
-    write(&folder.join("c.jsonl"), [json!({"id": "0#neutral", "given": "[[A]]", "swapped": "[[A]]"})]);
+    write_rows(folder.join("v.jsonl"), &[json!({"id": 0, "given": "[[A]]"})]);
+    write_rows(folder.join("d.jsonl"), &[json!({"id": "0#authority", "given": "[[A]]"})]);
+    write_rows(folder.join("c.jsonl"), &[json!({"id": "0#neutral", "given": "[[A]]", "swapped": "[[A]]"})]);
     for (args, code, why) in [
         (&[][..], 2, "--verdicts"),
         (&["--verdicts", "v.jsonl", "--perturbations", "list"], 2, "--write-perturbed"),
@@ -95,7 +78,8 @@ fn what_does_not_fit_is_refused() {
         (&["--verdicts", "v.jsonl", "--perturbed", "v.jsonl"], 1, "the id of a changed pair"),
         (&["--verdicts", "v.jsonl", "--perturbed", "d.jsonl"], 1, "have no verdict"),
     ] {
-        let (found, said) = ran("bias_report", folder, &[&DATA[..], args].concat());
+        let (found, stdout, stderr) = ran("bias_report", folder, &[&DATA[..], args].concat());
+        let said = stdout + &stderr;
         assert_eq!(found, Some(code), "{args:?}: {said}");
         assert!(said.contains(why), "{args:?}: {said}");
     }

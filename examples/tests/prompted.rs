@@ -4,34 +4,11 @@ mod program;
 mod published;
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use program::run;
-
-/// Exit code, stdout and stderr.
-fn ran(name: &str, folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
-    let output = run(name, folder, args);
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
-}
-
-fn succeed(name: &str, folder: &Path, args: &[&str]) -> String {
-    let (code, stdout, stderr) = ran(name, folder, args);
-    assert_eq!(code, Some(0), "{name} {args:?}: {stdout}{stderr}");
-    stdout
-}
-
-fn write_rows(path: PathBuf, rows: &[Value]) {
-    fs::write(path, rows.iter().map(|row| format!("{row}\n")).collect::<String>()).expect("input");
-}
-
-fn rows(path: PathBuf) -> Vec<Value> {
-    let text = fs::read_to_string(path).expect("output");
-    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
-}
+use program::{ran, rows, succeed, write_rows};
 
 const PAIRS: [(&str, &str); 4] = [
     ("Paris.", "London, I think."),

@@ -3,24 +3,11 @@
 mod program;
 
 use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use program::run;
-
-fn succeed(name: &str, folder: &Path, args: &[&str]) -> String {
-    let output = run(name, folder, args);
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{name} {args:?}: {said}");
-    said
-}
-
-fn rows(path: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(path).expect("output");
-    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
-}
+use program::{ran, rows, succeed};
 
 fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().expect("a list").iter().map(|number| number.as_f64().expect("a number")).collect()
@@ -34,7 +21,7 @@ fn grades_choose_better_answers_than_chance() {
     let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--apart", "--verdict", "logits", "--json", "r.json"];
     let said = succeed("rank_answers", folder, &args);
     assert!(said.contains("24 of 24 rows ranked") && said.contains("best_share"), "{said}");
-    for row in rows(&folder.join("out.jsonl")) {
+    for row in rows(folder.join("out.jsonl")) {
         let scores = numbers(&row["scores"]);
         let ranking: Vec<usize> = numbers(&row["ranking"]).into_iter().map(|place| place as usize).collect();
         assert!(ranking.windows(2).all(|two| scores[two[0]] >= scores[two[1]]), "{row}");
@@ -63,7 +50,7 @@ fn comparisons_give_strengths_with_intervals() {
         let args = ["--input", "in.jsonl", "--output", &output, "--verdict", "logits", "--strategy", strategy];
         let budget: &[&str] = if strategy == "adaptive" { &["--comparisons", "6"] } else { &[] };
         succeed("rank_answers", folder, &[&args[..], budget].concat());
-        let rows = rows(&folder.join(&output));
+        let rows = rows(folder.join(&output));
         let (row, alone) = (&rows[0], &rows[1]);
         assert_eq!((&row["topic"], &alone["unscored"]["reason"]), (&Value::from("t"), &Value::from("missing")));
         let met: Vec<Vec<f64>> =
@@ -98,7 +85,7 @@ fn an_answer_without_a_verdict_is_not_ranked() {
         let args = ["--input", "in.jsonl", "--output", output, "--verdict", "logits"];
         let said = succeed("rank_answers", folder, &[&args[..], more].concat());
         assert!(said.contains("best_share"), "{said}");
-        let rows = rows(&folder.join(output));
+        let rows = rows(folder.join(output));
         let row = &rows[0];
         assert_eq!(row["scores"].as_array().map(Vec::len), Some(3), "{row}");
         assert!(row["scores"][0].is_number() && row["scores"][1].is_null() && row["scores"][2].is_number(), "{row}");
@@ -128,7 +115,7 @@ fn wrong_command_lines_are_usage_errors() {
         &["--weights", "w.json"],
     ] {
         let args = [&["--input", "in.jsonl", "--output", "out.jsonl"], args].concat();
-        let output = run("rank_answers", folder, &args);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let (code, _, stderr) = ran("rank_answers", folder, &args);
+        assert_eq!(code, Some(2), "{args:?}: {stderr}");
     }
 }

@@ -40,7 +40,7 @@ impl Rows {
         let (mut prompts, mut rows, mut taken, mut all) = (Vec::new(), 0, 0, 0);
         for record in data {
             let prompt = prompt(args, &template, &record?)?;
-            let length = length(&prompt);
+            let length = prompt.text_bytes(); // near enough to tokens for a share
             rows += 1;
             all += length;
             if prompts.len() < limit {
@@ -70,14 +70,4 @@ fn prompt(args: &ModelArgs, template: &PromptTemplate, record: &Record) -> Resul
 
 fn fill(template: &PromptTemplate, item: &impl Fields) -> Result<Prompt> {
     Ok(template.fill(item)?)
-}
-
-/// Bytes of text: near enough to tokens for a share.
-fn length(prompt: &Prompt) -> usize {
-    match prompt {
-        Prompt::Raw(text) => text.len(),
-        Prompt::Chat { messages, prefill, .. } => {
-            messages.iter().map(|message| message.content.len()).sum::<usize>() + prefill.len()
-        }
-    }
 }

@@ -5,6 +5,7 @@ mod each_answer;
 mod graded_pair;
 mod members;
 mod panel;
+mod renamed;
 mod repeated;
 mod swapped;
 mod tournament;

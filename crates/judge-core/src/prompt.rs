@@ -72,6 +72,16 @@ impl Prompt {
         self
     }
 
+    /// Bytes of text, that of messages and of what opens the reply; what a template adds is not among them.
+    pub fn text_bytes(&self) -> usize {
+        match self {
+            Self::Raw(text) => text.len(),
+            Self::Chat { messages, prefill, .. } => {
+                messages.iter().map(|message| message.content.len()).sum::<usize>() + prefill.len()
+            }
+        }
+    }
+
     /// True if nothing is asked: no text, or no message with any. What opens the reply, a prefill, asks nothing, and a
     /// template may still add text of its own.
     pub fn is_empty(&self) -> bool {

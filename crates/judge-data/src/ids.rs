@@ -63,17 +63,17 @@ fn digest(id: &ItemId) -> u128 {
 /// What human scores are read from, in words.
 pub(crate) const NUMBERS: &str = "a number, or a list of numbers and nulls";
 
-/// The scores of one rater or of several, of whom some may not have graded this item.
+/// What one rater gave or several did, of whom some may have said nothing of this item: scores, as a rule.
 #[derive(serde::Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Raters {
-    One(f64),
-    Many(Vec<Option<f64>>),
+pub(crate) enum Raters<T = f64> {
+    One(T),
+    Many(Vec<Option<T>>),
 }
 
-impl Raters {
-    /// Those that are there, in order.
-    pub(crate) fn into_scores(self) -> Vec<f64> {
+impl<T> Raters<T> {
+    /// What is there, in order.
+    pub(crate) fn into_given(self) -> Vec<T> {
         match self {
             Self::One(value) => vec![value],
             Self::Many(values) => values.into_iter().flatten().collect(),

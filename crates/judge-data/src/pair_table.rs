@@ -3,7 +3,8 @@
 use judge_core::{Layer, LayerTable, Outcome, Scale};
 use serde::{Deserialize, Serialize};
 
-use crate::ids::mean;
+use crate::ids::{Raters, mean};
+use crate::verdict_row::preference;
 use crate::{Error, PairVerdict, Row};
 
 /// The logits of each verdict at each layer, in one order of a pair: `{"layers", "logits": {"A", "B", "tie"?}}`, in the letters of the pair as it is given.
@@ -76,13 +77,6 @@ pub(crate) struct PairTables {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
-enum Choices {
-    One(PairVerdict),
-    Many(Vec<Option<PairVerdict>>),
-}
-
-#[derive(Deserialize)]
 struct Order {
     order: String,
     #[serde(flatten)]
@@ -99,13 +93,10 @@ impl PairTables {
             let (labels, table) = order.table.table(row)?;
             Ok((order.order, labels, table))
         });
-        let raters = match row.optional("human", HUMAN)? {
-            None => Vec::new(),
-            Some(Choices::One(choice)) => vec![choice],
-            Some(Choices::Many(choices)) => choices.into_iter().flatten().collect(),
-        };
-        let preference = |choice: PairVerdict| choice.preference().ok_or_else(|| row.wrong("human", HUMAN));
-        let raters = raters.into_iter().map(preference).collect::<Result<Vec<f64>, Error>>()?;
+        let raters = row.optional::<Raters<PairVerdict>>("human", HUMAN)?.map(Raters::into_given).unwrap_or_default();
+        let choice = |rater: PairVerdict| rater.ordering().ok_or_else(|| row.wrong("human", HUMAN));
+        let raters =
+            raters.into_iter().map(|rater| Ok(preference(choice(rater)?))).collect::<Result<Vec<f64>, Error>>()?;
         Ok(Self { human: mean(&raters), orders: orders.collect::<Result<_, Error>>()? })
     }
 }

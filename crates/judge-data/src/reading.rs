@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::ids::{NUMBERS, Raters};
 use crate::row::{describe, rendered};
-use crate::{Columns, DatasetOptions, Error, Extra, Field, Ids, Row, RowColumns};
+use crate::{Columns, DatasetOptions, Error, Extra, Field, Ids, PairVerdict, Row, RowColumns};
 
 /// What text may be read from.
 pub(crate) const TEXT: &str = "text, a number or a boolean";
@@ -101,7 +101,7 @@ impl<'a> Reading<'a> {
     pub(crate) fn raters(&mut self) -> Result<Vec<f64>, Error> {
         let Some((column, json)) = self.value(Field::Human)? else { return Ok(Vec::new()) };
         match serde_json::from_str::<Raters>(json) {
-            Ok(raters) => Ok(raters.into_scores()),
+            Ok(raters) => Ok(raters.into_given()),
             Err(_) => Err(self.wrong(Field::Human, column, NUMBERS)),
         }
     }
@@ -109,31 +109,10 @@ impl<'a> Reading<'a> {
     /// Which response each rater prefers; empty for none.
     pub(crate) fn choices(&mut self) -> Result<Vec<Ordering>, Error> {
         const EXPECTED: &str = "\"A\", \"B\" or \"tie\", or a list of them and nulls";
-        #[derive(serde::Deserialize)]
-        enum Choice {
-            A,
-            B,
-            #[serde(rename = "tie")]
-            Tie,
-        }
-        #[derive(serde::Deserialize)]
-        #[serde(untagged)]
-        enum Choices {
-            One(Choice),
-            Many(Vec<Option<Choice>>),
-        }
         let Some((column, json)) = self.value(Field::Human)? else { return Ok(Vec::new()) };
-        let choices = match serde_json::from_str::<Choices>(json) {
-            Ok(Choices::One(choice)) => vec![choice],
-            Ok(Choices::Many(choices)) => choices.into_iter().flatten().collect(),
-            Err(_) => return Err(self.wrong(Field::Human, column, EXPECTED)),
-        };
-        let order = |choice| match choice {
-            Choice::A => Ordering::Greater,
-            Choice::B => Ordering::Less,
-            Choice::Tie => Ordering::Equal,
-        };
-        Ok(choices.into_iter().map(order).collect())
+        let given = serde_json::from_str::<Raters<PairVerdict>>(json).map(Raters::into_given).ok();
+        let choices = given.and_then(|given| given.into_iter().map(PairVerdict::ordering).collect());
+        choices.ok_or_else(|| self.wrong(Field::Human, column, EXPECTED))
     }
 
     /// The columns that were used, and all other fields in the order of the file. What is `null` in place of a field that

@@ -8,6 +8,7 @@ use judge_core::{Fields, ItemId, Message, Prompt};
 use crate::ids::{NUMBERS, Raters, mean};
 use crate::reading::Reading;
 use crate::texts::Texts;
+use crate::verdict_row::preference;
 use crate::{DatasetOptions, Error, Extra, Field, Row, RowColumns};
 
 /// A prompt to put before a model: `{"id", "prompt"}` or `{"id", "messages"}`, with `human` if people graded it.
@@ -240,12 +241,7 @@ impl PairRecord {
 
     /// What each rater prefers, as a number: 1 for the first answer, 0 for the second, ½ for a tie.
     pub fn preferences(&self) -> Vec<f64> {
-        let number = |verdict: &Ordering| match verdict {
-            Ordering::Greater => 1.0,
-            Ordering::Equal => 0.5,
-            Ordering::Less => 0.0,
-        };
-        self.verdicts.iter().map(number).collect()
+        self.verdicts.iter().copied().map(preference).collect()
     }
 
     /// The mean of [`preferences`](Self::preferences); `None` without any.
@@ -303,7 +299,7 @@ impl LagerRecord {
             let scores = reading.raters()?;
             (scores, reading.finish().1)
         } else {
-            let scores = row.optional::<Raters>("score", NUMBERS)?.map_or_else(Vec::new, Raters::into_scores);
+            let scores = row.optional::<Raters>("score", NUMBERS)?.map_or_else(Vec::new, Raters::into_given);
             (scores, row.into_extra(&["score"]))
         };
         let extra = rest.without(&["user_prompt", "user_prompt_feedback"]);

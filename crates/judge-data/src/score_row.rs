@@ -140,7 +140,7 @@ impl ScoreRow {
                 ScoreOutcome::Read(LabelTable::from_row(&row)?, judged)
             }
         };
-        let human = row.optional::<Raters>("human", NUMBERS)?.map(Raters::into_scores).unwrap_or_default();
+        let human = row.optional::<Raters>("human", NUMBERS)?.map(Raters::into_given).unwrap_or_default();
         Ok(Self { id: id_of(&row)?, human, outcome, extra: row.into_extra(&Self::KNOWN) })
     }
 }

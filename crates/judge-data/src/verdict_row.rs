@@ -61,14 +61,23 @@ impl PairVerdict {
         preference.total_cmp(&0.5).into()
     }
 
-    /// As a preference for the first response: 1, 0, or ½ for a tie; `None` where the orders disagree.
-    pub fn preference(self) -> Option<f64> {
+    /// `Greater` if the first response is better; `None` where the orders disagree.
+    pub fn ordering(self) -> Option<Ordering> {
         match self {
-            Self::A => Some(1.0),
-            Self::B => Some(0.0),
-            Self::Tie => Some(0.5),
+            Self::A => Some(Ordering::Greater),
+            Self::B => Some(Ordering::Less),
+            Self::Tie => Some(Ordering::Equal),
             Self::Inconsistent => None,
         }
+    }
+}
+
+/// A choice as a preference for the first response: 1, 0, or ½ for a tie.
+pub(crate) fn preference(choice: Ordering) -> f64 {
+    match choice {
+        Ordering::Greater => 1.0,
+        Ordering::Equal => 0.5,
+        Ordering::Less => 0.0,
     }
 }
 

@@ -1,6 +1,5 @@
-use std::borrow::Cow;
-
-use super::members::{self, Members};
+use super::members;
+use super::renamed::EachAsResponse;
 use super::tournament::{answer, answers};
 use crate::{CombinedBy, Fields, Judge, JudgeError, Part, Reason, Request, Rounds, Score, Unscored, Verdict};
 
@@ -21,48 +20,11 @@ impl<J> EachAnswer<J> {
     }
 }
 
-/// An item of which one answer is the response.
-struct One<'a, Item: ?Sized>(&'a Item, usize);
-
-impl<Item: Fields + ?Sized> Fields for One<'_, Item> {
-    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        if name == "response" { self.0.field(&answer(self.1)) } else { self.0.field(name) }
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.0.names()
-    }
-}
-
-struct Answers<'p, J, Item: ?Sized> {
-    judge: &'p J,
-    item: &'p Item,
-    n: usize,
-}
-
-impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Members for Answers<'_, J, Item> {
-    fn count(&self) -> usize {
-        self.n
-    }
-
-    fn ask(&self, member: usize) -> Result<Vec<Request>, JudgeError> {
-        self.judge.ask(&One(self.item, member))
-    }
-
-    fn follow_up(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
-        self.judge.follow_up(&One(self.item, member), rounds)
-    }
-
-    fn decide(&self, member: usize, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        self.judge.decide(&One(self.item, member), rounds)
-    }
-}
-
-impl<J: for<'i> Judge<dyn Fields + 'i>> EachAnswer<J> {
-    fn answers<'p, Item: Fields + ?Sized>(&'p self, item: &'p Item) -> Result<Answers<'p, J, Item>, JudgeError> {
+impl<J> EachAnswer<J> {
+    fn answers<'p, Item: Fields + ?Sized>(&'p self, item: &'p Item) -> Result<EachAsResponse<'p, J, Item>, JudgeError> {
         match answers(item) {
             0 => Err(Unscored::new(Reason::Missing, "the item has no field response_1").into()),
-            n => Ok(Answers { judge: &self.judge, item, n }),
+            n => Ok(EachAsResponse { judge: &self.judge, item, fields: (0..n).map(|n| answer(n).into()).collect() }),
         }
     }
 }

@@ -1,6 +1,5 @@
-use std::borrow::Cow;
-
-use super::members::{self, Members};
+use super::members;
+use super::renamed::EachAsResponse;
 use crate::{
     CombinedBy, Fields, Judge, JudgeError, Part, PromptFamily, Request, Rounds, Score, ScoreDistribution, Verdict,
 };
@@ -31,36 +30,9 @@ impl<J> GradedPair<J> {
 
 const RESPONSES: [&str; 2] = ["response_a", "response_b"];
 
-/// An item of which one response of a pair is `response`.
-struct OneOf<'a, Item: ?Sized>(&'a Item, &'static str);
-
-impl<Item: Fields + ?Sized> Fields for OneOf<'_, Item> {
-    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.0.field(if name == "response" { self.1 } else { name })
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.0.names()
-    }
-}
-
-struct Both<'p, J, Item: ?Sized>(&'p J, &'p Item);
-
-impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Members for Both<'_, J, Item> {
-    fn count(&self) -> usize {
-        2
-    }
-
-    fn ask(&self, member: usize) -> Result<Vec<Request>, JudgeError> {
-        self.0.ask(&OneOf(self.1, RESPONSES[member]))
-    }
-
-    fn follow_up(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
-        self.0.follow_up(&OneOf(self.1, RESPONSES[member]), rounds)
-    }
-
-    fn decide(&self, member: usize, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        self.0.decide(&OneOf(self.1, RESPONSES[member]), rounds)
+impl<J> GradedPair<J> {
+    fn both<'p, Item: ?Sized>(&'p self, item: &'p Item) -> EachAsResponse<'p, J, Item> {
+        EachAsResponse { judge: &self.judge, item, fields: RESPONSES.map(Into::into).into() }
     }
 }
 
@@ -70,15 +42,15 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for G
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
-        members::ask(&Both(&self.judge, item), &Rounds::default())
+        members::ask(&self.both(item), &Rounds::default())
     }
 
     fn follow_up(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
-        members::ask(&Both(&self.judge, item), rounds)
+        members::ask(&self.both(item), rounds)
     }
 
     fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        let verdicts = members::decide(&Both(&self.judge, item), rounds)?;
+        let verdicts = members::decide(&self.both(item), rounds)?;
         if let Some(unscored) = verdicts.iter().find_map(Verdict::unscored) {
             return Err(unscored.clone().into());
         }

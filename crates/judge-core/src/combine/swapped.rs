@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 use super::members::{self, Members, mixture};
+use super::renamed::{Renamed, preference};
 use crate::{CombinedBy, Error, Fields, Judge, JudgeError, Part, Request, Rounds, Score, ScoreDistribution, Verdict};
 
 /// A judge of pairs asked in both orders: of the item as it is, and with the fields `response_a` and `response_b` exchanged.
@@ -83,21 +84,13 @@ fn choice(preference: f64) -> Ordering {
     preference.total_cmp(&0.5)
 }
 
-/// An item as it is, whatever its size: what a `&dyn Fields` can be made of.
-struct GivenFields<'a, Item: ?Sized>(&'a Item);
-
-impl<Item: Fields + ?Sized> Fields for GivenFields<'_, Item> {
-    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.0.field(name)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.0.names()
-    }
-}
-
 /// The two members: the item, and the item with its responses exchanged.
 struct Orders<'p, J, Item: ?Sized>(&'p J, &'p Item);
+
+/// The item as it is.
+fn given<Item: ?Sized>(item: &Item) -> Renamed<'_, Item, 0> {
+    Renamed { item, fields: [] }
+}
 
 impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Members for Orders<'_, J, Item> {
     fn count(&self) -> usize {
@@ -105,12 +98,12 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Members for Order
     }
 
     fn ask(&self, member: usize) -> Result<Vec<Request>, JudgeError> {
-        if member == 0 { self.0.ask(&GivenFields(self.1)) } else { self.0.ask(&SwappedFields(self.1)) }
+        if member == 0 { self.0.ask(&given(self.1)) } else { self.0.ask(&SwappedFields(self.1)) }
     }
 
     fn follow_up(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
         if member == 0 {
-            self.0.follow_up(&GivenFields(self.1), rounds)
+            self.0.follow_up(&given(self.1), rounds)
         } else {
             self.0.follow_up(&SwappedFields(self.1), rounds)
         }
@@ -118,16 +111,11 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Members for Order
 
     fn decide(&self, member: usize, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
         let score = if member == 0 {
-            self.0.decide(&GivenFields(self.1), rounds)?
+            self.0.decide(&given(self.1), rounds)?
         } else {
             turned(self.0.decide(&SwappedFields(self.1), rounds)?)
         };
-        if (0.0..=1.0).contains(&score.value) {
-            Ok(score)
-        } else {
-            let judge = <J as Judge<dyn Fields>>::name(self.0).to_owned();
-            Err(Error::NotAPreference { judge, value: score.value }.into())
-        }
+        preference(self.0, score)
     }
 }
 

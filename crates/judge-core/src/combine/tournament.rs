@@ -1,7 +1,7 @@
-use std::borrow::Cow;
 use std::error::Error as StdError;
 
 use super::members::{self, Members};
+use super::renamed::{Renamed, preference};
 use crate::{
     CombinedBy, ContractBreach, Fields, Judge, JudgeError, Outcome, Part, Reason, Request, Rounds, Score, Unscored,
     Verdict,
@@ -83,36 +83,24 @@ pub(super) fn answers<Item: Fields + ?Sized>(item: &Item) -> usize {
     (0..).take_while(|&number| item.field(&answer(number)).is_some()).count()
 }
 
-/// An item of which two answers are the responses of a pair.
-struct Pair<'a, Item: ?Sized> {
-    item: &'a Item,
-    answers: [usize; 2],
-}
-
-impl<Item: Fields + ?Sized> Fields for Pair<'_, Item> {
-    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        match name {
-            "response_a" => self.item.field(&answer(self.answers[0])),
-            "response_b" => self.item.field(&answer(self.answers[1])),
-            other => self.item.field(other),
-        }
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.item.names()
-    }
-}
-
 /// Comparisons that are made at once.
 struct Batch<'p, J, Item: ?Sized> {
     judge: &'p J,
     item: &'p Item,
     pairs: Vec<[usize; 2]>,
+    /// The fields of both answers of each pair.
+    fields: Vec<[String; 2]>,
 }
 
-impl<J, Item: ?Sized> Batch<'_, J, Item> {
-    fn pair(&self, member: usize) -> Pair<'_, Item> {
-        Pair { item: self.item, answers: self.pairs[member] }
+impl<'p, J, Item: ?Sized> Batch<'p, J, Item> {
+    fn new(judge: &'p J, item: &'p Item, pairs: Vec<[usize; 2]>) -> Self {
+        let fields = pairs.iter().map(|pair| pair.map(answer)).collect();
+        Self { judge, item, pairs, fields }
+    }
+
+    fn pair(&self, member: usize) -> Renamed<'_, Item, 2> {
+        let [first, second] = &self.fields[member];
+        Renamed { item: self.item, fields: [("response_a", first), ("response_b", second)] }
     }
 }
 
@@ -130,12 +118,7 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Members for Batch
     }
 
     fn decide(&self, member: usize, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        let score = self.judge.decide(&self.pair(member), rounds)?;
-        if (0.0..=1.0).contains(&score.value) {
-            return Ok(score);
-        }
-        let judge = <J as Judge<dyn Fields>>::name(self.judge).to_owned();
-        Err(crate::Error::NotAPreference { judge, value: score.value }.into())
+        preference(self.judge, self.judge.decide(&self.pair(member), rounds)?)
     }
 }
 
@@ -193,7 +176,7 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing> Tournament<J, P> {
                     }
                 };
             }
-            let batch = Batch { judge: &self.judge, item, pairs };
+            let batch = Batch::new(&self.judge, item, pairs);
             let mut used = 0;
             let verdicts = loop {
                 let so_far = Rounds::new(rest[..used].iter().copied());

@@ -6,7 +6,7 @@ use judge_core::{ItemId, PairConvention};
 
 use super::BenchmarkPair;
 use crate::ids::{UniqueIds, id_of, plain};
-use crate::{Error, Row, Rows};
+use crate::{Error, PairVerdict, Row, Rows};
 
 /// What a judge said of each pair of a benchmark, in the order of the pairs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,19 +77,17 @@ fn orders_of(row: &Row) -> Result<Vec<Option<Ordering>>, Error> {
     #[derive(serde::Deserialize)]
     struct Order {
         order: String,
-        verdict: Option<String>,
+        verdict: Option<PairVerdict>,
     }
     let orders: Vec<Order> = row.required("orders", EXPECTED)?;
     let names: Vec<&str> = orders.iter().map(|order| order.order.as_str()).collect();
     if !matches!(names[..], [] | ["given"] | ["given", "swapped"]) {
         return Err(row.wrong("orders", EXPECTED));
     }
-    let verdict = |order: Order| match order.verdict.as_deref() {
+    let verdict = |order: Order| match order.verdict.map(PairVerdict::ordering) {
         None => Ok(None),
-        Some("A") => Ok(Some(Ordering::Greater)),
-        Some("B") => Ok(Some(Ordering::Less)),
-        Some("tie") => Ok(Some(Ordering::Equal)),
-        Some(_) => Err(row.wrong("orders", EXPECTED)),
+        Some(Some(ordering)) => Ok(Some(ordering)),
+        Some(None) => Err(row.wrong("orders", EXPECTED)),
     };
     orders.into_iter().map(verdict).collect()
 }

@@ -315,7 +315,7 @@ impl FittedBradleyTerry {
     /// [`Error::LevelOutOfRange`], [`Error::OutOfRange`] for an item that is not there.
     pub fn interval(&self, item: usize, level: f64) -> Result<Interval, Error> {
         self.check(item)?;
-        self.wald(self.strengths[item], self.variance(item, item), level)
+        self.wald(self.strengths[item], self.covariance(item, item), level)
     }
 
     /// The same of the difference of two strengths: does `first` beat `second`?
@@ -330,14 +330,10 @@ impl FittedBradleyTerry {
         self.wald(difference, variance, level)
     }
 
-    /// Of two strengths.
-    pub(super) fn covariance(&self, first: usize, second: usize) -> f64 {
-        self.variance(first, second)
-    }
-
     /// The difference of two strengths, and its variance.
     pub(super) fn difference(&self, first: usize, second: usize) -> (f64, f64) {
-        let variance = self.variance(first, first) + self.variance(second, second) - 2.0 * self.variance(first, second);
+        let variance =
+            self.covariance(first, first) + self.covariance(second, second) - 2.0 * self.covariance(first, second);
         (self.strengths[first] - self.strengths[second], variance)
     }
 
@@ -356,7 +352,8 @@ impl FittedBradleyTerry {
         })
     }
 
-    fn variance(&self, a: usize, b: usize) -> f64 {
+    /// The covariance of two strengths.
+    pub(super) fn covariance(&self, a: usize, b: usize) -> f64 {
         self.covariance[a * self.items.len() + b]
     }
 

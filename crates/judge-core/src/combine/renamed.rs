@@ -1,0 +1,65 @@
+use std::borrow::Cow;
+
+use super::members::Members;
+use crate::{Fields, Judge, JudgeError, Request, Rounds, Score};
+
+/// An item some of whose fields are read under other names; whatever the item's size, a `&dyn Fields` can be made of it.
+pub(super) struct Renamed<'a, Item: ?Sized, const N: usize> {
+    pub(super) item: &'a Item,
+    /// What a field is called here, and in the item.
+    pub(super) fields: [(&'static str, &'a str); N],
+}
+
+impl<Item: Fields + ?Sized, const N: usize> Fields for Renamed<'_, Item, N> {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        let known = self.fields.iter().find(|(here, _)| *here == name);
+        self.item.field(known.map_or(name, |(_, there)| there))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.item.names()
+    }
+}
+
+/// Each of these fields of an item as the response of a judge of single responses.
+pub(super) struct EachAsResponse<'p, J, Item: ?Sized> {
+    pub(super) judge: &'p J,
+    pub(super) item: &'p Item,
+    pub(super) fields: Vec<Cow<'static, str>>,
+}
+
+impl<J, Item: ?Sized> EachAsResponse<'_, J, Item> {
+    fn one(&self, member: usize) -> Renamed<'_, Item, 1> {
+        Renamed { item: self.item, fields: [("response", &self.fields[member])] }
+    }
+}
+
+impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Members for EachAsResponse<'_, J, Item> {
+    fn count(&self) -> usize {
+        self.fields.len()
+    }
+
+    fn ask(&self, member: usize) -> Result<Vec<Request>, JudgeError> {
+        self.judge.ask(&self.one(member))
+    }
+
+    fn follow_up(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        self.judge.follow_up(&self.one(member), rounds)
+    }
+
+    fn decide(&self, member: usize, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        self.judge.decide(&self.one(member), rounds)
+    }
+}
+
+/// A score that is a preference for the response shown first.
+///
+/// # Errors
+/// [`JudgeError::Failed`] for a value outside 0 to 1.
+pub(super) fn preference<J: for<'i> Judge<dyn Fields + 'i>>(judge: &J, score: Score) -> Result<Score, JudgeError> {
+    if (0.0..=1.0).contains(&score.value) {
+        return Ok(score);
+    }
+    let judge = <J as Judge<dyn Fields>>::name(judge).to_owned();
+    Err(crate::Error::NotAPreference { judge, value: score.value }.into())
+}

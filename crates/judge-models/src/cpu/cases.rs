@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::Kernel;
 use super::attention::{Queries, Settings};
-use super::keys::{KeyShape, Keys, TILE};
+use super::keys::{KeyShape, Keys};
 
 /// What is tested: as [`attend`](super::attention::attend).
 type Body = fn(Settings, usize, &[Queries<'_>], &[f32], usize, &mut [f32]);
@@ -18,8 +18,8 @@ type Body = fn(Settings, usize, &[Queries<'_>], &[f32], usize, &mut [f32]);
 pub(super) struct Case {
     pub(super) settings: Settings,
     pub(super) seq: usize,
-    /// Tiles of the first of two pieces, if it has as many.
-    cut: usize,
+    /// Positions of the first two of three pieces, if there are as many.
+    cuts: [usize; 2],
     /// `[seq]` rows of queries, keys and values, from -2 to 2.
     rows: Vec<f32>,
 }
@@ -29,15 +29,17 @@ pub(super) fn cases(head_dims: &[usize], scales: &[f32]) -> impl Strategy<Value 
     let heads = (1_usize..3, 1_usize..4, prop::sample::select(head_dims.to_vec()));
     let scores =
         (prop::option::of(1_usize..100), prop::option::of(1.0_f32..20.0), prop::sample::select(scales.to_vec()));
-    (1_usize..150, heads, scores, 0_usize..5, any::<u64>()).prop_map(|(seq, heads, scores, cut, seed)| {
-        let (n_kv_heads, group, head_dim) = heads;
-        let (window, soft_cap, scale) = scores;
-        let shape = KeyShape { n_kv_heads, head_dim };
-        let kernel = Kernel::Portable;
-        let settings = Settings { kernel, n_heads: n_kv_heads * group, shape, scale, soft_cap, window };
-        let count = seq * (settings.n_heads + 2 * n_kv_heads) * head_dim;
-        Case { settings, seq, cut, rows: numbers(seed, count) }
-    })
+    (1_usize..150, heads, scores, (0_usize..90, 0_usize..90), any::<u64>()).prop_map(
+        |(seq, heads, scores, cuts, seed)| {
+            let (n_kv_heads, group, head_dim) = heads;
+            let (window, soft_cap, scale) = scores;
+            let shape = KeyShape { n_kv_heads, head_dim };
+            let kernel = Kernel::Portable;
+            let settings = Settings { kernel, n_heads: n_kv_heads * group, shape, scale, soft_cap, window };
+            let count = seq * (settings.n_heads + 2 * n_kv_heads) * head_dim;
+            Case { settings, seq, cuts: cuts.into(), rows: numbers(seed, count) }
+        },
+    )
 }
 
 fn numbers(seed: u64, count: usize) -> Vec<f32> {
@@ -90,8 +92,8 @@ impl Case {
         weights.iter().map(|weight| weight / total).collect()
     }
 
-    /// What `body` makes of all positions at once, `[seq, width]`. It must be the same bits where the keys come in two pieces, of which the first
-    /// is shared, and the second one position at a time.
+    /// What `body` makes of all positions at once, `[seq, width]`. It must be the same bits where the keys come in three pieces, of which the first
+    /// two are shared, and the third comes one position at a time.
     pub(super) fn run(&self, width: usize, body: Body) -> Result<Vec<f32>, TestCaseError> {
         let (settings, seq, stride) = (self.settings, self.seq, self.stride());
         let behind_queries = settings.n_heads * settings.shape.head_dim;
@@ -101,13 +103,19 @@ impl Case {
         let all = Queries { keys: &keys, position: 0, row: 0, count: seq };
         body(settings, 0, &[all], &self.rows, stride, &mut out);
 
-        let cut = (self.cut * TILE).min(seq / TILE * TILE);
-        let mut before = Keys::new(settings.shape, None, cut, 2);
-        before.write(1, &self.rows[behind_queries..], stride, cut);
-        before.advance(cut);
-        let before = (cut > 0).then(|| Arc::new(before));
-        let mut keys = Keys::new(settings.shape, before, seq - cut, 2);
-        for position in cut..seq {
+        let (mut before, mut end) = (None, 0);
+        for len in self.cuts {
+            let len = len.min(seq - end);
+            if len == 0 {
+                continue;
+            }
+            let mut piece = Keys::new(settings.shape, before.take(), len, 2);
+            piece.write(1, &self.rows[end * stride + behind_queries..], stride, len);
+            piece.advance(len);
+            (before, end) = (Some(Arc::new(piece)), end + len);
+        }
+        let mut keys = Keys::new(settings.shape, before, seq - end, 2);
+        for position in end..seq {
             keys.write(1, &self.rows[position * stride + behind_queries..], stride, 1);
             let mut alone = vec![f32::NAN; width];
             let query = Queries { keys: &keys, position, row: position, count: 1 };

@@ -40,10 +40,11 @@ impl KeyShape {
     }
 }
 
-/// Keys and values of positions `start..end` of one sequence, in every block or in the one at work.
+/// Keys and values of positions `start..end` of one sequence, in every block or in the one at work. Where those before end within a tile, the
+/// part that is there is copied, so that whoever looks at a tile finds it whole.
 pub(crate) struct Keys {
     shape: KeyShape,
-    /// A multiple of [`TILE`].
+    /// The beginning of a tile.
     start: usize,
     end: usize,
     /// Tiles that there is room for.
@@ -61,17 +62,16 @@ struct BlockKeys {
 }
 
 impl Keys {
-    /// Room for `capacity` positions behind those of `before`, which are a multiple of [`TILE`]. `n_blocks` is 1 if no later pass
-    /// looks at them.
+    /// Room for `capacity` positions behind those of `before`. `n_blocks` is 1 if no later pass looks at them.
     pub(crate) fn new(shape: KeyShape, before: Option<Arc<Self>>, capacity: usize, n_blocks: usize) -> Self {
-        let start = before.as_ref().map_or(0, |before| before.end);
-        debug_assert!(start.is_multiple_of(TILE));
-        let tiles = capacity.div_ceil(TILE);
+        let end = before.as_ref().map_or(0, |before| before.end);
+        let start = end / TILE * TILE;
+        let tiles = (end - start + capacity).div_ceil(TILE);
         let block = BlockKeys {
             keys: vec![0; shape.n_kv_heads * tiles * shape.key_tile()],
             values: vec![0; shape.n_kv_heads * tiles * shape.value_tile()],
         };
-        Self { shape, start, end: start, tiles, blocks: vec![block; n_blocks.max(1)], before }
+        Self { shape, start, end, tiles, blocks: vec![block; n_blocks.max(1)], before }
     }
 
     /// How many positions there are, from the sequence's beginning.
@@ -96,17 +96,34 @@ impl Keys {
         self.tiles * TILE
     }
 
-    fn block(&self, block: usize) -> &BlockKeys {
-        &self.blocks[if self.blocks.len() == 1 { 0 } else { block }]
+    /// Where block `block` lies among [`Self::blocks`].
+    fn place(&self, block: usize) -> usize {
+        if self.blocks.len() == 1 { 0 } else { block }
+    }
+
+    /// Copies the tile that those before leave unfinished, if nothing has been written behind it.
+    fn take_over(&mut self, block: usize) {
+        let Some(before) = self.before.clone().filter(|before| before.end == self.end && self.end > self.start) else {
+            return;
+        };
+        let Self { shape, start, tiles, .. } = *self;
+        let place = self.place(block);
+        let BlockKeys { keys, values } = &mut self.blocks[place];
+        for head in 0..shape.n_kv_heads {
+            let (begun_keys, begun_values) = before.tile(block, head, start / TILE);
+            keys[head * tiles * shape.key_tile()..][..shape.key_tile()].copy_from_slice(begun_keys);
+            values[head * tiles * shape.value_tile()..][..shape.value_tile()].copy_from_slice(begun_values);
+        }
     }
 
     /// Puts keys and values of new positions behind those that are there. `rows` are `count` rows of a matrix whose rows are `stride`
     /// apart and begin with the keys `[n_kv_heads, head_dim]`, followed by the values.
     pub(crate) fn write(&mut self, block: usize, rows: &[f32], stride: usize, count: usize) {
+        self.take_over(block);
         let Self { shape, tiles, .. } = *self;
         let first = self.end - self.start;
-        let block = if self.blocks.len() == 1 { 0 } else { block };
-        let BlockKeys { keys, values } = &mut self.blocks[block];
+        let place = self.place(block);
+        let BlockKeys { keys, values } = &mut self.blocks[place];
         let row = |i: usize, head: usize, at: usize| {
             let start = i * stride + (at * shape.n_kv_heads + head) * shape.head_dim;
             &rows[start..start + shape.head_dim]
@@ -143,13 +160,13 @@ impl Keys {
     pub(crate) fn tile(&self, block: usize, head: usize, tile: usize) -> (&[u32], &[u32]) {
         let mut holder = self;
         while tile * TILE < holder.start {
-            // Those before end where these begin.
+            // Those before go on at least to where these begin.
             let Some(before) = holder.before.as_deref() else { break };
             holder = before;
         }
         let shape = holder.shape;
         let index = head * holder.tiles + tile - holder.start / TILE;
-        let BlockKeys { keys, values } = holder.block(block);
+        let BlockKeys { keys, values } = &holder.blocks[holder.place(block)];
         (
             &keys[index * shape.key_tile()..][..shape.key_tile()],
             &values[index * shape.value_tile()..][..shape.value_tile()],

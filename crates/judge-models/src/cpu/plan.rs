@@ -9,6 +9,10 @@ use super::keys::TILE;
 /// Shared tokens that must be saved for a stretch to be computed on its own: it costs a pass over the weights, alone perhaps.
 const WORTH_SHARING: usize = 4 * TILE;
 
+/// The fewest positions of a stretch that several sequences run through: each one that begins within a tile copies that tile, and waits for those
+/// before it.
+const SHORTEST_SHARED: usize = TILE;
+
 /// Successive positions of one or more sequences that are computed in one go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
@@ -16,14 +20,14 @@ pub(crate) struct Stretch {
     pub(crate) before: Option<usize>,
     /// A sequence that runs through it.
     pub(crate) sequence: usize,
-    /// Its positions; they begin at a multiple of [`TILE`].
+    /// Its positions.
     pub(crate) positions: Range<usize>,
     /// Whether `sequence` ends here; if so, it is the only one that runs through it.
     pub(crate) is_last: bool,
 }
 
 /// Cuts sequences of at least one token into stretches of at most `longest` positions. Each sequence is one chain of them; its last
-/// stretch is its own. `longest` is rounded down to whole tiles, but is at least one.
+/// stretch is its own. `longest` is rounded down to whole tiles of keys, but is at least one.
 pub(crate) fn plan(sequences: &[&[TokenId]], longest: usize) -> Vec<Stretch> {
     let mut order: Vec<usize> = (0..sequences.len()).collect();
     order.sort_by_key(|&index| sequences[index]);
@@ -42,7 +46,7 @@ struct Plan<'a> {
     stretches: Vec<Stretch>,
 }
 
-/// Sequences, sorted, that agree in what comes before `start`, a multiple of [`TILE`], which is computed by `before`.
+/// Sequences, sorted, that agree in what comes before `start`, which is computed by `before`.
 struct Members<'o> {
     all: &'o [usize],
     start: usize,
@@ -62,16 +66,17 @@ impl Plan<'_> {
                 let (a, b) = (self.sequences[first], self.sequences[last]);
                 let shared = a.iter().zip(b).take_while(|(a, b)| a == b).count();
                 let shortest = all.iter().map(|&member| self.sequences[member].len()).min().unwrap_or(0);
-                let shared = shared.min(shortest.saturating_sub(1)) / TILE * TILE;
-                if shared > start && (all.len() - 1) * (shared - start) >= WORTH_SHARING {
+                let shared = shared.min(shortest.saturating_sub(1));
+                let saved = (all.len() - 1) * shared.saturating_sub(start);
+                if shared >= start + SHORTEST_SHARED && saved >= WORTH_SHARING {
                     let before = self.chain(first, start..shared, before, false);
                     left.push(Members { all, start: shared, before });
                     return;
                 }
-                // Fewer of them may share more. Whoever ends within the next tile shares no more with anyone.
+                // Fewer of them may share more. Whoever ends with the next token shares no more with anyone.
                 let next = |member: &usize| {
                     let ids = self.sequences[*member];
-                    ids.get(shared..shared + TILE).filter(|_| ids.len() > shared + TILE)
+                    ids.get(shared).filter(|_| ids.len() > shared + 1)
                 };
                 let groups = all.chunk_by(|a, b| next(a).is_some() && next(a) == next(b));
                 let put_off = left.len();
@@ -81,7 +86,7 @@ impl Plan<'_> {
         }
     }
 
-    /// One sequence's positions as stretches behind one another; returns the last one.
+    /// One sequence's positions as stretches behind one another, which all but the first begin with a tile; returns the last one.
     fn chain(
         &mut self,
         sequence: usize,
@@ -89,12 +94,12 @@ impl Plan<'_> {
         mut before: Option<usize>,
         is_last: bool,
     ) -> Option<usize> {
-        let end = positions.end;
-        for start in positions.step_by(self.longest) {
-            let positions = start..end.min(start + self.longest);
-            let is_last = is_last && positions.end == end;
-            self.stretches.push(Stretch { before, sequence, positions, is_last });
+        let Range { mut start, end } = positions;
+        while start < end {
+            let cut = end.min(start / TILE * TILE + self.longest);
+            self.stretches.push(Stretch { before, sequence, positions: start..cut, is_last: is_last && cut == end });
             before = Some(self.stretches.len() - 1);
+            start = cut;
         }
         before
     }
@@ -116,10 +121,10 @@ mod tests {
         assert_eq!(
             plan(&sequences, 1000),
             [
-                stretch(None, 0, 0..64, false),
-                stretch(Some(0), 0, 64..110, true),
-                stretch(Some(0), 1, 64..80, true),
-                stretch(Some(0), 3, 64..160, true),
+                stretch(None, 0, 0..70, false),
+                stretch(Some(0), 0, 70..110, true),
+                stretch(Some(0), 1, 70..80, true),
+                stretch(Some(0), 3, 70..160, true),
                 stretch(None, 2, 0..40, true),
             ]
         );
@@ -151,7 +156,7 @@ mod tests {
                 while let Some(here) = at {
                     let Stretch { before, sequence, positions, is_last } = &plan[here];
                     prop_assert_eq!(positions.end, end);
-                    prop_assert!(positions.start.is_multiple_of(TILE) && !positions.is_empty());
+                    prop_assert!(!positions.is_empty());
                     prop_assert!(positions.len() <= longest.max(TILE));
                     prop_assert_eq!(&sequences[*sequence][..end], &ids[..end]);
                     prop_assert_eq!(*is_last, here == last[0]);

@@ -9,7 +9,7 @@ use judge_core::{HeadEntropies, Layer, Lens, PooledState, Pooling, Request, Sign
 use rayon::prelude::*;
 
 use super::decoder::{Angles, BufferPool, PackedDecoder, Span, Stream};
-use super::keys::Keys;
+use super::keys::{Keys, TILE};
 use super::plan::{Stretch, plan};
 use crate::Error;
 use crate::answers::{Answers, Sink};
@@ -24,7 +24,7 @@ use crate::pooling::Pool;
 const PASS: usize = 1024;
 
 /// Answers each request once, as soon as it is known. After [`ControlFlow::Break`] nothing more is begun. At most `max_tokens`
-/// positions are kept for later passes at a time, and as many more as one sequence has.
+/// positions are kept for later passes at a time, and as many more as one sequence has, copies of tiles that were begun among them.
 pub(crate) fn run<'a>(
     model: &Model,
     decoder: &PackedDecoder,
@@ -220,13 +220,14 @@ impl<'a> Group<'a> {
         taken
     }
 
-    /// Positions of a stretch for which keys are kept, new tokens included.
+    /// Positions of a stretch for which keys are kept, new tokens included, and what they copy of a tile that those before began.
     fn positions_kept(&self, index: usize) -> usize {
         let stretch = &self.plan[index];
+        let kept = stretch.positions.start % TILE + stretch.positions.len();
         match self.jobs[stretch.sequence].new_tokens() {
             0 if stretch.is_last => 0,
-            new if stretch.is_last => stretch.positions.len() + new,
-            _ => stretch.positions.len(),
+            new if stretch.is_last => kept + new,
+            _ => kept,
         }
     }
 
@@ -254,8 +255,9 @@ impl<'a> Group<'a> {
             let (log_probs, first) = self.scored_before(index);
             scored.push(Scored { log_probs, last: Vec::new() });
             scoring.extend(first.map(|(token, normed)| Scoring { span, token, normed }));
-            let keep = self.positions_kept(index);
-            let (capacity, n_blocks) = (keep.max(stretch.positions.len()), if keep > 0 { blocks } else { 1 });
+            let new = if stretch.is_last { self.jobs[stretch.sequence].new_tokens() } else { 0 };
+            let (capacity, n_blocks) =
+                (stretch.positions.len() + new, if self.positions_kept(index) > 0 { blocks } else { 1 });
             let before = before.map(|before| Arc::clone(&before.keys));
             keys.push(Keys::new(decoder.key_shape(), before, capacity, n_blocks));
         }

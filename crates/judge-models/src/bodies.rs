@@ -4,15 +4,17 @@ use burn::tensor::{Device, Tensor, TensorData};
 use half::bf16;
 use rayon::prelude::*;
 
-use crate::config::{Activation, RopeConfig, RopeScaling};
-use crate::cpu::{Kernel, KeyShape, Keys, PackedLinear, Queries, Settings, attend, vector};
-use crate::ops::{self, Attention};
-use crate::rope::{Rotation, angles};
+use crate::arch::angles;
+use crate::arch::{Activation, RopeConfig, RopeScaling};
+use crate::engine::packed::{Kernel, KeyShape, Keys, PackedLinear, Queries, Settings, Word, attend, vector};
+use crate::engine::tensor::ops::{self, Attention};
+use crate::engine::tensor::rotation::Rotation;
+use crate::weights::Numbers;
 
 // Qwen3-0.6B's block.
 const D_MODEL: usize = 1024;
 const D_FF: usize = 3072;
-const SHAPE: KeyShape = KeyShape { n_kv_heads: 8, head_dim: 128 };
+const SHAPE: KeyShape = KeyShape { n_kv_heads: 8, head_dim: 128, word: Word::Pair };
 const N_HEADS: usize = 16;
 const EPS: f64 = 1e-6;
 
@@ -50,8 +52,8 @@ pub fn bodies() -> Vec<Body> {
 
 fn linear(kernel: Kernel, rows: usize) -> Body {
     let (weight, x) = (numbers(2 * D_FF * D_MODEL), numbers(rows * D_MODEL));
-    let mut packed = PackedLinear::zeros(kernel, 2 * D_FF, D_MODEL);
-    packed.fill(0, &weight.iter().map(|&w| bf16::from_f32(w)).collect::<Vec<_>>());
+    let mut packed = PackedLinear::zeros(kernel, Word::Pair, 2 * D_FF, D_MODEL);
+    packed.fill(0, Numbers::Bf16(&weight.iter().map(|&w| bf16::from_f32(w)).collect::<Vec<_>>()));
     let (tensors, weight) = (tensor(&x, [1, rows, D_MODEL]), tensor(&weight, [2 * D_FF, D_MODEL]));
     let (mut out, mut scratch) = (vec![0.0; rows * 2 * D_FF], Vec::new());
     Body {
@@ -65,7 +67,7 @@ fn linear(kernel: Kernel, rows: usize) -> Body {
 /// The last `rows` of 512 positions look at all that is before them.
 fn attention(kernel: Kernel, rows: usize) -> Body {
     const SEQ: usize = 512;
-    let KeyShape { n_kv_heads, head_dim } = SHAPE;
+    let KeyShape { n_kv_heads, head_dim, .. } = SHAPE;
     let stride = (N_HEADS + 2 * n_kv_heads) * head_dim;
     let qkv = numbers(SEQ * stride);
     let mut keys = Keys::new(SHAPE, None, SEQ, 1);

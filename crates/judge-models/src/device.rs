@@ -24,8 +24,8 @@ impl Device {
             #[cfg(feature = "cuda")]
             Self::Cuda(index) => {
                 let problem = |problem| Error::Cuda { device: self, problem };
-                crate::cuda::configure();
-                crate::cuda::Machine::probe().check(index).map_err(problem)?;
+                crate::engine::tensor::cuda::configure();
+                crate::engine::tensor::cuda::Machine::probe().check(index).map_err(problem)?;
                 Ok(burn::tensor::Device::cuda(index))
             }
             #[cfg(not(feature = "cuda"))]

@@ -50,57 +50,36 @@
 //! - For speed in f32: that path is composed Burn operations, for exact comparison. Checkpoints in bf16 or f16 run on packed
 //!   bf16 weights by default; docs/benchmarks.md has the figures.
 
-mod answers;
 #[cfg(feature = "api")]
 mod api;
-mod batched;
-mod block;
+mod arch;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub mod bodies;
-mod cache;
-mod chat_template;
-mod config;
-mod cpu;
-#[cfg(any(test, feature = "cuda"))]
-mod cuda;
-mod decoder;
 mod device;
+mod engine;
 mod error;
 mod fingerprint;
 #[cfg(test)]
 mod fixtures;
 mod folder;
-mod generate;
 mod hub;
-mod jobs;
-mod labels;
 mod model;
-mod next_token;
-mod ops;
-mod pooling;
-mod precision;
-mod rate;
-mod read;
-mod rope;
-mod schedule;
-mod stages;
-mod tokenizer;
+mod reading;
+mod text;
 #[cfg(feature = "train")]
 pub mod train;
 mod weights;
 
 #[cfg(feature = "api")]
 pub use api::{ApiKey, ApiModel, ApiProblem, ApiSettings, ApiUsage, KeyProblem, MaxTokensField, Prices};
-pub use chat_template::Date;
-pub use config::ConfigProblem;
-pub use cpu::Kernel;
+pub use arch::ConfigProblem;
 pub use device::{CudaProblem, Device, DevicesProblem, Dtype};
+pub use engine::{Kernel, product_rate};
 pub use error::{Error, FileProblem, IndexProblem, TensorProblem};
 pub use hub::{FoundModel, HubOptions, ModelSource};
 pub use model::{LoadOptions, Model};
-pub use rate::product_rate;
-pub use tokenizer::{ChatTokens, TextOptions};
+pub use text::{ChatTokens, Date, TextOptions};
 
 #[cfg(test)]
 mod attention_entropy_tests;

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -7,16 +8,18 @@ use judge_core::{
     ReadAt, Request, RequestProblem, TextModel, TokenId,
 };
 
-use crate::answers::Sink;
-use crate::batched::{self, Batched, Shapes};
-use crate::config::{DecoderConfig, OneOrMany};
-use crate::cpu::{self, PackedDecoder};
-use crate::decoder::Decoder;
+use crate::arch::{DecoderConfig, OneOrMany};
+use crate::engine::Engine;
+use crate::engine::packed::PackedDecoder;
+use crate::engine::tensor::{Batched, Shapes};
 use crate::folder::{Folder, file};
-use crate::generate;
-use crate::labels::Heads;
-use crate::schedule::in_parallel;
-use crate::tokenizer::{TextCodec, TextOptions};
+use crate::reading::answers::{Answers, Sink};
+use crate::reading::context::Context;
+use crate::reading::driver::drive;
+use crate::reading::jobs::groups;
+use crate::reading::labels::Heads;
+use crate::reading::sampling;
+use crate::text::{TextCodec, TextOptions};
 use crate::weights::Checkpoint;
 use crate::{Device, DevicesProblem, Dtype, Error, Kernel, device, fingerprint};
 
@@ -91,36 +94,22 @@ impl Default for LoadOptions {
 /// written; label reads at generated steps leave out those whose token begins at the cut or behind it.
 pub struct Model {
     pub(crate) info: ModelInfo,
-    pub(crate) config: Arc<DecoderConfig>,
-    pub(crate) engine: Engine,
-    pub(crate) codec: TextCodec,
-    pub(crate) eos: Vec<TokenId>,
+    pub(crate) context: Context,
+    pub(crate) engine: Box<dyn Engine>,
     max_batch_tokens: usize,
-}
-
-/// What runs the blocks.
-pub(crate) enum Engine {
-    /// Composed Burn operations.
-    Composed(Box<Decoder>),
-    /// Packed bf16 weights on the CPU.
-    Packed(Box<PackedDecoder>),
-    /// Composed Burn operations over padded batches.
-    Batched(Box<Batched>),
 }
 
 /// Which [`Engine`] a model gets.
 #[derive(Clone, Copy)]
 enum Choice {
-    Composed,
     Packed,
     Batched(Shapes),
 }
 
 impl Choice {
-    fn of(devices: &[Device], dtype: Dtype) -> Self {
-        match (devices, dtype) {
-            ([Device::Cpu], Dtype::F32) => Self::Composed,
-            ([Device::Cpu], Dtype::Bf16) => Self::Packed,
+    fn of(devices: &[Device]) -> Self {
+        match devices {
+            [Device::Cpu] => Self::Packed,
             _ => Self::Batched(Shapes::CUDA),
         }
     }
@@ -170,19 +159,14 @@ impl Model {
         checkpoint.check(&config.tensors())?;
         let fingerprint = fingerprint::of(&folder, &checkpoint, options.full_fingerprint)?;
         let config = Arc::new(config);
-        let engine = match choice.unwrap_or_else(|| Choice::of(&options.devices, dtype)) {
+        let engine: Box<dyn Engine> = match choice.unwrap_or_else(|| Choice::of(&options.devices)) {
             Choice::Packed => {
                 let kernel = options.kernel.unwrap_or_else(Kernel::detect).check()?;
-                let decoder = PackedDecoder::load(Arc::clone(&config), kernel, &mut checkpoint)?;
-                Engine::Packed(Box::new(decoder))
-            }
-            Choice::Composed => {
-                let take = &mut |name: &str, shape: &[usize]| checkpoint.take(name, shape, dtype);
-                Engine::Composed(Box::new(Decoder::new(Arc::clone(&config), &devices[0], take)?))
+                let decoder = PackedDecoder::load(Arc::clone(&config), kernel, dtype, &mut checkpoint)?;
+                Box::new(decoder)
             }
             Choice::Batched(shapes) => {
-                let batched = Batched::load(Arc::clone(&config), &devices, dtype, shapes, &mut checkpoint)?;
-                Engine::Batched(Box::new(batched))
+                Box::new(Batched::load(Arc::clone(&config), &devices, dtype, shapes, &mut checkpoint)?)
             }
         };
         checkpoint.finish()?;
@@ -202,11 +186,12 @@ impl Model {
         info.revision = options.revision.clone();
         info.family = config.family.to_owned();
         info.dtype = dtype.to_string();
-        info.device = match &engine {
-            Engine::Packed(decoder) => format!("{} ({})", device::names(&options.devices), decoder.kernel()),
-            Engine::Composed(_) | Engine::Batched(_) => device::names(&options.devices),
+        info.device = match engine.kernel() {
+            Some(kernel) => format!("{} ({kernel})", device::names(&options.devices)),
+            None => device::names(&options.devices),
         };
-        Ok(Self { info, config, engine, codec, eos, max_batch_tokens: options.max_batch_tokens.max(1) })
+        let context = Context { config, codec, eos };
+        Ok(Self { info, context, engine, max_batch_tokens: options.max_batch_tokens.max(1) })
     }
 
     /// The tokens of a prompt as the model is fed them, control tokens included.
@@ -214,16 +199,7 @@ impl Model {
     /// # Errors
     /// [`Error::Prompt`] for a prompt that has no token or that the template refuses, and the tokenizer's own.
     pub fn tokens(&self, prompt: &Prompt) -> Result<Vec<TokenId>, Error> {
-        self.codec.encode(prompt)?.map_err(|unscored| Error::Prompt { unscored })
-    }
-
-    /// The decoder of composed operations.
-    #[cfg(test)]
-    pub(crate) fn composed(&self) -> &Decoder {
-        match &self.engine {
-            Engine::Composed(decoder) => decoder,
-            Engine::Packed(_) | Engine::Batched(_) => panic!("this model runs another way"),
-        }
+        self.context.codec.encode(prompt)?.map_err(|unscored| Error::Prompt { unscored })
     }
 
     fn check(&self, index: usize, request: &Request) -> Result<(), BackboneError> {
@@ -275,7 +251,7 @@ impl Model {
                 let what = "the alternatives of generated tokens; read the labels' logits at every step instead";
                 return Err(BackboneError::Unsupported { request: index, what });
             }
-            generate::check(&generation.sampling)
+            sampling::check(&generation.sampling)
                 .map_err(|problem| BackboneError::Request { request: index, problem })?;
         }
         Ok(())
@@ -286,11 +262,7 @@ impl Model {
         let mut heads = Heads::new();
         for read in requests.iter().flat_map(|request| &request.want.labels) {
             if !heads.contains_key(read.tokens.as_slice()) {
-                let rows = match &self.engine {
-                    Engine::Composed(decoder) => crate::read::host(decoder.head_rows(&read.tokens))?,
-                    Engine::Packed(decoder) => decoder.head_rows(&read.tokens),
-                    Engine::Batched(batched) => batched.head_rows(&read.tokens)?,
-                };
+                let rows = self.engine.head_rows(&read.tokens)?;
                 heads.insert(read.tokens.as_slice(), rows);
             }
         }
@@ -318,28 +290,23 @@ impl Model {
     /// Answers requests, each once: all of them before it returns, unless `sink` breaks off.
     fn answer_all(&self, requests: &[Request], sink: &mut Sink<'_>) -> Result<(), Error> {
         let heads = self.heads(requests)?;
-        match &self.engine {
-            Engine::Packed(decoder) => cpu::run(self, decoder, requests, &heads, self.max_batch_tokens, sink),
-            Engine::Batched(engine) => batched::run(self, engine, requests, &heads, self.max_batch_tokens, sink),
-            Engine::Composed(decoder) => in_parallel(
-                requests.len(),
-                self.max_batch_tokens,
-                |index, flight| self.answer(decoder, &requests[index], &heads, flight), // `in_parallel` counts to their number
-                sink,
-            ),
+        let mut answers = Answers::new(sink);
+        let ControlFlow::Continue(groups) = groups(&self.context, requests, &heads, &mut answers)? else {
+            return Ok(());
+        };
+        for group in &groups {
+            let mut passes = self.engine.passes(group, self.max_batch_tokens);
+            if drive(&self.context, &group.jobs, &mut *passes, &mut answers)?.is_break() {
+                break;
+            }
         }
+        Ok(())
     }
 }
 
 /// The text that a request brings along.
 fn text_bytes(request: &Request) -> usize {
-    let prompt = match &request.prompt {
-        Prompt::Raw(text) => text.len(),
-        Prompt::Chat { messages, prefill, .. } => {
-            messages.iter().map(|message| message.content.len()).sum::<usize>() + prefill.len()
-        }
-    };
-    prompt + request.want.continuations.iter().map(String::len).sum::<usize>()
+    request.prompt.text_bytes() + request.want.continuations.iter().map(String::len).sum::<usize>()
 }
 
 impl TextModel for Model {
@@ -378,11 +345,11 @@ impl Backbone for Model {
     }
 
     fn token(&self, label: &str) -> Result<TokenId, BackboneError> {
-        self.codec.label(label)
+        self.context.codec.label(label)
     }
 
     fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {
-        self.codec.label_in_context(prompt, label)
+        self.context.codec.label_in_context(prompt, label)
     }
 }
 

@@ -14,12 +14,12 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use judge_core::TokenId;
 
-use crate::config::DecoderConfig;
-use crate::cpu::{Angles, BufferPool, Kernel, Keys, PackedDecoder, Span};
-use crate::decoder::Decoder;
+use crate::arch::DecoderConfig;
+use crate::engine::packed::{Angles, BufferPool, Kernel, Keys, PackedDecoder, Span};
+use crate::engine::tensor::decoder::Decoder;
+use crate::engine::tensor::rotation::Rotation;
 use crate::fixtures::{Expected, FAMILIES, folder, relative_error};
 use crate::folder::Folder;
-use crate::rope::Rotation;
 use crate::weights::Checkpoint;
 use crate::{Dtype, Error};
 
@@ -131,9 +131,9 @@ fn bf16_is_nearer_to_exact_arithmetic_than_transformers() {
     }
 }
 
-fn packed(folder: PathBuf, config: DecoderConfig, kernel: Kernel) -> PackedDecoder {
+fn packed(folder: PathBuf, config: DecoderConfig, kernel: Kernel, dtype: Dtype) -> PackedDecoder {
     let mut checkpoint = Checkpoint::open(&Folder::open(folder).unwrap()).unwrap();
-    let decoder = PackedDecoder::load(Arc::new(config), kernel, &mut checkpoint).unwrap();
+    let decoder = PackedDecoder::load(Arc::new(config), kernel, dtype, &mut checkpoint).unwrap();
     checkpoint.finish().unwrap();
     decoder
 }
@@ -157,6 +157,34 @@ fn packed_states(decoder: &PackedDecoder, config: &DecoderConfig, ids: &[i32]) -
 }
 
 #[test]
+fn packed_weights_in_f32_equal_transformers() {
+    for name in FAMILIES {
+        let folder = folder(name);
+        let expected = Expected::of(name);
+        for kernel in Kernel::available() {
+            let config = config(folder.join("config.json"));
+            let decoder = packed(folder.clone(), config.clone(), kernel, Dtype::F32);
+            let mut worst = 0.0_f32;
+            for prompt in 0..expected.prompts() {
+                let ids = expected.ids(prompt);
+                let states = packed_states(&decoder, &config, &ids);
+                let size = ids.len() * config.d_model;
+                for (layer, state) in states.iter().enumerate() {
+                    let error = relative_error(state, &expected.get(prompt, "hidden")[layer * size..][..size]);
+                    assert!(error < TOLERANCE, "{name}, {kernel:?}: prompt {prompt}, layer {layer}: {error:e}");
+                    worst = worst.max(error);
+                }
+                let logits = decoder.logits(states.last().unwrap());
+                let error = relative_error(&logits, expected.get(prompt, "logits"));
+                assert!(error < TOLERANCE, "{name}, {kernel:?}: prompt {prompt}, logits: {error:e}");
+                worst = worst.max(error);
+            }
+            println!("{name}, {kernel:?}: largest relative error {worst:.1e}");
+        }
+    }
+}
+
+#[test]
 fn packed_weights_are_nearer_to_exact_arithmetic_than_transformers_in_bf16() {
     for name in FAMILIES {
         let folder = folder(name);
@@ -164,7 +192,7 @@ fn packed_weights_are_nearer_to_exact_arithmetic_than_transformers_in_bf16() {
         let theirs = expected.bf16_error_of_transformers();
         for kernel in Kernel::available() {
             let config = config(folder.join("config.json"));
-            let decoder = packed(folder.clone(), config.clone(), kernel);
+            let decoder = packed(folder.clone(), config.clone(), kernel, Dtype::Bf16);
             let mut ours = 0.0_f32;
             for prompt in 0..expected.prompts() {
                 let states = packed_states(&decoder, &config, &expected.ids(prompt));
@@ -187,13 +215,12 @@ fn packed_weights_follow_every_rope() {
         let expected = Expected::read("rope", &format!("expected.{kind}.safetensors"));
         let file = if kind == "default" { "config.json".to_owned() } else { format!("config.{kind}.json") };
         let config = config(folder.join(file));
-        let decoder = packed(folder, config.clone(), Kernel::detect());
+        let decoder = packed(folder, config.clone(), Kernel::detect(), Dtype::F32);
         for prompt in 0..expected.prompts() {
             let states = packed_states(&decoder, &config, &expected.ids(prompt));
             let error = relative_error(states.last().unwrap(), expected.get(prompt, "hidden"));
             println!("{kind}: prompt {prompt}: relative error {error:.1e}");
-            // Another frequency would be off by its own size; this is bf16 against f32 weights.
-            assert!(error < 5e-2, "{kind}: prompt {prompt}: {error:e}");
+            assert!(error < TOLERANCE, "{kind}: prompt {prompt}: {error:e}");
         }
     }
 }

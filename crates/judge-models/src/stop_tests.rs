@@ -55,7 +55,7 @@ fn a_text_ends_with_the_token_that_completes_a_stop_text() {
             let found = reading(&found);
             let text = found.generated.as_ref().unwrap();
             let cut = written.text.find(stop).unwrap();
-            let needed = (1..=6).find(|&n| model.codec.decode(&written.tokens[..n]).0.contains(stop)).unwrap();
+            let needed = (1..=6).find(|&n| model.context.codec.decode(&written.tokens[..n]).0.contains(stop)).unwrap();
             assert_eq!(text.finish, Finish::StopText, "{engine}: {stop:?}");
             assert_eq!(text.text, written.text[..cut], "{engine}: {stop:?}");
             assert_eq!(text.tokens, written.tokens[..needed], "{engine}: {stop:?}");

@@ -6,7 +6,7 @@ use std::path::Path;
 use burn::tensor::Device;
 use judge_core::{Outcome, Reading, Request, TextModel};
 
-use crate::batched::Shapes;
+use crate::engine::tensor::Shapes;
 use crate::{Dtype, Kernel, LoadOptions, Model};
 
 /// The model in padded batches, its layers over so many devices, which are the processor each.
@@ -14,24 +14,36 @@ fn batched(folder: &Path, options: &LoadOptions, devices: usize) -> Model {
     Model::load_batched(folder, options, Shapes { step: 16 }, vec![Device::flex(); devices]).unwrap()
 }
 
-/// The model by every engine in f32: one sequence at a time, and in padded batches.
+/// The model in passes over one sequence each, without padding: the reference.
+pub(crate) fn alone(folder: &Path, options: &LoadOptions) -> Model {
+    let options = LoadOptions { max_batch_tokens: 1, ..options.clone() };
+    Model::load_batched(folder, &options, Shapes { step: 1 }, vec![Device::flex()]).unwrap()
+}
+
+/// The model by every engine in f32: one sequence at a time, in padded batches, and packed for each kernel that this processor has.
 pub(crate) fn in_f32(folder: &Path) -> Vec<(String, Model)> {
     let options = LoadOptions { dtype: Some(Dtype::F32), max_batch_tokens: 300, ..LoadOptions::default() };
-    vec![
-        ("one at a time".to_owned(), Model::load(folder, &options).unwrap()),
+    let mut models = vec![
+        ("one at a time".to_owned(), alone(folder, &options)),
         ("batched".to_owned(), batched(folder, &options, 1)),
         ("batched, in two stages".to_owned(), batched(folder, &options, 2)),
-    ]
+    ];
+    models.extend(packed(folder, &options));
+    models
+}
+
+/// The model packed for each kernel that this processor has.
+fn packed(folder: &Path, options: &LoadOptions) -> impl Iterator<Item = (String, Model)> {
+    Kernel::available().into_iter().map(move |kernel| {
+        let options = LoadOptions { kernel: Some(kernel), ..options.clone() };
+        (format!("packed, {kernel}"), Model::load(folder, &options).unwrap())
+    })
 }
 
 /// The model by every engine in bf16: packed for each kernel that this processor has, and in padded batches.
 pub(crate) fn in_bf16(folder: &Path) -> Vec<(String, Model)> {
     let options = LoadOptions { dtype: Some(Dtype::Bf16), max_batch_tokens: 300, ..LoadOptions::default() };
-    let packed = |kernel| {
-        let options = LoadOptions { kernel: Some(kernel), ..options.clone() };
-        (format!("packed, {kernel}"), Model::load(folder, &options).unwrap())
-    };
-    let mut models: Vec<(String, Model)> = Kernel::available().into_iter().map(packed).collect();
+    let mut models: Vec<(String, Model)> = packed(folder, &options).collect();
     models.push(("batched in bf16".to_owned(), batched(folder, &options, 1)));
     models
 }

@@ -22,6 +22,23 @@ const CHUNK: usize = 1 << 16;
 /// Elements of a matrix that are converted before they are packed.
 const ROWS_AT_ONCE: usize = 1 << 22;
 
+/// Some numbers of a tensor, row-major.
+#[derive(Clone, Copy)]
+pub(crate) enum Numbers<'a> {
+    Bf16(&'a [bf16]),
+    F32(&'a [f32]),
+}
+
+impl Numbers<'_> {
+    /// How many there are.
+    pub(crate) fn len(self) -> usize {
+        match self {
+            Self::Bf16(values) => values.len(),
+            Self::F32(values) => values.len(),
+        }
+    }
+}
+
 /// All tensors of a checkpoint, mapped into memory and handed out one by one.
 ///
 /// One file or many shards are the same thing from here on. Nothing is read before it is taken, and what nobody took is
@@ -126,30 +143,29 @@ impl Checkpoint {
     pub(crate) fn take(&mut self, name: &str, shape: &[usize], dtype: Dtype) -> Result<Vec<f32>, Error> {
         let located = self.locate(name, shape)?;
         let fault = |problem| self.fault(located, name, problem);
-        let bytes = self.bytes(located);
-        let round = dtype == Dtype::Bf16;
-        let values = match (located.info.dtype, round) {
-            (Stored::F32, false) => convert(bytes, f32::from_le_bytes),
-            (Stored::F32, true) => convert(bytes, |b| bf16::from_f32(f32::from_le_bytes(b)).to_f32()),
-            (Stored::F16, false) => convert(bytes, |b| f16::from_le_bytes(b).to_f32()),
-            (Stored::F16, true) => convert(bytes, |b| bf16::from_f32(f16::from_le_bytes(b).to_f32()).to_f32()),
-            (Stored::BF16, _) => convert(bytes, |b| bf16::from_le_bytes(b).to_f32()),
-            (other, _) => return Err(fault(TensorProblem::Dtype { found: format!("{other:?}") })),
-        };
-        let values = values.map_err(|(index, value)| fault(TensorProblem::NonFinite { index, value }))?;
+        let mut values = self
+            .widened(located, name, self.bytes(located))?
+            .map_err(|(index, value)| fault(TensorProblem::NonFinite { index, value }))?;
+        if dtype == Dtype::Bf16 {
+            values.iter_mut().for_each(|x| *x = bf16::from_f32(*x).to_f32());
+            if let Some(index) = values.iter().position(|x| !x.is_finite()) {
+                return Err(fault(TensorProblem::NonFinite { index, value: values[index] }));
+            }
+        }
         self.taken.insert(name.to_owned());
         Ok(values)
     }
 
-    /// Hands a matrix of exactly this shape to `take` as bf16, some rows at a time, each with the index of its first row: every
-    /// value rounded to nearest, ties to even. The file's pages are let go of as they have been read.
+    /// Hands a matrix of exactly this shape to `take` in `dtype`, some rows at a time, each with the index of its first row: every value rounded to
+    /// nearest, ties to even, where `dtype` has fewer bits. The file's pages are let go of as they have been read.
     ///
     /// Stored values may be f32, f16 or bf16; all must be finite, after rounding too.
     pub(crate) fn take_rows(
         &mut self,
         name: &str,
         shape: [usize; 2],
-        take: &mut dyn FnMut(usize, &[bf16]),
+        dtype: Dtype,
+        take: &mut dyn FnMut(usize, Numbers<'_>),
     ) -> Result<(), Error> {
         let located = self.locate(name, &shape)?;
         let fault = |problem| self.fault(located, name, problem);
@@ -157,20 +173,38 @@ impl Checkpoint {
         let bytes = self.bytes(located);
         let width = located.info.dtype.bitsize() / 8 * shape[1];
         for (chunk, bytes) in bytes.chunks((rows * width).max(1)).enumerate() {
-            let values = match located.info.dtype {
-                Stored::F32 => round(bytes, |b| bf16::from_f32(f32::from_le_bytes(b))),
-                Stored::F16 => round(bytes, |b| bf16::from_f32(f16::from_le_bytes(b).to_f32())),
-                Stored::BF16 => round(bytes, bf16::from_le_bytes),
-                other => return Err(fault(TensorProblem::Dtype { found: format!("{other:?}") })),
-            };
-            let values = values.map_err(|(index, value)| {
-                fault(TensorProblem::NonFinite { index: chunk * rows * shape[1] + index, value })
-            })?;
-            take(chunk * rows, &values);
+            let first = chunk * rows;
+            let not_finite =
+                |(index, value)| fault(TensorProblem::NonFinite { index: first * shape[1] + index, value });
+            match dtype {
+                Dtype::F32 => take(first, Numbers::F32(&self.widened(located, name, bytes)?.map_err(not_finite)?)),
+                Dtype::Bf16 => {
+                    let values = match located.info.dtype {
+                        Stored::F32 => round(bytes, |b| bf16::from_f32(f32::from_le_bytes(b))),
+                        Stored::F16 => round(bytes, |b| bf16::from_f32(f16::from_le_bytes(b).to_f32())),
+                        Stored::BF16 => round(bytes, bf16::from_le_bytes),
+                        other => return Err(fault(TensorProblem::Dtype { found: format!("{other:?}") })),
+                    };
+                    take(first, Numbers::Bf16(&values.map_err(not_finite)?));
+                }
+            }
             self.shards[located.shard].let_go(bytes);
         }
         self.taken.insert(name.to_owned());
         Ok(())
+    }
+
+    /// Some of a tensor's numbers in f32; inside, the index of the first that is not finite.
+    #[expect(clippy::type_complexity, reason = "two faults of different kinds")]
+    fn widened(&self, located: &Located, name: &str, bytes: &[u8]) -> Result<Result<Vec<f32>, (usize, f32)>, Error> {
+        Ok(match located.info.dtype {
+            Stored::F32 => convert(bytes, f32::from_le_bytes),
+            Stored::F16 => convert(bytes, |b| f16::from_le_bytes(b).to_f32()),
+            Stored::BF16 => convert(bytes, |b| bf16::from_le_bytes(b).to_f32()),
+            other => {
+                return Err(self.fault(located, name, TensorProblem::Dtype { found: format!("{other:?}") }));
+            }
+        })
     }
 
     fn locate(&self, name: &str, shape: &[usize]) -> Result<&Located, Error> {

@@ -4,7 +4,7 @@ use judge_core::{BackboneError, Generation, Prompt, Reason, Request, RequestProb
 use serde_json::{Map, Value, json};
 
 use super::{ApiSettings, backoff};
-use crate::generate;
+use crate::reading::sampling;
 
 /// Bytes of text to a token, as a rule of thumb for limits per minute.
 const BYTES_PER_TOKEN: usize = 4;
@@ -94,7 +94,7 @@ fn check(generation: &Generation) -> Result<(), RequestProblem> {
     if generation.stop.iter().any(String::is_empty) {
         return Err(RequestProblem::EmptyText("stop text"));
     }
-    generate::check(&generation.sampling)
+    sampling::check(&generation.sampling)
 }
 
 /// The seed of a stream, in the 31 bits that every server takes; that of stream 0 is the run's own where it fits.

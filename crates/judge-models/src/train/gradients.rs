@@ -7,8 +7,8 @@ use burn::tensor::{Device, Gradients, Tensor, TensorData, activation};
 
 use super::{Example, Trainer, host_values, token_tensor};
 use crate::Error;
-use crate::config::{DecoderConfig, Part};
-use crate::rope::Rotation;
+use crate::arch::{DecoderConfig, Part};
+use crate::engine::tensor::rotation::Rotation;
 
 /// Loss summed over the examples, and its gradient for each of the trainer's parameters, in their order.
 pub(super) fn of_part(trainer: &Trainer, examples: &[Example]) -> Result<(f64, Vec<Vec<f32>>), Error> {

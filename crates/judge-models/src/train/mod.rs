@@ -22,9 +22,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
 
-use crate::config::DecoderConfig;
-use crate::decoder::Decoder;
-use crate::rope::Rotation;
+use crate::arch::DecoderConfig;
+use crate::engine::tensor::decoder::Decoder;
+use crate::engine::tensor::rotation::Rotation;
 use crate::{Dtype, Error};
 
 pub use adamw::AdamW;

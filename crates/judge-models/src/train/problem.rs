@@ -4,7 +4,7 @@ use judge_core::TokenId;
 
 use super::{Example, TrainSettings};
 use crate::Error;
-use crate::config::DecoderConfig;
+use crate::arch::DecoderConfig;
 
 /// Why a model cannot be trained.
 #[derive(Debug, thiserror::Error)]

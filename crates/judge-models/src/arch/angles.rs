@@ -1,0 +1,76 @@
+//! Rotary positions: from [`RopeConfig`] and a sequence's final length to tables of cosines and sines.
+
+use std::f64::consts::TAU;
+
+use super::rope::{RopeConfig, RopeScaling};
+
+/// Angle per position of each rotated pair, shape `[rotary_dim / 2]`, and the factor on cosines and sines.
+///
+/// `len` is the final length of the sequence, prompt plus new tokens: `dynamic` and `longrope` look at it, and a
+/// sequence keeps one set of frequencies from its first token to its last. (transformers recomputes them as a
+/// sequence grows, so that cached keys and new queries may be rotated by different sets, and what a model returns
+/// depends on the calls before.) Formulas are those of transformers' `modeling_rope_utils`, each value rounded to
+/// f32 once.
+pub(crate) fn inverse_frequencies(rope: &RopeConfig, len: usize) -> (Vec<f32>, f32) {
+    let dim = rope.rotary_dim as f64;
+    // The exponent is f32 in transformers; so it is here.
+    let wavelength = |base: f64, pair: usize| libm::pow(base, f64::from((2 * pair) as f32 / dim as f32));
+    let all = |frequency: &dyn Fn(usize) -> f64| -> Vec<f32> {
+        (0..rope.rotary_dim / 2).map(|pair| frequency(pair) as f32).collect()
+    };
+    let theta = rope.theta;
+    match &rope.scaling {
+        RopeScaling::Default => (all(&|i| wavelength(theta, i).recip()), 1.0),
+        RopeScaling::Linear { factor } => (all(&|i| wavelength(theta, i).recip() / factor), 1.0),
+        RopeScaling::Dynamic { factor, original_len } => {
+            let original_len = *original_len as f64;
+            let stretch = factor * (len as f64).max(original_len) / original_len - (factor - 1.0);
+            let base = theta * libm::pow(stretch, dim / (dim - 2.0));
+            (all(&|i| wavelength(base, i).recip()), 1.0)
+        }
+        RopeScaling::Llama3 { factor, low_freq_factor, high_freq_factor, original_len } => {
+            let original_len = *original_len as f64;
+            let scaled = |i| {
+                let frequency = wavelength(theta, i).recip();
+                let turns = original_len * frequency / TAU;
+                if turns < *low_freq_factor {
+                    frequency / factor
+                } else if turns > *high_freq_factor {
+                    frequency
+                } else {
+                    let smooth = (turns - low_freq_factor) / (high_freq_factor - low_freq_factor);
+                    (1.0 - smooth) * frequency / factor + smooth * frequency
+                }
+            };
+            (all(&scaled), 1.0)
+        }
+        RopeScaling::Yarn { factor, original_len, attention_factor, beta_fast, beta_slow, truncate } => {
+            let pair_that_turns =
+                |times: f64| dim * libm::log(*original_len as f64 / (times * TAU)) / (2.0 * libm::log(theta));
+            let (low, high) = (pair_that_turns(*beta_fast), pair_that_turns(*beta_slow));
+            let (low, high) = if *truncate { (low.floor(), high.ceil()) } else { (low, high) };
+            let (low, high) = (low.max(0.0), high.min(dim - 1.0));
+            // No ramp of width 0.
+            let high = if low == high { high + 0.001 } else { high };
+            let scaled = |i| {
+                let frequency = wavelength(theta, i).recip();
+                let interpolated = ((i as f64 - low) / (high - low)).clamp(0.0, 1.0);
+                frequency / factor * interpolated + frequency * (1.0 - interpolated)
+            };
+            (all(&scaled), *attention_factor as f32)
+        }
+        RopeScaling::LongRope { short_factor, long_factor, original_len, attention_factor } => {
+            let factors = if len > *original_len { long_factor } else { short_factor };
+            (all(&|i| (factors[i] * wavelength(theta, i)).recip()), *attention_factor as f32)
+        }
+    }
+}
+
+/// Cosines and sines of positions 0 to `positions - 1`, `[positions, rotary_dim / 2]` each, with the frequencies of a sequence whose final
+/// length is `len`. Made without the system's mathematical library, whose last bits differ from one machine to another.
+pub(crate) fn angles(rope: &RopeConfig, len: usize, positions: usize) -> [Vec<f32>; 2] {
+    let (frequencies, scale) = inverse_frequencies(rope, len);
+    [libm::cosf, libm::sinf].map(|f| {
+        (0..positions).flat_map(|position| frequencies.iter().map(move |w| f(position as f32 * w) * scale)).collect()
+    })
+}

@@ -1,0 +1,58 @@
+//! The decoder's fast path on the CPU: weights packed in bf16, activations in f32, many sequences of any lengths in one pass, and
+//! what they share at their beginning computed once.
+//!
+//! Every body here gives a row the same bits whatever else is in the pass, however the pass is cut and however many threads
+//! work on it; that is what lets sequences share passes and prefixes freely.
+
+#[cfg(target_arch = "x86_64")]
+mod amx;
+mod attention;
+#[cfg(test)]
+mod cases;
+mod decoder;
+mod entropy;
+mod kernel;
+mod keys;
+mod load;
+mod pack;
+mod plan;
+mod run;
+mod softmax;
+mod tile;
+pub(crate) mod vector;
+
+pub(crate) use decoder::PackedDecoder;
+#[cfg(test)]
+pub(crate) use decoder::{Angles, BufferPool, Span};
+pub use kernel::Kernel;
+#[cfg(any(test, feature = "bench"))]
+pub(crate) use keys::Keys;
+pub(crate) use pack::product_rate;
+#[cfg(feature = "bench")]
+pub(crate) use {
+    attention::{Queries, Settings, attend},
+    keys::KeyShape,
+    pack::PackedLinear,
+    tile::Word,
+};
+
+use judge_core::TokenId;
+
+use super::Engine;
+use crate::Error;
+use crate::reading::jobs::Group;
+use crate::reading::passes::Passes;
+
+impl Engine for PackedDecoder {
+    fn kernel(&self) -> Option<Kernel> {
+        Some(self.kernel)
+    }
+
+    fn head_rows(&self, tokens: &[TokenId]) -> Result<Vec<f32>, Error> {
+        Ok(self.rows_of_head(tokens))
+    }
+
+    fn passes<'a>(&'a self, group: &'a Group<'a>, room: usize) -> Box<dyn Passes + 'a> {
+        Box::new(run::SharedPasses::new(self, group, room))
+    }
+}

@@ -1,0 +1,133 @@
+//! Sequences on which what walks over keys is tested: a softmax by its definition, and keys that come whole or in pieces.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use half::bf16;
+use proptest::prelude::*;
+
+use super::Kernel;
+use super::attention::{Queries, Settings};
+use super::keys::{KeyShape, Keys};
+use super::tile::Word;
+
+/// What is tested: as [`attend`](super::attention::attend).
+type Body = fn(Settings, usize, &[Queries<'_>], &[f32], usize, &mut [f32]);
+
+/// A sequence with a block's settings.
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    pub(super) settings: Settings,
+    pub(super) seq: usize,
+    /// Positions of the first two of three pieces, if there are as many.
+    cuts: [usize; 2],
+    /// `[seq]` rows of queries, keys and values, from -2 to 2.
+    rows: Vec<f32>,
+}
+
+/// Cases of any kernel: it is to be set.
+pub(super) fn cases(head_dims: &[usize], scales: &[f32]) -> impl Strategy<Value = Case> + use<> {
+    let heads = (1_usize..3, 1_usize..4, prop::sample::select(head_dims.to_vec()));
+    let scores =
+        (prop::option::of(1_usize..100), prop::option::of(1.0_f32..20.0), prop::sample::select(scales.to_vec()));
+    (1_usize..150, heads, scores, (0_usize..90, 0_usize..90), (any::<bool>(), any::<u64>())).prop_map(
+        |(seq, heads, scores, cuts, (is_f32, seed))| {
+            let (n_kv_heads, group, head_dim) = heads;
+            let (window, soft_cap, scale) = scores;
+            let word = if is_f32 { Word::Single } else { Word::Pair };
+            let shape = KeyShape { n_kv_heads, head_dim, word };
+            let kernel = Kernel::Portable;
+            let settings = Settings { kernel, n_heads: n_kv_heads * group, shape, scale, soft_cap, window };
+            let count = seq * (settings.n_heads + 2 * n_kv_heads) * head_dim;
+            Case { settings, seq, cuts: cuts.into(), rows: numbers(seed, count) }
+        },
+    )
+}
+
+fn numbers(seed: u64, count: usize) -> Vec<f32> {
+    (0..count as u64)
+        .map(|i| {
+            let mixed = (seed ^ i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd134_2543_de82_ef95);
+            ((mixed >> 40) as f32 / (1 << 23) as f32 - 1.0) * 2.0
+        })
+        .collect()
+}
+
+impl Case {
+    fn stride(&self) -> usize {
+        self.rows.len() / self.seq
+    }
+
+    /// One head of a row, of all its queries, keys and values, as the products see it.
+    fn head(&self, row: usize, at: usize) -> impl Iterator<Item = f64> + '_ {
+        let head_dim = self.settings.shape.head_dim;
+        let head = &self.rows[row * self.stride() + at * head_dim..][..head_dim];
+        let word = self.settings.shape.word;
+        head.iter().map(move |&x| f64::from(if word == Word::Pair { bf16::from_f32(x).to_f32() } else { x }))
+    }
+
+    fn key_head(&self, head: usize) -> usize {
+        self.settings.n_heads + head / (self.settings.n_heads / self.settings.shape.n_kv_heads)
+    }
+
+    /// The keys that the query at `position` sees.
+    pub(super) fn seen(&self, position: usize) -> Range<usize> {
+        self.settings.window.map_or(0, |window| (position + 1).saturating_sub(window))..position + 1
+    }
+
+    /// The value of a key for a query head, `[head_dim]`.
+    pub(super) fn value(&self, key: usize, head: usize) -> impl Iterator<Item = f64> + '_ {
+        self.head(key, self.key_head(head) + self.settings.shape.n_kv_heads)
+    }
+
+    /// The weights that a head of the query at `position` gives the keys it sees, by the definition.
+    pub(super) fn weights(&self, position: usize, head: usize) -> Vec<f64> {
+        let Settings { scale, soft_cap, .. } = self.settings;
+        let score = |key| {
+            let dot: f64 = self.head(position, head).zip(self.head(key, self.key_head(head))).map(|(a, b)| a * b).sum();
+            let scaled = dot * f64::from(scale);
+            soft_cap.map_or(scaled, |cap| f64::from(cap) * (scaled / f64::from(cap)).tanh())
+        };
+        let scores: Vec<f64> = self.seen(position).map(score).collect();
+        let highest = scores.iter().copied().fold(f64::MIN, f64::max);
+        let weights: Vec<f64> = scores.iter().map(|score| (score - highest).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        weights.iter().map(|weight| weight / total).collect()
+    }
+
+    /// What `body` makes of all positions at once, `[seq, width]`. It must be the same bits where the keys come in three pieces, of which the first
+    /// two are shared, and the third comes one position at a time.
+    pub(super) fn run(&self, width: usize, body: Body) -> Result<Vec<f32>, TestCaseError> {
+        let (settings, seq, stride) = (self.settings, self.seq, self.stride());
+        let behind_queries = settings.n_heads * settings.shape.head_dim;
+        let mut keys = Keys::new(settings.shape, None, seq, 1);
+        keys.write(0, &self.rows[behind_queries..], stride, seq);
+        let mut out = vec![f32::NAN; seq * width];
+        let all = Queries { keys: &keys, position: 0, row: 0, count: seq };
+        body(settings, 0, &[all], &self.rows, stride, &mut out);
+
+        let (mut before, mut end) = (None, 0);
+        for len in self.cuts {
+            let len = len.min(seq - end);
+            if len == 0 {
+                continue;
+            }
+            let mut piece = Keys::new(settings.shape, before.take(), len, 2);
+            piece.write(1, &self.rows[end * stride + behind_queries..], stride, len);
+            piece.advance(len);
+            (before, end) = (Some(Arc::new(piece)), end + len);
+        }
+        let mut keys = Keys::new(settings.shape, before, seq - end, 2);
+        for position in end..seq {
+            keys.write(1, &self.rows[position * stride + behind_queries..], stride, 1);
+            let mut alone = vec![f32::NAN; width];
+            let query = Queries { keys: &keys, position, row: position, count: 1 };
+            body(settings, 1, &[query], &self.rows, stride, &mut alone);
+            let together = &out[position * width..][..width];
+            let same = alone.iter().zip(together).all(|(a, b)| a.to_bits() == b.to_bits());
+            prop_assert!(same, "{:?}, position {position} of {seq}", settings.kernel);
+            keys.advance(1);
+        }
+        Ok(out)
+    }
+}

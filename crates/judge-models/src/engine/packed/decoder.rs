@@ -1,0 +1,371 @@
+//! A decoder with packed weights, and one pass of it over stretches of many sequences.
+
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+use judge_core::{Layer, TokenId};
+use rayon::prelude::*;
+
+use super::attention::{Queries, Settings, attend};
+use super::entropy::entropies;
+use super::keys::{KeyShape, Keys};
+use super::pack::PackedLinear;
+use super::tile::Word;
+use super::vector::worth_a_task;
+use super::{Kernel, vector};
+use crate::arch::DecoderConfig;
+use crate::arch::angles;
+use crate::engine::block::{Block, HeadNorms, Ops};
+
+/// A decoder-only transformer for the CPU. Matrices, keys and values are packed in bf16 or f32, everything else is f32.
+pub(crate) struct PackedDecoder {
+    pub(super) config: Arc<DecoderConfig>,
+    pub(super) kernel: Kernel,
+    /// What a word of matrices, keys and values holds.
+    pub(super) word: Word,
+    /// `[d_vocab, d_model]`.
+    pub(super) embedding: PackedLinear,
+    pub(super) blocks: Vec<Block<Linear, Vec<f32>>>,
+    /// `[d_model]`.
+    pub(super) norm: Vec<f32>,
+    /// `[d_vocab, d_model]`; absent if it is the embedding.
+    pub(super) head: Option<PackedLinear>,
+}
+
+/// A product with a matrix `[d_out, d_in]`, and a bias `[d_out]` where there is one.
+pub(super) struct Linear {
+    pub(super) weight: PackedLinear,
+    pub(super) bias: Option<Vec<f32>>,
+}
+
+/// Cosines and sines of positions, `[positions, rotary_dim / 2]` each.
+pub(crate) struct Angles {
+    half: usize,
+    cos: Vec<f32>,
+    sin: Vec<f32>,
+}
+
+impl Angles {
+    /// Those of positions 0 to `len - 1`, with the frequencies of a sequence whose final length is `final_len`.
+    pub(crate) fn new(config: &DecoderConfig, final_len: usize, len: usize) -> Self {
+        let [cos, sin] = angles(&config.rope, final_len, len);
+        Self { half: config.rope.rotary_dim / 2, cos, sin }
+    }
+
+    fn at(&self, position: usize) -> (&[f32], &[f32]) {
+        let range = position * self.half..(position + 1) * self.half;
+        (&self.cos[range.clone()], &self.sin[range])
+    }
+}
+
+/// New positions of one sequence.
+pub(crate) struct Span<'a> {
+    pub(crate) ids: &'a [TokenId],
+    /// Keys of the positions before; those of the new ones are put behind them.
+    pub(crate) keys: &'a mut Keys,
+    /// Which of the new positions go on behind the last block's attention: those that are read.
+    pub(crate) keep: Range<usize>,
+    /// Layers of whose block the attention entropy of every new position is wanted.
+    pub(crate) entropies: &'a [Layer],
+}
+
+/// The residual stream between two blocks: rows of all spans behind one another.
+pub(crate) struct Stream<'a> {
+    d_model: usize,
+    rows: &'a [f32],
+    /// Where the rows of each span are.
+    spans: &'a [Range<usize>],
+    entropies: &'a Entropies,
+}
+
+/// Attention entropies of the spans that want them of the block that was run last.
+#[derive(Default)]
+struct Entropies {
+    n_heads: usize,
+    /// `[rows, n_heads]`.
+    rows: Vec<f32>,
+    /// Where the rows of each span are.
+    spans: Vec<Range<usize>>,
+}
+
+impl<'a> Stream<'a> {
+    /// The rows of a span, each `[d_model]`: all of its positions, after the pass's last block those that were kept.
+    pub(crate) fn rows(&self, span: usize) -> std::slice::ChunksExact<'a, f32> {
+        let Range { start, end } = self.spans[span];
+        self.rows[start * self.d_model..end * self.d_model].chunks_exact(self.d_model)
+    }
+
+    /// The attention entropies of a span's positions in the block below, each `[n_heads]`: all of them if they are wanted, else none.
+    pub(crate) fn entropies(&self, span: usize) -> std::slice::ChunksExact<'a, f32> {
+        let Entropies { n_heads, rows, spans } = self.entropies;
+        let Range { start, end } = spans.get(span).cloned().unwrap_or_default(); // there is no block below the first layer
+        rows[start * n_heads..end * n_heads].chunks_exact((*n_heads).max(1))
+    }
+}
+
+impl PackedDecoder {
+    /// What keys look like.
+    pub(crate) fn key_shape(&self) -> KeyShape {
+        KeyShape { n_kv_heads: self.config.n_kv_heads, head_dim: self.config.head_dim, word: self.word }
+    }
+
+    /// Runs the spans through the first `blocks` blocks and shows `visit` the residual stream as soon as it is there: 0 is the
+    /// embedding, `i` the output of block `i` counted from 1, none of them normed. After [`ControlFlow::Break`] the pass
+    /// is given up. Keys are written, but their number is the caller's to advance.
+    pub(crate) fn forward(
+        &self,
+        spans: &mut [Span<'_>],
+        angles: &Angles,
+        blocks: usize,
+        pool: &mut BufferPool,
+        visit: &mut dyn FnMut(usize, &Stream<'_>) -> ControlFlow<()>,
+    ) {
+        let d_model = self.config.d_model;
+        let mut layout = Vec::with_capacity(spans.len());
+        let mut count = 0;
+        for span in spans.iter() {
+            layout.push(count..count + span.ids.len());
+            count += span.ids.len();
+        }
+        let mut x = pool.rows(count, d_model);
+        let ids: Vec<TokenId> = spans.iter().flat_map(|span| span.ids).copied().collect();
+        x.data.par_chunks_exact_mut(d_model).zip(&ids).for_each(|(row, &id)| {
+            self.embedding.row(id as usize, row);
+            if let Some(scale) = self.config.embedding_scale {
+                row.iter_mut().for_each(|x| *x *= scale as f32);
+            }
+        });
+        let entropies = Entropies::default();
+        let mut ops = Packed { decoder: self, spans, layout, angles, last: blocks.wrapping_sub(1), pool, entropies };
+        let mut flow = visit(0, &ops.stream(&x));
+        for (index, block) in self.blocks.iter().enumerate().take(blocks) {
+            if flow.is_break() {
+                break;
+            }
+            x = block.forward(&mut ops, index, x);
+            flow = visit(index + 1, &ops.stream(&x));
+        }
+        ops.pool.give_back(x);
+    }
+
+    /// The final norm of one row `[d_model]`.
+    pub(crate) fn final_norm(&self, row: &[f32]) -> Vec<f32> {
+        let mut normed = vec![0.0; row.len()];
+        vector::rms_norm(row, &self.norm, self.config.norm_eps as f32, &mut normed);
+        normed
+    }
+
+    /// Logits over the whole vocabulary, `[rows, d_model]` to `[rows, d_vocab]`, without the final soft-cap.
+    pub(crate) fn logits(&self, states: &[f32]) -> Vec<f32> {
+        let rows = states.len() / self.config.d_model;
+        let mut logits = vec![0.0; rows * self.config.d_vocab];
+        self.head().apply(states, rows, &mut logits, &mut Vec::new());
+        logits
+    }
+
+    /// Rows of the output head, shape `[rows.len(), d_model]`. Every row must exist.
+    pub(crate) fn rows_of_head(&self, rows: &[TokenId]) -> Vec<f32> {
+        let mut values = vec![0.0; rows.len() * self.config.d_model];
+        values
+            .chunks_exact_mut(self.config.d_model)
+            .zip(rows)
+            .for_each(|(values, &row)| self.head().row(row as usize, values));
+        values
+    }
+
+    fn head(&self) -> &PackedLinear {
+        self.head.as_ref().unwrap_or(&self.embedding)
+    }
+}
+
+/// Rows of one width.
+pub(crate) struct Rows {
+    data: Vec<f32>,
+    width: usize,
+}
+
+impl Rows {
+    fn count(&self) -> usize {
+        self.data.len() / self.width.max(1)
+    }
+}
+
+/// Buffers of passes that are over, for those to come: fresh memory must be cleared by the system, page by page, which costs as much
+/// as a small product.
+#[derive(Default)]
+pub(crate) struct BufferPool {
+    free: Vec<Vec<f32>>,
+    /// Activations as the products take them.
+    words: Vec<u32>,
+}
+
+impl BufferPool {
+    /// Numbers that are anything: every body writes all of its output.
+    fn rows(&mut self, count: usize, width: usize) -> Rows {
+        let len = count * width;
+        // The smallest that is large enough, else the largest, which then grows.
+        let fits = |buffer: &Vec<f32>| buffer.capacity() >= len;
+        let best = self.free.iter().enumerate().min_by_key(|(_, buffer)| {
+            (!fits(buffer), if fits(buffer) { buffer.capacity() } else { usize::MAX - buffer.capacity() })
+        });
+        let mut data = match best.map(|(index, _)| index) {
+            Some(index) => self.free.swap_remove(index),
+            None => Vec::new(),
+        };
+        data.resize(len, 0.0);
+        Rows { data, width }
+    }
+
+    fn give_back(&mut self, rows: Rows) {
+        self.free.push(rows.data);
+    }
+}
+
+/// The operations of one pass.
+struct Packed<'a, 's> {
+    decoder: &'a PackedDecoder,
+    spans: &'a mut [Span<'s>],
+    /// Where the rows of each span are.
+    layout: Vec<Range<usize>>,
+    angles: &'a Angles,
+    /// The last block of this pass.
+    last: usize,
+    pool: &'a mut BufferPool,
+    entropies: Entropies,
+}
+
+impl Packed<'_, '_> {
+    fn stream<'x>(&'x self, x: &'x Rows) -> Stream<'x> {
+        Stream { d_model: x.width, rows: &x.data, spans: &self.layout, entropies: &self.entropies }
+    }
+
+    /// Fills in the entropies that are wanted of a block, from `qkv` with rotated queries and from keys that are written.
+    fn measure(&mut self, settings: Settings, index: usize, qkv: &Rows) {
+        let mut queries = Vec::new();
+        let mut count = 0;
+        self.entropies.spans.clear();
+        for (span, rows) in self.spans.iter().zip(&self.layout) {
+            let start = count;
+            if span.entropies.contains(&Layer(index + 1)) {
+                let (position, row) = (span.keys.end(), rows.start);
+                queries.push(Queries { keys: span.keys, position, row, count: rows.len() });
+                count += rows.len();
+            }
+            self.entropies.spans.push(start..count);
+        }
+        self.entropies.n_heads = settings.n_heads;
+        self.entropies.rows.resize(count * settings.n_heads, 0.0);
+        entropies(settings, index, &queries, &qkv.data, qkv.width, &mut self.entropies.rows);
+    }
+
+    /// One new buffer, filled row by row from another.
+    fn map(&mut self, x: &Rows, width: usize, f: impl Fn(&[f32], &mut [f32]) + Sync) -> Rows {
+        let mut out = self.pool.rows(x.count(), width);
+        let rows = out.data.par_chunks_exact_mut(width).zip(x.data.par_chunks_exact(x.width));
+        rows.with_min_len(worth_a_task(width.max(x.width))).for_each(|(out, x)| f(x, out));
+        out
+    }
+}
+
+impl Ops for Packed<'_, '_> {
+    type Rows = Rows;
+    type Linear = Linear;
+    type Norm = Vec<f32>;
+
+    fn norm(&mut self, x: &Rows, weight: &Vec<f32>) -> Rows {
+        let eps = self.decoder.config.norm_eps as f32;
+        self.map(x, x.width, |x, out| vector::rms_norm(x, weight, eps, out))
+    }
+
+    fn linear(&mut self, x: Rows, linear: &Linear) -> Rows {
+        let mut y = self.pool.rows(x.count(), linear.weight.out_features());
+        linear.weight.apply(&x.data, x.count(), &mut y.data, &mut self.pool.words);
+        if let Some(bias) = &linear.bias {
+            y.data.par_chunks_exact_mut(y.width).with_min_len(worth_a_task(y.width)).for_each(|y| vector::add(y, bias));
+        }
+        self.pool.give_back(x);
+        y
+    }
+
+    fn attend(&mut self, index: usize, mut qkv: Rows, norms: HeadNorms<'_, Vec<f32>>) -> Rows {
+        let config = &*self.decoder.config;
+        let (head_dim, d_query, d_key) = (config.head_dim, config.d_query(), config.d_key());
+        let eps = config.norm_eps as f32;
+        let positions: Vec<usize> =
+            self.spans.iter().flat_map(|span| (0..span.ids.len()).map(|i| span.keys.end() + i)).collect();
+        let rows = qkv.data.par_chunks_exact_mut(qkv.width).with_min_len(worth_a_task(qkv.width)).zip(&positions);
+        rows.for_each(|(row, &position)| {
+            let (cos, sin) = self.angles.at(position);
+            let (queries, rest) = row.split_at_mut(d_query);
+            vector::norm_rotate(queries, head_dim, norms.queries.map(|weight| (weight.as_slice(), eps)), cos, sin);
+            vector::norm_rotate(
+                &mut rest[..d_key],
+                head_dim,
+                norms.keys.map(|weight| (weight.as_slice(), eps)),
+                cos,
+                sin,
+            );
+        });
+        self.spans.par_iter_mut().zip(&self.layout).for_each(|(span, rows)| {
+            let keys = &qkv.data[rows.start * qkv.width + d_query..];
+            span.keys.write(index, keys, qkv.width, span.ids.len());
+        });
+        let settings = Settings {
+            kernel: self.decoder.kernel,
+            n_heads: config.n_heads,
+            shape: self.decoder.key_shape(),
+            scale: config.attention_scale as f32,
+            soft_cap: config.attention_soft_cap.map(|cap| cap as f32),
+            window: config.windows[index],
+        };
+        self.measure(settings, index, &qkv);
+        let kept = |span: &Span<'_>| if index == self.last { span.keep.clone() } else { 0..span.ids.len() };
+        let queries: Vec<Queries<'_>> = self
+            .spans
+            .iter()
+            .zip(&self.layout)
+            .map(|(span, rows)| {
+                let keep = kept(span);
+                let (position, row) = (span.keys.end() + keep.start, rows.start + keep.start);
+                Queries { keys: span.keys, position, row, count: keep.len() }
+            })
+            .collect();
+        let count = queries.iter().map(|queries| queries.count).sum();
+        let mut mixed = self.pool.rows(count, d_query);
+        attend(settings, index, &queries, &qkv.data, qkv.width, &mut mixed.data);
+        self.pool.give_back(qkv);
+        mixed
+    }
+
+    fn gate(&mut self, gate_up: Rows) -> Rows {
+        let function = self.decoder.config.activation;
+        let d_ff = gate_up.width / 2;
+        let gated = self.map(&gate_up, d_ff, |row, out| vector::gated(&row[..d_ff], &row[d_ff..], function, out));
+        self.pool.give_back(gate_up);
+        gated
+    }
+
+    fn keep(&mut self, index: usize, mut x: Rows) -> Rows {
+        if index != self.last {
+            return x;
+        }
+        // Rows only move towards the beginning.
+        let mut count = 0;
+        for (span, rows) in self.spans.iter().zip(&mut self.layout) {
+            let from = rows.start + span.keep.start;
+            x.data.copy_within(from * x.width..(from + span.keep.len()) * x.width, count * x.width);
+            *rows = count..count + span.keep.len();
+            count += span.keep.len();
+        }
+        x.data.truncate(count * x.width);
+        x
+    }
+
+    fn add(&mut self, mut x: Rows, y: Rows) -> Rows {
+        let width = x.width;
+        let rows = x.data.par_chunks_exact_mut(width).zip(y.data.par_chunks_exact(width));
+        rows.with_min_len(worth_a_task(width)).for_each(|(x, y)| vector::add(x, y));
+        self.pool.give_back(y);
+        x
+    }
+}

@@ -1,0 +1,181 @@
+//! Keys and values of some positions of a sequence, packed for attention.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::tile::{LANES, Word};
+use super::vector::bf16_bits;
+
+/// Keys per tile. A sequence's tiles begin at multiples of it, whoever computed them, so that attention sums in the same order
+/// however a sequence was cut.
+pub(crate) const TILE: usize = 32;
+
+/// What keys and values look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeyShape {
+    pub(crate) n_kv_heads: usize,
+    pub(crate) head_dim: usize,
+    /// What a word holds.
+    pub(crate) word: Word,
+}
+
+impl KeyShape {
+    /// Words of a head's coordinates.
+    pub(crate) fn words(self) -> usize {
+        self.word.count(self.head_dim)
+    }
+
+    /// Coordinates of a head, up to whole lanes.
+    pub(crate) fn lanes(self) -> usize {
+        self.head_dim.next_multiple_of(LANES)
+    }
+
+    /// Words of a tile of keys: `[words][TILE]`, one coordinate of a key or two successive ones to a word.
+    pub(crate) fn key_tile(self) -> usize {
+        self.words() * TILE
+    }
+
+    /// Words of a tile of values: `[TILE][lanes]`, or `[TILE / 2][lanes]` with one coordinate of two successive values to a word.
+    pub(crate) fn value_tile(self) -> usize {
+        self.word.count(TILE) * self.lanes()
+    }
+}
+
+/// Keys and values of positions `start..end` of one sequence, in every block or in the one at work. Where those before end within a tile, the
+/// part that is there is copied, so that whoever looks at a tile finds it whole.
+pub(crate) struct Keys {
+    shape: KeyShape,
+    /// The beginning of a tile.
+    start: usize,
+    end: usize,
+    /// Tiles that there is room for.
+    tiles: usize,
+    /// One for each block, or a single one that the blocks use in turn.
+    blocks: Vec<BlockKeys>,
+    before: Option<Arc<Keys>>,
+}
+
+/// Those of one block: by head, then by tile.
+#[derive(Clone, Default)]
+struct BlockKeys {
+    keys: Vec<u32>,
+    values: Vec<u32>,
+}
+
+impl Keys {
+    /// Room for `capacity` positions behind those of `before`. `n_blocks` is 1 if no later pass looks at them.
+    pub(crate) fn new(shape: KeyShape, before: Option<Arc<Self>>, capacity: usize, n_blocks: usize) -> Self {
+        let end = before.as_ref().map_or(0, |before| before.end);
+        let start = end / TILE * TILE;
+        let tiles = (end - start + capacity).div_ceil(TILE);
+        let block = BlockKeys {
+            keys: vec![0; shape.n_kv_heads * tiles * shape.key_tile()],
+            values: vec![0; shape.n_kv_heads * tiles * shape.value_tile()],
+        };
+        Self { shape, start, end, tiles, blocks: vec![block; n_blocks.max(1)], before }
+    }
+
+    /// How many positions there are, from the sequence's beginning.
+    pub(crate) fn end(&self) -> usize {
+        self.end
+    }
+
+    /// Says that `count` more positions have been written in all blocks.
+    pub(crate) fn advance(&mut self, count: usize) {
+        self.end += count;
+    }
+
+    /// Those before these.
+    #[cfg(test)]
+    pub(crate) fn before(&self) -> Option<&Self> {
+        self.before.as_deref()
+    }
+
+    /// Positions that there is room for, those before apart.
+    #[cfg(test)]
+    pub(crate) fn room(&self) -> usize {
+        self.tiles * TILE
+    }
+
+    /// Where block `block` lies among [`Self::blocks`].
+    fn place(&self, block: usize) -> usize {
+        if self.blocks.len() == 1 { 0 } else { block }
+    }
+
+    /// Copies the tile that those before leave unfinished, if nothing has been written behind it.
+    fn take_over(&mut self, block: usize) {
+        let Some(before) = self.before.clone().filter(|before| before.end == self.end && self.end > self.start) else {
+            return;
+        };
+        let Self { shape, start, tiles, .. } = *self;
+        let place = self.place(block);
+        let BlockKeys { keys, values } = &mut self.blocks[place];
+        for head in 0..shape.n_kv_heads {
+            let (begun_keys, begun_values) = before.tile(block, head, start / TILE);
+            keys[head * tiles * shape.key_tile()..][..shape.key_tile()].copy_from_slice(begun_keys);
+            values[head * tiles * shape.value_tile()..][..shape.value_tile()].copy_from_slice(begun_values);
+        }
+    }
+
+    /// Puts keys and values of new positions behind those that are there. `rows` are `count` rows of a matrix whose rows are `stride`
+    /// apart and begin with the keys `[n_kv_heads, head_dim]`, followed by the values.
+    pub(crate) fn write(&mut self, block: usize, rows: &[f32], stride: usize, count: usize) {
+        self.take_over(block);
+        let Self { shape, tiles, .. } = *self;
+        let first = self.end - self.start;
+        let place = self.place(block);
+        let BlockKeys { keys, values } = &mut self.blocks[place];
+        let row = |i: usize, head: usize, at: usize| {
+            let start = i * stride + (at * shape.n_kv_heads + head) * shape.head_dim;
+            &rows[start..start + shape.head_dim]
+        };
+        keys.par_chunks_exact_mut((tiles * shape.key_tile()).max(1)).enumerate().for_each(|(head, keys)| {
+            let mut words = vec![0; shape.words()];
+            for i in 0..count {
+                shape.word.pack(row(i, head, 0), &mut words);
+                let (tile, lane) = ((first + i) / TILE, (first + i) % TILE);
+                let tile = &mut keys[tile * shape.key_tile()..][..shape.key_tile()];
+                tile.iter_mut().skip(lane).step_by(TILE).zip(&words).for_each(|(to, &word)| *to = word);
+            }
+            // What lies behind the last position may be another sequence's, and must not be NaN.
+            for after in first + count..(first + count).next_multiple_of(TILE) {
+                let tile = &mut keys[after / TILE * shape.key_tile()..][..shape.key_tile()];
+                tile.iter_mut().skip(after % TILE).step_by(TILE).for_each(|word| *word = 0);
+            }
+        });
+        values.par_chunks_exact_mut((tiles * shape.value_tile()).max(1)).enumerate().for_each(|(head, values)| {
+            for i in 0..count {
+                // The word of the last of so many positions.
+                let at = shape.word.count(first + i + 1) - 1;
+                let lanes = values[at * shape.lanes()..][..shape.head_dim].iter_mut().zip(row(i, head, 1));
+                match (shape.word, (first + i) % 2) {
+                    (Word::Single, _) => lanes.for_each(|(word, x)| *word = x.to_bits()),
+                    (Word::Pair, 0) => lanes.for_each(|(word, &x)| *word = bf16_bits(x)),
+                    (Word::Pair, _) => lanes.for_each(|(word, &x)| *word = *word & 0xffff | bf16_bits(x) << 16),
+                }
+            }
+            // The other half of the last pair is zero already: its first half is written with a zero beside it.
+            let (from, to) =
+                (shape.word.count(first + count), shape.word.count((first + count).next_multiple_of(TILE)));
+            values[from * shape.lanes()..to * shape.lanes()].fill(0);
+        });
+    }
+
+    /// Tile `tile` of a head in a block, keys and values, counted from the sequence's beginning.
+    pub(crate) fn tile(&self, block: usize, head: usize, tile: usize) -> (&[u32], &[u32]) {
+        let mut holder = self;
+        while tile * TILE < holder.start {
+            // Those before go on at least to where these begin.
+            let Some(before) = holder.before.as_deref() else { break };
+            holder = before;
+        }
+        let shape = holder.shape;
+        let index = head * holder.tiles + tile - holder.start / TILE;
+        let BlockKeys { keys, values } = &holder.blocks[holder.place(block)];
+        (
+            &keys[index * shape.key_tile()..][..shape.key_tile()],
+            &values[index * shape.value_tile()..][..shape.value_tile()],
+        )
+    }
+}

@@ -1,0 +1,403 @@
+//! Weights in bf16 or f32, packed once, and their product with rows of activations.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use half::bf16;
+use rayon::prelude::*;
+
+use super::Kernel;
+#[cfg(target_arch = "x86_64")]
+use super::amx;
+use super::tile::{LANES, Shape, Word, Words, multiply_add, widen_row, widen_tile};
+use super::vector::worth_a_task;
+use crate::Error;
+use crate::weights::Numbers;
+
+/// Rows of activations that are multiplied at once.
+const ROWS: usize = 12;
+
+/// Rows of activations that the matrix unit multiplies at once.
+const BLOCK: usize = 32;
+
+/// Rows of activations that one task takes, a multiple of both.
+const ROWS_AT_ONCE: usize = 32 * ROWS;
+
+/// Pairs of coordinates that are summed before their sum joins the row's. A tile of as many, widened, stays in a core's cache.
+const PAIRS_AT_ONCE: usize = 512;
+
+/// Panels whose tiles of as many pairs stay in a core's cache, the next ones beside them.
+const PANELS_AT_ONCE: usize = 4;
+
+/// Tasks that keep all threads busy until the end, though some are done before others.
+const TASKS_PER_THREAD: usize = 16;
+
+const WORDS_OF_A_LINE: usize = 16;
+
+/// Lines of the tiles to come that are fetched beside each product of a block of rows with a tile: all are there in time if a share
+/// has as many rows as it may.
+const LINES_AT_ONCE: usize = PAIRS_AT_ONCE * LANES / WORDS_OF_A_LINE * ROWS / ROWS_AT_ONCE;
+
+/// From as many rows on, a product computes longer than it reads weights.
+const MANY_ROWS: usize = 8 * ROWS;
+
+/// From as many rows on, widening a panel of weights costs less than widening anew for each of them.
+const WORTH_WIDENING: usize = 2 * ROWS;
+
+/// A matrix `[d_out, d_in]` in bf16 or f32, packed for products with rows of activations.
+///
+/// Panels of [`LANES`] of its rows lie behind one another, each as a tile `[words][LANES]`: pairs of successive coordinates or single ones, for all
+/// rows of the panel. It takes the size that it has in a checkpoint of that dtype, but for the last panel and a `d_in` that is no multiple of what a
+/// kernel sums at once.
+pub(crate) struct PackedLinear {
+    kernel: Kernel,
+    word: Word,
+    d_out: usize,
+    d_in: usize,
+    words: Vec<u32>,
+}
+
+impl PackedLinear {
+    /// A matrix of zeros, to be filled row by row.
+    pub(crate) fn zeros(kernel: Kernel, word: Word, d_out: usize, d_in: usize) -> Self {
+        let words = vec![0; d_out.next_multiple_of(LANES) * Self::width_of(kernel, word, d_in)];
+        Self { kernel, word, d_out, d_in, words }
+    }
+
+    pub(crate) fn out_features(&self) -> usize {
+        self.d_out
+    }
+
+    /// Words of a row, with zeros behind the last where the kernel wants whole steps.
+    fn width(&self) -> usize {
+        Self::width_of(self.kernel, self.word, self.d_in)
+    }
+
+    fn width_of(kernel: Kernel, word: Word, d_in: usize) -> usize {
+        let words = word.count(d_in);
+        match (kernel, word) {
+            #[cfg(target_arch = "x86_64")]
+            (Kernel::Amx, Word::Pair) => words.next_multiple_of(amx::PAIRS),
+            _ => words,
+        }
+    }
+
+    fn panel(&self) -> usize {
+        self.width() * LANES
+    }
+
+    /// Words from one row of packed activations to the next: an odd number of a cache's lines. Widths are mostly multiples of a high power of
+    /// two, and rows that far apart would all lie in the same few places of a cache and drive one another out.
+    fn row_words(&self) -> usize {
+        (self.width().div_ceil(WORDS_OF_A_LINE) | 1) * WORDS_OF_A_LINE
+    }
+
+    /// Fills rows `first..` from `rows`, `[.., d_in]` row-major; those of a matrix of pairs are bf16, those of one of single words f32.
+    pub(crate) fn fill(&mut self, first: usize, rows: Numbers<'_>) {
+        let (d_in, panel) = (self.d_in, self.panel());
+        let count = rows.len() / d_in.max(1);
+        self.words.par_chunks_exact_mut(panel.max(1)).enumerate().for_each(|(index, panel)| {
+            let mine = (index * LANES).max(first)..((index + 1) * LANES).min(first + count);
+            for row in mine {
+                let lane = panel.iter_mut().skip(row % LANES).step_by(LANES);
+                let place = (row - first) * d_in..(row - first + 1) * d_in;
+                match rows {
+                    Numbers::Bf16(rows) => {
+                        let (pairs, rest) = rows[place].as_chunks::<2>();
+                        let last = rest.first().map(|&x| [x, bf16::ZERO]);
+                        for (word, pair) in lane.zip(pairs.iter().copied().chain(last)) {
+                            *word = u32::from(pair[0].to_bits()) | u32::from(pair[1].to_bits()) << 16;
+                        }
+                    }
+                    Numbers::F32(rows) => lane.zip(&rows[place]).for_each(|(word, x)| *word = x.to_bits()),
+                }
+            }
+        });
+    }
+
+    /// Row `index`, `[d_in]`.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub(crate) fn row(&self, index: usize, out: &mut [f32]) {
+        let panel = &self.words[index / LANES * self.panel()..][..self.panel()];
+        let words = panel.iter().skip(index % LANES).step_by(LANES);
+        match self.word {
+            Word::Pair => {
+                for (out, word) in out.chunks_mut(2).zip(words) {
+                    out[0] = f32::from_bits(word << 16);
+                    if let Some(second) = out.get_mut(1) {
+                        *second = f32::from_bits(word & 0xffff_0000);
+                    }
+                }
+            }
+            Word::Single => out.iter_mut().zip(words).for_each(|(out, &word)| *out = f32::from_bits(word)),
+        }
+    }
+
+    /// `out = x · weightᵀ`: `x` `[rows, d_in]`, `out` `[rows, d_out]`. Activations are rounded as the weights are, sums are f32. A row of the
+    /// result depends on that row of `x` alone. `scratch` is for reuse by the next product; what it holds does not matter.
+    ///
+    /// # Panics
+    /// If a slice has another length.
+    pub(crate) fn apply(&self, x: &[f32], rows: usize, out: &mut [f32], scratch: &mut Vec<u32>) {
+        assert!(x.len() == rows * self.d_in && out.len() == rows * self.d_out);
+        let (width, row_words) = (self.width(), self.row_words());
+        if rows == 0 || width == 0 || self.d_out == 0 {
+            return out.fill(0.0);
+        }
+        let widens = self.word == Word::Pair && self.kernel.multiplies_f32() && rows >= WORTH_WIDENING;
+        // A kernel that takes whole blocks of rows reads what lies behind the last one, and nothing comes of it.
+        let n_words = rows.next_multiple_of(BLOCK) * row_words;
+        scratch.resize(n_words * if widens { 3 } else { 1 }, 0);
+        let (words, wide) = scratch.split_at_mut(n_words);
+        let packed = words.par_chunks_exact_mut(row_words).zip(x.par_chunks_exact(self.d_in));
+        packed.with_min_len(worth_a_task(self.d_in)).for_each(|(words, x)| self.word.pack(x, &mut words[..width]));
+        let widened = wide.par_chunks_exact_mut(2 * row_words).zip(words.par_chunks_exact(row_words)).take(rows);
+        widened.with_min_len(worth_a_task(2 * row_words)).for_each(|(wide, words)| widen_row(words, wide));
+        let (words, wide) = (&*words, &*wide);
+        let n_panels = self.d_out.div_ceil(LANES);
+        let at_once = self.panels_at_once(rows);
+        let n_groups = n_panels.div_ceil(at_once);
+        let out = Columns { start: out.as_mut_ptr(), stride: self.d_out };
+        (0..rows.div_ceil(ROWS_AT_ONCE) * n_groups).into_par_iter().for_each_init(Vec::new, |sums, task| {
+            let (first, group) = (task / n_groups * ROWS_AT_ONCE, task % n_groups);
+            let share = Share {
+                rows: first..rows.min(first + ROWS_AT_ONCE),
+                panels: group * at_once..n_panels.min((group + 1) * at_once),
+            };
+            let stride = share.panels.len() * LANES;
+            sums.clear();
+            sums.resize(share.rows.len() * stride, 0.0);
+            if widens {
+                self.multiply_widened(&share, wide, sums);
+            } else {
+                self.multiply(&share, words, sums);
+            }
+            let first_lane = share.panels.start * LANES;
+            for (row, sums) in share.rows.zip(sums.chunks_exact(stride)) {
+                let lanes = stride.min(self.d_out - first_lane);
+                // SAFETY: each row has `d_out` numbers, of which the lanes of these panels are this task's alone.
+                let out = unsafe { out.row(row, first_lane, lanes) };
+                out.copy_from_slice(&sums[..lanes]);
+            }
+        });
+    }
+
+    /// Words that are summed before their sum joins the row's; see [`PAIRS_AT_ONCE`].
+    fn words_at_once(&self) -> usize {
+        self.word.count(2 * PAIRS_AT_ONCE)
+    }
+
+    /// Panels that one task takes: as many as stay in a core's cache, fewer where there would be too few tasks for all threads. Few rows read
+    /// the weights from memory, which is fastest in one go: a panel that has several tiles is then taken alone.
+    fn panels_at_once(&self, rows: usize) -> usize {
+        if rows < MANY_ROWS && self.width() > self.words_at_once() {
+            return 1;
+        }
+        let n_groups = (TASKS_PER_THREAD * rayon::current_num_threads()).div_ceil(rows.div_ceil(ROWS_AT_ONCE));
+        (self.d_out.div_ceil(LANES) / n_groups).clamp(1, PANELS_AT_ONCE)
+    }
+
+    /// `sums[row][lane] += words[row] · panel[lane]` for a share of the rows and panels; `sums` is zero.
+    fn multiply(&self, share: &Share, words: &[u32], sums: &mut [f32]) {
+        let (width, panel, stride) = (self.width(), self.panel(), share.panels.len() * LANES);
+        let (row_words, at_once) = (self.row_words(), self.words_at_once());
+        #[cfg(target_arch = "x86_64")]
+        if (self.kernel, self.word) == (Kernel::Amx, Word::Pair) {
+            let unit = amx::Unit::new();
+            for first in share.rows.clone().step_by(BLOCK) {
+                for (at, index) in share.panels.clone().enumerate() {
+                    let mut block = [0.0; BLOCK * LANES];
+                    let count = BLOCK.min(share.rows.end - first);
+                    unit.multiply(
+                        count,
+                        &words[first * row_words..],
+                        row_words,
+                        &self.words[index * panel..][..panel],
+                        &mut block,
+                    );
+                    let sums = sums[(first - share.rows.start) * stride..].chunks_mut(stride);
+                    for (sums, block) in sums.zip(block.as_chunks::<LANES>().0).take(count) {
+                        sums[at * LANES..][..LANES].copy_from_slice(block);
+                    }
+                }
+            }
+            return;
+        }
+        // Tiles that stay in a core's cache while all rows of the share pass by; meanwhile those to come are fetched.
+        let lines = if share.rows.len() < MANY_ROWS { 0 } else { LINES_AT_ONCE };
+        for part in (0..width).step_by(at_once) {
+            let len = at_once.min(width - part);
+            let mut coming = self.coming(share, part);
+            for (block, sums) in sums.chunks_mut(ROWS * stride).enumerate() {
+                let count = sums.len() / stride;
+                let start = (share.rows.start + block * ROWS) * row_words + part;
+                let a = Words { data: &words[start..], stride: row_words };
+                for (at, index) in share.panels.clone().enumerate() {
+                    let b = Words { data: &self.words[index * panel + part * LANES..], stride: LANES };
+                    let shape = Shape { rows: count, words: len, lanes: LANES };
+                    multiply_add(self.kernel, self.word, shape, a, b, &mut sums[at * LANES..], stride);
+                    coming.by_ref().take(lines).for_each(prefetch);
+                }
+            }
+        }
+    }
+
+    /// The lines of the tiles that come after those of `part`, in the order in which they lie.
+    fn coming<'a>(&'a self, share: &Share, part: usize) -> impl Iterator<Item = &'a u32> {
+        let (width, panel, at_once) = (self.width(), self.panel(), self.words_at_once());
+        let next = part + at_once;
+        let (part, panels) = if next < width {
+            (next, share.panels.clone())
+        } else {
+            let end = share.panels.end;
+            (0, end..(end + share.panels.len()).min(self.d_out.div_ceil(LANES)))
+        };
+        let len = at_once.min(width - part) * LANES;
+        panels.flat_map(move |index| self.words[index * panel + part * LANES..][..len].iter().step_by(WORDS_OF_A_LINE))
+    }
+
+    /// The same with rows that were widened to f32.
+    fn multiply_widened(&self, share: &Share, wide: &[u32], sums: &mut [f32]) {
+        let (width, panel, stride) = (2 * self.row_words(), self.panel(), share.panels.len() * LANES);
+        let mut tile = vec![0; 2 * PAIRS_AT_ONCE.min(self.width()) * LANES];
+        for (at, index) in share.panels.clone().enumerate() {
+            for (part, words) in self.words[index * panel..][..panel].chunks(PAIRS_AT_ONCE * LANES).enumerate() {
+                widen_tile(words, &mut tile);
+                let b = Words { data: &tile, stride: LANES };
+                for (block, sums) in sums.chunks_mut(ROWS * stride).enumerate() {
+                    let start = (share.rows.start + block * ROWS) * width + part * 2 * PAIRS_AT_ONCE;
+                    let a = Words { data: &wide[start..], stride: width };
+                    let shape = Shape { rows: sums.len() / stride, words: 2 * words.len() / LANES, lanes: LANES };
+                    multiply_add(self.kernel, Word::Single, shape, a, b, &mut sums[at * LANES..], stride);
+                }
+            }
+        }
+    }
+}
+
+/// What one task computes of a product: these rows, times these panels.
+struct Share {
+    rows: Range<usize>,
+    panels: Range<usize>,
+}
+
+/// Asks for a line of memory to be brought near.
+fn prefetch(word: &u32) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction changes nothing but what the caches hold.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(word).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = word;
+}
+
+/// Multiply-adds per second, counted as two operations each, that products of packed weights reach on this machine with rayon's
+/// threads: the best of some tries at 1024 rows by 3072 by 3072. No forward pass can be faster than its weights' products at this
+/// rate.
+///
+/// # Errors
+/// [`Error::NoKernel`] if the processor lacks the kernel; `None` is the fastest that it has.
+pub(crate) fn product_rate(kernel: Option<Kernel>) -> Result<f64, Error> {
+    const SIZE: usize = 3072;
+    let kernel = kernel.unwrap_or_else(Kernel::detect).check()?;
+    let mut matrix = PackedLinear::zeros(kernel, Word::Pair, SIZE, SIZE);
+    let row: Vec<bf16> = (0..SIZE).map(|i| bf16::from_f32((i % 17) as f32 - 8.0)).collect();
+    (0..SIZE).for_each(|index| matrix.fill(index, Numbers::Bf16(&row)));
+    let x: Vec<f32> = (0..1024 * SIZE).map(|i| (i % 13) as f32 - 6.0).collect();
+    let (mut out, mut scratch) = (vec![0.0; 1024 * SIZE], Vec::new());
+    let mut fastest = f64::INFINITY;
+    for _ in 0..8 {
+        let start = Instant::now();
+        matrix.apply(&x, 1024, &mut out, &mut scratch);
+        fastest = fastest.min(start.elapsed().as_secs_f64());
+    }
+    Ok((2 * 1024 * SIZE * SIZE) as f64 / fastest)
+}
+
+/// A matrix of which several threads write different columns.
+struct Columns {
+    start: *mut f32,
+    stride: usize,
+}
+
+// SAFETY: it is only used to write, each element from one thread.
+unsafe impl Sync for Columns {}
+
+impl Columns {
+    /// # Safety
+    /// The elements must be inside the matrix and nobody else's.
+    #[expect(clippy::mut_from_ref, reason = "the caller promises that the columns are its own")]
+    unsafe fn row(&self, row: usize, column: usize, count: usize) -> &mut [f32] {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(row * self.stride + column), count) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(30))]
+
+        #[test]
+        fn products_are_right_and_the_same_bits_in_any_company(
+            rows in prop::sample::select(vec![1_usize, 2, 12, 17, 100, 250]),
+            d_in in prop::sample::select(vec![1_usize, 64, 80, 127, 128, 700, 1500]),
+            d_out in prop::sample::select(vec![1_usize, 7, 32, 33, 100]),
+            seed in any::<u64>(),
+        ) {
+            let number = |i: usize| {
+                let mixed = (seed ^ i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                (mixed >> 40) as f32 / (1 << 23) as f32 - 1.0
+            };
+            let weight: Vec<bf16> = (0..d_out * d_in).map(|i| bf16::from_f32(number(i))).collect();
+            let exact: Vec<f32> = (0..d_out * d_in).map(number).collect();
+            let x: Vec<f32> = (0..rows * d_in).map(|i| number(i + 1_000_003)).collect();
+            let mut first_f32: Option<Vec<f32>> = None;
+            for (kernel, word) in Kernel::available().into_iter().flat_map(|kernel| [(kernel, Word::Pair), (kernel, Word::Single)]) {
+                // Filled in two pieces that end inside a panel.
+                let mut matrix = PackedLinear::zeros(kernel, word, d_out, d_in);
+                let cut = d_out / 3;
+                for (first, end) in [(cut, d_out), (0, cut)] {
+                    let rows = first * d_in..end * d_in;
+                    matrix.fill(first, if word == Word::Pair { Numbers::Bf16(&weight[rows]) } else { Numbers::F32(&exact[rows]) });
+                }
+                let stored = |index: usize| if word == Word::Pair { weight[index].to_f32() } else { exact[index] };
+                let rounded = |x: f32| if word == Word::Pair { bf16::from_f32(x).to_f32() } else { x };
+                let mut row = vec![0.0; d_in];
+                matrix.row(d_out - 1, &mut row);
+                prop_assert!(row.iter().enumerate().all(|(i, &a)| a == stored((d_out - 1) * d_in + i)));
+
+                let (mut out, mut scratch) = (vec![f32::NAN; rows * d_out], vec![u32::MAX; 5]);
+                matrix.apply(&x, rows, &mut out, &mut scratch);
+                if kernel.multiplies_f32() && word == Word::Pair {
+                    let first = first_f32.get_or_insert_with(|| out.clone());
+                    prop_assert!(first.iter().zip(&out).all(|(a, b)| a.to_bits() == b.to_bits()), "{kernel}");
+                }
+                for (row, x) in x.chunks_exact(d_in).enumerate() {
+                    let mut alone = vec![f32::NAN; d_out];
+                    matrix.apply(x, 1, &mut alone, &mut scratch);
+                    for (column, found) in alone.iter().enumerate() {
+                        prop_assert_eq!(found.to_bits(), out[row * d_out + column].to_bits());
+                        let product = |(i, x): (usize, &f32)| f64::from(rounded(*x)) * f64::from(stored(column * d_in + i));
+                        let expected: f64 = x.iter().enumerate().map(product).sum();
+                        prop_assert!((f64::from(*found) - expected).abs() < 2e-6 * d_in as f64, "{found} {expected}");
+                    }
+                }
+                for threads in [1, 3] {
+                    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                    let mut again = vec![f32::NAN; rows * d_out];
+                    pool.install(|| matrix.apply(&x, rows, &mut again, &mut scratch));
+                    prop_assert!(again.iter().zip(&out).all(|(a, b)| a.to_bits() == b.to_bits()));
+                }
+            }
+        }
+    }
+}

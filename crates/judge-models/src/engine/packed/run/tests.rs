@@ -1,0 +1,140 @@
+use std::path::Path;
+
+use judge_core::{Generation, LabelRead, Outcome, ReadAt, Want};
+
+use super::*;
+use crate::engine::packed::Kernel;
+use crate::engine::packed::keys::TILE;
+use crate::folder::Folder;
+use crate::reading::answers::Answers;
+use crate::reading::driver::{Driver, drive};
+use crate::reading::jobs::End;
+use crate::reading::labels::Heads;
+use crate::weights::Checkpoint;
+use crate::{Dtype, LoadOptions, Model};
+
+/// Prompts in a tree: rubrics of 80 to 330 tokens, each before three aspects of 40 to 80, each before five tails; one prompt is another's
+/// beginning. Every other one has text written behind it.
+fn prompts() -> Vec<Vec<TokenId>> {
+    let text = |seed: usize, len: usize| (0..len).map(move |i| 10 + ((seed * 131 + i * i) % 1000) as TokenId);
+    let mut prompts: Vec<Vec<TokenId>> = (0..45)
+        .map(|i| {
+            let (rubric, aspect) = (i % 3, i / 3 % 3);
+            let shared = text(rubric, 80 + 125 * rubric).chain(text(10 + aspect, 40 + 20 * aspect));
+            shared.chain(text(100 + i, 1 + i * 7 % 60)).collect()
+        })
+        .collect();
+    let beginning = prompts[5][..200].to_vec();
+    prompts.push(beginning);
+    prompts
+}
+
+fn wants() -> [Want; 2] {
+    let layers = vec![Layer(2), Layer(6)];
+    let labels =
+        LabelRead { tokens: vec![20, 21, 22], layers, lens: Lens::Raw, at: ReadAt::EveryStep, label_mass: true };
+    let reads = Want {
+        labels: vec![LabelRead { at: ReadAt::PromptEnd, ..labels.clone() }],
+        pooled: vec![(Layer(6), Pooling::Mean)],
+        prompt_log_probs: true,
+        ..Want::default()
+    };
+    let generation = Generation { max_new_tokens: 9, ..Generation::default() };
+    [reads.clone(), Want { labels: vec![labels], generate: Some(generation), ..reads }]
+}
+
+/// Positions that keys have room for, those that several hold counted once.
+fn held(passes: &SharedPasses<'_>) -> usize {
+    let mut seen = Vec::new();
+    let mut count = 0;
+    let ends = passes.computed.iter().flatten().map(|computed| &*computed.keys);
+    for end in ends.chain(passes.writing.iter().map(|one| &one.keys)) {
+        let mut at = Some(end);
+        while let Some(keys) = at.filter(|&keys| !seen.contains(&std::ptr::from_ref(keys))) {
+            seen.push(std::ptr::from_ref(keys));
+            count += keys.room();
+            at = keys.before();
+        }
+    }
+    count
+}
+
+#[test]
+fn what_is_kept_is_counted_and_bounded_and_does_not_show() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tiny-judge");
+    let options = LoadOptions { dtype: Some(Dtype::Bf16), ..LoadOptions::default() };
+    let model = Model::load(&folder, &options).unwrap();
+    let mut checkpoint = Checkpoint::open(&Folder::open(&folder).unwrap()).unwrap();
+    let config = Arc::clone(&model.context.config);
+    let decoder = &PackedDecoder::load(config, Kernel::detect(), Dtype::Bf16, &mut checkpoint).unwrap();
+    let (prompts, wants, nothing) = (prompts(), wants(), Want::default());
+    let longest = prompts.iter().map(Vec::len).max().unwrap() + 9;
+    let labels = [20, 21, 22];
+    let heads = Heads::from([(labels.as_slice(), decoder.rows_of_head(&labels))]);
+    let group = |indices: &[usize]| -> Group<'_> {
+        let job = |&index: &usize| {
+            let (ids, prompt_len, end) =
+                (prompts[index].clone(), prompts[index].len(), End { continuation: 0, token: 7 });
+            // Every fourth is a prompt of 70 tokens with a continuation: what comes before it is not scored.
+            let is_continued = index % 4 == 0 && prompt_len > 70;
+            Job {
+                index,
+                number: 0,
+                want: if is_continued { &nothing } else { &wants[index % 2] },
+                heads: &heads,
+                ids,
+                prompt_len: if is_continued { 70 } else { prompt_len },
+                scored_from: Some(if is_continued { 70 } else { 1 }),
+                ends: if is_continued { vec![end] } else { Vec::new() },
+            }
+        };
+        Group { blocks: 6, jobs: indices.iter().map(job).collect() }
+    };
+    let expect = |answers: &mut Answers<'_>, indices: &[usize]| {
+        let want = Want { continuations: vec!["one".to_owned()], ..Want::default() };
+        assert!(indices.iter().all(|&index| answers.expect(index, &want, 1, 1).is_continue()));
+    };
+    let mut alone = Vec::new();
+    for index in 0..prompts.len() {
+        let mut sink = |_, outcome| {
+            alone.push(outcome);
+            ControlFlow::Continue(())
+        };
+        let mut answers = Answers::new(&mut sink);
+        expect(&mut answers, &[index]);
+        let group = group(&[index]);
+        let mut passes = SharedPasses::new(decoder, &group, 16384);
+        assert!(drive(&model.context, &group.jobs, &mut passes, &mut answers).unwrap().is_continue());
+    }
+    assert!(alone.iter().all(|outcome| matches!(outcome, Outcome::Read(_))));
+    assert!((0..alone.len()).all(|i| !alone[..i].contains(&alone[i])), "each has an answer of its own");
+
+    let indices: Vec<usize> = (0..prompts.len()).collect();
+    let all = group(&indices);
+    for max_tokens in [1, 100, 400, 700, 16384] {
+        let mut together = vec![None; prompts.len()];
+        let mut sink = |index: usize, outcome| {
+            assert_eq!(together[index].replace(outcome), None);
+            ControlFlow::Continue(())
+        };
+        let mut answers = Answers::new(&mut sink);
+        expect(&mut answers, &indices);
+        let mut passes = SharedPasses::new(decoder, &all, max_tokens);
+        let mut driver = Driver::new(&model.context, &all.jobs, &mut answers);
+        let mut most = 0;
+        while passes.prefill(&mut |found| driver.take(found)).unwrap()
+            || passes.step(&mut |found| driver.take(found)).unwrap()
+        {
+            let (kept, held) = (passes.kept, held(&passes));
+            let whole_tiles = TILE * (passes.writing.len() + passes.computed.iter().flatten().count());
+            assert!((kept..=kept + whole_tiles).contains(&held), "{max_tokens}: {kept} counted, {held} held");
+            most = most.max(kept);
+        }
+        assert_eq!(passes.kept, 0);
+        // A prompt has two places at most where others part from it, and each costs it a copy of less than a tile.
+        assert!(most > 0 && most <= max_tokens + longest + 2 * TILE, "{max_tokens}: {most}");
+        for (index, (together, alone)) in together.iter().zip(&alone).enumerate() {
+            assert_eq!(together.as_ref(), Some(alone), "{max_tokens}: prompt {index}");
+        }
+    }
+}

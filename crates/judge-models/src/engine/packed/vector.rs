@@ -1,0 +1,219 @@
+//! Arithmetic along one row: norm, rotation, gated activation, packing to bf16. Plain loops, compiled for the widest vectors that the
+//! processor has.
+
+use std::f32::consts::SQRT_2;
+
+use pulp::Arch;
+
+use crate::arch::Activation;
+use crate::reading::exp::exp;
+
+/// Numbers that are summed side by side. A fixed number, so that a sum has the same bits on every row.
+const SIDE_BY_SIDE: usize = 16;
+
+/// Rows of a width that one thread works on before it pays to wake another.
+pub(crate) fn worth_a_task(width: usize) -> usize {
+    (1 << 15) / width.max(1) + 1
+}
+
+/// The bf16 nearest to a number, ties to even; a NaN stays one.
+#[inline(always)]
+pub(crate) fn bf16_bits(x: f32) -> u32 {
+    let bits = x.to_bits();
+    let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
+    if x.is_nan() { bits >> 16 | 0x40 } else { rounded }
+}
+
+/// Rounds a row to bf16, two numbers to a word, the first in the low half. A last odd number has a zero beside it; what is
+/// left of `words` becomes zero.
+pub(crate) fn pack_pairs(row: &[f32], words: &mut [u32]) {
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            let (pairs, rest) = row.as_chunks::<2>();
+            let mut words = words.iter_mut();
+            for (pair, word) in pairs.iter().zip(words.by_ref()) {
+                *word = bf16_bits(pair[0]) | bf16_bits(pair[1]) << 16;
+            }
+            if let Some(&last) = rest.first()
+                && let Some(word) = words.next()
+            {
+                *word = bf16_bits(last);
+            }
+            words.for_each(|word| *word = 0);
+        },
+    );
+}
+
+/// `out = x / sqrt(mean(x²) + eps) * weight`; all have the same length.
+pub(crate) fn rms_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            let scale = inverse_rms(x, eps);
+            for ((out, x), weight) in out.iter_mut().zip(x).zip(weight) {
+                *out = x * scale * weight;
+            }
+        },
+    );
+}
+
+#[inline(always)]
+fn inverse_rms(x: &[f32], eps: f32) -> f32 {
+    let (chunks, rest) = x.as_chunks::<SIDE_BY_SIDE>();
+    let mut squares = [0.0; SIDE_BY_SIDE];
+    for chunk in chunks {
+        for (sum, x) in squares.iter_mut().zip(chunk) {
+            *sum += x * x;
+        }
+    }
+    for (sum, x) in squares.iter_mut().zip(rest) {
+        *sum += x * x;
+    }
+    for half in [8, 4, 2, 1] {
+        let (left, right) = squares.split_at_mut(half);
+        left.iter_mut().zip(right).for_each(|(left, right)| *left += *right);
+    }
+    1.0 / (squares[0] / x.len() as f32 + eps).sqrt()
+}
+
+/// The heads `[heads, head_dim]` of one position: each normed where `norm` has a weight, then rotated in its first
+/// coordinates, pair `(i, i + len)` by the angle whose cosine and sine stand at `i`; `len` is the length of either.
+pub(crate) fn norm_rotate(heads: &mut [f32], head_dim: usize, norm: Option<(&[f32], f32)>, cos: &[f32], sin: &[f32]) {
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            for head in heads.chunks_exact_mut(head_dim) {
+                if let Some((weight, eps)) = norm {
+                    let scale = inverse_rms(head, eps);
+                    head.iter_mut().zip(weight).for_each(|(x, weight)| *x = *x * scale * weight);
+                }
+                let (first, rest) = head.split_at_mut(cos.len());
+                let second = &mut rest[..cos.len()];
+                for (((first, second), cos), sin) in first.iter_mut().zip(second).zip(cos).zip(sin) {
+                    (*first, *second) = (*first * cos - *second * sin, *second * cos + *first * sin);
+                }
+            }
+        },
+    );
+}
+
+/// `out = f(gate) * up`; all have the same length.
+pub(crate) fn gated(gate: &[f32], up: &[f32], function: Activation, out: &mut [f32]) {
+    /// √(2/π)
+    const SCALE: f32 = 0.797_884_6;
+    let each = |f: &dyn Fn(f32) -> f32, out: &mut [f32]| {
+        out.iter_mut().zip(gate).zip(up).for_each(|((out, &gate), up)| *out = f(gate) * up);
+    };
+    match function {
+        Activation::Silu => Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for ((out, &gate), up) in out.iter_mut().zip(gate).zip(up) {
+                    *out = gate / (1.0 + exp(-gate)) * up;
+                }
+            },
+        ),
+        Activation::GeluTanh => Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for ((out, &gate), up) in out.iter_mut().zip(gate).zip(up) {
+                    // (1 + tanh(u)) / 2 is the logistic function of 2u.
+                    let twice = 2.0 * SCALE * (gate + 0.044_715 * gate * gate * gate);
+                    *out = gate / (1.0 + exp(-twice)) * up;
+                }
+            },
+        ),
+        Activation::Gelu => each(&|gate| 0.5 * gate * (1.0 + libm::erff(gate / SQRT_2)), out),
+    }
+}
+
+/// `x += y`.
+pub(crate) fn add(x: &mut [f32], y: &[f32]) {
+    x.iter_mut().zip(y).for_each(|(x, y)| *x += y);
+}
+
+#[cfg(test)]
+mod tests {
+    use half::bf16;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn exp_is_right_over_its_range() {
+        let mut worst = 0.0_f64;
+        for i in -8_730..8_830 {
+            let x = i as f32 / 100.0;
+            let expected = f64::from(x).exp();
+            worst = worst.max((f64::from(exp(x)) - expected).abs() / expected);
+        }
+        assert!(worst < 2.5e-7, "{worst:e}");
+        assert_eq!([exp(0.0), exp(-100.0), exp(f32::NEG_INFINITY)], [1.0, 0.0, 0.0]);
+        assert_eq!(exp(f32::INFINITY), f32::INFINITY);
+        assert!(exp(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn activations_are_right_at_both_ends() {
+        let gate: Vec<f32> = (-400..=400).map(|i| i as f32 / 4.0).collect();
+        let up = vec![2.0; gate.len()];
+        let mut out = vec![0.0; gate.len()];
+        let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+        let reference: [(Activation, &dyn Fn(f64) -> f64); 3] = [
+            (Activation::Silu, &|x| x * sigmoid(x)),
+            (Activation::GeluTanh, &|x| {
+                0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3))).tanh())
+            }),
+            (Activation::Gelu, &|x| 0.5 * x * (1.0 + libm::erf(x / std::f64::consts::SQRT_2))),
+        ];
+        for (function, f) in reference {
+            gated(&gate, &up, function, &mut out);
+            for (&x, &found) in gate.iter().zip(&out) {
+                let expected = 2.0 * f(f64::from(x));
+                assert!(
+                    (f64::from(found) - expected).abs() <= 2e-6 * expected.abs().max(1.0),
+                    "{function:?} {x} {found}"
+                );
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn packing_rounds_as_bf16_does(row in prop::collection::vec(any::<f32>(), 0..70)) {
+            let mut words = vec![u32::MAX; row.len().div_ceil(2) + 1];
+            pack_pairs(&row, &mut words);
+            let halves = words.iter().flat_map(|word| [*word as u16, (word >> 16) as u16]);
+            for (i, half) in halves.enumerate() {
+                let expected = row.get(i).map_or(bf16::ZERO, |&x| bf16::from_f32(x));
+                let found = bf16::from_bits(half);
+                prop_assert!(found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan());
+            }
+        }
+
+        #[test]
+        fn norms_are_right(row in prop::collection::vec(-8.0_f32..8.0, 1..200)) {
+            let weight: Vec<f32> = (0..row.len()).map(|i| 1.0 + i as f32 / 100.0).collect();
+            let mut out = vec![0.0; row.len()];
+            rms_norm(&row, &weight, 1e-6, &mut out);
+            let mean = row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>() / row.len() as f64;
+            for ((&out, &x), &weight) in out.iter().zip(&row).zip(&weight) {
+                let expected = f64::from(x) / (mean + 1e-6).sqrt() * f64::from(weight);
+                prop_assert!((f64::from(out) - expected).abs() <= 2e-6 * expected.abs().max(1e-3));
+            }
+        }
+    }
+
+    #[test]
+    fn a_head_is_normed_then_rotated() {
+        // Two heads of five coordinates, of which four turn: by a quarter turn and by none.
+        let mut heads = [3.0, 1.0, 4.0, 2.0, 9.0, 0.0, 0.0, 1.0, 0.0, 0.0];
+        norm_rotate(&mut heads, 5, None, &[0.0, 1.0], &[1.0, 0.0]);
+        assert_eq!(heads, [-4.0, 1.0, 3.0, 2.0, 9.0, -1.0, 0.0, 0.0, 0.0, 0.0]);
+        let mut head = [3.0, 4.0];
+        norm_rotate(&mut head, 2, Some((&[2.0, 1.0], 0.0)), &[1.0], &[0.0]);
+        let rms = 12.5_f32.sqrt();
+        assert!((head[0] - 6.0 / rms).abs() < 1e-6 && (head[1] - 4.0 / rms).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,70 @@
+use std::time::Instant;
+
+use burn::tensor::{DType, Tensor, TensorData};
+use half::bf16;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use super::packed;
+use crate::{Device, Error, Kernel};
+
+/// Rows and columns of the matrices that a card multiplies.
+const SIZE: usize = 8192;
+
+/// Products that are timed together.
+const TOGETHER: usize = 8;
+
+/// Multiply-adds per second, counted as two operations each, that products in bf16 reach where a model would run, the best of some
+/// tries: on the CPU those of packed weights, 1024 rows by 3072 by 3072, with rayon's threads; on a card Burn's, 8192 by 8192 by 8192.
+/// On the CPU no forward pass is faster than its weights' products at this rate. On a card one may be: the search for a kernel ends at
+/// the first that comes near the card's peak, and other shapes may find a better one.
+///
+/// `kernel` is for the CPU; `None` is the fastest that the processor has.
+///
+/// # Errors
+/// [`Error::NoKernel`] if the processor lacks the kernel; [`Error::NoCuda`] or [`Error::Cuda`] if the card cannot be used,
+/// [`Error::Device`] if it fails.
+pub fn product_rate(device: Device, kernel: Option<Kernel>) -> Result<f64, Error> {
+    match device {
+        Device::Cpu => packed::product_rate(kernel),
+        Device::Cuda(_) => of_burn(&device.to_burn()?, SIZE),
+    }
+}
+
+/// The same of Burn's products of square matrices on any device.
+fn of_burn(device: &burn::tensor::Device, size: usize) -> Result<f64, Error> {
+    let fault = |source| Error::Device { source: Box::new(source) };
+    // What is multiplied decides how much power a card draws, and so its clock: not zeros.
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    let mut random = || {
+        // ±[2⁻⁷, 2⁻⁶): sign and seven bits of the fraction are drawn.
+        let values: Vec<bf16> =
+            (0..size * size).map(|_| bf16::from_bits(rng.next_u32() as u16 & 0x807f | 0x3c00)).collect();
+        Tensor::<2>::from_data(TensorData::new(values, [size, size]), (device, DType::BF16))
+    };
+    let (mut x, weight) = (random(), random());
+    let mut fastest = f64::INFINITY;
+    // The first try chooses a kernel.
+    for _ in 0..4 {
+        device.sync().map_err(fault)?;
+        let start = Instant::now();
+        for _ in 0..TOGETHER {
+            // Each takes in the one before, so that none can be left out; as in a pass, the matrix is met by its rows.
+            x = x.matmul(weight.clone().transpose());
+        }
+        device.sync().map_err(fault)?;
+        fastest = fastest.min(start.elapsed().as_secs_f64());
+    }
+    Ok((2 * TOGETHER * size.pow(3)) as f64 / fastest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn burn_s_rate_is_measured_on_any_device() {
+        let rate = of_burn(&burn::tensor::Device::flex(), 64).unwrap();
+        assert!(rate.is_finite() && rate > 0.0, "{rate}");
+    }
+}

@@ -1,0 +1,401 @@
+//! The one decoder: every family is this code with another [`DecoderConfig`].
+
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
+use half::bf16;
+use judge_core::Layer;
+
+use super::ops::{self, Attention};
+use super::past::Past;
+use super::precision::{Precision, cast, widen};
+use super::rotation::Rotation;
+use super::stages::stages;
+use crate::Error;
+use crate::arch::DecoderConfig;
+use crate::engine::block::{self, Block, Build, HeadNorms, NamedRows, Ops};
+
+/// A decoder-only transformer. Weights keep the checkpoint's `[out, in]`.
+#[derive(Module, Debug)]
+pub(crate) struct Decoder {
+    /// `[d_vocab, d_model]`.
+    embedding: Param<Tensor<2>>,
+    blocks: Vec<Block<Linear, Norm>>,
+    /// `[d_model]`.
+    norm: Param<Tensor<1>>,
+    /// `[d_vocab, d_model]`; absent if it is the embedding.
+    head: Option<Param<Tensor<2>>>,
+    #[module(skip)]
+    config: Arc<DecoderConfig>,
+    #[module(skip)]
+    precision: Precision,
+    /// The blocks of each device: the first has the embedding too, the last the final norm and the head.
+    #[module(skip)]
+    stages: Vec<Range<usize>>,
+}
+
+/// A norm's weight: `[d_model]`, that of a head `[head_dim]`.
+type Norm = Param<Tensor<1>>;
+
+/// A product with a matrix `[d_out, d_in]`, and a bias `[d_out]` where there is one.
+#[derive(Module, Debug)]
+struct Linear {
+    weight: Param<Tensor<2>>,
+    bias: Option<Param<Tensor<1>>>,
+}
+
+/// From the name and shape of a tensor to its values, row-major.
+pub(crate) type Values<'a> = dyn FnMut(&str, &[usize]) -> Result<Vec<f32>, Error> + 'a;
+
+/// Where a decoder's numbers come from.
+pub(crate) trait Source {
+    /// The values of a tensor, row-major.
+    fn values(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error>;
+
+    /// Puts the values of a matrix behind those in `to`, rounded to bf16.
+    fn append_bf16(&mut self, name: &str, shape: [usize; 2], to: &mut Vec<bf16>) -> Result<(), Error> {
+        to.extend(self.values(name, &shape)?.into_iter().map(bf16::from_f32));
+        Ok(())
+    }
+}
+
+impl Source for Values<'_> {
+    fn values(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error> {
+        self(name, shape)
+    }
+}
+
+impl Decoder {
+    /// Builds the decoder that `config` describes from a checkpoint's tensors, as [`DecoderConfig::tensors`] lists
+    /// them: projections that share their input are put below one another, Gemma's norm weights are stored as `1 + w`.
+    ///
+    /// All is f32; see [`with_precision`](Self::with_precision).
+    pub(crate) fn new(config: Arc<DecoderConfig>, device: &Device, source: &mut Values<'_>) -> Result<Self, Error> {
+        Self::with_precision(config, std::slice::from_ref(device), Precision::FULL, source)
+    }
+
+    /// The same with as many bits as `precision` says, over one device or several, at least one and no more than blocks. Matrices
+    /// go there one by one, in the dtype they have there; while one is read, the last few may still wait on the host for their copy.
+    pub(crate) fn with_precision(
+        config: Arc<DecoderConfig>,
+        devices: &[Device],
+        precision: Precision,
+        source: &mut (impl Source + ?Sized),
+    ) -> Result<Self, Error> {
+        let stages = stages(&config, devices.len());
+        let mut build = Parameters { device: &devices[0], precision, source };
+        let table = [config.d_vocab, config.d_model];
+        let embedding = build.matrix(&[("model.embed_tokens.weight".to_owned(), table[0])], table[1])?;
+        let mut blocks = Vec::with_capacity(config.n_layers);
+        for (stage, device) in stages.iter().zip(devices) {
+            build.device = device;
+            for block in stage.clone() {
+                blocks.push(Block::build(&config, block, &mut build)?);
+            }
+        }
+        let norm = block::norm(&config, "model.norm.weight", config.d_model, &mut build)?;
+        let head =
+            if config.tied { None } else { Some(build.matrix(&[("lm_head.weight".to_owned(), table[0])], table[1])?) };
+        Ok(Self { embedding, blocks, norm, head, config, precision, stages })
+    }
+
+    /// One number of each of its tensors, `[1]`, where the tensor is. A copy to a device that fails is not known before something of it is
+    /// read.
+    pub(crate) fn corners(&self) -> Vec<Tensor<1>> {
+        struct Corners(Vec<Tensor<1>>);
+        impl ModuleVisitor for Corners {
+            fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<D>>) {
+                self.0.push(parameter.val().slice([(); D].map(|()| 0..1)).reshape([1])); // [.., d] -> [.., 1] -> [1]
+            }
+        }
+        let mut corners = Corners(Vec::new());
+        self.visit(&mut corners);
+        corners.0
+    }
+
+    /// Where its embedding is, and so what takes tokens.
+    pub(crate) fn device(&self) -> Device {
+        self.embedding.val().device()
+    }
+
+    /// The device of each of its stages, in the order of a pass.
+    pub(crate) fn devices(&self) -> Vec<Device> {
+        self.stages.iter().map(|blocks| self.blocks[blocks.start].first_norm().val().device()).collect()
+    }
+
+    /// The stage that the states of a layer come from.
+    pub(crate) fn stage_of(&self, layer: usize) -> usize {
+        self.stages.iter().position(|blocks| layer <= blocks.end).unwrap_or(0)
+    }
+
+    /// What it was built from.
+    pub(crate) fn config(&self) -> &DecoderConfig {
+        &self.config
+    }
+
+    /// Runs `tokens` `[batch, seq]` through the blocks and shows `visit` each residual stream `[batch, seq, d_model]`
+    /// as soon as it is there: 0 is the embedding, `i` the output of block `i` counted from 1, none of them normed.
+    /// After [`ControlFlow::Break`] no further block is run and the result is `None`; otherwise it is the output of
+    /// the last block.
+    ///
+    /// `rotations` cover the positions of `tokens`, one on the device of each stage; so are the streams. With a past, `tokens` follow
+    /// what it holds: whole prompts at once, then one token at a time. Sequences of a batch are padded on the right; a position never sees a later one, so padding
+    /// changes nothing before it.
+    ///
+    /// `entropies` are those of the new positions' attention; there are none of blocks that are not run.
+    pub(crate) fn forward(
+        &self,
+        tokens: Tensor<2, Int>,
+        rotations: &[Rotation],
+        mut past: Option<&mut dyn Past>,
+        mut entropies: Option<&mut Entropies>,
+        visit: &mut dyn FnMut(usize, &Tensor<3>) -> ControlFlow<()>,
+    ) -> Option<Tensor<3>> {
+        let [batch, seq] = tokens.dims();
+        // [batch, seq] -> [batch * seq] -> [batch * seq, d_model] -> [batch, seq, d_model]
+        let rows = widen(self.embedding.val().select(0, tokens.reshape([batch * seq])));
+        let mut x = rows.reshape([batch, seq, self.config.d_model]);
+        if let Some(scale) = self.config.embedding_scale {
+            x = x.mul_scalar(scale);
+        }
+        if visit(0, &x).is_break() {
+            return None;
+        }
+        debug_assert_eq!(rotations.len(), self.stages.len());
+        for (blocks, rotation) in self.stages.iter().zip(rotations) {
+            if blocks.start > 0 {
+                x = x.to_device(&rotation.cos.device());
+            }
+            let windows = &self.config.windows[blocks.clone()];
+            let masks = match past.as_ref().and_then(|past| past.masks(windows, self.config.n_kv_heads, &x.device())) {
+                Some(masks) => masks,
+                None => Masks::of_windows(windows, seq, &x.device()),
+            };
+            let past = past.as_mut().map(|past| &mut **past as &mut dyn Past);
+            let entropies = entropies.as_deref_mut();
+            let mut ops =
+                Composed { config: &self.config, precision: self.precision, rotation, masks, past, entropies };
+            for index in blocks.clone() {
+                x = self.blocks[index].forward(&mut ops, index, x);
+                if visit(index + 1, &x).is_break() {
+                    return None;
+                }
+            }
+        }
+        Some(x)
+    }
+
+    /// The final norm, row by row. Keeps the shape `[batch, seq, d_model]`.
+    pub(crate) fn final_norm(&self, x: Tensor<3>) -> Tensor<3> {
+        let weight = self.norm.val();
+        // States of another stage are normed where they are: the weight is one row.
+        let weight = if self.is_split() { weight.to_device(&x.device()) } else { weight };
+        ops::rms_norm(x, weight, self.config.norm_eps)
+    }
+
+    /// Logits over the whole vocabulary, `[batch, seq, d_model]` to `[batch, seq, d_vocab]`, without the final soft-cap.
+    /// They are f32 whatever the matrix is, within what a card makes of products in f32: a product gives its own dtype, and bf16 would
+    /// make ties of what is none.
+    pub(crate) fn logits(&self, states: Tensor<3>) -> Tensor<3> {
+        self.logits_by(self.wide_head(), states)
+    }
+
+    /// The same by the head as [`wide_head`](Self::wide_head) has it.
+    pub(crate) fn logits_by(&self, head: Tensor<2>, states: Tensor<3>) -> Tensor<3> {
+        // A tied head is the embedding, on the first device.
+        let states = if self.is_split() { states.to_device(&head.device()) } else { states };
+        ops::linear(states, head, None)
+    }
+
+    /// The head in f32, `[d_vocab, d_model]`: a copy, unless it is f32 already.
+    pub(crate) fn wide_head(&self) -> Tensor<2> {
+        widen(self.head())
+    }
+
+    /// Rows of the output head in f32, shape `[rows.len(), d_model]`. Every row must exist.
+    pub(crate) fn head_rows(&self, rows: &[u32]) -> Tensor<2> {
+        let rows: Vec<i64> = rows.iter().map(|&row| i64::from(row)).collect();
+        let head = self.head();
+        let rows = Tensor::<1, Int>::from_data(TensorData::from(rows.as_slice()), &head.device());
+        widen(head.select(0, rows)) // [d_vocab, d_model] -> [rows, d_model]
+    }
+
+    fn is_split(&self) -> bool {
+        self.stages.len() > 1
+    }
+
+    fn head(&self) -> Tensor<2> {
+        self.head.as_ref().unwrap_or(&self.embedding).val()
+    }
+}
+
+/// A block's operations composed of Burn's, for one pass over `[batch, seq]` tokens on one device.
+struct Composed<'a, 'p> {
+    config: &'a DecoderConfig,
+    precision: Precision,
+    rotation: &'a Rotation,
+    masks: Masks,
+    past: Option<&'p mut (dyn Past + 'p)>,
+    entropies: Option<&'a mut Entropies>,
+}
+
+/// Attention entropies that a pass is to bring.
+pub(crate) struct Entropies {
+    wanted: Vec<Layer>,
+    /// Of each layer wanted, ascending, those of every position: `[batch, seq, n_heads]`.
+    pub(crate) found: Vec<(Layer, Tensor<3>)>,
+}
+
+impl Entropies {
+    /// Those of the blocks below these layers; `None` if there is no such layer.
+    pub(crate) fn of(wanted: Vec<Layer>) -> Option<Self> {
+        (!wanted.is_empty()).then(|| Self { wanted, found: Vec::new() })
+    }
+}
+
+impl Ops for Composed<'_, '_> {
+    /// `[batch, seq, width]`, of any float dtype; the residual stream is f32.
+    type Rows = Tensor<3>;
+    type Linear = Linear;
+    type Norm = Norm;
+
+    fn norm(&mut self, x: &Tensor<3>, weight: &Norm) -> Tensor<3> {
+        ops::rms_norm(x.clone(), weight.val(), self.config.norm_eps)
+    }
+
+    fn linear(&mut self, x: Tensor<3>, linear: &Linear) -> Tensor<3> {
+        ops::linear(x, linear.weight.val(), linear.bias.as_ref().map(Param::val))
+    }
+
+    fn attend(&mut self, index: usize, qkv: Tensor<3>, norms: HeadNorms<'_, Norm>) -> Tensor<3> {
+        let config = self.config;
+        let window = config.windows[index];
+        let [batch, seq, _] = qkv.dims();
+        let (d_query, d_key) = (config.d_query(), config.d_key());
+        let heads = |start: usize, width: usize| {
+            let part = qkv.clone().narrow(2, start, width); // -> [batch, seq, width]
+            part.reshape([batch, seq, width / config.head_dim, config.head_dim]) // -> [batch, seq, heads, head_dim]
+        };
+        let rotated = |x: Tensor<4>, norm: Option<&Norm>| {
+            ops::norm_rotate(x, norm.map(|weight| (weight.val(), config.norm_eps)), self.rotation)
+        };
+        // [batch, seq, heads, head_dim] -> [batch, heads, seq, head_dim], three times
+        let queries = rotated(heads(0, d_query), norms.queries).swap_dims(1, 2);
+        let keys = cast(rotated(heads(d_query, d_key), norms.keys), self.precision.attention).swap_dims(1, 2);
+        let values = cast(heads(d_query + d_key, d_key), self.precision.attention).swap_dims(1, 2);
+        let (keys, values) = match &mut self.past {
+            Some(past) => past.extend(index, (keys, values), window), // -> [batch, n_kv_heads, seq_keys, head_dim]
+            None => (keys, values),
+        };
+        let hidden = self.masks.get(window);
+        let with = Attention { scale: config.attention_scale, soft_cap: config.attention_soft_cap, hidden };
+        let layer = Layer(index + 1);
+        if let Some(entropies) = self.entropies.as_mut().filter(|entropies| entropies.wanted.contains(&layer)) {
+            entropies.found.push((layer, ops::attention_entropy(queries.clone(), keys.clone(), with)));
+        }
+        let mixed = ops::attention(queries, keys, values, with); // [batch, n_heads, seq, head_dim]
+        // [batch, n_heads, seq, head_dim] -> [batch, seq, n_heads, head_dim] -> [batch, seq, d_query]
+        mixed.swap_dims(1, 2).reshape([batch, seq, d_query])
+    }
+
+    fn gate(&mut self, gate_up: Tensor<3>) -> Tensor<3> {
+        ops::gated_activation(gate_up, self.config.activation)
+    }
+
+    fn keep(&mut self, _: usize, x: Tensor<3>) -> Tensor<3> {
+        x
+    }
+
+    fn add(&mut self, x: Tensor<3>, y: Tensor<3>) -> Tensor<3> {
+        widen(x) + widen(y)
+    }
+}
+
+/// What queries must not see besides what comes after them, for each window that hides something.
+pub(crate) struct Masks(Vec<(Option<usize>, Tensor<4, Bool>)>);
+
+impl Masks {
+    /// One mask for each of `windows` that `mask` makes one for.
+    pub(crate) fn new(
+        windows: &[Option<usize>],
+        mut mask: impl FnMut(Option<usize>) -> Option<Tensor<4, Bool>>,
+    ) -> Self {
+        let mut masks: Vec<(Option<usize>, Tensor<4, Bool>)> = Vec::new();
+        for &window in windows {
+            if masks.iter().all(|(known, _)| *known != window)
+                && let Some(mask) = mask(window)
+            {
+                masks.push((window, mask));
+            }
+        }
+        Self(masks)
+    }
+
+    /// For each window shorter than the sequence, what lies before it.
+    fn of_windows(windows: &[Option<usize>], seq: usize, device: &Device) -> Self {
+        Self::new(windows, |window| {
+            let window = window.filter(|&window| window < seq)?;
+            let hidden: Vec<bool> = (0..seq).flat_map(|query| (0..seq).map(move |key| key + window <= query)).collect();
+            Some(Tensor::from_data(TensorData::new(hidden, [1, 1, seq, seq]), device))
+        })
+    }
+
+    fn get(&self, window: Option<usize>) -> Option<&Tensor<4, Bool>> {
+        self.0.iter().find(|(known, _)| *known == window).map(|(_, mask)| mask)
+    }
+}
+
+/// Turns a checkpoint's tensors into parameters.
+struct Parameters<'a, S: ?Sized> {
+    device: &'a Device,
+    precision: Precision,
+    source: &'a mut S,
+}
+
+impl<S: Source + ?Sized> Build for Parameters<'_, S> {
+    type Linear = Linear;
+    type Norm = Norm;
+
+    fn vector(&mut self, name: &str, len: usize) -> Result<Vec<f32>, Error> {
+        self.source.values(name, &[len])
+    }
+
+    fn linear(&mut self, parts: &[NamedRows], d_in: usize, bias: Option<Vec<f32>>) -> Result<Linear, Error> {
+        Ok(Linear { weight: self.matrix(parts, d_in)?, bias: bias.map(|bias| self.vector_of(bias)) })
+    }
+
+    fn norm(&mut self, weight: Vec<f32>) -> Norm {
+        self.vector_of(weight)
+    }
+}
+
+impl<S: Source + ?Sized> Parameters<'_, S> {
+    fn vector_of(&self, values: Vec<f32>) -> Param<Tensor<1>> {
+        let len = values.len();
+        Param::from_data(TensorData::new(values, [len]), self.device)
+    }
+
+    /// The rows of several matrices, by name and number of rows, below one another: `[rows, d_in]`.
+    fn matrix(&mut self, parts: &[NamedRows], d_in: usize) -> Result<Param<Tensor<2>>, Error> {
+        let shape = [parts.iter().map(|(_, rows)| rows).sum(), d_in];
+        if self.precision.products == DType::BF16 {
+            let mut values: Vec<bf16> = Vec::with_capacity(shape[0] * d_in);
+            for (name, rows) in parts {
+                self.source.append_bf16(name, [*rows, d_in], &mut values)?;
+            }
+            // As `Param::from_data` does, which knows the device's default dtype only.
+            let data = TensorData::new(values, shape);
+            let tensor = self
+                .device
+                .memory_persistent_allocations(data, |data| Tensor::from_data(data, (self.device, DType::BF16)));
+            return Ok(Param::from_tensor(tensor));
+        }
+        let mut values = Vec::with_capacity(shape[0] * d_in);
+        for (name, rows) in parts {
+            values.append(&mut self.source.values(name, &[*rows, d_in])?);
+        }
+        Ok(Param::from_data(TensorData::new(values, shape), self.device))
+    }
+}

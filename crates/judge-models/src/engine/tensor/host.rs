@@ -1,0 +1,49 @@
+//! What comes from a device to the host.
+
+use std::panic::{self, AssertUnwindSafe};
+
+use burn::tensor::Tensor;
+
+use crate::Error;
+
+/// The values of a tensor in f32 on the host, row-major.
+pub(crate) fn host<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>, Error> {
+    let data = from_device(|| tensor.try_into_data())?;
+    data.try_into_vec().map_err(|source| Error::Device { source: Box::new(source) })
+}
+
+/// What `wait` brings from a device once all operations before it are done. Where Burn meets one that failed it panics in places, which
+/// is an error here like those that it returns. `wait` takes along what it works on, so that nothing half done is left behind.
+pub(crate) fn from_device<T, E>(wait: impl FnOnce() -> Result<T, E>) -> Result<T, Error>
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let source: Box<dyn std::error::Error + Send + Sync> = match panic::catch_unwind(AssertUnwindSafe(wait)) {
+        Ok(Ok(found)) => return Ok(found),
+        Ok(Err(error)) => Box::new(error),
+        Err(panicked) => match (panicked.downcast_ref::<&str>(), panicked.downcast_ref::<String>()) {
+            (Some(&said), _) => said.into(),
+            (_, Some(said)) => said.as_str().into(),
+            (None, None) => "an operation failed and did not say why".into(),
+        },
+    };
+    Err(Error::Device { source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_s_failures_are_errors_where_burn_panics_too() {
+        let failed = |wait: fn() -> Result<(), std::fmt::Error>| match from_device(wait) {
+            Err(Error::Device { source }) => source.to_string(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(failed(|| Err(std::fmt::Error)), std::fmt::Error.to_string());
+        assert_eq!(failed(|| panic!("never written")), "never written");
+        assert_eq!(failed(|| panic!("tensor {} was never written", 3)), "tensor 3 was never written");
+        assert_eq!(failed(|| panic::panic_any(3)), "an operation failed and did not say why");
+        assert_eq!(from_device(|| Ok::<_, std::fmt::Error>(3)).unwrap(), 3);
+    }
+}

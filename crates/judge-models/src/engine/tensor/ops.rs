@@ -1,0 +1,191 @@
+//! The four operations that a decoder spends its time in: linear, attention, norm with rotation, gated activation.
+//!
+//! Here they are composed of Burn's operations, on any device; gradients flow through all of them. A faster body
+//! for one device belongs behind these signatures, and these bodies are what it is compared with.
+//!
+//! Each takes activations in any float dtype and computes in f32, but for what [`Precision`](super::precision::Precision) makes
+//! narrower: a product is taken, and given, in the dtype of its matrix. Where all is f32, nothing is converted; a card may still take
+//! products in f32 with ten bits after the point (TF32).
+
+use burn::tensor::ops::AttentionModuleOptions;
+use burn::tensor::{Bool, DType, Tensor, activation, module};
+
+use super::precision::{cast, widen};
+use super::rotation::Rotation;
+use crate::arch::Activation;
+
+/// `x · weightᵀ + bias`: `x` `[batch, seq, d_in]`, `weight` `[d_out, d_in]`, `bias` `[d_out]` in f32, gives
+/// `[batch, seq, d_out]`, in the dtype of `weight`, or with a bias in f32.
+pub(crate) fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<3> {
+    let [batch, seq, d_in] = x.dims();
+    let [d_out, _] = weight.dims();
+    // One product of all rows: [batch, seq, d_in] -> [batch * seq, d_in] -> [batch * seq, d_out]
+    let y = cast(x, weight.dtype()).reshape([batch * seq, d_in]).matmul(weight.transpose());
+    let y = match bias {
+        Some(bias) => widen(y) + bias.unsqueeze(),
+        None => y,
+    };
+    y.reshape([batch, seq, d_out]) // [batch * seq, d_out] -> [batch, seq, d_out]
+}
+
+/// `x / sqrt(mean(x²) + eps) * weight` along the last axis; `weight` has that axis' length. Keeps the shape; gives f32.
+pub(crate) fn rms_norm<const D: usize>(x: Tensor<D>, weight: Tensor<1>, eps: f64) -> Tensor<D> {
+    let x = widen(x);
+    let mean_square = x.clone().square().mean_dim(D - 1); // [.., d] -> [.., 1]
+    x * mean_square.add_scalar(eps).sqrt().recip() * weight.unsqueeze()
+}
+
+/// Queries or keys `[batch, seq, heads, head_dim]`: normed per head where the model does so, then rotated in their
+/// first `rotary_dim` coordinates, pair `(i, i + rotary_dim / 2)` by the angle of its position. Keeps the shape;
+/// gives f32.
+pub(crate) fn norm_rotate(x: Tensor<4>, norm: Option<(Tensor<1>, f64)>, rotation: &Rotation) -> Tensor<4> {
+    let x = match norm {
+        Some((weight, eps)) => rms_norm(x, weight, eps),
+        None => widen(x),
+    };
+    let head_dim = x.dims()[3];
+    let half = rotation.cos.dims()[3];
+    let (cos, sin) = (rotation.cos.clone(), rotation.sin.clone());
+    let first = x.clone().narrow(3, 0, half); // [batch, seq, heads, head_dim] -> [.., rotary_dim / 2]
+    let second = x.clone().narrow(3, half, half); // the same
+    let mut parts = vec![first.clone() * cos.clone() - second.clone() * sin.clone(), second * cos + first * sin];
+    if 2 * half < head_dim {
+        parts.push(x.narrow(3, 2 * half, head_dim - 2 * half));
+    }
+    Tensor::cat(parts, 3) // [.., rotary_dim / 2] twice, [.., rest] -> [batch, seq, heads, head_dim]
+}
+
+/// What attention needs besides its three tensors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attention<'a> {
+    /// Multiplies query-key products.
+    pub(crate) scale: f64,
+    /// Soft-cap of the scaled products.
+    pub(crate) soft_cap: Option<f64>,
+    /// `true` where a query must not look, besides what lies after it. Shape `[1, 1, seq, seq_keys]`, or with
+    /// `batch * n_kv_heads` in the place of the first 1.
+    pub(crate) hidden: Option<&'a Tensor<4, Bool>>,
+}
+
+/// Causal attention: `queries` `[batch, n_heads, seq, head_dim]` in f32, `keys` and `values` `[batch, n_kv_heads, seq_keys,
+/// head_dim]` in one dtype, gives `[batch, n_heads, seq, head_dim]`. Queries are the last `seq` positions of the keys; query
+/// head `h` uses key head `h / (n_heads / n_kv_heads)`.
+///
+/// Keys narrower than f32 are attended to as they are, with queries rounded likewise, where Burn has a kernel for it: the queries of
+/// a prompt longer than a head is wide, no soft-cap, nothing hidden, no scale but the usual one (queries are scaled for it beforehand).
+/// All else is f32, because Burn then computes scores one by one in the dtype it is given, the softmax too.
+pub(crate) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, with: Attention<'_>) -> Tensor<4> {
+    let [batch, n_heads, seq, head_dim] = queries.dims();
+    let [_, n_kv_heads, seq_keys, _] = keys.dims();
+    let group = n_heads / n_kv_heads;
+    let narrow = keys.dtype();
+    let in_one_kernel = is_for_one_kernel(seq, head_dim) && with.soft_cap.is_none() && with.hidden.is_none();
+    let (queries, keys, values, scale) = if narrow != DType::F32 && in_one_kernel {
+        let factor = with.scale * (head_dim as f64).sqrt();
+        let queries = if (factor - 1.0).abs() < 1e-6 { queries } else { queries.mul_scalar(factor) };
+        (cast(queries, narrow), keys, values, None)
+    } else {
+        (queries, widen(keys), widen(values), Some(with.scale))
+    };
+    // A group of query heads shares its key head by broadcasting, without a copy of the keys:
+    // [batch, n_heads, seq, head_dim] -> [batch * n_kv_heads, group, seq, head_dim]
+    let queries = queries.reshape([batch * n_kv_heads, group, seq, head_dim]);
+    // [batch, n_kv_heads, seq_keys, head_dim] -> [batch * n_kv_heads, 1, seq_keys, head_dim]
+    let keys = keys.reshape([batch * n_kv_heads, 1, seq_keys, head_dim]);
+    let values = values.reshape([batch * n_kv_heads, 1, seq_keys, head_dim]);
+    let options = AttentionModuleOptions { scale, softcap: with.soft_cap, is_causal: true };
+    let mixed = module::attention(queries, keys, values, with.hidden.cloned(), None, options);
+    mixed.reshape([batch, n_heads, seq, head_dim]) // [batch * n_kv_heads, group, ..] -> [batch, n_heads, ..]
+}
+
+/// Whether Burn's search for a card's fastest attention takes a kernel that never forms scores.
+///
+/// Where queries are no more than a head is wide, forming all scores competes with such kernels, in the dtype of the keys: in f16 a
+/// product of query and key overflows before it is scaled. The search rounds both numbers up to powers of two first, and so does
+/// this. (To powers of 2.5 at cubecl's lowest level, where heads of 256 may have their scores formed for prompts of up to 512.)
+fn is_for_one_kernel(seq: usize, head_dim: usize) -> bool {
+    head_dim.is_multiple_of(16) && seq > head_dim.next_power_of_two()
+}
+
+/// The entropy in nats of the weights that each query gives the keys, for queries and keys as [`attention`] takes them: `[batch, seq,
+/// n_heads]` in f32. All is computed in f32, whatever `attention` rounds, but a card may take scores in TF32. Weights are there for the
+/// heads of one key head at a time.
+pub(crate) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Attention<'_>) -> Tensor<3> {
+    /// As good as minus infinity, but 0 times it is 0.
+    const HIDDEN: f32 = -1e30;
+    let [batch, n_heads, seq, head_dim] = queries.dims();
+    let [_, n_kv_heads, seq_keys, _] = keys.dims();
+    let group = n_heads / n_kv_heads;
+    let later = Tensor::<2, Bool>::tril_mask([seq, seq_keys], (seq_keys - seq) as i64, &queries.device());
+    let later = later.reshape([1, 1, seq, seq_keys]);
+    let hidden = match with.hidden {
+        Some(hidden) => hidden.clone().bool_or(later),
+        None => later,
+    };
+    let hidden = hidden.expand([batch, group, seq, seq_keys]);
+    let entropies = (0..n_kv_heads).map(|head| {
+        // [batch, n_heads, seq, head_dim] -> [batch, group, seq, head_dim] -> [batch, 1, group * seq, head_dim]
+        let queries = queries.clone().narrow(1, head * group, group).reshape([batch, 1, group * seq, head_dim]);
+        // [batch, n_kv_heads, seq_keys, head_dim] -> [batch, 1, seq_keys, head_dim] -> [batch, 1, head_dim, seq_keys]
+        let keys = widen(keys.clone().narrow(1, head, 1)).swap_dims(2, 3);
+        let scores = queries.matmul(keys).mul_scalar(with.scale); // [batch, 1, group * seq, seq_keys]
+        let scores = match with.soft_cap {
+            Some(cap) => scores.div_scalar(cap).tanh().mul_scalar(cap),
+            None => scores,
+        };
+        let scores = scores.reshape([batch, group, seq, seq_keys]).mask_fill(hidden.clone(), HIDDEN);
+        // With x = score - highest and Z = Σ exp(x): H = ln Z - Σ exp(x) x / Z, of which both terms are at least 0.
+        let highest = scores.clone().max_dim(3); // [batch, group, seq, 1]
+        let x = scores - highest;
+        let weights = x.clone().exp();
+        let total = weights.clone().sum_dim(3); // [batch, group, seq, 1]
+        let mean = (weights * x).sum_dim(3) / total.clone();
+        total.log() - mean
+    });
+    // [batch, group, seq, 1] of each key head -> [batch, n_heads, seq, 1] -> [batch, n_heads, seq] -> [batch, seq, n_heads]
+    Tensor::cat(entropies.collect(), 1).reshape([batch, n_heads, seq]).swap_dims(1, 2)
+}
+
+/// `f(gate) * up` of `[batch, seq, 2 * d_ff]`, gate first, gives `[batch, seq, d_ff]` in f32.
+pub(crate) fn gated_activation(gate_up: Tensor<3>, function: Activation) -> Tensor<3> {
+    let d_ff = gate_up.dims()[2] / 2;
+    let gate = widen(gate_up.clone().narrow(2, 0, d_ff)); // [batch, seq, 2 * d_ff] -> [batch, seq, d_ff]
+    let up = widen(gate_up.narrow(2, d_ff, d_ff)); // the same
+    let gate = match function {
+        Activation::Silu => activation::silu(gate),
+        Activation::Gelu => activation::gelu(gate),
+        Activation::GeluTanh => activation::gelu_approximate(gate),
+    };
+    gate * up
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_kernel_is_for_prompts_longer_than_a_head_is_wide() {
+        for (seq, head_dim) in [(128, 64), (256, 128), (130, 128), (256, 96), (384, 256)] {
+            assert!(is_for_one_kernel(seq, head_dim), "{seq}, {head_dim}");
+            // As the search has it, which rounds both up.
+            assert!(seq.next_power_of_two() > head_dim.next_power_of_two());
+        }
+        for (seq, head_dim) in [(128, 128), (128, 80), (128, 112), (256, 256), (1, 16), (128, 72), (128, 8)] {
+            assert!(!is_for_one_kernel(seq, head_dim), "{seq}, {head_dim}");
+        }
+    }
+
+    /// Products of queries and keys beyond the range of f16, which scaling brings back: `narrow` keys of as many positions as a head is
+    /// wide must not be scored in f16.
+    #[test]
+    fn scores_of_a_short_prompt_do_not_overflow() {
+        let (seq, head_dim) = (16, 16);
+        let device = burn::tensor::Device::flex();
+        let ones = || Tensor::<4>::ones([1, 1, seq, head_dim], (&device, DType::F32));
+        let narrow = |x: Tensor<4>| cast(x, DType::F16);
+        let with = Attention { scale: (head_dim as f64).sqrt().recip(), soft_cap: None, hidden: None };
+        let mixed = attention(ones().mul_scalar(100.0), narrow(ones().mul_scalar(100.0)), narrow(ones()), with);
+        let mixed: Vec<f32> = mixed.into_data().try_into_vec().unwrap();
+        assert!(mixed.iter().all(|x| (x - 1.0).abs() < 1e-3), "{mixed:?}");
+    }
+}

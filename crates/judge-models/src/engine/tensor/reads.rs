@@ -1,0 +1,334 @@
+//! What one pass over a batch brings to the host: reduced on the device where it lies, fetched from each at once.
+
+use burn::tensor::{Bool, Device, Int, Tensor, TensorData, Transaction};
+use judge_core::{HeadEntropies, Layer, Lens, PooledState, Pooling, Want};
+
+use super::decoder::{Decoder, Entropies};
+use super::host::from_device;
+use super::score::{Tokens, score};
+use crate::Error;
+use crate::reading::jobs::{Job, Signals};
+use crate::reading::labels::{States, lens_at, wants_state};
+use crate::reading::passes::NextOfSome;
+use crate::reading::pooling::Pool;
+
+/// A reduction of a layer's states, one row per sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// The last position's state.
+    Last,
+    /// The last position's state after the final norm.
+    Normed,
+    /// Over the sequence's own positions, by coordinate.
+    Sum,
+    Min,
+    Max,
+    /// Logits over the vocabulary, from the last block's output.
+    Logits,
+    /// Log-probabilities of the tokens that may come next, of [`Reads::next_tokens`].
+    Next,
+    /// Log-probabilities of all tokens that are scored, one sequence's behind the other's, in a single row.
+    Own,
+    /// The attention entropies of all positions, padding included.
+    Entropies,
+}
+
+/// What the sequences of a batch want of one pass.
+pub(super) struct Reads<'a> {
+    decoder: &'a Decoder,
+    jobs: &'a [&'a Job<'a>],
+    /// Whether the pass feeds prompts; else it feeds one token of each sequence.
+    prompts: bool,
+    /// The head in f32, if text goes on behind it.
+    writes: Option<Tensor<2>>,
+    /// What it takes to read states where they lie: on the device of each of the decoder's stages.
+    places: Vec<Places>,
+    wanted: Vec<(Layer, What, Tensor<3>)>,
+}
+
+/// Which positions of a batch are read.
+struct Places {
+    /// Rows of the last positions in `[batch * seq]`, shape `[batch]`.
+    last: Tensor<1, Int>,
+    /// `true` at padding, shape `[batch, seq, 1]`; only where all positions are read.
+    padding: Option<Tensor<3, Bool>>,
+}
+
+impl Places {
+    /// `padding` is row-major `[batch, seq, 1]`.
+    fn new(last: &[i32], padding: Option<&[bool]>, device: &Device) -> Self {
+        let batch = last.len();
+        let padding = padding.map(|padding| {
+            let seq = padding.len() / batch.max(1);
+            Tensor::from_data(TensorData::new(padding.to_vec(), [batch, seq, 1]), device)
+        });
+        Self { last: Tensor::from_data(TensorData::from(last), device), padding }
+    }
+}
+
+impl<'a> Reads<'a> {
+    /// Of prompts padded to `seq` positions.
+    pub(super) fn of_prompts(
+        decoder: &'a Decoder,
+        jobs: &'a [&'a Job<'a>],
+        seq: usize,
+        writes: Option<Tensor<2>>,
+    ) -> Self {
+        let last: Vec<i32> = jobs.iter().enumerate().map(|(row, job)| (row * seq + job.ids.len() - 1) as i32).collect();
+        let padding: Option<Vec<bool>> = jobs
+            .iter()
+            .any(|job| job.whole().next().is_some())
+            .then(|| jobs.iter().flat_map(|job| (0..seq).map(|position| position >= job.ids.len())).collect());
+        let places = |device: &Device| Places::new(&last, padding.as_deref(), device);
+        let places = decoder.devices().iter().map(places).collect();
+        Self { decoder, jobs, prompts: true, writes, places, wanted: Vec::new() }
+    }
+
+    /// Of one new token of each sequence.
+    pub(super) fn of_step(decoder: &'a Decoder, jobs: &'a [&'a Job<'a>], head: Tensor<2>) -> Self {
+        let last: Vec<i32> = (0..jobs.len() as i32).collect();
+        let places = decoder.devices().iter().map(|device| Places::new(&last, None, device)).collect();
+        Self { decoder, jobs, prompts: false, writes: Some(head), places, wanted: Vec::new() }
+    }
+
+    /// Takes what is wanted of the residual stream `[batch, seq, d_model]` at `layer`.
+    pub(super) fn visit(&mut self, layer: Layer, x: &Tensor<3>) {
+        let [batch, seq, d_model] = x.dims();
+        let Places { last: positions, padding } = &self.places[self.decoder.stage_of(layer.0)];
+        let (positions, padding) = (positions.clone(), padding.clone());
+        let is_final = layer.0 == self.decoder.config().n_layers;
+        let wanted = |what| self.jobs.iter().any(|job| self.wants(job, layer, what));
+        let (last, normed) = (wanted(What::Last), wanted(What::Normed));
+        let (sum, min, max) = (wanted(What::Sum), wanted(What::Min), wanted(What::Max));
+        if last || normed {
+            // [batch, seq, d_model] -> [batch * seq, d_model] -> [batch, d_model] -> [batch, 1, d_model]
+            let rows = x.clone().reshape([batch * seq, d_model]).select(0, positions);
+            let rows = rows.reshape([batch, 1, d_model]);
+            if last {
+                self.fetch(layer, What::Last, rows.clone());
+            }
+            if normed {
+                let rows = self.decoder.final_norm(rows);
+                if let Some(head) = self.writes.clone().filter(|_| is_final) {
+                    let logits = self.decoder.logits_by(head, rows.clone()); // [batch, 1, d_vocab]
+                    self.fetch(layer, What::Logits, logits);
+                } else if let Some(tokens) = self.next_tokens().filter(|_| is_final) {
+                    let rows = rows.clone().reshape([1, batch, d_model]);
+                    let found = score(self.decoder, self.decoder.wide_head(), rows, &tokens);
+                    self.fetch(layer, What::Next, found.reshape([batch as i32, 1, -1])); // [1, batch, k] -> [batch, 1, k]
+                }
+                self.fetch(layer, What::Normed, rows);
+            }
+        }
+        if is_final && self.prompts {
+            self.score_own(x);
+        }
+        if let Some(padding) = padding
+            && (sum || min || max)
+        {
+            let x = if is_final { self.decoder.final_norm(x.clone()) } else { x.clone() };
+            let padding = padding.expand([batch, seq, d_model]);
+            let with = |value: f32| x.clone().mask_fill(padding.clone(), value);
+            // [batch, seq, d_model] -> [batch, 1, d_model]
+            self.fetch(layer, What::Sum, with(0.0).sum_dim(1));
+            if min {
+                self.fetch(layer, What::Min, with(f32::INFINITY).min_dim(1));
+            }
+            if max {
+                self.fetch(layer, What::Max, with(f32::NEG_INFINITY).max_dim(1));
+            }
+        }
+    }
+
+    /// Of each sequence, the tokens whose log-probabilities behind its last position are read; `None` if there are none at all.
+    fn next_tokens(&self) -> Option<Tokens> {
+        Tokens::new(self.jobs.iter().map(|job| job.next_tokens(self.step())).collect())
+    }
+
+    /// Takes the log-probabilities of the tokens that are scored, from the last block's output `[batch, seq, d_model]`.
+    fn score_own(&mut self, x: &Tensor<3>) {
+        let [batch, seq, d_model] = x.dims();
+        let (mut positions, mut tokens) = (Vec::new(), Vec::new());
+        for (row, job) in self.jobs.iter().enumerate() {
+            for position in job.scored_from.into_iter().flat_map(|from| from..job.ids.len()) {
+                positions.push((row * seq + position - 1) as i32);
+                tokens.push(vec![job.ids[position]]);
+            }
+        }
+        let count = positions.len();
+        let Some(tokens) = Tokens::new(tokens) else { return };
+        let positions = Tensor::<1, Int>::from_data(TensorData::from(positions.as_slice()), &x.device());
+        // [batch, seq, d_model] -> [batch * seq, d_model] -> [1, count, d_model]
+        let rows = x.clone().reshape([batch * seq, d_model]).select(0, positions).reshape([1, count, d_model]);
+        let head = self.writes.clone().unwrap_or_else(|| self.decoder.wide_head());
+        let found = score(self.decoder, head, self.decoder.final_norm(rows), &tokens); // [1, count, 1]
+        self.fetch(Layer(self.decoder.config().n_layers), What::Own, found);
+    }
+
+    /// That of the token which the pass predicts, where only the first differs from the others.
+    fn step(&self) -> usize {
+        usize::from(!self.prompts)
+    }
+
+    /// The attention entropies that the pass is to bring.
+    pub(super) fn entropies(&self) -> Option<Entropies> {
+        let wants: &[&Job<'_>] = if self.prompts { self.jobs } else { &[] };
+        let mut layers: Vec<Layer> = wants.iter().flat_map(|job| &job.want.attention_entropy).copied().collect();
+        layers.sort_unstable();
+        layers.dedup();
+        Entropies::of(layers)
+    }
+
+    /// Takes the entropies that it brought.
+    pub(super) fn take(&mut self, entropies: Entropies) {
+        for (layer, rows) in entropies.found {
+            self.fetch(layer, What::Entropies, rows); // [batch, seq, n_heads]
+        }
+    }
+
+    fn wants(&self, job: &Job<'_>, layer: Layer, what: What) -> bool {
+        let (n_layers, want) = (self.decoder.config().n_layers, job.want);
+        let pooled = |pooling| self.prompts && want.pooled.contains(&(layer, pooling));
+        let labels = |lens| wants_state(want, self.step(), layer, lens, n_layers);
+        match what {
+            // The last block's output is only ever read normed.
+            What::Last if layer.0 == n_layers => false,
+            What::Last => pooled(Pooling::Last) || labels(Lens::Raw),
+            What::Normed if layer.0 == n_layers => {
+                job.needs_logits(self.step()) || pooled(Pooling::Last) || labels(Lens::Normed)
+            }
+            What::Normed => labels(Lens::Normed),
+            What::Sum => pooled(Pooling::Mean),
+            What::Min => pooled(Pooling::Min),
+            What::Max => pooled(Pooling::Max),
+            What::Logits => self.writes.is_some() && layer.0 == n_layers,
+            What::Next | What::Own => layer.0 == n_layers,
+            What::Entropies => self.prompts && want.attention_entropy.contains(&layer),
+        }
+    }
+
+    fn fetch(&mut self, layer: Layer, what: What, tensor: Tensor<3>) {
+        self.wanted.push((layer, what, tensor));
+    }
+
+    /// Waits for the devices.
+    pub(super) fn finish(self) -> Result<Fetched, Error> {
+        let mut parts = Vec::with_capacity(self.wanted.len());
+        let mut wanted = self.wanted;
+        // A transaction reads from one device.
+        while let Some(device) = wanted.first().map(|(_, _, tensor)| tensor.device()) {
+            let (here, elsewhere): (Vec<_>, Vec<_>) =
+                wanted.into_iter().partition(|(_, _, tensor)| tensor.device() == device);
+            wanted = elsewhere;
+            let mut transaction = Transaction::default();
+            let mut names = Vec::with_capacity(here.len());
+            for (layer, what, tensor) in here {
+                transaction = transaction.register(tensor);
+                names.push((layer, what));
+            }
+            let data = from_device(|| transaction.try_execute())?;
+            for ((layer, what), data) in names.into_iter().zip(data) {
+                let rows = data.shape().first().copied().unwrap_or(0);
+                let values: Vec<f32> =
+                    data.try_into_vec().map_err(|source| Error::Device { source: Box::new(source) })?;
+                let width = (values.len() / rows.max(1)).max(1);
+                parts.push(Part { layer, what, width, values });
+            }
+        }
+        let (n_layers, n_heads) = (self.decoder.config().n_layers, self.decoder.config().n_heads);
+        Ok(Fetched { n_layers, n_heads, parts })
+    }
+}
+
+/// What a pass brought.
+pub(super) struct Fetched {
+    n_layers: usize,
+    n_heads: usize,
+    parts: Vec<Part>,
+}
+
+/// Rows of one reduction of one layer, `[batch, width]`.
+struct Part {
+    layer: Layer,
+    what: What,
+    width: usize,
+    values: Vec<f32>,
+}
+
+impl Fetched {
+    /// The row of the sequence in place `row` of the batch; empty if nobody wanted it.
+    fn row(&self, layer: Layer, what: What, row: usize) -> &[f32] {
+        let part = self.parts.iter().find(|part| part.layer == layer && part.what == what);
+        part.and_then(|part| part.values.chunks_exact(part.width).nth(row)).unwrap_or(&[])
+    }
+
+    /// What its label logits are made from.
+    pub(super) fn states(&self, row: usize, want: &Want) -> States {
+        let mut states = States::new();
+        for read in &want.labels {
+            for &layer in &read.layers {
+                let lens = lens_at(read.lens, layer, self.n_layers);
+                let what = if lens == Lens::Raw { What::Last } else { What::Normed };
+                let state = self.row(layer, what, row);
+                if !state.is_empty() {
+                    states.insert((layer, lens), state.to_vec());
+                }
+            }
+        }
+        states
+    }
+
+    /// Log-probabilities of the tokens that may come next, those of [`Job::next_tokens`].
+    pub(super) fn next(&self, row: usize, job: &Job<'_>) -> NextOfSome {
+        let log_probs = self.row(Layer(self.n_layers), What::Next, row);
+        NextOfSome(job.next_tokens(0).into_iter().zip(log_probs.iter().copied()).collect())
+    }
+
+    /// The log-probabilities of the tokens that are scored of the job in place `row`.
+    pub(super) fn own(&self, row: usize, jobs: &[&Job<'_>]) -> Vec<f32> {
+        let count = |job: &&Job<'_>| job.scored_from.map_or(0, |from| job.ids.len() - from);
+        let start: usize = jobs[..row].iter().map(count).sum();
+        let all = self.row(Layer(self.n_layers), What::Own, 0);
+        all.get(start..start + count(&jobs[row])).unwrap_or_default().to_vec()
+    }
+
+    /// Logits over the vocabulary, `[d_vocab]`.
+    pub(super) fn logits(&self, row: usize) -> &[f32] {
+        self.row(Layer(self.n_layers), What::Logits, row)
+    }
+
+    /// What a prompt's positions brought.
+    pub(super) fn signals(&self, row: usize, job: &Job<'_>) -> Signals {
+        let entropies = |&layer: &Layer| {
+            let mut pool = Pool::new(Pooling::Mean);
+            let positions = self.row(layer, What::Entropies, row).chunks_exact(self.n_heads.max(1));
+            positions.take(job.ids.len()).for_each(|heads| pool.add(heads)); // padding is behind them
+            HeadEntropies { layer, values: pool.finish() }
+        };
+        let attention_entropy = job.want.attention_entropy.iter().map(entropies).collect();
+        Signals { pooled: self.pooled(row, job), attention_entropy }
+    }
+
+    /// The pooled states of a prompt, in the order asked for.
+    fn pooled(&self, row: usize, job: &Job<'_>) -> Vec<PooledState> {
+        let state = |&(layer, pooling): &(Layer, Pooling)| {
+            let get = |what| self.row(layer, what, row);
+            // A device's minimum may pass over a NaN, which must not be pooled away; no sum does.
+            let unless_nan = |values: &[f32]| {
+                values.iter().zip(get(What::Sum)).map(|(&x, sum)| if sum.is_nan() { f32::NAN } else { x }).collect()
+            };
+            let values = match pooling {
+                Pooling::Last if layer.0 == self.n_layers => get(What::Normed).to_vec(),
+                Pooling::Last => get(What::Last).to_vec(),
+                Pooling::Mean => {
+                    let count = job.ids.len() as f64;
+                    get(What::Sum).iter().map(|&sum| (f64::from(sum) / count) as f32).collect()
+                }
+                Pooling::Min => unless_nan(get(What::Min)),
+                Pooling::Max => unless_nan(get(What::Max)),
+            };
+            PooledState { layer, pooling, values }
+        };
+        job.want.pooled.iter().map(state).collect()
+    }
+}

@@ -1,0 +1,44 @@
+//! Log-probabilities over the whole vocabulary where the states are, so that only those of a few tokens are fetched.
+
+use burn::tensor::{Int, Tensor, TensorData};
+use judge_core::TokenId;
+
+use super::decoder::Decoder;
+use crate::reading::next_token::LOGIT_ROWS;
+
+/// As many tokens for each of some rows, `[rows, k]`.
+pub(super) struct Tokens {
+    ids: Vec<i32>,
+    k: usize,
+}
+
+impl Tokens {
+    /// Rows of tokens, filled up with any where one has fewer than another; `None` if there is no token.
+    pub(super) fn new(rows: Vec<Vec<TokenId>>) -> Option<Self> {
+        let k = rows.iter().map(Vec::len).max().filter(|&k| k > 0)?;
+        let padded = rows.into_iter().flat_map(|row| row.into_iter().chain(std::iter::repeat(0)).take(k));
+        Some(Self { ids: padded.map(TokenId::cast_signed).collect(), k })
+    }
+}
+
+/// The log-probabilities of `tokens` `[rows, k]`, which follow the normed states `[1, rows, d_model]`: `[1, rows, k]` in f32, NaN where a logit
+/// over the vocabulary is not finite once it is soft-capped. `head` is the decoder's in f32. No more than [`LOGIT_ROWS`] rows of logits are there at once.
+pub(super) fn score(decoder: &Decoder, head: Tensor<2>, states: Tensor<3>, tokens: &Tokens) -> Tensor<3> {
+    let device = head.device();
+    let [_, rows, _] = states.dims();
+    let mut found = Vec::with_capacity(rows.div_ceil(LOGIT_ROWS));
+    for (start, ids) in (0..rows).step_by(LOGIT_ROWS).zip(tokens.ids.chunks(LOGIT_ROWS * tokens.k)) {
+        let count = ids.len() / tokens.k;
+        let ids = Tensor::<3, Int>::from_data(TensorData::new(ids.to_vec(), [1, count, tokens.k]), &device);
+        let mut logits = decoder.logits_by(head.clone(), states.clone().narrow(1, start, count)); // [1, count, d_vocab]
+        if let Some(cap) = decoder.config().final_soft_cap {
+            logits = logits.div_scalar(cap).tanh().mul_scalar(cap);
+        }
+        let below = logits.clone() - logits.max_dim(2); // [1, count, d_vocab]
+        let total = below.clone().exp().sum_dim(2).log(); // -> [1, count, 1]
+        // Zero, or NaN if any logit is not finite: the exponential of -inf alone would not show.
+        let fault = below.clone().mul_scalar(0.0).sum_dim(2); // -> [1, count, 1]
+        found.push(below.gather(2, ids) - total + fault); // -> [1, count, k]
+    }
+    Tensor::cat(found, 1)
+}

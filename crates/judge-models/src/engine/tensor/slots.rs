@@ -1,0 +1,106 @@
+//! Keys and values of a batch whose texts are being written.
+
+use burn::tensor::{Bool, Device, Tensor, TensorData};
+
+use super::decoder::Masks;
+use super::past::{KeysValues, Past};
+
+/// Room for keys and values of whole prompts, padded, and of the tokens written behind them, made once: no pass changes a shape.
+///
+/// The prompts' columns come first, then one column per new token for all sequences alike. A sequence whose prompt is shorter than
+/// the padding has a gap between the two, which a mask hides; keys are rotated by their true positions, so their columns do not matter.
+pub(crate) struct Slots {
+    /// Of each block, `[batch, n_kv_heads, seq + new, head_dim]`, twice.
+    blocks: Vec<Option<KeysValues>>,
+    /// Lengths of the prompts.
+    lens: Vec<usize>,
+    /// Columns of the prompts.
+    seq: usize,
+    /// Columns of new tokens.
+    new: usize,
+    /// The new token that the coming pass feeds, counted from 0; `None`: it feeds the prompts.
+    step: Option<usize>,
+}
+
+impl Slots {
+    /// Room for prompts of the given lengths, each padded to `seq`, and at most `new` tokens behind each.
+    pub(crate) fn new(n_layers: usize, lens: Vec<usize>, seq: usize, new: usize) -> Self {
+        Self { blocks: vec![None; n_layers], lens, seq, new, step: None }
+    }
+
+    /// Says that a pass is over.
+    pub(crate) fn advance(&mut self) {
+        self.step = Some(self.step.map_or(0, |step| step + 1));
+    }
+
+    /// The position of the token that the coming pass feeds to each sequence.
+    pub(crate) fn positions(&self) -> Vec<usize> {
+        self.lens.iter().map(|len| len + self.step.unwrap_or(0)).collect()
+    }
+
+    /// Whether a column is hidden from the query of new token `step` of a sequence of `len` prompt tokens.
+    fn is_hidden(&self, column: usize, len: usize, step: usize, window: Option<usize>) -> bool {
+        let position = match column.checked_sub(self.seq) {
+            None if column < len => column,
+            Some(new) if new <= step => len + new,
+            _ => return true, // padding, or not written yet
+        };
+        window.is_some_and(|window| position + window <= len + step)
+    }
+}
+
+impl Past for Slots {
+    /// Keeps the prompts' keys and values, padding and all, and returns them as they are; then puts those of one new token of each
+    /// sequence into their column, and returns all columns.
+    fn extend(&mut self, block: usize, (keys, values): KeysValues, _: Option<usize>) -> KeysValues {
+        let [batch, heads, _, head_dim] = keys.dims();
+        let (column, kept) = match (self.step, self.blocks[block].take()) {
+            (Some(step), Some(kept)) => (self.seq + step, kept),
+            _ => {
+                let room = Tensor::zeros([batch, heads, self.new, head_dim], (&keys.device(), keys.dtype()));
+                // [batch, heads, seq, head_dim], [.., new, ..] -> [.., seq + new, ..]
+                let all = |x: &Tensor<4>| Tensor::cat(vec![x.clone(), room.clone()], 2);
+                self.blocks[block] = Some((all(&keys), all(&values)));
+                return (keys, values);
+            }
+        };
+        let place = [0..batch, 0..heads, column..column + 1, 0..head_dim];
+        let kept = (kept.0.slice_assign(place.clone(), keys), kept.1.slice_assign(place, values));
+        self.blocks[block] = Some(kept.clone());
+        kept
+    }
+
+    fn masks(&self, windows: &[Option<usize>], n_kv_heads: usize, device: &Device) -> Option<Masks> {
+        let step = self.step?;
+        let (batch, columns) = (self.lens.len(), self.seq + self.new);
+        Some(Masks::new(windows, |window| {
+            let hidden: Vec<bool> = self
+                .lens
+                .iter()
+                .flat_map(|&len| (0..columns).map(move |column| self.is_hidden(column, len, step, window)))
+                .collect();
+            let mask = Tensor::<3, Bool>::from_data(TensorData::new(hidden, [batch, 1, columns]), device);
+            // The same for all key heads of a sequence: [batch, 1, columns] -> [batch, n_kv_heads, columns]
+            let mask = mask.expand([batch, n_kv_heads, columns]);
+            Some(mask.reshape([batch * n_kv_heads, 1, 1, columns]))
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_sees_its_prompt_and_what_was_written() {
+        let slots = Slots::new(1, vec![3, 5], 6, 4);
+        let seen = |len, step, window| {
+            (0..10).filter(|&column| !slots.is_hidden(column, len, step, window)).collect::<Vec<_>>()
+        };
+        assert_eq!(seen(3, 0, None), [0, 1, 2, 6]);
+        assert_eq!(seen(5, 2, None), [0, 1, 2, 3, 4, 6, 7, 8]);
+        // Positions 0 to 4 are the prompt's, 5 to 7 new: the last three of them.
+        assert_eq!(seen(5, 2, Some(3)), [6, 7, 8]);
+        assert_eq!(seen(5, 1, Some(4)), [3, 4, 6, 7]);
+    }
+}

@@ -1,0 +1,302 @@
+//! Batches against one sequence at a time, on the CPU in f32, and against transformers in the precision of a card.
+
+#![allow(clippy::print_stdout)] // measured errors
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use burn::tensor::Device;
+use judge_core::{
+    Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Reading, Reason, Request, Sampling,
+    TextModel, TokenLogProbs, Want,
+};
+
+use super::{Batched, Shapes};
+use crate::arch::DecoderConfig;
+use crate::fixtures::{Expected, FAMILIES, folder, relative_error};
+use crate::folder::Folder;
+use crate::reading::answers::Answers;
+use crate::reading::labels::Heads;
+use crate::test_models::{alone, answers, reading};
+use crate::weights::Checkpoint;
+use crate::{DevicesProblem, Dtype, Error, LoadOptions, Model};
+
+/// Largest difference over largest value of a row, f32 against f32: sums in another order.
+const TOLERANCE: f32 = 1e-5;
+
+const POOLINGS: [Pooling; 4] = [Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max];
+
+fn options(dtype: Dtype, max_batch_tokens: usize) -> LoadOptions {
+    LoadOptions { dtype: Some(dtype), max_batch_tokens, ..LoadOptions::default() }
+}
+
+fn batched(family: &str, dtype: Dtype, step: usize, max_batch_tokens: usize) -> Model {
+    spread(&folder(family), &options(dtype, max_batch_tokens), step, 1)
+}
+
+/// A model over several devices, all of which are the processor.
+fn spread(folder: &Path, options: &LoadOptions, step: usize, devices: usize) -> Model {
+    Model::load_batched(folder, options, Shapes { step }, vec![Device::flex(); devices]).unwrap()
+}
+
+/// Prompts of 1 to 43 tokens that want different things; every other one has text written behind it.
+fn requests(model: &Model) -> Vec<Request> {
+    let words = ["ba", "de", "fi", "go", "3", "ku", "xa", "me"];
+    let layers = model.info().layers();
+    (0..16_usize)
+        .map(|i| {
+            let prompt: Vec<&str> = (0..1 + (i * 17) % 43).map(|j| words[(i + j * j) % words.len()]).collect();
+            let top = if i % 4 == 2 { 1 } else { layers.len() - 1 };
+            let generate = (i % 2 == 1).then(|| Generation {
+                max_new_tokens: 1 + i % 5,
+                stop: if i % 4 == 1 { vec!["a ".to_owned()] } else { Vec::new() },
+                sampling: match i % 3 {
+                    0 => Sampling::Greedy,
+                    _ => Sampling::Random { temperature: 1.5, top_k: None, top_p: None, seed: 7, stream: i as u64 },
+                },
+                ..Generation::default()
+            });
+            let labels = LabelRead {
+                tokens: vec![3, 4, 5, 6, 7],
+                layers: layers[..=top].to_vec(),
+                lens: if i % 3 == 0 { Lens::Raw } else { Lens::Normed },
+                at: if generate.is_some() && i % 4 == 3 { ReadAt::EveryStep } else { ReadAt::PromptEnd },
+                label_mass: i % 4 > 1,
+            };
+            let pooled = layers[..=top].iter().flat_map(|&layer| POOLINGS.map(|pooling| (layer, pooling)));
+            let continuations = ["ba", "de go fi", "de go ba", "xa"][..i % 5].iter().map(|text| format!(" {text}"));
+            let want = Want {
+                labels: (i % 5 != 4).then_some(labels).into_iter().collect(),
+                pooled: pooled.filter(|_| i % 7 != 3).collect(),
+                attention_entropy: layers[1..=top].iter().copied().filter(|layer| (i + layer.0) % 3 > 0).collect(),
+                prompt_log_probs: i % 3 == 1,
+                continuations: continuations.collect(),
+                generate,
+            };
+            Request { prompt: Prompt::Raw(prompt.join(" ")), want }
+        })
+        .collect()
+}
+
+/// The largest error of any number in `found`; all that is no number must be equal.
+fn compare(found: &Reading, expected: &Reading) -> f32 {
+    assert_eq!(found.prompt_tokens, expected.prompt_tokens);
+    assert_eq!(found.generated, expected.generated);
+    assert_eq!(found.labels.len(), expected.labels.len());
+    let mut worst = 0.0_f32;
+    for (found, expected) in found.labels.iter().zip(&expected.labels) {
+        assert_eq!((&found.tokens, &found.layers, found.lens), (&expected.tokens, &expected.layers, expected.lens));
+        assert_eq!(found.steps.len(), expected.steps.len());
+        for (found, expected) in found.steps.iter().zip(&expected.steps) {
+            assert_eq!((found.step, found.token), (expected.step, expected.token));
+            assert_eq!(found.label_mass.is_some(), expected.label_mass.is_some());
+            let masses = found.label_mass.iter().zip(&expected.label_mass);
+            worst = masses.map(|(a, b)| (a - b).abs()).fold(worst, f32::max);
+            worst = worst.max(relative_error(&found.logits, &expected.logits));
+        }
+    }
+    assert_eq!(found.continuations.len(), expected.continuations.len());
+    let log_probs = |reading: &Reading| -> Vec<TokenLogProbs> {
+        reading
+            .prompt_log_probs
+            .iter()
+            .chain(reading.continuations.iter().map(|found| &found.tokens))
+            .cloned()
+            .collect()
+    };
+    for (found, expected) in log_probs(found).iter().zip(&log_probs(expected)) {
+        assert_eq!(found.tokens, expected.tokens);
+        worst = worst.max(relative_error(&found.log_probs, &expected.log_probs));
+    }
+    assert_eq!(found.pooled.len(), expected.pooled.len());
+    for (found, expected) in found.pooled.iter().zip(&expected.pooled) {
+        assert_eq!((found.layer, found.pooling), (expected.layer, expected.pooling));
+        worst = worst.max(relative_error(&found.values, &expected.values));
+    }
+    assert_eq!(found.attention_entropy.len(), expected.attention_entropy.len());
+    for (found, expected) in found.attention_entropy.iter().zip(&expected.attention_entropy) {
+        assert_eq!(found.layer, expected.layer);
+        worst = worst.max(relative_error(&found.values, &expected.values));
+    }
+    worst
+}
+
+#[test]
+fn batches_equal_one_sequence_at_a_time_in_every_family() {
+    for family in FAMILIES {
+        let alone = alone(&folder(family), &options(Dtype::F32, 1000));
+        let requests = requests(&alone);
+        let expected = answers(&alone, &requests);
+        let mut worst = 0.0_f32;
+        for (step, max_tokens) in [(1, 1), (8, 200), (16, 100_000), (64, 300)] {
+            let model = batched(family, Dtype::F32, step, max_tokens);
+            for (index, (found, expected)) in answers(&model, &requests).iter().zip(&expected).enumerate() {
+                let error = compare(reading(found), reading(expected));
+                assert!(error < TOLERANCE, "{family}, {step}, {max_tokens}: request {index}: {error:e}");
+                worst = worst.max(error);
+            }
+        }
+        println!("{family}: largest relative error {worst:.1e}");
+    }
+}
+
+/// What the load reads back is of every tensor, on every device.
+#[test]
+fn a_number_of_every_tensor_is_read_back() {
+    for (family, of_block) in [("mistral-off", 6), ("phi3-off", 6)] {
+        for devices in [1, 3] {
+            let folder = Folder::open(folder(family)).unwrap();
+            let config = Arc::new(DecoderConfig::from_json(folder.config()).unwrap());
+            let devices = vec![Device::flex(); devices];
+            let mut checkpoint = Checkpoint::open(&folder).unwrap();
+            let engine =
+                Batched::load(Arc::clone(&config), &devices, Dtype::Bf16, Shapes::CUDA, &mut checkpoint).unwrap();
+            let corners = engine.decoder.corners();
+            assert_eq!(corners.len(), 1 + config.n_layers * of_block + 2, "{family}"); // embedding, norm and head
+            assert!(corners.iter().all(|corner| corner.dims() == [1]));
+        }
+    }
+}
+
+/// Frequencies that depend on the length are those of each sequence, not of the batch or its padding.
+#[test]
+fn every_rope_keeps_each_sequence_s_own_frequencies() {
+    for kind in ["dynamic", "longrope", "llama3", "yarn"] {
+        let source = folder("rope");
+        let to = tempfile::tempdir().unwrap();
+        for shared in ["model.safetensors", "tokenizer.json", "tokenizer_config.json", "generation_config.json"] {
+            std::fs::copy(source.join(shared), to.path().join(shared)).unwrap();
+        }
+        std::fs::copy(source.join(format!("config.{kind}.json")), to.path().join("config.json")).unwrap();
+        let alone = alone(to.path(), &options(Dtype::F32, 1000));
+        let requests = requests(&alone);
+        let expected = answers(&alone, &requests);
+        let model = spread(to.path(), &options(Dtype::F32, 1000), 16, 1);
+        let found = answers(&model, &requests);
+        for (index, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            let error = compare(reading(found), reading(expected));
+            assert!(error < TOLERANCE, "{kind}: request {index}: {error:e}");
+        }
+        assert_eq!(answers(&spread(to.path(), &options(Dtype::F32, 1000), 16, 2), &requests), found, "{kind}");
+    }
+}
+
+#[test]
+fn spread_over_devices_a_model_gives_the_same_bits_in_every_family() {
+    for family in FAMILIES {
+        for dtype in [Dtype::F32, Dtype::Bf16] {
+            let whole = batched(family, dtype, 16, 400);
+            let requests = requests(&whole);
+            let expected = answers(&whole, &requests);
+            for devices in [2, 3] {
+                let model = spread(&folder(family), &options(dtype, 400), 16, devices);
+                assert_eq!(answers(&model, &requests), expected, "{family}, {dtype}, {devices} devices");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_model_has_no_more_devices_than_blocks() {
+    let four = vec![Device::flex(); 4];
+    let error = Model::load_batched(&folder("llama-off"), &options(Dtype::F32, 400), Shapes { step: 16 }, four);
+    let problem = match error {
+        Err(Error::Devices { problem, .. }) => problem,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(problem, DevicesProblem::TooMany { n_layers: 3 });
+}
+
+/// The card's precision on the CPU: bf16 products, f16 attention, all else f32. Products give bf16, as transformers' do, so that it is
+/// about as far from exact arithmetic: nearer in most families, further by a seventh in one.
+#[test]
+fn the_precision_of_a_card_is_that_of_transformers_in_bf16() {
+    let prompts = ["ba de fi go ku la me ni po ru sa te vi zo", "3 xa y0 ba ba 4"];
+    for family in FAMILIES {
+        let expected = Expected::of(family);
+        let theirs = expected.bf16_error_of_transformers();
+        // Longer than any head is wide, so that attention is in f16.
+        let model = batched(family, Dtype::Bf16, 32, 1000);
+        let d_model = model.info().d_model;
+        let pooled: Vec<(Layer, Pooling)> = model.info().layers().into_iter().map(|l| (l, Pooling::Last)).collect();
+        let requests = prompts.map(|text| Request {
+            prompt: Prompt::Raw(text.to_owned()),
+            want: Want { pooled: pooled.clone(), ..Want::default() },
+        });
+        let mut ours = 0.0_f32;
+        for (prompt, outcome) in answers(&model, &requests).iter().enumerate() {
+            for state in &reading(outcome).pooled {
+                let reference = &expected.get(prompt, "bf16")[state.layer.0 * d_model..][..d_model];
+                ours = ours.max(relative_error(&state.values, reference));
+            }
+        }
+        println!("{family}: error {ours:.1e}, transformers' own {theirs:.1e}");
+        assert!(ours <= 1.5 * theirs, "{family}: {ours:e}, theirs {theirs:e}");
+    }
+}
+
+/// Text in a card's precision: the cache is in f16, and all that is read is finite.
+#[test]
+fn text_is_written_in_the_precision_of_a_card() {
+    for family in ["llama-on", "gemma2-on", "phi3-on", "qwen2-on"] {
+        let model = batched(family, Dtype::Bf16, 32, 400);
+        let requests = requests(&model);
+        for (outcome, request) in answers(&model, &requests).iter().zip(&requests) {
+            let read = reading(outcome);
+            assert_eq!(read.generated.is_some(), request.want.generate.is_some());
+            assert!(
+                read.generated
+                    .iter()
+                    .all(|text| !text.tokens.is_empty() || text.finish == judge_core::Finish::EndToken)
+            );
+        }
+    }
+}
+
+#[test]
+fn an_item_s_fault_is_its_own() {
+    let model = batched("llama-off", Dtype::F32, 8, 64);
+    let want = Want { pooled: vec![(Layer(2), Pooling::Mean)], ..Want::default() };
+    let request = |text: String| Request { prompt: Prompt::Raw(text), want: want.clone() };
+    let length = Request { prompt: Prompt::Raw("ba de".to_owned()), want: Want::default() };
+    let long = "ba ".repeat(model.info().max_len + 1);
+    let found = answers(&model, &[request("ba de".into()), request(long), request(String::new()), length]);
+    assert_eq!(reading(&found[0]).pooled.len(), 1);
+    let reason = |outcome: &Outcome| match outcome {
+        Outcome::Unscored(fault) => fault.reason,
+        Outcome::Read(_) => panic!("{outcome:?}"),
+    };
+    assert_eq!(reason(&found[1]), Reason::TooLong);
+    assert_eq!(reason(&found[2]), Reason::EmptyPrompt);
+    assert_eq!(reading(&found[3]).prompt_tokens, reading(&found[0]).prompt_tokens);
+}
+
+#[test]
+fn nothing_is_answered_after_a_break() {
+    let model = batched("llama-off", Dtype::F32, 8, 64);
+    let requests = requests(&model);
+    for stop in [1, 2, 9, requests.len()] {
+        let mut calls = 0;
+        model
+            .run(&requests, &mut |_, _| {
+                calls += 1;
+                if calls == stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+            .unwrap();
+        assert_eq!(calls, stop);
+    }
+}
+
+#[test]
+fn requests_are_grouped_by_the_blocks_they_need() {
+    let model = batched("llama-off", Dtype::F32, 8, 64);
+    let want = |layer| Want { pooled: vec![(Layer(layer), Pooling::Mean)], ..Want::default() };
+    let requests = [0, 1, 2, 1].map(|layer| Request { prompt: Prompt::Raw("ba de fi".to_owned()), want: want(layer) });
+    let heads = Heads::new();
+    let mut sink = |_, _| ControlFlow::Continue(());
+    let groups = crate::reading::jobs::groups(&model.context, &requests, &heads, &mut Answers::new(&mut sink));
+    let ControlFlow::Continue(groups) = groups.unwrap() else { panic!("nobody broke off") };
+    let found: Vec<_> = groups.iter().map(|group| (group.blocks, group.jobs.len())).collect();
+    assert_eq!(found, [(0, 1), (1, 2), (2, 1)]);
+}

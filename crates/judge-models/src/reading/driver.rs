@@ -1,0 +1,103 @@
+//! From the passes of an engine to answers: the one place where text is written.
+
+use std::ops::ControlFlow;
+
+use judge_core::TokenId;
+
+use super::answers::Answers;
+use super::context::Context;
+use super::jobs::{Job, Scores};
+use super::labels::Steps;
+use super::next_token::NextToken;
+use super::passes::{Found, Next, Passes};
+use super::written::Text;
+use crate::Error;
+
+/// Answers jobs that share passes, each as soon as it is known. After [`ControlFlow::Break`] no further pass is begun.
+pub(crate) fn drive(
+    context: &Context,
+    jobs: &[Job<'_>],
+    passes: &mut dyn Passes,
+    answers: &mut Answers<'_>,
+) -> Result<ControlFlow<()>, Error> {
+    let mut driver = Driver::new(context, jobs, answers);
+    loop {
+        let goes_on =
+            passes.prefill(&mut |found| driver.take(found))? || passes.step(&mut |found| driver.take(found))?;
+        if driver.flow.is_break() || !goes_on {
+            return Ok(driver.flow);
+        }
+    }
+}
+
+pub(crate) struct Driver<'d, 's> {
+    context: &'d Context,
+    jobs: &'d [Job<'d>],
+    answers: &'d mut Answers<'s>,
+    /// The text that is being written behind each job's prompt.
+    texts: Vec<Option<Text<'d>>>,
+    flow: ControlFlow<()>,
+}
+
+impl<'d, 's> Driver<'d, 's> {
+    pub(crate) fn new(context: &'d Context, jobs: &'d [Job<'d>], answers: &'d mut Answers<'s>) -> Self {
+        let texts = jobs.iter().map(|_| None).collect();
+        Self { context, jobs, answers, texts, flow: ControlFlow::Continue(()) }
+    }
+
+    /// Reads what a pass brought, and answers or chooses; see [`Take`](super::passes::Take).
+    pub(crate) fn take(&mut self, found: Vec<Found<'_>>) -> Result<Vec<Option<TokenId>>, Error> {
+        found.into_iter().map(|found| if self.flow.is_break() { Ok(None) } else { self.take_one(found) }).collect()
+    }
+
+    fn take_one(&mut self, found: Found<'_>) -> Result<Option<TokenId>, Error> {
+        let config = &self.context.config;
+        let place = found.job;
+        let job = &self.jobs[place];
+        let text = match (self.texts[place].take(), &job.want.generate) {
+            (Some(text), _) => text,
+            (None, Some(generation)) => {
+                let steps = Steps::new(job.want, job.heads, config.n_layers);
+                Text::new(job, generation, steps, found.signals, Scores { own: found.own, ends: Vec::new() })
+            }
+            (None, None) => {
+                let part = match found.next {
+                    Next::Logits(logits) => NextToken::new(logits, config.final_soft_cap, "step 0").and_then(|next| {
+                        job.read(found.states, found.signals, found.own, Some(&next), config.n_layers)
+                    }),
+                    Next::Some(next) => job.read(found.states, found.signals, found.own, Some(&next), config.n_layers),
+                    Next::Unknown => job.read(found.states, found.signals, found.own, None, config.n_layers),
+                };
+                self.flow = self.answers.take(job, part);
+                return Ok(None);
+            }
+        };
+        let Next::Logits(logits) = found.next else { return Err(Error::NothingRead) };
+        self.write(place, text, found.states, logits)
+    }
+
+    /// Writes one more token of a text.
+    fn write(
+        &mut self,
+        place: usize,
+        mut text: Text<'d>,
+        states: super::labels::States,
+        logits: &mut [f32],
+    ) -> Result<Option<TokenId>, Error> {
+        let step = format_args!("step {}", text.tokens.len());
+        let next = NextToken::new(logits, self.context.config.final_soft_cap, step);
+        let finish = next.map(|next| text.write(self.context, &states, &next)).transpose();
+        match finish {
+            None => {
+                let token = text.tokens.last().copied();
+                self.texts[place] = Some(text);
+                Ok(token)
+            }
+            Some(finish) => {
+                let part = finish.and_then(|finish| text.finish(finish, self.context));
+                self.flow = self.answers.take(&self.jobs[place], part);
+                Ok(None)
+            }
+        }
+    }
+}

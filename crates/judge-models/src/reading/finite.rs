@@ -1,0 +1,35 @@
+//! Looks for what is no number in what was read.
+
+use judge_core::{Reading, Reason, TokenLogProbs, Unscored};
+
+/// Says which number of a reading, or of log-probabilities beside it, is NaN or infinite.
+pub(crate) fn non_finite<'a>(
+    reading: &Reading,
+    mut continuations: impl Iterator<Item = &'a TokenLogProbs>,
+) -> Option<Unscored> {
+    let bad = |values: &[f32]| values.iter().copied().find(|x| !x.is_finite());
+    let fault = |what: String, value: f32| Unscored::new(Reason::NonFinite, format!("{what} is {value}"));
+    for step in reading.labels.iter().flat_map(|labels| &labels.steps) {
+        if let Some(value) = bad(&step.logits) {
+            return Some(fault(format!("a label logit at step {}", step.step), value));
+        }
+        if let Some(value) = step.label_mass.filter(|mass| !mass.is_finite()) {
+            return Some(fault(format!("the mass of the labels at step {}", step.step), value));
+        }
+    }
+    for state in &reading.pooled {
+        if let Some(value) = bad(&state.values) {
+            return Some(fault(format!("a coordinate of the state of {}", state.layer), value));
+        }
+    }
+    for heads in &reading.attention_entropy {
+        if let Some(value) = bad(&heads.values) {
+            return Some(fault(format!("an attention entropy of {}", heads.layer), value));
+        }
+    }
+    if let Some(value) = reading.prompt_log_probs.as_ref().and_then(|found| bad(&found.log_probs)) {
+        return Some(fault("a log-probability of the prompt".to_owned(), value));
+    }
+    let value = continuations.find_map(|found| bad(&found.log_probs))?;
+    Some(fault("a log-probability of a continuation".to_owned(), value))
+}

@@ -1,0 +1,308 @@
+//! Requests on their way through a model: the sequences that answer one, what a pass over each must bring, and which can share passes.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use judge_core::{
+    Generated, HeadEntropies, Layer, Outcome, PooledState, Pooling, Reading, Reason, Request, Signal, TokenId,
+    TokenLogProbs, Unscored, Want,
+};
+use rayon::prelude::*;
+
+use super::answers::{Answers, Part};
+use super::context::Context;
+use super::finite::non_finite;
+use super::labels::{Heads, States, Steps, is_read_at};
+use super::next_token::NextLogProbs;
+use crate::Error;
+use crate::arch::inverse_frequencies;
+
+/// What a sequence brings that only continuations are read from, besides their log-probabilities.
+static NOTHING: Want = Want {
+    labels: Vec::new(),
+    pooled: Vec::new(),
+    attention_entropy: Vec::new(),
+    prompt_log_probs: false,
+    continuations: Vec::new(),
+    generate: None,
+};
+
+/// One sequence that the model is fed: a request's prompt, or its prompt and a continuation but for its last token.
+pub(crate) struct Job<'a> {
+    /// The request's number.
+    pub(crate) index: usize,
+    /// Its number among the jobs of the request.
+    pub(crate) number: usize,
+    /// What is read of the sequence itself.
+    pub(crate) want: &'a Want,
+    pub(crate) heads: &'a Heads<'a>,
+    pub(crate) ids: Vec<TokenId>,
+    /// How many of them are the prompt.
+    pub(crate) prompt_len: usize,
+    /// The log-probabilities of the tokens from this position on are wanted. At least 1, at most the number of tokens.
+    pub(crate) scored_from: Option<usize>,
+    /// Tokens whose log-probability behind the last position is wanted.
+    pub(crate) ends: Vec<End>,
+}
+
+/// The last token of a continuation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    /// Which of those that the request asks for.
+    pub(crate) continuation: usize,
+    pub(crate) token: TokenId,
+}
+
+/// A request as the model is fed it.
+pub(crate) struct Admitted<'a> {
+    pub(crate) prompt_tokens: usize,
+    /// None if nothing is wanted but the prompt's length.
+    pub(crate) jobs: Vec<Job<'a>>,
+}
+
+/// Log-probabilities that a job brought.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scores {
+    /// Of its own tokens from [`Job::scored_from`] on.
+    pub(crate) own: Vec<f32>,
+    /// Of [`Job::ends`].
+    pub(crate) ends: Vec<f32>,
+}
+
+impl Context {
+    /// The sequences that answer a request, if the model can be fed it.
+    ///
+    /// Continuations that differ in their last token alone are read at the end of one sequence; those of one token at the end of the prompt's
+    /// own, which otherwise is none if nothing else is read of it.
+    pub(crate) fn admit<'a>(
+        &self,
+        index: usize,
+        request: &'a Request,
+        heads: &'a Heads<'a>,
+    ) -> Result<Result<Admitted<'a>, Unscored>, Error> {
+        let want = &request.want;
+        let prompt = match self.codec.encode(&request.prompt)? {
+            Ok(ids) => ids,
+            Err(unscored) => return Ok(Err(unscored)),
+        };
+        let continuations = match self.codec.continuations(&request.prompt, &want.continuations)? {
+            Ok(continuations) => continuations,
+            Err(unscored) => return Ok(Err(unscored)),
+        };
+        let d_vocab = self.config.d_vocab;
+        if let Some(&token) = prompt.iter().chain(continuations.iter().flatten()).find(|&&id| id as usize >= d_vocab) {
+            return Err(Error::TokenWithoutEmbedding { token, d_vocab });
+        }
+        let new = want.generate.as_ref().map_or(0, |generation| generation.max_new_tokens);
+        let longest = continuations.iter().map(Vec::len).max().unwrap_or(0);
+        let (prompt_len, max_len) = (prompt.len(), self.config.max_len);
+        for (behind, what) in [(new, "new ones"), (longest, "of a continuation")] {
+            if prompt_len.saturating_add(behind) > max_len {
+                let detail = format!("{prompt_len} prompt tokens and {behind} {what}, the context has {max_len}");
+                return Ok(Err(Unscored::new(Reason::TooLong, detail)));
+            }
+        }
+        let job = |want: &'a Want, ids: Vec<TokenId>| {
+            let (number, ends) = (0, Vec::new());
+            Job { index, number, want, heads, ids, prompt_len, scored_from: None, ends }
+        };
+        let mut jobs = vec![Job { scored_from: want.prompt_log_probs.then_some(1), ..job(want, prompt) }];
+        for (continuation, tokens) in continuations.iter().enumerate() {
+            let Some((&token, before)) = tokens.split_last() else { continue }; // each has a token
+            let place = jobs.iter().position(|job| job.ids[prompt_len..] == *before).unwrap_or_else(|| {
+                let ids = [&jobs[0].ids, before].concat();
+                jobs.push(Job { scored_from: Some(prompt_len), ..job(&NOTHING, ids) });
+                jobs.len() - 1
+            });
+            jobs[place].ends.push(End { continuation, token });
+        }
+        jobs.retain(|job| job.blocks(self.config.n_layers).is_some());
+        jobs.iter_mut().enumerate().for_each(|(number, job)| job.number = number);
+        Ok(Ok(Admitted { prompt_tokens: prompt_len, jobs }))
+    }
+}
+
+impl Job<'_> {
+    pub(crate) fn new_tokens(&self) -> usize {
+        self.want.generate.as_ref().map_or(0, |generation| generation.max_new_tokens)
+    }
+
+    /// Blocks that must be run: none above the highest layer that is wanted, all if a distribution over the vocabulary is; `None` if nothing
+    /// is wanted of this sequence.
+    pub(crate) fn blocks(&self, n_layers: usize) -> Option<usize> {
+        let is_read = self.want.generate.is_some() || self.want.layers().next().is_some();
+        let is_scored = self.scored_from.is_some() || !self.ends.is_empty();
+        match is_scored || self.want.needs_all_blocks() {
+            true => (is_read || is_scored).then_some(n_layers),
+            false => self.want.layers().max().map(|layer| layer.0),
+        }
+    }
+
+    /// Whether the logits over the whole vocabulary are needed at the last position of a pass, which predicts the token of `step`.
+    pub(crate) fn needs_logits(&self, step: usize) -> bool {
+        self.want.generate.is_some() || !self.next_tokens(step).is_empty()
+    }
+
+    /// Tokens whose log-probability behind the last position is needed, where it is no text that goes on there: the ends of continuations, and
+    /// labels whose mass is read.
+    pub(crate) fn next_tokens(&self, step: usize) -> Vec<TokenId> {
+        let ends = self.ends.iter().filter(|_| step == 0).map(|end| end.token);
+        let massed = self.want.labels.iter().filter(|read| read.label_mass && is_read_at(read, step));
+        let mut tokens: Vec<TokenId> = ends.chain(massed.flat_map(|read| &read.tokens).copied()).collect();
+        tokens.sort_unstable();
+        tokens.dedup();
+        tokens
+    }
+
+    /// What takes all positions, not the last one alone.
+    pub(crate) fn whole(&self) -> impl Iterator<Item = (Layer, Signal)> {
+        let pooled = self.want.pooled.iter().filter(|(_, pooling)| *pooling != Pooling::Last);
+        let entropies = self.want.attention_entropy.iter().map(|&layer| (layer, Signal::AttentionEntropy));
+        pooled.map(|&(layer, pooling)| (layer, Signal::State(pooling))).chain(entropies)
+    }
+
+    /// The log-probabilities of [`ends`](Self::ends).
+    pub(crate) fn score_ends(&self, next: &dyn NextLogProbs) -> Vec<f32> {
+        self.ends.iter().map(|end| next.log_prob(end.token) as f32).collect()
+    }
+
+    /// What a sequence that nothing is written behind has to say: from what its pass brought, and from what the model says of the next token, which is
+    /// needed where a continuation ends there or the mass of labels is read.
+    pub(crate) fn read(
+        &self,
+        states: States,
+        signals: Signals,
+        own: Vec<f32>,
+        next: Option<&dyn NextLogProbs>,
+        n_layers: usize,
+    ) -> Result<Part, Unscored> {
+        let mut steps = Steps::new(self.want, self.heads, n_layers);
+        steps.read(0, None, &states, next);
+        let ends = next.map_or_else(Vec::new, |next| self.score_ends(next));
+        self.part(steps, signals, Scores { own, ends }, None)
+    }
+
+    /// What this sequence has to say of its request, unless a number of it is not finite.
+    pub(crate) fn part(
+        &self,
+        steps: Steps<'_>,
+        signals: Signals,
+        scores: Scores,
+        generated: Option<Generated>,
+    ) -> Result<Part, Unscored> {
+        let mut reading = Reading::default();
+        reading.prompt_tokens = Some(self.prompt_len);
+        reading.labels = steps.finish();
+        reading.pooled = signals.pooled;
+        reading.attention_entropy = signals.attention_entropy;
+        reading.generated = generated;
+        if self.want.prompt_log_probs {
+            let tokens = self.ids.get(1..self.prompt_len).unwrap_or_default().to_vec();
+            reading.prompt_log_probs = Some(TokenLogProbs { tokens, log_probs: scores.own.clone() });
+        }
+        let behind = &self.ids[self.prompt_len..];
+        let inner = scores.own.get(scores.own.len().saturating_sub(behind.len())..).unwrap_or_default();
+        let continuation = |(end, log_prob): (&End, &f32)| {
+            let tokens = behind.iter().copied().chain([end.token]).collect();
+            let log_probs = inner.iter().copied().chain([*log_prob]).collect();
+            (end.continuation, TokenLogProbs { tokens, log_probs })
+        };
+        let continuations: Vec<_> = self.ends.iter().zip(&scores.ends).map(continuation).collect();
+        match non_finite(&reading, continuations.iter().map(|(_, found)| found)) {
+            Some(fault) => Err(fault),
+            None => Ok(Part { reading, continuations }),
+        }
+    }
+}
+
+/// What a prompt's positions brought, in the order asked for.
+#[derive(Default)]
+pub(crate) struct Signals {
+    pub(crate) pooled: Vec<PooledState>,
+    pub(crate) attention_entropy: Vec<HeadEntropies>,
+}
+
+/// Jobs that run through the same blocks with the same rotary frequencies: they can share passes.
+pub(crate) struct Group<'a> {
+    pub(crate) blocks: usize,
+    pub(crate) jobs: Vec<Job<'a>>,
+}
+
+/// Tokenises all requests and groups their jobs, in the order of the first of each group. What needs no pass, because it cannot be
+/// scored or asks for nothing but the prompt's length, is answered at once; [`ControlFlow::Break`] if that ends the run.
+pub(crate) fn groups<'a>(
+    context: &Context,
+    requests: &'a [Request],
+    heads: &'a Heads<'a>,
+    answers: &mut Answers<'_>,
+) -> Result<ControlFlow<(), Vec<Group<'a>>>, Error> {
+    let admitted: Vec<_> =
+        requests.par_iter().enumerate().map(|(index, request)| context.admit(index, request, heads)).collect();
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut places: HashMap<(usize, Vec<u32>), usize> = HashMap::new();
+    for (index, (request, admitted)) in requests.iter().zip(admitted).enumerate() {
+        let flow = match admitted? {
+            Err(unscored) => answers.give(index, Outcome::Unscored(unscored)),
+            Ok(Admitted { prompt_tokens, jobs }) => {
+                let flow = answers.expect(index, &request.want, prompt_tokens, jobs.len());
+                for job in jobs {
+                    let Some(blocks) = job.blocks(context.config.n_layers) else { continue };
+                    let len = job.ids.len() + job.new_tokens();
+                    let (frequencies, _) = inverse_frequencies(&context.config.rope, len);
+                    let key = (blocks, frequencies.into_iter().map(f32::to_bits).collect());
+                    let place = *places.entry(key).or_insert_with(|| {
+                        groups.push(Group { blocks, jobs: Vec::new() });
+                        groups.len() - 1
+                    });
+                    groups[place].jobs.push(job);
+                }
+                flow
+            }
+        };
+        if flow.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(groups))
+}
+
+#[cfg(test)]
+mod tests {
+    use judge_core::{Generation, LabelRead, Lens, ReadAt};
+
+    use super::*;
+
+    #[test]
+    fn a_probe_at_layer_k_needs_k_blocks_and_no_more() {
+        let n_layers = 3;
+        let read = |layer, label_mass| LabelRead {
+            tokens: vec![3, 4],
+            layers: vec![Layer(layer)],
+            lens: Lens::Normed,
+            at: ReadAt::PromptEnd,
+            label_mass,
+        };
+        let heads = Heads::new();
+        let blocks = |want: Want| {
+            let (ids, ends) = (vec![5, 6, 7], Vec::new());
+            let scored_from = want.prompt_log_probs.then_some(1);
+            let job = Job { index: 0, number: 0, want: &want, heads: &heads, prompt_len: 3, ids, scored_from, ends };
+            job.blocks(n_layers)
+        };
+        for layer in 0..=n_layers {
+            let pooled = vec![(Layer(layer), Pooling::Mean)];
+            assert_eq!(blocks(Want { pooled: pooled.clone(), ..Want::default() }), Some(layer));
+            let labels = |layer, mass| Want { labels: vec![read(layer, mass)], ..Want::default() };
+            assert_eq!(blocks(labels(layer, false)), Some(layer));
+            assert_eq!(blocks(Want { pooled, ..labels(0, false) }), Some(layer));
+            assert_eq!(blocks(labels(layer, true)), Some(n_layers), "a mass is of the last layer");
+        }
+        for layer in 1..=n_layers {
+            assert_eq!(blocks(Want { attention_entropy: vec![Layer(layer)], ..Want::default() }), Some(layer));
+        }
+        assert_eq!(blocks(Want::default()), None);
+        let generate = Some(Generation { max_new_tokens: 1, ..Generation::default() });
+        assert_eq!(blocks(Want { generate, ..Want::default() }), Some(n_layers));
+        assert_eq!(blocks(Want { prompt_log_probs: true, ..Want::default() }), Some(n_layers));
+    }
+}

@@ -1,0 +1,144 @@
+//! Label logits: which states they are made from, and the tables that come of it.
+
+use std::collections::HashMap;
+
+use judge_core::{LabelLogits, LabelRead, LabelStep, Layer, Lens, ReadAt, TokenId, Want};
+
+use super::next_token::NextLogProbs;
+
+/// The head's rows of each set of labels that is read, `[n_scores, d_model]`.
+pub(crate) type Heads<'a> = HashMap<&'a [TokenId], Vec<f32>>;
+
+/// The last position's states as the head meets them, by layer and [lens](lens_at). Each `[d_model]`.
+pub(crate) type States = HashMap<(Layer, Lens), Vec<f32>>;
+
+/// How a layer meets the head: the last one is normed under both lenses.
+pub(crate) fn lens_at(lens: Lens, layer: Layer, n_layers: usize) -> Lens {
+    if layer.0 == n_layers { Lens::Normed } else { lens }
+}
+
+/// Whether the labels are read at a step, as far as that is known before its token is chosen.
+pub(crate) fn is_read_at(read: &LabelRead, step: usize) -> bool {
+    step == 0 || read.at != ReadAt::PromptEnd
+}
+
+/// Whether the state of a layer is read at a step in this form; see [`lens_at`].
+pub(crate) fn wants_state(want: &Want, step: usize, layer: Layer, lens: Lens, n_layers: usize) -> bool {
+    let here = |read: &&LabelRead| is_read_at(read, step) && read.layers.contains(&layer);
+    want.labels.iter().filter(here).any(|read| lens_at(read.lens, layer, n_layers) == lens)
+}
+
+/// Collects label logits at the steps that are to be read.
+pub(crate) struct Steps<'a> {
+    n_layers: usize,
+    want: &'a Want,
+    heads: &'a Heads<'a>,
+    /// One list for each of the want's reads.
+    found: Vec<Vec<LabelStep>>,
+}
+
+impl<'a> Steps<'a> {
+    pub(crate) fn new(want: &'a Want, heads: &'a Heads<'a>, n_layers: usize) -> Self {
+        Self { n_layers, want, heads, found: want.labels.iter().map(|_| Vec::new()).collect() }
+    }
+
+    /// Reads a step whose token was chosen from `states`; `None` if it has no token, because the text ended there or nothing is written.
+    /// `next` is what the model says there, which is needed where the mass of labels is read.
+    pub(crate) fn read(
+        &mut self,
+        step: usize,
+        token: Option<TokenId>,
+        states: &States,
+        next: Option<&dyn NextLogProbs>,
+    ) {
+        for (read, found) in self.want.labels.iter().zip(&mut self.found) {
+            let wanted = match read.at {
+                ReadAt::PromptEnd => step == 0,
+                ReadAt::LabelSteps => token.is_some_and(|token| read.tokens.contains(&token)),
+                ReadAt::EveryStep => token.is_some(),
+            };
+            let Some(head) = self.heads.get(read.tokens.as_slice()).filter(|_| wanted) else { continue };
+            let states = read.layers.iter().filter_map(|&l| states.get(&(l, lens_at(read.lens, l, self.n_layers))));
+            found.push(LabelStep {
+                step,
+                token: token.filter(|_| read.at != ReadAt::PromptEnd),
+                logits: states.flat_map(|state| dots(head, state)).collect(),
+                label_mass: next.filter(|_| read.label_mass).map(|next| next.mass(&read.tokens)),
+            });
+        }
+    }
+
+    /// Forgets the generated steps from `end` on.
+    pub(crate) fn truncate(&mut self, end: usize) {
+        for (read, found) in self.want.labels.iter().zip(&mut self.found) {
+            found.retain(|step| read.at == ReadAt::PromptEnd || step.step < end);
+        }
+    }
+
+    /// One entry for each read, in the order asked for.
+    pub(crate) fn finish(self) -> Vec<LabelLogits> {
+        let labels = self.want.labels.iter().zip(self.found).map(|(read, steps)| LabelLogits {
+            tokens: read.tokens.clone(),
+            layers: read.layers.clone(),
+            lens: read.lens,
+            at: read.at,
+            steps,
+        });
+        labels.collect()
+    }
+}
+
+/// One logit per row of `head` `[n_scores, d_model]`: the product with `state` `[d_model]`, in `f64`, in the order of the
+/// coordinates, so that it is the same bits whatever else is read.
+fn dots<'a>(head: &'a [f32], state: &'a [f32]) -> impl Iterator<Item = f32> + 'a {
+    head.chunks_exact(state.len().max(1))
+        .map(move |row| row.iter().zip(state).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>() as f32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_logit_is_a_dot_product() {
+        let logits: Vec<f32> = dots(&[1.0, 2.0, -1.0, 0.5], &[3.0, 4.0]).collect();
+        assert_eq!(logits, [11.0, -1.0]);
+    }
+
+    struct Halves;
+
+    impl NextLogProbs for Halves {
+        fn log_prob(&self, _: TokenId) -> f64 {
+            -std::f64::consts::LN_2
+        }
+    }
+
+    #[test]
+    fn each_read_has_its_own_steps() {
+        let read = |tokens: &[TokenId], at| LabelRead {
+            tokens: tokens.to_vec(),
+            layers: vec![Layer(1)],
+            lens: Lens::Raw,
+            at,
+            label_mass: at == ReadAt::LabelSteps,
+        };
+        let reads = [(&[3][..], ReadAt::PromptEnd), (&[4], ReadAt::LabelSteps), (&[3], ReadAt::EveryStep)];
+        let want = Want { labels: reads.map(|(tokens, at)| read(tokens, at)).to_vec(), ..Want::default() };
+        let heads = Heads::from([(&[3][..], vec![2.0]), (&[4], vec![-1.0])]);
+        let mut steps = Steps::new(&want, &heads, 1);
+        for (step, token) in [Some(3), Some(4), Some(4), None].into_iter().enumerate() {
+            // Layer 1 is the last: both lenses meet its normed state.
+            let states = States::from([((Layer(1), Lens::Normed), vec![step as f32])]);
+            steps.read(step, token, &states, Some(&Halves));
+        }
+        steps.truncate(2);
+        let found: Vec<Vec<_>> = steps
+            .finish()
+            .into_iter()
+            .map(|read| read.steps.into_iter().map(|s| (s.step, s.token, s.logits, s.label_mass)).collect())
+            .collect();
+        assert_eq!(found[0], [(0, None, vec![0.0], None)]);
+        assert_eq!(found[1], [(1, Some(4), vec![-1.0], Some(0.5))]);
+        assert_eq!(found[2], [(0, Some(3), vec![0.0], None), (1, Some(4), vec![2.0], None)]);
+    }
+}

@@ -1,0 +1,118 @@
+//! What comes next, over the whole vocabulary: the choice of a token, log-probabilities, and the mass of some tokens.
+
+use std::cell::OnceCell;
+use std::fmt::Display;
+
+use judge_core::{Reason, Sampling, TokenId, Unscored};
+
+use super::exp::exp;
+use super::sampling::choose;
+
+/// Terms of a sum that are added side by side. A fixed number, so that a sum has the same bits on every row.
+const SIDE_BY_SIDE: usize = 16;
+
+/// Rows whose logits over the whole vocabulary are there at once.
+pub(crate) const LOGIT_ROWS: usize = 32;
+
+/// Log-probabilities of the token that follows.
+pub(crate) trait NextLogProbs {
+    /// `ln p` of a token of the vocabulary, at most 0.
+    fn log_prob(&self, token: TokenId) -> f64;
+
+    /// The share of the probability that lies on the tokens, each counted once; at most 1.
+    fn mass(&self, tokens: &[TokenId]) -> f32 {
+        let distinct = tokens.iter().enumerate().filter(|(place, token)| !tokens[..*place].contains(token));
+        distinct.map(|(_, &token)| libm::exp(self.log_prob(token))).sum::<f64>().clamp(0.0, 1.0) as f32
+    }
+}
+
+/// The last layer's logits `[d_vocab]` at one position, with the family's soft-cap, all finite.
+pub(crate) struct NextToken<'a> {
+    logits: &'a [f32],
+    normalizer: OnceCell<f64>,
+}
+
+impl<'a> NextToken<'a> {
+    /// From the products with the head, at least one. `place` says where, for the error's text.
+    ///
+    /// # Errors
+    /// If a logit is not finite once it is soft-capped: neither a choice nor a probability can rest on it.
+    pub(crate) fn new(logits: &'a mut [f32], soft_cap: Option<f64>, place: impl Display) -> Result<Self, Unscored> {
+        if let Some(cap) = soft_cap {
+            let cap = cap as f32;
+            logits.iter_mut().for_each(|z| *z = cap * libm::tanhf(*z / cap));
+        }
+        match logits.iter().position(|z| !z.is_finite()) {
+            Some(token) => {
+                let detail = format!("the logit of token {token} at {place} is {}", logits[token]);
+                Err(Unscored::new(Reason::NonFinite, detail))
+            }
+            None => Ok(Self { logits, normalizer: OnceCell::new() }),
+        }
+    }
+
+    /// The token that follows; see [`choose`].
+    pub(crate) fn choose(&self, sampling: &Sampling, step: usize) -> TokenId {
+        choose(self.logits, sampling, step)
+    }
+}
+
+impl NextLogProbs for NextToken<'_> {
+    fn log_prob(&self, token: TokenId) -> f64 {
+        let logit = self.logits.get(token as usize).map_or(f64::NEG_INFINITY, |&z| f64::from(z));
+        (logit - *self.normalizer.get_or_init(|| log_sum_exp(self.logits))).min(0.0)
+    }
+}
+
+/// `ln Σ e^z`. The terms are f32, to about two units in the last place; their sum is `f64`.
+fn log_sum_exp(logits: &[f32]) -> f64 {
+    let highest = logits.iter().copied().fold(f32::MIN, f32::max);
+    let mut sums = [0.0_f64; SIDE_BY_SIDE];
+    let (chunks, rest) = logits.as_chunks::<SIDE_BY_SIDE>();
+    for chunk in chunks {
+        sums.iter_mut().zip(chunk).for_each(|(sum, &z)| *sum += f64::from(exp(z - highest)));
+    }
+    let rest: f64 = rest.iter().map(|&z| f64::from(exp(z - highest))).sum();
+    f64::from(highest) + libm::log(sums.iter().sum::<f64>() + rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn log_probabilities_are_those_of_a_softmax(logits in prop::collection::vec(-60.0_f32..60.0, 1..200)) {
+            let total: f64 = logits.iter().map(|&z| f64::from(z).exp()).sum();
+            let mut copy = logits.clone();
+            let next = NextToken::new(&mut copy, None, "step 0").unwrap();
+            for (token, &z) in logits.iter().enumerate() {
+                let (found, expected) = (next.log_prob(token as TokenId), f64::from(z) - total.ln());
+                prop_assert!(found <= 0.0 && (found - expected).abs() < 1e-6, "{found} {expected}");
+            }
+            let all: Vec<TokenId> = (0..logits.len() as TokenId).collect();
+            prop_assert!(next.mass(&all) <= 1.0 && next.mass(&all) > 0.999_999);
+            prop_assert_eq!(next.mass(&[0, 0]), next.mass(&[0]));
+            prop_assert!((f64::from(next.mass(&[0])) - f64::from(logits[0]).exp() / total).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn the_cap_comes_first_and_what_is_not_finite_is_refused() {
+        let capped = |z: f32| 30.0 * (f64::from(z) / 30.0).tanh();
+        let mut logits = [1.0, f32::INFINITY, -40.0];
+        let next = NextToken::new(&mut logits, Some(30.0), "step 0").unwrap();
+        let total = capped(1.0).exp() + 30.0_f64.exp() + capped(-40.0).exp();
+        assert!((next.log_prob(2) - (capped(-40.0) - total.ln())).abs() < 1e-5);
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut logits = [0.0, bad];
+            let Err(fault) = NextToken::new(&mut logits, None, "step 3") else { panic!("{bad} is accepted") };
+            assert_eq!(
+                (fault.reason, fault.detail),
+                (Reason::NonFinite, format!("the logit of token 1 at step 3 is {bad}"))
+            );
+        }
+    }
+}

@@ -8,7 +8,7 @@ use judge_core::{
     ReadAt, Request, RequestProblem, TextModel, TokenId,
 };
 
-use crate::arch::{DecoderConfig, OneOrMany};
+use crate::arch::{ModelSpec, OneOrMany};
 use crate::engine::Engine;
 use crate::engine::packed::PackedDecoder;
 use crate::engine::tensor::{Batched, Shapes};
@@ -142,31 +142,31 @@ impl Model {
         choice: Option<Choice>,
     ) -> Result<Self, Error> {
         let folder = Folder::open(folder)?;
-        let config = DecoderConfig::from_json(folder.config())
+        let spec = ModelSpec::from_json(folder.config())
             .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
-        if devices.len() > config.n_layers {
-            let problem = DevicesProblem::TooMany { n_layers: config.n_layers };
+        if devices.len() > spec.n_layers() {
+            let problem = DevicesProblem::TooMany { n_layers: spec.n_layers() };
             return Err(Error::Devices { devices: options.devices.clone(), problem });
         }
         let codec = TextCodec::load(&folder, &options.text)?;
         let eos = match generation_eos(&folder)? {
             Some(eos) => eos,
-            None => config.eos.clone(),
+            None => spec.eos.clone(),
         };
 
         let mut checkpoint = Checkpoint::open(&folder)?;
         let dtype = options.dtype.unwrap_or_else(|| checkpoint.stored_dtype());
-        checkpoint.check(&config.tensors())?;
+        checkpoint.check(&spec.tensors())?;
         let fingerprint = fingerprint::of(&folder, &checkpoint, options.full_fingerprint)?;
-        let config = Arc::new(config);
+        let spec = Arc::new(spec);
         let engine: Box<dyn Engine> = match choice.unwrap_or_else(|| Choice::of(&options.devices)) {
             Choice::Packed => {
                 let kernel = options.kernel.unwrap_or_else(Kernel::detect).check()?;
-                let decoder = PackedDecoder::load(Arc::clone(&config), kernel, dtype, &mut checkpoint)?;
+                let decoder = PackedDecoder::load(Arc::clone(&spec), kernel, dtype, &mut checkpoint)?;
                 Box::new(decoder)
             }
             Choice::Batched(shapes) => {
-                Box::new(Batched::load(Arc::clone(&config), &devices, dtype, shapes, &mut checkpoint)?)
+                Box::new(Batched::load(Arc::clone(&spec), &devices, dtype, shapes, &mut checkpoint)?)
             }
         };
         checkpoint.finish()?;
@@ -176,21 +176,21 @@ impl Model {
             None => folder_name(folder.path()),
         };
         let dimensions = Dimensions {
-            n_layers: config.n_layers,
-            d_model: config.d_model,
-            n_heads: config.n_heads,
-            d_vocab: config.d_vocab,
-            max_len: config.max_len,
+            n_layers: spec.n_layers(),
+            d_model: spec.d_model,
+            n_heads: spec.n_heads,
+            d_vocab: spec.d_vocab,
+            max_len: spec.max_len,
         };
         let mut info = ModelInfo::new(name, fingerprint, dimensions);
         info.revision = options.revision.clone();
-        info.family = config.family.to_owned();
+        info.family = spec.family.to_owned();
         info.dtype = dtype.to_string();
         info.device = match engine.kernel() {
             Some(kernel) => format!("{} ({kernel})", device::names(&options.devices)),
             None => device::names(&options.devices),
         };
-        let context = Context { config, codec, eos };
+        let context = Context { spec, codec, eos };
         Ok(Self { info, context, engine, max_batch_tokens: options.max_batch_tokens.max(1) })
     }
 

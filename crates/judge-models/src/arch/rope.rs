@@ -84,7 +84,7 @@ pub(super) struct RopeContext {
     pub(super) max_position_embeddings: usize,
     pub(super) head_dim: usize,
     /// Phi-3: rotates part of a head, and calls its long rope `yarn` or `su` in old files.
-    pub(super) phi3: bool,
+    pub(super) is_phi3: bool,
 }
 
 impl RopeFields {
@@ -103,7 +103,7 @@ impl RopeFields {
         let rotary_dim = self.rotary_dim(around)?;
         let max_len = around.max_position_embeddings;
         let kind = self.rope_type.as_deref().or(self.old_type.as_deref()).unwrap_or("default");
-        let kind = if around.phi3 && kind == "yarn" { "longrope" } else { kind };
+        let kind = if around.is_phi3 && kind == "yarn" { "longrope" } else { kind };
         let original_len =
             around.original_max_position_embeddings.or(self.original_max_position_embeddings).unwrap_or(max_len);
         if original_len == 0 {
@@ -149,7 +149,7 @@ impl RopeFields {
         if !(partial > 0.0 && partial <= 1.0) {
             return Err(value("partial_rotary_factor", partial, "more than 0, at most 1"));
         }
-        if partial != 1.0 && !around.phi3 {
+        if partial != 1.0 && !around.is_phi3 {
             return Err(ConfigProblem::Unsupported { field: "partial_rotary_factor", found: partial.to_string() });
         }
         // Truncated as in transformers.

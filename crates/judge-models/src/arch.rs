@@ -3,6 +3,7 @@
 mod angles;
 mod dense;
 mod families;
+mod head;
 mod problem;
 mod rope;
 mod shape;
@@ -16,7 +17,7 @@ pub(crate) use rope::RopeConfig;
 #[cfg(any(test, feature = "bench"))]
 pub(crate) use rope::RopeScaling;
 pub(crate) use shape::OneOrMany;
-pub(crate) use spec::{Activation, BlockSpec, LinearSpec, ModelSpec, NamedRows, NormSpec};
+pub(crate) use spec::{Activation, BlockSpec, HeadSpec, LinearSpec, ModelSpec, NamedRows, NormSpec};
 
 /// Longest context that is believed; a larger number is a damaged file.
 const MAX_CONTEXT: usize = 1 << 28;
@@ -24,7 +25,11 @@ const MAX_CONTEXT: usize = 1 << 28;
 impl ModelSpec {
     /// Reads a `config.json`, in the layout of transformers 5 or of the releases before.
     pub(crate) fn from_json(config: &Value) -> Result<Self, ConfigProblem> {
-        dense(config).map(dense::Dense::spec)
+        let mut spec = dense(config)?.spec();
+        if let Some(labels) = config.as_object().map(head::labels).transpose()?.flatten() {
+            spec.head = HeadSpec::Labels(labels);
+        }
+        Ok(spec)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use judge_core::{
     Backbone, BackboneError, Dimensions, Exchange, LabelInContext, LabelRead, Layer, ModelIdentity, ModelInfo, Prompt,
-    ReadAt, Request, RequestProblem, TextModel, TokenId,
+    ReadAt, Request, RequestProblem, RewardHead, TextModel, TokenId,
 };
 
 use crate::arch::{ModelSpec, OneOrMany};
@@ -96,6 +96,7 @@ pub struct Model {
     pub(crate) info: ModelInfo,
     pub(crate) context: Context,
     pub(crate) engine: Box<dyn Engine>,
+    reward_head: Option<RewardHead>,
     max_batch_tokens: usize,
 }
 
@@ -169,6 +170,16 @@ impl Model {
                 Box::new(Batched::load(Arc::clone(&spec), &devices, dtype, shapes, &mut checkpoint)?)
             }
         };
+        let reward_head = match spec.labels() {
+            Some(head) => {
+                let weights = checkpoint.take(&head.name, &[head.labels.len(), spec.d_model], Dtype::F32)?;
+                Some(
+                    RewardHead::new(head.labels.clone(), weights, spec.d_model)
+                        .map_err(|source| Error::Head { source })?,
+                )
+            }
+            None => None,
+        };
         checkpoint.finish()?;
 
         let name = match &options.name {
@@ -191,7 +202,7 @@ impl Model {
             None => device::names(&options.devices),
         };
         let context = Context { spec, codec, eos };
-        Ok(Self { info, context, engine, max_batch_tokens: options.max_batch_tokens.max(1) })
+        Ok(Self { info, context, engine, reward_head, max_batch_tokens: options.max_batch_tokens.max(1) })
     }
 
     /// The tokens of a prompt as the model is fed them, control tokens included.
@@ -200,6 +211,13 @@ impl Model {
     /// [`Error::Prompt`] for a prompt that has no token or that the template refuses, and the tokenizer's own.
     pub fn tokens(&self, prompt: &Prompt) -> Result<Vec<TokenId>, Error> {
         self.context.codec.encode(prompt)?.map_err(|unscored| Error::Prompt { unscored })
+    }
+
+    /// The head of a sequence classifier, such as a reward model, if the folder has one. Such a model has no logits over the vocabulary: what asks for
+    /// them, or for text, is refused, and states are all that is read of it. Its prompts lose tokens at their end that are the folder's `pad_token_id`,
+    /// as transformers passes over them.
+    pub fn reward_head(&self) -> Option<&RewardHead> {
+        self.reward_head.as_ref()
     }
 
     fn check(&self, index: usize, request: &Request) -> Result<(), BackboneError> {
@@ -236,6 +254,11 @@ impl Model {
             if want.labels[..place].iter().any(|other| other.tokens == read.tokens && key(other) == key(read)) {
                 return problem(RequestProblem::LabelsTwice);
             }
+        }
+        let reads_vocabulary = !want.labels.is_empty() || want.needs_all_blocks();
+        if reads_vocabulary && self.reward_head.is_some() {
+            let what = "logits of tokens, log-probabilities or text: the model has a head of labels in the place of one over the vocabulary";
+            return Err(BackboneError::Unsupported { request: index, what });
         }
         if want.continuations.iter().any(String::is_empty) {
             return problem(RequestProblem::EmptyText("continuation"));

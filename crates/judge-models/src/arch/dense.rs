@@ -2,8 +2,9 @@
 
 use judge_core::TokenId;
 
-use super::rope::RopeConfig;
-use super::spec::{Activation, BlockSpec, LinearSpec, ModelSpec, NormSpec};
+use super::ConfigProblem;
+use super::rope::{RopeConfig, RopeContext, RopesByKind};
+use super::spec::{Activation, BlockSpec, HeadSpec, LinearSpec, ModelSpec, NormSpec};
 
 /// A dense decoder by what families differ in.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +36,8 @@ pub(super) struct Dense {
     pub(super) attention_soft_cap: Option<f64>,
     pub(super) final_soft_cap: Option<f64>,
     pub(super) embedding_scale: Option<f64>,
+    pub(super) residual_scale: Option<f64>,
+    pub(super) logit_scale: Option<f64>,
     /// The head is the embedding table.
     pub(super) tied: bool,
     pub(super) ropes: Vec<RopeConfig>,
@@ -91,6 +94,24 @@ pub(super) enum QkNorm {
 }
 
 impl Dense {
+    /// Full layers rotate by the first of two sets of parameters, those with a window by the second. The context is what the first gives, but for
+    /// `keeps_context`, which stays `max_position_embeddings`.
+    pub(super) fn with_ropes(self, ropes: RopesByKind, keeps_context: bool) -> Result<Self, ConfigProblem> {
+        let around = RopeContext {
+            rope_theta: None,
+            partial_rotary_factor: None,
+            original_max_position_embeddings: None,
+            max_position_embeddings: self.max_len,
+            head_dim: self.head_dim,
+            is_phi3: false,
+        };
+        let (full, context) = ropes.full.lower(&around)?;
+        let (sliding, _) = ropes.sliding.lower(&around)?;
+        let rope_of = self.windows.iter().map(|window| Some(usize::from(window.is_some()))).collect();
+        let max_len = if keeps_context { self.max_len } else { context };
+        Ok(Self { ropes: vec![full, sliding], rope_of, max_len, ..self })
+    }
+
     /// With the names of the checkpoint's tensors.
     pub(super) fn spec(self) -> ModelSpec {
         let norm = |name: String, len: usize| NormSpec { name, len, offset: if self.norm_offset { 1.0 } else { 0.0 } };
@@ -108,10 +129,12 @@ impl Dense {
             attention_soft_cap: self.attention_soft_cap,
             activation: self.activation,
             final_soft_cap: self.final_soft_cap,
+            residual_scale: self.residual_scale,
+            logit_scale: self.logit_scale,
             blocks,
             embedding: "model.embed_tokens.weight".to_owned(),
             norm: norm("model.norm.weight".to_owned(), self.d_model),
-            head: (!self.tied).then(|| "lm_head.weight".to_owned()),
+            head: if self.tied { HeadSpec::Embedding } else { HeadSpec::Own("lm_head.weight".to_owned()) },
             ropes: self.ropes,
             max_len: self.max_len,
             eos: self.eos,

@@ -1,11 +1,15 @@
 //! The families, one file each: their fields in `config.json`, what transformers 5.23 takes where it is silent, and how they differ from a plain Llama.
 
+mod exaone4;
 mod gemma;
+mod granite;
 mod internlm3;
 mod llama;
 mod mistral;
+mod olmo;
 mod phi3;
 mod qwen;
+mod smollm3;
 
 use serde_json::{Map, Value, json};
 
@@ -20,16 +24,22 @@ struct Family {
 }
 
 const FAMILIES: [Family; N_FAMILIES] = [
+    Family { model_type: "exaone4", defaults: exaone4::defaults, dense: exaone4::dense },
     Family { model_type: "gemma2", defaults: gemma::defaults_of_2, dense: gemma::gemma2 },
+    Family { model_type: "gemma3_text", defaults: gemma::defaults_of_3, dense: gemma::gemma3 },
+    Family { model_type: "granite", defaults: granite::defaults, dense: granite::dense },
     Family { model_type: "internlm3", defaults: internlm3::defaults, dense: internlm3::dense },
     Family { model_type: "llama", defaults: llama::defaults, dense: llama::dense },
     Family { model_type: "mistral", defaults: mistral::defaults, dense: mistral::dense },
+    Family { model_type: "olmo2", defaults: olmo::defaults_of_2, dense: olmo::olmo2 },
+    Family { model_type: "olmo3", defaults: olmo::defaults_of_3, dense: olmo::olmo3 },
     Family { model_type: "phi3", defaults: phi3::defaults, dense: phi3::dense },
     Family { model_type: "qwen2", defaults: qwen::defaults_of_2, dense: qwen::qwen2 },
     Family { model_type: "qwen3", defaults: qwen::defaults_of_3, dense: qwen::qwen3 },
+    Family { model_type: "smollm3", defaults: smollm3::defaults, dense: smollm3::dense },
 ];
 
-const N_FAMILIES: usize = 7;
+const N_FAMILIES: usize = 13;
 
 /// Values of `model_type` that this crate knows.
 const NAMES: [&str; N_FAMILIES] = {

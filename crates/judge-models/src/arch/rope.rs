@@ -71,9 +71,42 @@ pub(super) struct RopeFields {
     high_freq_factor: Option<f64>,
     short_factor: Option<Vec<f64>>,
     long_factor: Option<Vec<f64>>,
-    // One set per kind of layer; no family here has it.
-    full_attention: Option<serde_json::Value>,
-    sliding_attention: Option<serde_json::Value>,
+    // One set for each kind of layer, in families that have two.
+    full_attention: Option<Box<RopeFields>>,
+    sliding_attention: Option<Box<RopeFields>>,
+}
+
+/// The fields of a family that rotates layers that see everything in another way than those with a window.
+pub(super) struct RopesByKind {
+    pub(super) full: RopeFields,
+    pub(super) sliding: RopeFields,
+}
+
+impl RopesByKind {
+    /// From `rope_parameters` with a set for each kind, or from the older `rope_scaling`, which full layers alone follow. A kind that says nothing of its
+    /// base has that of `theta`: full, then sliding.
+    ///
+    /// # Errors
+    /// [`ConfigProblem::Unsupported`] for `rope_parameters` without kinds that scale: transformers passes over them without a word.
+    pub(super) fn new(
+        parameters: Option<RopeFields>,
+        scaling: Option<RopeFields>,
+        theta: [f64; 2],
+    ) -> Result<Self, ConfigProblem> {
+        let RopeFields { full_attention, sliding_attention, rope_type, old_type, .. } = parameters.unwrap_or_default();
+        let flat = rope_type.or(old_type).filter(|kind| kind != "default");
+        if let (Some(kind), None, None) = (flat, &full_attention, &sliding_attention) {
+            let found = format!("{kind} for all kinds of layers");
+            return Err(ConfigProblem::Unsupported { field: "rope_parameters", found });
+        }
+        let full = match (full_attention, scaling) {
+            (_, Some(scaling)) => scaling,
+            (full, None) => full.map(|fields| *fields).unwrap_or_default(),
+        };
+        let with = |fields: RopeFields, theta| RopeFields { rope_theta: fields.rope_theta.or(Some(theta)), ..fields };
+        let sliding = sliding_attention.map(|fields| *fields).unwrap_or_default();
+        Ok(Self { full: with(full, theta[0]), sliding: with(sliding, theta[1]) })
+    }
 }
 
 /// What stands around the rope fields in `config.json`.

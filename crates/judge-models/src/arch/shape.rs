@@ -115,6 +115,8 @@ impl Shape {
             attention_soft_cap: None,
             final_soft_cap: None,
             embedding_scale: None,
+            residual_scale: None,
+            logit_scale: None,
             tied: self.tie_word_embeddings,
             ropes: vec![rope],
             rope_of: vec![Some(0); n_layers],
@@ -122,6 +124,28 @@ impl Shape {
             eos: self.eos_token_id.map(OneOrMany::into_vec).unwrap_or_default(),
         })
     }
+}
+
+/// The windows of the layers: those of `layer_types`, or where a file does not list them, of all but each `pattern`th if there is a window at all.
+pub(super) fn windows(
+    layer_types: Option<Vec<String>>,
+    sliding: Option<usize>,
+    pattern: usize,
+    n_layers: usize,
+) -> Result<Vec<Option<usize>>, ConfigProblem> {
+    match layer_types {
+        Some(types) => by_layer_type(&types, sliding, n_layers),
+        None => Ok((0..n_layers).map(|layer| sliding.filter(|_| !(layer + 1).is_multiple_of(pattern))).collect()),
+    }
+}
+
+/// A factor of the family's own, 1 being none.
+pub(super) fn factor(field: &'static str, found: f64) -> Result<Option<f64>, ConfigProblem> {
+    if !is_positive(found) {
+        let expected = "a finite number above 0".to_owned();
+        return Err(ConfigProblem::Value { field, found: found.to_string(), expected });
+    }
+    Ok(Some(found).filter(|&found| found != 1.0))
 }
 
 /// Whether a factor is a finite number above 0, also where it is used: in f32.

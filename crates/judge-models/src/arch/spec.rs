@@ -22,6 +22,10 @@ pub(crate) struct ModelSpec {
     pub(crate) activation: Activation,
     /// The same of the logits that text is generated from. Readings exclude it.
     pub(crate) final_soft_cap: Option<f64>,
+    /// Multiplies what attention and what the MLP adds to the residual stream (Granite).
+    pub(crate) residual_scale: Option<f64>,
+    /// Multiplies logits over the vocabulary, wherever the head is applied (Granite).
+    pub(crate) logit_scale: Option<f64>,
     /// The rotations that blocks name by their place here.
     pub(crate) ropes: Vec<RopeConfig>,
     pub(crate) blocks: Vec<BlockSpec>,
@@ -29,12 +33,32 @@ pub(crate) struct ModelSpec {
     pub(crate) embedding: String,
     /// The norm behind the last block.
     pub(crate) norm: NormSpec,
-    /// The output head, `[d_vocab, d_model]`; `None`: it is the embedding.
-    pub(crate) head: Option<String>,
+    pub(crate) head: HeadSpec,
     /// Longest prompt plus new tokens.
     pub(crate) max_len: usize,
     /// `eos_token_id`.
     pub(crate) eos: Vec<TokenId>,
+}
+
+/// What a model makes of its last states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HeadSpec {
+    /// Logits over the vocabulary, by a table of its own, `[d_vocab, d_model]`.
+    Own(String),
+    /// The same by the embedding.
+    Embedding,
+    /// No logits over the vocabulary, but a number for each of some labels.
+    Labels(LabelsSpec),
+}
+
+/// The head of a sequence classifier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LabelsSpec {
+    /// The tensor's full name; `[labels, d_model]`.
+    pub(crate) name: String,
+    pub(crate) labels: Vec<String>,
+    /// `pad_token_id`: the head reads the last token that is another one.
+    pub(crate) padding: Option<TokenId>,
 }
 
 /// What one block is, and what its weights are called: the only place where it says so.
@@ -128,8 +152,20 @@ impl ModelSpec {
         let mut all = vec![table(&self.embedding)];
         all.extend(self.blocks.iter().flat_map(BlockSpec::tensors));
         all.push((self.norm.name.clone(), vec![self.norm.len]));
-        all.extend(self.head.iter().map(table));
+        match &self.head {
+            HeadSpec::Own(name) => all.push(table(name)),
+            HeadSpec::Embedding => {}
+            HeadSpec::Labels(head) => all.push((head.name.clone(), vec![head.labels.len(), self.d_model])),
+        }
         all
+    }
+
+    /// The head of labels, if it has one in the place of logits over the vocabulary.
+    pub(crate) fn labels(&self) -> Option<&LabelsSpec> {
+        match &self.head {
+            HeadSpec::Labels(head) => Some(head),
+            HeadSpec::Own(_) | HeadSpec::Embedding => None,
+        }
     }
 }
 

@@ -139,7 +139,7 @@ fn unknown_names_list_the_known_ones() {
         other => panic!("{other}"),
     };
     let (found, families) = known(refuse("gpt2", json!({})));
-    assert_eq!((found.as_str(), families.len()), ("gpt2", 7));
+    assert_eq!((found.as_str(), families.len()), ("gpt2", 13));
     assert_eq!(known(refuse("llama", json!({ "rope_scaling": { "type": "ntk" } }))).0, "ntk");
     assert_eq!(known(refuse("llama", json!({ "hidden_act": "relu6" }))).0, "relu6");
     let absent = dense(&json!({ "hidden_size": 4 })).unwrap_err();

@@ -34,7 +34,7 @@ pub(crate) trait Ops {
     /// The rows of the residual stream that go on after [`attend`](Self::attend), which gives as many.
     fn keep(&mut self, index: usize, x: Self::Rows) -> Self::Rows;
 
-    /// `x + y`.
+    /// `x + y`, the residual stream and what half a block adds to it, which is scaled where the model does so.
     fn add(&mut self, x: Self::Rows, y: Self::Rows) -> Self::Rows;
 }
 

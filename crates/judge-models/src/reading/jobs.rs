@@ -82,7 +82,7 @@ impl Context {
     ) -> Result<Result<Admitted<'a>, Unscored>, Error> {
         let want = &request.want;
         let prompt = match self.codec.encode(&request.prompt)? {
-            Ok(ids) => ids,
+            Ok(ids) => self.without_padding(ids),
             Err(unscored) => return Ok(Err(unscored)),
         };
         let continuations = match self.codec.continuations(&request.prompt, &want.continuations)? {
@@ -119,6 +119,17 @@ impl Context {
         jobs.retain(|job| job.blocks(self.spec.n_layers()).is_some());
         jobs.iter_mut().enumerate().for_each(|(number, job)| job.number = number);
         Ok(Ok(Admitted { prompt_tokens: prompt_len, jobs }))
+    }
+}
+
+impl Context {
+    /// Where a head of labels reads the last token that is no padding, the tokens up to there, or the first alone.
+    fn without_padding(&self, mut ids: Vec<TokenId>) -> Vec<TokenId> {
+        if let Some(padding) = self.spec.labels().and_then(|head| head.padding) {
+            let end = ids.iter().rposition(|&id| id != padding).unwrap_or(0) + 1;
+            ids.truncate(end);
+        }
+        ids
     }
 }
 

@@ -162,22 +162,30 @@ impl PackedDecoder {
         normed
     }
 
-    /// Logits over the whole vocabulary, `[rows, d_model]` to `[rows, d_vocab]`, without the final soft-cap.
+    /// Logits over the whole vocabulary, `[rows, d_model]` to `[rows, d_vocab]`, scaled but without the final soft-cap.
     pub(crate) fn logits(&self, states: &[f32]) -> Vec<f32> {
         let rows = states.len() / self.spec.d_model;
         let mut logits = vec![0.0; rows * self.spec.d_vocab];
         self.head().apply(states, rows, &mut logits, &mut Vec::new());
+        self.scale_logits(&mut logits);
         logits
     }
 
-    /// Rows of the output head, shape `[rows.len(), d_model]`. Every row must exist.
+    /// Rows of the output head, scaled as logits are, shape `[rows.len(), d_model]`. Every row must exist.
     pub(crate) fn rows_of_head(&self, rows: &[TokenId]) -> Vec<f32> {
         let mut values = vec![0.0; rows.len() * self.spec.d_model];
         values
             .chunks_exact_mut(self.spec.d_model)
             .zip(rows)
             .for_each(|(values, &row)| self.head().row(row as usize, values));
+        self.scale_logits(&mut values);
         values
+    }
+
+    fn scale_logits(&self, values: &mut [f32]) {
+        if let Some(scale) = self.spec.logit_scale {
+            values.iter_mut().for_each(|x| *x *= scale as f32);
+        }
     }
 
     fn head(&self) -> &PackedLinear {
@@ -377,9 +385,12 @@ impl Ops for Packed<'_, '_> {
     }
 
     fn add(&mut self, mut x: Rows, y: Rows) -> Rows {
-        let width = x.width;
+        let (width, scale) = (x.width, self.decoder.spec.residual_scale);
         let rows = x.data.par_chunks_exact_mut(width).zip(y.data.par_chunks_exact(width));
-        rows.with_min_len(worth_a_task(width)).for_each(|(x, y)| vector::add(x, y));
+        rows.with_min_len(worth_a_task(width)).for_each(|(x, y)| match scale {
+            Some(scale) => vector::add_scaled(x, y, scale as f32),
+            None => vector::add(x, y),
+        });
         self.pool.give_back(y);
         x
     }

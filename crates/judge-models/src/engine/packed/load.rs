@@ -6,7 +6,7 @@ use super::Kernel;
 use super::decoder::{Linear, PackedDecoder};
 use super::pack::PackedLinear;
 use super::tile::Word;
-use crate::arch::{LinearSpec, ModelSpec, NormSpec};
+use crate::arch::{HeadSpec, LinearSpec, ModelSpec, NormSpec};
 use crate::engine::block::{Block, Build};
 use crate::weights::{Checkpoint, Numbers};
 use crate::{Dtype, Error};
@@ -29,7 +29,10 @@ impl PackedDecoder {
         let embedding = table(&spec.embedding, &mut packing)?;
         let blocks = spec.blocks.iter().map(|block| Block::build(block, &mut packing)).collect::<Result<_, _>>()?;
         let norm = packing.norm(&spec.norm)?;
-        let head = spec.head.as_ref().map(|name| table(name, &mut packing)).transpose()?;
+        let head = match &spec.head {
+            HeadSpec::Own(name) => Some(table(name, &mut packing)?),
+            HeadSpec::Embedding | HeadSpec::Labels(_) => None,
+        };
         Ok(Self { kernel, word, embedding, blocks, norm, head, spec })
     }
 }

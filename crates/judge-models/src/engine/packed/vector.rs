@@ -144,6 +144,11 @@ pub(crate) fn add(x: &mut [f32], y: &[f32]) {
     x.iter_mut().zip(y).for_each(|(x, y)| *x += y);
 }
 
+/// `x += scale * y`.
+pub(crate) fn add_scaled(x: &mut [f32], y: &[f32], scale: f32) {
+    x.iter_mut().zip(y).for_each(|(x, y)| *x += scale * y);
+}
+
 #[cfg(test)]
 mod tests {
     use half::bf16;

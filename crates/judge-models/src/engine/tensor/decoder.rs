@@ -14,7 +14,7 @@ use super::precision::{Precision, cast, widen};
 use super::rotation::Rotation;
 use super::stages::stages;
 use crate::Error;
-use crate::arch::{BlockSpec, LinearSpec, ModelSpec, NamedRows, NormSpec};
+use crate::arch::{BlockSpec, HeadSpec, LinearSpec, ModelSpec, NamedRows, NormSpec};
 use crate::engine::block::{Block, Build, HeadNorms, Ops};
 
 /// A decoder-only transformer. Weights keep the checkpoint's `[out, in]`.
@@ -99,8 +99,8 @@ impl Decoder {
         }
         let norm = build.norm(&spec.norm)?;
         let head = match &spec.head {
-            Some(name) => Some(build.matrix(vec![(name.clone(), spec.d_vocab)], spec.d_model)?),
-            None => None,
+            HeadSpec::Own(name) => Some(build.matrix(vec![(name.clone(), spec.d_vocab)], spec.d_model)?),
+            HeadSpec::Embedding | HeadSpec::Labels(_) => None,
         };
         let stored = build.stored;
         Ok(Self { embedding, blocks, norm, head, spec, precision, stages, stored })
@@ -221,7 +221,11 @@ impl Decoder {
     pub(crate) fn logits_by(&self, head: Tensor<2>, states: Tensor<3>) -> Tensor<3> {
         // A tied head is the embedding, on the first device.
         let states = if self.is_split() { states.to_device(&head.device()) } else { states };
-        ops::linear(states, head, None)
+        let logits = ops::linear(states, head, None);
+        match self.spec.logit_scale {
+            Some(scale) => logits.mul_scalar(scale),
+            None => logits,
+        }
     }
 
     /// The head in f32, `[d_vocab, d_model]`: a copy, unless it is f32 already.
@@ -234,7 +238,11 @@ impl Decoder {
         let rows: Vec<i64> = rows.iter().map(|&row| i64::from(row)).collect();
         let head = self.head();
         let rows = Tensor::<1, Int>::from_data(TensorData::from(rows.as_slice()), &head.device());
-        widen(head.select(0, rows)) // [d_vocab, d_model] -> [rows, d_model]
+        let rows = widen(head.select(0, rows)); // [d_vocab, d_model] -> [rows, d_model]
+        match self.spec.logit_scale {
+            Some(scale) => rows.mul_scalar(scale),
+            None => rows,
+        }
     }
 
     fn is_split(&self) -> bool {
@@ -332,7 +340,10 @@ impl Ops for Composed<'_, '_> {
     }
 
     fn add(&mut self, x: Tensor<3>, y: Tensor<3>) -> Tensor<3> {
-        widen(x) + widen(y)
+        match self.spec.residual_scale {
+            Some(scale) => widen(x) + widen(y).mul_scalar(scale),
+            None => widen(x) + widen(y),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::arch::ModelSpec;
+use crate::arch::{HeadSpec, ModelSpec};
 
 /// How many weights the parts of a decoder have, in the order of a pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Weights {
         Self {
             embedding: table,
             blocks: spec.blocks.iter().map(|block| count(block.tensors())).collect(),
-            end: spec.norm.len + spec.head.as_ref().map_or(0, |_| table),
+            end: spec.norm.len + if matches!(spec.head, HeadSpec::Own(_)) { table } else { 0 },
         }
     }
 

@@ -8,6 +8,7 @@ mod problem;
 mod rope;
 mod shape;
 mod spec;
+mod tower;
 
 use serde_json::Value;
 
@@ -25,22 +26,21 @@ const MAX_CONTEXT: usize = 1 << 28;
 impl ModelSpec {
     /// Reads a `config.json`, in the layout of transformers 5 or of the releases before.
     pub(crate) fn from_json(config: &Value) -> Result<Self, ConfigProblem> {
-        let mut spec = dense(config)?.spec();
-        if let Some(labels) = config.as_object().map(head::labels).transpose()?.flatten() {
+        let Value::Object(file) = config else {
+            return Err(ConfigProblem::Value {
+                field: "config.json",
+                found: config.to_string(),
+                expected: "an object".to_owned(),
+            });
+        };
+        let text = tower::text(file)?;
+        let fields = text.as_ref().unwrap_or(file);
+        let mut spec = families::dense(fields)?.spec();
+        spec.is_tower = text.is_some();
+        if let Some(labels) = head::labels(fields)? {
             spec.head = HeadSpec::Labels(labels);
         }
         Ok(spec)
-    }
-}
-
-fn dense(config: &Value) -> Result<dense::Dense, ConfigProblem> {
-    match config {
-        Value::Object(fields) => families::dense(fields),
-        other => Err(ConfigProblem::Value {
-            field: "config.json",
-            found: other.to_string(),
-            expected: "an object".to_owned(),
-        }),
     }
 }
 

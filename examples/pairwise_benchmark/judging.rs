@@ -1,7 +1,7 @@
 //! Verdicts of a model on the pairs of a benchmark.
 
 use anyhow::{Result, bail};
-use judge_core::{Backbone, LayerWeights, PairConvention, PromptFamily};
+use judge_core::{Backbone, PairConvention};
 use judge_data::{
     Benchmark, BenchmarkPair, Carry, InputFile, Opened, PairVerdicts, Record, Resolved, RunPlan, RunStart,
 };
@@ -9,6 +9,7 @@ use judge_examples::console::{check_scored, say, tell, usage};
 use judge_examples::files::program;
 use judge_examples::pace::Watch;
 use judge_examples::pair_orders::PairJudging;
+use judge_examples::prompted::Asked;
 
 use crate::Cli;
 
@@ -20,8 +21,10 @@ pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
         return Err(usage(why));
     };
     cli.judge.check()?;
-    if cli.judge.apart && benchmark == Benchmark::MtBench {
-        return Err(usage("--apart: the responses of mtbench are conversations, for which there is no single grade"));
+    if cli.judge.is_apart() && benchmark == Benchmark::MtBench {
+        return Err(usage(
+            "the responses of mtbench are conversations, for which there is no single grade: neither --apart nor --reward",
+        ));
     }
     let default = match benchmark {
         Benchmark::MtBench => "pair-multi-turn",
@@ -29,9 +32,7 @@ pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
         Benchmark::LlmBar | Benchmark::Hhh => "pair-forced",
         _ => "pair",
     };
-    let default = cli.judge.default_family(default, &cli.model)?;
-    let family = cli.judge.family(default, None, &cli.model)?;
-    cli.judge.check_family(&family, true)?;
+    let asked = cli.judge.asked(default, None, true, &cli.model)?;
     let records: Vec<Record> = pairs.iter().filter_map(BenchmarkPair::to_record).map(Record::Pair).collect();
     if records.len() < pairs.len() {
         bail!(
@@ -43,27 +44,21 @@ pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
     }
     let mut plan = RunPlan::new(path, records.len(), program("pairwise_benchmark"));
     plan.inputs = benchmark.files(&cli.pairs.data)?.iter().map(InputFile::of).collect::<Result<_, _>>()?;
-    let weights = cli.judge.weights()?;
-    plan.settings = cli.judge.settings(&family, weights.as_ref())?;
+    plan.settings = cli.judge.settings(&asked)?;
     plan.settings.extend(cli.model.settings()?);
     plan.settings.insert("benchmark".to_owned(), benchmark.as_str().into());
     plan.options = cli.write.options();
     match plan.open()? {
         Opened::Complete(_) => say(format_args!("{} is complete: nothing is left to judge\n", path.display()))?,
-        Opened::Ready(start) => judge_all(cli, *start, (family, weights), records)?,
+        Opened::Ready(start) => judge_all(cli, *start, asked, records)?,
     }
     Ok(PairVerdicts::read(path, pairs, PairConvention::Bare)?)
 }
 
-fn judge_all(
-    cli: &Cli,
-    start: RunStart,
-    (family, weights): (PromptFamily, Option<LayerWeights>),
-    records: Vec<Record>,
-) -> Result<()> {
+fn judge_all(cli: &Cli, start: RunStart, asked: Asked, records: Vec<Record>) -> Result<()> {
     let model = cli.model.load()?;
-    let template = Some(family.template().id().to_owned());
-    let judge = cli.judge.judge(family, weights, &model)?;
+    let template = Some(asked.template().to_owned());
+    let judge = cli.judge.judge(asked, &model)?;
     let mut resolved = Resolved { model: Some(model.info().clone()), template, ..Resolved::default() };
     resolved.settings.extend(cli.judge.origin(&judge)?);
     let mut output = start.begin(resolved)?;
@@ -73,7 +68,7 @@ fn judge_all(
     }
     let mut watch = Watch::new("judging", before, rows, cli.model.quiet)?;
     let (tables, carry) = (cli.judge.tables(&judge), &Carry::All);
-    let judging = PairJudging { judge: &judge, apart: cli.judge.apart, both_orders: true, tables, carry };
+    let judging = PairJudging { judge: &judge, apart: cli.judge.is_apart(), both_orders: true, tables, carry };
     let summary = judging.run(&mut output, &model, records.into_iter().map(Ok), &mut watch)?;
     watch.finish(summary.cancelled, "pairs")?;
     cli.judge.tell_label_mass(&summary);

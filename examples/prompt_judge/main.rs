@@ -6,14 +6,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
-use judge_core::{Backbone, Fields, PromptedJudge, RunSummary};
+use judge_core::{Backbone, Fields, RunSummary};
 use judge_data::{Carry, DatasetFormat, Input, Opened, PairRow, Resolved, Run, SingleRow, check_outputs, judge_rows};
 use judge_examples::console::{check_scored, say, start, tell, usage};
 use judge_examples::files::{InputArgs, OutputArgs};
 use judge_examples::model_args::ModelArgs;
 use judge_examples::pace::Watch;
 use judge_examples::pair_orders::PairJudging;
-use judge_examples::prompted::PromptedArgs;
+use judge_examples::prompted::{AskedJudge, PromptedArgs};
 use judge_models::Model;
 use serde_json::json;
 
@@ -80,12 +80,9 @@ fn run(cli: &Cli) -> Result<()> {
         return Err(usage(format!("--task single: {} has pairs", input.path().display())));
     }
     let (rows, default) = cli.check_rows(&input, format)?;
-    let default = cli.judge.default_family(default, &cli.model)?;
-    let family = cli.judge.family(default, cli.points, &cli.model)?;
-    cli.judge.check_family(&family, pairs)?;
+    let asked = cli.judge.asked(default, cli.points, pairs, &cli.model)?;
 
-    let weights = cli.judge.weights()?;
-    let mut settings = cli.judge.settings(&family, weights.as_ref())?;
+    let mut settings = cli.judge.settings(&asked)?;
     settings.insert("orders".to_owned(), json!(pairs.then(|| format!("{:?}", cli.orders).to_lowercase())));
     settings.insert("carry".to_owned(), json!(format!("{:?}", cli.carry)));
     let plan = cli.output.plan("prompt_judge", &input, rows, &cli.input, &cli.model, settings)?;
@@ -97,14 +94,13 @@ fn run(cli: &Cli) -> Result<()> {
         Opened::Ready(start) => start,
     };
     let model = cli.model.load()?;
-    let (name, convention, template) =
-        (family.name().to_owned(), family.convention(), family.template().id().to_owned());
-    let judge = cli.judge.judge(family, weights, &model)?;
+    let (description, template) = (cli.judge.describe(&asked), asked.template().to_owned());
+    let judge = cli.judge.judge(asked, &model)?;
     let mut resolved = Resolved { model: Some(model.info().clone()), template: Some(template), ..Resolved::default() };
     resolved.settings.extend(cli.judge.origin(&judge)?);
     let mut output = start.begin(resolved)?;
     if !cli.model.quiet {
-        tell(format_args!("family {name}, verdict from {}, convention {convention}", cli.judge.verdict));
+        tell(description);
         if output.resumed().rows > 0 {
             tell(format_args!("resuming: {} of {rows} rows are done", output.resumed().rows));
         }
@@ -150,7 +146,7 @@ impl Cli {
         &self,
         output: &mut Run,
         model: &Model,
-        judge: &PromptedJudge,
+        judge: &AskedJudge,
         input: &Input,
         format: DatasetFormat,
         rows: usize,
@@ -158,7 +154,7 @@ impl Cli {
         let mut watch = Watch::new("judging", output.resumed().rows, rows, self.model.quiet)?;
         let records = self.input.records(input, Some(format), self.model.limit)?;
         let summary = if format == DatasetFormat::Pairs {
-            let (apart, both_orders) = (self.judge.apart, self.orders == Orders::Both);
+            let (apart, both_orders) = (self.judge.is_apart(), self.orders == Orders::Both);
             let (tables, carry) = (self.judge.tables(judge), &self.carry);
             let judging = PairJudging { judge, apart, both_orders, tables, carry };
             judging.run(output, model, records, &mut watch)?

@@ -11,13 +11,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use judge_core::{Backbone, EachAnswer, OrderPolicy, PromptedJudge, RunSummary, Swapped, Tournament};
+use judge_core::{Backbone, EachAnswer, OrderPolicy, RunSummary, Swapped, Tournament};
 use judge_data::{Carry, DatasetFormat, Input, Opened, Record, Resolved, Run, check_outputs, judge_rows};
 use judge_examples::console::{check_scored, say, start, tell, usage};
 use judge_examples::files::{InputArgs, OutputArgs};
 use judge_examples::model_args::ModelArgs;
 use judge_examples::pace::Watch;
-use judge_examples::prompted::PromptedArgs;
+use judge_examples::prompted::{AskedJudge, PromptedArgs};
 use judge_models::Model;
 use serde_json::json;
 
@@ -28,7 +28,7 @@ use row::RankedRow;
 ///
 /// Rows {"id", "instruction", "responses": [text, …], "rubric"?, "reference"?, "human"?: [grade, …]} get "best" and "ranking" (places in `responses`, from 0), "scores" (the strength of
 /// each answer: log-odds, of sum 0; of equal ones the first comes first), their 95 % "intervals", "margin" (how far the best is ahead of the second) and "comparisons" with the preference for the first of two answers, the mean of both orders. With
-/// --apart each answer is graded by itself, and "scores" are grades. Where people have graded the answers, a report says how good the chosen ones are.
+/// --apart each answer is graded by itself, and "scores" are grades; with --reward they are rewards. Where people have graded the answers, a report says how good the chosen ones are.
 #[derive(Parser)]
 #[command(name = "rank_answers")]
 pub(crate) struct Cli {
@@ -42,10 +42,10 @@ pub(crate) struct Cli {
     #[command(flatten)]
     judge: PromptedArgs,
     /// Which answers are compared: all pairs of them, or those of which most is to be learnt, round by round
-    #[arg(long, value_enum, default_value_t = Strategy::RoundRobin, conflicts_with = "apart", help_heading = "Judge")]
+    #[arg(long, value_enum, default_value_t = Strategy::RoundRobin, conflicts_with_all = ["apart", "reward"], help_heading = "Judge")]
     strategy: Strategy,
     /// With --strategy adaptive: how many comparisons a row may take [default: 2 n of n answers]
-    #[arg(long, value_name = "N", conflicts_with = "apart", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Judge")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["apart", "reward"], value_parser = clap::value_parser!(u32).range(1..), help_heading = "Judge")]
     comparisons: Option<u32>,
     /// Which other fields are carried to the output: all, none, or names with commas between
     #[arg(long, default_value = "all", value_name = "FIELDS")]
@@ -67,11 +67,9 @@ fn run(cli: &Cli) -> Result<()> {
     check_outputs(std::iter::once(cli.input.input.clone()).chain(cli.judge.files()), outputs.into_iter().flatten())?;
     let input = cli.input.open()?;
     let (rows, default) = cli.check_rows(&input)?;
-    let family = cli.judge.family(cli.judge.default_family(default, &cli.model)?, None, &cli.model)?;
-    cli.judge.check_family(&family, true)?;
+    let asked = cli.judge.asked(default, None, true, &cli.model)?;
 
-    let weights = cli.judge.weights()?;
-    let mut settings = cli.judge.settings(&family, weights.as_ref())?;
+    let mut settings = cli.judge.settings(&asked)?;
     settings.insert("strategy".to_owned(), json!(format!("{:?}", cli.strategy)));
     settings.insert("comparisons".to_owned(), json!(cli.comparisons));
     settings.insert("carry".to_owned(), json!(format!("{:?}", cli.carry)));
@@ -85,12 +83,12 @@ fn run(cli: &Cli) -> Result<()> {
         Opened::Ready(start) => start,
     };
     let model = cli.model.load()?;
-    let (name, template) = (family.name().to_owned(), family.template().id().to_owned());
-    let judge = cli.judge.judge(family, weights, &model)?;
+    let (description, template) = (cli.judge.describe(&asked), asked.template().to_owned());
+    let judge = cli.judge.judge(asked, &model)?;
     let resolved = Resolved { model: Some(model.info().clone()), template: Some(template), ..Resolved::default() };
     let mut output = start.begin(resolved)?;
     if !cli.model.quiet {
-        tell(format_args!("family {name}, verdict from {}", cli.judge.verdict));
+        tell(description);
         if output.resumed().rows > 0 {
             tell(format_args!("resuming: {} of {rows} rows are done", output.resumed().rows));
         }
@@ -124,13 +122,13 @@ impl Cli {
         &self,
         output: &mut Run,
         model: &Model,
-        judge: &PromptedJudge,
+        judge: &AskedJudge,
         input: &Input,
         rows: usize,
     ) -> Result<RunSummary> {
         let mut watch = Watch::new("ranking", output.resumed().rows, rows, self.model.quiet)?;
         let records = self.input.records(input, Some(DatasetFormat::Answers), self.model.limit)?;
-        let summary = if self.judge.apart {
+        let summary = if self.judge.is_apart() {
             let each = EachAnswer::new(judge);
             let row = |result| RankedRow::of_grades(result, &self.carry);
             judge_rows(output, model, vec![&each], records, row, |result| watch.see(result))?

@@ -1,16 +1,17 @@
 //! A judge of pairs before the pairs of a run, in one order or in both.
 
 use anyhow::Result;
-use judge_core::{Fields, GradedPair, Judge, OrderPolicy, PromptedJudge, RunSummary, Scale, Swapped};
+use judge_core::{Fields, GradedPair, Judge, OrderPolicy, RunSummary, Scale, Swapped};
 use judge_data::{Carry, Error, PairOrders, PairRow, Record, Run, judge_rows};
 use judge_models::Model;
 
 use crate::pace::Watch;
+use crate::prompted::AskedJudge;
 
 /// How pairs are judged.
 pub struct PairJudging<'a> {
     /// The judge: of pairs, or where they are judged apart, of single responses.
-    pub judge: &'a PromptedJudge,
+    pub judge: &'a AskedJudge,
     /// Each response is graded by itself, and the grades are compared.
     pub apart: bool,
     /// Each pair is judged in both orders.
@@ -33,7 +34,10 @@ impl PairJudging<'_> {
         records: impl Iterator<Item = Result<Record, Error>>,
         watch: &mut Watch,
     ) -> Result<RunSummary> {
-        let graded = GradedPair::new(self.judge);
+        let graded = match self.judge {
+            AskedJudge::Prompted(_) => GradedPair::new(self.judge),
+            AskedJudge::Reward(_) => GradedPair::of_rewards(self.judge),
+        };
         let compared: &dyn for<'i> Judge<dyn Fields + 'i> = if self.apart { &graded } else { self.judge };
         let both = Swapped::new(&compared, OrderPolicy::Average);
         let orders = if self.both_orders { PairOrders::Both(&both) } else { PairOrders::Given(&compared) };

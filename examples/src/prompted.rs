@@ -1,4 +1,4 @@
-//! The options of prompted judges, and the family that they name.
+//! The options of judges that are asked, by a prompt family or for a reward, and what they name.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{
-    GradeConvention, LayerWeights, PromptFamily, PromptTemplate, PromptedJudge, Reason, RunSummary, Scale, Task,
-    VerdictFrom,
+    Backbone, Fields, GradeConvention, Judge, JudgeError, LayerWeights, PromptFamily, PromptTemplate, PromptedJudge,
+    Reason, Request, RewardJudge, Rounds, RunSummary, Scale, Score, Task, VerdictFrom,
 };
 use judge_data::{ORIGIN, Settings, load};
 use judge_models::Model;
@@ -40,17 +40,42 @@ pub struct PromptedArgs {
     /// By what responses are judged, for rows without a `rubric` [default: the family's own]
     #[arg(long, value_name = "TEXT", help_heading = "Judge")]
     pub rubric: Option<String>,
+    /// Judge by the rewards of a model that is a sequence classifier, each response by itself; of several labels one must be named
+    #[arg(long, value_name = "LABEL", num_args = 0..=1, help_heading = "Judge",
+        conflicts_with_all = ["template", "verdict", "apart", "convention", "weights", "rubric", "max_new_tokens"])]
+    pub reward: Option<Option<String>>,
     /// Upper bound on generated tokens [default: the family's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Judge")]
     pub max_new_tokens: Option<u32>,
 }
 
 impl PromptedArgs {
-    /// The family that is asked unless another is named: what suits the rows, or where a response is graded by itself, the model's own template if its folder has one.
+    /// Whether each response of a pair is graded by itself.
+    #[must_use]
+    pub fn is_apart(&self) -> bool {
+        self.apart || self.reward.is_some()
+    }
+
+    /// What is asked: a reward, or the family that is named, else what suits the rows, or where a response is graded by itself, the model's own template if its
+    /// folder has one. `points` is of a built-in family of single responses; `pairs` says what the rows are.
     ///
     /// # Errors
-    /// If the model's template cannot be read.
-    pub fn default_family(&self, suits: &'static str, model: &ModelArgs) -> Result<DefaultFamily> {
+    /// If a template, a family or weights cannot be read; a usage error for options that do not go together, or with the rows.
+    pub fn asked(&self, suits: &'static str, points: Option<u16>, pairs: bool, model: &ModelArgs) -> Result<Asked> {
+        if let Some(label) = &self.reward {
+            if points.is_some() {
+                return Err(usage("--points is for grades; rewards are on no scale"));
+            }
+            let template = model.dress_template(RewardJudge::template());
+            return Ok(Asked::Reward { label: label.clone(), template });
+        }
+        let family = self.family(self.default_family(suits, model)?, points, model)?;
+        self.check_family(&family, pairs)?;
+        let weights = self.weights.as_ref().map(load::<LayerWeights>).transpose()?;
+        Ok(Asked::Family { family, weights })
+    }
+
+    fn default_family(&self, suits: &'static str, model: &ModelArgs) -> Result<DefaultFamily> {
         let suits = if self.apart {
             suits.replace("pair-forced", "single").replace("pair", "single")
         } else {
@@ -77,11 +102,7 @@ impl PromptedArgs {
         Ok(())
     }
 
-    /// The family: the one that is named, or else `default`.
-    ///
-    /// # Errors
-    /// If there is none of that name, or the file is none; a usage error for an option that it has no use for.
-    pub fn family(&self, default: DefaultFamily, points: Option<u16>, model: &ModelArgs) -> Result<PromptFamily> {
+    fn family(&self, default: DefaultFamily, points: Option<u16>, model: &ModelArgs) -> Result<PromptFamily> {
         let DefaultFamily { name: default, own } = default;
         let name = self.template.as_deref().unwrap_or(&default);
         let family = match Path::new(name) {
@@ -110,10 +131,7 @@ impl PromptedArgs {
     }
 
     /// Refuses a family that does not judge what there is to judge: pairs of responses, or single ones.
-    ///
-    /// # Errors
-    /// A usage error.
-    pub fn check_family(&self, family: &PromptFamily, pairs: bool) -> Result<()> {
+    fn check_family(&self, family: &PromptFamily, pairs: bool) -> Result<()> {
         if self.apart && !pairs {
             return Err(usage("--apart is for pairs"));
         }
@@ -129,20 +147,22 @@ impl PromptedArgs {
         Err(usage(format!("the family {} judges {of}, and {what}", family.name())))
     }
 
-    /// The layer weights of `--weights`.
-    ///
-    /// # Errors
-    /// If the file cannot be read.
-    pub fn weights(&self) -> Result<Option<LayerWeights>> {
-        Ok(self.weights.as_ref().map(load::<LayerWeights>).transpose()?)
-    }
-
     /// The judge for a model.
     ///
     /// # Errors
-    /// If labels cannot be read as is wished, or the weights are not for this model and family.
-    pub fn judge(&self, family: PromptFamily, weights: Option<LayerWeights>, model: &Model) -> Result<PromptedJudge> {
-        let judge = PromptedJudge::new(family, self.verdict, weights, model)?;
+    /// If labels cannot be read as is wished, or the weights are not for this model and family; if the model has no rewards, or none of this name.
+    pub fn judge(&self, asked: Asked, model: &Model) -> Result<AskedJudge> {
+        let judge = match asked {
+            Asked::Family { family, weights } => PromptedJudge::new(family, self.verdict, weights, model)?,
+            Asked::Reward { label, template } => {
+                let head = model.reward_head().cloned();
+                let head = head.with_context(|| {
+                    format!("{} is no reward model: its folder has no head of labels", model.info().name)
+                })?;
+                let judge = RewardJudge::new(head, label.as_deref(), model.info())?;
+                return Ok(AskedJudge::Reward(judge.with_template(template)));
+            }
+        };
         if let PromptedJudge::Likelihood(_) = &judge {
             tell(
                 "note: some labels are several tokens here, so whole labels are compared, which takes a pass over each",
@@ -153,14 +173,14 @@ impl PromptedArgs {
                 tell(format_args!("note: {note}"));
             }
         }
-        Ok(judge)
+        Ok(AskedJudge::Prompted(judge))
     }
 
     /// The scale of the logits that rows of pairs keep, so that layer weights can be fitted on them: those of `--verdict layers`, where both responses are seen together.
     #[must_use]
-    pub fn tables<'j>(&self, judge: &'j PromptedJudge) -> Option<&'j Scale> {
+    pub fn tables<'j>(&self, judge: &'j AskedJudge) -> Option<&'j Scale> {
         match judge {
-            PromptedJudge::Read(judge) if self.verdict == VerdictFrom::Layers && !self.apart => {
+            AskedJudge::Prompted(PromptedJudge::Read(judge)) if self.verdict == VerdictFrom::Layers && !self.apart => {
                 Some(&judge.settings().scale)
             }
             _ => None,
@@ -171,9 +191,9 @@ impl PromptedArgs {
     ///
     /// # Errors
     /// None that can occur: an origin is JSON.
-    pub fn origin(&self, judge: &PromptedJudge) -> Result<Settings> {
+    pub fn origin(&self, judge: &AskedJudge) -> Result<Settings> {
         Ok(match judge {
-            PromptedJudge::Read(read) if self.tables(judge).is_some() => {
+            AskedJudge::Prompted(PromptedJudge::Read(read)) if self.tables(judge).is_some() => {
                 Settings::from_iter([(ORIGIN.to_owned(), serde_json::to_value(read.origin())?)])
             }
             _ => Settings::default(),
@@ -212,20 +232,101 @@ impl PromptedArgs {
     ///
     /// # Errors
     /// If the family has no JSON form.
-    pub fn settings(&self, family: &PromptFamily, weights: Option<&LayerWeights>) -> Result<Settings> {
-        let entries = [
-            ("family", serde_json::to_value(family)?),
-            ("verdict", json!(self.verdict)),
-            ("weights", json!(weights.map(LayerWeights::weights))),
-            ("apart", json!(self.apart)),
-        ];
+    pub fn settings(&self, asked: &Asked) -> Result<Settings> {
+        let entries = match asked {
+            Asked::Family { family, weights } => vec![
+                ("family", serde_json::to_value(family)?),
+                ("verdict", json!(self.verdict)),
+                ("weights", json!(weights.as_ref().map(LayerWeights::weights))),
+                ("apart", json!(self.apart)),
+            ],
+            Asked::Reward { label, template } => vec![("reward", json!({"label": label, "template": template.id()}))],
+        };
         Ok(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+    }
+
+    /// What is asked, in a line for people.
+    #[must_use]
+    pub fn describe(&self, asked: &Asked) -> String {
+        match asked {
+            Asked::Family { family, .. } => {
+                format!("family {}, verdict from {}, convention {}", family.name(), self.verdict, family.convention())
+            }
+            Asked::Reward { .. } => "rewards of single responses".to_owned(),
+        }
+    }
+}
+
+/// What a judge is asked.
+pub enum Asked {
+    /// The prompt of a family.
+    Family {
+        /// The family.
+        family: PromptFamily,
+        /// Layer weights, for verdicts from all layers.
+        weights: Option<LayerWeights>,
+    },
+    /// The reward of a response.
+    Reward {
+        /// Which label, of several.
+        label: Option<String>,
+        /// The conversation.
+        template: PromptTemplate,
+    },
+}
+
+impl Asked {
+    /// The id of its template.
+    #[must_use]
+    pub fn template(&self) -> &str {
+        match self {
+            Self::Family { family, .. } => family.template().id(),
+            Self::Reward { template, .. } => template.id(),
+        }
+    }
+}
+
+/// A judge that is asked.
+pub enum AskedJudge {
+    /// By a prompt family.
+    Prompted(PromptedJudge),
+    /// For a reward.
+    Reward(RewardJudge),
+}
+
+impl<Item: Fields + ?Sized> Judge<Item> for AskedJudge {
+    fn name(&self) -> &str {
+        match self {
+            Self::Prompted(judge) => Judge::<Item>::name(judge),
+            Self::Reward(judge) => Judge::<Item>::name(judge),
+        }
+    }
+
+    fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
+        match self {
+            Self::Prompted(judge) => judge.ask(item),
+            Self::Reward(judge) => judge.ask(item),
+        }
+    }
+
+    fn follow_up(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        match self {
+            Self::Prompted(judge) => judge.follow_up(item, rounds),
+            Self::Reward(judge) => judge.follow_up(item, rounds),
+        }
+    }
+
+    fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        match self {
+            Self::Prompted(judge) => judge.decide(item, rounds),
+            Self::Reward(judge) => judge.decide(item, rounds),
+        }
     }
 }
 
 /// What is asked where no family is named.
 #[derive(Clone, Debug)]
-pub struct DefaultFamily {
+struct DefaultFamily {
     name: String,
     /// The template that the model folder brings for grades from 1 to 5.
     own: Option<PromptTemplate>,

@@ -1,7 +1,9 @@
 # torch==2.15.0 transformers==5.23.0 safetensors==0.8.0 tokenizers==0.23.3
 """Makes crates/judge-models/tests/fixtures/attention_entropy.json: the attention entropies of the models in families/.
 
-    python scripts/parity/attention_entropy_fixtures.py
+    python scripts/parity/attention_entropy_fixtures.py [NAME ...]
+
+Names make those families alone and leave the others as they are.
 
 For each family that make_family_fixtures.py made a model of, and for each prompt, the entropy of every head of every block: of the weights
 that transformers returns (eager attention, output_attentions=True), each query's -sum(p ln p) over its weights above 0 in f64, in nats, then
@@ -12,6 +14,7 @@ The first two prompts are those of families/; the others are longer than a windo
 """
 
 import json
+import sys
 
 import torch
 from make_family_fixtures import FAMILIES, PROMPTS, ROOT, check_versions, fresh_rope, vocabulary
@@ -54,8 +57,11 @@ def main():
     check_versions()
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    families = {}
+    wanted = sys.argv[1:] or list(FAMILIES)
+    families = json.loads(PATH.read_text())["families"] if sys.argv[1:] else {}
     for name, (fields, _, _, _) in FAMILIES.items():
+        if name not in wanted:
+            continue
         model = load(name, fields, torch.float32)
         half = load(name, fields, torch.bfloat16)
         rounded = load(name, fields, torch.float32)

@@ -1,7 +1,9 @@
 # torch==2.15.0 transformers==5.23.0 safetensors==0.8.0 tokenizers==0.23.3
 """Makes crates/judge-models/tests/fixtures/families: small random-weight models and what transformers says of them.
 
-    python scripts/parity/make_family_fixtures.py
+    python scripts/parity/make_family_fixtures.py [NAME ...]
+
+Names of folders make these alone and leave the others as they are: the last bits of what torch computes depend on the processor.
 
 For each family one model with every switch of that family on and one with them off, as Hugging Face folders
 (NAME/), and one model under each kind of rope (rope/, config.KIND.json each, config.json for the default). Weights are scaled so that
@@ -24,6 +26,7 @@ internlm3 has no modelling code of its own in transformers 5: its configuration 
 import json
 import math
 import shutil
+import sys
 from pathlib import Path
 
 import safetensors
@@ -77,6 +80,8 @@ LLAMA3 = dict(rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=
 SHORT = [1.0, 1.5]
 LONG = [1.5, 4.0]
 
+PATTERN = ["sliding_attention", "full_attention", "sliding_attention"]
+
 # name: (configuration, layout of config.json, stored dtype, shards)
 FAMILIES = {
     "llama-on": (dict(model_type="llama", **BASE, **GQA, head_dim=16, attention_bias=True, mlp_bias=True, rope_parameters=LLAMA3), "old", torch.float16, 2),
@@ -93,6 +98,18 @@ FAMILIES = {
     "gemma2-off": (dict(model_type="gemma2", **BASE, **GQA, head_dim=8, query_pre_attn_scalar=8, attn_logit_softcapping=None, final_logit_softcapping=None, layer_types=["full_attention"] * 3, hidden_activation="gelu"), "v5", torch.bfloat16, 1),
     "phi3-on": (dict(model_type="phi3", **BASE, **GQA, sliding_window=7, tie_word_embeddings=True, partial_rotary_factor=0.5, original_max_position_embeddings=14, rope_parameters=dict(rope_type="longrope", short_factor=SHORT, long_factor=LONG, partial_rotary_factor=0.5)), "old", torch.bfloat16, 1),
     "phi3-off": (dict(model_type="phi3", **BASE, **MHA), "v5", torch.bfloat16, 1),
+    "gemma3_text-on": (dict(model_type="gemma3_text", **BASE, **GQA, head_dim=16, attention_bias=True, tie_word_embeddings=False, query_pre_attn_scalar=24, sliding_window=5, layer_types=PATTERN, rope_parameters=dict(full_attention=dict(rope_type="linear", factor=4.0, rope_theta=1000.0), sliding_attention=dict(rope_type="default", rope_theta=50.0))), "old", torch.bfloat16, 1),
+    "gemma3_text-off": (dict(model_type="gemma3_text", **BASE, **GQA, head_dim=8, query_pre_attn_scalar=8, layer_types=["full_attention"] * 3), "v5", torch.bfloat16, 1),
+    "olmo2-on": (dict(model_type="olmo2", **BASE, **GQA, attention_bias=True, tie_word_embeddings=True, rope_parameters=LLAMA3), "old", torch.bfloat16, 1),
+    "olmo2-off": (dict(model_type="olmo2", **BASE, **MHA), "v5", torch.bfloat16, 1),
+    "olmo3-on": (dict(model_type="olmo3", **BASE, **GQA, sliding_window=5, layer_types=PATTERN, rope_parameters=dict(full_attention=dict(rope_type="yarn", factor=4.0, rope_theta=1000.0, original_max_position_embeddings=16), sliding_attention=dict(rope_type="default", rope_theta=1000.0))), "v5", torch.bfloat16, 1),
+    "olmo3-off": (dict(model_type="olmo3", **BASE, **MHA, sliding_window=64), "v5", torch.bfloat16, 1),
+    "smollm3-on": (dict(model_type="smollm3", **BASE, **GQA, attention_bias=True, mlp_bias=True, tie_word_embeddings=False, no_rope_layers=[1, 0, 1], use_sliding_window=True, sliding_window=5, layer_types=["full_attention", "sliding_attention", "full_attention"]), "v5", torch.bfloat16, 1),
+    "smollm3-off": (dict(model_type="smollm3", **BASE, **MHA), "old", torch.bfloat16, 1),
+    "exaone4-on": (dict(model_type="exaone4", **BASE, **GQA, sliding_window=5, layer_types=PATTERN, tie_word_embeddings=True), "v5", torch.bfloat16, 1),
+    "exaone4-off": (dict(model_type="exaone4", **BASE, **MHA, sliding_window=None, layer_types=["full_attention"] * 3), "v5", torch.bfloat16, 1),
+    "granite-on": (dict(model_type="granite", **BASE, **GQA, attention_bias=True, mlp_bias=True, embedding_multiplier=3.0, attention_multiplier=0.4, residual_multiplier=0.6, logits_scaling=2.0), "v5", torch.bfloat16, 1),
+    "granite-off": (dict(model_type="granite", **BASE, **MHA, attention_multiplier=0.35, tie_word_embeddings=True), "old", torch.bfloat16, 1),
 }
 PROMPTS = [
     "ba de fi go ku la me ni po ru sa te vi zo",
@@ -122,7 +139,7 @@ ROPE_PROMPTS = [
 def build(config, seed):
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
     rng = torch.Generator().manual_seed(seed)
-    gemma = config.model_type == "gemma2"
+    gemma = config.model_type in ("gemma2", "gemma3_text")
     with torch.no_grad():
         for name, p in sorted(model.named_parameters()):
             noise = torch.randn(p.shape, generator=rng)
@@ -147,12 +164,17 @@ def fresh_rope(model):
     model.model.rotary_emb = type(model.model.rotary_emb)(config=model.config)
 
 
+def head(model, states):
+    """The logits of states, with a linear factor of the head but without a soft-cap."""
+    return model.lm_head(states) / getattr(model.config, "logits_scaling", 1.0)
+
+
 @torch.no_grad()
 def states(model, ids):
     fresh_rope(model)
     out = model(torch.tensor([ids]), output_hidden_states=True, use_cache=False)
     hidden = torch.cat(out.hidden_states).float()
-    logits = model.lm_head(out.hidden_states[-1])[0].float()
+    logits = head(model, out.hidden_states[-1])[0].float()
     cap = getattr(model.config, "final_logit_softcapping", None)
     torch.testing.assert_close(cap * torch.tanh(logits / cap) if cap else logits, out.logits[0].float(), rtol=2e-2, atol=2e-2)
     return hidden, logits
@@ -195,8 +217,8 @@ def expected(model, prompts, moving_rope):
         tensors[f"{i}.logits"] = logits
         with torch.no_grad():
             last = hidden[:, -1]
-            tensors[f"{i}.raw"] = model.lm_head(last)
-            tensors[f"{i}.normed"] = model.lm_head(torch.cat([model.model.norm(last[:-1]), last[-1:]]))
+            tensors[f"{i}.raw"] = head(model, last)
+            tensors[f"{i}.normed"] = head(model, torch.cat([model.model.norm(last[:-1]), last[-1:]]))
         tensors[f"{i}.greedy"] = torch.tensor(new, dtype=torch.int32)
 
         half = AutoModelForCausalLM.from_config(model.config, attn_implementation="eager", dtype=torch.bfloat16).eval()
@@ -220,6 +242,12 @@ def config_json(config, layout, dtype):
         return fields
     fields["torch_dtype"] = fields.pop("dtype")
     rope = fields.pop("rope_parameters")
+    if config.model_type == "gemma3_text":
+        # Layer i is full where i + 1 is a multiple of the pattern; scaling is that of full layers alone.
+        fields.pop("layer_types")
+        fields["sliding_window_pattern"] = 2
+        fields["rope_local_base_freq"] = rope["sliding_attention"]["rope_theta"]
+        rope = dict(rope["full_attention"])
     fields["rope_theta"] = rope.pop("rope_theta")
     partial = rope.pop("partial_rotary_factor", None)
     if partial is not None:
@@ -270,15 +298,19 @@ def main():
     check_versions()
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    shutil.rmtree(ROOT, ignore_errors=True)
+    wanted = sys.argv[1:] or [*FAMILIES, "rope"]
+    for name in wanted:
+        shutil.rmtree(ROOT / name, ignore_errors=True)
     for seed, (name, (fields, layout, dtype, shards)) in enumerate(FAMILIES.items()):
+        if name not in wanted:
+            continue
         folder = ROOT / name
         folder.mkdir(parents=True)
         fields = dict(fields)
         config = AutoConfig.for_model(fields.pop("model_type"), **fields)
         model = build(config, seed)
         round_weights(model, dtype)
-        moving = config.rope_parameters["rope_type"] in ("dynamic", "longrope")
+        moving = config.rope_parameters.get("rope_type") in ("dynamic", "longrope")
         tensors, metadata = expected(model, PROMPTS, moving)
         save_file(tensors, folder / "expected.safetensors", metadata=metadata)
         write_weights(model, folder, dtype, shards)
@@ -287,6 +319,11 @@ def main():
         write_tokenizer(folder)
         print(name, metadata, sum(f.stat().st_size for f in folder.iterdir()))
 
+    if "rope" in wanted:
+        make_rope()
+
+
+def make_rope():
     folder = ROOT / "rope"
     folder.mkdir()
     for kind, (changes, rope) in ROPES.items():

@@ -52,6 +52,14 @@ pub enum Error {
         /// The names there are.
         known: Vec<&'static str>,
     },
+    /// A reward head has no label of this name, or several where none is named.
+    #[error("the reward head has the labels {known:?}; {}", if found.is_empty() { "name one of them".to_owned() } else { format!("{found:?} is none of them") })]
+    RewardLabel {
+        /// The name; empty if none is given.
+        found: String,
+        /// The labels there are.
+        known: Vec<String>,
+    },
     /// A template is wrong, or an item lacks what it names.
     #[error("prompt template: {problem}")]
     Template {

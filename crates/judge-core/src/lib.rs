@@ -66,6 +66,7 @@ mod prompted;
 mod reading;
 mod replicas;
 mod request;
+mod reward;
 mod runner;
 mod scale;
 mod template;
@@ -101,6 +102,7 @@ pub use reading::{
 };
 pub use replicas::{Replicas, ReplicasProblem};
 pub use request::{Generation, LabelRead, Pooling, ReadAt, Request, Sampling, Signal, Want};
+pub use reward::{RewardHead, RewardJudge, closed_conversation};
 pub use runner::{Flow, ItemResult, Progress, ReadOnly, RunEvent, RunSettings, RunSummary, Runner, Tally};
 pub use scale::{Scale, ScalePoint, ScaleProblem, ScoreDistribution};
 pub use template::{PromptTemplate, TemplateProblem};

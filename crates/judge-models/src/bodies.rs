@@ -120,7 +120,7 @@ fn rotation(rows: usize) -> Body {
     let [cos, sin] = angles(&rope, rows, rows);
     let (mut x, weight) = (numbers(rows * N_HEADS * head_dim), numbers(head_dim));
     let (tensors, weights) = (tensor(&x, [1, rows, N_HEADS, head_dim]), tensor(&weight, [head_dim]));
-    let table = Rotation::new(&rope, rows, &Device::flex());
+    let table = Rotation::new(&[rope], rows, &Device::flex());
     Body {
         name: "norm and rotation of heads",
         rows,
@@ -135,7 +135,9 @@ fn rotation(rows: usize) -> Body {
                 vector::norm_rotate(heads, head_dim, Some((&weight, EPS as f32)), cos, sin);
             });
         }),
-        composed: Box::new(move || drop(ops::norm_rotate(tensors.clone(), Some((weights.clone(), EPS)), &table))),
+        composed: Box::new(move || {
+            drop(ops::norm_rotate(tensors.clone(), Some((weights.clone(), EPS)), Some(table.table(0))))
+        }),
     }
 }
 

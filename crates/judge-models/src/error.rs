@@ -31,6 +31,12 @@ pub enum Error {
         /// Names of the files that are there.
         found: Vec<String>,
     },
+    /// The head of labels and the model do not go together.
+    #[error("the model's head of labels: {source}")]
+    Head {
+        /// Why.
+        source: judge_core::Error,
+    },
     /// A file of text is not UTF-8.
     #[error("{path} is not UTF-8 from byte {offset} on", path = path.display())]
     Encoding {

@@ -9,21 +9,33 @@ use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
 
 /// Every family, plain and with all that it can have.
-pub(crate) const FAMILIES: [&str; 14] = [
+pub(crate) const FAMILIES: [&str; 26] = [
+    "exaone4-off",
+    "exaone4-on",
     "gemma2-off",
     "gemma2-on",
+    "gemma3_text-off",
+    "gemma3_text-on",
+    "granite-off",
+    "granite-on",
     "internlm3-off",
     "internlm3-on",
     "llama-off",
     "llama-on",
     "mistral-off",
     "mistral-on",
+    "olmo2-off",
+    "olmo2-on",
+    "olmo3-off",
+    "olmo3-on",
     "phi3-off",
     "phi3-on",
     "qwen2-off",
     "qwen2-on",
     "qwen3-off",
     "qwen3-on",
+    "smollm3-off",
+    "smollm3-on",
 ];
 
 /// The folder of a family's model; `rope` is that of the models that differ in their rotation.

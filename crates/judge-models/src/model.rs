@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use judge_core::{
     Backbone, BackboneError, Dimensions, Exchange, LabelInContext, LabelRead, Layer, ModelIdentity, ModelInfo, Prompt,
-    ReadAt, Request, RequestProblem, TextModel, TokenId,
+    ReadAt, Request, RequestProblem, RewardHead, TextModel, TokenId,
 };
 
-use crate::arch::{DecoderConfig, OneOrMany};
+use crate::arch::{ModelSpec, OneOrMany};
 use crate::engine::Engine;
 use crate::engine::packed::PackedDecoder;
 use crate::engine::tensor::{Batched, Shapes};
@@ -96,6 +96,7 @@ pub struct Model {
     pub(crate) info: ModelInfo,
     pub(crate) context: Context,
     pub(crate) engine: Box<dyn Engine>,
+    reward_head: Option<RewardHead>,
     max_batch_tokens: usize,
 }
 
@@ -142,32 +143,42 @@ impl Model {
         choice: Option<Choice>,
     ) -> Result<Self, Error> {
         let folder = Folder::open(folder)?;
-        let config = DecoderConfig::from_json(folder.config())
+        let spec = ModelSpec::from_json(folder.config())
             .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
-        if devices.len() > config.n_layers {
-            let problem = DevicesProblem::TooMany { n_layers: config.n_layers };
+        if devices.len() > spec.n_layers() {
+            let problem = DevicesProblem::TooMany { n_layers: spec.n_layers() };
             return Err(Error::Devices { devices: options.devices.clone(), problem });
         }
         let codec = TextCodec::load(&folder, &options.text)?;
         let eos = match generation_eos(&folder)? {
             Some(eos) => eos,
-            None => config.eos.clone(),
+            None => spec.eos.clone(),
         };
 
         let mut checkpoint = Checkpoint::open(&folder)?;
         let dtype = options.dtype.unwrap_or_else(|| checkpoint.stored_dtype());
-        checkpoint.check(&config.tensors())?;
+        checkpoint.check(&spec.tensors())?;
         let fingerprint = fingerprint::of(&folder, &checkpoint, options.full_fingerprint)?;
-        let config = Arc::new(config);
+        let spec = Arc::new(spec);
         let engine: Box<dyn Engine> = match choice.unwrap_or_else(|| Choice::of(&options.devices)) {
             Choice::Packed => {
                 let kernel = options.kernel.unwrap_or_else(Kernel::detect).check()?;
-                let decoder = PackedDecoder::load(Arc::clone(&config), kernel, dtype, &mut checkpoint)?;
+                let decoder = PackedDecoder::load(Arc::clone(&spec), kernel, dtype, &mut checkpoint)?;
                 Box::new(decoder)
             }
             Choice::Batched(shapes) => {
-                Box::new(Batched::load(Arc::clone(&config), &devices, dtype, shapes, &mut checkpoint)?)
+                Box::new(Batched::load(Arc::clone(&spec), &devices, dtype, shapes, &mut checkpoint)?)
             }
+        };
+        let reward_head = match spec.labels() {
+            Some(head) => {
+                let weights = checkpoint.take(&head.name, &[head.labels.len(), spec.d_model], Dtype::F32)?;
+                Some(
+                    RewardHead::new(head.labels.clone(), weights, spec.d_model)
+                        .map_err(|source| Error::Head { source })?,
+                )
+            }
+            None => None,
         };
         checkpoint.finish()?;
 
@@ -176,22 +187,22 @@ impl Model {
             None => folder_name(folder.path()),
         };
         let dimensions = Dimensions {
-            n_layers: config.n_layers,
-            d_model: config.d_model,
-            n_heads: config.n_heads,
-            d_vocab: config.d_vocab,
-            max_len: config.max_len,
+            n_layers: spec.n_layers(),
+            d_model: spec.d_model,
+            n_heads: spec.n_heads,
+            d_vocab: spec.d_vocab,
+            max_len: spec.max_len,
         };
         let mut info = ModelInfo::new(name, fingerprint, dimensions);
         info.revision = options.revision.clone();
-        info.family = config.family.to_owned();
+        info.family = spec.family.to_owned();
         info.dtype = dtype.to_string();
         info.device = match engine.kernel() {
             Some(kernel) => format!("{} ({kernel})", device::names(&options.devices)),
             None => device::names(&options.devices),
         };
-        let context = Context { config, codec, eos };
-        Ok(Self { info, context, engine, max_batch_tokens: options.max_batch_tokens.max(1) })
+        let context = Context { spec, codec, eos };
+        Ok(Self { info, context, engine, reward_head, max_batch_tokens: options.max_batch_tokens.max(1) })
     }
 
     /// The tokens of a prompt as the model is fed them, control tokens included.
@@ -200,6 +211,13 @@ impl Model {
     /// [`Error::Prompt`] for a prompt that has no token or that the template refuses, and the tokenizer's own.
     pub fn tokens(&self, prompt: &Prompt) -> Result<Vec<TokenId>, Error> {
         self.context.codec.encode(prompt)?.map_err(|unscored| Error::Prompt { unscored })
+    }
+
+    /// The head of a sequence classifier, such as a reward model, if the folder has one. Such a model has no logits over the vocabulary: what asks for
+    /// them, or for text, is refused, and states are all that is read of it. Its prompts lose tokens at their end that are the folder's `pad_token_id`,
+    /// as transformers passes over them.
+    pub fn reward_head(&self) -> Option<&RewardHead> {
+        self.reward_head.as_ref()
     }
 
     fn check(&self, index: usize, request: &Request) -> Result<(), BackboneError> {
@@ -236,6 +254,11 @@ impl Model {
             if want.labels[..place].iter().any(|other| other.tokens == read.tokens && key(other) == key(read)) {
                 return problem(RequestProblem::LabelsTwice);
             }
+        }
+        let reads_vocabulary = !want.labels.is_empty() || want.needs_all_blocks();
+        if reads_vocabulary && self.reward_head.is_some() {
+            let what = "logits of tokens, log-probabilities or text: the model has a head of labels in the place of one over the vocabulary";
+            return Err(BackboneError::Unsupported { request: index, what });
         }
         if want.continuations.iter().any(String::is_empty) {
             return problem(RequestProblem::EmptyText("continuation"));

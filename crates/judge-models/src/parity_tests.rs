@@ -14,7 +14,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use judge_core::TokenId;
 
-use crate::arch::DecoderConfig;
+use crate::arch::ModelSpec;
 use crate::engine::packed::{Angles, BufferPool, Kernel, Keys, PackedDecoder, Span};
 use crate::engine::tensor::decoder::Decoder;
 use crate::engine::tensor::rotation::Rotation;
@@ -28,7 +28,7 @@ const TOLERANCE: f32 = 1e-4;
 
 const ROPES: [&str; 8] = ["default", "linear", "dynamic", "llama3", "yarn", "yarn-full", "longrope", "longrope-factor"];
 
-fn load(folder: PathBuf, config: DecoderConfig, dtype: Dtype) -> Result<Decoder, Error> {
+fn load(folder: PathBuf, config: ModelSpec, dtype: Dtype) -> Result<Decoder, Error> {
     let mut checkpoint = Checkpoint::open(&Folder::open(folder)?)?;
     checkpoint.check(&config.tensors())?;
     let decoder =
@@ -37,9 +37,9 @@ fn load(folder: PathBuf, config: DecoderConfig, dtype: Dtype) -> Result<Decoder,
     Ok(decoder)
 }
 
-fn config(path: PathBuf) -> DecoderConfig {
+fn config(path: PathBuf) -> ModelSpec {
     let json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-    DecoderConfig::from_json(&json).unwrap()
+    ModelSpec::from_json(&json).unwrap()
 }
 
 fn family(name: &str, dtype: Dtype) -> (Decoder, Expected) {
@@ -58,12 +58,12 @@ fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
 
 /// Residual streams of all layers, the last one normed: transformers' `hidden_states`. Each `[seq, d_model]`.
 fn hidden_states(decoder: &Decoder, ids: &[i32]) -> Vec<Vec<f32>> {
-    let config = decoder.config();
-    let rotation = Rotation::new(&config.rope, ids.len(), &Device::flex());
+    let config = decoder.spec();
+    let rotation = Rotation::new(&config.ropes, ids.len(), &Device::flex());
     let mut states = Vec::new();
     decoder
         .forward(tokens(ids), &[rotation], None, None, &mut |layer, state| {
-            let state = if layer == config.n_layers { decoder.final_norm(state.clone()) } else { state.clone() };
+            let state = if layer == config.n_layers() { decoder.final_norm(state.clone()) } else { state.clone() };
             states.push(values(state));
             ControlFlow::Continue(())
         })
@@ -79,13 +79,13 @@ fn all_layers_and_logits_equal_transformers() {
         for prompt in 0..expected.prompts() {
             let ids = expected.ids(prompt);
             let states = hidden_states(&decoder, &ids);
-            let size = ids.len() * decoder.config().d_model;
+            let size = ids.len() * decoder.spec().d_model;
             for (layer, state) in states.iter().enumerate() {
                 let error = relative_error(state, &expected.get(prompt, "hidden")[layer * size..][..size]);
                 assert!(error < TOLERANCE, "{name}: prompt {prompt}, layer {layer}: {error:e}");
                 worst = worst.max(error);
             }
-            let last = TensorData::new(states.last().unwrap().clone(), [1, ids.len(), decoder.config().d_model]);
+            let last = TensorData::new(states.last().unwrap().clone(), [1, ids.len(), decoder.spec().d_model]);
             let logits = values(decoder.logits(Tensor::from_data(last, &Device::flex())));
             let error = relative_error(&logits, expected.get(prompt, "logits"));
             assert!(error < TOLERANCE, "{name}: prompt {prompt}, logits: {error:e}");
@@ -102,7 +102,7 @@ fn every_rope_equals_transformers_within_and_beyond_its_original_context() {
         let expected = Expected::read("rope", &format!("expected.{kind}.safetensors"));
         let file = if kind == "default" { "config.json".to_owned() } else { format!("config.{kind}.json") };
         let decoder = load(folder.clone(), config(folder.join(file)), Dtype::F32).unwrap();
-        assert_eq!(decoder.config().max_len, 64, "{kind}");
+        assert_eq!(decoder.spec().max_len, 64, "{kind}");
         for prompt in 0..expected.prompts() {
             let states = hidden_states(&decoder, &expected.ids(prompt));
             let error = relative_error(states.last().unwrap(), expected.get(prompt, "hidden"));
@@ -117,7 +117,7 @@ fn bf16_is_nearer_to_exact_arithmetic_than_transformers() {
     for name in FAMILIES {
         let (decoder, expected) = family(name, Dtype::Bf16);
         let theirs = expected.bf16_error_of_transformers();
-        let d_model = decoder.config().d_model;
+        let d_model = decoder.spec().d_model;
         let mut ours = 0.0_f32;
         for prompt in 0..expected.prompts() {
             for (layer, state) in hidden_states(&decoder, &expected.ids(prompt)).iter().enumerate() {
@@ -131,7 +131,7 @@ fn bf16_is_nearer_to_exact_arithmetic_than_transformers() {
     }
 }
 
-fn packed(folder: PathBuf, config: DecoderConfig, kernel: Kernel, dtype: Dtype) -> PackedDecoder {
+fn packed(folder: PathBuf, config: ModelSpec, kernel: Kernel, dtype: Dtype) -> PackedDecoder {
     let mut checkpoint = Checkpoint::open(&Folder::open(folder).unwrap()).unwrap();
     let decoder = PackedDecoder::load(Arc::new(config), kernel, dtype, &mut checkpoint).unwrap();
     checkpoint.finish().unwrap();
@@ -139,16 +139,16 @@ fn packed(folder: PathBuf, config: DecoderConfig, kernel: Kernel, dtype: Dtype) 
 }
 
 /// The same as [`hidden_states`], from packed weights.
-fn packed_states(decoder: &PackedDecoder, config: &DecoderConfig, ids: &[i32]) -> Vec<Vec<f32>> {
+fn packed_states(decoder: &PackedDecoder, config: &ModelSpec, ids: &[i32]) -> Vec<Vec<f32>> {
     let ids: Vec<TokenId> = ids.iter().map(|id| id.cast_unsigned()).collect();
     let angles = Angles::new(config, ids.len(), ids.len());
     let mut keys = Keys::new(decoder.key_shape(), None, ids.len(), 1);
     let span = Span { ids: &ids, keys: &mut keys, keep: 0..ids.len(), entropies: &[] };
     let mut states = Vec::new();
-    decoder.forward(&mut [span], &angles, config.n_layers, &mut BufferPool::default(), &mut |layer, stream| {
+    decoder.forward(&mut [span], &angles, config.n_layers(), &mut BufferPool::default(), &mut |layer, stream| {
         let rows = stream.rows(0);
         states.push(match layer {
-            last if last == config.n_layers => rows.flat_map(|row| decoder.final_norm(row)).collect(),
+            last if last == config.n_layers() => rows.flat_map(|row| decoder.final_norm(row)).collect(),
             _ => rows.flatten().copied().collect(),
         });
         ControlFlow::Continue(())
@@ -243,11 +243,11 @@ fn a_padded_batch_under_autodiff_equals_each_sequence_alone() {
         let padded: Vec<i32> =
             rows.iter().flat_map(|row| row.iter().copied().chain(vec![0; seq - row.len()])).collect();
         let batch = Tensor::from_data(TensorData::new(padded, [rows.len(), seq]), &device);
-        let rotation = Rotation::new(&config.rope, seq, &device);
+        let rotation = Rotation::new(&config.ropes, seq, &device);
         let states = decoder.forward(batch, &[rotation], None, None, &mut |_, _| ControlFlow::Continue(())).unwrap();
         let logits = decoder.logits(decoder.final_norm(states.clone()));
         for (index, row) in rows.iter().enumerate() {
-            let rotation = Rotation::new(&config.rope, seq, &Device::flex());
+            let rotation = Rotation::new(&config.ropes, seq, &Device::flex());
             let alone = plain
                 .forward(tokens(row), &[rotation.positions(0, row.len())], None, None, &mut |_, _| {
                     ControlFlow::Continue(())

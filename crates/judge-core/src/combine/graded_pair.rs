@@ -8,23 +8,37 @@ use crate::{
 ///
 /// The value is a preference for the first response, from 0 to 1: with distributions the chance that a grade drawn for the first is above one drawn for the
 /// second, an equal one counting half (the score's distribution has these two chances); without, 1, 0, or ½ where the grades differ by no more than the margin. No response is seen beside the other, so their order
-/// cannot matter. A reward model is used on pairs in the same way. Both grades are kept in [`Score::parts`], named `response_a` and `response_b`.
+/// cannot matter. Rewards of a reward model become a preference by [`of_rewards`](Self::of_rewards). Both grades are kept in [`Score::parts`], named `response_a` and `response_b`.
 #[derive(Clone, Debug)]
 pub struct GradedPair<J> {
     judge: J,
-    margin: f64,
+    rule: Rule,
+}
+
+/// How two grades without distributions become a preference.
+#[derive(Clone, Copy, Debug)]
+enum Rule {
+    /// The higher one wins; a tie where they differ by no more than the margin.
+    Higher { margin: f64 },
+    /// Their difference is the log-odds of the preference.
+    LogOdds,
 }
 
 impl<J> GradedPair<J> {
     /// Equal grades are a tie, others are not.
     pub fn new(judge: J) -> Self {
-        Self { judge, margin: 0.0 }
+        Self { judge, rule: Rule::Higher { margin: 0.0 } }
+    }
+
+    /// Grades are rewards, as Bradley and Terry's model has them: a preference is `1 / (1 + exp(b - a))`, a tie where they are equal.
+    pub fn of_rewards(judge: J) -> Self {
+        Self { judge, rule: Rule::LogOdds }
     }
 
     /// Written grades that differ by no more than this are a tie (MT-bench: 0.1). Negative counts as 0.
     #[must_use]
     pub fn with_margin(self, margin: f64) -> Self {
-        Self { margin: margin.max(0.0), ..self }
+        Self { rule: Rule::Higher { margin: margin.max(0.0) }, ..self }
     }
 }
 
@@ -58,14 +72,15 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for G
         let [a, b] = scores[..] else {
             return Err(crate::Error::Shape { what: "grades of a pair", expected: 2, found: scores.len() }.into());
         };
-        let score = match (&a.distribution, &b.distribution) {
-            (Some(a), Some(b)) => {
-                let first = above(a, b);
-                let scale = PromptFamily::pair_scale("A", None, "B")?;
-                Score::expected(ScoreDistribution::from_weights(&scale, &[1.0 - first, first])?)
-            }
-            _ if (a.value - b.value).abs() <= self.margin => Score::new(0.5),
-            _ => Score::new(f64::from(u8::from(a.value > b.value))),
+        let expected = |first: f64| -> Result<Score, JudgeError> {
+            let scale = PromptFamily::pair_scale("A", None, "B")?;
+            Ok(Score::expected(ScoreDistribution::from_weights(&scale, &[1.0 - first, first])?))
+        };
+        let score = match (&a.distribution, &b.distribution, self.rule) {
+            (Some(a), Some(b), _) => expected(above(a, b))?,
+            (_, _, Rule::LogOdds) => expected(1.0 / (1.0 + (b.value - a.value).exp()))?,
+            (_, _, Rule::Higher { margin }) if (a.value - b.value).abs() <= margin => Score::new(0.5),
+            (_, _, Rule::Higher { .. }) => Score::new(f64::from(u8::from(a.value > b.value))),
         };
         let mass = a.label_mass.zip(b.label_mass).map(|(a, b)| f64::midpoint(a, b));
         let parts = RESPONSES.map(str::to_owned).into_iter().zip(verdicts);

@@ -71,9 +71,42 @@ pub(super) struct RopeFields {
     high_freq_factor: Option<f64>,
     short_factor: Option<Vec<f64>>,
     long_factor: Option<Vec<f64>>,
-    // One set per kind of layer; no family here has it.
-    full_attention: Option<serde_json::Value>,
-    sliding_attention: Option<serde_json::Value>,
+    // One set for each kind of layer, in families that have two.
+    full_attention: Option<Box<RopeFields>>,
+    sliding_attention: Option<Box<RopeFields>>,
+}
+
+/// The fields of a family that rotates layers that see everything in another way than those with a window.
+pub(super) struct RopesByKind {
+    pub(super) full: RopeFields,
+    pub(super) sliding: RopeFields,
+}
+
+impl RopesByKind {
+    /// From `rope_parameters` with a set for each kind, or from the older `rope_scaling`, which full layers alone follow. A kind that says nothing of its
+    /// base has that of `theta`: full, then sliding.
+    ///
+    /// # Errors
+    /// [`ConfigProblem::Unsupported`] for `rope_parameters` without kinds that scale: transformers passes over them without a word.
+    pub(super) fn new(
+        parameters: Option<RopeFields>,
+        scaling: Option<RopeFields>,
+        theta: [f64; 2],
+    ) -> Result<Self, ConfigProblem> {
+        let RopeFields { full_attention, sliding_attention, rope_type, old_type, .. } = parameters.unwrap_or_default();
+        let flat = rope_type.or(old_type).filter(|kind| kind != "default");
+        if let (Some(kind), None, None) = (flat, &full_attention, &sliding_attention) {
+            let found = format!("{kind} for all kinds of layers");
+            return Err(ConfigProblem::Unsupported { field: "rope_parameters", found });
+        }
+        let full = match (full_attention, scaling) {
+            (_, Some(scaling)) => scaling,
+            (full, None) => full.map(|fields| *fields).unwrap_or_default(),
+        };
+        let with = |fields: RopeFields, theta| RopeFields { rope_theta: fields.rope_theta.or(Some(theta)), ..fields };
+        let sliding = sliding_attention.map(|fields| *fields).unwrap_or_default();
+        Ok(Self { full: with(full, theta[0]), sliding: with(sliding, theta[1]) })
+    }
 }
 
 /// What stands around the rope fields in `config.json`.
@@ -84,7 +117,7 @@ pub(super) struct RopeContext {
     pub(super) max_position_embeddings: usize,
     pub(super) head_dim: usize,
     /// Phi-3: rotates part of a head, and calls its long rope `yarn` or `su` in old files.
-    pub(super) phi3: bool,
+    pub(super) is_phi3: bool,
 }
 
 impl RopeFields {
@@ -103,7 +136,7 @@ impl RopeFields {
         let rotary_dim = self.rotary_dim(around)?;
         let max_len = around.max_position_embeddings;
         let kind = self.rope_type.as_deref().or(self.old_type.as_deref()).unwrap_or("default");
-        let kind = if around.phi3 && kind == "yarn" { "longrope" } else { kind };
+        let kind = if around.is_phi3 && kind == "yarn" { "longrope" } else { kind };
         let original_len =
             around.original_max_position_embeddings.or(self.original_max_position_embeddings).unwrap_or(max_len);
         if original_len == 0 {
@@ -149,7 +182,7 @@ impl RopeFields {
         if !(partial > 0.0 && partial <= 1.0) {
             return Err(value("partial_rotary_factor", partial, "more than 0, at most 1"));
         }
-        if partial != 1.0 && !around.phi3 {
+        if partial != 1.0 && !around.is_phi3 {
             return Err(ConfigProblem::Unsupported { field: "partial_rotary_factor", found: partial.to_string() });
         }
         // Truncated as in transformers.

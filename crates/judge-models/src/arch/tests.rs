@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
-use super::{Activation, ConfigProblem, DecoderConfig, RopeScaling};
+use super::dense::{BlockNorms, Dense, QkNorm};
+use super::{Activation, ConfigProblem, RopeScaling, dense};
 
 fn with(base: &Value, changes: Value) -> Value {
     let mut fields = base.clone();
@@ -17,12 +18,12 @@ fn small(model_type: &str) -> Value {
     })
 }
 
-fn read(model_type: &str, changes: Value) -> DecoderConfig {
-    DecoderConfig::from_json(&with(&small(model_type), changes)).unwrap()
+fn read(model_type: &str, changes: Value) -> Dense {
+    dense(&with(&small(model_type), changes)).unwrap()
 }
 
 fn refuse(model_type: &str, changes: Value) -> ConfigProblem {
-    DecoderConfig::from_json(&with(&small(model_type), changes)).unwrap_err()
+    dense(&with(&small(model_type), changes)).unwrap_err()
 }
 
 /// The field that a refusal names.
@@ -38,8 +39,8 @@ fn field(problem: &ConfigProblem) -> &'static str {
 
 #[test]
 fn a_silent_file_has_the_familys_defaults() {
-    let of = |model_type: &str| DecoderConfig::from_json(&json!({ "model_type": model_type })).unwrap();
-    let shape = |c: &DecoderConfig| (c.d_vocab, c.d_model, c.d_ff, c.n_layers, c.n_heads, c.n_kv_heads, c.head_dim);
+    let of = |model_type: &str| dense(&json!({ "model_type": model_type })).unwrap();
+    let shape = |c: &Dense| (c.d_vocab, c.d_model, c.d_ff, c.n_layers, c.n_heads, c.n_kv_heads, c.head_dim);
     let llama = of("llama");
     assert_eq!(shape(&llama), (32000, 4096, 11008, 32, 32, 32, 128));
     assert_eq!((llama.max_len, llama.norm_eps, llama.tied, llama.eos), (2048, 1e-6, false, vec![2]));
@@ -50,7 +51,7 @@ fn a_silent_file_has_the_familys_defaults() {
     assert_eq!(shape(&qwen2), (151_936, 4096, 22016, 32, 32, 32, 128));
     assert!(qwen2.qkv_bias && !qwen2.o_bias && qwen2.windows == [None; 32] && qwen2.eos.is_empty());
     let qwen3 = of("qwen3");
-    assert!(!qwen3.qkv_bias && qwen3.qk_norm && qwen3.head_dim == 128);
+    assert!(!qwen3.qkv_bias && qwen3.qk_norm == QkNorm::PerHead && qwen3.head_dim == 128);
     let internlm3 = of("internlm3");
     assert_eq!(shape(&internlm3), (128_512, 4096, 10240, 48, 32, 2, 128));
     let gemma2 = of("gemma2");
@@ -58,10 +59,15 @@ fn a_silent_file_has_the_familys_defaults() {
     assert_eq!((gemma2.attention_soft_cap, gemma2.final_soft_cap), (Some(50.0), Some(30.0)));
     assert_eq!((gemma2.attention_scale, gemma2.embedding_scale), (1.0 / 16.0, Some(48.0)));
     assert_eq!(gemma2.windows[..3], [Some(4096), None, Some(4096)]);
-    assert!(gemma2.tied && gemma2.norm_offset && gemma2.post_norms && gemma2.activation == Activation::GeluTanh);
+    assert!(
+        gemma2.tied
+            && gemma2.norm_offset
+            && gemma2.norms == BlockNorms::AROUND
+            && gemma2.activation == Activation::GeluTanh
+    );
     let phi3 = of("phi3");
     assert_eq!(shape(&phi3), (32064, 3072, 8192, 32, 32, 32, 96));
-    assert!(phi3.fused_projections && phi3.windows == [None; 32] && phi3.norm_eps == 1e-5);
+    assert!(phi3.fused_qkv && phi3.fused_gate_up && phi3.windows == [None; 32] && phi3.norm_eps == 1e-5);
 }
 
 #[test]
@@ -81,13 +87,13 @@ fn both_layouts_say_the_same() {
     let old = with(&scaling, json!({ "rope_type": "llama3" }));
     let oldest = with(&scaling, json!({ "type": "llama3" }));
     let new = read("llama", json!({ "rope_parameters": new, "dtype": "bfloat16" }));
-    assert!(matches!(new.rope.scaling, RopeScaling::Llama3 { original_len: 64, .. }));
-    assert_eq!((new.rope.theta, new.max_len), (500.0, 128));
+    assert!(matches!(new.ropes[0].scaling, RopeScaling::Llama3 { original_len: 64, .. }));
+    assert_eq!((new.ropes[0].theta, new.max_len), (500.0, 128));
     for old in [old, oldest] {
         let fields = json!({ "rope_scaling": old, "rope_theta": 500.0, "torch_dtype": "bfloat16" });
         assert_eq!(read("llama", fields), new);
     }
-    assert_eq!(read("llama", json!({ "rope_scaling": null, "rope_theta": 7.0 })).rope.theta, 7.0);
+    assert_eq!(read("llama", json!({ "rope_scaling": null, "rope_theta": 7.0 })).ropes[0].theta, 7.0);
     let published = read("internlm3", json!({ "qkv_bias": true, "bias": true }));
     assert_eq!(read("internlm3", json!({ "attention_bias": true, "mlp_bias": true })), published);
     assert!(published.qkv_bias && published.o_bias && published.mlp_bias);
@@ -110,7 +116,7 @@ fn the_context_is_what_the_scaling_gives() {
         json!({ "rope_scaling": with(&long, json!({ "type": "su" })),
                                     "original_max_position_embeddings": 32 }),
     );
-    assert!(matches!(phi3.rope.scaling, RopeScaling::LongRope { original_len: 32, .. }));
+    assert!(matches!(phi3.ropes[0].scaling, RopeScaling::LongRope { original_len: 32, .. }));
 }
 
 #[test]
@@ -133,12 +139,12 @@ fn unknown_names_list_the_known_ones() {
         other => panic!("{other}"),
     };
     let (found, families) = known(refuse("gpt2", json!({})));
-    assert_eq!((found.as_str(), families.len()), ("gpt2", 7));
+    assert_eq!((found.as_str(), families.len()), ("gpt2", 13));
     assert_eq!(known(refuse("llama", json!({ "rope_scaling": { "type": "ntk" } }))).0, "ntk");
     assert_eq!(known(refuse("llama", json!({ "hidden_act": "relu6" }))).0, "relu6");
-    let absent = DecoderConfig::from_json(&json!({ "hidden_size": 4 })).unwrap_err();
+    let absent = dense(&json!({ "hidden_size": 4 })).unwrap_err();
     assert_eq!(field(&absent), "model_type");
-    assert_eq!(field(&DecoderConfig::from_json(&json!([])).unwrap_err()), "config.json");
+    assert_eq!(field(&dense(&json!([])).unwrap_err()), "config.json");
 }
 
 #[test]

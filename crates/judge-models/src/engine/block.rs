@@ -3,7 +3,7 @@
 use burn::module::Module;
 
 use crate::Error;
-use crate::arch::{DecoderConfig, Part};
+use crate::arch::{BlockSpec, LinearSpec, NormSpec};
 
 /// What a block is made of, on the residual stream's rows. One implementation composes Burn's operations, on any device
 /// and with gradients; another has bodies of its own for the CPU, which are tested against it.
@@ -18,11 +18,14 @@ pub(crate) trait Ops {
     /// `x / sqrt(mean(x²) + eps) * weight` row by row. Keeps the shape.
     fn norm(&mut self, x: &Self::Rows, weight: &Self::Norm) -> Self::Rows;
 
+    /// The rows as they are.
+    fn copy(&mut self, x: &Self::Rows) -> Self::Rows;
+
     /// `x · weightᵀ + bias`: `[rows, d_in]` to `[rows, d_out]`.
     fn linear(&mut self, x: Self::Rows, linear: &Self::Linear) -> Self::Rows;
 
     /// Causal attention of block `index` over what it has seen so far: `[rows, d_query + 2 * d_key]` to
-    /// `[rows, d_query]`. Queries and keys are normed per head where `norms` says so, then rotated.
+    /// `[rows, d_query]`. Queries and keys are normed where `norms` says so, then rotated where the block has a rotation.
     fn attend(&mut self, index: usize, qkv: Self::Rows, norms: HeadNorms<'_, Self::Norm>) -> Self::Rows;
 
     /// `f(gate) * up`: `[rows, 2 * d_ff]`, gate first, to `[rows, d_ff]`.
@@ -31,11 +34,11 @@ pub(crate) trait Ops {
     /// The rows of the residual stream that go on after [`attend`](Self::attend), which gives as many.
     fn keep(&mut self, index: usize, x: Self::Rows) -> Self::Rows;
 
-    /// `x + y`.
+    /// `x + y`, the residual stream and what half a block adds to it, which is scaled where the model does so.
     fn add(&mut self, x: Self::Rows, y: Self::Rows) -> Self::Rows;
 }
 
-/// The norms of query and key heads, where a family has them.
+/// The norms of query and key heads, where a family has them: of each head alone if the weight is as wide as one, else of all of them together.
 pub(crate) struct HeadNorms<'a, N> {
     pub(crate) queries: Option<&'a N>,
     pub(crate) keys: Option<&'a N>,
@@ -44,14 +47,14 @@ pub(crate) struct HeadNorms<'a, N> {
 /// A block's weights, as some [`Ops`] takes them.
 #[derive(Module, Debug)]
 pub(crate) struct Block<L, N> {
-    attention_norm: N,
+    attention_norm: Option<N>,
     /// Rows: all queries, all keys, all values.
     qkv: L,
     q_norm: Option<N>,
     k_norm: Option<N>,
     out: L,
     after_attention_norm: Option<N>,
-    mlp_norm: N,
+    mlp_norm: Option<N>,
     /// Rows: gate, then up.
     gate_up: L,
     down: L,
@@ -63,70 +66,41 @@ pub(crate) trait Build {
     type Linear;
     type Norm;
 
-    /// The values of a tensor of one axis.
-    fn vector(&mut self, name: &str, len: usize) -> Result<Vec<f32>, Error>;
+    /// A projection: matrices below one another, with their biases.
+    fn linear(&mut self, linear: &LinearSpec) -> Result<Self::Linear, Error>;
 
-    /// The rows of several matrices, by name and number of rows, below one another, `d_in` wide.
-    fn linear(&mut self, parts: &[NamedRows], d_in: usize, bias: Option<Vec<f32>>) -> Result<Self::Linear, Error>;
-
-    /// A norm of this weight.
-    fn norm(&mut self, weight: Vec<f32>) -> Self::Norm;
-}
-
-/// A matrix of a checkpoint: its name and number of rows.
-pub(crate) type NamedRows = (String, usize);
-
-/// A norm by its full name. Gemma's weights are stored as what they are above 1.
-pub(crate) fn norm<B: Build>(config: &DecoderConfig, name: &str, len: usize, build: &mut B) -> Result<B::Norm, Error> {
-    let mut weight = build.vector(name, len)?;
-    if config.norm_offset {
-        weight.iter_mut().for_each(|w| *w += 1.0);
-    }
-    Ok(build.norm(weight))
-}
-
-/// A projection of a block, which is number `block`.
-fn linear<B: Build>(block: usize, parts: &[Part], d_in: usize, bias: bool, build: &mut B) -> Result<B::Linear, Error> {
-    let name = |stem: &str, what: &str| format!("model.layers.{block}.{stem}.{what}");
-    let mut biases = Vec::new();
-    for &(stem, rows) in parts.iter().filter(|_| bias) {
-        biases.append(&mut build.vector(&name(stem, "bias"), rows)?);
-    }
-    let weights: Vec<NamedRows> = parts.iter().map(|&(stem, rows)| (name(stem, "weight"), rows)).collect();
-    build.linear(&weights, d_in, bias.then_some(biases))
+    /// A norm.
+    fn norm(&mut self, norm: &NormSpec) -> Result<Self::Norm, Error>;
 }
 
 impl<L, N> Block<L, N> {
-    /// Block number `block`, counted from 0.
-    pub(crate) fn build<B>(config: &DecoderConfig, block: usize, build: &mut B) -> Result<Self, Error>
+    /// The block that is described.
+    pub(crate) fn build<B>(spec: &BlockSpec, build: &mut B) -> Result<Self, Error>
     where
         B: Build<Linear = L, Norm = N>,
     {
-        let name = |stem: &str| format!("model.layers.{block}.{stem}.weight");
-        let names = config.norm_names();
-        let d_model = config.d_model;
-        let mut optional = |stem: Option<&str>, len| stem.map(|stem| norm(config, &name(stem), len, build)).transpose();
-        let q_norm = optional(config.qk_norm.then_some("self_attn.q_norm"), config.head_dim)?;
-        let k_norm = optional(config.qk_norm.then_some("self_attn.k_norm"), config.head_dim)?;
-        let after_attention_norm = optional(names.after_attention, d_model)?;
-        let after_mlp_norm = optional(names.after_mlp, d_model)?;
+        let mut norm = |norm: &Option<NormSpec>| norm.as_ref().map(|norm| build.norm(norm)).transpose();
+        let (attention_norm, q_norm, k_norm) =
+            (norm(&spec.before_attention)?, norm(&spec.q_norm)?, norm(&spec.k_norm)?);
+        let (after_attention_norm, mlp_norm) = (norm(&spec.after_attention)?, norm(&spec.before_mlp)?);
+        let after_mlp_norm = norm(&spec.after_mlp)?;
         Ok(Self {
-            attention_norm: norm(config, &name(names.attention), d_model, build)?,
-            qkv: linear(block, &config.qkv_parts(), d_model, config.qkv_bias, build)?,
+            attention_norm,
+            qkv: build.linear(&spec.qkv)?,
             q_norm,
             k_norm,
-            out: linear(block, &[("self_attn.o_proj", d_model)], config.d_query(), config.o_bias, build)?,
+            out: build.linear(&spec.out)?,
             after_attention_norm,
-            mlp_norm: norm(config, &name(names.mlp), d_model, build)?,
-            gate_up: linear(block, &config.gate_up_parts(), d_model, config.mlp_bias, build)?,
-            down: linear(block, &[("mlp.down_proj", d_model)], config.d_ff, config.mlp_bias, build)?,
+            mlp_norm,
+            gate_up: build.linear(&spec.gate_up)?,
+            down: build.linear(&spec.down)?,
             after_mlp_norm,
         })
     }
 
-    /// The norm that its input goes through first.
-    pub(crate) fn first_norm(&self) -> &N {
-        &self.attention_norm
+    /// The projection that its input meets first.
+    pub(crate) fn first_linear(&self) -> &L {
+        &self.qkv
     }
 
     /// The residual stream after this block, which is number `index`, counted from 0.
@@ -134,11 +108,15 @@ impl<L, N> Block<L, N> {
     where
         O: Ops<Linear = L, Norm = N>,
     {
+        let before = |ops: &mut O, x: &O::Rows, weight: &Option<N>| match weight {
+            Some(weight) => ops.norm(x, weight),
+            None => ops.copy(x),
+        };
         let after = |ops: &mut O, x: O::Rows, weight: &Option<N>| match weight {
             Some(weight) => ops.norm(&x, weight),
             None => x,
         };
-        let normed = ops.norm(&x, &self.attention_norm);
+        let normed = before(ops, &x, &self.attention_norm);
         let qkv = ops.linear(normed, &self.qkv); // [rows, d_model] -> [rows, d_query + 2 * d_key]
         let head_norms = HeadNorms { queries: self.q_norm.as_ref(), keys: self.k_norm.as_ref() };
         let mixed = ops.attend(index, qkv, head_norms); // -> [rows, d_query]
@@ -146,7 +124,7 @@ impl<L, N> Block<L, N> {
         let mixed = after(ops, mixed, &self.after_attention_norm);
         let x = ops.keep(index, x);
         let x = ops.add(x, mixed);
-        let normed = ops.norm(&x, &self.mlp_norm);
+        let normed = before(ops, &x, &self.mlp_norm);
         let gate_up = ops.linear(normed, &self.gate_up); // [rows, d_model] -> [rows, 2 * d_ff]
         let gated = ops.gate(gate_up); // -> [rows, d_ff]
         let y = ops.linear(gated, &self.down); // -> [rows, d_model]

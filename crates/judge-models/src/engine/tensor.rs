@@ -29,7 +29,7 @@ use half::bf16;
 use judge_core::TokenId;
 
 use super::Engine;
-use crate::arch::DecoderConfig;
+use crate::arch::ModelSpec;
 use crate::reading::jobs::Group;
 use crate::reading::passes::Passes;
 use crate::weights::{Checkpoint, Numbers};
@@ -64,9 +64,9 @@ impl Drop for Memory {
 }
 
 impl Batched {
-    /// Takes the decoder that `config` describes from its checkpoint, matrix by matrix, over at least one device and no more than blocks.
+    /// Takes the decoder that `spec` describes from its checkpoint, matrix by matrix, over at least one device and no more than blocks.
     pub(crate) fn load(
-        config: Arc<DecoderConfig>,
+        spec: Arc<ModelSpec>,
         devices: &[Device],
         dtype: Dtype,
         shapes: Shapes,
@@ -79,7 +79,7 @@ impl Batched {
         // Before the decoder, so that it is dropped after what was loaded where the rest cannot be.
         let memory = Memory(devices.to_vec());
         let mut source = Stored { checkpoint, dtype };
-        let decoder = Decoder::with_precision(config, devices, precision, &mut source)?;
+        let decoder = Decoder::with_precision(spec, devices, precision, &mut source)?;
         for corner in decoder.corners() {
             host(widen(corner)).map_err(|error| Error::Upload { source: Box::new(error) })?;
         }

@@ -51,22 +51,22 @@ impl<'d, 's> Driver<'d, 's> {
     }
 
     fn take_one(&mut self, found: Found<'_>) -> Result<Option<TokenId>, Error> {
-        let config = &self.context.config;
+        let spec = &self.context.spec;
         let place = found.job;
         let job = &self.jobs[place];
         let text = match (self.texts[place].take(), &job.want.generate) {
             (Some(text), _) => text,
             (None, Some(generation)) => {
-                let steps = Steps::new(job.want, job.heads, config.n_layers);
+                let steps = Steps::new(job.want, job.heads, spec.n_layers());
                 Text::new(job, generation, steps, found.signals, Scores { own: found.own, ends: Vec::new() })
             }
             (None, None) => {
                 let part = match found.next {
-                    Next::Logits(logits) => NextToken::new(logits, config.final_soft_cap, "step 0").and_then(|next| {
-                        job.read(found.states, found.signals, found.own, Some(&next), config.n_layers)
+                    Next::Logits(logits) => NextToken::new(logits, spec.final_soft_cap, "step 0").and_then(|next| {
+                        job.read(found.states, found.signals, found.own, Some(&next), spec.n_layers())
                     }),
-                    Next::Some(next) => job.read(found.states, found.signals, found.own, Some(&next), config.n_layers),
-                    Next::Unknown => job.read(found.states, found.signals, found.own, None, config.n_layers),
+                    Next::Some(next) => job.read(found.states, found.signals, found.own, Some(&next), spec.n_layers()),
+                    Next::Unknown => job.read(found.states, found.signals, found.own, None, spec.n_layers()),
                 };
                 self.flow = self.answers.take(job, part);
                 return Ok(None);
@@ -85,7 +85,7 @@ impl<'d, 's> Driver<'d, 's> {
         logits: &mut [f32],
     ) -> Result<Option<TokenId>, Error> {
         let step = format_args!("step {}", text.tokens.len());
-        let next = NextToken::new(logits, self.context.config.final_soft_cap, step);
+        let next = NextToken::new(logits, self.context.spec.final_soft_cap, step);
         let finish = next.map(|next| text.write(self.context, &states, &next)).transpose();
         match finish {
             None => {

@@ -82,20 +82,20 @@ impl Context {
     ) -> Result<Result<Admitted<'a>, Unscored>, Error> {
         let want = &request.want;
         let prompt = match self.codec.encode(&request.prompt)? {
-            Ok(ids) => ids,
+            Ok(ids) => self.without_padding(ids),
             Err(unscored) => return Ok(Err(unscored)),
         };
         let continuations = match self.codec.continuations(&request.prompt, &want.continuations)? {
             Ok(continuations) => continuations,
             Err(unscored) => return Ok(Err(unscored)),
         };
-        let d_vocab = self.config.d_vocab;
+        let d_vocab = self.spec.d_vocab;
         if let Some(&token) = prompt.iter().chain(continuations.iter().flatten()).find(|&&id| id as usize >= d_vocab) {
             return Err(Error::TokenWithoutEmbedding { token, d_vocab });
         }
         let new = want.generate.as_ref().map_or(0, |generation| generation.max_new_tokens);
         let longest = continuations.iter().map(Vec::len).max().unwrap_or(0);
-        let (prompt_len, max_len) = (prompt.len(), self.config.max_len);
+        let (prompt_len, max_len) = (prompt.len(), self.spec.max_len);
         for (behind, what) in [(new, "new ones"), (longest, "of a continuation")] {
             if prompt_len.saturating_add(behind) > max_len {
                 let detail = format!("{prompt_len} prompt tokens and {behind} {what}, the context has {max_len}");
@@ -116,9 +116,20 @@ impl Context {
             });
             jobs[place].ends.push(End { continuation, token });
         }
-        jobs.retain(|job| job.blocks(self.config.n_layers).is_some());
+        jobs.retain(|job| job.blocks(self.spec.n_layers()).is_some());
         jobs.iter_mut().enumerate().for_each(|(number, job)| job.number = number);
         Ok(Ok(Admitted { prompt_tokens: prompt_len, jobs }))
+    }
+}
+
+impl Context {
+    /// Where a head of labels reads the last token that is no padding, the tokens up to there, or the first alone.
+    fn without_padding(&self, mut ids: Vec<TokenId>) -> Vec<TokenId> {
+        if let Some(padding) = self.spec.labels().and_then(|head| head.padding) {
+            let end = ids.iter().rposition(|&id| id != padding).unwrap_or(0) + 1;
+            ids.truncate(end);
+        }
+        ids
     }
 }
 
@@ -246,10 +257,10 @@ pub(crate) fn groups<'a>(
             Ok(Admitted { prompt_tokens, jobs }) => {
                 let flow = answers.expect(index, &request.want, prompt_tokens, jobs.len());
                 for job in jobs {
-                    let Some(blocks) = job.blocks(context.config.n_layers) else { continue };
+                    let Some(blocks) = job.blocks(context.spec.n_layers()) else { continue };
                     let len = job.ids.len() + job.new_tokens();
-                    let (frequencies, _) = inverse_frequencies(&context.config.rope, len);
-                    let key = (blocks, frequencies.into_iter().map(f32::to_bits).collect());
+                    let frequencies = context.spec.ropes.iter().flat_map(|rope| inverse_frequencies(rope, len).0);
+                    let key = (blocks, frequencies.map(f32::to_bits).collect());
                     let place = *places.entry(key).or_insert_with(|| {
                         groups.push(Group { blocks, jobs: Vec::new() });
                         groups.len() - 1

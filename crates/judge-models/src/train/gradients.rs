@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use burn::module::{Module, ModuleVisitor, Param};
+use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Device, Gradients, Tensor, TensorData, activation};
 
 use super::{Example, Trainer, host_values, token_tensor};
 use crate::Error;
-use crate::arch::{DecoderConfig, Part};
+use crate::arch::NamedRows;
 use crate::engine::tensor::rotation::Rotation;
 
 /// Loss summed over the examples, and its gradient for each of the trainer's parameters, in their order.
@@ -16,7 +16,7 @@ pub(super) fn of_part(trainer: &Trainer, examples: &[Example]) -> Result<(f64, V
     let decoder = trainer.decoder(&device)?;
     // The last token is only predicted, never read.
     let seq = examples.iter().map(|example| example.tokens.len() - 1).max().unwrap_or(0);
-    let rotation = Rotation::new(&trainer.config.rope, seq, &device);
+    let rotation = Rotation::new(&trainer.config.ropes, seq, &device);
     // Padding on the right changes nothing before it; its content does not matter.
     let padded = examples
         .iter()
@@ -56,8 +56,7 @@ pub(super) fn of_part(trainer: &Trainer, examples: &[Example]) -> Result<(f64, V
     let loss = (log_likelihood * weights).sum().neg();
     let value = f64::from(host_values(loss.clone())[0]);
 
-    let mut collect =
-        Collect { gradients: loss.backward(), config: &trainer.config, path: Vec::new(), found: HashMap::new() };
+    let mut collect = Collect { gradients: loss.backward(), stored: decoder.stored(), found: HashMap::new() };
     decoder.visit(&mut collect);
     let mut found = collect.found;
     let in_order = trainer
@@ -70,57 +69,21 @@ pub(super) fn of_part(trainer: &Trainer, examples: &[Example]) -> Result<(f64, V
 /// Walks over the decoder's parameters and files their gradients under the checkpoint's names.
 struct Collect<'a> {
     gradients: Gradients,
-    config: &'a DecoderConfig,
-    path: Vec<String>,
+    stored: &'a [(ParamId, NamedRows)],
     found: HashMap<String, Vec<f32>>,
 }
 
 impl ModuleVisitor for Collect<'_> {
-    fn enter_module(&mut self, name: &str, _: &str) {
-        self.path.push(name.to_owned());
-    }
-
-    fn exit_module(&mut self, _: &str, _: &str) {
-        self.path.pop();
-    }
-
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let Some(gradient) = param.val().grad_remove(&mut self.gradients) else { return };
-        let rows = gradient.dims()[0];
+        let Some((_, parts)) = self.stored.iter().find(|(id, _)| *id == param.id) else { return };
+        let per_row = gradient.shape().num_elements() / gradient.dims()[0];
         let values = host_values(gradient);
-        let per_row = values.len() / rows;
         let mut from = 0;
-        for (name, rows) in checkpoint_names(self.config, &self.path, rows) {
+        for (name, rows) in parts {
             let to = from + rows * per_row;
-            self.found.insert(name, values[from..to].to_vec());
+            self.found.insert(name.clone(), values[from..to].to_vec());
             from = to;
         }
     }
-}
-
-/// The checkpoint's tensors, with their rows, that the decoder's parameter at `path` was put together from.
-fn checkpoint_names(config: &DecoderConfig, path: &[String], rows: usize) -> Vec<(String, usize)> {
-    let path: Vec<&str> = path.iter().map(String::as_str).collect();
-    let names = config.norm_names();
-    let (block, parts, kind): (&str, Vec<Part>, &str) = match path[..] {
-        ["embedding"] => return vec![("model.embed_tokens.weight".to_owned(), rows)],
-        ["norm"] => return vec![("model.norm.weight".to_owned(), rows)],
-        ["head"] => return vec![("lm_head.weight".to_owned(), rows)],
-        ["blocks", block, "qkv", kind] => (block, config.qkv_parts(), kind),
-        ["blocks", block, "gate_up", kind] => (block, config.gate_up_parts(), kind),
-        ["blocks", block, "out", kind] => (block, vec![("self_attn.o_proj", rows)], kind),
-        ["blocks", block, "down", kind] => (block, vec![("mlp.down_proj", rows)], kind),
-        ["blocks", block, "q_norm"] => (block, vec![("self_attn.q_norm", rows)], "weight"),
-        ["blocks", block, "k_norm"] => (block, vec![("self_attn.k_norm", rows)], "weight"),
-        ["blocks", block, "attention_norm"] => (block, vec![(names.attention, rows)], "weight"),
-        ["blocks", block, "mlp_norm"] => (block, vec![(names.mlp, rows)], "weight"),
-        ["blocks", block, "after_attention_norm"] => {
-            (block, names.after_attention.map(|name| (name, rows)).into_iter().collect(), "weight")
-        }
-        ["blocks", block, "after_mlp_norm"] => {
-            (block, names.after_mlp.map(|name| (name, rows)).into_iter().collect(), "weight")
-        }
-        _ => return Vec::new(),
-    };
-    parts.into_iter().map(|(stem, rows)| (format!("model.layers.{block}.{stem}.{kind}"), rows)).collect()
 }

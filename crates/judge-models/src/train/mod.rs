@@ -22,7 +22,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
 
-use crate::arch::DecoderConfig;
+use crate::arch::ModelSpec;
 use crate::engine::tensor::decoder::Decoder;
 use crate::engine::tensor::rotation::Rotation;
 use crate::{Dtype, Error};
@@ -108,7 +108,7 @@ struct Parameter {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Trainer {
-    config: Arc<DecoderConfig>,
+    config: Arc<ModelSpec>,
     config_json: Value,
     settings: TrainSettings,
     parameters: Vec<Parameter>,
@@ -124,8 +124,7 @@ impl Trainer {
         let path = || "config.json".into();
         let config_json: Value =
             serde_json::from_str(config_json).map_err(|source| Error::Json { path: path(), source })?;
-        let config =
-            DecoderConfig::from_json(&config_json).map_err(|problem| Error::Config { path: path(), problem })?;
+        let config = ModelSpec::from_json(&config_json).map_err(|problem| Error::Config { path: path(), problem })?;
         problem::check_settings(&settings)?;
         let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
         let parameters = config
@@ -207,7 +206,7 @@ impl Trainer {
         problem::check_tokens(labels, 1, &self.config)?;
         let device = burn::tensor::Device::flex();
         let decoder = self.decoder(&device)?;
-        let rotation = Rotation::new(&self.config.rope, tokens.len(), &device);
+        let rotation = Rotation::new(&self.config.ropes, tokens.len(), &device);
         let ids = token_tensor(tokens.iter().copied(), [1, tokens.len()], &device);
         let Some(states) =
             decoder.forward(ids, &[rotation], None, None, &mut |_, _| std::ops::ControlFlow::Continue(()))
@@ -258,7 +257,7 @@ impl Trainer {
 
 /// Matrices get noise, norms start as the identity, biases at 0.
 fn initial(
-    config: &DecoderConfig,
+    config: &ModelSpec,
     settings: &TrainSettings,
     name: &str,
     shape: &[usize],
@@ -267,11 +266,14 @@ fn initial(
     let len = shape.iter().product();
     if shape.len() == 1 {
         let is_norm = name.ends_with("norm.weight");
-        return vec![if is_norm && !config.norm_offset { 1.0 } else { 0.0 }; len];
+        return vec![if is_norm && config.norm.offset == 0.0 { 1.0 } else { 0.0 }; len];
     }
     let into_residual = name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight");
-    let spread =
-        if into_residual { settings.init_spread / (2.0 * config.n_layers as f64).sqrt() } else { settings.init_spread };
+    let spread = if into_residual {
+        settings.init_spread / (2.0 * config.n_layers() as f64).sqrt()
+    } else {
+        settings.init_spread
+    };
     let mut uniform = || (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
     // Twelve uniform draws have variance 1: near enough to normal, and the same on every machine.
     (0..len).map(|_| (((0..12).map(|_| uniform()).sum::<f64>() - 6.0) * spread) as f32).collect()

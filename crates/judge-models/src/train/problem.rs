@@ -4,7 +4,7 @@ use judge_core::TokenId;
 
 use super::{Example, TrainSettings};
 use crate::Error;
-use crate::arch::DecoderConfig;
+use crate::arch::ModelSpec;
 
 /// Why a model cannot be trained.
 #[derive(Debug, thiserror::Error)]
@@ -122,7 +122,7 @@ pub(super) fn check_settings(settings: &TrainSettings) -> Result<(), Error> {
     }
 }
 
-pub(super) fn check_batch(batch: &[Example], config: &DecoderConfig) -> Result<(), Error> {
+pub(super) fn check_batch(batch: &[Example], config: &ModelSpec) -> Result<(), Error> {
     let fault = |problem| Err(Error::Train { problem });
     if batch.is_empty() {
         return fault(TrainProblem::EmptyBatch);
@@ -140,7 +140,7 @@ pub(super) fn check_batch(batch: &[Example], config: &DecoderConfig) -> Result<(
 }
 
 /// At least `least` tokens, at most the context, all of the vocabulary.
-pub(super) fn check_tokens(tokens: &[TokenId], least: usize, config: &DecoderConfig) -> Result<(), Error> {
+pub(super) fn check_tokens(tokens: &[TokenId], least: usize, config: &ModelSpec) -> Result<(), Error> {
     if tokens.len() < least || tokens.len() > config.max_len {
         return Err(Error::Train {
             problem: TrainProblem::Length { found: tokens.len(), least, most: config.max_len },

@@ -13,13 +13,12 @@ use super::pack::PackedLinear;
 use super::tile::Word;
 use super::vector::worth_a_task;
 use super::{Kernel, vector};
-use crate::arch::DecoderConfig;
-use crate::arch::angles;
+use crate::arch::{ModelSpec, RopeConfig, angles};
 use crate::engine::block::{Block, HeadNorms, Ops};
 
 /// A decoder-only transformer for the CPU. Matrices, keys and values are packed in bf16 or f32, everything else is f32.
 pub(crate) struct PackedDecoder {
-    pub(super) config: Arc<DecoderConfig>,
+    pub(super) spec: Arc<ModelSpec>,
     pub(super) kernel: Kernel,
     /// What a word of matrices, keys and values holds.
     pub(super) word: Word,
@@ -38,8 +37,11 @@ pub(super) struct Linear {
     pub(super) bias: Option<Vec<f32>>,
 }
 
-/// Cosines and sines of positions, `[positions, rotary_dim / 2]` each.
-pub(crate) struct Angles {
+/// Cosines and sines of positions, a table for each of a model's rotations.
+pub(crate) struct Angles(Vec<Table>);
+
+/// `[positions, rotary_dim / 2]` each.
+struct Table {
     half: usize,
     cos: Vec<f32>,
     sin: Vec<f32>,
@@ -47,14 +49,19 @@ pub(crate) struct Angles {
 
 impl Angles {
     /// Those of positions 0 to `len - 1`, with the frequencies of a sequence whose final length is `final_len`.
-    pub(crate) fn new(config: &DecoderConfig, final_len: usize, len: usize) -> Self {
-        let [cos, sin] = angles(&config.rope, final_len, len);
-        Self { half: config.rope.rotary_dim / 2, cos, sin }
+    pub(crate) fn new(spec: &ModelSpec, final_len: usize, len: usize) -> Self {
+        let table = |rope: &RopeConfig| {
+            let [cos, sin] = angles(rope, final_len, len);
+            Table { half: rope.rotary_dim / 2, cos, sin }
+        };
+        Self(spec.ropes.iter().map(table).collect())
     }
 
-    fn at(&self, position: usize) -> (&[f32], &[f32]) {
-        let range = position * self.half..(position + 1) * self.half;
-        (&self.cos[range.clone()], &self.sin[range])
+    /// Those of one position in a rotation; none where there is none.
+    fn at(&self, rope: Option<usize>, position: usize) -> (&[f32], &[f32]) {
+        let Some(Table { half, cos, sin }) = rope.map(|rope| &self.0[rope]) else { return (&[], &[]) };
+        let range = position * half..(position + 1) * half;
+        (&cos[range.clone()], &sin[range])
     }
 }
 
@@ -106,7 +113,7 @@ impl<'a> Stream<'a> {
 impl PackedDecoder {
     /// What keys look like.
     pub(crate) fn key_shape(&self) -> KeyShape {
-        KeyShape { n_kv_heads: self.config.n_kv_heads, head_dim: self.config.head_dim, word: self.word }
+        KeyShape { n_kv_heads: self.spec.n_kv_heads, head_dim: self.spec.head_dim, word: self.word }
     }
 
     /// Runs the spans through the first `blocks` blocks and shows `visit` the residual stream as soon as it is there: 0 is the
@@ -120,7 +127,7 @@ impl PackedDecoder {
         pool: &mut BufferPool,
         visit: &mut dyn FnMut(usize, &Stream<'_>) -> ControlFlow<()>,
     ) {
-        let d_model = self.config.d_model;
+        let d_model = self.spec.d_model;
         let mut layout = Vec::with_capacity(spans.len());
         let mut count = 0;
         for span in spans.iter() {
@@ -131,7 +138,7 @@ impl PackedDecoder {
         let ids: Vec<TokenId> = spans.iter().flat_map(|span| span.ids).copied().collect();
         x.data.par_chunks_exact_mut(d_model).zip(&ids).for_each(|(row, &id)| {
             self.embedding.row(id as usize, row);
-            if let Some(scale) = self.config.embedding_scale {
+            if let Some(scale) = self.spec.embedding_scale {
                 row.iter_mut().for_each(|x| *x *= scale as f32);
             }
         });
@@ -151,26 +158,34 @@ impl PackedDecoder {
     /// The final norm of one row `[d_model]`.
     pub(crate) fn final_norm(&self, row: &[f32]) -> Vec<f32> {
         let mut normed = vec![0.0; row.len()];
-        vector::rms_norm(row, &self.norm, self.config.norm_eps as f32, &mut normed);
+        vector::rms_norm(row, &self.norm, self.spec.norm_eps as f32, &mut normed);
         normed
     }
 
-    /// Logits over the whole vocabulary, `[rows, d_model]` to `[rows, d_vocab]`, without the final soft-cap.
+    /// Logits over the whole vocabulary, `[rows, d_model]` to `[rows, d_vocab]`, scaled but without the final soft-cap.
     pub(crate) fn logits(&self, states: &[f32]) -> Vec<f32> {
-        let rows = states.len() / self.config.d_model;
-        let mut logits = vec![0.0; rows * self.config.d_vocab];
+        let rows = states.len() / self.spec.d_model;
+        let mut logits = vec![0.0; rows * self.spec.d_vocab];
         self.head().apply(states, rows, &mut logits, &mut Vec::new());
+        self.scale_logits(&mut logits);
         logits
     }
 
-    /// Rows of the output head, shape `[rows.len(), d_model]`. Every row must exist.
+    /// Rows of the output head, scaled as logits are, shape `[rows.len(), d_model]`. Every row must exist.
     pub(crate) fn rows_of_head(&self, rows: &[TokenId]) -> Vec<f32> {
-        let mut values = vec![0.0; rows.len() * self.config.d_model];
+        let mut values = vec![0.0; rows.len() * self.spec.d_model];
         values
-            .chunks_exact_mut(self.config.d_model)
+            .chunks_exact_mut(self.spec.d_model)
             .zip(rows)
             .for_each(|(values, &row)| self.head().row(row as usize, values));
+        self.scale_logits(&mut values);
         values
+    }
+
+    fn scale_logits(&self, values: &mut [f32]) {
+        if let Some(scale) = self.spec.logit_scale {
+            values.iter_mut().for_each(|x| *x *= scale as f32);
+        }
     }
 
     fn head(&self) -> &PackedLinear {
@@ -273,8 +288,14 @@ impl Ops for Packed<'_, '_> {
     type Norm = Vec<f32>;
 
     fn norm(&mut self, x: &Rows, weight: &Vec<f32>) -> Rows {
-        let eps = self.decoder.config.norm_eps as f32;
+        let eps = self.decoder.spec.norm_eps as f32;
         self.map(x, x.width, |x, out| vector::rms_norm(x, weight, eps, out))
+    }
+
+    fn copy(&mut self, x: &Rows) -> Rows {
+        let mut copy = self.pool.rows(x.count(), x.width);
+        copy.data.copy_from_slice(&x.data);
+        copy
     }
 
     fn linear(&mut self, x: Rows, linear: &Linear) -> Rows {
@@ -288,23 +309,25 @@ impl Ops for Packed<'_, '_> {
     }
 
     fn attend(&mut self, index: usize, mut qkv: Rows, norms: HeadNorms<'_, Vec<f32>>) -> Rows {
-        let config = &*self.decoder.config;
-        let (head_dim, d_query, d_key) = (config.head_dim, config.d_query(), config.d_key());
-        let eps = config.norm_eps as f32;
+        let spec = &*self.decoder.spec;
+        let block = &spec.blocks[index];
+        let (head_dim, d_query, d_key) = (spec.head_dim, spec.d_query(), spec.d_key());
+        let eps = spec.norm_eps as f32;
         let positions: Vec<usize> =
             self.spans.iter().flat_map(|span| (0..span.ids.len()).map(|i| span.keys.end() + i)).collect();
         let rows = qkv.data.par_chunks_exact_mut(qkv.width).with_min_len(worth_a_task(qkv.width)).zip(&positions);
         rows.for_each(|(row, &position)| {
-            let (cos, sin) = self.angles.at(position);
+            let (cos, sin) = self.angles.at(block.rope, position);
             let (queries, rest) = row.split_at_mut(d_query);
-            vector::norm_rotate(queries, head_dim, norms.queries.map(|weight| (weight.as_slice(), eps)), cos, sin);
-            vector::norm_rotate(
-                &mut rest[..d_key],
-                head_dim,
-                norms.keys.map(|weight| (weight.as_slice(), eps)),
-                cos,
-                sin,
-            );
+            for (heads, norm) in [(queries, norms.queries), (&mut rest[..d_key], norms.keys)] {
+                // A norm as wide as all heads together comes before them.
+                let whole = norm.filter(|weight| weight.len() > head_dim);
+                if let Some(weight) = whole {
+                    vector::rms_norm_in_place(heads, weight, eps);
+                }
+                let each = norm.filter(|_| whole.is_none()).map(|weight| (weight.as_slice(), eps));
+                vector::norm_rotate(heads, head_dim, each, cos, sin);
+            }
         });
         self.spans.par_iter_mut().zip(&self.layout).for_each(|(span, rows)| {
             let keys = &qkv.data[rows.start * qkv.width + d_query..];
@@ -312,11 +335,11 @@ impl Ops for Packed<'_, '_> {
         });
         let settings = Settings {
             kernel: self.decoder.kernel,
-            n_heads: config.n_heads,
+            n_heads: spec.n_heads,
             shape: self.decoder.key_shape(),
-            scale: config.attention_scale as f32,
-            soft_cap: config.attention_soft_cap.map(|cap| cap as f32),
-            window: config.windows[index],
+            scale: spec.attention_scale as f32,
+            soft_cap: spec.attention_soft_cap.map(|cap| cap as f32),
+            window: block.window,
         };
         self.measure(settings, index, &qkv);
         let kept = |span: &Span<'_>| if index == self.last { span.keep.clone() } else { 0..span.ids.len() };
@@ -338,7 +361,7 @@ impl Ops for Packed<'_, '_> {
     }
 
     fn gate(&mut self, gate_up: Rows) -> Rows {
-        let function = self.decoder.config.activation;
+        let function = self.decoder.spec.activation;
         let d_ff = gate_up.width / 2;
         let gated = self.map(&gate_up, d_ff, |row, out| vector::gated(&row[..d_ff], &row[d_ff..], function, out));
         self.pool.give_back(gate_up);
@@ -362,9 +385,12 @@ impl Ops for Packed<'_, '_> {
     }
 
     fn add(&mut self, mut x: Rows, y: Rows) -> Rows {
-        let width = x.width;
+        let (width, scale) = (x.width, self.decoder.spec.residual_scale);
         let rows = x.data.par_chunks_exact_mut(width).zip(y.data.par_chunks_exact(width));
-        rows.with_min_len(worth_a_task(width)).for_each(|(x, y)| vector::add(x, y));
+        rows.with_min_len(worth_a_task(width)).for_each(|(x, y)| match scale {
+            Some(scale) => vector::add_scaled(x, y, scale as f32),
+            None => vector::add(x, y),
+        });
         self.pool.give_back(y);
         x
     }

@@ -6,15 +6,15 @@ use super::Kernel;
 use super::decoder::{Linear, PackedDecoder};
 use super::pack::PackedLinear;
 use super::tile::Word;
-use crate::arch::DecoderConfig;
-use crate::engine::block::{self, Block, Build, NamedRows};
+use crate::arch::{HeadSpec, LinearSpec, ModelSpec, NormSpec};
+use crate::engine::block::{Block, Build};
 use crate::weights::{Checkpoint, Numbers};
 use crate::{Dtype, Error};
 
 impl PackedDecoder {
-    /// Packs the decoder that `config` describes from its checkpoint in this dtype, as [`DecoderConfig::tensors`] lists the tensors.
+    /// Packs the decoder that `spec` describes from its checkpoint in this dtype, as [`ModelSpec::tensors`] lists the tensors.
     pub(crate) fn load(
-        config: Arc<DecoderConfig>,
+        spec: Arc<ModelSpec>,
         kernel: Kernel,
         dtype: Dtype,
         checkpoint: &mut Checkpoint,
@@ -24,17 +24,16 @@ impl PackedDecoder {
             Dtype::Bf16 => Word::Pair,
         };
         let mut packing = Packing { kernel, word, dtype, checkpoint };
-        let table = [config.d_vocab, config.d_model];
-        let embedding = packing.matrix(&[("model.embed_tokens.weight".to_owned(), table[0])], table[1])?;
-        let blocks =
-            (0..config.n_layers).map(|block| Block::build(&config, block, &mut packing)).collect::<Result<_, _>>()?;
-        let norm = block::norm(&config, "model.norm.weight", config.d_model, &mut packing)?;
-        let head = if config.tied {
-            None
-        } else {
-            Some(packing.matrix(&[("lm_head.weight".to_owned(), table[0])], table[1])?)
+        let table =
+            |name: &String, packing: &mut Packing<'_>| packing.matrix(&[(name.clone(), spec.d_vocab)], spec.d_model);
+        let embedding = table(&spec.embedding, &mut packing)?;
+        let blocks = spec.blocks.iter().map(|block| Block::build(block, &mut packing)).collect::<Result<_, _>>()?;
+        let norm = packing.norm(&spec.norm)?;
+        let head = match &spec.head {
+            HeadSpec::Own(name) => Some(table(name, &mut packing)?),
+            HeadSpec::Embedding | HeadSpec::Labels(_) => None,
         };
-        Ok(Self { kernel, word, embedding, blocks, norm, head, config })
+        Ok(Self { kernel, word, embedding, blocks, norm, head, spec })
     }
 }
 
@@ -47,7 +46,7 @@ struct Packing<'a> {
 
 impl Packing<'_> {
     /// The rows of several tensors, by name and number of rows, below one another.
-    fn matrix(&mut self, parts: &[NamedRows], d_in: usize) -> Result<PackedLinear, Error> {
+    fn matrix(&mut self, parts: &[(String, usize)], d_in: usize) -> Result<PackedLinear, Error> {
         let mut matrix = PackedLinear::zeros(self.kernel, self.word, parts.iter().map(|(_, rows)| rows).sum(), d_in);
         let mut first = 0;
         for (name, rows) in parts {
@@ -63,15 +62,18 @@ impl Build for Packing<'_> {
     type Linear = Linear;
     type Norm = Vec<f32>;
 
-    fn vector(&mut self, name: &str, len: usize) -> Result<Vec<f32>, Error> {
-        self.checkpoint.take(name, &[len], self.dtype)
+    fn linear(&mut self, linear: &LinearSpec) -> Result<Linear, Error> {
+        let mut bias = Vec::new();
+        for (name, rows) in linear.biases() {
+            bias.append(&mut self.checkpoint.take(&name, &[rows], self.dtype)?);
+        }
+        let weight = self.matrix(&linear.weights(), linear.d_in)?;
+        Ok(Linear { weight, bias: linear.bias.then_some(bias) })
     }
 
-    fn linear(&mut self, parts: &[NamedRows], d_in: usize, bias: Option<Vec<f32>>) -> Result<Linear, Error> {
-        Ok(Linear { weight: self.matrix(parts, d_in)?, bias })
-    }
-
-    fn norm(&mut self, weight: Vec<f32>) -> Vec<f32> {
-        weight
+    fn norm(&mut self, norm: &NormSpec) -> Result<Vec<f32>, Error> {
+        let mut weight = self.checkpoint.take(&norm.name, &[norm.len], self.dtype)?;
+        weight.iter_mut().for_each(|w| *w += norm.offset);
+        Ok(weight)
     }
 }

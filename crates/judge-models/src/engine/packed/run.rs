@@ -143,7 +143,7 @@ impl<'a> SharedPasses<'a> {
             blocks: *blocks,
             max_tokens,
             // All have the frequencies of the longest.
-            angles: Angles::new(&decoder.config, longest, longest),
+            angles: Angles::new(&decoder.spec, longest, longest),
             computed: plan.iter().map(|_| None).collect(),
             plan,
             whole,
@@ -243,13 +243,13 @@ impl<'a> SharedPasses<'a> {
                 for ((_, signal), pool) in pools[span].iter_mut().filter(|((wanted, _), _)| wanted.0 == layer) {
                     match signal {
                         Signal::AttentionEntropy => stream.entropies(span).for_each(|row| pool.add(row)),
-                        Signal::State(_) if layer == decoder.config.n_layers => {
+                        Signal::State(_) if layer == decoder.spec.n_layers() => {
                             rows.clone().for_each(|row| pool.add(&decoder.final_norm(row)));
                         }
                         Signal::State(_) => rows.clone().for_each(|row| pool.add(row)),
                     }
                 }
-                if layer == decoder.config.n_layers
+                if layer == decoder.spec.n_layers()
                     && let Some(from) = self.scored_from[index]
                 {
                     let Stretch { sequence, positions, is_last, .. } = &self.plan[index];
@@ -305,11 +305,11 @@ impl<'a> SharedPasses<'a> {
 
     /// Puts the log-probabilities of tokens, those of one sequence in their order, behind what is scored of their sequences.
     fn score(&self, scoring: &[Scoring], scored: &mut [Scored]) {
-        let config = &self.decoder.config;
+        let config = &self.decoder.spec;
         for some in scoring.chunks(LOGIT_ROWS) {
             let states: Vec<f32> = some.iter().flat_map(|one| &one.normed).copied().collect();
             let mut logits = self.decoder.logits(&states);
-            let rows = logits.par_chunks_exact_mut(config.d_vocab.max(1)).zip(some);
+            let rows = logits.par_chunks_exact_mut(self.decoder.spec.d_vocab.max(1)).zip(some);
             let log_prob = |(row, one): (&mut [f32], &Scoring)| {
                 let next = NextToken::new(row, config.final_soft_cap, "a scored token");
                 next.map_or(f32::NAN, |next| next.log_prob(one.token) as f32) // which is refused with the reading
@@ -328,7 +328,7 @@ impl<'a> SharedPasses<'a> {
             // Of those that need logits, one row each.
             let states: Vec<f32> = some.iter().flat_map(|one| &one.read.normed).copied().collect();
             let mut logits = if states.is_empty() { Vec::new() } else { self.decoder.logits(&states) };
-            let mut rows = logits.chunks_exact_mut(self.decoder.config.d_vocab.max(1));
+            let mut rows = logits.chunks_exact_mut(self.decoder.spec.d_vocab.max(1));
             let (mut found, mut held) = (Vec::with_capacity(some.len()), Vec::with_capacity(some.len()));
             for Done { stretch, keys, signals, own, read } in some {
                 let row = if read.normed.is_empty() { None } else { rows.next() };
@@ -426,7 +426,7 @@ impl Read {
     /// Takes what `job` asks of the row of the last position at `layer`, that of the prompt or of a token behind it.
     fn take(&mut self, decoder: &PackedDecoder, job: &Job<'_>, is_prompt: bool, layer: usize, row: &[f32]) {
         let step = usize::from(!is_prompt);
-        let n_layers = decoder.config.n_layers;
+        let n_layers = decoder.spec.n_layers();
         let (want, layer, is_final) = (job.want, Layer(layer), layer == n_layers);
         let wants = |lens| wants_state(want, step, layer, lens, n_layers);
         let is_last_pooled = is_prompt && want.pooled.contains(&(layer, Pooling::Last));

@@ -98,6 +98,17 @@ pub(crate) fn norm_rotate(heads: &mut [f32], head_dim: usize, norm: Option<(&[f3
     );
 }
 
+/// [`rms_norm`] of a row in its place.
+pub(crate) fn rms_norm_in_place(x: &mut [f32], weight: &[f32], eps: f32) {
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            let scale = inverse_rms(x, eps);
+            x.iter_mut().zip(weight).for_each(|(x, weight)| *x = *x * scale * weight);
+        },
+    );
+}
+
 /// `out = f(gate) * up`; all have the same length.
 pub(crate) fn gated(gate: &[f32], up: &[f32], function: Activation, out: &mut [f32]) {
     /// √(2/π)
@@ -131,6 +142,11 @@ pub(crate) fn gated(gate: &[f32], up: &[f32], function: Activation, out: &mut [f
 /// `x += y`.
 pub(crate) fn add(x: &mut [f32], y: &[f32]) {
     x.iter_mut().zip(y).for_each(|(x, y)| *x += y);
+}
+
+/// `x += scale * y`.
+pub(crate) fn add_scaled(x: &mut [f32], y: &[f32], scale: f32) {
+    x.iter_mut().zip(y).for_each(|(x, y)| *x += scale * y);
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! The one decoder: every family is this code with another [`DecoderConfig`].
+//! The one decoder: every family is this code with another [`ModelSpec`].
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use burn::module::{Module, ModuleVisitor, Param};
+use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 use half::bf16;
 use judge_core::Layer;
@@ -14,8 +14,8 @@ use super::precision::{Precision, cast, widen};
 use super::rotation::Rotation;
 use super::stages::stages;
 use crate::Error;
-use crate::arch::DecoderConfig;
-use crate::engine::block::{self, Block, Build, HeadNorms, NamedRows, Ops};
+use crate::arch::{BlockSpec, HeadSpec, LinearSpec, ModelSpec, NamedRows, NormSpec};
+use crate::engine::block::{Block, Build, HeadNorms, Ops};
 
 /// A decoder-only transformer. Weights keep the checkpoint's `[out, in]`.
 #[derive(Module, Debug)]
@@ -28,12 +28,15 @@ pub(crate) struct Decoder {
     /// `[d_vocab, d_model]`; absent if it is the embedding.
     head: Option<Param<Tensor<2>>>,
     #[module(skip)]
-    config: Arc<DecoderConfig>,
+    spec: Arc<ModelSpec>,
     #[module(skip)]
     precision: Precision,
     /// The blocks of each device: the first has the embedding too, the last the final norm and the head.
     #[module(skip)]
     stages: Vec<Range<usize>>,
+    #[module(skip)]
+    #[cfg_attr(not(feature = "train"), expect(dead_code, reason = "gradients are filed by it"))]
+    stored: Vec<(ParamId, NamedRows)>,
 }
 
 /// A norm's weight: `[d_model]`, that of a head `[head_dim]`.
@@ -68,37 +71,45 @@ impl Source for Values<'_> {
 }
 
 impl Decoder {
-    /// Builds the decoder that `config` describes from a checkpoint's tensors, as [`DecoderConfig::tensors`] lists
+    /// Builds the decoder that `spec` describes from a checkpoint's tensors, as [`ModelSpec::tensors`] lists
     /// them: projections that share their input are put below one another, Gemma's norm weights are stored as `1 + w`.
     ///
     /// All is f32; see [`with_precision`](Self::with_precision).
-    pub(crate) fn new(config: Arc<DecoderConfig>, device: &Device, source: &mut Values<'_>) -> Result<Self, Error> {
-        Self::with_precision(config, std::slice::from_ref(device), Precision::FULL, source)
+    pub(crate) fn new(spec: Arc<ModelSpec>, device: &Device, source: &mut Values<'_>) -> Result<Self, Error> {
+        Self::with_precision(spec, std::slice::from_ref(device), Precision::FULL, source)
     }
 
     /// The same with as many bits as `precision` says, over one device or several, at least one and no more than blocks. Matrices
     /// go there one by one, in the dtype they have there; while one is read, the last few may still wait on the host for their copy.
     pub(crate) fn with_precision(
-        config: Arc<DecoderConfig>,
+        spec: Arc<ModelSpec>,
         devices: &[Device],
         precision: Precision,
         source: &mut (impl Source + ?Sized),
     ) -> Result<Self, Error> {
-        let stages = stages(&config, devices.len());
-        let mut build = Parameters { device: &devices[0], precision, source };
-        let table = [config.d_vocab, config.d_model];
-        let embedding = build.matrix(&[("model.embed_tokens.weight".to_owned(), table[0])], table[1])?;
-        let mut blocks = Vec::with_capacity(config.n_layers);
+        let stages = stages(&spec, devices.len());
+        let mut build = Parameters { device: &devices[0], precision, source, stored: Vec::new() };
+        let embedding = build.matrix(vec![(spec.embedding.clone(), spec.d_vocab)], spec.d_model)?;
+        let mut blocks = Vec::with_capacity(spec.n_layers());
         for (stage, device) in stages.iter().zip(devices) {
             build.device = device;
             for block in stage.clone() {
-                blocks.push(Block::build(&config, block, &mut build)?);
+                blocks.push(Block::build(&spec.blocks[block], &mut build)?);
             }
         }
-        let norm = block::norm(&config, "model.norm.weight", config.d_model, &mut build)?;
-        let head =
-            if config.tied { None } else { Some(build.matrix(&[("lm_head.weight".to_owned(), table[0])], table[1])?) };
-        Ok(Self { embedding, blocks, norm, head, config, precision, stages })
+        let norm = build.norm(&spec.norm)?;
+        let head = match &spec.head {
+            HeadSpec::Own(name) => Some(build.matrix(vec![(name.clone(), spec.d_vocab)], spec.d_model)?),
+            HeadSpec::Embedding | HeadSpec::Labels(_) => None,
+        };
+        let stored = build.stored;
+        Ok(Self { embedding, blocks, norm, head, spec, precision, stages, stored })
+    }
+
+    /// What each of its parameters was put together from: tensors of the checkpoint with their rows, below one another.
+    #[cfg(feature = "train")]
+    pub(crate) fn stored(&self) -> &[(ParamId, NamedRows)] {
+        &self.stored
     }
 
     /// One number of each of its tensors, `[1]`, where the tensor is. A copy to a device that fails is not known before something of it is
@@ -122,7 +133,11 @@ impl Decoder {
 
     /// The device of each of its stages, in the order of a pass.
     pub(crate) fn devices(&self) -> Vec<Device> {
-        self.stages.iter().map(|blocks| self.blocks[blocks.start].first_norm().val().device()).collect()
+        self.stages.iter().map(|blocks| self.device_of(blocks)).collect()
+    }
+
+    fn device_of(&self, stage: &Range<usize>) -> Device {
+        self.blocks[stage.start].first_linear().weight.val().device()
     }
 
     /// The stage that the states of a layer come from.
@@ -131,8 +146,8 @@ impl Decoder {
     }
 
     /// What it was built from.
-    pub(crate) fn config(&self) -> &DecoderConfig {
-        &self.config
+    pub(crate) fn spec(&self) -> &ModelSpec {
+        &self.spec
     }
 
     /// Runs `tokens` `[batch, seq]` through the blocks and shows `visit` each residual stream `[batch, seq, d_model]`
@@ -156,8 +171,8 @@ impl Decoder {
         let [batch, seq] = tokens.dims();
         // [batch, seq] -> [batch * seq] -> [batch * seq, d_model] -> [batch, seq, d_model]
         let rows = widen(self.embedding.val().select(0, tokens.reshape([batch * seq])));
-        let mut x = rows.reshape([batch, seq, self.config.d_model]);
-        if let Some(scale) = self.config.embedding_scale {
+        let mut x = rows.reshape([batch, seq, self.spec.d_model]);
+        if let Some(scale) = self.spec.embedding_scale {
             x = x.mul_scalar(scale);
         }
         if visit(0, &x).is_break() {
@@ -166,17 +181,17 @@ impl Decoder {
         debug_assert_eq!(rotations.len(), self.stages.len());
         for (blocks, rotation) in self.stages.iter().zip(rotations) {
             if blocks.start > 0 {
-                x = x.to_device(&rotation.cos.device());
+                x = x.to_device(&self.device_of(blocks));
             }
-            let windows = &self.config.windows[blocks.clone()];
-            let masks = match past.as_ref().and_then(|past| past.masks(windows, self.config.n_kv_heads, &x.device())) {
+            let windows: Vec<Option<usize>> =
+                self.spec.blocks[blocks.clone()].iter().map(|block| block.window).collect();
+            let masks = match past.as_ref().and_then(|past| past.masks(&windows, self.spec.n_kv_heads, &x.device())) {
                 Some(masks) => masks,
-                None => Masks::of_windows(windows, seq, &x.device()),
+                None => Masks::of_windows(&windows, seq, &x.device()),
             };
             let past = past.as_mut().map(|past| &mut **past as &mut dyn Past);
             let entropies = entropies.as_deref_mut();
-            let mut ops =
-                Composed { config: &self.config, precision: self.precision, rotation, masks, past, entropies };
+            let mut ops = Composed { spec: &self.spec, precision: self.precision, rotation, masks, past, entropies };
             for index in blocks.clone() {
                 x = self.blocks[index].forward(&mut ops, index, x);
                 if visit(index + 1, &x).is_break() {
@@ -192,7 +207,7 @@ impl Decoder {
         let weight = self.norm.val();
         // States of another stage are normed where they are: the weight is one row.
         let weight = if self.is_split() { weight.to_device(&x.device()) } else { weight };
-        ops::rms_norm(x, weight, self.config.norm_eps)
+        ops::rms_norm(x, weight, self.spec.norm_eps)
     }
 
     /// Logits over the whole vocabulary, `[batch, seq, d_model]` to `[batch, seq, d_vocab]`, without the final soft-cap.
@@ -206,7 +221,11 @@ impl Decoder {
     pub(crate) fn logits_by(&self, head: Tensor<2>, states: Tensor<3>) -> Tensor<3> {
         // A tied head is the embedding, on the first device.
         let states = if self.is_split() { states.to_device(&head.device()) } else { states };
-        ops::linear(states, head, None)
+        let logits = ops::linear(states, head, None);
+        match self.spec.logit_scale {
+            Some(scale) => logits.mul_scalar(scale),
+            None => logits,
+        }
     }
 
     /// The head in f32, `[d_vocab, d_model]`: a copy, unless it is f32 already.
@@ -219,7 +238,11 @@ impl Decoder {
         let rows: Vec<i64> = rows.iter().map(|&row| i64::from(row)).collect();
         let head = self.head();
         let rows = Tensor::<1, Int>::from_data(TensorData::from(rows.as_slice()), &head.device());
-        widen(head.select(0, rows)) // [d_vocab, d_model] -> [rows, d_model]
+        let rows = widen(head.select(0, rows)); // [d_vocab, d_model] -> [rows, d_model]
+        match self.spec.logit_scale {
+            Some(scale) => rows.mul_scalar(scale),
+            None => rows,
+        }
     }
 
     fn is_split(&self) -> bool {
@@ -233,7 +256,7 @@ impl Decoder {
 
 /// A block's operations composed of Burn's, for one pass over `[batch, seq]` tokens on one device.
 struct Composed<'a, 'p> {
-    config: &'a DecoderConfig,
+    spec: &'a ModelSpec,
     precision: Precision,
     rotation: &'a Rotation,
     masks: Masks,
@@ -262,7 +285,11 @@ impl Ops for Composed<'_, '_> {
     type Norm = Norm;
 
     fn norm(&mut self, x: &Tensor<3>, weight: &Norm) -> Tensor<3> {
-        ops::rms_norm(x.clone(), weight.val(), self.config.norm_eps)
+        ops::rms_norm(x.clone(), weight.val(), self.spec.norm_eps)
+    }
+
+    fn copy(&mut self, x: &Tensor<3>) -> Tensor<3> {
+        x.clone()
     }
 
     fn linear(&mut self, x: Tensor<3>, linear: &Linear) -> Tensor<3> {
@@ -270,16 +297,20 @@ impl Ops for Composed<'_, '_> {
     }
 
     fn attend(&mut self, index: usize, qkv: Tensor<3>, norms: HeadNorms<'_, Norm>) -> Tensor<3> {
-        let config = self.config;
-        let window = config.windows[index];
+        let spec = self.spec;
+        let BlockSpec { window, rope, .. } = spec.blocks[index];
         let [batch, seq, _] = qkv.dims();
-        let (d_query, d_key) = (config.d_query(), config.d_key());
+        let (d_query, d_key) = (spec.d_query(), spec.d_key());
         let heads = |start: usize, width: usize| {
             let part = qkv.clone().narrow(2, start, width); // -> [batch, seq, width]
-            part.reshape([batch, seq, width / config.head_dim, config.head_dim]) // -> [batch, seq, heads, head_dim]
+            part.reshape([batch, seq, width / spec.head_dim, spec.head_dim]) // -> [batch, seq, heads, head_dim]
         };
         let rotated = |x: Tensor<4>, norm: Option<&Norm>| {
-            ops::norm_rotate(x, norm.map(|weight| (weight.val(), config.norm_eps)), self.rotation)
+            ops::norm_rotate(
+                x,
+                norm.map(|weight| (weight.val(), spec.norm_eps)),
+                rope.map(|rope| self.rotation.table(rope)),
+            )
         };
         // [batch, seq, heads, head_dim] -> [batch, heads, seq, head_dim], three times
         let queries = rotated(heads(0, d_query), norms.queries).swap_dims(1, 2);
@@ -290,7 +321,7 @@ impl Ops for Composed<'_, '_> {
             None => (keys, values),
         };
         let hidden = self.masks.get(window);
-        let with = Attention { scale: config.attention_scale, soft_cap: config.attention_soft_cap, hidden };
+        let with = Attention { scale: spec.attention_scale, soft_cap: spec.attention_soft_cap, hidden };
         let layer = Layer(index + 1);
         if let Some(entropies) = self.entropies.as_mut().filter(|entropies| entropies.wanted.contains(&layer)) {
             entropies.found.push((layer, ops::attention_entropy(queries.clone(), keys.clone(), with)));
@@ -301,7 +332,7 @@ impl Ops for Composed<'_, '_> {
     }
 
     fn gate(&mut self, gate_up: Tensor<3>) -> Tensor<3> {
-        ops::gated_activation(gate_up, self.config.activation)
+        ops::gated_activation(gate_up, self.spec.activation)
     }
 
     fn keep(&mut self, _: usize, x: Tensor<3>) -> Tensor<3> {
@@ -309,7 +340,10 @@ impl Ops for Composed<'_, '_> {
     }
 
     fn add(&mut self, x: Tensor<3>, y: Tensor<3>) -> Tensor<3> {
-        widen(x) + widen(y)
+        match self.spec.residual_scale {
+            Some(scale) => widen(x) + widen(y).mul_scalar(scale),
+            None => widen(x) + widen(y),
+        }
     }
 }
 
@@ -352,33 +386,46 @@ struct Parameters<'a, S: ?Sized> {
     device: &'a Device,
     precision: Precision,
     source: &'a mut S,
+    /// What was made so far, and from which tensors.
+    stored: Vec<(ParamId, NamedRows)>,
 }
 
 impl<S: Source + ?Sized> Build for Parameters<'_, S> {
     type Linear = Linear;
     type Norm = Norm;
 
-    fn vector(&mut self, name: &str, len: usize) -> Result<Vec<f32>, Error> {
-        self.source.values(name, &[len])
+    fn linear(&mut self, linear: &LinearSpec) -> Result<Linear, Error> {
+        let bias = if linear.bias { Some(self.vector(linear.biases(), 0.0)?) } else { None };
+        Ok(Linear { weight: self.matrix(linear.weights(), linear.d_in)?, bias })
     }
 
-    fn linear(&mut self, parts: &[NamedRows], d_in: usize, bias: Option<Vec<f32>>) -> Result<Linear, Error> {
-        Ok(Linear { weight: self.matrix(parts, d_in)?, bias: bias.map(|bias| self.vector_of(bias)) })
-    }
-
-    fn norm(&mut self, weight: Vec<f32>) -> Norm {
-        self.vector_of(weight)
+    fn norm(&mut self, norm: &NormSpec) -> Result<Norm, Error> {
+        self.vector(vec![(norm.name.clone(), norm.len)], norm.offset)
     }
 }
 
 impl<S: Source + ?Sized> Parameters<'_, S> {
-    fn vector_of(&self, values: Vec<f32>) -> Param<Tensor<1>> {
+    /// The values of several tensors of one axis behind one another, each with `offset` added.
+    fn vector(&mut self, parts: NamedRows, offset: f32) -> Result<Param<Tensor<1>>, Error> {
+        let mut values = Vec::new();
+        for (name, len) in &parts {
+            values.append(&mut self.source.values(name, &[*len])?);
+        }
+        values.iter_mut().for_each(|x| *x += offset);
         let len = values.len();
-        Param::from_data(TensorData::new(values, [len]), self.device)
+        let parameter = Param::from_data(TensorData::new(values, [len]), self.device);
+        self.stored.push((parameter.id, parts));
+        Ok(parameter)
     }
 
     /// The rows of several matrices, by name and number of rows, below one another: `[rows, d_in]`.
-    fn matrix(&mut self, parts: &[NamedRows], d_in: usize) -> Result<Param<Tensor<2>>, Error> {
+    fn matrix(&mut self, parts: NamedRows, d_in: usize) -> Result<Param<Tensor<2>>, Error> {
+        let parameter = self.matrix_of(&parts, d_in)?;
+        self.stored.push((parameter.id, parts));
+        Ok(parameter)
+    }
+
+    fn matrix_of(&mut self, parts: &[(String, usize)], d_in: usize) -> Result<Param<Tensor<2>>, Error> {
         let shape = [parts.iter().map(|(_, rows)| rows).sum(), d_in];
         if self.precision.products == DType::BF16 {
             let mut values: Vec<bf16> = Vec::with_capacity(shape[0] * d_in);

@@ -11,7 +11,7 @@ use burn::tensor::ops::AttentionModuleOptions;
 use burn::tensor::{Bool, DType, Tensor, activation, module};
 
 use super::precision::{cast, widen};
-use super::rotation::Rotation;
+use super::rotation::Table;
 use crate::arch::Activation;
 
 /// `x · weightᵀ + bias`: `x` `[batch, seq, d_in]`, `weight` `[d_out, d_in]`, `bias` `[d_out]` in f32, gives
@@ -35,15 +35,21 @@ pub(crate) fn rms_norm<const D: usize>(x: Tensor<D>, weight: Tensor<1>, eps: f64
     x * mean_square.add_scalar(eps).sqrt().recip() * weight.unsqueeze()
 }
 
-/// Queries or keys `[batch, seq, heads, head_dim]`: normed per head where the model does so, then rotated in their
+/// Queries or keys `[batch, seq, heads, head_dim]`: normed where the model does so, per head or over all of them as wide as the weight is, then rotated in their
 /// first `rotary_dim` coordinates, pair `(i, i + rotary_dim / 2)` by the angle of its position. Keeps the shape;
 /// gives f32.
-pub(crate) fn norm_rotate(x: Tensor<4>, norm: Option<(Tensor<1>, f64)>, rotation: &Rotation) -> Tensor<4> {
+pub(crate) fn norm_rotate(x: Tensor<4>, norm: Option<(Tensor<1>, f64)>, rotation: Option<&Table>) -> Tensor<4> {
+    let [batch, seq, heads, head_dim] = x.dims();
     let x = match norm {
+        Some((weight, eps)) if weight.dims()[0] > head_dim => {
+            // [batch, seq, heads, head_dim] -> [batch, seq, heads * head_dim] and back
+            let whole = rms_norm(x.reshape([batch, seq, heads * head_dim]), weight, eps);
+            whole.reshape([batch, seq, heads, head_dim])
+        }
         Some((weight, eps)) => rms_norm(x, weight, eps),
         None => widen(x),
     };
-    let head_dim = x.dims()[3];
+    let Some(rotation) = rotation else { return x };
     let half = rotation.cos.dims()[3];
     let (cos, sin) = (rotation.cos.clone(), rotation.sin.clone());
     let first = x.clone().narrow(3, 0, half); // [batch, seq, heads, head_dim] -> [.., rotary_dim / 2]

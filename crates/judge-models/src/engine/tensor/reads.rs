@@ -96,7 +96,7 @@ impl<'a> Reads<'a> {
         let [batch, seq, d_model] = x.dims();
         let Places { last: positions, padding } = &self.places[self.decoder.stage_of(layer.0)];
         let (positions, padding) = (positions.clone(), padding.clone());
-        let is_final = layer.0 == self.decoder.config().n_layers;
+        let is_final = layer.0 == self.decoder.spec().n_layers();
         let wanted = |what| self.jobs.iter().any(|job| self.wants(job, layer, what));
         let (last, normed) = (wanted(What::Last), wanted(What::Normed));
         let (sum, min, max) = (wanted(What::Sum), wanted(What::Min), wanted(What::Max));
@@ -162,7 +162,7 @@ impl<'a> Reads<'a> {
         let rows = x.clone().reshape([batch * seq, d_model]).select(0, positions).reshape([1, count, d_model]);
         let head = self.writes.clone().unwrap_or_else(|| self.decoder.wide_head());
         let found = score(self.decoder, head, self.decoder.final_norm(rows), &tokens); // [1, count, 1]
-        self.fetch(Layer(self.decoder.config().n_layers), What::Own, found);
+        self.fetch(Layer(self.decoder.spec().n_layers()), What::Own, found);
     }
 
     /// That of the token which the pass predicts, where only the first differs from the others.
@@ -187,7 +187,7 @@ impl<'a> Reads<'a> {
     }
 
     fn wants(&self, job: &Job<'_>, layer: Layer, what: What) -> bool {
-        let (n_layers, want) = (self.decoder.config().n_layers, job.want);
+        let (n_layers, want) = (self.decoder.spec().n_layers(), job.want);
         let pooled = |pooling| self.prompts && want.pooled.contains(&(layer, pooling));
         let labels = |lens| wants_state(want, self.step(), layer, lens, n_layers);
         match what {
@@ -235,7 +235,7 @@ impl<'a> Reads<'a> {
                 parts.push(Part { layer, what, width, values });
             }
         }
-        let (n_layers, n_heads) = (self.decoder.config().n_layers, self.decoder.config().n_heads);
+        let (n_layers, n_heads) = (self.decoder.spec().n_layers(), self.decoder.spec().n_heads);
         Ok(Fetched { n_layers, n_heads, parts })
     }
 }

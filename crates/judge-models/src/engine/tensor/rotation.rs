@@ -4,9 +4,14 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use crate::arch::{RopeConfig, angles};
 
-/// Cosines and sines of consecutive positions, the same in each sequence of a batch, or of one position in each.
+/// Cosines and sines of consecutive positions, the same in each sequence of a batch, or of one position in each; a table for each of a
+/// model's rotations.
 #[derive(Clone, Debug)]
-pub(crate) struct Rotation {
+pub(crate) struct Rotation(Vec<Table>);
+
+/// The table of one rotation.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
     /// Shape `[1, seq, 1, rotary_dim / 2]` or `[batch, 1, 1, rotary_dim / 2]`, so that it meets queries `[batch, seq, n_heads, head_dim]`.
     pub(crate) cos: Tensor<4>,
     /// The same shape.
@@ -14,30 +19,45 @@ pub(crate) struct Rotation {
 }
 
 impl Rotation {
-    /// The table of positions 0 to `len - 1` of a sequence whose final length is `len`.
-    pub(crate) fn new(rope: &RopeConfig, len: usize, device: &Device) -> Self {
-        Self::padded(rope, len, len, device)
+    /// The tables of positions 0 to `len - 1` of a sequence whose final length is `len`.
+    pub(crate) fn new(ropes: &[RopeConfig], len: usize, device: &Device) -> Self {
+        Self::padded(ropes, len, len, device)
     }
 
-    /// The table of positions 0 to `positions - 1`, with the frequencies of a sequence whose final length is `len`: positions
+    /// The tables of positions 0 to `positions - 1`, with the frequencies of a sequence whose final length is `len`: positions
     /// after its end are padding.
-    pub(crate) fn padded(rope: &RopeConfig, len: usize, positions: usize, device: &Device) -> Self {
-        let [cos, sin] = angles(rope, len, positions)
-            .map(|values| Tensor::from_data(TensorData::new(values, [1, positions, 1, rope.rotary_dim / 2]), device));
-        Self { cos, sin }
+    pub(crate) fn padded(ropes: &[RopeConfig], len: usize, positions: usize, device: &Device) -> Self {
+        let table = |rope: &RopeConfig| {
+            let [cos, sin] = angles(rope, len, positions).map(|values| {
+                Tensor::from_data(TensorData::new(values, [1, positions, 1, rope.rotary_dim / 2]), device)
+            });
+            Table { cos, sin }
+        };
+        Self(ropes.iter().map(table).collect())
+    }
+
+    /// The table of one of the model's rotations.
+    pub(crate) fn table(&self, rope: usize) -> &Table {
+        &self.0[rope]
     }
 
     /// The part for `count` positions from `start` on.
     pub(crate) fn positions(&self, start: usize, count: usize) -> Self {
         // [1, len, 1, rotary_dim / 2] -> [1, count, 1, rotary_dim / 2]
-        Self { cos: self.cos.clone().narrow(1, start, count), sin: self.sin.clone().narrow(1, start, count) }
+        self.map(|table| table.clone().narrow(1, start, count))
     }
+
     /// The parts for one position of each sequence of a batch: `[batch, 1, 1, rotary_dim / 2]`.
     pub(crate) fn at_each(&self, positions: &[usize]) -> Self {
         let positions: Vec<i32> = positions.iter().map(|&position| position as i32).collect();
-        let index = Tensor::<1, Int>::from_data(TensorData::from(positions.as_slice()), &self.cos.device());
-        let rows = |table: &Tensor<4>| table.clone().select(1, index.clone()).swap_dims(0, 1);
-        // [1, len, 1, rotary_dim / 2] -> [1, batch, 1, rotary_dim / 2] -> [batch, 1, 1, rotary_dim / 2]
-        Self { cos: rows(&self.cos), sin: rows(&self.sin) }
+        self.map(|table| {
+            let index = Tensor::<1, Int>::from_data(TensorData::from(positions.as_slice()), &table.device());
+            // [1, len, 1, rotary_dim / 2] -> [1, batch, 1, rotary_dim / 2] -> [batch, 1, 1, rotary_dim / 2]
+            table.clone().select(1, index).swap_dims(0, 1)
+        })
+    }
+
+    fn map(&self, f: impl Fn(&Tensor<4>) -> Tensor<4>) -> Self {
+        Self(self.0.iter().map(|Table { cos, sin }| Table { cos: f(cos), sin: f(sin) }).collect())
     }
 }

@@ -70,7 +70,7 @@ impl Passes for BatchedPasses<'_> {
             return Ok(true);
         }
         let lens = passes.jobs.iter().map(|job| job.ids.len()).collect();
-        let mut slots = Slots::new(self.engine.decoder.config().n_layers, lens, passes.batch.seq, passes.batch.new);
+        let mut slots = Slots::new(self.engine.decoder.spec().n_layers(), lens, passes.batch.seq, passes.batch.new);
         let head = self.engine.decoder.wide_head();
         let fetched = passes.prefill(&rotations, Some((&mut slots, head.clone())))?;
         let tokens = vec![None; passes.jobs.len()];
@@ -157,7 +157,7 @@ impl OneBatch<'_> {
         let devices = self.engine.decoder.devices();
         devices
             .iter()
-            .map(|device| Rotation::padded(&self.engine.decoder.config().rope, len, positions, device))
+            .map(|device| Rotation::padded(&self.engine.decoder.spec().ropes, len, positions, device))
             .collect()
     }
 

@@ -31,7 +31,7 @@ pub(super) fn score(decoder: &Decoder, head: Tensor<2>, states: Tensor<3>, token
         let count = ids.len() / tokens.k;
         let ids = Tensor::<3, Int>::from_data(TensorData::new(ids.to_vec(), [1, count, tokens.k]), &device);
         let mut logits = decoder.logits_by(head.clone(), states.clone().narrow(1, start, count)); // [1, count, d_vocab]
-        if let Some(cap) = decoder.config().final_soft_cap {
+        if let Some(cap) = decoder.spec().final_soft_cap {
             logits = logits.div_scalar(cap).tanh().mul_scalar(cap);
         }
         let below = logits.clone() - logits.max_dim(2); // [1, count, d_vocab]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::arch::DecoderConfig;
+use crate::arch::{HeadSpec, ModelSpec};
 
 /// How many weights the parts of a decoder have, in the order of a pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,18 +15,15 @@ struct Weights {
 }
 
 impl Weights {
-    fn of(config: &DecoderConfig) -> Self {
-        let mut weights = Self { embedding: 0, blocks: vec![0; config.n_layers], end: 0 };
-        for (name, shape) in config.tensors() {
-            let block = name.strip_prefix("model.layers.").and_then(|rest| rest.split('.').next()?.parse().ok());
-            let part = match block.and_then(|block: usize| weights.blocks.get_mut(block)) {
-                Some(block) => block,
-                None if name == "model.embed_tokens.weight" => &mut weights.embedding,
-                None => &mut weights.end,
-            };
-            *part += shape.iter().product::<usize>();
+    fn of(spec: &ModelSpec) -> Self {
+        let count =
+            |shapes: Vec<(String, Vec<usize>)>| shapes.iter().map(|(_, shape)| shape.iter().product::<usize>()).sum();
+        let table = spec.d_vocab * spec.d_model;
+        Self {
+            embedding: table,
+            blocks: spec.blocks.iter().map(|block| count(block.tensors())).collect(),
+            end: spec.norm.len + if matches!(spec.head, HeadSpec::Own(_)) { table } else { 0 },
         }
-        weights
     }
 
     /// Cuts the blocks into `count` runs, none empty, the heaviest of which is as light as can be. There must be as many blocks.
@@ -66,8 +63,8 @@ impl Weights {
 
 /// The blocks of each of `count` devices, which have room alike: runs of blocks, none empty, such that the device with most weights
 /// has as few as can be. `count` is at least 1 and at most the number of blocks.
-pub(crate) fn stages(config: &DecoderConfig, count: usize) -> Vec<Range<usize>> {
-    Weights::of(config).cut(count)
+pub(crate) fn stages(spec: &ModelSpec, count: usize) -> Vec<Range<usize>> {
+    Weights::of(spec).cut(count)
 }
 
 #[cfg(test)]
@@ -132,7 +129,7 @@ mod tests {
                 "num_attention_heads": 2, "vocab_size": 11, "rms_norm_eps": 1e-6, "max_position_embeddings": 32,
                 "tie_word_embeddings": tied,
             });
-            let weights = Weights::of(&DecoderConfig::from_json(&config).unwrap());
+            let weights = Weights::of(&ModelSpec::from_json(&config).unwrap());
             let block = 4 * 8 * 8 + 3 * 8 * 16 + 2 * 8;
             let end = 8 + if tied { 0 } else { 88 };
             assert_eq!(weights, Weights { embedding: 88, blocks: vec![block; 3], end });

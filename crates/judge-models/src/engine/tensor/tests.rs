@@ -13,7 +13,7 @@ use judge_core::{
 };
 
 use super::{Batched, Shapes};
-use crate::arch::DecoderConfig;
+use crate::arch::ModelSpec;
 use crate::fixtures::{Expected, FAMILIES, folder, relative_error};
 use crate::folder::Folder;
 use crate::reading::answers::Answers;
@@ -147,13 +147,13 @@ fn a_number_of_every_tensor_is_read_back() {
     for (family, of_block) in [("mistral-off", 6), ("phi3-off", 6)] {
         for devices in [1, 3] {
             let folder = Folder::open(folder(family)).unwrap();
-            let config = Arc::new(DecoderConfig::from_json(folder.config()).unwrap());
+            let config = Arc::new(ModelSpec::from_json(folder.config()).unwrap());
             let devices = vec![Device::flex(); devices];
             let mut checkpoint = Checkpoint::open(&folder).unwrap();
             let engine =
                 Batched::load(Arc::clone(&config), &devices, Dtype::Bf16, Shapes::CUDA, &mut checkpoint).unwrap();
             let corners = engine.decoder.corners();
-            assert_eq!(corners.len(), 1 + config.n_layers * of_block + 2, "{family}"); // embedding, norm and head
+            assert_eq!(corners.len(), 1 + config.n_layers() * of_block + 2, "{family}"); // embedding, norm and head
             assert!(corners.iter().all(|corner| corner.dims() == [1]));
         }
     }

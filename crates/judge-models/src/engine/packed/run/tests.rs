@@ -65,8 +65,8 @@ fn what_is_kept_is_counted_and_bounded_and_does_not_show() {
     let options = LoadOptions { dtype: Some(Dtype::Bf16), ..LoadOptions::default() };
     let model = Model::load(&folder, &options).unwrap();
     let mut checkpoint = Checkpoint::open(&Folder::open(&folder).unwrap()).unwrap();
-    let config = Arc::clone(&model.context.config);
-    let decoder = &PackedDecoder::load(config, Kernel::detect(), Dtype::Bf16, &mut checkpoint).unwrap();
+    let spec = Arc::clone(&model.context.spec);
+    let decoder = &PackedDecoder::load(spec, Kernel::detect(), Dtype::Bf16, &mut checkpoint).unwrap();
     let (prompts, wants, nothing) = (prompts(), wants(), Want::default());
     let longest = prompts.iter().map(Vec::len).max().unwrap() + 9;
     let labels = [20, 21, 22];

@@ -1,0 +1,182 @@
+//! The dense decoder that most families are: a plain Llama, and what may differ from it. It gives tensors their names.
+
+use judge_core::TokenId;
+
+use super::ConfigProblem;
+use super::rope::{RopeConfig, RopeContext, RopesByKind};
+use super::spec::{Activation, BlockSpec, HeadSpec, LinearSpec, ModelSpec, NormSpec};
+
+/// A dense decoder by what families differ in.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Dense {
+    pub(super) family: &'static str,
+    pub(super) n_layers: usize,
+    pub(super) d_model: usize,
+    pub(super) n_heads: usize,
+    pub(super) n_kv_heads: usize,
+    pub(super) head_dim: usize,
+    pub(super) d_ff: usize,
+    pub(super) d_vocab: usize,
+    pub(super) norm_eps: f64,
+    /// The stored norm weight `w` stands for `1 + w` (Gemma).
+    pub(super) norm_offset: bool,
+    pub(super) norms: BlockNorms,
+    pub(super) qk_norm: QkNorm,
+    pub(super) activation: Activation,
+    pub(super) qkv_bias: bool,
+    pub(super) o_bias: bool,
+    pub(super) mlp_bias: bool,
+    /// The checkpoint stores `qkv_proj`, not its parts.
+    pub(super) fused_qkv: bool,
+    /// The checkpoint stores `gate_up_proj`, not its parts.
+    pub(super) fused_gate_up: bool,
+    /// Keys that a query of each block sees, itself included; `None`: all before it. `[n_layers]`.
+    pub(super) windows: Vec<Option<usize>>,
+    pub(super) attention_scale: f64,
+    pub(super) attention_soft_cap: Option<f64>,
+    pub(super) final_soft_cap: Option<f64>,
+    pub(super) embedding_scale: Option<f64>,
+    pub(super) residual_scale: Option<f64>,
+    pub(super) logit_scale: Option<f64>,
+    /// The head is the embedding table.
+    pub(super) tied: bool,
+    pub(super) ropes: Vec<RopeConfig>,
+    /// The rotation of each block; `None`: none. `[n_layers]`.
+    pub(super) rope_of: Vec<Option<usize>>,
+    pub(super) max_len: usize,
+    pub(super) eos: Vec<TokenId>,
+}
+
+/// What the norms of a block are called, where there are any. Gemma's `post_attention_layernorm` norms what attention gave; in most families that
+/// name is the norm before the MLP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BlockNorms {
+    before_attention: Option<&'static str>,
+    after_attention: Option<&'static str>,
+    before_mlp: Option<&'static str>,
+    after_mlp: Option<&'static str>,
+}
+
+impl BlockNorms {
+    /// Before attention and before the MLP.
+    pub(super) const BEFORE: Self = Self {
+        before_attention: Some("input_layernorm"),
+        after_attention: None,
+        before_mlp: Some("post_attention_layernorm"),
+        after_mlp: None,
+    };
+
+    /// Before both and after both (Gemma).
+    pub(super) const AROUND: Self = Self {
+        before_attention: Some("input_layernorm"),
+        after_attention: Some("post_attention_layernorm"),
+        before_mlp: Some("pre_feedforward_layernorm"),
+        after_mlp: Some("post_feedforward_layernorm"),
+    };
+
+    /// After both (OLMo 2, EXAONE 4).
+    pub(super) const AFTER: Self = Self {
+        before_attention: None,
+        after_attention: Some("post_attention_layernorm"),
+        before_mlp: None,
+        after_mlp: Some("post_feedforward_layernorm"),
+    };
+}
+
+/// What queries and keys are normed over before they are rotated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum QkNorm {
+    None,
+    /// Each head alone, all with the same weights (Qwen3).
+    PerHead,
+    /// All heads together (OLMo 2).
+    Whole,
+}
+
+impl Dense {
+    /// Full layers rotate by the first of two sets of parameters, those with a window by the second. The context is what the first gives, but for
+    /// `keeps_context`, which stays `max_position_embeddings`.
+    pub(super) fn with_ropes(self, ropes: RopesByKind, keeps_context: bool) -> Result<Self, ConfigProblem> {
+        let around = RopeContext {
+            rope_theta: None,
+            partial_rotary_factor: None,
+            original_max_position_embeddings: None,
+            max_position_embeddings: self.max_len,
+            head_dim: self.head_dim,
+            is_phi3: false,
+        };
+        let (full, context) = ropes.full.lower(&around)?;
+        let (sliding, _) = ropes.sliding.lower(&around)?;
+        let rope_of = self.windows.iter().map(|window| Some(usize::from(window.is_some()))).collect();
+        let max_len = if keeps_context { self.max_len } else { context };
+        Ok(Self { ropes: vec![full, sliding], rope_of, max_len, ..self })
+    }
+
+    /// With the names of the checkpoint's tensors.
+    pub(super) fn spec(self) -> ModelSpec {
+        let norm = |name: String, len: usize| NormSpec { name, len, offset: if self.norm_offset { 1.0 } else { 0.0 } };
+        let blocks = (0..self.n_layers).map(|index| self.block(index, &norm)).collect();
+        ModelSpec {
+            family: self.family,
+            d_model: self.d_model,
+            n_heads: self.n_heads,
+            n_kv_heads: self.n_kv_heads,
+            head_dim: self.head_dim,
+            d_vocab: self.d_vocab,
+            norm_eps: self.norm_eps,
+            embedding_scale: self.embedding_scale,
+            attention_scale: self.attention_scale,
+            attention_soft_cap: self.attention_soft_cap,
+            activation: self.activation,
+            final_soft_cap: self.final_soft_cap,
+            residual_scale: self.residual_scale,
+            logit_scale: self.logit_scale,
+            blocks,
+            embedding: "model.embed_tokens.weight".to_owned(),
+            norm: norm("model.norm.weight".to_owned(), self.d_model),
+            head: if self.tied { HeadSpec::Embedding } else { HeadSpec::Own("lm_head.weight".to_owned()) },
+            ropes: self.ropes,
+            max_len: self.max_len,
+            eos: self.eos,
+        }
+    }
+
+    fn block(&self, index: usize, norm: &dyn Fn(String, usize) -> NormSpec) -> BlockSpec {
+        let (d_query, d_key) = (self.n_heads * self.head_dim, self.n_kv_heads * self.head_dim);
+        let stem = |name: &str| format!("model.layers.{index}.{name}");
+        let linear = |parts: &[(&str, usize)], d_in: usize, bias: bool| LinearSpec {
+            stems: parts.iter().map(|&(name, rows)| (stem(name), rows)).collect(),
+            d_in,
+            bias,
+        };
+        let named = |name: &str, len: usize| norm(format!("{}.weight", stem(name)), len);
+        let of_states = |name: Option<&str>| name.map(|name| named(name, self.d_model));
+        let of_heads = |name: &str, width: usize| match self.qk_norm {
+            QkNorm::None => None,
+            QkNorm::PerHead => Some(named(name, self.head_dim)),
+            QkNorm::Whole => Some(named(name, width)),
+        };
+        let qkv: &[(&str, usize)] = match self.fused_qkv {
+            true => &[("self_attn.qkv_proj", d_query + 2 * d_key)],
+            false => &[("self_attn.q_proj", d_query), ("self_attn.k_proj", d_key), ("self_attn.v_proj", d_key)],
+        };
+        let gate_up: &[(&str, usize)] = match self.fused_gate_up {
+            true => &[("mlp.gate_up_proj", 2 * self.d_ff)],
+            false => &[("mlp.gate_proj", self.d_ff), ("mlp.up_proj", self.d_ff)],
+        };
+        BlockSpec {
+            window: self.windows[index],
+            rope: self.rope_of[index],
+            before_attention: of_states(self.norms.before_attention),
+            qkv: linear(qkv, self.d_model, self.qkv_bias),
+            q_norm: of_heads("self_attn.q_norm", d_query),
+            k_norm: of_heads("self_attn.k_norm", d_key),
+            out: linear(&[("self_attn.o_proj", self.d_model)], d_query, self.o_bias),
+            after_attention: of_states(self.norms.after_attention),
+            before_mlp: of_states(self.norms.before_mlp),
+            gate_up: linear(gate_up, self.d_model, self.mlp_bias),
+            down: linear(&[("mlp.down_proj", self.d_model)], self.d_ff, self.mlp_bias),
+            after_mlp: of_states(self.norms.after_mlp),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The families, one file each: their fields in `config.json`, what transformers 5.23 takes where it is silent, and how they differ from a plain Llama.
+
+mod exaone4;
+mod gemma;
+mod granite;
+mod internlm3;
+mod llama;
+mod mistral;
+mod olmo;
+mod phi3;
+mod qwen;
+mod smollm3;
+
+use serde_json::{Map, Value, json};
+
+use super::ConfigProblem;
+use super::dense::Dense;
+
+/// A family: the defaults of its own fields, and what it is by all fields.
+struct Family {
+    model_type: &'static str,
+    defaults: fn() -> Value,
+    dense: fn(Value) -> Result<Dense, ConfigProblem>,
+}
+
+const FAMILIES: [Family; N_FAMILIES] = [
+    Family { model_type: "exaone4", defaults: exaone4::defaults, dense: exaone4::dense },
+    Family { model_type: "gemma2", defaults: gemma::defaults_of_2, dense: gemma::gemma2 },
+    Family { model_type: "gemma3_text", defaults: gemma::defaults_of_3, dense: gemma::gemma3 },
+    Family { model_type: "granite", defaults: granite::defaults, dense: granite::dense },
+    Family { model_type: "internlm3", defaults: internlm3::defaults, dense: internlm3::dense },
+    Family { model_type: "llama", defaults: llama::defaults, dense: llama::dense },
+    Family { model_type: "mistral", defaults: mistral::defaults, dense: mistral::dense },
+    Family { model_type: "olmo2", defaults: olmo::defaults_of_2, dense: olmo::olmo2 },
+    Family { model_type: "olmo3", defaults: olmo::defaults_of_3, dense: olmo::olmo3 },
+    Family { model_type: "phi3", defaults: phi3::defaults, dense: phi3::dense },
+    Family { model_type: "qwen2", defaults: qwen::defaults_of_2, dense: qwen::qwen2 },
+    Family { model_type: "qwen3", defaults: qwen::defaults_of_3, dense: qwen::qwen3 },
+    Family { model_type: "smollm3", defaults: smollm3::defaults, dense: smollm3::dense },
+];
+
+const N_FAMILIES: usize = 13;
+
+/// Values of `model_type` that this crate knows.
+const NAMES: [&str; N_FAMILIES] = {
+    let mut names = [""; N_FAMILIES];
+    let mut index = 0;
+    while index < N_FAMILIES {
+        names[index] = FAMILIES[index].model_type;
+        index += 1;
+    }
+    names
+};
+
+/// What transformers takes in most families where `config.json` is silent.
+fn defaults() -> Value {
+    json!({
+        "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "hidden_act": "silu", "max_position_embeddings": 32768, "rms_norm_eps": 1e-6,
+        "tie_word_embeddings": false, "eos_token_id": 2
+    })
+}
+
+/// The decoder that the fields of a `config.json` describe.
+pub(super) fn dense(file: &Map<String, Value>) -> Result<Dense, ConfigProblem> {
+    let model_type = match file.get("model_type") {
+        None => return Err(ConfigProblem::Missing { field: "model_type", needed_by: "every config.json" }),
+        Some(Value::String(name)) => name.clone(),
+        Some(other) => other.to_string(),
+    };
+    let Some(family) = FAMILIES.iter().find(|family| family.model_type == model_type) else {
+        return Err(ConfigProblem::Unknown { field: "model_type", found: model_type, known: &NAMES });
+    };
+    let mut fields = defaults();
+    overlay(&mut fields, (family.defaults)());
+    overlay(&mut fields, Value::Object(file.clone()));
+    (family.dense)(fields)
+}
+
+fn overlay(base: &mut Value, over: Value) {
+    if let (Value::Object(base), Value::Object(over)) = (base, over) {
+        base.extend(over);
+    }
+}

@@ -1,0 +1,57 @@
+//! SmolLM3: a Llama of which every fourth block does not rotate.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::arch::ConfigProblem;
+use crate::arch::dense::Dense;
+use crate::arch::shape::{Shape, by_layer_type, size, window};
+
+#[derive(Deserialize)]
+struct SmolLm3 {
+    #[serde(flatten)]
+    shape: Shape,
+    hidden_act: String,
+    attention_bias: bool,
+    mlp_bias: bool,
+    use_sliding_window: bool,
+    sliding_window: Option<usize>,
+    layer_types: Option<Vec<String>>,
+    /// 1 where a block rotates, 0 where it does not.
+    no_rope_layers: Option<Vec<u8>>,
+    no_rope_layer_interval: usize,
+}
+
+pub(super) fn defaults() -> Value {
+    json!({
+        "vocab_size": 128_256, "hidden_size": 2048, "num_hidden_layers": 36, "num_attention_heads": 16,
+        "num_key_value_heads": 4, "eos_token_id": 128_001, "tie_word_embeddings": true, "attention_bias": false,
+        "mlp_bias": false, "use_sliding_window": false, "no_rope_layer_interval": 4
+    })
+}
+
+pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+    let mut found: SmolLm3 = serde_json::from_value(fields)?;
+    if found.shape.rope_parameters.is_none() && found.shape.rope_theta.is_none() {
+        found.shape.rope_theta = Some(2e6);
+    }
+    let interval = size("no_rope_layer_interval", found.no_rope_layer_interval, usize::MAX)?;
+    let dense = found.shape.lower("smollm3", "hidden_act", &found.hidden_act)?;
+    let n_layers = dense.n_layers;
+    let rotates: Vec<bool> = match found.no_rope_layers {
+        None => (0..n_layers).map(|layer| !(layer + 1).is_multiple_of(interval)).collect(),
+        Some(layers) if layers.len() == n_layers => layers.into_iter().map(|rotates| rotates != 0).collect(),
+        Some(layers) => {
+            let (found, expected) = (format!("{} numbers", layers.len()), format!("one for each of {n_layers} layers"));
+            return Err(ConfigProblem::Value { field: "no_rope_layers", found, expected });
+        }
+    };
+    let sliding = if found.use_sliding_window { window(found.sliding_window)? } else { None };
+    let windows = match found.layer_types {
+        Some(types) => by_layer_type(&types, sliding, n_layers)?,
+        None => rotates.iter().map(|&rotates| sliding.filter(|_| !rotates)).collect(),
+    };
+    let rope_of = rotates.into_iter().map(|rotates| rotates.then_some(0)).collect();
+    let bias = found.attention_bias;
+    Ok(Dense { windows, rope_of, qkv_bias: bias, o_bias: bias, mlp_bias: found.mlp_bias, ..dense })
+}

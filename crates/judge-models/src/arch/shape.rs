@@ -1,0 +1,208 @@
+//! The fields of `config.json` that all families have, and how they are checked.
+
+use judge_core::TokenId;
+use serde::Deserialize;
+
+use super::dense::{BlockNorms, Dense, QkNorm};
+use super::rope::{RopeContext, RopeFields};
+use super::spec::Activation;
+use super::{ConfigProblem, MAX_CONTEXT};
+
+/// What all families have.
+#[derive(Deserialize)]
+pub(super) struct Shape {
+    pub(super) vocab_size: usize,
+    pub(super) hidden_size: usize,
+    pub(super) intermediate_size: usize,
+    pub(super) num_hidden_layers: usize,
+    pub(super) num_attention_heads: usize,
+    pub(super) num_key_value_heads: Option<usize>,
+    pub(super) head_dim: Option<usize>,
+    pub(super) max_position_embeddings: usize,
+    pub(super) rms_norm_eps: f64,
+    pub(super) tie_word_embeddings: bool,
+    pub(super) rope_parameters: Option<RopeFields>,
+    pub(super) rope_scaling: Option<RopeFields>,
+    pub(super) rope_theta: Option<f64>,
+    pub(super) partial_rotary_factor: Option<f64>,
+    pub(super) original_max_position_embeddings: Option<usize>,
+    pub(super) eos_token_id: Option<OneOrMany>,
+}
+
+/// A token id or a list of them.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum OneOrMany {
+    One(TokenId),
+    Many(Vec<TokenId>),
+}
+
+impl OneOrMany {
+    pub(crate) fn into_vec(self) -> Vec<TokenId> {
+        match self {
+            Self::One(id) => vec![id],
+            Self::Many(ids) => ids,
+        }
+    }
+}
+
+impl Shape {
+    /// The description of a plain Llama of this shape, which families then change.
+    pub(super) fn lower(
+        self,
+        family: &'static str,
+        activation_field: &'static str,
+        activation: &str,
+    ) -> Result<Dense, ConfigProblem> {
+        let n_heads = size("num_attention_heads", self.num_attention_heads, 1 << 16)?;
+        let d_model = size("hidden_size", self.hidden_size, 1 << 20)?;
+        let n_kv_heads = size("num_key_value_heads", self.num_key_value_heads.unwrap_or(n_heads), n_heads)?;
+        if n_heads % n_kv_heads != 0 {
+            return Err(ConfigProblem::Value {
+                field: "num_key_value_heads",
+                found: n_kv_heads.to_string(),
+                expected: format!("a divisor of num_attention_heads {n_heads}"),
+            });
+        }
+        let head_dim = match self.head_dim {
+            Some(head_dim) => size("head_dim", head_dim, 1 << 16)?,
+            None if d_model % n_heads == 0 => d_model / n_heads,
+            None => {
+                return Err(ConfigProblem::Value {
+                    field: "hidden_size",
+                    found: d_model.to_string(),
+                    expected: format!("a multiple of num_attention_heads {n_heads}"),
+                });
+            }
+        };
+        if !(self.rms_norm_eps.is_finite() && self.rms_norm_eps >= 0.0) {
+            return Err(ConfigProblem::Value {
+                field: "rms_norm_eps",
+                found: self.rms_norm_eps.to_string(),
+                expected: "a finite number, at least 0".to_owned(),
+            });
+        }
+        let n_layers = size("num_hidden_layers", self.num_hidden_layers, 1 << 12)?;
+        let (rope, max_len) = self.rope_scaling.or(self.rope_parameters).unwrap_or_default().lower(&RopeContext {
+            rope_theta: self.rope_theta,
+            partial_rotary_factor: self.partial_rotary_factor,
+            original_max_position_embeddings: self.original_max_position_embeddings,
+            max_position_embeddings: size("max_position_embeddings", self.max_position_embeddings, MAX_CONTEXT)?,
+            head_dim,
+            is_phi3: family == "phi3",
+        })?;
+        Ok(Dense {
+            family,
+            n_layers,
+            d_model,
+            n_heads,
+            n_kv_heads,
+            head_dim,
+            d_ff: size("intermediate_size", self.intermediate_size, 1 << 22)?,
+            d_vocab: size("vocab_size", self.vocab_size, 1 << 26)?,
+            norm_eps: self.rms_norm_eps,
+            norm_offset: false,
+            norms: BlockNorms::BEFORE,
+            qk_norm: QkNorm::None,
+            activation: Activation::from_name(activation_field, activation)?,
+            qkv_bias: false,
+            o_bias: false,
+            mlp_bias: false,
+            fused_qkv: false,
+            fused_gate_up: false,
+            windows: vec![None; n_layers],
+            attention_scale: (head_dim as f64).sqrt().recip(),
+            attention_soft_cap: None,
+            final_soft_cap: None,
+            embedding_scale: None,
+            residual_scale: None,
+            logit_scale: None,
+            tied: self.tie_word_embeddings,
+            ropes: vec![rope],
+            rope_of: vec![Some(0); n_layers],
+            max_len,
+            eos: self.eos_token_id.map(OneOrMany::into_vec).unwrap_or_default(),
+        })
+    }
+}
+
+/// The windows of the layers: those of `layer_types`, or where a file does not list them, of all but each `pattern`th if there is a window at all.
+pub(super) fn windows(
+    layer_types: Option<Vec<String>>,
+    sliding: Option<usize>,
+    pattern: usize,
+    n_layers: usize,
+) -> Result<Vec<Option<usize>>, ConfigProblem> {
+    match layer_types {
+        Some(types) => by_layer_type(&types, sliding, n_layers),
+        None => Ok((0..n_layers).map(|layer| sliding.filter(|_| !(layer + 1).is_multiple_of(pattern))).collect()),
+    }
+}
+
+/// A factor of the family's own, 1 being none.
+pub(super) fn factor(field: &'static str, found: f64) -> Result<Option<f64>, ConfigProblem> {
+    if !is_positive(found) {
+        let expected = "a finite number above 0".to_owned();
+        return Err(ConfigProblem::Value { field, found: found.to_string(), expected });
+    }
+    Ok(Some(found).filter(|&found| found != 1.0))
+}
+
+/// Whether a factor is a finite number above 0, also where it is used: in f32.
+pub(super) fn is_positive(factor: f64) -> bool {
+    let factor = factor as f32;
+    factor.is_finite() && factor > 0.0
+}
+
+pub(super) fn size(field: &'static str, found: usize, most: usize) -> Result<usize, ConfigProblem> {
+    if (1..=most).contains(&found) {
+        return Ok(found);
+    }
+    Err(ConfigProblem::Value { field, found: found.to_string(), expected: format!("1 to {most}") })
+}
+
+pub(super) fn window(found: Option<usize>) -> Result<Option<usize>, ConfigProblem> {
+    found.map(|found| size("sliding_window", found, usize::MAX)).transpose()
+}
+
+pub(super) fn by_layer_type(
+    types: &[String],
+    sliding: Option<usize>,
+    n_layers: usize,
+) -> Result<Vec<Option<usize>>, ConfigProblem> {
+    if types.len() != n_layers {
+        return Err(ConfigProblem::Value {
+            field: "layer_types",
+            found: format!("{} names", types.len()),
+            expected: format!("one for each of {n_layers} layers"),
+        });
+    }
+    types
+        .iter()
+        .map(|name| match (name.as_str(), sliding) {
+            ("full_attention", _) => Ok(None),
+            ("sliding_attention", Some(window)) => Ok(Some(window)),
+            ("sliding_attention", None) => {
+                Err(ConfigProblem::Missing { field: "sliding_window", needed_by: "sliding_attention in layer_types" })
+            }
+            _ => Err(ConfigProblem::Unknown {
+                field: "layer_types",
+                found: name.clone(),
+                known: &["full_attention", "sliding_attention"],
+            }),
+        })
+        .collect()
+}
+
+impl Activation {
+    const KNOWN: &'static [&'static str] = &["silu", "swish", "gelu", "gelu_pytorch_tanh", "gelu_new"];
+
+    fn from_name(field: &'static str, name: &str) -> Result<Self, ConfigProblem> {
+        match name {
+            "silu" | "swish" => Ok(Self::Silu),
+            "gelu" => Ok(Self::Gelu),
+            "gelu_pytorch_tanh" | "gelu_new" => Ok(Self::GeluTanh),
+            _ => Err(ConfigProblem::Unknown { field, found: name.to_owned(), known: Self::KNOWN }),
+        }
+    }
+}

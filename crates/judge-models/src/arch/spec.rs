@@ -1,0 +1,190 @@
+use judge_core::TokenId;
+
+use super::rope::RopeConfig;
+
+/// What a decoder is built from. Families differ in this data alone.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ModelSpec {
+    /// `model_type`.
+    pub(crate) family: &'static str,
+    pub(crate) d_model: usize,
+    pub(crate) n_heads: usize,
+    pub(crate) n_kv_heads: usize,
+    pub(crate) head_dim: usize,
+    pub(crate) d_vocab: usize,
+    pub(crate) norm_eps: f64,
+    /// Multiplies embeddings (Gemma).
+    pub(crate) embedding_scale: Option<f64>,
+    /// Multiplies query-key products.
+    pub(crate) attention_scale: f64,
+    /// `c * tanh(score / c)` of the scaled products.
+    pub(crate) attention_soft_cap: Option<f64>,
+    pub(crate) activation: Activation,
+    /// The same of the logits that text is generated from. Readings exclude it.
+    pub(crate) final_soft_cap: Option<f64>,
+    /// Multiplies what attention and what the MLP adds to the residual stream (Granite).
+    pub(crate) residual_scale: Option<f64>,
+    /// Multiplies logits over the vocabulary, wherever the head is applied (Granite).
+    pub(crate) logit_scale: Option<f64>,
+    /// The rotations that blocks name by their place here.
+    pub(crate) ropes: Vec<RopeConfig>,
+    pub(crate) blocks: Vec<BlockSpec>,
+    /// The table of the tokens' states, `[d_vocab, d_model]`.
+    pub(crate) embedding: String,
+    /// The norm behind the last block.
+    pub(crate) norm: NormSpec,
+    pub(crate) head: HeadSpec,
+    /// Longest prompt plus new tokens.
+    pub(crate) max_len: usize,
+    /// `eos_token_id`.
+    pub(crate) eos: Vec<TokenId>,
+}
+
+/// What a model makes of its last states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HeadSpec {
+    /// Logits over the vocabulary, by a table of its own, `[d_vocab, d_model]`.
+    Own(String),
+    /// The same by the embedding.
+    Embedding,
+    /// No logits over the vocabulary, but a number for each of some labels.
+    Labels(LabelsSpec),
+}
+
+/// The head of a sequence classifier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LabelsSpec {
+    /// The tensor's full name; `[labels, d_model]`.
+    pub(crate) name: String,
+    pub(crate) labels: Vec<String>,
+    /// `pad_token_id`: the head reads the last token that is another one.
+    pub(crate) padding: Option<TokenId>,
+}
+
+/// What one block is, and what its weights are called: the only place where it says so.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct BlockSpec {
+    /// Keys that a query sees, itself included; `None`: all before it.
+    pub(crate) window: Option<usize>,
+    /// Which of the model's rotations; `None`: positions do not enter.
+    pub(crate) rope: Option<usize>,
+    pub(crate) before_attention: Option<NormSpec>,
+    /// All queries, all keys, all values.
+    pub(crate) qkv: LinearSpec,
+    /// Of each query head alone, or of all of them together, before the rotation.
+    pub(crate) q_norm: Option<NormSpec>,
+    pub(crate) k_norm: Option<NormSpec>,
+    pub(crate) out: LinearSpec,
+    pub(crate) after_attention: Option<NormSpec>,
+    pub(crate) before_mlp: Option<NormSpec>,
+    /// Gate, then up.
+    pub(crate) gate_up: LinearSpec,
+    pub(crate) down: LinearSpec,
+    pub(crate) after_mlp: Option<NormSpec>,
+}
+
+/// A projection: matrices of a checkpoint whose rows lie below one another, and their biases.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LinearSpec {
+    /// Names without `.weight` and `.bias`, each with its number of rows.
+    pub(crate) stems: Vec<(String, usize)>,
+    pub(crate) d_in: usize,
+    pub(crate) bias: bool,
+}
+
+/// Tensors of a checkpoint, each with its number of rows.
+pub(crate) type NamedRows = Vec<(String, usize)>;
+
+impl LinearSpec {
+    /// Its matrices, `[rows, d_in]` each.
+    pub(crate) fn weights(&self) -> NamedRows {
+        self.stems.iter().map(|(stem, rows)| (format!("{stem}.weight"), *rows)).collect()
+    }
+
+    /// Its biases, `[rows]` each.
+    pub(crate) fn biases(&self) -> NamedRows {
+        self.stems.iter().filter(|_| self.bias).map(|(stem, rows)| (format!("{stem}.bias"), *rows)).collect()
+    }
+}
+
+/// The weight of a root-mean-square norm.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NormSpec {
+    /// The tensor's full name.
+    pub(crate) name: String,
+    pub(crate) len: usize,
+    /// What is added to what is stored: 1 where a weight `w` stands for `1 + w` (Gemma).
+    pub(crate) offset: f32,
+}
+
+/// The function inside the gated MLP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Activation {
+    /// `x * sigmoid(x)`.
+    Silu,
+    /// With the error function.
+    Gelu,
+    /// The tanh approximation of GELU.
+    GeluTanh,
+}
+
+/// A tensor of a checkpoint: its name and shape.
+pub(crate) type NamedShape = (String, Vec<usize>);
+
+impl ModelSpec {
+    pub(crate) fn n_layers(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Width of all query heads together.
+    pub(crate) fn d_query(&self) -> usize {
+        self.n_heads * self.head_dim
+    }
+
+    /// Width of all key heads together, which is that of the values.
+    pub(crate) fn d_key(&self) -> usize {
+        self.n_kv_heads * self.head_dim
+    }
+
+    /// Every tensor that the model is made of, in the order of the forward pass.
+    pub(crate) fn tensors(&self) -> Vec<NamedShape> {
+        let table = |name: &String| (name.clone(), vec![self.d_vocab, self.d_model]);
+        let mut all = vec![table(&self.embedding)];
+        all.extend(self.blocks.iter().flat_map(BlockSpec::tensors));
+        all.push((self.norm.name.clone(), vec![self.norm.len]));
+        match &self.head {
+            HeadSpec::Own(name) => all.push(table(name)),
+            HeadSpec::Embedding => {}
+            HeadSpec::Labels(head) => all.push((head.name.clone(), vec![head.labels.len(), self.d_model])),
+        }
+        all
+    }
+
+    /// The head of labels, if it has one in the place of logits over the vocabulary.
+    pub(crate) fn labels(&self) -> Option<&LabelsSpec> {
+        match &self.head {
+            HeadSpec::Labels(head) => Some(head),
+            HeadSpec::Own(_) | HeadSpec::Embedding => None,
+        }
+    }
+}
+
+impl BlockSpec {
+    /// Every tensor that the block is made of: matrices and biases, then norms.
+    pub(crate) fn tensors(&self) -> Vec<NamedShape> {
+        let mut all = Vec::new();
+        for linear in [&self.qkv, &self.out, &self.gate_up, &self.down] {
+            for (stem, rows) in &linear.stems {
+                all.push((format!("{stem}.weight"), vec![*rows, linear.d_in]));
+                if linear.bias {
+                    all.push((format!("{stem}.bias"), vec![*rows]));
+                }
+            }
+        }
+        let of_heads = [&self.q_norm, &self.k_norm];
+        let of_states = [&self.before_attention, &self.after_attention, &self.before_mlp, &self.after_mlp];
+        let norms = of_heads.into_iter().chain(of_states).flatten();
+        all.extend(norms.map(|norm| (norm.name.clone(), vec![norm.len])));
+        all
+    }
+}

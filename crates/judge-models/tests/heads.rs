@@ -1,0 +1,161 @@
+//! Heads of sequence classifiers against transformers: `scripts/parity/make_head_fixtures.py`.
+
+#![allow(clippy::print_stdout)] // measured errors
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use judge_core::{
+    Backbone, BackboneError, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Request, TextModel,
+    Want,
+};
+use judge_models::{ConfigProblem, Dtype, Error, LoadOptions, Model};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+fn heads() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/heads")
+}
+
+fn load(folder: &Path, dtype: Dtype) -> Result<Model, Error> {
+    Model::load(folder, &LoadOptions { dtype: Some(dtype), ..LoadOptions::default() })
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// The prompt whose tokens are these.
+fn prompt(folder: &Path, ids: &[Value]) -> Prompt {
+    let tokenizer = json(&folder.join("tokenizer.json"));
+    let words = tokenizer["model"]["vocab"].as_object().unwrap();
+    let word = |id: &Value| words.iter().find(|(_, of)| *of == id).unwrap().0.as_str();
+    Prompt::Raw(ids.iter().map(word).collect::<Vec<_>>().join(" "))
+}
+
+/// The rewards of prompts, all put before the model at once.
+fn rewards(model: &Model, prompts: &[Prompt]) -> Vec<Vec<f64>> {
+    let head = model.reward_head().unwrap();
+    let want = head.want(model.info());
+    let requests: Vec<Request> =
+        prompts.iter().map(|prompt| Request { prompt: prompt.clone(), want: want.clone() }).collect();
+    let mut found = vec![Vec::new(); prompts.len()];
+    let mut take = |index: usize, outcome: Outcome| {
+        let Outcome::Read(reading) = outcome else { panic!("{outcome:?}") };
+        found[index] = head.of_reading(&reading, model.info()).unwrap();
+        ControlFlow::Continue(())
+    };
+    model.run(&requests, &mut take).unwrap();
+    found
+}
+
+#[test]
+fn every_familys_rewards_equal_transformers() {
+    // A single number may err more than transformers' by chance; all together do not.
+    let (mut seen, mut ours_in_bf16, mut theirs_in_bf16) = (0, 0.0, 0.0);
+    for entry in std::fs::read_dir(heads()).unwrap() {
+        let folder = entry.unwrap().path();
+        let expected = json(&folder.join("expected.json"));
+        let cases = expected.as_array().unwrap();
+        let prompts: Vec<Prompt> = cases.iter().map(|case| prompt(&folder, case["ids"].as_array().unwrap())).collect();
+        for dtype in [Dtype::F32, Dtype::Bf16] {
+            let model = load(&folder, dtype).unwrap();
+            let found = rewards(&model, &prompts);
+            let mut worst = 0.0_f64;
+            for (found, case) in found.iter().zip(cases) {
+                let expected: Vec<f64> = case["f32"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
+                assert_eq!((found.len(), expected.len()), (model.reward_head().unwrap().labels().len(), found.len()));
+                let error = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                worst = worst.max(error);
+                if dtype == Dtype::Bf16 {
+                    ours_in_bf16 += error * error;
+                    theirs_in_bf16 += case["bf16_error"].as_f64().unwrap().powi(2);
+                }
+            }
+            println!("{}, {dtype}: largest error {worst:.1e}", folder.display());
+            assert!(dtype == Dtype::Bf16 || worst < 1e-4, "{}: {worst:e}", folder.display());
+            // One by one, the same bits.
+            let alone: Vec<Vec<f64>> = prompts.iter().flat_map(|prompt| rewards(&model, &[prompt.clone()])).collect();
+            assert_eq!(alone, found, "{}", folder.display());
+        }
+        seen += 1;
+    }
+    assert_eq!(seen, 11);
+    println!("mean square error in bf16 over that of transformers: {:.2}", ours_in_bf16 / theirs_in_bf16);
+    assert!(ours_in_bf16 <= theirs_in_bf16, "{ours_in_bf16:e} {theirs_in_bf16:e}");
+}
+
+#[test]
+fn labels_have_the_names_of_the_folder_and_padding_at_the_end_is_passed_over() {
+    let model = load(&heads().join("gemma2"), Dtype::F32).unwrap();
+    assert_eq!(model.reward_head().unwrap().labels(), ["helpful", "safe", "brief"]);
+    let raw = |text: &str| Prompt::Raw(text.to_owned());
+    let found = rewards(&model, &[raw("ba de fi"), raw("ba de fi 1 1"), raw("ba de 1 fi")]);
+    assert_eq!(found[0], found[1]);
+    assert_ne!(found[0], found[2]);
+    // A head without padding reads the last token, whatever it is.
+    let model = load(&heads().join("llama"), Dtype::F32).unwrap();
+    assert_eq!(model.reward_head().unwrap().labels(), ["LABEL_0"]);
+    let found = rewards(&model, &[raw("ba de fi"), raw("ba de fi 1 1")]);
+    assert_ne!(found[0], found[1]);
+}
+
+#[test]
+fn what_needs_a_vocabulary_is_refused() {
+    let model = load(&heads().join("qwen3"), Dtype::F32).unwrap();
+    let labels = LabelRead {
+        tokens: vec![4],
+        layers: vec![Layer(1)],
+        lens: Lens::Raw,
+        at: ReadAt::PromptEnd,
+        label_mass: false,
+    };
+    for want in [
+        Want { labels: vec![labels], ..Want::default() },
+        Want { generate: Some(Generation::default()), ..Want::default() },
+        Want { prompt_log_probs: true, ..Want::default() },
+        Want { continuations: vec![" ba".to_owned()], ..Want::default() },
+    ] {
+        let request = Request { prompt: Prompt::Raw("ba de".to_owned()), want };
+        let refused = model.run(&[request], &mut |_, outcome| panic!("{outcome:?}"));
+        assert!(matches!(refused, Err(BackboneError::Unsupported { request: 0, .. })), "{refused:?}");
+    }
+    let want = Want { pooled: vec![(Layer(1), Pooling::Mean)], ..Want::default() };
+    let mut read = 0;
+    model
+        .run(&[Request { prompt: Prompt::Raw("ba de".to_owned()), want }], &mut |_, _| {
+            read += 1;
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(read, 1);
+}
+
+#[test]
+fn other_heads_are_refused_by_name() {
+    let refuse = |edit: &dyn Fn(&mut Value)| {
+        let to = TempDir::new().unwrap();
+        for entry in std::fs::read_dir(heads().join("qwen3")).unwrap() {
+            let path = entry.unwrap().path();
+            std::fs::copy(&path, to.path().join(path.file_name().unwrap())).unwrap();
+        }
+        let path = to.path().join("config.json");
+        let mut config = json(&path);
+        edit(&mut config);
+        std::fs::write(&path, config.to_string()).unwrap();
+        load(to.path(), Dtype::F32).unwrap_err()
+    };
+    let problem = |error: Error| match error {
+        Error::Config { problem, .. } => problem,
+        other => panic!("{other:?}"),
+    };
+    let found = problem(refuse(&|config| config["architectures"] = json!(["LlamaForRewardModelWithGating"])));
+    assert!(
+        matches!(&found, ConfigProblem::Unknown { field: "architectures", found, .. } if found.ends_with("Gating"))
+    );
+    let found = problem(refuse(&|config| config["id2label"] = json!({"1": "a", "2": "b"})));
+    assert!(matches!(found, ConfigProblem::Value { field: "id2label", .. }), "{found}");
+    // A head of another number of labels than the configuration has.
+    let found = refuse(&|config| config["id2label"] = json!({"0": "a", "1": "b"}));
+    assert!(matches!(&found, Error::Tensor { tensor, .. } if tensor == "score.weight"), "{found:?}");
+}

@@ -1,0 +1,171 @@
+//! The rewards of conversations by a model that is a sequence classifier.
+//!
+//! `cargo run --release --example reward_scores -- --model FOLDER --input responses.jsonl --output rewards.jsonl`
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use judge_core::{Backbone, ItemId, Message, Outcome, Prompt, RewardHead, Unscored, closed_conversation};
+use judge_data::{Carry, Error, Extra, Fate, Input, Opened, PromptInput, Record, Resolved, check_outputs};
+use judge_examples::console::{check_scored, say, start, tell, usage};
+use judge_examples::files::{InputArgs, OutputArgs};
+use judge_examples::model_args::ModelArgs;
+use judge_examples::prompts;
+use judge_models::Model;
+use serde::Serialize;
+use serde_json::json;
+
+/// Score conversations by the head of a sequence classifier, such as a reward model.
+///
+/// Input: {"id", "messages"}, or {"id", "instruction", "response"}. Output: {"id", "rewards": [one for each of the model's labels]}, or "unscored" with the reason, and
+/// the row's other fields. The conversation is rendered by the model's chat template without a generation prompt. Preferences between two responses, and the
+/// best of many, are made of rewards by `prompt_judge --reward`, `pairwise_benchmark --reward` and `rank_answers --reward`.
+#[derive(Parser)]
+#[command(name = "reward_scores")]
+struct Cli {
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Which other fields are carried to the output: all, none, or names with commas between
+    #[arg(long, default_value = "all", value_name = "FIELDS")]
+    carry: Carry,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+/// A row of the output.
+#[derive(Serialize)]
+struct RewardRow {
+    id: ItemId,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    human: Vec<f64>,
+    #[serde(flatten)]
+    outcome: RewardOutcome,
+    #[serde(flatten)]
+    extra: Extra,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum RewardOutcome {
+    Rewards(Vec<f64>),
+    Unscored(Unscored),
+}
+
+impl RewardRow {
+    /// The fields of a row's own, which no other field may be called.
+    const KNOWN: [&'static str; 4] = ["id", "human", "rewards", "unscored"];
+}
+
+/// What is read of a row.
+struct Conversation {
+    prompt: Prompt,
+    human: Vec<f64>,
+    extra: Extra,
+}
+
+fn main() -> ExitCode {
+    start(run)
+}
+
+fn run(cli: &Cli) -> Result<()> {
+    if cli.model.raw_prompt {
+        return Err(usage("--raw-prompt: a reward model reads conversations through its chat template"));
+    }
+    check_outputs([&cli.input.input], [&cli.output.output])?;
+    let input = cli.input.open()?;
+    let rows = cli.check_rows(&input)?;
+    let settings = [("carry".to_owned(), json!(format!("{:?}", cli.carry)))].into_iter().collect();
+    let plan = cli.output.plan("reward_scores", &input, rows, &cli.input, &cli.model, settings)?;
+    let start = match plan.open()? {
+        Opened::Complete(_) => {
+            return say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.output.display()));
+        }
+        Opened::Ready(start) => start,
+    };
+    let model = cli.model.load()?;
+    let head = reward_head(&model)?;
+    let mut resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
+    resolved.settings.insert("labels".to_owned(), json!(head.labels()));
+    let mut output = start.begin(resolved)?;
+    let before = output.resumed().rows;
+    if before > 0 && !cli.model.quiet {
+        tell(format_args!("resuming: {before} of {rows} rows are done"));
+    }
+    let pending: Vec<bool> = (0..rows).map(|row| !output.is_done(row)).collect();
+    let open = pending.iter().filter(|&&open| open).count();
+    let conversations = cli.conversations(&input)?.enumerate().filter(|(row, _)| pending.get(*row) == Some(&true));
+    let conversations = conversations.map(|(row, found)| {
+        let (id, mut conversation) = found?;
+        let prompt = std::mem::replace(&mut conversation.prompt, Prompt::Raw(String::new()));
+        Ok((id, (row, conversation), prompt))
+    });
+    let want = head.want(model.info());
+    prompts::read(&model, want, [rows, open], cli.model.quiet, conversations, |id, (row, conversation), outcome| {
+        let (outcome, fate) = match outcome {
+            Outcome::Read(reading) => (RewardOutcome::Rewards(head.of_reading(reading, model.info())?), Fate::SCORED),
+            Outcome::Unscored(reason) => (RewardOutcome::Unscored(reason.clone()), Fate::unscored(reason.reason)),
+        };
+        let Conversation { human, extra, .. } = conversation;
+        let fate = Fate { graded: !human.is_empty(), ..fate };
+        let extra = cli.carry.of_row(extra, &RewardRow::KNOWN)?;
+        output.push(row, &RewardRow { id: id.clone(), human, outcome, extra }, fate)
+    })?;
+    let counts = output.finish()?.counts;
+    let labels = head.labels().join(", ");
+    say(format_args!("{} of {rows} rows scored ({labels}) -> {}", counts.scored, cli.output.output.display()))?;
+    for (reason, count) in &counts.unscored {
+        say(format_args!("unscored, {reason}: {count}"))?;
+    }
+    check_scored(counts.scored, counts.unscored)
+}
+
+fn reward_head(model: &Model) -> Result<&RewardHead> {
+    let head = model.reward_head();
+    head.with_context(|| format!("{} is no reward model: its folder has no head of labels", model.info().name))
+}
+
+impl Cli {
+    /// Reads the whole input before any model work: how many rows there are, and that each is a conversation.
+    fn check_rows(&self, input: &Input) -> Result<usize> {
+        let mut rows = 0;
+        for record in self.input.records(input, None, self.model.limit)? {
+            let record = record?;
+            let id = record.id().clone();
+            let Some((_, found)) = self.conversation(record) else {
+                return Err(usage(format!(
+                    "{}: row {id} is no conversation; rewards are of {{\"messages\"}}, or of {{\"instruction\", \"response\"}}",
+                    input.path().display()
+                )));
+            };
+            self.carry.of_row(found.extra, &RewardRow::KNOWN)?;
+            rows += 1;
+        }
+        Ok(rows)
+    }
+
+    /// The conversations of an input that was checked, with their ids.
+    fn conversations(&self, input: &Input) -> Result<impl Iterator<Item = Result<(ItemId, Conversation), Error>>> {
+        let records = self.input.records(input, None, self.model.limit)?;
+        Ok(records.filter_map(|record| record.map(|record| self.conversation(record)).transpose()))
+    }
+
+    /// A row's conversation, if it is one.
+    fn conversation(&self, record: Record) -> Option<(ItemId, Conversation)> {
+        let (id, messages, human, extra) = match record {
+            Record::Prompt(row) => match row.input {
+                PromptInput::Messages(messages) => (row.id, messages, row.scores, row.extra),
+                PromptInput::Text(_) => return None,
+            },
+            Record::Graded(row) => {
+                let turns = vec![Message::user(row.instruction), Message::new("assistant", row.response)];
+                (row.id, turns, row.scores, row.extra)
+            }
+            _ => return None,
+        };
+        let prompt = self.model.dress(closed_conversation(messages));
+        Some((id, Conversation { prompt, human, extra }))
+    }
+}

@@ -1,0 +1,94 @@
+# torch==2.15.0 transformers==5.23.0 safetensors==0.8.0 tokenizers==0.23.3
+"""Makes crates/judge-models/tests/fixtures/heads: small random sequence classifiers and the numbers that transformers gives their labels.
+
+    python scripts/parity/make_head_fixtures.py
+
+One folder for each family of make_family_fixtures.py, named like its FAMILY-off, with one label, or with three and pad_token_id in families whose name has an
+even number of letters. expected.json of a folder has, for each of some lists of token ids, the last of which end with padding, what the head gives: "f32", and
+"bf16_error", the largest difference that transformers' own bf16 arithmetic makes from f32 arithmetic on the same rounded weights.
+"""
+
+import json
+import shutil
+
+import torch
+from make_family_fixtures import FAMILIES, check_versions, config_json, write_json, write_tokenizer
+from make_family_fixtures import ROOT as FAMILY_ROOT
+from safetensors.torch import save_file
+from transformers import AutoConfig, AutoModelForSequenceClassification
+
+ROOT = FAMILY_ROOT.parent / "heads"
+PADDING = 3
+IDS = [[4, 5, 6, 7, 8, 9, 10], [50, 20, 30, 4], [9, 9, 8], [4, 5, 6, PADDING, PADDING], [11, PADDING]]
+TEMPLATE = "{% for m in messages %}{{ m.role[:1] == 'u' and 'ba' or 'de' }} {{ m.content }} {% endfor %}{% if add_generation_prompt %}de{% endif %}\n"
+
+
+def build(config, seed, dtype=torch.float32, state=None):
+    model = AutoModelForSequenceClassification.from_config(config, attn_implementation="eager", dtype=dtype).eval()
+    if state is not None:
+        model.load_state_dict(state)
+        return model
+    rng = torch.Generator().manual_seed(seed)
+    gemma = config.model_type.startswith("gemma")
+    with torch.no_grad():
+        for name, p in sorted(model.named_parameters()):
+            noise = torch.randn(p.shape, generator=rng)
+            if "norm" in name:
+                p.copy_(0.3 * noise + (0.0 if gemma else 1.0))
+            elif name.endswith("bias"):
+                p.copy_(0.5 * noise)
+            else:
+                p.copy_(noise if "embed_tokens" in name and not gemma else noise / p.shape[1] ** 0.5)
+            p.copy_(p.to(torch.bfloat16).float())
+    return model
+
+
+@torch.no_grad()
+def rewards(model, ids):
+    return model(torch.tensor([ids]), use_cache=False).logits[0].float()
+
+
+def main():
+    check_versions()
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    shutil.rmtree(ROOT, ignore_errors=True)
+    for seed, (name, (fields, _, _, _)) in enumerate(FAMILIES.items()):
+        family, _, variant = name.rpartition("-")
+        # InternLM 3 and Granite have no such class in transformers.
+        if variant != "off" or family in ("internlm3", "granite"):
+            continue
+        folder = ROOT / family
+        folder.mkdir(parents=True)
+        many = len(family) % 2 == 0
+        fields = {**fields, "num_labels": 3 if many else 1, "num_hidden_layers": 2, "pad_token_id": PADDING if many else None}
+        for per_layer in ("layer_types", "no_rope_layers"):
+            if per_layer in fields:
+                fields[per_layer] = fields[per_layer][:2]
+        config = AutoConfig.for_model(fields.pop("model_type"), **fields)
+        model = build(config, 1000 + seed)
+        half = build(config, 0, torch.bfloat16, model.state_dict())
+        found = []
+        for ids in IDS:
+            if not many and PADDING in ids:
+                continue
+            exact = rewards(model, ids)
+            found.append({"ids": ids, "f32": exact.tolist(), "bf16_error": (rewards(half, ids) - exact).abs().max().item()})
+        write_json(folder / "expected.json", found)
+        state = {k: v.to(torch.bfloat16).contiguous() for k, v in model.state_dict().items()}
+        save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
+        config.architectures = [type(model).__name__]
+        written = config_json(config, "v5", torch.bfloat16)
+        if many:
+            written["id2label"] = {"0": "helpful", "1": "safe", "2": "brief"}
+        else:
+            written["id2label"] = {"0": "LABEL_0"}
+        write_json(folder / "config.json", written)
+        write_json(folder / "generation_config.json", {"eos_token_id": []})
+        write_tokenizer(folder)
+        (folder / "chat_template.jinja").write_text(TEMPLATE)
+        print(family, config.architectures, [one["f32"] for one in found][:1])
+
+
+if __name__ == "__main__":
+    main()

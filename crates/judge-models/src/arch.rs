@@ -8,6 +8,7 @@ mod problem;
 mod rope;
 mod shape;
 mod spec;
+mod unread;
 
 use serde_json::Value;
 
@@ -23,9 +24,19 @@ pub(crate) use spec::{Activation, BlockSpec, HeadSpec, LinearSpec, ModelSpec, Na
 const MAX_CONTEXT: usize = 1 << 28;
 
 impl ModelSpec {
-    /// Reads a `config.json`, in the layout of transformers 5 or of the releases before.
+    /// Reads a `config.json`, in the layout of transformers 5 or of the releases before. Warns of fields that nothing here
+    /// reads, unless they are known to change no number.
     pub(crate) fn from_json(config: &Value) -> Result<Self, ConfigProblem> {
         let mut spec = dense(config)?.spec();
+        let unread = config.as_object().map(unread::unread_keys).unwrap_or_default();
+        if !unread.is_empty() {
+            let (family, fields) = (spec.family, unread.join(", "));
+            tracing::warn!(
+                family,
+                fields,
+                "config.json has fields that are not read; scores are wrong if one changes the model"
+            );
+        }
         if let Some(labels) = config.as_object().map(head::labels).transpose()?.flatten() {
             spec.head = HeadSpec::Labels(labels);
         }

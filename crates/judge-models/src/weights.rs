@@ -195,7 +195,6 @@ impl Checkpoint {
     }
 
     /// Some of a tensor's numbers in f32; inside, the index of the first that is not finite.
-    #[expect(clippy::type_complexity, reason = "two faults of different kinds")]
     fn widened(&self, located: &Located, name: &str, bytes: &[u8]) -> Result<Result<Vec<f32>, (usize, f32)>, Error> {
         Ok(match located.info.dtype {
             Stored::F32 => convert(bytes, f32::from_le_bytes),

@@ -14,7 +14,7 @@ use judge_examples::model_args::ModelArgs;
 use judge_examples::prompts;
 use judge_models::Model;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Score conversations by the head of a sequence classifier, such as a reward model.
 ///
@@ -39,8 +39,8 @@ struct Cli {
 #[derive(Serialize)]
 struct RewardRow {
     id: ItemId,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    human: Vec<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    human: Option<Value>,
     #[serde(flatten)]
     outcome: RewardOutcome,
     #[serde(flatten)]
@@ -110,6 +110,12 @@ fn run(cli: &Cli) -> Result<()> {
         };
         let Conversation { human, extra, .. } = conversation;
         let fate = Fate { graded: !human.is_empty(), ..fate };
+        // One number stands without a list, as in all files.
+        let human = match human[..] {
+            [] => None,
+            [one] => Some(json!(one)),
+            _ => Some(json!(human)),
+        };
         let extra = cli.carry.of_row(extra, &RewardRow::KNOWN)?;
         output.push(row, &RewardRow { id: id.clone(), human, outcome, extra }, fate)
     })?;

@@ -6,7 +6,7 @@
 Prompts have the words of the built-in family `pair`: what to do, the request, both responses, and the criterion at the very end. One word is
 one token (make_model.py). Pairs are LLMBar's adversarial ones where --data names the folder of the public data sets; elsewhere their lengths are drawn. The
 ratio is the time for all ten prompts of each pair to the time for one, all prompts being put before the model at once. Beside it stand the tokens: those of
-the prompts, those that differ from another prompt's beginning, and those that are computed, because only whole tiles of positions are shared. Python alone is enough.
+the prompts, and those that differ from another prompt's beginning. Python alone is enough.
 """
 
 import argparse
@@ -17,8 +17,6 @@ import tempfile
 
 from cpu import ROOT, models, ours, words
 
-# Positions that prompts share together: `TILE` of judge-models/src/cpu/keys.rs.
-TILE = 32
 HEAD = (
     "You compare two responses to the same request by the criterion at the end. Which response comes first says nothing, nor does which one is longer. "
     "Say in a few sentences what makes the difference, then end with one of these: [[A]] if response A is better, [[B]] if response B is better, [[C]] if "
@@ -50,11 +48,9 @@ def prompt(request, first, second, criterion):
     return words(" ".join([HEAD] + [f"=== {name} === {text}" for name, text in parts]) + " reply: [[")
 
 
-def computed(prompts, tile):
-    """Tokens of a tree of the prompts that parts between tiles of so many positions; the last token of each prompt is its own."""
-    whole = [(len(ids) - 1) // tile * tile for ids in prompts]
-    shared = {tuple(ids[:end]) for ids, last in zip(prompts, whole) for end in range(tile, last + 1, tile)}
-    return tile * len(shared) + sum(len(ids) - last for ids, last in zip(prompts, whole))
+def differ(prompts):
+    """Tokens of a tree of the prompts; the last token of each is its own."""
+    return len({tuple(ids[:end]) for ids in prompts for end in range(1, len(ids))}) + len(prompts)
 
 
 def main():
@@ -81,7 +77,7 @@ def main():
         print(f"{spec}, {len(known)} pairs, {sum(map(len, one)) / len(one):.0f} tokens to a prompt")
         print(f"one prompt to a pair: {single:.2f} s; five criteria in both orders: {full:.2f} s")
         print(f"ratio {ratio:.2f} ({', '.join(f'{run[0]:.2f}' for run in runs)}); "
-              f"by tokens: {computed(ten, 1) / computed(one, 1):.2f} that differ, {computed(ten, TILE) / computed(one, TILE):.2f} computed, {sum(map(len, ten)) / sum(map(len, one)):.2f} in all")
+              f"by tokens: {differ(ten) / differ(one):.2f} that differ, {sum(map(len, ten)) / sum(map(len, one)):.2f} in all")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Renders templates of our own with transformers, for crates/judge-models/src/chat_template/tests.rs.
+"""Renders templates of our own with transformers, for crates/judge-models/src/text/chat_template/tests.rs.
 
     python scripts/templates/make_template_fixtures.py
 

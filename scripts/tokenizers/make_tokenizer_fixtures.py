@@ -1,5 +1,5 @@
 """Makes small tokenizers of three kinds and what transformers does with them, for
-crates/judge-models/src/tokenizer/tests.rs.
+crates/judge-models/src/text/tokenizer/tests.rs.
 
     python scripts/tokenizers/make_tokenizer_fixtures.py
 

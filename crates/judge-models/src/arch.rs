@@ -8,6 +8,7 @@ mod problem;
 mod rope;
 mod shape;
 mod spec;
+mod tower;
 mod unread;
 
 use serde_json::Value;
@@ -27,8 +28,18 @@ impl ModelSpec {
     /// Reads a `config.json`, in the layout of transformers 5 or of the releases before. Warns of fields that nothing here
     /// reads, unless they are known to change no number.
     pub(crate) fn from_json(config: &Value) -> Result<Self, ConfigProblem> {
-        let mut spec = dense(config)?.spec();
-        let unread = config.as_object().map(unread::unread_keys).unwrap_or_default();
+        let Value::Object(file) = config else {
+            return Err(ConfigProblem::Value {
+                field: "config.json",
+                found: config.to_string(),
+                expected: "an object".to_owned(),
+            });
+        };
+        let text = tower::text(file)?;
+        let fields = text.as_ref().unwrap_or(file);
+        let mut spec = families::dense(fields)?.spec();
+        spec.is_tower = text.is_some();
+        let unread = unread::unread_keys(fields);
         if !unread.is_empty() {
             let (family, fields) = (spec.family, unread.join(", "));
             tracing::warn!(
@@ -37,21 +48,10 @@ impl ModelSpec {
                 "config.json has fields that are not read; scores are wrong if one changes the model"
             );
         }
-        if let Some(labels) = config.as_object().map(head::labels).transpose()?.flatten() {
+        if let Some(labels) = head::labels(fields)? {
             spec.head = HeadSpec::Labels(labels);
         }
         Ok(spec)
-    }
-}
-
-fn dense(config: &Value) -> Result<dense::Dense, ConfigProblem> {
-    match config {
-        Value::Object(fields) => families::dense(fields),
-        other => Err(ConfigProblem::Value {
-            field: "config.json",
-            found: other.to_string(),
-            expected: "an object".to_owned(),
-        }),
     }
 }
 

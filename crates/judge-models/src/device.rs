@@ -83,7 +83,7 @@ impl FromStr for Device {
 
 /// Arithmetic of the weights.
 ///
-/// On the CPU `Bf16` means: weights, and what products and attention take in, are rounded to bf16 (to nearest, ties to
+/// On the CPU `F32` means that nothing is rounded but results of f32 arithmetic. `Bf16` means: weights, and what products and attention take in, are rounded to bf16 (to nearest, ties to
 /// even); sums, norms, rotations, activations and the residual stream are f32. It is nearer to exact arithmetic than a
 /// program that rounds every intermediate state to bf16. On a card it means the same, but that products give bf16, that
 /// attention to a prompt takes f16, and that other products may be taken with ten bits after the point.

@@ -36,8 +36,40 @@
 //! }
 //! ```
 //!
-//! Families: `llama`, `mistral`, `qwen2`, `qwen3`, `internlm3`, `gemma2`, `phi3`; RoPE: default, linear, dynamic, llama3, yarn, longrope. Checkpoints in f32, f16 or
-//! bf16 safetensors, one file or shards. Everything is compared with transformers, to about 1e-6 in f32.
+//! Families: `llama`, `mistral`, `qwen2`, `qwen3`, `internlm3`, `gemma2`, `gemma3_text`, `phi3`, `olmo2`, `olmo3`, `smollm3`, `exaone4`, `granite`, and the text models inside `gemma3`,
+//! `mistral3` and `qwen3_vl`; RoPE: default, linear, dynamic, llama3, yarn, longrope. Checkpoints in f32, f16 or bf16 safetensors, one file or shards. Sequence classifiers, such
+//! as reward models, load with their head of labels ([`Model::reward_head`]). Everything is compared with transformers, to about 1e-6 in f32.
+//!
+//! # The way of a prompt
+//!
+//! ```text
+//! folder ─► arch      config.json becomes a description of every block, with the names of its tensors
+//!        ─► weights   tensors are checked, converted and handed over one by one
+//!        ─► engine    holds them: packed for the CPU, or as Burn's tensors on any device
+//!        ─► text      tokenizer and chat template
+//!
+//! Request ─► text      tokens of the prompt, and of continuations behind it
+//!         ─► reading   jobs: the sequences that answer it, grouped by what can share passes
+//!         ─► engine    passes: over prompts, then over one new token of each text
+//!         ─► reading   label logits, pooled states, log-probabilities; the next token, until the text ends
+//!         ─► Outcome   as soon as all jobs of the request are done
+//! ```
+//!
+//! Arrows between these rooms run downwards only: an engine knows jobs, not the model, and nothing but `reading/driver.rs` chooses tokens. The words of the source:
+//!
+//! | word | what it is |
+//! |---|---|
+//! | job | one sequence that is fed to the model: a request's prompt, or its prompt and a continuation |
+//! | group | jobs that run through the same blocks with the same rotations |
+//! | pass | one run through the blocks |
+//! | stretch | successive positions that are computed in one go, for one sequence or for several that agree up to its end |
+//! | span | a stretch, or a new token, as part of a pass |
+//! | holder | a stretch whose keys another needs: it keeps the keys before its own |
+//! | tile | 32 positions of keys and values, at fixed places of a sequence, so that sums have one order |
+//! | panel | 32 rows of a packed matrix |
+//! | walk | attention of some queries over the tiles that they see |
+//! | stage | the blocks that lie on one of several devices |
+//! | lens | whether an inner state goes to the head as it is or through the final norm |
 //!
 //! Cargo features: `cuda` runs models on NVIDIA GPUs ([`Device::Cuda`]; docs/gpu.md says what it needs and what of it has not been run);
 //! `hub` fetches models that are not in the hub's cache; `train` adds next-token training of a small decoder; `api` adds `ApiModel`, a model behind a service that speaks OpenAI's
@@ -47,8 +79,6 @@
 //!
 //! - For serving text: it writes for judges, a few words each, and takes no requests while it does.
 //! - For quantised checkpoints, encoders, or models of other families: they are refused by name.
-//! - For speed in f32: that path is composed Burn operations, for exact comparison. Checkpoints in bf16 or f16 run on packed
-//!   bf16 weights by default; docs/benchmarks.md has the figures.
 
 #[cfg(feature = "api")]
 mod api;

@@ -42,7 +42,7 @@ pub struct LoadOptions {
     pub devices: Vec<Device>,
     /// Arithmetic of the weights; `None`: bf16 if most of the checkpoint is bf16 or f16, else f32.
     pub dtype: Option<Dtype>,
-    /// Instructions of the products on the CPU in [`Dtype::Bf16`]; `None`: the fastest that the processor has. Each sums in an order
+    /// Instructions of the products on the CPU; `None`: the fastest that the processor has. Each sums in an order
     /// of its own: name one that all machines have, and they return the same bits.
     pub kernel: Option<Kernel>,
     /// How text becomes tokens.
@@ -76,8 +76,7 @@ impl Default for LoadOptions {
 
 /// A frozen language model from a Hugging Face folder; what judges see of it is [`Backbone`].
 ///
-/// On the CPU a prompt's numbers are bit-identical whatever runs beside it. In [`Dtype::F32`] each sequence has forward passes of its own, with
-/// its prefill in one piece and one row per decode step. In [`Dtype::Bf16`] on the CPU sequences share passes, and what
+/// On the CPU a prompt's numbers are bit-identical whatever runs beside it: sequences share passes, and what
 /// prompts have in common at their beginning is computed once; every body there gives a row the same bits whatever
 /// stands beside it and however a sequence is cut. The score head is a dot product in `f64`. On [`Device::Cuda`] sequences share padded
 /// batches, and a prompt's numbers are the same within rounding, not to the bit.
@@ -156,6 +155,9 @@ impl Model {
         };
 
         let mut checkpoint = Checkpoint::open(&folder)?;
+        if spec.is_tower {
+            checkpoint.text_tower();
+        }
         let dtype = options.dtype.unwrap_or_else(|| checkpoint.stored_dtype());
         checkpoint.check(&spec.tensors())?;
         let fingerprint = fingerprint::of(&folder, &checkpoint, options.full_fingerprint)?;

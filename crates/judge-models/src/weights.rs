@@ -39,6 +39,20 @@ impl Numbers<'_> {
     }
 }
 
+/// What the text model's tensors are called inside a vision-language folder, before and since transformers 5, and what they are called in a folder of its own.
+const TOWERS: [(&str, &str); 3] =
+    [("language_model.model.", "model."), ("language_model.lm_head.", "lm_head."), ("model.language_model.", "model.")];
+
+/// Beginnings of the names of all else in such a folder.
+const OTHER_TOWERS: [&str; 6] = [
+    "vision_tower.",
+    "multi_modal_projector.",
+    "visual.",
+    "model.vision_tower.",
+    "model.multi_modal_projector.",
+    "model.visual.",
+];
+
 /// All tensors of a checkpoint, mapped into memory and handed out one by one.
 ///
 /// One file or many shards are the same thing from here on. Nothing is read before it is taken, and what nobody took is
@@ -233,6 +247,18 @@ impl Checkpoint {
             }
         }
         if half > all / 2 { Dtype::Bf16 } else { Dtype::F32 }
+    }
+
+    /// Looks at the text model of a vision-language folder alone, under the names that it would have in a folder of its own.
+    pub(crate) fn text_tower(&mut self) {
+        let tensors = std::mem::take(&mut self.tensors).into_iter();
+        let own = tensors.filter(|(name, _)| !OTHER_TOWERS.iter().any(|other| name.starts_with(other)));
+        self.tensors = own
+            .map(|(name, located)| {
+                let renamed = TOWERS.iter().find_map(|(from, to)| Some(format!("{to}{}", name.strip_prefix(from)?)));
+                (renamed.unwrap_or(name), located)
+            })
+            .collect();
     }
 
     /// Fails if `expected` names a tensor that is absent, or if there is one that it does not name, and lists both; or if one has another

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use judge_core::{Backbone, Outcome, Prompt, Request, TextModel, Want};
+use judge_core::{Backbone, Outcome, Pooling, Prompt, Request, TextModel, Want};
 use judge_models::{Dtype, Error, FileProblem, IndexProblem, LoadOptions, Model, TensorProblem};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -403,4 +403,61 @@ fn chat_templates_that_are_absent_broken_endless_or_refuse() {
     assert_eq!(deep.reason, judge_core::Reason::Template);
     let refused = unscored("{{ raise_exception('no such role') }}");
     assert!(refused.detail.contains("no such role"), "{refused}");
+}
+
+/// What a model says of a prompt: the last state of every layer.
+fn states(model: &Model) -> Outcome {
+    let pooled = model.info().layers().into_iter().map(|layer| (layer, Pooling::Last)).collect();
+    let want = Want { pooled, ..Want::default() };
+    let mut found = None;
+    let mut take = |_, outcome| {
+        found = Some(outcome);
+        std::ops::ControlFlow::Continue(())
+    };
+    model.run(&[Request { prompt: Prompt::Raw("ba de fi go".to_owned()), want }], &mut take).unwrap();
+    found.unwrap()
+}
+
+#[test]
+fn the_text_model_inside_a_vision_language_folder_is_read_alone() {
+    for (of, outer, text) in [
+        ("gemma3_text-off", "gemma3", None),
+        ("mistral-off", "mistral3", Some("mistral")),
+        ("qwen3-off", "qwen3_vl", Some("qwen3_vl_text")),
+    ] {
+        let plain = copy(of);
+        let expected = states(&load(plain.path()).unwrap());
+        for (model, head) in
+            [("language_model.model.", "language_model.lm_head."), ("model.language_model.", "lm_head.")]
+        {
+            let folder = copy(of);
+            edit(folder.path().join("config.json"), |config| {
+                let mut inner = config.clone();
+                let tied = inner["tie_word_embeddings"].take();
+                match text {
+                    Some(name) => inner["model_type"] = json!(name),
+                    None => drop(inner.as_object_mut().unwrap().remove("model_type")),
+                }
+                *config = json!({"model_type": outer, "text_config": inner, "vision_config": {}, "tie_word_embeddings": tied});
+            });
+            let path = folder.path().join("model.safetensors");
+            let (header, mut data) = read_shard(&path);
+            let mut renamed = serde_json::Map::new();
+            for (name, entry) in header.as_object().unwrap() {
+                let name = match (name.strip_prefix("model."), name.strip_prefix("lm_head.")) {
+                    (Some(rest), _) => format!("{model}{rest}"),
+                    (_, Some(rest)) => format!("{head}{rest}"),
+                    _ => name.clone(),
+                };
+                renamed.insert(name, entry.clone());
+            }
+            let end = data.len();
+            data.extend([0; 4]);
+            let other = if model.starts_with("model.") { "model.visual.patch" } else { "vision_tower.patch" };
+            renamed.insert(other.to_owned(), json!({"dtype": "F32", "shape": [1], "data_offsets": [end, end + 4]}));
+            write_shard(&path, &Value::Object(renamed), &data);
+            let model = load(folder.path()).unwrap_or_else(|error| panic!("{of} in {outer}: {error}"));
+            assert_eq!(states(&model), expected, "{of} in {outer}");
+        }
+    }
 }

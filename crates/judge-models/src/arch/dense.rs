@@ -118,6 +118,7 @@ impl Dense {
         let blocks = (0..self.n_layers).map(|index| self.block(index, &norm)).collect();
         ModelSpec {
             family: self.family,
+            is_tower: false,
             d_model: self.d_model,
             n_heads: self.n_heads,
             n_kv_heads: self.n_kv_heads,

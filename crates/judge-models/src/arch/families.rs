@@ -13,8 +13,8 @@ mod smollm3;
 
 use serde_json::{Map, Value, json};
 
-use super::ConfigProblem;
 use super::dense::Dense;
+use super::{ConfigProblem, tower};
 
 /// A family: the defaults of its own fields, and what it is by all fields.
 struct Family {
@@ -41,12 +41,16 @@ const FAMILIES: [Family; N_FAMILIES] = [
 
 const N_FAMILIES: usize = 13;
 
-/// Values of `model_type` that this crate knows.
-const NAMES: [&str; N_FAMILIES] = {
-    let mut names = [""; N_FAMILIES];
+/// Values of `model_type` that this crate knows, those of folders with a text model inside behind the families.
+const NAMES: [&str; N_FAMILIES + tower::NAMES.len()] = {
+    let mut names = [""; N_FAMILIES + tower::NAMES.len()];
     let mut index = 0;
     while index < N_FAMILIES {
         names[index] = FAMILIES[index].model_type;
+        index += 1;
+    }
+    while index < names.len() {
+        names[index] = tower::NAMES[index - N_FAMILIES];
         index += 1;
     }
     names

@@ -7,6 +7,8 @@ use super::rope::RopeConfig;
 pub(crate) struct ModelSpec {
     /// `model_type`.
     pub(crate) family: &'static str,
+    /// Whether it is the text model inside a vision-language folder.
+    pub(crate) is_tower: bool,
     pub(crate) d_model: usize,
     pub(crate) n_heads: usize,
     pub(crate) n_kv_heads: usize,

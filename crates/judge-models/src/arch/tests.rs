@@ -1,13 +1,17 @@
 use serde_json::{Value, json};
 
 use super::dense::{BlockNorms, Dense, QkNorm};
-use super::{Activation, ConfigProblem, RopeScaling, dense};
+use super::{Activation, ConfigProblem, ModelSpec, RopeScaling, families};
 
 fn with(base: &Value, changes: Value) -> Value {
     let mut fields = base.clone();
     let changes = changes.as_object().unwrap().clone();
     fields.as_object_mut().unwrap().extend(changes);
     fields
+}
+
+fn dense(config: &Value) -> Result<Dense, ConfigProblem> {
+    families::dense(config.as_object().unwrap())
 }
 
 fn small(model_type: &str) -> Value {
@@ -139,12 +143,12 @@ fn unknown_names_list_the_known_ones() {
         other => panic!("{other}"),
     };
     let (found, families) = known(refuse("gpt2", json!({})));
-    assert_eq!((found.as_str(), families.len()), ("gpt2", 13));
+    assert_eq!((found.as_str(), families.len()), ("gpt2", 16));
     assert_eq!(known(refuse("llama", json!({ "rope_scaling": { "type": "ntk" } }))).0, "ntk");
     assert_eq!(known(refuse("llama", json!({ "hidden_act": "relu6" }))).0, "relu6");
-    let absent = dense(&json!({ "hidden_size": 4 })).unwrap_err();
+    let absent = ModelSpec::from_json(&json!({ "hidden_size": 4 })).unwrap_err();
     assert_eq!(field(&absent), "model_type");
-    assert_eq!(field(&dense(&json!([])).unwrap_err()), "config.json");
+    assert_eq!(field(&ModelSpec::from_json(&json!([])).unwrap_err()), "config.json");
 }
 
 #[test]
@@ -183,4 +187,25 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
     }
     assert!(matches!(refuse("llama", json!({ "hidden_size": "many" })), ConfigProblem::Json(_)));
     assert!(matches!(refuse("llama", json!({ "hidden_size": -4 })), ConfigProblem::Json(_)));
+}
+
+#[test]
+fn the_text_model_of_a_vision_language_folder_is_one_of_the_families() {
+    let outer = |model_type: &str, text: Value| json!({ "model_type": model_type, "text_config": text, "eos_token_id": [7, 8] });
+    let text = with(
+        &small("qwen3_vl_text"),
+        json!({ "tie_word_embeddings": true, "rope_scaling": { "rope_type": "default" } }),
+    );
+    let found = ModelSpec::from_json(&outer("qwen3_vl", text)).unwrap();
+    assert_eq!((found.family, found.is_tower, found.eos.as_slice()), ("qwen3", true, &[7, 8][..]));
+    // The outer file's word counts, and it says nothing.
+    assert_eq!((found.ropes[0].theta, found.head), (5e5, super::HeadSpec::Own("lm_head.weight".to_owned())));
+    let nameless = with(&small("x"), json!({ "rope_scaling": { "rope_type": "linear", "factor": 8.0 } }));
+    let mut nameless = nameless.as_object().unwrap().clone();
+    nameless.remove("model_type");
+    let found = ModelSpec::from_json(&outer("gemma3", Value::Object(nameless))).unwrap();
+    assert_eq!((found.family, found.head, found.max_len), ("gemma3_text", super::HeadSpec::Embedding, 128));
+    let problem = ModelSpec::from_json(&outer("mistral3", small("ministral3"))).unwrap_err();
+    assert_eq!(field(&problem), "text_config.model_type");
+    assert_eq!(field(&ModelSpec::from_json(&json!({ "model_type": "gemma3" })).unwrap_err()), "text_config");
 }

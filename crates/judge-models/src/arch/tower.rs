@@ -1,0 +1,58 @@
+//! Vision-language folders: the text model inside, which is one of the families.
+
+use serde_json::{Map, Value};
+
+use super::ConfigProblem;
+
+/// A kind of folder with a text model inside.
+struct Outer {
+    model_type: &'static str,
+    /// What `text_config` may call the text model, and the family that it is. Without a name it is the first.
+    text: &'static [(&'static str, &'static str)],
+    /// What is taken where the outer file does not say whether the head is the embedding.
+    tied: bool,
+    /// The base of the rotation where `text_config` names none.
+    rope_theta: Option<f64>,
+}
+
+const OUTER: [Outer; 3] = [
+    Outer { model_type: "gemma3", text: &[("gemma3_text", "gemma3_text")], tied: true, rope_theta: None },
+    Outer { model_type: "mistral3", text: &[("mistral", "mistral")], tied: true, rope_theta: None },
+    Outer { model_type: "qwen3_vl", text: &[("qwen3_vl_text", "qwen3")], tied: false, rope_theta: Some(5e5) },
+];
+
+/// The names of these kinds of folders.
+pub(super) const NAMES: [&str; OUTER.len()] = [OUTER[0].model_type, OUTER[1].model_type, OUTER[2].model_type];
+
+/// The fields of the text model of a vision-language folder, as its own folder would have them; `None` for any other folder.
+///
+/// What the outer file says of tying, of end tokens and of the class counts, as in transformers.
+pub(super) fn text(file: &Map<String, Value>) -> Result<Option<Map<String, Value>>, ConfigProblem> {
+    let model_type = file.get("model_type").and_then(Value::as_str);
+    let Some(outer) = OUTER.iter().find(|outer| Some(outer.model_type) == model_type) else { return Ok(None) };
+    let Some(Value::Object(config)) = file.get("text_config") else {
+        return Err(ConfigProblem::Missing { field: "text_config", needed_by: outer.model_type });
+    };
+    let mut text = config.clone();
+    let family = match text.get("model_type").and_then(Value::as_str) {
+        None => outer.text[0].1,
+        Some(name) => match outer.text.iter().find(|(known, _)| *known == name) {
+            Some((_, family)) => family,
+            None => {
+                let found = name.to_owned();
+                return Err(ConfigProblem::Unsupported { field: "text_config.model_type", found });
+            }
+        },
+    };
+    text.insert("model_type".to_owned(), family.into());
+    text.insert("tie_word_embeddings".to_owned(), outer.tied.into());
+    for field in ["tie_word_embeddings", "eos_token_id", "architectures"] {
+        if let Some(value) = file.get(field).filter(|value| !value.is_null()) {
+            text.insert(field.to_owned(), value.clone());
+        }
+    }
+    if let Some(theta) = outer.rope_theta.filter(|_| !text.contains_key("rope_parameters")) {
+        text.entry("rope_theta").or_insert_with(|| theta.into());
+    }
+    Ok(Some(text))
+}

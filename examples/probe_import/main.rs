@@ -10,9 +10,9 @@ use clap::{Parser, ValueEnum};
 use judge_core::{Backbone, Layer, Signal};
 use judge_data::{check_outputs, write_atomic};
 use judge_examples::console::{say, start, table, usage};
-use judge_examples::model_args::read_template;
+use judge_examples::model_args::{find_model, read_template};
 use judge_examples::probes::ProbeFile;
-use judge_models::{HubOptions, LoadOptions, Model, ModelSource};
+use judge_models::{LoadOptions, Model};
 use judge_probe::training::View;
 use judge_probe::{DecisionRule, FittedClassifier, ImportedFrom, Precision, ProbedModel, SklearnProbe};
 
@@ -117,7 +117,7 @@ fn run(cli: &Cli) -> Result<()> {
 }
 
 fn load(name: &str) -> Result<Model> {
-    let folder = name.parse::<ModelSource>()?.resolve(&HubOptions::from_env())?;
+    let folder = find_model(name)?;
     let options = LoadOptions { revision: folder.revision.clone(), ..LoadOptions::default() };
     Model::load(&folder.path, &options).with_context(|| format!("cannot load {name}"))
 }

@@ -7,10 +7,13 @@ use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{Backbone, Prompt, PromptTemplate};
 use judge_data::Settings;
-use judge_models::{Date, Device, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions};
+use judge_models::{
+    Date, Device, Download, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions,
+};
 use serde_json::{Value, json};
 
 use crate::console::tell;
+use crate::progress::Progress;
 
 /// File of a model folder that holds the template its judge was made for. Not a Hugging Face file; folders without it
 /// are judged with a built-in template.
@@ -20,6 +23,27 @@ pub const JUDGE_TEMPLATE: &str = "judge_template.json";
 #[must_use]
 pub fn embedded_model() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/tiny-judge")
+}
+
+/// Finds a model by its folder or its hub id. Downloads are shown on stderr.
+///
+/// # Errors
+/// If there is no such folder and no such model on the hub.
+pub fn find_model(name: &str) -> Result<FoundModel> {
+    const MB: u64 = 1_000_000;
+    let mut shown: Option<(String, Progress, u64)> = None;
+    let found = name.parse::<ModelSource>()?.resolve_with(&HubOptions::from_env(), &mut |download| {
+        let Download { file, done, size } = download;
+        if shown.as_ref().is_none_or(|(last, ..)| last != file) {
+            tell(format_args!("downloading {file}, {} MB", size.div_ceil(MB)));
+            shown = Some((file.to_owned(), Progress::new("downloading MB", (size / MB) as usize, false), 0));
+        }
+        if let Some((_, progress, counted)) = &mut shown {
+            progress.inc((done / MB).saturating_sub(*counted) as usize);
+            *counted = (done / MB).max(*counted);
+        }
+    })?;
+    Ok(found)
 }
 
 /// Which model reads, how, and how much of the input.
@@ -100,7 +124,7 @@ impl ModelArgs {
         }
         let found = match &self.model {
             None => FoundModel { path: embedded_model(), revision: None },
-            Some(name) => name.parse::<ModelSource>()?.resolve(&HubOptions::from_env())?,
+            Some(name) => find_model(name)?,
         };
         Ok(self.found.get_or_init(|| found))
     }

@@ -9,6 +9,7 @@ mod rope;
 mod shape;
 mod spec;
 mod tower;
+mod unread;
 
 use serde_json::Value;
 
@@ -24,7 +25,8 @@ pub(crate) use spec::{Activation, BlockSpec, HeadSpec, LinearSpec, ModelSpec, Na
 const MAX_CONTEXT: usize = 1 << 28;
 
 impl ModelSpec {
-    /// Reads a `config.json`, in the layout of transformers 5 or of the releases before.
+    /// Reads a `config.json`, in the layout of transformers 5 or of the releases before. Warns of fields that nothing here
+    /// reads, unless they are known to change no number.
     pub(crate) fn from_json(config: &Value) -> Result<Self, ConfigProblem> {
         let Value::Object(file) = config else {
             return Err(ConfigProblem::Value {
@@ -37,6 +39,15 @@ impl ModelSpec {
         let fields = text.as_ref().unwrap_or(file);
         let mut spec = families::dense(fields)?.spec();
         spec.is_tower = text.is_some();
+        let unread = unread::unread_keys(fields);
+        if !unread.is_empty() {
+            let (family, fields) = (spec.family, unread.join(", "));
+            tracing::warn!(
+                family,
+                fields,
+                "config.json has fields that are not read; scores are wrong if one changes the model"
+            );
+        }
         if let Some(labels) = head::labels(fields)? {
             spec.head = HeadSpec::Labels(labels);
         }

@@ -15,6 +15,14 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// A file could not be written.
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// A model is a folder, and this is none.
     #[error("{path} is not a folder", path = path.display())]
     NotAFolder {
@@ -213,7 +221,7 @@ pub enum Error {
         found: String,
     },
     /// Offline, and the hub's cache does not have the model.
-    #[error("{repo} at revision {revision} is not (or not wholly) in {cache}, and offline mode forbids to fetch it", cache = cache.display())]
+    #[error("{repo} at revision {revision} is not (or not wholly) in {cache}, and offline mode (HF_HUB_OFFLINE) forbids fetching it", cache = cache.display())]
     NotInCache {
         /// `ORG/NAME`.
         repo: String,
@@ -229,7 +237,9 @@ pub enum Error {
         repo: String,
     },
     /// The hub could not be reached, or it refused.
-    #[error("cannot fetch {repo} at revision {revision} from the hub: {source}")]
+    #[error(
+        "cannot fetch {repo} at revision {revision} from the hub: {source} (HF_HUB_OFFLINE=1 takes what the cache has)"
+    )]
     Hub {
         /// `ORG/NAME`.
         repo: String,
@@ -245,6 +255,16 @@ pub enum Error {
         repo: String,
         /// What it said.
         found: String,
+    },
+    /// A file of the hub is not what it should be.
+    #[error("{repo}: {file}: {problem}")]
+    HubFile {
+        /// `ORG/NAME`.
+        repo: String,
+        /// The file's name in it.
+        file: String,
+        /// What is wrong.
+        problem: HubFileProblem,
     },
     /// Not a day.
     #[error("{found:?} is no date, expected YYYY-MM-DD")]
@@ -282,6 +302,42 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong.
         source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// What is wrong with a file of the hub.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HubFileProblem {
+    /// It would be stored under a name that leads elsewhere.
+    #[error("the hub calls its content {etag:?}, which is no name of a file")]
+    Name {
+        /// The name that the hub gave.
+        etag: String,
+    },
+    /// It is of another commit.
+    #[error("the hub sent commit {found:?}, expected {expected}")]
+    Commit {
+        /// The commit asked for.
+        expected: String,
+        /// The one named.
+        found: String,
+    },
+    /// It has another length.
+    #[error("downloaded {found} bytes, expected {expected}; what came is deleted")]
+    Size {
+        /// Bytes that the hub states.
+        expected: u64,
+        /// Bytes that arrived.
+        found: u64,
+    },
+    /// It has another content.
+    #[error("downloaded content has SHA-256 {found}, expected {expected}; what came is deleted")]
+    Checksum {
+        /// The sum that the hub states.
+        expected: String,
+        /// That of what arrived.
+        found: String,
     },
 }
 

@@ -106,8 +106,8 @@ pub use api::{ApiKey, ApiModel, ApiProblem, ApiSettings, ApiUsage, KeyProblem, M
 pub use arch::ConfigProblem;
 pub use device::{CudaProblem, Device, DevicesProblem, Dtype};
 pub use engine::{Kernel, product_rate};
-pub use error::{Error, FileProblem, IndexProblem, TensorProblem};
-pub use hub::{FoundModel, HubOptions, ModelSource};
+pub use error::{Error, FileProblem, HubFileProblem, IndexProblem, TensorProblem};
+pub use hub::{Download, FoundModel, HubOptions, ModelSource};
 pub use model::{LoadOptions, Model};
 pub use text::{ChatTokens, Date, TextOptions};
 

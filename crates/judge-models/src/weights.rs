@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use half::{bf16, f16};
 use memmap2::Mmap;
@@ -10,7 +10,7 @@ use safetensors::tensor::TensorInfo;
 use serde_json::Value;
 
 use crate::error::{FileProblem, IndexProblem, TensorProblem};
-use crate::folder::{Folder, file, read_json};
+use crate::folder::{Folder, file, read_json, stays_inside};
 use crate::{Dtype, Error};
 
 /// Longest header that is read, in bytes; the limit of the format's own reader.
@@ -209,7 +209,6 @@ impl Checkpoint {
     }
 
     /// Some of a tensor's numbers in f32; inside, the index of the first that is not finite.
-    #[expect(clippy::type_complexity, reason = "two faults of different kinds")]
     fn widened(&self, located: &Located, name: &str, bytes: &[u8]) -> Result<Result<Vec<f32>, (usize, f32)>, Error> {
         Ok(match located.info.dtype {
             Stored::F32 => convert(bytes, f32::from_le_bytes),
@@ -398,11 +397,6 @@ fn check_ranges(infos: &BTreeMap<String, TensorInfo>) -> Result<usize, (String, 
         reached = end;
     }
     Ok(reached)
-}
-
-/// A shard's name may lead into the folder, never out of it.
-fn stays_inside(path: &Path) -> bool {
-    !path.as_os_str().is_empty() && path.components().all(|c| matches!(c, Component::Normal(_)))
 }
 
 /// Little-endian numbers of `N` bytes each, rounded to bf16; the first that is not finite is an error, with its index.

@@ -1,5 +1,6 @@
 //! A model's own chat template, rendered as transformers renders it.
 
+mod budget;
 mod date;
 mod json;
 mod python;
@@ -30,6 +31,13 @@ const OUTPUT: usize = 64 << 20;
 const NAME: &str = "chat";
 
 /// A compiled template.
+///
+/// Templates come with downloaded models, so each is held to bounds, and what passes them is an error: nesting and length of
+/// expressions when it is compiled; when it is rendered, instructions, recursion, output, and the bytes that it makes on the
+/// way ([`budget`]) by `~`, `+`, `%`, writing values, and the filters and methods that can multiply their input. minijinja
+/// gives no hold on the rest. `*` makes at most 100 MB, or 100 million items, each time. Plain text that loops capture,
+/// copies that other filters make, and their number are bounded by the instructions alone. Lists that a template nests in
+/// one another some ten thousand deep overflow the stack when they are dropped.
 pub(crate) struct ChatTemplate {
     environment: Environment<'static>,
     source: String,
@@ -49,7 +57,7 @@ impl ChatTemplate {
             Err(JinjaError::new(ErrorKind::InvalidOperation, text))
         });
         environment.add_function("strftime_now", move |format: String| date.format(&format));
-        environment.add_template_owned(NAME, source::translate(source))?;
+        environment.add_template_owned(NAME, source::translate(source)?)?;
         Ok(Self { environment, source: source.to_owned() })
     }
 
@@ -80,6 +88,7 @@ impl ChatTemplate {
             .collect();
         variables.insert("messages", Value::from(messages));
 
+        budget::begin();
         let mut output = Capped(Vec::new());
         self.environment.get_template(NAME)?.render_captured_to(Value::from_pairs(variables), &mut output)?;
         String::from_utf8(output.0).map_err(|e| JinjaError::new(ErrorKind::BadSerialization, e.to_string()))

@@ -1,8 +1,7 @@
-use std::fmt::Write;
-
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Error as JinjaError, ErrorKind, Value};
 
+use super::budget::{Text, enter};
 use super::python;
 
 /// JSON as the values of a template.
@@ -44,9 +43,9 @@ pub(super) fn tojson(value: &Value, options: Kwargs) -> Result<Value, JinjaError
         key,
     };
     options.assert_all_used()?;
-    let mut text = String::new();
+    let mut text = Text::default();
     writer.value(&mut text, value, 0)?;
-    Ok(Value::from(text))
+    Ok(Value::from(text.into_string()))
 }
 
 struct Dumps {
@@ -58,17 +57,18 @@ struct Dumps {
 }
 
 impl Dumps {
-    fn value(&self, out: &mut String, value: &Value, depth: usize) -> Result<(), JinjaError> {
+    fn value(&self, out: &mut Text, value: &Value, depth: usize) -> Result<(), JinjaError> {
+        enter(depth)?;
         match value.kind() {
-            ValueKind::None => out.push_str("null"),
-            ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),
+            ValueKind::None => out.push_str("null")?,
+            ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" })?,
             ValueKind::Number => out.push_str(&match python::as_float(value) {
                 Some(x) if x.is_nan() => "NaN".to_owned(),
                 Some(x) if x.is_infinite() => if x > 0.0 { "Infinity" } else { "-Infinity" }.to_owned(),
                 Some(x) => python::float_repr(x),
                 None => value.to_string(),
-            }),
-            ValueKind::String => self.string(out, value.as_str().unwrap_or_default()),
+            })?,
+            ValueKind::String => self.string(out, value.as_str().unwrap_or_default())?,
             ValueKind::Seq => {
                 let items: Vec<Value> = value.try_iter()?.collect();
                 self.container(out, ['[', ']'], items.len(), depth, |out, i| self.value(out, &items[i], depth + 1))?;
@@ -83,8 +83,8 @@ impl Dumps {
                     fields.sort_by(|a, b| a.0.cmp(&b.0));
                 }
                 self.container(out, ['{', '}'], fields.len(), depth, |out, i| {
-                    self.string(out, &fields[i].0);
-                    out.push_str(&self.key);
+                    self.string(out, &fields[i].0)?;
+                    out.push_str(&self.key)?;
                     self.value(out, &fields[i].1, depth + 1)
                 })?;
             }
@@ -100,54 +100,53 @@ impl Dumps {
 
     fn container(
         &self,
-        out: &mut String,
+        out: &mut Text,
         [open, close]: [char; 2],
         len: usize,
         depth: usize,
-        mut item: impl FnMut(&mut String, usize) -> Result<(), JinjaError>,
+        mut item: impl FnMut(&mut Text, usize) -> Result<(), JinjaError>,
     ) -> Result<(), JinjaError> {
-        let new_line = |out: &mut String, depth: usize| {
+        let new_line = |out: &mut Text, depth: usize| {
             if let Some(indent) = &self.indent {
-                out.push('\n');
-                out.push_str(&indent.repeat(depth));
+                out.push('\n')?;
+                (0..depth).try_for_each(|_| out.push_str(indent))?;
             }
+            Ok::<_, JinjaError>(())
         };
-        out.push(open);
+        out.push(open)?;
         for i in 0..len {
             if i > 0 {
-                out.push_str(&self.item);
+                out.push_str(&self.item)?;
             }
-            new_line(out, depth + 1);
+            new_line(out, depth + 1)?;
             item(out, i)?;
         }
         if len > 0 {
-            new_line(out, depth);
+            new_line(out, depth)?;
         }
-        out.push(close);
-        Ok(())
+        out.push(close)
     }
 
-    fn string(&self, out: &mut String, text: &str) {
-        out.push('"');
+    fn string(&self, out: &mut Text, text: &str) -> Result<(), JinjaError> {
+        out.push('"')?;
         for c in text.chars() {
             match c {
-                '"' => out.push_str("\\\""),
-                '\\' => out.push_str("\\\\"),
-                '\n' => out.push_str("\\n"),
-                '\r' => out.push_str("\\r"),
-                '\t' => out.push_str("\\t"),
-                '\u{8}' => out.push_str("\\b"),
-                '\u{c}' => out.push_str("\\f"),
+                '"' => out.push_str("\\\"")?,
+                '\\' => out.push_str("\\\\")?,
+                '\n' => out.push_str("\\n")?,
+                '\r' => out.push_str("\\r")?,
+                '\t' => out.push_str("\\t")?,
+                '\u{8}' => out.push_str("\\b")?,
+                '\u{c}' => out.push_str("\\f")?,
                 c if c < ' ' || (self.ensure_ascii && !(' '..='~').contains(&c)) => {
                     for unit in c.encode_utf16(&mut [0; 2]) {
-                        // Writing to a string cannot fail.
-                        let _ = write!(out, "\\u{unit:04x}");
+                        out.push_str(&format!("\\u{unit:04x}"))?;
                     }
                 }
-                c => out.push(c),
+                c => out.push(c)?,
             }
         }
-        out.push('"');
+        out.push('"')
     }
 }
 

@@ -3,27 +3,165 @@
 use std::fmt::Write;
 
 use minijinja::formatting::{FormatStyle, format};
-use minijinja::value::{Kwargs, Rest, Tuple, ValueKind, from_args};
-use minijinja::{Environment, Error as JinjaError, ErrorKind, State, Value};
+use minijinja::value::{Kwargs, Rest, Tuple, ValueKind, ValueOrKwargs, from_args};
+use minijinja::{Environment, Error as JinjaError, ErrorKind, State, Value, filters};
+
+use super::budget::{Text, charge, enter};
 
 /// The function that [`source`](super::source) puts in place of the `%` operator.
 pub(super) const MODULO: &str = "__modulo";
+
+/// The filters that [`source`](super::source) puts on what `~` joins, and on what `+` adds.
+pub(super) const JOINED: &str = "__joined";
+pub(super) const ADDED: &str = "__added";
 
 pub(super) fn install(environment: &mut Environment<'static>) {
     environment.set_unknown_method_callback(method);
     environment.set_formatter(|out, _, value| {
         let written = match value.as_str() {
-            Some(text) => out.write_str(text),
-            None => out.write_str(&text(value)),
+            Some(text) => {
+                charge(text.len())?;
+                out.write_str(text)
+            }
+            None => out.write_str(&text(value)?),
         };
         written.map_err(JinjaError::from)
     });
     environment.add_filter("string", |value: &Value| match value.as_str() {
-        Some(_) => value.clone(),
-        None => Value::from(text(value)),
+        Some(_) => Ok(value.clone()),
+        None => text(value).map(Value::from),
     });
     environment.add_filter("wordcount", |text: &str| text.split_whitespace().count());
     environment.add_function(MODULO, modulo);
+    environment.add_filter(JOINED, joined);
+    environment.add_filter(ADDED, added);
+
+    environment.add_filter("__format", filters::format);
+    environment.add_filter("__indent", filters::indent);
+    environment.add_filter("__join", filters::join);
+    environment.add_filter("__replace", filters::replace);
+    for (name, own, cost) in [
+        ("format", "__format", formatted as fn(&Value, &[Value]) -> Result<usize, JinjaError>),
+        ("indent", "__indent", indented),
+        ("join", "__join", listed),
+        ("replace", "__replace", replaced),
+    ] {
+        environment.add_filter(name, move |state: &mut State<'_, '_>, value: &Value, args: Rest<ValueOrKwargs>| {
+            let mut all = vec![value.clone()];
+            all.extend(args.into_values());
+            charge(cost(value, &all[1..])?)?;
+            state.apply_filter(own, &all)
+        });
+    }
+}
+
+/// An operand of `~`, as the text that it becomes.
+fn joined(value: &Value) -> Result<Value, JinjaError> {
+    match value.as_str() {
+        Some(text) => charge(text.len()).map(|()| value.clone()),
+        None => text(value).map(Value::from),
+    }
+}
+
+/// An operand of `+`: what is no text and no list costs nothing.
+fn added(value: &Value) -> Result<Value, JinjaError> {
+    charge(match value.as_str() {
+        Some(text) => text.len(),
+        None => value.len().unwrap_or(0).saturating_mul(size_of::<Value>()),
+    })?;
+    Ok(value.clone())
+}
+
+/// Bytes that a value takes where it is written out, not counting what is escaped.
+fn shown(value: &Value, depth: usize) -> Result<usize, JinjaError> {
+    enter(depth)?;
+    match (value.as_str(), value.kind()) {
+        (Some(text), _) => return Ok(text.len() + 4),
+        (None, ValueKind::Seq | ValueKind::Map) => {}
+        // The longest number in full.
+        _ => return Ok(400),
+    }
+    let mut sum = 0_usize;
+    for item in value.try_iter()? {
+        sum = sum.saturating_add(shown(&item, depth + 1)?);
+        if value.kind() == ValueKind::Map {
+            sum = sum.saturating_add(shown(&value.get_item(&item)?, depth + 1)?);
+        }
+    }
+    Ok(sum)
+}
+
+/// All whole numbers among arguments.
+fn numbers(args: &[Value]) -> Result<usize, JinjaError> {
+    let mut sum = 0_usize;
+    for arg in args {
+        if arg.kind() == ValueKind::Map {
+            for name in arg.try_iter()? {
+                sum = sum.saturating_add(arg.get_item(&name)?.as_usize().unwrap_or(0));
+            }
+        }
+        sum = sum.saturating_add(arg.as_usize().unwrap_or(0));
+    }
+    Ok(sum)
+}
+
+fn indented(text: &Value, args: &[Value]) -> Result<usize, JinjaError> {
+    let text = text.as_str().unwrap_or_default();
+    let lines = text.matches('\n').count() + 2;
+    Ok(text.len().saturating_add(lines.saturating_mul(numbers(args)?.saturating_add(4))))
+}
+
+fn listed(items: &Value, args: &[Value]) -> Result<usize, JinjaError> {
+    let mut between = 0_usize;
+    for arg in args {
+        between = between.saturating_add(shown(arg, 0)?);
+    }
+    let mut sum = 0_usize;
+    for item in items.try_iter()? {
+        sum = sum.saturating_add(between).saturating_add(shown(&item, 0)?);
+    }
+    Ok(sum)
+}
+
+fn replaced(text: &Value, args: &[Value]) -> Result<usize, JinjaError> {
+    let (Some(text), [from, to, ..]) = (text.as_str(), args) else { return Ok(0) };
+    let times = text.matches(from.as_str().unwrap_or_default()).count();
+    Ok(text.len().saturating_add(times.saturating_mul(shown(to, 0)?)))
+}
+
+/// `%` formatting: what its fields can take at most.
+fn formatted(pattern: &Value, args: &[Value]) -> Result<usize, JinjaError> {
+    let pattern = pattern.as_str().unwrap_or_default();
+    let fields = pattern.split('%').skip(1).map(|field| {
+        let field = field.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or(field, |(_, rest)| rest);
+        &field[..field.find(|c: char| !"#0123456789-+ .".contains(c)).unwrap_or(field.len())]
+    });
+    fields_cost(pattern, fields, args)
+}
+
+/// The same of Python's `str.format`.
+fn str_formatted(pattern: &Value, args: &[Value]) -> Result<usize, JinjaError> {
+    let pattern = pattern.as_str().unwrap_or_default();
+    let fields = pattern.split('{').skip(1).map(|field| {
+        let field = field.split('}').next().unwrap_or_default();
+        field.split_once(':').map_or("", |(_, spec)| spec)
+    });
+    fields_cost(pattern, fields, args)
+}
+
+fn fields_cost<'s>(pattern: &str, specs: impl Iterator<Item = &'s str>, args: &[Value]) -> Result<usize, JinjaError> {
+    let mut longest = 0;
+    for arg in args {
+        longest = longest.max(shown(arg, 0)?);
+    }
+    Ok(specs.fold(pattern.len(), |sum, spec| {
+        let digits = spec.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
+        // A number too long to be read is too large as well.
+        digits
+            .map(|digits| digits.parse().unwrap_or(usize::MAX))
+            .fold(sum, usize::saturating_add)
+            .saturating_add(longest)
+    }))
 }
 
 /// The value if it is a float.
@@ -55,35 +193,44 @@ pub(super) fn float_repr(x: f64) -> String {
 }
 
 /// Python's `str`.
-fn text(value: &Value) -> String {
+fn text(value: &Value) -> Result<String, JinjaError> {
+    let mut out = Text::default();
     match value.as_str() {
-        Some(text) => text.to_owned(),
-        None => repr(value),
+        Some(text) => out.push_str(text)?,
+        None => repr(&mut out, value, 0)?,
     }
+    Ok(out.into_string())
 }
 
 /// Python's `repr`.
-fn repr(value: &Value) -> String {
-    let items =
-        |value: &Value| -> Vec<String> { value.try_iter().into_iter().flatten().map(|item| repr(&item)).collect() };
+fn repr(out: &mut Text, value: &Value, depth: usize) -> Result<(), JinjaError> {
+    enter(depth)?;
     match value.kind() {
-        ValueKind::String => string_repr(value.as_str().unwrap_or_default()),
-        ValueKind::Number => as_float(value).map_or_else(|| value.to_string(), float_repr),
-        ValueKind::Seq if value.is_tuple() => match items(value).as_slice() {
-            [one] => format!("({one},)"),
-            many => format!("({})", many.join(", ")),
-        },
-        ValueKind::Seq => format!("[{}]", items(value).join(", ")),
-        ValueKind::Map => {
-            let fields: Vec<String> = value
-                .try_iter()
-                .into_iter()
-                .flatten()
-                .map(|name| format!("{}: {}", repr(&name), repr(&value.get_item(&name).unwrap_or_default())))
-                .collect();
-            format!("{{{}}}", fields.join(", "))
+        ValueKind::String => out.push_str(&string_repr(value.as_str().unwrap_or_default())),
+        ValueKind::Number => out.push_str(&as_float(value).map_or_else(|| value.to_string(), float_repr)),
+        ValueKind::Seq => {
+            let [open, close] = if value.is_tuple() { ['(', ')'] } else { ['[', ']'] };
+            out.push(open)?;
+            let mut count = 0;
+            for item in value.try_iter()? {
+                out.push_str(if count > 0 { ", " } else { "" })?;
+                repr(out, &item, depth + 1)?;
+                count += 1;
+            }
+            out.push_str(if value.is_tuple() && count == 1 { "," } else { "" })?;
+            out.push(close)
         }
-        _ => value.to_string(),
+        ValueKind::Map => {
+            out.push('{')?;
+            for (i, name) in value.try_iter()?.enumerate() {
+                out.push_str(if i > 0 { ", " } else { "" })?;
+                repr(out, &name, depth + 1)?;
+                out.push_str(": ")?;
+                repr(out, &value.get_item(&name).unwrap_or_default(), depth + 1)?;
+            }
+            out.push('}')
+        }
+        _ => out.push_str(&value.to_string()),
     }
 }
 
@@ -111,8 +258,9 @@ fn string_repr(text: &str) -> String {
 /// Python's `str.isprintable`, of which the standard library has no copy but the one in its debug formatting. The
 /// leading letter keeps that from escaping combining marks.
 fn is_printable(c: char) -> bool {
-    !matches!(c, '\u{7f}'..='\u{a0}' | '\u{ad}')
-        && (matches!(c, '"' | '\'') || format!("a{c}").escape_debug().skip(1).eq(std::iter::once(c)))
+    matches!(c, ' '..='~')
+        || !matches!(c, '\u{7f}'..='\u{a0}' | '\u{ad}')
+            && (matches!(c, '"' | '\'') || format!("a{c}").escape_debug().skip(1).eq(std::iter::once(c)))
 }
 
 /// `left % right`: formatting where `left` is a string, else the remainder with the divisor's sign.
@@ -130,6 +278,7 @@ fn modulo(left: &Value, right: &Value) -> Result<Value, JinjaError> {
             vec![right.clone()]
         };
         let args: Vec<Value> = args;
+        charge(formatted(left, &args)?)?;
         return format(FormatStyle::Printf, pattern, &args).map(Value::from);
     }
     let fault = || JinjaError::new(ErrorKind::InvalidOperation, format!("cannot divide {left} by {right}"));
@@ -195,6 +344,9 @@ fn method(state: &mut State<'_, '_>, value: &Value, name: &str, args: &[Value]) 
                 return Ok(Value::from(text.chars().map(swap).collect::<String>()));
             }
             "zfill" | "ljust" | "rjust" | "center" => return pad(text, name, args),
+            "format" => charge(str_formatted(value, args)?)?,
+            "replace" => charge(replaced(value, args)?)?,
+            "join" if !args.is_empty() => charge(listed(&args[0], std::slice::from_ref(value))?)?,
             "index" | "rindex" => {
                 let found = minijinja_contrib::pycompat::unknown_method_callback(
                     state,
@@ -285,6 +437,7 @@ fn pad(text: &str, name: &str, args: &[Value]) -> Result<Value, JinjaError> {
     if width > WIDEST {
         return Err(JinjaError::new(ErrorKind::InvalidOperation, format!("{name}: width {width} is over {WIDEST}")));
     }
+    charge(text.len() + width * fill.len())?;
     let len = text.chars().count();
     let missing = width.saturating_sub(len);
     let (left, right) = match name {

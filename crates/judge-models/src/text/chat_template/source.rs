@@ -1,45 +1,85 @@
-//! Rewrites the two things of transformers' Jinja that minijinja's grammar lacks: the `generation` block, which only
-//! marks its body and becomes a scope, and the `%` operator on strings, which becomes a function call.
+//! Rewrites what transformers' Jinja has and minijinja's grammar lacks: the `generation` block, which only marks its body
+//! and becomes a scope, and the `%` operator on strings, which becomes a function call. Operands of `~` and `+` pass through
+//! filters that count what they make. Refuses what is nested too deep for the recursion of both parsers.
 
-use super::python::MODULO;
+use std::collections::BTreeMap;
+
+use minijinja::{Error as JinjaError, ErrorKind};
+
+use super::python::{ADDED, JOINED, MODULO};
+
+/// Deepest nesting of brackets.
+const DEEPEST: usize = 64;
+
+/// Most pieces of an expression between brackets and commas: minijinja's tree is as deep as they are many.
+const LONGEST: usize = 1000;
+
+/// Most `elif` of one template: minijinja nests them.
+const MOST_ELIFS: usize = 256;
 
 /// The same template in minijinja's language. Everything that needs no change is copied; what cannot be read is too, so
 /// that minijinja reports it.
-pub(super) fn translate(source: &str) -> String {
+///
+/// # Errors
+/// A syntax error for what would overflow the stack.
+pub(super) fn translate(source: &str) -> Result<String, JinjaError> {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
+    let mut elifs = 0;
     while let Some(start) = ["{{", "{%", "{#"].iter().filter_map(|open| rest.find(open)).min() {
         out.push_str(&rest[..start]);
         rest = &rest[start..];
-        let Some(end) = translate_block(rest, &mut out) else { break };
-        rest = &rest[end..];
+        let refused = |problem: String| {
+            let line = source[..source.len() - rest.len()].matches('\n').count() + 1;
+            JinjaError::new(ErrorKind::SyntaxError, format!("line {line}: {problem}"))
+        };
+        match translate_block(rest, &mut out, &mut elifs) {
+            Ok(end) => rest = &rest[end..],
+            Err(Unread::Unfinished) => break,
+            Err(Unread::TooDeep) => return Err(refused(format!("brackets are nested more than {DEEPEST} deep"))),
+            Err(Unread::TooLong) => return Err(refused(format!("an expression has more than {LONGEST} pieces"))),
+        }
+        if elifs > MOST_ELIFS {
+            return Err(refused(format!("the template has more than {MOST_ELIFS} elif")));
+        }
     }
     out.push_str(rest);
-    out
+    Ok(out)
 }
 
-/// Writes the block that `text` starts with and returns its length, or nothing if it never ends.
-fn translate_block(text: &str, out: &mut String) -> Option<usize> {
-    let close = match text.as_bytes().get(1)? {
-        b'#' => {
-            let end = text.find("#}")? + 2;
+/// Why a block cannot be read.
+enum Unread {
+    /// It never ends, or its brackets do not match: minijinja says so better.
+    Unfinished,
+    TooDeep,
+    TooLong,
+}
+
+/// Writes the block that `text` starts with and returns its length.
+fn translate_block(text: &str, out: &mut String, elifs: &mut usize) -> Result<usize, Unread> {
+    let close = match text.as_bytes().get(1) {
+        Some(b'#') => {
+            let end = text.find("#}").ok_or(Unread::Unfinished)? + 2;
             out.push_str(&text[..end]);
-            return Some(end);
+            return Ok(end);
         }
-        b'%' => "%}",
+        Some(b'%') => "%}",
         _ => "}}",
     };
     let (nodes, mut end) = block(text, close)?;
     if is_statement(&nodes, close, "raw") {
         end = end_of_raw(text, end);
-    } else if let Some(inside) = rewrite(nodes, close) {
-        out.push_str(&text[..2 + modifier(&text[2..])]);
-        out.push_str(&inside);
-        out.push_str(tail(&text[..end], close));
-        return Some(end);
+    } else {
+        *elifs += usize::from(matches!(nodes.first(), Some(Node { kind: Kind::Name(n), .. }) if n == "elif"));
+        if let Some(inside) = rewrite(nodes, close) {
+            out.push_str(&text[..2 + modifier(&text[2..])]);
+            out.push_str(&inside);
+            out.push_str(tail(&text[..end], close));
+            return Ok(end);
+        }
     }
     out.push_str(&text[..end]);
-    Some(end)
+    Ok(end)
 }
 
 /// A piece of an expression, with the white space before it.
@@ -79,10 +119,10 @@ fn tail<'s>(block: &'s str, close: &str) -> &'s str {
 }
 
 /// Reads the block at the start of `text`; returns its expression and where the block ends.
-fn block(text: &str, close: &str) -> Option<(Vec<Node>, usize)> {
+fn block(text: &str, close: &str) -> Result<(Vec<Node>, usize), Unread> {
     let mut reader = Reader { text, at: 2 + modifier(&text[2..]), close };
-    let (nodes, _) = reader.nodes(None)?;
-    Some((nodes, reader.at))
+    let (nodes, _) = reader.nodes(None, 0)?;
+    Ok((nodes, reader.at))
 }
 
 struct Reader<'s> {
@@ -93,36 +133,44 @@ struct Reader<'s> {
 
 impl Reader<'_> {
     /// Reads up to `until`, or up to the block's end, and past it; returns also the white space before the end.
-    fn nodes(&mut self, until: Option<char>) -> Option<(Vec<Node>, String)> {
-        let mut nodes = Vec::new();
+    fn nodes(&mut self, until: Option<char>, depth: usize) -> Result<(Vec<Node>, String), Unread> {
+        if depth > DEEPEST {
+            return Err(Unread::TooDeep);
+        }
+        let mut nodes = Vec::<Node>::new();
+        let mut since_comma = 0;
         loop {
             let rest = &self.text[self.at..];
             let trimmed = rest.trim_start();
             let space = rest[..rest.len() - trimmed.len()].to_owned();
             self.at += space.len();
-            let first = trimmed.chars().next()?;
+            let first = trimmed.chars().next().ok_or(Unread::Unfinished)?;
             match until {
                 None => {
                     let end = modifier(trimmed);
                     for end in [0, end] {
                         if trimmed[end..].starts_with(self.close) {
                             self.at += end + self.close.len();
-                            return Some((nodes, space));
+                            return Ok((nodes, space));
                         }
                     }
                 }
                 Some(bracket) if first == bracket => {
                     self.at += 1;
-                    return Some((nodes, space));
+                    return Ok((nodes, space));
                 }
                 Some(_) => {}
             }
-            let kind = self.node(trimmed, first)?;
+            let kind = self.node(trimmed, first, depth)?;
+            since_comma = if first == ',' { 0 } else { since_comma + 1 };
+            if since_comma > LONGEST {
+                return Err(Unread::TooLong);
+            }
             nodes.push(Node { space, kind });
         }
     }
 
-    fn node(&mut self, trimmed: &str, first: char) -> Option<Kind> {
+    fn node(&mut self, trimmed: &str, first: char, depth: usize) -> Result<Kind, Unread> {
         let length = match first {
             '(' | '[' | '{' => {
                 let shut = match first {
@@ -131,29 +179,29 @@ impl Reader<'_> {
                     _ => '}',
                 };
                 self.at += 1;
-                let (nodes, space) = self.nodes(Some(shut))?;
-                return Some(Kind::Group(first, nodes, shut, space));
+                let (nodes, space) = self.nodes(Some(shut), depth + 1)?;
+                return Ok(Kind::Group(first, nodes, shut, space));
             }
-            ')' | ']' | '}' => return None,
-            '"' | '\'' => string_length(trimmed, first)?,
+            ')' | ']' | '}' => return Err(Unread::Unfinished),
+            '"' | '\'' => string_length(trimmed, first).ok_or(Unread::Unfinished)?,
             c if c.is_alphanumeric() || c == '_' => {
                 let digits = c.is_ascii_digit();
                 let more = |c: char| c.is_alphanumeric() || c == '_' || (digits && c == '.');
                 let length = trimmed.find(|c| !more(c)).unwrap_or(trimmed.len());
                 if !digits {
                     self.at += length;
-                    return Some(Kind::Name(trimmed[..length].to_owned()));
+                    return Ok(Kind::Name(trimmed[..length].to_owned()));
                 }
                 length
             }
             c => {
                 let length = OPERATORS.iter().find(|o| trimmed.starts_with(**o)).map_or(c.len_utf8(), |o| o.len());
                 self.at += length;
-                return Some(Kind::Operator(trimmed[..length].to_owned()));
+                return Ok(Kind::Operator(trimmed[..length].to_owned()));
             }
         };
         self.at += length;
-        Some(Kind::Operand(trimmed[..length].to_owned()))
+        Ok(Kind::Operand(trimmed[..length].to_owned()))
     }
 }
 
@@ -179,7 +227,7 @@ fn is_statement(nodes: &[Node], close: &str, name: &str) -> bool {
 fn end_of_raw(text: &str, opened: usize) -> usize {
     let mut from = opened;
     while let Some(start) = text[from..].find("{%").map(|i| from + i) {
-        if let Some((nodes, end)) = block(&text[start..], "%}")
+        if let Ok((nodes, end)) = block(&text[start..], "%}")
             && is_statement(&nodes, "%}", "endraw")
         {
             return start + end;
@@ -197,7 +245,44 @@ fn rewrite(mut nodes: Vec<Node>, close: &str) -> Option<String> {
         }
     }
     // The white space before the end was lost, but a name must not run into the closing delimiter's modifier.
-    replace_modulo(&mut nodes).then(|| text(&nodes) + " ")
+    let changed = replace_modulo(&mut nodes) | count_operands(&mut nodes);
+    changed.then(|| text(&nodes) + " ")
+}
+
+/// Puts a filter on every operand of `~` and `+`; says whether there was one.
+fn count_operands(nodes: &mut Vec<Node>) -> bool {
+    let mut changed = false;
+    // By the index of the operand's last piece. `~` binds tighter, so its filter is the one of an operand of both.
+    let mut filters = BTreeMap::new();
+    for (operator, filter) in [("+", ADDED), ("~", JOINED)] {
+        for at in (0..nodes.len()).filter(|&i| nodes[i].is_operator(operator)) {
+            if at > 0 && nodes[at - 1].ends_operand() && !is_test(&nodes[..at]) {
+                filters.insert(at - 1, filter);
+                filters.extend((right_operand(nodes, at) > at + 1).then(|| (right_operand(nodes, at) - 1, filter)));
+            }
+        }
+    }
+    for (i, mut node) in std::mem::take(nodes).into_iter().enumerate() {
+        if let Kind::Group(_, inner, ..) = &mut node.kind {
+            changed |= count_operands(inner);
+        }
+        nodes.push(node);
+        if let Some(filter) = filters.get(&i) {
+            nodes.push(Node { space: String::new(), kind: Kind::Operand(format!("|{filter}")) });
+            changed = true;
+        }
+    }
+    changed
+}
+
+/// Whether the last piece is the name of a test: its answer is no text.
+fn is_test(nodes: &[Node]) -> bool {
+    let is = |node: &Node, name: &str| matches!(&node.kind, Kind::Name(n) if n == name);
+    match nodes {
+        [.., a, b, _] if is(b, "not") => is(a, "is"),
+        [.., b, _] => is(b, "is"),
+        _ => false,
+    }
 }
 
 /// Turns every `left % right` into a call, innermost and leftmost first; says whether there was one.
@@ -308,14 +393,14 @@ mod tests {
         for source in [
             "",
             "plain {{ a }} text {%- if b -%} x {%- endif %}",
-            "{# a % b {% generation %} #}{{ '%' ~ \"a % b\" }}",
+            "{# a % b {% generation %} #}{{ '% ~' == \"a % b + c\" }}{{ -a }}",
             "{% raw %}{{ a % b }}{% generation %}{% endraw %}",
             "{{ {'a': {'b': 1}} }}",
             "{{ unclosed % ",
             "{{ 'open }}",
             "{% raw %} {{ a % b",
         ] {
-            assert_eq!(translate(source), source);
+            assert_eq!(translate(source).unwrap(), source);
         }
     }
 
@@ -324,18 +409,43 @@ mod tests {
         for (source, translated) in [
             ("{{ '%s' % a }}", "{{ __modulo('%s', a) }}"),
             ("{{- '%s' % (a, b) -}}", "{{- __modulo('%s', (a, b)) -}}"),
-            ("{{ x + -a.b[c] % d|f(e) ~ g }}", "{{ x +__modulo( -a.b[c], d|f(e)) ~ g }}"),
+            ("{{ x + -a.b[c] % d|f(e) ~ g }}", "{{ x|__added +__modulo( -a.b[c], d|f(e))|__joined ~ g|__joined }}"),
+            (
+                "{{ a ~ (b ~ -c|d) if e is f + g }}",
+                "{{ a|__joined ~ (b|__joined ~ -c|d|__joined)|__joined if e is f + g }}",
+            ),
+            ("{{ a[1 + b:] + +c ** d }}", "{{ a[1|__added + b|__added:]|__added + +c ** d|__added }}"),
             ("{% if not a * b % c == 0 %}", "{% if not__modulo( a * b, c) == 0 %}"),
             ("{{ a % b % c }}", "{{ __modulo( __modulo( a, b), c) }}"),
             ("{{ f((a % b), [c % d]) }}", "{{ f((__modulo(a, b)), [__modulo(c, d)]) }}"),
         ] {
             let squeeze = |s: &str| s.replace(' ', "");
-            assert_eq!(squeeze(&translate(source)), squeeze(translated), "{source}");
+            assert_eq!(squeeze(&translate(source).unwrap()), squeeze(translated), "{source}");
         }
     }
 
     #[test]
     fn generation_is_a_scope() {
-        assert_eq!(translate("a{%- generation +%}b{%endgeneration%}"), "a{%- with +%}b{% endwith %}");
+        assert_eq!(translate("a{%- generation +%}b{%endgeneration%}").unwrap(), "a{%- with +%}b{% endwith %}");
+    }
+    #[test]
+    fn what_would_overflow_the_stack_is_refused_with_its_line() {
+        let long = |piece: &str| format!("a\n{{{{ a{} }}}}", piece.repeat(100_000));
+        for (source, expected) in [
+            (format!("a\n{{{{ {} }}}}", "(".repeat(100_000)), "line 2: brackets are nested more than 64 deep"),
+            (format!("{{% if {}1{} %}}", "[{".repeat(50_000), "}]".repeat(50_000)), "line 1: brackets"),
+            (long(" ~ a"), "line 2: an expression has more than 1000 pieces"),
+            (long("|f"), "line 2: an expression"),
+            (long("()"), "line 2: an expression"),
+            (long(" if b else a"), "line 2: an expression"),
+            (format!("{{% if a %}}{}{{% endif %}}", "{% elif a %}\n".repeat(100_000)), "more than 256 elif"),
+        ] {
+            let error = translate(&source).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        let nested = format!("{{{{ {}a{} }}}}", "(".repeat(64), ")".repeat(64));
+        assert_eq!(translate(&nested).unwrap(), nested);
+        let list = format!("{{{{ [{}] }}}}", "a, ".repeat(100_000));
+        assert_eq!(translate(&list).unwrap(), list);
     }
 }

@@ -49,3 +49,63 @@ fn every_construct_renders_as_in_transformers() {
     assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), fixture.cases.len(), wrong.join("\n"));
     assert!(fixture.cases.len() > 150);
 }
+
+/// Templates come from downloaded folders: none may exhaust the memory or the stack.
+#[test]
+fn a_template_that_grows_without_bound_is_refused() {
+    let doubled = |start: &str, double: &str| {
+        format!(
+            "{{% set ns = namespace(s={start}) %}}{{% for i in range(60) %}}{{% set ns.s = {double} %}}{{% endfor %}}"
+        )
+    };
+    let grown = doubled("'x'", "ns.s ~ ns.s");
+    let lists = doubled("['x']", "[ns.s, ns.s]");
+    let deep = doubled("[]", "[[ns.s]]");
+    for (template, expected) in [
+        (grown, "bytes of text"),
+        (doubled("'x'", "ns.s + ns.s"), "bytes of text"),
+        (doubled("['x']", "ns.s + ns.s"), "bytes of text"),
+        (doubled("'x'", "'%s%s' % (ns.s, ns.s)"), "bytes of text"),
+        (doubled("'x'", "'%(a)s%(a)s' % {'a': ns.s}"), "bytes of text"),
+        (doubled("'x'", "'{0}{0}'.format(ns.s)"), "bytes of text"),
+        (doubled("'x'", "'%s%s'|format(ns.s, ns.s)"), "bytes of text"),
+        (doubled("'x'", "[ns.s, ns.s]|join"), "bytes of text"),
+        (doubled("'x'", "''.join([ns.s, ns.s])"), "bytes of text"),
+        (doubled("'xy'", "ns.s|replace('x', ns.s)"), "bytes of text"),
+        (doubled("'xy'", "ns.s.replace('x', ns.s)"), "bytes of text"),
+        ("{{ 'a\nb'|indent(999999999) }}".to_owned(), "bytes of text"),
+        ("{{ 'a\nb'|indent(width=999999999) }}".to_owned(), "bytes of text"),
+        ("{{ '%999999999d' % 1 }}".to_owned(), "bytes of text"),
+        ("{{ '%.999999999f' % 1 }}".to_owned(), "bytes of text"),
+        ("{{ '{:>99999999999999999999}'.format(1) }}".to_owned(), "bytes of text"),
+        (lists.clone() + "{{ ns.s|tojson }}", "bytes of text"),
+        (lists.clone() + "{{ ns.s }}", "bytes of text"),
+        (lists.clone() + "{{ 'a' ~ ns.s }}", "bytes of text"),
+        (lists + "{{ '%s' % ns.s }}", "bytes of text"),
+        (deep.clone() + "{{ ns.s }}", "nested more than 64 deep"),
+        (deep + "{{ ns.s|tojson }}", "nested more than 64 deep"),
+        ("{% set x %}{{ 'x' * 50000000 }}{% endset %}{{ x }}{{ x }}".to_owned(), "bytes of output"),
+    ] {
+        let compiled = ChatTemplate::new(&template, Date::default()).unwrap();
+        let error = compiled.render(&[], &BTreeMap::new(), &BTreeMap::new()).unwrap_err();
+        let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |e| e.source());
+        let text: Vec<String> = causes.map(ToString::to_string).collect();
+        assert!(text.join(": ").contains(expected), "{template}: {text:?}");
+    }
+}
+
+#[test]
+fn a_template_too_deep_to_read_does_not_compile() {
+    let template = format!("{{{{ {}1{} }}}}", "(".repeat(50_000), ")".repeat(50_000));
+    let error = ChatTemplate::new(&template, Date::default()).err().unwrap().to_string();
+    assert!(error.contains("line 1: brackets are nested more than 64 deep"), "{error}");
+}
+
+#[test]
+fn each_rendering_has_the_whole_budget() {
+    let template = "{% set ns = namespace(s='x') %}{% for i in range(26) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}{{ ns.s|length }}";
+    let compiled = ChatTemplate::new(template, Date::default()).unwrap();
+    for _ in 0..3 {
+        assert_eq!(compiled.render(&[], &BTreeMap::new(), &BTreeMap::new()).unwrap(), (1 << 26).to_string());
+    }
+}

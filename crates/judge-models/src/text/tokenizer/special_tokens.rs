@@ -20,7 +20,7 @@ pub(super) struct SpecialTokens {
     added: BTreeMap<u64, AddedToken>,
     /// Further special tokens.
     extra: Vec<AddedToken>,
-    /// `add_bos_token` and `add_eos_token`, if either is there.
+    /// `add_bos_token` and `add_eos_token`, if either is there and not null.
     explicit: Option<(bool, bool)>,
 }
 
@@ -67,7 +67,7 @@ impl SpecialTokens {
                 _ => {}
             }
         }
-        let flag = |name: &str| config.get(name).map(|v| v.as_bool().unwrap_or(false));
+        let flag = |name: &str| config.get(name).filter(|v| !v.is_null()).map(|v| v.as_bool().unwrap_or(false));
         let (bos, eos) = (flag("add_bos_token"), flag("add_eos_token"));
         special.explicit = (bos.is_some() || eos.is_some()).then(|| (bos.unwrap_or(false), eos.unwrap_or(false)));
         Ok(special)

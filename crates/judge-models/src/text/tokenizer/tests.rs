@@ -6,6 +6,7 @@ use std::path::Path;
 
 use judge_core::{BackboneError, Prompt, TokenId};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{ChatTokens, TextCodec, TextOptions};
@@ -30,6 +31,11 @@ struct Case {
 }
 
 fn load(kind: &str, options: &TextOptions) -> (TextCodec, Expected) {
+    load_with(kind, options, json!({}))
+}
+
+/// With some fields of `tokenizer_config.json` set.
+fn load_with(kind: &str, options: &TextOptions, settings: Value) -> (TextCodec, Expected) {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers").join(kind);
     let folder = TempDir::new().unwrap();
     // The text half looks at no weight and no configuration; a folder must have them nevertheless.
@@ -39,6 +45,10 @@ fn load(kind: &str, options: &TextOptions) -> (TextCodec, Expected) {
     for name in ["tokenizer.json", "tokenizer_config.json"] {
         fs::copy(fixture.join(name), folder.path().join(name)).unwrap();
     }
+    let path = folder.path().join("tokenizer_config.json");
+    let mut config: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    config.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+    fs::write(&path, config.to_string()).unwrap();
     let expected = serde_json::from_slice(&fs::read(fixture.join("expected.json")).unwrap()).unwrap();
     (TextCodec::load(&Folder::open(folder.path()).unwrap(), options).unwrap(), expected)
 }
@@ -94,8 +104,40 @@ fn labels_are_found_by_their_bytes() {
             }
             other => panic!("{kind}: {other:?}"),
         }
-        let found = codec.label_in_context(&Prompt::user("a").with_prefill("score:"), "4").unwrap();
-        assert_eq!(found.agrees, found.apart == found.together, "{kind}: {found:?}");
+    }
+}
+
+#[test]
+fn a_label_agrees_with_its_context_where_it_stays_a_token() {
+    for (kind, prefill, label, agrees) in [
+        ("byte-level", "score:", "4", true),
+        ("byte-level", "score: ", "4", true),
+        // One token holds the label and what is before it.
+        ("byte-level", "t", "he", false),
+        ("metaspace", "score:", "4", true),
+        ("metaspace", "score:", " ", false),
+        ("prepend", "score:", "4", true),
+        ("prepend", "score:", " ", false),
+    ] {
+        let (codec, _) = load(kind, &TextOptions::default());
+        let found = codec.label_in_context(&Prompt::user("a").with_prefill(prefill), label).unwrap();
+        assert_eq!(found.agrees, agrees, "{kind}: {found:?}");
+        assert_eq!(found.apart == found.together, agrees, "{kind}: {found:?}");
+    }
+}
+
+#[test]
+fn a_null_setting_of_special_tokens_says_nothing() {
+    for kind in KINDS {
+        let (plain, expected) = load(kind, &TextOptions::default());
+        let raw = |settings| {
+            let (codec, _) = load_with(kind, &TextOptions::default(), settings);
+            encode(&codec, &Prompt::Raw(expected.cases[0].prompt.clone()))
+        };
+        let by_default = encode(&plain, &Prompt::Raw(expected.cases[0].prompt.clone()));
+        assert_eq!(raw(json!({ "add_bos_token": null, "add_eos_token": null })), by_default, "{kind}");
+        assert_eq!(raw(json!({ "add_bos_token": true, "add_eos_token": null }))[0], expected.bos, "{kind}");
+        assert_ne!(raw(json!({ "add_bos_token": false }))[0], expected.bos, "{kind}");
     }
 }
 

@@ -1,0 +1,237 @@
+//! Fields of `config.json` that nothing here reads: one of them may change what the model computes.
+
+use serde_json::{Map, Value, json};
+
+use super::families;
+
+/// Fields that change no number of a forward pass, in any family.
+const HARMLESS: &[&str] = &[
+    // What the file is of, and what wrote it.
+    "_name_or_path",
+    "architectures",
+    "auto_map",
+    "dtype",
+    "is_llama_config",
+    "model_name",
+    "model_type",
+    "tokenizer_class",
+    "torch_dtype",
+    "transformers.js_config",
+    "transformers_version",
+    "unsloth_fixed",
+    "unsloth_version",
+    // How a program runs it.
+    "_attn_implementation",
+    "_attn_implementation_autoset",
+    "_attn_implementation_internal",
+    "attn_implementation",
+    "cache_implementation",
+    "chunk_size_feed_forward",
+    "output_attentions",
+    "output_hidden_states",
+    "pretraining_tp",
+    "return_dict",
+    "torchscript",
+    "use_bfloat16",
+    "use_cache",
+    // Training.
+    "attention_dropout",
+    "attn_pdrop",
+    "classifier_dropout",
+    "dropout",
+    "embd_pdrop",
+    "hidden_dropout",
+    "initializer_range",
+    "mlp_dropout",
+    "resid_pdrop",
+    // Tokens with a name; `eos_token_id` is read.
+    "bos_token_id",
+    "cls_token_id",
+    "decoder_start_token_id",
+    "mask_token_id",
+    "pad_token_id",
+    "sep_token_id",
+    "unk_token_id",
+    // The head of a classifier is read in `head`.
+    "id2label",
+    "label2id",
+    "num_labels",
+    "problem_type",
+    // Old files repeat settings of text generation.
+    "bad_words_ids",
+    "do_sample",
+    "length_penalty",
+    "max_length",
+    "min_length",
+    "no_repeat_ngram_size",
+    "num_beams",
+    "num_return_sequences",
+    "repetition_penalty",
+    "temperature",
+    "top_k",
+    "top_p",
+    // `folder` refuses a file that says anything here.
+    "compression_config",
+    "quantization_config",
+    // `layer_types`, or the families that need them, say the same. Phi-4-mini has two that its own code does not read.
+    "_sliding_window_pattern",
+    "full_attn_mod",
+    "interpolate_factor",
+    "layer_types",
+    "max_window_layers",
+    "sliding_window_pattern",
+    "sliding_window_size",
+];
+
+/// Fields that are harmless where they are `false`.
+const OFF: &[&str] = &[
+    "add_cross_attention",
+    "attention_bias",
+    "is_decoder",
+    "is_encoder_decoder",
+    "lm_head_bias",
+    "mlp_bias",
+    "rope_interleaved",
+    "tie_encoder_decoder",
+    "use_bidirectional_attention",
+    "use_mrope",
+    "use_qk_norm",
+    "use_sliding_window",
+];
+
+/// Settings of a rope that are harmless. Both cut a head's coordinates by the axes of a picture; all axes of a text have one position.
+const HARMLESS_OF_ROPE: &[&str] = &["mrope_interleaved", "mrope_section"];
+
+/// Names of the fields that are neither read nor known to be harmless, in the order of the file; those of a rope's settings with a point. A field is
+/// read if the file would be refused for a value there that no field can have, so there is no list that could fall behind the families. Of a
+/// file that is refused as it is, no field counts as unread.
+pub(super) fn unread_keys(file: &Map<String, Value>) -> Vec<String> {
+    let mut unread = Vec::new();
+    for (name, value) in file {
+        let is_off = *value == Value::Bool(false) && OFF.contains(&name.as_str());
+        // Gemma names its function twice.
+        let is_second = name == "hidden_act" && file.contains_key("hidden_activation");
+        if value.is_null() || is_off || is_second || HARMLESS.contains(&name.as_str()) {
+            continue;
+        }
+        if is_ignored(file, |file| file.insert(name.clone(), impossible())) {
+            unread.push(name.clone());
+        } else if let ("rope_scaling" | "rope_parameters", Some(fields)) = (name.as_str(), value.as_object()) {
+            let ignored = fields.iter().filter(|(field, value)| {
+                !value.is_null()
+                    && !HARMLESS_OF_ROPE.contains(&field.as_str())
+                    && is_ignored(file, |file| {
+                        file.get_mut(name)?.as_object_mut()?.insert((*field).clone(), impossible())
+                    })
+            });
+            unread.extend(ignored.map(|(field, _)| format!("{name}.{field}")));
+        }
+    }
+    unread
+}
+
+fn impossible() -> Value {
+    json!([[[]]])
+}
+
+fn is_ignored(file: &Map<String, Value>, change: impl FnOnce(&mut Map<String, Value>) -> Option<Value>) -> bool {
+    let mut changed = file.clone();
+    change(&mut changed);
+    families::dense(&changed).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    fn unread(config: &Value) -> Vec<String> {
+        unread_keys(config.as_object().unwrap())
+    }
+
+    #[test]
+    fn folders_of_every_family_have_no_unread_field() {
+        let folders = fixtures::FAMILIES.map(fixtures::folder).into_iter();
+        let heads = std::fs::read_dir(fixtures::folder("../heads")).unwrap().map(|entry| entry.unwrap().path());
+        for folder in folders.chain(heads).filter(|folder| folder.is_dir()) {
+            let config = std::fs::read_to_string(folder.join("config.json")).unwrap();
+            assert_eq!(unread(&serde_json::from_str(&config).unwrap()), [""; 0], "{}", folder.display());
+        }
+    }
+
+    /// Fields as in published folders: Llama 3.1 and SmolLM2, Qwen2.5, Mistral, Phi-4-mini, Gemma 2, Qwen3.
+    #[test]
+    fn published_folders_have_no_unread_field() {
+        let shape = json!({
+            "architectures": ["AForCausalLM"], "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": null,
+            "hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "num_hidden_layers": 2, "num_key_value_heads": 2,
+            "vocab_size": 100, "max_position_embeddings": 1024, "rms_norm_eps": 1e-5, "initializer_range": 0.02, "use_cache": true,
+            "attention_dropout": 0.0, "torch_dtype": "bfloat16", "transformers_version": "4.46.0", "tie_word_embeddings": false
+        });
+        for (model_type, own) in [
+            (
+                "llama",
+                json!({
+                    "hidden_act": "silu", "attention_bias": false, "mlp_bias": false, "pretraining_tp": 1, "is_llama_config": true,
+                    "rope_interleaved": false, "rope_theta": 500000.0, "head_dim": 16, "_name_or_path": "a/b",
+                    "rope_scaling": { "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                        "original_max_position_embeddings": 512 },
+                    "transformers.js_config": { "dtype": "q4" }
+                }),
+            ),
+            (
+                "qwen2",
+                json!({
+                    "hidden_act": "silu", "max_window_layers": 2, "rope_theta": 1e6, "sliding_window": 512,
+                    "use_sliding_window": false, "use_mrope": false
+                }),
+            ),
+            ("mistral", json!({ "hidden_act": "silu", "sliding_window": null, "rope_theta": 1e6, "head_dim": 16 })),
+            (
+                "phi3",
+                json!({
+                    "hidden_act": "silu", "attention_bias": false, "auto_map": {}, "embd_pdrop": 0.0, "resid_pdrop": 0.0,
+                    "full_attn_mod": 1, "interpolate_factor": 1, "lm_head_bias": false, "mlp_bias": false,
+                    "original_max_position_embeddings": 512, "partial_rotary_factor": 0.75, "rope_scaling": null, "sliding_window": 512
+                }),
+            ),
+            (
+                "gemma2",
+                json!({
+                    "hidden_act": "gelu_pytorch_tanh", "hidden_activation": "gelu_pytorch_tanh", "attention_bias": false,
+                    "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0, "cache_implementation": "hybrid",
+                    "query_pre_attn_scalar": 16, "sliding_window": 512, "sliding_window_size": 512, "rope_theta": 1e4
+                }),
+            ),
+            (
+                "qwen3",
+                json!({
+                    "hidden_act": "silu", "attention_bias": false, "head_dim": 16, "max_window_layers": 2, "rope_theta": 1e6,
+                    "rope_scaling": null, "sliding_window": null, "use_sliding_window": false
+                }),
+            ),
+        ] {
+            let mut config = shape.clone();
+            config["model_type"] = model_type.into();
+            config.as_object_mut().unwrap().extend(own.as_object().unwrap().clone());
+            assert!(families::dense(config.as_object().unwrap()).is_ok(), "{model_type}");
+            assert_eq!(unread(&config), [""; 0], "{model_type}");
+        }
+    }
+
+    #[test]
+    fn fields_that_may_change_the_model_are_named() {
+        let config = json!({
+            "model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "use_cache": true, "attention_bias": true,
+            "no_rope_layers": [1, 0], "embedding_multiplier": 12.0, "attn_output_gate": true, "rope_interleaved": true,
+            "query_pre_attn_scalar": null, "rope_scaling": { "rope_type": "linear", "factor": 2.0, "phase": 0.5 }
+        });
+        let expected =
+            ["no_rope_layers", "embedding_multiplier", "attn_output_gate", "rope_interleaved", "rope_scaling.phase"];
+        assert_eq!(unread(&config), expected);
+        // Another family reads one of them.
+        let mut granite = config;
+        granite["model_type"] = "granite".into();
+        assert!(!unread(&granite).contains(&"embedding_multiplier".to_owned()));
+    }
+}

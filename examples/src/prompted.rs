@@ -72,7 +72,7 @@ impl PromptedArgs {
         let family = self.family(self.default_family(suits, model)?, points, model)?;
         self.check_family(&family, pairs)?;
         let weights = self.weights.as_ref().map(load::<LayerWeights>).transpose()?;
-        Ok(Asked::Family { family, weights })
+        Ok(Asked::Family { family: Box::new(family), weights })
     }
 
     fn default_family(&self, suits: &'static str, model: &ModelArgs) -> Result<DefaultFamily> {
@@ -153,14 +153,14 @@ impl PromptedArgs {
     /// If labels cannot be read as is wished, or the weights are not for this model and family; if the model has no rewards, or none of this name.
     pub fn judge(&self, asked: Asked, model: &Model) -> Result<AskedJudge> {
         let judge = match asked {
-            Asked::Family { family, weights } => PromptedJudge::new(family, self.verdict, weights, model)?,
+            Asked::Family { family, weights } => PromptedJudge::new(*family, self.verdict, weights, model)?,
             Asked::Reward { label, template } => {
                 let head = model.reward_head().cloned();
                 let head = head.with_context(|| {
                     format!("{} is no reward model: its folder has no head of labels", model.info().name)
                 })?;
                 let judge = RewardJudge::new(head, label.as_deref(), model.info())?;
-                return Ok(AskedJudge::Reward(judge.with_template(template)));
+                return Ok(AskedJudge::Reward(Box::new(judge.with_template(template))));
             }
         };
         if let PromptedJudge::Likelihood(_) = &judge {
@@ -173,14 +173,15 @@ impl PromptedArgs {
                 tell(format_args!("note: {note}"));
             }
         }
-        Ok(AskedJudge::Prompted(judge))
+        Ok(AskedJudge::Prompted(Box::new(judge)))
     }
 
     /// The scale of the logits that rows of pairs keep, so that layer weights can be fitted on them: those of `--verdict layers`, where both responses are seen together.
     #[must_use]
     pub fn tables<'j>(&self, judge: &'j AskedJudge) -> Option<&'j Scale> {
-        match judge {
-            AskedJudge::Prompted(PromptedJudge::Read(judge)) if self.verdict == VerdictFrom::Layers && !self.apart => {
+        let AskedJudge::Prompted(judge) = judge else { return None };
+        match &**judge {
+            PromptedJudge::Read(judge) if self.verdict == VerdictFrom::Layers && !self.apart => {
                 Some(&judge.settings().scale)
             }
             _ => None,
@@ -192,8 +193,11 @@ impl PromptedArgs {
     /// # Errors
     /// None that can occur: an origin is JSON.
     pub fn origin(&self, judge: &AskedJudge) -> Result<Settings> {
-        Ok(match judge {
-            AskedJudge::Prompted(PromptedJudge::Read(read)) if self.tables(judge).is_some() => {
+        let (Some(_), AskedJudge::Prompted(judge)) = (self.tables(judge), judge) else {
+            return Ok(Settings::default());
+        };
+        Ok(match &**judge {
+            PromptedJudge::Read(read) => {
                 Settings::from_iter([(ORIGIN.to_owned(), serde_json::to_value(read.origin())?)])
             }
             _ => Settings::default(),
@@ -262,7 +266,7 @@ pub enum Asked {
     /// The prompt of a family.
     Family {
         /// The family.
-        family: PromptFamily,
+        family: Box<PromptFamily>,
         /// Layer weights, for verdicts from all layers.
         weights: Option<LayerWeights>,
     },
@@ -289,16 +293,16 @@ impl Asked {
 /// A judge that is asked.
 pub enum AskedJudge {
     /// By a prompt family.
-    Prompted(PromptedJudge),
+    Prompted(Box<PromptedJudge>),
     /// For a reward.
-    Reward(RewardJudge),
+    Reward(Box<RewardJudge>),
 }
 
 impl<Item: Fields + ?Sized> Judge<Item> for AskedJudge {
     fn name(&self) -> &str {
         match self {
-            Self::Prompted(judge) => Judge::<Item>::name(judge),
-            Self::Reward(judge) => Judge::<Item>::name(judge),
+            Self::Prompted(judge) => Judge::<Item>::name(&**judge),
+            Self::Reward(judge) => Judge::<Item>::name(&**judge),
         }
     }
 

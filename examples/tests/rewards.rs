@@ -115,3 +115,22 @@ fn what_has_no_reward_is_said() {
     let pairs = ["--model", gemma.as_str(), "--input", "pairs.jsonl", "--output", "scores.jsonl"];
     fails("reward_scores", &pairs, 2, "row 1 is no conversation");
 }
+
+#[test]
+fn an_adapter_is_merged_and_tells_one_run_from_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let adapter =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/judge-models/tests/fixtures/adapters/labels");
+    let row = json!({"id": 1, "instruction": "de", "response": "fi go"});
+    write_rows(folder.path().join("rows.jsonl"), &[row]);
+    let (qwen, adapter) = (model("qwen3"), adapter.to_str().unwrap());
+    let plain = ["--model", qwen.as_str(), "--input", "rows.jsonl", "--output", "plain.jsonl"];
+    let adapted =
+        |output| ["--model", qwen.as_str(), "--input", "rows.jsonl", "--adapter", adapter, "--output", output];
+    succeed("reward_scores", folder.path(), &plain);
+    succeed("reward_scores", folder.path(), &adapted("adapted.jsonl"));
+    let reward = |file: &str| rows(folder.path().join(file))[0]["rewards"].clone();
+    assert_ne!(reward("plain.jsonl"), reward("adapted.jsonl"));
+    let (code, _, stderr) = ran("reward_scores", folder.path(), &adapted("plain.jsonl"));
+    assert!(code == Some(1) && stderr.contains("adapters"), "{code:?} {stderr}");
+}

@@ -45,6 +45,14 @@ pub enum Error {
         /// Why.
         source: judge_core::Error,
     },
+    /// An adapter that cannot be merged.
+    #[error("the adapter {path}: {problem}", path = path.display())]
+    Adapter {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong.
+        problem: AdapterProblem,
+    },
     /// A file of text is not UTF-8.
     #[error("{path} is not UTF-8 from byte {offset} on", path = path.display())]
     Encoding {
@@ -484,4 +492,43 @@ pub enum TensorProblem {
 
 fn list(kernels: &[Kernel]) -> String {
     kernels.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Why an adapter cannot be merged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdapterProblem {
+    /// A kind of adapter, or a setting of one, that this crate does not merge.
+    #[error("{field} = {found} is not supported; merged are LoRA, rsLoRA and DoRA of matrices, and whole tensors")]
+    Unsupported {
+        /// The field of `adapter_config.json`.
+        field: String,
+        /// Its value.
+        found: String,
+    },
+    /// A tensor that no adapter of this kind has, or that lacks its partner.
+    #[error("the tensor {name} belongs to no pair of lora_A and lora_B, and replaces none")]
+    Tensor {
+        /// The tensor.
+        name: String,
+    },
+    /// The configuration and a tensor contradict each other.
+    #[error("{name} has the shape {found:?}, but its rank is {expected} by adapter_config.json")]
+    Rank {
+        /// The tensor.
+        name: String,
+        /// The rank of the configuration.
+        expected: usize,
+        /// The tensor's shape.
+        found: Vec<usize>,
+    },
+    /// There are no tensors.
+    #[error("it changes nothing: it has no tensors")]
+    Empty,
+    /// Tensors that the base model does not have.
+    #[error("the base model has no {}; is it another model's adapter?", names.join(", "))]
+    NoSuchTensor {
+        /// Their names in a base model.
+        names: Vec<String>,
+    },
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::Error;
 use crate::folder::{Folder, file};
-use crate::weights::Checkpoint;
+use crate::weights::{Adapter, Checkpoint};
 
 /// Changed whenever the same folder would get another fingerprint.
 const DOMAIN: &[u8] = b"judge-models fingerprint 1";
@@ -26,12 +26,12 @@ const PIECES: usize = 64;
 /// Bytes of one piece.
 const PIECE: usize = 64;
 
-/// BLAKE3 over the configuration, the tokenizer, the chat template, and name, dtype, shape and bytes of every tensor: a sample of
+/// BLAKE3 over the configuration, the tokenizer, the chat template, the adapters' configurations, and name, dtype, shape and bytes of every tensor: a sample of
 /// them, or all if `full`. In lower-case hexadecimal, the full hash marked as such.
 ///
 /// JSON files count by their content, not by their layout. Where the folder lies and how tensors are cut into shards changes
 /// nothing.
-pub(crate) fn of(folder: &Folder, checkpoint: &Checkpoint, full: bool) -> Result<String, Error> {
+pub(crate) fn of(folder: &Folder, checkpoint: &Checkpoint, adapters: &[Adapter], full: bool) -> Result<String, Error> {
     let mut hasher = Hasher::new();
     put(&mut hasher, DOMAIN);
     put(&mut hasher, canonical(folder.config()).as_bytes());
@@ -40,17 +40,25 @@ pub(crate) fn of(folder: &Folder, checkpoint: &Checkpoint, full: bool) -> Result
         put(&mut hasher, folder.json(name)?.as_ref().map(canonical).unwrap_or_default().as_bytes());
     }
     put(&mut hasher, folder.text(file::CHAT_TEMPLATE)?.unwrap_or_default().as_bytes());
-    for (name, info, bytes) in checkpoint.raw() {
-        put(&mut hasher, name.as_bytes());
-        put(&mut hasher, format!("{:?} {:?}", info.dtype, info.shape).as_bytes());
-        if full {
-            hasher.update_rayon(bytes);
-        } else {
-            sample(bytes).for_each(|piece| put(&mut hasher, piece));
-        }
+    put_tensors(&mut hasher, checkpoint, full);
+    for adapter in adapters {
+        put(&mut hasher, canonical(adapter.config()).as_bytes());
+        put_tensors(&mut hasher, adapter.tensors(), full);
     }
     let hash = hasher.finalize().to_hex();
     Ok(if full { format!("full:{hash}") } else { hash.to_string() })
+}
+
+fn put_tensors(hasher: &mut Hasher, checkpoint: &Checkpoint, full: bool) {
+    for (name, info, bytes) in checkpoint.raw() {
+        put(hasher, name.as_bytes());
+        put(hasher, format!("{:?} {:?}", info.dtype, info.shape).as_bytes());
+        if full {
+            hasher.update_rayon(bytes);
+        } else {
+            sample(bytes).for_each(|piece| put(hasher, piece));
+        }
+    }
 }
 
 fn sample(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {

@@ -17,6 +17,7 @@ pub(crate) mod file {
     pub(crate) const CHAT_TEMPLATE_JSON: &str = "chat_template.json";
     pub(crate) const SPECIAL_TOKENS_MAP: &str = "special_tokens_map.json";
     pub(crate) const ADAPTER_CONFIG: &str = "adapter_config.json";
+    pub(crate) const ADAPTER_WEIGHTS: &str = "adapter_model.safetensors";
 }
 
 /// A Hugging Face model folder that has everything this crate needs.
@@ -54,7 +55,7 @@ impl Folder {
                 file::ADAPTER_CONFIG,
                 "peft_type",
                 "an adapter without its base model".to_owned(),
-                "folders with all weights: merge the adapter into its base model",
+                "folders with all weights: load its base model, and name the adapter beside it (LoadOptions::adapters)",
             ));
         }
         if !has(file::CONFIG) {

@@ -38,7 +38,7 @@
 //!
 //! Families: `llama`, `mistral`, `qwen2`, `qwen3`, `internlm3`, `gemma2`, `gemma3_text`, `phi3`, `olmo2`, `olmo3`, `smollm3`, `exaone4`, `granite`, and the text models inside `gemma3`,
 //! `mistral3` and `qwen3_vl`; RoPE: default, linear, dynamic, llama3, yarn, longrope. Checkpoints in f32, f16 or bf16 safetensors, one file or shards. Sequence classifiers, such
-//! as reward models, load with their head of labels ([`Model::reward_head`]). Everything is compared with transformers, to about 1e-6 in f32.
+//! as reward models, load with their head of labels ([`Model::reward_head`]); LoRA adapters are merged as they are loaded ([`LoadOptions::adapters`]). Everything is compared with transformers, to about 1e-6 in f32.
 //!
 //! # The way of a prompt
 //!
@@ -106,7 +106,7 @@ pub use api::{ApiKey, ApiModel, ApiProblem, ApiSettings, ApiUsage, KeyProblem, M
 pub use arch::ConfigProblem;
 pub use device::{CudaProblem, Device, DevicesProblem, Dtype};
 pub use engine::{Kernel, product_rate};
-pub use error::{Error, FileProblem, HubFileProblem, IndexProblem, TensorProblem};
+pub use error::{AdapterProblem, Error, FileProblem, HubFileProblem, IndexProblem, TensorProblem};
 pub use hub::{Download, FoundModel, HubOptions, ModelSource};
 pub use model::{LoadOptions, Model};
 pub use text::{ChatTokens, Date, TextOptions};

@@ -1,6 +1,6 @@
 use std::fmt;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use judge_core::{
@@ -20,7 +20,7 @@ use crate::reading::jobs::groups;
 use crate::reading::labels::Heads;
 use crate::reading::sampling;
 use crate::text::{TextCodec, TextOptions};
-use crate::weights::Checkpoint;
+use crate::weights::{Adapted, Adapter, Checkpoint, Tensors};
 use crate::{Device, DevicesProblem, Dtype, Error, Kernel, device, fingerprint};
 
 /// Requests that are taken at a time; see [`Model::take`].
@@ -47,10 +47,13 @@ pub struct LoadOptions {
     pub kernel: Option<Kernel>,
     /// How text becomes tokens.
     pub text: TextOptions,
-    /// The name to go by; `None`: the folder's own.
+    /// The name to go by; `None`: the folder's own, with those of adapters behind a `+`.
     pub name: Option<String>,
     /// The hub revision that the folder holds, where known; recorded, not checked.
     pub revision: Option<String>,
+    /// Folders of adapters (PEFT's LoRA, rsLoRA or DoRA), which are merged into the weights as they are loaded, one after another: in f32,
+    /// rounded to the dtype once. The tokenizer is the base model's.
+    pub adapters: Vec<PathBuf>,
     /// Upper bound on tokens (prompt plus new) in flight at once. Bounds memory, never changes a number. A longer
     /// sequence runs alone.
     pub max_batch_tokens: usize,
@@ -68,6 +71,7 @@ impl Default for LoadOptions {
             text: TextOptions::default(),
             name: None,
             revision: None,
+            adapters: Vec::new(),
             max_batch_tokens: 16_384,
             full_fingerprint: false,
         }
@@ -160,21 +164,22 @@ impl Model {
         }
         let dtype = options.dtype.unwrap_or_else(|| checkpoint.stored_dtype());
         checkpoint.check(&spec.tensors())?;
-        let fingerprint = fingerprint::of(&folder, &checkpoint, options.full_fingerprint)?;
+        let mut adapters = options.adapters.iter().map(|path| Adapter::open(path)).collect::<Result<Vec<_>, _>>()?;
+        adapters.iter().try_for_each(|adapter| adapter.check(&spec.tensors()))?;
+        let fingerprint = fingerprint::of(&folder, &checkpoint, &adapters, options.full_fingerprint)?;
         let spec = Arc::new(spec);
+        let tensors = &mut Adapted { base: &mut checkpoint, adapters: &mut adapters };
         let engine: Box<dyn Engine> = match choice.unwrap_or_else(|| Choice::of(&options.devices)) {
             Choice::Packed => {
                 let kernel = options.kernel.unwrap_or_else(Kernel::detect).check()?;
-                let decoder = PackedDecoder::load(Arc::clone(&spec), kernel, dtype, &mut checkpoint)?;
+                let decoder = PackedDecoder::load(Arc::clone(&spec), kernel, dtype, tensors)?;
                 Box::new(decoder)
             }
-            Choice::Batched(shapes) => {
-                Box::new(Batched::load(Arc::clone(&spec), &devices, dtype, shapes, &mut checkpoint)?)
-            }
+            Choice::Batched(shapes) => Box::new(Batched::load(Arc::clone(&spec), &devices, dtype, shapes, tensors)?),
         };
         let reward_head = match spec.labels() {
             Some(head) => {
-                let weights = checkpoint.take(&head.name, &[head.labels.len(), spec.d_model], Dtype::F32)?;
+                let weights = tensors.take(&head.name, &[head.labels.len(), spec.d_model], Dtype::F32)?;
                 Some(
                     RewardHead::new(head.labels.clone(), weights, spec.d_model)
                         .map_err(|source| Error::Head { source })?,
@@ -182,11 +187,12 @@ impl Model {
             }
             None => None,
         };
+        let adapter_names = adapters.iter().map(|adapter| format!("+{}", adapter.name())).collect::<String>();
         checkpoint.finish()?;
 
         let name = match &options.name {
             Some(name) => name.clone(),
-            None => folder_name(folder.path()),
+            None => folder_name(folder.path()) + &adapter_names,
         };
         let dimensions = Dimensions {
             n_layers: spec.n_layers(),

@@ -75,7 +75,8 @@ fn every_familys_rewards_equal_transformers() {
             println!("{}, {dtype}: largest error {worst:.1e}", folder.display());
             assert!(dtype == Dtype::Bf16 || worst < 1e-4, "{}: {worst:e}", folder.display());
             // One by one, the same bits.
-            let alone: Vec<Vec<f64>> = prompts.iter().flat_map(|prompt| rewards(&model, &[prompt.clone()])).collect();
+            let alone: Vec<Vec<f64>> =
+                prompts.iter().flat_map(|prompt| rewards(&model, std::slice::from_ref(prompt))).collect();
             assert_eq!(alone, found, "{}", folder.display());
         }
         seen += 1;

@@ -32,7 +32,7 @@ use super::Engine;
 use crate::arch::ModelSpec;
 use crate::reading::jobs::Group;
 use crate::reading::passes::Passes;
-use crate::weights::{Checkpoint, Numbers};
+use crate::weights::{Numbers, Tensors};
 use crate::{Dtype, Error, Kernel};
 use decoder::{Decoder, Source};
 use host::{from_device, host};
@@ -70,7 +70,7 @@ impl Batched {
         devices: &[Device],
         dtype: Dtype,
         shapes: Shapes,
-        checkpoint: &mut Checkpoint,
+        tensors: &mut dyn Tensors,
     ) -> Result<Self, Error> {
         let precision = match dtype {
             Dtype::F32 => Precision::FULL,
@@ -78,7 +78,7 @@ impl Batched {
         };
         // Before the decoder, so that it is dropped after what was loaded where the rest cannot be.
         let memory = Memory(devices.to_vec());
-        let mut source = Stored { checkpoint, dtype };
+        let mut source = Stored { tensors, dtype };
         let decoder = Decoder::with_precision(spec, devices, precision, &mut source)?;
         for corner in decoder.corners() {
             host(widen(corner)).map_err(|error| Error::Upload { source: Box::new(error) })?;
@@ -103,13 +103,13 @@ impl Engine for Batched {
 
 /// A checkpoint as the source of a decoder.
 struct Stored<'a> {
-    checkpoint: &'a mut Checkpoint,
+    tensors: &'a mut dyn Tensors,
     dtype: Dtype,
 }
 
 impl Source for Stored<'_> {
     fn values(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error> {
-        self.checkpoint.take(name, shape, self.dtype)
+        self.tensors.take(name, shape, self.dtype)
     }
 
     fn append_bf16(&mut self, name: &str, shape: [usize; 2], to: &mut Vec<bf16>) -> Result<(), Error> {
@@ -118,7 +118,7 @@ impl Source for Stored<'_> {
                 to.extend_from_slice(rows);
             }
         };
-        self.checkpoint.take_rows(name, shape, Dtype::Bf16, append)
+        self.tensors.take_rows(name, shape, Dtype::Bf16, append)
     }
 }
 

@@ -8,7 +8,7 @@ use super::pack::PackedLinear;
 use super::tile::Word;
 use crate::arch::{HeadSpec, LinearSpec, ModelSpec, NormSpec};
 use crate::engine::block::{Block, Build};
-use crate::weights::{Checkpoint, Numbers};
+use crate::weights::{Numbers, Tensors};
 use crate::{Dtype, Error};
 
 impl PackedDecoder {
@@ -17,13 +17,13 @@ impl PackedDecoder {
         spec: Arc<ModelSpec>,
         kernel: Kernel,
         dtype: Dtype,
-        checkpoint: &mut Checkpoint,
+        tensors: &mut dyn Tensors,
     ) -> Result<Self, Error> {
         let word = match dtype {
             Dtype::F32 => Word::Single,
             Dtype::Bf16 => Word::Pair,
         };
-        let mut packing = Packing { kernel, word, dtype, checkpoint };
+        let mut packing = Packing { kernel, word, dtype, tensors };
         let table =
             |name: &String, packing: &mut Packing<'_>| packing.matrix(&[(name.clone(), spec.d_vocab)], spec.d_model);
         let embedding = table(&spec.embedding, &mut packing)?;
@@ -41,7 +41,7 @@ struct Packing<'a> {
     kernel: Kernel,
     word: Word,
     dtype: Dtype,
-    checkpoint: &'a mut Checkpoint,
+    tensors: &'a mut dyn Tensors,
 }
 
 impl Packing<'_> {
@@ -51,7 +51,7 @@ impl Packing<'_> {
         let mut first = 0;
         for (name, rows) in parts {
             let fill = &mut |row, values: Numbers<'_>| matrix.fill(first + row, values);
-            self.checkpoint.take_rows(name, [*rows, d_in], self.dtype, fill)?;
+            self.tensors.take_rows(name, [*rows, d_in], self.dtype, fill)?;
             first += rows;
         }
         Ok(matrix)
@@ -65,14 +65,14 @@ impl Build for Packing<'_> {
     fn linear(&mut self, linear: &LinearSpec) -> Result<Linear, Error> {
         let mut bias = Vec::new();
         for (name, rows) in linear.biases() {
-            bias.append(&mut self.checkpoint.take(&name, &[rows], self.dtype)?);
+            bias.append(&mut self.tensors.take(&name, &[rows], self.dtype)?);
         }
         let weight = self.matrix(&linear.weights(), linear.d_in)?;
         Ok(Linear { weight, bias: linear.bias.then_some(bias) })
     }
 
     fn norm(&mut self, norm: &NormSpec) -> Result<Vec<f32>, Error> {
-        let mut weight = self.checkpoint.take(&norm.name, &[norm.len], self.dtype)?;
+        let mut weight = self.tensors.take(&norm.name, &[norm.len], self.dtype)?;
         weight.iter_mut().for_each(|w| *w += norm.offset);
         Ok(weight)
     }

@@ -35,7 +35,8 @@ pub(crate) struct Decoder {
     #[module(skip)]
     stages: Vec<Range<usize>>,
     #[module(skip)]
-    #[cfg_attr(not(feature = "train"), expect(dead_code, reason = "gradients are filed by it"))]
+    /// What each parameter was put together from.
+    #[cfg_attr(not(feature = "train"), allow(dead_code, reason = "gradients are filed by it"))]
     stored: Vec<(ParamId, NamedRows)>,
 }
 
@@ -75,6 +76,7 @@ impl Decoder {
     /// them: projections that share their input are put below one another, Gemma's norm weights are stored as `1 + w`.
     ///
     /// All is f32; see [`with_precision`](Self::with_precision).
+    #[cfg(any(test, feature = "train"))]
     pub(crate) fn new(spec: Arc<ModelSpec>, device: &Device, source: &mut Values<'_>) -> Result<Self, Error> {
         Self::with_precision(spec, std::slice::from_ref(device), Precision::FULL, source)
     }
@@ -213,6 +215,7 @@ impl Decoder {
     /// Logits over the whole vocabulary, `[batch, seq, d_model]` to `[batch, seq, d_vocab]`, without the final soft-cap.
     /// They are f32 whatever the matrix is, within what a card makes of products in f32: a product gives its own dtype, and bf16 would
     /// make ties of what is none.
+    #[cfg(any(test, feature = "train"))]
     pub(crate) fn logits(&self, states: Tensor<3>) -> Tensor<3> {
         self.logits_by(self.wide_head(), states)
     }

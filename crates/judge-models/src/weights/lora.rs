@@ -1,0 +1,314 @@
+//! Adapters of PEFT: low-rank changes of a model's matrices, merged as they are loaded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use half::bf16;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Checkpoint, Numbers, Tensors};
+use crate::error::AdapterProblem;
+use crate::folder::{file, read_json};
+use crate::{Dtype, Error};
+
+/// What the names of an adapter's tensors begin with.
+const PREFIX: &str = "base_model.model.";
+
+/// A change of a base model's tensors, by the adapter in one folder.
+pub(crate) struct Adapter {
+    path: PathBuf,
+    config: Value,
+    tensors: Checkpoint,
+    changes: BTreeMap<String, Change>,
+}
+
+/// What becomes of a tensor of the base.
+#[derive(Clone, Debug, PartialEq)]
+enum Change {
+    /// It is replaced by the tensor of this name.
+    Replaced(String),
+    /// `scale * B A` is added, for tensors of these names.
+    Added {
+        a: String,
+        b: String,
+        rank: usize,
+        scale: f32,
+        /// DoRA: rows then get these lengths.
+        magnitude: Option<String>,
+    },
+}
+
+/// The fields of `adapter_config.json` that decide about numbers, with PEFT's defaults.
+#[derive(Deserialize)]
+struct Settings {
+    peft_type: String,
+    #[serde(default = "eight")]
+    r: usize,
+    #[serde(default = "eight_as_float")]
+    lora_alpha: f64,
+    #[serde(default)]
+    use_rslora: bool,
+    #[serde(default)]
+    fan_in_fan_out: bool,
+    #[serde(default)]
+    rank_pattern: BTreeMap<String, usize>,
+    #[serde(default)]
+    alpha_pattern: BTreeMap<String, f64>,
+}
+
+fn eight() -> usize {
+    8
+}
+
+fn eight_as_float() -> f64 {
+    8.0
+}
+
+/// Fields that change what an adapter is, and what they are in an adapter that is none of that.
+const UNSUPPORTED: [&str; 14] = [
+    "use_qalora",
+    "use_bdlora",
+    "layer_replication",
+    "alora_invocation_tokens",
+    "arrow_config",
+    "bdlora_config",
+    "kasa_config",
+    "velora_config",
+    "monteclora_config",
+    "mica_config",
+    "target_parameters",
+    "trainable_token_indices",
+    "megatron_config",
+    "lora_bias",
+];
+
+impl Adapter {
+    /// Reads a folder of PEFT's and says what it changes.
+    ///
+    /// # Errors
+    /// [`Error::Adapter`] for what is not supported or does not fit together, and those of the files.
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        let config_path = path.join(file::ADAPTER_CONFIG);
+        let config = read_json(&config_path)?;
+        let fault = |problem| Error::Adapter { path: path.to_owned(), problem };
+        let settings: Settings = serde_json::from_value(config.clone())
+            .map_err(|source| Error::Json { path: config_path.clone(), source })?;
+        let unsupported =
+            |field: &str, found: String| fault(AdapterProblem::Unsupported { field: field.to_owned(), found });
+        if settings.peft_type != "LORA" {
+            return Err(unsupported("peft_type", settings.peft_type));
+        }
+        if settings.fan_in_fan_out {
+            return Err(unsupported("fan_in_fan_out", "true".to_owned()));
+        }
+        let is_set = |value: &&Value| !matches!(value, Value::Null | Value::Bool(false)) && !is_empty(value);
+        for field in UNSUPPORTED {
+            if let Some(value) = config.get(field).filter(is_set) {
+                return Err(unsupported(field, value.to_string()));
+            }
+        }
+        // Of these the base has changed too, unless PEFT has converted them, and then this is not their name.
+        let init = config.get("init_lora_weights").and_then(Value::as_str).unwrap_or_default();
+        if ["pissa", "olora", "corda"].iter().any(|kind| init.starts_with(kind)) {
+            return Err(unsupported("init_lora_weights", init.to_owned()));
+        }
+        let tensors = Checkpoint::of_file(path.join(file::ADAPTER_WEIGHTS))?;
+        let changes = changes(&settings, &tensors).map_err(fault)?;
+        Ok(Self { path: path.to_owned(), config, tensors, changes })
+    }
+
+    /// Its configuration.
+    pub(crate) fn config(&self) -> &Value {
+        &self.config
+    }
+
+    /// Its tensors.
+    pub(crate) fn tensors(&self) -> &Checkpoint {
+        &self.tensors
+    }
+
+    /// The last part of its path.
+    pub(crate) fn name(&self) -> String {
+        self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
+    }
+
+    fn fault(&self, problem: AdapterProblem) -> Error {
+        Error::Adapter { path: self.path.clone(), problem }
+    }
+
+    /// Fails if it changes a tensor that the base model, whose tensors these are, does not have.
+    pub(crate) fn check(&self, base: &[(String, Vec<usize>)]) -> Result<(), Error> {
+        let known: BTreeSet<&str> = base.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<String> = self.changes.keys().filter(|name| !known.contains(name.as_str())).cloned().collect();
+        if names.is_empty() { Ok(()) } else { Err(self.fault(AdapterProblem::NoSuchTensor { names })) }
+    }
+
+    /// Takes what changes a matrix of this shape.
+    fn low_rank(&mut self, name: &str, [rows, columns]: [usize; 2]) -> Result<Option<LowRank>, Error> {
+        let Some(Change::Added { a, b, rank, scale, magnitude }) = self.changes.get(name).cloned() else {
+            return Ok(None);
+        };
+        let magnitude = match magnitude {
+            Some(name) => Some(self.tensors.take(&name, &[rows], Dtype::F32)?),
+            None => None,
+        };
+        Ok(Some(LowRank {
+            a: self.tensors.take(&a, &[rank, columns], Dtype::F32)?,
+            b: self.tensors.take(&b, &[rows, rank], Dtype::F32)?,
+            rank,
+            scale,
+            magnitude,
+        }))
+    }
+
+    /// The name of the tensor that replaces one of the base's.
+    fn replacement(&self, name: &str) -> Option<String> {
+        match self.changes.get(name) {
+            Some(Change::Replaced(by)) => Some(by.clone()),
+            _ => None,
+        }
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(serde_json::Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
+}
+
+/// What the tensors of an adapter change, by the names of the base's tensors: driven by what is there, not by what the configuration says to be.
+fn changes(settings: &Settings, tensors: &Checkpoint) -> Result<BTreeMap<String, Change>, AdapterProblem> {
+    let unknown = |name: &str| AdapterProblem::Tensor { name: name.to_owned() };
+    let mut changes = BTreeMap::new();
+    for name in tensors.names() {
+        let module = name.strip_prefix(PREFIX).ok_or_else(|| unknown(name))?;
+        if let Some(module) = module.strip_suffix(".lora_A.weight") {
+            let partner = |infix: &str| Some(format!("{PREFIX}{module}.{infix}")).filter(|name| tensors.contains(name));
+            let b = partner("lora_B.weight").ok_or_else(|| unknown(name))?;
+            let magnitude = partner("lora_magnitude_vector").or_else(|| partner("lora_magnitude_vector.weight"));
+            let rank = of_module(&settings.rank_pattern, module).unwrap_or(settings.r);
+            let alpha = of_module(&settings.alpha_pattern, module).unwrap_or(settings.lora_alpha);
+            if tensors.shape(name).and_then(|shape| shape.first()) != Some(&rank) {
+                let found = tensors.shape(name).unwrap_or_default().to_vec();
+                return Err(AdapterProblem::Rank { name: name.to_owned(), expected: rank, found });
+            }
+            let divisor = if settings.use_rslora { (rank as f64).sqrt() } else { rank as f64 };
+            let scale = (alpha / divisor) as f32;
+            if !scale.is_finite() {
+                return Err(AdapterProblem::Unsupported { field: "lora_alpha".to_owned(), found: alpha.to_string() });
+            }
+            changes.insert(format!("{module}.weight"), Change::Added { a: name.to_owned(), b, rank, scale, magnitude });
+        } else if module.contains(".lora_embedding_") {
+            return Err(AdapterProblem::Unsupported { field: "target_modules".to_owned(), found: module.to_owned() });
+        } else if !module.contains(".lora_") {
+            changes.insert(module.to_owned(), Change::Replaced(name.to_owned()));
+        } else if !(module.ends_with(".lora_B.weight") || module.contains(".lora_magnitude_vector")) {
+            return Err(unknown(name));
+        }
+    }
+    if changes.is_empty() { Err(AdapterProblem::Empty) } else { Ok(changes) }
+}
+
+/// The value of the first pattern that a module's path matches: one that it is, or that it ends with behind a point.
+fn of_module<T: Copy>(patterns: &BTreeMap<String, T>, module: &str) -> Option<T> {
+    let matches =
+        |pattern: &str| module.strip_suffix(pattern).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    patterns.iter().find(|(pattern, _)| matches(pattern.trim_start_matches('^'))).map(|(_, &value)| value)
+}
+
+/// A change of a matrix.
+struct LowRank {
+    /// `[rank, columns]`.
+    a: Vec<f32>,
+    /// `[rows, rank]`.
+    b: Vec<f32>,
+    rank: usize,
+    scale: f32,
+    magnitude: Option<Vec<f32>>,
+}
+
+impl LowRank {
+    /// Changes row `index`. Sums are f64, and the row is rounded to f32 once.
+    fn apply(&self, index: usize, row: &mut [f32]) {
+        let mut sums = vec![0.0_f64; row.len()];
+        for (k, &b) in self.b[index * self.rank..][..self.rank].iter().enumerate() {
+            let a = &self.a[k * row.len()..][..row.len()];
+            sums.iter_mut().zip(a).for_each(|(sum, &a)| *sum += f64::from(b) * f64::from(a));
+        }
+        sums.iter_mut().zip(&*row).for_each(|(sum, &w)| *sum = f64::from(w) + f64::from(self.scale) * *sum);
+        let factor = match &self.magnitude {
+            Some(magnitude) => f64::from(magnitude[index]) / sums.iter().map(|x| x * x).sum::<f64>().sqrt(),
+            None => 1.0,
+        };
+        row.iter_mut().zip(sums).for_each(|(w, sum)| *w = (factor * sum) as f32);
+    }
+}
+
+/// A base model's tensors with adapters merged, one after another: in f32, rounded once.
+pub(crate) struct Adapted<'a> {
+    pub(crate) base: &'a mut Checkpoint,
+    pub(crate) adapters: &'a mut [Adapter],
+}
+
+impl Tensors for Adapted<'_> {
+    fn take(&mut self, name: &str, shape: &[usize], dtype: Dtype) -> Result<Vec<f32>, Error> {
+        if let &[rows, columns] = shape {
+            let mut values = Vec::with_capacity(rows * columns);
+            let mut take = |_: usize, some: Numbers<'_>| match some {
+                Numbers::F32(some) => values.extend_from_slice(some),
+                Numbers::Bf16(some) => values.extend(some.iter().map(|x| x.to_f32())),
+            };
+            self.take_rows(name, [rows, columns], dtype, &mut take)?;
+            return Ok(values);
+        }
+        // The last adapter's word counts; those before are taken for it.
+        let mut found = self.base.take(name, shape, dtype)?;
+        for adapter in &mut *self.adapters {
+            if let Some(by) = adapter.replacement(name) {
+                found = adapter.tensors.take(&by, shape, dtype)?;
+            }
+        }
+        Ok(found)
+    }
+
+    fn take_rows(
+        &mut self,
+        name: &str,
+        shape: [usize; 2],
+        dtype: Dtype,
+        take: &mut dyn FnMut(usize, Numbers<'_>),
+    ) -> Result<(), Error> {
+        let mut replaced = None;
+        let mut changes = Vec::new();
+        for (index, adapter) in self.adapters.iter_mut().enumerate() {
+            if let Some(by) = adapter.replacement(name) {
+                replaced = Some((index, by));
+                changes.clear();
+            }
+            changes.extend(adapter.low_rank(name, shape)?);
+        }
+        let mut merged = |first: usize, rows: Numbers<'_>| {
+            if changes.is_empty() {
+                return take(first, rows);
+            }
+            let Numbers::F32(rows) = rows else { return };
+            let mut rows = rows.to_vec();
+            for (index, row) in rows.chunks_exact_mut(shape[1].max(1)).enumerate() {
+                changes.iter().for_each(|change| change.apply(first + index, row));
+            }
+            match dtype {
+                Dtype::F32 => take(first, Numbers::F32(&rows)),
+                Dtype::Bf16 => {
+                    take(first, Numbers::Bf16(&rows.iter().map(|&x| bf16::from_f32(x)).collect::<Vec<_>>()));
+                }
+            }
+        };
+        let read_as = if changes.is_empty() { dtype } else { Dtype::F32 };
+        match replaced {
+            None => self.base.take_rows(name, shape, read_as, &mut merged),
+            Some((index, by)) => {
+                self.base.pass_over(name);
+                self.adapters[index].tensors.take_rows(&by, shape, read_as, &mut merged)
+            }
+        }
+    }
+}

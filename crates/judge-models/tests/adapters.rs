@@ -1,0 +1,140 @@
+//! Adapters merged at load, against PEFT's forward passes with them: `scripts/parity/make_adapter_fixtures.py`.
+
+#![allow(clippy::print_stdout)] // measured errors
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use judge_core::{Backbone, Layer, Outcome, Pooling, Prompt, Request, TextModel, Want};
+use judge_models::{AdapterProblem, Dtype, Error, LoadOptions, Model};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+fn adapter(name: &str) -> PathBuf {
+    fixtures().join("adapters").join(name)
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+fn load(base: &str, adapters: &[PathBuf], dtype: Dtype) -> Result<Model, Error> {
+    let options = LoadOptions { dtype: Some(dtype), adapters: adapters.to_vec(), ..LoadOptions::default() };
+    Model::load(fixtures().join(base), &options)
+}
+
+/// The last position's state of every layer, behind one another, for the prompt whose tokens are these.
+fn states(model: &Model, base: &str, ids: &Value) -> Vec<f32> {
+    let tokenizer = json(&fixtures().join(base).join("tokenizer.json"));
+    let words = tokenizer["model"]["vocab"].as_object().unwrap();
+    let word = |id: &Value| words.iter().find(|(_, of)| *of == id).unwrap().0.as_str();
+    let text = ids.as_array().unwrap().iter().map(word).collect::<Vec<_>>().join(" ");
+    let pooled: Vec<(Layer, Pooling)> = model.info().layers().into_iter().map(|layer| (layer, Pooling::Last)).collect();
+    let want = Want { pooled: pooled.clone(), ..Want::default() };
+    let mut found = Vec::new();
+    let mut take = |_, outcome: Outcome| {
+        let Outcome::Read(reading) = outcome else { panic!("{outcome:?}") };
+        found = pooled.iter().flat_map(|&(layer, pooling)| reading.pooled(layer, pooling).unwrap().to_vec()).collect();
+        ControlFlow::Continue(())
+    };
+    model.run(&[Request { prompt: Prompt::Raw(text), want }], &mut take).unwrap();
+    found
+}
+
+fn numbers(value: &Value) -> Vec<f32> {
+    match value {
+        Value::Array(values) => values.iter().flat_map(numbers).collect(),
+        value => vec![value.as_f64().unwrap() as f32],
+    }
+}
+
+/// The largest difference over the largest value.
+fn error(found: &[f32], expected: &[f32]) -> f32 {
+    assert_eq!(found.len(), expected.len());
+    let difference = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    difference / expected.iter().map(|x| x.abs()).fold(f32::MIN_POSITIVE, f32::max)
+}
+
+#[test]
+fn merged_adapters_equal_those_that_peft_has_not_merged() {
+    for name in ["plain", "patterns", "dora", "fused", "labels"] {
+        let expected = json(&adapter(name).join("expected.json"));
+        let base = expected["base"].as_str().unwrap();
+        let (plain, model) = (load(base, &[], Dtype::F32).unwrap(), load(base, &[adapter(name)], Dtype::F32).unwrap());
+        assert_eq!(model.info().name, format!("{}+{name}", plain.info().name));
+        assert_ne!(model.info().fingerprint, plain.info().fingerprint);
+        for prompt in expected["prompts"].as_array().unwrap() {
+            let wanted = numbers(&prompt["states"]);
+            let (found, without) = (states(&model, base, &prompt["ids"]), states(&plain, base, &prompt["ids"]));
+            println!("{name}: {:.1e}, without the adapter {:.1e}", error(&found, &wanted), error(&without, &wanted));
+            assert!(error(&found, &wanted) < 1e-4 && error(&without, &wanted) > 1e-2, "{name}");
+            if let Some(head) = model.reward_head() {
+                let width = model.info().d_model;
+                let rewards: Vec<f32> =
+                    head.rewards(&found[found.len() - width..]).unwrap().iter().map(|&reward| reward as f32).collect();
+                assert!(error(&rewards, &numbers(&prompt["rewards"])) < 1e-4, "{name}: {rewards:?}");
+                assert_ne!(model.reward_head(), plain.reward_head());
+            }
+            // Rounded once, to bf16, as all weights are.
+            let half = load(base, &[adapter(name)], Dtype::Bf16).unwrap();
+            assert!(error(&states(&half, base, &prompt["ids"]), &wanted) < 5e-2, "{name}");
+        }
+    }
+}
+
+#[test]
+fn several_adapters_are_merged_one_after_another() {
+    let base = "families/llama-off";
+    let load = |names: &[&str]| {
+        let adapters: Vec<PathBuf> = names.iter().map(|name| adapter(name)).collect();
+        load(base, &adapters, Dtype::F32).unwrap()
+    };
+    let ids = json!([4, 5, 6, 7]);
+    let (both, first, second) = (load(&["plain", "dora"]), load(&["plain"]), load(&["dora"]));
+    assert_eq!(both.info().name, "llama-off+plain+dora");
+    let found = [&both, &first, &second].map(|model| states(model, base, &ids));
+    assert!(found[0] != found[1] && found[0] != found[2]);
+    // They change different matrices, so their order does not matter.
+    assert_eq!(states(&load(&["dora", "plain"]), base, &ids), found[0]);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_by_name() {
+    let base = "families/llama-off";
+    let problem = |adapters: &[PathBuf]| match load(base, adapters, Dtype::F32) {
+        Err(Error::Adapter { problem, .. }) => problem,
+        other => panic!("{other:?}"),
+    };
+    let edited = |edit: &dyn Fn(&mut Value)| {
+        let to = TempDir::new().unwrap();
+        for file in ["adapter_config.json", "adapter_model.safetensors"] {
+            fs::copy(adapter("plain").join(file), to.path().join(file)).unwrap();
+        }
+        let path = to.path().join("adapter_config.json");
+        let mut config = json(&path);
+        edit(&mut config);
+        fs::write(path, config.to_string()).unwrap();
+        problem(&[to.path().to_owned()])
+    };
+    let unsupported = |problem| match problem {
+        AdapterProblem::Unsupported { field, found } => (field, found),
+        other => panic!("{other}"),
+    };
+    assert_eq!(unsupported(edited(&|config| config["peft_type"] = json!("IA3"))).0, "peft_type");
+    assert_eq!(unsupported(edited(&|config| config["fan_in_fan_out"] = json!(true))).0, "fan_in_fan_out");
+    assert_eq!(unsupported(edited(&|config| config["layer_replication"] = json!([[0, 2]]))).0, "layer_replication");
+    assert_eq!(unsupported(edited(&|config| config["init_lora_weights"] = json!("pissa_niter_4"))).1, "pissa_niter_4");
+    let rank = edited(&|config| config["r"] = json!(5));
+    assert!(matches!(rank, AdapterProblem::Rank { expected: 5, .. }), "{rank}");
+    // Another model's: it has matrices of other names, or of other shapes.
+    let other = problem(&[adapter("fused")]);
+    assert!(matches!(&other, AdapterProblem::NoSuchTensor { names } if names[0].contains("gate_up_proj")), "{other}");
+    let shape = load("families/qwen3-on", &[adapter("plain")], Dtype::F32).unwrap_err();
+    assert!(matches!(&shape, Error::Tensor { tensor, .. } if tensor.contains("lora_")), "{shape:?}");
+    assert!(matches!(load(base, &[fixtures()], Dtype::F32), Err(Error::Read { .. })));
+}

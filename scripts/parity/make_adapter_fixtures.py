@@ -1,0 +1,76 @@
+# torch==2.15.0 transformers==5.23.0 safetensors==0.8.0 tokenizers==0.23.3 peft==0.21.2
+"""Makes crates/judge-models/tests/fixtures/adapters: small random LoRA adapters of PEFT, and what it makes of models with them, not merged, in f32.
+
+    python scripts/parity/make_adapter_fixtures.py
+
+Each folder is an adapter as PEFT saves it, for the model named in its expected.json, a folder of families/ or heads/. expected.json has, for some lists of token ids,
+"states": the last position's hidden states of every layer, the last one normed, and "rewards" where the model has a head of labels.
+"""
+
+import json
+import shutil
+
+import peft
+import torch
+from make_family_fixtures import ROOT as FAMILIES
+from make_family_fixtures import check_versions, write_json
+from peft import LoraConfig, get_peft_model
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
+
+ROOT = FAMILIES.parent / "adapters"
+IDS = [[4, 5, 6, 7, 8, 9, 10], [50, 20, 30, 4]]
+# name: (base, settings)
+ADAPTERS = {
+    "plain": ("families/llama-off", dict(r=4, lora_alpha=8, target_modules=["q_proj", "v_proj", "down_proj"])),
+    "patterns": ("families/qwen3-off", dict(
+        r=4, lora_alpha=6, use_rslora=True, target_modules="all-linear", rank_pattern={"mlp.up_proj": 2}, alpha_pattern={"layers.1.self_attn.k_proj": 3})),
+    "dora": ("families/llama-off", dict(r=2, lora_alpha=4, use_dora=True, target_modules=["o_proj", "gate_proj"])),
+    "fused": ("families/phi3-off", dict(r=3, lora_alpha=9, target_modules=["qkv_proj", "gate_up_proj"])),
+    "labels": ("heads/qwen3", dict(r=4, lora_alpha=8, target_modules=["q_proj", "k_proj"], task_type="SEQ_CLS")),
+}
+
+
+def load(base, settings):
+    kind = AutoModelForSequenceClassification if settings.get("task_type") == "SEQ_CLS" else AutoModelForCausalLM
+    config = AutoConfig.from_pretrained(FAMILIES.parent / base)
+    if config.model_type == "phi3":
+        config.pad_token_id = None
+    return kind.from_pretrained(FAMILIES.parent / base, config=config, attn_implementation="eager", dtype=torch.float32).eval()
+
+
+def main():
+    check_versions()
+    if peft.__version__ != "0.21.2":
+        raise SystemExit(f"pinned to peft 0.21.2, found {peft.__version__}")
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    shutil.rmtree(ROOT, ignore_errors=True)
+    for seed, (name, (base, settings)) in enumerate(ADAPTERS.items()):
+        torch.manual_seed(seed)
+        model = get_peft_model(load(base, settings), LoraConfig(**settings)).eval()
+        with torch.no_grad():
+            for key, p in sorted(model.named_parameters()):
+                if "lora_B" in key:
+                    p.copy_(0.1 * torch.randn(p.shape))
+                elif "magnitude" in key or "score" in key and p.requires_grad:
+                    p.mul_(1.0 + 0.2 * torch.randn(p.shape))
+        folder = ROOT / name
+        model.save_pretrained(folder)
+        found = []
+        with torch.no_grad():
+            for ids in IDS:
+                out = model(torch.tensor([ids]), output_hidden_states=True, use_cache=False)
+                one = {"ids": ids, "states": torch.cat(out.hidden_states)[:, -1].tolist()}
+                if settings.get("task_type") == "SEQ_CLS":
+                    one["rewards"] = out.logits[0].tolist()
+                found.append(one)
+        write_json(folder / "expected.json", {"base": base, "prompts": found})
+        config = json.loads((folder / "adapter_config.json").read_text())
+        config["base_model_name_or_path"] = base
+        write_json(folder / "adapter_config.json", config)
+        (folder / "README.md").unlink(missing_ok=True)
+        print(name, sum(f.stat().st_size for f in folder.iterdir()))
+
+
+if __name__ == "__main__":
+    main()

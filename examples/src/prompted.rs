@@ -71,7 +71,7 @@ impl PromptedArgs {
         }
         let family = self.family(self.default_family(suits, model)?, points, model)?;
         self.check_family(&family, pairs)?;
-        let weights = self.weights.as_ref().map(load::<LayerWeights>).transpose()?;
+        let weights = self.weights.as_ref().map(load::<LayerWeights>).transpose()?.map(Box::new);
         Ok(Asked::Family { family: Box::new(family), weights })
     }
 
@@ -153,7 +153,7 @@ impl PromptedArgs {
     /// If labels cannot be read as is wished, or the weights are not for this model and family; if the model has no rewards, or none of this name.
     pub fn judge(&self, asked: Asked, model: &Model) -> Result<AskedJudge> {
         let judge = match asked {
-            Asked::Family { family, weights } => PromptedJudge::new(*family, self.verdict, weights, model)?,
+            Asked::Family { family, weights } => PromptedJudge::new(*family, self.verdict, weights.map(|weights| *weights), model)?,
             Asked::Reward { label, template } => {
                 let head = model.reward_head().cloned();
                 let head = head.with_context(|| {
@@ -241,7 +241,7 @@ impl PromptedArgs {
             Asked::Family { family, weights } => vec![
                 ("family", serde_json::to_value(family)?),
                 ("verdict", json!(self.verdict)),
-                ("weights", json!(weights.as_ref().map(LayerWeights::weights))),
+                ("weights", json!(weights.as_ref().map(|weights| weights.weights()))),
                 ("apart", json!(self.apart)),
             ],
             Asked::Reward { label, template } => vec![("reward", json!({"label": label, "template": template.id()}))],
@@ -268,7 +268,7 @@ pub enum Asked {
         /// The family.
         family: Box<PromptFamily>,
         /// Layer weights, for verdicts from all layers.
-        weights: Option<LayerWeights>,
+        weights: Option<Box<LayerWeights>>,
     },
     /// The reward of a response.
     Reward {

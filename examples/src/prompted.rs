@@ -153,7 +153,9 @@ impl PromptedArgs {
     /// If labels cannot be read as is wished, or the weights are not for this model and family; if the model has no rewards, or none of this name.
     pub fn judge(&self, asked: Asked, model: &Model) -> Result<AskedJudge> {
         let judge = match asked {
-            Asked::Family { family, weights } => PromptedJudge::new(*family, self.verdict, weights.map(|weights| *weights), model)?,
+            Asked::Family { family, weights } => {
+                PromptedJudge::new(*family, self.verdict, weights.map(|weights| *weights), model)?
+            }
             Asked::Reward { label, template } => {
                 let head = model.reward_head().cloned();
                 let head = head.with_context(|| {

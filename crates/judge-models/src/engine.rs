@@ -8,7 +8,7 @@ pub(crate) mod tensor;
 use judge_core::TokenId;
 
 use crate::Error;
-use crate::reading::jobs::Group;
+use crate::reading::groups::Group;
 use crate::reading::passes::Passes;
 pub use packed::Kernel;
 pub use rate::product_rate;

@@ -16,7 +16,7 @@ use crate::folder::{Folder, file};
 use crate::reading::answers::{Answers, Sink};
 use crate::reading::context::Context;
 use crate::reading::driver::drive;
-use crate::reading::jobs::groups;
+use crate::reading::groups::groups;
 use crate::reading::labels::Heads;
 use crate::reading::sampling;
 use crate::text::{TextCodec, TextOptions};

@@ -5,6 +5,7 @@ pub(crate) mod context;
 pub(crate) mod driver;
 pub(crate) mod exp;
 mod finite;
+pub(crate) mod groups;
 pub(crate) mod jobs;
 pub(crate) mod labels;
 pub(crate) mod next_token;

@@ -40,7 +40,7 @@ use judge_core::TokenId;
 
 use super::Engine;
 use crate::Error;
-use crate::reading::jobs::Group;
+use crate::reading::groups::Group;
 use crate::reading::passes::Passes;
 
 impl Engine for PackedDecoder {

@@ -11,6 +11,7 @@
 pub(crate) mod cuda;
 pub(crate) mod decoder;
 pub(crate) mod host;
+mod masks;
 pub(crate) mod ops;
 pub(crate) mod past;
 mod plan;
@@ -30,7 +31,7 @@ use judge_core::TokenId;
 
 use super::Engine;
 use crate::arch::ModelSpec;
-use crate::reading::jobs::Group;
+use crate::reading::groups::Group;
 use crate::reading::passes::Passes;
 use crate::weights::{Numbers, Tensors};
 use crate::{Dtype, Error, Kernel};

@@ -5,8 +5,6 @@ use std::ops::ControlFlow;
 
 use judge_core::{ContinuationLogProbs, Outcome, Reading, TokenLogProbs, Unscored, Want};
 
-use super::jobs::Job;
-
 /// Takes answers by the number of their request.
 pub(crate) type Sink<'a> = dyn FnMut(usize, Outcome) -> ControlFlow<()> + 'a;
 
@@ -20,7 +18,7 @@ pub(crate) struct Part {
 }
 
 /// A request of which not all sequences have answered.
-pub(crate) struct Open {
+struct Open {
     prompt_tokens: usize,
     /// The continuations asked for.
     texts: Vec<String>,
@@ -30,13 +28,13 @@ pub(crate) struct Open {
 
 impl Open {
     /// A request of so many jobs.
-    pub(crate) fn new(want: &Want, prompt_tokens: usize, jobs: usize) -> Self {
+    fn new(want: &Want, prompt_tokens: usize, jobs: usize) -> Self {
         Self { prompt_tokens, texts: want.continuations.clone(), parts: (0..jobs).map(|_| None).collect() }
     }
 
-    /// Takes what a job brought.
-    pub(crate) fn take(&mut self, job: &Job<'_>, part: Result<Part, Unscored>) {
-        if let Some(place) = self.parts.get_mut(job.number) {
+    /// Takes what a job brought, by its number among the request's.
+    fn take(&mut self, number: usize, part: Result<Part, Unscored>) {
+        if let Some(place) = self.parts.get_mut(number) {
             *place = Some(part);
         }
     }
@@ -46,7 +44,7 @@ impl Open {
     }
 
     /// The answer. If several jobs failed it is the first of them that is told, in the order of their numbers.
-    pub(crate) fn finish(self) -> Outcome {
+    fn finish(self) -> Outcome {
         let mut answer = Reading::default();
         let mut continuations: Vec<Option<TokenLogProbs>> = vec![None; self.texts.len()];
         for part in self.parts.into_iter().flatten() {
@@ -91,15 +89,15 @@ impl<'s> Answers<'s> {
         ControlFlow::Continue(())
     }
 
-    /// Takes what a job brought, and answers its request if it was the last one.
-    pub(crate) fn take(&mut self, job: &Job<'_>, part: Result<Part, Unscored>) -> ControlFlow<()> {
-        let Some(open) = self.open.get_mut(&job.index) else { return ControlFlow::Continue(()) };
-        open.take(job, part);
+    /// Takes what a job of request `index` brought, by its number among the request's, and answers the request if it was the last one.
+    pub(crate) fn take(&mut self, index: usize, number: usize, part: Result<Part, Unscored>) -> ControlFlow<()> {
+        let Some(open) = self.open.get_mut(&index) else { return ControlFlow::Continue(()) };
+        open.take(number, part);
         if !open.is_complete() {
             return ControlFlow::Continue(());
         }
-        match self.open.remove(&job.index) {
-            Some(open) => self.give(job.index, open.finish()),
+        match self.open.remove(&index) {
+            Some(open) => self.give(index, open.finish()),
             None => ControlFlow::Continue(()),
         }
     }

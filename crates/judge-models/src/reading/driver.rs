@@ -1,5 +1,6 @@
 //! From the passes of an engine to answers: the one place where text is written.
 
+use std::mem;
 use std::ops::ControlFlow;
 
 use judge_core::TokenId;
@@ -7,8 +8,8 @@ use judge_core::TokenId;
 use super::answers::Answers;
 use super::context::Context;
 use super::jobs::{Job, Scores};
-use super::labels::Steps;
-use super::next_token::NextToken;
+use super::labels::{States, Steps};
+use super::next_token::{NextLogProbs, NextToken};
 use super::passes::{Found, Next, Passes};
 use super::written::Text;
 use crate::Error;
@@ -30,6 +31,7 @@ pub(crate) fn drive(
     }
 }
 
+/// Takes what the passes bring, and has the texts that are being written.
 pub(crate) struct Driver<'d, 's> {
     context: &'d Context,
     jobs: &'d [Job<'d>],
@@ -50,7 +52,7 @@ impl<'d, 's> Driver<'d, 's> {
         found.into_iter().map(|found| if self.flow.is_break() { Ok(None) } else { self.take_one(found) }).collect()
     }
 
-    fn take_one(&mut self, found: Found<'_>) -> Result<Option<TokenId>, Error> {
+    fn take_one(&mut self, mut found: Found<'_>) -> Result<Option<TokenId>, Error> {
         let spec = &self.context.spec;
         let place = found.job;
         let job = &self.jobs[place];
@@ -58,22 +60,24 @@ impl<'d, 's> Driver<'d, 's> {
             (Some(text), _) => text,
             (None, Some(generation)) => {
                 let steps = Steps::new(job.want, job.heads, spec.n_layers());
-                Text::new(job, generation, steps, found.signals, Scores { own: found.own, ends: Vec::new() })
+                let (signals, own) = (mem::take(&mut found.brought.signals), mem::take(&mut found.brought.own));
+                Text::new(job, generation, steps, signals, Scores { own, ends: Vec::new() })
             }
             (None, None) => {
+                let read = |next: Option<&dyn NextLogProbs>| job.read(found.brought, next, spec.n_layers());
                 let part = match found.next {
-                    Next::Logits(logits) => NextToken::new(logits, spec.final_soft_cap, "step 0").and_then(|next| {
-                        job.read(found.states, found.signals, found.own, Some(&next), spec.n_layers())
-                    }),
-                    Next::Some(next) => job.read(found.states, found.signals, found.own, Some(&next), spec.n_layers()),
-                    Next::Unknown => job.read(found.states, found.signals, found.own, None, spec.n_layers()),
+                    Next::Logits(logits) => {
+                        NextToken::new(logits, spec.final_soft_cap, "step 0").and_then(|next| read(Some(&next)))
+                    }
+                    Next::Some(next) => read(Some(&next)),
+                    Next::Unknown => read(None),
                 };
-                self.flow = self.answers.take(job, part);
+                self.flow = self.answers.take(job.index, job.number, part);
                 return Ok(None);
             }
         };
         let Next::Logits(logits) = found.next else { return Err(Error::NothingRead) };
-        self.write(place, text, found.states, logits)
+        self.write(place, text, &found.brought.states, logits)
     }
 
     /// Writes one more token of a text.
@@ -81,12 +85,12 @@ impl<'d, 's> Driver<'d, 's> {
         &mut self,
         place: usize,
         mut text: Text<'d>,
-        states: super::labels::States,
+        states: &States,
         logits: &mut [f32],
     ) -> Result<Option<TokenId>, Error> {
         let step = format_args!("step {}", text.tokens.len());
         let next = NextToken::new(logits, self.context.spec.final_soft_cap, step);
-        let finish = next.map(|next| text.write(self.context, &states, &next)).transpose();
+        let finish = next.map(|next| text.write(self.context, states, &next)).transpose();
         match finish {
             None => {
                 let token = text.tokens.last().copied();
@@ -95,7 +99,8 @@ impl<'d, 's> Driver<'d, 's> {
             }
             Some(finish) => {
                 let part = finish.and_then(|finish| text.finish(finish, self.context));
-                self.flow = self.answers.take(&self.jobs[place], part);
+                let job = &self.jobs[place];
+                self.flow = self.answers.take(job.index, job.number, part);
                 Ok(None)
             }
         }

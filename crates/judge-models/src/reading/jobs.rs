@@ -1,21 +1,16 @@
-//! Requests on their way through a model: the sequences that answer one, what a pass over each must bring, and which can share passes.
-
-use std::collections::HashMap;
-use std::ops::ControlFlow;
+//! Requests on their way through a model: the sequences that answer one, and what a pass over each must bring.
 
 use judge_core::{
-    Generated, HeadEntropies, Layer, Outcome, PooledState, Pooling, Reading, Reason, Request, Signal, TokenId,
-    TokenLogProbs, Unscored, Want,
+    Generated, HeadEntropies, Layer, PooledState, Pooling, Reading, Reason, Request, Signal, TokenId, TokenLogProbs,
+    Unscored, Want,
 };
-use rayon::prelude::*;
 
-use super::answers::{Answers, Part};
+use super::answers::Part;
 use super::context::Context;
 use super::finite::non_finite;
 use super::labels::{Heads, States, Steps, is_read_at};
 use super::next_token::NextLogProbs;
 use crate::Error;
-use crate::arch::inverse_frequencies;
 
 /// What a sequence brings that only continuations are read from, besides their log-probabilities.
 static NOTHING: Want = Want {
@@ -181,16 +176,14 @@ impl Job<'_> {
     /// needed where a continuation ends there or the mass of labels is read.
     pub(crate) fn read(
         &self,
-        states: States,
-        signals: Signals,
-        own: Vec<f32>,
+        brought: Brought,
         next: Option<&dyn NextLogProbs>,
         n_layers: usize,
     ) -> Result<Part, Unscored> {
         let mut steps = Steps::new(self.want, self.heads, n_layers);
-        steps.read(0, None, &states, next);
+        steps.read(0, None, &brought.states, next);
         let ends = next.map_or_else(Vec::new, |next| self.score_ends(next));
-        self.part(steps, signals, Scores { own, ends }, None)
+        self.part(steps, brought.signals, Scores { own: brought.own, ends }, None)
     }
 
     /// What this sequence has to say of its request, unless a number of it is not finite.
@@ -226,55 +219,22 @@ impl Job<'_> {
     }
 }
 
+/// What a pass brought of a sequence, besides what comes next.
+#[derive(Default)]
+pub(crate) struct Brought {
+    /// What label logits are made from.
+    pub(crate) states: States,
+    /// Of the prompt, once.
+    pub(crate) signals: Signals,
+    /// The log-probabilities of the prompt's tokens that are scored, once.
+    pub(crate) own: Vec<f32>,
+}
+
 /// What a prompt's positions brought, in the order asked for.
 #[derive(Default)]
 pub(crate) struct Signals {
     pub(crate) pooled: Vec<PooledState>,
     pub(crate) attention_entropy: Vec<HeadEntropies>,
-}
-
-/// Jobs that run through the same blocks with the same rotary frequencies: they can share passes.
-pub(crate) struct Group<'a> {
-    pub(crate) blocks: usize,
-    pub(crate) jobs: Vec<Job<'a>>,
-}
-
-/// Tokenises all requests and groups their jobs, in the order of the first of each group. What needs no pass, because it cannot be
-/// scored or asks for nothing but the prompt's length, is answered at once; [`ControlFlow::Break`] if that ends the run.
-pub(crate) fn groups<'a>(
-    context: &Context,
-    requests: &'a [Request],
-    heads: &'a Heads<'a>,
-    answers: &mut Answers<'_>,
-) -> Result<ControlFlow<(), Vec<Group<'a>>>, Error> {
-    let admitted: Vec<_> =
-        requests.par_iter().enumerate().map(|(index, request)| context.admit(index, request, heads)).collect();
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    let mut places: HashMap<(usize, Vec<u32>), usize> = HashMap::new();
-    for (index, (request, admitted)) in requests.iter().zip(admitted).enumerate() {
-        let flow = match admitted? {
-            Err(unscored) => answers.give(index, Outcome::Unscored(unscored)),
-            Ok(Admitted { prompt_tokens, jobs }) => {
-                let flow = answers.expect(index, &request.want, prompt_tokens, jobs.len());
-                for job in jobs {
-                    let Some(blocks) = job.blocks(context.spec.n_layers()) else { continue };
-                    let len = job.ids.len() + job.new_tokens();
-                    let frequencies = context.spec.ropes.iter().flat_map(|rope| inverse_frequencies(rope, len).0);
-                    let key = (blocks, frequencies.map(f32::to_bits).collect());
-                    let place = *places.entry(key).or_insert_with(|| {
-                        groups.push(Group { blocks, jobs: Vec::new() });
-                        groups.len() - 1
-                    });
-                    groups[place].jobs.push(job);
-                }
-                flow
-            }
-        };
-        if flow.is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
-    }
-    Ok(ControlFlow::Continue(groups))
 }
 
 #[cfg(test)]

@@ -2,8 +2,7 @@
 
 use judge_core::TokenId;
 
-use super::jobs::Signals;
-use super::labels::States;
+use super::jobs::Brought;
 use super::next_token::NextLogProbs;
 use crate::Error;
 
@@ -23,12 +22,7 @@ pub(crate) type Take<'t> = dyn FnMut(Vec<Found<'_>>) -> Result<Vec<Option<TokenI
 pub(crate) struct Found<'p> {
     /// Which of the jobs.
     pub(crate) job: usize,
-    /// What label logits are made from.
-    pub(crate) states: States,
-    /// Of the prompt, once.
-    pub(crate) signals: Signals,
-    /// The log-probabilities of the prompt's tokens that are scored, once.
-    pub(crate) own: Vec<f32>,
+    pub(crate) brought: Brought,
     pub(crate) next: Next<'p>,
 }
 

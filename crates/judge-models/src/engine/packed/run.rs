@@ -12,7 +12,8 @@ use super::decoder::{Angles, BufferPool, PackedDecoder, Span, Stream};
 use super::keys::{Keys, TILE};
 use super::plan::{Stretch, plan};
 use crate::Error;
-use crate::reading::jobs::{Group, Job, Signals};
+use crate::reading::groups::Group;
+use crate::reading::jobs::{Brought, Job, Signals};
 use crate::reading::labels::{States, wants_state};
 use crate::reading::next_token::{LOGIT_ROWS, NextLogProbs, NextToken};
 use crate::reading::passes::{Found, Next, Passes, Take};
@@ -333,7 +334,8 @@ impl<'a> SharedPasses<'a> {
             for Done { stretch, keys, signals, own, read } in some {
                 let row = if read.normed.is_empty() { None } else { rows.next() };
                 let next = row.map_or(Next::Unknown, Next::Logits);
-                found.push(Found { job: self.plan[stretch].sequence, states: read.states, signals, own, next });
+                let brought = Brought { states: read.states, signals, own };
+                found.push(Found { job: self.plan[stretch].sequence, brought, next });
                 held.push((stretch, keys));
             }
             for ((stretch, keys), token) in held.into_iter().zip(take(found)?) {

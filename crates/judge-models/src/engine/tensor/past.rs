@@ -1,6 +1,6 @@
 use burn::tensor::{Device, Tensor};
 
-use super::decoder::Masks;
+use super::masks::Masks;
 
 /// Keys and values, each `[batch, n_kv_heads, seq, head_dim]`.
 pub(crate) type KeysValues = (Tensor<4>, Tensor<4>);

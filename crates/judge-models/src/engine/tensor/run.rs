@@ -12,7 +12,8 @@ use super::reads::{Fetched, Reads};
 use super::rotation::Rotation;
 use super::slots::Slots;
 use crate::Error;
-use crate::reading::jobs::{Group, Job, Signals};
+use crate::reading::groups::Group;
+use crate::reading::jobs::{Brought, Job, Signals};
 use crate::reading::passes::{Found, Next, Passes, Take};
 
 /// The passes of some sequences, batch by batch.
@@ -147,7 +148,8 @@ impl OneBatch<'_> {
             Some((_, logits)) => Next::Logits(logits),
             None => Next::Some(fetched.next(row, job)),
         };
-        Found { job: self.batch.members[row], states: fetched.states(row, job.want), signals, own, next }
+        let brought = Brought { states: fetched.states(row, job.want), signals, own };
+        Found { job: self.batch.members[row], brought, next }
     }
 
     /// The rotation of all positions, padding included, on the device of each stage. All members have the frequencies of the longest.

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Bool, Device, Tensor, TensorData};
 
-use super::decoder::Masks;
+use super::masks::Masks;
 use super::past::{KeysValues, Past};
 
 /// Room for keys and values of whole prompts, padded, and of the tokens written behind them, made once: no pass changes a shape.

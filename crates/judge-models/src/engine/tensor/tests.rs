@@ -295,7 +295,7 @@ fn requests_are_grouped_by_the_blocks_they_need() {
     let requests = [0, 1, 2, 1].map(|layer| Request { prompt: Prompt::Raw("ba de fi".to_owned()), want: want(layer) });
     let heads = Heads::new();
     let mut sink = |_, _| ControlFlow::Continue(());
-    let groups = crate::reading::jobs::groups(&model.context, &requests, &heads, &mut Answers::new(&mut sink));
+    let groups = crate::reading::groups::groups(&model.context, &requests, &heads, &mut Answers::new(&mut sink));
     let ControlFlow::Continue(groups) = groups.unwrap() else { panic!("nobody broke off") };
     let found: Vec<_> = groups.iter().map(|group| (group.blocks, group.jobs.len())).collect();
     assert_eq!(found, [(0, 1), (1, 2), (2, 1)]);

@@ -3,6 +3,8 @@
 mod lora;
 mod safetensors;
 
+use std::borrow::Cow;
+
 use half::bf16;
 
 use crate::{Dtype, Error};
@@ -38,6 +40,16 @@ impl Numbers<'_> {
         match self {
             Self::Bf16(values) => values.len(),
             Self::F32(values) => values.len(),
+        }
+    }
+}
+
+impl<'a> Numbers<'a> {
+    /// In f32.
+    fn widened(self) -> Cow<'a, [f32]> {
+        match self {
+            Self::Bf16(values) => values.iter().map(|x| x.to_f32()).collect(),
+            Self::F32(values) => Cow::Borrowed(values),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use judge_core::{Backbone, Layer, Outcome, Pooling, Prompt, Request, TextModel, Want};
-use judge_models::{AdapterProblem, Dtype, Error, LoadOptions, Model};
+use judge_models::{AdapterProblem, Dtype, Error, LoadOptions, Model, TensorProblem};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -129,8 +129,26 @@ fn what_does_not_fit_is_refused_by_name() {
     assert_eq!(unsupported(edited(&|config| config["fan_in_fan_out"] = json!(true))).0, "fan_in_fan_out");
     assert_eq!(unsupported(edited(&|config| config["layer_replication"] = json!([[0, 2]]))).0, "layer_replication");
     assert_eq!(unsupported(edited(&|config| config["init_lora_weights"] = json!("pissa_niter_4"))).1, "pissa_niter_4");
+    let pattern = unsupported(edited(&|config| config["alpha_pattern"] = json!({"layers.[01].*q_proj": 3})));
+    assert_eq!(pattern, ("alpha_pattern".to_owned(), "layers.[01].*q_proj".to_owned()));
+    let contradiction = edited(&|config| config["alpha_pattern"] = json!({"q_proj": 3, "self_attn.q_proj": 4}));
+    assert_eq!(unsupported(contradiction).0, "alpha_pattern");
     let rank = edited(&|config| config["r"] = json!(5));
     assert!(matches!(rank, AdapterProblem::Rank { expected: 5, .. }), "{rank}");
+    let scale = edited(&|config| config["lora_alpha"] = json!(1e40));
+    assert_eq!(unsupported(scale).0, "lora_alpha");
+    // Finite in the file, not as merged: sums of some 0.1 by a scale near the end of f32's range, twice over.
+    let to = TempDir::new().unwrap();
+    fs::copy(adapter("plain").join("adapter_model.safetensors"), to.path().join("adapter_model.safetensors")).unwrap();
+    let mut config = json(&adapter("plain").join("adapter_config.json"));
+    config["lora_alpha"] = json!(1.3e39);
+    fs::write(to.path().join("adapter_config.json"), config.to_string()).unwrap();
+    let twice = vec![to.path().to_owned(); 40];
+    let merged = load(base, &twice, Dtype::Bf16).unwrap_err();
+    assert!(
+        matches!(&merged, Error::Tensor { problem: TensorProblem::NonFinite { value, .. }, .. } if !value.is_finite()),
+        "{merged:?}"
+    );
     // Another model's: it has matrices of other names, or of other shapes.
     let other = problem(&[adapter("fused")]);
     assert!(matches!(&other, AdapterProblem::NoSuchTensor { names } if names[0].contains("gate_up_proj")), "{other}");

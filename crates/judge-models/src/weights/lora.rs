@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Checkpoint, Numbers, Tensors};
-use crate::error::AdapterProblem;
+use crate::error::{AdapterProblem, TensorProblem};
 use crate::folder::{file, read_json};
 use crate::{Dtype, Error};
 
@@ -65,7 +65,7 @@ fn eight_as_float() -> f64 {
     8.0
 }
 
-/// Fields that change what an adapter is, and what they are in an adapter that is none of that.
+/// Fields that make an adapter another one than is merged here, unless they are null, false or empty.
 const UNSUPPORTED: [&str; 14] = [
     "use_qalora",
     "use_bdlora",
@@ -185,8 +185,8 @@ fn changes(settings: &Settings, tensors: &Checkpoint) -> Result<BTreeMap<String,
             let partner = |infix: &str| Some(format!("{PREFIX}{module}.{infix}")).filter(|name| tensors.contains(name));
             let b = partner("lora_B.weight").ok_or_else(|| unknown(name))?;
             let magnitude = partner("lora_magnitude_vector").or_else(|| partner("lora_magnitude_vector.weight"));
-            let rank = of_module(&settings.rank_pattern, module).unwrap_or(settings.r);
-            let alpha = of_module(&settings.alpha_pattern, module).unwrap_or(settings.lora_alpha);
+            let rank = of_module("rank_pattern", &settings.rank_pattern, module)?.unwrap_or(settings.r);
+            let alpha = of_module("alpha_pattern", &settings.alpha_pattern, module)?.unwrap_or(settings.lora_alpha);
             if tensors.shape(name).and_then(|shape| shape.first()) != Some(&rank) {
                 let found = tensors.shape(name).unwrap_or_default().to_vec();
                 return Err(AdapterProblem::Rank { name: name.to_owned(), expected: rank, found });
@@ -201,18 +201,46 @@ fn changes(settings: &Settings, tensors: &Checkpoint) -> Result<BTreeMap<String,
             return Err(AdapterProblem::Unsupported { field: "target_modules".to_owned(), found: module.to_owned() });
         } else if !module.contains(".lora_") {
             changes.insert(module.to_owned(), Change::Replaced(name.to_owned()));
-        } else if !(module.ends_with(".lora_B.weight") || module.contains(".lora_magnitude_vector")) {
-            return Err(unknown(name));
+        } else {
+            // What belongs to a lora_A, which names it.
+            let of_pair = module.strip_suffix(".lora_B.weight");
+            let of_pair = of_pair
+                .or_else(|| module.strip_suffix(".weight").unwrap_or(module).strip_suffix(".lora_magnitude_vector"));
+            let partner = of_pair.map(|module| format!("{PREFIX}{module}.lora_A.weight"));
+            if !partner.is_some_and(|partner| tensors.contains(&partner)) {
+                return Err(unknown(name));
+            }
         }
     }
     if changes.is_empty() { Err(AdapterProblem::Empty) } else { Ok(changes) }
 }
 
-/// The value of the first pattern that a module's path matches: one that it is, or that it ends with behind a point.
-fn of_module<T: Copy>(patterns: &BTreeMap<String, T>, module: &str) -> Option<T> {
-    let matches =
-        |pattern: &str| module.strip_suffix(pattern).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    patterns.iter().find(|(pattern, _)| matches(pattern.trim_start_matches('^'))).map(|(_, &value)| value)
+/// The value of the pattern that a module's path matches: one that it ends with behind a point, or that it is; behind a `^` it must be it.
+///
+/// # Errors
+/// [`AdapterProblem::Unsupported`] for another regular expression, and for patterns that contradict each other: in PEFT the first one counts.
+fn of_module<T: Copy + PartialEq>(
+    field: &str,
+    patterns: &BTreeMap<String, T>,
+    module: &str,
+) -> Result<Option<T>, AdapterProblem> {
+    let unsupported =
+        |pattern: &str| AdapterProblem::Unsupported { field: field.to_owned(), found: pattern.to_owned() };
+    let mut found = None;
+    for (pattern, &value) in patterns {
+        let (is_whole, path) = match pattern.strip_prefix('^') {
+            Some(path) => (true, path),
+            None => (false, pattern.as_str()),
+        };
+        if path.contains(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')) {
+            return Err(unsupported(pattern));
+        }
+        let matches = module.strip_suffix(path).is_some_and(|rest| rest.is_empty() || !is_whole && rest.ends_with('.'));
+        if matches && found.replace(value).is_some_and(|other| other != value) {
+            return Err(unsupported(pattern));
+        }
+    }
+    Ok(found)
 }
 
 /// A change of a matrix.
@@ -253,10 +281,7 @@ impl Tensors for Adapted<'_> {
     fn take(&mut self, name: &str, shape: &[usize], dtype: Dtype) -> Result<Vec<f32>, Error> {
         if let &[rows, columns] = shape {
             let mut values = Vec::with_capacity(rows * columns);
-            let mut take = |_: usize, some: Numbers<'_>| match some {
-                Numbers::F32(some) => values.extend_from_slice(some),
-                Numbers::Bf16(some) => values.extend(some.iter().map(|x| x.to_f32())),
-            };
+            let mut take = |_: usize, some: Numbers<'_>| values.extend_from_slice(&some.widened());
             self.take_rows(name, [rows, columns], dtype, &mut take)?;
             return Ok(values);
         }
@@ -286,29 +311,39 @@ impl Tensors for Adapted<'_> {
             }
             changes.extend(adapter.low_rank(name, shape)?);
         }
+        let mut not_finite = None;
         let mut merged = |first: usize, rows: Numbers<'_>| {
             if changes.is_empty() {
                 return take(first, rows);
             }
-            let Numbers::F32(rows) = rows else { return };
-            let mut rows = rows.to_vec();
-            for (index, row) in rows.chunks_exact_mut(shape[1].max(1)).enumerate() {
+            let mut values = rows.widened().into_owned();
+            for (index, row) in values.chunks_exact_mut(shape[1].max(1)).enumerate() {
                 changes.iter().for_each(|change| change.apply(first + index, row));
             }
-            match dtype {
-                Dtype::F32 => take(first, Numbers::F32(&rows)),
-                Dtype::Bf16 => {
-                    take(first, Numbers::Bf16(&rows.iter().map(|&x| bf16::from_f32(x)).collect::<Vec<_>>()));
-                }
-            }
+            let rounded: Vec<bf16> = match dtype {
+                Dtype::F32 => Vec::new(),
+                Dtype::Bf16 => values.iter().map(|&x| bf16::from_f32(x)).collect(),
+            };
+            let numbers = if dtype == Dtype::F32 { Numbers::F32(&values) } else { Numbers::Bf16(&rounded) };
+            let bad = numbers.widened().iter().copied().enumerate().find(|(_, x)| !x.is_finite());
+            not_finite = not_finite.or(bad.map(|(index, value)| (first * shape[1] + index, value)));
+            take(first, numbers);
         };
         let read_as = if changes.is_empty() { dtype } else { Dtype::F32 };
         match replaced {
-            None => self.base.take_rows(name, shape, read_as, &mut merged),
+            None => self.base.take_rows(name, shape, read_as, &mut merged)?,
             Some((index, by)) => {
                 self.base.pass_over(name);
-                self.adapters[index].tensors.take_rows(&by, shape, read_as, &mut merged)
+                self.adapters[index].tensors.take_rows(&by, shape, read_as, &mut merged)?;
             }
+        }
+        let last = self.adapters.iter().rfind(|adapter| adapter.changes.contains_key(name));
+        match (not_finite, last) {
+            (Some((index, value)), Some(adapter)) => {
+                let problem = TensorProblem::NonFinite { index, value };
+                Err(Error::Tensor { path: adapter.path.clone(), tensor: name.to_owned(), problem })
+            }
+            _ => Ok(()),
         }
     }
 }

@@ -163,9 +163,10 @@ impl Model {
             checkpoint.text_tower();
         }
         let dtype = options.dtype.unwrap_or_else(|| checkpoint.stored_dtype());
-        checkpoint.check(&spec.tensors())?;
+        let tensors = spec.tensors();
+        checkpoint.check(&tensors)?;
         let mut adapters = options.adapters.iter().map(|path| Adapter::open(path)).collect::<Result<Vec<_>, _>>()?;
-        adapters.iter().try_for_each(|adapter| adapter.check(&spec.tensors()))?;
+        adapters.iter().try_for_each(|adapter| adapter.check(&tensors))?;
         let fingerprint = fingerprint::of(&folder, &checkpoint, &adapters, options.full_fingerprint)?;
         let spec = Arc::new(spec);
         let tensors = &mut Adapted { base: &mut checkpoint, adapters: &mut adapters };

@@ -14,6 +14,7 @@ use super::slots::Slots;
 use crate::Error;
 use crate::reading::groups::Group;
 use crate::reading::jobs::{Brought, Job, Signals};
+use crate::reading::next_token::LOGIT_ROWS;
 use crate::reading::passes::{Found, Next, Passes, Take};
 
 /// The passes of some sequences, batch by batch.
@@ -103,11 +104,14 @@ impl Writing<'_> {
         is_prompt: bool,
         take: &mut Take<'_>,
     ) -> Result<(), Error> {
-        let mut logits: Vec<Vec<f32>> = rows.iter().map(|&row| fetched.logits(row).to_vec()).collect();
-        let found = rows.iter().zip(&mut logits);
-        let found = found.map(|(&row, logits)| self.passes.found(row, fetched, Some((is_prompt, logits)))).collect();
-        for (&row, token) in rows.iter().zip(take(found)?) {
-            self.tokens[row] = token;
+        for rows in rows.chunks(LOGIT_ROWS) {
+            let mut logits: Vec<Vec<f32>> = rows.iter().map(|&row| fetched.logits(row).to_vec()).collect();
+            let found = rows.iter().zip(&mut logits);
+            let found =
+                found.map(|(&row, logits)| self.passes.found(row, fetched, Some((is_prompt, logits)))).collect();
+            for (&row, token) in rows.iter().zip(take(found)?) {
+                self.tokens[row] = token;
+            }
         }
         Ok(())
     }

@@ -76,6 +76,9 @@ pub struct ModelArgs {
     /// A variable for the chat template, e.g. enable_thinking=false (repeatable)
     #[arg(long = "template-arg", value_name = "KEY=JSON", value_parser = template_arg, help_heading = "Model")]
     pub template_args: Vec<(String, Value)>,
+    /// Text put after the chat template's output, before any prefill, whose control tokens count: what closes a thinking turn that the template opens
+    #[arg(long, value_name = "TEXT", conflicts_with = "raw_prompt", help_heading = "Model")]
+    pub prefill_trusted: Option<String>,
     /// What a template that asks for today's date is told; fixed, so that results do not depend on the day
     #[arg(long, default_value_t = Date::default(), value_name = "YYYY-MM-DD", help_heading = "Model")]
     pub date: Date,
@@ -184,6 +187,9 @@ impl ModelArgs {
             ("date", json!(self.date.to_string())),
         ];
         let mut settings: Settings = entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        if let Some(text) = &self.prefill_trusted {
+            settings.insert("prefill_trusted".to_owned(), json!(text));
+        }
         if !self.adapters.is_empty() {
             let stamps = self.adapters.iter().map(|path| folder_stamp(path)).collect::<Result<Vec<_>>>()?;
             settings.insert("adapters".to_owned(), json!(stamps));
@@ -200,18 +206,26 @@ impl ModelArgs {
         if path.exists() { read_template(&path).map(Some) } else { Ok(None) }
     }
 
-    /// A prompt as these options want it: with the template's arguments, or raw.
+    /// A prompt as these options want it: with the template's arguments and what is put after its output.
     #[must_use]
     pub fn dress(&self, prompt: Prompt) -> Prompt {
+        let prompt = match &self.prefill_trusted {
+            Some(text) => prompt.with_trusted_prefill(text),
+            None => prompt,
+        };
         self.template_args.iter().fold(prompt, |prompt, (key, value)| prompt.with_template_arg(key, value.clone()))
     }
 
-    /// A template as these options want it: with the chat template's arguments, or raw.
+    /// A template as these options want it: with the chat template's arguments and what is put after its output, or raw.
     #[must_use]
     pub fn dress_template(&self, template: PromptTemplate) -> PromptTemplate {
         if self.raw_prompt {
             return template.to_raw();
         }
+        let template = match &self.prefill_trusted {
+            Some(text) => template.with_trusted_prefill(text),
+            None => template,
+        };
         self.template_args
             .iter()
             .fold(template, |template, (key, value)| template.with_template_arg(key, value.clone()))

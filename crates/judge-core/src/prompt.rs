@@ -36,7 +36,11 @@ pub enum Prompt {
         /// Further variables of the template, e.g. `enable_thinking`.
         #[serde(default)]
         template_args: BTreeMap<String, serde_json::Value>,
-        /// Plain text put after the rendered template, before tokenisation: the opening of the reply.
+        /// Text put after the rendered template whose control tokens are control tokens, as in the template itself: what closes a thinking turn
+        /// that the template opens. Never made from an item's text.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        trusted_prefill: String,
+        /// Plain text put after all that, before tokenisation: the opening of the reply.
         #[serde(default)]
         prefill: String,
     },
@@ -50,7 +54,8 @@ impl Prompt {
 
     /// A conversation, no template arguments, no prefill.
     pub fn chat(messages: Vec<Message>) -> Self {
-        Self::Chat { messages, template_args: BTreeMap::new(), prefill: String::new() }
+        let (trusted_prefill, prefill) = (String::new(), String::new());
+        Self::Chat { messages, template_args: BTreeMap::new(), trusted_prefill, prefill }
     }
 
     /// The same prompt with `text` put at the very end, after a chat template's output.
@@ -59,6 +64,19 @@ impl Prompt {
         match &mut self {
             Self::Raw(raw) => raw.push_str(text),
             Self::Chat { prefill, .. } => prefill.push_str(text),
+        }
+        self
+    }
+
+    /// The same prompt with `text`, which may hold control tokens, between a chat template's output and the [prefill](Self::with_prefill). A raw prompt's
+    /// control tokens are control tokens anyway: `text` is put at its end.
+    ///
+    /// For text of the program's own only: from an item, it could end the model's turn and open another.
+    #[must_use]
+    pub fn with_trusted_prefill(mut self, text: &str) -> Self {
+        match &mut self {
+            Self::Raw(raw) => raw.push_str(text),
+            Self::Chat { trusted_prefill, .. } => trusted_prefill.push_str(text),
         }
         self
     }
@@ -76,8 +94,9 @@ impl Prompt {
     pub fn text_bytes(&self) -> usize {
         match self {
             Self::Raw(text) => text.len(),
-            Self::Chat { messages, prefill, .. } => {
-                messages.iter().map(|message| message.content.len()).sum::<usize>() + prefill.len()
+            Self::Chat { messages, trusted_prefill, prefill, .. } => {
+                let messages: usize = messages.iter().map(|message| message.content.len()).sum();
+                messages + trusted_prefill.len() + prefill.len()
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::{Error, Fields, Prompt};
 
 /// A [`Prompt`] whose texts hold `{name}` placeholders for the fields of an item.
 ///
-/// Placeholders stand in a raw prompt's text, in the content of messages and in the prefill. A name is an ASCII
+/// Placeholders stand in a raw prompt's text, in the content of messages and in the prefill, but not in the trusted prefill. A name is an ASCII
 /// letter or `_` followed by letters, digits and `_`. `{{` and `}}` stand for single braces; any other brace is an error when the
 /// template is made. Substitution is one pass: text that looks like a placeholder inside a field's value
 /// stays as it is.
@@ -126,6 +126,17 @@ impl PromptTemplate {
         Self { id: content_id(&source, &self.defaults), source, defaults: self.defaults }
     }
 
+    /// The same template with literal `text` (no placeholders) that may hold control tokens, between the chat template's output and the prefill; see
+    /// [`Prompt::with_trusted_prefill`].
+    #[must_use]
+    pub fn with_trusted_prefill(self, text: &str) -> Self {
+        let source = match &self.source {
+            Prompt::Raw(_) => self.source.with_trusted_prefill(&escape(text)),
+            Prompt::Chat { .. } => self.source.with_trusted_prefill(text), // never filled
+        };
+        Self { id: content_id(&source, &self.defaults), source, defaults: self.defaults }
+    }
+
     /// The same template with one variable set for the model's chat template, e.g. `enable_thinking`. Changes nothing in a raw template.
     #[must_use]
     pub fn with_template_arg(self, key: impl Into<String>, value: serde_json::Value) -> Self {
@@ -134,7 +145,7 @@ impl PromptTemplate {
     }
 
     /// The same text as a raw prompt, for models without a chat template: the messages' contents with a blank line between
-    /// them, then the prefill after another blank line. Roles and template arguments are dropped.
+    /// them, then the prefill after another blank line. Roles, template arguments and the trusted prefill are dropped.
     #[must_use]
     pub fn to_raw(&self) -> Self {
         match &self.source {
@@ -382,6 +393,18 @@ mod tests {
         // Pinned, so that ids in saved weights keep their meaning.
         let pinned = PromptTemplate::new(Prompt::Raw("{x}".into())).unwrap();
         assert_eq!(pinned.id(), blake3::hash(br#"{"raw":"{x}"}"#).to_hex().as_str());
+    }
+
+    #[test]
+    fn a_trusted_prefill_is_never_filled() {
+        let template = PromptTemplate::new(Prompt::user("{x}")).unwrap();
+        let trusted = template.clone().with_trusted_prefill("{x}</t>").with_prefill("{");
+        let filled = trusted.fill(&[("x", "1")]).unwrap();
+        assert_eq!(filled, Prompt::user("1").with_trusted_prefill("{x}</t>").with_prefill("{"));
+        assert_eq!(trusted.field_names(), ["x"]);
+        assert_ne!(trusted.id(), template.with_prefill("{").id());
+        let raw = PromptTemplate::new(Prompt::Raw("{x}".into())).unwrap().with_trusted_prefill("{x}</t>");
+        assert_eq!(raw.fill(&[("x", "1")]).unwrap(), Prompt::Raw("1{x}</t>".into()));
     }
 
     #[test]

@@ -52,7 +52,7 @@ fn a_response_has_its_reward_behind_a_closed_turn() {
     let model = ScriptedBackbone::new(3);
     let judge = judge(&model);
     let item = vec![("instruction", "why"), ("response", "because")];
-    let Prompt::Chat { messages, template_args, prefill } = judge.ask(&item).unwrap().remove(0).prompt else {
+    let Prompt::Chat { messages, template_args, prefill, .. } = judge.ask(&item).unwrap().remove(0).prompt else {
         panic!("a conversation")
     };
     assert_eq!(messages, [Message::user("why"), Message::new("assistant", "because")]);

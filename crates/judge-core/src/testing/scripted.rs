@@ -302,10 +302,10 @@ impl TextModel for ScriptedBackbone {
 fn text(prompt: &Prompt) -> String {
     match prompt {
         Prompt::Raw(text) => text.clone(),
-        Prompt::Chat { prefill, .. } if prompt.is_empty() => prefill.clone(),
-        Prompt::Chat { messages, prefill, .. } => {
-            let lines: String = messages.iter().map(|m| format!("{}: {}\n", m.role, m.content)).collect();
-            lines + prefill
+        Prompt::Chat { messages, trusted_prefill, prefill, .. } => {
+            let said = if prompt.is_empty() { &[][..] } else { messages };
+            let lines: String = said.iter().map(|m| format!("{}: {}\n", m.role, m.content)).collect();
+            lines + trusted_prefill + prefill
         }
     }
 }

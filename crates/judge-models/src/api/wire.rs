@@ -45,13 +45,13 @@ pub(super) fn call(
     let Some(generation) = &want.generate else { return unsupported("nothing") };
     check(generation).map_err(|problem| BackboneError::Request { request: index, problem })?;
     // A service puts every text into its own chat template, so a raw prompt would not be the prompt that was asked for.
-    let Prompt::Chat { messages, template_args, prefill } = &request.prompt else {
+    let Prompt::Chat { messages, template_args, trusted_prefill, prefill } = &request.prompt else {
         return unsupported("a raw prompt: the service has its own chat template");
     };
     if !template_args.is_empty() {
         return unsupported("variables of the chat template");
     }
-    if !prefill.is_empty() {
+    if !(trusted_prefill.is_empty() && prefill.is_empty()) {
         return unsupported("the opening of a reply");
     }
     if request.prompt.is_empty() {
@@ -159,6 +159,7 @@ mod tests {
         for (found, expected) in [
             (said(Prompt::Raw("a".into()), plain()), "request 3: this model cannot bring a raw prompt"),
             (said(Prompt::user("a").with_prefill("b"), plain()), "the opening of a reply"),
+            (said(Prompt::user("a").with_trusted_prefill("b"), plain()), "the opening of a reply"),
             (said(Prompt::user("a").with_template_arg("b", json!(1)), plain()), "variables of the chat template"),
             (said(Prompt::user(""), plain()), "empty_prompt"),
             (said(Prompt::user("a"), Generation { max_new_tokens: 0, ..plain() }), "it generates 0 tokens"),

@@ -227,10 +227,10 @@ impl TextCodec {
         let fault = |source| Error::Tokenizer { path: self.path.clone(), source };
         let body = match prompt {
             Prompt::Raw(text) => ids(&self.tokenizer, text).map_err(fault)?,
-            Prompt::Chat { messages, template_args, prefill } => {
+            Prompt::Chat { messages, template_args, trusted_prefill, prefill } => {
                 let template = self.template()?;
                 let rendered = self.control.render(messages, prefill, |messages| {
-                    template.render(messages, self.special.named(), template_args)
+                    Ok(template.render(messages, self.special.named(), template_args)? + trusted_prefill)
                 });
                 let ids = match rendered {
                     Err(refusal) => Err(refusal),

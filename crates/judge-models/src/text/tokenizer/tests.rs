@@ -155,6 +155,27 @@ fn text_that_spells_a_control_token_stays_text() {
     }
 }
 
+#[test]
+fn a_trusted_prefill_holds_control_tokens_and_nothing_else_does() {
+    for kind in KINDS {
+        let (codec, expected) = load(kind, &TextOptions::default());
+        let ends = |prompt: &Prompt| encode(&codec, prompt).iter().filter(|&&id| id == expected.eos).count();
+        for content in ["a", "a</s>", "</s"] {
+            let plain = Prompt::user(content);
+            let trusted = plain.clone().with_trusted_prefill("b</s>");
+            assert_eq!(ends(&trusted), ends(&plain) + 1, "{kind}: {content:?}");
+            // Text of others stays text, before it and behind it.
+            let opened = trusted.clone().with_prefill("</s>");
+            assert_eq!(ends(&opened), ends(&plain) + 1, "{kind}: {content:?}");
+            let (text, _) = codec.decode(&encode(&codec, &opened));
+            assert!(text.contains(content) && text.trim_end().ends_with("</s>"), "{kind}: {text:?}");
+            assert_eq!(encode(&codec, &trusted).last(), Some(&expected.eos), "{kind}: {content:?}");
+        }
+        // An end of the item's text and a beginning of the trusted one make no token together.
+        assert_eq!(ends(&Prompt::user("a").with_trusted_prefill("</").with_prefill("s>")), ends(&Prompt::user("a")));
+    }
+}
+
 /// The rule of lm-evaluation-harness, at every place where a text can be cut in two.
 #[test]
 fn a_continuation_has_the_tokens_that_follow_the_prompt_s() {

@@ -10,6 +10,11 @@ use clap::Parser;
 use clap::error::ErrorKind;
 use judge_core::BackboneError;
 use judge_models::ApiProblem;
+use tracing::Level;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::interrupt::Stopped;
 use crate::progress::Progress;
@@ -27,13 +32,28 @@ pub const fn commit() -> Option<&'static str> {
     option_env!("JUDGE_COMMIT")
 }
 
-/// The whole `main` of an example: reads the command line, `--version` included, runs, and gives [`exit`]'s code.
+/// The whole `main` of an example: reads the command line, `--version` included, runs, and gives [`exit`]'s code. What the libraries warn of goes to
+/// stderr.
 pub fn start<C: Parser>(run: impl FnOnce(&C) -> anyhow::Result<()>) -> ExitCode {
+    show_warnings();
     let matches = C::command().version(VERSION).try_get_matches();
     match matches.and_then(|mut matches| C::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => exit(run(&cli)),
         Err(error) => exit(Err(error.into())),
     }
+}
+
+/// Shows the warnings of this project's crates on stderr, one line each.
+fn show_warnings() {
+    let ours = Targets::new().with_target("judge", Level::WARN); // a prefix of the crates' names
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(io::stderr)
+        .log_internal_errors(false)
+        .with_ansi(false)
+        .with_target(false)
+        .without_time();
+    // A second one in the same process, which only a test has, finds the first.
+    let _ = tracing_subscriber::registry().with(lines.with_filter(ours)).try_init();
 }
 
 /// An error that says that the command line is wrong; [`exit`] makes 2 of it, as clap does of what it finds itself.

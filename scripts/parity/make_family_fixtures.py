@@ -16,7 +16,7 @@ expected.safetensors of a folder holds, for prompt i:
     i.raw      each layer's state of the last position times the head's rows [n_layers + 1, d_vocab]
     i.normed   the same with the final norm applied to inner states first
     i.greedy   greedy continuation [n_new], end tokens not heeded
-    i.bf16     hidden_states [n_layers + 1, d_model] of the last position, f32 arithmetic on bf16-rounded weights
+    i.bf16     hidden_states [n_layers + 1, d_model] of the last position, f32 arithmetic on bf16-rounded weights (and factors that go with them)
 and its metadata, as text, the error of transformers' own bf16 arithmetic against i.bf16: per layer the largest
 difference over the largest value, and of these the largest.
 
@@ -225,6 +225,10 @@ def expected(model, prompts, moving_rope):
         half.load_state_dict(model.state_dict())
         rounded = AutoModelForCausalLM.from_config(model.config, attn_implementation="eager", dtype=torch.float32).eval()
         rounded.load_state_dict(half.state_dict())
+        # Gemma rounds the factor on its embeddings to the dtype of the weights: a buffer, and so not in the state.
+        scale = getattr(rounded.model.embed_tokens, "embed_scale", None)
+        if scale is not None:
+            scale.copy_(scale.to(torch.bfloat16))
         reference = states(rounded, ids)[0][:, -1]
         own = states(half, ids)[0][:, -1]
         tensors[f"{i}.bf16"] = reference.contiguous()

@@ -190,6 +190,15 @@ fn repo_folder(cache: &Path, repo: &str) -> PathBuf {
     cache.join(format!("models--{}", repo.replace('/', "--")))
 }
 
+/// `ORG/NAME` of a snapshot's folder in the cache; `None` for a folder elsewhere.
+pub(crate) fn repo_of_snapshot(path: &Path) -> Option<String> {
+    let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
+    let snapshots = path.parent()?;
+    let repo = name(snapshots.parent()?)?;
+    let (org, model) = repo.strip_prefix("models--")?.split_once("--")?;
+    (name(snapshots)? == "snapshots" && is_commit(&name(path)?)).then(|| format!("{org}/{model}"))
+}
+
 /// The snapshot of a revision, if the cache has all of its files that a model needs.
 fn cached(cache: &Path, repo: &str, revision: &str) -> Option<FoundModel> {
     let folder = repo_folder(cache, repo);

@@ -21,7 +21,9 @@ use crate::reading::labels::Heads;
 use crate::reading::sampling;
 use crate::text::{TextCodec, TextOptions};
 use crate::weights::{Adapted, Adapter, Checkpoint, Tensors};
-use crate::{Device, DevicesProblem, Dtype, Error, Kernel, device, fingerprint};
+use crate::{
+    Device, DevicesProblem, Dtype, Error, FoundModel, HubOptions, Kernel, ModelSource, device, fingerprint, hub,
+};
 
 /// Requests that are taken at a time; see [`Model::take`].
 const STEP: usize = 64;
@@ -47,7 +49,7 @@ pub struct LoadOptions {
     pub kernel: Option<Kernel>,
     /// How text becomes tokens.
     pub text: TextOptions,
-    /// The name to go by; `None`: the folder's own, with those of adapters behind a `+`.
+    /// The name to go by; `None`: the folder's own, or `ORG/NAME` in the hub's cache, with those of adapters behind a `+`.
     pub name: Option<String>,
     /// The hub revision that the folder holds, where known; recorded, not checked.
     pub revision: Option<String>,
@@ -128,7 +130,22 @@ impl Model {
         Self::load_as(folder.as_ref(), options, device::to_burn(&options.devices)?, None)
     }
 
-    /// The same over batches of the given shapes, whatever the devices.
+    /// Finds a model by its name and loads it: a folder, or `ORG/NAME[@REVISION]` of the hub, which is fetched into the hub's cache unless it is there
+    /// ([`ModelSource`], with the environment's [`HubOptions`]).
+    ///
+    /// # Errors
+    /// Those of [`ModelSource::resolve`] and of [`load`](Self::load).
+    pub fn open(name: &str, options: &LoadOptions) -> Result<Self, Error> {
+        Self::open_with(name, options, &HubOptions::from_env())
+    }
+
+    pub(crate) fn open_with(name: &str, options: &LoadOptions, hub: &HubOptions) -> Result<Self, Error> {
+        let FoundModel { path, revision } = name.parse::<ModelSource>()?.resolve(hub)?;
+        let revision = options.revision.clone().or(revision);
+        Self::load(path, &LoadOptions { revision, ..options.clone() })
+    }
+
+    /// [`load`](Self::load) over batches of the given shapes, whatever the devices.
     #[cfg(test)]
     pub(crate) fn load_batched(
         folder: &Path,
@@ -163,6 +180,12 @@ impl Model {
             checkpoint.text_tower();
         }
         let dtype = options.dtype.unwrap_or_else(|| checkpoint.stored_dtype());
+        if options.dtype.is_none() && dtype == Dtype::Bf16 && checkpoint.has_f16() {
+            tracing::warn!(
+                folder = %folder.path().display(),
+                "the checkpoint is f16: its weights are rounded to bf16, which has three bits less; dtype f32 keeps them"
+            );
+        }
         let tensors = spec.tensors();
         checkpoint.check(&tensors)?;
         let mut adapters = options.adapters.iter().map(|path| Adapter::open(path)).collect::<Result<Vec<_>, _>>()?;
@@ -404,9 +427,12 @@ fn generation_eos(folder: &Folder) -> Result<Option<Vec<TokenId>>, Error> {
     }
 }
 
-/// The last part of the path that names something; a path such as `.` is resolved first.
+/// The last part of the path that names something; a path such as `.` is resolved first. In the hub's cache that part is a commit, and `ORG/NAME` the name.
 fn folder_name(path: &Path) -> String {
     let resolved = path.canonicalize();
     let named = resolved.as_deref().unwrap_or(path);
+    if let Some(repo) = hub::repo_of_snapshot(named) {
+        return repo;
+    }
     named.file_name().unwrap_or(named.as_os_str()).to_string_lossy().into_owned()
 }

@@ -4,7 +4,7 @@ use judge_core::TokenId;
 
 use super::ConfigProblem;
 use super::rope::{RopeConfig, RopeContext, RopesByKind};
-use super::spec::{Activation, BlockSpec, HeadSpec, LinearSpec, ModelSpec, NormSpec};
+use super::spec::{Activation, BlockSpec, EmbeddingScale, HeadSpec, LinearSpec, ModelSpec, NormSpec};
 
 /// A dense decoder by what families differ in.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +35,7 @@ pub(super) struct Dense {
     pub(super) attention_scale: f64,
     pub(super) attention_soft_cap: Option<f64>,
     pub(super) final_soft_cap: Option<f64>,
-    pub(super) embedding_scale: Option<f64>,
+    pub(super) embedding_scale: Option<EmbeddingScale>,
     pub(super) residual_scale: Option<f64>,
     pub(super) logit_scale: Option<f64>,
     /// The head is the embedding table.

@@ -1,6 +1,8 @@
+use half::bf16;
 use judge_core::TokenId;
 
 use super::rope::RopeConfig;
+use crate::Dtype;
 
 /// What a decoder is built from. Families differ in this data alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,8 +17,8 @@ pub(crate) struct ModelSpec {
     pub(crate) head_dim: usize,
     pub(crate) d_vocab: usize,
     pub(crate) norm_eps: f64,
-    /// Multiplies embeddings (Gemma).
-    pub(crate) embedding_scale: Option<f64>,
+    /// Multiplies embeddings (Gemma, Granite).
+    pub(crate) embedding_scale: Option<EmbeddingScale>,
     /// Multiplies query-key products.
     pub(crate) attention_scale: f64,
     /// `c * tanh(score / c)` of the scaled products.
@@ -40,6 +42,26 @@ pub(crate) struct ModelSpec {
     pub(crate) max_len: usize,
     /// `eos_token_id`.
     pub(crate) eos: Vec<TokenId>,
+}
+
+/// What embeddings are multiplied by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum EmbeddingScale {
+    /// As it is, in any dtype.
+    Exact(f64),
+    /// Rounded to the dtype of the weights first, which is how Gemma models are trained and how transformers runs them: `sqrt(3584)` is 59.87 in f32
+    /// and 59.75 in bf16.
+    Rounded(f64),
+}
+
+impl EmbeddingScale {
+    /// The factor where the weights are in `dtype`.
+    pub(crate) fn factor(self, dtype: Dtype) -> f32 {
+        match (self, dtype) {
+            (Self::Rounded(factor), Dtype::Bf16) => bf16::from_f64(factor).to_f32(),
+            (Self::Exact(factor) | Self::Rounded(factor), _) => factor as f32,
+        }
+    }
 }
 
 /// What a model makes of its last states.

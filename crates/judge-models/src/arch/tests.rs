@@ -1,7 +1,9 @@
 use serde_json::{Value, json};
 
 use super::dense::{BlockNorms, Dense, QkNorm};
+use super::spec::EmbeddingScale;
 use super::{Activation, ConfigProblem, ModelSpec, RopeScaling, families};
+use crate::Dtype;
 
 fn with(base: &Value, changes: Value) -> Value {
     let mut fields = base.clone();
@@ -41,6 +43,18 @@ fn field(problem: &ConfigProblem) -> &'static str {
     }
 }
 
+/// As transformers runs them: `torch.tensor(3584**0.5, dtype=torch.bfloat16)`.
+#[test]
+fn gemma_s_embedding_factor_has_the_dtype_of_its_weights() {
+    for (d_model, in_f32, in_bf16) in [(2304, 48.0, 48.0), (3584, 59.866_52, 59.75), (4608, 67.882_25, 68.0)] {
+        let mut config = small("gemma2");
+        config["hidden_size"] = json!(d_model);
+        let scale = dense(&config).unwrap().embedding_scale.unwrap();
+        assert_eq!((scale.factor(Dtype::F32), scale.factor(Dtype::Bf16)), (in_f32, in_bf16));
+    }
+    assert_eq!(EmbeddingScale::Exact(59.866_52).factor(Dtype::Bf16), 59.866_52);
+}
+
 #[test]
 fn a_silent_file_has_the_familys_defaults() {
     let of = |model_type: &str| dense(&json!({ "model_type": model_type })).unwrap();
@@ -61,7 +75,7 @@ fn a_silent_file_has_the_familys_defaults() {
     let gemma2 = of("gemma2");
     assert_eq!(shape(&gemma2), (256_000, 2304, 9216, 26, 8, 4, 256));
     assert_eq!((gemma2.attention_soft_cap, gemma2.final_soft_cap), (Some(50.0), Some(30.0)));
-    assert_eq!((gemma2.attention_scale, gemma2.embedding_scale), (1.0 / 16.0, Some(48.0)));
+    assert_eq!((gemma2.attention_scale, gemma2.embedding_scale), (1.0 / 16.0, Some(EmbeddingScale::Rounded(48.0))));
     assert_eq!(gemma2.windows[..3], [Some(4096), None, Some(4096)]);
     assert!(
         gemma2.tied

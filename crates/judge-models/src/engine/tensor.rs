@@ -36,7 +36,7 @@ use crate::reading::passes::Passes;
 use crate::weights::{Numbers, Tensors};
 use crate::{Dtype, Error, Kernel};
 use decoder::{Decoder, Source};
-use host::{from_device, host};
+use host::{from_device, host, on_device};
 pub(crate) use plan::Shapes;
 use precision::{Precision, widen};
 
@@ -80,7 +80,7 @@ impl Batched {
         // Before the decoder, so that it is dropped after what was loaded where the rest cannot be.
         let memory = Memory(devices.to_vec());
         let mut source = Stored { tensors, dtype };
-        let decoder = Decoder::with_precision(spec, devices, precision, &mut source)?;
+        let decoder = on_device(|| Decoder::with_precision(spec, devices, precision, &mut source))?;
         for corner in decoder.corners() {
             host(widen(corner)).map_err(|error| Error::Upload { source: Box::new(error) })?;
         }
@@ -94,7 +94,7 @@ impl Engine for Batched {
     }
 
     fn head_rows(&self, tokens: &[TokenId]) -> Result<Vec<f32>, Error> {
-        host(self.decoder.head_rows(tokens))
+        on_device(|| host(self.decoder.head_rows(tokens)))
     }
 
     fn passes<'a>(&'a self, group: &'a Group<'a>, room: usize) -> Box<dyn Passes + 'a> {

@@ -52,6 +52,33 @@ fn a_source_that_was_not_parsed_is_checked_when_it_is_used() {
 }
 
 #[test]
+fn a_model_is_opened_by_its_name() {
+    use crate::{LoadOptions, Model};
+    use judge_core::Backbone;
+
+    let cache = cache();
+    let snapshot = cache.path().join("models--org--name/snapshots").join(COMMIT);
+    let fixture = crate::fixtures::folder("llama-on");
+    fs::remove_dir_all(&snapshot).unwrap();
+    fs::create_dir(&snapshot).unwrap();
+    for file in fs::read_dir(&fixture).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), snapshot.join(file.file_name())).unwrap();
+    }
+    let open = |name: &str, options| Model::open_with(name, &options, &self::options(cache.path()));
+    let found = open("org/name@main", LoadOptions::default()).unwrap();
+    assert_eq!((found.info().name.as_str(), found.info().revision.as_deref()), ("org/name", Some(COMMIT)));
+    let folder = open(fixture.to_str().unwrap(), LoadOptions::default()).unwrap();
+    assert_eq!((folder.info().name.as_str(), &folder.info().revision), ("llama-on", &None));
+    assert_eq!(found.info().fingerprint, folder.info().fingerprint);
+    let given = LoadOptions { revision: Some("v1".to_owned()), name: Some("n".to_owned()), ..LoadOptions::default() };
+    let given = open("org/name", given).unwrap();
+    assert_eq!((given.info().name.as_str(), given.info().revision.as_deref()), ("n", Some("v1")));
+    assert!(matches!(open("org/other", LoadOptions::default()), Err(Error::NotInCache { .. })));
+    assert!(matches!(open("no-such-folder", LoadOptions::default()), Err(Error::ModelName { .. })));
+}
+
+#[test]
 fn the_token_is_not_shown() {
     let secret = HubOptions { token: Some("hf_secret".to_owned()), ..options(Path::new("c")) };
     let shown = format!("{secret:?}");

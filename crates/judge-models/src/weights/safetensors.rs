@@ -195,6 +195,11 @@ impl Checkpoint {
         if half > all / 2 { Dtype::Bf16 } else { Dtype::F32 }
     }
 
+    /// Whether some of its numbers are f16, whose eleven bits become eight where they are rounded to bf16.
+    pub(crate) fn has_f16(&self) -> bool {
+        self.tensors.values().any(|located| located.info.dtype == Stored::F16)
+    }
+
     /// Looks at the text model of a vision-language folder alone, under the names that it would have in a folder of its own.
     pub(crate) fn text_tower(&mut self) {
         let tensors = std::mem::take(&mut self.tensors).into_iter();

@@ -8,6 +8,7 @@ use crate::arch::ConfigProblem;
 use crate::arch::dense::{BlockNorms, Dense, QkNorm};
 use crate::arch::rope::RopesByKind;
 use crate::arch::shape::{Shape, is_positive, size, window, windows};
+use crate::arch::spec::EmbeddingScale;
 
 #[derive(Deserialize)]
 struct Gemma {
@@ -90,7 +91,7 @@ impl Gemma {
         config.attention_scale = attention_scale;
         config.attention_soft_cap = cap("attn_logit_softcapping", self.attn_logit_softcapping)?;
         config.final_soft_cap = cap("final_logit_softcapping", self.final_logit_softcapping)?;
-        config.embedding_scale = Some((config.d_model as f64).sqrt());
+        config.embedding_scale = Some(EmbeddingScale::Rounded((config.d_model as f64).sqrt()));
         config.norm_offset = true;
         config.norms = BlockNorms::AROUND;
         config.qkv_bias = self.attention_bias;

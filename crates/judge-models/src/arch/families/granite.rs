@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::arch::ConfigProblem;
 use crate::arch::dense::Dense;
 use crate::arch::shape::{Shape, factor};
+use crate::arch::spec::EmbeddingScale;
 
 #[derive(Deserialize)]
 struct Granite {
@@ -34,7 +35,7 @@ pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
         qkv_bias: found.attention_bias,
         o_bias: found.attention_bias,
         mlp_bias: found.mlp_bias,
-        embedding_scale: factor("embedding_multiplier", found.embedding_multiplier)?,
+        embedding_scale: factor("embedding_multiplier", found.embedding_multiplier)?.map(EmbeddingScale::Exact),
         attention_scale: factor("attention_multiplier", found.attention_multiplier)?.unwrap_or(1.0),
         residual_scale: factor("residual_multiplier", found.residual_multiplier)?,
         logit_scale: factor("logits_scaling", found.logits_scaling)?.map(f64::recip),

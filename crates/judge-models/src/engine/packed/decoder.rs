@@ -24,6 +24,8 @@ pub(crate) struct PackedDecoder {
     pub(super) word: Word,
     /// `[d_vocab, d_model]`.
     pub(super) embedding: PackedLinear,
+    /// Multiplies its rows.
+    pub(super) embedding_factor: Option<f32>,
     pub(super) blocks: Vec<Block<Linear, Vec<f32>>>,
     /// `[d_model]`.
     pub(super) norm: Vec<f32>,
@@ -138,8 +140,8 @@ impl PackedDecoder {
         let ids: Vec<TokenId> = spans.iter().flat_map(|span| span.ids).copied().collect();
         x.data.par_chunks_exact_mut(d_model).zip(&ids).for_each(|(row, &id)| {
             self.embedding.row(id as usize, row);
-            if let Some(scale) = self.spec.embedding_scale {
-                row.iter_mut().for_each(|x| *x *= scale as f32);
+            if let Some(factor) = self.embedding_factor {
+                row.iter_mut().for_each(|x| *x *= factor);
             }
         });
         let entropies = Entropies::default();

@@ -33,7 +33,8 @@ impl PackedDecoder {
             HeadSpec::Own(name) => Some(table(name, &mut packing)?),
             HeadSpec::Embedding | HeadSpec::Labels(_) => None,
         };
-        Ok(Self { kernel, word, embedding, blocks, norm, head, spec })
+        let embedding_factor = spec.embedding_scale.map(|scale| scale.factor(dtype));
+        Ok(Self { kernel, word, embedding, embedding_factor, blocks, norm, head, spec })
     }
 }
 

@@ -176,7 +176,7 @@ impl Decoder {
         let rows = widen(self.embedding.val().select(0, tokens.reshape([batch * seq])));
         let mut x = rows.reshape([batch, seq, self.spec.d_model]);
         if let Some(scale) = self.spec.embedding_scale {
-            x = x.mul_scalar(scale);
+            x = x.mul_scalar(scale.factor(self.precision.dtype()));
         }
         if visit(0, &x).is_break() {
             return None;

@@ -12,22 +12,26 @@ pub(crate) fn host<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>, Error>
     data.try_into_vec().map_err(|source| Error::Device { source: Box::new(source) })
 }
 
-/// What `wait` brings from a device once all operations before it are done. Where Burn meets one that failed it panics in places, which
-/// is an error here like those that it returns. `wait` takes along what it works on, so that nothing half done is left behind.
+/// What `wait` brings from a device once all operations before it are done.
 pub(crate) fn from_device<T, E>(wait: impl FnOnce() -> Result<T, E>) -> Result<T, Error>
 where
     E: std::error::Error + Send + Sync + 'static,
 {
-    let source: Box<dyn std::error::Error + Send + Sync> = match panic::catch_unwind(AssertUnwindSafe(wait)) {
-        Ok(Ok(found)) => return Ok(found),
-        Ok(Err(error)) => Box::new(error),
-        Err(panicked) => match (panicked.downcast_ref::<&str>(), panicked.downcast_ref::<String>()) {
+    on_device(|| wait().map_err(|error| Error::Device { source: Box::new(error) }))
+}
+
+/// What `work` does with tensors. Where a device has no memory left, or an operation before failed, Burn panics in places, which is an
+/// error here like those that it returns. `work` takes along what it works on, so that nothing half done is left behind; the code of others, such as
+/// a request's sink, is not called within.
+pub(crate) fn on_device<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panicked| {
+        let source = match (panicked.downcast_ref::<&str>(), panicked.downcast_ref::<String>()) {
             (Some(&said), _) => said.into(),
             (_, Some(said)) => said.as_str().into(),
             (None, None) => "an operation failed and did not say why".into(),
-        },
-    };
-    Err(Error::Device { source })
+        };
+        Err(Error::Device { source })
+    })
 }
 
 #[cfg(test)]
@@ -45,5 +49,8 @@ mod tests {
         assert_eq!(failed(|| panic!("tensor {} was never written", 3)), "tensor 3 was never written");
         assert_eq!(failed(|| panic::panic_any(3)), "an operation failed and did not say why");
         assert_eq!(from_device(|| Ok::<_, std::fmt::Error>(3)).unwrap(), 3);
+        // An error that is one already stays what it is.
+        let refused = on_device(|| Err::<(), _>(Error::UnknownDtype { found: "f8".to_owned() })).unwrap_err();
+        assert!(matches!(refused, Error::UnknownDtype { .. }), "{refused}");
     }
 }

@@ -2,6 +2,8 @@
 
 use burn::tensor::{DType, Tensor};
 
+use crate::Dtype;
+
 /// What is narrower than f32. All else is f32 wherever it runs: the residual stream, norms, rotation, softmax, activations, logits. A card
 /// may take the products among it with ten bits after the point (TF32).
 ///
@@ -24,6 +26,11 @@ impl Precision {
     /// those of bf16; its range is what queries, keys and values of trained models stay well within, and a reading beyond it
     /// is not finite, which is said.
     pub(crate) const HALF: Self = Self { products: DType::BF16, attention: DType::F16 };
+
+    /// The dtype of the weights.
+    pub(crate) fn dtype(self) -> Dtype {
+        if self.products == DType::BF16 { Dtype::Bf16 } else { Dtype::F32 }
+    }
 }
 
 /// A tensor in another dtype; itself, if it is in it already. No operation may be given two dtypes: a device's kernel takes the

@@ -6,6 +6,7 @@ use burn::tensor::{Int, Tensor, TensorData};
 use judge_core::{Layer, TokenId};
 
 use super::Batched;
+use super::host::on_device;
 use super::past::Past;
 use super::plan::{Batch, plan};
 use super::reads::{Fetched, Reads};
@@ -64,17 +65,17 @@ impl Passes for BatchedPasses<'_> {
         let Some((batch, writes)) = self.batches.pop() else { return Ok(false) };
         let jobs: Vec<&Job<'_>> = batch.members.iter().map(|&member| &self.group.jobs[member]).collect();
         let passes = OneBatch { engine: self.engine, jobs, batch, blocks: self.group.blocks };
-        let rotations = passes.rotations();
+        let rotations = on_device(|| Ok(passes.rotations()))?;
         if !writes {
-            let fetched = passes.prefill(&rotations, None)?;
+            let fetched = on_device(|| passes.prefill(&rotations, None))?;
             let found = (0..passes.jobs.len()).map(|row| passes.found(row, &fetched, None)).collect();
             take(found)?;
             return Ok(true);
         }
         let lens = passes.jobs.iter().map(|job| job.ids.len()).collect();
         let mut slots = Slots::new(self.engine.decoder.spec().n_layers(), lens, passes.batch.seq, passes.batch.new);
-        let head = self.engine.decoder.wide_head();
-        let fetched = passes.prefill(&rotations, Some((&mut slots, head.clone())))?;
+        let head = on_device(|| Ok(self.engine.decoder.wide_head()))?;
+        let fetched = on_device(|| passes.prefill(&rotations, Some((&mut slots, head.clone()))))?;
         let tokens = vec![None; passes.jobs.len()];
         let mut writing = Writing { passes, rotations, slots, head, tokens };
         let all: Vec<usize> = (0..writing.tokens.len()).collect();
@@ -122,9 +123,11 @@ impl Writing<'_> {
         let last: Vec<TokenId> = self.tokens.iter().map(|token| token.unwrap_or(0)).collect();
         let rows: Vec<usize> = (0..self.tokens.len()).filter(|&row| self.tokens[row].is_some()).collect();
         let positions = self.slots.positions();
-        let at: Vec<Rotation> = self.rotations.iter().map(|rotation| rotation.at_each(&positions)).collect();
-        let reads = Reads::of_step(&self.passes.engine.decoder, &self.passes.jobs, self.head.clone());
-        let fetched = self.passes.pass(last.into_iter(), 1, &at, Some(&mut self.slots), reads)?;
+        let fetched = on_device(|| {
+            let at: Vec<Rotation> = self.rotations.iter().map(|rotation| rotation.at_each(&positions)).collect();
+            let reads = Reads::of_step(&self.passes.engine.decoder, &self.passes.jobs, self.head.clone());
+            self.passes.pass(last.into_iter(), 1, &at, Some(&mut self.slots), reads)
+        })?;
         self.slots.advance();
         self.hand_over(&rows, &fetched, false, take)
     }

@@ -27,6 +27,7 @@ import json
 import math
 import shutil
 import sys
+import zlib
 from pathlib import Path
 
 import safetensors
@@ -111,6 +112,8 @@ FAMILIES = {
     "granite-on": (dict(model_type="granite", **BASE, **GQA, attention_bias=True, mlp_bias=True, embedding_multiplier=3.0, attention_multiplier=0.4, residual_multiplier=0.6, logits_scaling=2.0), "v5", torch.bfloat16, 1),
     "granite-off": (dict(model_type="granite", **BASE, **MHA, attention_multiplier=0.35, tie_word_embeddings=True), "old", torch.bfloat16, 1),
 }
+# The models that had their weights from their place in the list; those added since have them from their name, wherever it stands.
+SEEDED_BY_PLACE = list(FAMILIES)[:26]
 PROMPTS = [
     "ba de fi go ku la me ni po ru sa te vi zo",
     "3 xa y0 ba ba 4",
@@ -134,6 +137,10 @@ ROPE_PROMPTS = [
     "ba de fi go ku la me ni po ru sa te",
     " ".join((["ba", "de", "fi", "go", "ku", "la", "me"] * 5)[:33]),
 ]
+
+
+def seed_of(name):
+    return SEEDED_BY_PLACE.index(name) if name in SEEDED_BY_PLACE else zlib.crc32(name.encode())
 
 
 def build(config, seed):
@@ -305,14 +312,14 @@ def main():
     wanted = sys.argv[1:] or [*FAMILIES, "rope"]
     for name in wanted:
         shutil.rmtree(ROOT / name, ignore_errors=True)
-    for seed, (name, (fields, layout, dtype, shards)) in enumerate(FAMILIES.items()):
+    for name, (fields, layout, dtype, shards) in FAMILIES.items():
         if name not in wanted:
             continue
         folder = ROOT / name
         folder.mkdir(parents=True)
         fields = dict(fields)
         config = AutoConfig.for_model(fields.pop("model_type"), **fields)
-        model = build(config, seed)
+        model = build(config, seed_of(name))
         round_weights(model, dtype)
         moving = config.rope_parameters.get("rope_type") in ("dynamic", "longrope")
         tensors, metadata = expected(model, PROMPTS, moving)

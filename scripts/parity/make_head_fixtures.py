@@ -1,7 +1,9 @@
 # torch==2.15.0 transformers==5.23.0 safetensors==0.8.0 tokenizers==0.23.3
 """Makes crates/judge-models/tests/fixtures/heads: small random sequence classifiers and the numbers that transformers gives their labels.
 
-    python scripts/parity/make_head_fixtures.py
+    python scripts/parity/make_head_fixtures.py [FAMILY ...]
+
+Names of families make their folders alone and leave the others as they are.
 
 One folder for each family of make_family_fixtures.py, named like its FAMILY-off, with one label, or with three and pad_token_id in families whose name has an
 even number of letters. expected.json of a folder has, for each of some lists of token ids, the last of which end with padding, what the head gives: "f32", and
@@ -10,15 +12,18 @@ even number of letters. expected.json of a folder has, for each of some lists of
 
 import json
 import shutil
+import sys
 
 import torch
-from make_family_fixtures import FAMILIES, check_versions, config_json, write_json, write_tokenizer
+from make_family_fixtures import FAMILIES, check_versions, config_json, seed_of, write_json, write_tokenizer
 from make_family_fixtures import ROOT as FAMILY_ROOT
 from safetensors.torch import save_file
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
 ROOT = FAMILY_ROOT.parent / "heads"
 PADDING = 3
+# transformers has no such class for them.
+WITHOUT_CLASS = ("internlm3", "granite")
 IDS = [[4, 5, 6, 7, 8, 9, 10], [50, 20, 30, 4], [9, 9, 8], [4, 5, 6, PADDING, PADDING], [11, PADDING]]
 TEMPLATE = "{% for m in messages %}{{ m.role[:1] == 'u' and 'ba' or 'de' }} {{ m.content }} {% endfor %}{% if add_generation_prompt %}de{% endif %}\n"
 
@@ -52,13 +57,13 @@ def main():
     check_versions()
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    shutil.rmtree(ROOT, ignore_errors=True)
-    for seed, (name, (fields, _, _, _)) in enumerate(FAMILIES.items()):
+    wanted = sys.argv[1:]
+    for name, (fields, _, _, _) in FAMILIES.items():
         family, _, variant = name.rpartition("-")
-        # InternLM 3 and Granite have no such class in transformers.
-        if variant != "off" or family in ("internlm3", "granite"):
+        if variant != "off" or family in WITHOUT_CLASS or (wanted and family not in wanted):
             continue
         folder = ROOT / family
+        shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         many = len(family) % 2 == 0
         fields = {**fields, "num_labels": 3 if many else 1, "num_hidden_layers": 2, "pad_token_id": PADDING if many else None}
@@ -66,7 +71,7 @@ def main():
             if per_layer in fields:
                 fields[per_layer] = fields[per_layer][:2]
         config = AutoConfig.for_model(fields.pop("model_type"), **fields)
-        model = build(config, 1000 + seed)
+        model = build(config, 1000 + seed_of(name))
         half = build(config, 0, torch.bfloat16, model.state_dict())
         found = []
         for ids in IDS:

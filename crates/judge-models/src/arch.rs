@@ -14,6 +14,8 @@ mod unread;
 use serde_json::Value;
 
 pub(crate) use angles::{angles, inverse_frequencies};
+#[cfg(test)]
+pub(crate) use families::names as family_names;
 pub use problem::ConfigProblem;
 pub(crate) use rope::RopeConfig;
 #[cfg(any(test, feature = "bench"))]

@@ -10,7 +10,7 @@ use judge_core::{Backbone, Prompt, Request, Want};
 use serde::Deserialize;
 
 use crate::Model;
-use crate::fixtures::{FAMILIES, folder};
+use crate::fixtures::{families, folder};
 use crate::test_models::{answers, in_bf16, in_f32, reading};
 
 #[derive(Deserialize)]
@@ -53,11 +53,11 @@ fn error(model: &Model, prompts: &[String], expected: &[Vec<Vec<f64>>]) -> f64 {
 
 #[test]
 fn in_f32_they_equal_transformers() {
-    let Fixture { prompts, families } = fixture();
-    assert!(prompts.len() > 2 && families.len() == FAMILIES.len());
-    for name in FAMILIES {
+    let Fixture { prompts, families: expected } = fixture();
+    assert!(prompts.len() > 2 && expected.len() == families().len());
+    for name in &families() {
         for (engine, model) in in_f32(&folder(name)) {
-            let error = error(&model, &prompts, &families[name].f32);
+            let error = error(&model, &prompts, &expected[name].f32);
             println!("{name}, {engine}: {error:.1e}");
             assert!(error < 2e-6, "{name}, {engine}: {error:e}");
         }
@@ -69,9 +69,9 @@ const BF16_TOLERANCE: f64 = 2e-2;
 
 #[test]
 fn in_bf16_they_err_by_rounding_alone() {
-    let Fixture { prompts, families } = fixture();
-    for name in FAMILIES {
-        let Family { rounded, bf16_error: theirs, .. } = &families[name];
+    let Fixture { prompts, families: expected } = fixture();
+    for name in &families() {
+        let Family { rounded, bf16_error: theirs, .. } = &expected[name];
         for (engine, model) in in_bf16(&folder(name)) {
             let ours = error(&model, &prompts, rounded);
             println!("{name}, {engine}: error {ours:.1e}, transformers' own {theirs:.1e}");

@@ -8,35 +8,12 @@ use std::path::{Path, PathBuf};
 use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
 
-/// Every family, plain and with all that it can have.
-pub(crate) const FAMILIES: [&str; 26] = [
-    "exaone4-off",
-    "exaone4-on",
-    "gemma2-off",
-    "gemma2-on",
-    "gemma3_text-off",
-    "gemma3_text-on",
-    "granite-off",
-    "granite-on",
-    "internlm3-off",
-    "internlm3-on",
-    "llama-off",
-    "llama-on",
-    "mistral-off",
-    "mistral-on",
-    "olmo2-off",
-    "olmo2-on",
-    "olmo3-off",
-    "olmo3-on",
-    "phi3-off",
-    "phi3-on",
-    "qwen2-off",
-    "qwen2-on",
-    "qwen3-off",
-    "qwen3-on",
-    "smollm3-off",
-    "smollm3-on",
-];
+use crate::arch::family_names;
+
+/// The models of every family: plain (`-off`), and with all that it can have (`-on`).
+pub(crate) fn families() -> Vec<String> {
+    family_names().flat_map(|family| ["off", "on"].map(|variant| format!("{family}-{variant}"))).collect()
+}
 
 /// The folder of a family's model; `rope` is that of the models that differ in their rotation.
 pub(crate) fn folder(family: &str) -> PathBuf {
@@ -96,4 +73,14 @@ pub(crate) fn relative_error(found: &[f32], expected: &[f32]) -> f32 {
     assert_eq!(found.len(), expected.len());
     let difference = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     difference / expected.iter().map(|x| x.abs()).fold(f32::MIN_POSITIVE, f32::max)
+}
+
+#[test]
+fn there_is_no_model_that_no_family_tests() {
+    let names = std::fs::read_dir(folder("")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut found: Vec<String> = names.filter(|name| name != "rope").collect();
+    let mut expected = families();
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
 }

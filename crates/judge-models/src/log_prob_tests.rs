@@ -9,7 +9,7 @@ use judge_core::{
 };
 
 use crate::Model;
-use crate::fixtures::{Expected, FAMILIES, folder};
+use crate::fixtures::{Expected, families, folder};
 use crate::test_models::{answers, in_bf16, in_f32, reading};
 
 /// The prompts of `make_family_fixtures.py`.
@@ -101,7 +101,7 @@ fn error(name: &str, model: &Model, n_layers: usize) -> f64 {
 
 #[test]
 fn in_f32_they_are_those_of_transformers_logits() {
-    for name in FAMILIES {
+    for name in &families() {
         for (engine, model) in in_f32(&folder(name)) {
             let error = error(name, &model, model.context.spec.n_layers());
             println!("{name}, {engine}: {error:.1e}");
@@ -112,7 +112,7 @@ fn in_f32_they_are_those_of_transformers_logits() {
 
 #[test]
 fn in_bf16_they_err_by_rounding_alone() {
-    for name in FAMILIES {
+    for name in &families() {
         for (engine, model) in in_bf16(&folder(name)) {
             let error = error(name, &model, model.context.spec.n_layers());
             println!("{name}, {engine}: {error:.1e}");

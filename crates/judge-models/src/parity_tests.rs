@@ -18,7 +18,7 @@ use crate::arch::ModelSpec;
 use crate::engine::packed::{Angles, BufferPool, Kernel, Keys, PackedDecoder, Span};
 use crate::engine::tensor::decoder::Decoder;
 use crate::engine::tensor::rotation::Rotation;
-use crate::fixtures::{Expected, FAMILIES, folder, relative_error};
+use crate::fixtures::{Expected, families, folder, relative_error};
 use crate::folder::Folder;
 use crate::weights::{Checkpoint, Tensors};
 use crate::{Dtype, Error};
@@ -73,7 +73,7 @@ fn hidden_states(decoder: &Decoder, ids: &[i32]) -> Vec<Vec<f32>> {
 
 #[test]
 fn all_layers_and_logits_equal_transformers() {
-    for name in FAMILIES {
+    for name in &families() {
         let (decoder, expected) = family(name, Dtype::F32);
         let mut worst = 0.0_f32;
         for prompt in 0..expected.prompts() {
@@ -114,7 +114,7 @@ fn every_rope_equals_transformers_within_and_beyond_its_original_context() {
 
 #[test]
 fn bf16_is_nearer_to_exact_arithmetic_than_transformers() {
-    for name in FAMILIES {
+    for name in &families() {
         let (decoder, expected) = family(name, Dtype::Bf16);
         let theirs = expected.bf16_error_of_transformers();
         let d_model = decoder.spec().d_model;
@@ -158,7 +158,7 @@ fn packed_states(decoder: &PackedDecoder, config: &ModelSpec, ids: &[i32]) -> Ve
 
 #[test]
 fn packed_weights_in_f32_equal_transformers() {
-    for name in FAMILIES {
+    for name in &families() {
         let folder = folder(name);
         let expected = Expected::of(name);
         for kernel in Kernel::available() {
@@ -189,7 +189,7 @@ const CHANCE: f32 = 1.05;
 
 #[test]
 fn packed_weights_are_nearer_to_exact_arithmetic_than_transformers_in_bf16() {
-    for name in FAMILIES {
+    for name in &families() {
         let folder = folder(name);
         let expected = Expected::of(name);
         let theirs = expected.bf16_error_of_transformers();
@@ -232,7 +232,7 @@ fn packed_weights_follow_every_rope() {
 #[cfg(feature = "train")]
 #[test]
 fn a_padded_batch_under_autodiff_equals_each_sequence_alone() {
-    for name in FAMILIES {
+    for name in &families() {
         let folder = folder(name);
         let (plain, expected) = family(name, Dtype::F32);
         let device = Device::flex().autodiff();

@@ -23,7 +23,7 @@ struct Family {
     dense: fn(Value) -> Result<Dense, ConfigProblem>,
 }
 
-const FAMILIES: [Family; N_FAMILIES] = [
+const FAMILIES: &[Family] = &[
     Family { model_type: "exaone4", defaults: exaone4::defaults, dense: exaone4::dense },
     Family { model_type: "gemma2", defaults: gemma::defaults_of_2, dense: gemma::gemma2 },
     Family { model_type: "gemma3_text", defaults: gemma::defaults_of_3, dense: gemma::gemma3 },
@@ -39,22 +39,26 @@ const FAMILIES: [Family; N_FAMILIES] = [
     Family { model_type: "smollm3", defaults: smollm3::defaults, dense: smollm3::dense },
 ];
 
-const N_FAMILIES: usize = 13;
-
 /// Values of `model_type` that this crate knows, those of folders with a text model inside behind the families.
-const NAMES: [&str; N_FAMILIES + tower::NAMES.len()] = {
-    let mut names = [""; N_FAMILIES + tower::NAMES.len()];
+const NAMES: [&str; FAMILIES.len() + tower::NAMES.len()] = {
+    let mut names = [""; FAMILIES.len() + tower::NAMES.len()];
     let mut index = 0;
-    while index < N_FAMILIES {
+    while index < FAMILIES.len() {
         names[index] = FAMILIES[index].model_type;
         index += 1;
     }
     while index < names.len() {
-        names[index] = tower::NAMES[index - N_FAMILIES];
+        names[index] = tower::NAMES[index - FAMILIES.len()];
         index += 1;
     }
     names
 };
+
+/// The families' `model_type`s.
+#[cfg(test)]
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    FAMILIES.iter().map(|family| family.model_type)
+}
 
 /// What transformers takes in most families where `config.json` is silent.
 fn defaults() -> Value {

@@ -111,6 +111,10 @@ FAMILIES = {
     "exaone4-off": (dict(model_type="exaone4", **BASE, **MHA, sliding_window=None, layer_types=["full_attention"] * 3), "v5", torch.bfloat16, 1),
     "granite-on": (dict(model_type="granite", **BASE, **GQA, attention_bias=True, mlp_bias=True, embedding_multiplier=3.0, attention_multiplier=0.4, residual_multiplier=0.6, logits_scaling=2.0), "v5", torch.bfloat16, 1),
     "granite-off": (dict(model_type="granite", **BASE, **MHA, attention_multiplier=0.35, tie_word_embeddings=True), "old", torch.bfloat16, 1),
+    "glm-on": (dict(model_type="glm", **BASE, **GQA, head_dim=16, attention_bias=True, rope_parameters={**LLAMA3, "partial_rotary_factor": 0.75}), "old", torch.bfloat16, 1),
+    "glm-off": (dict(model_type="glm", **BASE, **MHA, head_dim=8, attention_bias=False, tie_word_embeddings=True), "v5", torch.bfloat16, 1),
+    "glm4-on": (dict(model_type="glm4", **BASE, **GQA, head_dim=12, attention_bias=True, tie_word_embeddings=True, rope_parameters=dict(rope_type="yarn", factor=4.0, rope_theta=1000.0, original_max_position_embeddings=16, partial_rotary_factor=0.5)), "v5", torch.bfloat16, 1),
+    "glm4-off": (dict(model_type="glm4", **BASE, **MHA, head_dim=8, attention_bias=False, rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=1.0)), "old", torch.bfloat16, 1),
 }
 # The models that had their weights from their place in the list; those added since have them from their name, wherever it stands.
 SEEDED_BY_PLACE = list(FAMILIES)[:26]

@@ -17,7 +17,7 @@ pub(crate) use angles::{angles, inverse_frequencies};
 #[cfg(test)]
 pub(crate) use families::names as family_names;
 pub use problem::ConfigProblem;
-pub(crate) use rope::RopeConfig;
+pub(crate) use rope::{Pairs, RopeConfig};
 #[cfg(any(test, feature = "bench"))]
 pub(crate) use rope::RopeScaling;
 pub(crate) use shape::OneOrMany;

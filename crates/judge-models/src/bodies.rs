@@ -5,7 +5,7 @@ use half::bf16;
 use rayon::prelude::*;
 
 use crate::arch::angles;
-use crate::arch::{Activation, RopeConfig, RopeScaling};
+use crate::arch::{Activation, Pairs, RopeConfig, RopeScaling};
 use crate::engine::packed::{Kernel, KeyShape, Keys, PackedLinear, Queries, Settings, Word, attend, vector};
 use crate::engine::tensor::ops::{self, Attention};
 use crate::engine::tensor::rotation::Rotation;
@@ -115,7 +115,7 @@ fn norm(rows: usize) -> Body {
 /// Of the query heads, each normed first.
 fn rotation(rows: usize) -> Body {
     let KeyShape { head_dim, .. } = SHAPE;
-    let rope = RopeConfig { theta: 1e6, rotary_dim: head_dim, scaling: RopeScaling::Default };
+    let rope = RopeConfig { theta: 1e6, rotary_dim: head_dim, scaling: RopeScaling::Default, pairs: Pairs::Halves };
     let half = head_dim / 2;
     let [cos, sin] = angles(&rope, rows, rows);
     let (mut x, weight) = (numbers(rows * N_HEADS * head_dim), numbers(head_dim));
@@ -132,7 +132,8 @@ fn rotation(rows: usize) -> Body {
                 .enumerate();
             rows.for_each(|(position, heads)| {
                 let (cos, sin) = (&cos[position * half..][..half], &sin[position * half..][..half]);
-                vector::norm_rotate(heads, head_dim, Some((&weight, EPS as f32)), cos, sin);
+                let turn = vector::Turn { cos, sin, pairs: Pairs::Halves };
+                vector::norm_rotate(heads, head_dim, Some((&weight, EPS as f32)), turn);
             });
         }),
         composed: Box::new(move || {

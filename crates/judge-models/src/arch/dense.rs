@@ -3,7 +3,7 @@
 use judge_core::TokenId;
 
 use super::ConfigProblem;
-use super::rope::{RopeConfig, RopeContext, RopesByKind};
+use super::rope::{RopeConfig, RopeContext, RopeRules, RopesByKind};
 use super::spec::{Activation, BlockSpec, EmbeddingScale, HeadSpec, LinearSpec, ModelSpec, NormSpec};
 
 /// A dense decoder by what families differ in.
@@ -51,10 +51,10 @@ pub(super) struct Dense {
 /// name is the norm before the MLP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BlockNorms {
-    before_attention: Option<&'static str>,
-    after_attention: Option<&'static str>,
-    before_mlp: Option<&'static str>,
-    after_mlp: Option<&'static str>,
+    pub(super) before_attention: Option<&'static str>,
+    pub(super) after_attention: Option<&'static str>,
+    pub(super) before_mlp: Option<&'static str>,
+    pub(super) after_mlp: Option<&'static str>,
 }
 
 impl BlockNorms {
@@ -103,7 +103,7 @@ impl Dense {
             original_max_position_embeddings: None,
             max_position_embeddings: self.max_len,
             head_dim: self.head_dim,
-            is_phi3: false,
+            rules: RopeRules::default(),
         };
         let (full, context) = ropes.full.lower(&around)?;
         let (sliding, _) = ropes.sliding.lower(&around)?;

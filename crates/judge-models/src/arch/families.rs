@@ -2,6 +2,7 @@
 
 mod exaone4;
 mod gemma;
+mod glm;
 mod granite;
 mod internlm3;
 mod llama;
@@ -27,6 +28,8 @@ const FAMILIES: &[Family] = &[
     Family { model_type: "exaone4", defaults: exaone4::defaults, dense: exaone4::dense },
     Family { model_type: "gemma2", defaults: gemma::defaults_of_2, dense: gemma::gemma2 },
     Family { model_type: "gemma3_text", defaults: gemma::defaults_of_3, dense: gemma::gemma3 },
+    Family { model_type: "glm", defaults: glm::defaults, dense: glm::glm },
+    Family { model_type: "glm4", defaults: glm::defaults, dense: glm::glm4 },
     Family { model_type: "granite", defaults: granite::defaults, dense: granite::dense },
     Family { model_type: "internlm3", defaults: internlm3::defaults, dense: internlm3::dense },
     Family { model_type: "llama", defaults: llama::defaults, dense: llama::dense },

@@ -1,3 +1,5 @@
+//! The rope fields of a `config.json`, checked and lowered to [`RopeConfig`]. What is computed from one is in `angles`.
+
 use serde::Deserialize;
 
 use super::ConfigProblem;
@@ -11,6 +13,28 @@ pub(crate) struct RopeConfig {
     pub(crate) rotary_dim: usize,
     /// How frequencies are scaled beyond the original context.
     pub(crate) scaling: RopeScaling,
+    /// Which coordinates of a head turn together.
+    pub(crate) pairs: Pairs,
+}
+
+/// Which of the first `rotary_dim` coordinates of a head are the two that one angle turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Pairs {
+    /// `i` and `i + rotary_dim / 2`, as in most families.
+    #[default]
+    Halves,
+    /// `2 i` and `2 i + 1`: interleaved, as in GLM and Cohere.
+    Neighbours,
+}
+
+/// Where the code of families differs in what it makes of rope fields. The default is Llama's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RopeRules {
+    pub(super) pairs: Pairs,
+    /// `partial_rotary_factor` counts: part of a head may be rotated. Elsewhere a factor other than 1 is refused.
+    pub(super) is_partial: bool,
+    /// Old files write `yarn` for `longrope` (Phi-3).
+    pub(super) yarn_is_longrope: bool,
 }
 
 /// How frequencies are scaled; the names are those of `rope_type`.
@@ -116,8 +140,7 @@ pub(super) struct RopeContext {
     pub(super) original_max_position_embeddings: Option<usize>,
     pub(super) max_position_embeddings: usize,
     pub(super) head_dim: usize,
-    /// Phi-3: rotates part of a head, and calls its long rope `yarn` or `su` in old files.
-    pub(super) is_phi3: bool,
+    pub(super) rules: RopeRules,
 }
 
 impl RopeFields {
@@ -136,7 +159,7 @@ impl RopeFields {
         let rotary_dim = self.rotary_dim(around)?;
         let max_len = around.max_position_embeddings;
         let kind = self.rope_type.as_deref().or(self.old_type.as_deref()).unwrap_or("default");
-        let kind = if around.is_phi3 && kind == "yarn" { "longrope" } else { kind };
+        let kind = if around.rules.yarn_is_longrope && kind == "yarn" { "longrope" } else { kind };
         let original_len =
             around.original_max_position_embeddings.or(self.original_max_position_embeddings).unwrap_or(max_len);
         if original_len == 0 {
@@ -174,7 +197,7 @@ impl RopeFields {
                 return Err(ConfigProblem::Unknown { field: "rope_type", found: other.to_owned(), known: ROPE_TYPES });
             }
         };
-        Ok((RopeConfig { theta, rotary_dim, scaling }, context))
+        Ok((RopeConfig { theta, rotary_dim, scaling, pairs: around.rules.pairs }, context))
     }
 
     fn rotary_dim(&self, around: &RopeContext) -> Result<usize, ConfigProblem> {
@@ -182,7 +205,7 @@ impl RopeFields {
         if !(partial > 0.0 && partial <= 1.0) {
             return Err(value("partial_rotary_factor", partial, "more than 0, at most 1"));
         }
-        if partial != 1.0 && !around.is_phi3 {
+        if partial != 1.0 && !around.rules.is_partial {
             return Err(ConfigProblem::Unsupported { field: "partial_rotary_factor", found: partial.to_string() });
         }
         // Truncated as in transformers.

@@ -4,7 +4,7 @@ use judge_core::TokenId;
 use serde::Deserialize;
 
 use super::dense::{BlockNorms, Dense, QkNorm};
-use super::rope::{RopeContext, RopeFields};
+use super::rope::{RopeContext, RopeFields, RopeRules};
 use super::spec::Activation;
 use super::{ConfigProblem, MAX_CONTEXT};
 
@@ -27,6 +27,9 @@ pub(super) struct Shape {
     pub(super) partial_rotary_factor: Option<f64>,
     pub(super) original_max_position_embeddings: Option<usize>,
     pub(super) eos_token_id: Option<OneOrMany>,
+    /// No field of the file: the family says it before it lowers the shape.
+    #[serde(skip)]
+    pub(super) rope_rules: RopeRules,
 }
 
 /// A token id or a list of them.
@@ -89,7 +92,7 @@ impl Shape {
             original_max_position_embeddings: self.original_max_position_embeddings,
             max_position_embeddings: size("max_position_embeddings", self.max_position_embeddings, MAX_CONTEXT)?,
             head_dim,
-            is_phi3: family == "phi3",
+            rules: self.rope_rules,
         })?;
         Ok(Dense {
             family,

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
 use crate::arch::dense::Dense;
+use crate::arch::rope::RopeRules;
 use crate::arch::shape::{Shape, window};
 
 #[derive(Deserialize)]
@@ -23,7 +24,8 @@ pub(super) fn defaults() -> Value {
 }
 
 pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
-    let Phi3 { shape, hidden_act, sliding_window } = serde_json::from_value(fields)?;
+    let Phi3 { mut shape, hidden_act, sliding_window } = serde_json::from_value(fields)?;
+    shape.rope_rules = RopeRules { is_partial: true, yarn_is_longrope: true, ..RopeRules::default() };
     let dense = shape.lower("phi3", "hidden_act", &hidden_act)?;
     let windows = vec![window(sliding_window)?; dense.n_layers];
     Ok(Dense { windows, fused_qkv: true, fused_gate_up: true, ..dense })

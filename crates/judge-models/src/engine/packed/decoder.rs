@@ -11,9 +11,9 @@ use super::entropy::entropies;
 use super::keys::{KeyShape, Keys};
 use super::pack::PackedLinear;
 use super::tile::Word;
-use super::vector::worth_a_task;
+use super::vector::{Turn, worth_a_task};
 use super::{Kernel, vector};
-use crate::arch::{ModelSpec, RopeConfig, angles};
+use crate::arch::{ModelSpec, Pairs, RopeConfig, angles};
 use crate::engine::block::{Block, HeadNorms, Ops};
 
 /// A decoder-only transformer for the CPU. Matrices, keys and values are packed in bf16 or f32, everything else is f32.
@@ -47,6 +47,7 @@ struct Table {
     half: usize,
     cos: Vec<f32>,
     sin: Vec<f32>,
+    pairs: Pairs,
 }
 
 impl Angles {
@@ -54,16 +55,16 @@ impl Angles {
     pub(crate) fn new(spec: &ModelSpec, final_len: usize, len: usize) -> Self {
         let table = |rope: &RopeConfig| {
             let [cos, sin] = angles(rope, final_len, len);
-            Table { half: rope.rotary_dim / 2, cos, sin }
+            Table { half: rope.rotary_dim / 2, cos, sin, pairs: rope.pairs }
         };
         Self(spec.ropes.iter().map(table).collect())
     }
 
     /// Those of one position in a rotation; none where there is none.
-    fn at(&self, rope: Option<usize>, position: usize) -> (&[f32], &[f32]) {
-        let Some(Table { half, cos, sin }) = rope.map(|rope| &self.0[rope]) else { return (&[], &[]) };
+    fn at(&self, rope: Option<usize>, position: usize) -> Turn<'_> {
+        let Some(Table { half, cos, sin, pairs }) = rope.map(|rope| &self.0[rope]) else { return Turn::default() };
         let range = position * half..(position + 1) * half;
-        (&cos[range.clone()], &sin[range])
+        Turn { cos: &cos[range.clone()], sin: &sin[range], pairs: *pairs }
     }
 }
 
@@ -319,7 +320,7 @@ impl Ops for Packed<'_, '_> {
             self.spans.iter().flat_map(|span| (0..span.ids.len()).map(|i| span.keys.end() + i)).collect();
         let rows = qkv.data.par_chunks_exact_mut(qkv.width).with_min_len(worth_a_task(qkv.width)).zip(&positions);
         rows.for_each(|(row, &position)| {
-            let (cos, sin) = self.angles.at(block.rope, position);
+            let turn = self.angles.at(block.rope, position);
             let (queries, rest) = row.split_at_mut(d_query);
             for (heads, norm) in [(queries, norms.queries), (&mut rest[..d_key], norms.keys)] {
                 // A norm as wide as all heads together comes before them.
@@ -328,7 +329,7 @@ impl Ops for Packed<'_, '_> {
                     vector::rms_norm_in_place(heads, weight, eps);
                 }
                 let each = norm.filter(|_| whole.is_none()).map(|weight| (weight.as_slice(), eps));
-                vector::norm_rotate(heads, head_dim, each, cos, sin);
+                vector::norm_rotate(heads, head_dim, each, turn);
             }
         });
         self.spans.par_iter_mut().zip(&self.layout).for_each(|(span, rows)| {

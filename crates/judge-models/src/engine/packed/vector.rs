@@ -5,7 +5,7 @@ use std::f32::consts::SQRT_2;
 
 use pulp::Arch;
 
-use crate::arch::Activation;
+use crate::arch::{Activation, Pairs};
 use crate::reading::exp::exp;
 
 /// Numbers that are summed side by side. A fixed number, so that a sum has the same bits on every row.
@@ -77,9 +77,18 @@ fn inverse_rms(x: &[f32], eps: f32) -> f32 {
     1.0 / (squares[0] / x.len() as f32 + eps).sqrt()
 }
 
-/// The heads `[heads, head_dim]` of one position: each normed where `norm` has a weight, then rotated in its first
-/// coordinates, pair `(i, i + len)` by the angle whose cosine and sine stand at `i`; `len` is the length of either.
-pub(crate) fn norm_rotate(heads: &mut [f32], head_dim: usize, norm: Option<(&[f32], f32)>, cos: &[f32], sin: &[f32]) {
+/// The angles of one position: cosines and sines, `[rotary_dim / 2]` each, none where nothing is rotated.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Turn<'a> {
+    pub(crate) cos: &'a [f32],
+    pub(crate) sin: &'a [f32],
+    /// Which coordinates the angle at `i` turns.
+    pub(crate) pairs: Pairs,
+}
+
+/// The heads `[heads, head_dim]` of one position: each normed where `norm` has a weight, then rotated in its first coordinates.
+pub(crate) fn norm_rotate(heads: &mut [f32], head_dim: usize, norm: Option<(&[f32], f32)>, turn: Turn<'_>) {
+    let Turn { cos, sin, pairs } = turn;
     Arch::new().dispatch(
         #[inline(always)]
         || {
@@ -88,10 +97,19 @@ pub(crate) fn norm_rotate(heads: &mut [f32], head_dim: usize, norm: Option<(&[f3
                     let scale = inverse_rms(head, eps);
                     head.iter_mut().zip(weight).for_each(|(x, weight)| *x = *x * scale * weight);
                 }
-                let (first, rest) = head.split_at_mut(cos.len());
-                let second = &mut rest[..cos.len()];
-                for (((first, second), cos), sin) in first.iter_mut().zip(second).zip(cos).zip(sin) {
-                    (*first, *second) = (*first * cos - *second * sin, *second * cos + *first * sin);
+                match pairs {
+                    Pairs::Halves => {
+                        let (first, rest) = head.split_at_mut(cos.len());
+                        let second = &mut rest[..cos.len()];
+                        for (((first, second), cos), sin) in first.iter_mut().zip(second).zip(cos).zip(sin) {
+                            (*first, *second) = (*first * cos - *second * sin, *second * cos + *first * sin);
+                        }
+                    }
+                    Pairs::Neighbours => {
+                        for (([first, second], cos), sin) in head.as_chunks_mut().0.iter_mut().zip(cos).zip(sin) {
+                            (*first, *second) = (*first * cos - *second * sin, *second * cos + *first * sin);
+                        }
+                    }
                 }
             }
         },
@@ -225,10 +243,13 @@ mod tests {
     fn a_head_is_normed_then_rotated() {
         // Two heads of five coordinates, of which four turn: by a quarter turn and by none.
         let mut heads = [3.0, 1.0, 4.0, 2.0, 9.0, 0.0, 0.0, 1.0, 0.0, 0.0];
-        norm_rotate(&mut heads, 5, None, &[0.0, 1.0], &[1.0, 0.0]);
+        norm_rotate(&mut heads, 5, None, Turn { cos: &[0.0, 1.0], sin: &[1.0, 0.0], pairs: Pairs::Halves });
         assert_eq!(heads, [-4.0, 1.0, 3.0, 2.0, 9.0, -1.0, 0.0, 0.0, 0.0, 0.0]);
+        let mut head = [1.0, 2.0, 3.0, 4.0, 9.0];
+        norm_rotate(&mut head, 5, None, Turn { cos: &[0.0, 1.0], sin: &[1.0, 0.0], pairs: Pairs::Neighbours });
+        assert_eq!(head, [-2.0, 1.0, 3.0, 4.0, 9.0]);
         let mut head = [3.0, 4.0];
-        norm_rotate(&mut head, 2, Some((&[2.0, 1.0], 0.0)), &[1.0], &[0.0]);
+        norm_rotate(&mut head, 2, Some((&[2.0, 1.0], 0.0)), Turn::default());
         let rms = 12.5_f32.sqrt();
         assert!((head[0] - 6.0 / rms).abs() < 1e-6 && (head[1] - 4.0 / rms).abs() < 1e-6);
     }

@@ -12,7 +12,7 @@ use burn::tensor::{Bool, DType, Tensor, activation, module};
 
 use super::precision::{cast, widen};
 use super::rotation::Table;
-use crate::arch::Activation;
+use crate::arch::{Activation, Pairs};
 
 /// `x · weightᵀ + bias`: `x` `[batch, seq, d_in]`, `weight` `[d_out, d_in]`, `bias` `[d_out]` in f32, gives
 /// `[batch, seq, d_out]`, in the dtype of `weight`, or with a bias in f32.
@@ -36,8 +36,7 @@ pub(crate) fn rms_norm<const D: usize>(x: Tensor<D>, weight: Tensor<1>, eps: f64
 }
 
 /// Queries or keys `[batch, seq, heads, head_dim]`: normed where the model does so, per head or over all of them as wide as the weight is, then rotated in their
-/// first `rotary_dim` coordinates, pair `(i, i + rotary_dim / 2)` by the angle of its position. Keeps the shape;
-/// gives f32.
+/// first `rotary_dim` coordinates, each pair of them by the angle of its position. Keeps the shape; gives f32.
 pub(crate) fn norm_rotate(x: Tensor<4>, norm: Option<(Tensor<1>, f64)>, rotation: Option<&Table>) -> Tensor<4> {
     let [batch, seq, heads, head_dim] = x.dims();
     let x = match norm {
@@ -52,13 +51,27 @@ pub(crate) fn norm_rotate(x: Tensor<4>, norm: Option<(Tensor<1>, f64)>, rotation
     let Some(rotation) = rotation else { return x };
     let half = rotation.cos.dims()[3];
     let (cos, sin) = (rotation.cos.clone(), rotation.sin.clone());
-    let first = x.clone().narrow(3, 0, half); // [batch, seq, heads, head_dim] -> [.., rotary_dim / 2]
-    let second = x.clone().narrow(3, half, half); // the same
-    let mut parts = vec![first.clone() * cos.clone() - second.clone() * sin.clone(), second * cos + first * sin];
+    let turned = x.clone().narrow(3, 0, 2 * half); // [batch, seq, heads, head_dim] -> [.., rotary_dim]
+    // The two of each pair, and back: [.., rotary_dim] -> [.., rotary_dim / 2] twice
+    let [first, second] = match rotation.pairs {
+        Pairs::Halves => [0, half].map(|start| turned.clone().narrow(3, start, half)),
+        Pairs::Neighbours => {
+            let pairs = turned.reshape([batch, seq, heads * half, 2]);
+            [0, 1].map(|start| pairs.clone().narrow(3, start, 1).reshape([batch, seq, heads, half]))
+        }
+    };
+    let both = [first.clone() * cos.clone() - second.clone() * sin.clone(), second * cos + first * sin];
+    let mut parts = match rotation.pairs {
+        Pairs::Halves => both.to_vec(),
+        Pairs::Neighbours => {
+            let both = both.map(|one| one.reshape([batch, seq, heads * half, 1]));
+            vec![Tensor::cat(both.to_vec(), 3).reshape([batch, seq, heads, 2 * half])]
+        }
+    };
     if 2 * half < head_dim {
         parts.push(x.narrow(3, 2 * half, head_dim - 2 * half));
     }
-    Tensor::cat(parts, 3) // [.., rotary_dim / 2] twice, [.., rest] -> [batch, seq, heads, head_dim]
+    Tensor::cat(parts, 3) // what was rotated, [.., rest] -> [batch, seq, heads, head_dim]
 }
 
 /// What attention needs besides its three tensors.

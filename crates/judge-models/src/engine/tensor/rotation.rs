@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
-use crate::arch::{RopeConfig, angles};
+use crate::arch::{Pairs, RopeConfig, angles};
 
 /// Cosines and sines of consecutive positions, the same in each sequence of a batch, or of one position in each; a table for each of a
 /// model's rotations.
@@ -16,6 +16,7 @@ pub(crate) struct Table {
     pub(crate) cos: Tensor<4>,
     /// The same shape.
     pub(crate) sin: Tensor<4>,
+    pub(crate) pairs: Pairs,
 }
 
 impl Rotation {
@@ -32,7 +33,7 @@ impl Rotation {
             let [cos, sin] = angles(rope, len, positions).map(|values| {
                 Tensor::from_data(TensorData::new(values, [1, positions, 1, rope.rotary_dim / 2]), device)
             });
-            Table { cos, sin }
+            Table { cos, sin, pairs: rope.pairs }
         };
         Self(ropes.iter().map(table).collect())
     }
@@ -59,6 +60,6 @@ impl Rotation {
     }
 
     fn map(&self, f: impl Fn(&Tensor<4>) -> Tensor<4>) -> Self {
-        Self(self.0.iter().map(|Table { cos, sin }| Table { cos: f(cos), sin: f(sin) }).collect())
+        Self(self.0.iter().map(|Table { cos, sin, pairs }| Table { cos: f(cos), sin: f(sin), pairs: *pairs }).collect())
     }
 }

@@ -115,6 +115,8 @@ FAMILIES = {
     "glm-off": (dict(model_type="glm", **BASE, **MHA, head_dim=8, attention_bias=False, tie_word_embeddings=True), "v5", torch.bfloat16, 1),
     "glm4-on": (dict(model_type="glm4", **BASE, **GQA, head_dim=12, attention_bias=True, tie_word_embeddings=True, rope_parameters=dict(rope_type="yarn", factor=4.0, rope_theta=1000.0, original_max_position_embeddings=16, partial_rotary_factor=0.5)), "v5", torch.bfloat16, 1),
     "glm4-off": (dict(model_type="glm4", **BASE, **MHA, head_dim=8, attention_bias=False, rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=1.0)), "old", torch.bfloat16, 1),
+    "ministral3-on": (dict(model_type="ministral3", **BASE, **GQA, head_dim=16, sliding_window=9, rope_parameters=dict(rope_type="yarn", factor=8.0, rope_theta=1000.0, original_max_position_embeddings=4, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.4)), "v5", torch.bfloat16, 1),
+    "ministral3-off": (dict(model_type="ministral3", **BASE, **MHA, head_dim=8, tie_word_embeddings=True, rope_parameters=dict(rope_type="default", rope_theta=1000.0, original_max_position_embeddings=64, llama_4_scaling_beta=0.0)), "v5", torch.bfloat16, 1),
 }
 # The models that had their weights from their place in the list; those added since have them from their name, wherever it stands.
 SEEDED_BY_PLACE = list(FAMILIES)[:26]

@@ -13,7 +13,7 @@ mod unread;
 
 use serde_json::Value;
 
-pub(crate) use angles::{angles, inverse_frequencies};
+pub(crate) use angles::{angles, inverse_frequencies, query_factors};
 #[cfg(test)]
 pub(crate) use families::names as family_names;
 pub use problem::ConfigProblem;

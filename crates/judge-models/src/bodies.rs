@@ -115,7 +115,8 @@ fn norm(rows: usize) -> Body {
 /// Of the query heads, each normed first.
 fn rotation(rows: usize) -> Body {
     let KeyShape { head_dim, .. } = SHAPE;
-    let rope = RopeConfig { theta: 1e6, rotary_dim: head_dim, scaling: RopeScaling::Default, pairs: Pairs::Halves };
+    let (pairs, scaling) = (Pairs::Halves, RopeScaling::Default);
+    let rope = RopeConfig { theta: 1e6, rotary_dim: head_dim, scaling, pairs, query_growth: None };
     let half = head_dim / 2;
     let [cos, sin] = angles(&rope, rows, rows);
     let (mut x, weight) = (numbers(rows * N_HEADS * head_dim), numbers(head_dim));
@@ -132,7 +133,7 @@ fn rotation(rows: usize) -> Body {
                 .enumerate();
             rows.for_each(|(position, heads)| {
                 let (cos, sin) = (&cos[position * half..][..half], &sin[position * half..][..half]);
-                let turn = vector::Turn { cos, sin, pairs: Pairs::Halves };
+                let turn = vector::Turn { cos, sin, pairs };
                 vector::norm_rotate(heads, head_dim, Some((&weight, EPS as f32)), turn);
             });
         }),

@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use super::rope::{RopeConfig, RopeScaling};
+use super::rope::{QueryGrowth, RopeConfig, RopeScaling};
 
 /// Angle per position of each rotated pair, shape `[rotary_dim / 2]`, and the factor on cosines and sines.
 ///
@@ -73,4 +73,10 @@ pub(crate) fn angles(rope: &RopeConfig, len: usize, positions: usize) -> [Vec<f3
     [libm::cosf, libm::sinf].map(|f| {
         (0..positions).flat_map(|position| frequencies.iter().map(move |w| f(position as f32 * w) * scale)).collect()
     })
+}
+
+/// What rotated queries at positions 0 to `positions - 1` are multiplied by, `[positions]`; `None`: by nothing.
+pub(crate) fn query_factors(rope: &RopeConfig, positions: usize) -> Option<Vec<f32>> {
+    let QueryGrowth { beta, original_len } = rope.query_growth?;
+    Some((0..positions).map(|position| (1.0 + beta * libm::log1p((position / original_len) as f64)) as f32).collect())
 }

@@ -6,6 +6,7 @@ mod glm;
 mod granite;
 mod internlm3;
 mod llama;
+mod ministral3;
 mod mistral;
 mod olmo;
 mod phi3;
@@ -33,6 +34,7 @@ const FAMILIES: &[Family] = &[
     Family { model_type: "granite", defaults: granite::defaults, dense: granite::dense },
     Family { model_type: "internlm3", defaults: internlm3::defaults, dense: internlm3::dense },
     Family { model_type: "llama", defaults: llama::defaults, dense: llama::dense },
+    Family { model_type: "ministral3", defaults: ministral3::defaults, dense: ministral3::dense },
     Family { model_type: "mistral", defaults: mistral::defaults, dense: mistral::dense },
     Family { model_type: "olmo2", defaults: olmo::defaults_of_2, dense: olmo::olmo2 },
     Family { model_type: "olmo3", defaults: olmo::defaults_of_3, dense: olmo::olmo3 },

@@ -15,6 +15,16 @@ pub(crate) struct RopeConfig {
     pub(crate) scaling: RopeScaling,
     /// Which coordinates of a head turn together.
     pub(crate) pairs: Pairs,
+    /// Queries grow with their position; `None`: they do not.
+    pub(crate) query_growth: Option<QueryGrowth>,
+}
+
+/// Rotated queries at position `p` are multiplied by `1 + beta * ln(1 + floor(p / original_len))`: by 1 within the original context. Llama 4's
+/// temperature tuning, which Ministral 3 has too.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct QueryGrowth {
+    pub(crate) beta: f64,
+    pub(crate) original_len: usize,
 }
 
 /// Which of the first `rotary_dim` coordinates of a head are the two that one angle turns.
@@ -35,6 +45,8 @@ pub(super) struct RopeRules {
     pub(super) is_partial: bool,
     /// Old files write `yarn` for `longrope` (Phi-3).
     pub(super) yarn_is_longrope: bool,
+    /// `llama_4_scaling_beta` counts. Elsewhere one other than 0 is refused.
+    pub(super) grows_queries: bool,
 }
 
 /// How frequencies are scaled; the names are those of `rope_type`.
@@ -95,6 +107,7 @@ pub(super) struct RopeFields {
     high_freq_factor: Option<f64>,
     short_factor: Option<Vec<f64>>,
     long_factor: Option<Vec<f64>>,
+    llama_4_scaling_beta: Option<f64>,
     // One set for each kind of layer, in families that have two.
     full_attention: Option<Box<RopeFields>>,
     sliding_attention: Option<Box<RopeFields>>,
@@ -157,6 +170,7 @@ impl RopeFields {
         }
         let theta = positive("rope_theta", self.rope_theta.or(around.rope_theta).unwrap_or(10_000.0))?;
         let rotary_dim = self.rotary_dim(around)?;
+        let query_growth = self.query_growth(around)?;
         let max_len = around.max_position_embeddings;
         let kind = self.rope_type.as_deref().or(self.old_type.as_deref()).unwrap_or("default");
         let kind = if around.rules.yarn_is_longrope && kind == "yarn" { "longrope" } else { kind };
@@ -197,7 +211,7 @@ impl RopeFields {
                 return Err(ConfigProblem::Unknown { field: "rope_type", found: other.to_owned(), known: ROPE_TYPES });
             }
         };
-        Ok((RopeConfig { theta, rotary_dim, scaling, pairs: around.rules.pairs }, context))
+        Ok((RopeConfig { theta, rotary_dim, scaling, pairs: around.rules.pairs, query_growth }, context))
     }
 
     fn rotary_dim(&self, around: &RopeContext) -> Result<usize, ConfigProblem> {
@@ -215,6 +229,18 @@ impl RopeFields {
             return Err(value("head_dim", format!("{} (rotated: {rotary_dim})", around.head_dim), expected));
         }
         Ok(rotary_dim)
+    }
+
+    fn query_growth(&self, around: &RopeContext) -> Result<Option<QueryGrowth>, ConfigProblem> {
+        const FIELD: &str = "llama_4_scaling_beta";
+        let Some(beta) = self.llama_4_scaling_beta.filter(|&beta| beta != 0.0) else { return Ok(None) };
+        if !around.rules.grows_queries {
+            return Err(ConfigProblem::Unsupported { field: FIELD, found: beta.to_string() });
+        }
+        let original = around.original_max_position_embeddings.or(self.original_max_position_embeddings);
+        let missing = ConfigProblem::Missing { field: "original_max_position_embeddings", needed_by: FIELD };
+        let original_len = original.filter(|&len| len > 0).ok_or(missing)?;
+        Ok(Some(QueryGrowth { beta: positive(FIELD, beta)?, original_len }))
     }
 
     fn factor(&self, needed_by: &'static str) -> Result<f64, ConfigProblem> {

@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
 
 use super::dense::{BlockNorms, Dense, QkNorm};
+use super::rope::QueryGrowth;
 use super::spec::EmbeddingScale;
-use super::{Activation, ConfigProblem, ModelSpec, RopeScaling, families};
-use crate::Dtype;
+use super::{Activation, ConfigProblem, ModelSpec, Pairs, RopeConfig, RopeScaling, families};
 
 fn with(base: &Value, changes: Value) -> Value {
     let mut fields = base.clone();
@@ -83,6 +83,16 @@ fn a_silent_file_has_the_familys_defaults() {
             && gemma2.norms == BlockNorms::AROUND
             && gemma2.activation == Activation::GeluTanh
     );
+    let ministral3 = of("ministral3");
+    assert_eq!(shape(&ministral3), (131_072, 4096, 14336, 34, 32, 8, 128));
+    assert_eq!((ministral3.max_len, ministral3.windows), (262_144, vec![None; 34]));
+    let growth = Some(QueryGrowth { beta: 0.1, original_len: 16384 });
+    let RopeConfig { theta, query_growth, ref scaling, .. } = ministral3.ropes[0];
+    assert!((theta, query_growth) == (1e6, growth) && matches!(scaling, RopeScaling::Yarn { attention_factor: 1.0, .. }));
+    let glm4 = of("glm4");
+    assert_eq!(shape(&glm4), (151_552, 4096, 13696, 40, 32, 2, 128));
+    assert_eq!((glm4.ropes[0].rotary_dim, glm4.ropes[0].pairs, glm4.eos.len()), (64, Pairs::Neighbours, 3));
+    assert!(glm4.qkv_bias && !glm4.o_bias && glm4.fused_gate_up && of("glm").norms == BlockNorms::BEFORE);
     let phi3 = of("phi3");
     assert_eq!(shape(&phi3), (32064, 3072, 8192, 32, 32, 32, 96));
     assert!(phi3.fused_qkv && phi3.fused_gate_up && phi3.windows == [None; 32] && phi3.norm_eps == 1e-5);
@@ -191,6 +201,9 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
         ("llama", json!({ "partial_rotary_factor": 0.5 }), "partial_rotary_factor"),
         ("llama", json!({ "rope_parameters": { "full_attention": {} } }), "rope_parameters"),
         ("mistral", json!({ "sliding_window": 0 }), "sliding_window"),
+        ("mistral", json!({ "rope_parameters": { "llama_4_scaling_beta": 0.1 } }), "llama_4_scaling_beta"),
+        ("ministral3", json!({ "rope_parameters": { "llama_4_scaling_beta": -0.1, "original_max_position_embeddings": 8 } }), "llama_4_scaling_beta"),
+        ("ministral3", json!({ "rope_parameters": { "llama_4_scaling_beta": 0.1 } }), "original_max_position_embeddings"),
         ("phi3", json!({ "partial_rotary_factor": 1.5 }), "partial_rotary_factor"),
         ("gemma2", json!({ "attn_logit_softcapping": 0.0 }), "attn_logit_softcapping"),
         ("gemma2", json!({ "attn_logit_softcapping": 1e-46 }), "attn_logit_softcapping"),
@@ -220,7 +233,9 @@ fn the_text_model_of_a_vision_language_folder_is_one_of_the_families() {
     nameless.remove("model_type");
     let found = ModelSpec::from_json(&outer("gemma3", Value::Object(nameless))).unwrap();
     assert_eq!((found.family, found.head, found.max_len), ("gemma3_text", super::HeadSpec::Embedding, 128));
-    let problem = ModelSpec::from_json(&outer("mistral3", small("ministral3"))).unwrap_err();
+    let found = ModelSpec::from_json(&outer("mistral3", small("ministral3"))).unwrap();
+    assert_eq!((found.family, found.is_tower, found.max_len), ("ministral3", true, 16 * 16384));
+    let problem = ModelSpec::from_json(&outer("mistral3", small("llama"))).unwrap_err();
     assert_eq!(field(&problem), "text_config.model_type");
     assert_eq!(field(&ModelSpec::from_json(&json!({ "model_type": "gemma3" })).unwrap_err()), "text_config");
 }

@@ -99,8 +99,9 @@ const OFF: &[&str] = &[
     "use_sliding_window",
 ];
 
-/// Settings of a rope that are harmless. Both cut a head's coordinates by the axes of a picture; all axes of a text have one position.
-const HARMLESS_OF_ROPE: &[&str] = &["mrope_interleaved", "mrope_section"];
+/// Settings of a rope that are harmless: two cut a head's coordinates by the axes of a picture, and all axes of a text have one position; the third repeats
+/// the field beside the rope, which is read.
+const HARMLESS_OF_ROPE: &[&str] = &["mrope_interleaved", "mrope_section", "max_position_embeddings"];
 
 /// Names of the fields that are neither read nor known to be harmless, in the order of the file; those of a rope's settings with a point. A field is
 /// read if the file would be refused for a value there that no field can have, so there is no list that could fall behind the families. Of a

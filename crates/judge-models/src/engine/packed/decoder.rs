@@ -13,7 +13,7 @@ use super::pack::PackedLinear;
 use super::tile::Word;
 use super::vector::{Turn, worth_a_task};
 use super::{Kernel, vector};
-use crate::arch::{ModelSpec, Pairs, RopeConfig, angles};
+use crate::arch::{ModelSpec, Pairs, RopeConfig, angles, query_factors};
 use crate::engine::block::{Block, HeadNorms, Ops};
 
 /// A decoder-only transformer for the CPU. Matrices, keys and values are packed in bf16 or f32, everything else is f32.
@@ -48,6 +48,8 @@ struct Table {
     cos: Vec<f32>,
     sin: Vec<f32>,
     pairs: Pairs,
+    /// `[positions]`, where queries grow.
+    query_factors: Option<Vec<f32>>,
 }
 
 impl Angles {
@@ -55,16 +57,22 @@ impl Angles {
     pub(crate) fn new(spec: &ModelSpec, final_len: usize, len: usize) -> Self {
         let table = |rope: &RopeConfig| {
             let [cos, sin] = angles(rope, final_len, len);
-            Table { half: rope.rotary_dim / 2, cos, sin, pairs: rope.pairs }
+            let query_factors = query_factors(rope, len);
+            Table { half: rope.rotary_dim / 2, cos, sin, pairs: rope.pairs, query_factors }
         };
         Self(spec.ropes.iter().map(table).collect())
     }
 
     /// Those of one position in a rotation; none where there is none.
     fn at(&self, rope: Option<usize>, position: usize) -> Turn<'_> {
-        let Some(Table { half, cos, sin, pairs }) = rope.map(|rope| &self.0[rope]) else { return Turn::default() };
+        let Some(Table { half, cos, sin, pairs, .. }) = rope.map(|rope| &self.0[rope]) else { return Turn::default() };
         let range = position * half..(position + 1) * half;
         Turn { cos: &cos[range.clone()], sin: &sin[range], pairs: *pairs }
+    }
+
+    /// What rotated queries at a position are multiplied by, if by anything.
+    fn query_factor(&self, rope: Option<usize>, position: usize) -> Option<f32> {
+        Some(self.0[rope?].query_factors.as_ref()?[position])
     }
 }
 
@@ -330,6 +338,9 @@ impl Ops for Packed<'_, '_> {
                 }
                 let each = norm.filter(|_| whole.is_none()).map(|weight| (weight.as_slice(), eps));
                 vector::norm_rotate(heads, head_dim, each, turn);
+            }
+            if let Some(factor) = self.angles.query_factor(block.rope, position) {
+                row[..d_query].iter_mut().for_each(|x| *x *= factor);
             }
         });
         self.spans.par_iter_mut().zip(&self.layout).for_each(|(span, rows)| {

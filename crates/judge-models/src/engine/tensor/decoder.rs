@@ -317,7 +317,12 @@ impl Ops for Composed<'_, '_> {
             )
         };
         // [batch, seq, heads, head_dim] -> [batch, heads, seq, head_dim], three times
-        let queries = rotated(heads(0, d_query), norms.queries).swap_dims(1, 2);
+        let queries = rotated(heads(0, d_query), norms.queries);
+        let queries = match rope.and_then(|rope| self.rotation.table(rope).query_factors.clone()) {
+            Some(factors) => queries * factors,
+            None => queries,
+        };
+        let queries = queries.swap_dims(1, 2);
         let keys = cast(rotated(heads(d_query, d_key), norms.keys), self.precision.attention).swap_dims(1, 2);
         let values = cast(heads(d_query + d_key, d_key), self.precision.attention).swap_dims(1, 2);
         let (keys, values) = match &mut self.past {

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
-use crate::arch::{Pairs, RopeConfig, angles};
+use crate::arch::{Pairs, RopeConfig, angles, query_factors};
 
 /// Cosines and sines of consecutive positions, the same in each sequence of a batch, or of one position in each; a table for each of a
 /// model's rotations.
@@ -17,6 +17,8 @@ pub(crate) struct Table {
     /// The same shape.
     pub(crate) sin: Tensor<4>,
     pub(crate) pairs: Pairs,
+    /// What rotated queries are multiplied by, with 1 in the place of `rotary_dim / 2`.
+    pub(crate) query_factors: Option<Tensor<4>>,
 }
 
 impl Rotation {
@@ -33,7 +35,9 @@ impl Rotation {
             let [cos, sin] = angles(rope, len, positions).map(|values| {
                 Tensor::from_data(TensorData::new(values, [1, positions, 1, rope.rotary_dim / 2]), device)
             });
-            Table { cos, sin, pairs: rope.pairs }
+            let query_factors = query_factors(rope, positions)
+                .map(|values| Tensor::from_data(TensorData::new(values, [1, positions, 1, 1]), device));
+            Table { cos, sin, pairs: rope.pairs, query_factors }
         };
         Self(ropes.iter().map(table).collect())
     }
@@ -60,6 +64,12 @@ impl Rotation {
     }
 
     fn map(&self, f: impl Fn(&Tensor<4>) -> Tensor<4>) -> Self {
-        Self(self.0.iter().map(|Table { cos, sin, pairs }| Table { cos: f(cos), sin: f(sin), pairs: *pairs }).collect())
+        let table = |Table { cos, sin, pairs, query_factors }: &Table| Table {
+            cos: f(cos),
+            sin: f(sin),
+            pairs: *pairs,
+            query_factors: query_factors.as_ref().map(&f),
+        };
+        Self(self.0.iter().map(table).collect())
     }
 }

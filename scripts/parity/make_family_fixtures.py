@@ -117,6 +117,8 @@ FAMILIES = {
     "glm4-off": (dict(model_type="glm4", **BASE, **MHA, head_dim=8, attention_bias=False, rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=1.0)), "old", torch.bfloat16, 1),
     "ministral3-on": (dict(model_type="ministral3", **BASE, **GQA, head_dim=16, sliding_window=9, rope_parameters=dict(rope_type="yarn", factor=8.0, rope_theta=1000.0, original_max_position_embeddings=4, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.4)), "v5", torch.bfloat16, 1),
     "ministral3-off": (dict(model_type="ministral3", **BASE, **MHA, head_dim=8, tie_word_embeddings=True, rope_parameters=dict(rope_type="default", rope_theta=1000.0, original_max_position_embeddings=64, llama_4_scaling_beta=0.0)), "v5", torch.bfloat16, 1),
+    "granitemoehybrid-on": (dict(model_type="granitemoehybrid", **BASE, **GQA, num_local_experts=0, shared_intermediate_size=48, layer_types=["full_attention"] * 3, position_embedding_type="rope", attention_bias=True, embedding_multiplier=3.0, attention_multiplier=0.4, residual_multiplier=0.6, logits_scaling=2.0, mamba_n_heads=4), "v5", torch.bfloat16, 1),
+    "granitemoehybrid-off": (dict(model_type="granitemoehybrid", **BASE, **MHA, num_local_experts=0, shared_intermediate_size=40, layer_types=["full_attention"] * 3, position_embedding_type=None, attention_multiplier=0.35, tie_word_embeddings=True, mamba_n_heads=4), "v5", torch.bfloat16, 1),
 }
 # The models that had their weights from their place in the list; those added since have them from their name, wherever it stands.
 SEEDED_BY_PLACE = list(FAMILIES)[:26]
@@ -174,6 +176,8 @@ def build(config, seed):
 
 def fresh_rope(model):
     """transformers' dynamic rope remembers earlier calls."""
+    if model.model.rotary_emb is None:
+        return
     model.model.rotary_emb = type(model.model.rotary_emb)(config=model.config)
 
 
@@ -252,7 +256,8 @@ def expected(model, prompts, moving_rope):
 
 def config_json(config, layout, dtype):
     config.dtype = str(dtype).removeprefix("torch.")
-    fields = {k: v for k, v in config.to_dict().items() if v is not None or k in ("sliding_window", "attn_logit_softcapping", "final_logit_softcapping")}
+    # As it is saved: JSON has no infinity.
+    fields = {k: v for k, v in config._encode_special_floats(config.to_dict()).items() if v is not None or k in ("sliding_window", "attn_logit_softcapping", "final_logit_softcapping")}
     for key in ("transformers_version", "_name_or_path", "output_hidden_states", "return_dict", "id2label", "label2id", "problem_type", "is_encoder_decoder", "chunk_size_feed_forward", "output_attentions", "use_cache", "initializer_range", "attention_dropout", "pretraining_tp", "resid_pdrop", "embd_pdrop"):
         fields.pop(key, None)
     if layout == "v5":

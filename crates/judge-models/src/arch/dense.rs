@@ -28,8 +28,7 @@ pub(super) struct Dense {
     pub(super) mlp_bias: bool,
     /// The checkpoint stores `qkv_proj`, not its parts.
     pub(super) fused_qkv: bool,
-    /// The checkpoint stores `gate_up_proj`, not its parts.
-    pub(super) fused_gate_up: bool,
+    pub(super) mlp: MlpNames,
     /// Keys that a query of each block sees, itself included; `None`: all before it. `[n_layers]`.
     pub(super) windows: Vec<Option<usize>>,
     pub(super) attention_scale: f64,
@@ -81,6 +80,30 @@ impl BlockNorms {
         before_mlp: None,
         after_mlp: Some("post_feedforward_layernorm"),
     };
+}
+
+/// What the matrices of a block's MLP are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MlpNames {
+    pub(super) gate_up: GateUp,
+    pub(super) down: &'static str,
+}
+
+/// Whether the gate and what it multiplies are two tensors of a checkpoint or one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GateUp {
+    Apart { gate: &'static str, up: &'static str },
+    /// The gate's rows are first.
+    Fused(&'static str),
+}
+
+impl MlpNames {
+    /// Two tensors (Llama).
+    pub(super) const APART: Self =
+        Self { gate_up: GateUp::Apart { gate: "mlp.gate_proj", up: "mlp.up_proj" }, down: "mlp.down_proj" };
+
+    /// One tensor (Phi-3, GLM).
+    pub(super) const FUSED: Self = Self { gate_up: GateUp::Fused("mlp.gate_up_proj"), down: "mlp.down_proj" };
 }
 
 /// What queries and keys are normed over before they are rotated.
@@ -161,9 +184,9 @@ impl Dense {
             true => &[("self_attn.qkv_proj", d_query + 2 * d_key)],
             false => &[("self_attn.q_proj", d_query), ("self_attn.k_proj", d_key), ("self_attn.v_proj", d_key)],
         };
-        let gate_up: &[(&str, usize)] = match self.fused_gate_up {
-            true => &[("mlp.gate_up_proj", 2 * self.d_ff)],
-            false => &[("mlp.gate_proj", self.d_ff), ("mlp.up_proj", self.d_ff)],
+        let gate_up: &[(&str, usize)] = match self.mlp.gate_up {
+            GateUp::Fused(both) => &[(both, 2 * self.d_ff)],
+            GateUp::Apart { gate, up } => &[(gate, self.d_ff), (up, self.d_ff)],
         };
         BlockSpec {
             window: self.windows[index],
@@ -176,7 +199,7 @@ impl Dense {
             after_attention: of_states(self.norms.after_attention),
             before_mlp: of_states(self.norms.before_mlp),
             gate_up: linear(gate_up, self.d_model, self.mlp_bias),
-            down: linear(&[("mlp.down_proj", self.d_model)], self.d_ff, self.mlp_bias),
+            down: linear(&[(self.mlp.down, self.d_model)], self.d_ff, self.mlp_bias),
             after_mlp: of_states(self.norms.after_mlp),
         }
     }

@@ -32,6 +32,7 @@ const FAMILIES: &[Family] = &[
     Family { model_type: "glm", defaults: glm::defaults, dense: glm::glm },
     Family { model_type: "glm4", defaults: glm::defaults, dense: glm::glm4 },
     Family { model_type: "granite", defaults: granite::defaults, dense: granite::dense },
+    Family { model_type: "granitemoehybrid", defaults: granite::defaults_of_hybrid, dense: granite::hybrid },
     Family { model_type: "internlm3", defaults: internlm3::defaults, dense: internlm3::dense },
     Family { model_type: "llama", defaults: llama::defaults, dense: llama::dense },
     Family { model_type: "ministral3", defaults: ministral3::defaults, dense: ministral3::dense },

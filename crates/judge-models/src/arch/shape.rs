@@ -3,7 +3,7 @@
 use judge_core::TokenId;
 use serde::Deserialize;
 
-use super::dense::{BlockNorms, Dense, QkNorm};
+use super::dense::{BlockNorms, Dense, MlpNames, QkNorm};
 use super::rope::{RopeContext, RopeFields, RopeRules};
 use super::spec::Activation;
 use super::{ConfigProblem, MAX_CONTEXT};
@@ -112,7 +112,7 @@ impl Shape {
             o_bias: false,
             mlp_bias: false,
             fused_qkv: false,
-            fused_gate_up: false,
+            mlp: MlpNames::APART,
             windows: vec![None; n_layers],
             attention_scale: (head_dim as f64).sqrt().recip(),
             attention_soft_cap: None,

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::dense::{BlockNorms, Dense, QkNorm};
+use super::dense::{BlockNorms, Dense, MlpNames, QkNorm};
 use super::rope::QueryGrowth;
 use super::spec::EmbeddingScale;
 use super::{Activation, ConfigProblem, ModelSpec, Pairs, RopeConfig, RopeScaling, families};
@@ -92,10 +92,11 @@ fn a_silent_file_has_the_familys_defaults() {
     let glm4 = of("glm4");
     assert_eq!(shape(&glm4), (151_552, 4096, 13696, 40, 32, 2, 128));
     assert_eq!((glm4.ropes[0].rotary_dim, glm4.ropes[0].pairs, glm4.eos.len()), (64, Pairs::Neighbours, 3));
-    assert!(glm4.qkv_bias && !glm4.o_bias && glm4.fused_gate_up && of("glm").norms == BlockNorms::BEFORE);
+    assert!(glm4.qkv_bias && !glm4.o_bias && glm4.mlp == MlpNames::FUSED && of("glm").norms == BlockNorms::BEFORE);
+    assert_eq!(field(&dense(&json!({ "model_type": "granitemoehybrid" })).unwrap_err()), "num_local_experts");
     let phi3 = of("phi3");
     assert_eq!(shape(&phi3), (32064, 3072, 8192, 32, 32, 32, 96));
-    assert!(phi3.fused_qkv && phi3.fused_gate_up && phi3.windows == [None; 32] && phi3.norm_eps == 1e-5);
+    assert!(phi3.fused_qkv && phi3.mlp == MlpNames::FUSED && phi3.windows == [None; 32] && phi3.norm_eps == 1e-5);
 }
 
 #[test]
@@ -204,6 +205,10 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
         ("mistral", json!({ "rope_parameters": { "llama_4_scaling_beta": 0.1 } }), "llama_4_scaling_beta"),
         ("ministral3", json!({ "rope_parameters": { "llama_4_scaling_beta": -0.1, "original_max_position_embeddings": 8 } }), "llama_4_scaling_beta"),
         ("ministral3", json!({ "rope_parameters": { "llama_4_scaling_beta": 0.1 } }), "original_max_position_embeddings"),
+        ("granitemoehybrid", json!({ "num_local_experts": 0 }), "layer_types"),
+        ("granitemoehybrid", json!({ "num_local_experts": 0, "layer_types": ["attention", "mamba", "attention", "attention"] }), "layer_types"),
+        ("granitemoehybrid", json!({ "num_local_experts": 0, "layer_types": ["attention"] }), "layer_types"),
+        ("granitemoehybrid", json!({ "num_local_experts": 0, "layer_types": ["attention", "attention", "attention", "attention"], "position_embedding_type": "alibi" }), "position_embedding_type"),
         ("phi3", json!({ "partial_rotary_factor": 1.5 }), "partial_rotary_factor"),
         ("gemma2", json!({ "attn_logit_softcapping": 0.0 }), "attn_logit_softcapping"),
         ("gemma2", json!({ "attn_logit_softcapping": 1e-46 }), "attn_logit_softcapping"),

@@ -44,6 +44,9 @@ const HARMLESS: &[&str] = &[
     "initializer_range",
     "mlp_dropout",
     "resid_pdrop",
+    "init_method",
+    "output_router_logits",
+    "router_aux_loss_coef",
     // Tokens with a name; `eos_token_id` is read.
     "bos_token_id",
     "cls_token_id",
@@ -73,6 +76,19 @@ const HARMLESS: &[&str] = &[
     // `folder` refuses a file that says anything here.
     "compression_config",
     "quantization_config",
+    // Of Mamba layers, which no family here has: those that may have them say in `layer_types` where.
+    "mamba_chunk_size",
+    "mamba_conv_bias",
+    "mamba_d_conv",
+    "mamba_d_head",
+    "mamba_d_state",
+    "mamba_expand",
+    "mamba_n_groups",
+    "mamba_n_heads",
+    "mamba_proj_bias",
+    "time_step_limit",
+    // Granite 4 names its norms, which its code does not read.
+    "normalization_function",
     // `layer_types`, or the families that need them, say the same. Phi-4-mini has two that its own code does not read.
     "_sliding_window_pattern",
     "full_attn_mod",

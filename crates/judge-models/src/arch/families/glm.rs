@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
-use crate::arch::dense::{BlockNorms, Dense};
+use crate::arch::dense::{BlockNorms, Dense, MlpNames};
 use crate::arch::rope::{Pairs, RopeRules};
 use crate::arch::shape::Shape;
 
@@ -45,6 +45,6 @@ impl Glm {
     fn lower(mut self, family: &'static str) -> Result<Dense, ConfigProblem> {
         self.shape.rope_rules = RopeRules { pairs: Pairs::Neighbours, is_partial: true, ..RopeRules::default() };
         let dense = self.shape.lower(family, "hidden_act", &self.hidden_act)?;
-        Ok(Dense { qkv_bias: self.attention_bias, fused_gate_up: true, ..dense })
+        Ok(Dense { qkv_bias: self.attention_bias, mlp: MlpNames::FUSED, ..dense })
     }
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
-use crate::arch::dense::Dense;
+use crate::arch::dense::{Dense, MlpNames};
 use crate::arch::rope::RopeRules;
 use crate::arch::shape::{Shape, window};
 
@@ -28,5 +28,5 @@ pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     shape.rope_rules = RopeRules { is_partial: true, yarn_is_longrope: true, ..RopeRules::default() };
     let dense = shape.lower("phi3", "hidden_act", &hidden_act)?;
     let windows = vec![window(sliding_window)?; dense.n_layers];
-    Ok(Dense { windows, fused_qkv: true, fused_gate_up: true, ..dense })
+    Ok(Dense { windows, fused_qkv: true, mlp: MlpNames::FUSED, ..dense })
 }

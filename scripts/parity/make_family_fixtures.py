@@ -119,6 +119,8 @@ FAMILIES = {
     "ministral3-off": (dict(model_type="ministral3", **BASE, **MHA, head_dim=8, tie_word_embeddings=True, rope_parameters=dict(rope_type="default", rope_theta=1000.0, original_max_position_embeddings=64, llama_4_scaling_beta=0.0)), "v5", torch.bfloat16, 1),
     "granitemoehybrid-on": (dict(model_type="granitemoehybrid", **BASE, **GQA, num_local_experts=0, shared_intermediate_size=48, layer_types=["full_attention"] * 3, position_embedding_type="rope", attention_bias=True, embedding_multiplier=3.0, attention_multiplier=0.4, residual_multiplier=0.6, logits_scaling=2.0, mamba_n_heads=4), "v5", torch.bfloat16, 1),
     "granitemoehybrid-off": (dict(model_type="granitemoehybrid", **BASE, **MHA, num_local_experts=0, shared_intermediate_size=40, layer_types=["full_attention"] * 3, position_embedding_type=None, attention_multiplier=0.35, tie_word_embeddings=True, mamba_n_heads=4), "v5", torch.bfloat16, 1),
+    "cohere2-on": (dict(model_type="cohere2", **BASE, **GQA, attention_bias=True, sliding_window=5, layer_types=PATTERN, logit_scale=0.3, tie_word_embeddings=False, rope_parameters=dict(rope_type="linear", factor=4.0, rope_theta=1000.0)), "v5", torch.bfloat16, 1),
+    "cohere2-off": (dict(model_type="cohere2", **BASE, **MHA, sliding_window=64, layer_types=["full_attention"] * 3, logit_scale=1.0), "old", torch.bfloat16, 1),
 }
 # The models that had their weights from their place in the list; those added since have them from their name, wherever it stands.
 SEEDED_BY_PLACE = list(FAMILIES)[:26]
@@ -183,7 +185,7 @@ def fresh_rope(model):
 
 def head(model, states):
     """The logits of states, with a linear factor of the head but without a soft-cap."""
-    return model.lm_head(states) / getattr(model.config, "logits_scaling", 1.0)
+    return model.lm_head(states) * getattr(model.config, "logit_scale", 1.0) / getattr(model.config, "logits_scaling", 1.0)
 
 
 @torch.no_grad()

@@ -23,7 +23,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 ROOT = FAMILY_ROOT.parent / "heads"
 PADDING = 3
 # transformers has no such class for them.
-WITHOUT_CLASS = ("internlm3", "granite", "granitemoehybrid")
+WITHOUT_CLASS = ("internlm3", "granite", "granitemoehybrid", "cohere2")
 IDS = [[4, 5, 6, 7, 8, 9, 10], [50, 20, 30, 4], [9, 9, 8], [4, 5, 6, PADDING, PADDING], [11, PADDING]]
 TEMPLATE = "{% for m in messages %}{{ m.role[:1] == 'u' and 'ba' or 'de' }} {{ m.content }} {% endfor %}{% if add_generation_prompt %}de{% endif %}\n"
 

@@ -4,7 +4,7 @@ use judge_core::TokenId;
 
 use super::ConfigProblem;
 use super::rope::{RopeConfig, RopeContext, RopeRules, RopesByKind};
-use super::spec::{Activation, BlockSpec, EmbeddingScale, HeadSpec, LinearSpec, ModelSpec, NormSpec};
+use super::spec::{Activation, BlockSpec, EmbeddingScale, HeadSpec, LinearSpec, ModelSpec, NormKind, NormSpec};
 
 /// A dense decoder by what families differ in.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,9 +18,12 @@ pub(super) struct Dense {
     pub(super) d_ff: usize,
     pub(super) d_vocab: usize,
     pub(super) norm_eps: f64,
+    pub(super) norm_kind: NormKind,
     /// The stored norm weight `w` stands for `1 + w` (Gemma).
     pub(super) norm_offset: bool,
     pub(super) norms: BlockNorms,
+    /// Attention and MLP beside one another, behind one norm (Cohere).
+    pub(super) is_parallel: bool,
     pub(super) qk_norm: QkNorm,
     pub(super) activation: Activation,
     pub(super) qkv_bias: bool,
@@ -72,6 +75,9 @@ impl BlockNorms {
         before_mlp: Some("pre_feedforward_layernorm"),
         after_mlp: Some("post_feedforward_layernorm"),
     };
+
+    /// One, before attention and the MLP beside it (Cohere).
+    pub(super) const ONE: Self = Self { before_mlp: None, ..Self::BEFORE };
 
     /// After both (OLMo 2, EXAONE 4).
     pub(super) const AFTER: Self = Self {
@@ -148,6 +154,7 @@ impl Dense {
             head_dim: self.head_dim,
             d_vocab: self.d_vocab,
             norm_eps: self.norm_eps,
+            norm_kind: self.norm_kind,
             embedding_scale: self.embedding_scale,
             attention_scale: self.attention_scale,
             attention_soft_cap: self.attention_soft_cap,
@@ -198,6 +205,7 @@ impl Dense {
             out: linear(&[("self_attn.o_proj", self.d_model)], d_query, self.o_bias),
             after_attention: of_states(self.norms.after_attention),
             before_mlp: of_states(self.norms.before_mlp),
+            is_parallel: self.is_parallel,
             gate_up: linear(gate_up, self.d_model, self.mlp_bias),
             down: linear(&[(self.mlp.down, self.d_model)], self.d_ff, self.mlp_bias),
             after_mlp: of_states(self.norms.after_mlp),

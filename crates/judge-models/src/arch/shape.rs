@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::dense::{BlockNorms, Dense, MlpNames, QkNorm};
 use super::rope::{RopeContext, RopeFields, RopeRules};
-use super::spec::Activation;
+use super::spec::{Activation, NormKind};
 use super::{ConfigProblem, MAX_CONTEXT};
 
 /// What all families have.
@@ -78,13 +78,6 @@ impl Shape {
                 });
             }
         };
-        if !(self.rms_norm_eps.is_finite() && self.rms_norm_eps >= 0.0) {
-            return Err(ConfigProblem::Value {
-                field: "rms_norm_eps",
-                found: self.rms_norm_eps.to_string(),
-                expected: "a finite number, at least 0".to_owned(),
-            });
-        }
         let n_layers = size("num_hidden_layers", self.num_hidden_layers, 1 << 12)?;
         let (rope, max_len) = self.rope_scaling.or(self.rope_parameters).unwrap_or_default().lower(&RopeContext {
             rope_theta: self.rope_theta,
@@ -103,9 +96,11 @@ impl Shape {
             head_dim,
             d_ff: size("intermediate_size", self.intermediate_size, 1 << 22)?,
             d_vocab: size("vocab_size", self.vocab_size, 1 << 26)?,
-            norm_eps: self.rms_norm_eps,
+            norm_eps: norm_eps("rms_norm_eps", self.rms_norm_eps)?,
+            norm_kind: NormKind::RootMeanSquare,
             norm_offset: false,
             norms: BlockNorms::BEFORE,
+            is_parallel: false,
             qk_norm: QkNorm::None,
             activation: Activation::from_name(activation_field, activation)?,
             qkv_bias: false,
@@ -155,6 +150,15 @@ pub(super) fn factor(field: &'static str, found: f64) -> Result<Option<f64>, Con
 pub(super) fn is_positive(factor: f64) -> bool {
     let factor = factor as f32;
     factor.is_finite() && factor > 0.0
+}
+
+/// What is added to a mean square before its root is taken.
+pub(super) fn norm_eps(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
+    if found.is_finite() && found >= 0.0 {
+        return Ok(found);
+    }
+    let expected = "a finite number, at least 0".to_owned();
+    Err(ConfigProblem::Value { field, found: found.to_string(), expected })
 }
 
 pub(super) fn size(field: &'static str, found: usize, most: usize) -> Result<usize, ConfigProblem> {

@@ -17,8 +17,10 @@ pub(crate) struct ModelSpec {
     pub(crate) head_dim: usize,
     pub(crate) d_vocab: usize,
     pub(crate) norm_eps: f64,
-    /// Multiplies embeddings (Gemma, Granite).
-    pub(crate) embedding_scale: Option<EmbeddingScale>,
+    /// What norms of states do. Those of heads are root-mean-square norms.
+    pub(crate) norm_kind: NormKind,
+    /// Multiplies embeddings (Gemma).
+    pub(crate) embedding_scale: Option<f64>,
     /// Multiplies query-key products.
     pub(crate) attention_scale: f64,
     /// `c * tanh(score / c)` of the scaled products.
@@ -101,6 +103,8 @@ pub(crate) struct BlockSpec {
     pub(crate) out: LinearSpec,
     pub(crate) after_attention: Option<NormSpec>,
     pub(crate) before_mlp: Option<NormSpec>,
+    /// The MLP reads what attention reads, beside it: what the norm before attention gives, and there is none before the MLP.
+    pub(crate) is_parallel: bool,
     /// Gate, then up.
     pub(crate) gate_up: LinearSpec,
     pub(crate) down: LinearSpec,
@@ -131,7 +135,16 @@ impl LinearSpec {
     }
 }
 
-/// The weight of a root-mean-square norm.
+/// What a norm without bias does to a row `x`, whose weight is `w`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NormKind {
+    /// `x / sqrt(mean(x²) + eps) * w`.
+    RootMeanSquare,
+    /// The same of `x - mean(x)`: LayerNorm (Cohere).
+    Centred,
+}
+
+/// The weight of a norm.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NormSpec {
     /// The tensor's full name.

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::dense::{BlockNorms, Dense, MlpNames, QkNorm};
 use super::rope::QueryGrowth;
 use super::spec::EmbeddingScale;
-use super::{Activation, ConfigProblem, ModelSpec, Pairs, RopeConfig, RopeScaling, families};
+use super::{Activation, ConfigProblem, ModelSpec, NormKind, Pairs, RopeConfig, RopeScaling, families};
 
 fn with(base: &Value, changes: Value) -> Value {
     let mut fields = base.clone();
@@ -94,6 +94,12 @@ fn a_silent_file_has_the_familys_defaults() {
     assert_eq!((glm4.ropes[0].rotary_dim, glm4.ropes[0].pairs, glm4.eos.len()), (64, Pairs::Neighbours, 3));
     assert!(glm4.qkv_bias && !glm4.o_bias && glm4.mlp == MlpNames::FUSED && of("glm").norms == BlockNorms::BEFORE);
     assert_eq!(field(&dense(&json!({ "model_type": "granitemoehybrid" })).unwrap_err()), "num_local_experts");
+    let cohere2 = of("cohere2");
+    assert_eq!(shape(&cohere2), (256_000, 8192, 22528, 40, 64, 64, 128));
+    assert_eq!((cohere2.norm_eps, cohere2.logit_scale, cohere2.max_len), (1e-5, Some(0.0625), 8192));
+    assert_eq!(cohere2.windows[2..5], [Some(4096), None, Some(4096)]);
+    assert_eq!(cohere2.rope_of[2..5], [Some(0), None, Some(0)]);
+    assert!(cohere2.tied && cohere2.is_parallel && cohere2.norm_kind == NormKind::Centred);
     let phi3 = of("phi3");
     assert_eq!(shape(&phi3), (32064, 3072, 8192, 32, 32, 32, 96));
     assert!(phi3.fused_qkv && phi3.mlp == MlpNames::FUSED && phi3.windows == [None; 32] && phi3.norm_eps == 1e-5);
@@ -209,6 +215,11 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
         ("granitemoehybrid", json!({ "num_local_experts": 0, "layer_types": ["attention", "mamba", "attention", "attention"] }), "layer_types"),
         ("granitemoehybrid", json!({ "num_local_experts": 0, "layer_types": ["attention"] }), "layer_types"),
         ("granitemoehybrid", json!({ "num_local_experts": 0, "layer_types": ["attention", "attention", "attention", "attention"], "position_embedding_type": "alibi" }), "position_embedding_type"),
+        ("cohere2", json!({ "use_qk_norm": true }), "use_qk_norm"),
+        ("cohere2", json!({ "layer_switch": 3 }), "layer_switch"),
+        ("cohere2", json!({ "head_dim": 16 }), "head_dim"),
+        ("cohere2", json!({ "layer_norm_eps": -1.0 }), "layer_norm_eps"),
+        ("cohere2", json!({ "logit_scale": 0.0 }), "logit_scale"),
         ("phi3", json!({ "partial_rotary_factor": 1.5 }), "partial_rotary_factor"),
         ("gemma2", json!({ "attn_logit_softcapping": 0.0 }), "attn_logit_softcapping"),
         ("gemma2", json!({ "attn_logit_softcapping": 1e-46 }), "attn_logit_softcapping"),

@@ -34,6 +34,7 @@ const HARMLESS: &[&str] = &[
     "torchscript",
     "use_bfloat16",
     "use_cache",
+    "use_parallel_embedding",
     // Training.
     "attention_dropout",
     "attn_pdrop",

@@ -15,7 +15,7 @@ pub(crate) trait Ops {
     /// A norm's weight: `[d_model]`, that of a head `[head_dim]`.
     type Norm;
 
-    /// `x / sqrt(mean(x²) + eps) * weight` row by row. Keeps the shape.
+    /// The model's norm of each row; see [`NormKind`](crate::arch::NormKind). Keeps the shape.
     fn norm(&mut self, x: &Self::Rows, weight: &Self::Norm) -> Self::Rows;
 
     /// The rows as they are.
@@ -55,6 +55,8 @@ pub(crate) struct Block<L, N> {
     out: L,
     after_attention_norm: Option<N>,
     mlp_norm: Option<N>,
+    /// The MLP reads what attention reads.
+    is_parallel: bool,
     /// Rows: gate, then up.
     gate_up: L,
     down: L,
@@ -92,6 +94,7 @@ impl<L, N> Block<L, N> {
             out: build.linear(&spec.out)?,
             after_attention_norm,
             mlp_norm,
+            is_parallel: spec.is_parallel,
             gate_up: build.linear(&spec.gate_up)?,
             down: build.linear(&spec.down)?,
             after_mlp_norm,
@@ -123,8 +126,10 @@ impl<L, N> Block<L, N> {
         let mixed = ops.linear(mixed, &self.out); // -> [rows, d_model]
         let mixed = after(ops, mixed, &self.after_attention_norm);
         let x = ops.keep(index, x);
+        // A row's norm is the same whichever rows went on.
+        let beside = self.is_parallel.then(|| before(ops, &x, &self.attention_norm));
         let x = ops.add(x, mixed);
-        let normed = before(ops, &x, &self.mlp_norm);
+        let normed = beside.unwrap_or_else(|| before(ops, &x, &self.mlp_norm));
         let gate_up = ops.linear(normed, &self.gate_up); // [rows, d_model] -> [rows, 2 * d_ff]
         let gated = ops.gate(gate_up); // -> [rows, d_ff]
         let y = ops.linear(gated, &self.down); // -> [rows, d_model]

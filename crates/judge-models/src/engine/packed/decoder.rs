@@ -169,7 +169,7 @@ impl PackedDecoder {
     /// The final norm of one row `[d_model]`.
     pub(crate) fn final_norm(&self, row: &[f32]) -> Vec<f32> {
         let mut normed = vec![0.0; row.len()];
-        vector::rms_norm(row, &self.norm, self.spec.norm_eps as f32, &mut normed);
+        vector::norm(self.spec.norm_kind, row, &self.norm, self.spec.norm_eps as f32, &mut normed);
         normed
     }
 
@@ -299,8 +299,8 @@ impl Ops for Packed<'_, '_> {
     type Norm = Vec<f32>;
 
     fn norm(&mut self, x: &Rows, weight: &Vec<f32>) -> Rows {
-        let eps = self.decoder.spec.norm_eps as f32;
-        self.map(x, x.width, |x, out| vector::rms_norm(x, weight, eps, out))
+        let ModelSpec { norm_kind, norm_eps, .. } = *self.decoder.spec;
+        self.map(x, x.width, |x, out| vector::norm(norm_kind, x, weight, norm_eps as f32, out))
     }
 
     fn copy(&mut self, x: &Rows) -> Rows {

@@ -5,7 +5,7 @@ use std::f32::consts::SQRT_2;
 
 use pulp::Arch;
 
-use crate::arch::{Activation, Pairs};
+use crate::arch::{Activation, NormKind, Pairs};
 use crate::reading::exp::exp;
 
 /// Numbers that are summed side by side. A fixed number, so that a sum has the same bits on every row.
@@ -58,23 +58,50 @@ pub(crate) fn rms_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     );
 }
 
+/// The same of `x - mean(x)`: LayerNorm without bias.
+fn centred_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            let mean = sum_of(x, |x| x) / x.len() as f32;
+            out.iter_mut().zip(x).for_each(|(out, x)| *out = x - mean);
+            let scale = inverse_rms(out, eps);
+            out.iter_mut().zip(weight).for_each(|(out, weight)| *out = *out * scale * weight);
+        },
+    );
+}
+
+/// The norm of one row of states; all have the same length.
+pub(crate) fn norm(kind: NormKind, x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
+    match kind {
+        NormKind::RootMeanSquare => rms_norm(x, weight, eps, out),
+        NormKind::Centred => centred_norm(x, weight, eps, out),
+    }
+}
+
 #[inline(always)]
 fn inverse_rms(x: &[f32], eps: f32) -> f32 {
+    1.0 / (sum_of(x, |x| x * x) / x.len() as f32 + eps).sqrt()
+}
+
+/// The sum of what `f` makes of a row's numbers, in one order for all rows.
+#[inline(always)]
+fn sum_of(x: &[f32], f: impl Fn(f32) -> f32) -> f32 {
     let (chunks, rest) = x.as_chunks::<SIDE_BY_SIDE>();
-    let mut squares = [0.0; SIDE_BY_SIDE];
+    let mut sums = [0.0; SIDE_BY_SIDE];
     for chunk in chunks {
-        for (sum, x) in squares.iter_mut().zip(chunk) {
-            *sum += x * x;
+        for (sum, &x) in sums.iter_mut().zip(chunk) {
+            *sum += f(x);
         }
     }
-    for (sum, x) in squares.iter_mut().zip(rest) {
-        *sum += x * x;
+    for (sum, &x) in sums.iter_mut().zip(rest) {
+        *sum += f(x);
     }
     for half in [8, 4, 2, 1] {
-        let (left, right) = squares.split_at_mut(half);
+        let (left, right) = sums.split_at_mut(half);
         left.iter_mut().zip(right).for_each(|(left, right)| *left += *right);
     }
-    1.0 / (squares[0] / x.len() as f32 + eps).sqrt()
+    sums[0]
 }
 
 /// The angles of one position: cosines and sines, `[rotary_dim / 2]` each, none where nothing is rotated.

@@ -210,7 +210,7 @@ impl Decoder {
         let weight = self.norm.val();
         // States of another stage are normed where they are: the weight is one row.
         let weight = if self.is_split() { weight.to_device(&x.device()) } else { weight };
-        ops::rms_norm(x, weight, self.spec.norm_eps)
+        ops::norm(self.spec.norm_kind, x, weight, self.spec.norm_eps)
     }
 
     /// Logits over the whole vocabulary, `[batch, seq, d_model]` to `[batch, seq, d_vocab]`, without the final soft-cap.
@@ -289,7 +289,7 @@ impl Ops for Composed<'_, '_> {
     type Norm = Norm;
 
     fn norm(&mut self, x: &Tensor<3>, weight: &Norm) -> Tensor<3> {
-        ops::rms_norm(x.clone(), weight.val(), self.spec.norm_eps)
+        ops::norm(self.spec.norm_kind, x.clone(), weight.val(), self.spec.norm_eps)
     }
 
     fn copy(&mut self, x: &Tensor<3>) -> Tensor<3> {

@@ -12,7 +12,7 @@ use burn::tensor::{Bool, DType, Tensor, activation, module};
 
 use super::precision::{cast, widen};
 use super::rotation::Table;
-use crate::arch::{Activation, Pairs};
+use crate::arch::{Activation, NormKind, Pairs};
 
 /// `x · weightᵀ + bias`: `x` `[batch, seq, d_in]`, `weight` `[d_out, d_in]`, `bias` `[d_out]` in f32, gives
 /// `[batch, seq, d_out]`, in the dtype of `weight`, or with a bias in f32.
@@ -33,6 +33,16 @@ pub(crate) fn rms_norm<const D: usize>(x: Tensor<D>, weight: Tensor<1>, eps: f64
     let x = widen(x);
     let mean_square = x.clone().square().mean_dim(D - 1); // [.., d] -> [.., 1]
     x * mean_square.add_scalar(eps).sqrt().recip() * weight.unsqueeze()
+}
+
+/// The norm of states of some kind along the last axis; `weight` has that axis' length. Keeps the shape; gives f32.
+pub(crate) fn norm<const D: usize>(kind: NormKind, x: Tensor<D>, weight: Tensor<1>, eps: f64) -> Tensor<D> {
+    let x = widen(x);
+    let x = match kind {
+        NormKind::RootMeanSquare => x,
+        NormKind::Centred => x.clone() - x.mean_dim(D - 1), // [.., d] - [.., 1]
+    };
+    rms_norm(x, weight, eps)
 }
 
 /// Queries or keys `[batch, seq, heads, head_dim]`: normed where the model does so, per head or over all of them as wide as the weight is, then rotated in their

@@ -1,0 +1,76 @@
+//! Command R7B and Command A: one LayerNorm for attention and the MLP beside it, and three blocks of four with a window, which alone rotate, neighbours together.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::arch::ConfigProblem;
+use crate::arch::NormKind;
+use crate::arch::dense::{BlockNorms, Dense};
+use crate::arch::rope::{Pairs, RopeRules};
+use crate::arch::shape::{Shape, factor, norm_eps, size, window, windows};
+
+#[derive(Deserialize)]
+struct Cohere2 {
+    #[serde(flatten)]
+    shape: Shape,
+    hidden_act: String,
+    layer_norm_eps: f64,
+    logit_scale: f64,
+    attention_bias: bool,
+    sliding_window: Option<usize>,
+    sliding_window_pattern: Option<usize>,
+    layer_types: Option<Vec<String>>,
+}
+
+pub(super) fn defaults() -> Value {
+    json!({
+        "vocab_size": 256_000, "hidden_size": 8192, "intermediate_size": 22528, "num_hidden_layers": 40,
+        "num_attention_heads": 64, "max_position_embeddings": 8192, "layer_norm_eps": 1e-5, "logit_scale": 0.0625,
+        "tie_word_embeddings": true, "eos_token_id": 255_001, "attention_bias": false, "sliding_window": 4096
+    })
+}
+
+/// What published files say of their blocks and transformers takes for granted.
+fn granted(pattern: usize) -> [(&'static str, Value); 8] {
+    [
+        ("layer_switch", json!(pattern)),
+        ("order_of_interleaved_layers", json!("local_attn_first")),
+        ("position_embedding_type", json!("rope_gptj")),
+        ("rotary_pct", json!(1.0)),
+        ("use_embedding_sharing", json!(true)),
+        ("use_gated_activation", json!(true)),
+        ("use_parallel_block", json!(true)),
+        ("use_qk_norm", json!(false)),
+    ]
+}
+
+pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+    let mut found = Cohere2::deserialize(&fields)?;
+    let pattern = size("sliding_window_pattern", found.sliding_window_pattern.unwrap_or(4), usize::MAX)?;
+    for (field, expected) in granted(pattern) {
+        if let Some(found) = fields.get(field).filter(|found| **found != expected) {
+            let (found, expected) = (found.to_string(), expected.to_string());
+            return Err(ConfigProblem::Value { field, found, expected });
+        }
+    }
+    found.shape.rms_norm_eps = norm_eps("layer_norm_eps", found.layer_norm_eps)?;
+    found.shape.rope_rules = RopeRules { pairs: Pairs::Neighbours, ..RopeRules::default() };
+    let dense = found.shape.lower("cohere2", "hidden_act", &found.hidden_act)?;
+    if dense.n_heads * dense.head_dim != dense.d_model {
+        let expected = format!("hidden_size {} by num_attention_heads {}", dense.d_model, dense.n_heads);
+        return Err(ConfigProblem::Value { field: "head_dim", found: dense.head_dim.to_string(), expected });
+    }
+    let windows = windows(found.layer_types, window(found.sliding_window)?, pattern, dense.n_layers)?;
+    let rope_of = windows.iter().map(|window| window.map(|_| 0)).collect();
+    Ok(Dense {
+        norm_kind: NormKind::Centred,
+        norms: BlockNorms::ONE,
+        is_parallel: true,
+        qkv_bias: found.attention_bias,
+        o_bias: found.attention_bias,
+        windows,
+        rope_of,
+        logit_scale: factor("logit_scale", found.logit_scale)?,
+        ..dense
+    })
+}

@@ -14,7 +14,7 @@ use judge_core::{
 
 use super::{Batched, Shapes};
 use crate::arch::ModelSpec;
-use crate::fixtures::{Expected, FAMILIES, folder, relative_error};
+use crate::fixtures::{Expected, families, folder, relative_error};
 use crate::folder::Folder;
 use crate::reading::answers::Answers;
 use crate::reading::labels::Heads;
@@ -124,7 +124,7 @@ fn compare(found: &Reading, expected: &Reading) -> f32 {
 
 #[test]
 fn batches_equal_one_sequence_at_a_time_in_every_family() {
-    for family in FAMILIES {
+    for family in &families() {
         let alone = alone(&folder(family), &options(Dtype::F32, 1000));
         let requests = requests(&alone);
         let expected = answers(&alone, &requests);
@@ -184,7 +184,7 @@ fn every_rope_keeps_each_sequence_s_own_frequencies() {
 
 #[test]
 fn spread_over_devices_a_model_gives_the_same_bits_in_every_family() {
-    for family in FAMILIES {
+    for family in &families() {
         for dtype in [Dtype::F32, Dtype::Bf16] {
             let whole = batched(family, dtype, 16, 400);
             let requests = requests(&whole);
@@ -213,7 +213,7 @@ fn a_model_has_no_more_devices_than_blocks() {
 #[test]
 fn the_precision_of_a_card_is_that_of_transformers_in_bf16() {
     let prompts = ["ba de fi go ku la me ni po ru sa te vi zo", "3 xa y0 ba ba 4"];
-    for family in FAMILIES {
+    for family in &families() {
         let expected = Expected::of(family);
         let theirs = expected.bf16_error_of_transformers();
         // Longer than any head is wide, so that attention is in f16.

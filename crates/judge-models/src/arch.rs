@@ -17,9 +17,9 @@ pub(crate) use angles::{angles, inverse_frequencies, query_factors};
 #[cfg(test)]
 pub(crate) use families::names as family_names;
 pub use problem::ConfigProblem;
-pub(crate) use rope::{Pairs, RopeConfig};
 #[cfg(any(test, feature = "bench"))]
 pub(crate) use rope::RopeScaling;
+pub(crate) use rope::{Pairs, RopeConfig};
 pub(crate) use shape::OneOrMany;
 pub(crate) use spec::{Activation, BlockSpec, HeadSpec, LinearSpec, ModelSpec, NamedRows, NormKind, NormSpec};
 

@@ -98,7 +98,10 @@ pub(super) struct MlpNames {
 /// Whether the gate and what it multiplies are two tensors of a checkpoint or one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GateUp {
-    Apart { gate: &'static str, up: &'static str },
+    Apart {
+        gate: &'static str,
+        up: &'static str,
+    },
     /// The gate's rows are first.
     Fused(&'static str),
 }

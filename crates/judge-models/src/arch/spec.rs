@@ -20,7 +20,7 @@ pub(crate) struct ModelSpec {
     /// What norms of states do. Those of heads are root-mean-square norms.
     pub(crate) norm_kind: NormKind,
     /// Multiplies embeddings (Gemma).
-    pub(crate) embedding_scale: Option<f64>,
+    pub(crate) embedding_scale: Option<EmbeddingScale>,
     /// Multiplies query-key products.
     pub(crate) attention_scale: f64,
     /// `c * tanh(score / c)` of the scaled products.

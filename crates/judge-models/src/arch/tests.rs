@@ -4,6 +4,7 @@ use super::dense::{BlockNorms, Dense, MlpNames, QkNorm};
 use super::rope::QueryGrowth;
 use super::spec::EmbeddingScale;
 use super::{Activation, ConfigProblem, ModelSpec, NormKind, Pairs, RopeConfig, RopeScaling, families};
+use crate::Dtype;
 
 fn with(base: &Value, changes: Value) -> Value {
     let mut fields = base.clone();
@@ -88,7 +89,9 @@ fn a_silent_file_has_the_familys_defaults() {
     assert_eq!((ministral3.max_len, ministral3.windows), (262_144, vec![None; 34]));
     let growth = Some(QueryGrowth { beta: 0.1, original_len: 16384 });
     let RopeConfig { theta, query_growth, ref scaling, .. } = ministral3.ropes[0];
-    assert!((theta, query_growth) == (1e6, growth) && matches!(scaling, RopeScaling::Yarn { attention_factor: 1.0, .. }));
+    assert!(
+        (theta, query_growth) == (1e6, growth) && matches!(scaling, RopeScaling::Yarn { attention_factor: 1.0, .. })
+    );
     let glm4 = of("glm4");
     assert_eq!(shape(&glm4), (151_552, 4096, 13696, 40, 32, 2, 128));
     assert_eq!((glm4.ropes[0].rotary_dim, glm4.ropes[0].pairs, glm4.eos.len()), (64, Pairs::Neighbours, 3));
@@ -209,12 +212,28 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
         ("llama", json!({ "rope_parameters": { "full_attention": {} } }), "rope_parameters"),
         ("mistral", json!({ "sliding_window": 0 }), "sliding_window"),
         ("mistral", json!({ "rope_parameters": { "llama_4_scaling_beta": 0.1 } }), "llama_4_scaling_beta"),
-        ("ministral3", json!({ "rope_parameters": { "llama_4_scaling_beta": -0.1, "original_max_position_embeddings": 8 } }), "llama_4_scaling_beta"),
-        ("ministral3", json!({ "rope_parameters": { "llama_4_scaling_beta": 0.1 } }), "original_max_position_embeddings"),
+        (
+            "ministral3",
+            json!({ "rope_parameters": { "llama_4_scaling_beta": -0.1, "original_max_position_embeddings": 8 } }),
+            "llama_4_scaling_beta",
+        ),
+        (
+            "ministral3",
+            json!({ "rope_parameters": { "llama_4_scaling_beta": 0.1 } }),
+            "original_max_position_embeddings",
+        ),
         ("granitemoehybrid", json!({ "num_local_experts": 0 }), "layer_types"),
-        ("granitemoehybrid", json!({ "num_local_experts": 0, "layer_types": ["attention", "mamba", "attention", "attention"] }), "layer_types"),
+        (
+            "granitemoehybrid",
+            json!({ "num_local_experts": 0, "layer_types": ["attention", "mamba", "attention", "attention"] }),
+            "layer_types",
+        ),
         ("granitemoehybrid", json!({ "num_local_experts": 0, "layer_types": ["attention"] }), "layer_types"),
-        ("granitemoehybrid", json!({ "num_local_experts": 0, "layer_types": ["attention", "attention", "attention", "attention"], "position_embedding_type": "alibi" }), "position_embedding_type"),
+        (
+            "granitemoehybrid",
+            json!({ "num_local_experts": 0, "layer_types": ["attention", "attention", "attention", "attention"], "position_embedding_type": "alibi" }),
+            "position_embedding_type",
+        ),
         ("cohere2", json!({ "use_qk_norm": true }), "use_qk_norm"),
         ("cohere2", json!({ "layer_switch": 3 }), "layer_switch"),
         ("cohere2", json!({ "head_dim": 16 }), "head_dim"),

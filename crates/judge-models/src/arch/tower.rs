@@ -17,7 +17,12 @@ struct Outer {
 
 const OUTER: [Outer; 3] = [
     Outer { model_type: "gemma3", text: &[("gemma3_text", "gemma3_text")], tied: true, rope_theta: None },
-    Outer { model_type: "mistral3", text: &[("mistral", "mistral"), ("ministral3", "ministral3")], tied: true, rope_theta: None },
+    Outer {
+        model_type: "mistral3",
+        text: &[("mistral", "mistral"), ("ministral3", "ministral3")],
+        tied: true,
+        rope_theta: None,
+    },
     Outer { model_type: "qwen3_vl", text: &[("qwen3_vl_text", "qwen3")], tied: false, rope_theta: Some(5e5) },
 ];
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::arch::ConfigProblem;
 use crate::arch::dense::{Dense, GateUp, MlpNames};
 use crate::arch::shape::{Shape, by_layer_type, factor, size};
+use crate::arch::spec::EmbeddingScale;
 
 #[derive(Deserialize)]
 struct Granite {
@@ -51,7 +52,7 @@ impl Granite {
             qkv_bias: self.attention_bias,
             o_bias: self.attention_bias,
             mlp_bias: self.mlp_bias,
-            embedding_scale: factor("embedding_multiplier", self.embedding_multiplier)?,
+            embedding_scale: factor("embedding_multiplier", self.embedding_multiplier)?.map(EmbeddingScale::Exact),
             attention_scale: factor("attention_multiplier", self.attention_multiplier)?.unwrap_or(1.0),
             residual_scale: factor("residual_multiplier", self.residual_multiplier)?,
             logit_scale: factor("logits_scaling", self.logits_scaling)?.map(f64::recip),
@@ -85,7 +86,8 @@ pub(super) fn hybrid(fields: Value) -> Result<Dense, ConfigProblem> {
     let n_layers = dense.n_layers;
     let types = layer_types.unwrap_or_else(|| vec!["mamba".to_owned(); n_layers]);
     // transformers has renamed them.
-    let types: Vec<String> = types.into_iter().map(|kind| if kind == "attention" { "full_attention".to_owned() } else { kind }).collect();
+    let types: Vec<String> =
+        types.into_iter().map(|kind| if kind == "attention" { "full_attention".to_owned() } else { kind }).collect();
     let windows = by_layer_type(&types, None, n_layers)?;
     let rope_of = match position_embedding_type.as_deref() {
         Some("rope") => dense.rope_of,

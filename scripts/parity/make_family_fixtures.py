@@ -121,6 +121,8 @@ FAMILIES = {
     "granitemoehybrid-off": (dict(model_type="granitemoehybrid", **BASE, **MHA, num_local_experts=0, shared_intermediate_size=40, layer_types=["full_attention"] * 3, position_embedding_type=None, attention_multiplier=0.35, tie_word_embeddings=True, mamba_n_heads=4), "v5", torch.bfloat16, 1),
     "cohere2-on": (dict(model_type="cohere2", **BASE, **GQA, attention_bias=True, sliding_window=5, layer_types=PATTERN, logit_scale=0.3, tie_word_embeddings=False, rope_parameters=dict(rope_type="linear", factor=4.0, rope_theta=1000.0)), "v5", torch.bfloat16, 1),
     "cohere2-off": (dict(model_type="cohere2", **BASE, **MHA, sliding_window=64, layer_types=["full_attention"] * 3, logit_scale=1.0), "old", torch.bfloat16, 1),
+    "qwen3_5_text-on": (dict(model_type="qwen3_5_text", **BASE, **GQA, head_dim=16, attention_bias=True, layer_types=["linear_attention", "full_attention", "linear_attention"], linear_conv_kernel_dim=4, linear_key_head_dim=8, linear_value_head_dim=12, linear_num_key_heads=2, linear_num_value_heads=4, rope_parameters=dict(rope_type="default", rope_theta=1000.0, partial_rotary_factor=0.5)), "v5", torch.bfloat16, 1),
+    "qwen3_5_text-off": (dict(model_type="qwen3_5_text", **BASE, **MHA, head_dim=8, tie_word_embeddings=True, full_attention_interval=2, linear_conv_kernel_dim=2, linear_key_head_dim=8, linear_value_head_dim=8, linear_num_key_heads=2, linear_num_value_heads=2), "old", torch.bfloat16, 1),
 }
 # The models that had their weights from their place in the list; those added since have them from their name, wherever it stands.
 SEEDED_BY_PLACE = list(FAMILIES)[:26]
@@ -157,11 +159,14 @@ def build(config, seed):
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
     rng = torch.Generator().manual_seed(seed)
     gemma = config.model_type in ("gemma2", "gemma3_text")
+    offset = gemma or config.model_type == "qwen3_5_text"
     with torch.no_grad():
         for name, p in sorted(model.named_parameters()):
             noise = torch.randn(p.shape, generator=rng)
             if "norm" in name:
-                p.copy_(0.3 * noise + (0.0 if gemma else 1.0))
+                p.copy_(0.3 * noise + (0.0 if offset and "linear_attn" not in name else 1.0))
+            elif "A_log" in name:
+                p.copy_(0.5 * noise)
             elif name.endswith("bias"):
                 p.copy_(0.5 * noise)
             elif "embed_tokens" in name:
@@ -287,6 +292,9 @@ def config_json(config, layout, dtype):
     if config.model_type == "internlm3":
         fields["qkv_bias"] = fields.pop("attention_bias")
         fields["bias"] = fields.pop("mlp_bias")
+    if config.model_type == "qwen3_5_text":
+        fields.pop("layer_types")
+        fields["full_attention_interval"] = 2
     if config.model_type in ("qwen2", "gemma2"):
         fields.pop("layer_types", None)
     return fields

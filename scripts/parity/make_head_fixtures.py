@@ -35,11 +35,14 @@ def build(config, seed, dtype=torch.float32, state=None):
         return model
     rng = torch.Generator().manual_seed(seed)
     gemma = config.model_type.startswith("gemma")
+    offset = gemma or config.model_type == "qwen3_5_text"
     with torch.no_grad():
         for name, p in sorted(model.named_parameters()):
             noise = torch.randn(p.shape, generator=rng)
             if "norm" in name:
-                p.copy_(0.3 * noise + (0.0 if gemma else 1.0))
+                p.copy_(0.3 * noise + (0.0 if offset and "linear_attn" not in name else 1.0))
+            elif "A_log" in name:
+                p.copy_(0.5 * noise)
             elif name.endswith("bias"):
                 p.copy_(0.5 * noise)
             else:

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use judge_core::{Backbone, Prompt, Request, Want};
+use judge_core::{Prompt, Request, Want};
 use serde::Deserialize;
 
 use crate::Model;
@@ -34,7 +34,7 @@ fn fixture() -> Fixture {
 
 /// The largest difference, in nats.
 fn error(model: &Model, prompts: &[String], expected: &[Vec<Vec<f64>>]) -> f64 {
-    let layers = model.info().layers().split_off(1);
+    let layers = model.attention_layers();
     let want = Want { attention_entropy: layers.clone(), ..Want::default() };
     let requests: Vec<Request> =
         prompts.iter().map(|text| Request { prompt: Prompt::Raw(text.clone()), want: want.clone() }).collect();

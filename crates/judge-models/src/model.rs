@@ -252,6 +252,12 @@ impl Model {
         self.reward_head.as_ref()
     }
 
+    /// The layers whose attention entropies can be read: those with attention below them. It is all but the first in most families.
+    pub fn attention_layers(&self) -> Vec<Layer> {
+        let blocks = self.context.spec.blocks.iter().enumerate();
+        blocks.filter(|(_, block)| block.delta.is_none()).map(|(index, _)| Layer(index + 1)).collect()
+    }
+
     fn check(&self, index: usize, request: &Request) -> Result<(), BackboneError> {
         let (info, want) = (&self.info, &request.want);
         let problem = |problem| Err(BackboneError::Request { request: index, problem });
@@ -263,6 +269,11 @@ impl Model {
         }
         if want.attention_entropy.contains(&Layer(0)) {
             return problem(RequestProblem::NoAttention);
+        }
+        let with_attention = self.attention_layers();
+        if want.attention_entropy.iter().any(|layer| !with_attention.contains(layer)) {
+            let what = "the attention entropy of a block without attention: the model has a delta rule there";
+            return Err(BackboneError::Unsupported { request: index, what });
         }
         for &token in want.labels.iter().flat_map(|read| &read.tokens) {
             if token as usize >= info.d_vocab {

@@ -39,7 +39,7 @@ fn requests(model: &Model) -> Vec<Request> {
                 want: Want {
                     labels: vec![labels],
                     pooled: pooled.collect(),
-                    attention_entropy: model.info().layers().split_off(1 + i % 2),
+                    attention_entropy: model.attention_layers().split_off(i % 2),
                     prompt_log_probs: i % 2 == 0,
                     continuations: ["ba de", "3", "ba go fi", "ku"][..i % 5]
                         .iter()
@@ -96,7 +96,7 @@ fn every_way() -> Vec<LoadOptions> {
 
 #[test]
 fn alone_among_others_and_in_any_order() {
-    for (name, options) in ["qwen3-on", "gemma2-on", "phi3-on", "internlm3-on"]
+    for (name, options) in ["qwen3-on", "gemma2-on", "phi3-on", "internlm3-on", "ministral3-on", "cohere2-on", "qwen3_5_text-on"]
         .into_iter()
         .flat_map(|n| every_way().into_iter().map(move |o| (n, o)))
     {
@@ -149,7 +149,7 @@ fn with_and_without_shared_beginnings() {
     let equal = (0..24).filter(|&i| others(i).any(|other| *other == prompts[i]));
     assert_eq!(equal.collect::<Vec<_>>(), [17, 20]);
     assert!((22..24).all(|i| others(i).any(|other| other.starts_with(&prompts[i]))));
-    for (name, options) in ["qwen3-on", "gemma2-on", "mistral-on", "llama-on", "phi3-on"]
+    for (name, options) in ["qwen3-on", "gemma2-on", "mistral-on", "llama-on", "phi3-on", "glm4-on", "qwen3_5_text-on", "qwen3_5_text-off"]
         .into_iter()
         .flat_map(|name| every_way().into_iter().map(move |options| (name, options)))
     {

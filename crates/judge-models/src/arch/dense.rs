@@ -4,7 +4,9 @@ use judge_core::TokenId;
 
 use super::ConfigProblem;
 use super::rope::{RopeConfig, RopeContext, RopeRules, RopesByKind};
-use super::spec::{Activation, BlockSpec, EmbeddingScale, HeadSpec, LinearSpec, ModelSpec, NormKind, NormSpec};
+use super::spec::{
+    Activation, BlockSpec, DeltaShape, DeltaSpec, EmbeddingScale, HeadSpec, LinearSpec, ModelSpec, NormKind, NormSpec,
+};
 
 /// A dense decoder by what families differ in.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +24,10 @@ pub(super) struct Dense {
     /// The stored norm weight `w` stands for `1 + w` (Gemma).
     pub(super) norm_offset: bool,
     pub(super) norms: BlockNorms,
+    /// What attention gives is gated.
+    pub(super) is_gated: bool,
+    /// Blocks with a delta rule in the place of attention, `[n_layers]`, and its numbers.
+    pub(super) delta: Option<(Vec<bool>, DeltaShape)>,
     /// Attention and MLP beside one another, behind one norm (Cohere).
     pub(super) is_parallel: bool,
     pub(super) qk_norm: QkNorm,
@@ -190,22 +196,50 @@ impl Dense {
             QkNorm::PerHead => Some(named(name, self.head_dim)),
             QkNorm::Whole => Some(named(name, width)),
         };
+        let d_gate = if self.is_gated { d_query } else { 0 };
         let qkv: &[(&str, usize)] = match self.fused_qkv {
-            true => &[("self_attn.qkv_proj", d_query + 2 * d_key)],
-            false => &[("self_attn.q_proj", d_query), ("self_attn.k_proj", d_key), ("self_attn.v_proj", d_key)],
+            true => &[("self_attn.qkv_proj", d_query + d_gate + 2 * d_key)],
+            false => &[("self_attn.q_proj", d_query + d_gate), ("self_attn.k_proj", d_key), ("self_attn.v_proj", d_key)],
         };
         let gate_up: &[(&str, usize)] = match self.mlp.gate_up {
             GateUp::Fused(both) => &[(both, 2 * self.d_ff)],
             GateUp::Apart { gate, up } => &[(gate, self.d_ff), (up, self.d_ff)],
         };
+        let delta = self.delta.as_ref().filter(|(is_in, _)| is_in[index]).map(|&(_, shape)| shape);
+        let (qkv, q_norm, k_norm, out) = match delta {
+            None => (
+                linear(qkv, self.d_model, self.qkv_bias),
+                of_heads("self_attn.q_norm", d_query),
+                of_heads("self_attn.k_norm", d_key),
+                linear(&[("self_attn.o_proj", self.d_model)], d_query, self.o_bias),
+            ),
+            Some(shape) => {
+                let parts = [
+                    ("linear_attn.in_proj_qkv", shape.channels()),
+                    ("linear_attn.in_proj_z", shape.d_value()),
+                    ("linear_attn.in_proj_b", shape.n_value_heads),
+                    ("linear_attn.in_proj_a", shape.n_value_heads),
+                ];
+                let out = linear(&[("linear_attn.out_proj", self.d_model)], shape.d_value(), false);
+                (linear(&parts, self.d_model, false), None, None, out)
+            }
+        };
         BlockSpec {
             window: self.windows[index],
-            rope: self.rope_of[index],
+            rope: self.rope_of[index].filter(|_| delta.is_none()),
             before_attention: of_states(self.norms.before_attention),
-            qkv: linear(qkv, self.d_model, self.qkv_bias),
-            q_norm: of_heads("self_attn.q_norm", d_query),
-            k_norm: of_heads("self_attn.k_norm", d_key),
-            out: linear(&[("self_attn.o_proj", self.d_model)], d_query, self.o_bias),
+            qkv,
+            is_gated: self.is_gated && delta.is_none(),
+            delta: delta.map(|shape| DeltaSpec {
+                shape,
+                conv: stem("linear_attn.conv1d.weight"),
+                dt_bias: stem("linear_attn.dt_bias"),
+                a_log: stem("linear_attn.A_log"),
+                norm: stem("linear_attn.norm.weight"),
+            }),
+            q_norm,
+            k_norm,
+            out,
             after_attention: of_states(self.norms.after_attention),
             before_mlp: of_states(self.norms.before_mlp),
             is_parallel: self.is_parallel,

@@ -12,6 +12,7 @@ mod mistral;
 mod olmo;
 mod phi3;
 mod qwen;
+mod qwen3_5;
 mod smollm3;
 
 use serde_json::{Map, Value, json};
@@ -44,6 +45,7 @@ const FAMILIES: &[Family] = &[
     Family { model_type: "phi3", defaults: phi3::defaults, dense: phi3::dense },
     Family { model_type: "qwen2", defaults: qwen::defaults_of_2, dense: qwen::qwen2 },
     Family { model_type: "qwen3", defaults: qwen::defaults_of_3, dense: qwen::qwen3 },
+    Family { model_type: "qwen3_5_text", defaults: qwen3_5::defaults, dense: qwen3_5::dense },
     Family { model_type: "smollm3", defaults: smollm3::defaults, dense: smollm3::dense },
 ];
 

@@ -101,6 +101,8 @@ impl Shape {
             norm_offset: false,
             norms: BlockNorms::BEFORE,
             is_parallel: false,
+            is_gated: false,
+            delta: None,
             qk_norm: QkNorm::None,
             activation: Activation::from_name(activation_field, activation)?,
             qkv_bias: false,

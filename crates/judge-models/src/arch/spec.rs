@@ -95,8 +95,12 @@ pub(crate) struct BlockSpec {
     /// Which of the model's rotations; `None`: positions do not enter.
     pub(crate) rope: Option<usize>,
     pub(crate) before_attention: Option<NormSpec>,
-    /// All queries, all keys, all values.
+    /// All queries, all keys, all values. Where the block is gated each query head is followed by its gate; where there is a delta rule it takes all rows.
     pub(crate) qkv: LinearSpec,
+    /// What attention gives is multiplied by the logistic function of gates, one for each coordinate of the queries (Qwen3.5).
+    pub(crate) is_gated: bool,
+    /// In the place of attention.
+    pub(crate) delta: Option<DeltaSpec>,
     /// Of each query head alone, or of all of them together, before the rotation.
     pub(crate) q_norm: Option<NormSpec>,
     pub(crate) k_norm: Option<NormSpec>,
@@ -118,6 +122,73 @@ pub(crate) struct LinearSpec {
     pub(crate) stems: Vec<(String, usize)>,
     pub(crate) d_in: usize,
     pub(crate) bias: bool,
+}
+
+/// A gated delta rule with a short convolution before it (Yang, Kautz and Hatamizadeh, *Gated Delta Networks*, 2025), as Qwen3.5 has it. It takes rows of
+/// channels `[q, k, v]`, then gates `z` `[n_value_heads * value_dim]`, then `b` and `a`, `[n_value_heads]` each:
+///
+/// 1. `q, k, v = silu(conv(channels))`, each channel by itself over the last `kernel` positions; the heads of `q` and `k` get length 1, and `q` is divided by
+///    `sqrt(key_dim)`. Value head `h` has key head `h / (n_value_heads / n_key_heads)`.
+/// 2. `S *= exp(-exp(a_log) * softplus(a + dt_bias))`, `S += k ⊗ sigmoid(b) (v - kᵀS)`, `o = qᵀS` for each value head; `S` is `[key_dim, value_dim]`, 0 at first.
+/// 3. `o / sqrt(mean(o²) + eps) * norm * silu(z)`, head by head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DeltaSpec {
+    pub(crate) shape: DeltaShape,
+    /// Full names of its tensors: `[channels, 1, kernel]`,
+    pub(crate) conv: String,
+    /// `[n_value_heads]`,
+    pub(crate) dt_bias: String,
+    /// `[n_value_heads]`,
+    pub(crate) a_log: String,
+    /// `[value_dim]`.
+    pub(crate) norm: String,
+}
+
+/// The numbers of a [`DeltaSpec`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DeltaShape {
+    pub(crate) n_key_heads: usize,
+    /// A multiple of `n_key_heads`.
+    pub(crate) n_value_heads: usize,
+    pub(crate) key_dim: usize,
+    pub(crate) value_dim: usize,
+    /// Positions that the convolution sees, at least 1.
+    pub(crate) kernel: usize,
+}
+
+impl DeltaShape {
+    /// Width of all keys.
+    pub(crate) fn d_key(self) -> usize {
+        self.n_key_heads * self.key_dim
+    }
+
+    /// Width of all values, and of what it gives.
+    pub(crate) fn d_value(self) -> usize {
+        self.n_value_heads * self.value_dim
+    }
+
+    /// Queries, keys and values.
+    pub(crate) fn channels(self) -> usize {
+        2 * self.d_key() + self.d_value()
+    }
+
+    /// Width of the rows that it takes.
+    pub(crate) fn width(self) -> usize {
+        self.channels() + self.d_value() + 2 * self.n_value_heads
+    }
+}
+
+impl DeltaSpec {
+    /// Its tensors: convolution, `dt_bias`, `a_log`, norm.
+    pub(crate) fn tensors(&self) -> [NamedShape; 4] {
+        let DeltaShape { n_value_heads, value_dim, kernel, .. } = self.shape;
+        [
+            (self.conv.clone(), vec![self.shape.channels(), 1, kernel]),
+            (self.dt_bias.clone(), vec![n_value_heads]),
+            (self.a_log.clone(), vec![n_value_heads]),
+            (self.norm.clone(), vec![value_dim]),
+        ]
+    }
 }
 
 /// Tensors of a checkpoint, each with its number of rows.
@@ -218,6 +289,7 @@ impl BlockSpec {
                 }
             }
         }
+        all.extend(self.delta.iter().flat_map(DeltaSpec::tensors));
         let of_heads = [&self.q_norm, &self.k_norm];
         let of_states = [&self.before_attention, &self.after_attention, &self.before_mlp, &self.after_mlp];
         let norms = of_heads.into_iter().chain(of_states).flatten();

@@ -103,6 +103,12 @@ fn a_silent_file_has_the_familys_defaults() {
     assert_eq!(cohere2.windows[2..5], [Some(4096), None, Some(4096)]);
     assert_eq!(cohere2.rope_of[2..5], [Some(0), None, Some(0)]);
     assert!(cohere2.tied && cohere2.is_parallel && cohere2.norm_kind == NormKind::Centred);
+    let qwen3_5 = of("qwen3_5_text");
+    assert_eq!(shape(&qwen3_5), (248_320, 4096, 12288, 32, 16, 4, 256));
+    assert_eq!((qwen3_5.ropes[0].rotary_dim, qwen3_5.ropes[0].theta, qwen3_5.max_len), (64, 1e4, 32768));
+    let (has_delta, delta) = qwen3_5.delta.unwrap();
+    assert_eq!(has_delta[1..5], [true, true, false, true]);
+    assert_eq!((delta.channels(), delta.d_value(), delta.kernel), (8192, 4096, 4));
     let phi3 = of("phi3");
     assert_eq!(shape(&phi3), (32064, 3072, 8192, 32, 32, 32, 96));
     assert!(phi3.fused_qkv && phi3.mlp == MlpNames::FUSED && phi3.windows == [None; 32] && phi3.norm_eps == 1e-5);
@@ -178,7 +184,7 @@ fn unknown_names_list_the_known_ones() {
     };
     let (found, all) = known(refuse("gpt2", json!({})));
     assert_eq!(found, "gpt2");
-    assert!(families::names().chain(["gemma3", "mistral3", "qwen3_vl"]).all(|name| all.contains(&name)));
+    assert!(families::names().chain(["gemma3", "mistral3", "qwen3_5", "qwen3_vl"]).all(|name| all.contains(&name)));
     assert_eq!(known(refuse("llama", json!({ "rope_scaling": { "type": "ntk" } }))).0, "ntk");
     assert_eq!(known(refuse("llama", json!({ "hidden_act": "relu6" }))).0, "relu6");
     let absent = ModelSpec::from_json(&json!({ "hidden_size": 4 })).unwrap_err();
@@ -239,6 +245,14 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
         ("cohere2", json!({ "head_dim": 16 }), "head_dim"),
         ("cohere2", json!({ "layer_norm_eps": -1.0 }), "layer_norm_eps"),
         ("cohere2", json!({ "logit_scale": 0.0 }), "logit_scale"),
+        ("qwen3_5_text", json!({ "attn_output_gate": false }), "attn_output_gate"),
+        ("qwen3_5_text", json!({ "mlp_only_layers": [0] }), "mlp_only_layers"),
+        ("qwen3_5_text", json!({ "hidden_act": "gelu" }), "hidden_act"),
+        ("qwen3_5_text", json!({ "full_attention_interval": 0 }), "full_attention_interval"),
+        ("qwen3_5_text", json!({ "linear_num_key_heads": 3, "linear_num_value_heads": 4 }), "linear_num_value_heads"),
+        ("qwen3_5_text", json!({ "linear_conv_kernel_dim": 0 }), "linear_conv_kernel_dim"),
+        ("qwen3_5_text", json!({ "layer_types": ["full_attention"] }), "layer_types"),
+        ("qwen3_5_text", json!({ "layer_types": ["mamba", "mamba", "mamba", "mamba"] }), "layer_types"),
         ("phi3", json!({ "partial_rotary_factor": 1.5 }), "partial_rotary_factor"),
         ("gemma2", json!({ "attn_logit_softcapping": 0.0 }), "attn_logit_softcapping"),
         ("gemma2", json!({ "attn_logit_softcapping": 1e-46 }), "attn_logit_softcapping"),

@@ -90,6 +90,10 @@ const HARMLESS: &[&str] = &[
     "time_step_limit",
     // Granite 4 names its norms, which its code does not read.
     "normalization_function",
+    // Of a head that predicts further tokens, and of the precision of states, which are f32.
+    "mamba_ssm_dtype",
+    "mtp_num_hidden_layers",
+    "mtp_use_dedicated_embeddings",
     // `layer_types`, or the families that need them, say the same. Phi-4-mini has two that its own code does not read.
     "_sliding_window_pattern",
     "full_attn_mod",

@@ -3,7 +3,7 @@
 use burn::module::Module;
 
 use crate::Error;
-use crate::arch::{BlockSpec, LinearSpec, NormSpec};
+use crate::arch::{BlockSpec, DeltaSpec, LinearSpec, NormSpec};
 
 /// What a block is made of, on the residual stream's rows. One implementation composes Burn's operations, on any device
 /// and with gradients; another has bodies of its own for the CPU, which are tested against it.
@@ -25,8 +25,12 @@ pub(crate) trait Ops {
     fn linear(&mut self, x: Self::Rows, linear: &Self::Linear) -> Self::Rows;
 
     /// Causal attention of block `index` over what it has seen so far: `[rows, d_query + 2 * d_key]` to
-    /// `[rows, d_query]`. Queries and keys are normed where `norms` says so, then rotated where the block has a rotation.
+    /// `[rows, d_query]`. Queries and keys are normed where `norms` says so, then rotated where the block has a rotation. Where the block is gated there is a gate
+    /// behind each query head, and it multiplies what the head gives.
     fn attend(&mut self, index: usize, qkv: Self::Rows, norms: HeadNorms<'_, Self::Norm>) -> Self::Rows;
+
+    /// The delta rule of block `index`, in the place of attention, over what it has seen so far; see [`DeltaSpec`]. `[rows, width]` to `[rows, d_value]`.
+    fn delta(&mut self, index: usize, x: Self::Rows, rule: &Delta<Self::Norm>) -> Self::Rows;
 
     /// `f(gate) * up`: `[rows, 2 * d_ff]`, gate first, to `[rows, d_ff]`.
     fn gate(&mut self, gate_up: Self::Rows) -> Self::Rows;
@@ -44,6 +48,15 @@ pub(crate) struct HeadNorms<'a, N> {
     pub(crate) keys: Option<&'a N>,
 }
 
+/// The weights of a delta rule, row-major, by the names of [`DeltaSpec`].
+#[derive(Module, Debug)]
+pub(crate) struct Delta<N> {
+    pub(crate) conv: N,
+    pub(crate) dt_bias: N,
+    pub(crate) a_log: N,
+    pub(crate) norm: N,
+}
+
 /// A block's weights, as some [`Ops`] takes them.
 #[derive(Module, Debug)]
 pub(crate) struct Block<L, N> {
@@ -52,6 +65,7 @@ pub(crate) struct Block<L, N> {
     qkv: L,
     q_norm: Option<N>,
     k_norm: Option<N>,
+    delta: Option<Delta<N>>,
     out: L,
     after_attention_norm: Option<N>,
     mlp_norm: Option<N>,
@@ -73,6 +87,16 @@ pub(crate) trait Build {
 
     /// A norm.
     fn norm(&mut self, norm: &NormSpec) -> Result<Self::Norm, Error>;
+
+    /// The numbers of a tensor that is no matrix, row-major.
+    fn numbers(&mut self, name: &str, shape: &[usize]) -> Result<Self::Norm, Error>;
+}
+
+impl<N> Delta<N> {
+    fn build<B: Build<Norm = N>>(spec: &DeltaSpec, build: &mut B) -> Result<Self, Error> {
+        let [conv, dt_bias, a_log, norm] = spec.tensors().map(|(name, shape)| build.numbers(&name, &shape));
+        Ok(Self { conv: conv?, dt_bias: dt_bias?, a_log: a_log?, norm: norm? })
+    }
 }
 
 impl<L, N> Block<L, N> {
@@ -86,11 +110,13 @@ impl<L, N> Block<L, N> {
             (norm(&spec.before_attention)?, norm(&spec.q_norm)?, norm(&spec.k_norm)?);
         let (after_attention_norm, mlp_norm) = (norm(&spec.after_attention)?, norm(&spec.before_mlp)?);
         let after_mlp_norm = norm(&spec.after_mlp)?;
+        let delta = spec.delta.as_ref().map(|delta| Delta::build(delta, build)).transpose()?;
         Ok(Self {
             attention_norm,
             qkv: build.linear(&spec.qkv)?,
             q_norm,
             k_norm,
+            delta,
             out: build.linear(&spec.out)?,
             after_attention_norm,
             mlp_norm,
@@ -122,7 +148,10 @@ impl<L, N> Block<L, N> {
         let normed = before(ops, &x, &self.attention_norm);
         let qkv = ops.linear(normed, &self.qkv); // [rows, d_model] -> [rows, d_query + 2 * d_key]
         let head_norms = HeadNorms { queries: self.q_norm.as_ref(), keys: self.k_norm.as_ref() };
-        let mixed = ops.attend(index, qkv, head_norms); // -> [rows, d_query]
+        let mixed = match &self.delta {
+            Some(rule) => ops.delta(index, qkv, rule),     // -> [rows, d_value]
+            None => ops.attend(index, qkv, head_norms), // -> [rows, d_query]
+        };
         let mixed = ops.linear(mixed, &self.out); // -> [rows, d_model]
         let mixed = after(ops, mixed, &self.after_attention_norm);
         let x = ops.keep(index, x);

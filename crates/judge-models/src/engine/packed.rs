@@ -10,6 +10,7 @@ mod attention;
 #[cfg(test)]
 mod cases;
 mod decoder;
+mod delta;
 mod entropy;
 mod kernel;
 mod keys;

@@ -10,6 +10,7 @@
 #[cfg(any(test, feature = "cuda"))]
 pub(crate) mod cuda;
 pub(crate) mod decoder;
+mod delta;
 pub(crate) mod host;
 mod masks;
 pub(crate) mod ops;

@@ -266,7 +266,9 @@ fn initial(
     let len = shape.iter().product();
     if shape.len() == 1 {
         let is_norm = name.ends_with("norm.weight");
-        return vec![if is_norm && config.norm.offset == 0.0 { 1.0 } else { 0.0 }; len];
+        // The norm of a delta rule has no offset.
+        let is_plain = config.blocks.iter().flat_map(|block| &block.delta).any(|delta| delta.norm == name);
+        return vec![if is_norm && (is_plain || config.norm.offset == 0.0) { 1.0 } else { 0.0 }; len];
     }
     let into_residual = name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight");
     let spread = if into_residual {

@@ -11,6 +11,18 @@ const QWEN3: &str = r#"{"model_type": "qwen3", "hidden_size": 8, "intermediate_s
 const QWEN2: &str = r#"{"model_type": "qwen2", "hidden_size": 8, "intermediate_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2,
     "num_key_value_heads": 1, "vocab_size": 13, "rms_norm_eps": 1e-6, "max_position_embeddings": 16, "tie_word_embeddings": false}"#;
 
+/// Neighbours that rotate together, in part of a head, and norms around both halves of a block.
+const GLM4: &str = r#"{"model_type": "glm4", "hidden_size": 8, "intermediate_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2,
+    "num_key_value_heads": 1, "head_dim": 8, "vocab_size": 13, "rms_norm_eps": 1e-6, "max_position_embeddings": 16, "tie_word_embeddings": true}"#;
+/// LayerNorm, and halves of a block beside one another.
+const COHERE2: &str = r#"{"model_type": "cohere2", "hidden_size": 8, "intermediate_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2,
+    "num_key_value_heads": 1, "vocab_size": 13, "max_position_embeddings": 16, "sliding_window": 2, "sliding_window_pattern": 2, "logit_scale": 0.5}"#;
+/// A delta rule, and attention with gates.
+const QWEN3_5: &str = r#"{"model_type": "qwen3_5_text", "hidden_size": 8, "intermediate_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2,
+    "num_key_value_heads": 1, "head_dim": 8, "vocab_size": 13, "rms_norm_eps": 1e-6, "max_position_embeddings": 16, "tie_word_embeddings": true,
+    "full_attention_interval": 2, "linear_num_key_heads": 1, "linear_num_value_heads": 2, "linear_key_head_dim": 4, "linear_value_head_dim": 4,
+    "linear_conv_kernel_dim": 3}"#;
+
 fn batch() -> Vec<Example> {
     vec![
         Example { tokens: vec![1, 5, 2, 7, 9], weights: vec![0.0, 0.5, 0.0, 1.0, 1.0] },
@@ -34,7 +46,7 @@ fn loss(trainer: &Trainer, batch: &[Example]) -> f64 {
 
 #[test]
 fn gradients_are_those_of_finite_differences() {
-    for config in [QWEN3, QWEN2] {
+    for config in [QWEN3, QWEN2, GLM4, COHERE2, QWEN3_5] {
         let mut trainer = Trainer::new(config, settings()).unwrap();
         let (_, gradients) = super::gradients::of_part(&trainer, &batch()).unwrap();
         for (index, gradient) in gradients.iter().enumerate() {

@@ -246,7 +246,9 @@ impl Checkpoint {
         let same = |a: &Located, b: &Located| {
             a.info.dtype == b.info.dtype && a.info.shape == b.info.shape && self.bytes(a) == self.bytes(b)
         };
-        name.ends_with("rotary_emb.inv_freq")
+        // A head that predicts further tokens, which nothing here is written with.
+        name.starts_with("mtp.")
+            || name.ends_with("rotary_emb.inv_freq")
             || name == "lm_head.weight"
                 && match (self.tensors.get(name), self.tensors.get("model.embed_tokens.weight")) {
                     (Some(head), Some(embedding)) => same(head, embedding),

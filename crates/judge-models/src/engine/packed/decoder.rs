@@ -7,6 +7,7 @@ use judge_core::{Layer, TokenId};
 use rayon::prelude::*;
 
 use super::attention::{Queries, Settings, attend};
+use super::delta::{Memory, Rule, logistic};
 use super::entropy::entropies;
 use super::keys::{KeyShape, Keys};
 use super::pack::PackedLinear;
@@ -14,7 +15,7 @@ use super::tile::Word;
 use super::vector::{Turn, worth_a_task};
 use super::{Kernel, vector};
 use crate::arch::{ModelSpec, Pairs, RopeConfig, angles, query_factors};
-use crate::engine::block::{Block, HeadNorms, Ops};
+use crate::engine::block::{Block, Delta, HeadNorms, Ops};
 
 /// A decoder-only transformer for the CPU. Matrices, keys and values are packed in bf16 or f32, everything else is f32.
 pub(crate) struct PackedDecoder {
@@ -125,6 +126,15 @@ impl PackedDecoder {
     /// What keys look like.
     pub(crate) fn key_shape(&self) -> KeyShape {
         KeyShape { n_kv_heads: self.spec.n_kv_heads, head_dim: self.spec.head_dim, word: self.word }
+    }
+
+    /// Positions whose keys, in the first `blocks` blocks, take as much memory as what these blocks remember of a sequence besides.
+    pub(crate) fn memory_in_positions(&self, blocks: usize) -> usize {
+        let blocks = &self.spec.blocks[..blocks];
+        let remembered: usize = blocks.iter().flat_map(|block| &block.delta).map(|delta| Memory::size(delta.shape)).sum();
+        let with_keys = blocks.iter().filter(|block| block.delta.is_none()).count();
+        let per_position = 2 * self.spec.n_kv_heads * self.key_shape().words() * with_keys;
+        remembered.div_ceil(per_position.max(1))
     }
 
     /// Runs the spans through the first `blocks` blocks and shows `visit` the residual stream as soon as it is there: 0 is the
@@ -293,6 +303,17 @@ impl Packed<'_, '_> {
     }
 }
 
+/// Queries that are each followed by their gate, `[n_heads, 2, head_dim]`, become all queries and then all gates.
+fn gates_behind_queries(both: &mut [f32], head_dim: usize) {
+    let apart = both.to_vec();
+    let (queries, gates) = both.split_at_mut(apart.len() / 2);
+    let heads = queries.chunks_exact_mut(head_dim).zip(gates.chunks_exact_mut(head_dim));
+    for ((query, gate), both) in heads.zip(apart.chunks_exact(2 * head_dim)) {
+        query.copy_from_slice(&both[..head_dim]);
+        gate.copy_from_slice(&both[head_dim..]);
+    }
+}
+
 impl Ops for Packed<'_, '_> {
     type Rows = Rows;
     type Linear = Linear;
@@ -323,14 +344,18 @@ impl Ops for Packed<'_, '_> {
         let spec = &*self.decoder.spec;
         let block = &spec.blocks[index];
         let (head_dim, d_query, d_key) = (spec.head_dim, spec.d_query(), spec.d_key());
+        let d_gate = if block.is_gated { d_query } else { 0 };
         let eps = spec.norm_eps as f32;
         let positions: Vec<usize> =
             self.spans.iter().flat_map(|span| (0..span.ids.len()).map(|i| span.keys.end() + i)).collect();
         let rows = qkv.data.par_chunks_exact_mut(qkv.width).with_min_len(worth_a_task(qkv.width)).zip(&positions);
         rows.for_each(|(row, &position)| {
             let turn = self.angles.at(block.rope, position);
+            if block.is_gated {
+                gates_behind_queries(&mut row[..2 * d_query], head_dim);
+            }
             let (queries, rest) = row.split_at_mut(d_query);
-            for (heads, norm) in [(queries, norms.queries), (&mut rest[..d_key], norms.keys)] {
+            for (heads, norm) in [(queries, norms.queries), (&mut rest[d_gate..][..d_key], norms.keys)] {
                 // A norm as wide as all heads together comes before them.
                 let whole = norm.filter(|weight| weight.len() > head_dim);
                 if let Some(weight) = whole {
@@ -344,7 +369,7 @@ impl Ops for Packed<'_, '_> {
             }
         });
         self.spans.par_iter_mut().zip(&self.layout).for_each(|(span, rows)| {
-            let keys = &qkv.data[rows.start * qkv.width + d_query..];
+            let keys = &qkv.data[rows.start * qkv.width + d_query + d_gate..];
             span.keys.write(index, keys, qkv.width, span.ids.len());
         });
         let settings = Settings {
@@ -370,8 +395,40 @@ impl Ops for Packed<'_, '_> {
         let count = queries.iter().map(|queries| queries.count).sum();
         let mut mixed = self.pool.rows(count, d_query);
         attend(settings, index, &queries, &qkv.data, qkv.width, &mut mixed.data);
+        if block.is_gated {
+            let kept = queries.iter().flat_map(|queries| queries.row..queries.row + queries.count).collect::<Vec<_>>();
+            let rows = mixed.data.par_chunks_exact_mut(d_query).with_min_len(worth_a_task(d_query)).zip(&kept);
+            rows.for_each(|(mixed, row)| {
+                let gates = &qkv.data[row * qkv.width + d_query..][..d_query];
+                mixed.iter_mut().zip(gates).for_each(|(x, &gate)| *x *= logistic(gate));
+            });
+        }
         self.pool.give_back(qkv);
         mixed
+    }
+
+    fn delta(&mut self, index: usize, x: Rows, rule: &Delta<Vec<f32>>) -> Rows {
+        let Some(spec) = &self.decoder.spec.blocks[index].delta else { return x };
+        let (shape, width) = (spec.shape, x.width);
+        let rule = Rule::new(shape, rule, self.decoder.spec.norm_eps as f32);
+        self.entropies.spans.clear();
+        let is_last = index == self.last;
+        let kept = |span: &Span<'_>| if is_last { span.keep.clone() } else { 0..span.ids.len() };
+        let mut out = self.pool.rows(self.spans.iter().map(|span| kept(span).len()).sum(), shape.d_value());
+        let (mut parts, mut rest) = (Vec::with_capacity(self.spans.len()), out.data.as_mut_slice());
+        for span in self.spans.iter() {
+            let (part, after) = rest.split_at_mut(kept(span).len() * shape.d_value());
+            parts.push(part);
+            rest = after;
+        }
+        let spans = self.spans.par_iter_mut().zip(&self.layout).zip(parts);
+        spans.for_each(|((span, rows), out)| {
+            let keep = kept(span);
+            let memory = span.keys.memory(index, rows.len(), || Memory::new(shape));
+            rule.run(memory, &x.data[rows.start * width..rows.end * width], keep, out);
+        });
+        self.pool.give_back(x);
+        out
     }
 
     fn gate(&mut self, gate_up: Rows) -> Rows {

@@ -1,9 +1,10 @@
-//! Keys and values of some positions of a sequence, packed for attention.
+//! Keys and values of some positions of a sequence, packed for attention, and what blocks without keys remember of its past.
 
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::delta::Memory;
 use super::tile::{LANES, Word};
 use super::vector::bf16_bits;
 
@@ -53,10 +54,19 @@ pub(crate) struct Keys {
     tiles: usize,
     /// One for each block, or a single one that the blocks use in turn.
     blocks: Vec<BlockKeys>,
+    /// As many.
+    memories: Vec<Option<Remembered>>,
     before: Option<Arc<Keys>>,
 }
 
-/// Those of one block: by head, then by tile.
+/// What one block remembers of the positions before `end`.
+struct Remembered {
+    block: usize,
+    end: usize,
+    memory: Memory,
+}
+
+/// Those of one block: by head, then by tile. There is no room before something is written.
 #[derive(Clone, Default)]
 struct BlockKeys {
     keys: Vec<u32>,
@@ -69,11 +79,9 @@ impl Keys {
         let end = before.as_ref().map_or(0, |before| before.end);
         let start = end / TILE * TILE;
         let tiles = (end - start + capacity).div_ceil(TILE);
-        let block = BlockKeys {
-            keys: vec![0; shape.n_kv_heads * tiles * shape.key_tile()],
-            values: vec![0; shape.n_kv_heads * tiles * shape.value_tile()],
-        };
-        Self { shape, start, end, tiles, blocks: vec![block; n_blocks.max(1)], before }
+        let n_blocks = n_blocks.max(1);
+        let memories = (0..n_blocks).map(|_| None).collect();
+        Self { shape, start, end, tiles, blocks: vec![BlockKeys::default(); n_blocks], memories, before }
     }
 
     /// How many positions there are, from the sequence's beginning.
@@ -103,6 +111,26 @@ impl Keys {
         if self.blocks.len() == 1 { 0 } else { block }
     }
 
+    /// What block `block` remembers of the positions that are there, `new` before the first. The block is to move it behind `count` more positions.
+    pub(crate) fn memory(&mut self, block: usize, count: usize, new: impl FnOnce() -> Memory) -> &mut Memory {
+        let (place, end) = (self.place(block), self.end);
+        let own = self.memories[place].take().filter(|own| own.block == block && own.end == end);
+        let memory = match own {
+            Some(own) => own.memory,
+            None => self.inherited(block).unwrap_or_else(new),
+        };
+        &mut self.memories[place].insert(Remembered { block, end: end + count, memory }).memory
+    }
+
+    /// What the block remembered where those before end. Others may begin there too, so it is copied.
+    fn inherited(&self, block: usize) -> Option<Memory> {
+        let before = self.before.as_ref()?;
+        let there = before.memories[before.place(block)].as_ref();
+        let there = there.filter(|there| there.block == block && there.end == self.end);
+        debug_assert!(there.is_some(), "block {block} forgot what came before position {}", self.end);
+        Some(there?.memory.clone())
+    }
+
     /// Copies the tile that those before leave unfinished, if nothing has been written behind it.
     fn take_over(&mut self, block: usize) {
         let Some(before) = self.before.clone().filter(|before| before.end == self.end && self.end > self.start) else {
@@ -121,10 +149,12 @@ impl Keys {
     /// Puts keys and values of new positions behind those that are there. `rows` are `count` rows of a matrix whose rows are `stride`
     /// apart and begin with the keys `[n_kv_heads, head_dim]`, followed by the values.
     pub(crate) fn write(&mut self, block: usize, rows: &[f32], stride: usize, count: usize) {
-        self.take_over(block);
         let Self { shape, tiles, .. } = *self;
-        let first = self.end - self.start;
         let place = self.place(block);
+        self.blocks[place].keys.resize(shape.n_kv_heads * tiles * shape.key_tile(), 0);
+        self.blocks[place].values.resize(shape.n_kv_heads * tiles * shape.value_tile(), 0);
+        self.take_over(block);
+        let first = self.end - self.start;
         let BlockKeys { keys, values } = &mut self.blocks[place];
         let row = |i: usize, head: usize, at: usize| {
             let start = i * stride + (at * shape.n_kv_heads + head) * shape.head_dim;

@@ -77,4 +77,8 @@ impl Build for Packing<'_> {
         weight.iter_mut().for_each(|w| *w += norm.offset);
         Ok(weight)
     }
+
+    fn numbers(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error> {
+        self.tensors.take(name, shape, self.dtype)
+    }
 }

@@ -176,10 +176,12 @@ impl<'a> SharedPasses<'a> {
         taken
     }
 
-    /// Positions of a stretch for which keys are kept, new tokens included, and what they copy of a tile that those before began.
+    /// Positions of a stretch for which keys are kept, new tokens included, and what they copy of a tile that those before began; and as many as take the memory
+    /// of what blocks without keys remember at its end.
     fn positions_kept(&self, index: usize) -> usize {
         let stretch = &self.plan[index];
         let kept = stretch.positions.start % TILE + stretch.positions.len();
+        let kept = kept + self.decoder.memory_in_positions(self.blocks);
         match self.jobs[stretch.sequence].new_tokens() {
             0 if stretch.is_last => 0,
             new if stretch.is_last => kept + new,

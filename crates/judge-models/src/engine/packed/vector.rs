@@ -86,7 +86,7 @@ fn inverse_rms(x: &[f32], eps: f32) -> f32 {
 
 /// The sum of what `f` makes of a row's numbers, in one order for all rows.
 #[inline(always)]
-fn sum_of(x: &[f32], f: impl Fn(f32) -> f32) -> f32 {
+pub(crate) fn sum_of(x: &[f32], f: impl Fn(f32) -> f32) -> f32 {
     let (chunks, rest) = x.as_chunks::<SIDE_BY_SIDE>();
     let mut sums = [0.0; SIDE_BY_SIDE];
     for chunk in chunks {

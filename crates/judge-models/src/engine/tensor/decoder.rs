@@ -4,10 +4,11 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use burn::module::{Module, ModuleVisitor, Param, ParamId};
-use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn::tensor::{DType, Device, Int, Tensor, TensorData, activation};
 use half::bf16;
 use judge_core::Layer;
 
+use super::delta::delta;
 use super::masks::Masks;
 use super::ops::{self, Attention};
 use super::past::Past;
@@ -16,7 +17,7 @@ use super::rotation::Rotation;
 use super::stages::stages;
 use crate::Error;
 use crate::arch::{BlockSpec, HeadSpec, LinearSpec, ModelSpec, NamedRows, NormSpec};
-use crate::engine::block::{Block, Build, HeadNorms, Ops};
+use crate::engine::block::{Block, Build, Delta, HeadNorms, Ops};
 
 /// A decoder-only transformer. Weights keep the checkpoint's `[out, in]`.
 #[derive(Module, Debug)]
@@ -302,13 +303,24 @@ impl Ops for Composed<'_, '_> {
 
     fn attend(&mut self, index: usize, qkv: Tensor<3>, norms: HeadNorms<'_, Norm>) -> Tensor<3> {
         let spec = self.spec;
-        let BlockSpec { window, rope, .. } = spec.blocks[index];
+        let BlockSpec { window, rope, is_gated, .. } = spec.blocks[index];
         let [batch, seq, _] = qkv.dims();
         let (d_query, d_key) = (spec.d_query(), spec.d_key());
-        let heads = |start: usize, width: usize| {
+        let heads_of = |start: usize, width: usize, head: usize| {
             let part = qkv.clone().narrow(2, start, width); // -> [batch, seq, width]
-            part.reshape([batch, seq, width / spec.head_dim, spec.head_dim]) // -> [batch, seq, heads, head_dim]
+            part.reshape([batch, seq, width / head, head]) // -> [batch, seq, heads, head]
         };
+        let (queries, gates) = match is_gated {
+            false => (heads_of(0, d_query, spec.head_dim), None),
+            true => {
+                // Each query head with its gate: [batch, seq, n_heads, 2 * head_dim] -> [.., head_dim] twice
+                let both = heads_of(0, 2 * d_query, 2 * spec.head_dim);
+                let gates = widen(both.clone().narrow(3, spec.head_dim, spec.head_dim));
+                (both.narrow(3, 0, spec.head_dim), Some(gates.reshape([batch, seq, d_query])))
+            }
+        };
+        let d_before = if is_gated { 2 * d_query } else { d_query };
+        let heads = |start: usize| heads_of(d_before + start, d_key, spec.head_dim);
         let rotated = |x: Tensor<4>, norm: Option<&Norm>| {
             ops::norm_rotate(
                 x,
@@ -317,14 +329,14 @@ impl Ops for Composed<'_, '_> {
             )
         };
         // [batch, seq, heads, head_dim] -> [batch, heads, seq, head_dim], three times
-        let queries = rotated(heads(0, d_query), norms.queries);
+        let queries = rotated(queries, norms.queries);
         let queries = match rope.and_then(|rope| self.rotation.table(rope).query_factors.clone()) {
             Some(factors) => queries * factors,
             None => queries,
         };
         let queries = queries.swap_dims(1, 2);
-        let keys = cast(rotated(heads(d_query, d_key), norms.keys), self.precision.attention).swap_dims(1, 2);
-        let values = cast(heads(d_query + d_key, d_key), self.precision.attention).swap_dims(1, 2);
+        let keys = cast(rotated(heads(0), norms.keys), self.precision.attention).swap_dims(1, 2);
+        let values = cast(heads(d_key), self.precision.attention).swap_dims(1, 2);
         let (keys, values) = match &mut self.past {
             Some(past) => past.extend(index, (keys, values), window), // -> [batch, n_kv_heads, seq_keys, head_dim]
             None => (keys, values),
@@ -337,7 +349,30 @@ impl Ops for Composed<'_, '_> {
         }
         let mixed = ops::attention(queries, keys, values, with); // [batch, n_heads, seq, head_dim]
         // [batch, n_heads, seq, head_dim] -> [batch, seq, n_heads, head_dim] -> [batch, seq, d_query]
-        mixed.swap_dims(1, 2).reshape([batch, seq, d_query])
+        let mixed = mixed.swap_dims(1, 2).reshape([batch, seq, d_query]);
+        match gates {
+            Some(gates) => widen(mixed) * activation::sigmoid(gates),
+            None => mixed,
+        }
+    }
+
+    fn delta(&mut self, index: usize, x: Tensor<3>, rule: &Delta<Norm>) -> Tensor<3> {
+        let Some(spec) = &self.spec.blocks[index].delta else { return x };
+        let weights = Delta {
+            conv: rule.conv.val(),
+            dt_bias: rule.dt_bias.val(),
+            a_log: rule.a_log.val(),
+            norm: rule.norm.val(),
+        };
+        let [_, seq, _] = x.dims();
+        let device = x.device();
+        let before = self.past.as_ref().and_then(|past| past.memory(index));
+        let is_there = self.past.as_ref().and_then(|past| past.is_there(seq, &device));
+        let given = delta(x, (spec.shape, &weights, self.spec.norm_eps), before, is_there);
+        if let Some(past) = &mut self.past {
+            past.remember(index, given.rows, given.heads);
+        }
+        given.values
     }
 
     fn gate(&mut self, gate_up: Tensor<3>) -> Tensor<3> {
@@ -376,6 +411,14 @@ impl<S: Source + ?Sized> Build for Parameters<'_, S> {
 
     fn norm(&mut self, norm: &NormSpec) -> Result<Norm, Error> {
         self.vector(vec![(norm.name.clone(), norm.len)], norm.offset)
+    }
+
+    fn numbers(&mut self, name: &str, shape: &[usize]) -> Result<Norm, Error> {
+        let values = self.source.values(name, shape)?;
+        let len = values.len();
+        let parameter = Param::from_data(TensorData::new(values, [len]), self.device);
+        self.stored.push((parameter.id, vec![(name.to_owned(), len)]));
+        Ok(parameter)
     }
 }
 

@@ -1,9 +1,9 @@
-//! Keys and values of a batch whose texts are being written.
+//! Keys and values of a batch whose texts are being written, and what blocks without keys remember.
 
 use burn::tensor::{Bool, Device, Tensor, TensorData};
 
 use super::masks::Masks;
-use super::past::{KeysValues, Past};
+use super::past::{KeysValues, Memory, Past};
 
 /// Room for keys and values of whole prompts, padded, and of the tokens written behind them, made once: no pass changes a shape.
 ///
@@ -12,6 +12,7 @@ use super::past::{KeysValues, Past};
 pub(crate) struct Slots {
     /// Of each block, `[batch, n_kv_heads, seq + new, head_dim]`, twice.
     blocks: Vec<Option<KeysValues>>,
+    memories: Vec<Option<Memory>>,
     /// Lengths of the prompts.
     lens: Vec<usize>,
     /// Columns of the prompts.
@@ -25,7 +26,7 @@ pub(crate) struct Slots {
 impl Slots {
     /// Room for prompts of the given lengths, each padded to `seq`, and at most `new` tokens behind each.
     pub(crate) fn new(n_layers: usize, lens: Vec<usize>, seq: usize, new: usize) -> Self {
-        Self { blocks: vec![None; n_layers], lens, seq, new, step: None }
+        Self { blocks: vec![None; n_layers], memories: vec![None; n_layers], lens, seq, new, step: None }
     }
 
     /// Says that a pass is over.
@@ -68,6 +69,30 @@ impl Past for Slots {
         let kept = (kept.0.slice_assign(place.clone(), keys), kept.1.slice_assign(place, values));
         self.blocks[block] = Some(kept.clone());
         kept
+    }
+
+    fn memory(&self, block: usize) -> Option<Memory> {
+        self.memories[block].clone()
+    }
+
+    fn remember(&mut self, block: usize, rows: Tensor<3>, heads: Tensor<4>) {
+        let [_, columns, channels] = rows.dims();
+        // Columns before the first of this pass, of which there are as many as it takes to go on.
+        let before = columns - if self.step.is_none() { self.seq } else { 1 };
+        let new = |len: &usize| if self.step.is_none() { *len } else { 1 };
+        let last = self.lens.iter().enumerate().map(|(row, len)| {
+            rows.clone().slice([row..row + 1, new(len)..new(len) + before, 0..channels]) // -> [1, kernel - 1, channels]
+        });
+        self.memories[block] = Some((Tensor::cat(last.collect(), 0), heads));
+    }
+
+    fn is_there(&self, seq: usize, device: &Device) -> Option<Tensor<3>> {
+        if self.step.is_some() {
+            return None;
+        }
+        let there = self.lens.iter().flat_map(|&len| (0..seq).map(move |at| if at < len { 1.0_f32 } else { 0.0 }));
+        let data = TensorData::new(there.collect::<Vec<_>>(), [self.lens.len(), seq, 1]);
+        Some(Tensor::from_data(data, device))
     }
 
     fn masks(&self, windows: &[Option<usize>], n_kv_heads: usize, device: &Device) -> Option<Masks> {

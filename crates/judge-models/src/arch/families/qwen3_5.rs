@@ -1,0 +1,102 @@
+//! Qwen3.5 and 3.6, dense: three blocks of four have a gated delta rule in the place of attention; the others gate what attention gives and rotate part of a head.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::arch::dense::{Dense, QkNorm};
+use crate::arch::rope::RopeRules;
+use crate::arch::shape::{Shape, size};
+use crate::arch::{Activation, ConfigProblem, DeltaShape};
+
+#[derive(Deserialize)]
+struct Qwen35 {
+    #[serde(flatten)]
+    shape: Shape,
+    hidden_act: String,
+    attention_bias: bool,
+    layer_types: Option<Vec<String>>,
+    full_attention_interval: usize,
+    linear_conv_kernel_dim: usize,
+    linear_key_head_dim: usize,
+    linear_value_head_dim: usize,
+    linear_num_key_heads: usize,
+    linear_num_value_heads: usize,
+}
+
+pub(super) fn defaults() -> Value {
+    json!({
+        "vocab_size": 248_320, "intermediate_size": 12288, "num_attention_heads": 16, "num_key_value_heads": 4,
+        "head_dim": 256, "eos_token_id": null, "attention_bias": false, "partial_rotary_factor": 0.25,
+        "full_attention_interval": 4, "linear_conv_kernel_dim": 4, "linear_key_head_dim": 128,
+        "linear_value_head_dim": 128, "linear_num_key_heads": 16, "linear_num_value_heads": 32
+    })
+}
+
+pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+    let mut found = Qwen35::deserialize(&fields)?;
+    // What published files say of their blocks and transformers takes for granted.
+    for (field, expected) in [("attn_output_gate", json!(true)), ("mlp_only_layers", json!([]))] {
+        if let Some(found) = fields.get(field).filter(|found| **found != expected) {
+            let (found, expected) = (found.to_string(), expected.to_string());
+            return Err(ConfigProblem::Value { field, found, expected });
+        }
+    }
+    let shape = found.delta_shape()?;
+    found.shape.rope_rules = RopeRules { is_partial: true, ..RopeRules::default() };
+    let dense = found.shape.lower("qwen3_5_text", "hidden_act", &found.hidden_act)?;
+    if dense.activation != Activation::Silu {
+        // It is that of the convolution too.
+        let expected = "silu".to_owned();
+        return Err(ConfigProblem::Value { field: "hidden_act", found: found.hidden_act, expected });
+    }
+    let interval = size("full_attention_interval", found.full_attention_interval, usize::MAX)?;
+    let has_delta = match found.layer_types {
+        Some(types) => by_type(types, dense.n_layers)?,
+        None => (0..dense.n_layers).map(|layer| !(layer + 1).is_multiple_of(interval)).collect(),
+    };
+    Ok(Dense {
+        norm_offset: true,
+        qk_norm: QkNorm::PerHead,
+        qkv_bias: found.attention_bias,
+        o_bias: found.attention_bias,
+        is_gated: true,
+        delta: Some((has_delta, shape)),
+        ..dense
+    })
+}
+
+impl Qwen35 {
+    fn delta_shape(&self) -> Result<DeltaShape, ConfigProblem> {
+        let n_key_heads = size("linear_num_key_heads", self.linear_num_key_heads, 1 << 16)?;
+        let n_value_heads = size("linear_num_value_heads", self.linear_num_value_heads, 1 << 16)?;
+        if !n_value_heads.is_multiple_of(n_key_heads) {
+            return Err(ConfigProblem::Value {
+                field: "linear_num_value_heads",
+                found: n_value_heads.to_string(),
+                expected: format!("a multiple of linear_num_key_heads {n_key_heads}"),
+            });
+        }
+        Ok(DeltaShape {
+            n_key_heads,
+            n_value_heads,
+            key_dim: size("linear_key_head_dim", self.linear_key_head_dim, 1 << 12)?,
+            value_dim: size("linear_value_head_dim", self.linear_value_head_dim, 1 << 12)?,
+            kernel: size("linear_conv_kernel_dim", self.linear_conv_kernel_dim, 1 << 8)?,
+        })
+    }
+}
+
+/// Which blocks have a delta rule, by what the file calls them.
+fn by_type(types: Vec<String>, n_layers: usize) -> Result<Vec<bool>, ConfigProblem> {
+    if types.len() != n_layers {
+        let (found, expected) = (format!("{} names", types.len()), format!("one for each of {n_layers} layers"));
+        return Err(ConfigProblem::Value { field: "layer_types", found, expected });
+    }
+    let known = &["full_attention", "linear_attention"];
+    let has_delta = |name: String| match name.as_str() {
+        "full_attention" => Ok(false),
+        "linear_attention" => Ok(true),
+        _ => Err(ConfigProblem::Unknown { field: "layer_types", found: name, known }),
+    };
+    types.into_iter().map(has_delta).collect()
+}

@@ -1,0 +1,311 @@
+//! The gated delta rule over packed rows; [`DeltaSpec`](crate::arch::DeltaSpec) has its formulas.
+//!
+//! Positions are taken one after another, whatever pass they come in, so a sequence that is cut, or begun by another, has the same bits as one that is not.
+//! Sequences and heads are computed side by side.
+
+use std::mem;
+use std::ops::Range;
+
+use pulp::Arch;
+use rayon::prelude::*;
+
+use super::vector::{self, sum_of, worth_a_task};
+use crate::arch::DeltaShape;
+use crate::engine::block::Delta;
+use crate::reading::exp::exp;
+
+/// What is added to a squared length before its root is taken.
+const EPS: f32 = 1e-6;
+
+/// From here on `ln(1 + exp(x))` is `x`.
+const STEEP: f32 = 20.0;
+
+/// All that one block knows of a sequence's past.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Memory {
+    /// The last rows of channels, the oldest first: `[kernel - 1, channels]`.
+    recent: Vec<f32>,
+    /// `[n_value_heads, key_dim, value_dim]`.
+    heads: Vec<f32>,
+}
+
+impl Memory {
+    /// That of a sequence that has not begun.
+    pub(crate) fn new(shape: DeltaShape) -> Self {
+        let [recent, heads] = Self::sizes(shape).map(|size| vec![0.0; size]);
+        Self { recent, heads }
+    }
+
+    /// How many numbers it has.
+    pub(crate) fn size(shape: DeltaShape) -> usize {
+        Self::sizes(shape).iter().sum()
+    }
+
+    fn sizes(shape: DeltaShape) -> [usize; 2] {
+        [(shape.kernel - 1) * shape.channels(), shape.d_value() * shape.key_dim]
+    }
+}
+
+/// A block's rule, ready for rows.
+pub(crate) struct Rule<'a> {
+    shape: DeltaShape,
+    /// `[kernel, channels]`.
+    conv: Vec<f32>,
+    /// `-exp(a_log)`.
+    rates: Vec<f32>,
+    dt_bias: &'a [f32],
+    norm: &'a [f32],
+    eps: f32,
+}
+
+impl<'a> Rule<'a> {
+    pub(crate) fn new(shape: DeltaShape, weights: &'a Delta<Vec<f32>>, eps: f32) -> Self {
+        let place = |tap: usize| weights.conv.iter().skip(tap).step_by(shape.kernel).copied();
+        Self {
+            shape,
+            conv: (0..shape.kernel).flat_map(place).collect(),
+            rates: weights.a_log.iter().map(|&a| -libm::expf(a)).collect(),
+            dt_bias: &weights.dt_bias,
+            norm: &weights.norm,
+            eps,
+        }
+    }
+
+    /// Takes successive positions of one sequence, `[count, width]`, moves its memory behind them, and fills `out` with what those in `keep` give, `[keep, d_value]`.
+    pub(crate) fn run(&self, memory: &mut Memory, rows: &[f32], keep: Range<usize>, out: &mut [f32]) {
+        let DeltaShape { key_dim, value_dim, .. } = self.shape;
+        let (width, channels) = (self.shape.width(), self.shape.channels());
+        let mixed = self.mix(&memory.recent, rows);
+        let heads = memory.heads.par_chunks_exact_mut(key_dim * value_dim).enumerate();
+        let given: Vec<Vec<f32>> =
+            heads.map(|(head, state)| self.head(head, state, &mixed, rows, keep.clone())).collect();
+        let gates = rows[keep.start * width..keep.end * width].par_chunks_exact(width);
+        let out = out.par_chunks_exact_mut(self.shape.d_value()).with_min_len(worth_a_task(width));
+        out.zip(gates).enumerate().for_each(|(at, (out, row))| {
+            let gates = row[channels..].chunks_exact(value_dim);
+            for ((out, given), gate) in out.chunks_exact_mut(value_dim).zip(&given).zip(gates) {
+                vector::rms_norm(&given[at * value_dim..][..value_dim], self.norm, self.eps, out);
+                Arch::new().dispatch(
+                    #[inline(always)]
+                    || out.iter_mut().zip(gate).for_each(|(out, &gate)| *out *= silu(gate)),
+                );
+            }
+        });
+        self.remember(&mut memory.recent, rows);
+    }
+
+    /// Queries, keys and values behind the convolution, `[count, channels]`.
+    fn mix(&self, recent: &[f32], rows: &[f32]) -> Vec<f32> {
+        let (width, channels) = (self.shape.width(), self.shape.channels());
+        let before = self.shape.kernel - 1;
+        let mut mixed = vec![0.0; rows.len() / width * channels];
+        let each = mixed.par_chunks_exact_mut(channels).with_min_len(worth_a_task(width)).enumerate();
+        each.for_each(|(position, out)| {
+            for (tap, weights) in self.conv.chunks_exact(channels).enumerate() {
+                let x = match (position + tap).checked_sub(before) {
+                    Some(row) => &rows[row * width..][..channels],
+                    None => &recent[(position + tap) * channels..][..channels],
+                };
+                out.iter_mut().zip(weights).zip(x).for_each(|((out, weight), x)| *out += weight * x);
+            }
+            let d_key = self.shape.d_key();
+            Arch::new().dispatch(
+                #[inline(always)]
+                || {
+                    out.iter_mut().for_each(|x| *x = silu(*x));
+                    let (queries, rest) = out.split_at_mut(d_key);
+                    let per_query = 1.0 / (self.shape.key_dim as f32).sqrt();
+                    for (heads, factor) in [(queries, per_query), (&mut rest[..d_key], 1.0)] {
+                        for head in heads.chunks_exact_mut(self.shape.key_dim) {
+                            let scale = factor / (sum_of(head, |x| x * x) + EPS).sqrt();
+                            head.iter_mut().for_each(|x| *x *= scale);
+                        }
+                    }
+                },
+            );
+        });
+        mixed
+    }
+
+    /// What one value head gives for positions in `keep`, `[keep, value_dim]`; its `state` moves on.
+    fn head(&self, head: usize, state: &mut [f32], mixed: &[f32], rows: &[f32], keep: Range<usize>) -> Vec<f32> {
+        let DeltaShape { n_key_heads, n_value_heads, key_dim, value_dim, .. } = self.shape;
+        let (width, d_key) = (self.shape.width(), self.shape.d_key());
+        let key_head = head / (n_value_heads / n_key_heads);
+        let mut given = vec![0.0; keep.len() * value_dim];
+        let (mut change, mut rest) = (vec![0.0; value_dim], vec![0.0; value_dim]);
+        let positions = mixed.chunks_exact(self.shape.channels()).zip(rows.chunks_exact(width)).enumerate();
+        for (position, (mixed, row)) in positions {
+            let query = &mixed[key_head * key_dim..][..key_dim];
+            let key = &mixed[d_key + key_head * key_dim..][..key_dim];
+            let value = &mixed[2 * d_key + head * value_dim..][..value_dim];
+            let [b, a] = [2, 1].map(|back| row[width - back * n_value_heads + head]);
+            let x = a + self.dt_bias[head];
+            let softplus = if x > STEEP { x } else { libm::log1pf(libm::expf(x)) };
+            let (decay, beta) = (libm::expf(self.rates[head] * softplus), logistic(b));
+            let out = match keep.contains(&position) {
+                true => &mut given[(position - keep.start) * value_dim..][..value_dim],
+                false => rest.as_mut_slice(),
+            };
+            step(state, [query, key, value], [decay, beta], &mut change, out);
+        }
+        given
+    }
+
+    /// Keeps the last rows of channels.
+    fn remember(&self, recent: &mut Vec<f32>, rows: &[f32]) {
+        let (width, channels) = (self.shape.width(), self.shape.channels());
+        let (before, count) = (self.shape.kernel - 1, rows.len() / width);
+        let old = mem::take(recent);
+        let old_rows = old.chunks_exact(channels).skip(count.min(before));
+        let new_rows = rows.chunks_exact(width).skip(count.saturating_sub(before)).map(|row| &row[..channels]);
+        *recent = old_rows.chain(new_rows).flatten().copied().collect();
+    }
+}
+
+/// One position of one head: `S *= decay`, `S += k ⊗ beta (v - kᵀS)`, `out = qᵀS`.
+fn step(
+    state: &mut [f32],
+    [query, key, value]: [&[f32]; 3],
+    [decay, beta]: [f32; 2],
+    change: &mut [f32],
+    out: &mut [f32],
+) {
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            change.fill(0.0);
+            for (row, &k) in state.chunks_exact_mut(value.len()).zip(key) {
+                for (s, known) in row.iter_mut().zip(&mut *change) {
+                    *s *= decay;
+                    *known += k * *s;
+                }
+            }
+            change.iter_mut().zip(value).for_each(|(known, v)| *known = beta * (v - *known));
+            out.fill(0.0);
+            for ((row, &k), &q) in state.chunks_exact_mut(value.len()).zip(key).zip(query) {
+                for ((s, change), out) in row.iter_mut().zip(&*change).zip(&mut *out) {
+                    *s += k * change;
+                    *out += q * *s;
+                }
+            }
+        },
+    );
+}
+
+#[inline(always)]
+fn silu(x: f32) -> f32 {
+    x / (1.0 + exp(-x))
+}
+
+/// `1 / (1 + exp(-x))`.
+#[inline(always)]
+pub(crate) fn logistic(x: f32) -> f32 {
+    1.0 / (1.0 + exp(-x))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(seed: u64, count: usize) -> Vec<f32> {
+        let number = |i: u64| (seed ^ i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd134_2543_de82_ef95) >> 40;
+        (0..count as u64).map(|i| (number(i) as f32 / (1 << 23) as f32 - 1.0) * 2.0).collect()
+    }
+
+    fn shapes() -> impl Iterator<Item = DeltaShape> {
+        [(1, 1, 1, 1, 1), (1, 3, 4, 9, 2), (2, 4, 5, 7, 4), (2, 2, 32, 17, 5)].into_iter().map(
+            |(n_key_heads, n_value_heads, key_dim, value_dim, kernel)| DeltaShape {
+                n_key_heads,
+                n_value_heads,
+                key_dim,
+                value_dim,
+                kernel,
+            },
+        )
+    }
+
+    fn weights(shape: DeltaShape) -> Delta<Vec<f32>> {
+        Delta {
+            conv: numbers(1, shape.channels() * shape.kernel),
+            dt_bias: numbers(2, shape.n_value_heads),
+            a_log: numbers(3, shape.n_value_heads),
+            norm: numbers(4, shape.value_dim),
+        }
+    }
+
+    /// The definition, in f64: `[count, d_value]`.
+    fn by_definition(shape: DeltaShape, weights: &Delta<Vec<f32>>, rows: &[f32], eps: f64) -> Vec<f64> {
+        let DeltaShape { n_key_heads, n_value_heads, key_dim, value_dim, kernel } = shape;
+        let (width, channels, d_key) = (shape.width(), shape.channels(), shape.d_key());
+        let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
+        let (mut states, mut out) = (vec![0.0; n_value_heads * key_dim * value_dim], Vec::new());
+        for position in 0..rows.len() / width {
+            let row: Vec<f64> = rows[position * width..][..width].iter().map(|&x| f64::from(x)).collect();
+            let mixed: Vec<f64> = (0..channels)
+                .map(|channel| {
+                    let taps = (0..kernel).filter(|tap| position + tap + 1 >= kernel);
+                    let tap = |tap| f64::from(weights.conv[channel * kernel + tap] * rows[(position + tap + 1 - kernel) * width + channel]);
+                    let x: f64 = taps.map(tap).sum();
+                    x * logistic(x)
+                })
+                .collect();
+            for head in 0..n_value_heads {
+                let of_key_head = |start: usize| {
+                    let x = &mixed[start + head / (n_value_heads / n_key_heads) * key_dim..][..key_dim];
+                    let length = (x.iter().map(|x| x * x).sum::<f64>() + 1e-6).sqrt();
+                    x.iter().map(|x| x / length).collect::<Vec<_>>()
+                };
+                let (query, key) = (of_key_head(0), of_key_head(d_key));
+                let step = row[width - n_value_heads + head] + f64::from(weights.dt_bias[head]);
+                let decay = (-f64::from(weights.a_log[head]).exp() * step.exp().ln_1p()).exp();
+                let beta = logistic(row[width - 2 * n_value_heads + head]);
+                let state = &mut states[head * key_dim * value_dim..][..key_dim * value_dim];
+                state.iter_mut().for_each(|s| *s *= decay);
+                let given: Vec<f64> = (0..value_dim)
+                    .map(|v| {
+                        let known: f64 = (0..key_dim).map(|k| key[k] * state[k * value_dim + v]).sum();
+                        let change = beta * (mixed[2 * d_key + head * value_dim + v] - known);
+                        (0..key_dim).for_each(|k| state[k * value_dim + v] += key[k] * change);
+                        (0..key_dim).map(|k| query[k] * state[k * value_dim + v]).sum::<f64>() / (key_dim as f64).sqrt()
+                    })
+                    .collect();
+                let scale = (given.iter().map(|x| x * x).sum::<f64>() / value_dim as f64 + eps).sqrt();
+                out.extend(given.iter().enumerate().map(|(v, x)| {
+                    let gate = row[channels + head * value_dim + v];
+                    x / scale * f64::from(weights.norm[v]) * gate * logistic(gate)
+                }));
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn it_is_its_definition_and_the_same_bits_however_a_sequence_is_cut() {
+        const COUNT: usize = 23;
+        for shape in shapes() {
+            let weights = weights(shape);
+            let rule = Rule::new(shape, &weights, 1e-6);
+            let rows = numbers(5, COUNT * shape.width());
+            let mut whole = vec![f32::NAN; COUNT * shape.d_value()];
+            let mut end = Memory::new(shape);
+            rule.run(&mut end, &rows, 0..COUNT, &mut whole);
+            for (found, expected) in whole.iter().zip(by_definition(shape, &weights, &rows, 1e-6)) {
+                assert!((f64::from(*found) - expected).abs() < 1e-4 * expected.abs().max(1.0), "{found} {expected}");
+            }
+            for cuts in [vec![0, 1, COUNT], vec![0, 2, 3, 9, COUNT], (0..=COUNT).collect()] {
+                let mut memory = Memory::new(shape);
+                for piece in cuts.windows(2) {
+                    // Of each piece all but the first position are looked at.
+                    let (from, to) = (piece[0], piece[1]);
+                    let keep = (to - from).min(1)..to - from;
+                    let mut out = vec![f32::NAN; keep.len() * shape.d_value()];
+                    rule.run(&mut memory, &rows[from * shape.width()..to * shape.width()], keep.clone(), &mut out);
+                    let expected = &whole[(from + keep.start) * shape.d_value()..to * shape.d_value()];
+                    assert!(out.iter().zip(expected).all(|(a, b)| a.to_bits() == b.to_bits()), "{shape:?}, {cuts:?}");
+                }
+                assert_eq!(memory, end);
+            }
+        }
+    }
+}

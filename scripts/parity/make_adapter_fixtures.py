@@ -1,7 +1,9 @@
 # torch==2.15.0 transformers==5.23.0 safetensors==0.8.0 tokenizers==0.23.3 peft==0.21.2
 """Makes crates/judge-models/tests/fixtures/adapters: small random LoRA adapters of PEFT, and what it makes of models with them, not merged, in f32.
 
-    python scripts/parity/make_adapter_fixtures.py
+    python scripts/parity/make_adapter_fixtures.py [NAME ...]
+
+Names of adapters make these alone and leave the others as they are.
 
 Each folder is an adapter as PEFT saves it, for the model named in its expected.json, a folder of families/ or heads/. expected.json has, for some lists of token ids,
 "states": the last position's hidden states of every layer, the last one normed, and "rewards" where the model has a head of labels.
@@ -9,6 +11,7 @@ Each folder is an adapter as PEFT saves it, for the model named in its expected.
 
 import json
 import shutil
+import sys
 
 import peft
 import torch
@@ -27,13 +30,15 @@ ADAPTERS = {
     "dora": ("families/llama-off", dict(r=2, lora_alpha=4, use_dora=True, target_modules=["o_proj", "gate_proj"])),
     "fused": ("families/phi3-off", dict(r=3, lora_alpha=9, target_modules=["qkv_proj", "gate_up_proj"])),
     "labels": ("heads/qwen3", dict(r=4, lora_alpha=8, target_modules=["q_proj", "k_proj"], task_type="SEQ_CLS")),
+    "neighbours": ("families/glm4-on", dict(r=3, lora_alpha=6, target_modules=["q_proj", "k_proj"])),
+    "delta": ("families/qwen3_5_text-on", dict(r=3, lora_alpha=6, target_modules=["in_proj_qkv", "out_proj", "q_proj"])),
 }
 
 
 def load(base, settings):
     kind = AutoModelForSequenceClassification if settings.get("task_type") == "SEQ_CLS" else AutoModelForCausalLM
     config = AutoConfig.from_pretrained(FAMILIES.parent / base)
-    if config.model_type == "phi3":
+    if config.model_type in ("phi3", "glm4"):
         config.pad_token_id = None
     return kind.from_pretrained(FAMILIES.parent / base, config=config, attn_implementation="eager", dtype=torch.float32).eval()
 
@@ -44,8 +49,11 @@ def main():
         raise SystemExit(f"pinned to peft 0.21.2, found {peft.__version__}")
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    shutil.rmtree(ROOT, ignore_errors=True)
+    wanted = sys.argv[1:] or list(ADAPTERS)
     for seed, (name, (base, settings)) in enumerate(ADAPTERS.items()):
+        if name not in wanted:
+            continue
+        shutil.rmtree(ROOT / name, ignore_errors=True)
         torch.manual_seed(seed)
         model = get_peft_model(load(base, settings), LoraConfig(**settings)).eval()
         with torch.no_grad():

@@ -8,6 +8,7 @@ Names of families make their folders alone and leave the others as they are.
 One folder for each family of make_family_fixtures.py, named like its FAMILY-off, with one label, or with three and pad_token_id in families whose name has an
 even number of letters. expected.json of a folder has, for each of some lists of token ids, the last of which end with padding, what the head gives: "f32", and
 "bf16_error", the largest difference that transformers' own bf16 arithmetic makes from f32 arithmetic on the same rounded weights.
+without.json lists the families of which transformers has no such class.
 """
 
 import json
@@ -18,12 +19,10 @@ import torch
 from make_family_fixtures import FAMILIES, check_versions, config_json, seed_of, write_json, write_tokenizer
 from make_family_fixtures import ROOT as FAMILY_ROOT
 from safetensors.torch import save_file
-from transformers import AutoConfig, AutoModelForSequenceClassification
+from transformers import MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING, AutoConfig, AutoModelForSequenceClassification
 
 ROOT = FAMILY_ROOT.parent / "heads"
 PADDING = 3
-# transformers has no such class for them.
-WITHOUT_CLASS = ("internlm3", "granite", "granitemoehybrid", "cohere2")
 IDS = [[4, 5, 6, 7, 8, 9, 10], [50, 20, 30, 4], [9, 9, 8], [4, 5, 6, PADDING, PADDING], [11, PADDING]]
 TEMPLATE = "{% for m in messages %}{{ m.role[:1] == 'u' and 'ba' or 'de' }} {{ m.content }} {% endfor %}{% if add_generation_prompt %}de{% endif %}\n"
 
@@ -60,10 +59,15 @@ def main():
     check_versions()
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    wanted = sys.argv[1:]
+    wanted, without = sys.argv[1:], []
     for name, (fields, _, _, _) in FAMILIES.items():
         family, _, variant = name.rpartition("-")
-        if variant != "off" or family in WITHOUT_CLASS or (wanted and family not in wanted):
+        if variant != "off":
+            continue
+        if type(AutoConfig.for_model(fields["model_type"])) not in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING or family == "internlm3":
+            without.append(family)  # internlm3 has no code of its own in transformers
+            continue
+        if wanted and family not in wanted:
             continue
         folder = ROOT / family
         shutil.rmtree(folder, ignore_errors=True)
@@ -96,6 +100,7 @@ def main():
         write_tokenizer(folder)
         (folder / "chat_template.jinja").write_text(TEMPLATE)
         print(family, config.architectures, [one["f32"] for one in found][:1])
+    write_json(ROOT / "without.json", sorted(without))
 
 
 if __name__ == "__main__":

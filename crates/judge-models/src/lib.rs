@@ -65,6 +65,7 @@
 //! | stretch | successive positions that are computed in one go, for one sequence or for several that agree up to its end |
 //! | span | a stretch, or a new token, as part of a pass |
 //! | holder | a stretch whose keys another needs: it keeps the keys before its own |
+//! | memory | all that a block without keys knows of a sequence's past: the states of its heads, and the last rows before its convolution |
 //! | tile | 32 positions of keys and values, at fixed places of a sequence, so that sums have one order |
 //! | panel | 32 rows of a packed matrix |
 //! | walk | attention of some queries over the tiles that they see |

@@ -62,7 +62,7 @@ fn error(found: &[f32], expected: &[f32]) -> f32 {
 
 #[test]
 fn merged_adapters_equal_those_that_peft_has_not_merged() {
-    for name in ["plain", "patterns", "dora", "fused", "labels"] {
+    for name in ["plain", "patterns", "dora", "fused", "labels", "neighbours", "delta"] {
         let expected = json(&adapter(name).join("expected.json"));
         let base = expected["base"].as_str().unwrap();
         let (plain, model) = (load(base, &[], Dtype::F32).unwrap(), load(base, &[adapter(name)], Dtype::F32).unwrap());

@@ -423,6 +423,8 @@ fn the_text_model_inside_a_vision_language_folder_is_read_alone() {
     for (of, outer, text) in [
         ("gemma3_text-off", "gemma3", None),
         ("mistral-off", "mistral3", Some("mistral")),
+        ("ministral3-on", "mistral3", Some("ministral3")),
+        ("qwen3_5_text-on", "qwen3_5", Some("qwen3_5_text")),
         ("qwen3-off", "qwen3_vl", Some("qwen3_vl_text")),
     ] {
         let plain = copy(of);
@@ -455,6 +457,9 @@ fn the_text_model_inside_a_vision_language_folder_is_read_alone() {
             data.extend([0; 4]);
             let other = if model.starts_with("model.") { "model.visual.patch" } else { "vision_tower.patch" };
             renamed.insert(other.to_owned(), json!({"dtype": "F32", "shape": [1], "data_offsets": [end, end + 4]}));
+            data.extend([0; 4]);
+            let further = json!({"dtype": "F32", "shape": [1], "data_offsets": [end + 4, end + 8]});
+            renamed.insert("mtp.fc.weight".to_owned(), further);
             write_shard(&path, &Value::Object(renamed), &data);
             let model = load(folder.path()).unwrap_or_else(|error| panic!("{of} in {outer}: {error}"));
             assert_eq!(states(&model), expected, "{of} in {outer}");

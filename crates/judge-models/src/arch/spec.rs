@@ -152,7 +152,7 @@ pub(crate) struct DeltaShape {
     pub(crate) n_value_heads: usize,
     pub(crate) key_dim: usize,
     pub(crate) value_dim: usize,
-    /// Positions that the convolution sees, at least 1.
+    /// Positions that the convolution sees, at least 2.
     pub(crate) kernel: usize,
 }
 

@@ -250,7 +250,7 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
         ("qwen3_5_text", json!({ "hidden_act": "gelu" }), "hidden_act"),
         ("qwen3_5_text", json!({ "full_attention_interval": 0 }), "full_attention_interval"),
         ("qwen3_5_text", json!({ "linear_num_key_heads": 3, "linear_num_value_heads": 4 }), "linear_num_value_heads"),
-        ("qwen3_5_text", json!({ "linear_conv_kernel_dim": 0 }), "linear_conv_kernel_dim"),
+        ("qwen3_5_text", json!({ "linear_conv_kernel_dim": 1 }), "linear_conv_kernel_dim"),
         ("qwen3_5_text", json!({ "layer_types": ["full_attention"] }), "layer_types"),
         ("qwen3_5_text", json!({ "layer_types": ["mamba", "mamba", "mamba", "mamba"] }), "layer_types"),
         ("phi3", json!({ "partial_rotary_factor": 1.5 }), "partial_rotary_factor"),
@@ -284,6 +284,9 @@ fn the_text_model_of_a_vision_language_folder_is_one_of_the_families() {
     assert_eq!((found.family, found.head, found.max_len), ("gemma3_text", super::HeadSpec::Embedding, 128));
     let found = ModelSpec::from_json(&outer("mistral3", small("ministral3"))).unwrap();
     assert_eq!((found.family, found.is_tower, found.max_len), ("ministral3", true, 16 * 16384));
+    let found = ModelSpec::from_json(&outer("qwen3_5", small("qwen3_5_text"))).unwrap();
+    assert_eq!((found.family, found.is_tower), ("qwen3_5_text", true));
+    assert_eq!(found.head, super::HeadSpec::Own("lm_head.weight".to_owned()));
     let problem = ModelSpec::from_json(&outer("mistral3", small("llama"))).unwrap_err();
     assert_eq!(field(&problem), "text_config.model_type");
     assert_eq!(field(&ModelSpec::from_json(&json!({ "model_type": "gemma3" })).unwrap_err()), "text_config");

@@ -76,12 +76,17 @@ impl Qwen35 {
                 expected: format!("a multiple of linear_num_key_heads {n_key_heads}"),
             });
         }
+        let kernel = size("linear_conv_kernel_dim", self.linear_conv_kernel_dim, 1 << 8)?;
+        if kernel < 2 {
+            let (found, expected) = (kernel.to_string(), "at least 2".to_owned());
+            return Err(ConfigProblem::Value { field: "linear_conv_kernel_dim", found, expected });
+        }
         Ok(DeltaShape {
             n_key_heads,
             n_value_heads,
             key_dim: size("linear_key_head_dim", self.linear_key_head_dim, 1 << 12)?,
             value_dim: size("linear_value_head_dim", self.linear_value_head_dim, 1 << 12)?,
-            kernel: size("linear_conv_kernel_dim", self.linear_conv_kernel_dim, 1 << 8)?,
+            kernel,
         })
     }
 }

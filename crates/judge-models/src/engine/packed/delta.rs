@@ -214,7 +214,7 @@ mod tests {
     }
 
     fn shapes() -> impl Iterator<Item = DeltaShape> {
-        [(1, 1, 1, 1, 1), (1, 3, 4, 9, 2), (2, 4, 5, 7, 4), (2, 2, 32, 17, 5)].into_iter().map(
+        [(1, 1, 1, 1, 2), (1, 3, 4, 9, 2), (2, 4, 5, 7, 4), (2, 2, 32, 17, 5)].into_iter().map(
             |(n_key_heads, n_value_heads, key_dim, value_dim, kernel)| DeltaShape {
                 n_key_heads,
                 n_value_heads,

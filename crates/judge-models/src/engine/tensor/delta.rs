@@ -2,7 +2,7 @@
 //!
 //! On a GPU every position costs some small kernels: this is the reference that others are compared with, and what gradients flow through.
 
-use burn::tensor::{Tensor, activation};
+use burn::tensor::{DType, Tensor, activation};
 
 use super::ops::rms_norm;
 use super::past::Memory;
@@ -37,12 +37,11 @@ pub(crate) fn delta(
     let (recent, heads) = match before {
         Some((recent, heads)) => (recent, heads),
         None => (
-            Tensor::zeros([batch, kernel - 1, channels], &x.device()),
-            Tensor::zeros([batch, n_value_heads, key_dim, value_dim], &x.device()),
+            Tensor::zeros([batch, kernel - 1, channels], (&x.device(), DType::F32)),
+            Tensor::zeros([batch, n_value_heads, key_dim, value_dim], (&x.device(), DType::F32)),
         ),
     };
-    let new = x.clone().narrow(2, 0, channels);
-    let rows = if kernel > 1 { Tensor::cat(vec![recent, new], 1) } else { new }; // [batch, kernel - 1 + seq, channels]
+    let rows = Tensor::cat(vec![recent, x.clone().narrow(2, 0, channels)], 1); // [batch, kernel - 1 + seq, channels]
     let taps = weights.conv.clone().reshape([channels, kernel]).transpose(); // [kernel, channels]
     let tap = |tap: usize| {
         let weights = taps.clone().narrow(0, tap, 1).reshape([1, 1, channels]);
@@ -71,7 +70,7 @@ pub(crate) fn delta(
         Some(there) => (rates * there.clone(), strengths * there),
         None => (rates, strengths),
     };
-    let (decays, strengths) = (rates.exp(), strengths);
+    let decays = rates.exp();
 
     let mut state = heads;
     let mut given = Vec::with_capacity(seq);

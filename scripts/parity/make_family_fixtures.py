@@ -123,6 +123,8 @@ FAMILIES = {
     "cohere2-off": (dict(model_type="cohere2", **BASE, **MHA, sliding_window=64, layer_types=["full_attention"] * 3, logit_scale=1.0), "old", torch.bfloat16, 1),
     "qwen3_5_text-on": (dict(model_type="qwen3_5_text", **BASE, **GQA, head_dim=16, attention_bias=True, layer_types=["linear_attention", "full_attention", "linear_attention"], linear_conv_kernel_dim=4, linear_key_head_dim=8, linear_value_head_dim=12, linear_num_key_heads=2, linear_num_value_heads=4, rope_parameters=dict(rope_type="default", rope_theta=1000.0, partial_rotary_factor=0.5)), "v5", torch.bfloat16, 1),
     "qwen3_5_text-off": (dict(model_type="qwen3_5_text", **BASE, **MHA, head_dim=8, tie_word_embeddings=True, full_attention_interval=2, linear_conv_kernel_dim=2, linear_key_head_dim=8, linear_value_head_dim=8, linear_num_key_heads=2, linear_num_value_heads=2), "old", torch.bfloat16, 1),
+    "ernie4_5-on": (dict(model_type="ernie4_5", **BASE, **GQA, head_dim=12, use_bias=True, tie_word_embeddings=False, rope_parameters=LLAMA3), "old", torch.bfloat16, 1),
+    "ernie4_5-off": (dict(model_type="ernie4_5", **BASE, **MHA, head_dim=8), "v5", torch.bfloat16, 1),
 }
 # The models that had their weights from their place in the list; those added since have them from their name, wherever it stands.
 SEEDED_BY_PLACE = list(FAMILIES)[:26]

@@ -1,6 +1,7 @@
 //! The families, one file each: their fields in `config.json`, what transformers 5.23 takes where it is silent, and how they differ from a plain Llama.
 
 mod cohere2;
+mod ernie4_5;
 mod exaone4;
 mod gemma;
 mod glm;
@@ -29,6 +30,7 @@ struct Family {
 
 const FAMILIES: &[Family] = &[
     Family { model_type: "cohere2", defaults: cohere2::defaults, dense: cohere2::dense },
+    Family { model_type: "ernie4_5", defaults: ernie4_5::defaults, dense: ernie4_5::dense },
     Family { model_type: "exaone4", defaults: exaone4::defaults, dense: exaone4::dense },
     Family { model_type: "gemma2", defaults: gemma::defaults_of_2, dense: gemma::gemma2 },
     Family { model_type: "gemma3_text", defaults: gemma::defaults_of_3, dense: gemma::gemma3 },

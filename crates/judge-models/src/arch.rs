@@ -21,7 +21,9 @@ pub use problem::ConfigProblem;
 pub(crate) use rope::RopeScaling;
 pub(crate) use rope::{Pairs, RopeConfig};
 pub(crate) use shape::OneOrMany;
-pub(crate) use spec::{Activation, BlockSpec, DeltaShape, DeltaSpec, HeadSpec, LinearSpec, ModelSpec, NamedRows, NormKind, NormSpec};
+pub(crate) use spec::{
+    Activation, BlockSpec, DeltaShape, DeltaSpec, HeadSpec, LinearSpec, ModelSpec, NamedRows, NormKind, NormSpec,
+};
 
 /// Longest context that is believed; a larger number is a damaged file.
 const MAX_CONTEXT: usize = 1 << 28;

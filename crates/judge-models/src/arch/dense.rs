@@ -199,7 +199,9 @@ impl Dense {
         let d_gate = if self.is_gated { d_query } else { 0 };
         let qkv: &[(&str, usize)] = match self.fused_qkv {
             true => &[("self_attn.qkv_proj", d_query + d_gate + 2 * d_key)],
-            false => &[("self_attn.q_proj", d_query + d_gate), ("self_attn.k_proj", d_key), ("self_attn.v_proj", d_key)],
+            false => {
+                &[("self_attn.q_proj", d_query + d_gate), ("self_attn.k_proj", d_key), ("self_attn.v_proj", d_key)]
+            }
         };
         let gate_up: &[(&str, usize)] = match self.mlp.gate_up {
             GateUp::Fused(both) => &[(both, 2 * self.d_ff)],

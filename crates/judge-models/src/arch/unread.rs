@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// Fields as in published folders: Llama 3.1 and SmolLM2, Qwen2.5, Mistral, Phi-4-mini, Gemma 2, Qwen3.
+    /// Fields as in published folders: Llama 3.1 and SmolLM2, Qwen2.5, Mistral, Phi-4-mini, Gemma 2, Qwen3, GLM-4, Command R7B, Granite 4, Ministral 3, Qwen3.5.
     #[test]
     fn published_folders_have_no_unread_field() {
         let shape = json!({
@@ -230,6 +230,53 @@ mod tests {
                 json!({
                     "hidden_act": "silu", "attention_bias": false, "head_dim": 16, "max_window_layers": 2, "rope_theta": 1e6,
                     "rope_scaling": null, "sliding_window": null, "use_sliding_window": false
+                }),
+            ),
+            (
+                "glm4",
+                json!({
+                    "hidden_act": "silu", "attention_bias": true, "head_dim": 16, "partial_rotary_factor": 0.5, "rope_theta": 10000.0
+                }),
+            ),
+            (
+                "cohere2",
+                json!({
+                    "hidden_act": "silu", "attention_bias": false, "cache_implementation": "hybrid", "head_dim": 16, "layer_norm_eps": 1e-5,
+                    "layer_switch": 4, "logit_scale": 0.25, "order_of_interleaved_layers": "local_attn_first",
+                    "position_embedding_type": "rope_gptj", "rope_scaling": null, "rope_theta": 50000, "rotary_pct": 1.0,
+                    "sliding_window": 4096, "sliding_window_pattern": 4, "use_embedding_sharing": true, "use_gated_activation": true,
+                    "use_parallel_block": true, "use_parallel_embedding": true
+                }),
+            ),
+            (
+                "granitemoehybrid",
+                json!({
+                    "hidden_act": "silu", "attention_bias": false, "attention_multiplier": 0.0625, "embedding_multiplier": 12,
+                    "init_method": "mup", "layer_types": ["attention", "attention"], "logits_scaling": 10, "mamba_chunk_size": 256,
+                    "mamba_conv_bias": true, "mamba_d_conv": 4, "mamba_d_head": 32, "mamba_d_state": 256, "mamba_expand": 2,
+                    "mamba_n_groups": 1, "mamba_n_heads": 4, "mamba_proj_bias": false, "normalization_function": "rmsnorm",
+                    "num_experts_per_tok": 0, "num_local_experts": 0, "output_router_logits": false, "position_embedding_type": "rope",
+                    "residual_multiplier": 0.22, "rope_scaling": null, "rope_theta": 10000000, "router_aux_loss_coef": 0.01,
+                    "shared_intermediate_size": 96
+                }),
+            ),
+            (
+                "ministral3",
+                json!({
+                    "hidden_act": "silu", "head_dim": 16, "sliding_window": null,
+                    "rope_parameters": { "beta_fast": 32.0, "beta_slow": 1.0, "factor": 16.0, "llama_4_scaling_beta": 0.1, "mscale": 1.0,
+                        "mscale_all_dim": 1.0, "original_max_position_embeddings": 64, "rope_theta": 1e6, "rope_type": "yarn", "type": "yarn" }
+                }),
+            ),
+            (
+                "qwen3_5_text",
+                json!({
+                    "hidden_act": "silu", "attention_bias": false, "attn_output_gate": true, "full_attention_interval": 4, "head_dim": 16,
+                    "layer_types": ["linear_attention", "full_attention"], "linear_conv_kernel_dim": 4, "linear_key_head_dim": 16,
+                    "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_value_head_dim": 16, "mamba_ssm_dtype": "float32",
+                    "mlp_only_layers": [], "mtp_num_hidden_layers": 1, "mtp_use_dedicated_embeddings": false,
+                    "rope_parameters": { "mrope_interleaved": true, "mrope_section": [1, 1, 0], "partial_rotary_factor": 0.25,
+                        "rope_theta": 10000000, "rope_type": "default" }
                 }),
             ),
         ] {

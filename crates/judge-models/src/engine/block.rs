@@ -149,7 +149,7 @@ impl<L, N> Block<L, N> {
         let qkv = ops.linear(normed, &self.qkv); // [rows, d_model] -> [rows, d_query + 2 * d_key]
         let head_norms = HeadNorms { queries: self.q_norm.as_ref(), keys: self.k_norm.as_ref() };
         let mixed = match &self.delta {
-            Some(rule) => ops.delta(index, qkv, rule),     // -> [rows, d_value]
+            Some(rule) => ops.delta(index, qkv, rule),  // -> [rows, d_value]
             None => ops.attend(index, qkv, head_norms), // -> [rows, d_query]
         };
         let mixed = ops.linear(mixed, &self.out); // -> [rows, d_model]

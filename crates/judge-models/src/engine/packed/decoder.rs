@@ -131,7 +131,8 @@ impl PackedDecoder {
     /// Positions whose keys, in the first `blocks` blocks, take as much memory as what these blocks remember of a sequence besides.
     pub(crate) fn memory_in_positions(&self, blocks: usize) -> usize {
         let blocks = &self.spec.blocks[..blocks];
-        let remembered: usize = blocks.iter().flat_map(|block| &block.delta).map(|delta| Memory::size(delta.shape)).sum();
+        let remembered: usize =
+            blocks.iter().flat_map(|block| &block.delta).map(|delta| Memory::size(delta.shape)).sum();
         let with_keys = blocks.iter().filter(|block| block.delta.is_none()).count();
         let per_position = 2 * self.spec.n_kv_heads * self.key_shape().words() * with_keys;
         remembered.div_ceil(per_position.max(1))

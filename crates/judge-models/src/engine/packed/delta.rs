@@ -245,7 +245,12 @@ mod tests {
             let mixed: Vec<f64> = (0..channels)
                 .map(|channel| {
                     let taps = (0..kernel).filter(|tap| position + tap + 1 >= kernel);
-                    let tap = |tap| f64::from(weights.conv[channel * kernel + tap] * rows[(position + tap + 1 - kernel) * width + channel]);
+                    let tap = |tap| {
+                        f64::from(
+                            weights.conv[channel * kernel + tap]
+                                * rows[(position + tap + 1 - kernel) * width + channel],
+                        )
+                    };
                     let x: f64 = taps.map(tap).sum();
                     x * logistic(x)
                 })

@@ -65,11 +65,12 @@ fn requests(model: &Model) -> Vec<Request> {
                 label_mass: i % 4 > 1,
             };
             let pooled = layers[..=top].iter().flat_map(|&layer| POOLINGS.map(|pooling| (layer, pooling)));
+            let entropies = model.attention_layers().into_iter();
             let continuations = ["ba", "de go fi", "de go ba", "xa"][..i % 5].iter().map(|text| format!(" {text}"));
             let want = Want {
                 labels: (i % 5 != 4).then_some(labels).into_iter().collect(),
                 pooled: pooled.filter(|_| i % 7 != 3).collect(),
-                attention_entropy: layers[1..=top].iter().copied().filter(|layer| (i + layer.0) % 3 > 0).collect(),
+                attention_entropy: entropies.filter(|layer| layer.0 <= top && (i + layer.0) % 3 > 0).collect(),
                 prompt_log_probs: i % 3 == 1,
                 continuations: continuations.collect(),
                 generate,

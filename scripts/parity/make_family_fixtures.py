@@ -125,6 +125,8 @@ FAMILIES = {
     "qwen3_5_text-off": (dict(model_type="qwen3_5_text", **BASE, **MHA, head_dim=8, tie_word_embeddings=True, full_attention_interval=2, linear_conv_kernel_dim=2, linear_key_head_dim=8, linear_value_head_dim=8, linear_num_key_heads=2, linear_num_value_heads=2), "old", torch.bfloat16, 1),
     "ernie4_5-on": (dict(model_type="ernie4_5", **BASE, **GQA, head_dim=12, use_bias=True, tie_word_embeddings=False, rope_parameters=LLAMA3), "old", torch.bfloat16, 1),
     "ernie4_5-off": (dict(model_type="ernie4_5", **BASE, **MHA, head_dim=8), "v5", torch.bfloat16, 1),
+    "lfm2-on": (dict(model_type="lfm2", **{**BASE, "intermediate_size": 60}, **GQA, layer_types=["conv", "full_attention", "conv"], conv_L_cache=4, block_multiple_of=16, block_ffn_dim_multiplier=1.1, tie_word_embeddings=False), "v5", torch.bfloat16, 1),
+    "lfm2-off": (dict(model_type="lfm2", **BASE, **MHA, full_attn_idxs=[1], block_auto_adjust_ff_dim=False), "old", torch.bfloat16, 1),
 }
 # The models that had their weights from their place in the list; those added since have them from their name, wherever it stands.
 SEEDED_BY_PLACE = list(FAMILIES)[:26]
@@ -190,6 +192,10 @@ def fresh_rope(model):
     model.model.rotary_emb = type(model.model.rotary_emb)(config=model.config)
 
 
+def final_norm(model):
+    return getattr(model.model, "norm", None) or model.model.embedding_norm
+
+
 def head(model, states):
     """The logits of states, with a linear factor of the head but without a soft-cap."""
     return model.lm_head(states) * getattr(model.config, "logit_scale", 1.0) / getattr(model.config, "logits_scaling", 1.0)
@@ -244,7 +250,7 @@ def expected(model, prompts, moving_rope):
         with torch.no_grad():
             last = hidden[:, -1]
             tensors[f"{i}.raw"] = head(model, last)
-            tensors[f"{i}.normed"] = head(model, torch.cat([model.model.norm(last[:-1]), last[-1:]]))
+            tensors[f"{i}.normed"] = head(model, torch.cat([final_norm(model)(last[:-1]), last[-1:]]))
         tensors[f"{i}.greedy"] = torch.tensor(new, dtype=torch.int32)
 
         half = AutoModelForCausalLM.from_config(model.config, attn_implementation="eager", dtype=torch.bfloat16).eval()
@@ -294,6 +300,8 @@ def config_json(config, layout, dtype):
     if config.model_type == "internlm3":
         fields["qkv_bias"] = fields.pop("attention_bias")
         fields["bias"] = fields.pop("mlp_bias")
+    if config.model_type == "lfm2":
+        fields.pop("layer_types")
     if config.model_type == "qwen3_5_text":
         fields.pop("layer_types")
         fields["full_attention_interval"] = 2

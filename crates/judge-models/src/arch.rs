@@ -22,7 +22,8 @@ pub(crate) use rope::RopeScaling;
 pub(crate) use rope::{Pairs, RopeConfig};
 pub(crate) use shape::OneOrMany;
 pub(crate) use spec::{
-    Activation, BlockSpec, DeltaShape, DeltaSpec, HeadSpec, LinearSpec, ModelSpec, NamedRows, NormKind, NormSpec,
+    Activation, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, HeadSpec, LinearSpec, ModelSpec, NamedRows, NormKind,
+    NormSpec,
 };
 
 /// Longest context that is believed; a larger number is a damaged file.

@@ -255,7 +255,7 @@ impl Model {
     /// The layers whose attention entropies can be read: those with attention below them. It is all but the first in most families.
     pub fn attention_layers(&self) -> Vec<Layer> {
         let blocks = self.context.spec.blocks.iter().enumerate();
-        blocks.filter(|(_, block)| block.delta.is_none()).map(|(index, _)| Layer(index + 1)).collect()
+        blocks.filter(|(_, block)| block.has_attention()).map(|(index, _)| Layer(index + 1)).collect()
     }
 
     fn check(&self, index: usize, request: &Request) -> Result<(), BackboneError> {
@@ -272,7 +272,8 @@ impl Model {
         }
         let with_attention = self.attention_layers();
         if want.attention_entropy.iter().any(|layer| !with_attention.contains(layer)) {
-            let what = "the attention entropy of a block without attention: the model has a delta rule there";
+            let what =
+                "the attention entropy of a block without attention: the model has a delta rule or a convolution there";
             return Err(BackboneError::Unsupported { request: index, what });
         }
         for &token in want.labels.iter().flat_map(|read| &read.tokens) {

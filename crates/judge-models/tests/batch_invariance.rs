@@ -150,10 +150,19 @@ fn with_and_without_shared_beginnings() {
     let equal = (0..24).filter(|&i| others(i).any(|other| *other == prompts[i]));
     assert_eq!(equal.collect::<Vec<_>>(), [17, 20]);
     assert!((22..24).all(|i| others(i).any(|other| other.starts_with(&prompts[i]))));
-    for (name, options) in
-        ["qwen3-on", "gemma2-on", "mistral-on", "llama-on", "phi3-on", "glm4-on", "qwen3_5_text-on", "qwen3_5_text-off"]
-            .into_iter()
-            .flat_map(|name| every_way().into_iter().map(move |options| (name, options)))
+    for (name, options) in [
+        "qwen3-on",
+        "gemma2-on",
+        "mistral-on",
+        "llama-on",
+        "phi3-on",
+        "glm4-on",
+        "qwen3_5_text-on",
+        "lfm2-on",
+        "qwen3_5_text-off",
+    ]
+    .into_iter()
+    .flat_map(|name| every_way().into_iter().map(move |options| (name, options)))
     {
         let model = family(name, &options);
         let max_len = model.info().max_len;

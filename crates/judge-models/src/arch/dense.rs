@@ -5,7 +5,8 @@ use judge_core::TokenId;
 use super::ConfigProblem;
 use super::rope::{RopeConfig, RopeContext, RopeRules, RopesByKind};
 use super::spec::{
-    Activation, BlockSpec, DeltaShape, DeltaSpec, EmbeddingScale, HeadSpec, LinearSpec, ModelSpec, NormKind, NormSpec,
+    Activation, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, EmbeddingScale, HeadSpec, LinearSpec, ModelSpec, NormKind,
+    NormSpec,
 };
 
 /// A dense decoder by what families differ in.
@@ -28,6 +29,11 @@ pub(super) struct Dense {
     pub(super) is_gated: bool,
     /// Blocks with a delta rule in the place of attention, `[n_layers]`, and its numbers.
     pub(super) delta: Option<(Vec<bool>, DeltaShape)>,
+    /// Blocks with a convolution in the place of attention, `[n_layers]`, and how many positions it sees.
+    pub(super) conv: Option<(Vec<bool>, usize)>,
+    pub(super) attention: AttentionNames,
+    /// The name of the norm behind the last block.
+    pub(super) last_norm: &'static str,
     /// Attention and MLP beside one another, behind one norm (Cohere).
     pub(super) is_parallel: bool,
     pub(super) qk_norm: QkNorm,
@@ -92,6 +98,20 @@ impl BlockNorms {
         before_mlp: None,
         after_mlp: Some("post_feedforward_layernorm"),
     };
+}
+
+/// What the parts of attention are called that not all families call alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AttentionNames {
+    pub(super) q_norm: &'static str,
+    pub(super) k_norm: &'static str,
+    pub(super) out: &'static str,
+}
+
+impl AttentionNames {
+    /// As in most families.
+    pub(super) const LLAMA: Self =
+        Self { q_norm: "self_attn.q_norm", k_norm: "self_attn.k_norm", out: "self_attn.o_proj" };
 }
 
 /// What the matrices of a block's MLP are called.
@@ -173,7 +193,7 @@ impl Dense {
             logit_scale: self.logit_scale,
             blocks,
             embedding: "model.embed_tokens.weight".to_owned(),
-            norm: norm("model.norm.weight".to_owned(), self.d_model),
+            norm: norm(self.last_norm.to_owned(), self.d_model),
             head: if self.tied { HeadSpec::Embedding } else { HeadSpec::Own("lm_head.weight".to_owned()) },
             ropes: self.ropes,
             max_len: self.max_len,
@@ -208,12 +228,21 @@ impl Dense {
             GateUp::Apart { gate, up } => &[(gate, self.d_ff), (up, self.d_ff)],
         };
         let delta = self.delta.as_ref().filter(|(is_in, _)| is_in[index]).map(|&(_, shape)| shape);
+        let conv = self.conv.as_ref().filter(|(is_in, _)| is_in[index]).map(|&(_, kernel)| ConvSpec {
+            name: stem("conv.conv.weight"),
+            channels: self.d_model,
+            kernel,
+        });
         let (qkv, q_norm, k_norm, out) = match delta {
+            None if conv.is_some() => {
+                let parts = linear(&[("conv.in_proj", 3 * self.d_model)], self.d_model, false);
+                (parts, None, None, linear(&[("conv.out_proj", self.d_model)], self.d_model, false))
+            }
             None => (
                 linear(qkv, self.d_model, self.qkv_bias),
-                of_heads("self_attn.q_norm", d_query),
-                of_heads("self_attn.k_norm", d_key),
-                linear(&[("self_attn.o_proj", self.d_model)], d_query, self.o_bias),
+                of_heads(self.attention.q_norm, d_query),
+                of_heads(self.attention.k_norm, d_key),
+                linear(&[(self.attention.out, self.d_model)], d_query, self.o_bias),
             ),
             Some(shape) => {
                 let parts = [
@@ -228,10 +257,11 @@ impl Dense {
         };
         BlockSpec {
             window: self.windows[index],
-            rope: self.rope_of[index].filter(|_| delta.is_none()),
+            rope: self.rope_of[index].filter(|_| delta.is_none() && conv.is_none()),
             before_attention: of_states(self.norms.before_attention),
             qkv,
             is_gated: self.is_gated && delta.is_none(),
+            conv,
             delta: delta.map(|shape| DeltaSpec {
                 shape,
                 conv: stem("linear_attn.conv1d.weight"),

@@ -7,6 +7,7 @@ mod gemma;
 mod glm;
 mod granite;
 mod internlm3;
+mod lfm2;
 mod llama;
 mod ministral3;
 mod mistral;
@@ -39,6 +40,7 @@ const FAMILIES: &[Family] = &[
     Family { model_type: "granite", defaults: granite::defaults, dense: granite::dense },
     Family { model_type: "granitemoehybrid", defaults: granite::defaults_of_hybrid, dense: granite::hybrid },
     Family { model_type: "internlm3", defaults: internlm3::defaults, dense: internlm3::dense },
+    Family { model_type: "lfm2", defaults: lfm2::defaults, dense: lfm2::dense },
     Family { model_type: "llama", defaults: llama::defaults, dense: llama::dense },
     Family { model_type: "ministral3", defaults: ministral3::defaults, dense: ministral3::dense },
     Family { model_type: "mistral", defaults: mistral::defaults, dense: mistral::dense },

@@ -3,7 +3,7 @@
 use judge_core::TokenId;
 use serde::Deserialize;
 
-use super::dense::{BlockNorms, Dense, MlpNames, QkNorm};
+use super::dense::{AttentionNames, BlockNorms, Dense, MlpNames, QkNorm};
 use super::rope::{RopeContext, RopeFields, RopeRules};
 use super::spec::{Activation, NormKind};
 use super::{ConfigProblem, MAX_CONTEXT};
@@ -103,6 +103,9 @@ impl Shape {
             is_parallel: false,
             is_gated: false,
             delta: None,
+            conv: None,
+            attention: AttentionNames::LLAMA,
+            last_norm: "model.norm.weight",
             qk_norm: QkNorm::None,
             activation: Activation::from_name(activation_field, activation)?,
             qkv_bias: false,

@@ -101,6 +101,8 @@ pub(crate) struct BlockSpec {
     pub(crate) is_gated: bool,
     /// In the place of attention.
     pub(crate) delta: Option<DeltaSpec>,
+    /// The same.
+    pub(crate) conv: Option<ConvSpec>,
     /// Of each query head alone, or of all of them together, before the rotation.
     pub(crate) q_norm: Option<NormSpec>,
     pub(crate) k_norm: Option<NormSpec>,
@@ -122,6 +124,16 @@ pub(crate) struct LinearSpec {
     pub(crate) stems: Vec<(String, usize)>,
     pub(crate) d_in: usize,
     pub(crate) bias: bool,
+}
+
+/// A gated short convolution (LFM2). It takes rows `[B, C, x]` of channels and gives `C * conv(B * x)`, each channel by itself over the last `kernel` positions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ConvSpec {
+    /// The tensor's full name: `[channels, 1, kernel]`.
+    pub(crate) name: String,
+    pub(crate) channels: usize,
+    /// At least 2.
+    pub(crate) kernel: usize,
 }
 
 /// A gated delta rule with a short convolution before it (Yang, Kautz and Hatamizadeh, *Gated Delta Networks*, 2025), as Qwen3.5 has it. It takes rows of
@@ -278,6 +290,11 @@ impl ModelSpec {
 }
 
 impl BlockSpec {
+    /// Whether it has queries and keys.
+    pub(crate) fn has_attention(&self) -> bool {
+        self.delta.is_none() && self.conv.is_none()
+    }
+
     /// Every tensor that the block is made of: matrices and biases, then norms.
     pub(crate) fn tensors(&self) -> Vec<NamedShape> {
         let mut all = Vec::new();
@@ -290,6 +307,7 @@ impl BlockSpec {
             }
         }
         all.extend(self.delta.iter().flat_map(DeltaSpec::tensors));
+        all.extend(self.conv.iter().map(|conv| (conv.name.clone(), vec![conv.channels, 1, conv.kernel])));
         let of_heads = [&self.q_norm, &self.k_norm];
         let of_states = [&self.before_attention, &self.after_attention, &self.before_mlp, &self.after_mlp];
         let norms = of_heads.into_iter().chain(of_states).flatten();

@@ -109,6 +109,9 @@ fn a_silent_file_has_the_familys_defaults() {
     let (has_delta, delta) = qwen3_5.delta.unwrap();
     assert_eq!(has_delta[1..5], [true, true, false, true]);
     assert_eq!((delta.channels(), delta.d_value(), delta.kernel), (8192, 4096, 4));
+    let lfm2 = of("lfm2");
+    assert_eq!(shape(&lfm2), (65536, 2560, 8192, 32, 32, 8, 80));
+    assert_eq!((lfm2.ropes[0].theta, lfm2.conv.unwrap()), (1e6, (vec![false; 32], 3)));
     let phi3 = of("phi3");
     assert_eq!(shape(&phi3), (32064, 3072, 8192, 32, 32, 32, 96));
     assert!(phi3.fused_qkv && phi3.mlp == MlpNames::FUSED && phi3.windows == [None; 32] && phi3.norm_eps == 1e-5);
@@ -253,6 +256,11 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
         ("qwen3_5_text", json!({ "linear_conv_kernel_dim": 1 }), "linear_conv_kernel_dim"),
         ("qwen3_5_text", json!({ "layer_types": ["full_attention"] }), "layer_types"),
         ("qwen3_5_text", json!({ "layer_types": ["mamba", "mamba", "mamba", "mamba"] }), "layer_types"),
+        ("lfm2", json!({ "conv_bias": true }), "conv_bias"),
+        ("lfm2", json!({ "conv_L_cache": 1 }), "conv_L_cache"),
+        ("lfm2", json!({ "block_multiple_of": 0 }), "block_multiple_of"),
+        ("lfm2", json!({ "block_ffn_dim_multiplier": -1.0 }), "block_ffn_dim_multiplier"),
+        ("lfm2", json!({ "layer_types": ["conv"] }), "layer_types"),
         ("phi3", json!({ "partial_rotary_factor": 1.5 }), "partial_rotary_factor"),
         ("gemma2", json!({ "attn_logit_softcapping": 0.0 }), "attn_logit_softcapping"),
         ("gemma2", json!({ "attn_logit_softcapping": 1e-46 }), "attn_logit_softcapping"),

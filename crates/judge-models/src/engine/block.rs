@@ -3,7 +3,7 @@
 use burn::module::Module;
 
 use crate::Error;
-use crate::arch::{BlockSpec, DeltaSpec, LinearSpec, NormSpec};
+use crate::arch::{BlockSpec, ConvSpec, DeltaSpec, LinearSpec, NormSpec};
 
 /// What a block is made of, on the residual stream's rows. One implementation composes Burn's operations, on any device
 /// and with gradients; another has bodies of its own for the CPU, which are tested against it.
@@ -32,6 +32,9 @@ pub(crate) trait Ops {
     /// The delta rule of block `index`, in the place of attention, over what it has seen so far; see [`DeltaSpec`]. `[rows, width]` to `[rows, d_value]`.
     fn delta(&mut self, index: usize, x: Self::Rows, rule: &Delta<Self::Norm>) -> Self::Rows;
 
+    /// The gated short convolution of block `index`, likewise; see [`ConvSpec`](crate::arch::ConvSpec). `[rows, 3 * channels]` to `[rows, channels]`.
+    fn short_conv(&mut self, index: usize, x: Self::Rows, weights: &Conv<Self::Norm>) -> Self::Rows;
+
     /// `f(gate) * up`: `[rows, 2 * d_ff]`, gate first, to `[rows, d_ff]`.
     fn gate(&mut self, gate_up: Self::Rows) -> Self::Rows;
 
@@ -57,6 +60,13 @@ pub(crate) struct Delta<N> {
     pub(crate) norm: N,
 }
 
+/// The weights of a gated short convolution.
+#[derive(Module, Debug)]
+pub(crate) struct Conv<N> {
+    /// `[channels, kernel]`.
+    pub(crate) conv: N,
+}
+
 /// A block's weights, as some [`Ops`] takes them.
 #[derive(Module, Debug)]
 pub(crate) struct Block<L, N> {
@@ -66,6 +76,7 @@ pub(crate) struct Block<L, N> {
     q_norm: Option<N>,
     k_norm: Option<N>,
     delta: Option<Delta<N>>,
+    conv: Option<Conv<N>>,
     out: L,
     after_attention_norm: Option<N>,
     mlp_norm: Option<N>,
@@ -111,12 +122,15 @@ impl<L, N> Block<L, N> {
         let (after_attention_norm, mlp_norm) = (norm(&spec.after_attention)?, norm(&spec.before_mlp)?);
         let after_mlp_norm = norm(&spec.after_mlp)?;
         let delta = spec.delta.as_ref().map(|delta| Delta::build(delta, build)).transpose()?;
+        let mut taps = |conv: &ConvSpec| build.numbers(&conv.name, &[conv.channels, 1, conv.kernel]);
+        let conv = spec.conv.as_ref().map(|conv| Ok::<_, Error>(Conv { conv: taps(conv)? })).transpose()?;
         Ok(Self {
             attention_norm,
             qkv: build.linear(&spec.qkv)?,
             q_norm,
             k_norm,
             delta,
+            conv,
             out: build.linear(&spec.out)?,
             after_attention_norm,
             mlp_norm,
@@ -148,9 +162,10 @@ impl<L, N> Block<L, N> {
         let normed = before(ops, &x, &self.attention_norm);
         let qkv = ops.linear(normed, &self.qkv); // [rows, d_model] -> [rows, d_query + 2 * d_key]
         let head_norms = HeadNorms { queries: self.q_norm.as_ref(), keys: self.k_norm.as_ref() };
-        let mixed = match &self.delta {
-            Some(rule) => ops.delta(index, qkv, rule),  // -> [rows, d_value]
-            None => ops.attend(index, qkv, head_norms), // -> [rows, d_query]
+        let mixed = match (&self.delta, &self.conv) {
+            (Some(rule), _) => ops.delta(index, qkv, rule), // -> [rows, d_value]
+            (None, Some(conv)) => ops.short_conv(index, qkv, conv), // -> [rows, channels]
+            (None, None) => ops.attend(index, qkv, head_norms), // -> [rows, d_query]
         };
         let mixed = ops.linear(mixed, &self.out); // -> [rows, d_model]
         let mixed = after(ops, mixed, &self.after_attention_norm);

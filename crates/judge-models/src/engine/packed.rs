@@ -9,6 +9,7 @@ mod amx;
 mod attention;
 #[cfg(test)]
 mod cases;
+mod conv;
 mod decoder;
 mod delta;
 mod entropy;

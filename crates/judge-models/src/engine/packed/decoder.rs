@@ -7,7 +7,8 @@ use judge_core::{Layer, TokenId};
 use rayon::prelude::*;
 
 use super::attention::{Queries, Settings, attend};
-use super::delta::{Memory, Rule, logistic};
+use super::conv::{Memory, short_conv};
+use super::delta::{Rule, logistic};
 use super::entropy::entropies;
 use super::keys::{KeyShape, Keys};
 use super::pack::PackedLinear;
@@ -15,7 +16,7 @@ use super::tile::Word;
 use super::vector::{Turn, worth_a_task};
 use super::{Kernel, vector};
 use crate::arch::{ModelSpec, Pairs, RopeConfig, angles, query_factors};
-use crate::engine::block::{Block, Delta, HeadNorms, Ops};
+use crate::engine::block::{Block, Conv, Delta, HeadNorms, Ops};
 
 /// A decoder-only transformer for the CPU. Matrices, keys and values are packed in bf16 or f32, everything else is f32.
 pub(crate) struct PackedDecoder {
@@ -131,9 +132,8 @@ impl PackedDecoder {
     /// Positions whose keys, in the first `blocks` blocks, take as much memory as what these blocks remember of a sequence besides.
     pub(crate) fn memory_in_positions(&self, blocks: usize) -> usize {
         let blocks = &self.spec.blocks[..blocks];
-        let remembered: usize =
-            blocks.iter().flat_map(|block| &block.delta).map(|delta| Memory::size(delta.shape)).sum();
-        let with_keys = blocks.iter().filter(|block| block.delta.is_none()).count();
+        let remembered: usize = blocks.iter().map(Memory::size).sum();
+        let with_keys = blocks.iter().filter(|block| block.has_attention()).count();
         let per_position = 2 * self.spec.n_kv_heads * self.key_shape().words() * with_keys;
         remembered.div_ceil(per_position.max(1))
     }
@@ -295,6 +295,36 @@ impl Packed<'_, '_> {
         entropies(settings, index, &queries, &qkv.data, qkv.width, &mut self.entropies.rows);
     }
 
+    /// Lets the rows of each span through a block without keys, which moves what it remembers of the span's sequence behind them. It is handed that, the rows,
+    /// which of them go on, and room for what these give, `[keep, width]`.
+    fn with_memory(
+        &mut self,
+        index: usize,
+        x: Rows,
+        width: usize,
+        each: impl Fn(&mut Memory, &[f32], Range<usize>, &mut [f32]) + Sync,
+    ) -> Rows {
+        let block = &self.decoder.spec.blocks[index];
+        self.entropies.spans.clear();
+        let is_last = index == self.last;
+        let kept = |span: &Span<'_>| if is_last { span.keep.clone() } else { 0..span.ids.len() };
+        let mut out = self.pool.rows(self.spans.iter().map(|span| kept(span).len()).sum(), width);
+        let (mut parts, mut rest) = (Vec::with_capacity(self.spans.len()), out.data.as_mut_slice());
+        for span in self.spans.iter() {
+            let (part, after) = rest.split_at_mut(kept(span).len() * width);
+            parts.push(part);
+            rest = after;
+        }
+        let spans = self.spans.par_iter_mut().zip(&self.layout).zip(parts);
+        spans.for_each(|((span, rows), out)| {
+            let keep = kept(span);
+            let memory = span.keys.memory(index, rows.len(), || Memory::new(block));
+            each(memory, &x.data[rows.start * x.width..rows.end * x.width], keep, out);
+        });
+        self.pool.give_back(x);
+        out
+    }
+
     /// One new buffer, filled row by row from another.
     fn map(&mut self, x: &Rows, width: usize, f: impl Fn(&[f32], &mut [f32]) + Sync) -> Rows {
         let mut out = self.pool.rows(x.count(), width);
@@ -409,27 +439,17 @@ impl Ops for Packed<'_, '_> {
     }
 
     fn delta(&mut self, index: usize, x: Rows, rule: &Delta<Vec<f32>>) -> Rows {
-        let Some(spec) = &self.decoder.spec.blocks[index].delta else { return x };
-        let (shape, width) = (spec.shape, x.width);
-        let rule = Rule::new(shape, rule, self.decoder.spec.norm_eps as f32);
-        self.entropies.spans.clear();
-        let is_last = index == self.last;
-        let kept = |span: &Span<'_>| if is_last { span.keep.clone() } else { 0..span.ids.len() };
-        let mut out = self.pool.rows(self.spans.iter().map(|span| kept(span).len()).sum(), shape.d_value());
-        let (mut parts, mut rest) = (Vec::with_capacity(self.spans.len()), out.data.as_mut_slice());
-        for span in self.spans.iter() {
-            let (part, after) = rest.split_at_mut(kept(span).len() * shape.d_value());
-            parts.push(part);
-            rest = after;
-        }
-        let spans = self.spans.par_iter_mut().zip(&self.layout).zip(parts);
-        spans.for_each(|((span, rows), out)| {
-            let keep = kept(span);
-            let memory = span.keys.memory(index, rows.len(), || Memory::new(shape));
-            rule.run(memory, &x.data[rows.start * width..rows.end * width], keep, out);
-        });
-        self.pool.give_back(x);
-        out
+        let spec = &*self.decoder.spec;
+        let Some(delta) = &spec.blocks[index].delta else { return x };
+        let rule = Rule::new(delta.shape, rule, spec.norm_eps as f32);
+        self.with_memory(index, x, delta.shape.d_value(), |memory, rows, keep, out| rule.run(memory, rows, keep, out))
+    }
+
+    fn short_conv(&mut self, index: usize, x: Rows, weights: &Conv<Vec<f32>>) -> Rows {
+        let Some(conv) = &self.decoder.spec.blocks[index].conv else { return x };
+        self.with_memory(index, x, conv.channels, |memory, rows, keep, out| {
+            short_conv(conv, weights, memory, rows, keep.start, out);
+        })
     }
 
     fn gate(&mut self, gate_up: Rows) -> Rows {

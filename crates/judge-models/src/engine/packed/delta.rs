@@ -3,12 +3,12 @@
 //! Positions are taken one after another, whatever pass they come in, so a sequence that is cut, or begun by another, has the same bits as one that is not.
 //! Sequences and heads are computed side by side.
 
-use std::mem;
 use std::ops::Range;
 
 use pulp::Arch;
 use rayon::prelude::*;
 
+use super::conv::{Memory, convolve, taps};
 use super::vector::{self, sum_of, worth_a_task};
 use crate::arch::DeltaShape;
 use crate::engine::block::Delta;
@@ -19,32 +19,6 @@ const EPS: f32 = 1e-6;
 
 /// From here on `ln(1 + exp(x))` is `x`.
 const STEEP: f32 = 20.0;
-
-/// All that one block knows of a sequence's past.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Memory {
-    /// The last rows of channels, the oldest first: `[kernel - 1, channels]`.
-    recent: Vec<f32>,
-    /// `[n_value_heads, key_dim, value_dim]`.
-    heads: Vec<f32>,
-}
-
-impl Memory {
-    /// That of a sequence that has not begun.
-    pub(crate) fn new(shape: DeltaShape) -> Self {
-        let [recent, heads] = Self::sizes(shape).map(|size| vec![0.0; size]);
-        Self { recent, heads }
-    }
-
-    /// How many numbers it has.
-    pub(crate) fn size(shape: DeltaShape) -> usize {
-        Self::sizes(shape).iter().sum()
-    }
-
-    fn sizes(shape: DeltaShape) -> [usize; 2] {
-        [(shape.kernel - 1) * shape.channels(), shape.d_value() * shape.key_dim]
-    }
-}
 
 /// A block's rule, ready for rows.
 pub(crate) struct Rule<'a> {
@@ -60,10 +34,9 @@ pub(crate) struct Rule<'a> {
 
 impl<'a> Rule<'a> {
     pub(crate) fn new(shape: DeltaShape, weights: &'a Delta<Vec<f32>>, eps: f32) -> Self {
-        let place = |tap: usize| weights.conv.iter().skip(tap).step_by(shape.kernel).copied();
         Self {
             shape,
-            conv: (0..shape.kernel).flat_map(place).collect(),
+            conv: taps(&weights.conv, shape.kernel),
             rates: weights.a_log.iter().map(|&a| -libm::expf(a)).collect(),
             dt_bias: &weights.dt_bias,
             norm: &weights.norm,
@@ -91,23 +64,16 @@ impl<'a> Rule<'a> {
                 );
             }
         });
-        self.remember(&mut memory.recent, rows);
+        memory.remember(rows, width, channels);
     }
 
     /// Queries, keys and values behind the convolution, `[count, channels]`.
     fn mix(&self, recent: &[f32], rows: &[f32]) -> Vec<f32> {
         let (width, channels) = (self.shape.width(), self.shape.channels());
-        let before = self.shape.kernel - 1;
         let mut mixed = vec![0.0; rows.len() / width * channels];
         let each = mixed.par_chunks_exact_mut(channels).with_min_len(worth_a_task(width)).enumerate();
         each.for_each(|(position, out)| {
-            for (tap, weights) in self.conv.chunks_exact(channels).enumerate() {
-                let x = match (position + tap).checked_sub(before) {
-                    Some(row) => &rows[row * width..][..channels],
-                    None => &recent[(position + tap) * channels..][..channels],
-                };
-                out.iter_mut().zip(weights).zip(x).for_each(|((out, weight), x)| *out += weight * x);
-            }
+            convolve(&self.conv, recent, (rows, width), position, out);
             let d_key = self.shape.d_key();
             Arch::new().dispatch(
                 #[inline(always)]
@@ -150,16 +116,6 @@ impl<'a> Rule<'a> {
             step(state, [query, key, value], [decay, beta], &mut change, out);
         }
         given
-    }
-
-    /// Keeps the last rows of channels.
-    fn remember(&self, recent: &mut Vec<f32>, rows: &[f32]) {
-        let (width, channels) = (self.shape.width(), self.shape.channels());
-        let (before, count) = (self.shape.kernel - 1, rows.len() / width);
-        let old = mem::take(recent);
-        let old_rows = old.chunks_exact(channels).skip(count.min(before));
-        let new_rows = rows.chunks_exact(width).skip(count.saturating_sub(before)).map(|row| &row[..channels]);
-        *recent = old_rows.chain(new_rows).flatten().copied().collect();
     }
 }
 
@@ -223,6 +179,11 @@ mod tests {
                 kernel,
             },
         )
+    }
+
+    fn nothing(shape: DeltaShape) -> Memory {
+        let (recent, heads) = ((shape.kernel - 1) * shape.channels(), shape.d_value() * shape.key_dim);
+        Memory { recent: vec![0.0; recent], heads: vec![0.0; heads] }
     }
 
     fn weights(shape: DeltaShape) -> Delta<Vec<f32>> {
@@ -293,13 +254,13 @@ mod tests {
             let rule = Rule::new(shape, &weights, 1e-6);
             let rows = numbers(5, COUNT * shape.width());
             let mut whole = vec![f32::NAN; COUNT * shape.d_value()];
-            let mut end = Memory::new(shape);
+            let mut end = nothing(shape);
             rule.run(&mut end, &rows, 0..COUNT, &mut whole);
             for (found, expected) in whole.iter().zip(by_definition(shape, &weights, &rows, 1e-6)) {
                 assert!((f64::from(*found) - expected).abs() < 1e-4 * expected.abs().max(1.0), "{found} {expected}");
             }
             for cuts in [vec![0, 1, COUNT], vec![0, 2, 3, 9, COUNT], (0..=COUNT).collect()] {
-                let mut memory = Memory::new(shape);
+                let mut memory = nothing(shape);
                 for piece in cuts.windows(2) {
                     // Of each piece all but the first position are looked at.
                     let (from, to) = (piece[0], piece[1]);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::delta::Memory;
+use super::conv::Memory;
 use super::tile::{LANES, Word};
 use super::vector::bf16_bits;
 

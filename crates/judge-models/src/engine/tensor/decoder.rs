@@ -8,7 +8,7 @@ use burn::tensor::{DType, Device, Int, Tensor, TensorData, activation};
 use half::bf16;
 use judge_core::Layer;
 
-use super::delta::delta;
+use super::delta::{delta, short_conv};
 use super::masks::Masks;
 use super::ops::{self, Attention};
 use super::past::Past;
@@ -17,7 +17,7 @@ use super::rotation::Rotation;
 use super::stages::stages;
 use crate::Error;
 use crate::arch::{BlockSpec, HeadSpec, LinearSpec, ModelSpec, NamedRows, NormSpec};
-use crate::engine::block::{Block, Build, Delta, HeadNorms, Ops};
+use crate::engine::block::{Block, Build, Conv, Delta, HeadNorms, Ops};
 
 /// A decoder-only transformer. Weights keep the checkpoint's `[out, in]`.
 #[derive(Module, Debug)]
@@ -370,9 +370,19 @@ impl Ops for Composed<'_, '_> {
         let is_there = self.past.as_ref().and_then(|past| past.is_there(seq, &device));
         let given = delta(x, (spec.shape, &weights, self.spec.norm_eps), before, is_there);
         if let Some(past) = &mut self.past {
-            past.remember(index, given.rows, given.heads);
+            past.remember(index, given.rows, Some(given.heads));
         }
         given.values
+    }
+
+    fn short_conv(&mut self, index: usize, x: Tensor<3>, weights: &Conv<Norm>) -> Tensor<3> {
+        let Some(conv) = &self.spec.blocks[index].conv else { return x };
+        let before = self.past.as_ref().and_then(|past| past.memory(index));
+        let [given, rows] = short_conv(x, weights.conv.val(), conv, before);
+        if let Some(past) = &mut self.past {
+            past.remember(index, rows, None);
+        }
+        given
     }
 
     fn gate(&mut self, gate_up: Tensor<3>) -> Tensor<3> {

@@ -1,13 +1,14 @@
-//! The gated delta rule composed of Burn's operations, position by position; [`DeltaSpec`](crate::arch::DeltaSpec) has its formulas.
+//! Blocks without keys composed of Burn's operations: the gated delta rule, position by position, and the gated short convolution;
+//! [`DeltaSpec`](crate::arch::DeltaSpec) and [`ConvSpec`] have their formulas.
 //!
-//! On a GPU every position costs some small kernels: this is the reference that others are compared with, and what gradients flow through.
+//! On a GPU every position of a delta rule costs some small kernels: this is the reference that others are compared with, and what gradients flow through.
 
 use burn::tensor::{DType, Tensor, activation};
 
 use super::ops::rms_norm;
 use super::past::Memory;
 use super::precision::widen;
-use crate::arch::DeltaShape;
+use crate::arch::{ConvSpec, DeltaShape};
 use crate::engine::block::Delta;
 
 /// What is added to a squared length before its root is taken.
@@ -23,6 +24,30 @@ pub(crate) struct Given {
     pub(crate) heads: Tensor<4>,
 }
 
+/// A causal convolution of rows `[batch, seq, channels]`, channel by channel, by weights `[channels, kernel]` in one row, behind those that are remembered
+/// `[batch, kernel - 1, channels]`. Beside what it gives, of the same shape, are all rows, those that were remembered first.
+fn convolve(x: Tensor<3>, weights: Tensor<1>, kernel: usize, recent: Option<Tensor<3>>) -> (Tensor<3>, Tensor<3>) {
+    let [batch, seq, channels] = x.dims();
+    let recent = recent.unwrap_or_else(|| Tensor::zeros([batch, kernel - 1, channels], (&x.device(), DType::F32)));
+    let rows = Tensor::cat(vec![recent, x], 1); // [batch, kernel - 1 + seq, channels]
+    let taps = weights.reshape([channels, kernel]).transpose(); // [kernel, channels]
+    let tap = |tap: usize| {
+        let weights = taps.clone().narrow(0, tap, 1).reshape([1, 1, channels]);
+        rows.clone().narrow(1, tap, seq) * weights // -> [batch, seq, channels]
+    };
+    let given = (1..kernel).map(tap).fold(tap(0), |sum, tap| sum + tap);
+    (given, rows)
+}
+
+/// Lets rows `[B, C, x]` of channels, `[batch, seq, 3 * channels]`, through a gated short convolution behind what it remembers. Gives `[batch, seq, channels]` and
+/// what [`convolve`] does beside.
+pub(crate) fn short_conv(x: Tensor<3>, weights: Tensor<1>, spec: &ConvSpec, before: Option<Memory>) -> [Tensor<3>; 2] {
+    let x = widen(x);
+    let [b, c, x] = [0, 1, 2].map(|part| x.clone().narrow(2, part * spec.channels, spec.channels));
+    let (given, rows) = convolve(b * x, weights, spec.kernel, before.map(|(recent, _)| recent));
+    [given * c, rows]
+}
+
 /// Lets rows `[batch, seq, width]` through a rule behind what it remembers. Where `is_there` `[batch, seq, 1]` is 0 the heads' states stay as they are.
 pub(crate) fn delta(
     x: Tensor<3>,
@@ -34,20 +59,10 @@ pub(crate) fn delta(
     let [batch, seq, _] = x.dims();
     let DeltaShape { n_key_heads, n_value_heads, key_dim, value_dim, kernel } = shape;
     let (d_key, d_value, channels) = (shape.d_key(), shape.d_value(), shape.channels());
-    let (recent, heads) = match before {
-        Some((recent, heads)) => (recent, heads),
-        None => (
-            Tensor::zeros([batch, kernel - 1, channels], (&x.device(), DType::F32)),
-            Tensor::zeros([batch, n_value_heads, key_dim, value_dim], (&x.device(), DType::F32)),
-        ),
-    };
-    let rows = Tensor::cat(vec![recent, x.clone().narrow(2, 0, channels)], 1); // [batch, kernel - 1 + seq, channels]
-    let taps = weights.conv.clone().reshape([channels, kernel]).transpose(); // [kernel, channels]
-    let tap = |tap: usize| {
-        let weights = taps.clone().narrow(0, tap, 1).reshape([1, 1, channels]);
-        rows.clone().narrow(1, tap, seq) * weights // -> [batch, seq, channels]
-    };
-    let mixed = (1..kernel).map(tap).fold(tap(0), |sum, tap| sum + tap);
+    let (recent, heads) = before.unzip();
+    let nothing = || Tensor::zeros([batch, n_value_heads, key_dim, value_dim], (&x.device(), DType::F32));
+    let heads = heads.flatten().unwrap_or_else(nothing);
+    let (mixed, rows) = convolve(x.clone().narrow(2, 0, channels), weights.conv.clone(), kernel, recent);
     let mixed = activation::silu(mixed);
 
     // [batch, seq, n_key_heads, key_dim] -> [batch, seq, n_value_heads, key_dim]: each serves as many value heads

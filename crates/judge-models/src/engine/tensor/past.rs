@@ -6,8 +6,8 @@ use super::masks::Masks;
 pub(crate) type KeysValues = (Tensor<4>, Tensor<4>);
 
 /// What a block without keys remembers of the positions before: the last rows of its channels, `[batch, kernel - 1, channels]`, and the states of its heads,
-/// `[batch, n_value_heads, key_dim, value_dim]`.
-pub(crate) type Memory = (Tensor<3>, Tensor<4>);
+/// `[batch, n_value_heads, key_dim, value_dim]`, where there are any.
+pub(crate) type Memory = (Tensor<3>, Option<Tensor<4>>);
 
 /// What a pass knows of the positions before its own.
 pub(crate) trait Past {
@@ -20,7 +20,7 @@ pub(crate) trait Past {
 
     /// Takes what such a block remembers behind the coming pass: the rows of channels that it has seen, those that were remembered first, `[batch, kernel - 1 + seq,
     /// channels]`, and the states of its heads.
-    fn remember(&mut self, block: usize, rows: Tensor<3>, heads: Tensor<4>);
+    fn remember(&mut self, block: usize, rows: Tensor<3>, heads: Option<Tensor<4>>);
 
     /// 1 at the coming pass's positions, 0 at padding behind a sequence, `[batch, seq, 1]`; `None`: there is no padding.
     fn is_there(&self, seq: usize, device: &Device) -> Option<Tensor<3>>;

@@ -75,7 +75,7 @@ impl Past for Slots {
         self.memories[block].clone()
     }
 
-    fn remember(&mut self, block: usize, rows: Tensor<3>, heads: Tensor<4>) {
+    fn remember(&mut self, block: usize, rows: Tensor<3>, heads: Option<Tensor<4>>) {
         let [_, columns, channels] = rows.dims();
         // Columns before the first of this pass, of which there are as many as it takes to go on.
         let before = columns - if self.step.is_none() { self.seq } else { 1 };

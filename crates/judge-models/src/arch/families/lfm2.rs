@@ -1,0 +1,115 @@
+//! LFM2: a gated short convolution in the place of attention in most blocks, and names of its own throughout.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::arch::ConfigProblem;
+use crate::arch::dense::{AttentionNames, BlockNorms, Dense, GateUp, MlpNames, QkNorm};
+use crate::arch::shape::{Shape, is_positive, norm_eps, size};
+
+#[derive(Deserialize)]
+struct Lfm2 {
+    #[serde(flatten)]
+    shape: Shape,
+    norm_eps: f64,
+    conv_bias: bool,
+    #[serde(rename = "conv_L_cache")]
+    conv_l_cache: usize,
+    block_multiple_of: usize,
+    block_ffn_dim_multiplier: Option<f64>,
+    block_auto_adjust_ff_dim: bool,
+    /// Older names of `intermediate_size` and `tie_word_embeddings`, which count before them.
+    block_ff_dim: Option<usize>,
+    tie_embedding: Option<bool>,
+    layer_types: Option<Vec<String>>,
+    full_attn_idxs: Option<Vec<usize>>,
+}
+
+const NORMS: BlockNorms = BlockNorms {
+    before_attention: Some("operator_norm"),
+    after_attention: None,
+    before_mlp: Some("ffn_norm"),
+    after_mlp: None,
+};
+
+const MLP: MlpNames =
+    MlpNames { gate_up: GateUp::Apart { gate: "feed_forward.w1", up: "feed_forward.w3" }, down: "feed_forward.w2" };
+
+const ATTENTION: AttentionNames =
+    AttentionNames { q_norm: "self_attn.q_layernorm", k_norm: "self_attn.k_layernorm", out: "self_attn.out_proj" };
+
+pub(super) fn defaults() -> Value {
+    json!({
+        "vocab_size": 65536, "hidden_size": 2560, "intermediate_size": 12288, "num_key_value_heads": 8,
+        "max_position_embeddings": 128_000, "norm_eps": 1e-5, "tie_word_embeddings": true, "rope_theta": 1e6,
+        "conv_bias": false, "conv_L_cache": 3, "block_multiple_of": 256, "block_ffn_dim_multiplier": 1.0,
+        "block_auto_adjust_ff_dim": true
+    })
+}
+
+pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+    let mut found: Lfm2 = serde_json::from_value(fields)?;
+    if found.conv_bias {
+        return Err(ConfigProblem::Unsupported { field: "conv_bias", found: "true".to_owned() });
+    }
+    found.shape.rms_norm_eps = norm_eps("norm_eps", found.norm_eps)?;
+    found.shape.tie_word_embeddings = found.tie_embedding.unwrap_or(found.shape.tie_word_embeddings);
+    found.shape.intermediate_size = found.block_ff_dim.unwrap_or(found.shape.intermediate_size);
+    let kernel = size("conv_L_cache", found.conv_l_cache, 1 << 8)?;
+    if kernel < 2 {
+        let (found, expected) = (kernel.to_string(), "at least 2".to_owned());
+        return Err(ConfigProblem::Value { field: "conv_L_cache", found, expected });
+    }
+    let (layer_types, full) = (found.layer_types.take(), found.full_attn_idxs.take());
+    let adjusted = (found.block_auto_adjust_ff_dim, found.block_ffn_dim_multiplier, found.block_multiple_of);
+    let dense = found.shape.lower("lfm2", "hidden_act", "silu")?;
+    let has_conv = match (layer_types, full) {
+        (Some(types), _) => by_type(types, dense.n_layers)?,
+        (None, Some(full)) => (0..dense.n_layers).map(|layer| !full.contains(&layer)).collect(),
+        (None, None) => vec![false; dense.n_layers],
+    };
+    Ok(Dense {
+        d_ff: adjusted_width(dense.d_ff, adjusted)?,
+        norms: NORMS,
+        qk_norm: QkNorm::PerHead,
+        mlp: MLP,
+        attention: ATTENTION,
+        last_norm: "model.embedding_norm.weight",
+        conv: Some((has_conv, kernel)),
+        ..dense
+    })
+}
+
+/// The width inside the MLP: two thirds of what the file states, by a factor, up to a multiple; or as stated.
+fn adjusted_width(
+    stated: usize,
+    (is_adjusted, factor, multiple): (bool, Option<f64>, usize),
+) -> Result<usize, ConfigProblem> {
+    if !is_adjusted {
+        return Ok(stated);
+    }
+    // Truncated as in transformers.
+    let width = (2 * stated) as f64 / 3.0;
+    let Some(factor) = factor else { return size("intermediate_size", width as usize, 1 << 22) };
+    if !is_positive(factor) {
+        let expected = "a finite number above 0".to_owned();
+        return Err(ConfigProblem::Value { field: "block_ffn_dim_multiplier", found: factor.to_string(), expected });
+    }
+    let multiple = size("block_multiple_of", multiple, 1 << 22)?;
+    let width = (factor * width.trunc()) as usize;
+    size("block_ffn_dim_multiplier", width.div_ceil(multiple).saturating_mul(multiple), 1 << 22)
+}
+
+/// Which blocks have a convolution, by what the file calls them.
+fn by_type(types: Vec<String>, n_layers: usize) -> Result<Vec<bool>, ConfigProblem> {
+    if types.len() != n_layers {
+        let (found, expected) = (format!("{} names", types.len()), format!("one for each of {n_layers} layers"));
+        return Err(ConfigProblem::Value { field: "layer_types", found, expected });
+    }
+    let has_conv = |name: String| match name.as_str() {
+        "full_attention" => Ok(false),
+        "conv" => Ok(true),
+        _ => Err(ConfigProblem::Unknown { field: "layer_types", found: name, known: &["full_attention", "conv"] }),
+    };
+    types.into_iter().map(has_conv).collect()
+}

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::arch::angles;
 use crate::arch::{Activation, Pairs, RopeConfig, RopeScaling};
-use crate::engine::packed::{Kernel, KeyShape, Keys, PackedLinear, Queries, Settings, Word, attend, vector};
+use crate::engine::packed::{KeyShape, Keys, PackedLinear, Queries, Settings, Supported, Word, attend, vector};
 use crate::engine::tensor::ops::{self, Attention};
 use crate::engine::tensor::rotation::Rotation;
 use crate::weights::Numbers;
@@ -41,7 +41,7 @@ fn tensor<const D: usize>(values: &[f32], shape: [usize; D]) -> Tensor<D> {
 /// All bodies with this processor's fastest kernel, each on a single row, on an odd few and on a prompt's.
 #[must_use]
 pub fn bodies() -> Vec<Body> {
-    let kernel = Kernel::detect();
+    let kernel = Supported::fastest();
     [1, 17, 512]
         .into_iter()
         .flat_map(|rows| {
@@ -50,7 +50,7 @@ pub fn bodies() -> Vec<Body> {
         .collect()
 }
 
-fn linear(kernel: Kernel, rows: usize) -> Body {
+fn linear(kernel: Supported, rows: usize) -> Body {
     let (weight, x) = (numbers(2 * D_FF * D_MODEL), numbers(rows * D_MODEL));
     let mut packed = PackedLinear::zeros(kernel, Word::Pair, 2 * D_FF, D_MODEL);
     packed.fill(0, Numbers::Bf16(&weight.iter().map(|&w| bf16::from_f32(w)).collect::<Vec<_>>()));
@@ -65,7 +65,7 @@ fn linear(kernel: Kernel, rows: usize) -> Body {
 }
 
 /// The last `rows` of 512 positions look at all that is before them.
-fn attention(kernel: Kernel, rows: usize) -> Body {
+fn attention(kernel: Supported, rows: usize) -> Body {
     const SEQ: usize = 512;
     let KeyShape { n_kv_heads, head_dim, .. } = SHAPE;
     let stride = (N_HEADS + 2 * n_kv_heads) * head_dim;

@@ -10,7 +10,7 @@ use judge_core::{
 
 use crate::arch::{ModelSpec, OneOrMany};
 use crate::engine::Engine;
-use crate::engine::packed::PackedDecoder;
+use crate::engine::packed::{PackedDecoder, Supported};
 use crate::engine::tensor::{Batched, Shapes};
 use crate::folder::{Folder, file};
 use crate::reading::answers::{Answers, Sink};
@@ -195,7 +195,7 @@ impl Model {
         let tensors = &mut Adapted { base: &mut checkpoint, adapters: &mut adapters };
         let engine: Box<dyn Engine> = match choice.unwrap_or_else(|| Choice::of(&options.devices)) {
             Choice::Packed => {
-                let kernel = options.kernel.unwrap_or_else(Kernel::detect).check()?;
+                let kernel = Supported::choose(options.kernel)?;
                 let decoder = PackedDecoder::load(Arc::clone(&spec), kernel, dtype, tensors)?;
                 Box::new(decoder)
             }

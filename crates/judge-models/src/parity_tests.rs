@@ -15,7 +15,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use judge_core::TokenId;
 
 use crate::arch::ModelSpec;
-use crate::engine::packed::{Angles, BufferPool, Kernel, Keys, PackedDecoder, Span};
+use crate::engine::packed::{Angles, BufferPool, Keys, PackedDecoder, Span, Supported};
 use crate::engine::tensor::decoder::Decoder;
 use crate::engine::tensor::rotation::Rotation;
 use crate::fixtures::{Expected, families, folder, relative_error};
@@ -131,7 +131,7 @@ fn bf16_is_nearer_to_exact_arithmetic_than_transformers() {
     }
 }
 
-fn packed(folder: PathBuf, config: ModelSpec, kernel: Kernel, dtype: Dtype) -> PackedDecoder {
+fn packed(folder: PathBuf, config: ModelSpec, kernel: Supported, dtype: Dtype) -> PackedDecoder {
     let mut checkpoint = Checkpoint::open(&Folder::open(folder).unwrap()).unwrap();
     let decoder = PackedDecoder::load(Arc::new(config), kernel, dtype, &mut checkpoint).unwrap();
     checkpoint.finish().unwrap();
@@ -161,7 +161,7 @@ fn packed_weights_in_f32_equal_transformers() {
     for name in &families() {
         let folder = folder(name);
         let expected = Expected::of(name);
-        for kernel in Kernel::available() {
+        for kernel in Supported::all() {
             let config = config(folder.join("config.json"));
             let decoder = packed(folder.clone(), config.clone(), kernel, Dtype::F32);
             let mut worst = 0.0_f32;
@@ -193,7 +193,7 @@ fn packed_weights_are_nearer_to_exact_arithmetic_than_transformers_in_bf16() {
         let folder = folder(name);
         let expected = Expected::of(name);
         let theirs = expected.bf16_error_of_transformers();
-        for kernel in Kernel::available() {
+        for kernel in Supported::all() {
             let config = config(folder.join("config.json"));
             let decoder = packed(folder.clone(), config.clone(), kernel, Dtype::Bf16);
             let mut ours = 0.0_f32;
@@ -218,7 +218,7 @@ fn packed_weights_follow_every_rope() {
         let expected = Expected::read("rope", &format!("expected.{kind}.safetensors"));
         let file = if kind == "default" { "config.json".to_owned() } else { format!("config.{kind}.json") };
         let config = config(folder.join(file));
-        let decoder = packed(folder, config.clone(), Kernel::detect(), Dtype::F32);
+        let decoder = packed(folder, config.clone(), Supported::fastest(), Dtype::F32);
         for prompt in 0..expected.prompts() {
             let states = packed_states(&decoder, &config, &expected.ids(prompt));
             let error = relative_error(states.last().unwrap(), expected.get(prompt, "hidden"));

@@ -4,8 +4,6 @@
 //! Every body here gives a row the same bits whatever else is in the pass, however the pass is cut and however many threads
 //! work on it; that is what lets sequences share passes and prefixes freely.
 
-#[cfg(target_arch = "x86_64")]
-mod amx;
 mod attention;
 #[cfg(test)]
 mod cases;
@@ -18,15 +16,20 @@ mod keys;
 mod load;
 mod pack;
 mod plan;
+#[cfg(target_arch = "x86_64")]
+mod processor;
 mod run;
 mod softmax;
 mod tile;
+#[cfg(target_arch = "x86_64")]
+mod unit;
 pub(crate) mod vector;
 
 pub(crate) use decoder::PackedDecoder;
 #[cfg(test)]
 pub(crate) use decoder::{Angles, BufferPool, Span};
 pub use kernel::Kernel;
+pub(crate) use kernel::Supported;
 #[cfg(any(test, feature = "bench"))]
 pub(crate) use keys::Keys;
 pub(crate) use pack::product_rate;
@@ -47,7 +50,7 @@ use crate::reading::passes::Passes;
 
 impl Engine for PackedDecoder {
     fn kernel(&self) -> Option<Kernel> {
-        Some(self.kernel)
+        Some(self.kernel.kernel())
     }
 
     fn head_rows(&self, tokens: &[TokenId]) -> Result<Vec<f32>, Error> {

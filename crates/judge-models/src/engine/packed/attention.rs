@@ -7,7 +7,7 @@ use std::ops::{Range, RangeInclusive};
 
 use rayon::prelude::*;
 
-use super::Kernel;
+use super::kernel::Supported;
 use super::keys::{KeyShape, Keys, TILE};
 use super::softmax::Softmax;
 use super::tile::{Shape, Words, multiply_add};
@@ -18,7 +18,7 @@ const ROWS: usize = 48;
 /// What a block's attention is, besides its rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
-    pub(crate) kernel: Kernel,
+    pub(crate) kernel: Supported,
     pub(crate) n_heads: usize,
     pub(crate) shape: KeyShape,
     /// Multiplies query-key products.
@@ -226,7 +226,7 @@ mod tests {
         #[test]
         fn attention_is_right_and_the_same_bits_however_it_is_cut(mut case in cases(&[2, 16, 64, 80, 128], &[0.3])) {
             let Settings { n_heads, shape, .. } = case.settings;
-            for kernel in Kernel::available() {
+            for kernel in Supported::all() {
                 case.settings.kernel = kernel;
                 let out = case.run(n_heads * shape.head_dim, attend)?;
                 for (at, found) in out.chunks_exact(shape.head_dim).enumerate() {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use half::bf16;
 use proptest::prelude::*;
 
-use super::Kernel;
 use super::attention::{Queries, Settings};
+use super::kernel::Supported;
 use super::keys::{KeyShape, Keys};
 use super::tile::Word;
 
@@ -36,7 +36,7 @@ pub(super) fn cases(head_dims: &[usize], scales: &[f32]) -> impl Strategy<Value 
             let (window, soft_cap, scale) = scores;
             let word = if is_f32 { Word::Single } else { Word::Pair };
             let shape = KeyShape { n_kv_heads, head_dim, word };
-            let kernel = Kernel::Portable;
+            let kernel = Supported::PORTABLE;
             let settings = Settings { kernel, n_heads: n_kv_heads * group, shape, scale, soft_cap, window };
             let count = seq * (settings.n_heads + 2 * n_kv_heads) * head_dim;
             Case { settings, seq, cuts: cuts.into(), rows: numbers(seed, count) }

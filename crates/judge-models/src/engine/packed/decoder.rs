@@ -10,18 +10,18 @@ use super::attention::{Queries, Settings, attend};
 use super::conv::{Memory, short_conv};
 use super::delta::{Rule, logistic};
 use super::entropy::entropies;
+use super::kernel::Supported;
 use super::keys::{KeyShape, Keys};
 use super::pack::PackedLinear;
 use super::tile::Word;
-use super::vector::{Turn, worth_a_task};
-use super::{Kernel, vector};
+use super::vector::{self, Turn, worth_a_task};
 use crate::arch::{ModelSpec, Pairs, RopeConfig, angles, query_factors};
 use crate::engine::block::{Block, Conv, Delta, HeadNorms, Ops};
 
 /// A decoder-only transformer for the CPU. Matrices, keys and values are packed in bf16 or f32, everything else is f32.
 pub(crate) struct PackedDecoder {
     pub(super) spec: Arc<ModelSpec>,
-    pub(super) kernel: Kernel,
+    pub(super) kernel: Supported,
     /// What a word of matrices, keys and values holds.
     pub(super) word: Word,
     /// `[d_vocab, d_model]`.

@@ -123,8 +123,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::engine::packed::Kernel;
     use crate::engine::packed::cases::cases;
+    use crate::engine::packed::kernel::Supported;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
@@ -133,7 +133,7 @@ mod tests {
         fn entropies_are_right_and_the_same_bits_however_they_are_cut(
             mut case in cases(&[2, 16, 64, 80], &[0.01, 0.3, 2.0]),
         ) {
-            for kernel in Kernel::available() {
+            for kernel in Supported::all() {
                 case.settings.kernel = kernel;
                 let out = case.run(case.settings.n_heads, entropies)?;
                 for position in [0, case.seq / 2, case.seq - 1] {

@@ -31,16 +31,6 @@ impl Kernel {
         Self::ALL.into_iter().filter(|kernel| kernel.is_available()).collect()
     }
 
-    /// The fastest that this processor has.
-    pub(crate) fn detect() -> Self {
-        Self::available().first().copied().unwrap_or(Self::Portable)
-    }
-
-    /// This kernel, if the processor has it.
-    pub(crate) fn check(self) -> Result<Self, Error> {
-        if self.is_available() { Ok(self) } else { Err(Error::NoKernel { kernel: self, available: Self::available() }) }
-    }
-
     /// Whether products gain by panels of weights that are widened to f32 before many rows meet them.
     pub(super) fn multiplies_f32(self) -> bool {
         matches!(self, Self::Avx512 | Self::Avx2)
@@ -49,7 +39,7 @@ impl Kernel {
     fn is_available(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Amx => super::amx::is_available(),
+            Self::Amx => super::processor::has_matrix_unit(),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512Bf16 => is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16"),
             #[cfg(target_arch = "x86_64")]
@@ -60,6 +50,42 @@ impl Kernel {
             #[cfg(not(target_arch = "x86_64"))]
             _ => false,
         }
+    }
+}
+
+/// A kernel that this processor has. It is made by looking, and by nothing else, so that whoever holds one may run the
+/// kernel's instructions: bodies that need them take it as their proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Supported(Kernel);
+
+impl Supported {
+    /// Plain loops, which every processor has.
+    pub(crate) const PORTABLE: Self = Self(Kernel::Portable);
+
+    /// All that this processor has, the fastest first.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()).map(Self)
+    }
+
+    /// The fastest that this processor has.
+    pub(crate) fn fastest() -> Self {
+        Self::all().next().unwrap_or(Self::PORTABLE)
+    }
+
+    /// This kernel; `None` is the fastest that the processor has.
+    ///
+    /// # Errors
+    /// [`Error::NoKernel`] if the processor lacks it.
+    pub(crate) fn choose(kernel: Option<Kernel>) -> Result<Self, Error> {
+        match kernel {
+            Some(kernel) if kernel.is_available() => Ok(Self(kernel)),
+            Some(kernel) => Err(Error::NoKernel { kernel, available: Kernel::available() }),
+            None => Ok(Self::fastest()),
+        }
+    }
+
+    pub(crate) fn kernel(self) -> Kernel {
+        self.0
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Kernel;
 use super::decoder::{Linear, PackedDecoder};
+use super::kernel::Supported;
 use super::pack::PackedLinear;
 use super::tile::Word;
 use crate::arch::{HeadSpec, LinearSpec, ModelSpec, NormSpec};
@@ -15,7 +15,7 @@ impl PackedDecoder {
     /// Packs the decoder that `spec` describes from its checkpoint in this dtype, as [`ModelSpec::tensors`] lists the tensors.
     pub(crate) fn load(
         spec: Arc<ModelSpec>,
-        kernel: Kernel,
+        kernel: Supported,
         dtype: Dtype,
         tensors: &mut dyn Tensors,
     ) -> Result<Self, Error> {
@@ -39,7 +39,7 @@ impl PackedDecoder {
 }
 
 struct Packing<'a> {
-    kernel: Kernel,
+    kernel: Supported,
     word: Word,
     dtype: Dtype,
     tensors: &'a mut dyn Tensors,

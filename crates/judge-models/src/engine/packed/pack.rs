@@ -6,10 +6,10 @@ use std::time::Instant;
 use half::bf16;
 use rayon::prelude::*;
 
-use super::Kernel;
-#[cfg(target_arch = "x86_64")]
-use super::amx;
+use super::kernel::{Kernel, Supported};
 use super::tile::{LANES, Shape, Word, Words, multiply_add, widen_row, widen_tile};
+#[cfg(target_arch = "x86_64")]
+use super::unit::{self, Unit};
 use super::vector::worth_a_task;
 use crate::Error;
 use crate::weights::Numbers;
@@ -50,7 +50,7 @@ const WORTH_WIDENING: usize = 2 * ROWS;
 /// rows of the panel. It takes the size that it has in a checkpoint of that dtype, but for the last panel and a `d_in` that is no multiple of what a
 /// kernel sums at once.
 pub(crate) struct PackedLinear {
-    kernel: Kernel,
+    kernel: Supported,
     word: Word,
     d_out: usize,
     d_in: usize,
@@ -59,7 +59,7 @@ pub(crate) struct PackedLinear {
 
 impl PackedLinear {
     /// A matrix of zeros, to be filled row by row.
-    pub(crate) fn zeros(kernel: Kernel, word: Word, d_out: usize, d_in: usize) -> Self {
+    pub(crate) fn zeros(kernel: Supported, word: Word, d_out: usize, d_in: usize) -> Self {
         let words = vec![0; d_out.next_multiple_of(LANES) * Self::width_of(kernel, word, d_in)];
         Self { kernel, word, d_out, d_in, words }
     }
@@ -73,11 +73,11 @@ impl PackedLinear {
         Self::width_of(self.kernel, self.word, self.d_in)
     }
 
-    fn width_of(kernel: Kernel, word: Word, d_in: usize) -> usize {
+    fn width_of(kernel: Supported, word: Word, d_in: usize) -> usize {
         let words = word.count(d_in);
-        match (kernel, word) {
+        match (kernel.kernel(), word) {
             #[cfg(target_arch = "x86_64")]
-            (Kernel::Amx, Word::Pair) => words.next_multiple_of(amx::PAIRS),
+            (Kernel::Amx, Word::Pair) => words.next_multiple_of(unit::PAIRS),
             _ => words,
         }
     }
@@ -146,7 +146,7 @@ impl PackedLinear {
         if rows == 0 || width == 0 || self.d_out == 0 {
             return out.fill(0.0);
         }
-        let widens = self.word == Word::Pair && self.kernel.multiplies_f32() && rows >= WORTH_WIDENING;
+        let widens = self.word == Word::Pair && self.kernel.kernel().multiplies_f32() && rows >= WORTH_WIDENING;
         // A kernel that takes whole blocks of rows reads what lies behind the last one, and nothing comes of it.
         let n_words = rows.next_multiple_of(BLOCK) * row_words;
         scratch.resize(n_words * if widens { 3 } else { 1 }, 0);
@@ -204,8 +204,9 @@ impl PackedLinear {
         let (width, panel, stride) = (self.width(), self.panel(), share.panels.len() * LANES);
         let (row_words, at_once) = (self.row_words(), self.words_at_once());
         #[cfg(target_arch = "x86_64")]
-        if (self.kernel, self.word) == (Kernel::Amx, Word::Pair) {
-            let unit = amx::Unit::new();
+        if self.word == Word::Pair
+            && let Some(unit) = Unit::hold(self.kernel)
+        {
             for first in share.rows.clone().step_by(BLOCK) {
                 for (at, index) in share.panels.clone().enumerate() {
                     let mut block = [0.0; BLOCK * LANES];
@@ -303,7 +304,7 @@ fn prefetch(word: &u32) {
 /// [`Error::NoKernel`] if the processor lacks the kernel; `None` is the fastest that it has.
 pub(crate) fn product_rate(kernel: Option<Kernel>) -> Result<f64, Error> {
     const SIZE: usize = 3072;
-    let kernel = kernel.unwrap_or_else(Kernel::detect).check()?;
+    let kernel = Supported::choose(kernel)?;
     let mut matrix = PackedLinear::zeros(kernel, Word::Pair, SIZE, SIZE);
     let row: Vec<bf16> = (0..SIZE).map(|i| bf16::from_f32((i % 17) as f32 - 8.0)).collect();
     (0..SIZE).for_each(|index| matrix.fill(index, Numbers::Bf16(&row)));
@@ -361,7 +362,7 @@ mod tests {
             let exact: Vec<f32> = (0..d_out * d_in).map(number).collect();
             let x: Vec<f32> = (0..rows * d_in).map(|i| number(i + 1_000_003)).collect();
             let mut first_f32: Option<Vec<f32>> = None;
-            for (kernel, word) in Kernel::available().into_iter().flat_map(|kernel| [(kernel, Word::Pair), (kernel, Word::Single)]) {
+            for (kernel, word) in Supported::all().flat_map(|kernel| [(kernel, Word::Pair), (kernel, Word::Single)]) {
                 // Filled in two pieces that end inside a panel.
                 let mut matrix = PackedLinear::zeros(kernel, word, d_out, d_in);
                 let cut = d_out / 3;
@@ -377,9 +378,9 @@ mod tests {
 
                 let (mut out, mut scratch) = (vec![f32::NAN; rows * d_out], vec![u32::MAX; 5]);
                 matrix.apply(&x, rows, &mut out, &mut scratch);
-                if kernel.multiplies_f32() && word == Word::Pair {
+                if kernel.kernel().multiplies_f32() && word == Word::Pair {
                     let first = first_f32.get_or_insert_with(|| out.clone());
-                    prop_assert!(first.iter().zip(&out).all(|(a, b)| a.to_bits() == b.to_bits()), "{kernel}");
+                    prop_assert!(first.iter().zip(&out).all(|(a, b)| a.to_bits() == b.to_bits()), "{kernel:?}");
                 }
                 for (row, x) in x.chunks_exact(d_in).enumerate() {
                     let mut alone = vec![f32::NAN; d_out];

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Kernel;
+use super::kernel::{Kernel, Supported};
 use super::keys::TILE;
 use super::tile::Word;
 use super::vector::bf16_bits;
@@ -30,7 +30,7 @@ impl Softmax {
     /// multiplied with, 1 where the highest score is still the same.
     pub(crate) fn take(
         &mut self,
-        kernel: Kernel,
+        kernel: Supported,
         scores: &[f32; TILE],
         scale: f32,
         soft_cap: Option<f32>,
@@ -41,9 +41,9 @@ impl Softmax {
         let below = |end: usize| ((1_u64 << end) - 1) as u32;
         let seen = below(seen.end) & !below(seen.start);
         let highest = self.highest;
-        let added = match (kernel, word, weights.as_chunks_mut().0) {
+        let added = match (kernel.kernel(), word, weights.as_chunks_mut().0) {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: whoever packs weights for a kernel has let `Kernel::check` find its instructions.
+            // SAFETY: `kernel` is the proof that the processor has its instructions.
             (Kernel::Amx | Kernel::Avx512Bf16, Word::Pair, [weights]) => unsafe {
                 x86::weigh(&mut self.highest, scores, scale, soft_cap, seen, weights)
             },
@@ -175,7 +175,7 @@ mod tests {
                 (prop::array::uniform32(-40.0_f32..40.0), 0_usize..32, 1_usize..32), 1..5),
             soft_cap in prop::option::of(2.0_f32..30.0),
         ) {
-            for (kernel, word) in Kernel::available().into_iter().flat_map(|kernel| [(kernel, Word::Pair), (kernel, Word::Single)]) {
+            for (kernel, word) in Supported::all().flat_map(|kernel| [(kernel, Word::Pair), (kernel, Word::Single)]) {
                 let mut softmax = Softmax::EMPTY;
                 let (mut found, mut expected) = (Vec::<f64>::new(), Vec::<f64>::new());
                 for (scores, start, len) in &tiles {
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_nan_stays_visible() {
-        for kernel in Kernel::available() {
+        for kernel in Supported::all() {
             let mut scores = [0.0; TILE];
             scores[7] = f32::NAN;
             let softmax = Softmax::EMPTY;

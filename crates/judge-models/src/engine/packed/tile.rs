@@ -9,7 +9,7 @@ mod x86;
 
 use pulp::Arch;
 
-use super::Kernel;
+use super::kernel::{Kernel, Supported};
 use super::vector::pack_pairs;
 
 /// Lanes that are worked on at once; every tile has a multiple of them.
@@ -68,7 +68,7 @@ pub(crate) struct Shape {
 /// # Panics
 /// If a slice or a stride is shorter than that.
 pub(crate) fn multiply_add(
-    kernel: Kernel,
+    kernel: Supported,
     word: Word,
     shape: Shape,
     a: Words<'_>,
@@ -99,10 +99,10 @@ pub(crate) fn multiply_add(
                     words,
                 }
             };
-            // SAFETY: as many rows as are left are inside the slices, and whoever packs
-            // weights has let `Kernel::check` see that the processor has the instructions; all that have bf16 products have AVX-512.
+            // SAFETY: as many rows as are left are inside the slices, and `kernel` is the proof that the processor has the
+            // instructions; all that have bf16 products have AVX-512.
             row += unsafe {
-                match (kernel, word) {
+                match (kernel.kernel(), word) {
                     #[cfg(target_arch = "x86_64")]
                     (Kernel::Amx | Kernel::Avx512Bf16, Word::Pair) => x86::avx512_bf16(block, rows - row),
                     #[cfg(target_arch = "x86_64")]
@@ -255,7 +255,7 @@ mod tests {
                 .collect();
             let b_words = Words { data: &b_words, stride: lanes };
             let expected = expected(&a, &b, (rows, width, lanes));
-            for kernel in Kernel::available() {
+            for kernel in Supported::all() {
                 let a_words = Words { data: &a_words, stride: pairs };
                 let mut out = vec![0.5; rows * lanes];
                 multiply_add(kernel, Word::Pair, Shape { rows, words: pairs, lanes }, a_words, b_words, &mut out, lanes);
@@ -263,7 +263,7 @@ mod tests {
                     prop_assert!((f64::from(*found) - 0.5 - expected).abs() < 1e-4, "{kernel:?}: {found}, {expected}");
                 }
                 // Widened before, the same bits.
-                if kernel.multiplies_f32() || kernel == Kernel::Portable {
+                if kernel.kernel().multiplies_f32() || kernel == Supported::PORTABLE {
                     let mut a_wide = vec![0; rows * width];
                     a_wide.chunks_exact_mut(width).zip(a_words.data.chunks_exact(pairs)).for_each(|(wide, row)| widen_row(row, wide));
                     let a_wide = Words { data: &a_wide, stride: width };

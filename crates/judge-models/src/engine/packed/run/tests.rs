@@ -3,7 +3,7 @@ use std::path::Path;
 use judge_core::{Generation, LabelRead, Outcome, ReadAt, Want};
 
 use super::*;
-use crate::engine::packed::Kernel;
+use crate::engine::packed::Supported;
 use crate::engine::packed::keys::TILE;
 use crate::folder::Folder;
 use crate::reading::answers::Answers;
@@ -66,7 +66,7 @@ fn what_is_kept_is_counted_and_bounded_and_does_not_show() {
     let model = Model::load(&folder, &options).unwrap();
     let mut checkpoint = Checkpoint::open(&Folder::open(&folder).unwrap()).unwrap();
     let spec = Arc::clone(&model.context.spec);
-    let decoder = &PackedDecoder::load(spec, Kernel::detect(), Dtype::Bf16, &mut checkpoint).unwrap();
+    let decoder = &PackedDecoder::load(spec, Supported::fastest(), Dtype::Bf16, &mut checkpoint).unwrap();
     let (prompts, wants, nothing) = (prompts(), wants(), Want::default());
     let longest = prompts.iter().map(Vec::len).max().unwrap() + 9;
     let labels = [20, 21, 22];

@@ -2,10 +2,10 @@
 //! the unit wants them. What a row becomes depends on that row and on the panel alone.
 
 use std::arch::asm;
-use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
+use std::cell::Cell;
 use std::marker::PhantomData;
-use std::sync::OnceLock;
 
+use super::kernel::{Kernel, Supported};
 use super::tile::LANES;
 
 /// Rows that one product takes; those that are not there must be readable all the same.
@@ -13,51 +13,6 @@ const ROWS: usize = 32;
 
 /// Pairs that one instruction sums; a row has a multiple of them.
 pub(crate) const PAIRS: usize = 16;
-
-/// Whether the processor has the unit, with AVX-512-BF16 beside it, and the system lets this process use it.
-pub(crate) fn is_available() -> bool {
-    static AVAILABLE: OnceLock<bool> = OnceLock::new();
-    *AVAILABLE.get_or_init(|| {
-        const AMX_BF16: u32 = 1 << 22;
-        const AMX_TILE: u32 = 1 << 24;
-        const TILE_STATE: u64 = 0b11 << 17;
-        is_x86_feature_detected!("avx512bf16")
-            && is_x86_feature_detected!("xsave")
-            && __cpuid(0).eax >= 7
-            && __cpuid_count(7, 0).edx & (AMX_BF16 | AMX_TILE) == AMX_BF16 | AMX_TILE
-            // SAFETY: the processor has XSAVE, and AVX-512 is detected only where the system enabled it.
-            && unsafe { enabled_states() } & TILE_STATE == TILE_STATE
-            && permitted()
-    })
-}
-
-#[target_feature(enable = "xsave")]
-unsafe fn enabled_states() -> u64 {
-    // SAFETY: the caller's promise.
-    unsafe { _xgetbv(0) }
-}
-
-/// Asks the system for the unit's state, which a process has only on request; once for all its threads. The system refuses while a thread
-/// has a signal stack too small for that state, and afterwards refuses such stacks.
-#[cfg(target_os = "linux")]
-fn permitted() -> bool {
-    const ARCH_PRCTL: i64 = 158;
-    const REQUEST_PERMISSION: u64 = 0x1023;
-    const TILE_DATA: u64 = 18;
-    let result: i64;
-    // SAFETY: this call touches no memory of ours; a system that does not know it returns an error.
-    unsafe {
-        asm!("syscall", inlateout("rax") ARCH_PRCTL => result, in("rdi") REQUEST_PERMISSION, in("rsi") TILE_DATA,
-            lateout("rcx") _, lateout("r11") _, options(nostack));
-    }
-    result == 0
-}
-
-/// Elsewhere nobody has tried it.
-#[cfg(not(target_os = "linux"))]
-fn permitted() -> bool {
-    false
-}
 
 /// The shapes of the unit's eight registers.
 #[repr(C, align(64))]
@@ -69,21 +24,31 @@ struct Configuration {
     rows: [u8; 16],
 }
 
-/// The unit, set up for this thread; released when dropped. It stays on its thread, which has one at a time.
+thread_local! {
+    /// How many [`Unit`]s this thread holds.
+    static HELD: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The unit, set up for this thread for as long as somebody there holds one of these: whoever asks first sets it up, and the last to let
+/// go releases it, so that one holder may call another. It stays on its thread.
 pub(crate) struct Unit(PhantomData<*const ()>);
 
 impl Unit {
-    /// # Panics
-    /// If there is none.
-    pub(crate) fn new() -> Self {
-        assert!(is_available());
-        let mut configuration =
-            Configuration { palette: 1, start_row: 0, reserved: [0; 14], row_bytes: [0; 16], rows: [0; 16] };
-        configuration.row_bytes[..8].fill(64);
-        configuration.rows[..8].fill(16);
-        // SAFETY: the unit is there, and the configuration is as it must be.
-        unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const configuration, options(nostack, readonly)) };
-        Self(PhantomData)
+    /// The unit, if it is what `kernel` multiplies with.
+    pub(crate) fn hold(kernel: Supported) -> Option<Self> {
+        if kernel.kernel() != Kernel::Amx {
+            return None;
+        }
+        if HELD.replace(HELD.get() + 1) == 0 {
+            let mut configuration =
+                Configuration { palette: 1, start_row: 0, reserved: [0; 14], row_bytes: [0; 16], rows: [0; 16] };
+            configuration.row_bytes[..8].fill(64);
+            configuration.rows[..8].fill(16);
+            // SAFETY: a `Supported` of this kernel is made only where the unit is there and the system lets it be used; the
+            // configuration is that of its palette 1, eight tiles of 16 rows of 64 bytes.
+            unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const configuration, options(nostack, readonly)) };
+        }
+        Some(Self(PhantomData))
     }
 
     /// `out[row][lane] = Σ_pair a[row][pair] · b[pair][lane]` for the first `rows` of [`ROWS`] rows, `stride` apart; the other rows of `out`
@@ -98,7 +63,7 @@ impl Unit {
         let tiles = if rows > half { 2 } else { 1 };
         assert!(a.len() >= (tiles * half - 1) * stride + pairs);
         let (a, bytes) = (a.as_ptr(), 4 * stride);
-        // SAFETY: the unit is set up by `new` for tiles of 16 rows of 64 bytes. Each step reads 16 pairs of 16 or 32 rows and of two times
+        // SAFETY: the unit is set up by `hold` for tiles of 16 rows of 64 bytes. Each step reads 16 pairs of 16 or 32 rows and of two times
         // 16 lanes, which the assertions say are there, and `out` has room for all tiles.
         unsafe {
             if tiles == 2 {
@@ -148,7 +113,29 @@ impl Unit {
 
 impl Drop for Unit {
     fn drop(&mut self) {
-        // SAFETY: the unit is there.
-        unsafe { asm!("tilerelease", options(nostack, nomem)) };
+        let held = HELD.get() - 1;
+        HELD.set(held);
+        if held == 0 {
+            // SAFETY: the unit is there, and nobody on this thread holds it any longer.
+            unsafe { asm!("tilerelease", options(nostack, nomem)) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_may_call_another() {
+        let Some(kernel) = Supported::all().find(|kernel| kernel.kernel() == Kernel::Amx) else { return };
+        assert!(Unit::hold(Supported::PORTABLE).is_none());
+        let (a, b) = (vec![0x3f80_3f80; ROWS * PAIRS], vec![0x3f80_3f80; PAIRS * LANES]);
+        let outer = Unit::hold(kernel).unwrap();
+        drop(Unit::hold(kernel));
+        let mut out = [0.0; ROWS * LANES];
+        // Without the first holder's tiles this would be an illegal instruction.
+        outer.multiply(ROWS, &a, PAIRS, &b, &mut out);
+        assert_eq!(out, [32.0; ROWS * LANES]);
     }
 }

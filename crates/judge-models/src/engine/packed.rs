@@ -5,19 +5,24 @@
 //! work on it; that is what lets sequences share passes and prefixes freely.
 
 mod attention;
+#[cfg(target_arch = "x86_64")]
+mod blocked;
 #[cfg(test)]
 mod cases;
+mod columns;
 mod conv;
 mod decoder;
 mod delta;
 mod entropy;
 mod kernel;
 mod keys;
+mod lines;
 mod load;
 mod pack;
 mod plan;
 #[cfg(target_arch = "x86_64")]
 mod processor;
+mod rate;
 mod run;
 mod softmax;
 mod tile;
@@ -32,7 +37,7 @@ pub use kernel::Kernel;
 pub(crate) use kernel::Supported;
 #[cfg(any(test, feature = "bench"))]
 pub(crate) use keys::Keys;
-pub(crate) use pack::product_rate;
+pub(crate) use rate::product_rate;
 #[cfg(feature = "bench")]
 pub(crate) use {
     attention::{Queries, Settings, attend},

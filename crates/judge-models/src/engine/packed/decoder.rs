@@ -12,6 +12,7 @@ use super::delta::{Rule, logistic};
 use super::entropy::entropies;
 use super::kernel::Supported;
 use super::keys::{KeyShape, Keys};
+use super::lines::Lines;
 use super::pack::PackedLinear;
 use super::tile::Word;
 use super::vector::{self, Turn, worth_a_task};
@@ -188,7 +189,7 @@ impl PackedDecoder {
     pub(crate) fn logits(&self, states: &[f32]) -> Vec<f32> {
         let rows = states.len() / self.spec.d_model;
         let mut logits = vec![0.0; rows * self.spec.d_vocab];
-        self.head().apply(states, rows, &mut logits, &mut Vec::new());
+        self.head().apply(states, rows, &mut logits, &mut Lines::default());
         self.scale_logits(&mut logits);
         logits
     }
@@ -217,7 +218,7 @@ impl PackedDecoder {
 
 /// Rows of one width.
 pub(crate) struct Rows {
-    data: Vec<f32>,
+    data: Lines<f32>,
     width: usize,
 }
 
@@ -231,9 +232,9 @@ impl Rows {
 /// as a small product.
 #[derive(Default)]
 pub(crate) struct BufferPool {
-    free: Vec<Vec<f32>>,
+    free: Vec<Lines<f32>>,
     /// Activations as the products take them.
-    words: Vec<u32>,
+    words: Lines<u32>,
 }
 
 impl BufferPool {
@@ -241,15 +242,15 @@ impl BufferPool {
     fn rows(&mut self, count: usize, width: usize) -> Rows {
         let len = count * width;
         // The smallest that is large enough, else the largest, which then grows.
-        let fits = |buffer: &Vec<f32>| buffer.capacity() >= len;
+        let fits = |buffer: &Lines<f32>| buffer.capacity() >= len;
         let best = self.free.iter().enumerate().min_by_key(|(_, buffer)| {
             (!fits(buffer), if fits(buffer) { buffer.capacity() } else { usize::MAX - buffer.capacity() })
         });
         let mut data = match best.map(|(index, _)| index) {
             Some(index) => self.free.swap_remove(index),
-            None => Vec::new(),
+            None => Lines::default(),
         };
-        data.resize(len, 0.0);
+        data.resize(len);
         Rows { data, width }
     }
 
@@ -472,7 +473,7 @@ impl Ops for Packed<'_, '_> {
             *rows = count..count + span.keep.len();
             count += span.keep.len();
         }
-        x.data.truncate(count * x.width);
+        x.data.resize(count * x.width);
         x
     }
 

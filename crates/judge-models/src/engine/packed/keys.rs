@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::conv::Memory;
+use super::lines::Lines;
 use super::tile::{LANES, Word};
 use super::vector::bf16_bits;
 
@@ -67,10 +68,10 @@ struct Remembered {
 }
 
 /// Those of one block: by head, then by tile. There is no room before something is written.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct BlockKeys {
-    keys: Vec<u32>,
-    values: Vec<u32>,
+    keys: Lines<u32>,
+    values: Lines<u32>,
 }
 
 impl Keys {
@@ -81,7 +82,8 @@ impl Keys {
         let tiles = (end - start + capacity).div_ceil(TILE);
         let n_blocks = n_blocks.max(1);
         let memories = (0..n_blocks).map(|_| None).collect();
-        Self { shape, start, end, tiles, blocks: vec![BlockKeys::default(); n_blocks], memories, before }
+        let blocks = (0..n_blocks).map(|_| BlockKeys::default()).collect();
+        Self { shape, start, end, tiles, blocks, memories, before }
     }
 
     /// How many positions there are, from the sequence's beginning.
@@ -151,8 +153,11 @@ impl Keys {
     pub(crate) fn write(&mut self, block: usize, rows: &[f32], stride: usize, count: usize) {
         let Self { shape, tiles, .. } = *self;
         let place = self.place(block);
-        self.blocks[place].keys.resize(shape.n_kv_heads * tiles * shape.key_tile(), 0);
-        self.blocks[place].values.resize(shape.n_kv_heads * tiles * shape.value_tile(), 0);
+        if self.blocks[place].keys.is_empty() {
+            let [keys, values] =
+                [shape.key_tile(), shape.value_tile()].map(|tile| Lines::zeros(shape.n_kv_heads * tiles * tile));
+            self.blocks[place] = BlockKeys { keys, values };
+        }
         self.take_over(block);
         let first = self.end - self.start;
         let BlockKeys { keys, values } = &mut self.blocks[place];

@@ -1,26 +1,25 @@
 //! Weights in bf16 or f32, packed once, and their product with rows of activations.
 
 use std::ops::Range;
-use std::time::Instant;
 
 use half::bf16;
 use rayon::prelude::*;
 
+#[cfg(target_arch = "x86_64")]
+use super::blocked::Panels;
+use super::columns::Columns;
 use super::kernel::{Kernel, Supported};
+use super::lines::Lines;
 use super::tile::{LANES, Shape, Word, Words, multiply_add, widen_row, widen_tile};
 #[cfg(target_arch = "x86_64")]
-use super::unit::{self, Unit};
+use super::unit::{self, HasUnit};
 use super::vector::worth_a_task;
-use crate::Error;
 use crate::weights::Numbers;
 
 /// Rows of activations that are multiplied at once.
 const ROWS: usize = 12;
 
-/// Rows of activations that the matrix unit multiplies at once.
-const BLOCK: usize = 32;
-
-/// Rows of activations that one task takes, a multiple of both.
+/// Rows of activations that one task takes, a multiple of that.
 const ROWS_AT_ONCE: usize = 32 * ROWS;
 
 /// Pairs of coordinates that are summed before their sum joins the row's. A tile of as many, widened, stays in a core's cache.
@@ -54,13 +53,13 @@ pub(crate) struct PackedLinear {
     word: Word,
     d_out: usize,
     d_in: usize,
-    words: Vec<u32>,
+    words: Lines<u32>,
 }
 
 impl PackedLinear {
     /// A matrix of zeros, to be filled row by row.
     pub(crate) fn zeros(kernel: Supported, word: Word, d_out: usize, d_in: usize) -> Self {
-        let words = vec![0; d_out.next_multiple_of(LANES) * Self::width_of(kernel, word, d_in)];
+        let words = Lines::zeros(d_out.next_multiple_of(LANES) * Self::width_of(kernel, word, d_in));
         Self { kernel, word, d_out, d_in, words }
     }
 
@@ -140,16 +139,22 @@ impl PackedLinear {
     ///
     /// # Panics
     /// If a slice has another length.
-    pub(crate) fn apply(&self, x: &[f32], rows: usize, out: &mut [f32], scratch: &mut Vec<u32>) {
+    pub(crate) fn apply(&self, x: &[f32], rows: usize, out: &mut [f32], scratch: &mut Lines<u32>) {
         assert!(x.len() == rows * self.d_in && out.len() == rows * self.d_out);
         let (width, row_words) = (self.width(), self.row_words());
         if rows == 0 || width == 0 || self.d_out == 0 {
             return out.fill(0.0);
         }
+        #[cfg(target_arch = "x86_64")]
+        if self.word == Word::Pair
+            && let Some(unit) = HasUnit::of(self.kernel)
+        {
+            let panels = Panels { words: &self.words, pairs: width, d_in: self.d_in, d_out: self.d_out };
+            return panels.apply(unit, x, out, scratch);
+        }
         let widens = self.word == Word::Pair && self.kernel.kernel().multiplies_f32() && rows >= WORTH_WIDENING;
-        // A kernel that takes whole blocks of rows reads what lies behind the last one, and nothing comes of it.
-        let n_words = rows.next_multiple_of(BLOCK) * row_words;
-        scratch.resize(n_words * if widens { 3 } else { 1 }, 0);
+        let n_words = rows * row_words;
+        scratch.resize(n_words * if widens { 3 } else { 1 });
         let (words, wide) = scratch.split_at_mut(n_words);
         let packed = words.par_chunks_exact_mut(row_words).zip(x.par_chunks_exact(self.d_in));
         packed.with_min_len(worth_a_task(self.d_in)).for_each(|(words, x)| self.word.pack(x, &mut words[..width]));
@@ -159,7 +164,7 @@ impl PackedLinear {
         let n_panels = self.d_out.div_ceil(LANES);
         let at_once = self.panels_at_once(rows);
         let n_groups = n_panels.div_ceil(at_once);
-        let out = Columns { start: out.as_mut_ptr(), stride: self.d_out };
+        let out = Columns::new(out, self.d_out);
         (0..rows.div_ceil(ROWS_AT_ONCE) * n_groups).into_par_iter().for_each_init(Vec::new, |sums, task| {
             let (first, group) = (task / n_groups * ROWS_AT_ONCE, task % n_groups);
             let share = Share {
@@ -203,29 +208,6 @@ impl PackedLinear {
     fn multiply(&self, share: &Share, words: &[u32], sums: &mut [f32]) {
         let (width, panel, stride) = (self.width(), self.panel(), share.panels.len() * LANES);
         let (row_words, at_once) = (self.row_words(), self.words_at_once());
-        #[cfg(target_arch = "x86_64")]
-        if self.word == Word::Pair
-            && let Some(unit) = Unit::hold(self.kernel)
-        {
-            for first in share.rows.clone().step_by(BLOCK) {
-                for (at, index) in share.panels.clone().enumerate() {
-                    let mut block = [0.0; BLOCK * LANES];
-                    let count = BLOCK.min(share.rows.end - first);
-                    unit.multiply(
-                        count,
-                        &words[first * row_words..],
-                        row_words,
-                        &self.words[index * panel..][..panel],
-                        &mut block,
-                    );
-                    let sums = sums[(first - share.rows.start) * stride..].chunks_mut(stride);
-                    for (sums, block) in sums.zip(block.as_chunks::<LANES>().0).take(count) {
-                        sums[at * LANES..][..LANES].copy_from_slice(block);
-                    }
-                }
-            }
-            return;
-        }
         // Tiles that stay in a core's cache while all rows of the share pass by; meanwhile those to come are fetched.
         let lines = if share.rows.len() < MANY_ROWS { 0 } else { LINES_AT_ONCE };
         for part in (0..width).step_by(at_once) {
@@ -296,53 +278,33 @@ fn prefetch(word: &u32) {
     let _ = word;
 }
 
-/// Multiply-adds per second, counted as two operations each, that products of packed weights reach on this machine with rayon's
-/// threads: the best of some tries at 1024 rows by 3072 by 3072. No forward pass can be faster than its weights' products at this
-/// rate.
-///
-/// # Errors
-/// [`Error::NoKernel`] if the processor lacks the kernel; `None` is the fastest that it has.
-pub(crate) fn product_rate(kernel: Option<Kernel>) -> Result<f64, Error> {
-    const SIZE: usize = 3072;
-    let kernel = Supported::choose(kernel)?;
-    let mut matrix = PackedLinear::zeros(kernel, Word::Pair, SIZE, SIZE);
-    let row: Vec<bf16> = (0..SIZE).map(|i| bf16::from_f32((i % 17) as f32 - 8.0)).collect();
-    (0..SIZE).for_each(|index| matrix.fill(index, Numbers::Bf16(&row)));
-    let x: Vec<f32> = (0..1024 * SIZE).map(|i| (i % 13) as f32 - 6.0).collect();
-    let (mut out, mut scratch) = (vec![0.0; 1024 * SIZE], Vec::new());
-    let mut fastest = f64::INFINITY;
-    for _ in 0..8 {
-        let start = Instant::now();
-        matrix.apply(&x, 1024, &mut out, &mut scratch);
-        fastest = fastest.min(start.elapsed().as_secs_f64());
-    }
-    Ok((2 * 1024 * SIZE * SIZE) as f64 / fastest)
-}
-
-/// A matrix of which several threads write different columns.
-struct Columns {
-    start: *mut f32,
-    stride: usize,
-}
-
-// SAFETY: it is only used to write, each element from one thread.
-unsafe impl Sync for Columns {}
-
-impl Columns {
-    /// # Safety
-    /// The elements must be inside the matrix and nobody else's.
-    #[expect(clippy::mut_from_ref, reason = "the caller promises that the columns are its own")]
-    unsafe fn row(&self, row: usize, column: usize, count: usize) -> &mut [f32] {
-        // SAFETY: the caller's promise.
-        unsafe { std::slice::from_raw_parts_mut(self.start.add(row * self.stride + column), count) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn many_rows_with_many_results_have_the_bits_of_each_alone() {
+        const ROWS: usize = 1030;
+        const D_IN: usize = 40;
+        const D_OUT: usize = 1024;
+        let number = |i: usize| ((i * 2_654_435_761) % 1009) as f32 / 500.0 - 1.0;
+        let weight: Vec<bf16> = (0..D_OUT * D_IN).map(|i| bf16::from_f32(number(i))).collect();
+        let x: Vec<f32> = (0..ROWS * D_IN).map(|i| number(i + 7)).collect();
+        for kernel in Supported::all() {
+            let mut matrix = PackedLinear::zeros(kernel, Word::Pair, D_OUT, D_IN);
+            matrix.fill(0, Numbers::Bf16(&weight));
+            let (mut out, mut scratch) = (Lines::zeros(ROWS * D_OUT), Lines::default());
+            matrix.apply(&x, ROWS, &mut out, &mut scratch);
+            for row in [0, 1, 15, 16, 500, 527, 1028, 1029] {
+                let mut alone = vec![f32::NAN; D_OUT];
+                matrix.apply(&x[row * D_IN..][..D_IN], 1, &mut alone, &mut scratch);
+                let together = &out[row * D_OUT..][..D_OUT];
+                assert!(alone.iter().zip(together).all(|(a, b)| a.to_bits() == b.to_bits()), "{kernel:?}, row {row}");
+            }
+        }
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(30))]
@@ -350,7 +312,7 @@ mod tests {
         #[test]
         fn products_are_right_and_the_same_bits_in_any_company(
             rows in prop::sample::select(vec![1_usize, 2, 12, 17, 100, 250]),
-            d_in in prop::sample::select(vec![1_usize, 64, 80, 127, 128, 700, 1500]),
+            d_in in prop::sample::select(vec![1_usize, 64, 80, 127, 128, 700, 1500, 2100]),
             d_out in prop::sample::select(vec![1_usize, 7, 32, 33, 100]),
             seed in any::<u64>(),
         ) {
@@ -376,7 +338,7 @@ mod tests {
                 matrix.row(d_out - 1, &mut row);
                 prop_assert!(row.iter().enumerate().all(|(i, &a)| a == stored((d_out - 1) * d_in + i)));
 
-                let (mut out, mut scratch) = (vec![f32::NAN; rows * d_out], vec![u32::MAX; 5]);
+                let (mut out, mut scratch) = (vec![f32::NAN; rows * d_out], Lines::default());
                 matrix.apply(&x, rows, &mut out, &mut scratch);
                 if kernel.kernel().multiplies_f32() && word == Word::Pair {
                     let first = first_f32.get_or_insert_with(|| out.clone());

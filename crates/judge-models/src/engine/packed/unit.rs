@@ -1,18 +1,45 @@
-//! Products on the matrix unit (AMX) of Intel's server processors, over the same panels as every other kernel: a panel's pairs lie as
-//! the unit wants them. What a row becomes depends on that row and on the panel alone.
+//! The matrix unit (AMX) of Intel's server processors: eight registers of sixteen rows of 64 bytes, and an instruction that multiplies two of
+//! them into a third, `TDPBF16PS` (Intel's *Architecture Instruction Set Extensions Programming Reference*).
+//!
+//! The instruction sums the sixteen first numbers of pairs and the sixteen second ones, each with fused multiply-adds, adds the two sums, and
+//! adds that to the element. An element of a product is therefore a matter of its row and its column alone, whatever else is in the
+//! registers, and may be put away and taken up again between two steps.
 
 use std::arch::asm;
+use std::arch::x86_64::{__m512bh, _mm512_cvtne2ps_pbh, _mm512_maskz_loadu_ps, _mm512_storeu_si512};
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::mem::transmute;
 
 use super::kernel::{Kernel, Supported};
-use super::tile::LANES;
+use super::tile::{LANES, Words};
 
-/// Rows that one product takes; those that are not there must be readable all the same.
-const ROWS: usize = 32;
+/// Rows of a register.
+pub(crate) const ROWS: usize = 16;
 
-/// Pairs that one instruction sums; a row has a multiple of them.
+/// Pairs of bf16 numbers in a row of a register: what one instruction sums.
 pub(crate) const PAIRS: usize = 16;
+
+/// Words of a line of the caches.
+const LINE: usize = 16;
+
+/// What a register holds of rows: `[ROWS][PAIRS]` words.
+pub(crate) type Tile = [u32; ROWS * PAIRS];
+
+/// Sums of two registers' rows by [`LANES`] lanes.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(crate) struct Sums(pub(crate) [[f32; LANES]; 2 * ROWS]);
+
+impl Sums {
+    pub(crate) const ZERO: Self = Self([[0.0; LANES]; 2 * ROWS]);
+}
+
+/// What the product `index` of so many has fetched ahead of something that comes after all of them.
+pub(crate) fn share(coming: &[u32], index: usize, of: usize) -> &[u32] {
+    let each = coming.len().div_ceil(of);
+    &coming[(index * each).min(coming.len())..((index + 1) * each).min(coming.len())]
+}
 
 /// The shapes of the unit's eight registers.
 #[repr(C, align(64))]
@@ -29,16 +56,18 @@ thread_local! {
     static HELD: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The unit, set up for this thread for as long as somebody there holds one of these: whoever asks first sets it up, and the last to let
-/// go releases it, so that one holder may call another. It stays on its thread.
-pub(crate) struct Unit(PhantomData<*const ()>);
+/// The proof that there is a unit; any thread may take it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HasUnit(());
 
-impl Unit {
-    /// The unit, if it is what `kernel` multiplies with.
-    pub(crate) fn hold(kernel: Supported) -> Option<Self> {
-        if kernel.kernel() != Kernel::Amx {
-            return None;
-        }
+impl HasUnit {
+    /// If `kernel` multiplies with the unit.
+    pub(crate) fn of(kernel: Supported) -> Option<Self> {
+        (kernel.kernel() == Kernel::Amx).then_some(Self(()))
+    }
+
+    /// Sets the unit up for this thread.
+    pub(crate) fn hold(self) -> Unit {
         if HELD.replace(HELD.get() + 1) == 0 {
             let mut configuration =
                 Configuration { palette: 1, start_row: 0, reserved: [0; 14], row_bytes: [0; 16], rows: [0; 16] };
@@ -48,64 +77,183 @@ impl Unit {
             // configuration is that of its palette 1, eight tiles of 16 rows of 64 bytes.
             unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const configuration, options(nostack, readonly)) };
         }
-        Some(Self(PhantomData))
+        Unit(PhantomData)
     }
+}
 
-    /// `out[row][lane] = Σ_pair a[row][pair] · b[pair][lane]` for the first `rows` of [`ROWS`] rows, `stride` apart; the other rows of `out`
-    /// may hold anything. `b` is one panel, `[pairs][LANES]`; `pairs` is a multiple of [`PAIRS`].
+/// The unit, set up for this thread for as long as somebody there holds one of these: whoever asks first sets it up, and the last to let
+/// go releases it, so that one holder may call another. It stays on its thread.
+pub(crate) struct Unit(PhantomData<*const ()>);
+
+impl Unit {
+    /// Sets `sums` to the product of one or two registers' rows with [`LANES`] lanes, or adds it where the sums go on. The rows are tiles
+    /// behind one another along the pairs, `b` has [`PAIRS`] words of each lane for every tile: `[pairs][stride]`. Sums of rows that are
+    /// not given are left alone. Meanwhile `coming` is fetched from memory, for who wants it next.
     ///
     /// # Panics
-    /// If a slice is too short, also for the rows that are not asked for.
-    pub(crate) fn multiply(&self, rows: usize, a: &[u32], stride: usize, b: &[u32], out: &mut [f32; ROWS * LANES]) {
-        let pairs = b.len() / LANES;
-        assert!(pairs > 0 && pairs.is_multiple_of(PAIRS) && pairs <= stride && rows <= ROWS);
-        let half = ROWS / 2;
-        let tiles = if rows > half { 2 } else { 1 };
-        assert!(a.len() >= (tiles * half - 1) * stride + pairs);
-        let (a, bytes) = (a.as_ptr(), 4 * stride);
-        // SAFETY: the unit is set up by `hold` for tiles of 16 rows of 64 bytes. Each step reads 16 pairs of 16 or 32 rows and of two times
-        // 16 lanes, which the assertions say are there, and `out` has room for all tiles.
+    /// If there is no tile, the second rows have another number of them than the first, or `b` is too short.
+    pub(crate) fn multiply(
+        &self,
+        (first, second): (&[Tile], Option<&[Tile]>),
+        b: Words<'_>,
+        goes_on: bool,
+        sums: &mut Sums,
+        coming: &[u32],
+    ) {
+        let steps = first.len();
+        assert!(steps > 0 && second.is_none_or(|second| second.len() == steps) && b.stride >= LANES);
+        assert!(b.data.len() >= (steps * PAIRS - 1) * b.stride + LANES);
+        let sums = sums.0.as_mut_ptr();
+        let lines = coming.len().div_ceil(LINE).div_ceil(steps);
+        // SAFETY: the unit is set up for tiles of 16 rows of 64 bytes. Each step reads a tile of either row and 16 pairs of two times
+        // 16 lanes, which the assertions say are there; `sums` has room for two by two tiles whose rows are 128 bytes apart. What is
+        // fetched ahead may lie anywhere.
         unsafe {
-            if tiles == 2 {
-                asm!(
-                    "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
-                    "2:",
-                    "tileloadd tmm4, [{a} + {stride}]",
-                    "tileloadd tmm6, [{b} + {lanes}]",
-                    "tileloadd tmm7, [{b} + {lanes} + 64]",
-                    "tdpbf16ps tmm0, tmm4, tmm6",
-                    "tileloadd tmm5, [{a2} + {stride}]",
-                    "tdpbf16ps tmm1, tmm4, tmm7",
-                    "tdpbf16ps tmm2, tmm5, tmm6",
-                    "tdpbf16ps tmm3, tmm5, tmm7",
-                    "add {a}, 64", "add {a2}, 64", "add {b}, 2048",
-                    "dec {steps}", "jnz 2b",
-                    "tilestored [{out} + {lanes}], tmm0",
-                    "tilestored [{out} + {lanes} + 64], tmm1",
-                    "tilestored [{out} + {lanes} + 2048], tmm2",
-                    "tilestored [{out} + {lanes} + 2112], tmm3",
-                    a = inout(reg) a => _, a2 = inout(reg) a.add(half * stride) => _, b = inout(reg) b.as_ptr() => _,
-                    steps = inout(reg) pairs / PAIRS => _, stride = in(reg) bytes, lanes = in(reg) 4 * LANES,
-                    out = in(reg) out.as_mut_ptr(), out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
-                    out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack),
-                );
-            } else {
-                asm!(
+            match second {
+                Some(second) => {
+                    asm!(
+                        "test {left}, {left}",
+                        "jnz 5f",
+                        "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
+                        "jmp 6f",
+                        "5:",
+                        "tileloadd tmm0, [{sums} + {row}]",
+                        "tileloadd tmm1, [{sums} + {row} + 64]",
+                        "tileloadd tmm2, [{sums} + {row} + 2048]",
+                        "tileloadd tmm3, [{sums} + {row} + 2112]",
+                        "6:",
+                        "mov {row:e}, 64",
+                        "2:",
+                        "tileloadd tmm4, [{a} + {row}]",
+                        "tileloadd tmm6, [{b} + {stride}]",
+                        "tileloadd tmm7, [{b} + {stride} + 64]",
+                        "tdpbf16ps tmm0, tmm4, tmm6",
+                        "tileloadd tmm5, [{a2} + {row}]",
+                        "tdpbf16ps tmm1, tmm4, tmm7",
+                        "tdpbf16ps tmm2, tmm5, tmm6",
+                        "tdpbf16ps tmm3, tmm5, tmm7",
+                        "mov {left}, {lines}",
+                        "test {left}, {left}",
+                        "jz 4f",
+                        "3:",
+                        "prefetcht1 [{coming}]",
+                        "add {coming}, 64",
+                        "dec {left}",
+                        "jnz 3b",
+                        "4:",
+                        "add {a}, 1024", "add {a2}, 1024", "add {b}, {step}",
+                        "dec {steps}",
+                        "jnz 2b",
+                        "shl {row}, 1",
+                        "tilestored [{sums} + {row}], tmm0",
+                        "tilestored [{sums} + {row} + 64], tmm1",
+                        "tilestored [{sums} + {row} + 2048], tmm2",
+                        "tilestored [{sums} + {row} + 2112], tmm3",
+                        a = inout(reg) first.as_ptr() => _, a2 = inout(reg) second.as_ptr() => _,
+                        b = inout(reg) b.data.as_ptr() => _, steps = inout(reg) steps => _,
+                        coming = inout(reg) coming.as_ptr() => _, lines = in(reg) lines, left = inout(reg) usize::from(goes_on) => _,
+                        row = inout(reg) 128_usize => _, stride = in(reg) 4 * b.stride, step = in(reg) 4 * PAIRS * b.stride,
+                        sums = in(reg) sums, out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                        out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack),
+                    );
+                }
+                None => asm!(
+                    "test {left}, {left}",
+                    "jnz 5f",
                     "tilezero tmm0", "tilezero tmm1",
+                    "jmp 6f",
+                    "5:",
+                    "tileloadd tmm0, [{sums} + {row}]",
+                    "tileloadd tmm1, [{sums} + {row} + 64]",
+                    "6:",
+                    "mov {row:e}, 64",
                     "2:",
-                    "tileloadd tmm4, [{a} + {stride}]",
-                    "tileloadd tmm6, [{b} + {lanes}]",
-                    "tileloadd tmm7, [{b} + {lanes} + 64]",
+                    "tileloadd tmm4, [{a} + {row}]",
+                    "tileloadd tmm6, [{b} + {stride}]",
+                    "tileloadd tmm7, [{b} + {stride} + 64]",
                     "tdpbf16ps tmm0, tmm4, tmm6",
                     "tdpbf16ps tmm1, tmm4, tmm7",
-                    "add {a}, 64", "add {b}, 2048",
-                    "dec {steps}", "jnz 2b",
-                    "tilestored [{out} + {lanes}], tmm0",
-                    "tilestored [{out} + {lanes} + 64], tmm1",
-                    a = inout(reg) a => _, b = inout(reg) b.as_ptr() => _, steps = inout(reg) pairs / PAIRS => _,
-                    stride = in(reg) bytes, lanes = in(reg) 4 * LANES, out = in(reg) out.as_mut_ptr(),
-                    out("tmm0") _, out("tmm1") _, out("tmm4") _, out("tmm6") _, out("tmm7") _, options(nostack),
-                );
+                    "mov {left}, {lines}",
+                    "test {left}, {left}",
+                    "jz 4f",
+                    "3:",
+                    "prefetcht1 [{coming}]",
+                    "add {coming}, 64",
+                    "dec {left}",
+                    "jnz 3b",
+                    "4:",
+                    "add {a}, 1024", "add {b}, {step}",
+                    "dec {steps}",
+                    "jnz 2b",
+                    "shl {row}, 1",
+                    "tilestored [{sums} + {row}], tmm0",
+                    "tilestored [{sums} + {row} + 64], tmm1",
+                    a = inout(reg) first.as_ptr() => _, b = inout(reg) b.data.as_ptr() => _, steps = inout(reg) steps => _,
+                    coming = inout(reg) coming.as_ptr() => _, lines = in(reg) lines, left = inout(reg) usize::from(goes_on) => _,
+                    row = inout(reg) 128_usize => _, stride = in(reg) 4 * b.stride, step = in(reg) 4 * PAIRS * b.stride,
+                    sums = in(reg) sums, out("tmm0") _, out("tmm1") _,
+                    out("tmm4") _, out("tmm6") _, out("tmm7") _, options(nostack),
+                ),
+            }
+        }
+    }
+
+    /// Multiplies what is in the registers, two by two, so many times; returns how many operations that were. They are zeros: the unit
+    /// takes as long for them as for other numbers.
+    #[cfg(feature = "bench")]
+    pub(crate) fn multiply_registers(&self, times: usize) -> usize {
+        assert!(times > 0);
+        // SAFETY: the unit is set up, and nothing but its registers is touched.
+        unsafe {
+            asm!(
+                "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
+                "tilezero tmm4", "tilezero tmm5", "tilezero tmm6", "tilezero tmm7",
+                "2:",
+                "tdpbf16ps tmm0, tmm4, tmm6",
+                "tdpbf16ps tmm1, tmm4, tmm7",
+                "tdpbf16ps tmm2, tmm5, tmm6",
+                "tdpbf16ps tmm3, tmm5, tmm7",
+                "dec {times}",
+                "jnz 2b",
+                times = inout(reg) times => _, out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack, nomem),
+            );
+        }
+        times * 4 * 2 * ROWS * 2 * PAIRS * 16
+    }
+
+    /// Packs at most [`ROWS`] rows into tiles behind one another, rounded to bf16. Rows that are not there and what is behind the last
+    /// number of one become zero.
+    ///
+    /// # Panics
+    /// If a row has more numbers than the tiles.
+    pub(crate) fn pack<'a>(&self, rows: impl IntoIterator<Item = &'a [f32]>, tiles: &mut [Tile]) {
+        let mut rows = rows.into_iter();
+        let rows: [&[f32]; ROWS] = std::array::from_fn(|_| rows.next().unwrap_or_default());
+        assert!(rows.iter().all(|row| row.len() <= tiles.len() * 2 * PAIRS));
+        // SAFETY: where there is a unit, there is AVX-512 with BF16.
+        unsafe { pack_rows(&rows, tiles) };
+    }
+}
+
+/// Packs rows into tiles, all rows at once: reading them side by side keeps more of the memory busy than one after another.
+///
+/// # Safety
+/// AVX-512 with BF16.
+#[target_feature(enable = "avx512f,avx512bf16")]
+unsafe fn pack_rows(rows: &[&[f32]; ROWS], tiles: &mut [Tile]) {
+    for (step, tile) in tiles.iter_mut().enumerate() {
+        for (row, words) in rows.iter().zip(tile.as_chunks_mut::<PAIRS>().0) {
+            let numbers = row.get(2 * PAIRS * step..).unwrap_or_default();
+            // Of so many numbers the first are there.
+            let mask = |numbers: &[f32]| ((1_u32 << numbers.len().min(16)) - 1) as u16;
+            let (low, high) = numbers.split_at(numbers.len().min(16));
+            // SAFETY: no more is read than is there, and sixteen words are written. Both types are 512 bits.
+            unsafe {
+                let low = _mm512_maskz_loadu_ps(mask(low), low.as_ptr());
+                let high = _mm512_maskz_loadu_ps(mask(high), high.as_ptr());
+                let pairs: __m512bh = _mm512_cvtne2ps_pbh(high, low);
+                _mm512_storeu_si512(words.as_mut_ptr().cast(), transmute(pairs));
             }
         }
     }
@@ -124,18 +272,77 @@ impl Drop for Unit {
 
 #[cfg(test)]
 mod tests {
+    use half::bf16;
+
     use super::*;
+
+    fn unit() -> Option<HasUnit> {
+        Supported::all().find_map(HasUnit::of)
+    }
 
     #[test]
     fn a_holder_may_call_another() {
-        let Some(kernel) = Supported::all().find(|kernel| kernel.kernel() == Kernel::Amx) else { return };
-        assert!(Unit::hold(Supported::PORTABLE).is_none());
-        let (a, b) = (vec![0x3f80_3f80; ROWS * PAIRS], vec![0x3f80_3f80; PAIRS * LANES]);
-        let outer = Unit::hold(kernel).unwrap();
-        drop(Unit::hold(kernel));
-        let mut out = [0.0; ROWS * LANES];
+        let Some(unit) = unit() else { return };
+        assert!(HasUnit::of(Supported::PORTABLE).is_none());
+        let (a, b) = ([[0x3f80_3f80; ROWS * PAIRS]; 2], vec![0x3f80_3f80; PAIRS * LANES]);
+        let outer = unit.hold();
+        drop(unit.hold());
         // Without the first holder's tiles this would be an illegal instruction.
-        outer.multiply(ROWS, &a, PAIRS, &b, &mut out);
-        assert_eq!(out, [32.0; ROWS * LANES]);
+        let mut sums = Sums::ZERO;
+        let b = Words { data: &b, stride: LANES };
+        outer.multiply((&a[..1], Some(&a[1..])), b, false, &mut sums, &[]);
+        assert_eq!(sums.0, [[32.0; LANES]; 2 * ROWS]);
+    }
+
+    /// What the instruction does to one element, by its description.
+    fn step(sum: f32, a: &[f32], b: &[f32]) -> f32 {
+        let along =
+            |first: usize| a.iter().zip(b).skip(first).step_by(2).fold(0.0_f32, |sum, (a, b)| a.mul_add(*b, sum));
+        sum + (along(0) + along(1))
+    }
+
+    #[test]
+    fn sums_are_made_in_the_order_that_is_described_however_they_are_cut() {
+        let Some(unit) = unit() else { return };
+        let unit = unit.hold();
+        const STEPS: usize = 5;
+        const WIDTH: usize = STEPS * 2 * PAIRS - 3;
+        const STRIDE: usize = LANES + 16;
+        let number = |i: usize| {
+            let mixed = (i as u64 + 7).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            bf16::from_f32((mixed >> 40) as f32 / (1 << 23) as f32 - 1.0).to_f32()
+        };
+        let rows: Vec<f32> = (0..2 * ROWS * WIDTH).map(number).collect();
+        let b = |k: usize, lane: usize| number(100_003 + k * LANES + lane);
+        let mut words = vec![0; STEPS * PAIRS * STRIDE];
+        for (i, word) in words.iter_mut().enumerate() {
+            let (pair, lane) = (i / STRIDE, i % STRIDE);
+            *word = b(2 * pair, lane).to_bits() >> 16 | b(2 * pair + 1, lane).to_bits() & 0xffff_0000;
+        }
+        let mut tiles = [[[u32::MAX; ROWS * PAIRS]; STEPS]; 2];
+        for (tiles, rows) in tiles.iter_mut().zip(rows.chunks(ROWS * WIDTH)) {
+            unit.pack(rows.chunks(WIDTH), tiles);
+        }
+        let mut whole = Sums::ZERO;
+        let words = |from: usize| Words { data: &words[from * PAIRS * STRIDE..], stride: STRIDE };
+        unit.multiply((&tiles[0], Some(&tiles[1])), words(0), false, &mut whole, &[1; 100]);
+        for (row, (sums, numbers)) in whole.0.iter().zip(rows.chunks(WIDTH)).enumerate() {
+            for (lane, &found) in sums.iter().enumerate() {
+                let mut a = numbers.to_vec();
+                a.resize(STEPS * 2 * PAIRS, 0.0);
+                let lanes: Vec<f32> = (0..a.len()).map(|k| b(k, lane)).collect();
+                let steps = a.chunks(2 * PAIRS).zip(lanes.chunks(2 * PAIRS));
+                let expected = steps.fold(0.0, |sum, (a, b)| step(sum, a, b));
+                assert_eq!(found.to_bits(), expected.to_bits(), "row {row}, lane {lane}: {found} {expected}");
+            }
+        }
+        // One register's rows alone, in two pieces, and fewer rows than a register has.
+        let mut few = Sums([[f32::NAN; LANES]; 2 * ROWS]);
+        let mut tiles = [[u32::MAX; ROWS * PAIRS]; STEPS];
+        unit.pack(rows.chunks(WIDTH).take(3), &mut tiles);
+        unit.multiply((&tiles[..2], None), words(0), false, &mut few, &[]);
+        unit.multiply((&tiles[2..], None), words(2), true, &mut few, &[]);
+        assert_eq!(few.0[..3], whole.0[..3]);
+        assert!(few.0[3..ROWS].iter().flatten().all(|&x| x == 0.0) && few.0[ROWS].iter().all(|x| x.is_nan()));
     }
 }

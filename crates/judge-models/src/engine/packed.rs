@@ -14,6 +14,9 @@ mod conv;
 mod decoder;
 mod delta;
 mod entropy;
+mod gather;
+#[cfg(target_arch = "x86_64")]
+mod gather_on_unit;
 mod kernel;
 mod keys;
 mod lines;
@@ -40,7 +43,8 @@ pub(crate) use keys::Keys;
 pub(crate) use rate::product_rate;
 #[cfg(feature = "bench")]
 pub(crate) use {
-    attention::{Queries, Settings, attend},
+    attention::{Queries, Settings},
+    gather::attend,
     keys::KeyShape,
     pack::PackedLinear,
     tile::Word,

@@ -11,7 +11,7 @@ use super::kernel::Supported;
 use super::keys::{KeyShape, Keys};
 use super::tile::Word;
 
-/// What is tested: as [`attend`](super::attention::attend).
+/// What is tested: as [`attend`](super::gather::attend).
 type Body = fn(Settings, usize, &[Queries<'_>], &[f32], usize, &mut [f32]);
 
 /// A sequence with a block's settings.
@@ -30,7 +30,7 @@ pub(super) fn cases(head_dims: &[usize], scales: &[f32]) -> impl Strategy<Value 
     let heads = (1_usize..3, 1_usize..4, prop::sample::select(head_dims.to_vec()));
     let scores =
         (prop::option::of(1_usize..100), prop::option::of(1.0_f32..20.0), prop::sample::select(scales.to_vec()));
-    (1_usize..150, heads, scores, (0_usize..90, 0_usize..90), (any::<bool>(), any::<u64>())).prop_map(
+    (1_usize..280, heads, scores, (0_usize..150, 0_usize..150), (any::<bool>(), any::<u64>())).prop_map(
         |(seq, heads, scores, cuts, (is_f32, seed))| {
             let (n_kv_heads, group, head_dim) = heads;
             let (window, soft_cap, scale) = scores;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use judge_core::{Layer, TokenId};
 use rayon::prelude::*;
 
-use super::attention::{Queries, Settings, attend};
+use super::attention::{Queries, Settings};
 use super::conv::{Memory, short_conv};
 use super::delta::{Rule, logistic};
 use super::entropy::entropies;
+use super::gather::attend;
 use super::kernel::Supported;
 use super::keys::{KeyShape, Keys};
 use super::lines::Lines;

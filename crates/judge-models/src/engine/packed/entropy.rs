@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use pulp::Arch;
 
-use super::attention::{Queries, Settings, Walk, walk};
+use super::attention::{Made, Queries, Settings, Walk, walk};
 use super::keys::TILE;
 use super::softmax::scaled;
 use crate::reading::exp::exp;
@@ -26,7 +26,7 @@ pub(crate) fn entropies(
     stride: usize,
     out: &mut [f32],
 ) {
-    walk(settings, block, queries, rows, stride, (settings.n_heads, out), measure);
+    walk(settings, block, queries, rows, stride, (1, out), measure);
 }
 
 /// Buffers of a walk, by row.
@@ -39,7 +39,7 @@ struct Scratch {
     spreads: Vec<Spread>,
 }
 
-fn measure(walk: &Walk<'_>, scratch: &mut Scratch, out: &mut [f32]) {
+fn measure(walk: &Walk<'_>, scratch: &mut Scratch, made: &mut Made<'_>) {
     let Settings { scale, soft_cap, .. } = walk.settings;
     walk.pack(&mut scratch.queries);
     scratch.spreads.clear();
@@ -60,7 +60,7 @@ fn measure(walk: &Walk<'_>, scratch: &mut Scratch, out: &mut [f32]) {
         );
     }
     for (row, spread) in scratch.spreads.iter().enumerate() {
-        out[walk.place(row)] = spread.entropy() as f32;
+        made.row(row).fill(spread.entropy() as f32);
     }
 }
 

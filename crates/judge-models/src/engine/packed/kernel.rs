@@ -8,8 +8,8 @@ use crate::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kernel {
-    /// The matrix unit of Intel's server processors, written `amx`; attention uses [`Avx512Bf16`](Self::Avx512Bf16) beside it. The
-    /// system must let the process use the unit; where it does not, this kernel is not available.
+    /// The matrix unit of Intel's server processors, written `amx`, for products and attention in bf16. The system must let the process use
+    /// the unit; where it does not, this kernel is not available.
     Amx,
     /// AVX-512 with its products of bf16 pairs, written `avx512-bf16`.
     Avx512Bf16,

@@ -1,5 +1,6 @@
 //! Keys and values of some positions of a sequence, packed for attention, and what blocks without keys remember of its past.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -12,6 +13,9 @@ use super::vector::bf16_bits;
 /// Keys per tile. A sequence's tiles begin at multiples of it, whoever computed them, so that attention sums in the same order
 /// however a sequence was cut.
 pub(crate) const TILE: usize = 32;
+
+/// Pairs that the matrix unit sums at once.
+const STEP: usize = 16;
 
 /// What keys and values look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,9 +37,13 @@ impl KeyShape {
         self.head_dim.next_multiple_of(LANES)
     }
 
-    /// Words of a tile of keys: `[words][TILE]`, one coordinate of a key or two successive ones to a word.
+    /// Words of a tile of keys: `[words][TILE]`, one coordinate of a key or two successive ones to a word. Pairs have zeros behind the
+    /// last, up to whole steps of the matrix unit.
     pub(crate) fn key_tile(self) -> usize {
-        self.words() * TILE
+        TILE * match self.word {
+            Word::Pair => self.words().next_multiple_of(STEP),
+            Word::Single => self.words(),
+        }
     }
 
     /// Words of a tile of values: `[TILE][lanes]`, or `[TILE / 2][lanes]` with one coordinate of two successive values to a word.
@@ -199,18 +207,27 @@ impl Keys {
 
     /// Tile `tile` of a head in a block, keys and values, counted from the sequence's beginning.
     pub(crate) fn tile(&self, block: usize, head: usize, tile: usize) -> (&[u32], &[u32]) {
+        let (_, keys, values) = self.run(block, head, tile..tile + 1);
+        (keys, values)
+    }
+
+    /// As many of the tiles, which are some, as lie behind one another, from the first on: how many, their keys and their values.
+    pub(crate) fn run(&self, block: usize, head: usize, tiles: Range<usize>) -> (usize, &[u32], &[u32]) {
+        let Range { start, mut end } = tiles;
         let mut holder = self;
-        while tile * TILE < holder.start {
+        while start * TILE < holder.start {
             // Those before go on at least to where these begin.
             let Some(before) = holder.before.as_deref() else { break };
+            end = end.min(holder.start / TILE);
             holder = before;
         }
-        let shape = holder.shape;
-        let index = head * holder.tiles + tile - holder.start / TILE;
+        let (shape, count) = (holder.shape, end - start);
+        let index = head * holder.tiles + start - holder.start / TILE;
         let BlockKeys { keys, values } = &holder.blocks[holder.place(block)];
         (
-            &keys[index * shape.key_tile()..][..shape.key_tile()],
-            &values[index * shape.value_tile()..][..shape.value_tile()],
+            count,
+            &keys[index * shape.key_tile()..][..count * shape.key_tile()],
+            &values[index * shape.value_tile()..][..count * shape.value_tile()],
         )
     }
 }

@@ -5,8 +5,14 @@ use std::ops::Range;
 use super::kernel::{Kernel, Supported};
 use super::keys::TILE;
 use super::tile::Word;
+#[cfg(target_arch = "x86_64")]
+use super::unit::Unit;
 use super::vector::bf16_bits;
 use crate::reading::exp::exp;
+
+/// Tiles that a softmax on the matrix unit takes at once.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const TILES: usize = 4;
 
 /// A softmax that has seen some of its scores.
 #[derive(Clone, Copy, Debug)]
@@ -37,9 +43,7 @@ impl Softmax {
         seen: Range<usize>,
         (word, weights): (Word, &mut [u32]),
     ) -> f32 {
-        // Of the places below `end`; all 32 if `end` is 32.
-        let below = |end: usize| ((1_u64 << end) - 1) as u32;
-        let seen = below(seen.end) & !below(seen.start);
+        let seen = mask(seen);
         let highest = self.highest;
         let added = match (kernel.kernel(), word, weights.as_chunks_mut().0) {
             #[cfg(target_arch = "x86_64")]
@@ -53,6 +57,33 @@ impl Softmax {
         self.total = self.total * shrink + added;
         shrink
     }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Softmax {
+    /// As [`take`](Self::take), of several tiles at once, at most [`TILES`], each with its scores, the places that are seen of it, which may be
+    /// none, and where its weights go. Where no place of any tile is seen, nothing happens to the softmax.
+    pub(crate) fn take_tiles<'a>(
+        &mut self,
+        _: &Unit,
+        scale: f32,
+        soft_cap: Option<f32>,
+        tiles: impl IntoIterator<Item = (&'a [f32; TILE], Range<usize>, &'a mut [u32; TILE / 2])>,
+    ) -> f32 {
+        let highest = self.highest;
+        // SAFETY: where there is a unit there is AVX-512 with BF16.
+        let added = unsafe { x86::weigh_tiles(&mut self.highest, scale, soft_cap, tiles) };
+        let shrink = if self.highest == highest { 1.0 } else { exp(highest - self.highest) };
+        self.total = self.total * shrink + added;
+        shrink
+    }
+}
+
+/// A bit for each of the places.
+fn mask(seen: Range<usize>) -> u32 {
+    // All 32 if `end` is 32.
+    let below = |end: usize| ((1_u64 << end) - 1) as u32;
+    below(seen.end) & !below(seen.start.min(seen.end))
 }
 
 /// A score, scaled and soft-capped.
@@ -100,7 +131,62 @@ mod x86 {
     use std::f32::consts::LOG2_E;
     use std::mem::transmute;
 
-    use super::TILE;
+    use std::ops::Range;
+
+    use super::{TILE, TILES, mask};
+
+    /// What [`weigh`] does, for several tiles; see [`Softmax::take_tiles`](super::Softmax::take_tiles).
+    #[target_feature(enable = "avx512f,avx512bf16")]
+    pub(super) fn weigh_tiles<'a>(
+        highest: &mut f32,
+        scale: f32,
+        soft_cap: Option<f32>,
+        tiles: impl IntoIterator<Item = (&'a [f32; TILE], Range<usize>, &'a mut [u32; TILE / 2])>,
+    ) -> f32 {
+        let unseen = _mm512_set1_ps(f32::NEG_INFINITY);
+        let mut halves = [[unseen; 2]; TILES];
+        let mut places: [Option<&mut [u32; TILE / 2]>; TILES] = Default::default();
+        let (mut here, mut any) = (unseen, 0);
+        for ((scores, seen, weights), (halves, place)) in tiles.into_iter().zip(halves.iter_mut().zip(&mut places)) {
+            let seen = mask(seen);
+            if seen == 0 {
+                weights.fill(0);
+                continue;
+            }
+            any |= seen;
+            *place = Some(weights);
+            for (half, scaled) in halves.iter_mut().enumerate() {
+                // SAFETY: sixteen of the 32 scores.
+                let scores = unsafe { _mm512_loadu_ps(scores.as_ptr().add(16 * half)) };
+                *scaled = _mm512_mul_ps(scores, _mm512_set1_ps(scale));
+                if let Some(cap) = soft_cap {
+                    *scaled = cap_scores(*scaled, cap);
+                }
+                *scaled = _mm512_mask_blend_ps((seen >> (16 * half)) as u16, unseen, *scaled);
+                // Of two of which one is NaN it takes the second.
+                here = _mm512_max_ps(here, *scaled);
+            }
+        }
+        if any == 0 {
+            return 0.0;
+        }
+        let here = _mm512_reduce_max_ps(here);
+        *highest = if here > *highest { here } else { *highest };
+        let mut total = _mm512_setzero_ps();
+        for (halves, weights) in halves.into_iter().zip(places) {
+            let Some(weights) = weights else { continue };
+            for (half, scores) in halves.into_iter().enumerate() {
+                let rounded = _mm512_cvtneps_pbh(exp(_mm512_sub_ps(scores, _mm512_set1_ps(*highest))));
+                total = _mm512_add_ps(total, _mm512_cvtpbh_ps(rounded));
+                // SAFETY: eight of the sixteen words; both types are 256 bits.
+                unsafe {
+                    let to = weights.as_mut_ptr().add(8 * half).cast();
+                    _mm256_storeu_si256(to, transmute::<__m256bh, __m256i>(rounded));
+                }
+            }
+        }
+        _mm512_reduce_add_ps(total)
+    }
 
     /// What [`super::weigh`] does, sixteen places at a time.
     #[target_feature(enable = "avx512f,avx512bf16")]
@@ -167,6 +253,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    #[cfg(target_arch = "x86_64")]
+    use crate::engine::packed::unit::HasUnit;
 
     proptest! {
         #[test]
@@ -220,6 +308,19 @@ mod tests {
                 let mut softmax = softmax;
                 softmax.take(kernel, &scores, 1.0, None, 0..TILE, (word, &mut vec![0; word.count(TILE)]));
                 assert!(softmax.total().is_nan(), "{kernel:?}");
+            }
+            #[cfg(target_arch = "x86_64")]
+            if let Some(unit) = HasUnit::of(kernel) {
+                // In any of the tiles, also where a later one has a higher score.
+                for at in 0..TILES {
+                    let (mut softmax, mut weights) = (softmax, [[0; TILE / 2]; TILES]);
+                    let of_tiles = weights
+                        .iter_mut()
+                        .enumerate()
+                        .map(|(tile, weights)| (if tile == at { &scores } else { &[9.0; TILE] }, 0..TILE, weights));
+                    softmax.take_tiles(&unit.hold(), 1.0, None, of_tiles);
+                    assert!(softmax.total().is_nan(), "tile {at}");
+                }
             }
         }
     }

@@ -1,0 +1,132 @@
+//! Attention: the values of the keys that queries see, weighted tile by tile with a running softmax.
+//!
+//! Dao et al., *FlashAttention* (2022), over the walks of [`attention`](super::attention).
+
+use super::attention::{Made, Queries, Settings, Walk, walk};
+#[cfg(target_arch = "x86_64")]
+use super::gather_on_unit;
+use super::keys::TILE;
+use super::softmax::Softmax;
+use super::tile::{Shape, Words, multiply_add};
+#[cfg(target_arch = "x86_64")]
+use super::{tile::Word, unit::HasUnit};
+
+/// What the queries of block `block` gather: `rows` has rows `stride` apart that begin with the queries `[n_heads, head_dim]`; `out`
+/// gets `[queries, n_heads, head_dim]`, in the order of `queries`.
+pub(crate) fn attend(
+    settings: Settings,
+    block: usize,
+    queries: &[Queries<'_>],
+    rows: &[f32],
+    stride: usize,
+    out: &mut [f32],
+) {
+    let out = (settings.shape.head_dim, out);
+    #[cfg(target_arch = "x86_64")]
+    if settings.shape.word == Word::Pair
+        && let Some(unit) = HasUnit::of(settings.kernel)
+    {
+        let gather = |walk: &Walk<'_>, scratch: &mut _, made: &mut Made<'_>| {
+            gather_on_unit::gather(&unit.hold(), walk, scratch, made);
+        };
+        return walk(settings, block, queries, rows, stride, out, gather);
+    }
+    walk(settings, block, queries, rows, stride, out, gather);
+}
+
+/// Buffers of a walk, by row.
+#[derive(Default)]
+struct Scratch {
+    /// `[rows][words]`.
+    queries: Vec<u32>,
+    /// `[rows][TILE]`.
+    scores: Vec<f32>,
+    /// The weights of a tile's keys, `[rows][words]`.
+    weights: Vec<u32>,
+    /// Values weighted so far: `[rows][lanes]`.
+    gathered: Vec<f32>,
+    softmax: Vec<Softmax>,
+}
+
+fn gather(walk: &Walk<'_>, scratch: &mut Scratch, made: &mut Made<'_>) {
+    let Settings { kernel, shape, .. } = walk.settings;
+    let (lanes, n) = (shape.lanes(), walk.len());
+    let (word, width) = (shape.word, shape.word.count(TILE));
+
+    walk.pack(&mut scratch.queries);
+    scratch.weights.resize(n * width, 0);
+    scratch.gathered.clear();
+    scratch.gathered.resize(n * lanes, 0.0);
+    scratch.softmax.clear();
+    scratch.softmax.resize(n, Softmax::EMPTY);
+
+    for tile in walk.tiles() {
+        let values = walk.scores(tile, &scratch.queries, &mut scratch.scores);
+        weigh(walk, tile, scratch);
+        let weights = Words { data: &scratch.weights, stride: width };
+        let values = Words { data: values, stride: lanes };
+        let shape = Shape { rows: n, words: width, lanes };
+        multiply_add(kernel, word, shape, weights, values, &mut scratch.gathered, lanes);
+    }
+    for (row, gathered) in scratch.gathered.chunks_exact(lanes).enumerate() {
+        let total = scratch.softmax[row].total();
+        made.row(row).iter_mut().zip(gathered).for_each(|(out, x)| *out = x / total);
+    }
+}
+
+/// Turns a tile's scores into weights and scales what was gathered before to the new highest score.
+fn weigh(walk: &Walk<'_>, tile: usize, scratch: &mut Scratch) {
+    let Settings { kernel, shape, scale, soft_cap, .. } = walk.settings;
+    let Scratch { scores, weights, gathered, softmax, .. } = scratch;
+    let rows = scores.as_chunks_mut().0.iter_mut().zip(weights.chunks_exact_mut(shape.word.count(TILE)));
+    let rows = rows.zip(softmax).zip(gathered.chunks_exact_mut(shape.lanes()));
+    for (row, (((scores, weights), softmax), gathered)) in rows.enumerate() {
+        let seen = walk.seen(row, tile);
+        if seen.is_empty() {
+            weights.fill(0);
+            continue;
+        }
+        let shrink = softmax.take(kernel, scores, scale, soft_cap, seen, (shape.word, weights));
+        if shrink != 1.0 {
+            gathered.iter_mut().for_each(|x| *x *= shrink);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::engine::packed::cases::cases;
+    use crate::engine::packed::kernel::Supported;
+    use crate::engine::packed::tile::Word;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn attention_is_right_and_the_same_bits_however_it_is_cut(mut case in cases(&[2, 16, 64, 80, 96, 128, 256], &[0.3])) {
+            let Settings { n_heads, shape, .. } = case.settings;
+            for kernel in Supported::all() {
+                case.settings.kernel = kernel;
+                let out = case.run(n_heads * shape.head_dim, attend)?;
+                for (at, found) in out.chunks_exact(shape.head_dim).enumerate() {
+                    let (position, head) = (at / n_heads, at % n_heads);
+                    if ![0, case.seq / 2, case.seq - 1].contains(&position) {
+                        continue;
+                    }
+                    let mut expected = vec![0.0; shape.head_dim];
+                    for (key, weight) in case.seen(position).zip(case.weights(position, head)) {
+                        expected.iter_mut().zip(case.value(key, head)).for_each(|(sum, x)| *sum += weight * x);
+                    }
+                    for (found, expected) in found.iter().zip(expected) {
+                        // In pairs weights are rounded to bf16, to 2^-9 of themselves; values are up to 2.
+                        let tolerance = if shape.word == Word::Pair { 8e-3 } else { 2e-5 };
+                        prop_assert!((f64::from(*found) - expected).abs() < tolerance, "{kernel:?} {found} {expected}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What [`gather`](super::gather) does, on the matrix unit: scores and values are products of whole registers.
+//!
+//! Tiles of keys are taken some at a time, in groups at fixed positions of a sequence. A row that sees nothing of a tile gives it the weight zero, which
+//! changes none of its sums: a sum on the unit is never a negative zero that a later zero would turn, nor a subnormal number that a later step
+//! would clear, but for a sum that has underflowed to a negative zero, and that is made positive in the end. So a row's result does not
+//! depend on which tiles the rows beside it need.
+
+use std::ops::Range;
+
+use super::attention::{Made, Settings, Walk, places};
+use super::lines::Lines;
+use super::softmax::{Softmax, TILES};
+use super::tile::{LANES, Words};
+use super::unit::{PAIRS, ROWS, Sums, Tile, Unit, share};
+
+/// Words of a [`Tile`].
+const WORDS: usize = ROWS * PAIRS;
+
+/// Buffers of a walk. Strips are as many rows as a register has, and come in pairs.
+#[derive(Default)]
+pub(super) struct Scratch {
+    /// By strip, then along the coordinates: [`Tile`]s.
+    queries: Lines<u32>,
+    /// By pair of strips, then by tile of the group.
+    scores: Vec<Sums>,
+    /// By strip, then by tile of the group: [`Tile`]s.
+    weights: Lines<u32>,
+    /// Values weighted so far: by pair of strips, then by [`LANES`] coordinates.
+    gathered: Vec<Sums>,
+    /// By row.
+    softmax: Vec<Softmax>,
+}
+
+pub(super) fn gather(unit: &Unit, walk: &Walk<'_>, scratch: &mut Scratch, made: &mut Made<'_>) {
+    let Settings { shape, .. } = walk.settings;
+    let (n, steps, n_parts) = (walk.len(), shape.words().div_ceil(PAIRS), shape.lanes() / LANES);
+    let (n_strips, n_pairs) = (n.div_ceil(ROWS), n.div_ceil(2 * ROWS));
+
+    scratch.queries.resize(n_strips * steps * WORDS);
+    let mut queries = walk.queries();
+    for tiles in scratch.queries.as_chunks_mut().0.chunks_exact_mut(steps) {
+        unit.pack(queries.by_ref().take(ROWS), tiles);
+    }
+    scratch.scores.resize(n_pairs * TILES, Sums::ZERO);
+    scratch.weights.resize(n_strips * TILES * WORDS);
+    scratch.gathered.resize(n_pairs * n_parts, Sums::ZERO);
+    scratch.softmax.clear();
+    scratch.softmax.resize(n, Softmax::EMPTY);
+
+    let all = walk.tiles();
+    let mut is_first = true;
+    for group in all.start() / TILES..=all.end() / TILES {
+        let tiles = (group * TILES).max(*all.start())..((group + 1) * TILES).min(all.end() + 1);
+        let mut start = tiles.start;
+        while start < tiles.end {
+            let (count, keys, values) = walk.run(start..tiles.end);
+            let queries: &[Tile] = scratch.queries.as_chunks().0;
+            let of_a_tile = keys.chunks_exact(shape.key_tile()).zip(values.chunks_exact(shape.value_tile()));
+            for (at, (keys, values)) in of_a_tile.enumerate() {
+                let keys = Words { data: keys, stride: LANES };
+                for pair in 0..n_pairs {
+                    let sums = &mut scratch.scores[pair * TILES + start - group * TILES + at];
+                    unit.multiply(
+                        two_strips(queries, pair, n_strips, 0..steps, steps),
+                        keys,
+                        false,
+                        sums,
+                        share(values, pair, n_pairs),
+                    );
+                }
+            }
+            start += count;
+        }
+        weigh(unit, walk, tiles.clone(), is_first, scratch);
+        let mut start = tiles.start;
+        while start < tiles.end {
+            let (count, _, values) = walk.run(start..tiles.end);
+            let next = tiles.end..(tiles.end + TILES).min(all.end() + 1);
+            let coming = if next.is_empty() { &[] } else { walk.run(next).1 };
+            let weights: &[Tile] = scratch.weights.as_chunks().0;
+            let place = start - group * TILES..start - group * TILES + count;
+            for part in 0..n_parts {
+                let values = Words { data: &values[part * LANES..], stride: shape.lanes() };
+                for pair in 0..n_pairs {
+                    let sums = &mut scratch.gathered[pair * n_parts + part];
+                    let rows = two_strips(weights, pair, n_strips, place.clone(), TILES);
+                    let coming = share(coming, part * n_pairs + pair, n_parts * n_pairs);
+                    unit.multiply(rows, values, !(is_first && start == tiles.start), sums, coming);
+                }
+            }
+            start += count;
+        }
+        is_first = false;
+    }
+    for (row, softmax) in scratch.softmax.iter().enumerate() {
+        let share = 1.0 / softmax.total();
+        let gathered = &scratch.gathered[row / (2 * ROWS) * n_parts..][..n_parts];
+        for (out, sums) in made.row(row).chunks_mut(LANES).zip(gathered) {
+            out.iter_mut().zip(&sums.0[row % (2 * ROWS)]).for_each(|(out, x)| *out = x * share + 0.0);
+        }
+    }
+}
+
+/// Some of the tiles of a pair of strips, of which the last pair may have one; a strip has `width` tiles.
+fn two_strips(
+    tiles: &[Tile],
+    pair: usize,
+    n_strips: usize,
+    part: Range<usize>,
+    width: usize,
+) -> (&[Tile], Option<&[Tile]>) {
+    let strip = |strip: usize| &tiles[strip * width..][part.clone()];
+    (strip(2 * pair), (2 * pair + 1 < n_strips).then(|| strip(2 * pair + 1)))
+}
+
+/// Turns the scores of some tiles of a group into weights, and scales what was gathered before to the new highest scores.
+fn weigh(unit: &Unit, walk: &Walk<'_>, tiles: Range<usize>, is_first: bool, scratch: &mut Scratch) {
+    let Settings { shape, scale, soft_cap, .. } = walk.settings;
+    let n_parts = shape.lanes() / LANES;
+    let Scratch { scores, weights, gathered, softmax, .. } = scratch;
+    let (weights, _) = weights.as_chunks_mut::<WORDS>();
+    for (row, softmax) in softmax.iter_mut().enumerate() {
+        let (strip, pair, sight) = (row / ROWS, row / (2 * ROWS), walk.sight(row));
+        let of_tiles = tiles.clone().zip(&mut weights[strip * TILES..][tiles.start % TILES..]);
+        let of_tiles = of_tiles.map(|(tile, weights)| {
+            let weights: &mut [u32] = &mut weights[row % ROWS * PAIRS..][..PAIRS];
+            let weights = weights.as_mut_array().unwrap_or_else(|| unreachable!("a row of a tile"));
+            (&scores[pair * TILES + tile % TILES].0[row % (2 * ROWS)], places(&sight, tile), weights)
+        });
+        let shrink = softmax.take_tiles(unit, scale, soft_cap, of_tiles);
+        if shrink != 1.0 && !is_first {
+            for sums in &mut gathered[pair * n_parts..][..n_parts] {
+                sums.0[row % (2 * ROWS)].iter_mut().for_each(|x| *x *= shrink);
+            }
+        }
+    }
+}

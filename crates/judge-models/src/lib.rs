@@ -97,6 +97,9 @@ mod folder;
 mod hub;
 mod model;
 mod reading;
+#[cfg(feature = "bench")]
+#[doc(hidden)]
+pub mod speeds;
 mod text;
 #[cfg(feature = "train")]
 pub mod train;

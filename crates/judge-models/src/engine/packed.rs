@@ -19,6 +19,8 @@ mod gather;
 mod gather_on_unit;
 mod kernel;
 mod keys;
+#[cfg(feature = "bench")]
+mod limits;
 mod lines;
 mod load;
 mod pack;
@@ -46,7 +48,9 @@ pub(crate) use {
     attention::{Queries, Settings},
     gather::attend,
     keys::KeyShape,
+    limits::{Attention, rate_in_registers, rate_near},
     pack::PackedLinear,
+    rate::Product,
     tile::Word,
 };
 

@@ -73,7 +73,7 @@ pub struct Cli {
     /// Layers to choose from: all, or a list such as 0,5,12-16; blocks above the highest are not run
     #[arg(long, default_value = "all", value_name = "LIST", help_heading = "Training")]
     pub layers: LayerList,
-    /// Poolings to choose from, several as last,mean: last, mean, min, max, or concat (min, max and mean side by side)
+    /// Poolings to choose from, several as last,mean: first, last, mean, min, max, or concat (min, max and mean side by side)
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "last,mean", help_heading = "Training")]
     pub pooling: Vec<View>,
     /// Add the attention entropy of each head to the states of its layer

@@ -40,7 +40,7 @@ struct Cli {
     /// hidden_states)
     #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "pooling")]
     layer: Vec<usize>,
-    /// Poolings of each of these layers, in this order: last, mean, min, max, or concat (min, max and mean)
+    /// Poolings of each of these layers, in this order: first, last, mean, min, max, or concat (min, max and mean)
     #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "layer")]
     pooling: Vec<View>,
     /// The aspect that the probe judges

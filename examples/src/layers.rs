@@ -28,6 +28,7 @@ impl From<LensArg> for Lens {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[allow(missing_docs)] // their names say it
 pub enum PoolingArg {
+    First,
     Last,
     Mean,
     Min,
@@ -37,6 +38,7 @@ pub enum PoolingArg {
 impl From<PoolingArg> for Pooling {
     fn from(pooling: PoolingArg) -> Self {
         match pooling {
+            PoolingArg::First => Self::First,
             PoolingArg::Last => Self::Last,
             PoolingArg::Mean => Self::Mean,
             PoolingArg::Min => Self::Min,

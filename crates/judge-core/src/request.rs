@@ -76,7 +76,7 @@ impl Want {
 
 /// A row of numbers that a layer has to say of a whole prompt.
 ///
-/// In files it is one word: `last`, `mean`, `min`, `max` or `attention_entropy`.
+/// In files it is one word: `first`, `last`, `mean`, `min`, `max` or `attention_entropy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Signal {
@@ -137,6 +137,9 @@ pub enum ReadAt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pooling {
+    /// The state of the prompt's first token. An encoder gathers there what it makes of the whole text (`[CLS]`); in a decoder that token sees nothing but
+    /// itself.
+    First,
     /// The state of the prompt's last token.
     Last,
     /// The mean over the prompt's tokens.

@@ -49,7 +49,9 @@ fn spoilt(family: &str, first: usize) -> TempDir {
 /// Everything that is read at one layer, and each kind of it alone.
 fn wants(layer: usize) -> Vec<Want> {
     let layer = Layer(layer);
-    let pooled = [Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max].map(|pooling| (layer, pooling)).to_vec();
+    let pooled = [Pooling::First, Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max]
+        .map(|pooling| (layer, pooling))
+        .to_vec();
     let labels = [Lens::Raw, Lens::Normed].map(|lens| {
         let read =
             LabelRead { tokens: vec![3, 4, 5], layers: vec![layer], lens, at: ReadAt::PromptEnd, label_mass: false };

@@ -33,7 +33,11 @@ fn requests(model: &Model) -> Vec<Request> {
                 at: if i % 4 == 3 { ReadAt::PromptEnd } else { ReadAt::EveryStep },
                 label_mass: i % 3 > 0,
             };
-            let pooled = model.info().layers().into_iter().flat_map(|l| [(l, Pooling::Last), (l, Pooling::Mean)]);
+            let pooled = model
+                .info()
+                .layers()
+                .into_iter()
+                .flat_map(|l| [Pooling::First, Pooling::Last, Pooling::Mean].map(|pooling| (l, pooling)));
             Request {
                 prompt: Prompt::Raw(prompt.join(" ")),
                 want: Want {

@@ -124,7 +124,7 @@ fn readings_of_every_family_equal_transformers() {
         let expected = tensors(&folder.join("expected.safetensors"));
         let (d_model, d_vocab) = (model.info().d_model, model.info().d_vocab);
         let all_tokens: Vec<u32> = (0..d_vocab as u32).collect();
-        let poolings = [Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max];
+        let poolings = [Pooling::First, Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max];
         let mut worst = 0.0_f32;
         for (prompt, text) in PROMPTS.iter().enumerate() {
             let of = |what: &str| expected[&format!("{prompt}.{what}")].as_slice();
@@ -170,6 +170,7 @@ fn pool(states: &[f32], d_model: usize, pooling: Pooling) -> Vec<f32> {
         .map(|i| {
             let column = (0..seq).map(|position| states[position * d_model + i]);
             match pooling {
+                Pooling::First => states[i],
                 Pooling::Last => states[(seq - 1) * d_model + i],
                 Pooling::Mean => column.sum::<f32>() / seq as f32,
                 Pooling::Min => column.fold(f32::INFINITY, f32::min),

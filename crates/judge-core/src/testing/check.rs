@@ -64,7 +64,7 @@ fn requests(backbone: &dyn Backbone, prompt: &Prompt) -> [Request; WANTS] {
     let raw = read(info.layers(), Lens::Raw, ReadAt::PromptEnd, true);
     let normed = read(vec![top], Lens::Normed, ReadAt::PromptEnd, false);
     let generate = Some(Generation { max_new_tokens: 3, ..Generation::default() });
-    let poolings = [Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max];
+    let poolings = [Pooling::First, Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max];
     let pooled: Vec<(Layer, Pooling)> = poolings.iter().flat_map(|&p| [(Layer(0), p), (top, p)]).collect();
     let attention_entropy = info.layers().split_off(1);
     let continuations = continuations(prompt);

@@ -27,6 +27,7 @@ impl Pool {
                 self.sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += f64::from(x));
             }
             _ if self.count == 1 => self.best = row.to_vec(),
+            Pooling::First => {}
             Pooling::Last => self.best.copy_from_slice(row),
             Pooling::Min => self.replace(row, |x, best| x < best),
             Pooling::Max => self.replace(row, |x, best| x > best),
@@ -63,6 +64,7 @@ mod tests {
             pool.finish()
         };
         let states = [1.0, -2.0, 3.0, 0.5, -4.0, 6.0]; // [3, 2]
+        assert_eq!(pool(&states, Pooling::First), [1.0, -2.0]);
         assert_eq!(pool(&states, Pooling::Last), [-4.0, 6.0]);
         assert_eq!(pool(&states, Pooling::Mean), [0.0, 1.5]);
         assert_eq!(pool(&states, Pooling::Min), [-4.0, -2.0]);

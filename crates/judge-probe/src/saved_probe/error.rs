@@ -183,6 +183,7 @@ fn listed(signals: &[(Layer, Signal)]) -> String {
         .into_iter()
         .map(|(signal, layers)| {
             let word = match signal {
+                Signal::State(Pooling::First) => "first",
                 Signal::State(Pooling::Last) => "last",
                 Signal::State(Pooling::Mean) => "mean",
                 Signal::State(Pooling::Min) => "min",

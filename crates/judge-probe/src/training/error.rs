@@ -94,7 +94,7 @@ pub enum TrainingError {
     },
 
     /// A word that names no view.
-    #[error("{found:?} is no pooling: expected last, mean, min, max or concat")]
+    #[error("{found:?} is no pooling: expected first, last, mean, min, max or concat")]
     UnknownView {
         /// The word, cut at 100 characters.
         found: String,

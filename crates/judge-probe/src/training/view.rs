@@ -8,10 +8,12 @@ use super::TrainingError;
 
 /// How the states of a layer become features: one pooling, or three of them side by side.
 ///
-/// In files and on command lines it is one word: `last`, `mean`, `min`, `max` or `concat`.
+/// In files and on command lines it is one word: `first`, `last`, `mean`, `min`, `max` or `concat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum View {
+    /// The state of the prompt's first token, where encoders gather what they make of the whole text.
+    First,
     /// The state of the prompt's last token.
     Last,
     /// The mean over the prompt's tokens.
@@ -26,11 +28,12 @@ pub enum View {
 
 impl View {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Last, Self::Mean, Self::Min, Self::Max, Self::Concat];
+    pub const ALL: [Self; 6] = [Self::First, Self::Last, Self::Mean, Self::Min, Self::Max, Self::Concat];
 
     /// The poolings that stand side by side, in this order.
     pub fn poolings(self) -> &'static [Pooling] {
         match self {
+            Self::First => &[Pooling::First],
             Self::Last => &[Pooling::Last],
             Self::Mean => &[Pooling::Mean],
             Self::Min => &[Pooling::Min],
@@ -47,6 +50,7 @@ impl View {
     /// Its word.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::First => "first",
             Self::Last => "last",
             Self::Mean => "mean",
             Self::Min => "min",

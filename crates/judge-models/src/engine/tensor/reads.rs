@@ -19,6 +19,8 @@ enum What {
     Last,
     /// The last position's state after the final norm.
     Normed,
+    /// The first position's state, after the final norm where there is no block behind it.
+    First,
     /// Over the sequence's own positions, by coordinate.
     Sum,
     Min,
@@ -99,7 +101,8 @@ impl<'a> Reads<'a> {
         let is_final = layer.0 == self.decoder.spec().n_layers();
         let wanted = |what| self.jobs.iter().any(|job| self.wants(job, layer, what));
         let (last, normed) = (wanted(What::Last), wanted(What::Normed));
-        let (sum, min, max) = (wanted(What::Sum), wanted(What::Min), wanted(What::Max));
+        let (first, sum) = (wanted(What::First), wanted(What::Sum));
+        let (min, max) = (wanted(What::Min), wanted(What::Max));
         if last || normed {
             // [batch, seq, d_model] -> [batch * seq, d_model] -> [batch, d_model] -> [batch, 1, d_model]
             let rows = x.clone().reshape([batch * seq, d_model]).select(0, positions);
@@ -119,6 +122,10 @@ impl<'a> Reads<'a> {
                 }
                 self.fetch(layer, What::Normed, rows);
             }
+        }
+        if first {
+            let rows = x.clone().slice([0..batch, 0..1]); // [batch, seq, d_model] -> [batch, 1, d_model]
+            self.fetch(layer, What::First, if is_final { self.decoder.final_norm(rows) } else { rows });
         }
         if is_final && self.prompts {
             self.score_own(x);
@@ -198,6 +205,7 @@ impl<'a> Reads<'a> {
                 job.needs_logits(self.step()) || pooled(Pooling::Last) || labels(Lens::Normed)
             }
             What::Normed => labels(Lens::Normed),
+            What::First => pooled(Pooling::First),
             What::Sum => pooled(Pooling::Mean),
             What::Min => pooled(Pooling::Min),
             What::Max => pooled(Pooling::Max),
@@ -318,6 +326,7 @@ impl Fetched {
                 values.iter().zip(get(What::Sum)).map(|(&x, sum)| if sum.is_nan() { f32::NAN } else { x }).collect()
             };
             let values = match pooling {
+                Pooling::First => get(What::First).to_vec(),
                 Pooling::Last if layer.0 == self.n_layers => get(What::Normed).to_vec(),
                 Pooling::Last => get(What::Last).to_vec(),
                 Pooling::Mean => {

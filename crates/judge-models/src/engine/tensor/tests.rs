@@ -25,7 +25,7 @@ use crate::{DevicesProblem, Dtype, Error, LoadOptions, Model};
 /// Largest difference over largest value of a row, f32 against f32: sums in another order.
 const TOLERANCE: f32 = 1e-5;
 
-const POOLINGS: [Pooling; 4] = [Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max];
+const POOLINGS: [Pooling; 5] = [Pooling::First, Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max];
 
 fn options(dtype: Dtype, max_batch_tokens: usize) -> LoadOptions {
     LoadOptions { dtype: Some(dtype), max_batch_tokens, ..LoadOptions::default() }

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::arch::angles;
 use crate::arch::{Activation, Pairs, RopeConfig, RopeScaling};
-use crate::engine::packed::{KeyShape, Keys, PackedLinear, Queries, Settings, Supported, Word, attend, vector};
+use crate::engine::packed::{KeyShape, Keys, PackedLinear, Queries, Settings, Sight, Supported, Word, attend, vector};
 use crate::engine::tensor::ops::{self, Attention};
 use crate::engine::tensor::rotation::Rotation;
 use crate::weights::Numbers;
@@ -77,8 +77,14 @@ fn attention(kernel: Supported, rows: usize) -> Body {
     let heads = |from: usize, count: usize| all.clone().narrow(2, from, count).swap_dims(1, 2);
     let queries = heads(0, N_HEADS).narrow(2, SEQ - rows, rows);
     let (tensor_keys, values) = (heads(N_HEADS, n_kv_heads), heads(N_HEADS + n_kv_heads, n_kv_heads));
-    let settings =
-        Settings { kernel, n_heads: N_HEADS, shape: SHAPE, scale: scale as f32, soft_cap: None, window: None };
+    let settings = Settings {
+        kernel,
+        n_heads: N_HEADS,
+        shape: SHAPE,
+        scale: scale as f32,
+        soft_cap: None,
+        sight: Sight::Before(None),
+    };
     let mut out = vec![0.0; rows * N_HEADS * head_dim];
     Body {
         name: "attention",

@@ -141,7 +141,7 @@ fn packed(folder: PathBuf, config: ModelSpec, kernel: Supported, dtype: Dtype) -
 /// The same as [`hidden_states`], from packed weights.
 fn packed_states(decoder: &PackedDecoder, config: &ModelSpec, ids: &[i32]) -> Vec<Vec<f32>> {
     let ids: Vec<TokenId> = ids.iter().map(|id| id.cast_unsigned()).collect();
-    let angles = Angles::new(config, ids.len(), ids.len());
+    let angles = Angles::new(&config.ropes, ids.len(), ids.len());
     let mut keys = Keys::new(decoder.key_shape(), None, ids.len(), 1);
     let span = Span { ids: &ids, keys: &mut keys, keep: 0..ids.len(), entropies: &[] };
     let mut states = Vec::new();

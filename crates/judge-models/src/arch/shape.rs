@@ -207,13 +207,15 @@ pub(super) fn by_layer_type(
 }
 
 impl Activation {
-    const KNOWN: &'static [&'static str] = &["silu", "swish", "gelu", "gelu_pytorch_tanh", "gelu_new"];
+    const KNOWN: &'static [&'static str] =
+        &["silu", "swish", "gelu", "gelu_python", "gelu_pytorch_tanh", "gelu_new", "gelu_fast", "relu"];
 
-    fn from_name(field: &'static str, name: &str) -> Result<Self, ConfigProblem> {
+    pub(super) fn from_name(field: &'static str, name: &str) -> Result<Self, ConfigProblem> {
         match name {
             "silu" | "swish" => Ok(Self::Silu),
-            "gelu" => Ok(Self::Gelu),
-            "gelu_pytorch_tanh" | "gelu_new" => Ok(Self::GeluTanh),
+            "gelu" | "gelu_python" => Ok(Self::Gelu),
+            "gelu_pytorch_tanh" | "gelu_new" | "gelu_fast" => Ok(Self::GeluTanh),
+            "relu" => Ok(Self::Relu),
             _ => Err(ConfigProblem::Unknown { field, found: name.to_owned(), known: Self::KNOWN }),
         }
     }

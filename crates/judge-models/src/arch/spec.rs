@@ -237,7 +237,7 @@ pub(crate) struct NormSpec {
     pub(crate) offset: f32,
 }
 
-/// The function inside the gated MLP.
+/// The function inside an MLP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Activation {
     /// `x * sigmoid(x)`.
@@ -246,6 +246,8 @@ pub(crate) enum Activation {
     Gelu,
     /// The tanh approximation of GELU.
     GeluTanh,
+    /// `max(x, 0)`.
+    Relu,
 }
 
 /// A tensor of a checkpoint: its name and shape.

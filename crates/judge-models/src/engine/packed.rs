@@ -45,7 +45,7 @@ pub(crate) use keys::Keys;
 pub(crate) use rate::product_rate;
 #[cfg(feature = "bench")]
 pub(crate) use {
-    attention::{Queries, Settings},
+    attention::{Queries, Settings, Sight},
     gather::attend,
     keys::KeyShape,
     limits::{Attention, rate_in_registers, rate_near},

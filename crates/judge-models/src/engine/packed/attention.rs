@@ -28,8 +28,29 @@ pub(crate) struct Settings {
     pub(crate) scale: f32,
     /// Soft-cap of the scaled products.
     pub(crate) soft_cap: Option<f32>,
-    /// Keys that a query sees, itself included; `None`: all before it.
-    pub(crate) window: Option<usize>,
+    pub(crate) sight: Sight,
+}
+
+/// Which keys a query sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// Its own and those before it, so many in all; `None`: all of them.
+    Before(Option<usize>),
+    /// Its own and those at most so far away, before it and behind it; `None`: all. There are those up to [`Keys::end`], so the sequence must be whole.
+    Around(Option<usize>),
+}
+
+impl Sight {
+    /// The keys that the query at a position sees.
+    fn keys(self, position: usize, keys: &Keys) -> Range<usize> {
+        match self {
+            Self::Before(window) => window.map_or(0, |window| (position + 1).saturating_sub(window))..position + 1,
+            Self::Around(None) => 0..keys.end(),
+            Self::Around(Some(reach)) => {
+                position.saturating_sub(reach)..position.saturating_add(reach).saturating_add(1).min(keys.end())
+            }
+        }
+    }
 }
 
 /// Successive positions of one sequence that look at its keys.
@@ -135,15 +156,15 @@ impl Walk<'_> {
 
     /// The tiles that some row sees something of.
     pub(super) fn tiles(&self) -> RangeInclusive<usize> {
-        let Queries { position, count, .. } = self.part;
-        let first = self.settings.window.map_or(0, |window| (position + 1).saturating_sub(window)) / TILE;
-        first..=(position + count - 1) / TILE
+        let Queries { keys, position, count, .. } = self.part;
+        let (first, last) = (position, position + count - 1);
+        let sight = self.settings.sight;
+        sight.keys(first, keys).start / TILE..=(sight.keys(last, keys).end - 1) / TILE
     }
 
     /// The keys that a row sees.
     pub(super) fn sight(&self, row: usize) -> Range<usize> {
-        let end = self.part.position + row / self.group() + 1;
-        self.settings.window.map_or(0, |window| end.saturating_sub(window))..end
+        self.settings.sight.keys(self.part.position + row / self.group(), self.part.keys)
     }
 
     /// The keys that a row sees, as places in a tile.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use half::bf16;
 use proptest::prelude::*;
 
-use super::attention::{Queries, Settings};
+use super::attention::{Queries, Settings, Sight};
 use super::kernel::Supported;
 use super::keys::{KeyShape, Keys};
 use super::tile::Word;
@@ -37,7 +37,8 @@ pub(super) fn cases(head_dims: &[usize], scales: &[f32]) -> impl Strategy<Value 
             let word = if is_f32 { Word::Single } else { Word::Pair };
             let shape = KeyShape { n_kv_heads, head_dim, word };
             let kernel = Supported::PORTABLE;
-            let settings = Settings { kernel, n_heads: n_kv_heads * group, shape, scale, soft_cap, window };
+            let sight = Sight::Before(window);
+            let settings = Settings { kernel, n_heads: n_kv_heads * group, shape, scale, soft_cap, sight };
             let count = seq * (settings.n_heads + 2 * n_kv_heads) * head_dim;
             Case { settings, seq, cuts: cuts.into(), rows: numbers(seed, count) }
         },
@@ -72,7 +73,11 @@ impl Case {
 
     /// The keys that the query at `position` sees.
     pub(super) fn seen(&self, position: usize) -> Range<usize> {
-        self.settings.window.map_or(0, |window| (position + 1).saturating_sub(window))..position + 1
+        match self.settings.sight {
+            Sight::Before(window) => window.map_or(0, |window| (position + 1).saturating_sub(window))..position + 1,
+            Sight::Around(None) => 0..self.seq,
+            Sight::Around(Some(reach)) => position.saturating_sub(reach)..(position + reach + 1).min(self.seq),
+        }
     }
 
     /// The value of a key for a query head, `[head_dim]`.
@@ -93,6 +98,26 @@ impl Case {
         let weights: Vec<f64> = scores.iter().map(|score| (score - highest).exp()).collect();
         let total: f64 = weights.iter().sum();
         weights.iter().map(|weight| weight / total).collect()
+    }
+
+    /// What `body` makes of all positions of a whole sequence, `[seq, width]`. It must be the same bits where a position looks at the keys alone.
+    pub(super) fn run_whole(&self, width: usize, body: Body) -> Result<Vec<f32>, TestCaseError> {
+        let (settings, seq, stride) = (self.settings, self.seq, self.stride());
+        let mut keys = Keys::new(settings.shape, None, seq, 1);
+        keys.write(0, &self.rows[settings.n_heads * settings.shape.head_dim..], stride, seq);
+        keys.advance(seq);
+        let of = |position: usize, count: usize| {
+            let mut out = vec![f32::NAN; count * width];
+            let queries = Queries { keys: &keys, position, row: position, count };
+            body(settings, 0, &[queries], &self.rows, stride, &mut out);
+            out
+        };
+        let out = of(0, seq);
+        for (position, together) in out.chunks_exact(width).enumerate() {
+            let same = of(position, 1).iter().zip(together).all(|(a, b)| a.to_bits() == b.to_bits());
+            prop_assert!(same, "{:?}, position {position} of {seq}", settings.kernel);
+        }
+        Ok(out)
     }
 
     /// What `body` makes of all positions at once, `[seq, width]`. It must be the same bits where the keys come in three pieces, of which the first

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use judge_core::{Layer, TokenId};
 use rayon::prelude::*;
 
-use super::attention::{Queries, Settings};
+use super::attention::{Queries, Settings, Sight};
 use super::conv::{Memory, short_conv};
 use super::delta::{Rule, logistic};
 use super::entropy::entropies;
@@ -58,17 +58,17 @@ struct Table {
 
 impl Angles {
     /// Those of positions 0 to `len - 1`, with the frequencies of a sequence whose final length is `final_len`.
-    pub(crate) fn new(spec: &ModelSpec, final_len: usize, len: usize) -> Self {
+    pub(crate) fn new(ropes: &[RopeConfig], final_len: usize, len: usize) -> Self {
         let table = |rope: &RopeConfig| {
             let [cos, sin] = angles(rope, final_len, len);
             let query_factors = query_factors(rope, len);
             Table { half: rope.rotary_dim / 2, cos, sin, pairs: rope.pairs, query_factors }
         };
-        Self(spec.ropes.iter().map(table).collect())
+        Self(ropes.iter().map(table).collect())
     }
 
     /// Those of one position in a rotation; none where there is none.
-    fn at(&self, rope: Option<usize>, position: usize) -> Turn<'_> {
+    pub(super) fn at(&self, rope: Option<usize>, position: usize) -> Turn<'_> {
         let Some(Table { half, cos, sin, pairs, .. }) = rope.map(|rope| &self.0[rope]) else { return Turn::default() };
         let range = position * half..(position + 1) * half;
         Turn { cos: &cos[range.clone()], sin: &sin[range], pairs: *pairs }
@@ -411,7 +411,7 @@ impl Ops for Packed<'_, '_> {
             shape: self.decoder.key_shape(),
             scale: spec.attention_scale as f32,
             soft_cap: spec.attention_soft_cap.map(|cap| cap as f32),
-            window: block.window,
+            sight: Sight::Before(block.window),
         };
         self.measure(settings, index, &qkv);
         let kept = |span: &Span<'_>| if index == self.last { span.keep.clone() } else { 0..span.ids.len() };

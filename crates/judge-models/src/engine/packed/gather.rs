@@ -98,6 +98,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::engine::packed::attention::Sight;
     use crate::engine::packed::cases::cases;
     use crate::engine::packed::kernel::Supported;
     use crate::engine::packed::tile::Word;
@@ -122,6 +123,33 @@ mod tests {
                     }
                     for (found, expected) in found.iter().zip(expected) {
                         // In pairs weights are rounded to bf16, to 2^-9 of themselves; values are up to 2.
+                        let tolerance = if shape.word == Word::Pair { 8e-3 } else { 2e-5 };
+                        prop_assert!((f64::from(*found) - expected).abs() < tolerance, "{kernel:?} {found} {expected}");
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn attention_to_both_sides_is_right_and_the_same_bits_for_a_position_alone(
+            mut case in cases(&[2, 16, 80], &[0.3]),
+            reach in prop::option::of(0_usize..80),
+        ) {
+            let Settings { n_heads, shape, .. } = case.settings;
+            case.settings.sight = Sight::Around(reach);
+            for kernel in Supported::all() {
+                case.settings.kernel = kernel;
+                let out = case.run_whole(n_heads * shape.head_dim, attend)?;
+                for (at, found) in out.chunks_exact(shape.head_dim).enumerate() {
+                    let (position, head) = (at / n_heads, at % n_heads);
+                    if ![0, case.seq / 2, case.seq - 1].contains(&position) {
+                        continue;
+                    }
+                    let mut expected = vec![0.0; shape.head_dim];
+                    for (key, weight) in case.seen(position).zip(case.weights(position, head)) {
+                        expected.iter_mut().zip(case.value(key, head)).for_each(|(sum, x)| *sum += weight * x);
+                    }
+                    for (found, expected) in found.iter().zip(expected) {
                         let tolerance = if shape.word == Word::Pair { 8e-3 } else { 2e-5 };
                         prop_assert!((f64::from(*found) - expected).abs() < tolerance, "{kernel:?} {found} {expected}");
                     }

@@ -104,6 +104,11 @@ impl Keys {
         self.end += count;
     }
 
+    /// Forgets the positions that were written, so that those of another block can take their place.
+    pub(crate) fn clear(&mut self) {
+        self.end = self.before.as_ref().map_or(0, |before| before.end);
+    }
+
     /// Those before these.
     #[cfg(test)]
     pub(crate) fn before(&self) -> Option<&Self> {

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use super::attention::{Queries, Settings};
+use super::attention::{Queries, Settings, Sight};
 use super::gather::attend;
 use super::kernel::Supported;
 use super::keys::{KeyShape, Keys};
@@ -73,7 +73,7 @@ impl Attention {
     /// With heads as Qwen3-0.6B has them: 16 of 128 coordinates, for 8 key heads.
     pub(crate) fn new(kernel: Supported, seq: usize) -> Self {
         let shape = KeyShape { n_kv_heads: 8, head_dim: 128, word: Word::Pair };
-        let settings = Settings { kernel, n_heads: 16, shape, scale: 0.1, soft_cap: None, window: None };
+        let settings = Settings { kernel, n_heads: 16, shape, scale: 0.1, soft_cap: None, sight: Sight::Before(None) };
         let stride = Self::stride(settings);
         let mut qkv = Lines::zeros(seq * stride);
         qkv.iter_mut().enumerate().for_each(|(i, x)| *x = (i % 29) as f32 / 14.0 - 1.0);

@@ -21,7 +21,7 @@ use crate::reading::pooling::Pool;
 
 /// Rows of one pass: enough that reading the weights costs little beside the products, few enough that the rows stay in reach
 /// of the caches.
-const PASS: usize = 1024;
+pub(super) const PASS: usize = 1024;
 
 /// Sequences that share passes.
 pub(super) struct SharedPasses<'a> {
@@ -144,7 +144,7 @@ impl<'a> SharedPasses<'a> {
             blocks: *blocks,
             max_tokens,
             // All have the frequencies of the longest.
-            angles: Angles::new(&decoder.spec, longest, longest),
+            angles: Angles::new(&decoder.spec.ropes, longest, longest),
             computed: plan.iter().map(|_| None).collect(),
             plan,
             whole,

@@ -156,32 +156,61 @@ pub(crate) fn rms_norm_in_place(x: &mut [f32], weight: &[f32], eps: f32) {
 
 /// `out = f(gate) * up`; all have the same length.
 pub(crate) fn gated(gate: &[f32], up: &[f32], function: Activation, out: &mut [f32]) {
-    /// √(2/π)
-    const SCALE: f32 = 0.797_884_6;
-    let each = |f: &dyn Fn(f32) -> f32, out: &mut [f32]| {
-        out.iter_mut().zip(gate).zip(up).for_each(|((out, &gate), up)| *out = f(gate) * up);
-    };
+    let rows = out.iter_mut().zip(gate).zip(up);
     match function {
         Activation::Silu => Arch::new().dispatch(
             #[inline(always)]
-            || {
-                for ((out, &gate), up) in out.iter_mut().zip(gate).zip(up) {
-                    *out = gate / (1.0 + exp(-gate)) * up;
-                }
-            },
+            || rows.for_each(|((out, &gate), up)| *out = silu(gate) * up),
         ),
         Activation::GeluTanh => Arch::new().dispatch(
             #[inline(always)]
-            || {
-                for ((out, &gate), up) in out.iter_mut().zip(gate).zip(up) {
-                    // (1 + tanh(u)) / 2 is the logistic function of 2u.
-                    let twice = 2.0 * SCALE * (gate + 0.044_715 * gate * gate * gate);
-                    *out = gate / (1.0 + exp(-twice)) * up;
-                }
-            },
+            || rows.for_each(|((out, &gate), up)| *out = gelu_tanh(gate) * up),
         ),
-        Activation::Gelu => each(&|gate| 0.5 * gate * (1.0 + libm::erff(gate / SQRT_2)), out),
+        Activation::Gelu => rows.for_each(|((out, &gate), up)| *out = gelu(gate) * up),
+        Activation::Relu => rows.for_each(|((out, &gate), up)| *out = relu(gate) * up),
     }
+}
+
+/// `x = f(x)`.
+pub(crate) fn activate(x: &mut [f32], function: Activation) {
+    let row = x.iter_mut();
+    match function {
+        Activation::Silu => Arch::new().dispatch(
+            #[inline(always)]
+            || row.for_each(|x| *x = silu(*x)),
+        ),
+        Activation::GeluTanh => Arch::new().dispatch(
+            #[inline(always)]
+            || row.for_each(|x| *x = gelu_tanh(*x)),
+        ),
+        Activation::Gelu => row.for_each(|x| *x = gelu(*x)),
+        Activation::Relu => row.for_each(|x| *x = relu(*x)),
+    }
+}
+
+#[inline(always)]
+fn silu(x: f32) -> f32 {
+    x / (1.0 + exp(-x))
+}
+
+#[inline(always)]
+fn gelu_tanh(x: f32) -> f32 {
+    /// √(2/π)
+    const SCALE: f32 = 0.797_884_6;
+    // (1 + tanh(u)) / 2 is the logistic function of 2u.
+    let twice = 2.0 * SCALE * (x + 0.044_715 * x * x * x);
+    x / (1.0 + exp(-twice))
+}
+
+#[inline(always)]
+fn gelu(x: f32) -> f32 {
+    0.5 * x * (1.0 + libm::erff(x / SQRT_2))
+}
+
+/// A NaN stays one, which the larger of it and 0 would not.
+#[inline(always)]
+fn relu(x: f32) -> f32 {
+    if x < 0.0 { 0.0 } else { x }
 }
 
 /// `x += y`.
@@ -221,16 +250,20 @@ mod tests {
         let up = vec![2.0; gate.len()];
         let mut out = vec![0.0; gate.len()];
         let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
-        let reference: [(Activation, &dyn Fn(f64) -> f64); 3] = [
+        let reference: [(Activation, &dyn Fn(f64) -> f64); 4] = [
             (Activation::Silu, &|x| x * sigmoid(x)),
             (Activation::GeluTanh, &|x| {
                 0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3))).tanh())
             }),
             (Activation::Gelu, &|x| 0.5 * x * (1.0 + libm::erf(x / std::f64::consts::SQRT_2))),
+            (Activation::Relu, &|x| x.max(0.0)),
         ];
         for (function, f) in reference {
             gated(&gate, &up, function, &mut out);
-            for (&x, &found) in gate.iter().zip(&out) {
+            let mut ungated = gate.clone();
+            activate(&mut ungated, function);
+            for ((&x, &found), ungated) in gate.iter().zip(&out).zip(ungated) {
+                assert_eq!((2.0 * ungated).to_bits(), found.to_bits());
                 let expected = 2.0 * f(f64::from(x));
                 assert!(
                     (f64::from(found) - expected).abs() <= 2e-6 * expected.abs().max(1.0),

@@ -184,6 +184,7 @@ pub(crate) fn gated_activation(gate_up: Tensor<3>, function: Activation) -> Tens
         Activation::Silu => activation::silu(gate),
         Activation::Gelu => activation::gelu(gate),
         Activation::GeluTanh => activation::gelu_approximate(gate),
+        Activation::Relu => activation::relu(gate),
     };
     gate * up
 }

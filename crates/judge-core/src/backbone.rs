@@ -51,7 +51,7 @@ pub trait Backbone: TextModel {
     /// The vocabulary entry whose bytes are exactly those of `label`.
     ///
     /// # Errors
-    /// [`BackboneError::Label`] if there is none; the error shows how the label is split.
+    /// [`BackboneError::Label`] if there is none; the error shows how the label is split. [`BackboneError::NoLogits`] if the model reads no labels.
     fn token(&self, label: &str) -> Result<TokenId, BackboneError>;
 
     /// How `label` is tokenised right after `prompt`, beside how the two are tokenised apart. Where they
@@ -114,6 +114,14 @@ pub enum BackboneError {
         label: String,
         /// How the tokenizer splits it.
         pieces: Vec<String>,
+    },
+    /// No label can be read: the model has no logits over a vocabulary, as an encoder has none.
+    #[error("label {label:?} cannot be read, since this model cannot bring {what}")]
+    NoLogits {
+        /// The label asked for.
+        label: String,
+        /// What the model cannot bring, and why.
+        what: &'static str,
     },
     /// A request names a layer that the model does not have.
     #[error("request {request}: {layer} does not exist, the model has layers 0 to {n_layers}")]

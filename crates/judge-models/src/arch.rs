@@ -1,7 +1,10 @@
-//! `config.json` of a Hugging Face folder, lowered to the one description that a decoder is built from.
+//! `config.json` of a Hugging Face folder, lowered to the description that a decoder, or an encoder, is built from.
 
 mod angles;
+mod architecture;
 mod dense;
+mod encoder;
+mod encoders;
 mod families;
 mod head;
 mod problem;
@@ -14,6 +17,8 @@ mod unread;
 use serde_json::Value;
 
 pub(crate) use angles::{angles, inverse_frequencies, query_factors};
+pub(crate) use architecture::Architecture;
+pub(crate) use encoder::{EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormPlace, PositionsSpec};
 #[cfg(test)]
 pub(crate) use families::names as family_names;
 pub use problem::ConfigProblem;
@@ -30,7 +35,7 @@ pub(crate) use spec::{
 const MAX_CONTEXT: usize = 1 << 28;
 
 impl ModelSpec {
-    /// Reads a `config.json`, in the layout of transformers 5 or of the releases before. Warns of fields that nothing here
+    /// Reads the `config.json` of a decoder, in the layout of transformers 5 or of the releases before. Warns of fields that nothing here
     /// reads, unless they are known to change no number.
     pub(crate) fn from_json(config: &Value) -> Result<Self, ConfigProblem> {
         let Value::Object(file) = config else {
@@ -44,19 +49,18 @@ impl ModelSpec {
         let fields = text.as_ref().unwrap_or(file);
         let mut spec = families::dense(fields)?.spec();
         spec.is_tower = text.is_some();
-        let unread = unread::unread_keys(fields);
-        if !unread.is_empty() {
-            let (family, fields) = (spec.family, unread.join(", "));
-            tracing::warn!(
-                family,
-                fields,
-                "config.json has fields that are not read; scores are wrong if one changes the model"
-            );
-        }
+        unread::warn(spec.family, &unread::unread_keys(fields, &|file| families::dense(file).is_ok()));
         if let Some(labels) = head::labels(fields)? {
             spec.head = HeadSpec::Labels(labels);
         }
         Ok(spec)
+    }
+}
+
+/// The fields of one object, with those of another in their place.
+fn overlay(base: &mut Value, over: Value) {
+    if let (Value::Object(base), Value::Object(over)) = (base, over) {
+        base.extend(over);
     }
 }
 

@@ -133,6 +133,9 @@ pub enum DevicesProblem {
         /// The device.
         device: Device,
     },
+    /// An encoder is to run elsewhere than on the processor.
+    #[error("the model is an encoder, which runs on the processor only: name cpu")]
+    Encoder,
     /// There are fewer blocks than devices.
     #[error("the model has {n_layers} blocks, and each device needs one")]
     TooMany {

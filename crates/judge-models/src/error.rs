@@ -219,7 +219,7 @@ pub enum Error {
         /// Why.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A pass brought no state to generate from. Says that this crate is wrong, not its input.
+    /// A pass brought no state to generate from, or a model without a head over a vocabulary was asked for one. Says that this crate is wrong, not its input.
     #[error("the forward pass brought no state")]
     NothingRead,
     /// Neither a folder that exists nor a hub id.

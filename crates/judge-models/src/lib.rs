@@ -1,4 +1,4 @@
-//! Decoder-only transformers from Hugging Face folders on Burn, read from the inside.
+//! Decoder-only transformers and encoders from Hugging Face folders, read from the inside.
 //!
 //! [`Model`] loads a folder and implements [`judge_core::Backbone`]: one pass over a prompt brings label logits of any layers, pooled
 //! states, attention entropies, log-probabilities and generated text. What leaves it is plain host data; no Burn type is in the public API.
@@ -40,6 +40,9 @@
 //! `granitemoehybrid` without Mamba layers and experts, `glm`, `glm4`, `cohere2`, `ernie4_5`, `lfm2`, and the text models inside `gemma3`, `mistral3`, `qwen3_5` and `qwen3_vl`; RoPE: default, linear, dynamic, llama3, yarn, longrope. Checkpoints in f32, f16 or bf16 safetensors, one file or shards. Sequence classifiers, such
 //! as reward models, load with their head of labels ([`Model::reward_head`]); LoRA adapters are merged as they are loaded ([`LoadOptions::adapters`]). Everything is compared with transformers, to about 1e-6 in f32.
 //!
+//! Encoders load the same way: `bert`, `roberta`, `xlm-roberta` and `modernbert`. Of an encoder pooled states are read, of all layers, and nothing else; what needs
+//! logits is refused ([`BackboneError::Unsupported`](judge_core::BackboneError::Unsupported)).
+//!
 //! # The way of a prompt
 //!
 //! ```text
@@ -68,6 +71,7 @@
 //! | memory | all that a block without keys knows of a sequence's past: the states of its heads, and the last rows before its convolution |
 //! | tile | 32 positions of keys and values, at fixed places of a sequence, so that sums have one order |
 //! | panel | 32 rows of a packed matrix |
+//! | sight | which keys a query sees: those before it, or, in an encoder, those on both sides |
 //! | walk | attention of some queries over the tiles that they see |
 //! | stage | the blocks that lie on one of several devices |
 //! | lens | whether an inner state goes to the head as it is or through the final norm |
@@ -79,7 +83,7 @@
 //! # When not to use this crate
 //!
 //! - For serving text: it writes for judges, a few words each, and takes no requests while it does.
-//! - For quantised checkpoints, encoders, or models of other families: they are refused by name.
+//! - For quantised checkpoints, or models of other families: they are refused by name.
 
 #[cfg(feature = "api")]
 mod api;

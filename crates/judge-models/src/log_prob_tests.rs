@@ -37,12 +37,12 @@ fn reference(family: &str, prompt: usize, model: &Model) -> Reference {
     let expected = Expected::of(family);
     let ids = expected.ids(prompt).into_iter().map(i32::cast_unsigned).collect();
     let row = |row: &[f32]| -> Vec<f64> {
-        let capped = |z: f64| model.context.spec.final_soft_cap.map_or(z, |cap| cap * (z / cap).tanh());
+        let capped = |z: f64| model.context.spec.final_soft_cap().map_or(z, |cap| cap * (z / cap).tanh());
         let logits: Vec<f64> = row.iter().map(|&z| capped(f64::from(z))).collect();
         let total = logits.iter().map(|z| z.exp()).sum::<f64>().ln();
         logits.iter().map(|z| z - total).collect()
     };
-    let log_probs = expected.get(prompt, "logits").chunks_exact(model.context.spec.d_vocab).map(row).collect();
+    let log_probs = expected.get(prompt, "logits").chunks_exact(model.info.d_vocab).map(row).collect();
     Reference { ids, log_probs }
 }
 
@@ -103,7 +103,7 @@ fn error(name: &str, model: &Model, n_layers: usize) -> f64 {
 fn in_f32_they_are_those_of_transformers_logits() {
     for name in &families() {
         for (engine, model) in in_f32(&folder(name)) {
-            let error = error(name, &model, model.context.spec.n_layers());
+            let error = error(name, &model, model.info.n_layers);
             println!("{name}, {engine}: {error:.1e}");
             assert!(error < TOLERANCE, "{name}, {engine}: {error:e}");
         }
@@ -114,7 +114,7 @@ fn in_f32_they_are_those_of_transformers_logits() {
 fn in_bf16_they_err_by_rounding_alone() {
     for name in &families() {
         for (engine, model) in in_bf16(&folder(name)) {
-            let error = error(name, &model, model.context.spec.n_layers());
+            let error = error(name, &model, model.info.n_layers);
             println!("{name}, {engine}: {error:.1e}");
             assert!(error < BF16_TOLERANCE, "{name}, {engine}: {error:e}");
         }
@@ -162,7 +162,7 @@ fn continuations_are_an_item_s_own_fault_or_are_answered_in_order() {
             let continuations = continuations.iter().map(|&text| text.to_owned()).collect();
             Request { prompt: Prompt::Raw(prompt.to_owned()), want: Want { continuations, ..Want::default() } }
         };
-        let max_len = model.context.spec.max_len;
+        let max_len = model.info.max_len;
         let words = |n: usize| " ba".repeat(n);
         let found = answers(
             &model,

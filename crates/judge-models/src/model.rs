@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use judge_core::{
-    Backbone, BackboneError, Dimensions, Exchange, LabelInContext, LabelRead, Layer, ModelIdentity, ModelInfo, Prompt,
-    ReadAt, Request, RequestProblem, RewardHead, TextModel, TokenId,
+    Backbone, BackboneError, Exchange, LabelInContext, Layer, ModelIdentity, ModelInfo, Prompt, Request, RewardHead,
+    TextModel, TokenId,
 };
 
-use crate::arch::{ModelSpec, OneOrMany};
+use crate::arch::{Architecture, OneOrMany};
 use crate::engine::Engine;
-use crate::engine::packed::{PackedDecoder, Supported};
+use crate::engine::packed::{PackedDecoder, PackedEncoder, Supported};
 use crate::engine::tensor::{Batched, Shapes};
 use crate::folder::{Folder, file};
 use crate::reading::answers::{Answers, Sink};
@@ -18,7 +18,6 @@ use crate::reading::context::Context;
 use crate::reading::driver::drive;
 use crate::reading::groups::groups;
 use crate::reading::labels::Heads;
-use crate::reading::sampling;
 use crate::text::{TextCodec, TextOptions};
 use crate::weights::{Adapted, Adapter, Checkpoint, Tensors};
 use crate::{
@@ -80,12 +79,15 @@ impl Default for LoadOptions {
     }
 }
 
-/// A frozen language model from a Hugging Face folder; what judges see of it is [`Backbone`].
+/// A frozen language model from a Hugging Face folder, a decoder or an encoder; what judges see of it is [`Backbone`].
 ///
 /// On the CPU a prompt's numbers are bit-identical whatever runs beside it: sequences share passes, and what
 /// prompts have in common at their beginning is computed once; every body there gives a row the same bits whatever
 /// stands beside it and however a sequence is cut. The score head is a dot product in `f64`. On [`Device::Cuda`] sequences share padded
 /// batches, and a prompt's numbers are the same within rounding, not to the bit.
+///
+/// Of an encoder only pooled states are read. Whatever needs logits, and attention entropies, is [unsupported](BackboneError::Unsupported); [`Backbone::token`] is
+/// [`BackboneError::NoLogits`]. It runs on [`Device::Cpu`] alone, and heads that its folder may have do not count.
 ///
 /// [`ModelInfo::fingerprint`] covers configuration, tokenizer and template whole, but of each large tensor a sample only, unless
 /// [`LoadOptions::full_fingerprint`] is set: weights that were edited in a few places may keep it.
@@ -163,21 +165,28 @@ impl Model {
         choice: Option<Choice>,
     ) -> Result<Self, Error> {
         let folder = Folder::open(folder)?;
-        let spec = ModelSpec::from_json(folder.config())
+        let spec = Architecture::from_json(folder.config())
             .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
-        if devices.len() > spec.n_layers() {
-            let problem = DevicesProblem::TooMany { n_layers: spec.n_layers() };
+        let choice = choice.unwrap_or_else(|| Choice::of(&options.devices));
+        let problem = match (&spec, choice) {
+            (Architecture::Encoder(_), Choice::Batched(_)) => Some(DevicesProblem::Encoder),
+            _ if devices.len() > spec.n_layers() => Some(DevicesProblem::TooMany { n_layers: spec.n_layers() }),
+            _ => None,
+        };
+        if let Some(problem) = problem {
             return Err(Error::Devices { devices: options.devices.clone(), problem });
         }
         let codec = TextCodec::load(&folder, &options.text)?;
         let eos = match generation_eos(&folder)? {
             Some(eos) => eos,
-            None => spec.eos.clone(),
+            None => spec.eos().to_vec(),
         };
 
         let mut checkpoint = Checkpoint::open(&folder)?;
-        if spec.is_tower {
-            checkpoint.text_tower();
+        match &spec {
+            Architecture::Decoder(spec) if spec.is_tower => checkpoint.text_tower(),
+            Architecture::Decoder(_) => {}
+            Architecture::Encoder(spec) => checkpoint.rename(|name| spec.own_name(name))?,
         }
         let dtype = options.dtype.unwrap_or_else(|| checkpoint.stored_dtype());
         if options.dtype.is_none() && dtype == Dtype::Bf16 && checkpoint.has_f16() {
@@ -189,23 +198,30 @@ impl Model {
         let tensors = spec.tensors();
         checkpoint.check(&tensors)?;
         let mut adapters = options.adapters.iter().map(|path| Adapter::open(path)).collect::<Result<Vec<_>, _>>()?;
+        if let Architecture::Encoder(spec) = &spec {
+            adapters.iter_mut().for_each(|adapter| adapter.rename(|name| spec.own_name(name)));
+        }
         adapters.iter().try_for_each(|adapter| adapter.check(&tensors))?;
         let fingerprint = fingerprint::of(&folder, &checkpoint, &adapters, options.full_fingerprint)?;
-        let spec = Arc::new(spec);
         let tensors = &mut Adapted { base: &mut checkpoint, adapters: &mut adapters };
-        let engine: Box<dyn Engine> = match choice.unwrap_or_else(|| Choice::of(&options.devices)) {
-            Choice::Packed => {
-                let kernel = Supported::choose(options.kernel)?;
-                let decoder = PackedDecoder::load(Arc::clone(&spec), kernel, dtype, tensors)?;
-                Box::new(decoder)
+        let kernel = || Supported::choose(options.kernel);
+        let engine: Box<dyn Engine> = match (&spec, choice) {
+            (Architecture::Decoder(spec), Choice::Batched(shapes)) => {
+                Box::new(Batched::load(Arc::clone(spec), &devices, dtype, shapes, tensors)?)
             }
-            Choice::Batched(shapes) => Box::new(Batched::load(Arc::clone(&spec), &devices, dtype, shapes, tensors)?),
+            (Architecture::Decoder(spec), Choice::Packed) => {
+                Box::new(PackedDecoder::load(Arc::clone(spec), kernel()?, dtype, tensors)?)
+            }
+            (Architecture::Encoder(spec), _) => {
+                Box::new(PackedEncoder::load(Arc::clone(spec), kernel()?, dtype, tensors)?)
+            }
         };
+        let dimensions = spec.dimensions();
         let reward_head = match spec.labels() {
             Some(head) => {
-                let weights = tensors.take(&head.name, &[head.labels.len(), spec.d_model], Dtype::F32)?;
+                let weights = tensors.take(&head.name, &[head.labels.len(), dimensions.d_model], Dtype::F32)?;
                 Some(
-                    RewardHead::new(head.labels.clone(), weights, spec.d_model)
+                    RewardHead::new(head.labels.clone(), weights, dimensions.d_model)
                         .map_err(|source| Error::Head { source })?,
                 )
             }
@@ -218,16 +234,9 @@ impl Model {
             Some(name) => name.clone(),
             None => folder_name(folder.path()) + &adapter_names,
         };
-        let dimensions = Dimensions {
-            n_layers: spec.n_layers(),
-            d_model: spec.d_model,
-            n_heads: spec.n_heads,
-            d_vocab: spec.d_vocab,
-            max_len: spec.max_len,
-        };
         let mut info = ModelInfo::new(name, fingerprint, dimensions);
         info.revision = options.revision.clone();
-        info.family = spec.family.to_owned();
+        info.family = spec.family().to_owned();
         info.dtype = dtype.to_string();
         info.device = match engine.kernel() {
             Some(kernel) => format!("{} ({kernel})", device::names(&options.devices)),
@@ -247,81 +256,14 @@ impl Model {
 
     /// The head of a sequence classifier, such as a reward model, if the folder has one. Such a model has no logits over the vocabulary: what asks for
     /// them, or for text, is refused, and states are all that is read of it. Its prompts lose tokens at their end that are the folder's `pad_token_id`,
-    /// as transformers passes over them.
+    /// as transformers passes over them. Encoders have none: their classifiers are not linear in a state.
     pub fn reward_head(&self) -> Option<&RewardHead> {
         self.reward_head.as_ref()
     }
 
-    /// The layers whose attention entropies can be read: those with attention below them. It is all but the first in most families.
+    /// The layers whose attention entropies can be read: those with attention below them. It is all but the first in most families, and none in encoders.
     pub fn attention_layers(&self) -> Vec<Layer> {
-        let blocks = self.context.spec.blocks.iter().enumerate();
-        blocks.filter(|(_, block)| block.has_attention()).map(|(index, _)| Layer(index + 1)).collect()
-    }
-
-    fn check(&self, index: usize, request: &Request) -> Result<(), BackboneError> {
-        let (info, want) = (&self.info, &request.want);
-        let problem = |problem| Err(BackboneError::Request { request: index, problem });
-        if let Some(layer) = want.layers().find(|layer| layer.0 > info.n_layers) {
-            return Err(BackboneError::Layer { request: index, layer, n_layers: info.n_layers });
-        }
-        if !want.attention_entropy.is_sorted_by(|a, b| a < b) {
-            return problem(RequestProblem::LayerOrder);
-        }
-        if want.attention_entropy.contains(&Layer(0)) {
-            return problem(RequestProblem::NoAttention);
-        }
-        let with_attention = self.attention_layers();
-        if want.attention_entropy.iter().any(|layer| !with_attention.contains(layer)) {
-            let what =
-                "the attention entropy of a block without attention: the model has a delta rule or a convolution there";
-            return Err(BackboneError::Unsupported { request: index, what });
-        }
-        for &token in want.labels.iter().flat_map(|read| &read.tokens) {
-            if token as usize >= info.d_vocab {
-                return Err(BackboneError::Token { request: index, token, d_vocab: info.d_vocab });
-            }
-        }
-        for (place, read) in want.labels.iter().enumerate() {
-            if read.tokens.is_empty() {
-                return problem(RequestProblem::NothingToRead("label"));
-            }
-            if read.layers.is_empty() {
-                return problem(RequestProblem::NothingToRead("layer"));
-            }
-            if !read.layers.is_sorted_by(|a, b| a < b) {
-                return problem(RequestProblem::LayerOrder);
-            }
-            if read.at != ReadAt::PromptEnd && want.generate.is_none() {
-                return problem(RequestProblem::StepsWithoutGeneration);
-            }
-            let key = |read: &'_ LabelRead| (read.lens, read.at);
-            if want.labels[..place].iter().any(|other| other.tokens == read.tokens && key(other) == key(read)) {
-                return problem(RequestProblem::LabelsTwice);
-            }
-        }
-        let reads_vocabulary = !want.labels.is_empty() || want.needs_all_blocks();
-        if reads_vocabulary && self.reward_head.is_some() {
-            let what = "logits of tokens, log-probabilities or text: the model has a head of labels in the place of one over the vocabulary";
-            return Err(BackboneError::Unsupported { request: index, what });
-        }
-        if want.continuations.iter().any(String::is_empty) {
-            return problem(RequestProblem::EmptyText("continuation"));
-        }
-        if let Some(generation) = &want.generate {
-            if generation.max_new_tokens == 0 {
-                return problem(RequestProblem::NoNewTokens);
-            }
-            if generation.stop.iter().any(String::is_empty) {
-                return problem(RequestProblem::EmptyText("stop text"));
-            }
-            if generation.top_log_probs > 0 {
-                let what = "the alternatives of generated tokens; read the labels' logits at every step instead";
-                return Err(BackboneError::Unsupported { request: index, what });
-            }
-            sampling::check(&generation.sampling)
-                .map_err(|problem| BackboneError::Request { request: index, problem })?;
-        }
-        Ok(())
+        self.context.spec.attention_layers()
     }
 
     /// The head's rows of each set of labels that the requests name, as `f32` on the host.
@@ -389,7 +331,7 @@ impl TextModel for Model {
                 return Ok(());
             }
             for (place, request) in requests.iter().enumerate() {
-                self.check(first + place, request)?;
+                self.context.check(first + place, request)?;
             }
             let mut is_over = false;
             let sink = &mut |place: usize, outcome| {
@@ -412,6 +354,9 @@ impl Backbone for Model {
     }
 
     fn token(&self, label: &str) -> Result<TokenId, BackboneError> {
+        if let Some(what) = self.context.no_logits() {
+            return Err(BackboneError::NoLogits { label: label.to_owned(), what });
+        }
         self.context.codec.label(label)
     }
 

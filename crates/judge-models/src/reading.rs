@@ -1,6 +1,7 @@
 //! What a request wants of a model and how the answer is made of what a pass brings, whichever engine runs it.
 
 pub(crate) mod answers;
+mod check;
 pub(crate) mod context;
 pub(crate) mod driver;
 pub(crate) mod exp;

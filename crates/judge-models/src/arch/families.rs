@@ -20,7 +20,7 @@ mod smollm3;
 use serde_json::{Map, Value, json};
 
 use super::dense::Dense;
-use super::{ConfigProblem, tower};
+use super::{ConfigProblem, overlay, tower};
 
 /// A family: the defaults of its own fields, and what it is by all fields.
 struct Family {
@@ -53,8 +53,8 @@ const FAMILIES: &[Family] = &[
     Family { model_type: "smollm3", defaults: smollm3::defaults, dense: smollm3::dense },
 ];
 
-/// Values of `model_type` that this crate knows, those of folders with a text model inside behind the families.
-const NAMES: [&str; FAMILIES.len() + tower::NAMES.len()] = {
+/// Values of `model_type` that are decoders, those of folders with a text model inside behind the families.
+pub(super) const NAMES: [&str; FAMILIES.len() + tower::NAMES.len()] = {
     let mut names = [""; FAMILIES.len() + tower::NAMES.len()];
     let mut index = 0;
     while index < FAMILIES.len() {
@@ -97,10 +97,4 @@ pub(super) fn dense(file: &Map<String, Value>) -> Result<Dense, ConfigProblem> {
     overlay(&mut fields, (family.defaults)());
     overlay(&mut fields, Value::Object(file.clone()));
     (family.dense)(fields)
-}
-
-fn overlay(base: &mut Value, over: Value) {
-    if let (Value::Object(base), Value::Object(over)) = (base, over) {
-        base.extend(over);
-    }
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::families;
+/// A `config.json`.
+type File = Map<String, Value>;
 
 /// Fields that change no number of a forward pass, in any family.
 const HARMLESS: &[&str] = &[
@@ -126,8 +127,8 @@ const HARMLESS_OF_ROPE: &[&str] = &["mrope_interleaved", "mrope_section", "max_p
 
 /// Names of the fields that are neither read nor known to be harmless, in the order of the file; those of a rope's settings with a point. A field is
 /// read if the file would be refused for a value there that no field can have, so there is no list that could fall behind the families. Of a
-/// file that is refused as it is, no field counts as unread.
-pub(super) fn unread_keys(file: &Map<String, Value>) -> Vec<String> {
+/// file that is refused as it is, no field counts as unread. `reads` says whether a file is accepted.
+pub(super) fn unread_keys(file: &File, reads: &dyn Fn(&File) -> bool) -> Vec<String> {
     let mut unread = Vec::new();
     for (name, value) in file {
         let is_off = *value == Value::Bool(false) && OFF.contains(&name.as_str());
@@ -136,13 +137,13 @@ pub(super) fn unread_keys(file: &Map<String, Value>) -> Vec<String> {
         if value.is_null() || is_off || is_second || HARMLESS.contains(&name.as_str()) {
             continue;
         }
-        if is_ignored(file, |file| file.insert(name.clone(), impossible())) {
+        if is_ignored(file, reads, |file| file.insert(name.clone(), impossible())) {
             unread.push(name.clone());
         } else if let ("rope_scaling" | "rope_parameters", Some(fields)) = (name.as_str(), value.as_object()) {
             let ignored = fields.iter().filter(|(field, value)| {
                 !value.is_null()
                     && !HARMLESS_OF_ROPE.contains(&field.as_str())
-                    && is_ignored(file, |file| {
+                    && is_ignored(file, reads, |file| {
                         file.get_mut(name)?.as_object_mut()?.insert((*field).clone(), impossible())
                     })
             });
@@ -152,23 +153,36 @@ pub(super) fn unread_keys(file: &Map<String, Value>) -> Vec<String> {
     unread
 }
 
+/// Says which fields of a family's file are not read, if there are any.
+pub(super) fn warn(family: &str, unread: &[String]) {
+    if !unread.is_empty() {
+        let fields = unread.join(", ");
+        tracing::warn!(
+            family,
+            fields,
+            "config.json has fields that are not read; scores are wrong if one changes the model"
+        );
+    }
+}
+
 fn impossible() -> Value {
     json!([[[]]])
 }
 
-fn is_ignored(file: &Map<String, Value>, change: impl FnOnce(&mut Map<String, Value>) -> Option<Value>) -> bool {
+fn is_ignored(file: &File, reads: &dyn Fn(&File) -> bool, change: impl FnOnce(&mut File) -> Option<Value>) -> bool {
     let mut changed = file.clone();
     change(&mut changed);
-    families::dense(&changed).is_ok()
+    reads(&changed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arch::families;
     use crate::fixtures;
 
     fn unread(config: &Value) -> Vec<String> {
-        unread_keys(config.as_object().unwrap())
+        unread_keys(config.as_object().unwrap(), &|file| families::dense(file).is_ok())
     }
 
     #[test]

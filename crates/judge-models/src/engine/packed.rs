@@ -1,5 +1,5 @@
-//! The decoder's fast path on the CPU: weights packed in bf16, activations in f32, many sequences of any lengths in one pass, and
-//! what they share at their beginning computed once.
+//! The fast path on the CPU: weights packed in bf16 or f32, activations in f32, many sequences of any lengths in one pass, and
+//! what they share at their beginning in a decoder computed once.
 //!
 //! Every body here gives a row the same bits whatever else is in the pass, however the pass is cut and however many threads
 //! work on it; that is what lets sequences share passes and prefixes freely.
@@ -13,6 +13,8 @@ mod columns;
 mod conv;
 mod decoder;
 mod delta;
+mod encoder;
+mod encoder_passes;
 mod entropy;
 mod gather;
 #[cfg(target_arch = "x86_64")]
@@ -38,6 +40,7 @@ pub(crate) mod vector;
 pub(crate) use decoder::PackedDecoder;
 #[cfg(test)]
 pub(crate) use decoder::{Angles, BufferPool, Span};
+pub(crate) use encoder::PackedEncoder;
 pub use kernel::Kernel;
 pub(crate) use kernel::Supported;
 #[cfg(any(test, feature = "bench"))]
@@ -72,5 +75,20 @@ impl Engine for PackedDecoder {
 
     fn passes<'a>(&'a self, group: &'a Group<'a>, room: usize) -> Box<dyn Passes + 'a> {
         Box::new(run::SharedPasses::new(self, group, room))
+    }
+}
+
+impl Engine for PackedEncoder {
+    fn kernel(&self) -> Option<Kernel> {
+        Some(self.kernel.kernel())
+    }
+
+    /// There is no head: requests that read one are refused before they come here.
+    fn head_rows(&self, _: &[TokenId]) -> Result<Vec<f32>, Error> {
+        Err(Error::NothingRead)
+    }
+
+    fn passes<'a>(&'a self, group: &'a Group<'a>, room: usize) -> Box<dyn Passes + 'a> {
+        Box::new(encoder_passes::EncoderPasses::new(self, group, room))
     }
 }

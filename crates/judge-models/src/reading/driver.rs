@@ -67,7 +67,7 @@ impl<'d, 's> Driver<'d, 's> {
                 let read = |next: Option<&dyn NextLogProbs>| job.read(found.brought, next, spec.n_layers());
                 let part = match found.next {
                     Next::Logits(logits) => {
-                        NextToken::new(logits, spec.final_soft_cap, "step 0").and_then(|next| read(Some(&next)))
+                        NextToken::new(logits, spec.final_soft_cap(), "step 0").and_then(|next| read(Some(&next)))
                     }
                     Next::Some(next) => read(Some(&next)),
                     Next::Unknown => read(None),
@@ -89,7 +89,7 @@ impl<'d, 's> Driver<'d, 's> {
         logits: &mut [f32],
     ) -> Result<Option<TokenId>, Error> {
         let step = format_args!("step {}", text.tokens.len());
-        let next = NextToken::new(logits, self.context.spec.final_soft_cap, step);
+        let next = NextToken::new(logits, self.context.spec.final_soft_cap(), step);
         let finish = next.map(|next| text.write(self.context, states, &next)).transpose();
         match finish {
             None => {

@@ -39,7 +39,7 @@ pub(crate) fn groups<'a>(
                 for job in jobs {
                     let Some(blocks) = job.blocks(context.spec.n_layers()) else { continue };
                     let len = job.ids.len() + job.new_tokens();
-                    let frequencies = context.spec.ropes.iter().flat_map(|rope| inverse_frequencies(rope, len).0);
+                    let frequencies = context.spec.ropes().iter().flat_map(|rope| inverse_frequencies(rope, len).0);
                     let key = (blocks, frequencies.map(f32::to_bits).collect());
                     let place = *places.entry(key).or_insert_with(|| {
                         groups.push(Group { blocks, jobs: Vec::new() });

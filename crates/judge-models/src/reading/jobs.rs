@@ -1,8 +1,8 @@
 //! Requests on their way through a model: the sequences that answer one, and what a pass over each must bring.
 
 use judge_core::{
-    Generated, HeadEntropies, Layer, PooledState, Pooling, Reading, Reason, Request, Signal, TokenId, TokenLogProbs,
-    Unscored, Want,
+    Dimensions, Generated, HeadEntropies, Layer, PooledState, Pooling, Reading, Reason, Request, Signal, TokenId,
+    TokenLogProbs, Unscored, Want,
 };
 
 use super::answers::Part;
@@ -84,13 +84,13 @@ impl Context {
             Ok(continuations) => continuations,
             Err(unscored) => return Ok(Err(unscored)),
         };
-        let d_vocab = self.spec.d_vocab;
+        let Dimensions { d_vocab, max_len, n_layers, .. } = self.spec.dimensions();
         if let Some(&token) = prompt.iter().chain(continuations.iter().flatten()).find(|&&id| id as usize >= d_vocab) {
             return Err(Error::TokenWithoutEmbedding { token, d_vocab });
         }
         let new = want.generate.as_ref().map_or(0, |generation| generation.max_new_tokens);
         let longest = continuations.iter().map(Vec::len).max().unwrap_or(0);
-        let (prompt_len, max_len) = (prompt.len(), self.spec.max_len);
+        let prompt_len = prompt.len();
         for (behind, what) in [(new, "new ones"), (longest, "of a continuation")] {
             if prompt_len.saturating_add(behind) > max_len {
                 let detail = format!("{prompt_len} prompt tokens and {behind} {what}, the context has {max_len}");
@@ -111,7 +111,7 @@ impl Context {
             });
             jobs[place].ends.push(End { continuation, token });
         }
-        jobs.retain(|job| job.blocks(self.spec.n_layers()).is_some());
+        jobs.retain(|job| job.blocks(n_layers).is_some());
         jobs.iter_mut().enumerate().for_each(|(number, job)| job.number = number);
         Ok(Ok(Admitted { prompt_tokens: prompt_len, jobs }))
     }

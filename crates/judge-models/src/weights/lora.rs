@@ -137,6 +137,12 @@ impl Adapter {
         Error::Adapter { path: self.path.clone(), problem }
     }
 
+    /// Calls the tensors that it changes what `own` calls them, and leaves those alone for which that has no name.
+    pub(crate) fn rename(&mut self, own: impl Fn(&str) -> Option<String>) {
+        let changes = std::mem::take(&mut self.changes).into_iter();
+        self.changes = changes.filter_map(|(name, change)| Some((own(&name)?, change))).collect();
+    }
+
     /// Fails if it changes a tensor that the base model, whose tensors these are, does not have.
     pub(crate) fn check(&self, base: &[(String, Vec<usize>)]) -> Result<(), Error> {
         let known: BTreeSet<&str> = base.iter().map(|(name, _)| name.as_str()).collect();

@@ -200,6 +200,21 @@ impl Checkpoint {
         self.tensors.values().any(|located| located.info.dtype == Stored::F16)
     }
 
+    /// Calls the tensors what `own` calls them, and does not look at those for which that has no name.
+    ///
+    /// # Errors
+    /// If two get one name.
+    pub(crate) fn rename(&mut self, own: impl Fn(&str) -> Option<String>) -> Result<(), Error> {
+        for (stored, located) in std::mem::take(&mut self.tensors) {
+            let Some(name) = own(&stored) else { continue };
+            if let Some(first) = self.tensors.insert(name, located.clone()) {
+                let first = self.shards[first.shard].path.clone();
+                return Err(self.fault(&located, &stored, TensorProblem::Twice { first }));
+            }
+        }
+        Ok(())
+    }
+
     /// Looks at the text model of a vision-language folder alone, under the names that it would have in a folder of its own.
     pub(crate) fn text_tower(&mut self) {
         let tensors = std::mem::take(&mut self.tensors).into_iter();

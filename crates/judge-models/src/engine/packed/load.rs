@@ -19,11 +19,7 @@ impl PackedDecoder {
         dtype: Dtype,
         tensors: &mut dyn Tensors,
     ) -> Result<Self, Error> {
-        let word = match dtype {
-            Dtype::F32 => Word::Single,
-            Dtype::Bf16 => Word::Pair,
-        };
-        let mut packing = Packing { kernel, word, dtype, tensors };
+        let mut packing = Packing::new(kernel, dtype, tensors);
         let table =
             |name: &String, packing: &mut Packing<'_>| packing.matrix(&[(name.clone(), spec.d_vocab)], spec.d_model);
         let embedding = table(&spec.embedding, &mut packing)?;
@@ -34,20 +30,30 @@ impl PackedDecoder {
             HeadSpec::Embedding | HeadSpec::Labels(_) => None,
         };
         let embedding_factor = spec.embedding_scale.map(|scale| scale.factor(dtype));
-        Ok(Self { kernel, word, embedding, embedding_factor, blocks, norm, head, spec })
+        Ok(Self { kernel, word: packing.word, embedding, embedding_factor, blocks, norm, head, spec })
     }
 }
 
-struct Packing<'a> {
+/// Packs tensors as they are handed over.
+pub(super) struct Packing<'a> {
     kernel: Supported,
-    word: Word,
-    dtype: Dtype,
-    tensors: &'a mut dyn Tensors,
+    /// What a word of matrices holds.
+    pub(super) word: Word,
+    pub(super) dtype: Dtype,
+    pub(super) tensors: &'a mut dyn Tensors,
 }
 
-impl Packing<'_> {
+impl<'a> Packing<'a> {
+    pub(super) fn new(kernel: Supported, dtype: Dtype, tensors: &'a mut dyn Tensors) -> Self {
+        let word = match dtype {
+            Dtype::F32 => Word::Single,
+            Dtype::Bf16 => Word::Pair,
+        };
+        Self { kernel, word, dtype, tensors }
+    }
+
     /// The rows of several tensors, by name and number of rows, below one another.
-    fn matrix(&mut self, parts: &[(String, usize)], d_in: usize) -> Result<PackedLinear, Error> {
+    pub(super) fn matrix(&mut self, parts: &[(String, usize)], d_in: usize) -> Result<PackedLinear, Error> {
         let mut matrix = PackedLinear::zeros(self.kernel, self.word, parts.iter().map(|(_, rows)| rows).sum(), d_in);
         let mut first = 0;
         for (name, rows) in parts {

@@ -3,6 +3,7 @@ use std::path::Path;
 use judge_core::{Generation, LabelRead, Outcome, ReadAt, Want};
 
 use super::*;
+use crate::arch::Architecture;
 use crate::engine::packed::Supported;
 use crate::engine::packed::keys::TILE;
 use crate::folder::Folder;
@@ -65,7 +66,7 @@ fn what_is_kept_is_counted_and_bounded_and_does_not_show() {
     let options = LoadOptions { dtype: Some(Dtype::Bf16), ..LoadOptions::default() };
     let model = Model::load(&folder, &options).unwrap();
     let mut checkpoint = Checkpoint::open(&Folder::open(&folder).unwrap()).unwrap();
-    let spec = Arc::clone(&model.context.spec);
+    let Architecture::Decoder(spec) = model.context.spec.clone() else { panic!("it is a decoder") };
     let decoder = &PackedDecoder::load(spec, Supported::fastest(), Dtype::Bf16, &mut checkpoint).unwrap();
     let (prompts, wants, nothing) = (prompts(), wants(), Want::default());
     let longest = prompts.iter().map(Vec::len).max().unwrap() + 9;

@@ -1,0 +1,139 @@
+//! BERT: tables of words, positions and kinds of text, norms behind both halves of a block, biases everywhere. RoBERTa and XLM-RoBERTa are the same, but that
+//! their positions are counted from behind the padding token's number.
+
+use judge_core::TokenId;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Sizes, eps};
+use crate::arch::ConfigProblem;
+use crate::arch::encoder::{
+    EmbeddingSpec, EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormPlace, PositionsSpec, StoredNames,
+};
+use crate::arch::shape::size;
+use crate::arch::spec::{Activation, LinearSpec};
+
+#[derive(Deserialize)]
+struct Bert {
+    #[serde(flatten)]
+    sizes: Sizes,
+    hidden_act: String,
+    type_vocab_size: usize,
+    layer_norm_eps: f64,
+    position_embedding_type: Option<String>,
+    pad_token_id: Option<TokenId>,
+    is_decoder: Option<bool>,
+}
+
+/// Heads over masked words, pairs of sentences, labels and spans; the pooler that some of them share; and a buffer that counts.
+const OTHERS: &[&str] = &["cls.", "classifier.", "embeddings.position_ids", "lm_head.", "pooler.", "qa_outputs."];
+
+pub(super) fn defaults_of_bert() -> Value {
+    json!({
+        "vocab_size": 30522, "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+        "num_attention_heads": 12, "hidden_act": "gelu", "max_position_embeddings": 512, "type_vocab_size": 2,
+        "layer_norm_eps": 1e-12, "pad_token_id": 0
+    })
+}
+
+/// That of both RoBERTas but for XLM-RoBERTa's vocabulary, which every file states.
+pub(super) fn defaults_of_roberta() -> Value {
+    json!({
+        "vocab_size": 50265, "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+        "num_attention_heads": 12, "hidden_act": "gelu", "max_position_embeddings": 512, "type_vocab_size": 2,
+        "layer_norm_eps": 1e-12, "pad_token_id": 1
+    })
+}
+
+pub(super) fn bert(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
+    let bert: Bert = serde_json::from_value(fields)?;
+    bert.lower("bert", StoredNames { prefix: "bert.", others: OTHERS }, false)
+}
+
+pub(super) fn roberta(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
+    let bert: Bert = serde_json::from_value(fields)?;
+    bert.lower("roberta", StoredNames { prefix: "roberta.", others: OTHERS }, true)
+}
+
+pub(super) fn xlm_roberta(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
+    let bert: Bert = serde_json::from_value(fields)?;
+    bert.lower("xlm-roberta", StoredNames { prefix: "roberta.", others: OTHERS }, true)
+}
+
+impl Bert {
+    fn lower(
+        self,
+        family: &'static str,
+        names: StoredNames,
+        counts_behind_padding: bool,
+    ) -> Result<EncoderSpec, ConfigProblem> {
+        if self.is_decoder == Some(true) {
+            return Err(ConfigProblem::Unsupported { field: "is_decoder", found: "true".to_owned() });
+        }
+        if let Some(found) = self.position_embedding_type.filter(|found| found != "absolute") {
+            return Err(ConfigProblem::Unsupported { field: "position_embedding_type", found });
+        }
+        let sizes = self.sizes.check()?;
+        let (d_model, positions) = (sizes.hidden_size, sizes.max_position_embeddings);
+        let types = size("type_vocab_size", self.type_vocab_size, 1 << 16)?;
+        let padding = match (counts_behind_padding, self.pad_token_id) {
+            (false, _) => None,
+            (true, Some(padding)) => Some(padding),
+            (true, None) => return Err(ConfigProblem::Missing { field: "pad_token_id", needed_by: family }),
+        };
+        let before = padding.map_or(0, |padding| padding as usize + 1);
+        let Some(max_len) = positions.checked_sub(before).filter(|&len| len > 0) else {
+            let expected = format!("more than {before}, the positions that are not used");
+            return Err(ConfigProblem::Value {
+                field: "max_position_embeddings",
+                found: positions.to_string(),
+                expected,
+            });
+        };
+        let table = |name: &str| format!("embeddings.{name}_embeddings.weight");
+        Ok(EncoderSpec {
+            family,
+            d_model,
+            n_heads: sizes.num_attention_heads,
+            d_vocab: sizes.vocab_size,
+            max_len,
+            norm_eps: eps("layer_norm_eps", self.layer_norm_eps)?,
+            norm_place: NormPlace::Post,
+            activation: Activation::from_name("hidden_act", &self.hidden_act)?,
+            ropes: Vec::new(),
+            embedding: EmbeddingSpec {
+                words: table("word"),
+                types: Some((table("token_type"), types)),
+                positions: Some(PositionsSpec { name: table("position"), rows: positions, padding }),
+                norm: norm("embeddings"),
+            },
+            blocks: (0..sizes.num_hidden_layers).map(|index| block(index, d_model, sizes.intermediate_size)).collect(),
+            final_norm: None,
+            names,
+        })
+    }
+}
+
+fn norm(of: &str) -> LayerNormSpec {
+    LayerNormSpec { stem: format!("{of}.LayerNorm"), bias: true }
+}
+
+fn block(index: usize, d_model: usize, d_ff: usize) -> EncoderBlockSpec {
+    let stem = |name: &str| format!("encoder.layer.{index}.{name}");
+    let linear = |names: &[&str], rows: usize, d_in: usize| LinearSpec {
+        stems: names.iter().map(|name| (stem(name), rows)).collect(),
+        d_in,
+        bias: true,
+    };
+    let qkv = ["attention.self.query", "attention.self.key", "attention.self.value"];
+    EncoderBlockSpec {
+        window: None,
+        rope: None,
+        attention_norm: Some(norm(&stem("attention.output"))),
+        qkv: linear(&qkv, d_model, d_model),
+        out: linear(&["attention.output.dense"], d_model, d_model),
+        mlp_norm: norm(&stem("output")),
+        up: linear(&["intermediate.dense"], d_ff, d_model),
+        down: linear(&["output.dense"], d_model, d_ff),
+    }
+}

@@ -1,0 +1,108 @@
+//! ModernBERT: norms before both halves of a block, a gated MLP, rotations in the place of a table of positions, and windows in two blocks of three, which have a
+//! rotation of their own.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Sizes, eps};
+use crate::arch::ConfigProblem;
+use crate::arch::encoder::{EmbeddingSpec, EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormPlace, StoredNames};
+use crate::arch::rope::{RopeContext, RopeFields, RopeRules, RopesByKind};
+use crate::arch::shape::{by_layer_type, size};
+use crate::arch::spec::{Activation, LinearSpec};
+
+#[derive(Deserialize)]
+struct ModernBert {
+    #[serde(flatten)]
+    sizes: Sizes,
+    hidden_activation: String,
+    norm_eps: f64,
+    norm_bias: bool,
+    attention_bias: bool,
+    mlp_bias: bool,
+    local_attention: usize,
+    layer_types: Option<Vec<String>>,
+    global_attn_every_n_layers: usize,
+    rope_parameters: Option<RopeFields>,
+    rope_scaling: Option<Value>,
+    global_rope_theta: f64,
+    local_rope_theta: Option<f64>,
+    position_embedding_type: Option<String>,
+}
+
+pub(super) fn defaults() -> Value {
+    json!({
+        "vocab_size": 50368, "hidden_size": 768, "intermediate_size": 1152, "num_hidden_layers": 22,
+        "num_attention_heads": 12, "hidden_activation": "gelu", "max_position_embeddings": 8192, "norm_eps": 1e-5,
+        "norm_bias": false, "attention_bias": false, "mlp_bias": false, "local_attention": 128,
+        "global_attn_every_n_layers": 3, "global_rope_theta": 160_000.0, "local_rope_theta": 10_000.0
+    })
+}
+
+pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
+    let bert: ModernBert = serde_json::from_value(fields)?;
+    if let Some(scaling) = bert.rope_scaling {
+        return Err(ConfigProblem::Unsupported { field: "rope_scaling", found: scaling.to_string() });
+    }
+    // Files say "absolute", which is not true and changes nothing.
+    if let Some(found) = bert.position_embedding_type.filter(|found| found != "absolute") {
+        return Err(ConfigProblem::Unsupported { field: "position_embedding_type", found });
+    }
+    let sizes = bert.sizes.check()?;
+    let (d_model, d_ff, n_layers) = (sizes.hidden_size, sizes.intermediate_size, sizes.num_hidden_layers);
+    let every = size("global_attn_every_n_layers", bert.global_attn_every_n_layers, usize::MAX)?;
+    let around = RopeContext {
+        rope_theta: None,
+        partial_rotary_factor: None,
+        original_max_position_embeddings: None,
+        max_position_embeddings: sizes.max_position_embeddings,
+        head_dim: d_model / sizes.num_attention_heads,
+        rules: RopeRules::default(),
+    };
+    // Before transformers 5, null was the base of the others.
+    let theta = [bert.global_rope_theta, bert.local_rope_theta.unwrap_or(bert.global_rope_theta)];
+    let ropes = RopesByKind::new(bert.rope_parameters, None, theta)?;
+    let ropes = vec![ropes.full.lower(&around)?.0, ropes.sliding.lower(&around)?.0];
+    // The width counts both sides.
+    let reach = size("local_attention", bert.local_attention, usize::MAX)? / 2;
+    let windows = match bert.layer_types {
+        Some(types) => by_layer_type(&types, Some(reach), n_layers)?,
+        None => (0..n_layers).map(|index| (!index.is_multiple_of(every)).then_some(reach)).collect(),
+    };
+    let norm = |stem: String| LayerNormSpec { stem, bias: bert.norm_bias };
+    let block = |(index, window): (usize, Option<usize>)| {
+        let stem = |name: &str| format!("layers.{index}.{name}");
+        let linear = |name: &str, rows, d_in, bias| LinearSpec { stems: vec![(stem(name), rows)], d_in, bias };
+        EncoderBlockSpec {
+            window,
+            rope: Some(usize::from(window.is_some())),
+            // The embedding is normed.
+            attention_norm: (index > 0).then(|| norm(stem("attn_norm"))),
+            qkv: linear("attn.Wqkv", 3 * d_model, d_model, bert.attention_bias),
+            out: linear("attn.Wo", d_model, d_model, bert.attention_bias),
+            mlp_norm: norm(stem("mlp_norm")),
+            up: linear("mlp.Wi", 2 * d_ff, d_model, bert.mlp_bias),
+            down: linear("mlp.Wo", d_model, d_ff, bert.mlp_bias),
+        }
+    };
+    Ok(EncoderSpec {
+        family: "modernbert",
+        d_model,
+        n_heads: sizes.num_attention_heads,
+        d_vocab: sizes.vocab_size,
+        max_len: sizes.max_position_embeddings,
+        norm_eps: eps("norm_eps", bert.norm_eps)?,
+        norm_place: NormPlace::Pre,
+        activation: Activation::from_name("hidden_activation", &bert.hidden_activation)?,
+        ropes,
+        embedding: EmbeddingSpec {
+            words: "embeddings.tok_embeddings.weight".to_owned(),
+            types: None,
+            positions: None,
+            norm: norm("embeddings.norm".to_owned()),
+        },
+        blocks: windows.into_iter().enumerate().map(block).collect(),
+        final_norm: Some(norm("final_norm".to_owned())),
+        names: StoredNames { prefix: "model.", others: &["classifier.", "decoder.", "head."] },
+    })
+}

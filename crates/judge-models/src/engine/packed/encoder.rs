@@ -1,0 +1,318 @@
+//! An encoder with packed weights, and one pass of it over whole sequences.
+//!
+//! Every position sees those on both sides, so a sequence has no beginning that it could share with another, and none is cut. Sequences that share a pass share
+//! products alone, which give a row the same bits in any company.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use judge_core::TokenId;
+use rayon::prelude::*;
+
+use super::attention::{Queries, Settings, Sight};
+use super::decoder::{Angles, Linear};
+use super::gather::attend;
+use super::kernel::Supported;
+use super::keys::{KeyShape, Keys};
+use super::lines::Lines;
+use super::load::Packing;
+use super::pack::PackedLinear;
+use super::vector::{self, worth_a_task};
+use crate::arch::{EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormKind, NormPlace, PositionsSpec};
+use crate::engine::block::Build;
+use crate::weights::Tensors;
+use crate::{Dtype, Error};
+
+/// An encoder for the CPU. Matrices, keys and values are packed in bf16 or f32, everything else is f32.
+pub(crate) struct PackedEncoder {
+    pub(super) spec: Arc<EncoderSpec>,
+    pub(super) kernel: Supported,
+    shape: KeyShape,
+    /// `[d_vocab, d_model]`.
+    words: PackedLinear,
+    /// The state of the first kind of text, `[d_model]`, where there are kinds.
+    kind: Option<Vec<f32>>,
+    positions: Option<Positions>,
+    norm: LayerNorm,
+    blocks: Vec<Block>,
+    final_norm: Option<LayerNorm>,
+}
+
+/// The states of positions.
+struct Positions {
+    /// `[rows, d_model]`.
+    table: PackedLinear,
+    padding: Option<TokenId>,
+}
+
+/// `[d_model]` each.
+struct LayerNorm {
+    weight: Vec<f32>,
+    bias: Option<Vec<f32>>,
+}
+
+struct Block {
+    attention_norm: Option<LayerNorm>,
+    /// Rows: all queries, all keys, all values.
+    qkv: Linear,
+    out: Linear,
+    mlp_norm: LayerNorm,
+    up: Linear,
+    down: Linear,
+}
+
+/// Activations of one pass, kept for those to come.
+#[derive(Default)]
+pub(super) struct Buffers {
+    /// The residual stream, `[rows, d_model]`.
+    x: Vec<f32>,
+    /// The same normed, where it is: what enters half a block, or the stream to come.
+    normed: Vec<f32>,
+    qkv: Vec<f32>,
+    /// What attention gathered, then what the MLP computes inside.
+    inner: Vec<f32>,
+    gated: Vec<f32>,
+    /// What half a block adds.
+    added: Vec<f32>,
+    /// Activations as the products take them.
+    words: Lines<u32>,
+}
+
+impl PackedEncoder {
+    /// Packs the encoder that `spec` describes from its checkpoint in this dtype, as [`EncoderSpec::tensors`] lists the tensors.
+    pub(crate) fn load(
+        spec: Arc<EncoderSpec>,
+        kernel: Supported,
+        dtype: Dtype,
+        tensors: &mut dyn Tensors,
+    ) -> Result<Self, Error> {
+        let mut packing = Packing::new(kernel, dtype, tensors);
+        let d_model = spec.d_model;
+        let embedding = &spec.embedding;
+        let words = packing.matrix(&[(embedding.words.clone(), spec.d_vocab)], d_model)?;
+        let kind = match &embedding.types {
+            Some((name, rows)) => {
+                let mut kinds = packing.tensors.take(name, &[*rows, d_model], dtype)?;
+                kinds.truncate(d_model);
+                Some(kinds)
+            }
+            None => None,
+        };
+        let positions = match &embedding.positions {
+            Some(PositionsSpec { name, rows, padding }) => {
+                let table = packing.matrix(&[(name.clone(), *rows)], d_model)?;
+                Some(Positions { table, padding: *padding })
+            }
+            None => None,
+        };
+        let norm = LayerNorm::load(&embedding.norm, d_model, &mut packing)?;
+        let blocks =
+            spec.blocks.iter().map(|block| Block::load(block, d_model, &mut packing)).collect::<Result<_, _>>()?;
+        let final_norm = LayerNorm::load_some(spec.final_norm.as_ref(), d_model, &mut packing)?;
+        let shape = KeyShape { n_kv_heads: spec.n_heads, head_dim: spec.head_dim(), word: packing.word };
+        Ok(Self { kernel, shape, words, kind, positions, norm, blocks, final_norm, spec })
+    }
+
+    /// Runs whole sequences through the first `blocks` blocks and shows `visit` the residual stream as soon as it is there, the rows of all sequences behind one
+    /// another, `[d_model]` each: 0 is the embedding, `i` the output of block `i` counted from 1, the last one behind the final norm where there is one.
+    pub(super) fn forward(
+        &self,
+        sequences: &[&[TokenId]],
+        angles: &Angles,
+        blocks: usize,
+        buffers: &mut Buffers,
+        visit: &mut dyn FnMut(usize, &[f32]),
+    ) {
+        let mut layout = Vec::with_capacity(sequences.len());
+        let mut count = 0;
+        for ids in sequences {
+            layout.push(count..count + ids.len());
+            count += ids.len();
+        }
+        let mut keys: Vec<Keys> = sequences.iter().map(|ids| Keys::new(self.shape, None, ids.len(), 1)).collect();
+        let Buffers { x, normed, qkv, inner, gated, added, words } = buffers;
+        self.embed(sequences, x, normed);
+        visit(0, x);
+        for (index, (block, spec)) in self.blocks.iter().zip(&self.spec.blocks).enumerate().take(blocks) {
+            let input = self.input(x, block.attention_norm.as_ref(), normed);
+            product(&block.qkv, input, count, qkv, words); // [rows, d_model] -> [rows, 3 * d_model]
+            self.attend(spec, angles, &layout, &mut keys, qkv, inner); // -> [rows, d_model]
+            product(&block.out, inner, count, added, words);
+            self.add(x, added, block.attention_norm.as_ref(), normed);
+
+            let input = self.input(x, Some(&block.mlp_norm), normed);
+            product(&block.up, input, count, inner, words); // [rows, d_model] -> [rows, d_ff] or [rows, 2 * d_ff]
+            let input = self.activate(inner, block.up.weight.out_features(), spec.down.d_in, gated); // -> [rows, d_ff]
+            product(&block.down, input, count, added, words); // -> [rows, d_model]
+            self.add(x, added, Some(&block.mlp_norm), normed);
+
+            if let Some(norm) = self.final_norm.as_ref().filter(|_| index + 1 == self.blocks.len()) {
+                norm.apply(x, normed, self.spec.norm_eps);
+                std::mem::swap(x, normed);
+            }
+            visit(index + 1, x);
+        }
+    }
+
+    /// The sums of what tokens, their kind of text and their positions are, normed.
+    fn embed(&self, sequences: &[&[TokenId]], x: &mut Vec<f32>, sums: &mut Vec<f32>) {
+        let d_model = self.spec.d_model;
+        let rows: Vec<(TokenId, usize)> = sequences.iter().flat_map(|ids| self.rows_of(ids)).collect();
+        sums.resize(rows.len() * d_model, 0.0);
+        let each = sums.par_chunks_exact_mut(d_model).zip(&rows).with_min_len(worth_a_task(d_model));
+        each.for_each_init(Vec::new, |state, (sum, &(id, position))| {
+            self.words.row(id as usize, sum);
+            if let Some(kind) = &self.kind {
+                vector::add(sum, kind);
+            }
+            if let Some(positions) = &self.positions {
+                state.resize(d_model, 0.0);
+                positions.table.row(position, state);
+                vector::add(sum, state);
+            }
+        });
+        self.norm.apply(sums, x, self.spec.norm_eps);
+    }
+
+    /// The tokens of a sequence, each with its row in the table of positions.
+    fn rows_of(&self, ids: &[TokenId]) -> impl Iterator<Item = (TokenId, usize)> {
+        let padding = self.positions.as_ref().and_then(|positions| positions.padding);
+        let mut next = padding.map_or(0, |padding| padding as usize + 1);
+        ids.iter().map(move |&id| {
+            if Some(id) == padding {
+                return (id, id as usize);
+            }
+            next += 1;
+            (id, next - 1)
+        })
+    }
+
+    /// What enters half a block: the residual stream, or its rows normed.
+    fn input<'b>(&self, x: &'b [f32], norm: Option<&LayerNorm>, normed: &'b mut Vec<f32>) -> &'b [f32] {
+        match (self.spec.norm_place, norm) {
+            (NormPlace::Pre, Some(norm)) => {
+                norm.apply(x, normed, self.spec.norm_eps);
+                normed
+            }
+            _ => x,
+        }
+    }
+
+    /// Adds what half a block gives to the residual stream, and norms the sum where it is normed.
+    fn add(&self, x: &mut Vec<f32>, added: &[f32], norm: Option<&LayerNorm>, normed: &mut Vec<f32>) {
+        let width = self.spec.d_model;
+        let rows = x.par_chunks_exact_mut(width).zip(added.par_chunks_exact(width));
+        rows.with_min_len(worth_a_task(width)).for_each(|(x, added)| vector::add(x, added));
+        if let (NormPlace::Post, Some(norm)) = (self.spec.norm_place, norm) {
+            norm.apply(x, normed, self.spec.norm_eps);
+            std::mem::swap(x, normed);
+        }
+    }
+
+    /// What positions gather, `[rows, d_model]`, from `qkv`, `[rows, 3 * d_model]`, whose queries and keys are rotated where the block has a rotation.
+    fn attend(
+        &self,
+        block: &EncoderBlockSpec,
+        angles: &Angles,
+        layout: &[Range<usize>],
+        keys: &mut [Keys],
+        qkv: &mut [f32],
+        out: &mut Vec<f32>,
+    ) {
+        let (d_model, head_dim) = (self.spec.d_model, self.spec.head_dim());
+        let width = 3 * d_model;
+        if block.rope.is_some() {
+            let positions: Vec<usize> = layout.iter().flat_map(|rows| 0..rows.len()).collect();
+            let rows = qkv.par_chunks_exact_mut(width).zip(&positions).with_min_len(worth_a_task(width));
+            rows.for_each(|(row, &position)| {
+                let turn = angles.at(block.rope, position);
+                vector::norm_rotate(&mut row[..2 * d_model], head_dim, None, turn); // queries, then keys
+            });
+        }
+        keys.par_iter_mut().zip(layout).for_each(|(keys, rows)| {
+            keys.clear();
+            keys.write(0, &qkv[rows.start * width + d_model..], width, rows.len());
+            keys.advance(rows.len());
+        });
+        let settings = Settings {
+            kernel: self.kernel,
+            n_heads: self.spec.n_heads,
+            shape: self.shape,
+            scale: (head_dim as f64).sqrt().recip() as f32,
+            soft_cap: None,
+            sight: Sight::Around(block.window),
+        };
+        let whole =
+            |(keys, rows): (_, &Range<usize>)| Queries { keys, position: 0, row: rows.start, count: rows.len() };
+        let queries: Vec<Queries<'_>> = keys.iter().zip(layout).map(whole).collect();
+        out.resize(qkv.len() / 3, 0.0);
+        attend(settings, 0, &queries, qkv, width, out);
+    }
+
+    /// The activation of rows that are `d_ff` wide, or twice as wide where the first half of a row gates the second.
+    fn activate<'b>(&self, rows: &'b mut [f32], width: usize, d_ff: usize, gated: &'b mut Vec<f32>) -> &'b [f32] {
+        let function = self.spec.activation;
+        if width == d_ff {
+            let each = rows.par_chunks_exact_mut(width).with_min_len(worth_a_task(width));
+            each.for_each(|row| vector::activate(row, function));
+            return rows;
+        }
+        gated.resize(rows.len() / 2, 0.0);
+        let each = gated.par_chunks_exact_mut(d_ff).zip(rows.par_chunks_exact(width));
+        let each = each.with_min_len(worth_a_task(width));
+        each.for_each(|(out, row)| vector::gated(&row[..d_ff], &row[d_ff..], function, out));
+        gated
+    }
+}
+
+/// The product of `rows` rows with a matrix, and its bias where there is one.
+fn product(linear: &Linear, x: &[f32], rows: usize, out: &mut Vec<f32>, words: &mut Lines<u32>) {
+    let width = linear.weight.out_features();
+    out.resize(rows * width, 0.0);
+    linear.weight.apply(x, rows, out, words);
+    if let Some(bias) = &linear.bias {
+        let each = out.par_chunks_exact_mut(width).with_min_len(worth_a_task(width));
+        each.for_each(|row| vector::add(row, bias));
+    }
+}
+
+impl Block {
+    fn load(spec: &EncoderBlockSpec, d_model: usize, packing: &mut Packing<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            attention_norm: LayerNorm::load_some(spec.attention_norm.as_ref(), d_model, packing)?,
+            qkv: packing.linear(&spec.qkv)?,
+            out: packing.linear(&spec.out)?,
+            mlp_norm: LayerNorm::load(&spec.mlp_norm, d_model, packing)?,
+            up: packing.linear(&spec.up)?,
+            down: packing.linear(&spec.down)?,
+        })
+    }
+}
+
+impl LayerNorm {
+    fn load(spec: &LayerNormSpec, d_model: usize, packing: &mut Packing<'_>) -> Result<Self, Error> {
+        let mut take = |name: &str| packing.tensors.take(name, &[d_model], packing.dtype);
+        Ok(Self { weight: take(&spec.weight())?, bias: spec.bias().map(|name| take(&name)).transpose()? })
+    }
+
+    fn load_some(
+        spec: Option<&LayerNormSpec>,
+        d_model: usize,
+        packing: &mut Packing<'_>,
+    ) -> Result<Option<Self>, Error> {
+        spec.map(|spec| Self::load(spec, d_model, packing)).transpose()
+    }
+
+    /// The norm of each row of `x`.
+    fn apply(&self, x: &[f32], out: &mut Vec<f32>, eps: f64) {
+        let width = self.weight.len();
+        out.resize(x.len(), 0.0);
+        let each = out.par_chunks_exact_mut(width).zip(x.par_chunks_exact(width));
+        each.with_min_len(worth_a_task(width)).for_each(|(out, x)| {
+            vector::norm(NormKind::Centred, x, &self.weight, eps as f32, out);
+            if let Some(bias) = &self.bias {
+                vector::add(out, bias);
+            }
+        });
+    }
+}

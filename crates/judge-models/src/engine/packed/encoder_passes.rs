@@ -1,0 +1,87 @@
+//! Passes of an encoder: whole sequences, as many as fit, pooled as they go through the blocks.
+
+use judge_core::{Layer, PooledState, TokenId};
+use rayon::prelude::*;
+
+use super::decoder::Angles;
+use super::encoder::{Buffers, PackedEncoder};
+use super::run::PASS;
+use crate::Error;
+use crate::reading::groups::Group;
+use crate::reading::jobs::{Brought, Job, Signals};
+use crate::reading::passes::{Found, Next, Passes, Take};
+use crate::reading::pooling::Pool;
+
+/// Sequences that share passes through an encoder, in their order.
+pub(super) struct EncoderPasses<'a> {
+    encoder: &'a PackedEncoder,
+    jobs: &'a [Job<'a>],
+    blocks: usize,
+    /// Rows of one pass, unless a single sequence has more.
+    room: usize,
+    angles: Angles,
+    /// The first that has not been read.
+    next: usize,
+    buffers: Buffers,
+}
+
+impl<'a> EncoderPasses<'a> {
+    /// At most `max_tokens` positions share a pass.
+    pub(super) fn new(encoder: &'a PackedEncoder, group: &'a Group<'a>, max_tokens: usize) -> Self {
+        let Group { blocks, jobs } = group;
+        let longest = jobs.iter().map(|job| job.ids.len()).max().unwrap_or(0);
+        // All have the frequencies of the longest.
+        let angles = Angles::new(&encoder.spec.ropes, longest, longest);
+        let room = PASS.min(max_tokens);
+        Self { encoder, jobs, blocks: *blocks, room, angles, next: 0, buffers: Buffers::default() }
+    }
+}
+
+impl Passes for EncoderPasses<'_> {
+    fn prefill(&mut self, take: &mut Take<'_>) -> Result<bool, Error> {
+        let waiting = &self.jobs[self.next..];
+        let mut rows = 0;
+        let fits = |job: &&Job<'_>| {
+            let is_first = rows == 0;
+            rows += job.ids.len();
+            is_first || rows <= self.room
+        };
+        let jobs = &waiting[..waiting.iter().take_while(fits).count()];
+        if jobs.is_empty() {
+            return Ok(false);
+        }
+        let sequences: Vec<&[TokenId]> = jobs.iter().map(|job| job.ids.as_slice()).collect();
+        let mut pools: Vec<Vec<Pool>> =
+            jobs.iter().map(|job| job.want.pooled.iter().map(|&(_, pooling)| Pool::new(pooling)).collect()).collect();
+        let d_model = self.encoder.spec.d_model;
+        let mut visit = |layer: usize, x: &[f32]| {
+            let mut start = 0;
+            let mut of_jobs = Vec::with_capacity(jobs.len());
+            for (job, pools) in jobs.iter().zip(&mut pools) {
+                let end = start + job.ids.len() * d_model;
+                of_jobs.push((job, pools, &x[start..end]));
+                start = end;
+            }
+            of_jobs.into_par_iter().for_each(|(job, pools, rows)| {
+                let here = job.want.pooled.iter().zip(pools).filter(|((wanted, _), _)| *wanted == Layer(layer));
+                here.for_each(|(_, pool)| rows.chunks_exact(d_model).for_each(|row| pool.add(row)));
+            });
+        };
+        self.encoder.forward(&sequences, &self.angles, self.blocks, &mut self.buffers, &mut visit);
+        let found = jobs.iter().zip(pools).enumerate().map(|(place, (job, pools))| {
+            let pooled = job.want.pooled.iter().zip(pools);
+            let pooled = pooled.map(|(&(layer, pooling), pool)| PooledState { layer, pooling, values: pool.finish() });
+            let signals = Signals { pooled: pooled.collect(), attention_entropy: Vec::new() };
+            Found { job: self.next + place, brought: Brought { signals, ..Brought::default() }, next: Next::Unknown }
+        });
+        let found: Vec<Found<'_>> = found.collect();
+        self.next += found.len();
+        take(found)?;
+        Ok(true)
+    }
+
+    /// Nothing is written behind a text.
+    fn step(&mut self, _: &mut Take<'_>) -> Result<bool, Error> {
+        Ok(false)
+    }
+}

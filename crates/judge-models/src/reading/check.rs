@@ -1,0 +1,97 @@
+//! What requests a model takes.
+
+use judge_core::{BackboneError, Dimensions, LabelRead, Layer, ReadAt, Request, RequestProblem};
+
+use super::context::Context;
+use super::sampling;
+use crate::arch::Architecture;
+
+impl Context {
+    /// What cannot be brought because the model has no logits over a vocabulary, and why it has none; `None` if it has.
+    pub(crate) fn no_logits(&self) -> Option<&'static str> {
+        match &self.spec {
+            Architecture::Encoder(_) => Some(
+                "logits of tokens, log-probabilities or text: it is an encoder, of which pooled states are read",
+            ),
+            Architecture::Decoder(spec) => spec.labels().map(|_| {
+                "logits of tokens, log-probabilities or text: the model has a head of labels in the place of one over the vocabulary"
+            }),
+        }
+    }
+
+    /// Refuses what a request asks for in vain, whatever its prompt: layers and tokens that the model does not have, contradictions, and what no model of this kind can
+    /// bring.
+    ///
+    /// # Errors
+    /// [`BackboneError`] with the request's number, which is `index`.
+    pub(crate) fn check(&self, index: usize, request: &Request) -> Result<(), BackboneError> {
+        let (Dimensions { n_layers, d_vocab, .. }, want) = (self.spec.dimensions(), &request.want);
+        let problem = |problem| Err(BackboneError::Request { request: index, problem });
+        if let Some(layer) = want.layers().find(|layer| layer.0 > n_layers) {
+            return Err(BackboneError::Layer { request: index, layer, n_layers });
+        }
+        if !want.attention_entropy.is_sorted_by(|a, b| a < b) {
+            return problem(RequestProblem::LayerOrder);
+        }
+        if want.attention_entropy.contains(&Layer(0)) {
+            return problem(RequestProblem::NoAttention);
+        }
+        for &token in want.labels.iter().flat_map(|read| &read.tokens) {
+            if token as usize >= d_vocab {
+                return Err(BackboneError::Token { request: index, token, d_vocab });
+            }
+        }
+        for (place, read) in want.labels.iter().enumerate() {
+            if read.tokens.is_empty() {
+                return problem(RequestProblem::NothingToRead("label"));
+            }
+            if read.layers.is_empty() {
+                return problem(RequestProblem::NothingToRead("layer"));
+            }
+            if !read.layers.is_sorted_by(|a, b| a < b) {
+                return problem(RequestProblem::LayerOrder);
+            }
+            if read.at != ReadAt::PromptEnd && want.generate.is_none() {
+                return problem(RequestProblem::StepsWithoutGeneration);
+            }
+            let key = |read: &'_ LabelRead| (read.lens, read.at);
+            if want.labels[..place].iter().any(|other| other.tokens == read.tokens && key(other) == key(read)) {
+                return problem(RequestProblem::LabelsTwice);
+            }
+        }
+        let unsupported = |what| Err(BackboneError::Unsupported { request: index, what });
+        if let Some(what) = self.no_logits().filter(|_| !want.labels.is_empty() || want.needs_all_blocks()) {
+            return unsupported(what);
+        }
+        let with_attention = self.spec.attention_layers();
+        if want.attention_entropy.iter().any(|layer| !with_attention.contains(layer)) {
+            return unsupported(match &self.spec {
+                Architecture::Decoder(_) => {
+                    "the attention entropy of a block without attention: the model has a delta rule or a convolution there"
+                }
+                Architecture::Encoder(_) => {
+                    "attention entropies, which are of causal attention: it is an encoder, of which pooled states are read"
+                }
+            });
+        }
+        if want.continuations.iter().any(String::is_empty) {
+            return problem(RequestProblem::EmptyText("continuation"));
+        }
+        if let Some(generation) = &want.generate {
+            if generation.max_new_tokens == 0 {
+                return problem(RequestProblem::NoNewTokens);
+            }
+            if generation.stop.iter().any(String::is_empty) {
+                return problem(RequestProblem::EmptyText("stop text"));
+            }
+            if generation.top_log_probs > 0 {
+                return unsupported(
+                    "the alternatives of generated tokens; read the labels' logits at every step instead",
+                );
+            }
+            sampling::check(&generation.sampling)
+                .map_err(|problem| BackboneError::Request { request: index, problem })?;
+        }
+        Ok(())
+    }
+}

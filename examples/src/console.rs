@@ -111,6 +111,11 @@ fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
             "labels must be single tokens: give a scale whose numbers are (e.g. --points 5 or 9), or letters as --labels where the program has it",
         );
     }
+    if let Some(BackboneError::NoLogits { .. }) = error.downcast_ref() {
+        return Some(
+            "of such a model only states are read: give it to hidden_states or inspector_train, a reward model to reward_scores",
+        );
+    }
     match error.downcast_ref::<judge_models::Error>()? {
         judge_models::Error::NoChatTemplate { .. } => Some(
             "for a model without one, give --raw-prompt, or, where the program has --template, a raw template: \

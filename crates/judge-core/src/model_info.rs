@@ -45,7 +45,7 @@ pub struct ModelInfo {
     pub d_model: usize,
     /// Query heads of a block's attention.
     pub n_heads: usize,
-    /// Number of rows of the output head.
+    /// Number of rows of the output head; of the embedding in a model without one.
     pub d_vocab: usize,
     /// Longest prompt plus new tokens, in tokens.
     pub max_len: usize,
@@ -55,7 +55,7 @@ pub struct ModelInfo {
     pub device: String,
 }
 
-/// The dimensions of a decoder.
+/// The dimensions of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dimensions {
     /// Number of blocks.
@@ -64,7 +64,7 @@ pub struct Dimensions {
     pub d_model: usize,
     /// Query heads of a block's attention.
     pub n_heads: usize,
-    /// Number of rows of the output head.
+    /// Number of rows of the output head; of the embedding in a model without one.
     pub d_vocab: usize,
     /// Longest prompt plus new tokens, in tokens.
     pub max_len: usize,

@@ -57,12 +57,5 @@ impl ModelSpec {
     }
 }
 
-/// The fields of one object, with those of another in their place.
-fn overlay(base: &mut Value, over: Value) {
-    if let (Value::Object(base), Value::Object(over)) = (base, over) {
-        base.extend(over);
-    }
-}
-
 #[cfg(test)]
 mod tests;

@@ -2,13 +2,13 @@
 
 mod bert;
 mod modernbert;
+mod sizes;
 
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::encoder::EncoderSpec;
-use super::shape::{is_positive, size};
-use super::{ConfigProblem, MAX_CONTEXT, overlay, unread};
+use super::shape::overlay;
+use super::{ConfigProblem, unread};
 
 /// A family: the defaults of its fields, and what it is by all of them.
 struct Family {
@@ -91,44 +91,6 @@ fn lower(family: &Family, file: &Map<String, Value>) -> Result<EncoderSpec, Conf
     let mut fields = (family.defaults)();
     overlay(&mut fields, Value::Object(file.clone()));
     (family.spec)(fields)
-}
-
-/// What keeps the square root of a norm from 0.
-fn eps(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
-    if is_positive(found) {
-        return Ok(found);
-    }
-    let expected = "a finite number above 0 in f32".to_owned();
-    Err(ConfigProblem::Value { field, found: found.to_string(), expected })
-}
-
-/// The numbers that all encoders have, under their names in a file.
-#[derive(Deserialize)]
-struct Sizes {
-    vocab_size: usize,
-    hidden_size: usize,
-    intermediate_size: usize,
-    num_hidden_layers: usize,
-    num_attention_heads: usize,
-    max_position_embeddings: usize,
-}
-
-impl Sizes {
-    /// The same, if they can be believed.
-    fn check(self) -> Result<Self, ConfigProblem> {
-        size("vocab_size", self.vocab_size, 1 << 26)?;
-        size("hidden_size", self.hidden_size, 1 << 20)?;
-        size("intermediate_size", self.intermediate_size, 1 << 22)?;
-        size("num_hidden_layers", self.num_hidden_layers, 1 << 12)?;
-        size("num_attention_heads", self.num_attention_heads, 1 << 16)?;
-        size("max_position_embeddings", self.max_position_embeddings, MAX_CONTEXT)?;
-        if !self.hidden_size.is_multiple_of(self.num_attention_heads) {
-            let expected = format!("a multiple of num_attention_heads {}", self.num_attention_heads);
-            let found = self.hidden_size.to_string();
-            return Err(ConfigProblem::Value { field: "hidden_size", found, expected });
-        }
-        Ok(self)
-    }
 }
 
 #[cfg(test)]

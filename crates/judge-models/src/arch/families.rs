@@ -20,7 +20,8 @@ mod smollm3;
 use serde_json::{Map, Value, json};
 
 use super::dense::Dense;
-use super::{ConfigProblem, overlay, tower};
+use super::shape::overlay;
+use super::{ConfigProblem, tower};
 
 /// A family: the defaults of its own fields, and what it is by all fields.
 struct Family {

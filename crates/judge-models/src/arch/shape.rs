@@ -2,6 +2,7 @@
 
 use judge_core::TokenId;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::dense::{AttentionNames, BlockNorms, Dense, MlpNames, QkNorm};
 use super::rope::{RopeContext, RopeFields, RopeRules};
@@ -126,6 +127,13 @@ impl Shape {
             max_len,
             eos: self.eos_token_id.map(OneOrMany::into_vec).unwrap_or_default(),
         })
+    }
+}
+
+/// Puts the fields of one object in the place of those of another.
+pub(super) fn overlay(base: &mut Value, over: Value) {
+    if let (Value::Object(base), Value::Object(over)) = (base, over) {
+        base.extend(over);
     }
 }
 

@@ -5,7 +5,7 @@ use judge_core::TokenId;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Sizes, eps};
+use super::sizes::{Sizes, eps};
 use crate::arch::ConfigProblem;
 use crate::arch::encoder::{
     EmbeddingSpec, EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormPlace, PositionsSpec, StoredNames,

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Sizes, eps};
+use super::sizes::{Sizes, eps};
 use crate::arch::ConfigProblem;
 use crate::arch::encoder::{EmbeddingSpec, EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormPlace, StoredNames};
 use crate::arch::rope::{RopeContext, RopeFields, RopeRules, RopesByKind};

@@ -106,15 +106,23 @@ fn exit_of_clap(error: &clap::Error) -> ExitCode {
 
 /// What to do about an error of a crate that knows nothing of options.
 fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
-    if let Some(BackboneError::Label { .. }) = error.downcast_ref() {
-        return Some(
-            "labels must be single tokens: give a scale whose numbers are (e.g. --points 5 or 9), or letters as --labels where the program has it",
-        );
-    }
-    if let Some(BackboneError::NoLogits { .. }) = error.downcast_ref() {
-        return Some(
-            "of such a model only states are read: give it to hidden_states or inspector_train, a reward model to reward_scores",
-        );
+    // A transparent error does not show what it holds among its causes.
+    let backbone = match error.downcast_ref() {
+        Some(judge_core::Error::Backbone(held)) => Some(held),
+        _ => error.downcast_ref(),
+    };
+    match backbone {
+        Some(BackboneError::Label { .. }) => {
+            return Some(
+                "labels must be single tokens: give a scale whose numbers are (e.g. --points 5 or 9), or letters as --labels where the program has it",
+            );
+        }
+        Some(BackboneError::NoLogits { .. }) => {
+            return Some(
+                "of such a model only states are read: give it to hidden_states or inspector_train, a reward model to reward_scores",
+            );
+        }
+        _ => {}
     }
     match error.downcast_ref::<judge_models::Error>()? {
         judge_models::Error::NoChatTemplate { .. } => Some(

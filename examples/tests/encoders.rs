@@ -28,7 +28,8 @@ fn stored_states_are_those_of_transformers() {
         let expected: Value =
             serde_json::from_slice(&fs::read(Path::new(&model).join("expected.json")).unwrap()).unwrap();
         let prompts = expected["prompts"].as_array().unwrap();
-        let texts: Vec<Value> = prompts.iter().map(|prompt| json!({"prompt": prompt["text"]})).collect();
+        let texts: Vec<Value> =
+            prompts.iter().enumerate().map(|(id, prompt)| json!({"id": id, "prompt": prompt["text"]})).collect();
         write_rows(at("prompts.jsonl"), &texts);
         for (place, pooling) in ["first", "last", "mean", "min", "max"].into_iter().enumerate() {
             let output = format!("{name}.{pooling}.safetensors");
@@ -113,8 +114,11 @@ fn probes_are_trained_on_an_encoder_and_judge_by_it() {
     assert_eq!(rows(at("best.jsonl")).len(), 6);
 
     // The same probe on stored states.
-    let text = |row: &Value| json!({"prompt": format!("{}, {}", row["question"].as_str().unwrap(), row["response"].as_str().unwrap())});
-    write_rows(at("prompts.jsonl"), &pairs.iter().map(text).collect::<Vec<_>>());
+    let text = |(id, row): (usize, &Value)| {
+        let [question, response] = ["question", "response"].map(|field| row[field].as_str().unwrap());
+        json!({"id": id, "prompt": format!("{question}, {response}")})
+    };
+    write_rows(at("prompts.jsonl"), &pairs.iter().enumerate().map(text).collect::<Vec<_>>());
     let mut apply = vec!["--probe", "probes/fluency.safetensors", "--output", "applied.jsonl", "--quiet", "--input"];
     for pooling in ["first", "mean"] {
         let output = format!("{pooling}.safetensors");
@@ -133,17 +137,17 @@ fn what_needs_a_decoder_or_a_template_says_so() {
     let folder = TempDir::new().unwrap();
     let at = |name: &str| folder.path().join(name);
     let model = encoder("bert-on");
-    let pair = json!({"instruction": "ba", "response": "de"});
+    let pair = json!({"id": 1, "instruction": "ba", "response": "de"});
     write_rows(at("pairs.jsonl"), &[pair]);
     let args = ["--input", "pairs.jsonl", "--output", "out.jsonl", "--model", &model, "--raw-prompt", "--quiet"];
     let (code, _, said) = ran("lager_pointwise", folder.path(), &args);
     assert!(code == Some(1) && said.contains("encoder") && said.contains("hidden_states"), "{said}");
-    write_rows(at("prompts.jsonl"), &[json!({"prompt": "ba"})]);
+    write_rows(at("prompts.jsonl"), &[json!({"id": 1, "prompt": "ba"})]);
     let args = ["--input", "prompts.jsonl", "--output", "s.safetensors", "--model", &model, "--quiet"];
     let (code, _, said) = ran("hidden_states", folder.path(), &args);
     assert!(code == Some(1) && said.contains("no chat template") && said.contains("--raw-prompt"), "{said}");
     // A classifier's head is not linear in a state, so it is none that rewards are read by.
-    write_rows(at("talks.jsonl"), &[json!({"messages": [{"role": "user", "content": "ba"}]})]);
+    write_rows(at("talks.jsonl"), &[json!({"id": 1, "messages": [{"role": "user", "content": "ba"}]})]);
     let args = ["--input", "talks.jsonl", "--output", "r.jsonl", "--model", &model, "--quiet"];
     let (code, _, said) = ran("reward_scores", folder.path(), &args);
     assert!(code == Some(1) && said.contains("no reward model"), "{said}");

@@ -311,7 +311,7 @@ impl Packed<'_, '_> {
         let is_last = index == self.last;
         let kept = |span: &Span<'_>| if is_last { span.keep.clone() } else { 0..span.ids.len() };
         let mut out = self.pool.rows(self.spans.iter().map(|span| kept(span).len()).sum(), width);
-        let (mut parts, mut rest) = (Vec::with_capacity(self.spans.len()), out.data.as_mut_slice());
+        let (mut parts, mut rest) = (Vec::with_capacity(self.spans.len()), &mut *out.data);
         for span in self.spans.iter() {
             let (part, after) = rest.split_at_mut(kept(span).len() * width);
             parts.push(part);

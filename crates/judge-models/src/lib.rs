@@ -37,7 +37,8 @@
 //! ```
 //!
 //! Families: `llama`, `mistral`, `qwen2`, `qwen3`, `internlm3`, `gemma2`, `gemma3_text`, `phi3`, `olmo2`, `olmo3`, `smollm3`, `exaone4`, `granite`, and the text models inside `gemma3`,
-//! `mistral3` and `qwen3_vl`; RoPE: default, linear, dynamic, llama3, yarn, longrope. Checkpoints in f32, f16 or bf16 safetensors, one file or shards. Sequence classifiers, such
+//! `mistral3` and `qwen3_vl`; RoPE: default, linear, dynamic, llama3, yarn, longrope. Checkpoints in f32, f16 or bf16 safetensors, one file or shards; quantised ones (FP8,
+//! compressed-tensors, GPTQ, AWQ, bitsandbytes) and GGUF files beside an ordinary folder's configuration and tokenizer, expanded as they are loaded. Sequence classifiers, such
 //! as reward models, load with their head of labels ([`Model::reward_head`]); LoRA adapters are merged as they are loaded ([`LoadOptions::adapters`]). Everything is compared with transformers, to about 1e-6 in f32.
 //!
 //! # The way of a prompt
@@ -78,7 +79,8 @@
 //! # When not to use this crate
 //!
 //! - For serving text: it writes for judges, a few words each, and takes no requests while it does.
-//! - For quantised checkpoints, encoders, or models of other families: they are refused by name.
+//! - For encoders, or models of other families: they are refused by name.
+//! - To save memory by quantisation: weights of few bits are expanded as they are loaded.
 
 #[cfg(feature = "api")]
 mod api;
@@ -110,6 +112,7 @@ pub use error::{AdapterProblem, Error, FileProblem, HubFileProblem, IndexProblem
 pub use hub::{Download, FoundModel, HubOptions, ModelSource};
 pub use model::{LoadOptions, Model};
 pub use text::{ChatTokens, Date, TextOptions};
+pub use weights::GgufProblem;
 
 #[cfg(test)]
 mod attention_entropy_tests;
@@ -119,6 +122,8 @@ mod blocks_run_tests;
 mod log_prob_tests;
 #[cfg(test)]
 mod parity_tests;
+#[cfg(test)]
+mod quantised_tests;
 #[cfg(test)]
 mod stop_tests;
 #[cfg(test)]

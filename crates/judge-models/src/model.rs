@@ -20,7 +20,7 @@ use crate::reading::groups::groups;
 use crate::reading::labels::Heads;
 use crate::reading::sampling;
 use crate::text::{TextCodec, TextOptions};
-use crate::weights::{Adapted, Adapter, Checkpoint, Tensors};
+use crate::weights::{self, Adapted, Adapter, HeadCounts, Tensors};
 use crate::{
     Device, DevicesProblem, Dtype, Error, FoundModel, HubOptions, Kernel, ModelSource, device, fingerprint, hub,
 };
@@ -163,7 +163,7 @@ impl Model {
         choice: Option<Choice>,
     ) -> Result<Self, Error> {
         let folder = Folder::open(folder)?;
-        let spec = ModelSpec::from_json(folder.config())
+        let mut spec = ModelSpec::from_json(folder.config())
             .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
         if devices.len() > spec.n_layers() {
             let problem = DevicesProblem::TooMany { n_layers: spec.n_layers() };
@@ -175,24 +175,30 @@ impl Model {
             None => spec.eos.clone(),
         };
 
-        let mut checkpoint = Checkpoint::open(&folder)?;
-        if spec.is_tower {
-            checkpoint.text_tower();
+        let heads = HeadCounts { family: spec.family, queries: spec.n_heads, keys: spec.n_kv_heads };
+        let mut weights = weights::open(&folder, spec.is_tower, heads)?;
+        if let Some(rows) = weights.vocabulary(&spec.embedding).filter(|rows| (1..spec.d_vocab).contains(rows)) {
+            tracing::info!(
+                rows,
+                d_vocab = spec.d_vocab,
+                "the file leaves out rows of the vocabulary that no token has"
+            );
+            spec.d_vocab = rows;
         }
-        let dtype = options.dtype.unwrap_or_else(|| checkpoint.stored_dtype());
-        if options.dtype.is_none() && dtype == Dtype::Bf16 && checkpoint.has_f16() {
+        let dtype = options.dtype.unwrap_or_else(|| weights.stored_dtype());
+        if options.dtype.is_none() && dtype == Dtype::Bf16 && weights.has_f16() {
             tracing::warn!(
                 folder = %folder.path().display(),
                 "the checkpoint is f16: its weights are rounded to bf16, which has three bits less; dtype f32 keeps them"
             );
         }
         let tensors = spec.tensors();
-        checkpoint.check(&tensors)?;
+        weights.check(&tensors)?;
         let mut adapters = options.adapters.iter().map(|path| Adapter::open(path)).collect::<Result<Vec<_>, _>>()?;
         adapters.iter().try_for_each(|adapter| adapter.check(&tensors))?;
-        let fingerprint = fingerprint::of(&folder, &checkpoint, &adapters, options.full_fingerprint)?;
+        let fingerprint = fingerprint::of(&folder, &*weights, &adapters, options.full_fingerprint)?;
         let spec = Arc::new(spec);
-        let tensors = &mut Adapted { base: &mut checkpoint, adapters: &mut adapters };
+        let tensors = &mut Adapted { base: &mut *weights, adapters: &mut adapters };
         let engine: Box<dyn Engine> = match choice.unwrap_or_else(|| Choice::of(&options.devices)) {
             Choice::Packed => {
                 let kernel = options.kernel.unwrap_or_else(Kernel::detect).check()?;
@@ -212,7 +218,7 @@ impl Model {
             None => None,
         };
         let adapter_names = adapters.iter().map(|adapter| format!("+{}", adapter.name())).collect::<String>();
-        checkpoint.finish()?;
+        weights.finish()?;
 
         let name = match &options.name {
             Some(name) => name.clone(),

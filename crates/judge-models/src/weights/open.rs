@@ -1,0 +1,28 @@
+//! The weights of a model folder, in whichever form they are stored.
+
+use super::gguf::{Gguf, HeadCounts};
+use super::quantised::{self, Quantised};
+use super::{Checkpoint, Store};
+use crate::Error;
+use crate::folder::Folder;
+
+/// The weights of a folder, whichever way they are stored; of a vision-language folder those of the text model inside.
+///
+/// What `config.json` says of quantisation is not about a GGUF file, which says itself how it is stored.
+///
+/// # Errors
+/// Those of the files, and [`Error::Unsupported`] for a kind of quantisation that is not read.
+pub(crate) fn open(folder: &Folder, is_tower: bool, heads: HeadCounts) -> Result<Box<dyn Store>, Error> {
+    if let Some(name) = folder.gguf() {
+        return Ok(Box::new(Gguf::open(folder.file(name), heads)?));
+    }
+    let format = quantised::format(folder)?;
+    let mut checkpoint = Checkpoint::open(folder)?;
+    if is_tower {
+        checkpoint.text_tower();
+    }
+    Ok(match format {
+        None => Box::new(checkpoint),
+        Some(format) => Box::new(Quantised::new(checkpoint, format)),
+    })
+}

@@ -11,6 +11,7 @@ changes; the permutation of queries and keys, the norms with 1 added and the cut
 expected.safetensors is as in make_quantised_fixtures.py, with the SHA-256 of every tensor of the model.
 """
 
+import json
 import shutil
 import sys
 
@@ -143,7 +144,7 @@ def make(name, architecture, fields, types, left_out, seed):
             out = other(torch.tensor([ids]), output_hidden_states=True, use_cache=False)
             expected[f"{i}.ids"] = torch.tensor(ids, dtype=torch.int32)
             expected[f"{i}.hidden"] = torch.cat(out.hidden_states)[:, -1].contiguous()
-    save_file(expected, folder / "expected.safetensors", metadata=found)
+    save_file(expected, folder / "expected.safetensors", metadata={"sha256": json.dumps(found)})
     write_json(folder / "config.json", written)
     write_tokenizer(folder)
     print(name, sum(f.stat().st_size for f in folder.iterdir()), out.hidden_states[-2].abs().mean().item())

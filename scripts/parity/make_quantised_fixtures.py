@@ -11,7 +11,7 @@ a GPU, it is torch's conversion of E4M3 times the scale.
 expected.safetensors of a folder holds, for prompt i:
     i.ids      token ids [seq]
     i.hidden   hidden states of the last position [n_layers + 1, d_model], the last one normed: transformers in f32 on the dequantised weights
-and its metadata, by the weights' names, "F32 BF16": SHA-256 of the dequantised weight's bytes in both.
+and its metadata "sha256", JSON: by the weights' names "F32 BF16", the sums of the dequantised weight's bytes in both.
 mxfp4 is no model: its tensors, and in expected.safetensors the dequantised ones.
 """
 
@@ -322,7 +322,7 @@ def make(name, form, quantization_config, fields, seed):
             expected[f"{i}.ids"] = torch.tensor(ids, dtype=torch.int32)
             expected[f"{i}.hidden"] = torch.cat(out.hidden_states)[:, -1].contiguous()
     save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
-    save_file(expected, folder / "expected.safetensors", metadata=found)
+    save_file(expected, folder / "expected.safetensors", metadata={"sha256": json.dumps(found)})
     write_json(folder / "config.json", config_json(config, "v5", torch.bfloat16) | {"quantization_config": quantization_config})
     write_tokenizer(folder)
     print(name, sum(f.stat().st_size for f in folder.iterdir()))

@@ -76,7 +76,8 @@ impl Gguf {
         let Some(entry) = self.tensors.get(name) else {
             return Err(Error::TensorNames { missing: vec![name.to_owned()], unused: Vec::new() });
         };
-        let swapped = self.swapped(name).is_some_and(|heads| !shape[0].is_multiple_of(2 * heads.max(1)));
+        let rows = shape.first().copied().unwrap_or(0);
+        let swapped = self.swapped(name).is_some_and(|heads| !rows.is_multiple_of(2 * heads.max(1)));
         if entry.shape != shape || swapped {
             let problem = TensorProblem::Shape { expected: shape.to_vec(), found: entry.shape.clone() };
             return Err(self.fault(name, problem));

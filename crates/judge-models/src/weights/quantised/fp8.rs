@@ -120,3 +120,36 @@ impl Format for Fbgemm {
 fn whole_or_rows(scales: &Raw<'_>, shape: [usize; 2]) -> [usize; 2] {
     if scales.shape.iter().all(|&size| size == 1) { shape } else { [1, shape[1]] }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn scales_without_a_block_are_of_the_whole_or_of_rows() {
+        fn raw<'a>(dtype: Stored, shape: &'a [usize], bytes: &'a [u8]) -> Raw<'a> {
+            Raw { path: Path::new("file"), name: "tensor", dtype, shape, bytes }
+        }
+        // 1 in every place.
+        let codes = raw(Stored::F8_E4M3, &[3, 2], &[0x38; 6]);
+        let numbers: Vec<u8> = [2.0_f32, 3.0, 5.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+        let expanded = |shape: &[usize]| {
+            let scales = raw(Stored::F32, shape, &numbers[..4 * shape.iter().product::<usize>()]);
+            let grid = Grid::new(codes, [3, 2], scales.floats()?, whole_or_rows(&scales, [3, 2]))?;
+            let mut values = [0.0; 4];
+            grid.expand(1, &mut values);
+            Ok::<_, Error>(values)
+        };
+        for shape in [&[][..], &[1], &[1, 1]] {
+            assert_eq!(expanded(shape).unwrap(), [2.0; 4], "{shape:?}");
+        }
+        for shape in [&[3][..], &[3, 1]] {
+            assert_eq!(expanded(shape).unwrap(), [3.0, 3.0, 5.0, 5.0], "{shape:?}");
+        }
+        for shape in [&[2][..], &[1, 3], &[1, 1, 3]] {
+            assert!(expanded(shape).is_err(), "{shape:?}");
+        }
+    }
+}

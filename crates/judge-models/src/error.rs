@@ -105,6 +105,14 @@ pub enum Error {
         /// What is wrong.
         problem: FileProblem,
     },
+    /// A GGUF file is damaged, or holds what is not read.
+    #[error("{path}: {problem}", path = path.display())]
+    Gguf {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: crate::GgufProblem,
+    },
     /// One tensor is not what it must be.
     #[error("{path}: tensor {tensor}: {problem}", path = path.display())]
     Tensor {
@@ -449,6 +457,40 @@ pub enum TensorProblem {
     Dtype {
         /// The file's dtype.
         found: String,
+    },
+    /// Numbers of a kind that the tensor cannot have where it is.
+    #[error("expected dtype {expected}, found {found}")]
+    OtherDtype {
+        /// The dtypes that it may have.
+        expected: &'static str,
+        /// The file's dtype.
+        found: String,
+    },
+    /// Codes of a quantised module without what they are expanded with.
+    #[error("its partner {partner} is missing")]
+    NoPartner {
+        /// The name of the tensor that must be there.
+        partner: String,
+    },
+    /// An index that leads out of a table.
+    #[error("value {index} is {found}, expected an index less than {limit}")]
+    Index {
+        /// Which of the indices, row-major.
+        index: usize,
+        /// The index found.
+        found: i64,
+        /// The size of the table.
+        limit: usize,
+    },
+    /// A setting that is stored as a tensor has a value that is not read.
+    #[error("{field} is {found}, expected {expected}")]
+    Setting {
+        /// The setting.
+        field: &'static str,
+        /// Its value.
+        found: String,
+        /// What it must be.
+        expected: String,
     },
     /// Shape times dtype overflows.
     #[error("shape {shape:?} is too large")]

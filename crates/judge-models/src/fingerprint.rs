@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::Error;
 use crate::folder::{Folder, file};
-use crate::weights::{Adapter, Checkpoint};
+use crate::weights::{Adapter, Store};
 
 /// Changed whenever the same folder would get another fingerprint.
 const DOMAIN: &[u8] = b"judge-models fingerprint 1";
@@ -31,7 +31,7 @@ const PIECE: usize = 64;
 ///
 /// JSON files count by their content, not by their layout. Where the folder lies and how tensors are cut into shards changes
 /// nothing.
-pub(crate) fn of(folder: &Folder, checkpoint: &Checkpoint, adapters: &[Adapter], full: bool) -> Result<String, Error> {
+pub(crate) fn of(folder: &Folder, weights: &dyn Store, adapters: &[Adapter], full: bool) -> Result<String, Error> {
     let mut hasher = Hasher::new();
     put(&mut hasher, DOMAIN);
     put(&mut hasher, canonical(folder.config()).as_bytes());
@@ -40,7 +40,7 @@ pub(crate) fn of(folder: &Folder, checkpoint: &Checkpoint, adapters: &[Adapter],
         put(&mut hasher, folder.json(name)?.as_ref().map(canonical).unwrap_or_default().as_bytes());
     }
     put(&mut hasher, folder.text(file::CHAT_TEMPLATE)?.unwrap_or_default().as_bytes());
-    put_tensors(&mut hasher, checkpoint, full);
+    put_tensors(&mut hasher, weights, full);
     for adapter in adapters {
         put(&mut hasher, canonical(adapter.config()).as_bytes());
         put_tensors(&mut hasher, adapter.tensors(), full);
@@ -49,10 +49,11 @@ pub(crate) fn of(folder: &Folder, checkpoint: &Checkpoint, adapters: &[Adapter],
     Ok(if full { format!("full:{hash}") } else { hash.to_string() })
 }
 
-fn put_tensors(hasher: &mut Hasher, checkpoint: &Checkpoint, full: bool) {
-    for (name, info, bytes) in checkpoint.raw() {
+/// The tensors as they are stored, before anything is expanded.
+fn put_tensors(hasher: &mut Hasher, weights: &dyn Store, full: bool) {
+    for (name, kind, bytes) in weights.contents() {
         put(hasher, name.as_bytes());
-        put(hasher, format!("{:?} {:?}", info.dtype, info.shape).as_bytes());
+        put(hasher, kind.as_bytes());
         if full {
             hasher.update_rayon(bytes);
         } else {

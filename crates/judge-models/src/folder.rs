@@ -28,11 +28,13 @@ pub(crate) mod file {
 pub(crate) struct Folder {
     path: PathBuf,
     config: Value,
+    /// The name of the one GGUF file, where there are no safetensors.
+    gguf: Option<String>,
 }
 
 impl Folder {
-    /// Looks at the folder and refuses, by name, what cannot be loaded: no `config.json`, a quantised checkpoint, an
-    /// adapter without its base model, weights in another format than safetensors, no `tokenizer.json`.
+    /// Looks at the folder and refuses, by name, what cannot be loaded: no `config.json`, an adapter without its base model, weights in another format
+    /// than safetensors or one GGUF file, no `tokenizer.json`.
     pub(crate) fn open(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
         let found = names(&path)?;
@@ -62,22 +64,27 @@ impl Folder {
             return Err(missing(file::CONFIG, &found));
         }
         let config = read_json(&path.join(file::CONFIG))?;
-        for field in ["quantization_config", "compression_config"] {
-            match config.get(field) {
-                None | Some(Value::Null) => {}
-                Some(settings) => {
-                    let method = settings.get("quant_method").and_then(Value::as_str).unwrap_or("an unnamed method");
-                    return Err(unsupported(file::CONFIG, field, method.to_owned(), "f32, f16 and bf16 weights"));
-                }
-            }
-        }
+        let mut gguf: Vec<String> = Vec::new();
         if !has_weights {
-            return Err(missing("model.safetensors or model.safetensors.index.json", &found));
+            gguf = found.iter().filter(|name| name.ends_with(".gguf")).cloned().collect();
+            match gguf.len() {
+                0 => {
+                    let wanted = "model.safetensors, model.safetensors.index.json or a .gguf file";
+                    return Err(missing(wanted, &found));
+                }
+                1 => {}
+                _ => return Err(unsupported("", "weights", gguf.join(", "), "one .gguf file in a folder")),
+            }
         }
         if !has(file::TOKENIZER) {
             return Err(missing(file::TOKENIZER, &found));
         }
-        Ok(Self { path, config })
+        Ok(Self { path, config, gguf: gguf.pop() })
+    }
+
+    /// The name of the GGUF file that has its weights, if it has no safetensors.
+    pub(crate) fn gguf(&self) -> Option<&str> {
+        self.gguf.as_deref()
     }
 
     /// Where it is.

@@ -37,7 +37,8 @@
 //! ```
 //!
 //! Families: `llama`, `mistral`, `ministral3`, `qwen2`, `qwen3`, `qwen3_5_text`, `internlm3`, `gemma2`, `gemma3_text`, `phi3`, `olmo2`, `olmo3`, `smollm3`, `exaone4`, `granite`,
-//! `granitemoehybrid` without Mamba layers and experts, `glm`, `glm4`, `cohere2`, `ernie4_5`, `lfm2`, and the text models inside `gemma3`, `mistral3`, `qwen3_5` and `qwen3_vl`; RoPE: default, linear, dynamic, llama3, yarn, longrope. Checkpoints in f32, f16 or bf16 safetensors, one file or shards. Sequence classifiers, such
+//! `granitemoehybrid` without Mamba layers and experts, `glm`, `glm4`, `cohere2`, `ernie4_5`, `lfm2`, and the text models inside `gemma3`, `mistral3`, `qwen3_5` and `qwen3_vl`; RoPE: default, linear, dynamic, llama3, yarn, longrope. Checkpoints in f32, f16 or bf16 safetensors, one file or shards; quantised ones (FP8, MXFP4,
+//! compressed-tensors, GPTQ, AWQ, bitsandbytes) and GGUF files beside an ordinary folder's configuration and tokenizer, expanded as they are loaded. Sequence classifiers, such
 //! as reward models, load with their head of labels ([`Model::reward_head`]); LoRA adapters are merged as they are loaded ([`LoadOptions::adapters`]). Everything is compared with transformers, to about 1e-6 in f32.
 //!
 //! Encoders load the same way: `bert`, `roberta`, `xlm-roberta` and `modernbert`. Of an encoder pooled states are read, of all layers, and nothing else; what needs
@@ -83,7 +84,8 @@
 //! # When not to use this crate
 //!
 //! - For serving text: it writes for judges, a few words each, and takes no requests while it does.
-//! - For quantised checkpoints, or models of other families: they are refused by name.
+//! - For models of other families: they are refused by name.
+//! - To save memory by quantisation: weights of few bits are expanded as they are loaded.
 
 #[cfg(feature = "api")]
 mod api;
@@ -118,6 +120,7 @@ pub use error::{AdapterProblem, Error, FileProblem, HubFileProblem, IndexProblem
 pub use hub::{Download, FoundModel, HubOptions, ModelSource};
 pub use model::{LoadOptions, Model};
 pub use text::{ChatTokens, Date, TextOptions};
+pub use weights::GgufProblem;
 
 #[cfg(test)]
 mod attention_entropy_tests;
@@ -127,6 +130,8 @@ mod blocks_run_tests;
 mod log_prob_tests;
 #[cfg(test)]
 mod parity_tests;
+#[cfg(test)]
+mod quantised_tests;
 #[cfg(test)]
 mod stop_tests;
 #[cfg(test)]

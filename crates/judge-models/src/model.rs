@@ -19,7 +19,7 @@ use crate::reading::driver::drive;
 use crate::reading::groups::groups;
 use crate::reading::labels::Heads;
 use crate::text::{TextCodec, TextOptions};
-use crate::weights::{Adapted, Adapter, Checkpoint, Tensors};
+use crate::weights::{self, Adapted, Adapter, HeadCounts, Tensors};
 use crate::{
     Device, DevicesProblem, Dtype, Error, FoundModel, HubOptions, Kernel, ModelSource, device, fingerprint, hub,
 };
@@ -165,7 +165,7 @@ impl Model {
         choice: Option<Choice>,
     ) -> Result<Self, Error> {
         let folder = Folder::open(folder)?;
-        let spec = Architecture::from_json(folder.config())
+        let mut spec = Architecture::from_json(folder.config())
             .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
         let choice = choice.unwrap_or_else(|| Choice::of(&options.devices));
         let problem = match (&spec, choice) {
@@ -182,28 +182,39 @@ impl Model {
             None => spec.eos().to_vec(),
         };
 
-        let mut checkpoint = Checkpoint::open(&folder)?;
-        match &spec {
-            Architecture::Decoder(spec) if spec.is_tower => checkpoint.text_tower(),
-            Architecture::Decoder(_) => {}
-            Architecture::Encoder(spec) => checkpoint.rename(|name| spec.own_name(name))?,
+        let mut weights = match &spec {
+            Architecture::Decoder(spec) => {
+                let heads = HeadCounts { family: spec.family, queries: spec.n_heads, keys: spec.n_kv_heads };
+                weights::open(&folder, spec.is_tower, heads)?
+            }
+            Architecture::Encoder(spec) => weights::open_renamed(&folder, &|name| spec.own_name(name))?,
+        };
+        if let Architecture::Decoder(spec) = &mut spec
+            && let Some(rows) = weights.vocabulary(&spec.embedding).filter(|rows| (1..spec.d_vocab).contains(rows))
+        {
+            tracing::info!(
+                rows,
+                d_vocab = spec.d_vocab,
+                "the file leaves out rows of the vocabulary that no token has"
+            );
+            Arc::make_mut(spec).d_vocab = rows;
         }
-        let dtype = options.dtype.unwrap_or_else(|| checkpoint.stored_dtype());
-        if options.dtype.is_none() && dtype == Dtype::Bf16 && checkpoint.has_f16() {
+        let dtype = options.dtype.unwrap_or_else(|| weights.stored_dtype());
+        if options.dtype.is_none() && dtype == Dtype::Bf16 && weights.has_f16() {
             tracing::warn!(
                 folder = %folder.path().display(),
                 "the checkpoint is f16: its weights are rounded to bf16, which has three bits less; dtype f32 keeps them"
             );
         }
         let tensors = spec.tensors();
-        checkpoint.check(&tensors)?;
+        weights.check(&tensors)?;
         let mut adapters = options.adapters.iter().map(|path| Adapter::open(path)).collect::<Result<Vec<_>, _>>()?;
         if let Architecture::Encoder(spec) = &spec {
             adapters.iter_mut().for_each(|adapter| adapter.rename(|name| spec.own_name(name)));
         }
         adapters.iter().try_for_each(|adapter| adapter.check(&tensors))?;
-        let fingerprint = fingerprint::of(&folder, &checkpoint, &adapters, options.full_fingerprint)?;
-        let tensors = &mut Adapted { base: &mut checkpoint, adapters: &mut adapters };
+        let fingerprint = fingerprint::of(&folder, &*weights, &adapters, options.full_fingerprint)?;
+        let tensors = &mut Adapted { base: &mut *weights, adapters: &mut adapters };
         let kernel = || Supported::choose(options.kernel);
         let engine: Box<dyn Engine> = match (&spec, choice) {
             (Architecture::Decoder(spec), Choice::Batched(shapes)) => {
@@ -228,7 +239,7 @@ impl Model {
             None => None,
         };
         let adapter_names = adapters.iter().map(|adapter| format!("+{}", adapter.name())).collect::<String>();
-        checkpoint.finish()?;
+        weights.finish()?;
 
         let name = match &options.name {
             Some(name) => name.clone(),

@@ -20,7 +20,7 @@ use crate::engine::tensor::decoder::Decoder;
 use crate::engine::tensor::rotation::Rotation;
 use crate::fixtures::{Expected, families, folder, relative_error};
 use crate::folder::Folder;
-use crate::weights::{Checkpoint, Tensors};
+use crate::weights::{Checkpoint, Store, Tensors};
 use crate::{Dtype, Error};
 
 /// Largest difference over largest value of a layer, f32 against f32.

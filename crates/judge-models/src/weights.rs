@@ -1,14 +1,30 @@
-//! Where the numbers of a model come from: files of tensors, and adapters over them.
+//! Where the numbers of a model come from: files of tensors, dense or quantised, and adapters over them.
+//!
+//! Engines see [`Tensors`] alone: names and shapes of a Hugging Face folder, numbers rounded once. What a file holds instead, codes with scales or the names and
+//! orders of another program, ends here.
 
+mod convert;
+mod gguf;
 mod lora;
+mod names;
+mod open;
+mod quantised;
+mod raw;
+mod rows;
 mod safetensors;
 
 use std::borrow::Cow;
 
 use half::bf16;
+use rayon::prelude::*;
 
 use crate::{Dtype, Error};
+pub use gguf::GgufProblem;
+pub(crate) use gguf::HeadCounts;
 pub(crate) use lora::{Adapted, Adapter};
+pub(crate) use open::{open, open_renamed};
+#[cfg(test)]
+pub(crate) use quantised::Quantised;
 pub(crate) use safetensors::Checkpoint;
 
 /// Tensors by name, each handed over once: what engines are loaded from.
@@ -25,6 +41,33 @@ pub(crate) trait Tensors {
         dtype: Dtype,
         take: &mut dyn FnMut(usize, Numbers<'_>),
     ) -> Result<(), Error>;
+
+    /// Says that a tensor is not needed.
+    fn pass_over(&mut self, name: &str);
+}
+
+/// All tensors of a model, handed out one by one; what nobody took is found out by [`finish`](Self::finish).
+pub(crate) trait Store: Tensors {
+    /// The dtype that suits them.
+    fn stored_dtype(&self) -> Dtype;
+
+    /// Whether some of the numbers are f16, whose eleven bits become eight where they are rounded to bf16.
+    fn has_f16(&self) -> bool;
+
+    /// How many tokens the embedding, which has this name, is of, where files may hold fewer than the configuration says.
+    fn vocabulary(&self, _embedding: &str) -> Option<usize> {
+        None
+    }
+
+    /// Fails if `expected` names a tensor that is absent, or if there is one that it does not name and that a model can do without, and lists both; or if
+    /// one has another shape. Nothing is allocated for a tensor that failed.
+    fn check(&self, expected: &[(String, Vec<usize>)]) -> Result<(), Error>;
+
+    /// Name, stored dtype and shape, and bytes of every stored tensor, by name: independent of how they are cut into files.
+    fn contents(&self) -> Box<dyn Iterator<Item = (&str, String, &[u8])> + '_>;
+
+    /// Fails if a tensor was neither taken nor passed over.
+    fn finish(&self) -> Result<(), Error>;
 }
 
 /// Some numbers of a tensor, row-major.
@@ -40,6 +83,22 @@ impl Numbers<'_> {
         match self {
             Self::Bf16(values) => values.len(),
             Self::F32(values) => values.len(),
+        }
+    }
+
+    /// The index and value of the first that is not finite.
+    fn not_finite(self) -> Option<(usize, f32)> {
+        let first = match self {
+            Self::Bf16(values) => values.par_iter().position_first(|x| !x.is_finite()),
+            Self::F32(values) => values.par_iter().position_first(|x| !x.is_finite()),
+        };
+        first.map(|index| (index, self.get(index)))
+    }
+
+    fn get(self, index: usize) -> f32 {
+        match self {
+            Self::Bf16(values) => values[index].to_f32(),
+            Self::F32(values) => values[index],
         }
     }
 }

@@ -283,9 +283,10 @@ fn what_is_not_supported_is_named() {
         says(with_config(|c| c["num_hidden_layers"] = json!(0)), &["num_hidden_layers"]),
         Error::Config { .. }
     );
-    for method in ["gptq", "awq", "fp8"] {
+    for method in ["aqlm", "hqq", "quanto"] {
         let error = with_config(|c| c["quantization_config"] = json!({"quant_method": method}));
-        assert_error!(says(error, &["quantization_config", method]), Error::Unsupported { .. });
+        let words = ["quantization_config.quant_method", method, "fp8", "compressed-tensors", "gptq", "awq"];
+        assert_error!(says(error, &words), Error::Unsupported { .. });
     }
     let adapter = broken(|folder| {
         for name in [SHARD, OTHER_SHARD, INDEX] {

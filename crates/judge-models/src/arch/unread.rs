@@ -75,7 +75,7 @@ const HARMLESS: &[&str] = &[
     "temperature",
     "top_k",
     "top_p",
-    // `folder` refuses a file that says anything here.
+    // `weights` reads how weights are quantised, and refuses what it does not know.
     "compression_config",
     "quantization_config",
     // Of Mamba layers, which no family here has: those that may have them say in `layer_types` where.

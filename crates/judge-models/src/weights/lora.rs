@@ -279,11 +279,15 @@ impl LowRank {
 
 /// A base model's tensors with adapters merged, one after another: in f32, rounded once.
 pub(crate) struct Adapted<'a> {
-    pub(crate) base: &'a mut Checkpoint,
+    pub(crate) base: &'a mut dyn Tensors,
     pub(crate) adapters: &'a mut [Adapter],
 }
 
 impl Tensors for Adapted<'_> {
+    fn pass_over(&mut self, name: &str) {
+        self.base.pass_over(name);
+    }
+
     fn take(&mut self, name: &str, shape: &[usize], dtype: Dtype) -> Result<Vec<f32>, Error> {
         if let &[rows, columns] = shape {
             let mut values = Vec::with_capacity(rows * columns);

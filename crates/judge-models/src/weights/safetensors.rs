@@ -1,24 +1,23 @@
+//! The tensors of safetensors files, found by name and handed out one by one.
+
+mod shard;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use half::{bf16, f16};
-use memmap2::Mmap;
-use rayon::prelude::*;
 use safetensors::Dtype as Stored;
 use safetensors::tensor::TensorInfo;
 use serde_json::Value;
 
-use super::{Numbers, Tensors};
-use crate::error::{FileProblem, IndexProblem, TensorProblem};
+use self::shard::Shard;
+use super::convert::{convert, round};
+use super::names;
+use super::raw::Raw;
+use super::{Numbers, Store, Tensors};
+use crate::error::{IndexProblem, TensorProblem};
 use crate::folder::{Folder, file, read_json, stays_inside};
 use crate::{Dtype, Error};
-
-/// Longest header that is read, in bytes; the limit of the format's own reader.
-const MAX_HEADER: u64 = 100_000_000;
-
-/// Elements converted by one task.
-const CHUNK: usize = 1 << 16;
 
 /// Elements of a matrix that are converted before they are packed.
 const ROWS_AT_ONCE: usize = 1 << 22;
@@ -45,14 +44,6 @@ pub(crate) struct Checkpoint {
     shards: Vec<Shard>,
     tensors: BTreeMap<String, Located>,
     taken: BTreeSet<String>,
-}
-
-/// One mapped safetensors file.
-struct Shard {
-    path: PathBuf,
-    map: Mmap,
-    /// Where the tensors' bytes begin.
-    data: usize,
 }
 
 /// A tensor and where its bytes are.
@@ -82,9 +73,22 @@ impl Checkpoint {
         self.tensors.get(name).map(|located| located.info.shape.as_slice())
     }
 
-    /// Says that a tensor is not needed.
-    pub(crate) fn pass_over(&mut self, name: &str) {
-        self.taken.insert(name.to_owned());
+    /// A tensor as it is stored, if there is one of this name.
+    pub(crate) fn raw(&self, name: &str) -> Option<Raw<'_>> {
+        self.tensors.get_key_value(name).map(|(name, located)| self.raw_of(name, located))
+    }
+
+    fn raw_of<'a>(&'a self, name: &'a str, located: &'a Located) -> Raw<'a> {
+        let Located { shard, info } = located;
+        let path = &self.shards[*shard].path;
+        Raw { path, name, dtype: info.dtype, shape: &info.shape, bytes: self.bytes(located) }
+    }
+
+    /// Says that a tensor's bytes are not needed any more.
+    pub(crate) fn let_go(&self, name: &str) {
+        if let Some(located) = self.tensors.get(name) {
+            self.shards[located.shard].let_go(self.bytes(located));
+        }
     }
 
     /// The names of all tensors.
@@ -177,27 +181,13 @@ impl Checkpoint {
         Ok(located)
     }
 
+    /// Fails unless there is a tensor of this name and shape.
+    pub(super) fn expect(&self, name: &str, shape: &[usize]) -> Result<(), Error> {
+        self.locate(name, shape).map(|_| ())
+    }
+
     fn fault(&self, located: &Located, name: &str, problem: TensorProblem) -> Error {
         Error::Tensor { path: self.shards[located.shard].path.clone(), tensor: name.to_owned(), problem }
-    }
-
-    /// The dtype that most of the checkpoint's numbers are nearest to: [`Dtype::Bf16`] for bf16 and f16, else
-    /// [`Dtype::F32`].
-    pub(crate) fn stored_dtype(&self) -> Dtype {
-        let (mut half, mut all) = (0u64, 0u64);
-        for Located { info, .. } in self.tensors.values() {
-            let count = info.shape.iter().product::<usize>() as u64;
-            all += count;
-            if matches!(info.dtype, Stored::BF16 | Stored::F16) {
-                half += count;
-            }
-        }
-        if half > all / 2 { Dtype::Bf16 } else { Dtype::F32 }
-    }
-
-    /// Whether some of its numbers are f16, whose eleven bits become eight where they are rounded to bf16.
-    pub(crate) fn has_f16(&self) -> bool {
-        self.tensors.values().any(|located| located.info.dtype == Stored::F16)
     }
 
     /// Calls the tensors what `own` calls them, and does not look at those for which that has no name.
@@ -227,37 +217,9 @@ impl Checkpoint {
             .collect();
     }
 
-    /// Fails if `expected` names a tensor that is absent, or if there is one that it does not name, and lists both; or if one has another
-    /// shape. Rotary frequency buffers, which old checkpoints carry and every model recomputes, may be there; so may an output head that is,
-    /// bit for bit, the embedding it is tied to.
-    pub(crate) fn check(&self, expected: &[(String, Vec<usize>)]) -> Result<(), Error> {
-        self.check_names(expected.iter().map(|(name, _)| name.as_str()))?;
-        expected.iter().try_for_each(|(name, shape)| self.locate(name, shape).map(|_| ()))
-    }
-
-    fn check_names<'a>(&self, expected: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
-        let expected: BTreeSet<&str> = expected.into_iter().collect();
-        let missing: Vec<_> = expected.iter().filter(|n| !self.contains(n)).map(|&n| n.to_owned()).collect();
-        let unused: Vec<_> = self
-            .tensors
-            .keys()
-            .filter(|name| !expected.contains(name.as_str()) && !self.is_redundant(name))
-            .cloned()
-            .collect();
-        if missing.is_empty() && unused.is_empty() { Ok(()) } else { Err(Error::TensorNames { missing, unused }) }
-    }
-
-    /// Fails if a tensor was never taken; see [`check`](Self::check) for what may be left.
-    pub(crate) fn finish(self) -> Result<(), Error> {
-        self.check_names(self.taken.iter().map(String::as_str))
-    }
-
-    /// Name, stored dtype, shape and bytes of every tensor, by name: independent of how they are cut into shards.
-    pub(crate) fn raw(&self) -> impl Iterator<Item = (&str, &TensorInfo, &[u8])> {
-        self.tensors.iter().map(|(name, located)| (name.as_str(), &located.info, self.bytes(located)))
-    }
-
-    fn is_redundant(&self, name: &str) -> bool {
+    /// Whether a tensor may be there though no model takes it: rotary frequency buffers, which old checkpoints carry and every model recomputes, and
+    /// an output head that is, bit for bit, the embedding it is tied to.
+    pub(super) fn is_redundant(&self, name: &str) -> bool {
         let same = |a: &Located, b: &Located| {
             a.info.dtype == b.info.dtype && a.info.shape == b.info.shape && self.bytes(a) == self.bytes(b)
         };
@@ -279,7 +241,48 @@ impl Checkpoint {
     }
 }
 
+impl Store for Checkpoint {
+    /// The dtype that most of the checkpoint's numbers are nearest to: [`Dtype::Bf16`] for bf16 and f16, else
+    /// [`Dtype::F32`].
+    fn stored_dtype(&self) -> Dtype {
+        let (mut half, mut all) = (0u64, 0u64);
+        for Located { info, .. } in self.tensors.values() {
+            let count = info.shape.iter().product::<usize>() as u64;
+            all += count;
+            if matches!(info.dtype, Stored::BF16 | Stored::F16) {
+                half += count;
+            }
+        }
+        if half > all / 2 { Dtype::Bf16 } else { Dtype::F32 }
+    }
+
+    fn has_f16(&self) -> bool {
+        self.tensors.values().any(|located| located.info.dtype == Stored::F16)
+    }
+
+    fn check(&self, expected: &[(String, Vec<usize>)]) -> Result<(), Error> {
+        let expected_names = expected.iter().map(|(name, _)| name.as_str());
+        names::compare(expected_names, self.names(), |name| self.is_redundant(name))?;
+        expected.iter().try_for_each(|(name, shape)| self.expect(name, shape))
+    }
+
+    fn contents(&self) -> Box<dyn Iterator<Item = (&str, String, &[u8])> + '_> {
+        let described = |located: &Located| format!("{:?} {:?}", located.info.dtype, located.info.shape);
+        Box::new(
+            self.tensors.iter().map(move |(name, located)| (name.as_str(), described(located), self.bytes(located))),
+        )
+    }
+
+    fn finish(&self) -> Result<(), Error> {
+        names::compare(self.taken.iter().map(String::as_str), self.names(), |name| self.is_redundant(name))
+    }
+}
+
 impl Tensors for Checkpoint {
+    fn pass_over(&mut self, name: &str) {
+        self.taken.insert(name.to_owned());
+    }
+
     fn take(&mut self, name: &str, shape: &[usize], dtype: Dtype) -> Result<Vec<f32>, Error> {
         let located = self.locate(name, shape)?;
         let fault = |problem| self.fault(located, name, problem);
@@ -329,130 +332,5 @@ impl Tensors for Checkpoint {
         }
         self.taken.insert(name.to_owned());
         Ok(())
-    }
-}
-
-impl Shard {
-    /// Says that a part of the map is not needed for now.
-    fn let_go(&self, bytes: &[u8]) {
-        #[cfg(unix)]
-        {
-            let start = bytes.as_ptr().addr() - self.map.as_ptr().addr();
-            // SAFETY: the map is a read-only map of a file: pages dropped are read from the file again.
-            let advised =
-                unsafe { self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, bytes.len()) };
-            if let Err(error) = advised {
-                tracing::debug!(path = %self.path.display(), %error, "pages of the weights stay in memory");
-            }
-        }
-        #[cfg(not(unix))]
-        let _ = bytes;
-    }
-
-    /// Maps a file and checks its whole header: every range within the file, as long as its dtype and shape say, none
-    /// over another, no byte between or after them.
-    fn open(path: PathBuf) -> Result<(Self, BTreeMap<String, TensorInfo>), Error> {
-        let read = |source| Error::Read { path: path.clone(), source };
-        let file = File::open(&path).map_err(read)?;
-        // SAFETY: the map is read-only. A file that somebody shortens meanwhile would end
-        // the process with SIGBUS; there is no portable defence but a copy, and the type's documentation says so.
-        let map = unsafe { Mmap::map(&file) }.map_err(read)?;
-        let fault = |problem| Error::WeightsFile { path: path.clone(), problem };
-
-        let found = map.len() as u64;
-        let Some(prefix) = map.first_chunk::<8>() else {
-            return Err(fault(FileProblem::Truncated { expected: 8, found }));
-        };
-        let header_len = u64::from_le_bytes(*prefix);
-        if header_len > MAX_HEADER {
-            return Err(fault(FileProblem::HeaderTooLong { length: header_len, limit: MAX_HEADER }));
-        }
-        let data = 8 + header_len as usize;
-        let Some(header) = map.get(8..data) else {
-            return Err(fault(FileProblem::Truncated { expected: data as u64, found }));
-        };
-        let mut header: BTreeMap<String, Value> =
-            serde_json::from_slice(header).map_err(|source| fault(FileProblem::Header { source }))?;
-        header.remove("__metadata__");
-
-        let mut infos = BTreeMap::new();
-        for (name, value) in header {
-            let info = serde_json::from_value(value)
-                .map_err(|source| fault(FileProblem::Entry { tensor: name.clone(), source }))?;
-            infos.insert(name, info);
-        }
-        let end =
-            check_ranges(&infos).map_err(|(tensor, problem)| Error::Tensor { path: path.clone(), tensor, problem })?;
-        let expected = data as u64 + end as u64;
-        if expected > found {
-            return Err(fault(FileProblem::Truncated { expected, found }));
-        }
-        if expected < found {
-            return Err(fault(FileProblem::Trailing { expected, found }));
-        }
-        Ok((Self { path, map, data }, infos))
-    }
-}
-
-/// Checks that the ranges follow one another without gap or overlap, each as long as its tensor, and returns the last
-/// one's end.
-fn check_ranges(infos: &BTreeMap<String, TensorInfo>) -> Result<usize, (String, TensorProblem)> {
-    let mut by_start: Vec<_> = infos.iter().collect();
-    by_start.sort_by_key(|(_, info)| info.data_offsets);
-    let mut reached = 0;
-    for (name, info) in by_start {
-        let (start, end) = info.data_offsets;
-        let fault = |problem| (name.clone(), problem);
-        let bits = info
-            .shape
-            .iter()
-            .try_fold(info.dtype.bitsize(), |bits, &size| bits.checked_mul(size))
-            .ok_or_else(|| fault(TensorProblem::TooLarge { shape: info.shape.clone() }))?;
-        if start > end || !bits.is_multiple_of(8) || end - start != bits / 8 {
-            let expected = bits.div_ceil(8);
-            return Err(fault(TensorProblem::Size { expected, start, end }));
-        }
-        if start != reached {
-            return Err(fault(TensorProblem::Placement { expected: reached, found: start }));
-        }
-        reached = end;
-    }
-    Ok(reached)
-}
-
-/// Little-endian numbers of `N` bytes each, rounded to bf16; the first that is not finite is an error, with its index.
-fn round<const N: usize>(bytes: &[u8], round: impl Fn([u8; N]) -> bf16 + Sync) -> Result<Vec<bf16>, (usize, f32)> {
-    convert_to(bytes, bf16::ZERO, round, |value| value.to_f32())
-}
-
-/// Little-endian numbers of `N` bytes each as `f32`; the first that is not finite is an error, with its index.
-fn convert<const N: usize>(bytes: &[u8], widen: impl Fn([u8; N]) -> f32 + Sync) -> Result<Vec<f32>, (usize, f32)> {
-    convert_to(bytes, 0.0, widen, |value| value)
-}
-
-fn convert_to<const N: usize, T: Copy + Send + Sync>(
-    bytes: &[u8],
-    zero: T,
-    from: impl Fn([u8; N]) -> T + Sync,
-    value: impl Fn(T) -> f32 + Sync,
-) -> Result<Vec<T>, (usize, f32)> {
-    let (numbers, _) = bytes.as_chunks::<N>();
-    let mut values = vec![zero; numbers.len()];
-    let bad = values
-        .par_chunks_mut(CHUNK)
-        .zip(numbers.par_chunks(CHUNK))
-        .enumerate()
-        .filter_map(|(chunk, (values, numbers))| {
-            let mut finite = true;
-            for (converted, &number) in values.iter_mut().zip(numbers) {
-                *converted = from(number);
-                finite &= value(*converted).is_finite();
-            }
-            if finite { None } else { values.iter().position(|&v| !value(v).is_finite()).map(|i| chunk * CHUNK + i) }
-        })
-        .min();
-    match bad {
-        Some(index) => Err((index, value(values[index]))),
-        None => Ok(values),
     }
 }

@@ -1,0 +1,113 @@
+//! Folders with a GGUF file: which is read, and what is said of those that do not fit.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::load;
+use crate::{Dtype, Error, GgufProblem, Model, fixtures};
+
+/// What a copy of a folder says after its file and configuration were edited.
+fn edited(name: &str, edit: impl FnOnce(&mut Vec<u8>, &mut Value)) -> Result<Model, Error> {
+    let from = fixtures::folder("../gguf").join(name);
+    let to = TempDir::new().unwrap();
+    for file in ["tokenizer.json", "tokenizer_config.json"] {
+        fs::copy(from.join(file), to.path().join(file)).unwrap();
+    }
+    let mut bytes = fs::read(from.join("model.gguf")).unwrap();
+    let mut config: Value = serde_json::from_slice(&fs::read(from.join("config.json")).unwrap()).unwrap();
+    edit(&mut bytes, &mut config);
+    fs::write(to.path().join("any-name.gguf"), bytes).unwrap();
+    fs::write(to.path().join("config.json"), config.to_string()).unwrap();
+    load(to.path(), Some(Dtype::F32))
+}
+
+fn find(bytes: &[u8], text: &str) -> usize {
+    bytes.windows(text.len()).position(|window| window == text.as_bytes()).unwrap()
+}
+
+#[test]
+fn one_file_of_any_name_is_read_and_several_are_refused_by_name() {
+    edited("qwen3", |_, _| {}).unwrap();
+    let to = TempDir::new().unwrap();
+    let from = fixtures::folder("../gguf/qwen3");
+    for file in ["tokenizer.json", "tokenizer_config.json", "config.json"] {
+        fs::copy(from.join(file), to.path().join(file)).unwrap();
+    }
+    for file in ["a-Q4_K_M.gguf", "b-Q8_0.gguf"] {
+        fs::copy(from.join("model.gguf"), to.path().join(file)).unwrap();
+    }
+    let error = load(to.path(), None).unwrap_err();
+    assert!(matches!(&error, Error::Unsupported { found, .. } if found == "a-Q4_K_M.gguf, b-Q8_0.gguf"), "{error:?}");
+}
+
+#[test]
+fn rows_of_the_vocabulary_that_the_file_leaves_out_are_left_out() {
+    let model = edited("gemma3", |_, config| assert_eq!(config["vocab_size"], 96)).unwrap();
+    assert_eq!(model.info.d_vocab, 92);
+}
+
+#[test]
+fn another_models_file_is_refused() {
+    // A byte of the architecture's name.
+    let other = edited("qwen3", |bytes, _| {
+        let at = find(bytes, "general.architecture");
+        let at = at + find(&bytes[at..], "qwen3");
+        bytes[at + 4] = b'2';
+    });
+    let Err(Error::Gguf { problem: GgufProblem::Value { key, found, expected }, .. }) = other else {
+        panic!("{other:?}")
+    };
+    assert_eq!((key, found.as_str()), ("general.architecture", "\"qwen2\""));
+    assert!(expected.contains("qwen3"), "{expected}");
+    let family = edited("qwen3", |_, config| config["model_type"] = json!("exaone4"));
+    assert!(matches!(&family, Err(Error::Gguf { .. } | Error::Config { .. })), "{family:?}");
+    // A block more than the file has, and one less.
+    for layers in [2, 0] {
+        let error = edited("llama", |_, config| config["num_hidden_layers"] = json!(layers));
+        assert!(error.is_err(), "{error:?}");
+    }
+    let Err(Error::TensorNames { missing, unused }) =
+        edited("llama", |_, config| config["num_hidden_layers"] = json!(2))
+    else {
+        panic!("it loads")
+    };
+    assert_eq!((missing.len(), unused.len()), (9, 0));
+    assert!(missing.contains(&"model.layers.1.self_attn.q_proj.weight".to_owned()));
+    let wide = edited("llama", |_, config| config["intermediate_size"] = json!(64));
+    assert!(matches!(&wide, Err(Error::Tensor { tensor, .. }) if tensor.contains("mlp.")), "{wide:?}");
+}
+
+#[test]
+fn types_that_are_not_read_are_named() {
+    let error = edited("llama", |bytes, _| {
+        let at = find(bytes, "blk.0.attn_q.weight") + "blk.0.attn_q.weight".len() + 4 + 2 * 8;
+        assert_eq!(bytes[at], 12);
+        bytes[at] = 11;
+    });
+    let Err(Error::Gguf { problem: GgufProblem::Type { tensor, found }, .. }) = error else { panic!("{error:?}") };
+    assert_eq!((tensor.as_str(), found.as_str()), ("blk.0.attn_q.weight", "Q3_K"));
+}
+
+#[test]
+fn scales_that_are_not_finite_are_refused() {
+    let error = edited("qwen3", |bytes, _| {
+        // The end of the file is some padding behind the last tensor.
+        let end = bytes.len();
+        bytes[end - 256..].fill(0xff);
+    });
+    assert!(matches!(&error, Err(Error::Tensor { .. })), "{error:?}");
+}
+
+#[test]
+fn shortened_files_are_refused_wherever_they_end() {
+    let whole = fs::read(fixtures::folder("../gguf/qwen3/model.gguf")).unwrap();
+    for length in (0..whole.len() - 64).step_by(97) {
+        let error = edited("qwen3", |bytes, _| bytes.truncate(length));
+        let Err(Error::Gguf { problem: GgufProblem::Truncated { expected, found, .. }, .. }) = error else {
+            panic!("{length}: {error:?}")
+        };
+        assert!(found == length as u64 && expected > found);
+    }
+}

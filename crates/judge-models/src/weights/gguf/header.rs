@@ -1,0 +1,185 @@
+//! The header of a GGUF file: keys with values, and the table of tensors.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::blocks::Kind;
+use super::problem::GgufProblem;
+
+/// Where data begin is rounded up to this unless `general.alignment` says otherwise.
+const ALIGNMENT: u64 = 32;
+
+/// Lists may hold lists; deeper ones are damage.
+const DEPTH: usize = 4;
+
+/// Dimensions of a tensor, at most.
+const DIMENSIONS: u32 = 4;
+
+/// Types of values, by their number: the bytes of one; the others are texts and lists.
+const SIZES: [(u32, usize); 11] =
+    [(0, 1), (1, 1), (2, 2), (3, 2), (4, 4), (5, 4), (6, 4), (7, 1), (10, 8), (11, 8), (12, 8)];
+const UNSIGNED_32: u32 = 4;
+const TEXT: u32 = 8;
+const LIST: u32 = 9;
+
+/// What is read of a header.
+pub(super) struct Header {
+    /// `general.architecture`.
+    pub(super) architecture: String,
+    pub(super) tensors: BTreeMap<String, Entry>,
+}
+
+/// A tensor of the table.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) kind: Kind,
+    /// The slowest dimension first, as in the shapes of all else.
+    pub(super) shape: Vec<usize>,
+    /// Its bytes, which the file has.
+    pub(super) range: Range<usize>,
+}
+
+/// Reads the header of a file that is in memory as a whole. Nothing is allocated by a count that the file states.
+pub(super) fn read(bytes: &[u8]) -> Result<Header, GgufProblem> {
+    let mut reader = Reader { bytes, at: 0 };
+    let magic: [u8; 4] = reader.array("its mark")?;
+    if &magic != b"GGUF" {
+        return Err(GgufProblem::Magic { found: magic });
+    }
+    let version = reader.u32("its version")?;
+    if !matches!(version, 2 | 3) {
+        return Err(GgufProblem::Version { found: version });
+    }
+    let tensors = reader.u64("its number of tensors")?;
+    let keys = reader.u64("its number of keys")?;
+    let (mut architecture, mut alignment) = (String::new(), ALIGNMENT);
+    for _ in 0..keys {
+        let key = reader.text("a key")?;
+        let kind = reader.u32(&key)?;
+        match (key.as_str(), kind) {
+            ("general.architecture", TEXT) => architecture = reader.text(&key)?,
+            ("general.alignment", UNSIGNED_32) => alignment = reader.u32(&key)?.into(),
+            _ => reader.skip(&key, kind, DEPTH)?,
+        }
+    }
+    if alignment == 0 || !alignment.is_multiple_of(8) {
+        let (found, expected) = (alignment.to_string(), "a multiple of 8".to_owned());
+        return Err(GgufProblem::Value { key: "general.alignment", found, expected });
+    }
+    let mut table = Vec::new();
+    for _ in 0..tensors {
+        let name = reader.text("a tensor's name")?;
+        let count = reader.u32(&name)?;
+        let mut dimensions = Vec::new();
+        for _ in 0..count.min(DIMENSIONS + 1) {
+            dimensions.push(reader.u64(&name)?);
+        }
+        let number = reader.u32(&name)?;
+        let offset = reader.u64(&name)?;
+        let unsupported = |found| GgufProblem::Type { tensor: name.clone(), found };
+        let kind = Kind::of(number).map_err(unsupported)?;
+        table.push((name, dimensions, kind, offset));
+    }
+    let data = (reader.at as u64).next_multiple_of(alignment);
+    let mut named = BTreeMap::new();
+    for (name, dimensions, kind, offset) in table {
+        if !offset.is_multiple_of(alignment) {
+            return Err(GgufProblem::Offset { tensor: name, offset, alignment });
+        }
+        let entry = locate(&name, &dimensions, kind, data.checked_add(offset), bytes.len())?;
+        if named.insert(name.clone(), entry).is_some() {
+            return Err(GgufProblem::Twice { tensor: name });
+        }
+    }
+    Ok(Header { architecture, tensors: named })
+}
+
+/// Where a tensor's bytes are, if the file, which has `found` bytes, has them all.
+fn locate(name: &str, dimensions: &[u64], kind: Kind, start: Option<u64>, found: usize) -> Result<Entry, GgufProblem> {
+    let block = kind.elements();
+    let shape: Option<Vec<usize>> = dimensions.iter().rev().map(|&size| usize::try_from(size).ok()).collect();
+    let is_whole = dimensions.first().is_some_and(|width| width.is_multiple_of(block as u64));
+    let Some(shape) = shape.filter(|shape| is_whole && shape.len() <= DIMENSIONS as usize) else {
+        return Err(GgufProblem::Dimensions { tensor: name.to_owned(), found: dimensions.to_vec(), block });
+    };
+    let count = shape.iter().try_fold(1_usize, |count, &size| count.checked_mul(size));
+    let length = count.and_then(|count| (count / block).checked_mul(kind.bytes()));
+    let start = start.and_then(|start| usize::try_from(start).ok());
+    let range = start.and_then(|start| Some(start..start.checked_add(length?)?));
+    match range {
+        Some(range) if range.end <= found => Ok(Entry { kind, shape, range }),
+        range => {
+            let expected = range.map_or(u64::MAX, |range| range.end as u64);
+            Err(GgufProblem::Truncated { what: format!("tensor {name}"), expected, found: found as u64 })
+        }
+    }
+}
+
+/// Reads a file from its beginning.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, what: &str, count: usize) -> Result<&'a [u8], GgufProblem> {
+        let end = self.at.saturating_add(count);
+        let Some(taken) = self.bytes.get(self.at..end) else {
+            let found = self.bytes.len() as u64;
+            return Err(GgufProblem::Truncated { what: what.to_owned(), expected: end as u64, found });
+        };
+        self.at = end;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], GgufProblem> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(what, N)?);
+        Ok(array)
+    }
+
+    fn u32(&mut self, what: &str) -> Result<u32, GgufProblem> {
+        self.array(what).map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self, what: &str) -> Result<u64, GgufProblem> {
+        self.array(what).map(u64::from_le_bytes)
+    }
+
+    fn text(&mut self, what: &str) -> Result<String, GgufProblem> {
+        let length = self.u64(what)?;
+        let offset = self.at as u64;
+        let bytes = self.take(what, usize::try_from(length).unwrap_or(usize::MAX))?;
+        String::from_utf8(bytes.to_vec()).map_err(|_| GgufProblem::Text { offset })
+    }
+
+    /// Passes over a value of this type.
+    fn skip(&mut self, key: &str, kind: u32, depth: usize) -> Result<(), GgufProblem> {
+        let size = |kind| SIZES.iter().find(|(known, _)| *known == kind).map(|(_, size)| *size);
+        if let Some(size) = size(kind) {
+            return self.take(key, size).map(|_| ());
+        }
+        match kind {
+            TEXT => {
+                let length = self.u64(key)?;
+                self.take(key, usize::try_from(length).unwrap_or(usize::MAX)).map(|_| ())
+            }
+            LIST if depth > 0 => {
+                let kind = self.u32(key)?;
+                let count = self.u64(key)?;
+                match size(kind) {
+                    Some(size) => {
+                        let bytes = usize::try_from(count).ok().and_then(|count| count.checked_mul(size));
+                        self.take(key, bytes.unwrap_or(usize::MAX)).map(|_| ())
+                    }
+                    // Each of these takes bytes, so that the file's end ends the loop.
+                    None => (0..count).try_for_each(|_| self.skip(key, kind, depth - 1)),
+                }
+            }
+            _ => Err(GgufProblem::ValueType { key: key.to_owned(), found: kind }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

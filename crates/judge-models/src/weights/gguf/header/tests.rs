@@ -1,0 +1,87 @@
+use super::*;
+
+/// A header with these values behind `general.architecture`, and with one tensor of these dimensions.
+fn file(values: &[u8], keys: u64, dimensions: &[u64], kind: u32, offset: u64, data: usize) -> Vec<u8> {
+    let mut bytes = b"GGUF".to_vec();
+    bytes.extend(3_u32.to_le_bytes());
+    bytes.extend(1_u64.to_le_bytes());
+    bytes.extend((1 + keys).to_le_bytes());
+    bytes.extend(text("general.architecture"));
+    bytes.extend(TEXT.to_le_bytes());
+    bytes.extend(text("llama"));
+    bytes.extend(values);
+    bytes.extend(text("t"));
+    bytes.extend((dimensions.len() as u32).to_le_bytes());
+    dimensions.iter().for_each(|size| bytes.extend(size.to_le_bytes()));
+    bytes.extend(kind.to_le_bytes());
+    bytes.extend(offset.to_le_bytes());
+    bytes.resize(bytes.len().next_multiple_of(32) + data, 7);
+    bytes
+}
+
+fn text(text: &str) -> Vec<u8> {
+    [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat()
+}
+
+fn value(key: &str, kind: u32, rest: &[&[u8]]) -> Vec<u8> {
+    [text(key), kind.to_le_bytes().to_vec(), rest.concat()].concat()
+}
+
+#[test]
+fn values_of_every_type_are_passed_over() {
+    let mut values = Vec::new();
+    for (kind, size) in SIZES {
+        values.extend(value("k", kind, &[&vec![1; size]]));
+        values.extend(value("k", LIST, &[&kind.to_le_bytes(), &3_u64.to_le_bytes(), &vec![1; 3 * size]]));
+    }
+    let texts = [&TEXT.to_le_bytes()[..], &2_u64.to_le_bytes(), &text("ab"), &text("")].concat();
+    values.extend(value("k", LIST, &[&texts]));
+    values.extend(value("k", LIST, &[&LIST.to_le_bytes(), &1_u64.to_le_bytes(), &texts]));
+    values.extend(value("general.alignment", UNSIGNED_32, &[&64_u32.to_le_bytes()]));
+    let keys = 2 * SIZES.len() as u64 + 3;
+    let bytes = file(&values, keys, &[32, 3], 8, 0, 64 + 102);
+    let header = read(&bytes).unwrap();
+    let entry = &header.tensors["t"];
+    assert_eq!((header.architecture.as_str(), entry.shape.as_slice(), entry.kind), ("llama", &[3, 32][..], Kind::Q8_0));
+    assert_eq!((entry.range.len(), entry.range.start % 64), (102, 0));
+}
+
+#[test]
+fn counts_and_offsets_are_checked_before_anything_is_made_for_them() {
+    let tensor =
+        |dimensions: &[u64], kind, offset| read(&file(&[], 0, dimensions, kind, offset, 128)).map(|_| ()).unwrap_err();
+    assert!(matches!(tensor(&[32], 0, 96), GgufProblem::Truncated { .. }));
+    assert!(matches!(tensor(&[33], 0, 0), GgufProblem::Truncated { expected, found, .. } if expected == found + 4));
+    assert!(matches!(tensor(&[u64::MAX, 2], 0, 0), GgufProblem::Truncated { expected: u64::MAX, .. }));
+    assert!(matches!(tensor(&[1 << 62, 1 << 2], 0, 0), GgufProblem::Truncated { expected: u64::MAX, .. }));
+    assert!(matches!(tensor(&[4], 0, u64::MAX - 31), GgufProblem::Truncated { .. }));
+    assert!(matches!(tensor(&[4], 0, 8), GgufProblem::Offset { offset: 8, alignment: 32, .. }));
+    assert!(matches!(tensor(&[48], 8, 0), GgufProblem::Dimensions { block: 32, .. }));
+    assert!(matches!(tensor(&[], 0, 0), GgufProblem::Dimensions { .. }));
+    assert!(matches!(tensor(&[1; 5], 0, 0), GgufProblem::Dimensions { .. } | GgufProblem::Type { .. }));
+    assert_eq!(tensor(&[4], 10, 0), GgufProblem::Type { tensor: "t".to_owned(), found: "Q2_K".to_owned() });
+    assert_eq!(tensor(&[4], 77, 0), GgufProblem::Type { tensor: "t".to_owned(), found: "77".to_owned() });
+    let with = |values: Vec<u8>| read(&file(&values, 1, &[4], 0, 0, 128)).map(|_| ()).unwrap_err();
+    let vast = [&UNSIGNED_32.to_le_bytes()[..], &u64::MAX.to_le_bytes()].concat();
+    assert!(matches!(with(value("k", LIST, &[&vast])), GgufProblem::Truncated { .. }));
+    let vast = [&TEXT.to_le_bytes()[..], &u64::MAX.to_le_bytes()].concat();
+    assert!(matches!(with(value("k", LIST, &[&vast])), GgufProblem::Truncated { .. }));
+    assert!(matches!(with(value("k", TEXT, &[&u64::MAX.to_le_bytes()])), GgufProblem::Truncated { .. }));
+    let deep: Vec<u8> = [LIST.to_le_bytes().to_vec(), 1_u64.to_le_bytes().to_vec()].concat().repeat(9);
+    assert_eq!(with(value("k", LIST, &[&deep])), GgufProblem::ValueType { key: "k".to_owned(), found: LIST });
+    assert_eq!(with(value("k", 13, &[])), GgufProblem::ValueType { key: "k".to_owned(), found: 13 });
+    let zero = with(value("general.alignment", UNSIGNED_32, &[&[0; 4]]));
+    assert!(matches!(zero, GgufProblem::Value { key: "general.alignment", .. }));
+}
+
+#[test]
+fn other_files_are_named() {
+    assert_eq!(read(b"lmgg").map(|_| ()).unwrap_err(), GgufProblem::Magic { found: *b"lmgg" });
+    assert_eq!(read(b"GGUF\0\0\0\x03").map(|_| ()).unwrap_err(), GgufProblem::Version { found: 3 << 24 });
+    assert!(matches!(read(b"GG"), Err(GgufProblem::Truncated { expected: 4, found: 2, .. })));
+    let mut bytes = file(&[], 0, &[4], 0, 0, 128);
+    bytes[8..16].fill(0xff);
+    assert!(matches!(read(&bytes), Err(GgufProblem::Truncated { .. } | GgufProblem::Type { .. })));
+    bytes[16..24].fill(0xff);
+    assert!(read(&bytes).is_err());
+}

@@ -1,0 +1,93 @@
+//! What tensors are called in GGUF files, and what the converter does to the tensors of an architecture.
+
+use super::problem::GgufProblem;
+
+/// Tensors that repeat what `config.json` says of the rotation.
+pub(super) const FREQUENCIES: [&str; 3] =
+    ["rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"];
+
+/// A value of `general.architecture`.
+#[derive(Debug)]
+pub(super) struct Architecture {
+    name: &'static str,
+    /// The `model_type`s that are stored so.
+    families: &'static [&'static str],
+    /// Whether the rows of queries and keys are in the order that rotates neighbours.
+    pub(super) swaps_rows: bool,
+    /// Whether 1 was added to the weights of norms.
+    pub(super) adds_one: bool,
+    /// Whether there are norms behind attention and behind the MLP too.
+    has_four_norms: bool,
+}
+
+/// Those that are read, each proven by a file.
+static ARCHITECTURES: [Architecture; 4] = [
+    Architecture {
+        name: "llama",
+        families: &["llama", "mistral"],
+        swaps_rows: true,
+        adds_one: false,
+        has_four_norms: false,
+    },
+    Architecture { name: "qwen2", families: &["qwen2"], swaps_rows: false, adds_one: false, has_four_norms: false },
+    Architecture { name: "qwen3", families: &["qwen3"], swaps_rows: false, adds_one: false, has_four_norms: false },
+    Architecture {
+        name: "gemma3",
+        families: &["gemma3_text"],
+        swaps_rows: false,
+        adds_one: true,
+        has_four_norms: true,
+    },
+];
+
+/// Names in a block, here and in a Hugging Face folder.
+const IN_BLOCK: [(&str, &str); 10] = [
+    ("attn_norm", "input_layernorm"),
+    ("attn_q", "self_attn.q_proj"),
+    ("attn_k", "self_attn.k_proj"),
+    ("attn_v", "self_attn.v_proj"),
+    ("attn_output", "self_attn.o_proj"),
+    ("attn_q_norm", "self_attn.q_norm"),
+    ("attn_k_norm", "self_attn.k_norm"),
+    ("ffn_gate", "mlp.gate_proj"),
+    ("ffn_up", "mlp.up_proj"),
+    ("ffn_down", "mlp.down_proj"),
+];
+
+/// The norms of a block that has two.
+const TWO_NORMS: [(&str, &str); 1] = [("ffn_norm", "post_attention_layernorm")];
+
+/// The norms of a block that has four.
+const FOUR_NORMS: [(&str, &str); 3] = [
+    ("post_attention_norm", "post_attention_layernorm"),
+    ("ffn_norm", "pre_feedforward_layernorm"),
+    ("post_ffw_norm", "post_feedforward_layernorm"),
+];
+
+impl Architecture {
+    /// The architecture of this name, which must be that of the model's family.
+    pub(super) fn of(name: &str, family: &str) -> Result<&'static Self, GgufProblem> {
+        let wrong = |expected| GgufProblem::Value { key: "general.architecture", found: format!("{name:?}"), expected };
+        let Some(own) = ARCHITECTURES.iter().find(|known| known.families.contains(&family)) else {
+            let known: Vec<&str> = ARCHITECTURES.iter().flat_map(|known| known.families).copied().collect();
+            return Err(wrong(format!("a model of {}, not {family}", known.join(", "))));
+        };
+        if own.name == name { Ok(own) } else { Err(wrong(format!("{:?} for the model_type {family}", own.name))) }
+    }
+
+    /// What a tensor of this name is called in a Hugging Face folder.
+    pub(super) fn hugging_face(&self, name: &str) -> Option<String> {
+        match name {
+            "token_embd.weight" => return Some("model.embed_tokens.weight".to_owned()),
+            "output_norm.weight" => return Some("model.norm.weight".to_owned()),
+            "output.weight" => return Some("lm_head.weight".to_owned()),
+            _ => {}
+        }
+        let (block, rest) = name.strip_prefix("blk.")?.split_once('.')?;
+        let block: u32 = block.parse().ok()?;
+        let (stem, end) = rest.rsplit_once('.')?;
+        let norms = if self.has_four_norms { &FOUR_NORMS[..] } else { &TWO_NORMS[..] };
+        let (_, stem) = IN_BLOCK.iter().chain(norms).find(|(known, _)| *known == stem)?;
+        Some(format!("model.layers.{block}.{stem}.{end}"))
+    }
+}

@@ -1,0 +1,85 @@
+/// What is wrong with a GGUF file, or keeps it from being read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GgufProblem {
+    /// It does not begin as such files do.
+    #[error("it begins with {found:?}, expected \"GGUF\"")]
+    Magic {
+        /// Its first four bytes.
+        found: [u8; 4],
+    },
+    /// A version that is not read.
+    #[error("version {found}, expected 2 or 3 (little-endian)")]
+    Version {
+        /// The version found.
+        found: u32,
+    },
+    /// It ends before what it says to hold.
+    #[error("truncated: {what} needs {expected} bytes, found {found}")]
+    Truncated {
+        /// What would lie there.
+        what: String,
+        /// Bytes that the file must have for it.
+        expected: u64,
+        /// Bytes that it has.
+        found: u64,
+    },
+    /// A text that is not UTF-8.
+    #[error("the text at byte {offset} is not UTF-8")]
+    Text {
+        /// Where it begins.
+        offset: u64,
+    },
+    /// A value of a type that the format does not have, or lists within too many lists.
+    #[error("the value of {key} has the unknown type {found}")]
+    ValueType {
+        /// Its key.
+        key: String,
+        /// The number of the type.
+        found: u32,
+    },
+    /// A value that is missing, or is another than it must be.
+    #[error("{key} is {found}, expected {expected}")]
+    Value {
+        /// Its key.
+        key: &'static str,
+        /// What it says.
+        found: String,
+        /// What it should say.
+        expected: String,
+    },
+    /// A tensor in a type that is not read.
+    #[error("tensor {tensor}: type {found} is not supported, only F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K and Q6_K")]
+    Type {
+        /// The tensor.
+        tensor: String,
+        /// The name of the type, or its number.
+        found: String,
+    },
+    /// A tensor whose dimensions no file can hold.
+    #[error("tensor {tensor}: dimensions {found:?}, expected 1 to 4 of them, the first a multiple of {block}")]
+    Dimensions {
+        /// The tensor.
+        tensor: String,
+        /// Its dimensions, the fastest first.
+        found: Vec<u64>,
+        /// Elements that its type packs together.
+        block: usize,
+    },
+    /// A tensor that does not begin at a multiple of the alignment.
+    #[error("tensor {tensor} begins at byte {offset} of the data, expected a multiple of {alignment}")]
+    Offset {
+        /// The tensor.
+        tensor: String,
+        /// Where it begins.
+        offset: u64,
+        /// The file's alignment.
+        alignment: u64,
+    },
+    /// Two tensors of one name.
+    #[error("tensor {tensor} appears twice")]
+    Twice {
+        /// The name.
+        tensor: String,
+    },
+}

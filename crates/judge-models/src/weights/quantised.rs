@@ -1,0 +1,201 @@
+//! Quantised checkpoints: which tensors hold a module's codes and scales, and the module's weight made of them as it is loaded.
+//!
+//! `quantization_config.quant_method` of `config.json` names the method; each method is one file here, a [`Format`]: pure functions from stored bytes to
+//! rows in f32. Which modules are quantised follows from the tensors that are there, not from the lists of names in the configuration, on whose meaning
+//! programs differ. Everything is expanded to f32 some rows at a time and rounded once to the dtype that the engine takes. Activations stay as they are,
+//! whatever the method would make of them.
+
+mod awq;
+mod bitsandbytes;
+mod compressed;
+mod fp8;
+mod gptq;
+mod grid;
+mod groups;
+mod method;
+mod module;
+mod mxfp4;
+mod packed;
+mod settings;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use self::method::Format;
+use self::module::Module;
+use super::rows::{Rows, hand_over};
+use super::{Checkpoint, Numbers, Store, Tensors, names};
+use crate::error::TensorProblem;
+use crate::{Dtype, Error};
+
+pub(super) use self::method::format;
+
+/// A checkpoint some of whose modules are stored as codes.
+pub(crate) struct Quantised {
+    checkpoint: Checkpoint,
+    format: Box<dyn Format>,
+    /// By the name of the weight that a module's codes stand for.
+    modules: BTreeMap<String, Codes>,
+    /// The stored tensors that belong to modules, codes among them.
+    owned: BTreeSet<String>,
+    taken: BTreeSet<String>,
+}
+
+/// Where the codes of a module are.
+struct Codes {
+    /// The module's path, which the names of its tensors begin with.
+    path: String,
+    /// The tensor's name.
+    name: String,
+}
+
+impl Quantised {
+    /// Finds the modules of a checkpoint that are stored in this format.
+    pub(super) fn new(checkpoint: Checkpoint, format: Box<dyn Format>) -> Self {
+        let (mut modules, mut owned) = (BTreeMap::new(), BTreeSet::new());
+        for name in checkpoint.names() {
+            let Some((codes, weight)) = format.codes().iter().find(|(codes, _)| name.ends_with(codes)) else {
+                continue;
+            };
+            let is_codes = checkpoint.raw(name).is_some_and(|raw| format.is_codes(&raw));
+            let path = &name[..name.len() - codes.len()];
+            let weight = format!("{path}{weight}");
+            // Beside a dense weight of the same name, codes are a contradiction: they stay where `check` finds them to be of no use.
+            if !is_codes || weight != name && checkpoint.contains(&weight) {
+                continue;
+            }
+            owned.insert(name.to_owned());
+            let partners = format.partners().iter().map(|partner| format!("{path}{partner}"));
+            owned.extend(partners.filter(|partner| checkpoint.contains(partner)));
+            modules.insert(weight, Codes { path: path.to_owned(), name: name.to_owned() });
+        }
+        Self { checkpoint, format, modules, owned, taken: BTreeSet::new() }
+    }
+
+    /// A checkpoint whose stacks are in MXFP4, without a folder.
+    #[cfg(test)]
+    pub(crate) fn mxfp4(checkpoint: Checkpoint) -> Self {
+        Self::new(checkpoint, Box::new(mxfp4::Mxfp4))
+    }
+
+    /// The names that a model finds here: dense tensors and the weights of quantised modules.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let dense = self.checkpoint.names().filter(|name| !self.owned.contains(*name));
+        dense.chain(self.modules.keys().map(String::as_str))
+    }
+
+    /// A quantised module's weight, whose tensors are checked against this shape; `None` if it is dense or absent.
+    fn rows(&self, name: &str, shape: &[usize]) -> Result<Option<Box<dyn Rows + '_>>, Error> {
+        let Some(Codes { path, name }) = self.modules.get(name) else { return Ok(None) };
+        let Some(codes) = self.checkpoint.raw(name) else { return Ok(None) };
+        self.format.open(Module { checkpoint: &self.checkpoint, path, codes }, shape).map(Some)
+    }
+
+    /// What is behind a weight's value that is not finite: a scale that is not, or else the value itself.
+    fn not_finite(&self, name: &str, rows: &dyn Rows, index: usize, value: f32) -> Error {
+        for scales in rows.scales() {
+            if let Some((index, value)) = scales.not_finite() {
+                return scales.raw().fault(TensorProblem::NonFinite { index, value });
+            }
+        }
+        let codes = self.modules.get(name).and_then(|codes| self.checkpoint.raw(&codes.name));
+        match codes {
+            Some(codes) => codes.fault(TensorProblem::NonFinite { index, value }),
+            None => Error::TensorNames { missing: vec![name.to_owned()], unused: Vec::new() },
+        }
+    }
+
+    /// Whether what is not taken may be there.
+    fn is_redundant(&self, name: &str) -> bool {
+        self.checkpoint.is_redundant(name) || self.format.ignores(name)
+    }
+}
+
+impl Store for Quantised {
+    /// Codes have fewer significant bits than bf16.
+    fn stored_dtype(&self) -> Dtype {
+        if self.modules.is_empty() { self.checkpoint.stored_dtype() } else { Dtype::Bf16 }
+    }
+
+    /// Of dense tensors; scales in f16 are multiplied in f32.
+    fn has_f16(&self) -> bool {
+        let dense = self.checkpoint.names().filter(|name| !self.owned.contains(*name));
+        dense.filter_map(|name| self.checkpoint.raw(name)).any(|raw| raw.dtype == safetensors::Dtype::F16)
+    }
+
+    fn check(&self, expected: &[(String, Vec<usize>)]) -> Result<(), Error> {
+        let expected_names = expected.iter().map(|(name, _)| name.as_str());
+        names::compare(expected_names, self.names(), |name| self.is_redundant(name))?;
+        for (name, shape) in expected {
+            if self.rows(name, shape)?.is_none() {
+                self.checkpoint.expect(name, shape)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn contents(&self) -> Box<dyn Iterator<Item = (&str, String, &[u8])> + '_> {
+        self.checkpoint.contents()
+    }
+
+    fn finish(&self) -> Result<(), Error> {
+        names::compare(self.taken.iter().map(String::as_str), self.names(), |name| self.is_redundant(name))
+    }
+}
+
+impl Tensors for Quantised {
+    fn take(&mut self, name: &str, shape: &[usize], dtype: Dtype) -> Result<Vec<f32>, Error> {
+        if !self.modules.contains_key(name) {
+            let values = self.checkpoint.take(name, shape, dtype)?;
+            self.pass_over(name);
+            return Ok(values);
+        }
+        // A stack of matrices is the matrix of all their rows.
+        let width = shape.last().copied().unwrap_or(1);
+        let rows = shape.iter().take(shape.len().saturating_sub(1)).product();
+        let mut values = Vec::new();
+        self.expand(name, shape, [rows, width], dtype, &mut |_, numbers| values.extend_from_slice(&numbers.widened()))?;
+        Ok(values)
+    }
+
+    fn take_rows(
+        &mut self,
+        name: &str,
+        shape: [usize; 2],
+        dtype: Dtype,
+        take: &mut dyn FnMut(usize, Numbers<'_>),
+    ) -> Result<(), Error> {
+        if self.modules.contains_key(name) {
+            self.expand(name, &shape, shape, dtype, take)
+        } else {
+            self.checkpoint.take_rows(name, shape, dtype, take)?;
+            self.pass_over(name);
+            Ok(())
+        }
+    }
+
+    fn pass_over(&mut self, name: &str) {
+        self.taken.insert(name.to_owned());
+    }
+}
+
+impl Quantised {
+    /// Hands over the rows of a quantised module's weight, which has this shape, as a matrix.
+    fn expand(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        matrix: [usize; 2],
+        dtype: Dtype,
+        take: &mut dyn FnMut(usize, Numbers<'_>),
+    ) -> Result<(), Error> {
+        if let Some(rows) = self.rows(name, shape)? {
+            hand_over(&*rows, matrix, dtype, take)
+                .map_err(|(index, value)| self.not_finite(name, &*rows, index, value))?;
+        }
+        if let Some(codes) = self.modules.get(name) {
+            self.checkpoint.let_go(&codes.name);
+        }
+        self.pass_over(name);
+        Ok(())
+    }
+}

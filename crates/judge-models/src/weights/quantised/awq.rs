@@ -1,0 +1,115 @@
+//! AWQ (`version` `gemm`): 4-bit integers, packed along the output in an order of their own, with scales and zero points for each group of inputs.
+
+use super::gptq::group_size;
+use super::method::Format;
+use super::module::{Module, matrix};
+use super::settings::Settings;
+use crate::Error;
+use crate::weights::raw::{Floats, Raw, Words};
+use crate::weights::rows::Rows;
+
+/// Outputs in a word.
+const PER_WORD: usize = 8;
+
+/// Which four bits of a word, counted from the lowest, are those of its first output, second, and so on.
+const PLACES: [usize; PER_WORD] = [0, 4, 1, 5, 2, 6, 3, 7];
+
+/// `qweight` I32 `[in, out / 8]`, `qzeros` I32 `[groups, out / 8]`, `scales` `[groups, out]`: the weight of input `i` and output `o` is
+/// `(q - zero) · scale` of the group of `i`, which are successive inputs.
+pub(super) struct Awq {
+    /// Inputs of a group; `None`: all.
+    group_size: Option<usize>,
+}
+
+impl Awq {
+    pub(super) fn read(settings: &Settings) -> Result<Self, Error> {
+        settings.warn_of_unread(&[
+            "quant_method",
+            "backend",
+            "bits",
+            "do_fuse",
+            "exllama_config",
+            "format",
+            "fuse_max_seq_len",
+            "group_size",
+            "modules_to_fuse",
+            "modules_to_not_convert",
+            "q_group_size",
+            "version",
+            "w_bit",
+            "zero_point",
+        ]);
+        let form = if settings.get("version").is_some() { "version" } else { "format" };
+        if !["", "gemm"].iter().any(|known| settings.text(form).eq_ignore_ascii_case(known)) {
+            return Err(settings.refuse(form, "gemm"));
+        }
+        let bits = if settings.get("bits").is_some() { "bits" } else { "w_bit" };
+        if settings.number(bits, 4, "4")? != 4 {
+            return Err(settings.refuse(bits, "4"));
+        }
+        if settings.get("zero_point").is_some_and(|value| value.as_bool() != Some(true)) {
+            return Err(settings.refuse("zero_point", "true"));
+        }
+        let size = if settings.get("group_size").is_some() { "group_size" } else { "q_group_size" };
+        Ok(Self { group_size: group_size(settings, size)? })
+    }
+}
+
+impl Format for Awq {
+    fn codes(&self) -> &'static [(&'static str, &'static str)] {
+        &[(".qweight", ".weight")]
+    }
+
+    fn is_codes(&self, _raw: &Raw<'_>) -> bool {
+        true
+    }
+
+    fn partners(&self) -> &'static [&'static str] {
+        &[".qzeros", ".scales"]
+    }
+
+    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Rows + 'a>, Error> {
+        let [out, width] = matrix(&module.codes, shape)?;
+        let size = self.group_size.unwrap_or(width).max(1);
+        let (count, across) = (width.div_ceil(size), out.div_ceil(PER_WORD));
+        let codes = module.codes.of_shape(&[width, across])?.words()?;
+        let zeros = module.need(".qzeros")?.of_shape(&[count, across])?.words()?;
+        let scales = module.need(".scales")?.of_shape(&[count, out])?.floats()?;
+        Ok(Box::new(Interleaved { codes, zeros, scales, size, shape: [out, width] }))
+    }
+}
+
+/// Words that go along the outputs of one input each.
+struct Interleaved<'a> {
+    codes: Words<'a>,
+    zeros: Words<'a>,
+    scales: Floats<'a>,
+    /// Inputs of a group.
+    size: usize,
+    shape: [usize; 2],
+}
+
+impl Rows for Interleaved<'_> {
+    fn expand(&self, first: usize, values: &mut [f32]) {
+        let [out, width] = self.shape;
+        let across = out.div_ceil(PER_WORD);
+        let code = |words: Words<'_>, line: usize, row: usize| {
+            (words.get(line * across + row / PER_WORD) >> (4 * PLACES[row % PER_WORD]) & 15) as f32
+        };
+        let rows = values.len() / width;
+        for (group, start) in (0..width).step_by(self.size).enumerate() {
+            let factors: Vec<(f32, f32)> = (first..first + rows)
+                .map(|row| (code(self.zeros, group, row), self.scales.get(group * out + row)))
+                .collect();
+            for column in start..(start + self.size).min(width) {
+                for (row, (zero, scale)) in factors.iter().enumerate() {
+                    values[row * width + column] = (code(self.codes, column, first + row) - zero) * scale;
+                }
+            }
+        }
+    }
+
+    fn scales(&self) -> Vec<Floats<'_>> {
+        vec![self.scales]
+    }
+}

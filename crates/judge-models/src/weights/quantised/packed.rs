@@ -1,0 +1,107 @@
+//! Integers of 4 or 8 bits packed along a row, as `compressed-tensors` packs them: element `k` of a row at bits `k · bits` of its words, low bits first,
+//! with `2^(bits - 1)` added.
+
+use safetensors::Dtype as Stored;
+
+use super::groups::Groups;
+use crate::Error;
+use crate::error::TensorProblem;
+use crate::weights::raw::{Floats, Raw, Words};
+use crate::weights::rows::Rows;
+
+/// `(code - zero) * scale`, with one scale and one zero point for each group of columns of a row.
+pub(super) struct Packed<'a> {
+    codes: &'a [u8],
+    bits: usize,
+    width: usize,
+    scales: Floats<'a>,
+    zeros: Option<Words<'a>>,
+    /// Groups of a row.
+    across: usize,
+    /// Rows that share a scale.
+    rows: usize,
+    groups: Groups,
+}
+
+/// The tensors of a module beside its codes and scales.
+pub(super) struct Beside<'a> {
+    /// `weight_shape`.
+    pub(super) shape: Raw<'a>,
+    /// `weight_zero_point`, packed along columns: `[⌈out · bits / 32⌉, groups]`.
+    pub(super) zeros: Option<Raw<'a>>,
+    /// `weight_g_idx` `[in]`: the group of each column.
+    pub(super) groups: Option<Raw<'a>>,
+}
+
+impl<'a> Packed<'a> {
+    /// Puts a module of this shape together whose scales are one for each block of so many rows and columns.
+    pub(super) fn new(
+        codes: Raw<'a>,
+        shape: [usize; 2],
+        bits: usize,
+        scales: Floats<'a>,
+        block: [usize; 2],
+        beside: Beside<'a>,
+    ) -> Result<Self, Error> {
+        let [out, width] = shape;
+        let codes = codes.of_dtype(Stored::I32, "I32")?.of_shape(&[out, (width * bits).div_ceil(32)])?;
+        let stored = stored_shape(&beside.shape)?;
+        if stored != [out as i64, width as i64] {
+            let found = stored.iter().map(|&size| usize::try_from(size).unwrap_or(0)).collect();
+            return Err(beside.shape.fault(TensorProblem::Shape { expected: shape.to_vec(), found }));
+        }
+        let across = width.div_ceil(block[1]);
+        let zeros = match beside.zeros {
+            Some(zeros) => Some(zeros.of_shape(&[(out * bits).div_ceil(32), across])?.words()?),
+            None => None,
+        };
+        let groups = Groups::new(beside.groups, width, block[1], across)?;
+        Ok(Self { codes: codes.bytes, bits, width, scales, zeros, across, rows: block[0], groups })
+    }
+
+    fn zero(&self, row: usize, group: usize) -> f32 {
+        let zeros = match self.zeros {
+            Some(zeros) => zeros,
+            None => return (1 << (self.bits - 1)) as f32,
+        };
+        let per_word = 32 / self.bits;
+        let word = zeros.get(row / per_word * self.across + group);
+        (word >> (self.bits * (row % per_word)) & ((1 << self.bits) - 1)) as f32
+    }
+}
+
+/// Both words of a `weight_shape`, which is of 32 or 64 bits each.
+fn stored_shape(raw: &Raw<'_>) -> Result<Vec<i64>, Error> {
+    raw.of_shape(&[2])?;
+    match raw.dtype {
+        Stored::I32 => Ok(raw.bytes.as_chunks().0.iter().map(|&bytes| i32::from_le_bytes(bytes).into()).collect()),
+        Stored::I64 => Ok(raw.bytes.as_chunks().0.iter().map(|&bytes| i64::from_le_bytes(bytes)).collect()),
+        _ => Err(raw.other_dtype("I32 or I64")),
+    }
+}
+
+impl Rows for Packed<'_> {
+    fn expand(&self, first: usize, values: &mut [f32]) {
+        let bytes = 4 * (self.width * self.bits).div_ceil(32);
+        for (row, values) in values.chunks_exact_mut(self.width).enumerate() {
+            let row = first + row;
+            let codes = &self.codes[row * bytes..][..bytes];
+            let scale = |group| self.scales.get(row / self.rows * self.across + group);
+            let factors: Vec<(f32, f32)> =
+                (0..self.across).map(|group| (self.zero(row, group), scale(group))).collect();
+            for (column, value) in values.iter_mut().enumerate() {
+                // Neither 4 nor 8 bits cross a byte.
+                let code = match self.bits {
+                    4 => codes[column / 2] >> (4 * (column % 2)) & 15,
+                    _ => codes[column],
+                };
+                let (zero, scale) = factors[self.groups.of(column)];
+                *value = (f32::from(code) - zero) * scale;
+            }
+        }
+    }
+
+    fn scales(&self) -> Vec<Floats<'_>> {
+        vec![self.scales]
+    }
+}

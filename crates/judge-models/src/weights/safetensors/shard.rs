@@ -1,0 +1,111 @@
+//! One mapped safetensors file, its header checked.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::PathBuf;
+
+use memmap2::Mmap;
+use safetensors::tensor::TensorInfo;
+use serde_json::Value;
+
+use crate::Error;
+use crate::error::{FileProblem, TensorProblem};
+
+/// Longest header that is read, in bytes; the limit of the format's own reader.
+const MAX_HEADER: u64 = 100_000_000;
+
+/// One mapped safetensors file.
+pub(super) struct Shard {
+    pub(super) path: PathBuf,
+    pub(super) map: Mmap,
+    /// Where the tensors' bytes begin.
+    pub(super) data: usize,
+}
+
+impl Shard {
+    /// Says that a part of the map is not needed for now.
+    pub(super) fn let_go(&self, bytes: &[u8]) {
+        #[cfg(unix)]
+        {
+            let start = bytes.as_ptr().addr() - self.map.as_ptr().addr();
+            // SAFETY: the map is a read-only map of a file: pages dropped are read from the file again.
+            let advised =
+                unsafe { self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, bytes.len()) };
+            if let Err(error) = advised {
+                tracing::debug!(path = %self.path.display(), %error, "pages of the weights stay in memory");
+            }
+        }
+        #[cfg(not(unix))]
+        let _ = bytes;
+    }
+
+    /// Maps a file and checks its whole header: every range within the file, as long as its dtype and shape say, none
+    /// over another, no byte between or after them.
+    pub(super) fn open(path: PathBuf) -> Result<(Self, BTreeMap<String, TensorInfo>), Error> {
+        let read = |source| Error::Read { path: path.clone(), source };
+        let file = File::open(&path).map_err(read)?;
+        // SAFETY: the map is read-only. A file that somebody shortens meanwhile would end
+        // the process with SIGBUS; there is no portable defence but a copy, and the type's documentation says so.
+        let map = unsafe { Mmap::map(&file) }.map_err(read)?;
+        let fault = |problem| Error::WeightsFile { path: path.clone(), problem };
+
+        let found = map.len() as u64;
+        let Some(prefix) = map.first_chunk::<8>() else {
+            return Err(fault(FileProblem::Truncated { expected: 8, found }));
+        };
+        let header_len = u64::from_le_bytes(*prefix);
+        if header_len > MAX_HEADER {
+            return Err(fault(FileProblem::HeaderTooLong { length: header_len, limit: MAX_HEADER }));
+        }
+        let data = 8 + header_len as usize;
+        let Some(header) = map.get(8..data) else {
+            return Err(fault(FileProblem::Truncated { expected: data as u64, found }));
+        };
+        let mut header: BTreeMap<String, Value> =
+            serde_json::from_slice(header).map_err(|source| fault(FileProblem::Header { source }))?;
+        header.remove("__metadata__");
+
+        let mut infos = BTreeMap::new();
+        for (name, value) in header {
+            let info = serde_json::from_value(value)
+                .map_err(|source| fault(FileProblem::Entry { tensor: name.clone(), source }))?;
+            infos.insert(name, info);
+        }
+        let end =
+            check_ranges(&infos).map_err(|(tensor, problem)| Error::Tensor { path: path.clone(), tensor, problem })?;
+        let expected = data as u64 + end as u64;
+        if expected > found {
+            return Err(fault(FileProblem::Truncated { expected, found }));
+        }
+        if expected < found {
+            return Err(fault(FileProblem::Trailing { expected, found }));
+        }
+        Ok((Self { path, map, data }, infos))
+    }
+}
+
+/// Checks that the ranges follow one another without gap or overlap, each as long as its tensor, and returns the last
+/// one's end.
+fn check_ranges(infos: &BTreeMap<String, TensorInfo>) -> Result<usize, (String, TensorProblem)> {
+    let mut by_start: Vec<_> = infos.iter().collect();
+    by_start.sort_by_key(|(_, info)| info.data_offsets);
+    let mut reached = 0;
+    for (name, info) in by_start {
+        let (start, end) = info.data_offsets;
+        let fault = |problem| (name.clone(), problem);
+        let bits = info
+            .shape
+            .iter()
+            .try_fold(info.dtype.bitsize(), |bits, &size| bits.checked_mul(size))
+            .ok_or_else(|| fault(TensorProblem::TooLarge { shape: info.shape.clone() }))?;
+        if start > end || !bits.is_multiple_of(8) || end - start != bits / 8 {
+            let expected = bits.div_ceil(8);
+            return Err(fault(TensorProblem::Size { expected, start, end }));
+        }
+        if start != reached {
+            return Err(fault(TensorProblem::Placement { expected: reached, found: start }));
+        }
+        reached = end;
+    }
+    Ok(reached)
+}

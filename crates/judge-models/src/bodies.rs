@@ -6,7 +6,9 @@ use rayon::prelude::*;
 
 use crate::arch::angles;
 use crate::arch::{Activation, Pairs, RopeConfig, RopeScaling};
-use crate::engine::packed::{KeyShape, Keys, PackedLinear, Queries, Settings, Sight, Supported, Word, attend, vector};
+use crate::engine::packed::{
+    KeyShape, Keys, Lines, PackedLinear, Queries, Settings, Sight, Supported, Word, attend, vector,
+};
 use crate::engine::tensor::ops::{self, Attention};
 use crate::engine::tensor::rotation::Rotation;
 use crate::weights::Numbers;
@@ -55,7 +57,7 @@ fn linear(kernel: Supported, rows: usize) -> Body {
     let mut packed = PackedLinear::zeros(kernel, Word::Pair, 2 * D_FF, D_MODEL);
     packed.fill(0, Numbers::Bf16(&weight.iter().map(|&w| bf16::from_f32(w)).collect::<Vec<_>>()));
     let (tensors, weight) = (tensor(&x, [1, rows, D_MODEL]), tensor(&weight, [2 * D_FF, D_MODEL]));
-    let (mut out, mut scratch) = (vec![0.0; rows * 2 * D_FF], Vec::new());
+    let (mut out, mut scratch) = (vec![0.0; rows * 2 * D_FF], Lines::default());
     Body {
         name: "linear",
         rows,

@@ -52,6 +52,7 @@ pub(crate) use {
     gather::attend,
     keys::KeyShape,
     limits::{Attention, rate_in_registers, rate_near},
+    lines::Lines,
     pack::PackedLinear,
     rate::Product,
     tile::Word,

@@ -95,7 +95,7 @@ mod tests {
             assert_eq!(*numbers, vec![0.0; len]);
             numbers.iter_mut().enumerate().for_each(|(i, x)| *x = i as f32);
             numbers.resize(3000);
-            assert!(numbers.len() == 3000 && numbers.capacity() >= 3000 && numbers.as_ptr().addr() % 64 == 0);
+            assert!(numbers.len() == 3000 && numbers.capacity() >= 3000 && numbers.as_ptr().addr().is_multiple_of(64));
             assert!(numbers[..len].iter().enumerate().all(|(i, &x)| x == i as f32));
             numbers.resize(len / 2);
             assert_eq!(numbers.len(), len / 2);

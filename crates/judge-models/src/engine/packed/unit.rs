@@ -6,7 +6,7 @@
 //! registers, and may be put away and taken up again between two steps.
 
 use std::arch::asm;
-use std::arch::x86_64::{__m512bh, _mm512_cvtne2ps_pbh, _mm512_maskz_loadu_ps, _mm512_storeu_si512};
+use std::arch::x86_64::{__m512bh, __m512i, _mm512_cvtne2ps_pbh, _mm512_maskz_loadu_ps, _mm512_storeu_si512};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::transmute;
@@ -253,7 +253,7 @@ unsafe fn pack_rows(rows: &[&[f32]; ROWS], tiles: &mut [Tile]) {
                 let low = _mm512_maskz_loadu_ps(mask(low), low.as_ptr());
                 let high = _mm512_maskz_loadu_ps(mask(high), high.as_ptr());
                 let pairs: __m512bh = _mm512_cvtne2ps_pbh(high, low);
-                _mm512_storeu_si512(words.as_mut_ptr().cast(), transmute(pairs));
+                _mm512_storeu_si512(words.as_mut_ptr().cast(), transmute::<__m512bh, __m512i>(pairs));
             }
         }
     }

@@ -214,6 +214,34 @@ pub(super) fn by_layer_type(
         .collect()
 }
 
+/// Which layers are of the second of two kinds, by their names in `layer_types`.
+pub(super) fn second_kind(
+    types: &[String],
+    known: &'static [&'static str; 2],
+    n_layers: usize,
+) -> Result<Vec<bool>, ConfigProblem> {
+    if types.len() != n_layers {
+        let (found, expected) = (format!("{} names", types.len()), format!("one for each of {n_layers} layers"));
+        return Err(ConfigProblem::Value { field: "layer_types", found, expected });
+    }
+    let kind = |name: &String| match known.iter().position(|known| known == name) {
+        Some(kind) => Ok(kind == 1),
+        None => Err(ConfigProblem::Unknown { field: "layer_types", found: name.clone(), known }),
+    };
+    types.iter().map(kind).collect()
+}
+
+/// Fails if the file says something else of a field than transformers takes for granted without reading it.
+pub(super) fn check_granted(fields: &Value, granted: &[(&'static str, Value)]) -> Result<(), ConfigProblem> {
+    for (field, expected) in granted {
+        if let Some(found) = fields.get(field).filter(|found| *found != expected) {
+            let (found, expected) = (found.to_string(), expected.to_string());
+            return Err(ConfigProblem::Value { field, found, expected });
+        }
+    }
+    Ok(())
+}
+
 impl Activation {
     const KNOWN: &'static [&'static str] =
         &["silu", "swish", "gelu", "gelu_python", "gelu_pytorch_tanh", "gelu_new", "gelu_fast", "relu"];

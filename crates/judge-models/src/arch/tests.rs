@@ -257,6 +257,7 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
         ("qwen3_5_text", json!({ "layer_types": ["full_attention"] }), "layer_types"),
         ("qwen3_5_text", json!({ "layer_types": ["mamba", "mamba", "mamba", "mamba"] }), "layer_types"),
         ("lfm2", json!({ "conv_bias": true }), "conv_bias"),
+        ("lfm2", json!({ "conv_dim": 8 }), "conv_dim"),
         ("lfm2", json!({ "conv_L_cache": 1 }), "conv_L_cache"),
         ("lfm2", json!({ "block_multiple_of": 0 }), "block_multiple_of"),
         ("lfm2", json!({ "block_ffn_dim_multiplier": -1.0 }), "block_ffn_dim_multiplier"),

@@ -42,6 +42,10 @@ const HARMLESS: &[&str] = &[
     "classifier_dropout",
     "dropout",
     "embd_pdrop",
+    "block_mlp_init_scale",
+    "block_out_init_scale",
+    "block_use_xavier_init",
+    "conv_use_xavier_init",
     "hidden_dropout",
     "initializer_range",
     "mlp_dropout",
@@ -195,7 +199,7 @@ mod tests {
         }
     }
 
-    /// Fields as in published folders: Llama 3.1 and SmolLM2, Qwen2.5, Mistral, Phi-4-mini, Gemma 2, Qwen3, GLM-4, Command R7B, Granite 4, Ministral 3, Qwen3.5.
+    /// Fields as in published folders: Llama 3.1 and SmolLM2, Qwen2.5, Mistral, Phi-4-mini, Gemma 2, Qwen3, GLM-4, Command R7B, Granite 4, Ministral 3, Qwen3.5, LFM2.
     #[test]
     fn published_folders_have_no_unread_field() {
         let shape = json!({
@@ -280,6 +284,16 @@ mod tests {
                     "hidden_act": "silu", "head_dim": 16, "sliding_window": null,
                     "rope_parameters": { "beta_fast": 32.0, "beta_slow": 1.0, "factor": 16.0, "llama_4_scaling_beta": 0.1, "mscale": 1.0,
                         "mscale_all_dim": 1.0, "original_max_position_embeddings": 64, "rope_theta": 1e6, "rope_type": "yarn", "type": "yarn" }
+                }),
+            ),
+            (
+                "lfm2",
+                json!({
+                    "block_auto_adjust_ff_dim": true, "block_dim": 64, "block_ff_dim": 96, "block_ffn_dim_multiplier": 1.0,
+                    "block_mlp_init_scale": 1.0, "block_multiple_of": 16, "block_norm_eps": 1e-5, "block_out_init_scale": 1.0,
+                    "block_use_swiglu": true, "block_use_xavier_init": true, "conv_L_cache": 3, "conv_bias": false, "conv_dim": 64,
+                    "conv_dim_out": 64, "conv_use_xavier_init": true, "full_attn_idxs": [1], "norm_eps": 1e-5, "num_heads": 4,
+                    "rope_theta": 1e6, "tie_embedding": true, "use_pos_enc": true
                 }),
             ),
             (

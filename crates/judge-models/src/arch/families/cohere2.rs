@@ -7,7 +7,7 @@ use crate::arch::ConfigProblem;
 use crate::arch::NormKind;
 use crate::arch::dense::{BlockNorms, Dense};
 use crate::arch::rope::{Pairs, RopeRules};
-use crate::arch::shape::{Shape, factor, norm_eps, size, window, windows};
+use crate::arch::shape::{Shape, check_granted, factor, norm_eps, size, window, windows};
 
 #[derive(Deserialize)]
 struct Cohere2 {
@@ -47,12 +47,7 @@ fn granted(pattern: usize) -> [(&'static str, Value); 8] {
 pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     let mut found = Cohere2::deserialize(&fields)?;
     let pattern = size("sliding_window_pattern", found.sliding_window_pattern.unwrap_or(4), usize::MAX)?;
-    for (field, expected) in granted(pattern) {
-        if let Some(found) = fields.get(field).filter(|found| **found != expected) {
-            let (found, expected) = (found.to_string(), expected.to_string());
-            return Err(ConfigProblem::Value { field, found, expected });
-        }
-    }
+    check_granted(&fields, &granted(pattern))?;
     found.shape.rms_norm_eps = norm_eps("layer_norm_eps", found.layer_norm_eps)?;
     found.shape.rope_rules = RopeRules { pairs: Pairs::Neighbours, ..RopeRules::default() };
     let dense = found.shape.lower("cohere2", "hidden_act", &found.hidden_act)?;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
 use crate::arch::dense::{AttentionNames, BlockNorms, Dense, GateUp, MlpNames, QkNorm};
-use crate::arch::shape::{Shape, is_positive, norm_eps, size};
+use crate::arch::shape::{Shape, check_granted, is_positive, norm_eps, second_kind, size};
 
 #[derive(Deserialize)]
 struct Lfm2 {
@@ -48,7 +48,18 @@ pub(super) fn defaults() -> Value {
 }
 
 pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
-    let mut found: Lfm2 = serde_json::from_value(fields)?;
+    let mut found = Lfm2::deserialize(&fields)?;
+    let Shape { hidden_size, num_attention_heads, .. } = found.shape;
+    let granted = [
+        ("block_dim", json!(hidden_size)),
+        ("block_norm_eps", json!(found.norm_eps)),
+        ("block_use_swiglu", json!(true)),
+        ("conv_dim", json!(hidden_size)),
+        ("conv_dim_out", json!(hidden_size)),
+        ("num_heads", json!(num_attention_heads)),
+        ("use_pos_enc", json!(true)),
+    ];
+    check_granted(&fields, &granted)?;
     if found.conv_bias {
         return Err(ConfigProblem::Unsupported { field: "conv_bias", found: "true".to_owned() });
     }
@@ -64,7 +75,7 @@ pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     let adjusted = (found.block_auto_adjust_ff_dim, found.block_ffn_dim_multiplier, found.block_multiple_of);
     let dense = found.shape.lower("lfm2", "hidden_act", "silu")?;
     let has_conv = match (layer_types, full) {
-        (Some(types), _) => by_type(types, dense.n_layers)?,
+        (Some(types), _) => second_kind(&types, &["full_attention", "conv"], dense.n_layers)?,
         (None, Some(full)) => (0..dense.n_layers).map(|layer| !full.contains(&layer)).collect(),
         (None, None) => vec![false; dense.n_layers],
     };
@@ -98,18 +109,4 @@ fn adjusted_width(
     let multiple = size("block_multiple_of", multiple, 1 << 22)?;
     let width = (factor * width.trunc()) as usize;
     size("block_ffn_dim_multiplier", width.div_ceil(multiple).saturating_mul(multiple), 1 << 22)
-}
-
-/// Which blocks have a convolution, by what the file calls them.
-fn by_type(types: Vec<String>, n_layers: usize) -> Result<Vec<bool>, ConfigProblem> {
-    if types.len() != n_layers {
-        let (found, expected) = (format!("{} names", types.len()), format!("one for each of {n_layers} layers"));
-        return Err(ConfigProblem::Value { field: "layer_types", found, expected });
-    }
-    let has_conv = |name: String| match name.as_str() {
-        "full_attention" => Ok(false),
-        "conv" => Ok(true),
-        _ => Err(ConfigProblem::Unknown { field: "layer_types", found: name, known: &["full_attention", "conv"] }),
-    };
-    types.into_iter().map(has_conv).collect()
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::arch::dense::{Dense, QkNorm};
 use crate::arch::rope::RopeRules;
-use crate::arch::shape::{Shape, size};
+use crate::arch::shape::{Shape, check_granted, second_kind, size};
 use crate::arch::{Activation, ConfigProblem, DeltaShape};
 
 #[derive(Deserialize)]
@@ -35,12 +35,7 @@ pub(super) fn defaults() -> Value {
 pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     let mut found = Qwen35::deserialize(&fields)?;
     // What published files say of their blocks and transformers takes for granted.
-    for (field, expected) in [("attn_output_gate", json!(true)), ("mlp_only_layers", json!([]))] {
-        if let Some(found) = fields.get(field).filter(|found| **found != expected) {
-            let (found, expected) = (found.to_string(), expected.to_string());
-            return Err(ConfigProblem::Value { field, found, expected });
-        }
-    }
+    check_granted(&fields, &[("attn_output_gate", json!(true)), ("mlp_only_layers", json!([]))])?;
     let shape = found.delta_shape()?;
     found.shape.rope_rules = RopeRules { is_partial: true, ..RopeRules::default() };
     let dense = found.shape.lower("qwen3_5_text", "hidden_act", &found.hidden_act)?;
@@ -51,7 +46,7 @@ pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     }
     let interval = size("full_attention_interval", found.full_attention_interval, usize::MAX)?;
     let has_delta = match found.layer_types {
-        Some(types) => by_type(types, dense.n_layers)?,
+        Some(types) => second_kind(&types, &["full_attention", "linear_attention"], dense.n_layers)?,
         None => (0..dense.n_layers).map(|layer| !(layer + 1).is_multiple_of(interval)).collect(),
     };
     Ok(Dense {
@@ -89,19 +84,4 @@ impl Qwen35 {
             kernel,
         })
     }
-}
-
-/// Which blocks have a delta rule, by what the file calls them.
-fn by_type(types: Vec<String>, n_layers: usize) -> Result<Vec<bool>, ConfigProblem> {
-    if types.len() != n_layers {
-        let (found, expected) = (format!("{} names", types.len()), format!("one for each of {n_layers} layers"));
-        return Err(ConfigProblem::Value { field: "layer_types", found, expected });
-    }
-    let known = &["full_attention", "linear_attention"];
-    let has_delta = |name: String| match name.as_str() {
-        "full_attention" => Ok(false),
-        "linear_attention" => Ok(true),
-        _ => Err(ConfigProblem::Unknown { field: "layer_types", found: name, known }),
-    };
-    types.into_iter().map(has_delta).collect()
 }

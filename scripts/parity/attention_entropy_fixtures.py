@@ -17,19 +17,20 @@ import json
 import sys
 
 import torch
-from make_family_fixtures import FAMILIES, PROMPTS, ROOT, check_versions, fresh_rope, vocabulary
+from make_family_fixtures import EXPERTS, FAMILIES, LONGER, PROMPTS, ROOT, check_versions, fresh_rope, vocabulary
 from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModelForCausalLM
 
 PATH = ROOT.parent / "attention_entropy.json"
-WORDS = ["ba", "de", "fi", "go", "3", "ku", "xa", "me"]
-LONGER = [" ".join(WORDS[(i * i + i // 7) % len(WORDS)] for i in range(n)) for n in (33, 64)]
 
 
 def load(name, fields, dtype):
     """The committed weights, in dtype: the configuration is built as it was, for the folder's is in the layout of older releases."""
     fields = dict(fields)
     config = AutoConfig.for_model(fields.pop("model_type"), **fields)
+    if name in EXPERTS:
+        # Whichever way its experts are written.
+        return AutoModelForCausalLM.from_pretrained(ROOT / name, config=config, attn_implementation="eager", dtype=dtype).eval()
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=dtype).eval()
     state = {}
     for file in sorted((ROOT / name).glob("model*.safetensors")):

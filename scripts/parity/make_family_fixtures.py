@@ -20,6 +20,9 @@ expected.safetensors of a folder holds, for prompt i:
 and its metadata, as text, the error of transformers' own bf16 arithmetic against i.bf16: per layer the largest
 difference over the largest value, and of these the largest.
 
+Models with experts get the first of some seeds with which arithmetic in bf16 routes every row as exact arithmetic does, here and in
+attention_entropy_fixtures.py: a bf16 router meets other experts where two logits are nearly equal.
+
 internlm3 has no modelling code of its own in transformers 5: its configuration selects Llama's.
 """
 
@@ -27,6 +30,7 @@ import json
 import math
 import shutil
 import sys
+import tempfile
 import zlib
 from pathlib import Path
 
@@ -34,7 +38,7 @@ import safetensors
 import tokenizers
 import torch
 import transformers
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForCausalLM
 
 EXPECTED_VERSIONS = {"torch": "2.15.0", "transformers": "5.23.0", "safetensors": "0.8.0", "tokenizers": "0.23.3"}
@@ -130,10 +134,31 @@ FAMILIES = {
 }
 # The models that had their weights from their place in the list; those added since have them from their name, wherever it stands.
 SEEDED_BY_PLACE = list(FAMILIES)[:26]
+
+# Families with experts. Their tensors are written as save_pretrained writes them, experts one by one where it does so, or, with the layout "stacked", as
+# transformers' own modules have them.
+EXPERTS = {
+    "mixtral-on": (dict(model_type="mixtral", **{**BASE, "intermediate_size": 16}, **GQA, head_dim=16, sliding_window=5, num_local_experts=5, num_experts_per_tok=3), "old", torch.bfloat16, 2),
+    "mixtral-off": (dict(model_type="mixtral", **{**BASE, "intermediate_size": 24}, **MHA, num_local_experts=4, num_experts_per_tok=2, tie_word_embeddings=True), "stacked", torch.bfloat16, 1),
+    "qwen3_moe-on": (dict(model_type="qwen3_moe", **{**BASE, "num_hidden_layers": 4}, **GQA, head_dim=16, attention_bias=True, use_sliding_window=True, sliding_window=5, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=16, norm_topk_prob=True, decoder_sparse_step=2, mlp_only_layers=[1]), "v5", torch.bfloat16, 1),
+    "qwen3_moe-off": (dict(model_type="qwen3_moe", **BASE, **GQA, head_dim=8, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16, norm_topk_prob=False, tie_word_embeddings=True), "stacked", torch.float32, 1),
+    "qwen2_moe-on": (dict(model_type="qwen2_moe", **BASE, **GQA, use_sliding_window=True, sliding_window=5, max_window_layers=2, num_experts=5, num_experts_per_tok=3, moe_intermediate_size=16, shared_expert_intermediate_size=24, norm_topk_prob=True, mlp_only_layers=[1]), "old", torch.bfloat16, 1),
+    "qwen2_moe-off": (dict(model_type="qwen2_moe", **BASE, **MHA, qkv_bias=False, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=16, norm_topk_prob=False), "stacked", torch.bfloat16, 1),
+    "olmoe-on": (dict(model_type="olmoe", **{**BASE, "intermediate_size": 16}, **GQA, attention_bias=True, clip_qkv=0.9, num_experts=5, num_experts_per_tok=3, norm_topk_prob=True, tie_word_embeddings=True), "old", torch.bfloat16, 1),
+    "olmoe-off": (dict(model_type="olmoe", **{**BASE, "intermediate_size": 24}, **MHA, num_experts=4, num_experts_per_tok=2, norm_topk_prob=False), "v5", torch.bfloat16, 1),
+    "gpt_oss-on": (dict(model_type="gpt_oss", **{**BASE, "intermediate_size": 16}, **GQA, head_dim=16, sliding_window=5, num_local_experts=5, num_experts_per_tok=3, swiglu_alpha=1.5, swiglu_limit=1.25, rope_parameters=dict(rope_type="yarn", rope_theta=1000.0, factor=4.0, beta_fast=32.0, beta_slow=1.0, truncate=False, original_max_position_embeddings=16)), "old", torch.bfloat16, 2),
+    "gpt_oss-off": (dict(model_type="gpt_oss", **{**BASE, "intermediate_size": 16}, **MHA, head_dim=8, attention_bias=False, layer_types=["full_attention"] * 3, num_local_experts=4, num_experts_per_tok=2, rope_parameters=dict(rope_type="default", rope_theta=10000.0), tie_word_embeddings=True), "v5", torch.float32, 1),
+}
+FAMILIES |= EXPERTS
+
 PROMPTS = [
     "ba de fi go ku la me ni po ru sa te vi zo",
     "3 xa y0 ba ba 4",
 ]
+
+# Longer than a window, an original context and a tile of keys.
+WORDS = ["ba", "de", "fi", "go", "3", "ku", "xa", "me"]
+LONGER = [" ".join(WORDS[(i * i + i // 7) % len(WORDS)] for i in range(n)) for n in (33, 64)]
 
 # One model, every kind of rope; contexts are short, so that most prompts lie beyond the original one.
 ROPE = dict(model_type="qwen2", **{**BASE, "max_position_embeddings": 16, "num_hidden_layers": 2}, **GQA, tie_word_embeddings=True)
@@ -178,11 +203,64 @@ def build(config, seed):
                 p.copy_(noise / (math.sqrt(p.shape[1]) if gemma else 1.0))
             elif "q_proj" in name or "k_proj" in name or "qkv_proj" in name:
                 p.copy_(1.5 * noise / math.sqrt(p.shape[1]))
+            elif name.endswith(("mlp.gate.weight", "mlp.router.weight")):
+                p.copy_(3.0 * noise / math.sqrt(p.shape[1]))
+            elif name.endswith("sinks"):
+                p.copy_(noise)
+            elif config.model_type == "gpt_oss" and "experts" in name:
+                # Stored as [d_in, d_out].
+                p.copy_(noise / math.sqrt(p.shape[1]))
             elif "lm_head" in name:
                 p.copy_(3.0 * noise / math.sqrt(p.shape[1]))
             else:
-                p.copy_(noise / math.sqrt(p.shape[1]))
+                p.copy_(noise / math.sqrt(p.shape[-1]))
     return model
+
+
+@torch.no_grad()
+def routes(model, ids):
+    """The experts that each row goes to, [blocks with experts, seq, top_k], ascending, and the smallest distance between the logits of the last that is
+    chosen and of the first that is not."""
+    found, distances = [], []
+
+    def look(module, inputs, outputs):
+        logits, _, chosen = outputs
+        top = logits.float().topk(chosen.shape[-1] + 1).values
+        distances.append((top[:, -2] - top[:, -1]).min().item())
+        found.append(chosen.sort().values)
+
+    hooks = [m.register_forward_hook(look) for m in model.modules() if type(m).__name__.endswith("TopKRouter")]
+    fresh_rope(model)
+    model(torch.tensor([ids]), use_cache=False)
+    for hook in hooks:
+        hook.remove()
+    return torch.stack(found), min(distances)
+
+
+def is_clear(model, prompts):
+    """Whether arithmetic in bf16 routes every row of the prompts as exact arithmetic does: a row that meets another expert is far off, and says nothing of
+    how exact the arithmetic is."""
+    words = vocabulary()
+    half, rounded = in_bf16(model)
+    for prompt in prompts:
+        ids = [words.index(word) for word in prompt.split()]
+        (exact, distance), (found, _) = routes(rounded, ids), routes(half, ids)
+        if distance < 0.01 or not torch.equal(exact, found):
+            return False
+    return True
+
+
+def in_bf16(model):
+    """The model with weights and arithmetic in bf16, and with f32 arithmetic on the same rounded weights."""
+    half = AutoModelForCausalLM.from_config(model.config, attn_implementation="eager", dtype=torch.bfloat16).eval()
+    half.load_state_dict(model.state_dict())
+    rounded = AutoModelForCausalLM.from_config(model.config, attn_implementation="eager", dtype=torch.float32).eval()
+    rounded.load_state_dict(half.state_dict())
+    # Gemma rounds the factor on its embeddings to the dtype of the weights: a buffer, and so not in the state.
+    scale = getattr(rounded.model.embed_tokens, "embed_scale", None)
+    if scale is not None:
+        scale.copy_(scale.to(torch.bfloat16))
+    return half, rounded
 
 
 def fresh_rope(model):
@@ -253,14 +331,7 @@ def expected(model, prompts, moving_rope):
             tensors[f"{i}.normed"] = head(model, torch.cat([final_norm(model)(last[:-1]), last[-1:]]))
         tensors[f"{i}.greedy"] = torch.tensor(new, dtype=torch.int32)
 
-        half = AutoModelForCausalLM.from_config(model.config, attn_implementation="eager", dtype=torch.bfloat16).eval()
-        half.load_state_dict(model.state_dict())
-        rounded = AutoModelForCausalLM.from_config(model.config, attn_implementation="eager", dtype=torch.float32).eval()
-        rounded.load_state_dict(half.state_dict())
-        # Gemma rounds the factor on its embeddings to the dtype of the weights: a buffer, and so not in the state.
-        scale = getattr(rounded.model.embed_tokens, "embed_scale", None)
-        if scale is not None:
-            scale.copy_(scale.to(torch.bfloat16))
+        half, rounded = in_bf16(model)
         reference = states(rounded, ids)[0][:, -1]
         own = states(half, ids)[0][:, -1]
         tensors[f"{i}.bf16"] = reference.contiguous()
@@ -275,7 +346,7 @@ def config_json(config, layout, dtype):
     fields = {k: v for k, v in config._encode_special_floats(config.to_dict()).items() if v is not None or k in ("sliding_window", "attn_logit_softcapping", "final_logit_softcapping")}
     for key in ("transformers_version", "_name_or_path", "output_hidden_states", "return_dict", "id2label", "label2id", "problem_type", "is_encoder_decoder", "chunk_size_feed_forward", "output_attentions", "use_cache", "initializer_range", "attention_dropout", "pretraining_tp", "resid_pdrop", "embd_pdrop"):
         fields.pop(key, None)
-    if layout == "v5":
+    if layout in ("v5", "stacked"):
         return fields
     fields["torch_dtype"] = fields.pop("dtype")
     rope = fields.pop("rope_parameters")
@@ -314,8 +385,16 @@ def write_json(path, value):
     path.write_text(json.dumps(value, indent=1) + "\n")
 
 
-def write_weights(model, folder, dtype, shards):
-    state = {k: v.to(dtype).contiguous() for k, v in model.state_dict().items() if not (k == "lm_head.weight" and model.config.tie_word_embeddings)}
+def saved_state(model):
+    """The tensors that save_pretrained writes: experts one by one."""
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        return load_file(Path(folder) / "model.safetensors")
+
+
+def write_weights(model, folder, layout, dtype, shards):
+    state = saved_state(model) if folder.name in EXPERTS and layout != "stacked" else model.state_dict()
+    state = {k: v.to(dtype).contiguous() for k, v in state.items() if not (k == "lm_head.weight" and model.config.tie_word_embeddings)}
     if shards == 1:
         save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
         return
@@ -350,12 +429,17 @@ def main():
         folder.mkdir(parents=True)
         fields = dict(fields)
         config = AutoConfig.for_model(fields.pop("model_type"), **fields)
-        model = build(config, seed_of(name))
-        round_weights(model, dtype)
+        for seed in range(seed_of(name), seed_of(name) + 100):
+            model = build(config, seed)
+            round_weights(model, dtype)
+            if name not in EXPERTS or is_clear(model, PROMPTS + LONGER):
+                break
+        else:
+            raise SystemExit(f"{name}: no seed routes clearly")
         moving = config.rope_parameters.get("rope_type") in ("dynamic", "longrope")
         tensors, metadata = expected(model, PROMPTS, moving)
         save_file(tensors, folder / "expected.safetensors", metadata=metadata)
-        write_weights(model, folder, dtype, shards)
+        write_weights(model, folder, layout, dtype, shards)
         write_json(folder / "config.json", config_json(config, layout, dtype))
         write_json(folder / "generation_config.json", {"eos_token_id": []})
         write_tokenizer(folder)

@@ -16,7 +16,7 @@ import shutil
 import sys
 
 import torch
-from make_family_fixtures import FAMILIES, check_versions, config_json, seed_of, write_json, write_tokenizer
+from make_family_fixtures import EXPERTS, FAMILIES, check_versions, config_json, saved_state, seed_of, write_json, write_tokenizer
 from make_family_fixtures import ROOT as FAMILY_ROOT
 from safetensors.torch import save_file
 from transformers import MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING, AutoConfig, AutoModelForSequenceClassification
@@ -45,7 +45,7 @@ def build(config, seed, dtype=torch.float32, state=None):
             elif name.endswith("bias"):
                 p.copy_(0.5 * noise)
             else:
-                p.copy_(noise if "embed_tokens" in name and not gemma else noise / p.shape[1] ** 0.5)
+                p.copy_(noise if "embed_tokens" in name and not gemma else noise / p.shape[-1] ** 0.5)
             p.copy_(p.to(torch.bfloat16).float())
     return model
 
@@ -87,7 +87,8 @@ def main():
             exact = rewards(model, ids)
             found.append({"ids": ids, "f32": exact.tolist(), "bf16_error": (rewards(half, ids) - exact).abs().max().item()})
         write_json(folder / "expected.json", found)
-        state = {k: v.to(torch.bfloat16).contiguous() for k, v in model.state_dict().items()}
+        state = saved_state(model) if name in EXPERTS else model.state_dict()
+        state = {k: v.to(torch.bfloat16).contiguous() for k, v in state.items()}
         save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
         config.architectures = [type(model).__name__]
         written = config_json(config, "v5", torch.bfloat16)

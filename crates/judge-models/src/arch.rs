@@ -5,6 +5,7 @@ mod architecture;
 mod dense;
 mod encoder;
 mod encoders;
+mod experts;
 mod families;
 mod head;
 mod problem;
@@ -27,8 +28,8 @@ pub(crate) use rope::RopeScaling;
 pub(crate) use rope::{Pairs, RopeConfig};
 pub(crate) use shape::OneOrMany;
 pub(crate) use spec::{
-    Activation, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, HeadSpec, LinearSpec, ModelSpec, NamedRows, NormKind,
-    NormSpec,
+    Activation, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, ExpertsSpec, GatedSpec, HeadSpec, LinearSpec, MlpSpec,
+    ModelSpec, NamedRows, NormKind, NormSpec, Routing, StackPart, StackSpec,
 };
 
 /// Longest context that is believed; a larger number is a damaged file.

@@ -86,6 +86,7 @@ fn attention(kernel: Supported, rows: usize) -> Body {
         scale: scale as f32,
         soft_cap: None,
         sight: Sight::Before(None),
+        sinks: None,
     };
     let mut out = vec![0.0; rows * N_HEADS * head_dim];
     Body {
@@ -96,7 +97,7 @@ fn attention(kernel: Supported, rows: usize) -> Body {
             attend(settings, 0, &[queries], &qkv, stride, &mut out);
         }),
         composed: Box::new(move || {
-            let with = Attention { scale, soft_cap: None, hidden: None };
+            let with = Attention { scale, soft_cap: None, hidden: None, sinks: None };
             drop(ops::attention(queries.clone(), tensor_keys.clone(), values.clone(), with));
         }),
     }
@@ -142,11 +143,11 @@ fn rotation(rows: usize) -> Body {
             rows.for_each(|(position, heads)| {
                 let (cos, sin) = (&cos[position * half..][..half], &sin[position * half..][..half]);
                 let turn = vector::Turn { cos, sin, pairs };
-                vector::norm_rotate(heads, head_dim, Some((&weight, EPS as f32)), turn);
+                vector::norm_rotate(heads, head_dim, Some((&weight, EPS as f32)), None, turn);
             });
         }),
         composed: Box::new(move || {
-            drop(ops::norm_rotate(tensors.clone(), Some((weights.clone(), EPS)), Some(table.table(0))))
+            drop(ops::norm_rotate(tensors.clone(), Some((weights.clone(), EPS)), None, Some(table.table(0))))
         }),
     }
 }

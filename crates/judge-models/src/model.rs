@@ -185,7 +185,7 @@ impl Model {
         let mut weights = match &spec {
             Architecture::Decoder(spec) => {
                 let heads = HeadCounts { family: spec.family, queries: spec.n_heads, keys: spec.n_kv_heads };
-                weights::open(&folder, spec.is_tower, heads)?
+                weights::open(&folder, spec.is_tower, heads, spec.stacks())?
             }
             Architecture::Encoder(spec) => weights::open_renamed(&folder, &|name| spec.own_name(name))?,
         };

@@ -28,8 +28,14 @@ const TOLERANCE: f32 = 1e-4;
 
 const ROPES: [&str; 8] = ["default", "linear", "dynamic", "llama3", "yarn", "yarn-full", "longrope", "longrope-factor"];
 
-fn load(folder: PathBuf, config: ModelSpec, dtype: Dtype) -> Result<Decoder, Error> {
+fn open(folder: PathBuf, config: &ModelSpec) -> Result<Checkpoint, Error> {
     let mut checkpoint = Checkpoint::open(&Folder::open(folder)?)?;
+    checkpoint.unstack(config.stacks())?;
+    Ok(checkpoint)
+}
+
+fn load(folder: PathBuf, config: ModelSpec, dtype: Dtype) -> Result<Decoder, Error> {
+    let mut checkpoint = open(folder, &config)?;
     checkpoint.check(&config.tensors())?;
     let decoder =
         Decoder::new(Arc::new(config), &Device::flex(), &mut |name, shape| checkpoint.take(name, shape, dtype))?;
@@ -132,7 +138,7 @@ fn bf16_is_nearer_to_exact_arithmetic_than_transformers() {
 }
 
 fn packed(folder: PathBuf, config: ModelSpec, kernel: Supported, dtype: Dtype) -> PackedDecoder {
-    let mut checkpoint = Checkpoint::open(&Folder::open(folder).unwrap()).unwrap();
+    let mut checkpoint = open(folder, &config).unwrap();
     let decoder = PackedDecoder::load(Arc::new(config), kernel, dtype, &mut checkpoint).unwrap();
     checkpoint.finish().unwrap();
     decoder
@@ -236,8 +242,8 @@ fn a_padded_batch_under_autodiff_equals_each_sequence_alone() {
         let folder = folder(name);
         let (plain, expected) = family(name, Dtype::F32);
         let device = Device::flex().autodiff();
-        let mut checkpoint = Checkpoint::open(&Folder::open(folder.clone()).unwrap()).unwrap();
         let config = Arc::new(config(folder.join("config.json")));
+        let mut checkpoint = open(folder.clone(), &config).unwrap();
         let decoder =
             Decoder::new(Arc::clone(&config), &device, &mut |name, shape| checkpoint.take(name, shape, Dtype::F32))
                 .unwrap();

@@ -58,7 +58,7 @@ fn open(path: &Path) -> Result<(Box<dyn Store>, Vec<(String, Vec<usize>)>), Erro
     let folder = Folder::open(path)?;
     let mut spec = ModelSpec::from_json(folder.config()).unwrap();
     let heads = HeadCounts { family: spec.family, queries: spec.n_heads, keys: spec.n_kv_heads };
-    let weights = weights::open(&folder, spec.is_tower, heads)?;
+    let weights = weights::open(&folder, spec.is_tower, heads, spec.stacks())?;
     spec.d_vocab = weights.vocabulary(&spec.embedding).unwrap_or(spec.d_vocab);
     let tensors = spec.tensors();
     weights.check(&tensors)?;

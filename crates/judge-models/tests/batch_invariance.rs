@@ -100,10 +100,20 @@ fn every_way() -> Vec<LoadOptions> {
 
 #[test]
 fn alone_among_others_and_in_any_order() {
-    for (name, options) in
-        ["qwen3-on", "gemma2-on", "phi3-on", "internlm3-on", "ministral3-on", "cohere2-on", "qwen3_5_text-on"]
-            .into_iter()
-            .flat_map(|n| every_way().into_iter().map(move |o| (n, o)))
+    for (name, options) in [
+        "qwen3-on",
+        "gemma2-on",
+        "phi3-on",
+        "internlm3-on",
+        "ministral3-on",
+        "cohere2-on",
+        "qwen3_5_text-on",
+        "mixtral-on",
+        "qwen2_moe-on",
+        "gpt_oss-on",
+    ]
+    .into_iter()
+    .flat_map(|n| every_way().into_iter().map(move |o| (n, o)))
     {
         let model = family(name, &options);
         let requests = requests(&model);
@@ -124,17 +134,20 @@ fn alone_among_others_and_in_any_order() {
 
 #[test]
 fn on_any_number_of_threads_and_with_any_room() {
-    for options in every_way() {
-        let plenty = family("mistral-on", &options);
+    for (name, options) in ["mistral-on", "qwen3_moe-on", "olmoe-on"]
+        .into_iter()
+        .flat_map(|n| every_way().into_iter().map(move |o| (n, o)))
+    {
+        let plenty = family(name, &options);
         let requests = requests(&plenty);
         let expected = answers(&plenty, &requests);
         for threads in [1, 2, 5] {
             let pool = ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            assert_eq!(pool.install(|| answers(&plenty, &requests)), expected, "{threads} threads");
+            assert_eq!(pool.install(|| answers(&plenty, &requests)), expected, "{name}: {threads} threads");
         }
         for max_batch_tokens in [1, 40, 100] {
-            let cramped = family("mistral-on", &LoadOptions { max_batch_tokens, ..options.clone() });
-            assert_eq!(answers(&cramped, &requests), expected, "{max_batch_tokens} tokens at a time");
+            let cramped = family(name, &LoadOptions { max_batch_tokens, ..options.clone() });
+            assert_eq!(answers(&cramped, &requests), expected, "{name}: {max_batch_tokens} tokens at a time");
         }
     }
 }
@@ -164,6 +177,9 @@ fn with_and_without_shared_beginnings() {
         "qwen3_5_text-on",
         "lfm2-on",
         "qwen3_5_text-off",
+        "qwen3_moe-on",
+        "mixtral-off",
+        "gpt_oss-on",
     ]
     .into_iter()
     .flat_map(|name| every_way().into_iter().map(move |options| (name, options)))

@@ -1,15 +1,16 @@
-//! The dense decoder that most families are: a plain Llama, and what may differ from it. It gives tensors their names.
+//! The decoder that most families are: a plain Llama, and what may differ from it. It gives tensors their names.
 
 use judge_core::TokenId;
 
 use super::ConfigProblem;
+use super::experts::Sparse;
 use super::rope::{RopeConfig, RopeContext, RopeRules, RopesByKind};
 use super::spec::{
-    Activation, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, EmbeddingScale, HeadSpec, LinearSpec, ModelSpec, NormKind,
-    NormSpec,
+    Activation, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, EmbeddingScale, GatedSpec, HeadSpec, LinearSpec, MlpSpec,
+    ModelSpec, NormKind, NormSpec,
 };
 
-/// A dense decoder by what families differ in.
+/// A decoder by what families differ in; dense, unless some blocks have experts.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Dense {
     pub(super) family: &'static str,
@@ -40,14 +41,19 @@ pub(super) struct Dense {
     pub(super) activation: Activation,
     pub(super) qkv_bias: bool,
     pub(super) o_bias: bool,
+    /// Attention has sinks (gpt-oss).
+    pub(super) sinks: bool,
     pub(super) mlp_bias: bool,
     /// The checkpoint stores `qkv_proj`, not its parts.
     pub(super) fused_qkv: bool,
     pub(super) mlp: MlpNames,
+    /// Blocks with experts, whose MLPs are not those of `d_ff`.
+    pub(super) sparse: Option<Sparse>,
     /// Keys that a query of each block sees, itself included; `None`: all before it. `[n_layers]`.
     pub(super) windows: Vec<Option<usize>>,
     pub(super) attention_scale: f64,
     pub(super) attention_soft_cap: Option<f64>,
+    pub(super) clip_qkv: Option<f64>,
     pub(super) final_soft_cap: Option<f64>,
     pub(super) embedding_scale: Option<EmbeddingScale>,
     pub(super) residual_scale: Option<f64>,
@@ -187,6 +193,7 @@ impl Dense {
             embedding_scale: self.embedding_scale,
             attention_scale: self.attention_scale,
             attention_soft_cap: self.attention_soft_cap,
+            clip_qkv: self.clip_qkv,
             activation: self.activation,
             final_soft_cap: self.final_soft_cap,
             residual_scale: self.residual_scale,
@@ -271,12 +278,18 @@ impl Dense {
             }),
             q_norm,
             k_norm,
+            sinks: self.sinks.then(|| (stem("self_attn.sinks"), self.n_heads)),
             out,
             after_attention: of_states(self.norms.after_attention),
             before_mlp: of_states(self.norms.before_mlp),
             is_parallel: self.is_parallel,
-            gate_up: linear(gate_up, self.d_model, self.mlp_bias),
-            down: linear(&[(self.mlp.down, self.d_model)], self.d_ff, self.mlp_bias),
+            mlp: match self.sparse.as_ref().and_then(|sparse| sparse.experts(index, self.d_model)) {
+                Some(experts) => MlpSpec::Experts(experts),
+                None => MlpSpec::Dense(GatedSpec {
+                    gate_up: linear(gate_up, self.d_model, self.mlp_bias),
+                    down: linear(&[(self.mlp.down, self.d_model)], self.d_ff, self.mlp_bias),
+                }),
+            },
             after_mlp: of_states(self.norms.after_mlp),
         }
     }

@@ -5,16 +5,20 @@ mod ernie4_5;
 mod exaone4;
 mod gemma;
 mod glm;
+mod gpt_oss;
 mod granite;
 mod internlm3;
 mod lfm2;
 mod llama;
 mod ministral3;
 mod mistral;
+mod mixtral;
 mod olmo;
+mod olmoe;
 mod phi3;
 mod qwen;
 mod qwen3_5;
+mod qwen_moe;
 mod smollm3;
 
 use serde_json::{Map, Value, json};
@@ -38,6 +42,7 @@ const FAMILIES: &[Family] = &[
     Family { model_type: "gemma3_text", defaults: gemma::defaults_of_3, dense: gemma::gemma3 },
     Family { model_type: "glm", defaults: glm::defaults, dense: glm::glm },
     Family { model_type: "glm4", defaults: glm::defaults, dense: glm::glm4 },
+    Family { model_type: "gpt_oss", defaults: gpt_oss::defaults, dense: gpt_oss::dense },
     Family { model_type: "granite", defaults: granite::defaults, dense: granite::dense },
     Family { model_type: "granitemoehybrid", defaults: granite::defaults_of_hybrid, dense: granite::hybrid },
     Family { model_type: "internlm3", defaults: internlm3::defaults, dense: internlm3::dense },
@@ -45,12 +50,16 @@ const FAMILIES: &[Family] = &[
     Family { model_type: "llama", defaults: llama::defaults, dense: llama::dense },
     Family { model_type: "ministral3", defaults: ministral3::defaults, dense: ministral3::dense },
     Family { model_type: "mistral", defaults: mistral::defaults, dense: mistral::dense },
+    Family { model_type: "mixtral", defaults: mixtral::defaults, dense: mixtral::dense },
     Family { model_type: "olmo2", defaults: olmo::defaults_of_2, dense: olmo::olmo2 },
     Family { model_type: "olmo3", defaults: olmo::defaults_of_3, dense: olmo::olmo3 },
+    Family { model_type: "olmoe", defaults: olmoe::defaults, dense: olmoe::dense },
     Family { model_type: "phi3", defaults: phi3::defaults, dense: phi3::dense },
     Family { model_type: "qwen2", defaults: qwen::defaults_of_2, dense: qwen::qwen2 },
+    Family { model_type: "qwen2_moe", defaults: qwen_moe::defaults_of_2, dense: qwen_moe::qwen2_moe },
     Family { model_type: "qwen3", defaults: qwen::defaults_of_3, dense: qwen::qwen3 },
     Family { model_type: "qwen3_5_text", defaults: qwen3_5::defaults, dense: qwen3_5::dense },
+    Family { model_type: "qwen3_moe", defaults: qwen_moe::defaults_of_3, dense: qwen_moe::qwen3_moe },
     Family { model_type: "smollm3", defaults: smollm3::defaults, dense: smollm3::dense },
 ];
 

@@ -28,6 +28,8 @@ pub(crate) struct ModelSpec {
     pub(crate) activation: Activation,
     /// The same of the logits that text is generated from. Readings exclude it.
     pub(crate) final_soft_cap: Option<f64>,
+    /// Queries, keys and values are cut to this absolute value, behind their norms and before the rotation (OLMoE).
+    pub(crate) clip_qkv: Option<f64>,
     /// Multiplies what attention and what the MLP adds to the residual stream (Granite).
     pub(crate) residual_scale: Option<f64>,
     /// Multiplies logits over the vocabulary, wherever the head is applied (Granite).
@@ -106,15 +108,81 @@ pub(crate) struct BlockSpec {
     /// Of each query head alone, or of all of them together, before the rotation.
     pub(crate) q_norm: Option<NormSpec>,
     pub(crate) k_norm: Option<NormSpec>,
+    /// A score of each query head that takes part in its softmax, and whose weight goes to no key: the tensor's full name and its length.
+    pub(crate) sinks: Option<(String, usize)>,
     pub(crate) out: LinearSpec,
     pub(crate) after_attention: Option<NormSpec>,
     pub(crate) before_mlp: Option<NormSpec>,
     /// The MLP reads what attention reads, beside it: what the norm before attention gives, and there is none before the MLP.
     pub(crate) is_parallel: bool,
+    pub(crate) mlp: MlpSpec,
+    pub(crate) after_mlp: Option<NormSpec>,
+}
+
+/// What a block does between its last two norms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum MlpSpec {
+    Dense(GatedSpec),
+    Experts(ExpertsSpec),
+}
+
+/// A gated MLP: `down(f(gate(x)) * up(x))`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GatedSpec {
     /// Gate, then up.
     pub(crate) gate_up: LinearSpec,
     pub(crate) down: LinearSpec,
-    pub(crate) after_mlp: Option<NormSpec>,
+}
+
+/// Gated MLPs of which a router chooses some for each row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ExpertsSpec {
+    /// From a row to one logit for each expert.
+    pub(crate) router: LinearSpec,
+    pub(crate) routing: Routing,
+    pub(crate) experts: Vec<GatedSpec>,
+    pub(crate) shared: Option<SharedSpec>,
+    /// Tensors that may be stored in the place of those above.
+    pub(crate) stacks: Vec<StackSpec>,
+}
+
+/// How the experts of a row, and their weights, follow from the router's logits. Of equal logits that of the lower index is taken first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Routing {
+    /// Experts of a row: those with the highest logits. At least 1 and at most all.
+    pub(crate) top_k: usize,
+    /// Whether weights are a softmax over the logits of the chosen experts, and so add up to 1, or over those of all experts.
+    pub(crate) among_chosen: bool,
+}
+
+/// An expert that every row goes through; what it makes of a row is multiplied by `sigmoid(gate(x))`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SharedSpec {
+    pub(crate) mlp: GatedSpec,
+    /// From a row to one number.
+    pub(crate) gate: LinearSpec,
+}
+
+/// A tensor in which some checkpoints keep what others keep as several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StackSpec {
+    /// Its full name.
+    pub(crate) name: String,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) parts: Vec<StackPart>,
+    /// Whether no folder keeps the parts one by one: their names are this crate's.
+    pub(crate) is_only_form: bool,
+}
+
+/// A tensor inside a stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StackPart {
+    /// The name that it has where it is stored alone, and its shape.
+    pub(crate) tensor: NamedShape,
+    /// Index of its first number in the stack, which is row-major.
+    pub(crate) start: usize,
+    /// How far apart its numbers are there, along each of its axes.
+    pub(crate) strides: Vec<usize>,
 }
 
 /// A projection: matrices of a checkpoint whose rows lie below one another, and their biases.
@@ -238,10 +306,13 @@ pub(crate) struct NormSpec {
 }
 
 /// The function inside an MLP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Activation {
     /// `x * sigmoid(x)`.
     Silu,
+    /// `g * sigmoid(alpha * g) * (u + 1)` in the place of `f(g) * u`, with the gate cut to at most `limit`, and what it gates to at most `limit` in
+    /// absolute value (gpt-oss).
+    ClampedSwish { alpha: f32, limit: f32 },
     /// With the error function.
     Gelu,
     /// The tanh approximation of GELU.
@@ -282,6 +353,15 @@ impl ModelSpec {
         all
     }
 
+    /// Tensors that a checkpoint may have in the place of some of [`tensors`](Self::tensors).
+    pub(crate) fn stacks(&self) -> impl Iterator<Item = &StackSpec> {
+        let experts = self.blocks.iter().filter_map(|block| match &block.mlp {
+            MlpSpec::Dense(_) => None,
+            MlpSpec::Experts(experts) => Some(experts),
+        });
+        experts.flat_map(|experts| &experts.stacks)
+    }
+
     /// The head of labels, if it has one in the place of logits over the vocabulary.
     pub(crate) fn labels(&self) -> Option<&LabelsSpec> {
         match &self.head {
@@ -300,7 +380,7 @@ impl BlockSpec {
     /// Every tensor that the block is made of: matrices and biases, then norms.
     pub(crate) fn tensors(&self) -> Vec<NamedShape> {
         let mut all = Vec::new();
-        for linear in [&self.qkv, &self.out, &self.gate_up, &self.down] {
+        for linear in [&self.qkv, &self.out].into_iter().chain(self.mlp.linears()) {
             for (stem, rows) in &linear.stems {
                 all.push((format!("{stem}.weight"), vec![*rows, linear.d_in]));
                 if linear.bias {
@@ -308,6 +388,7 @@ impl BlockSpec {
                 }
             }
         }
+        all.extend(self.sinks.iter().map(|(name, n_heads)| (name.clone(), vec![*n_heads])));
         all.extend(self.delta.iter().flat_map(DeltaSpec::tensors));
         all.extend(self.conv.iter().map(|conv| (conv.name.clone(), vec![conv.channels, 1, conv.kernel])));
         let of_heads = [&self.q_norm, &self.k_norm];
@@ -315,5 +396,28 @@ impl BlockSpec {
         let norms = of_heads.into_iter().chain(of_states).flatten();
         all.extend(norms.map(|norm| (norm.name.clone(), vec![norm.len])));
         all
+    }
+}
+
+impl MlpSpec {
+    fn linears(&self) -> Vec<&LinearSpec> {
+        match self {
+            Self::Dense(mlp) => mlp.linears().to_vec(),
+            Self::Experts(spec) => {
+                let shared =
+                    spec.shared.iter().flat_map(|shared| [&shared.gate].into_iter().chain(shared.mlp.linears()));
+                [&spec.router]
+                    .into_iter()
+                    .chain(shared)
+                    .chain(spec.experts.iter().flat_map(GatedSpec::linears))
+                    .collect()
+            }
+        }
+    }
+}
+
+impl GatedSpec {
+    fn linears(&self) -> [&LinearSpec; 2] {
+        [&self.gate_up, &self.down]
     }
 }

@@ -300,3 +300,119 @@ fn the_text_model_of_a_vision_language_folder_is_one_of_the_families() {
     assert_eq!(field(&problem), "text_config.model_type");
     assert_eq!(field(&ModelSpec::from_json(&json!({ "model_type": "gemma3" })).unwrap_err()), "text_config");
 }
+
+#[test]
+fn experts_are_where_the_file_puts_them() {
+    let sparse = |dense: Dense| dense.sparse.unwrap();
+    let of = |model_type: &str| dense(&json!({ "model_type": model_type })).unwrap();
+    let counts = |model_type: &str| {
+        let sparse = sparse(of(model_type));
+        (sparse.n_experts, sparse.routing.top_k, sparse.routing.among_chosen, sparse.d_expert, sparse.d_shared)
+    };
+    assert_eq!(counts("mixtral"), (8, 2, true, 14336, None));
+    assert_eq!(counts("qwen3_moe"), (128, 8, false, 768, None));
+    assert_eq!(counts("qwen2_moe"), (60, 4, false, 1408, Some(5632)));
+    assert_eq!(counts("olmoe"), (64, 8, false, 2048, None));
+    let mixtral = of("mixtral");
+    assert_eq!((mixtral.ropes[0].theta, mixtral.windows[0], mixtral.norm_eps), (1e6, None, 1e-5));
+    let (qwen2, qwen3) = (of("qwen2_moe"), of("qwen3_moe"));
+    assert!(qwen2.qkv_bias && !qwen2.o_bias && qwen2.qk_norm == QkNorm::None && qwen2.head_dim == 128);
+    assert!(!qwen3.qkv_bias && qwen3.qk_norm == QkNorm::PerHead && (qwen3.n_kv_heads, qwen3.head_dim) == (4, 64));
+    let olmoe = of("olmoe");
+    assert!(olmoe.qk_norm == QkNorm::Whole && olmoe.norms == BlockNorms::BEFORE && olmoe.clip_qkv.is_none());
+
+    let some =
+        json!({ "num_experts": 4, "num_experts_per_tok": 2, "decoder_sparse_step": 2, "mlp_only_layers": [1, 9] });
+    assert_eq!(sparse(read("qwen3_moe", some)).has_experts, [false, false, false, true]);
+    assert_eq!(sparse(read("qwen2_moe", json!({}))).has_experts, [true; 4]);
+    // The same number by two names.
+    for fields in [json!({ "num_experts": 9 }), json!({ "num_local_experts": 9 })] {
+        assert_eq!(sparse(read("qwen3_moe", fields.clone())).n_experts, 9);
+        assert_eq!(sparse(read("mixtral", fields)).n_experts, 9);
+    }
+    let windows = json!({ "use_sliding_window": true, "sliding_window": 9, "max_window_layers": 2 });
+    assert_eq!(read("qwen2_moe", windows.clone()).windows, [Some(9), None, None, None]);
+    assert_eq!(read("qwen3_moe", windows).windows, [Some(9); 4]);
+    assert_eq!(read("qwen3_moe", json!({ "sliding_window": 9 })).windows, [None; 4]);
+    let oss = of("gpt_oss");
+    let yarn = RopeScaling::Yarn {
+        factor: 32.0,
+        original_len: 4096,
+        attention_factor: 0.1 * 32_f64.ln() + 1.0,
+        beta_fast: 32.0,
+        beta_slow: 1.0,
+        truncate: false,
+    };
+    assert_eq!((oss.ropes[0].theta, &oss.ropes[0].scaling, oss.max_len), (150_000.0, &yarn, 131_072));
+    assert_eq!((oss.windows[0], oss.windows[1], oss.head_dim), (Some(128), None, 64));
+    assert!(oss.sinks && oss.qkv_bias && oss.o_bias);
+    assert_eq!(oss.activation, Activation::ClampedSwish { alpha: 1.702, limit: 7.0 });
+    assert_eq!(counts("gpt_oss"), (128, 4, true, 2880, None));
+    for (model_type, changes, expected) in [
+        ("gpt_oss", json!({ "swiglu_limit": 0.0 }), "swiglu_limit"),
+        ("gpt_oss", json!({ "sliding_window": null }), "sliding_window"),
+        ("mixtral", json!({ "num_experts_per_tok": 9 }), "num_experts_per_tok"),
+        ("mixtral", json!({ "num_experts_per_tok": 0 }), "num_experts_per_tok"),
+        ("mixtral", json!({ "num_local_experts": 0 }), "num_experts"),
+        ("mixtral", json!({ "num_local_experts": 8, "num_experts": 4 }), "num_experts"),
+        ("mixtral", json!({ "num_local_experts": 1_000_000 }), "num_experts"),
+        ("qwen3_moe", json!({ "decoder_sparse_step": 0 }), "decoder_sparse_step"),
+        ("qwen3_moe", json!({ "moe_intermediate_size": 0 }), "moe_intermediate_size"),
+        ("qwen3_moe", json!({ "use_qk_norm": false }), "use_qk_norm"),
+        ("qwen2_moe", json!({ "shared_expert_intermediate_size": 0 }), "shared_expert_intermediate_size"),
+        ("qwen2_moe", json!({ "layer_types": vec!["sliding_attention"; 4] }), "sliding_window"),
+        ("olmoe", json!({ "clip_qkv": 0.0 }), "clip_qkv"),
+    ] {
+        assert_eq!(field(&refuse(model_type, changes.clone())), expected, "{changes}");
+    }
+}
+
+#[test]
+fn a_stack_has_the_tensors_of_all_experts_in_their_order() {
+    let config = with(&small("mixtral"), json!({ "num_local_experts": 3, "num_hidden_layers": 1 }));
+    let spec = ModelSpec::from_json(&config).unwrap();
+    let tensors = spec.tensors();
+    let stacks: Vec<_> = spec.stacks().collect();
+    let names: Vec<&str> = stacks.iter().map(|stack| stack.name.as_str()).collect();
+    let of = |name: &str| format!("model.layers.0.mlp.{name}");
+    assert_eq!(names, [of("experts.gate_up_proj"), of("experts.down_proj"), of("gate.weight")]);
+    assert_eq!(stacks[0].shape, [3, 80, 32]);
+    for stack in stacks {
+        let mut end = 0;
+        for part in &stack.parts {
+            assert_eq!(part.start, end);
+            assert_eq!(part.strides, [part.tensor.1[1], 1]);
+            end += part.tensor.1.iter().product::<usize>();
+            assert!(tensors.contains(&part.tensor), "{:?}", part.tensor);
+        }
+        assert_eq!(end, stack.shape.iter().product::<usize>());
+    }
+    let third = "model.layers.0.block_sparse_moe.experts.1.w1.weight";
+    assert_eq!(spec.stacks().next().unwrap().parts[2].tensor.0, third);
+}
+
+#[test]
+fn a_stack_of_columns_has_every_number_once() {
+    let spec =
+        ModelSpec::from_json(&with(&small("gpt_oss"), json!({ "num_local_experts": 3, "num_experts_per_tok": 2 })));
+    let spec = spec.unwrap();
+    let tensors = spec.tensors();
+    let shapes: Vec<_> = spec.stacks().take(4).map(|stack| stack.shape.clone()).collect();
+    assert_eq!(shapes, [vec![3, 32, 80], vec![3, 80], vec![3, 40, 32], vec![3, 32]]);
+    for stack in spec.stacks() {
+        assert!(stack.is_only_form);
+        let mut seen = vec![false; stack.shape.iter().product()];
+        for part in &stack.parts {
+            assert!(tensors.contains(&part.tensor), "{:?}", part.tensor);
+            let (shape, strides) = (&part.tensor.1, &part.strides);
+            assert_eq!(shape.len(), strides.len());
+            for row in 0..shape[0] {
+                for column in 0..*shape.get(1).unwrap_or(&1) {
+                    let at = part.start + row * strides[0] + column * strides.get(1).unwrap_or(&0);
+                    assert!(!std::mem::replace(&mut seen[at], true), "{}, {row}, {column}", part.tensor.0);
+                }
+            }
+        }
+        assert!(seen.iter().all(|&seen| seen), "{}", stack.name);
+    }
+}

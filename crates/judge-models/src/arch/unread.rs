@@ -49,10 +49,12 @@ const HARMLESS: &[&str] = &[
     "hidden_dropout",
     "initializer_range",
     "mlp_dropout",
+    "output_router_logits",
     "resid_pdrop",
     "init_method",
     "output_router_logits",
     "router_aux_loss_coef",
+    "router_jitter_noise",
     // Tokens with a name; `eos_token_id` is read.
     "bos_token_id",
     "cls_token_id",
@@ -99,9 +101,11 @@ const HARMLESS: &[&str] = &[
     "mamba_ssm_dtype",
     "mtp_num_hidden_layers",
     "mtp_use_dedicated_embeddings",
-    // `layer_types`, or the families that need them, say the same. Phi-4-mini has two that its own code does not read.
+    // `layer_types`, or the families that need them, say the same. Phi-4-mini has two that its own code does not read, and so has gpt-oss.
     "_sliding_window_pattern",
+    "experts_per_token",
     "full_attn_mod",
+    "initial_context_length",
     "interpolate_factor",
     "layer_types",
     "max_window_layers",

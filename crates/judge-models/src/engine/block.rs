@@ -3,7 +3,7 @@
 use burn::module::Module;
 
 use crate::Error;
-use crate::arch::{BlockSpec, ConvSpec, DeltaSpec, LinearSpec, NormSpec};
+use crate::arch::{BlockSpec, ConvSpec, DeltaSpec, ExpertsSpec, GatedSpec, LinearSpec, MlpSpec, NormSpec, Routing};
 
 /// What a block is made of, on the residual stream's rows. One implementation composes Burn's operations, on any device
 /// and with gradients; another has bodies of its own for the CPU, which are tested against it.
@@ -12,7 +12,7 @@ pub(crate) trait Ops {
     type Rows;
     /// A matrix `[d_out, d_in]`, with a bias `[d_out]` where there is one.
     type Linear;
-    /// A norm's weight: `[d_model]`, that of a head `[head_dim]`.
+    /// A norm's weight: `[d_model]`, that of a head `[head_dim]`; or other numbers of one axis.
     type Norm;
 
     /// The model's norm of each row; see [`NormKind`](crate::arch::NormKind). Keeps the shape.
@@ -25,9 +25,9 @@ pub(crate) trait Ops {
     fn linear(&mut self, x: Self::Rows, linear: &Self::Linear) -> Self::Rows;
 
     /// Causal attention of block `index` over what it has seen so far: `[rows, d_query + 2 * d_key]` to
-    /// `[rows, d_query]`. Queries and keys are normed where `norms` says so, then rotated where the block has a rotation. Where the block is gated there is a gate
+    /// `[rows, d_query]`. Queries and keys are normed where there are norms, then rotated where the block has a rotation. Where the block is gated there is a gate
     /// behind each query head, and it multiplies what the head gives.
-    fn attend(&mut self, index: usize, qkv: Self::Rows, norms: HeadNorms<'_, Self::Norm>) -> Self::Rows;
+    fn attend(&mut self, index: usize, qkv: Self::Rows, of_heads: HeadWeights<'_, Self::Norm>) -> Self::Rows;
 
     /// The delta rule of block `index`, in the place of attention, over what it has seen so far; see [`DeltaSpec`]. `[rows, width]` to `[rows, d_value]`.
     fn delta(&mut self, index: usize, x: Self::Rows, rule: &Delta<Self::Norm>) -> Self::Rows;
@@ -38,6 +38,19 @@ pub(crate) trait Ops {
     /// `f(gate) * up`: `[rows, 2 * d_ff]`, gate first, to `[rows, d_ff]`.
     fn gate(&mut self, gate_up: Self::Rows) -> Self::Rows;
 
+    /// What the experts that `routing` chooses for each row make of it, weighted and summed: `[rows, d_model]` to the same shape. `logits`
+    /// `[rows, n_experts]` are the router's. A row meets its own experts alone; their sum is f32.
+    fn mix(
+        &mut self,
+        x: Self::Rows,
+        logits: Self::Rows,
+        routing: Routing,
+        experts: &[Gated<Self::Linear>],
+    ) -> Self::Rows;
+
+    /// `x + sigmoid(gate) * y`: `[rows, width]`, `[rows, 1]` and `[rows, width]`.
+    fn add_gated(&mut self, x: Self::Rows, gate: Self::Rows, y: Self::Rows) -> Self::Rows;
+
     /// The rows of the residual stream that go on after [`attend`](Self::attend), which gives as many.
     fn keep(&mut self, index: usize, x: Self::Rows) -> Self::Rows;
 
@@ -45,10 +58,13 @@ pub(crate) trait Ops {
     fn add(&mut self, x: Self::Rows, y: Self::Rows) -> Self::Rows;
 }
 
-/// The norms of query and key heads, where a family has them: of each head alone if the weight is as wide as one, else of all of them together.
-pub(crate) struct HeadNorms<'a, N> {
-    pub(crate) queries: Option<&'a N>,
-    pub(crate) keys: Option<&'a N>,
+/// What heads have besides projections, where a family has it.
+pub(crate) struct HeadWeights<'a, N> {
+    /// Norms of each head alone if the weight is as wide as one, else of all of them together.
+    pub(crate) q_norm: Option<&'a N>,
+    pub(crate) k_norm: Option<&'a N>,
+    /// `[n_heads]`: a score of each query head whose weight goes to no key.
+    pub(crate) sinks: Option<&'a N>,
 }
 
 /// The weights of a delta rule, row-major, by the names of [`DeltaSpec`].
@@ -77,15 +93,49 @@ pub(crate) struct Block<L, N> {
     k_norm: Option<N>,
     delta: Option<Delta<N>>,
     conv: Option<Conv<N>>,
+    /// `[n_heads]`.
+    sinks: Option<N>,
     out: L,
     after_attention_norm: Option<N>,
     mlp_norm: Option<N>,
     /// The MLP reads what attention reads.
     is_parallel: bool,
+    mlp: Mlp<L>,
+    after_mlp_norm: Option<N>,
+}
+
+/// What a block does between its last two norms.
+#[derive(Module, Debug)]
+pub(crate) enum Mlp<L> {
+    Dense(Gated<L>),
+    Experts(Experts<L>),
+}
+
+/// A gated MLP.
+#[derive(Module, Debug)]
+pub(crate) struct Gated<L> {
     /// Rows: gate, then up.
     gate_up: L,
     down: L,
-    after_mlp_norm: Option<N>,
+}
+
+/// Gated MLPs of which each row meets a few.
+#[derive(Module, Debug)]
+pub(crate) struct Experts<L> {
+    /// `[n_experts, d_model]`.
+    router: L,
+    #[module(skip)]
+    routing: Routing,
+    experts: Vec<Gated<L>>,
+    shared: Option<Shared<L>>,
+}
+
+/// An expert that every row meets.
+#[derive(Module, Debug)]
+pub(crate) struct Shared<L> {
+    /// `[1, d_model]`.
+    gate: L,
+    mlp: Gated<L>,
 }
 
 /// Turns a checkpoint's tensors into weights.
@@ -95,6 +145,10 @@ pub(crate) trait Build {
 
     /// A projection: matrices below one another, with their biases.
     fn linear(&mut self, linear: &LinearSpec) -> Result<Self::Linear, Error>;
+
+    /// A router: a projection whose product rounds nothing, neither rows nor logits, whatever the other products do. It decides which experts a row
+    /// meets, and an expert more or less changes a row by far more than rounding does.
+    fn router(&mut self, router: &LinearSpec) -> Result<Self::Linear, Error>;
 
     /// A norm.
     fn norm(&mut self, norm: &NormSpec) -> Result<Self::Norm, Error>;
@@ -131,12 +185,15 @@ impl<L, N> Block<L, N> {
             k_norm,
             delta,
             conv,
+            sinks: spec.sinks.as_ref().map(|(name, n_heads)| build.numbers(name, &[*n_heads])).transpose()?,
             out: build.linear(&spec.out)?,
             after_attention_norm,
             mlp_norm,
             is_parallel: spec.is_parallel,
-            gate_up: build.linear(&spec.gate_up)?,
-            down: build.linear(&spec.down)?,
+            mlp: match &spec.mlp {
+                MlpSpec::Dense(mlp) => Mlp::Dense(Gated::build(mlp, build)?),
+                MlpSpec::Experts(experts) => Mlp::Experts(Experts::build(experts, build)?),
+            },
             after_mlp_norm,
         })
     }
@@ -161,11 +218,11 @@ impl<L, N> Block<L, N> {
         };
         let normed = before(ops, &x, &self.attention_norm);
         let qkv = ops.linear(normed, &self.qkv); // [rows, d_model] -> [rows, d_query + 2 * d_key]
-        let head_norms = HeadNorms { queries: self.q_norm.as_ref(), keys: self.k_norm.as_ref() };
+        let (q_norm, k_norm, sinks) = (self.q_norm.as_ref(), self.k_norm.as_ref(), self.sinks.as_ref());
         let mixed = match (&self.delta, &self.conv) {
             (Some(rule), _) => ops.delta(index, qkv, rule), // -> [rows, d_value]
             (None, Some(conv)) => ops.short_conv(index, qkv, conv), // -> [rows, channels]
-            (None, None) => ops.attend(index, qkv, head_norms), // -> [rows, d_query]
+            (None, None) => ops.attend(index, qkv, HeadWeights { q_norm, k_norm, sinks }), // -> [rows, d_query]
         };
         let mixed = ops.linear(mixed, &self.out); // -> [rows, d_model]
         let mixed = after(ops, mixed, &self.after_attention_norm);
@@ -174,10 +231,53 @@ impl<L, N> Block<L, N> {
         let beside = self.is_parallel.then(|| before(ops, &x, &self.attention_norm));
         let x = ops.add(x, mixed);
         let normed = beside.unwrap_or_else(|| before(ops, &x, &self.mlp_norm));
-        let gate_up = ops.linear(normed, &self.gate_up); // [rows, d_model] -> [rows, 2 * d_ff]
-        let gated = ops.gate(gate_up); // -> [rows, d_ff]
-        let y = ops.linear(gated, &self.down); // -> [rows, d_model]
+        let y = match &self.mlp {
+            Mlp::Dense(mlp) => mlp.forward(ops, normed),
+            Mlp::Experts(experts) => experts.forward(ops, normed),
+        };
         let y = after(ops, y, &self.after_mlp_norm);
         ops.add(x, y)
+    }
+}
+
+impl<L> Gated<L> {
+    fn build<B: Build<Linear = L>>(spec: &GatedSpec, build: &mut B) -> Result<Self, Error> {
+        Ok(Self { gate_up: build.linear(&spec.gate_up)?, down: build.linear(&spec.down)? })
+    }
+
+    /// `[rows, d_model]` to the same shape.
+    pub(crate) fn forward<O: Ops<Linear = L>>(&self, ops: &mut O, x: O::Rows) -> O::Rows {
+        let gate_up = ops.linear(x, &self.gate_up); // [rows, d_model] -> [rows, 2 * d_ff]
+        let gated = ops.gate(gate_up); // -> [rows, d_ff]
+        ops.linear(gated, &self.down) // -> [rows, d_model]
+    }
+}
+
+impl<L> Experts<L> {
+    fn build<B: Build<Linear = L>>(spec: &ExpertsSpec, build: &mut B) -> Result<Self, Error> {
+        let shared = spec.shared.as_ref().map(|shared| {
+            Ok::<_, Error>(Shared { gate: build.linear(&shared.gate)?, mlp: Gated::build(&shared.mlp, build)? })
+        });
+        Ok(Self {
+            shared: shared.transpose()?,
+            router: build.router(&spec.router)?,
+            routing: spec.routing,
+            experts: spec.experts.iter().map(|expert| Gated::build(expert, build)).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// `[rows, d_model]` to the same shape.
+    fn forward<O: Ops<Linear = L>>(&self, ops: &mut O, x: O::Rows) -> O::Rows {
+        let shared = self.shared.as_ref().map(|shared| {
+            let (to_gate, to_mlp) = (ops.copy(&x), ops.copy(&x));
+            (ops.linear(to_gate, &shared.gate), shared.mlp.forward(ops, to_mlp)) // [rows, 1], [rows, d_model]
+        });
+        let to_router = ops.copy(&x);
+        let logits = ops.linear(to_router, &self.router); // [rows, d_model] -> [rows, n_experts]
+        let mixed = ops.mix(x, logits, self.routing, &self.experts); // -> [rows, d_model]
+        match shared {
+            Some((gate, y)) => ops.add_gated(mixed, gate, y),
+            None => mixed,
+        }
     }
 }

@@ -16,6 +16,7 @@ mod delta;
 mod encoder;
 mod encoder_passes;
 mod entropy;
+mod experts;
 mod gather;
 #[cfg(target_arch = "x86_64")]
 mod gather_on_unit;
@@ -30,6 +31,7 @@ mod plan;
 #[cfg(target_arch = "x86_64")]
 mod processor;
 mod rate;
+mod rows;
 mod run;
 mod softmax;
 mod tile;
@@ -39,13 +41,15 @@ pub(crate) mod vector;
 
 pub(crate) use decoder::PackedDecoder;
 #[cfg(test)]
-pub(crate) use decoder::{Angles, BufferPool, Span};
+pub(crate) use decoder::{Angles, Span};
 pub(crate) use encoder::PackedEncoder;
 pub use kernel::Kernel;
 pub(crate) use kernel::Supported;
 #[cfg(any(test, feature = "bench"))]
 pub(crate) use keys::Keys;
 pub(crate) use rate::product_rate;
+#[cfg(test)]
+pub(crate) use rows::BufferPool;
 #[cfg(feature = "bench")]
 pub(crate) use {
     attention::{Queries, Settings, Sight},

@@ -119,12 +119,13 @@ impl Trainer {
     /// A decoder with random parameters, as the text of a `config.json` describes it.
     ///
     /// # Errors
-    /// If the text is not JSON or no model that this crate builds, or a setting is out of range.
+    /// If the text is not JSON or no model that this crate builds, the model has experts, or a setting is out of range.
     pub fn new(config_json: &str, settings: TrainSettings) -> Result<Self, Error> {
         let path = || "config.json".into();
         let config_json: Value =
             serde_json::from_str(config_json).map_err(|source| Error::Json { path: path(), source })?;
         let config = ModelSpec::from_json(&config_json).map_err(|problem| Error::Config { path: path(), problem })?;
+        problem::check_model(&config)?;
         problem::check_settings(&settings)?;
         let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
         let parameters = config

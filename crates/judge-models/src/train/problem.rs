@@ -4,7 +4,7 @@ use judge_core::TokenId;
 
 use super::{Example, TrainSettings};
 use crate::Error;
-use crate::arch::ModelSpec;
+use crate::arch::{MlpSpec, ModelSpec};
 
 /// Why a model cannot be trained.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +19,12 @@ pub enum TrainProblem {
         found: f64,
         /// What is accepted.
         expected: &'static str,
+    },
+    /// A model with experts: nothing here keeps a router from sending all rows to the same few.
+    #[error("models with experts, such as {family}, are not trained")]
+    Experts {
+        /// Its `model_type`.
+        family: &'static str,
     },
     /// A batch without examples.
     #[error("the batch is empty")]
@@ -119,6 +125,13 @@ pub(super) fn check_settings(settings: &TrainSettings) -> Result<(), Error> {
         Some((setting, found, _, expected)) => {
             Err(Error::Train { problem: TrainProblem::Setting { setting, found, expected } })
         }
+    }
+}
+
+pub(super) fn check_model(config: &ModelSpec) -> Result<(), Error> {
+    match config.blocks.iter().any(|block| matches!(block.mlp, MlpSpec::Experts(_))) {
+        true => Err(Error::Train { problem: TrainProblem::Experts { family: config.family } }),
+        false => Ok(()),
     }
 }
 

@@ -188,6 +188,11 @@ fn what_cannot_be_learnt_from_is_refused() {
         assert!(matches!(Trainer::new(QWEN3, settings), Err(Error::Train { problem: TrainProblem::Setting { .. } })));
     }
     assert!(matches!(Trainer::new("{", settings()), Err(Error::Json { .. })));
+    let with_experts = Trainer::new(r#"{"model_type": "mixtral", "num_hidden_layers": 1}"#, settings());
+    let family = "mixtral";
+    assert!(
+        matches!(with_experts, Err(Error::Train { problem: TrainProblem::Experts { family: found } }) if found == family)
+    );
     assert!(matches!(Trainer::new("{}", settings()), Err(Error::Config { .. })));
 }
 

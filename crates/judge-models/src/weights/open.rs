@@ -4,6 +4,7 @@ use super::gguf::{Gguf, HeadCounts};
 use super::quantised::{self, Quantised};
 use super::{Checkpoint, Store};
 use crate::Error;
+use crate::arch::StackSpec;
 use crate::folder::{Folder, file};
 
 /// The weights of a folder, whichever way they are stored; of a vision-language folder those of the text model inside.
@@ -12,7 +13,12 @@ use crate::folder::{Folder, file};
 ///
 /// # Errors
 /// Those of the files, and [`Error::Unsupported`] for a kind of quantisation that is not read.
-pub(crate) fn open(folder: &Folder, is_tower: bool, heads: HeadCounts) -> Result<Box<dyn Store>, Error> {
+pub(crate) fn open<'a>(
+    folder: &Folder,
+    is_tower: bool,
+    heads: HeadCounts,
+    stacks: impl Iterator<Item = &'a StackSpec>,
+) -> Result<Box<dyn Store>, Error> {
     if let Some(name) = folder.gguf() {
         return Ok(Box::new(Gguf::open(folder.file(name), heads)?));
     }
@@ -21,6 +27,7 @@ pub(crate) fn open(folder: &Folder, is_tower: bool, heads: HeadCounts) -> Result
     if is_tower {
         checkpoint.text_tower();
     }
+    checkpoint.unstack(stacks)?;
     Ok(match format {
         None => Box::new(checkpoint),
         Some(format) => Box::new(Quantised::new(checkpoint, format)),

@@ -1,6 +1,7 @@
 //! The tensors of safetensors files, found by name and handed out one by one.
 
 mod shard;
+mod stacks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -51,6 +52,8 @@ pub(crate) struct Checkpoint {
 struct Located {
     shard: usize,
     info: TensorInfo,
+    /// How far apart its rows and columns are, where they are other tensors' too; its bytes then go from its first number to its last.
+    strides: Option<[usize; 2]>,
 }
 
 impl Checkpoint {
@@ -79,7 +82,7 @@ impl Checkpoint {
     }
 
     fn raw_of<'a>(&'a self, name: &'a str, located: &'a Located) -> Raw<'a> {
-        let Located { shard, info } = located;
+        let Located { shard, info, .. } = located;
         let path = &self.shards[*shard].path;
         Raw { path, name, dtype: info.dtype, shape: &info.shape, bytes: self.bytes(located) }
     }
@@ -147,7 +150,7 @@ impl Checkpoint {
                         problem: TensorProblem::Twice { first: shards[first.shard].path.clone() },
                     });
                 }
-                tensors.insert(name, Located { shard: number, info });
+                tensors.insert(name, Located { shard: number, info, strides: None });
             }
         }
         Ok(Self { shards, tensors, taken: BTreeSet::new() })
@@ -287,7 +290,7 @@ impl Tensors for Checkpoint {
         let located = self.locate(name, shape)?;
         let fault = |problem| self.fault(located, name, problem);
         let mut values = self
-            .widened(located, name, self.bytes(located))?
+            .widened(located, name, &self.rows(located, 0..shape.first().copied().unwrap_or(1)))?
             .map_err(|(index, value)| fault(TensorProblem::NonFinite { index, value }))?;
         if dtype == Dtype::Bf16 {
             values.iter_mut().for_each(|x| *x = bf16::from_f32(*x).to_f32());
@@ -310,10 +313,8 @@ impl Tensors for Checkpoint {
         let located = self.locate(name, &shape)?;
         let fault = |problem| self.fault(located, name, problem);
         let rows = (ROWS_AT_ONCE / shape[1].max(1)).max(1);
-        let bytes = self.bytes(located);
-        let width = located.info.dtype.bitsize() / 8 * shape[1];
-        for (chunk, bytes) in bytes.chunks((rows * width).max(1)).enumerate() {
-            let first = chunk * rows;
+        for first in (0..shape[0]).step_by(rows) {
+            let bytes = &*self.rows(located, first..shape[0].min(first + rows));
             let not_finite =
                 |(index, value)| fault(TensorProblem::NonFinite { index: first * shape[1] + index, value });
             match dtype {
@@ -328,7 +329,9 @@ impl Tensors for Checkpoint {
                     take(first, Numbers::Bf16(&values.map_err(not_finite)?));
                 }
             }
-            self.shards[located.shard].let_go(bytes);
+            // What was gathered is a copy.
+            let read = if located.strides.is_none() { bytes } else { self.bytes(located) };
+            self.shards[located.shard].let_go(read);
         }
         self.taken.insert(name.to_owned());
         Ok(())

@@ -20,7 +20,7 @@ const ROWS_ON_UNIT: usize = 128;
 
 /// What a block's attention is, besides its rows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct Settings<'a> {
     pub(crate) kernel: Supported,
     pub(crate) n_heads: usize,
     pub(crate) shape: KeyShape,
@@ -29,6 +29,8 @@ pub(crate) struct Settings {
     /// Soft-cap of the scaled products.
     pub(crate) soft_cap: Option<f32>,
     pub(crate) sight: Sight,
+    /// A score of each query head that weighs nothing, `[n_heads]`.
+    pub(crate) sinks: Option<&'a [f32]>,
 }
 
 /// Which keys a query sees.
@@ -68,7 +70,7 @@ pub(crate) struct Queries<'a> {
 /// One key head's share of what some successive positions of a sequence do with its keys. A row of it is a position and one of the query
 /// heads that share the key head.
 pub(super) struct Walk<'a> {
-    pub(super) settings: Settings,
+    pub(super) settings: Settings<'a>,
     block: usize,
     head: usize,
     part: Queries<'a>,
@@ -110,7 +112,7 @@ impl Made<'_> {
 /// Lets `each` make a walk for every key head and every few of the queries, all of them in parallel, with buffers of its thread. `out` has
 /// what each query head makes, `[queries, n_heads, width]`.
 pub(super) fn walk<S: Default>(
-    settings: Settings,
+    settings: Settings<'_>,
     block: usize,
     queries: &[Queries<'_>],
     rows: &[f32],
@@ -152,6 +154,11 @@ impl Walk<'_> {
     /// How many rows there are.
     pub(super) fn len(&self) -> usize {
         self.part.count * self.group()
+    }
+
+    /// The sink of a row's head, if there are any.
+    pub(super) fn sink(&self, row: usize) -> Option<f32> {
+        self.settings.sinks.map(|sinks| sinks[self.head * self.group() + row % self.group()])
     }
 
     /// The tiles that some row sees something of.

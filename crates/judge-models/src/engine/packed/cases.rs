@@ -12,12 +12,14 @@ use super::keys::{KeyShape, Keys};
 use super::tile::Word;
 
 /// What is tested: as [`attend`](super::gather::attend).
-type Body = fn(Settings, usize, &[Queries<'_>], &[f32], usize, &mut [f32]);
+type Body = fn(Settings<'_>, usize, &[Queries<'_>], &[f32], usize, &mut [f32]);
 
 /// A sequence with a block's settings.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
-    pub(super) settings: Settings,
+    pub(super) settings: Settings<'static>,
+    /// `[n_heads]`.
+    sinks: Option<Vec<f32>>,
     pub(super) seq: usize,
     /// Positions of the first two of three pieces, if there are as many.
     cuts: [usize; 2],
@@ -30,17 +32,18 @@ pub(super) fn cases(head_dims: &[usize], scales: &[f32]) -> impl Strategy<Value 
     let heads = (1_usize..3, 1_usize..4, prop::sample::select(head_dims.to_vec()));
     let scores =
         (prop::option::of(1_usize..100), prop::option::of(1.0_f32..20.0), prop::sample::select(scales.to_vec()));
-    (1_usize..280, heads, scores, (0_usize..150, 0_usize..150), (any::<bool>(), any::<u64>())).prop_map(
-        |(seq, heads, scores, cuts, (is_f32, seed))| {
+    (1_usize..280, heads, scores, (0_usize..150, 0_usize..150), (any::<bool>(), any::<bool>(), any::<u64>())).prop_map(
+        |(seq, heads, scores, cuts, (is_f32, has_sinks, seed))| {
             let (n_kv_heads, group, head_dim) = heads;
             let (window, soft_cap, scale) = scores;
             let word = if is_f32 { Word::Single } else { Word::Pair };
             let shape = KeyShape { n_kv_heads, head_dim, word };
             let kernel = Supported::PORTABLE;
             let sight = Sight::Before(window);
-            let settings = Settings { kernel, n_heads: n_kv_heads * group, shape, scale, soft_cap, sight };
+            let settings = Settings { kernel, n_heads: n_kv_heads * group, shape, scale, soft_cap, sight, sinks: None };
             let count = seq * (settings.n_heads + 2 * n_kv_heads) * head_dim;
-            Case { settings, seq, cuts: cuts.into(), rows: numbers(seed, count) }
+            let sinks = has_sinks.then(|| numbers(!seed, settings.n_heads));
+            Case { settings, sinks, seq, cuts: cuts.into(), rows: numbers(seed, count) }
         },
     )
 }
@@ -94,9 +97,10 @@ impl Case {
             soft_cap.map_or(scaled, |cap| f64::from(cap) * (scaled / f64::from(cap)).tanh())
         };
         let scores: Vec<f64> = self.seen(position).map(score).collect();
-        let highest = scores.iter().copied().fold(f64::MIN, f64::max);
+        let sink = self.sinks.as_ref().map(|sinks| f64::from(sinks[head]));
+        let highest = scores.iter().copied().chain(sink).fold(f64::MIN, f64::max);
         let weights: Vec<f64> = scores.iter().map(|score| (score - highest).exp()).collect();
-        let total: f64 = weights.iter().sum();
+        let total = weights.iter().sum::<f64>() + sink.map_or(0.0, |sink| (sink - highest).exp());
         weights.iter().map(|weight| weight / total).collect()
     }
 
@@ -123,7 +127,8 @@ impl Case {
     /// What `body` makes of all positions at once, `[seq, width]`. It must be the same bits where the keys come in three pieces, of which the first
     /// two are shared, and the third comes one position at a time.
     pub(super) fn run(&self, width: usize, body: Body) -> Result<Vec<f32>, TestCaseError> {
-        let (settings, seq, stride) = (self.settings, self.seq, self.stride());
+        let settings = Settings { sinks: self.sinks.as_deref(), ..self.settings };
+        let (seq, stride) = (self.seq, self.stride());
         let behind_queries = settings.n_heads * settings.shape.head_dim;
         let mut keys = Keys::new(settings.shape, None, seq, 1);
         keys.write(0, &self.rows[behind_queries..], stride, seq);

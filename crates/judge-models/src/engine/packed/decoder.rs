@@ -10,15 +10,18 @@ use super::attention::{Queries, Settings, Sight};
 use super::conv::{Memory, short_conv};
 use super::delta::{Rule, logistic};
 use super::entropy::entropies;
+use super::experts::Routes;
 use super::gather::attend;
 use super::kernel::Supported;
 use super::keys::{KeyShape, Keys};
 use super::lines::Lines;
 use super::pack::PackedLinear;
+use super::rows::{BufferPool, Rows};
 use super::tile::Word;
 use super::vector::{self, Turn, worth_a_task};
-use crate::arch::{ModelSpec, Pairs, RopeConfig, angles, query_factors};
-use crate::engine::block::{Block, Conv, Delta, HeadNorms, Ops};
+use crate::arch::{ModelSpec, Pairs, RopeConfig, Routing, angles, query_factors};
+use crate::engine::block::{Block, Conv, Delta, Gated, HeadWeights, Ops};
+use crate::reading::exp::exp;
 
 /// A decoder-only transformer for the CPU. Matrices, keys and values are packed in bf16 or f32, everything else is f32.
 pub(crate) struct PackedDecoder {
@@ -217,49 +220,6 @@ impl PackedDecoder {
     }
 }
 
-/// Rows of one width.
-pub(crate) struct Rows {
-    data: Lines<f32>,
-    width: usize,
-}
-
-impl Rows {
-    fn count(&self) -> usize {
-        self.data.len() / self.width.max(1)
-    }
-}
-
-/// Buffers of passes that are over, for those to come: fresh memory must be cleared by the system, page by page, which costs as much
-/// as a small product.
-#[derive(Default)]
-pub(crate) struct BufferPool {
-    free: Vec<Lines<f32>>,
-    /// Activations as the products take them.
-    words: Lines<u32>,
-}
-
-impl BufferPool {
-    /// Numbers that are anything: every body writes all of its output.
-    fn rows(&mut self, count: usize, width: usize) -> Rows {
-        let len = count * width;
-        // The smallest that is large enough, else the largest, which then grows.
-        let fits = |buffer: &Lines<f32>| buffer.capacity() >= len;
-        let best = self.free.iter().enumerate().min_by_key(|(_, buffer)| {
-            (!fits(buffer), if fits(buffer) { buffer.capacity() } else { usize::MAX - buffer.capacity() })
-        });
-        let mut data = match best.map(|(index, _)| index) {
-            Some(index) => self.free.swap_remove(index),
-            None => Lines::default(),
-        };
-        data.resize(len);
-        Rows { data, width }
-    }
-
-    fn give_back(&mut self, rows: Rows) {
-        self.free.push(rows.data);
-    }
-}
-
 /// The operations of one pass.
 struct Packed<'a, 's> {
     decoder: &'a PackedDecoder,
@@ -279,7 +239,7 @@ impl Packed<'_, '_> {
     }
 
     /// Fills in the entropies that are wanted of a block, from `qkv` with rotated queries and from keys that are written.
-    fn measure(&mut self, settings: Settings, index: usize, qkv: &Rows) {
+    fn measure(&mut self, settings: Settings<'_>, index: usize, qkv: &Rows) {
         let mut queries = Vec::new();
         let mut count = 0;
         self.entropies.spans.clear();
@@ -373,12 +333,12 @@ impl Ops for Packed<'_, '_> {
         y
     }
 
-    fn attend(&mut self, index: usize, mut qkv: Rows, norms: HeadNorms<'_, Vec<f32>>) -> Rows {
+    fn attend(&mut self, index: usize, mut qkv: Rows, of_heads: HeadWeights<'_, Vec<f32>>) -> Rows {
         let spec = &*self.decoder.spec;
         let block = &spec.blocks[index];
         let (head_dim, d_query, d_key) = (spec.head_dim, spec.d_query(), spec.d_key());
         let d_gate = if block.is_gated { d_query } else { 0 };
-        let eps = spec.norm_eps as f32;
+        let (eps, clip) = (spec.norm_eps as f32, spec.clip_qkv.map(|limit| limit as f32));
         let positions: Vec<usize> =
             self.spans.iter().flat_map(|span| (0..span.ids.len()).map(|i| span.keys.end() + i)).collect();
         let rows = qkv.data.par_chunks_exact_mut(qkv.width).with_min_len(worth_a_task(qkv.width)).zip(&positions);
@@ -388,14 +348,18 @@ impl Ops for Packed<'_, '_> {
                 gates_behind_queries(&mut row[..2 * d_query], head_dim);
             }
             let (queries, rest) = row.split_at_mut(d_query);
-            for (heads, norm) in [(queries, norms.queries), (&mut rest[d_gate..][..d_key], norms.keys)] {
+            let (keys, values) = rest[d_gate..].split_at_mut(d_key);
+            for (heads, norm) in [(queries, of_heads.q_norm), (keys, of_heads.k_norm)] {
                 // A norm as wide as all heads together comes before them.
                 let whole = norm.filter(|weight| weight.len() > head_dim);
                 if let Some(weight) = whole {
                     vector::rms_norm_in_place(heads, weight, eps);
                 }
                 let each = norm.filter(|_| whole.is_none()).map(|weight| (weight.as_slice(), eps));
-                vector::norm_rotate(heads, head_dim, each, turn);
+                vector::norm_rotate(heads, head_dim, each, clip, turn);
+            }
+            if let Some(limit) = clip {
+                vector::clip(&mut values[..d_key], limit);
             }
             if let Some(factor) = self.angles.query_factor(block.rope, position) {
                 row[..d_query].iter_mut().for_each(|x| *x *= factor);
@@ -412,6 +376,7 @@ impl Ops for Packed<'_, '_> {
             scale: spec.attention_scale as f32,
             soft_cap: spec.attention_soft_cap.map(|cap| cap as f32),
             sight: Sight::Before(block.window),
+            sinks: of_heads.sinks.map(Vec::as_slice),
         };
         self.measure(settings, index, &qkv);
         let kept = |span: &Span<'_>| if index == self.last { span.keep.clone() } else { 0..span.ids.len() };
@@ -460,6 +425,43 @@ impl Ops for Packed<'_, '_> {
         let gated = self.map(&gate_up, d_ff, |row, out| vector::gated(&row[..d_ff], &row[d_ff..], function, out));
         self.pool.give_back(gate_up);
         gated
+    }
+
+    fn mix(&mut self, x: Rows, logits: Rows, routing: Routing, experts: &[Gated<Linear>]) -> Rows {
+        let width = x.width;
+        let routes = Routes::of(&logits.data, logits.width, routing);
+        self.pool.give_back(logits);
+        // What each row gets of its experts, `[rows * top_k, d_model]`.
+        let mut parts = self.pool.rows(x.count() * routing.top_k, width);
+        for (expert, places) in experts.iter().zip(routes.places()) {
+            if places.is_empty() {
+                continue;
+            }
+            let mut rows = self.pool.rows(places.len(), width);
+            for (row, &place) in rows.data.chunks_exact_mut(width).zip(places) {
+                row.copy_from_slice(&x.data[place / routing.top_k * width..][..width]);
+            }
+            let y = expert.forward(self, rows);
+            for (y, &place) in y.data.chunks_exact(width).zip(places) {
+                parts.data[place * width..][..width].copy_from_slice(y);
+            }
+            self.pool.give_back(y);
+        }
+        let mut mixed = x;
+        routes.sum(&parts.data, width, &mut mixed.data);
+        self.pool.give_back(parts);
+        mixed
+    }
+
+    fn add_gated(&mut self, mut x: Rows, gate: Rows, y: Rows) -> Rows {
+        let width = x.width;
+        let rows = x.data.par_chunks_exact_mut(width).zip(y.data.par_chunks_exact(width)).zip(&*gate.data);
+        rows.with_min_len(worth_a_task(width)).for_each(|((x, y), &gate)| {
+            vector::add_scaled(x, y, 1.0 / (1.0 + exp(-gate)));
+        });
+        self.pool.give_back(y);
+        self.pool.give_back(gate);
+        x
     }
 
     fn keep(&mut self, index: usize, mut x: Rows) -> Rows {

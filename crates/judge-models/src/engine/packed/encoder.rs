@@ -226,7 +226,7 @@ impl PackedEncoder {
             let rows = qkv.par_chunks_exact_mut(width).zip(&positions).with_min_len(worth_a_task(width));
             rows.for_each(|(row, &position)| {
                 let turn = angles.at(block.rope, position);
-                vector::norm_rotate(&mut row[..2 * d_model], head_dim, None, turn); // queries, then keys
+                vector::norm_rotate(&mut row[..2 * d_model], head_dim, None, None, turn); // queries, then keys
             });
         }
         keys.par_iter_mut().zip(layout).for_each(|(keys, rows)| {
@@ -241,6 +241,7 @@ impl PackedEncoder {
             scale: (head_dim as f64).sqrt().recip() as f32,
             soft_cap: None,
             sight: Sight::Around(block.window),
+            sinks: None,
         };
         let whole =
             |(keys, rows): (_, &Range<usize>)| Queries { keys, position: 0, row: rows.start, count: rows.len() };

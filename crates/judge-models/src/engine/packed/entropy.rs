@@ -19,7 +19,7 @@ const LANES: usize = 8;
 /// The entropies in nats of the queries of block `block`, for arguments as [`attend`](super::attention::attend) takes them; `out` gets
 /// `[queries, n_heads]`.
 pub(crate) fn entropies(
-    settings: Settings,
+    settings: Settings<'_>,
     block: usize,
     queries: &[Queries<'_>],
     rows: &[f32],
@@ -60,7 +60,7 @@ fn measure(walk: &Walk<'_>, scratch: &mut Scratch, made: &mut Made<'_>) {
         );
     }
     for (row, spread) in scratch.spreads.iter().enumerate() {
-        made.row(row).fill(spread.entropy() as f32);
+        made.row(row).fill(spread.entropy(walk.sink(row)) as f32);
     }
 }
 
@@ -89,14 +89,7 @@ impl Spread {
                 highest = score;
             }
         }
-        if highest > self.highest {
-            // What was seen so far, from the new highest score; before the first it is nothing.
-            let step = if self.total == 0.0 { 0.0 } else { f64::from(self.highest) - f64::from(highest) };
-            let shrink = libm::exp(step);
-            self.weighted = shrink * (self.weighted + step * self.total);
-            self.total *= shrink;
-            self.highest = highest;
-        }
+        self.raise(highest);
         let x: [f32; TILE] = std::array::from_fn(|place| if is_seen(place) { scores[place] - highest } else { 0.0 });
         let weights: [f32; TILE] = std::array::from_fn(|place| if is_seen(place) { exp(x[place]) } else { 0.0 });
         // A weight of 0 counts for nothing, be its score -inf.
@@ -112,9 +105,25 @@ impl Spread {
         self.weighted += weighteds.iter().sum::<f64>();
     }
 
-    /// `ln Σ exp(x) - Σ exp(x) x / Σ exp(x)`, of which both terms are at least 0; NaN if a score was.
-    fn entropy(self) -> f64 {
-        libm::log(self.total) - self.weighted / self.total
+    /// Counts what was seen so far from a higher score, if it is one; before the first it is nothing.
+    #[inline(always)]
+    fn raise(&mut self, highest: f32) {
+        if highest > self.highest {
+            let step = if self.total == 0.0 { 0.0 } else { f64::from(self.highest) - f64::from(highest) };
+            let shrink = libm::exp(step);
+            self.weighted = shrink * (self.weighted + step * self.total);
+            self.total *= shrink;
+            self.highest = highest;
+        }
+    }
+
+    /// `ln Σ exp(x) - Σ exp(x) x / Σ exp(x)`, of which both terms are at least 0; NaN if a score was. With a sink, whose weight is no key's, it
+    /// is `-Σ p ln p` over the keys, whose weights `p` then add up to less than 1.
+    fn entropy(mut self, sink: Option<f32>) -> f64 {
+        let Some(sink) = sink else { return libm::log(self.total) - self.weighted / self.total };
+        self.raise(sink);
+        let all = self.total + libm::exp(f64::from(sink) - f64::from(self.highest));
+        (libm::log(all) * self.total - self.weighted) / all
     }
 }
 
@@ -155,7 +164,7 @@ mod tests {
         let entropy = |tiles: &[([f32; TILE], Range<usize>)]| {
             let mut spread = Spread::EMPTY;
             tiles.iter().for_each(|(scores, seen)| spread.take(scores, 1.0, None, seen.clone()));
-            spread.entropy()
+            spread.entropy(None)
         };
         // A score that a later one leaves far behind, and one that is never seen.
         let mut scores = [-300.0; TILE];

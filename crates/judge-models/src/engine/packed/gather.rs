@@ -14,7 +14,7 @@ use super::{tile::Word, unit::HasUnit};
 /// What the queries of block `block` gather: `rows` has rows `stride` apart that begin with the queries `[n_heads, head_dim]`; `out`
 /// gets `[queries, n_heads, head_dim]`, in the order of `queries`.
 pub(crate) fn attend(
-    settings: Settings,
+    settings: Settings<'_>,
     block: usize,
     queries: &[Queries<'_>],
     rows: &[f32],
@@ -58,7 +58,7 @@ fn gather(walk: &Walk<'_>, scratch: &mut Scratch, made: &mut Made<'_>) {
     scratch.gathered.clear();
     scratch.gathered.resize(n * lanes, 0.0);
     scratch.softmax.clear();
-    scratch.softmax.resize(n, Softmax::EMPTY);
+    scratch.softmax.extend((0..n).map(|row| Softmax::new(walk.sink(row))));
 
     for tile in walk.tiles() {
         let values = walk.scores(tile, &scratch.queries, &mut scratch.scores);

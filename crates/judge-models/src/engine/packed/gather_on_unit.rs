@@ -45,7 +45,7 @@ pub(super) fn gather(unit: &Unit, walk: &Walk<'_>, scratch: &mut Scratch, made: 
     scratch.weights.resize(n_strips * TILES * WORDS);
     scratch.gathered.resize(n_pairs * n_parts, Sums::ZERO);
     scratch.softmax.clear();
-    scratch.softmax.resize(n, Softmax::EMPTY);
+    scratch.softmax.extend((0..n).map(|row| Softmax::new(walk.sink(row))));
 
     let all = walk.tiles();
     let mut is_first = true;

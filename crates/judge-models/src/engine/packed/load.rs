@@ -63,6 +63,15 @@ impl<'a> Packing<'a> {
         }
         Ok(matrix)
     }
+
+    /// The biases of a projection behind one another, if it has any.
+    fn bias(&mut self, linear: &LinearSpec) -> Result<Option<Vec<f32>>, Error> {
+        let mut bias = Vec::new();
+        for (name, rows) in linear.biases() {
+            bias.append(&mut self.tensors.take(&name, &[rows], self.dtype)?);
+        }
+        Ok(linear.bias.then_some(bias))
+    }
 }
 
 impl Build for Packing<'_> {
@@ -70,12 +79,19 @@ impl Build for Packing<'_> {
     type Norm = Vec<f32>;
 
     fn linear(&mut self, linear: &LinearSpec) -> Result<Linear, Error> {
-        let mut bias = Vec::new();
-        for (name, rows) in linear.biases() {
-            bias.append(&mut self.tensors.take(&name, &[rows], self.dtype)?);
+        let bias = self.bias(linear)?;
+        Ok(Linear { weight: self.matrix(&linear.weights(), linear.d_in)?, bias })
+    }
+
+    fn router(&mut self, router: &LinearSpec) -> Result<Linear, Error> {
+        let rows = router.stems.iter().map(|(_, rows)| rows).sum();
+        let mut weight = PackedLinear::zeros(self.kernel, Word::Single, rows, router.d_in);
+        let mut first = 0;
+        for (name, rows) in router.weights() {
+            weight.fill(first, Numbers::F32(&self.tensors.take(&name, &[rows, router.d_in], self.dtype)?));
+            first += rows;
         }
-        let weight = self.matrix(&linear.weights(), linear.d_in)?;
-        Ok(Linear { weight, bias: linear.bias.then_some(bias) })
+        Ok(Linear { weight, bias: self.bias(router)? })
     }
 
     fn norm(&mut self, norm: &NormSpec) -> Result<Vec<f32>, Error> {

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use judge_core::{HeadEntropies, Layer, Lens, PooledState, Pooling, Signal, TokenId};
 use rayon::prelude::*;
 
-use super::decoder::{Angles, BufferPool, PackedDecoder, Span, Stream};
+use super::decoder::{Angles, PackedDecoder, Span, Stream};
 use super::keys::{Keys, TILE};
 use super::plan::{Stretch, plan};
+use super::rows::BufferPool;
 use crate::Error;
 use crate::reading::groups::Group;
 use crate::reading::jobs::{Brought, Job, Signals};

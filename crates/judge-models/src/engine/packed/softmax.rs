@@ -23,8 +23,14 @@ pub(crate) struct Softmax {
 }
 
 impl Softmax {
-    /// It has the lowest score that is not infinite: differences from it are never NaN.
-    pub(crate) const EMPTY: Self = Self { highest: f32::MIN, total: 0.0 };
+    /// One that has seen nothing but a sink, if there is one: a score, as scaled ones are, whose weight counts in the total and goes to nothing. Without it
+    /// it has the lowest score that is not infinite: differences from it are never NaN.
+    pub(crate) fn new(sink: Option<f32>) -> Self {
+        match sink {
+            Some(sink) => Self { highest: sink, total: 1.0 },
+            None => Self { highest: f32::MIN, total: 0.0 },
+        }
+    }
 
     /// Sum of the weights so far, relative to the highest score's.
     pub(crate) fn total(self) -> f32 {
@@ -262,9 +268,10 @@ mod tests {
             tiles in prop::collection::vec(
                 (prop::array::uniform32(-40.0_f32..40.0), 0_usize..32, 1_usize..32), 1..5),
             soft_cap in prop::option::of(2.0_f32..30.0),
+            sink in prop::option::of(-12.0_f32..12.0),
         ) {
             for (kernel, word) in Supported::all().flat_map(|kernel| [(kernel, Word::Pair), (kernel, Word::Single)]) {
-                let mut softmax = Softmax::EMPTY;
+                let mut softmax = Softmax::new(sink);
                 let (mut found, mut expected) = (Vec::<f64>::new(), Vec::<f64>::new());
                 for (scores, start, len) in &tiles {
                     let seen = *start..(start + len).min(TILE);
@@ -286,13 +293,13 @@ mod tests {
                         }
                     }
                 }
-                let highest = expected.iter().copied().fold(f64::MIN, f64::max);
+                let highest = expected.iter().copied().chain(sink.map(f64::from)).fold(f64::MIN, f64::max);
                 for (found, score) in found.iter().zip(&expected) {
                     let expected = (score - highest).exp();
                     let tolerance = if word == Word::Pair { 5e-3 } else { 1e-5 };
                     prop_assert!((found - expected).abs() <= tolerance * expected + 1e-30, "{kernel:?} {found} {expected}");
                 }
-                let total: f64 = found.iter().sum();
+                let total = found.iter().sum::<f64>() + sink.map_or(0.0, |sink| (f64::from(sink) - highest).exp());
                 prop_assert!((f64::from(softmax.total()) - total).abs() <= 1e-5 * total, "{kernel:?}");
             }
         }
@@ -303,7 +310,7 @@ mod tests {
         for kernel in Supported::all() {
             let mut scores = [0.0; TILE];
             scores[7] = f32::NAN;
-            let softmax = Softmax::EMPTY;
+            let softmax = Softmax::new(None);
             for word in [Word::Pair, Word::Single] {
                 let mut softmax = softmax;
                 softmax.take(kernel, &scores, 1.0, None, 0..TILE, (word, &mut vec![0; word.count(TILE)]));

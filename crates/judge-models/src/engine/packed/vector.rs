@@ -113,8 +113,15 @@ pub(crate) struct Turn<'a> {
     pub(crate) pairs: Pairs,
 }
 
-/// The heads `[heads, head_dim]` of one position: each normed where `norm` has a weight, then rotated in its first coordinates.
-pub(crate) fn norm_rotate(heads: &mut [f32], head_dim: usize, norm: Option<(&[f32], f32)>, turn: Turn<'_>) {
+/// The heads `[heads, head_dim]` of one position: each normed where `norm` has a weight, then rotated in its first coordinates. Between the two,
+/// numbers are cut to `limit` where there is one.
+pub(crate) fn norm_rotate(
+    heads: &mut [f32],
+    head_dim: usize,
+    norm: Option<(&[f32], f32)>,
+    limit: Option<f32>,
+    turn: Turn<'_>,
+) {
     let Turn { cos, sin, pairs } = turn;
     Arch::new().dispatch(
         #[inline(always)]
@@ -123,6 +130,9 @@ pub(crate) fn norm_rotate(heads: &mut [f32], head_dim: usize, norm: Option<(&[f3
                 if let Some((weight, eps)) = norm {
                     let scale = inverse_rms(head, eps);
                     head.iter_mut().zip(weight).for_each(|(x, weight)| *x = *x * scale * weight);
+                }
+                if let Some(limit) = limit {
+                    head.iter_mut().for_each(|x| *x = x.clamp(-limit, limit));
                 }
                 match pairs {
                     Pairs::Halves => {
@@ -143,6 +153,11 @@ pub(crate) fn norm_rotate(heads: &mut [f32], head_dim: usize, norm: Option<(&[f3
     );
 }
 
+/// Numbers beyond `limit` become `limit`, those below its negative that; a NaN stays one.
+pub(crate) fn clip(x: &mut [f32], limit: f32) {
+    x.iter_mut().for_each(|x| *x = x.clamp(-limit, limit));
+}
+
 /// [`rms_norm`] of a row in its place.
 pub(crate) fn rms_norm_in_place(x: &mut [f32], weight: &[f32], eps: f32) {
     Arch::new().dispatch(
@@ -154,7 +169,7 @@ pub(crate) fn rms_norm_in_place(x: &mut [f32], weight: &[f32], eps: f32) {
     );
 }
 
-/// `out = f(gate) * up`; all have the same length.
+/// `out = f(gate) * up`, or what the function says; all have the same length.
 pub(crate) fn gated(gate: &[f32], up: &[f32], function: Activation, out: &mut [f32]) {
     let rows = out.iter_mut().zip(gate).zip(up);
     match function {
@@ -165,6 +180,14 @@ pub(crate) fn gated(gate: &[f32], up: &[f32], function: Activation, out: &mut [f
         Activation::GeluTanh => Arch::new().dispatch(
             #[inline(always)]
             || rows.for_each(|((out, &gate), up)| *out = gelu_tanh(gate) * up),
+        ),
+        Activation::ClampedSwish { alpha, limit } => Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                rows.for_each(|((out, &gate), up)| {
+                    *out = clamped_swish(gate, alpha, limit) * (up.clamp(-limit, limit) + 1.0);
+                });
+            },
         ),
         Activation::Gelu => rows.for_each(|((out, &gate), up)| *out = gelu(gate) * up),
         Activation::Relu => rows.for_each(|((out, &gate), up)| *out = relu(gate) * up),
@@ -183,6 +206,11 @@ pub(crate) fn activate(x: &mut [f32], function: Activation) {
             #[inline(always)]
             || row.for_each(|x| *x = gelu_tanh(*x)),
         ),
+        // What it gates is 0 where nothing is gated.
+        Activation::ClampedSwish { alpha, limit } => Arch::new().dispatch(
+            #[inline(always)]
+            || row.for_each(|x| *x = clamped_swish(*x, alpha, limit)),
+        ),
         Activation::Gelu => row.for_each(|x| *x = gelu(*x)),
         Activation::Relu => row.for_each(|x| *x = relu(*x)),
     }
@@ -191,6 +219,12 @@ pub(crate) fn activate(x: &mut [f32], function: Activation) {
 #[inline(always)]
 fn silu(x: f32) -> f32 {
     x / (1.0 + exp(-x))
+}
+
+#[inline(always)]
+fn clamped_swish(x: f32, alpha: f32, limit: f32) -> f32 {
+    let x = x.clamp(f32::NEG_INFINITY, limit);
+    x / (1.0 + exp(-alpha * x))
 }
 
 #[inline(always)]
@@ -271,6 +305,16 @@ mod tests {
                 );
             }
         }
+        let clamped = Activation::ClampedSwish { alpha: 1.5, limit: 7.0 };
+        gated(&gate, &up, clamped, &mut out);
+        for (&x, &found) in gate.iter().zip(&out) {
+            let x = f64::from(x).min(7.0);
+            let expected = 3.0 * x * sigmoid(1.5 * x);
+            assert!((f64::from(found) - expected).abs() <= 2e-6 * expected.abs().max(1.0), "{x} {found}");
+        }
+        let mut ends = [0.0; 3];
+        gated(&[f32::NAN, 1.0, 1.0], &[1.0, 9.0, -9.0], clamped, &mut ends);
+        assert!(ends[0].is_nan() && (ends[1] / ends[2] + 8.0 / 6.0).abs() < 1e-6);
     }
 
     proptest! {
@@ -303,14 +347,20 @@ mod tests {
     fn a_head_is_normed_then_rotated() {
         // Two heads of five coordinates, of which four turn: by a quarter turn and by none.
         let mut heads = [3.0, 1.0, 4.0, 2.0, 9.0, 0.0, 0.0, 1.0, 0.0, 0.0];
-        norm_rotate(&mut heads, 5, None, Turn { cos: &[0.0, 1.0], sin: &[1.0, 0.0], pairs: Pairs::Halves });
+        norm_rotate(&mut heads, 5, None, None, Turn { cos: &[0.0, 1.0], sin: &[1.0, 0.0], pairs: Pairs::Halves });
         assert_eq!(heads, [-4.0, 1.0, 3.0, 2.0, 9.0, -1.0, 0.0, 0.0, 0.0, 0.0]);
         let mut head = [1.0, 2.0, 3.0, 4.0, 9.0];
-        norm_rotate(&mut head, 5, None, Turn { cos: &[0.0, 1.0], sin: &[1.0, 0.0], pairs: Pairs::Neighbours });
+        norm_rotate(&mut head, 5, None, None, Turn { cos: &[0.0, 1.0], sin: &[1.0, 0.0], pairs: Pairs::Neighbours });
         assert_eq!(head, [-2.0, 1.0, 3.0, 4.0, 9.0]);
         let mut head = [3.0, 4.0];
-        norm_rotate(&mut head, 2, Some((&[2.0, 1.0], 0.0)), Turn::default());
+        norm_rotate(&mut head, 2, Some((&[2.0, 1.0], 0.0)), None, Turn::default());
         let rms = 12.5_f32.sqrt();
         assert!((head[0] - 6.0 / rms).abs() < 1e-6 && (head[1] - 4.0 / rms).abs() < 1e-6);
+        // Cut in between: a quarter turn of (1.5, -1.5).
+        let mut head = [3.0, -4.0];
+        norm_rotate(&mut head, 2, None, Some(1.5), Turn { cos: &[0.0], sin: &[1.0], pairs: Pairs::Halves });
+        assert_eq!(head, [1.5, 1.5]);
+        clip(&mut head, 1.0);
+        assert_eq!(head, [1.0, 1.0]);
     }
 }

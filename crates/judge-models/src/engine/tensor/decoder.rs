@@ -16,8 +16,8 @@ use super::precision::{Precision, cast, widen};
 use super::rotation::Rotation;
 use super::stages::stages;
 use crate::Error;
-use crate::arch::{BlockSpec, HeadSpec, LinearSpec, ModelSpec, NamedRows, NormSpec};
-use crate::engine::block::{Block, Build, Conv, Delta, HeadNorms, Ops};
+use crate::arch::{BlockSpec, HeadSpec, LinearSpec, ModelSpec, NamedRows, NormSpec, Routing};
+use crate::engine::block::{Block, Build, Conv, Delta, Gated, HeadWeights, Ops};
 
 /// A decoder-only transformer. Weights keep the checkpoint's `[out, in]`.
 #[derive(Module, Debug)]
@@ -301,9 +301,9 @@ impl Ops for Composed<'_, '_> {
         ops::linear(x, linear.weight.val(), linear.bias.as_ref().map(Param::val))
     }
 
-    fn attend(&mut self, index: usize, qkv: Tensor<3>, norms: HeadNorms<'_, Norm>) -> Tensor<3> {
+    fn attend(&mut self, index: usize, qkv: Tensor<3>, of_heads: HeadWeights<'_, Norm>) -> Tensor<3> {
         let spec = self.spec;
-        let BlockSpec { window, rope, is_gated, .. } = spec.blocks[index];
+        let &BlockSpec { window, rope, is_gated, .. } = &spec.blocks[index];
         let [batch, seq, _] = qkv.dims();
         let (d_query, d_key) = (spec.d_query(), spec.d_key());
         let heads_of = |start: usize, width: usize, head: usize| {
@@ -325,24 +325,32 @@ impl Ops for Composed<'_, '_> {
             ops::norm_rotate(
                 x,
                 norm.map(|weight| (weight.val(), spec.norm_eps)),
+                spec.clip_qkv,
                 rope.map(|rope| self.rotation.table(rope)),
             )
         };
         // [batch, seq, heads, head_dim] -> [batch, heads, seq, head_dim], three times
-        let queries = rotated(queries, norms.queries);
+        let queries = rotated(queries, of_heads.q_norm);
         let queries = match rope.and_then(|rope| self.rotation.table(rope).query_factors.clone()) {
             Some(factors) => queries * factors,
             None => queries,
         };
         let queries = queries.swap_dims(1, 2);
-        let keys = cast(rotated(heads(0), norms.keys), self.precision.attention).swap_dims(1, 2);
-        let values = cast(heads(d_key), self.precision.attention).swap_dims(1, 2);
+        let keys = cast(rotated(heads(0), of_heads.k_norm), self.precision.attention).swap_dims(1, 2);
+        let values = heads(d_key);
+        let values = match spec.clip_qkv {
+            Some(limit) => values.clamp(-limit, limit),
+            None => values,
+        };
+        let values = cast(values, self.precision.attention).swap_dims(1, 2);
         let (keys, values) = match &mut self.past {
             Some(past) => past.extend(index, (keys, values), window), // -> [batch, n_kv_heads, seq_keys, head_dim]
             None => (keys, values),
         };
         let hidden = self.masks.get(window);
-        let with = Attention { scale: spec.attention_scale, soft_cap: spec.attention_soft_cap, hidden };
+        let sinks = of_heads.sinks.map(Param::val);
+        let (scale, soft_cap) = (spec.attention_scale, spec.attention_soft_cap);
+        let with = Attention { scale, soft_cap, hidden, sinks: sinks.as_ref() };
         let layer = Layer(index + 1);
         if let Some(entropies) = self.entropies.as_mut().filter(|entropies| entropies.wanted.contains(&layer)) {
             entropies.found.push((layer, ops::attention_entropy(queries.clone(), keys.clone(), with)));
@@ -389,6 +397,24 @@ impl Ops for Composed<'_, '_> {
         ops::gated_activation(gate_up, self.spec.activation)
     }
 
+    /// Every expert takes every row, and what it makes of a row that is not its own is left out: shapes do not depend on the choice, and no device is
+    /// waited for.
+    fn mix(&mut self, x: Tensor<3>, logits: Tensor<3>, routing: Routing, experts: &[Gated<Linear>]) -> Tensor<3> {
+        let weights = ops::route(logits, routing); // [batch, seq, n_experts]
+        let mut mixed = Tensor::zeros(x.dims(), (&x.device(), DType::F32));
+        for (index, expert) in experts.iter().enumerate() {
+            let weight = weights.clone().narrow(2, index, 1); // [batch, seq, 1]
+            let is_other = weight.clone().equal_elem(0.0).expand(x.dims());
+            let y = widen(expert.forward(self, x.clone())); // [batch, seq, d_model]
+            mixed = mixed + (y * weight).mask_fill(is_other, 0.0);
+        }
+        mixed
+    }
+
+    fn add_gated(&mut self, x: Tensor<3>, gate: Tensor<3>, y: Tensor<3>) -> Tensor<3> {
+        widen(x) + activation::sigmoid(widen(gate)) * widen(y)
+    }
+
     fn keep(&mut self, _: usize, x: Tensor<3>) -> Tensor<3> {
         x
     }
@@ -417,6 +443,13 @@ impl<S: Source + ?Sized> Build for Parameters<'_, S> {
     fn linear(&mut self, linear: &LinearSpec) -> Result<Linear, Error> {
         let bias = if linear.bias { Some(self.vector(linear.biases(), 0.0)?) } else { None };
         Ok(Linear { weight: self.matrix(linear.weights(), linear.d_in)?, bias })
+    }
+
+    fn router(&mut self, router: &LinearSpec) -> Result<Linear, Error> {
+        let precision = std::mem::replace(&mut self.precision, Precision::FULL);
+        let router = self.linear(router);
+        self.precision = precision;
+        router
     }
 
     fn norm(&mut self, norm: &NormSpec) -> Result<Norm, Error> {

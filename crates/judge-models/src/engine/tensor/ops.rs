@@ -8,11 +8,11 @@
 //! products in f32 with ten bits after the point (TF32).
 
 use burn::tensor::ops::AttentionModuleOptions;
-use burn::tensor::{Bool, DType, Tensor, activation, module};
+use burn::tensor::{Bool, DType, Tensor, TensorData, activation, module};
 
 use super::precision::{cast, widen};
 use super::rotation::Table;
-use crate::arch::{Activation, NormKind, Pairs};
+use crate::arch::{Activation, NormKind, Pairs, Routing};
 
 /// `x · weightᵀ + bias`: `x` `[batch, seq, d_in]`, `weight` `[d_out, d_in]`, `bias` `[d_out]` in f32, gives
 /// `[batch, seq, d_out]`, in the dtype of `weight`, or with a bias in f32.
@@ -46,8 +46,14 @@ pub(crate) fn norm<const D: usize>(kind: NormKind, x: Tensor<D>, weight: Tensor<
 }
 
 /// Queries or keys `[batch, seq, heads, head_dim]`: normed where the model does so, per head or over all of them as wide as the weight is, then rotated in their
-/// first `rotary_dim` coordinates, each pair of them by the angle of its position. Keeps the shape; gives f32.
-pub(crate) fn norm_rotate(x: Tensor<4>, norm: Option<(Tensor<1>, f64)>, rotation: Option<&Table>) -> Tensor<4> {
+/// first `rotary_dim` coordinates, each pair of them by the angle of its position. Between the two, numbers are cut to `limit` where there is one. Keeps
+/// the shape; gives f32.
+pub(crate) fn norm_rotate(
+    x: Tensor<4>,
+    norm: Option<(Tensor<1>, f64)>,
+    limit: Option<f64>,
+    rotation: Option<&Table>,
+) -> Tensor<4> {
     let [batch, seq, heads, head_dim] = x.dims();
     let x = match norm {
         Some((weight, eps)) if weight.dims()[0] > head_dim => {
@@ -57,6 +63,10 @@ pub(crate) fn norm_rotate(x: Tensor<4>, norm: Option<(Tensor<1>, f64)>, rotation
         }
         Some((weight, eps)) => rms_norm(x, weight, eps),
         None => widen(x),
+    };
+    let x = match limit {
+        Some(limit) => x.clamp(-limit, limit),
+        None => x,
     };
     let Some(rotation) = rotation else { return x };
     let half = rotation.cos.dims()[3];
@@ -94,6 +104,8 @@ pub(crate) struct Attention<'a> {
     /// `true` where a query must not look, besides what lies after it. Shape `[1, 1, seq, seq_keys]`, or with
     /// `batch * n_kv_heads` in the place of the first 1.
     pub(crate) hidden: Option<&'a Tensor<4, Bool>>,
+    /// A score of each query head whose weight goes to no key, `[n_heads]` in f32.
+    pub(crate) sinks: Option<&'a Tensor<1>>,
 }
 
 /// Causal attention: `queries` `[batch, n_heads, seq, head_dim]` in f32, `keys` and `values` `[batch, n_kv_heads, seq_keys,
@@ -101,14 +113,15 @@ pub(crate) struct Attention<'a> {
 /// head `h` uses key head `h / (n_heads / n_kv_heads)`.
 ///
 /// Keys narrower than f32 are attended to as they are, with queries rounded likewise, where Burn has a kernel for it: the queries of
-/// a prompt longer than a head is wide, no soft-cap, nothing hidden, no scale but the usual one (queries are scaled for it beforehand).
+/// a prompt longer than a head is wide, no soft-cap, nothing hidden, no sinks, no scale but the usual one (queries are scaled for it beforehand).
 /// All else is f32, because Burn then computes scores one by one in the dtype it is given, the softmax too.
 pub(crate) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, with: Attention<'_>) -> Tensor<4> {
     let [batch, n_heads, seq, head_dim] = queries.dims();
     let [_, n_kv_heads, seq_keys, _] = keys.dims();
     let group = n_heads / n_kv_heads;
     let narrow = keys.dtype();
-    let in_one_kernel = is_for_one_kernel(seq, head_dim) && with.soft_cap.is_none() && with.hidden.is_none();
+    let is_plain = with.soft_cap.is_none() && with.hidden.is_none() && with.sinks.is_none();
+    let in_one_kernel = is_for_one_kernel(seq, head_dim) && is_plain;
     let (queries, keys, values, scale) = if narrow != DType::F32 && in_one_kernel {
         let factor = with.scale * (head_dim as f64).sqrt();
         let queries = if (factor - 1.0).abs() < 1e-6 { queries } else { queries.mul_scalar(factor) };
@@ -123,7 +136,25 @@ pub(crate) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, 
     let keys = keys.reshape([batch * n_kv_heads, 1, seq_keys, head_dim]);
     let values = values.reshape([batch * n_kv_heads, 1, seq_keys, head_dim]);
     let options = AttentionModuleOptions { scale, softcap: with.soft_cap, is_causal: true };
-    let mixed = module::attention(queries, keys, values, with.hidden.cloned(), None, options);
+    let mixed = match with.sinks {
+        None => module::attention(queries, keys, values, with.hidden.cloned(), None, options),
+        Some(sinks) => {
+            // A sink is a key before all others that no query meets and whose value is nothing: what it scores is added to it.
+            let device = &queries.device();
+            let nothing = Tensor::zeros([batch * n_kv_heads, 1, 1, head_dim], (device, DType::F32));
+            let (keys, values) = (Tensor::cat(vec![nothing.clone(), keys], 2), Tensor::cat(vec![nothing, values], 2));
+            let hidden = with.hidden.map(|hidden| {
+                let [first, second, queries, _] = hidden.dims();
+                let seen = Tensor::<4, Bool>::full([first, second, queries, 1], false, device);
+                Tensor::cat(vec![seen, hidden.clone()], 3)
+            });
+            // [n_heads] -> [1, n_kv_heads, group, 1] -> [batch, n_kv_heads, group, seq] -> [batch * n_kv_heads, group, seq, 1]
+            let sinks = sinks.clone().reshape([1, n_kv_heads, group, 1]).expand([batch, n_kv_heads, group, seq]);
+            let sinks = sinks.reshape([batch * n_kv_heads, group, seq, 1]);
+            let others = Tensor::zeros([batch * n_kv_heads, group, seq, seq_keys], (device, DType::F32));
+            module::attention(queries, keys, values, hidden, Some(Tensor::cat(vec![sinks, others], 3)), options)
+        }
+    };
     mixed.reshape([batch, n_heads, seq, head_dim]) // [batch * n_kv_heads, group, ..] -> [batch, n_heads, ..]
 }
 
@@ -137,7 +168,7 @@ fn is_for_one_kernel(seq: usize, head_dim: usize) -> bool {
 }
 
 /// The entropy in nats of the weights that each query gives the keys, for queries and keys as [`attention`] takes them: `[batch, seq,
-/// n_heads]` in f32. All is computed in f32, whatever `attention` rounds, but a card may take scores in TF32. Weights are there for the
+/// n_heads]` in f32; with sinks, of weights that add up to less than 1. All is computed in f32, whatever `attention` rounds, but a card may take scores in TF32. Weights are there for the
 /// heads of one key head at a time.
 pub(crate) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Attention<'_>) -> Tensor<3> {
     /// As good as minus infinity, but 0 times it is 0.
@@ -165,17 +196,28 @@ pub(crate) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Atten
         let scores = scores.reshape([batch, group, seq, seq_keys]).mask_fill(hidden.clone(), HIDDEN);
         // With x = score - highest and Z = Σ exp(x): H = ln Z - Σ exp(x) x / Z, of which both terms are at least 0.
         let highest = scores.clone().max_dim(3); // [batch, group, seq, 1]
-        let x = scores - highest;
+        let Some(sinks) = with.sinks else {
+            let x = scores - highest;
+            let weights = x.clone().exp();
+            let total = weights.clone().sum_dim(3); // [batch, group, seq, 1]
+            let mean = (weights * x).sum_dim(3) / total.clone();
+            return total.log() - mean;
+        };
+        // A sink adds to Z, but nothing to the sums over keys.
+        let sinks = sinks.clone().narrow(0, head * group, group).reshape([1, group, 1, 1]);
+        let sinks = sinks.expand([batch, group, seq, 1]);
+        let highest = highest.max_pair(sinks.clone());
+        let x = scores - highest.clone();
         let weights = x.clone().exp();
-        let total = weights.clone().sum_dim(3); // [batch, group, seq, 1]
-        let mean = (weights * x).sum_dim(3) / total.clone();
-        total.log() - mean
+        let of_keys = weights.clone().sum_dim(3); // [batch, group, seq, 1]
+        let total = of_keys.clone() + (sinks - highest).exp();
+        (total.clone().log() * of_keys - (weights * x).sum_dim(3)) / total
     });
     // [batch, group, seq, 1] of each key head -> [batch, n_heads, seq, 1] -> [batch, n_heads, seq] -> [batch, seq, n_heads]
     Tensor::cat(entropies.collect(), 1).reshape([batch, n_heads, seq]).swap_dims(1, 2)
 }
 
-/// `f(gate) * up` of `[batch, seq, 2 * d_ff]`, gate first, gives `[batch, seq, d_ff]` in f32.
+/// `f(gate) * up`, or what the function says, of `[batch, seq, 2 * d_ff]`, gate first, gives `[batch, seq, d_ff]` in f32.
 pub(crate) fn gated_activation(gate_up: Tensor<3>, function: Activation) -> Tensor<3> {
     let d_ff = gate_up.dims()[2] / 2;
     let gate = widen(gate_up.clone().narrow(2, 0, d_ff)); // [batch, seq, 2 * d_ff] -> [batch, seq, d_ff]
@@ -185,13 +227,62 @@ pub(crate) fn gated_activation(gate_up: Tensor<3>, function: Activation) -> Tens
         Activation::Gelu => activation::gelu(gate),
         Activation::GeluTanh => activation::gelu_approximate(gate),
         Activation::Relu => activation::relu(gate),
+        Activation::ClampedSwish { alpha, limit } => {
+            let gate = gate.clamp_max(limit);
+            let up = up.clamp(-limit, limit).add_scalar(1.0);
+            return gate.clone() * activation::sigmoid(gate.mul_scalar(alpha)) * up;
+        }
     };
     gate * up
+}
+
+/// The weights of the experts that `routing` chooses by their logits `[batch, seq, n_experts]`, and 0 for all others: the same shape, f32.
+pub(crate) fn route(logits: Tensor<3>, routing: Routing) -> Tensor<3> {
+    let logits = widen(logits);
+    let [batch, seq, n_experts] = logits.dims();
+    let shape = [batch, seq, n_experts];
+    let numbers = (0..n_experts).map(|expert| expert as f32).collect();
+    let numbers = Tensor::<1>::from_data(TensorData::new(numbers, [n_experts]), &logits.device());
+    let numbers = numbers.reshape([1, 1, n_experts]).expand(shape);
+    // The highest of what is left, and of equal ones the first, as many times as a row has experts. A choice has no gradient.
+    let mut left = logits.clone().detach();
+    let mut chosen = Tensor::<3, Bool>::full(shape, false, &left.device());
+    for _ in 0..routing.top_k {
+        let is_highest = left.clone().equal(left.clone().max_dim(2).expand(shape));
+        let first = numbers.clone().mask_fill(is_highest.bool_not(), n_experts as f32).min_dim(2); // [batch, seq, 1]
+        let this = numbers.clone().equal(first.expand(shape));
+        left = left.mask_fill(this.clone(), f32::NEG_INFINITY);
+        chosen = chosen.bool_or(this);
+    }
+    let others = chosen.bool_not();
+    let shares = activation::softmax(logits, 2);
+    // Where a logit is NaN nothing is equal to the highest, and NaN must come of it.
+    let nothing = shares.clone().sum_dim(2).mul_scalar(0.0); // [batch, seq, 1]
+    let kept = shares.mask_fill(others, 0.0) + nothing;
+    if routing.among_chosen { kept.clone() / kept.sum_dim(2) } else { kept }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn experts_with_the_highest_logits_are_chosen_and_of_equal_ones_the_first() {
+        let weights = |logits: [f32; 4], among_chosen| {
+            let logits = Tensor::<1>::from_floats(logits, &burn::tensor::Device::flex()).reshape([1, 1, 4]);
+            route(logits, Routing { top_k: 2, among_chosen }).into_data().try_to_vec::<f32>().unwrap()
+        };
+        let close = |found: Vec<f32>, expected: [f32; 4]| {
+            assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{found:?} {expected:?}");
+        };
+        close(weights([0.0, 2_f32.ln(), 0.0, 0.0], true), [1.0 / 3.0, 2.0 / 3.0, 0.0, 0.0]);
+        close(weights([0.0, 2_f32.ln(), 0.0, 0.0], false), [0.2, 0.4, 0.0, 0.0]);
+        close(weights([-1.0, 5.0, 5.0, 5.0], true), [0.0, 0.5, 0.5, 0.0]);
+        close(weights([f32::NEG_INFINITY, 1.0, 0.0, f32::NEG_INFINITY], false), [0.0, 0.731_058_6, 0.268_941_4, 0.0]);
+        for among_chosen in [false, true] {
+            assert!(weights([1.0, f32::NAN, 0.0, 0.0], among_chosen).iter().all(|weight| weight.is_nan()));
+        }
+    }
 
     #[test]
     fn one_kernel_is_for_prompts_longer_than_a_head_is_wide() {
@@ -213,7 +304,7 @@ mod tests {
         let device = burn::tensor::Device::flex();
         let ones = || Tensor::<4>::ones([1, 1, seq, head_dim], (&device, DType::F32));
         let narrow = |x: Tensor<4>| cast(x, DType::F16);
-        let with = Attention { scale: (head_dim as f64).sqrt().recip(), soft_cap: None, hidden: None };
+        let with = Attention { scale: (head_dim as f64).sqrt().recip(), soft_cap: None, hidden: None, sinks: None };
         let mixed = attention(ones().mul_scalar(100.0), narrow(ones().mul_scalar(100.0)), narrow(ones()), with);
         let mixed: Vec<f32> = mixed.into_data().try_into_vec().unwrap();
         assert!(mixed.iter().all(|x| (x - 1.0).abs() < 1e-3), "{mixed:?}");

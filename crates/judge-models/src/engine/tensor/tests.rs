@@ -145,7 +145,7 @@ fn batches_equal_one_sequence_at_a_time_in_every_family() {
 /// What the load reads back is of every tensor, on every device.
 #[test]
 fn a_number_of_every_tensor_is_read_back() {
-    for (family, of_block) in [("mistral-off", 6), ("phi3-off", 6)] {
+    for (family, of_block) in [("mistral-off", 6), ("phi3-off", 6), ("olmoe-off", 15)] {
         for devices in [1, 3] {
             let folder = Folder::open(folder(family)).unwrap();
             let config = Arc::new(ModelSpec::from_json(folder.config()).unwrap());

@@ -1,0 +1,138 @@
+//! Which experts the rows of a pass go to, and which rows an expert gets.
+//!
+//! An expert's rows are multiplied together, which gives each the bits that it has alone. What a row gets of its experts is kept apart until all are done and summed from
+//! the highest logit down, so that no other row's choice shows.
+
+use rayon::prelude::*;
+
+use super::vector::{add_scaled, worth_a_task};
+use crate::arch::Routing;
+use crate::reading::exp::exp;
+
+/// The experts of some rows, `[rows, top_k]`. A place is a row and one of its experts: `row * top_k + rank`, rank 0 having the highest logit.
+pub(super) struct Routes {
+    top_k: usize,
+    /// By place.
+    weights: Vec<f32>,
+    /// The places of each expert, ascending.
+    places: Vec<Vec<usize>>,
+}
+
+impl Routes {
+    /// Those that `routing` chooses by `logits` `[rows, n_experts]`.
+    pub(super) fn of(logits: &[f32], n_experts: usize, routing: Routing) -> Self {
+        let mut weights = Vec::with_capacity(logits.len() / n_experts * routing.top_k);
+        let mut places = vec![Vec::new(); n_experts];
+        let mut chosen = Vec::with_capacity(routing.top_k);
+        for logits in logits.chunks_exact(n_experts) {
+            choose(logits, routing.top_k, &mut chosen);
+            for (rank, &expert) in chosen.iter().enumerate() {
+                places[expert].push(weights.len() + rank);
+            }
+            weigh(logits, routing, &chosen, &mut weights);
+        }
+        Self { top_k: routing.top_k, weights, places }
+    }
+
+    /// Each row's sum of what it gets of its experts, `parts` `[rows * top_k, width]` by place, weighted: `[rows, width]`.
+    pub(super) fn sum(&self, parts: &[f32], width: usize, sums: &mut [f32]) {
+        let wide = self.top_k * width;
+        let rows = sums.par_chunks_exact_mut(width).zip(parts.par_chunks_exact(wide));
+        let rows = rows.zip(self.weights.par_chunks_exact(self.top_k)).with_min_len(worth_a_task(wide));
+        rows.for_each(|((sum, parts), weights)| {
+            sum.fill(0.0);
+            for (part, &weight) in parts.chunks_exact(width).zip(weights) {
+                add_scaled(sum, part, weight);
+            }
+        });
+    }
+
+    /// The places of each expert.
+    pub(super) fn places(&self) -> &[Vec<usize>] {
+        &self.places
+    }
+}
+
+/// The experts with the highest logits, from the highest down; of equal ones the first is first. A NaN is lower than all else.
+fn choose(logits: &[f32], top_k: usize, chosen: &mut Vec<usize>) {
+    chosen.clear();
+    for _ in 0..top_k {
+        let left = logits.iter().enumerate().filter(|(expert, _)| !chosen.contains(expert));
+        let best = left.reduce(|best, next| if *next.1 > *best.1 || best.1.is_nan() { next } else { best });
+        chosen.extend(best.map(|(expert, _)| expert));
+    }
+}
+
+/// Appends the weights of the chosen experts, the first of which has the highest logit. They are all NaN if any expert's logit is.
+fn weigh(logits: &[f32], routing: Routing, chosen: &[usize], weights: &mut Vec<f32>) {
+    let Some(&first) = chosen.first() else { return };
+    let share = |&expert: &usize| exp(logits[expert] - logits[first]);
+    let all: f32 = (0..logits.len()).map(|expert| share(&expert)).sum();
+    let total = match routing.among_chosen {
+        true if all.is_nan() => f32::NAN,
+        true => chosen.iter().map(share).sum(),
+        false => all,
+    };
+    weights.extend(chosen.iter().map(|expert| share(expert) / total));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn routes(logits: &[f32], n_experts: usize, top_k: usize, among_chosen: bool) -> Routes {
+        Routes::of(logits, n_experts, Routing { top_k, among_chosen })
+    }
+
+    #[test]
+    fn of_equal_logits_the_first_is_taken() {
+        let found = routes(&[1.0, 3.0, 3.0, 3.0, 2.0, 2.0], 6, 4, false);
+        assert_eq!(found.places(), [vec![], vec![0], vec![1], vec![2], vec![3], vec![]]);
+        let zeros = routes(&[0.0, -0.0, 0.0], 3, 2, true);
+        assert_eq!(zeros.places(), [vec![0], vec![1], vec![]]);
+        assert_eq!(zeros.weights, [0.5, 0.5]);
+    }
+
+    #[test]
+    fn a_nan_stays_visible_and_infinities_do_not_panic() {
+        for among_chosen in [false, true] {
+            for logits in [[f32::NAN, 1.0, 2.0, 3.0], [f32::NAN; 4], [f32::INFINITY, 1.0, f32::INFINITY, f32::NAN]] {
+                let found = routes(&logits, 4, 2, among_chosen);
+                assert_eq!(found.places().iter().map(Vec::len).sum::<usize>(), 2);
+                assert!(found.weights.iter().all(|weight| weight.is_nan()), "{logits:?}");
+            }
+            let low = routes(&[f32::NEG_INFINITY, 1.0, f32::NEG_INFINITY, 1.0], 4, 3, among_chosen);
+            assert_eq!(low.weights, [0.5, 0.5, 0.0]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn weights_are_those_of_a_softmax_and_a_row_s_own(
+            rows in 1_usize..6,
+            top_k in 1_usize..5,
+            numbers in prop::collection::vec(-20.0_f32..20.0, 5 * 7),
+            among_chosen in any::<bool>(),
+        ) {
+            let logits = &numbers[..rows * 7];
+            let found = routes(logits, 7, top_k, among_chosen);
+            prop_assert_eq!(found.weights.len(), rows * top_k);
+            for (row, logits) in logits.chunks_exact(7).enumerate() {
+                let alone = routes(logits, 7, top_k, among_chosen);
+                let place = row * top_k..(row + 1) * top_k;
+                prop_assert_eq!(&alone.weights, &found.weights[place.clone()]);
+                let mut sorted = logits.to_vec();
+                sorted.sort_by(|a, b| b.total_cmp(a));
+                let total: f64 = sorted[..if among_chosen { top_k } else { 7 }].iter().map(|&x| f64::from(x).exp()).sum();
+                for (rank, place) in place.enumerate() {
+                    let expert = found.places().iter().position(|places| places.contains(&place)).unwrap();
+                    prop_assert_eq!(logits[expert], sorted[rank]);
+                    let expected = f64::from(sorted[rank]).exp() / total;
+                    prop_assert!((f64::from(found.weights[place]) - expected).abs() < 1e-6);
+                }
+            }
+        }
+    }
+}

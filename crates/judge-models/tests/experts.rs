@@ -1,0 +1,278 @@
+//! Blocks with experts: in whichever order and form a folder keeps them, the model is the same. What it computes is compared with transformers in `parity.rs`,
+//! with itself in other company in `batch_invariance.rs`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use judge_core::{Backbone, LabelRead, Lens, Outcome, Pooling, Prompt, ReadAt, Request, TextModel, Want};
+use judge_models::{Dtype, Error, Kernel, LoadOptions, Model, TensorProblem};
+use safetensors::tensor::{Dtype as Stored, TensorView};
+use safetensors::{SafeTensors, serialize_to_file};
+use tempfile::TempDir;
+
+/// Tensors by name: dtype, shape and bytes.
+type Tensors = BTreeMap<String, (Stored, Vec<usize>, Vec<u8>)>;
+
+fn family(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families").join(name)
+}
+
+/// A copy of a family's folder with other tensors, in one file.
+fn changed(name: &str, change: impl FnOnce(&mut Tensors)) -> TempDir {
+    let to = TempDir::new().unwrap();
+    let mut tensors = Tensors::new();
+    for entry in fs::read_dir(family(name)).unwrap() {
+        let path = entry.unwrap().path();
+        let file = path.file_name().unwrap().to_string_lossy().into_owned();
+        if file.starts_with("model") && file.ends_with(".safetensors") {
+            let bytes = fs::read(path).unwrap();
+            for (name, view) in SafeTensors::deserialize(&bytes).unwrap().tensors() {
+                tensors.insert(name, (view.dtype(), view.shape().to_vec(), view.data().to_vec()));
+            }
+        } else if !file.ends_with(".index.json") {
+            fs::copy(&path, to.path().join(file)).unwrap();
+        }
+    }
+    change(&mut tensors);
+    let views = tensors
+        .iter()
+        .map(|(name, (dtype, shape, bytes))| (name.as_str(), TensorView::new(*dtype, shape.clone(), bytes).unwrap()));
+    serialize_to_file(views, None, &to.path().join("model.safetensors")).unwrap();
+    to
+}
+
+/// Everything that is read of some prompts.
+fn numbers(model: &Model) -> Vec<f32> {
+    let (layers, info) = (model.info().layers(), model.info());
+    let labels = LabelRead {
+        tokens: (0..info.d_vocab as u32).collect(),
+        layers: layers.clone(),
+        lens: Lens::Raw,
+        at: ReadAt::PromptEnd,
+        label_mass: false,
+    };
+    let pooled = layers.iter().flat_map(|&layer| [(layer, Pooling::Mean), (layer, Pooling::Max)]).collect();
+    let want = Want { labels: vec![labels], pooled, prompt_log_probs: true, ..Want::default() };
+    let prompts = ["ba de fi go ku la me ni po ru sa te vi zo", "3 xa y0 ba ba 4", "zo"];
+    let requests = prompts.map(|text| Request { prompt: Prompt::Raw(text.to_owned()), want: want.clone() });
+    let mut found = vec![Vec::new(); prompts.len()];
+    let mut take = |index: usize, outcome: Outcome| {
+        let Outcome::Read(reading) = outcome else { panic!("{outcome:?}") };
+        found[index].extend_from_slice(&reading.labels[0].steps[0].logits);
+        found[index].extend(reading.pooled.iter().flat_map(|state| &state.values));
+        found[index].extend(reading.prompt_log_probs.iter().flat_map(|found| &found.log_probs));
+        ControlFlow::Continue(())
+    };
+    model.run(&requests, &mut take).unwrap();
+    found.concat()
+}
+
+fn bits(model: &Model) -> Vec<u32> {
+    numbers(model).iter().map(|x| x.to_bits()).collect()
+}
+
+fn every_way() -> impl Iterator<Item = LoadOptions> {
+    let ways = Kernel::available().into_iter().flat_map(|kernel| [(kernel, Dtype::F32), (kernel, Dtype::Bf16)]);
+    ways.map(|(kernel, dtype)| LoadOptions { kernel: Some(kernel), dtype: Some(dtype), ..LoadOptions::default() })
+}
+
+/// The number of an expert in a tensor's name, with what stands before and behind it.
+fn expert_of(name: &str) -> Option<(&str, usize, &str)> {
+    let (before, rest) = name.split_once(".experts.")?;
+    let (number, after) = rest.split_once('.')?;
+    Some((before, number.parse().ok()?, after))
+}
+
+/// The rows of a tensor in another order: row `i` becomes row `to(i)`.
+fn permute_rows(shape: &[usize], bytes: &mut [u8], to: impl Fn(usize) -> usize) {
+    let (from, row) = (bytes.to_vec(), bytes.len() / shape[0]);
+    for (index, from) in from.chunks_exact(row).enumerate() {
+        bytes[to(index) * row..][..row].copy_from_slice(from);
+    }
+}
+
+#[test]
+fn permuted_experts_give_the_same_numbers() {
+    for name in ["mixtral-on", "qwen3_moe-on", "qwen2_moe-on", "olmoe-off"] {
+        let permuted = changed(name, |tensors| {
+            let count = 1 + tensors.keys().filter_map(|name| Some(expert_of(name)?.1)).max().unwrap();
+            let to = |expert: usize| (expert * 3 + 1) % count;
+            assert!(count % 3 != 0 || count == 6);
+            // Three has a common divisor with six.
+            let to = move |expert: usize| if count == 6 { 5 - expert } else { to(expert) };
+            *tensors = std::mem::take(tensors)
+                .into_iter()
+                .map(|(name, (dtype, shape, mut bytes))| {
+                    if name.ends_with("mlp.gate.weight") || name.ends_with("block_sparse_moe.gate.weight") {
+                        permute_rows(&shape, &mut bytes, to);
+                    }
+                    let renamed = expert_of(&name)
+                        .map(|(before, number, after)| format!("{before}.experts.{}.{after}", to(number)));
+                    (renamed.unwrap_or(name), (dtype, shape, bytes))
+                })
+                .collect();
+        });
+        for options in every_way() {
+            let (plain, permuted) =
+                (Model::load(family(name), &options).unwrap(), Model::load(permuted.path(), &options).unwrap());
+            assert_ne!(plain.info().fingerprint, permuted.info().fingerprint);
+            if name == "olmoe-off" {
+                // Weights are shares of a sum over all experts, in their order.
+                let (found, expected) = (numbers(&permuted), numbers(&plain));
+                let largest = expected.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
+                let error = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+                let tolerance = if options.dtype == Some(Dtype::F32) { 1e-5 } else { 1e-2 };
+                assert!(error < tolerance * largest, "{options:?}: {error:e}");
+            } else {
+                assert_eq!(bits(&permuted), bits(&plain), "{name}, {options:?}");
+            }
+        }
+    }
+}
+
+/// The stacks that a folder has, each as the tensors that it has in other folders.
+fn one_by_one(tensors: &mut Tensors, is_mixtral: bool) {
+    let stacks: Vec<String> = tensors.keys().filter(|name| name.contains(".experts.")).cloned().collect();
+    assert!(!stacks.is_empty());
+    for name in stacks {
+        let (dtype, shape, bytes) = tensors.remove(&name).unwrap();
+        let (module, kind) = name.split_once(".mlp.experts.").unwrap();
+        let names = match (is_mixtral, kind) {
+            (false, "gate_up_proj") => vec!["gate_proj", "up_proj"],
+            (false, _) => vec!["down_proj"],
+            (true, "gate_up_proj") => vec!["w1", "w3"],
+            (true, _) => vec!["w2"],
+        };
+        let part = if is_mixtral { "block_sparse_moe" } else { "mlp" };
+        let matrices = bytes.chunks_exact(bytes.len() / shape[0] / names.len());
+        for (index, matrix) in matrices.enumerate() {
+            let (expert, place) = (index / names.len(), index % names.len());
+            let name = format!("{module}.{part}.experts.{expert}.{}.weight", names[place]);
+            tensors.insert(name, (dtype, vec![shape[1] / names.len(), shape[2]], matrix.to_vec()));
+        }
+    }
+    if is_mixtral {
+        let routers: Vec<String> = tensors.keys().filter(|name| name.ends_with(".mlp.gate.weight")).cloned().collect();
+        for name in routers {
+            let router = tensors.remove(&name).unwrap();
+            tensors.insert(name.replace(".mlp.", ".block_sparse_moe."), router);
+        }
+    }
+}
+
+#[test]
+fn experts_may_be_stored_as_one_tensor_or_one_by_one() {
+    for name in ["mixtral-off", "qwen3_moe-off", "qwen2_moe-off"] {
+        let other = changed(name, |tensors| one_by_one(tensors, name.starts_with("mixtral")));
+        for options in every_way() {
+            let (stacked, other) =
+                (Model::load(family(name), &options).unwrap(), Model::load(other.path(), &options).unwrap());
+            assert_eq!(bits(&stacked), bits(&other), "{name}, {options:?}");
+            assert_eq!(stacked.info().fingerprint, other.info().fingerprint, "{name}");
+        }
+    }
+}
+
+#[test]
+fn experts_that_do_not_fit_are_refused_by_name() {
+    let refuse = |name: &str, change: &dyn Fn(&mut Tensors)| {
+        let folder = changed(name, change);
+        Model::load(folder.path(), &LoadOptions::default()).unwrap_err()
+    };
+    let stack = "model.layers.1.mlp.experts.down_proj";
+    let reshaped = refuse("qwen2_moe-off", &|tensors| {
+        let shape = &mut tensors.get_mut(stack).unwrap().1;
+        shape.swap(1, 2);
+    });
+    assert!(
+        matches!(&reshaped, Error::Tensor { tensor, problem: TensorProblem::Shape { .. }, .. } if tensor == stack),
+        "{reshaped:?}"
+    );
+    let absent = refuse("olmoe-on", &|tensors| {
+        tensors.remove("model.layers.2.mlp.experts.4.up_proj.weight").unwrap();
+    });
+    assert!(
+        matches!(&absent, Error::TensorNames { missing, unused } if missing == &["model.layers.2.mlp.experts.4.up_proj.weight"] && unused.is_empty()),
+        "{absent:?}"
+    );
+    // A stack beside one of its parts.
+    let both = refuse("qwen2_moe-off", &|tensors| {
+        let matrix = (Stored::BF16, vec![32, 24], vec![0; 2 * 32 * 24]);
+        tensors.insert("model.layers.1.mlp.experts.0.down_proj.weight".to_owned(), matrix);
+    });
+    assert!(matches!(&both, Error::TensorNames { unused, .. } if unused == &[stack]), "{both:?}");
+    // There is but one form of these.
+    let name = "model.layers.2.mlp.experts.down_proj_bias";
+    let absent = refuse("gpt_oss-on", &|tensors| {
+        tensors.remove(name).unwrap();
+    });
+    assert!(matches!(&absent, Error::TensorNames { missing, .. } if missing == &[name]), "{absent:?}");
+    let name = "model.layers.2.mlp.experts.gate_up_proj";
+    let damaged = refuse("gpt_oss-on", &|tensors| {
+        let bytes = &mut tensors.get_mut(name).unwrap().2;
+        bytes[2..4].copy_from_slice(&half::bf16::NAN.to_le_bytes());
+    });
+    let first = "model.layers.2.mlp.experts.0.up_proj.weight";
+    assert!(
+        matches!(&damaged, Error::Tensor { tensor, problem: TensorProblem::NonFinite { index: 0, .. }, .. } if tensor == first),
+        "{damaged:?}"
+    );
+    let damaged = refuse("qwen2_moe-off", &|tensors| {
+        let bytes = &mut tensors.get_mut(stack).unwrap().2;
+        let at = bytes.len() - 2;
+        bytes[at..].copy_from_slice(&half::bf16::INFINITY.to_le_bytes());
+    });
+    let last = "model.layers.1.mlp.experts.3.down_proj.weight";
+    assert!(
+        matches!(&damaged, Error::Tensor { tensor, problem: TensorProblem::NonFinite { .. }, .. } if tensor == last),
+        "{damaged:?}"
+    );
+}
+
+/// An adapter's change of one expert, named as where experts are stored one by one.
+#[test]
+fn an_adapter_changes_an_expert_by_its_name_in_a_stack_too() {
+    const D_MODEL: usize = 32;
+    const WIDTH: usize = 16;
+    const RANK: usize = 2;
+    let number = |i: usize| ((i * 37 % 101) as f32 - 50.0) / 100.0;
+    let a: Vec<f32> = (0..RANK * D_MODEL).map(number).collect();
+    let b: Vec<f32> = (0..WIDTH * RANK).map(|i| number(i + 7)).collect();
+    let bytes = |values: &[f32]| values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+    let adapter = TempDir::new().unwrap();
+    let config = r#"{"peft_type": "LORA", "r": 2, "lora_alpha": 6}"#;
+    fs::write(adapter.path().join("adapter_config.json"), config).unwrap();
+    let stem = "base_model.model.model.layers.1.mlp.experts.2.up_proj";
+    let (a_bytes, b_bytes) = (bytes(&a), bytes(&b));
+    let views = [
+        (format!("{stem}.lora_A.weight"), TensorView::new(Stored::F32, vec![RANK, D_MODEL], &a_bytes).unwrap()),
+        (format!("{stem}.lora_B.weight"), TensorView::new(Stored::F32, vec![WIDTH, RANK], &b_bytes).unwrap()),
+    ];
+    serialize_to_file(views, None, &adapter.path().join("adapter_model.safetensors")).unwrap();
+
+    let merge = |matrix: &mut [u8]| {
+        for (at, number) in matrix.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+            let (row, column) = (at / D_MODEL, at % D_MODEL);
+            let sum: f64 = (0..RANK).map(|k| f64::from(b[row * RANK + k]) * f64::from(a[k * D_MODEL + column])).sum();
+            *number = ((f64::from(f32::from_le_bytes(*number)) + 3.0 * sum) as f32).to_le_bytes();
+        }
+    };
+    let stacked = family("qwen3_moe-off");
+    let merged = changed("qwen3_moe-off", |tensors| {
+        let stack = &mut tensors.get_mut("model.layers.1.mlp.experts.gate_up_proj").unwrap().2;
+        // The rows of expert 2, gate before up.
+        let matrix = WIDTH * D_MODEL * 4;
+        merge(&mut stack[5 * matrix..6 * matrix]);
+    });
+    let other = changed("qwen3_moe-off", |tensors| one_by_one(tensors, false));
+    for options in every_way().filter(|options| options.dtype == Some(Dtype::F32)) {
+        let expected = bits(&Model::load(merged.path(), &options).unwrap());
+        assert_ne!(expected, bits(&Model::load(&stacked, &options).unwrap()));
+        let options = LoadOptions { adapters: vec![adapter.path().to_owned()], ..options };
+        for folder in [stacked.as_path(), other.path()] {
+            assert_eq!(bits(&Model::load(folder, &options).unwrap()), expected);
+        }
+    }
+}

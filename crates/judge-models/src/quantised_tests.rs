@@ -53,8 +53,14 @@ fn all() -> impl Iterator<Item = PathBuf> {
     FOLDERS.into_iter().map(folder).chain(gguf)
 }
 
+/// Names and shapes of tensors.
+type NamedShape = (String, Vec<usize>);
+
+/// Tokens of a prompt, and states.
+type PromptStates = (Vec<u32>, Vec<f32>);
+
 /// A folder's weights, checked against its model, with the tensors that this takes.
-fn open(path: &Path) -> Result<(Box<dyn Store>, Vec<(String, Vec<usize>)>), Error> {
+fn open(path: &Path) -> Result<(Box<dyn Store>, Vec<NamedShape>), Error> {
     let folder = Folder::open(path)?;
     let mut spec = ModelSpec::from_json(folder.config()).unwrap();
     let heads = HeadCounts { family: spec.family, queries: spec.n_heads, keys: spec.n_kv_heads };
@@ -66,7 +72,7 @@ fn open(path: &Path) -> Result<(Box<dyn Store>, Vec<(String, Vec<usize>)>), Erro
 }
 
 /// Prompts' tokens and states, and the sums of weights by their names.
-fn expected(path: &Path) -> (Vec<(Vec<u32>, Vec<f32>)>, HashMap<String, String>) {
+fn expected(path: &Path) -> (Vec<PromptStates>, HashMap<String, String>) {
     let bytes = std::fs::read(path.join("expected.safetensors")).unwrap();
     let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
     let tensors = SafeTensors::deserialize(&bytes).unwrap();

@@ -139,7 +139,7 @@ fn every_breach_is_named() {
     assert!(matches!(breach(lens), ContractBreach::NotInvariant { on: "the lens, at the last layer", .. }));
 
     let short: Spoil = |good, requests, sink| change(good, requests, sink, |reading, _| reading.pooled.truncate(3));
-    assert!(matches!(breach(short), ContractBreach::Shape { what: "pooled states", expected: 8, found: 3 }));
+    assert!(matches!(breach(short), ContractBreach::Shape { what: "pooled states", expected: 10, found: 3 }));
 
     let headless: Spoil = |good, requests, sink| {
         change(good, requests, sink, |reading, _| {

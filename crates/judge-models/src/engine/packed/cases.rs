@@ -106,7 +106,8 @@ impl Case {
 
     /// What `body` makes of all positions of a whole sequence, `[seq, width]`. It must be the same bits where a position looks at the keys alone.
     pub(super) fn run_whole(&self, width: usize, body: Body) -> Result<Vec<f32>, TestCaseError> {
-        let (settings, seq, stride) = (self.settings, self.seq, self.stride());
+        let settings = Settings { sinks: self.sinks.as_deref(), ..self.settings };
+        let (seq, stride) = (self.seq, self.stride());
         let mut keys = Keys::new(settings.shape, None, seq, 1);
         keys.write(0, &self.rows[settings.n_heads * settings.shape.head_dim..], stride, seq);
         keys.advance(seq);

@@ -37,7 +37,7 @@
 //! ```
 //!
 //! Families: `llama`, `mistral`, `ministral3`, `qwen2`, `qwen3`, `qwen3_5_text`, `internlm3`, `gemma2`, `gemma3_text`, `phi3`, `olmo2`, `olmo3`, `smollm3`, `exaone4`, `granite`,
-//! `granitemoehybrid` without Mamba layers and experts, `glm`, `glm4`, `cohere2`, `ernie4_5`, `lfm2`, with experts `mixtral`, `qwen2_moe`, `qwen3_moe`, `olmoe` and `gpt_oss`, and the text models inside `gemma3`, `mistral3`, `qwen3_5` and `qwen3_vl`; RoPE: default, linear, dynamic, llama3, yarn, longrope. Checkpoints in f32, f16 or bf16 safetensors, one file or shards; quantised ones (FP8, MXFP4,
+//! `granitemoehybrid` without Mamba layers and experts, `glm`, `glm4`, `cohere2`, `ernie4_5`, `lfm2`, with experts `mixtral`, `qwen2_moe`, `qwen3_moe`, `olmoe` and `gpt_oss`, and the text models inside `gemma3`, `mistral3`, `qwen3_5` and `qwen3_vl`; RoPE: default, linear, dynamic, llama3, yarn, longrope. Checkpoints in f32, f16 or bf16 safetensors, one file or shards; quantised ones (FP8,
 //! compressed-tensors, GPTQ, AWQ, bitsandbytes) and GGUF files beside an ordinary folder's configuration and tokenizer, expanded as they are loaded. Sequence classifiers, such
 //! as reward models, load with their head of labels ([`Model::reward_head`]); LoRA adapters are merged as they are loaded ([`LoadOptions::adapters`]). Everything is compared with transformers, to about 1e-6 in f32.
 //!

@@ -23,6 +23,16 @@ pub(crate) fn open<'a>(
         return Ok(Box::new(Gguf::open(folder.file(name), heads)?));
     }
     let format = quantised::format(folder)?;
+    let stacks: Vec<_> = stacks.collect();
+    // What `unstack` takes apart are numbers, not codes.
+    if format.is_some() && stacks.iter().any(|stack| stack.is_only_form) {
+        return Err(Error::Unsupported {
+            path: folder.file(file::CONFIG),
+            field: "quantization_config".to_owned(),
+            found: "experts in few bits, all of a block in one tensor,".to_owned(),
+            supported: "f32, f16 and bf16 for this model_type",
+        });
+    }
     let mut checkpoint = Checkpoint::open(folder)?;
     if is_tower {
         checkpoint.text_tower();

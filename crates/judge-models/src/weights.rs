@@ -14,6 +14,7 @@ mod rows;
 mod safetensors;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use half::bf16;
 use rayon::prelude::*;
@@ -59,15 +60,33 @@ pub(crate) trait Store: Tensors {
         None
     }
 
-    /// Fails if `expected` names a tensor that is absent, or if there is one that it does not name and that a model can do without, and lists both; or if
-    /// one has another shape. Nothing is allocated for a tensor that failed.
-    fn check(&self, expected: &[(String, Vec<usize>)]) -> Result<(), Error>;
+    /// The names that a model finds here.
+    fn names(&self) -> Box<dyn Iterator<Item = &str> + '_>;
+
+    /// Those that were taken or passed over.
+    fn taken(&self) -> &BTreeSet<String>;
+
+    /// Whether a tensor may be there though no model takes it.
+    fn is_redundant(&self, name: &str) -> bool;
+
+    /// Fails unless there is a tensor of this name and shape. Nothing is allocated for it.
+    fn expect(&self, name: &str, shape: &[usize]) -> Result<(), Error>;
+
+    /// Fails if `expected` names a tensor that is absent, or if there is one that it does not name and that is not redundant, and lists both; or if one
+    /// has another shape.
+    fn check(&self, expected: &[(String, Vec<usize>)]) -> Result<(), Error> {
+        let names = expected.iter().map(|(name, _)| name.as_str());
+        names::compare(names, self.names(), |name| self.is_redundant(name))?;
+        expected.iter().try_for_each(|(name, shape)| self.expect(name, shape))
+    }
 
     /// Name, stored dtype and shape, and bytes of every stored tensor, by name: independent of how they are cut into files.
     fn contents(&self) -> Box<dyn Iterator<Item = (&str, String, &[u8])> + '_>;
 
     /// Fails if a tensor was neither taken nor passed over.
-    fn finish(&self) -> Result<(), Error>;
+    fn finish(&self) -> Result<(), Error> {
+        names::compare(self.taken().iter().map(String::as_str), self.names(), |name| self.is_redundant(name))
+    }
 }
 
 /// Some numbers of a tensor, row-major.

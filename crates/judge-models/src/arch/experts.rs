@@ -84,6 +84,17 @@ impl Counts {
 }
 
 impl Sparse {
+    /// Experts in all blocks, without biases, none of them shared.
+    pub(super) fn everywhere(
+        n_layers: usize,
+        n_experts: usize,
+        d_expert: usize,
+        routing: Routing,
+        names: ExpertNames,
+    ) -> Self {
+        Self { has_experts: vec![true; n_layers], n_experts, routing, d_expert, d_shared: None, bias: false, names }
+    }
+
     /// What block `index` has in the place of an MLP, if it has experts.
     pub(super) fn experts(&self, index: usize, d_model: usize) -> Option<ExpertsSpec> {
         if !self.has_experts[index] {

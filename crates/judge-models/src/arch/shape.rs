@@ -155,11 +155,16 @@ pub(super) fn windows(
 
 /// A factor of the family's own, 1 being none.
 pub(super) fn factor(field: &'static str, found: f64) -> Result<Option<f64>, ConfigProblem> {
-    if !is_positive(found) {
-        let expected = "a finite number above 0".to_owned();
-        return Err(ConfigProblem::Value { field, found: found.to_string(), expected });
+    positive(field, found).map(|found| Some(found).filter(|&found| found != 1.0))
+}
+
+/// A number that [`is_positive`].
+pub(super) fn positive(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
+    if is_positive(found) {
+        return Ok(found);
     }
-    Ok(Some(found).filter(|&found| found != 1.0))
+    let expected = "a finite number above 0".to_owned();
+    Err(ConfigProblem::Value { field, found: found.to_string(), expected })
 }
 
 /// Whether a factor is a finite number above 0, also where it is used: in f32.

@@ -18,7 +18,7 @@ use self::blocks::{Blocks, Kind, Permuted};
 use self::header::{Entry, Header};
 use self::names::{Architecture, FREQUENCIES};
 use super::rows::{Rows, hand_over};
-use super::{Numbers, Store, Tensors, names::compare};
+use super::{Numbers, Store, Tensors};
 use crate::error::TensorProblem;
 use crate::{Dtype, Error};
 
@@ -127,10 +127,21 @@ impl Store for Gguf {
         self.tensors.get(embedding).and_then(|entry| entry.shape.first().copied())
     }
 
-    fn check(&self, expected: &[(String, Vec<usize>)]) -> Result<(), Error> {
-        let available = self.tensors.keys().map(String::as_str);
-        compare(expected.iter().map(|(name, _)| name.as_str()), available, is_redundant)?;
-        expected.iter().try_for_each(|(name, shape)| self.locate(name, shape).map(|_| ()))
+    fn names(&self) -> Box<dyn Iterator<Item = &str> + '_> {
+        Box::new(self.tensors.keys().map(String::as_str))
+    }
+
+    fn taken(&self) -> &BTreeSet<String> {
+        &self.taken
+    }
+
+    /// Divisors of the rotation's frequencies, which follow from `config.json`.
+    fn is_redundant(&self, name: &str) -> bool {
+        FREQUENCIES.contains(&name)
+    }
+
+    fn expect(&self, name: &str, shape: &[usize]) -> Result<(), Error> {
+        self.locate(name, shape).map(|_| ())
     }
 
     fn contents(&self) -> Box<dyn Iterator<Item = (&str, String, &[u8])> + '_> {
@@ -141,15 +152,6 @@ impl Store for Gguf {
                 .map(move |(name, entry)| (name.as_str(), described(entry), &self.map[entry.range.clone()])),
         )
     }
-
-    fn finish(&self) -> Result<(), Error> {
-        compare(self.taken.iter().map(String::as_str), self.tensors.keys().map(String::as_str), is_redundant)
-    }
-}
-
-/// Divisors of the rotation's frequencies, which follow from `config.json`.
-fn is_redundant(name: &str) -> bool {
-    FREQUENCIES.contains(&name)
 }
 
 impl Tensors for Gguf {

@@ -7,7 +7,7 @@ use half::bf16;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Checkpoint, Numbers, Tensors};
+use super::{Checkpoint, Numbers, Store, Tensors};
 use crate::error::{AdapterProblem, TensorProblem};
 use crate::folder::{file, read_json};
 use crate::{Dtype, Error};

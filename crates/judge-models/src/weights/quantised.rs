@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use self::method::Format;
 use self::module::Module;
 use super::rows::{Rows, hand_over};
-use super::{Checkpoint, Numbers, Store, Tensors, names};
+use super::{Checkpoint, Numbers, Store, Tensors};
 use crate::error::TensorProblem;
 use crate::{Dtype, Error};
 
@@ -77,10 +77,9 @@ impl Quantised {
         Self::new(checkpoint, Box::new(mxfp4::Mxfp4))
     }
 
-    /// The names that a model finds here: dense tensors and the weights of quantised modules.
-    fn names(&self) -> impl Iterator<Item = &str> {
-        let dense = self.checkpoint.names().filter(|name| !self.owned.contains(*name));
-        dense.chain(self.modules.keys().map(String::as_str))
+    /// The names of the tensors that belong to no module.
+    fn dense(&self) -> impl Iterator<Item = &str> {
+        self.checkpoint.names().filter(|name| !self.owned.contains(*name))
     }
 
     /// A quantised module's weight, whose tensors are checked against this shape; `None` if it is dense or absent.
@@ -103,11 +102,6 @@ impl Quantised {
             None => Error::TensorNames { missing: vec![name.to_owned()], unused: Vec::new() },
         }
     }
-
-    /// Whether what is not taken may be there.
-    fn is_redundant(&self, name: &str) -> bool {
-        self.checkpoint.is_redundant(name) || self.format.ignores(name)
-    }
 }
 
 impl Store for Quantised {
@@ -118,27 +112,31 @@ impl Store for Quantised {
 
     /// Of dense tensors; scales in f16 are multiplied in f32.
     fn has_f16(&self) -> bool {
-        let dense = self.checkpoint.names().filter(|name| !self.owned.contains(*name));
-        dense.filter_map(|name| self.checkpoint.raw(name)).any(|raw| raw.dtype == safetensors::Dtype::F16)
+        self.dense().filter_map(|name| self.checkpoint.raw(name)).any(|raw| raw.dtype == safetensors::Dtype::F16)
     }
 
-    fn check(&self, expected: &[(String, Vec<usize>)]) -> Result<(), Error> {
-        let expected_names = expected.iter().map(|(name, _)| name.as_str());
-        names::compare(expected_names, self.names(), |name| self.is_redundant(name))?;
-        for (name, shape) in expected {
-            if self.rows(name, shape)?.is_none() {
-                self.checkpoint.expect(name, shape)?;
-            }
+    /// Those of dense tensors and of the weights of quantised modules.
+    fn names(&self) -> Box<dyn Iterator<Item = &str> + '_> {
+        Box::new(self.dense().chain(self.modules.keys().map(String::as_str)))
+    }
+
+    fn taken(&self) -> &BTreeSet<String> {
+        &self.taken
+    }
+
+    fn is_redundant(&self, name: &str) -> bool {
+        self.checkpoint.is_redundant(name) || self.format.ignores(name)
+    }
+
+    fn expect(&self, name: &str, shape: &[usize]) -> Result<(), Error> {
+        match self.rows(name, shape)? {
+            Some(_) => Ok(()),
+            None => self.checkpoint.expect(name, shape),
         }
-        Ok(())
     }
 
     fn contents(&self) -> Box<dyn Iterator<Item = (&str, String, &[u8])> + '_> {
         self.checkpoint.contents()
-    }
-
-    fn finish(&self) -> Result<(), Error> {
-        names::compare(self.taken.iter().map(String::as_str), self.names(), |name| self.is_redundant(name))
     }
 }
 

@@ -13,7 +13,6 @@ use serde_json::Value;
 
 use self::shard::Shard;
 use super::convert::{convert, round};
-use super::names;
 use super::raw::Raw;
 use super::{Numbers, Store, Tensors};
 use crate::error::{IndexProblem, TensorProblem};
@@ -92,11 +91,6 @@ impl Checkpoint {
         if let Some(located) = self.tensors.get(name) {
             self.shards[located.shard].let_go(self.bytes(located));
         }
-    }
-
-    /// The names of all tensors.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.tensors.keys().map(String::as_str)
     }
 
     fn open_index(folder: &Folder) -> Result<Self, Error> {
@@ -184,11 +178,6 @@ impl Checkpoint {
         Ok(located)
     }
 
-    /// Fails unless there is a tensor of this name and shape.
-    pub(super) fn expect(&self, name: &str, shape: &[usize]) -> Result<(), Error> {
-        self.locate(name, shape).map(|_| ())
-    }
-
     fn fault(&self, located: &Located, name: &str, problem: TensorProblem) -> Error {
         Error::Tensor { path: self.shards[located.shard].path.clone(), tensor: name.to_owned(), problem }
     }
@@ -220,22 +209,6 @@ impl Checkpoint {
             .collect();
     }
 
-    /// Whether a tensor may be there though no model takes it: rotary frequency buffers, which old checkpoints carry and every model recomputes, and
-    /// an output head that is, bit for bit, the embedding it is tied to.
-    pub(super) fn is_redundant(&self, name: &str) -> bool {
-        let same = |a: &Located, b: &Located| {
-            a.info.dtype == b.info.dtype && a.info.shape == b.info.shape && self.bytes(a) == self.bytes(b)
-        };
-        // A head that predicts further tokens, which nothing here is written with.
-        name.starts_with("mtp.")
-            || name.ends_with("rotary_emb.inv_freq")
-            || name == "lm_head.weight"
-                && match (self.tensors.get(name), self.tensors.get("model.embed_tokens.weight")) {
-                    (Some(head), Some(embedding)) => same(head, embedding),
-                    _ => false,
-                }
-    }
-
     fn bytes(&self, located: &Located) -> &[u8] {
         let shard = &self.shards[located.shard];
         let (start, end) = located.info.data_offsets;
@@ -263,10 +236,32 @@ impl Store for Checkpoint {
         self.tensors.values().any(|located| located.info.dtype == Stored::F16)
     }
 
-    fn check(&self, expected: &[(String, Vec<usize>)]) -> Result<(), Error> {
-        let expected_names = expected.iter().map(|(name, _)| name.as_str());
-        names::compare(expected_names, self.names(), |name| self.is_redundant(name))?;
-        expected.iter().try_for_each(|(name, shape)| self.expect(name, shape))
+    fn names(&self) -> Box<dyn Iterator<Item = &str> + '_> {
+        Box::new(self.tensors.keys().map(String::as_str))
+    }
+
+    fn taken(&self) -> &BTreeSet<String> {
+        &self.taken
+    }
+
+    /// Rotary frequency buffers, which old checkpoints carry and every model recomputes, and
+    /// an output head that is, bit for bit, the embedding it is tied to.
+    fn is_redundant(&self, name: &str) -> bool {
+        let same = |a: &Located, b: &Located| {
+            a.info.dtype == b.info.dtype && a.info.shape == b.info.shape && self.bytes(a) == self.bytes(b)
+        };
+        // A head that predicts further tokens, which nothing here is written with.
+        name.starts_with("mtp.")
+            || name.ends_with("rotary_emb.inv_freq")
+            || name == "lm_head.weight"
+                && match (self.tensors.get(name), self.tensors.get("model.embed_tokens.weight")) {
+                    (Some(head), Some(embedding)) => same(head, embedding),
+                    _ => false,
+                }
+    }
+
+    fn expect(&self, name: &str, shape: &[usize]) -> Result<(), Error> {
+        self.locate(name, shape).map(|_| ())
     }
 
     fn contents(&self) -> Box<dyn Iterator<Item = (&str, String, &[u8])> + '_> {
@@ -274,10 +269,6 @@ impl Store for Checkpoint {
         Box::new(
             self.tensors.iter().map(move |(name, located)| (name.as_str(), described(located), self.bytes(located))),
         )
-    }
-
-    fn finish(&self) -> Result<(), Error> {
-        names::compare(self.taken.iter().map(String::as_str), self.names(), |name| self.is_redundant(name))
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::arch::dense::Dense;
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
-use crate::arch::shape::{Shape, by_layer_type, is_positive, window};
+use crate::arch::shape::{Shape, by_layer_type, positive, window};
 use crate::arch::{Activation, ConfigProblem, Routing};
 
 #[derive(Deserialize)]
@@ -41,8 +41,8 @@ pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     }
     let bias = found.attention_bias;
     let activation = Activation::ClampedSwish {
-        alpha: positive("swiglu_alpha", found.swiglu_alpha)?,
-        limit: positive("swiglu_limit", found.swiglu_limit)?,
+        alpha: positive("swiglu_alpha", found.swiglu_alpha)? as f32,
+        limit: positive("swiglu_limit", found.swiglu_limit)? as f32,
     };
     // It names a function, but there is only this one.
     let dense = found.shape.lower("gpt_oss", "hidden_act", &found.hidden_act)?;
@@ -50,24 +50,10 @@ pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     let types =
         found.layer_types.unwrap_or_else(|| (0..dense.n_layers).map(|layer| kinds[layer % 2].to_owned()).collect());
     let (n_experts, top_k) = found.counts.lower(128, dense.n_layers)?;
-    let sparse = Sparse {
-        has_experts: vec![true; dense.n_layers],
-        n_experts,
-        routing: Routing { top_k, among_chosen: true },
-        d_expert: dense.d_ff,
-        d_shared: None,
-        bias: true,
-        names: ExpertNames::GPT_OSS,
-    };
+    let routing = Routing { top_k, among_chosen: true };
+    let sparse = Sparse::everywhere(dense.n_layers, n_experts, dense.d_ff, routing, ExpertNames::GPT_OSS);
+    let sparse = Sparse { bias: true, ..sparse };
     let windows = by_layer_type(&types, window(found.sliding_window)?, dense.n_layers)?;
     let sparse = Some(sparse);
     Ok(Dense { windows, qkv_bias: bias, o_bias: bias, sinks: true, activation, sparse, ..dense })
-}
-
-fn positive(field: &'static str, found: f64) -> Result<f32, ConfigProblem> {
-    if is_positive(found) {
-        return Ok(found as f32);
-    }
-    let expected = "a finite number above 0".to_owned();
-    Err(ConfigProblem::Value { field, found: found.to_string(), expected })
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
 use crate::arch::dense::{AttentionNames, BlockNorms, Dense, GateUp, MlpNames, QkNorm};
-use crate::arch::shape::{Shape, check_granted, is_positive, norm_eps, second_kind, size};
+use crate::arch::shape::{Shape, check_granted, norm_eps, positive, second_kind, size};
 
 #[derive(Deserialize)]
 struct Lfm2 {
@@ -102,10 +102,7 @@ fn adjusted_width(
     // Truncated as in transformers.
     let width = (2 * stated) as f64 / 3.0;
     let Some(factor) = factor else { return size("intermediate_size", width as usize, 1 << 22) };
-    if !is_positive(factor) {
-        let expected = "a finite number above 0".to_owned();
-        return Err(ConfigProblem::Value { field: "block_ffn_dim_multiplier", found: factor.to_string(), expected });
-    }
+    let factor = positive("block_ffn_dim_multiplier", factor)?;
     let multiple = size("block_multiple_of", multiple, 1 << 22)?;
     let width = (factor * width.trunc()) as usize;
     size("block_ffn_dim_multiplier", width.div_ceil(multiple).saturating_mul(multiple), 1 << 22)

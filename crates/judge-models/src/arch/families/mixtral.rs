@@ -29,14 +29,7 @@ pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     let Mixtral { shape, counts, hidden_act, sliding_window } = serde_json::from_value(fields)?;
     let dense = shape.lower("mixtral", "hidden_act", &hidden_act)?;
     let (n_experts, top_k) = counts.lower(8, dense.n_layers)?;
-    let sparse = Sparse {
-        has_experts: vec![true; dense.n_layers],
-        n_experts,
-        routing: Routing { top_k, among_chosen: true },
-        d_expert: dense.d_ff,
-        d_shared: None,
-        bias: false,
-        names: ExpertNames::MIXTRAL,
-    };
+    let routing = Routing { top_k, among_chosen: true };
+    let sparse = Sparse::everywhere(dense.n_layers, n_experts, dense.d_ff, routing, ExpertNames::MIXTRAL);
     Ok(Dense { windows: vec![window(sliding_window)?; dense.n_layers], sparse: Some(sparse), ..dense })
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::arch::dense::{Dense, QkNorm};
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
-use crate::arch::shape::{Shape, is_positive};
+use crate::arch::shape::{Shape, positive};
 use crate::arch::{ConfigProblem, Routing};
 
 #[derive(Deserialize)]
@@ -32,19 +32,9 @@ pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     let Olmoe { shape, counts, hidden_act, attention_bias: bias, clip_qkv, norm_topk_prob } =
         serde_json::from_value(fields)?;
     let dense = shape.lower("olmoe", "hidden_act", &hidden_act)?;
-    if let Some(limit) = clip_qkv.filter(|&limit| !is_positive(limit)) {
-        let expected = "a finite number above 0".to_owned();
-        return Err(ConfigProblem::Value { field: "clip_qkv", found: limit.to_string(), expected });
-    }
+    let clip_qkv = clip_qkv.map(|limit| positive("clip_qkv", limit)).transpose()?;
     let (n_experts, top_k) = counts.lower(64, dense.n_layers)?;
-    let sparse = Sparse {
-        has_experts: vec![true; dense.n_layers],
-        n_experts,
-        routing: Routing { top_k, among_chosen: norm_topk_prob },
-        d_expert: dense.d_ff,
-        d_shared: None,
-        bias: false,
-        names: ExpertNames::QWEN,
-    };
+    let routing = Routing { top_k, among_chosen: norm_topk_prob };
+    let sparse = Sparse::everywhere(dense.n_layers, n_experts, dense.d_ff, routing, ExpertNames::QWEN);
     Ok(Dense { qk_norm: QkNorm::Whole, qkv_bias: bias, o_bias: bias, clip_qkv, sparse: Some(sparse), ..dense })
 }

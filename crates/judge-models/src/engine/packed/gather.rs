@@ -96,12 +96,34 @@ fn weigh(walk: &Walk<'_>, tile: usize, scratch: &mut Scratch) {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use proptest::test_runner::TestCaseError;
 
     use super::*;
     use crate::engine::packed::attention::Sight;
-    use crate::engine::packed::cases::cases;
+    use crate::engine::packed::cases::{Case, cases};
     use crate::engine::packed::kernel::Supported;
     use crate::engine::packed::tile::Word;
+
+    /// Compares what heads make at some positions with sums by the definition.
+    fn is_right(case: &Case, out: &[f32]) -> Result<(), TestCaseError> {
+        let Settings { kernel, n_heads, shape, .. } = case.settings;
+        for (at, found) in out.chunks_exact(shape.head_dim).enumerate() {
+            let (position, head) = (at / n_heads, at % n_heads);
+            if ![0, case.seq / 2, case.seq - 1].contains(&position) {
+                continue;
+            }
+            let mut expected = vec![0.0; shape.head_dim];
+            for (key, weight) in case.seen(position).zip(case.weights(position, head)) {
+                expected.iter_mut().zip(case.value(key, head)).for_each(|(sum, x)| *sum += weight * x);
+            }
+            for (found, expected) in found.iter().zip(expected) {
+                // In pairs weights are rounded to bf16, to 2^-9 of themselves; values are up to 2.
+                let tolerance = if shape.word == Word::Pair { 8e-3 } else { 2e-5 };
+                prop_assert!((f64::from(*found) - expected).abs() < tolerance, "{kernel:?} {found} {expected}");
+            }
+        }
+        Ok(())
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
@@ -112,21 +134,7 @@ mod tests {
             for kernel in Supported::all() {
                 case.settings.kernel = kernel;
                 let out = case.run(n_heads * shape.head_dim, attend)?;
-                for (at, found) in out.chunks_exact(shape.head_dim).enumerate() {
-                    let (position, head) = (at / n_heads, at % n_heads);
-                    if ![0, case.seq / 2, case.seq - 1].contains(&position) {
-                        continue;
-                    }
-                    let mut expected = vec![0.0; shape.head_dim];
-                    for (key, weight) in case.seen(position).zip(case.weights(position, head)) {
-                        expected.iter_mut().zip(case.value(key, head)).for_each(|(sum, x)| *sum += weight * x);
-                    }
-                    for (found, expected) in found.iter().zip(expected) {
-                        // In pairs weights are rounded to bf16, to 2^-9 of themselves; values are up to 2.
-                        let tolerance = if shape.word == Word::Pair { 8e-3 } else { 2e-5 };
-                        prop_assert!((f64::from(*found) - expected).abs() < tolerance, "{kernel:?} {found} {expected}");
-                    }
-                }
+                is_right(&case, &out)?;
             }
         }
 
@@ -140,20 +148,7 @@ mod tests {
             for kernel in Supported::all() {
                 case.settings.kernel = kernel;
                 let out = case.run_whole(n_heads * shape.head_dim, attend)?;
-                for (at, found) in out.chunks_exact(shape.head_dim).enumerate() {
-                    let (position, head) = (at / n_heads, at % n_heads);
-                    if ![0, case.seq / 2, case.seq - 1].contains(&position) {
-                        continue;
-                    }
-                    let mut expected = vec![0.0; shape.head_dim];
-                    for (key, weight) in case.seen(position).zip(case.weights(position, head)) {
-                        expected.iter_mut().zip(case.value(key, head)).for_each(|(sum, x)| *sum += weight * x);
-                    }
-                    for (found, expected) in found.iter().zip(expected) {
-                        let tolerance = if shape.word == Word::Pair { 8e-3 } else { 2e-5 };
-                        prop_assert!((f64::from(*found) - expected).abs() < tolerance, "{kernel:?} {found} {expected}");
-                    }
-                }
+                is_right(&case, &out)?;
             }
         }
     }

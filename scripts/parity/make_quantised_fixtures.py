@@ -11,8 +11,8 @@ a GPU, it is torch's conversion of E4M3 times the scale.
 expected.safetensors of a folder holds, for prompt i:
     i.ids      token ids [seq]
     i.hidden   hidden states of the last position [n_layers + 1, d_model], the last one normed: transformers in f32 on the dequantised weights
-and its metadata "sha256", JSON: by the weights' names "F32 BF16", the sums of the dequantised weight's bytes in both.
-mxfp4 is no model: its tensors, and in expected.safetensors the dequantised ones.
+and its metadata "sha256", JSON: by the weights' names "F32 BF16", the sums of the dequantised weight's bytes in both. Experts that are stored as one tensor have
+names as if they were stored one by one.
 """
 
 import functools
@@ -259,12 +259,34 @@ def bnb8(name, w, rng):
     return {"weight": q, "SCB": scb, "weight_format": torch.tensor(0, dtype=torch.uint8)}, bnb.int8_vectorwise_dequant(q, scb)
 
 
+E2M1 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0])
+
+
+def mxfp4(name, w, rng):
+    """All experts of a block, [experts, in, out]."""
+    groups = w.transpose(1, 2).reshape(w.shape[0], w.shape[2], -1, 32)
+    power = groups.abs().amax(-1, keepdim=True).log2().floor() - 2
+    codes = (groups.div(power.exp2())[..., None] - E2M1).abs().argmin(-1).to(torch.uint8)
+    blocks, scales = codes[..., 0::2] | codes[..., 1::2] << 4, (power[..., 0] + 127).to(torch.uint8)
+    return {"_blocks": blocks, "_scales": scales}, convert_moe_packed_tensors(blocks, scales, dtype=torch.float32)
+
+
+def experts_of(name, w):
+    """The matrices of each expert, by the names that they have in families that store them one by one."""
+    module = name.removesuffix(".gate_up_proj").removesuffix(".down_proj")
+    for index, matrix in enumerate(w.transpose(1, 2)):
+        parts = {"gate_proj": matrix[0::2], "up_proj": matrix[1::2]} if "gate_up" in name else {"down_proj": matrix}
+        for part, values in parts.items():
+            yield f"{module}.{index}.{part}.weight", values
+
+
 def gptq_config(bits, version, group_size, desc_act):
     return {"quant_method": "gptq", "bits": bits, "group_size": group_size, "desc_act": desc_act, "sym": False, "lm_head": False, "checkpoint_format": version}
 
 
 FP8 = dict(quant_method="fp8", activation_scheme="dynamic", modules_to_not_convert=["lm_head"])
 ONE = dict(num_hidden_layers=1)
+GPT_OSS = dict(model_type="gpt_oss", num_local_experts=3, num_experts_per_tok=2, sliding_window=5, rope_parameters=dict(rope_type="default", rope_theta=10000.0))
 # Rows are whole blocks of 64: bitsandbytes 0.50.2's own expansion on the CPU is wrong for narrower ones (its codes give the weight back, its result does not).
 WIDE = dict(num_attention_heads=4, intermediate_size=64, num_hidden_layers=1)
 BNB4 = dict(quant_method="bitsandbytes", load_in_4bit=True, load_in_8bit=False, bnb_4bit_use_double_quant=True, bnb_4bit_quant_storage="uint8")
@@ -284,6 +306,7 @@ FOLDERS = {
     "bnb-nf4": (bnb4("nf4", lambda name: "mlp" in name), {**BNB4, "bnb_4bit_quant_type": "nf4"}, {**WIDE, "intermediate_size": 320}),
     "bnb-fp4": (bnb4("fp4", lambda name: False), {**BNB4, "bnb_4bit_quant_type": "fp4", "bnb_4bit_use_double_quant": False}, WIDE),
     "bnb-int8": (bnb8, dict(quant_method="bitsandbytes", load_in_8bit=True, llm_int8_threshold=6.0), ONE),
+    "mxfp4": (mxfp4, dict(quant_method="mxfp4", modules_to_not_convert=["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]), GPT_OSS),
 }
 
 
@@ -306,12 +329,13 @@ def make(name, form, quantization_config, fields, seed):
     stored, found = {}, {}
     with torch.no_grad():
         for key, p in model.named_parameters():
-            if key.endswith("_proj.weight"):
+            stacked = form is mxfp4
+            if key.endswith((".gate_up_proj", ".down_proj") if stacked else "_proj.weight"):
                 tensors, dequantised = form(key, p.detach().clone(), rng)
                 assert dequantised.dtype == torch.float32 and dequantised.shape == p.shape, key
                 assert (dequantised - p).abs().max() < 0.5 * p.abs().max(), key
                 stored |= {key.removesuffix("weight") + end: tensor.contiguous() for end, tensor in tensors.items()}
-                found[key] = digests(dequantised)
+                found |= {part: digests(values) for part, values in (experts_of(key, dequantised) if stacked else [(key, dequantised)])}
                 p.copy_(dequantised)
             else:
                 p.copy_(p.to(torch.bfloat16).float())
@@ -328,33 +352,15 @@ def make(name, form, quantization_config, fields, seed):
     print(name, sum(f.stat().st_size for f in folder.iterdir()))
 
 
-def make_mxfp4():
-    folder = ROOT / "mxfp4"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    rng = torch.Generator().manual_seed(99)
-    name = "model.layers.0.mlp.experts.gate_up_proj"
-    blocks = torch.randint(0, 256, (3, 6, 2, 16), generator=rng, dtype=torch.uint8)
-    scales = torch.randint(117, 137, (3, 6, 2), generator=rng, dtype=torch.uint8)
-    found = convert_moe_packed_tensors(blocks, scales, dtype=torch.bfloat16).float()
-    torch.testing.assert_close(found, convert_moe_packed_tensors(blocks, scales, dtype=torch.float32), rtol=0, atol=0)
-    save_file({f"{name}_blocks": blocks, f"{name}_scales": scales}, folder / "model.safetensors")
-    # transformers gives [experts, in, out].
-    save_file({name: found.transpose(1, 2).contiguous()}, folder / "expected.safetensors")
-    print("mxfp4", sum(f.stat().st_size for f in folder.iterdir()))
-
-
 def main():
     check_versions()
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     ROOT.mkdir(parents=True, exist_ok=True)
-    names = sys.argv[1:] or [*FOLDERS, "mxfp4"]
+    names = sys.argv[1:] or list(FOLDERS)
     for seed, (name, (form, quantization_config, fields)) in enumerate(FOLDERS.items()):
         if name in names:
             make(name, form, quantization_config, fields, 500 + seed)
-    if "mxfp4" in names:
-        make_mxfp4()
 
 
 if __name__ == "__main__":

@@ -24,8 +24,6 @@ pub use gguf::GgufProblem;
 pub(crate) use gguf::HeadCounts;
 pub(crate) use lora::{Adapted, Adapter};
 pub(crate) use open::{open, open_renamed};
-#[cfg(test)]
-pub(crate) use quantised::Quantised;
 pub(crate) use safetensors::Checkpoint;
 
 /// Tensors by name, each handed over once: what engines are loaded from.

@@ -263,3 +263,46 @@ fn fingerprints_cover_codes_and_scales() {
         assert_ne!(fingerprint(&|tensors| tensors.get_mut(&tensor).unwrap().2[0] ^= 1), same, "{suffix}");
     }
 }
+
+#[test]
+fn stacks_of_codes_that_do_not_fit_are_named() {
+    const STACK: &str = "model.layers.1.mlp.experts.gate_up_proj";
+    let damaged = |suffix: &str, damage: &dyn Fn(&mut Stored)| match edited("mxfp4", |tensors, _| {
+        damage(tensors.get_mut(&format!("{STACK}{suffix}")).unwrap());
+    }) {
+        Err(Error::Tensor { tensor, problem, .. }) => (tensor.strip_prefix(STACK).unwrap().to_owned(), problem),
+        other => panic!("{suffix}: {other:?}"),
+    };
+    // Three experts of 64 rows in two blocks: the last scale is that of the last expert's last row.
+    let (tensor, problem) = damaged("_scales", &|(_, _, bytes)| *bytes.last_mut().unwrap() = 255);
+    assert!(tensor == "_scales" && matches!(problem, TensorProblem::NonFinite { index: 383, .. }), "{problem}");
+    // A power that is a number, by a code that makes it none.
+    let (tensor, problem) = damaged("_scales", &|(_, _, bytes)| bytes[7] = 254);
+    assert!(
+        tensor == "_blocks" && matches!(problem, TensorProblem::NonFinite { index, .. } if index / 32 == 7),
+        "{problem}"
+    );
+    for suffix in ["_blocks", "_scales"] {
+        let (tensor, problem) = damaged(suffix, &|(_, shape, bytes)| {
+            let experts = shape[0];
+            shape[0] += 1;
+            bytes.resize(bytes.len() / experts * shape[0], 0);
+        });
+        assert!(tensor == suffix && matches!(problem, TensorProblem::Shape { .. }), "{tensor}: {problem}");
+    }
+    let (tensor, problem) = damaged("_scales", &|(dtype, _, _)| *dtype = "I8".to_owned());
+    assert!(tensor == "_scales" && matches!(problem, TensorProblem::OtherDtype { .. }), "{problem}");
+    let error = edited("mxfp4", |tensors, _| drop(tensors.remove(&format!("{STACK}_scales"))));
+    let partner = format!("{STACK}_scales");
+    assert!(
+        matches!(&error, Err(Error::Tensor { problem: TensorProblem::NoPartner { partner: found }, .. }) if *found == partner),
+        "{error:?}"
+    );
+    let error = edited("mxfp4", |tensors, _| drop(tensors.remove(&format!("{STACK}_blocks"))));
+    assert!(matches!(&error, Err(Error::TensorNames { missing, .. }) if missing == &[STACK.to_owned()]), "{error:?}");
+    // Codes beside the numbers that they stand for.
+    let error = edited("mxfp4", |tensors, _| {
+        tensors.insert(STACK.to_owned(), ("BF16".to_owned(), vec![3, 64, 64], vec![0; 2 * 3 * 64 * 64]));
+    });
+    assert!(matches!(&error, Err(Error::TensorNames { unused, .. }) if unused.len() == 2), "{error:?}");
+}

@@ -24,23 +24,24 @@ pub(crate) fn open<'a>(
     }
     let format = quantised::format(folder)?;
     let stacks: Vec<_> = stacks.collect();
-    // What `unstack` takes apart are numbers, not codes.
-    if format.is_some() && stacks.iter().any(|stack| stack.is_only_form) {
+    if format.as_ref().is_some_and(|format| !format.has_stacks()) && stacks.iter().any(|stack| stack.is_only_form) {
         return Err(Error::Unsupported {
             path: folder.file(file::CONFIG),
-            field: "quantization_config".to_owned(),
-            found: "experts in few bits, all of a block in one tensor,".to_owned(),
-            supported: "f32, f16 and bf16 for this model_type",
+            field: "quantization_config.quant_method".to_owned(),
+            found: folder.config()["quantization_config"]["quant_method"].to_string(),
+            supported: "mxfp4, or f32, f16 and bf16, for this model_type",
         });
     }
     let mut checkpoint = Checkpoint::open(folder)?;
     if is_tower {
         checkpoint.text_tower();
     }
-    checkpoint.unstack(stacks)?;
     Ok(match format {
-        None => Box::new(checkpoint),
-        Some(format) => Box::new(Quantised::new(checkpoint, format)),
+        None => {
+            checkpoint.unstack(stacks)?;
+            Box::new(checkpoint)
+        }
+        Some(format) => Box::new(Quantised::new(checkpoint, format, stacks)?),
     })
 }
 

@@ -16,14 +16,17 @@ mod method;
 mod module;
 mod mxfp4;
 mod packed;
+mod part;
 mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::method::Format;
 use self::module::Module;
+use self::part::Part;
 use super::rows::{Rows, hand_over};
 use super::{Checkpoint, Numbers, Store, Tensors};
+use crate::arch::StackSpec;
 use crate::error::TensorProblem;
 use crate::{Dtype, Error};
 
@@ -46,11 +49,20 @@ struct Codes {
     path: String,
     /// The tensor's name.
     name: String,
+    /// The weight's place in it, where the codes are those of several weights.
+    part: Option<Part>,
 }
 
 impl Quantised {
-    /// Finds the modules of a checkpoint that are stored in this format.
-    pub(super) fn new(checkpoint: Checkpoint, format: Box<dyn Format>) -> Self {
+    /// Finds the modules of a checkpoint that are stored in this format; of a stack of matrices each is a module of its own.
+    ///
+    /// # Errors
+    /// Those of [`Checkpoint::unstack`], for stacks that are not stored as codes.
+    pub(super) fn new(
+        mut checkpoint: Checkpoint,
+        format: Box<dyn Format>,
+        stacks: Vec<&StackSpec>,
+    ) -> Result<Self, Error> {
         let (mut modules, mut owned) = (BTreeMap::new(), BTreeSet::new());
         for name in checkpoint.names() {
             let Some((codes, weight)) = format.codes().iter().find(|(codes, _)| name.ends_with(codes)) else {
@@ -66,15 +78,19 @@ impl Quantised {
             owned.insert(name.to_owned());
             let partners = format.partners().iter().map(|partner| format!("{path}{partner}"));
             owned.extend(partners.filter(|partner| checkpoint.contains(partner)));
-            modules.insert(weight, Codes { path: path.to_owned(), name: name.to_owned() });
+            modules.insert(weight, Codes { path: path.to_owned(), name: name.to_owned(), part: None });
         }
-        Self { checkpoint, format, modules, owned, taken: BTreeSet::new() }
-    }
-
-    /// A checkpoint whose stacks are in MXFP4, without a folder.
-    #[cfg(test)]
-    pub(crate) fn mxfp4(checkpoint: Checkpoint) -> Self {
-        Self::new(checkpoint, Box::new(mxfp4::Mxfp4))
+        let (coded, dense): (Vec<_>, Vec<_>) =
+            stacks.into_iter().partition(|stack| stack.is_only_form && modules.contains_key(&stack.name));
+        checkpoint.unstack(dense)?;
+        for stack in coded {
+            let Some(Codes { path, name, .. }) = modules.remove(&stack.name) else { continue };
+            modules.extend(Part::all(stack).map(|(weight, part)| {
+                let (path, name) = (path.clone(), name.clone());
+                (weight, Codes { path, name, part: Some(part) })
+            }));
+        }
+        Ok(Self { checkpoint, format, modules, owned, taken: BTreeSet::new() })
     }
 
     /// The names of the tensors that belong to no module.
@@ -84,9 +100,15 @@ impl Quantised {
 
     /// A quantised module's weight, whose tensors are checked against this shape; `None` if it is dense or absent.
     fn rows(&self, name: &str, shape: &[usize]) -> Result<Option<Box<dyn Rows + '_>>, Error> {
-        let Some(Codes { path, name }) = self.modules.get(name) else { return Ok(None) };
+        let Some(Codes { path, name, part }) = self.modules.get(name) else { return Ok(None) };
         let Some(codes) = self.checkpoint.raw(name) else { return Ok(None) };
-        self.format.open(Module { checkpoint: &self.checkpoint, path, codes }, shape).map(Some)
+        let module = Module { checkpoint: &self.checkpoint, path, codes };
+        match part {
+            None => self.format.open(module, shape),
+            Some(part) if part.shape() != *shape => Err(codes.other_shape(shape)),
+            Some(part) => Ok(part.of(self.format.open(module, &part.stack)?)),
+        }
+        .map(Some)
     }
 
     /// What is behind a weight's value that is not finite: a scale that is not, or else the value itself.
@@ -96,8 +118,9 @@ impl Quantised {
                 return scales.raw().fault(TensorProblem::NonFinite { index, value });
             }
         }
-        let codes = self.modules.get(name).and_then(|codes| self.checkpoint.raw(&codes.name));
-        match codes {
+        let module = self.modules.get(name);
+        let index = module.and_then(|codes| codes.part.as_ref()).map_or(index, |part| part.index(index));
+        match module.and_then(|codes| self.checkpoint.raw(&codes.name)) {
             Some(codes) => codes.fault(TensorProblem::NonFinite { index, value }),
             None => Error::TensorNames { missing: vec![name.to_owned()], unused: Vec::new() },
         }
@@ -190,8 +213,9 @@ impl Quantised {
             hand_over(&*rows, matrix, dtype, take)
                 .map_err(|(index, value)| self.not_finite(name, &*rows, index, value))?;
         }
-        if let Some(codes) = self.modules.get(name) {
-            self.checkpoint.let_go(&codes.name);
+        if let Some(Codes { name, part, .. }) = self.modules.get(name) {
+            let (rows, of) = part.as_ref().map_or((0..1, 1), |part| (part.rows(), part.all_rows()));
+            self.checkpoint.let_go(name, rows, of);
         }
         self.pass_over(name);
         Ok(())

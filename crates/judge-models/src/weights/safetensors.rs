@@ -4,6 +4,7 @@ mod shard;
 mod stacks;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use half::{bf16, f16};
@@ -86,10 +87,12 @@ impl Checkpoint {
         Raw { path, name, dtype: info.dtype, shape: &info.shape, bytes: self.bytes(located) }
     }
 
-    /// Says that a tensor's bytes are not needed any more.
-    pub(crate) fn let_go(&self, name: &str) {
+    /// Says that some of a tensor's rows, of so many, are not needed any more.
+    pub(super) fn let_go(&self, name: &str, rows: Range<usize>, of: usize) {
         if let Some(located) = self.tensors.get(name) {
-            self.shards[located.shard].let_go(self.bytes(located));
+            let bytes = self.bytes(located);
+            let row = bytes.len() / of.max(1);
+            self.shards[located.shard].let_go(&bytes[rows.start * row..rows.end * row]);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::weights::raw::Raw;
 use crate::weights::rows::Rows;
 
 /// What is supported, as errors say it.
-const METHODS: &str = "fp8, fbgemm_fp8, compressed-tensors (float-quantized, int-quantized, naive-quantized and pack-quantized), gptq, awq and bitsandbytes";
+const METHODS: &str = "fp8, fbgemm_fp8, compressed-tensors (float-quantized, int-quantized, naive-quantized and pack-quantized), mxfp4 (gpt-oss), gptq, awq and bitsandbytes";
 
 /// How a method stores a module.
 pub(crate) trait Format {
@@ -26,6 +26,11 @@ pub(crate) trait Format {
 
     /// Whether a tensor that belongs to no module may be left unread.
     fn ignores(&self, _name: &str) -> bool {
+        false
+    }
+
+    /// Whether the matrices of a stack, which no folder has one by one, may be stored as one tensor of codes.
+    fn has_stacks(&self) -> bool {
         false
     }
 

@@ -41,6 +41,10 @@ impl Format for Mxfp4 {
         &["_scales"]
     }
 
+    fn has_stacks(&self) -> bool {
+        true
+    }
+
     fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Rows + 'a>, Error> {
         let codes = module.codes;
         let Some((&width, outer)) = shape.split_last().filter(|(width, _)| width.is_multiple_of(BLOCK)) else {

@@ -144,6 +144,8 @@ EXPERTS = {
     "qwen3_moe-off": (dict(model_type="qwen3_moe", **BASE, **GQA, head_dim=8, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16, norm_topk_prob=False, tie_word_embeddings=True), "stacked", torch.float32, 1),
     "qwen2_moe-on": (dict(model_type="qwen2_moe", **BASE, **GQA, use_sliding_window=True, sliding_window=5, max_window_layers=2, num_experts=5, num_experts_per_tok=3, moe_intermediate_size=16, shared_expert_intermediate_size=24, norm_topk_prob=True, mlp_only_layers=[1]), "old", torch.bfloat16, 1),
     "qwen2_moe-off": (dict(model_type="qwen2_moe", **BASE, **MHA, qkv_bias=False, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=16, norm_topk_prob=False), "stacked", torch.bfloat16, 1),
+    "qwen3_5_moe_text-on": (dict(model_type="qwen3_5_moe_text", **{k: v for k, v in BASE.items() if k != "intermediate_size"}, **GQA, head_dim=16, attention_bias=True, layer_types=["linear_attention", "full_attention", "linear_attention"], linear_conv_kernel_dim=4, linear_key_head_dim=8, linear_value_head_dim=12, linear_num_key_heads=2, linear_num_value_heads=4, num_experts=5, num_experts_per_tok=3, moe_intermediate_size=16, shared_expert_intermediate_size=24, rope_parameters=dict(rope_type="default", rope_theta=1000.0, partial_rotary_factor=0.5)), "stacked", torch.bfloat16, 1),
+    "qwen3_5_moe_text-off": (dict(model_type="qwen3_5_moe_text", **{k: v for k, v in BASE.items() if k != "intermediate_size"}, **MHA, head_dim=8, tie_word_embeddings=True, full_attention_interval=2, linear_conv_kernel_dim=2, linear_key_head_dim=8, linear_value_head_dim=8, linear_num_key_heads=2, linear_num_value_heads=2, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=16), "old", torch.bfloat16, 1),
     "olmoe-on": (dict(model_type="olmoe", **{**BASE, "intermediate_size": 16}, **GQA, attention_bias=True, clip_qkv=0.9, num_experts=5, num_experts_per_tok=3, norm_topk_prob=True, tie_word_embeddings=True), "old", torch.bfloat16, 1),
     "olmoe-off": (dict(model_type="olmoe", **{**BASE, "intermediate_size": 24}, **MHA, num_experts=4, num_experts_per_tok=2, norm_topk_prob=False), "v5", torch.bfloat16, 1),
     "gpt_oss-on": (dict(model_type="gpt_oss", **{**BASE, "intermediate_size": 16}, **GQA, head_dim=16, sliding_window=5, num_local_experts=5, num_experts_per_tok=3, swiglu_alpha=1.5, swiglu_limit=1.25, rope_parameters=dict(rope_type="yarn", rope_theta=1000.0, factor=4.0, beta_fast=32.0, beta_slow=1.0, truncate=False, original_max_position_embeddings=16)), "old", torch.bfloat16, 2),
@@ -188,7 +190,7 @@ def build(config, seed):
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
     rng = torch.Generator().manual_seed(seed)
     gemma = config.model_type in ("gemma2", "gemma3_text")
-    offset = gemma or config.model_type == "qwen3_5_text"
+    offset = gemma or config.model_type in ("qwen3_5_text", "qwen3_5_moe_text")
     with torch.no_grad():
         for name, p in sorted(model.named_parameters()):
             noise = torch.randn(p.shape, generator=rng)
@@ -373,7 +375,7 @@ def config_json(config, layout, dtype):
         fields["bias"] = fields.pop("mlp_bias")
     if config.model_type == "lfm2":
         fields.pop("layer_types")
-    if config.model_type == "qwen3_5_text":
+    if config.model_type in ("qwen3_5_text", "qwen3_5_moe_text"):
         fields.pop("layer_types")
         fields["full_attention_interval"] = 2
     if config.model_type in ("qwen2", "gemma2"):

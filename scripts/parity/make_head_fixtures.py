@@ -34,7 +34,7 @@ def build(config, seed, dtype=torch.float32, state=None):
         return model
     rng = torch.Generator().manual_seed(seed)
     gemma = config.model_type.startswith("gemma")
-    offset = gemma or config.model_type == "qwen3_5_text"
+    offset = gemma or config.model_type in ("qwen3_5_text", "qwen3_5_moe_text")
     with torch.no_grad():
         for name, p in sorted(model.named_parameters()):
             noise = torch.randn(p.shape, generator=rng)

@@ -58,6 +58,7 @@ const FAMILIES: &[Family] = &[
     Family { model_type: "qwen2", defaults: qwen::defaults_of_2, dense: qwen::qwen2 },
     Family { model_type: "qwen2_moe", defaults: qwen_moe::defaults_of_2, dense: qwen_moe::qwen2_moe },
     Family { model_type: "qwen3", defaults: qwen::defaults_of_3, dense: qwen::qwen3 },
+    Family { model_type: "qwen3_5_moe_text", defaults: qwen3_5::defaults_of_moe, dense: qwen3_5::moe },
     Family { model_type: "qwen3_5_text", defaults: qwen3_5::defaults, dense: qwen3_5::dense },
     Family { model_type: "qwen3_moe", defaults: qwen_moe::defaults_of_3, dense: qwen_moe::qwen3_moe },
     Family { model_type: "smollm3", defaults: smollm3::defaults, dense: smollm3::dense },

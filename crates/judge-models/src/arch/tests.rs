@@ -187,7 +187,11 @@ fn unknown_names_list_the_known_ones() {
     };
     let (found, all) = known(refuse("gpt2", json!({})));
     assert_eq!(found, "gpt2");
-    assert!(families::names().chain(["gemma3", "mistral3", "qwen3_5", "qwen3_vl"]).all(|name| all.contains(&name)));
+    assert!(
+        families::names()
+            .chain(["gemma3", "mistral3", "qwen3_5", "qwen3_5_moe", "qwen3_vl"])
+            .all(|name| all.contains(&name))
+    );
     assert_eq!(known(refuse("llama", json!({ "rope_scaling": { "type": "ntk" } }))).0, "ntk");
     assert_eq!(known(refuse("llama", json!({ "hidden_act": "relu6" }))).0, "relu6");
     let absent = ModelSpec::from_json(&json!({ "hidden_size": 4 })).unwrap_err();
@@ -348,7 +352,10 @@ fn experts_are_where_the_file_puts_them() {
     assert!(oss.sinks && oss.qkv_bias && oss.o_bias);
     assert_eq!(oss.activation, Activation::ClampedSwish { alpha: 1.702, limit: 7.0 });
     assert_eq!(counts("gpt_oss"), (128, 4, true, 2880, None));
+    assert_eq!(counts("qwen3_5_moe_text"), (256, 8, true, 512, Some(512)));
     for (model_type, changes, expected) in [
+        ("qwen3_5_moe_text", json!({ "norm_topk_prob": false }), "norm_topk_prob"),
+        ("qwen3_5_moe_text", json!({ "shared_expert_intermediate_size": 0 }), "shared_expert_intermediate_size"),
         ("gpt_oss", json!({ "swiglu_limit": 0.0 }), "swiglu_limit"),
         ("gpt_oss", json!({ "sliding_window": null }), "sliding_window"),
         ("mixtral", json!({ "num_experts_per_tok": 9 }), "num_experts_per_tok"),

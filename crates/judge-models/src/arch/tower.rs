@@ -15,7 +15,7 @@ struct Outer {
     rope_theta: Option<f64>,
 }
 
-const OUTER: [Outer; 4] = [
+const OUTER: [Outer; 5] = [
     Outer { model_type: "gemma3", text: &[("gemma3_text", "gemma3_text")], tied: true, rope_theta: None },
     Outer {
         model_type: "mistral3",
@@ -24,12 +24,18 @@ const OUTER: [Outer; 4] = [
         rope_theta: None,
     },
     Outer { model_type: "qwen3_5", text: &[("qwen3_5_text", "qwen3_5_text")], tied: false, rope_theta: None },
+    Outer {
+        model_type: "qwen3_5_moe",
+        text: &[("qwen3_5_moe_text", "qwen3_5_moe_text")],
+        tied: false,
+        rope_theta: None,
+    },
     Outer { model_type: "qwen3_vl", text: &[("qwen3_vl_text", "qwen3")], tied: false, rope_theta: Some(5e5) },
 ];
 
 /// The names of these kinds of folders.
 pub(super) const NAMES: [&str; OUTER.len()] =
-    [OUTER[0].model_type, OUTER[1].model_type, OUTER[2].model_type, OUTER[3].model_type];
+    [OUTER[0].model_type, OUTER[1].model_type, OUTER[2].model_type, OUTER[3].model_type, OUTER[4].model_type];
 
 /// The fields of the text model of a vision-language folder, as its own folder would have them; `None` for any other folder.
 ///

@@ -1,7 +1,7 @@
 use std::error::Error as StdError;
 use std::ops::ControlFlow;
 
-use crate::{ModelIdentity, ModelInfo, Outcome, Prompt, Request};
+use crate::{Layer, ModelIdentity, ModelInfo, Outcome, Prompt, Request};
 
 /// Index of a vocabulary entry.
 pub type TokenId = u32;
@@ -60,6 +60,12 @@ pub trait Backbone: TextModel {
     /// # Errors
     /// What the template or the tokenizer says.
     fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError>;
+
+    /// The layers whose attention entropies can be read, ascending: those with attention in the block below them, which is all but [`Layer`] 0 unless a
+    /// backbone says otherwise. Others are [`BackboneError::Unsupported`].
+    fn attention_layers(&self) -> Vec<Layer> {
+        (1..=self.info().n_layers).map(Layer).collect()
+    }
 }
 
 /// What a [`TextModel`] takes requests from and gives outcomes to.

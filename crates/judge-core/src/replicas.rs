@@ -6,8 +6,8 @@ use std::sync::mpsc;
 use std::thread;
 
 use crate::{
-    Backbone, BackboneError, Exchange, LabelInContext, ModelIdentity, ModelInfo, Outcome, Prompt, Request, TextModel,
-    TokenId,
+    Backbone, BackboneError, Exchange, LabelInContext, Layer, ModelIdentity, ModelInfo, Outcome, Prompt, Request,
+    TextModel, TokenId,
 };
 
 /// Requests per copy that the dealer keeps at hand, at most, are [`SHARES`] times as many as this.
@@ -95,6 +95,10 @@ impl Backbone for Replicas {
 
     fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {
         self.first().label_in_context(prompt, label)
+    }
+
+    fn attention_layers(&self) -> Vec<Layer> {
+        self.first().attention_layers()
     }
 }
 
@@ -261,7 +265,7 @@ impl fmt::Debug for Replicas {
 mod tests {
     use super::*;
     use crate::testing::{ScriptedBackbone, check_backbone};
-    use crate::{LabelRead, Layer, Lens, ReadAt, Want};
+    use crate::{LabelRead, Lens, ReadAt, Want};
 
     fn replicas(count: usize) -> Replicas {
         Replicas::new((0..count).map(|_| Box::new(ScriptedBackbone::new(3)) as Box<dyn Backbone>).collect()).unwrap()

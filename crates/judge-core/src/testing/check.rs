@@ -66,7 +66,7 @@ fn requests(backbone: &dyn Backbone, prompt: &Prompt) -> [Request; WANTS] {
     let generate = Some(Generation { max_new_tokens: 3, ..Generation::default() });
     let poolings = [Pooling::First, Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max];
     let pooled: Vec<(Layer, Pooling)> = poolings.iter().flat_map(|&p| [(Layer(0), p), (top, p)]).collect();
-    let attention_entropy = info.layers().split_off(1);
+    let attention_entropy = backbone.attention_layers();
     let continuations = continuations(prompt);
     let all = Want {
         labels: vec![raw.clone(), normed.clone()],
@@ -292,7 +292,7 @@ fn check_refusals(backbone: &dyn Backbone, prompt: &Prompt) -> Result<(), Error>
         ),
         ("the attention of a layer above the last", "BackboneError::Layer", entropy(&[beyond])),
         ("the attention of the embeddings", "BackboneError::Request", entropy(&[Layer(0)])),
-        ("an attention twice", "BackboneError::Request", entropy(&[Layer(info.n_layers), Layer(info.n_layers)])),
+        ("an attention twice", "BackboneError::Request", entropy(&backbone.attention_layers().repeat(2))),
         ("a token outside the vocabulary", "BackboneError::Token", read(&[outside], &[Layer(0)], end)),
         ("a layer twice", "BackboneError::Request", read(&[0], &[Layer(0), Layer(0)], end)),
         ("no layer", "BackboneError::Request", read(&[0], &[], end)),

@@ -15,7 +15,7 @@ mod spec;
 mod tower;
 mod unread;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub(crate) use angles::{angles, inverse_frequencies, query_factors};
 pub(crate) use architecture::Architecture;
@@ -34,6 +34,14 @@ pub(crate) use spec::{
 
 /// Longest context that is believed; a larger number is a damaged file.
 const MAX_CONTEXT: usize = 1 << 28;
+
+/// The fields of the text model inside a vision-language folder, as a folder of its own would have them; `None` for any other folder.
+///
+/// # Errors
+/// If there is none, or another one than such folders have.
+pub(crate) fn text_fields(config: &Value) -> Result<Option<Map<String, Value>>, ConfigProblem> {
+    config.as_object().map_or(Ok(None), tower::text)
+}
 
 impl ModelSpec {
     /// Reads the `config.json` of a decoder, in the layout of transformers 5 or of the releases before. Warns of fields that nothing here

@@ -23,6 +23,12 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// A folder is to be written where there is something.
+    #[error("{path} exists: name a folder that does not, or an empty one", path = path.display())]
+    OutputExists {
+        /// The path.
+        path: PathBuf,
+    },
     /// A model is a folder, and this is none.
     #[error("{path} is not a folder", path = path.display())]
     NotAFolder {

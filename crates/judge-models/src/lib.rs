@@ -37,9 +37,9 @@
 //! ```
 //!
 //! Families: `llama`, `mistral`, `ministral3`, `qwen2`, `qwen3`, `qwen3_5_text`, `internlm3`, `gemma2`, `gemma3_text`, `phi3`, `olmo2`, `olmo3`, `smollm3`, `exaone4`, `granite`,
-//! `granitemoehybrid` without Mamba layers and experts, `glm`, `glm4`, `cohere2`, `ernie4_5`, `lfm2`, with experts `mixtral`, `qwen2_moe`, `qwen3_moe`, `olmoe` and `gpt_oss`, and the text models inside `gemma3`, `mistral3`, `qwen3_5` and `qwen3_vl`; RoPE: default, linear, dynamic, llama3, yarn, longrope. Checkpoints in f32, f16 or bf16 safetensors, one file or shards; quantised ones (FP8,
-//! compressed-tensors, GPTQ, AWQ, bitsandbytes) and GGUF files beside an ordinary folder's configuration and tokenizer, expanded as they are loaded. Sequence classifiers, such
-//! as reward models, load with their head of labels ([`Model::reward_head`]); LoRA adapters are merged as they are loaded ([`LoadOptions::adapters`]). Everything is compared with transformers, to about 1e-6 in f32.
+//! `granitemoehybrid` without Mamba layers and experts, `glm`, `glm4`, `cohere2`, `ernie4_5`, `lfm2`, with experts `mixtral`, `qwen2_moe`, `qwen3_moe`, `qwen3_5_moe_text`, `olmoe` and `gpt_oss`, and the text models inside `gemma3`, `mistral3`, `qwen3_5`, `qwen3_5_moe` and `qwen3_vl`; RoPE: default, linear, dynamic, llama3, yarn, longrope. Checkpoints in f32, f16 or bf16 safetensors, one file or shards; quantised ones (FP8,
+//! MXFP4, compressed-tensors, GPTQ, AWQ, bitsandbytes) and GGUF files beside an ordinary folder's configuration and tokenizer, expanded as they are loaded. Sequence classifiers, such
+//! as reward models, load with their head of labels ([`Model::reward_head`]); LoRA adapters are merged as they are loaded ([`LoadOptions::adapters`]), or into a folder of their own ([`merge_adapters`]). Everything is compared with transformers, to about 1e-6 in f32.
 //!
 //! Encoders load the same way: `bert`, `roberta`, `xlm-roberta` and `modernbert`. Of an encoder pooled states are read, of all layers, and nothing else; what needs
 //! logits is refused ([`BackboneError::Unsupported`](judge_core::BackboneError::Unsupported)).
@@ -93,6 +93,7 @@ mod arch;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub mod bodies;
+mod checked;
 mod device;
 mod engine;
 mod error;
@@ -101,6 +102,7 @@ mod fingerprint;
 mod fixtures;
 mod folder;
 mod hub;
+mod merge;
 mod model;
 mod reading;
 #[cfg(feature = "bench")]
@@ -118,6 +120,7 @@ pub use device::{CudaProblem, Device, DevicesProblem, Dtype};
 pub use engine::{Kernel, product_rate};
 pub use error::{AdapterProblem, Error, FileProblem, HubFileProblem, IndexProblem, TensorProblem};
 pub use hub::{Download, FoundModel, HubOptions, ModelSource};
+pub use merge::{Merged, merge_adapters};
 pub use model::{LoadOptions, Model};
 pub use text::{ChatTokens, Date, TextOptions};
 pub use weights::GgufProblem;

@@ -9,6 +9,7 @@ use judge_core::{
 };
 
 use crate::arch::{Architecture, OneOrMany};
+use crate::checked::CheckedWeights;
 use crate::engine::Engine;
 use crate::engine::packed::{PackedDecoder, PackedEncoder, Supported};
 use crate::engine::tensor::{Batched, Shapes};
@@ -19,7 +20,7 @@ use crate::reading::driver::drive;
 use crate::reading::groups::groups;
 use crate::reading::labels::Heads;
 use crate::text::{TextCodec, TextOptions};
-use crate::weights::{self, Adapted, Adapter, HeadCounts, Tensors};
+use crate::weights::Tensors;
 use crate::{
     Device, DevicesProblem, Dtype, Error, FoundModel, HubOptions, Kernel, ModelSource, device, fingerprint, hub,
 };
@@ -182,39 +183,10 @@ impl Model {
             None => spec.eos().to_vec(),
         };
 
-        let mut weights = match &spec {
-            Architecture::Decoder(spec) => {
-                let heads = HeadCounts { family: spec.family, queries: spec.n_heads, keys: spec.n_kv_heads };
-                weights::open(&folder, spec.is_tower, heads, spec.stacks())?
-            }
-            Architecture::Encoder(spec) => weights::open_renamed(&folder, &|name| spec.own_name(name))?,
-        };
-        if let Architecture::Decoder(spec) = &mut spec
-            && let Some(rows) = weights.vocabulary(&spec.embedding).filter(|rows| (1..spec.d_vocab).contains(rows))
-        {
-            tracing::info!(
-                rows,
-                d_vocab = spec.d_vocab,
-                "the file leaves out rows of the vocabulary that no token has"
-            );
-            Arc::make_mut(spec).d_vocab = rows;
-        }
-        let dtype = options.dtype.unwrap_or_else(|| weights.stored_dtype());
-        if options.dtype.is_none() && dtype == Dtype::Bf16 && weights.has_f16() {
-            tracing::warn!(
-                folder = %folder.path().display(),
-                "the checkpoint is f16: its weights are rounded to bf16, which has three bits less; dtype f32 keeps them"
-            );
-        }
-        let tensors = spec.tensors();
-        weights.check(&tensors)?;
-        let mut adapters = options.adapters.iter().map(|path| Adapter::open(path)).collect::<Result<Vec<_>, _>>()?;
-        if let Architecture::Encoder(spec) = &spec {
-            adapters.iter_mut().for_each(|adapter| adapter.rename(|name| spec.own_name(name)));
-        }
-        adapters.iter().try_for_each(|adapter| adapter.check(&tensors))?;
-        let fingerprint = fingerprint::of(&folder, &*weights, &adapters, options.full_fingerprint)?;
-        let tensors = &mut Adapted { base: &mut *weights, adapters: &mut adapters };
+        let mut weights = CheckedWeights::open(&folder, &mut spec, options.dtype, &options.adapters)?;
+        let dtype = weights.dtype;
+        let fingerprint = fingerprint::of(&folder, &*weights.base, &weights.adapters, options.full_fingerprint)?;
+        let tensors = &mut weights.merged();
         let kernel = || Supported::choose(options.kernel);
         let engine: Box<dyn Engine> = match (&spec, choice) {
             (Architecture::Decoder(spec), Choice::Batched(shapes)) => {
@@ -238,8 +210,8 @@ impl Model {
             }
             None => None,
         };
-        let adapter_names = adapters.iter().map(|adapter| format!("+{}", adapter.name())).collect::<String>();
-        weights.finish()?;
+        let adapter_names = weights.adapters.iter().map(|adapter| format!("+{}", adapter.name())).collect::<String>();
+        weights.base.finish()?;
 
         let name = match &options.name {
             Some(name) => name.clone(),
@@ -270,11 +242,6 @@ impl Model {
     /// as transformers passes over them. Encoders have none: their classifiers are not linear in a state.
     pub fn reward_head(&self) -> Option<&RewardHead> {
         self.reward_head.as_ref()
-    }
-
-    /// The layers whose attention entropies can be read: those with attention below them. It is all but the first in most families, and none in encoders.
-    pub fn attention_layers(&self) -> Vec<Layer> {
-        self.context.spec.attention_layers()
     }
 
     /// The head's rows of each set of labels that the requests name, as `f32` on the host.
@@ -373,6 +340,10 @@ impl Backbone for Model {
 
     fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {
         self.context.codec.label_in_context(prompt, label)
+    }
+
+    fn attention_layers(&self) -> Vec<Layer> {
+        self.context.spec.attention_layers()
     }
 }
 

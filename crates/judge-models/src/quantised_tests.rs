@@ -18,13 +18,12 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::arch::ModelSpec;
-use crate::error::TensorProblem;
 use crate::fixtures::{self, relative_error};
 use crate::folder::Folder;
-use crate::weights::{self, Checkpoint, HeadCounts, Numbers, Quantised, Store, Tensors};
+use crate::weights::{self, HeadCounts, Numbers, Store};
 use crate::{Dtype, Error, LoadOptions, Model};
 
-const FOLDERS: [&str; 14] = [
+const FOLDERS: [&str; 15] = [
     "awq",
     "bnb-fp4",
     "bnb-int8",
@@ -39,6 +38,7 @@ const FOLDERS: [&str; 14] = [
     "gptq-8",
     "gptq-v1",
     "gptq-v2",
+    "mxfp4",
 ];
 
 const GGUF: [&str; 4] = ["gemma3", "llama", "qwen2", "qwen3"];
@@ -164,23 +164,19 @@ fn states_of_quantised_folders_equal_transformers_on_expanded_weights() {
     }
 }
 
+/// What stays quantised nowhere: a folder that other programs load.
 #[test]
-fn stacks_of_mxfp4_are_expanded_exactly() {
-    let path = folder("mxfp4");
-    let checkpoint = Checkpoint::of_file(path.join("model.safetensors")).unwrap();
-    let mut weights = Quantised::mxfp4(checkpoint);
-    let bytes = std::fs::read(path.join("expected.safetensors")).unwrap();
-    let expected = SafeTensors::deserialize(&bytes).unwrap();
-    for (name, view) in expected.iter() {
-        weights.check(&[(name.to_owned(), view.shape().to_vec())]).unwrap();
-        let wanted: Vec<f32> = view.data().as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
-        for dtype in [Dtype::F32, Dtype::Bf16] {
-            let found = weights.take(name, view.shape(), dtype).unwrap();
-            assert_eq!(found.len(), wanted.len());
-            assert!(found.iter().zip(&wanted).all(|(a, b)| a.to_bits() == b.to_bits()), "{name} in {dtype}");
+fn expanded_folders_are_the_quantised_ones() {
+    for path in all() {
+        let name = path.display();
+        let to = tempfile::TempDir::new().unwrap();
+        let merged = crate::merge_adapters(&path, &[], None, to.path(), &mut |_, _| {}).unwrap();
+        assert_eq!(merged.dtype, Dtype::Bf16, "{name}");
+        let folder = Folder::open(to.path()).unwrap();
+        assert!(folder.gguf().is_none() && folder.config().get("quantization_config").is_none(), "{name}");
+        let (model, expanded) = (load(&path, None).unwrap(), load(to.path(), None).unwrap());
+        for (ids, _) in expected(&path).0 {
+            assert_eq!(states(&model, &path, &ids), states(&expanded, &path, &ids), "{name}");
         }
-        let wrong = weights.take(name, &[3, 6, 96], Dtype::F32);
-        assert!(matches!(wrong, Err(Error::Tensor { problem: TensorProblem::Shape { .. }, .. })), "{wrong:?}");
     }
-    weights.finish().unwrap();
 }

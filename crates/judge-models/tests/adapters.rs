@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use judge_core::{Backbone, Layer, Outcome, Pooling, Prompt, Request, TextModel, Want};
-use judge_models::{AdapterProblem, Dtype, Error, LoadOptions, Model, TensorProblem};
+use judge_models::{AdapterProblem, Dtype, Error, LoadOptions, Merged, Model, TensorProblem, merge_adapters};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -155,4 +155,71 @@ fn what_does_not_fit_is_refused_by_name() {
     let shape = load("families/qwen3-on", &[adapter("plain")], Dtype::F32).unwrap_err();
     assert!(matches!(&shape, Error::Tensor { tensor, .. } if tensor.contains("lora_")), "{shape:?}");
     assert!(matches!(load(base, &[fixtures()], Dtype::F32), Err(Error::Read { .. })));
+}
+
+/// Where a merged model is, and what was said while it was written.
+fn merge(base: &Path, adapters: &[PathBuf], dtype: Dtype, to: &Path) -> Merged {
+    let mut last = (0, 1);
+    let merged = merge_adapters(base, adapters, Some(dtype), to, &mut |written, all| {
+        assert!(written >= last.0 && written <= all);
+        last = (written, all);
+    })
+    .unwrap();
+    assert_eq!(last, (merged.bytes, merged.bytes));
+    merged
+}
+
+#[test]
+fn merged_folders_are_the_models_with_their_adapters() {
+    for name in ["plain", "patterns", "dora", "fused", "labels", "neighbours", "delta"] {
+        let base = json(&adapter(name).join("expected.json"))["base"].as_str().unwrap().to_owned();
+        for dtype in [Dtype::F32, Dtype::Bf16] {
+            let to = TempDir::new().unwrap();
+            // A folder that is there and empty is as good as none.
+            let merged = merge(&fixtures().join(&base), &[adapter(name)], dtype, to.path());
+            assert!(merged.dtype == dtype && merged.files.contains(&"model.safetensors".to_owned()), "{merged:?}");
+            let (whole, adapted) =
+                (Model::load(to.path(), &LoadOptions::default()), load(&base, &[adapter(name)], dtype));
+            let (whole, adapted) = (whole.unwrap(), adapted.unwrap());
+            assert_eq!(whole.info().dtype, dtype.to_string());
+            assert_eq!(whole.reward_head(), adapted.reward_head());
+            let ids = json!([4, 5, 6, 7]);
+            let states = [&whole, &adapted].map(|model| states(model, &base, &ids));
+            if dtype == Dtype::F32 {
+                assert_eq!(states[0], states[1], "{name}");
+            } else {
+                // What is no matrix is kept in f32 where a folder in f32 is read in bf16, and is rounded here.
+                assert!(error(&states[0], &states[1]) < 2e-2, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn folders_that_cannot_be_merged_leave_nothing_behind() {
+    let at = TempDir::new().unwrap();
+    let to = at.path().join("merged");
+    let merge = |base: &str, adapters: &[PathBuf]| {
+        merge_adapters(fixtures().join(base), adapters, None, &to, &mut |_, _| {}).unwrap_err()
+    };
+    let encoder = merge("encoders/bert-off", &[]);
+    assert!(matches!(&encoder, Error::Unsupported { field, .. } if field == "model_type"), "{encoder:?}");
+    assert!(matches!(merge("families/llama-off", &[adapter("fused")]), Error::Adapter { .. }));
+    // What is not finite is found while it is written.
+    let damaged = TempDir::new().unwrap();
+    for file in ["adapter_config.json", "adapter_model.safetensors"] {
+        fs::copy(adapter("plain").join(file), damaged.path().join(file)).unwrap();
+    }
+    let path = damaged.path().join("adapter_model.safetensors");
+    let mut bytes = fs::read(&path).unwrap();
+    let end = bytes.len();
+    bytes[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
+    fs::write(&path, bytes).unwrap();
+    let not_finite = merge("families/llama-off", &[damaged.path().to_owned()]);
+    assert!(matches!(&not_finite, Error::Tensor { problem: TensorProblem::NonFinite { .. }, .. }), "{not_finite:?}");
+    assert_eq!(fs::read_dir(at.path()).unwrap().count(), 0);
+    // What is there stays.
+    fs::write(&to, "mine").unwrap();
+    assert!(matches!(merge("families/llama-off", &[]), Error::OutputExists { .. }));
+    assert_eq!(fs::read_to_string(&to).unwrap(), "mine");
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use judge_core::{Backbone, Outcome, Pooling, Prompt, Request, TextModel, Want};
-use judge_models::{Dtype, Error, FileProblem, IndexProblem, LoadOptions, Model, TensorProblem};
+use judge_models::{Dtype, Error, FileProblem, IndexProblem, LoadOptions, Model, TensorProblem, merge_adapters};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -426,6 +426,7 @@ fn the_text_model_inside_a_vision_language_folder_is_read_alone() {
         ("mistral-off", "mistral3", Some("mistral")),
         ("ministral3-on", "mistral3", Some("ministral3")),
         ("qwen3_5_text-on", "qwen3_5", Some("qwen3_5_text")),
+        ("qwen3_5_moe_text-on", "qwen3_5_moe", Some("qwen3_5_moe_text")),
         ("qwen3-off", "qwen3_vl", Some("qwen3_vl_text")),
     ] {
         let plain = copy(of);
@@ -464,6 +465,12 @@ fn the_text_model_inside_a_vision_language_folder_is_read_alone() {
             write_shard(&path, &Value::Object(renamed), &data);
             let model = load(folder.path()).unwrap_or_else(|error| panic!("{of} in {outer}: {error}"));
             assert_eq!(states(&model), expected, "{of} in {outer}");
+            // Written as a folder of its own.
+            let alone = folder.path().join("alone");
+            merge_adapters(folder.path(), &[], None, &alone, &mut |_, _| {}).unwrap();
+            assert_eq!(states(&load(&alone).unwrap()), expected, "{of} out of {outer}");
+            let config: Value = serde_json::from_slice(&fs::read(alone.join("config.json")).unwrap()).unwrap();
+            assert!(config.get("text_config").is_none() && config["architectures"].is_null(), "{config}");
         }
     }
 }

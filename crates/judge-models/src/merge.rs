@@ -1,0 +1,304 @@
+//! A folder with adapters merged into its weights, for programs that know no adapters.
+
+mod shards;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use half::bf16;
+use serde_json::Value;
+
+use self::shards::{Entry, Shards};
+use crate::arch::{Architecture, ModelSpec, StackPart, StackSpec, text_fields};
+use crate::checked::CheckedWeights;
+use crate::folder::{Folder, file};
+use crate::weights::{Numbers, Tensors};
+use crate::{Dtype, Error};
+
+/// Bytes of a file of weights, unless one tensor alone has more.
+const SHARD_BYTES: u64 = 5_000_000_000;
+
+/// Files that are copied as they are, where a folder has them.
+const COPIED: [&str; 13] = [
+    file::GENERATION_CONFIG,
+    file::TOKENIZER,
+    file::TOKENIZER_CONFIG,
+    file::SPECIAL_TOKENS_MAP,
+    file::CHAT_TEMPLATE,
+    file::CHAT_TEMPLATE_JSON,
+    "added_tokens.json",
+    "merges.txt",
+    "tokenizer.model",
+    "vocab.json",
+    "vocab.txt",
+    "LICENSE",
+    "LICENSE.txt",
+];
+
+/// Fields of `config.json` about few bits, which the written weights do not have.
+const OF_QUANTISATION: [&str; 2] = ["quantization_config", "compression_config"];
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merged {
+    /// Dtype of the weights.
+    pub dtype: Dtype,
+    /// How many tensors there are.
+    pub n_tensors: usize,
+    /// Bytes of the tensors.
+    pub bytes: u64,
+    /// Names of the files in the folder.
+    pub files: Vec<String>,
+}
+
+/// Writes the folder of a decoder with adapters merged into its weights, which other programs load like any model: `config.json`, safetensors in files of up to
+/// 5 GB with their index, and the tokenizer's files as they are.
+///
+/// Weights are those that [`Model::load`](crate::Model::load) computes with the same adapters and dtype: merged in f32, one adapter after another, rounded once. `dtype`
+/// `None` is the one that the checkpoint is nearest to. Quantised weights and GGUF files are written expanded, experts by the names that their family has in
+/// transformers, and of a vision-language folder the text model alone, as a folder of its own. Without adapters it is a conversion.
+///
+/// The folder appears under its name when it is complete; until then it is a hidden one beside it, which the next call replaces. `progress` is called with the bytes that are
+/// written and those that will be. Memory is that of some rows, and for experts that a family keeps in one tensor, of that tensor.
+///
+/// # Errors
+/// [`Error::OutputExists`] unless `output` is absent or an empty folder, [`Error::Unsupported`] for an encoder, [`Error::Write`], and those of
+/// [`Model::load`](crate::Model::load) for the folder and the adapters.
+pub fn merge_adapters(
+    model: impl AsRef<Path>,
+    adapters: &[PathBuf],
+    dtype: Option<Dtype>,
+    output: impl AsRef<Path>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Merged, Error> {
+    let output = output.as_ref();
+    if !is_free(output)? {
+        return Err(Error::OutputExists { path: output.to_owned() });
+    }
+    let folder = Folder::open(model.as_ref())?;
+    let mut spec = Architecture::from_json(folder.config())
+        .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
+    if let Architecture::Encoder(spec) = &spec {
+        return Err(Error::Unsupported {
+            path: folder.file(file::CONFIG),
+            field: "model_type".to_owned(),
+            found: format!("{}, an encoder,", spec.family),
+            supported: "decoders, where an adapter is to be merged into a folder",
+        });
+    }
+    let mut weights = CheckedWeights::open(&folder, &mut spec, dtype, adapters)?;
+    let Architecture::Decoder(spec) = spec else { unreachable!("an encoder was refused") };
+    let partial = partial(output);
+    remove(&partial)?;
+    let written = write(&folder, &spec, &mut weights, &partial, SHARD_BYTES, progress);
+    if written.is_ok() {
+        let fault = |source| Error::Write { path: output.to_owned(), source };
+        if output.is_dir() {
+            fs::remove_dir(output).map_err(fault)?;
+        }
+        fs::rename(&partial, output).map_err(fault)?;
+    } else {
+        remove(&partial)?;
+    }
+    written
+}
+
+/// Whether nothing is at a path, or a folder without content.
+fn is_free(path: &Path) -> Result<bool, Error> {
+    match fs::read_dir(path) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Ok(false),
+        Err(source) => Err(Error::Read { path: path.to_owned(), source }),
+    }
+}
+
+/// Where a folder is until it is complete.
+fn partial(output: &Path) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(output.file_name().unwrap_or_default());
+    name.push(".partial");
+    output.with_file_name(name)
+}
+
+fn remove(folder: &Path) -> Result<(), Error> {
+    match fs::remove_dir_all(folder) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::Write { path: folder.to_owned(), source })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn write(
+    folder: &Folder,
+    spec: &ModelSpec,
+    weights: &mut CheckedWeights,
+    to: &Path,
+    shard_bytes: u64,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Merged, Error> {
+    let fault = |path: &Path, source| Error::Write { path: path.to_owned(), source };
+    fs::create_dir_all(to).map_err(|source| fault(to, source))?;
+    let mut files = Vec::new();
+    for name in COPIED {
+        let (from, copy) = (folder.file(name), to.join(name));
+        if from.is_file() {
+            let bytes = fs::read(&from).map_err(|source| Error::Read { path: from, source })?;
+            fs::write(&copy, bytes).map_err(|source| fault(&copy, source))?;
+            files.push(name.to_owned());
+        }
+    }
+    let dtype = weights.dtype;
+    let tensors = tensors(spec);
+    let entries = tensors.iter().map(Tensor::entry).collect();
+    let mut shards = Shards::new(to, entries, dtype, shard_bytes);
+    let (n_tensors, bytes) = (tensors.len(), shards.total());
+    let merged = &mut weights.merged();
+    for tensor in &tensors {
+        tensor.copy(merged, dtype, &mut shards)?;
+        progress(shards.written(), bytes);
+    }
+    files.extend(shards.finish()?);
+    weights.base.finish()?;
+    let (path, text) = (to.join(file::CONFIG), format!("{:#}\n", config(folder, spec, dtype)?));
+    fs::write(&path, text).map_err(|source| fault(&path, source))?;
+    files.push(file::CONFIG.to_owned());
+    files.sort();
+    Ok(Merged { dtype, n_tensors, bytes, files })
+}
+
+/// A tensor as other programs know it.
+enum Tensor<'a> {
+    Alone(String, Vec<usize>),
+    /// Several of the model's tensors, which no folder has one by one.
+    Stack(&'a StackSpec),
+}
+
+/// The tensors of a model; what it may have alone or in a stack is alone.
+fn tensors(spec: &ModelSpec) -> Vec<Tensor<'_>> {
+    let stacks: Vec<&StackSpec> = spec.stacks().filter(|stack| stack.is_only_form).collect();
+    let parts: BTreeSet<&str> = stacks.iter().flat_map(|stack| &stack.parts).map(|part| &*part.tensor.0).collect();
+    let alone = spec.tensors().into_iter().filter(|(name, _)| !parts.contains(name.as_str()));
+    alone.map(|(name, shape)| Tensor::Alone(name, shape)).chain(stacks.into_iter().map(Tensor::Stack)).collect()
+}
+
+impl Tensor<'_> {
+    fn entry(&self) -> Entry {
+        let (name, shape) = match self {
+            Self::Alone(name, shape) => (name, shape),
+            Self::Stack(stack) => (&stack.name, &stack.shape),
+        };
+        Entry { name: name.clone(), shape: shape.clone() }
+    }
+
+    /// Takes its numbers and writes them.
+    fn copy(&self, tensors: &mut dyn Tensors, dtype: Dtype, shards: &mut Shards) -> Result<(), Error> {
+        match self {
+            Self::Alone(name, shape) => match *shape.as_slice() {
+                [rows, columns] => {
+                    let mut written = Ok(());
+                    let mut take = |_: usize, numbers: Numbers<'_>| {
+                        if written.is_ok() {
+                            written = shards.write(&bytes(numbers));
+                        }
+                    };
+                    tensors.take_rows(name, [rows, columns], dtype, &mut take)?;
+                    written
+                }
+                _ => shards.write(&rounded(&tensors.take(name, shape, dtype)?, dtype)),
+            },
+            Self::Stack(stack) => {
+                let mut all = vec![0.0_f32; stack.shape.iter().product()];
+                for StackPart { tensor: (name, shape), start, strides } in &stack.parts {
+                    let values = tensors.take(name, shape, dtype)?;
+                    let columns: usize = shape.iter().skip(1).product();
+                    let (down, right) = (strides[0], strides.get(1).copied().unwrap_or_default());
+                    for (index, value) in values.into_iter().enumerate() {
+                        all[start + index / columns * down + index % columns * right] = value;
+                    }
+                }
+                shards.write(&rounded(&all, dtype))
+            }
+        }
+    }
+}
+
+/// Numbers as a file has them.
+fn bytes(numbers: Numbers<'_>) -> Vec<u8> {
+    match numbers {
+        Numbers::F32(values) => values.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        Numbers::Bf16(values) => values.iter().flat_map(|x| x.to_le_bytes()).collect(),
+    }
+}
+
+/// The same of numbers that are values of this dtype.
+fn rounded(values: &[f32], dtype: Dtype) -> Vec<u8> {
+    match dtype {
+        Dtype::F32 => bytes(Numbers::F32(values)),
+        Dtype::Bf16 => bytes(Numbers::Bf16(&values.iter().map(|&x| bf16::from_f32(x)).collect::<Vec<_>>())),
+    }
+}
+
+/// `config.json` of the written weights.
+fn config(folder: &Folder, spec: &ModelSpec, dtype: Dtype) -> Result<Value, Error> {
+    let text =
+        text_fields(folder.config()).map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
+    let is_tower = text.is_some();
+    let mut fields = text.or_else(|| folder.config().as_object().cloned()).unwrap_or_default();
+    OF_QUANTISATION.iter().for_each(|field| drop(fields.remove(*field)));
+    // The class of the whole; that of the text model follows from its type.
+    if is_tower && spec.labels().is_none() {
+        fields.remove("architectures");
+    }
+    fields.insert("vocab_size".to_owned(), spec.d_vocab.into());
+    let name = match dtype {
+        Dtype::F32 => "float32",
+        Dtype::Bf16 => "bfloat16",
+    };
+    // By its name before transformers 5, which later releases know too.
+    fields.remove("dtype");
+    fields.insert("torch_dtype".to_owned(), name.into());
+    Ok(Value::Object(fields))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::fixtures;
+
+    /// A folder's tensors in as many files as so few bytes make; what both folders then hold.
+    fn in_shards(family: &str, shard_bytes: u64) -> (Vec<String>, Vec<Vec<f32>>, Vec<Vec<f32>>) {
+        let (folder, to) = (Folder::open(fixtures::folder(family)).unwrap(), tempfile::TempDir::new().unwrap());
+        let open = |folder: &Folder| {
+            let mut spec = Architecture::from_json(folder.config()).unwrap();
+            let weights = CheckedWeights::open(folder, &mut spec, Some(Dtype::F32), &[]).unwrap();
+            let Architecture::Decoder(spec) = spec else { panic!("an encoder") };
+            (spec, weights)
+        };
+        let take = |(spec, mut weights): (Arc<ModelSpec>, CheckedWeights)| {
+            let mut tensors = weights.merged();
+            spec.tensors().iter().map(|(name, shape)| tensors.take(name, shape, Dtype::F32).unwrap()).collect()
+        };
+        let (spec, mut weights) = open(&folder);
+        let merged = write(&folder, &spec, &mut weights, to.path(), shard_bytes, &mut |_, _| {}).unwrap();
+        (merged.files, take(open(&folder)), take(open(&Folder::open(to.path()).unwrap())))
+    }
+
+    #[test]
+    fn files_end_where_they_are_full_and_stacks_are_stacks_again() {
+        for (family, least) in [("llama-off", 5), ("gpt_oss-on", 10), ("qwen2_moe-off", 5)] {
+            let (files, stored, written) = in_shards(family, 10_000);
+            let count = files.iter().filter(|name| name.ends_with(".safetensors")).count();
+            assert!(count >= least && files.contains(&file::WEIGHTS_INDEX.to_owned()), "{family}: {files:?}");
+            assert!(files.contains(&format!("model-00001-of-{count:05}.safetensors")), "{family}: {files:?}");
+            assert_eq!(stored, written, "{family}");
+            let (files, _, written) = in_shards(family, SHARD_BYTES);
+            assert!(files.contains(&file::WEIGHTS.to_owned()) && !files.contains(&file::WEIGHTS_INDEX.to_owned()));
+            assert_eq!(stored, written, "{family}");
+        }
+    }
+}

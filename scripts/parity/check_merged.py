@@ -1,0 +1,52 @@
+# torch==2.15.0 transformers==5.23.0 peft==0.21.2
+"""Loads a folder that merge_adapter wrote with transformers, and compares it with PEFT's own merge of the same adapters, one after another, in f32.
+
+    cargo run --release --example merge_adapter -- --model BASE --adapter ADAPTER --output MERGED --dtype f32
+    python scripts/parity/check_merged.py BASE MERGED [ADAPTER ...]
+
+Every tensor of the folder must be one of the model's and the other way round. Prints the largest difference of the hidden states of some tokens, over the largest value of
+their layer, and fails if it is more than 1e-5, or 2e-2 where the folder is in bf16.
+"""
+
+import sys
+
+import torch
+from make_family_fixtures import check_versions
+from peft import PeftModel
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
+
+IDS = torch.tensor([[4, 5, 6, 7, 8, 9, 10]])
+
+
+def load(folder, config):
+    has_labels = any("SequenceClassification" in name for name in config.architectures or [])
+    kind = AutoModelForSequenceClassification if has_labels else AutoModelForCausalLM
+    return kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True)
+
+
+def states(model):
+    with torch.no_grad():
+        return model.eval()(IDS, output_hidden_states=True, use_cache=False).hidden_states
+
+
+def main():
+    check_versions()
+    base_folder, folder, *adapters = sys.argv[1:]
+    config = AutoConfig.from_pretrained(folder)
+    merged, info = load(folder, config)
+    problems = {name: found for name, found in info.items() if found}
+    if problems:
+        raise SystemExit(f"transformers does not find what it expects: {problems}")
+    base, _ = load(base_folder, AutoConfig.from_pretrained(base_folder))
+    for adapter in adapters:
+        base = PeftModel.from_pretrained(base, adapter).merge_and_unload()
+    pairs = list(zip(states(base), states(merged), strict=True))
+    worst = max(((a - b).abs().max() / a.abs().max()).item() for a, b in pairs)
+    tolerance = 1e-5 if config.dtype == torch.float32 else 2e-2
+    print(f"{folder}: {len(pairs)} layers, largest difference {worst:.1e}")
+    if not worst < tolerance:
+        raise SystemExit(f"more than {tolerance:.0e}")
+
+
+if __name__ == "__main__":
+    main()

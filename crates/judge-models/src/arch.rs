@@ -56,8 +56,10 @@ impl ModelSpec {
         };
         let text = tower::text(file)?;
         let fields = text.as_ref().unwrap_or(file);
+        unread::check_number(fields)?;
         let mut spec = families::dense(fields)?.spec();
         spec.is_tower = text.is_some();
+        angles::check(&spec.ropes, spec.max_len)?;
         unread::warn(spec.family, &unread::unread_keys(fields, &|file| families::dense(file).is_ok()));
         if let Some(labels) = head::labels(fields)? {
             spec.head = HeadSpec::Labels(labels);

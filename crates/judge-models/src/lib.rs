@@ -101,6 +101,9 @@ mod fingerprint;
 #[cfg(test)]
 mod fixtures;
 mod folder;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod hub;
 mod merge;
 mod model;

@@ -3,6 +3,8 @@
 mod chat_template;
 mod tokenizer;
 
+#[cfg(fuzzing)]
+pub(crate) use chat_template::ChatTemplate;
 pub use chat_template::Date;
 pub(crate) use tokenizer::TextCodec;
 pub use tokenizer::{ChatTokens, TextOptions};

@@ -107,6 +107,15 @@ fn damaged_weight_files() {
         broken(|folder| reshard(folder, |_, data| data.extend([0; 3]))),
         Error::WeightsFile { problem: FileProblem::Trailing { expected, found }, .. } if found == expected + 3
     );
+    // Eight tensors that together have almost as many bytes as can be counted; behind the header it is more.
+    let size = u64::MAX / 8;
+    let vast = broken(|folder| {
+        reshard(folder, |header, _| {
+            let entry = |i| json!({ "dtype": "U8", "shape": [size], "data_offsets": [i * size, (i + 1) * size] });
+            *header = (0..8_u64).map(|i| (i.to_string(), entry(i))).collect::<serde_json::Map<_, _>>().into();
+        })
+    });
+    assert_error!(vast, Error::WeightsFile { problem: FileProblem::Truncated { expected: u64::MAX, .. }, .. });
     let length_lie = |length: u64| {
         broken(|folder| {
             let mut bytes = fs::read(folder.join(SHARD)).unwrap();

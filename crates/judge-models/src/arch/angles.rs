@@ -2,7 +2,24 @@
 
 use std::f64::consts::TAU;
 
+use super::ConfigProblem;
 use super::rope::{QueryGrowth, RopeConfig, RopeScaling};
+
+/// Fails for a rotation that has an angle which is no finite number in f32, at any position of a sequence of at most `max_len`.
+pub(super) fn check(ropes: &[RopeConfig], max_len: usize) -> Result<(), ConfigProblem> {
+    for rope in ropes {
+        for len in [1, max_len] {
+            let (frequencies, scale) = inverse_frequencies(rope, len);
+            let is_finite = |frequency: &f32| (frequency * max_len as f32).is_finite();
+            if !scale.is_finite() || !frequencies.iter().all(is_finite) {
+                let found = format!("{}, {:?}", rope.theta, rope.scaling);
+                let expected = "a base and a scaling whose angles are finite numbers in f32".to_owned();
+                return Err(ConfigProblem::Value { field: "rope_theta", found, expected });
+            }
+        }
+    }
+    Ok(())
+}
 
 /// Angle per position of each rotated pair, shape `[rotary_dim / 2]`, and the factor on cosines and sines.
 ///

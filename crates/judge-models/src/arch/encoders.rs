@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::encoder::EncoderSpec;
 use super::shape::overlay;
-use super::{ConfigProblem, unread};
+use super::{ConfigProblem, angles, unread};
 
 /// A family: the defaults of its fields, and what it is by all of them.
 struct Family {
@@ -71,7 +71,9 @@ const HARMLESS: [&str; 25] = [
 pub(super) fn spec(file: &Map<String, Value>) -> Result<Option<EncoderSpec>, ConfigProblem> {
     let model_type = file.get("model_type").and_then(Value::as_str);
     let Some(family) = FAMILIES.iter().find(|family| Some(family.model_type) == model_type) else { return Ok(None) };
+    unread::check_number(file)?;
     let spec = lower(family, file)?;
+    angles::check(&spec.ropes, spec.max_len)?;
     unread::warn(spec.family, &unread_keys(family, file));
     Ok(Some(spec))
 }

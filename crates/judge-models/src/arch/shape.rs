@@ -167,6 +167,15 @@ pub(super) fn positive(field: &'static str, found: f64) -> Result<f64, ConfigPro
     Err(ConfigProblem::Value { field, found: found.to_string(), expected })
 }
 
+/// The same of a number that is divided by.
+pub(super) fn divisor(field: &'static str, found: f64) -> Result<Option<f64>, ConfigProblem> {
+    if is_positive(found) && !is_positive(found.recip()) {
+        let expected = "a number whose reciprocal is finite and above 0 in f32".to_owned();
+        return Err(ConfigProblem::Value { field, found: found.to_string(), expected });
+    }
+    factor(field, found)
+}
+
 /// Whether a factor is a finite number above 0, also where it is used: in f32.
 pub(super) fn is_positive(factor: f64) -> bool {
     let factor = factor as f32;

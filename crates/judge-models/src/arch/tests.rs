@@ -247,6 +247,7 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
             json!({ "num_local_experts": 0, "layer_types": ["attention", "attention", "attention", "attention"], "position_embedding_type": "alibi" }),
             "position_embedding_type",
         ),
+        ("granite", json!({ "logits_scaling": 1e-40 }), "logits_scaling"),
         ("cohere2", json!({ "use_qk_norm": true }), "use_qk_norm"),
         ("cohere2", json!({ "layer_switch": 3 }), "layer_switch"),
         ("cohere2", json!({ "head_dim": 16 }), "head_dim"),
@@ -422,4 +423,29 @@ fn a_stack_of_columns_has_every_number_once() {
         }
         assert!(seen.iter().all(|&seen| seen), "{}", stack.name);
     }
+}
+
+#[test]
+fn rotations_by_angles_that_are_no_numbers_are_refused() {
+    let read = |rope: Value| ModelSpec::from_json(&with(&small("llama"), rope));
+    for rope in [
+        json!({ "rope_theta": 1e-300 }),
+        // The logarithm of 1, by which yarn divides.
+        json!({ "rope_theta": 1, "rope_scaling": { "rope_type": "yarn", "factor": 2.0 } }),
+        json!({ "rope_scaling": { "rope_type": "linear", "factor": 1e-2, "rope_theta": 1e-60 } }),
+    ] {
+        assert_eq!(field(&read(rope.clone()).unwrap_err()), "rope_theta", "{rope}");
+    }
+    assert!(read(json!({ "rope_theta": 1e12 })).is_ok());
+}
+
+/// Each field is tried by itself, so their number is bounded.
+#[test]
+fn a_file_of_very_many_fields_is_refused() {
+    let many: serde_json::Map<String, Value> = (0..100_000).map(|i| (i.to_string(), Value::Null)).collect();
+    let read = |config: Value| field(&super::Architecture::from_json(&config).unwrap_err());
+    let of = |model_type: &str| with(&json!({ "model_type": model_type }), Value::Object(many.clone()));
+    assert_eq!((read(of("llama")), read(of("bert"))), ("config.json", "config.json"));
+    assert_eq!(read(json!({ "model_type": "gemma3", "text_config": many })), "config.json");
+    assert_eq!(read(json!({ "model_type": "llama", "rope_scaling": many })), "rope_scaling");
 }

@@ -2,8 +2,16 @@
 
 use serde_json::{Map, Value, json};
 
+use super::ConfigProblem;
+
 /// A `config.json`.
 type File = Map<String, Value>;
+
+/// Fields that are believed, in a file and in the settings of a rope; more is a damaged file. Each of them is tried by itself.
+const MOST: usize = 1000;
+
+/// Objects inside a file whose fields are tried as the file's own are.
+const ROPES: [&str; 2] = ["rope_scaling", "rope_parameters"];
 
 /// Fields that change no number of a forward pass, in any family.
 const HARMLESS: &[&str] = &[
@@ -133,6 +141,18 @@ const OFF: &[&str] = &[
 /// the field beside the rope, which is read.
 const HARMLESS_OF_ROPE: &[&str] = &["mrope_interleaved", "mrope_section", "max_position_embeddings"];
 
+/// Fails for a file that has too many fields to try them all.
+pub(super) fn check_number(file: &File) -> Result<(), ConfigProblem> {
+    let ropes = ROPES.map(|name| Some((name, file.get(name)?.as_object()?.len())));
+    for (field, number) in ropes.into_iter().flatten().chain([("config.json", file.len())]) {
+        if number > MOST {
+            let (found, expected) = (format!("an object of {number} fields"), format!("at most {MOST}"));
+            return Err(ConfigProblem::Value { field, found, expected });
+        }
+    }
+    Ok(())
+}
+
 /// Names of the fields that are neither read nor known to be harmless, in the order of the file; those of a rope's settings with a point. A field is
 /// read if the file would be refused for a value there that no field can have, so there is no list that could fall behind the families. Of a
 /// file that is refused as it is, no field counts as unread. `reads` says whether a file is accepted.
@@ -147,7 +167,7 @@ pub(super) fn unread_keys(file: &File, reads: &dyn Fn(&File) -> bool) -> Vec<Str
         }
         if is_ignored(file, reads, |file| file.insert(name.clone(), impossible())) {
             unread.push(name.clone());
-        } else if let ("rope_scaling" | "rope_parameters", Some(fields)) = (name.as_str(), value.as_object()) {
+        } else if let (true, Some(fields)) = (ROPES.contains(&name.as_str()), value.as_object()) {
             let ignored = fields.iter().filter(|(field, value)| {
                 !value.is_null()
                     && !HARMLESS_OF_ROPE.contains(&field.as_str())

@@ -19,13 +19,13 @@ mod tests;
 pub use date::Date;
 
 /// Instructions that one rendering may take. A long conversation takes some ten thousands.
-const FUEL: u64 = 20_000_000;
+const FUEL: u64 = if cfg!(fuzzing) { 10_000 } else { 20_000_000 };
 
 /// Deepest nesting of macro calls and recursive loops.
 const RECURSION: usize = 200;
 
 /// Bytes that one rendering may write. The longest context of any supported model is far shorter.
-const OUTPUT: usize = 64 << 20;
+const OUTPUT: usize = if cfg!(fuzzing) { 1 << 20 } else { 64 << 20 };
 
 /// The only template of an environment.
 const NAME: &str = "chat";
@@ -53,10 +53,13 @@ impl ChatTemplate {
         environment.set_recursion_limit(RECURSION);
         python::install(&mut environment);
         environment.add_filter("tojson", json::tojson);
-        environment.add_function("raise_exception", |text: String| -> Result<Value, JinjaError> {
-            Err(JinjaError::new(ErrorKind::InvalidOperation, text))
+        environment.add_function("raise_exception", |why: &Value| -> Result<Value, JinjaError> {
+            Err(JinjaError::new(ErrorKind::InvalidOperation, python::text(why)?))
         });
-        environment.add_function("strftime_now", move |format: String| date.format(&format));
+        environment.add_function("strftime_now", move |format: &str| -> Result<String, JinjaError> {
+            budget::charge(format.len().saturating_mul(Date::LONGEST))?;
+            Ok(date.format(format))
+        });
         environment.add_template_owned(NAME, source::translate(source)?)?;
         Ok(Self { environment, source: source.to_owned() })
     }

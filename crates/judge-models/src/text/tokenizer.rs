@@ -1,5 +1,6 @@
 //! Text to tokens and back: the only place that makes control tokens.
 
+mod guarded;
 mod literal;
 mod special_tokens;
 mod vocabulary;
@@ -7,7 +8,7 @@ mod vocabulary;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use judge_core::{BackboneError, LabelInContext, Prompt, Reason, TokenId, Unscored};
@@ -16,6 +17,7 @@ use tokenizers::Tokenizer;
 use super::chat_template::{ChatTemplate, Date};
 use crate::Error;
 use crate::folder::{Folder, file, read_text};
+use guarded::guarded;
 use literal::{Control, PlainText};
 use special_tokens::{SpecialTokens, Surround, template_source};
 use vocabulary::Spelling;
@@ -72,13 +74,14 @@ impl TextCodec {
         let text = read_text(&path)?;
         let json: serde_json::Value =
             serde_json::from_str(&text).map_err(|source| Error::Json { path: path.clone(), source })?;
-        let mut tokenizer = Tokenizer::from_bytes(text.as_bytes()).map_err(fault)?;
+        refuse_dropout(&path, &json)?;
+        let mut tokenizer = guarded(|| Tokenizer::from_bytes(text.as_bytes())).map_err(fault)?;
         // Prompts are never cut or filled up here, whatever the file's defaults.
         tokenizer.with_truncation(None).map_err(fault)?;
         tokenizer.with_padding(None);
         let special = SpecialTokens::read(folder)?;
-        special.add_to(&mut tokenizer).map_err(fault)?;
-        let surround = special.surround(&tokenizer).map_err(fault)?;
+        guarded(|| special.add_to(&mut tokenizer)).map_err(fault)?;
+        let surround = guarded(|| special.surround(&tokenizer)).map_err(fault)?;
         let template = match template_source(folder)? {
             None => Template::Absent { folder: folder.path().to_owned() },
             Some((path, source)) => match ChatTemplate::new(&source, options.date) {
@@ -128,7 +131,7 @@ impl TextCodec {
         match self.spelling.find(&self.tokenizer, label) {
             Some(id) => Ok(id),
             None => {
-                let encoding = self.tokenizer.encode(label, false).map_err(BackboneError::Model)?;
+                let encoding = guarded(|| self.tokenizer.encode(label, false)).map_err(BackboneError::Model)?;
                 Err(BackboneError::Label { label: label.to_owned(), pieces: encoding.get_tokens().to_vec() })
             }
         }
@@ -204,7 +207,7 @@ impl TextCodec {
     /// when the character is whole.
     pub(crate) fn decode(&self, ids: &[TokenId]) -> (String, Vec<usize>) {
         // Ids come from this vocabulary; a decoder that fails nevertheless has no text to give.
-        let decode = |ids: &[TokenId]| self.tokenizer.decode(ids, true).unwrap_or_default();
+        let decode = |ids: &[TokenId]| guarded(|| self.tokenizer.decode(ids, true)).unwrap_or_default();
         let text = decode(ids);
         let mut ends = Vec::with_capacity(ids.len());
         // A decoder may treat the first token of a sequence differently (a leading space goes), so the new text of a
@@ -257,7 +260,7 @@ impl TextCodec {
         if let Some(plain) = self.plain.get() {
             return Ok(plain);
         }
-        let built = PlainText::new(&self.tokenizer, &self.control);
+        let built = guarded(|| PlainText::new(&self.tokenizer, &self.control));
         let built = built.map_err(|source| Error::Tokenizer { path: self.path.clone(), source })?;
         Ok(self.plain.get_or_init(|| built))
     }
@@ -277,7 +280,21 @@ impl TextCodec {
     }
 }
 
+/// Fails if the tokenizer leaves out merges at random, as in training: the same text would have other tokens each time.
+fn refuse_dropout(path: &Path, json: &serde_json::Value) -> Result<(), Error> {
+    let dropout = json.get("model").and_then(|model| model.get("dropout"));
+    match dropout.filter(|dropout| !dropout.is_null() && dropout.as_f64() != Some(0.0)) {
+        None => Ok(()),
+        Some(found) => Err(Error::Unsupported {
+            path: path.to_owned(),
+            field: "model.dropout".to_owned(),
+            found: found.to_string(),
+            supported: "null and 0, with which a text always has the same tokens",
+        }),
+    }
+}
+
 /// Tokens of a text, without any that the post-processor adds.
 fn ids(tokenizer: &Tokenizer, text: &str) -> tokenizers::Result<Vec<TokenId>> {
-    Ok(tokenizer.encode_fast(text, false)?.get_ids().to_vec())
+    guarded(|| Ok(tokenizer.encode_fast(text, false)?.get_ids().to_vec()))
 }

@@ -103,8 +103,8 @@ impl Checkpoint {
         let Some(map) = index.get("weight_map").and_then(Value::as_object) else {
             return Err(fault(IndexProblem::NoWeightMap));
         };
-        let mut shards = Vec::<String>::new();
-        let mut listed = BTreeMap::new();
+        let mut shards = Vec::<&str>::new();
+        let (mut numbers, mut listed) = (BTreeMap::new(), BTreeMap::new());
         for (tensor, shard) in map {
             let Some(shard) = shard.as_str() else {
                 return Err(fault(IndexProblem::NotAName { tensor: tensor.clone() }));
@@ -112,8 +112,8 @@ impl Checkpoint {
             if !stays_inside(Path::new(shard)) {
                 return Err(fault(IndexProblem::OutsideFolder { tensor: tensor.clone(), shard: shard.to_owned() }));
             }
-            let number = shards.iter().position(|s| s == shard).unwrap_or_else(|| {
-                shards.push(shard.to_owned());
+            let number = *numbers.entry(shard).or_insert_with(|| {
+                shards.push(shard);
                 shards.len() - 1
             });
             listed.insert(tensor.as_str(), number);
@@ -123,12 +123,15 @@ impl Checkpoint {
             if checkpoint.tensors.get(tensor).is_none_or(|found| found.shard != number) {
                 return Err(fault(IndexProblem::NotInShard {
                     tensor: tensor.to_owned(),
-                    shard: shards[number].clone(),
+                    shard: shards[number].to_owned(),
                 }));
             }
         }
         if let Some((tensor, found)) = checkpoint.tensors.iter().find(|(name, _)| !listed.contains_key(name.as_str())) {
-            return Err(fault(IndexProblem::Unlisted { tensor: tensor.clone(), shard: shards[found.shard].clone() }));
+            return Err(fault(IndexProblem::Unlisted {
+                tensor: tensor.clone(),
+                shard: shards[found.shard].to_owned(),
+            }));
         }
         Ok(checkpoint)
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::arch::ConfigProblem;
 use crate::arch::dense::{Dense, GateUp, MlpNames};
-use crate::arch::shape::{Shape, by_layer_type, factor, size};
+use crate::arch::shape::{Shape, by_layer_type, divisor, factor, size};
 use crate::arch::spec::EmbeddingScale;
 
 #[derive(Deserialize)]
@@ -55,7 +55,7 @@ impl Granite {
             embedding_scale: factor("embedding_multiplier", self.embedding_multiplier)?.map(EmbeddingScale::Exact),
             attention_scale: factor("attention_multiplier", self.attention_multiplier)?.unwrap_or(1.0),
             residual_scale: factor("residual_multiplier", self.residual_multiplier)?,
-            logit_scale: factor("logits_scaling", self.logits_scaling)?.map(f64::recip),
+            logit_scale: divisor("logits_scaling", self.logits_scaling)?.map(f64::recip),
             ..dense
         })
     }

@@ -1,5 +1,7 @@
 //! LFM2: a gated short convolution in the place of attention in most blocks, and names of its own throughout.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -22,7 +24,7 @@ struct Lfm2 {
     block_ff_dim: Option<usize>,
     tie_embedding: Option<bool>,
     layer_types: Option<Vec<String>>,
-    full_attn_idxs: Option<Vec<usize>>,
+    full_attn_idxs: Option<BTreeSet<usize>>,
 }
 
 const NORMS: BlockNorms = BlockNorms {

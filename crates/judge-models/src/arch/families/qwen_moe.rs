@@ -1,5 +1,7 @@
 //! Qwen2-MoE and Qwen3-MoE: Qwen2 and Qwen3 with experts, in all blocks or in some, and in Qwen2-MoE with one that all rows share.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -18,7 +20,7 @@ struct QwenMoe {
     moe_intermediate_size: usize,
     norm_topk_prob: bool,
     decoder_sparse_step: usize,
-    mlp_only_layers: Option<Vec<usize>>,
+    mlp_only_layers: Option<BTreeSet<usize>>,
     use_sliding_window: bool,
     sliding_window: Option<usize>,
     // Qwen2-MoE alone; files of Qwen3-MoE may have the first two, and they say nothing there.

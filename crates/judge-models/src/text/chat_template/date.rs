@@ -30,6 +30,9 @@ const MONTHS: [&str; 12] = [
 const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 impl Date {
+    /// Bytes that a format's directive takes at most, for each of its own.
+    pub(super) const LONGEST: usize = "Wednesday September 31 00:00:00 9999".len();
+
     /// A day of the Gregorian calendar, years 1 to 9999; `None` if there is no such day.
     pub fn new(year: i32, month: u32, day: u32) -> Option<Self> {
         let valid = (1..=9999).contains(&year) && (1..=12).contains(&month) && day >= 1 && day <= days(year, month);

@@ -31,7 +31,7 @@ pub(super) fn tojson(value: &Value, options: Kwargs) -> Result<Value, JinjaError
         Some(count) => Some(" ".repeat(count.as_i64().unwrap_or(0).clamp(0, 64) as usize)),
     };
     let (item, key) = match separators.filter(|v| !v.is_none()) {
-        Some(pair) => (pair.get_item_by_index(0)?.to_string(), pair.get_item_by_index(1)?.to_string()),
+        Some(pair) => (separator(&pair, 0)?, separator(&pair, 1)?),
         None if indent.is_some() => (",".to_owned(), ": ".to_owned()),
         None => (", ".to_owned(), ": ".to_owned()),
     };
@@ -46,6 +46,14 @@ pub(super) fn tojson(value: &Value, options: Kwargs) -> Result<Value, JinjaError
     let mut text = Text::default();
     writer.value(&mut text, value, 0)?;
     Ok(Value::from(text.into_string()))
+}
+
+/// One of the `separators`, which are texts in Python too.
+fn separator(pair: &Value, index: usize) -> Result<String, JinjaError> {
+    let found = pair.get_item_by_index(index)?;
+    let kind = found.kind();
+    let refused = || JinjaError::new(ErrorKind::InvalidOperation, format!("a separator is a text, not a {kind}"));
+    found.as_str().map(str::to_owned).ok_or_else(refused)
 }
 
 struct Dumps {

@@ -193,7 +193,7 @@ pub(super) fn float_repr(x: f64) -> String {
 }
 
 /// Python's `str`.
-fn text(value: &Value) -> Result<String, JinjaError> {
+pub(super) fn text(value: &Value) -> Result<String, JinjaError> {
     let mut out = Text::default();
     match value.as_str() {
         Some(text) => out.push_str(text)?,
@@ -281,7 +281,11 @@ fn modulo(left: &Value, right: &Value) -> Result<Value, JinjaError> {
         charge(formatted(left, &args)?)?;
         return format(FormatStyle::Printf, pattern, &args).map(Value::from);
     }
-    let fault = || JinjaError::new(ErrorKind::InvalidOperation, format!("cannot divide {left} by {right}"));
+    // Not the values: one that holds itself many times over is short to make and endless to write.
+    let fault = || {
+        let (left, right) = (left.kind(), right.kind());
+        JinjaError::new(ErrorKind::InvalidOperation, format!("cannot divide this {left} by this {right}"))
+    };
     if left.is_integer() && right.is_integer() {
         let (a, b) = (i128::try_from(left.clone())?, i128::try_from(right.clone())?);
         let remainder = a.checked_rem(b).ok_or_else(fault)?;
@@ -367,7 +371,9 @@ fn method(state: &mut State<'_, '_>, value: &Value, name: &str, args: &[Value]) 
         let (wanted,) = from_args::<(&Value,)>(args)?;
         return match value.try_iter()?.position(|item| item == *wanted) {
             Some(index) => Ok(Value::from(index)),
-            None => Err(JinjaError::new(ErrorKind::InvalidOperation, format!("{wanted} is not in the list"))),
+            None => {
+                Err(JinjaError::new(ErrorKind::InvalidOperation, format!("this {} is not in the list", wanted.kind())))
+            }
         };
     }
     minijinja_contrib::pycompat::unknown_method_callback(state, value, name, args)
@@ -427,7 +433,7 @@ fn rsplit(text: &str, separator: Option<&str>, limit: Option<i64>) -> Value {
 fn pad(text: &str, name: &str, args: &[Value]) -> Result<Value, JinjaError> {
     /// No template pads further; Python would try and fail for want of memory.
     const WIDEST: usize = 1 << 16;
-    let (width, Rest(fill)) = from_args::<(usize, Rest<String>)>(args)?;
+    let (width, Rest(fill)) = from_args::<(usize, Rest<&str>)>(args)?;
     let fill = match (name, fill.as_slice()) {
         ("zfill", []) => "0",
         (_, []) => " ",

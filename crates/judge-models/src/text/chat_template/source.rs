@@ -26,7 +26,7 @@ pub(super) fn translate(source: &str) -> Result<String, JinjaError> {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
     let mut elifs = 0;
-    while let Some(start) = ["{{", "{%", "{#"].iter().filter_map(|open| rest.find(open)).min() {
+    while let Some(start) = next_block(rest) {
         out.push_str(&rest[..start]);
         rest = &rest[start..];
         let refused = |problem: String| {
@@ -45,6 +45,11 @@ pub(super) fn translate(source: &str) -> Result<String, JinjaError> {
     }
     out.push_str(rest);
     Ok(out)
+}
+
+/// Where the next block of any kind begins.
+fn next_block(text: &str) -> Option<usize> {
+    text.as_bytes().windows(2).position(|pair| matches!(pair, b"{{" | b"{%" | b"{#"))
 }
 
 /// Why a block cannot be read.
@@ -226,13 +231,14 @@ fn is_statement(nodes: &[Node], close: &str, name: &str) -> bool {
 /// Where the raw block that `text` starts with ends, or only its opening tag if it never does.
 fn end_of_raw(text: &str, opened: usize) -> usize {
     let mut from = opened;
-    while let Some(start) = text[from..].find("{%").map(|i| from + i) {
-        if let Ok((nodes, end)) = block(&text[start..], "%}")
-            && is_statement(&nodes, "%}", "endraw")
+    while let Some(start) = text[from..].find("{%").map(|i| from + i + 2) {
+        let name = text[start + modifier(&text[start..])..].trim_start();
+        if let Some(rest) = name.strip_prefix("endraw").map(str::trim_start)
+            && let Some(rest) = rest[modifier(rest)..].strip_prefix("%}")
         {
-            return start + end;
+            return text.len() - rest.len();
         }
-        from = start + 2;
+        from = start;
     }
     opened
 }
@@ -304,7 +310,7 @@ fn replace_modulo(nodes: &mut Vec<Node>) -> bool {
         let space = nodes[start].space.clone();
         nodes.splice(start..end, [Node { space, kind: Kind::Operand(call) }]);
         changed = true;
-        from = 0;
+        from = start;
     }
     changed
 }

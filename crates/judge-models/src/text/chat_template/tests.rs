@@ -81,9 +81,15 @@ fn a_template_that_grows_without_bound_is_refused() {
         (lists.clone() + "{{ ns.s|tojson }}", "bytes of text"),
         (lists.clone() + "{{ ns.s }}", "bytes of text"),
         (lists.clone() + "{{ 'a' ~ ns.s }}", "bytes of text"),
-        (lists + "{{ '%s' % ns.s }}", "bytes of text"),
+        (lists.clone() + "{{ '%s' % ns.s }}", "bytes of text"),
         (deep.clone() + "{{ ns.s }}", "nested more than 64 deep"),
         (deep + "{{ ns.s|tojson }}", "nested more than 64 deep"),
+        (lists.clone() + "{{ ns.s % 2 }}", "cannot divide this sequence by this number"),
+        (lists.clone() + "{{ [].index(ns.s) }}", "this sequence is not in the list"),
+        (lists.clone() + "{{ 1|tojson(separators=[ns.s, ns.s]) }}", "a separator is a text"),
+        (lists.clone() + "{{ 'a'.center(9, ns.s) }}", "not a string"),
+        (lists + "{{ raise_exception(ns.s) }}", "bytes of text"),
+        ("{{ strftime_now('%c' * 5000000) }}".to_owned(), "bytes of text"),
         ("{% set x %}{{ 'x' * 50000000 }}{% endset %}{{ x }}{{ x }}".to_owned(), "bytes of output"),
     ] {
         let compiled = ChatTemplate::new(&template, Date::default()).unwrap();

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{ChatTokens, TextCodec, TextOptions};
+use crate::Error;
 use crate::folder::Folder;
 
 const KINDS: [&str; 3] = ["byte-level", "metaspace", "prepend"];
@@ -36,21 +37,35 @@ fn load(kind: &str, options: &TextOptions) -> (TextCodec, Expected) {
 
 /// With some fields of `tokenizer_config.json` set.
 fn load_with(kind: &str, options: &TextOptions, settings: Value) -> (TextCodec, Expected) {
+    let (codec, expected) = try_load(kind, options, settings, |_| {});
+    (codec.unwrap(), expected)
+}
+
+/// With `tokenizer.json` changed as well.
+fn try_load(
+    kind: &str,
+    options: &TextOptions,
+    settings: Value,
+    change: impl FnOnce(&mut Value),
+) -> (Result<TextCodec, Error>, Expected) {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers").join(kind);
     let folder = TempDir::new().unwrap();
     // The text half looks at no weight and no configuration; a folder must have them nevertheless.
     for (name, text) in [("config.json", "{}"), ("model.safetensors", "")] {
         fs::write(folder.path().join(name), text).unwrap();
     }
-    for name in ["tokenizer.json", "tokenizer_config.json"] {
-        fs::copy(fixture.join(name), folder.path().join(name)).unwrap();
-    }
-    let path = folder.path().join("tokenizer_config.json");
-    let mut config: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    config.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
-    fs::write(&path, config.to_string()).unwrap();
+    let edit = |name: &str, change: &mut dyn FnMut(&mut Value)| {
+        let mut json: Value = serde_json::from_slice(&fs::read(fixture.join(name)).unwrap()).unwrap();
+        change(&mut json);
+        fs::write(folder.path().join(name), json.to_string()).unwrap();
+    };
+    let mut change = Some(change);
+    edit("tokenizer.json", &mut |json| change.take().unwrap()(json));
+    edit("tokenizer_config.json", &mut |json| {
+        json.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+    });
     let expected = serde_json::from_slice(&fs::read(fixture.join("expected.json")).unwrap()).unwrap();
-    (TextCodec::load(&Folder::open(folder.path()).unwrap(), options).unwrap(), expected)
+    (TextCodec::load(&Folder::open(folder.path()).unwrap(), options), expected)
 }
 
 fn encode(codec: &TextCodec, prompt: &Prompt) -> Vec<TokenId> {
@@ -214,4 +229,40 @@ fn a_continuation_of_a_chat_is_plain_text() {
             assert!(behind(&Prompt::Raw("a".to_owned())).contains(&expected.eos), "{kind}: {text:?}");
         }
     }
+}
+
+/// The crate `tokenizers` panics over both.
+#[test]
+fn a_tokenizer_whose_code_panics_is_an_error() {
+    let options = TextOptions::default();
+    let with = |field: &'static str, part: Value| {
+        try_load("metaspace", &options, json!({}), |json| json[field] = part)
+            .0
+            .map(|codec| codec.encode(&Prompt::user("a b")))
+    };
+    for found in [
+        with("pre_tokenizer", json!({ "type": "FixedLength", "length": 0 })),
+        with("normalizer", json!({ "type": "Precompiled", "precompiled_charsmap": "AAAAAA==" })),
+    ] {
+        match found {
+            Err(Error::Tokenizer { source, .. }) | Ok(Err(Error::Tokenizer { source, .. })) => {
+                assert!(source.to_string().contains("the tokenizer is damaged"), "{source}");
+            }
+            other => panic!("{:?}", other.map(|_| ())),
+        }
+    }
+}
+
+#[test]
+fn a_tokenizer_that_leaves_out_merges_at_random_is_refused() {
+    let with = |dropout: Value| {
+        try_load("byte-level", &TextOptions::default(), json!({}), |json| json["model"]["dropout"] = dropout).0
+    };
+    match with(json!(0.1)) {
+        Err(Error::Unsupported { field, found, .. }) => {
+            assert_eq!((field.as_str(), found.as_str()), ("model.dropout", "0.1"))
+        }
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+    assert!(with(json!(null)).is_ok() && with(json!(0.0)).is_ok());
 }

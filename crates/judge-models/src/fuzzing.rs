@@ -1,0 +1,222 @@
+//! What fuzz targets (`fuzz/` of the repository) reach of this crate: the readers of each kind of file, and what must hold of all that they let in.
+//!
+//! Each function takes what somebody else may have written and returns nothing: what the crate refuses is not of interest, and what it accepts without being what
+//! it says ends in a panic. Files are read from a folder, because that is what users give; only texts that are read from memory anyway are passed as they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use judge_core::{Message, Prompt};
+
+use crate::arch::{Architecture, angles, query_factors};
+use crate::folder::Folder;
+use crate::text::{ChatTemplate, Date, TextCodec, TextOptions};
+use crate::weights::{self, Adapted, Adapter, HeadCounts, Numbers, Tensors};
+use crate::{Dtype, Error, fingerprint};
+
+/// Elements of a matrix that a target looks at: a low-rank change of a few bytes can be of any size.
+const MOST: usize = 1 << 16;
+
+/// Reads a `config.json`.
+pub fn config(bytes: &[u8]) {
+    let Ok(config) = serde_json::from_slice(bytes) else { return };
+    let Ok(spec) = Architecture::from_json(&config) else { return };
+    let dimensions = spec.dimensions();
+    assert!(dimensions.n_layers > 0 && dimensions.d_model > 0 && dimensions.n_heads > 0 && dimensions.max_len > 0);
+    let mut names = BTreeSet::new();
+    for (name, shape) in spec.tensors() {
+        let bytes = shape.iter().try_fold(4_usize, |bytes, &size| bytes.checked_mul(size));
+        assert!(bytes.is_some_and(|bytes| bytes > 0), "{name} {shape:?}");
+        assert!(names.insert(name.clone()), "{name} is two tensors");
+    }
+    for rope in spec.ropes() {
+        assert!(rope.rotary_dim >= 2 && rope.rotary_dim.is_multiple_of(2), "{rope:?}");
+        for len in [1, dimensions.max_len] {
+            let tables = angles(rope, len, 2);
+            assert!(tables.iter().flatten().all(|x| x.is_finite()), "{rope:?} for {len} positions");
+        }
+        assert!(query_factors(rope, 2).into_iter().flatten().all(f32::is_finite), "{rope:?}");
+    }
+    match &spec {
+        Architecture::Decoder(spec) => {
+            assert!(spec.n_heads.is_multiple_of(spec.n_kv_heads));
+            let scales = [Some(spec.attention_scale), spec.attention_soft_cap, spec.final_soft_cap, spec.clip_qkv];
+            for scale in scales.into_iter().chain([spec.residual_scale, spec.logit_scale]).flatten() {
+                assert!((scale as f32).is_finite() && scale as f32 > 0.0, "a factor of {scale}");
+            }
+            assert!((spec.norm_eps as f32).is_finite());
+            for block in &spec.blocks {
+                assert!(block.rope.is_none_or(|rope| rope < spec.ropes.len()));
+                assert!(block.window.is_none_or(|window| window > 0));
+            }
+            for stack in spec.stacks() {
+                let len: usize = stack.shape.iter().product();
+                for part in &stack.parts {
+                    let steps = part.tensor.1.iter().zip(&part.strides).map(|(size, stride)| (size - 1) * stride);
+                    assert!(part.start + steps.sum::<usize>() < len, "{part:?} is not inside {:?}", stack.shape);
+                }
+            }
+        }
+        Architecture::Encoder(spec) => {
+            assert!(spec.blocks.iter().all(|block| block.rope.is_none_or(|rope| rope < spec.ropes.len())));
+            assert!(spec.d_model.is_multiple_of(spec.n_heads));
+            assert!((spec.norm_eps as f32).is_finite());
+        }
+    }
+}
+
+/// Reads a folder's tokenizer and template, and uses them as prompts do.
+pub fn tokenizer(folder: &Path) {
+    let Ok(folder) = Folder::open(folder) else { return };
+    let Ok(codec) = TextCodec::load(&folder, &TextOptions::default()) else { return };
+    let texts =
+        ["", "a", "Is 2 < 3?\n Ärger – 東京 😀 \u{301}", "<s> </s><|im_start|>user\n[INST] <0x41> ##ing\u{2581}x"];
+    for text in texts {
+        let chat = Prompt::chat(vec![Message::new("system", "Be brief."), Message::user(text)]);
+        for prompt in [Prompt::Raw(text.to_owned()), chat] {
+            let tokens = codec.encode(&prompt);
+            if let (Ok(Ok(ids)), Ok(Ok(again))) = (&tokens, codec.encode(&prompt)) {
+                assert_eq!(*ids, again, "{text:?}");
+                let (decoded, ends) = codec.decode(ids);
+                assert!(
+                    ends.len() == ids.len()
+                        && ends.is_sorted()
+                        && ends.iter().all(|&end| decoded.is_char_boundary(end))
+                );
+            }
+            let _ = codec.label_in_context(&prompt, "A");
+            if let Ok(Ok(all)) = codec.continuations(&prompt, &[" yes".to_owned(), "</s>".to_owned()]) {
+                assert!(all.len() == 2 && all.iter().all(|ids| !ids.is_empty()));
+            }
+        }
+        let _ = codec.label(text);
+    }
+}
+
+/// Compiles a template and renders messages, given by role and content.
+pub fn chat_template(source: &str, messages: &[(&str, &str)]) {
+    let Ok(template) = ChatTemplate::new(source, Date::default()) else { return };
+    let messages: Vec<Message> = messages.iter().map(|&(role, content)| Message::new(role, content)).collect();
+    let special = BTreeMap::from([("bos_token".to_owned(), "<s>".to_owned())]);
+    let tools = serde_json::json!([{ "type": "function", "function": { "name": "f", "parameters": { "x": [1, 2.5, null, true] } } }]);
+    let args = BTreeMap::from([("tools".to_owned(), tools), ("enable_thinking".to_owned(), false.into())]);
+    let rendered = template.render(&messages, &special, &args).ok();
+    assert_eq!(rendered, template.render(&messages, &special, &args).ok());
+}
+
+/// Reads a folder's weights, whatever model they are of: every tensor that is there.
+pub fn stored(folder: &Path) {
+    let Ok(folder) = Folder::open(folder) else { return };
+    for (family, is_tower) in [("llama", false), ("qwen2", true), ("qwen3", false), ("gemma3_text", false)] {
+        let heads = HeadCounts { family, queries: 4, keys: 2 };
+        let Ok(mut store) = weights::open(&folder, is_tower, heads, std::iter::empty()) else { continue };
+        let tensors: Vec<(String, Vec<usize>)> =
+            store.contents().map(|(name, described, _)| (name.to_owned(), shape(&described))).collect();
+        if store.check(&tensors).is_ok() {
+            let _ = fingerprint::of(&folder, &*store, &[], true);
+        }
+        let all_read = tensors.iter().filter(|(name, shape)| is_read(&mut *store, name, shape)).count();
+        let _ = (store.stored_dtype(), store.has_f16(), store.vocabulary("model.embed_tokens.weight"));
+        assert!(all_read < tensors.len() || store.finish().is_ok(), "what was taken counts as left");
+        if folder.gguf().is_none() {
+            break;
+        }
+    }
+}
+
+/// Reads the weights of the model that a folder's `config.json` describes.
+pub fn weights(folder: &Path) {
+    let Ok(folder) = Folder::open(folder) else { return };
+    let Ok(spec) = Architecture::from_json(folder.config()) else { return };
+    let store = match &spec {
+        Architecture::Decoder(spec) => {
+            let heads = HeadCounts { family: spec.family, queries: spec.n_heads, keys: spec.n_kv_heads };
+            weights::open(&folder, spec.is_tower, heads, spec.stacks())
+        }
+        Architecture::Encoder(spec) => weights::open_renamed(&folder, &|name| spec.own_name(name)),
+    };
+    let Ok(mut store) = store else { return };
+    let tensors = spec.tensors();
+    let is_complete = store.check(&tensors).is_ok();
+    let read = tensors.iter().filter(|(name, shape)| is_read(&mut *store, name, shape)).count();
+    assert!(!is_complete || read < tensors.len() || store.finish().is_ok(), "what was taken counts as left");
+    let _ = (store.stored_dtype(), store.has_f16());
+}
+
+/// Reads an adapter and merges it into matrices of the shapes that it has changes for.
+pub fn adapter(folder: &Path) {
+    let Ok(adapter) = Adapter::open(folder) else { return };
+    let stored = adapter.tensors();
+    let changed: Vec<(String, Vec<usize>)> = stored
+        .names()
+        .filter_map(|name| {
+            let module = name.strip_prefix("base_model.model.")?;
+            let shape = stored.shape(name)?;
+            let Some(module) = module.strip_suffix(".lora_A.weight") else {
+                return Some((module.to_owned(), shape.to_vec()));
+            };
+            let rows = stored.shape(&format!("base_model.model.{module}.lora_B.weight"))?.first()?;
+            Some((format!("{module}.weight"), vec![*rows, *shape.get(1)?]))
+        })
+        .filter(|(_, shape)| shape.iter().try_fold(1_usize, |n, &size| n.checked_mul(size)).is_some_and(|n| n <= MOST))
+        .collect();
+    let _ = adapter.check(&changed);
+    let mut adapted = Adapted { base: &mut Ones, adapters: &mut [adapter] };
+    for (name, shape) in &changed {
+        is_read(&mut adapted, name, shape);
+    }
+}
+
+/// Takes a tensor in each way, and checks that what comes is what was asked for; says whether it came.
+fn is_read<T: Tensors + ?Sized>(tensors: &mut T, name: &str, shape: &[usize]) -> bool {
+    let mut read = false;
+    for dtype in [Dtype::F32, Dtype::Bf16] {
+        let Ok(values) = tensors.take(name, shape, dtype) else { continue };
+        read = true;
+        assert_eq!(values.len(), shape.iter().product::<usize>(), "{name}");
+        assert!(values.iter().all(|value| value.is_finite()), "{name}");
+        let &[rows, width] = shape else { continue };
+        let mut by_rows = Vec::new();
+        let taken = tensors.take_rows(name, [rows, width], dtype, &mut |first, numbers| {
+            assert_eq!(first * width, by_rows.len(), "{name}: rows out of turn");
+            match numbers {
+                Numbers::F32(values) => by_rows.extend_from_slice(values),
+                Numbers::Bf16(values) => by_rows.extend(values.iter().map(|value| value.to_f32())),
+            }
+        });
+        assert!(taken.is_ok() && by_rows.iter().map(|x| x.to_bits()).eq(values.iter().map(|x| x.to_bits())), "{name}");
+    }
+    read
+}
+
+/// The shape in what a store says of a tensor's form: it is behind the dtype, as a list of numbers.
+fn shape(described: &str) -> Vec<usize> {
+    let (_, shape) = described.split_once(' ').expect("a dtype and a shape");
+    serde_json::from_str(shape).expect("a list of numbers")
+}
+
+/// A model all of whose numbers are 1.
+struct Ones;
+
+impl Tensors for Ones {
+    fn take(&mut self, _: &str, shape: &[usize], _: Dtype) -> Result<Vec<f32>, Error> {
+        Ok(vec![1.0; shape.iter().product()])
+    }
+
+    fn take_rows(
+        &mut self,
+        _: &str,
+        shape: [usize; 2],
+        dtype: Dtype,
+        take: &mut dyn FnMut(usize, Numbers<'_>),
+    ) -> Result<(), Error> {
+        let count = shape[0] * shape[1];
+        match dtype {
+            Dtype::F32 => take(0, Numbers::F32(&vec![1.0; count])),
+            Dtype::Bf16 => take(0, Numbers::Bf16(&vec![half::bf16::ONE; count])),
+        }
+        Ok(())
+    }
+
+    fn pass_over(&mut self, _: &str) {}
+}

@@ -1,0 +1,25 @@
+//! What targets share: inputs of several parts, and folders that hold them as files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Cuts an input at its first bytes 0xff, which no JSON and no other UTF-8 has. Parts that are missing are empty; the last one is all the rest.
+pub fn parts<const N: usize>(bytes: &[u8]) -> [&[u8]; N] {
+    let mut parts = bytes.splitn(N, |&byte| byte == 0xff);
+    std::array::from_fn(|_| parts.next().unwrap_or_default())
+}
+
+/// A model folder of this process with these files. Its `config.json` and `tokenizer.json` hold no model unless they are among them; everything else that was
+/// in it is gone.
+pub fn folder(files: &[(&str, &[u8])]) -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| std::env::temp_dir().join(format!("judge-fuzz-{}", std::process::id())));
+    let _ = fs::remove_dir_all(folder);
+    fs::create_dir_all(folder).expect("the temporary folder can be written");
+    let stand_ins: [(&str, &[u8]); 2] = [("config.json", b"{}"), ("tokenizer.json", b"")];
+    for (name, bytes) in stand_ins.iter().chain(files) {
+        fs::write(folder.join(name), bytes).expect("the temporary folder can be written");
+    }
+    folder
+}

@@ -15,8 +15,9 @@ struct Outer {
     rope_theta: Option<f64>,
 }
 
-const OUTER: [Outer; 4] = [
+const OUTER: [Outer; 5] = [
     Outer { model_type: "gemma3", text: &[("gemma3_text", "gemma3_text")], tied: true, rope_theta: None },
+    Outer { model_type: "gemma4", text: &[("gemma4_text", "gemma4_text")], tied: true, rope_theta: None },
     Outer {
         model_type: "mistral3",
         text: &[("mistral", "mistral"), ("ministral3", "ministral3")],
@@ -29,7 +30,7 @@ const OUTER: [Outer; 4] = [
 
 /// The names of these kinds of folders.
 pub(super) const NAMES: [&str; OUTER.len()] =
-    [OUTER[0].model_type, OUTER[1].model_type, OUTER[2].model_type, OUTER[3].model_type];
+    [OUTER[0].model_type, OUTER[1].model_type, OUTER[2].model_type, OUTER[3].model_type, OUTER[4].model_type];
 
 /// The fields of the text model of a vision-language folder, as its own folder would have them; `None` for any other folder.
 ///

@@ -112,6 +112,36 @@ impl fmt::Debug for Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::weights::{Checkpoint, Tensors};
+
+    #[test]
+    fn rows_of_a_mapped_file_are_those_that_are_taken() {
+        let values: Vec<f32> = (0..12).map(|i| 1.0 + i as f32 / 300.0).collect();
+        let bytes = |each: fn(&f32) -> Vec<u8>| values.iter().flat_map(each).collect::<Vec<u8>>();
+        let stored = [
+            ("single", Stored::F32, bytes(|x| x.to_le_bytes().to_vec())),
+            ("half", Stored::F16, bytes(|x| f16::from_f32(*x).to_le_bytes().to_vec())),
+            ("brain", Stored::BF16, bytes(|x| bf16::from_f32(*x).to_le_bytes().to_vec())),
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.safetensors");
+        let views = stored.iter().map(|(name, dtype, bytes)| {
+            (*name, safetensors::tensor::TensorView::new(*dtype, vec![3, 4], bytes).unwrap())
+        });
+        safetensors::serialize_to_file(views, None, &path).unwrap();
+        let mut checkpoint = Checkpoint::of_file(path).unwrap();
+        for (name, ..) in &stored {
+            for dtype in [Dtype::F32, Dtype::Bf16] {
+                let table = checkpoint.table(name, [3, 4], dtype).unwrap();
+                let taken = checkpoint.take(name, &[3, 4], dtype).unwrap();
+                let mut rows = [0.0; 12];
+                rows.chunks_exact_mut(4).enumerate().for_each(|(index, row)| table.row(index, row));
+                assert_eq!(rows.map(f32::to_bits), *taken.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), "{name}");
+            }
+        }
+        assert!(checkpoint.table("single", [4, 3], Dtype::F32).is_err());
+        assert!(checkpoint.table("absent", [3, 4], Dtype::F32).is_err());
+    }
 
     #[test]
     fn rows_are_those_of_the_matrix() {

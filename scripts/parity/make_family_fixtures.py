@@ -132,6 +132,15 @@ FAMILIES = {
     "lfm2-on": (dict(model_type="lfm2", **{**BASE, "intermediate_size": 60}, **GQA, layer_types=["conv", "full_attention", "conv"], conv_L_cache=4, block_multiple_of=16, block_ffn_dim_multiplier=1.1, tie_word_embeddings=False), "v5", torch.bfloat16, 1),
     "lfm2-off": (dict(model_type="lfm2", **BASE, **MHA, full_attn_idxs=[1], block_auto_adjust_ff_dim=False), "old", torch.bfloat16, 1),
 }
+# The parts of Gemma 4 that models have in different combinations: heads by kind of block and values that are keys; keys of other blocks and inputs by token; experts.
+GEMMA4 = dict(model_type="gemma4_text", **{**BASE, "num_hidden_layers": 4, "pad_token_id": 0}, **GQA, head_dim=8, global_head_dim=16, sliding_window=5)
+GEMMA4_ROPE = dict(full_attention=dict(rope_type="proportional", partial_rotary_factor=0.5, rope_theta=1000.0), sliding_attention=dict(rope_type="default", rope_theta=50.0))
+SHARING = ["sliding_attention", "full_attention", "sliding_attention", "sliding_attention", "full_attention"]
+FAMILIES |= {
+    "gemma4_text-off": (dict(**GEMMA4, hidden_size_per_layer_input=0), "v5", torch.bfloat16, 1),
+    "gemma4_text-on": (dict(**{**GEMMA4, "num_hidden_layers": 5}, layer_types=SHARING, attention_k_eq_v=True, num_global_key_value_heads=1, attention_bias=True, final_logit_softcapping=8.0, num_kv_shared_layers=2, use_double_wide_mlp=True, hidden_size_per_layer_input=6, vocab_size_per_layer_input=D_VOCAB + 3, tie_word_embeddings=False, rope_parameters=GEMMA4_ROPE), "published", torch.bfloat16, 1),
+}
+
 # The models that had their weights from their place in the list; those added since have them from their name, wherever it stands.
 SEEDED_BY_PLACE = list(FAMILIES)[:26]
 
@@ -150,6 +159,7 @@ EXPERTS = {
     "olmoe-off": (dict(model_type="olmoe", **{**BASE, "intermediate_size": 24}, **MHA, num_experts=4, num_experts_per_tok=2, norm_topk_prob=False), "v5", torch.bfloat16, 1),
     "gpt_oss-on": (dict(model_type="gpt_oss", **{**BASE, "intermediate_size": 16}, **GQA, head_dim=16, sliding_window=5, num_local_experts=5, num_experts_per_tok=3, swiglu_alpha=1.5, swiglu_limit=1.25, rope_parameters=dict(rope_type="yarn", rope_theta=1000.0, factor=4.0, beta_fast=32.0, beta_slow=1.0, truncate=False, original_max_position_embeddings=16)), "old", torch.bfloat16, 2),
     "gpt_oss-off": (dict(model_type="gpt_oss", **{**BASE, "intermediate_size": 16}, **MHA, head_dim=8, attention_bias=False, layer_types=["full_attention"] * 3, num_local_experts=4, num_experts_per_tok=2, rope_parameters=dict(rope_type="default", rope_theta=10000.0), tie_word_embeddings=True), "v5", torch.float32, 1),
+    "gemma4_text-experts": (dict(**{**GEMMA4, "num_hidden_layers": 3}, layer_types=PATTERN, hidden_size_per_layer_input=0, enable_moe_block=True, num_experts=4, top_k_experts=2, moe_intermediate_size=16, rope_parameters=GEMMA4_ROPE), "published", torch.bfloat16, 1),
 }
 FAMILIES |= EXPERTS
 
@@ -189,17 +199,28 @@ def seed_of(name):
 def build(config, seed):
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
     rng = torch.Generator().manual_seed(seed)
-    gemma = config.model_type in ("gemma2", "gemma3_text")
-    offset = gemma or config.model_type in ("qwen3_5_text", "qwen3_5_moe_text")
+    gemma = config.model_type in ("gemma2", "gemma3_text", "gemma4_text")
+    offset = config.model_type in ("gemma2", "gemma3_text", "qwen3_5_text", "qwen3_5_moe_text")
     with torch.no_grad():
+        for name, b in sorted(model.named_buffers()):
+            if name.endswith("layer_scalar"):
+                b.copy_(1 + 0.3 * torch.randn(b.shape, generator=rng))
         for name, p in sorted(model.named_parameters()):
             noise = torch.randn(p.shape, generator=rng)
             if "norm" in name:
                 p.copy_(0.3 * noise + (0.0 if offset and "linear_attn" not in name else 1.0))
+                if config.model_type == "gemma4_text" and "q_norm" in name:
+                    # Scores are not divided by the root of a head's width: the norm is there for that.
+                    p.mul_(0.4)
             elif "A_log" in name:
                 p.copy_(0.5 * noise)
             elif name.endswith("bias"):
                 p.copy_(0.5 * noise)
+            elif name.endswith(("router.scale", "per_expert_scale")):
+                p.copy_(1 + 0.3 * noise)
+            elif "embed_tokens_per_layer" in name:
+                # Gemma multiplies by the square root of a block's share.
+                p.copy_(noise / math.sqrt(config.hidden_size_per_layer_input))
             elif "embed_tokens" in name:
                 # Gemma multiplies by sqrt(d_model).
                 p.copy_(noise / (math.sqrt(p.shape[1]) if gemma else 1.0))
@@ -207,6 +228,9 @@ def build(config, seed):
                 p.copy_(1.5 * noise / math.sqrt(p.shape[1]))
             elif name.endswith(("mlp.gate.weight", "mlp.router.weight")):
                 p.copy_(3.0 * noise / math.sqrt(p.shape[1]))
+            elif name.endswith("router.proj.weight"):
+                # What it reads is divided by the root of its length.
+                p.copy_(3.0 * noise)
             elif name.endswith("sinks"):
                 p.copy_(noise)
             elif config.model_type == "gpt_oss" and "experts" in name:
@@ -227,11 +251,13 @@ def routes(model, ids):
 
     def look(module, inputs, outputs):
         logits, _, chosen = outputs
+        # Gemma 4's router gives shares.
+        logits = logits.float().log() if type(module).__name__ == "Gemma4TextRouter" else logits
         top = logits.float().topk(chosen.shape[-1] + 1).values
         distances.append((top[:, -2] - top[:, -1]).min().item())
         found.append(chosen.sort().values)
 
-    hooks = [m.register_forward_hook(look) for m in model.modules() if type(m).__name__.endswith("TopKRouter")]
+    hooks = [m.register_forward_hook(look) for m in model.modules() if type(m).__name__.endswith(("TopKRouter", "TextRouter"))]
     fresh_rope(model)
     model(torch.tensor([ids]), use_cache=False)
     for hook in hooks:
@@ -259,9 +285,10 @@ def in_bf16(model):
     rounded = AutoModelForCausalLM.from_config(model.config, attn_implementation="eager", dtype=torch.float32).eval()
     rounded.load_state_dict(half.state_dict())
     # Gemma rounds the factor on its embeddings to the dtype of the weights: a buffer, and so not in the state.
-    scale = getattr(rounded.model.embed_tokens, "embed_scale", None)
-    if scale is not None:
-        scale.copy_(scale.to(torch.bfloat16))
+    for name in ("embed_tokens", "embed_tokens_per_layer"):
+        scale = getattr(getattr(rounded.model, name, None), "embed_scale", None)
+        if scale is not None:
+            scale.copy_(scale.to(torch.bfloat16))
     return half, rounded
 
 
@@ -348,6 +375,13 @@ def config_json(config, layout, dtype):
     fields = {k: v for k, v in config._encode_special_floats(config.to_dict()).items() if v is not None or k in ("sliding_window", "attn_logit_softcapping", "final_logit_softcapping")}
     for key in ("transformers_version", "_name_or_path", "output_hidden_states", "return_dict", "id2label", "label2id", "problem_type", "is_encoder_decoder", "chunk_size_feed_forward", "output_attentions", "use_cache", "initializer_range", "attention_dropout", "pretraining_tp", "resid_pdrop", "embd_pdrop"):
         fields.pop(key, None)
+    if layout == "published":
+        # As Gemma 4's folders have it; transformers writes what it makes of it.
+        full = fields.pop("per_layer_config")[str(config.layer_types.index("full_attention"))]
+        fields |= {"head_dim": GEMMA4["head_dim"], "num_key_value_heads": GEMMA4["num_key_value_heads"], "global_head_dim": full["head_dim"]}
+        if config.attention_k_eq_v:
+            fields["num_global_key_value_heads"] = full["num_key_value_heads"]
+        return fields
     if layout in ("v5", "stacked"):
         return fields
     fields["torch_dtype"] = fields.pop("dtype")
@@ -413,7 +447,8 @@ def write_weights(model, folder, layout, dtype, shards):
 
 def round_weights(model, dtype):
     with torch.no_grad():
-        for p in model.parameters():
+        stored = [b for name, b in model.named_buffers() if name.endswith("layer_scalar")]
+        for p in [*model.parameters(), *stored]:
             p.copy_(p.to(dtype).float())
 
 

@@ -28,8 +28,9 @@ pub(crate) use rope::RopeScaling;
 pub(crate) use rope::{Pairs, RopeConfig};
 pub(crate) use shape::OneOrMany;
 pub(crate) use spec::{
-    Activation, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, ExpertsSpec, GatedSpec, HeadSpec, LinearSpec, MlpSpec,
-    ModelSpec, NamedRows, NormKind, NormSpec, Routing, StackPart, StackSpec,
+    Activation, BlockSpec, BothSpec, ConvSpec, DeltaShape, DeltaSpec, ExpertsSpec, GatedSpec, HeadShape, HeadSpec,
+    KeysSpec, LinearSpec, MlpSpec, ModelSpec, NamedRows, NormKind, NormSpec, Routing, StackPart, StackSpec,
+    TokenGateSpec, TokenInputsSpec,
 };
 
 /// Longest context that is believed; a larger number is a damaged file.

@@ -72,7 +72,7 @@ fn attention(kernel: Supported, rows: usize) -> Body {
     let KeyShape { n_kv_heads, head_dim, .. } = SHAPE;
     let stride = (N_HEADS + 2 * n_kv_heads) * head_dim;
     let qkv = numbers(SEQ * stride);
-    let mut keys = Keys::new(SHAPE, None, SEQ, 1);
+    let mut keys = Keys::alike(SHAPE, None, SEQ, 1);
     keys.write(0, &qkv[N_HEADS * head_dim..], stride, SEQ);
     let scale = (head_dim as f64).powf(-0.5);
     let all = tensor(&qkv, [1, SEQ, N_HEADS + 2 * n_kv_heads, head_dim]);

@@ -29,8 +29,8 @@ impl CheckedWeights {
     ) -> Result<Self, Error> {
         let base = match &*spec {
             Architecture::Decoder(spec) => {
-                let heads = HeadCounts { family: spec.family, queries: spec.n_heads, keys: spec.n_kv_heads };
-                weights::open(folder, spec.is_tower, heads, spec.stacks())?
+                let heads = HeadCounts::of(spec);
+                weights::open(folder, spec.is_tower, heads, spec.stacks(), spec.idle_tensors())?
             }
             Architecture::Encoder(spec) => weights::open_renamed(folder, &|name| spec.own_name(name))?,
         };

@@ -4,6 +4,7 @@ pub(crate) mod block;
 pub(crate) mod packed;
 mod rate;
 pub(crate) mod tensor;
+pub(crate) mod token_inputs;
 
 use judge_core::TokenId;
 

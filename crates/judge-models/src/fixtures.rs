@@ -10,9 +10,10 @@ use safetensors::tensor::TensorView;
 
 use crate::arch::family_names;
 
-/// The models of every family: plain (`-off`), and with all that it can have (`-on`).
+/// The models of every family: plain (`-off`), and with all that it can have (`-on`), but for what is never there together.
 pub(crate) fn families() -> Vec<String> {
-    family_names().flat_map(|family| ["off", "on"].map(|variant| format!("{family}-{variant}"))).collect()
+    let both = family_names().flat_map(|family| ["off", "on"].map(|variant| format!("{family}-{variant}")));
+    both.chain(["gemma4_text-experts".to_owned()]).collect()
 }
 
 /// The folder of a family's model; `rope` is that of the models that differ in their rotation.

@@ -36,8 +36,8 @@
 //! }
 //! ```
 //!
-//! Families: `llama`, `mistral`, `ministral3`, `qwen2`, `qwen3`, `qwen3_5_text`, `internlm3`, `gemma2`, `gemma3_text`, `phi3`, `olmo2`, `olmo3`, `smollm3`, `exaone4`, `granite`,
-//! `granitemoehybrid` without Mamba layers and experts, `glm`, `glm4`, `cohere2`, `ernie4_5`, `lfm2`, with experts `mixtral`, `qwen2_moe`, `qwen3_moe`, `qwen3_5_moe_text`, `olmoe` and `gpt_oss`, and the text models inside `gemma3`, `mistral3`, `qwen3_5`, `qwen3_5_moe` and `qwen3_vl`; RoPE: default, linear, dynamic, llama3, yarn, longrope. Checkpoints in f32, f16 or bf16 safetensors, one file or shards; quantised ones (FP8,
+//! Families: `llama`, `mistral`, `ministral3`, `qwen2`, `qwen3`, `qwen3_5_text`, `internlm3`, `gemma2`, `gemma3_text`, `gemma4_text`, `phi3`, `olmo2`, `olmo3`, `smollm3`, `exaone4`, `granite`,
+//! `granitemoehybrid` without Mamba layers and experts, `glm`, `glm4`, `cohere2`, `ernie4_5`, `lfm2`, with experts `mixtral`, `qwen2_moe`, `qwen3_moe`, `qwen3_5_moe_text`, `olmoe` and `gpt_oss`, and the text models inside `gemma3`, `gemma4`, `mistral3`, `qwen3_5`, `qwen3_5_moe` and `qwen3_vl`; RoPE: default, linear, dynamic, llama3, yarn, longrope, proportional. Checkpoints in f32, f16 or bf16 safetensors, one file or shards; quantised ones (FP8,
 //! MXFP4, compressed-tensors, GPTQ, AWQ, bitsandbytes) and GGUF files beside an ordinary folder's configuration and tokenizer, expanded as they are loaded. Sequence classifiers, such
 //! as reward models, load with their head of labels ([`Model::reward_head`]); LoRA adapters are merged as they are loaded ([`LoadOptions::adapters`]), or into a folder of their own ([`merge_adapters`]). Everything is compared with transformers, to about 1e-6 in f32.
 //!
@@ -70,6 +70,8 @@
 //! | span | a stretch, or a new token, as part of a pass |
 //! | holder | a stretch whose keys another needs: it keeps the keys before its own |
 //! | memory | all that a block without keys knows of a sequence's past: the states of its heads, and the last rows before its convolution |
+//! | place | where the keys of a block lie: its own, or those of the block whose keys it looks at |
+//! | token inputs | what each block gets of a position's token besides the residual stream (Gemma 4's per-layer embeddings) |
 //! | tile | 32 positions of keys and values, at fixed places of a sequence, so that sums have one order |
 //! | panel | 32 rows of a packed matrix |
 //! | sight | which keys a query sees: those before it, or, in an encoder, those on both sides |

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "train")]
 use burn::module::Module;
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
 
 use judge_core::TokenId;
 
@@ -54,8 +54,8 @@ fn family(name: &str, dtype: Dtype) -> (Decoder, Expected) {
     (decoder, Expected::of(name))
 }
 
-fn tokens(ids: &[i32]) -> Tensor<2, Int> {
-    Tensor::from_data(TensorData::new(ids.to_vec(), [1, ids.len()]), &Device::flex())
+fn tokens(ids: &[i32]) -> TensorData {
+    TensorData::new(ids.to_vec(), [1, ids.len()])
 }
 
 fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
@@ -148,7 +148,7 @@ fn packed(folder: PathBuf, config: ModelSpec, kernel: Supported, dtype: Dtype) -
 fn packed_states(decoder: &PackedDecoder, config: &ModelSpec, ids: &[i32]) -> Vec<Vec<f32>> {
     let ids: Vec<TokenId> = ids.iter().map(|id| id.cast_unsigned()).collect();
     let angles = Angles::new(&config.ropes, ids.len(), ids.len());
-    let mut keys = Keys::new(decoder.key_shape(), None, ids.len(), 1);
+    let mut keys = Keys::new(decoder.key_places(false), None, ids.len());
     let span = Span { ids: &ids, keys: &mut keys, keep: 0..ids.len(), entropies: &[] };
     let mut states = Vec::new();
     decoder.forward(&mut [span], &angles, config.n_layers(), &mut BufferPool::default(), &mut |layer, stream| {
@@ -251,7 +251,7 @@ fn a_padded_batch_under_autodiff_equals_each_sequence_alone() {
         let seq = rows.iter().map(Vec::len).max().unwrap();
         let padded: Vec<i32> =
             rows.iter().flat_map(|row| row.iter().copied().chain(vec![0; seq - row.len()])).collect();
-        let batch = Tensor::from_data(TensorData::new(padded, [rows.len(), seq]), &device);
+        let batch = TensorData::new(padded, [rows.len(), seq]);
         let rotation = Rotation::new(&config.ropes, seq, &device);
         let states = decoder.forward(batch, &[rotation], None, None, &mut |_, _| ControlFlow::Continue(())).unwrap();
         let logits = decoder.logits(decoder.final_norm(states.clone()));

@@ -63,8 +63,8 @@ type PromptStates = (Vec<u32>, Vec<f32>);
 fn open(path: &Path) -> Result<(Box<dyn Store>, Vec<NamedShape>), Error> {
     let folder = Folder::open(path)?;
     let mut spec = ModelSpec::from_json(folder.config()).unwrap();
-    let heads = HeadCounts { family: spec.family, queries: spec.n_heads, keys: spec.n_kv_heads };
-    let weights = weights::open(&folder, spec.is_tower, heads, spec.stacks())?;
+    let heads = HeadCounts::of(&spec);
+    let weights = weights::open(&folder, spec.is_tower, heads, spec.stacks(), spec.idle_tensors())?;
     spec.d_vocab = weights.vocabulary(&spec.embedding).unwrap_or(spec.d_vocab);
     let tensors = spec.tensors();
     weights.check(&tensors)?;

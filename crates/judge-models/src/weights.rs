@@ -12,6 +12,7 @@ mod quantised;
 mod raw;
 mod rows;
 mod safetensors;
+mod table;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -25,6 +26,7 @@ pub(crate) use gguf::HeadCounts;
 pub(crate) use lora::{Adapted, Adapter};
 pub(crate) use open::{open, open_renamed};
 pub(crate) use safetensors::Checkpoint;
+pub(crate) use table::Table;
 
 /// Tensors by name, each handed over once: what engines are loaded from.
 pub(crate) trait Tensors {
@@ -40,6 +42,12 @@ pub(crate) trait Tensors {
         dtype: Dtype,
         take: &mut dyn FnMut(usize, Numbers<'_>),
     ) -> Result<(), Error>;
+
+    /// A matrix of exactly this shape whose rows are looked up later, rounded to `dtype`. Where it is stored as it is used it stays in its file, which is not read
+    /// now; what is not finite is then found in what is made of it.
+    fn table(&mut self, name: &str, shape: [usize; 2], dtype: Dtype) -> Result<Table, Error> {
+        Table::collect(shape, |take| self.take_rows(name, shape, dtype, take))
+    }
 
     /// Says that a tensor is not needed.
     fn pass_over(&mut self, name: &str);

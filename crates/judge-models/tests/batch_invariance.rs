@@ -112,6 +112,9 @@ fn alone_among_others_and_in_any_order() {
         "qwen2_moe-on",
         "qwen3_5_moe_text-on",
         "gpt_oss-on",
+        "gemma4_text-off",
+        "gemma4_text-on",
+        "gemma4_text-experts",
     ]
     .into_iter()
     .flat_map(|n| every_way().into_iter().map(move |o| (n, o)))
@@ -135,7 +138,7 @@ fn alone_among_others_and_in_any_order() {
 
 #[test]
 fn on_any_number_of_threads_and_with_any_room() {
-    for (name, options) in ["mistral-on", "qwen3_moe-on", "olmoe-on"]
+    for (name, options) in ["mistral-on", "qwen3_moe-on", "olmoe-on", "gemma4_text-on", "gemma4_text-experts"]
         .into_iter()
         .flat_map(|n| every_way().into_iter().map(move |o| (n, o)))
     {
@@ -182,6 +185,9 @@ fn with_and_without_shared_beginnings() {
         "mixtral-off",
         "qwen3_5_moe_text-on",
         "gpt_oss-on",
+        "gemma4_text-off",
+        "gemma4_text-on",
+        "gemma4_text-experts",
     ]
     .into_iter()
     .flat_map(|name| every_way().into_iter().map(move |options| (name, options)))

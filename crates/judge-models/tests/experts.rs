@@ -132,6 +132,28 @@ fn permuted_experts_give_the_same_numbers() {
     }
 }
 
+#[test]
+fn permuted_experts_beside_an_mlp_give_the_same_numbers() {
+    let name = "gemma4_text-experts";
+    let permuted = changed(name, |tensors| {
+        for (name, (_, shape, bytes)) in tensors {
+            if name.contains(".experts.")
+                || name.ends_with(".router.proj.weight")
+                || name.ends_with(".per_expert_scale")
+            {
+                assert_eq!(shape[0], 4);
+                permute_rows(shape, bytes, |expert| (expert * 3 + 1) % 4);
+            }
+        }
+    });
+    for options in every_way() {
+        let (plain, permuted) =
+            (Model::load(family(name), &options).unwrap(), Model::load(permuted.path(), &options).unwrap());
+        assert_ne!(plain.info().fingerprint, permuted.info().fingerprint);
+        assert_eq!(bits(&permuted), bits(&plain), "{options:?}");
+    }
+}
+
 /// The stacks that a folder has, each as the tensors that it has in other folders.
 fn one_by_one(tensors: &mut Tensors, is_mixtral: bool) {
     let stacks: Vec<String> = tensors.keys().filter(|name| name.contains(".experts.")).cloned().collect();

@@ -432,6 +432,7 @@ fn states(model: &Model) -> Outcome {
 fn the_text_model_inside_a_vision_language_folder_is_read_alone() {
     for (of, outer, text) in [
         ("gemma3_text-off", "gemma3", None),
+        ("gemma4_text-on", "gemma4", Some("gemma4_text")),
         ("mistral-off", "mistral3", Some("mistral")),
         ("ministral3-on", "mistral3", Some("ministral3")),
         ("qwen3_5_text-on", "qwen3_5", Some("qwen3_5_text")),
@@ -482,4 +483,28 @@ fn the_text_model_inside_a_vision_language_folder_is_read_alone() {
             assert!(config.get("text_config").is_none() && config["architectures"].is_null(), "{config}");
         }
     }
+}
+
+#[test]
+fn keys_of_blocks_that_look_at_those_of_others_are_passed_over() {
+    let plain = copy("gemma4_text-on");
+    let folder = copy("gemma4_text-on");
+    let path = folder.path().join("model.safetensors");
+    let add = |names: &[String]| {
+        let (mut header, mut data) = read_shard(&path);
+        for name in names {
+            let end = data.len();
+            data.extend([0; 4]);
+            header[name] = json!({"dtype": "F32", "shape": [1], "data_offsets": [end, end + 4]});
+        }
+        write_shard(&path, &header, &data);
+    };
+    let parts = ["k_proj.weight", "k_proj.bias", "v_proj.weight", "k_norm.weight"];
+    add(&parts.map(|part| format!("model.layers.4.self_attn.{part}")));
+    assert_eq!(states(&load(folder.path()).unwrap()), states(&load(plain.path()).unwrap()));
+    // Other blocks use theirs.
+    let name = "model.layers.1.self_attn.v_proj.weight";
+    add(&[name.to_owned()]);
+    let error = load(folder.path()).unwrap_err();
+    assert!(matches!(&error, Error::TensorNames { unused, .. } if unused == &[name]), "{error:?}");
 }

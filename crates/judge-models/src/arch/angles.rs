@@ -76,6 +76,10 @@ pub(crate) fn inverse_frequencies(rope: &RopeConfig, len: usize) -> (Vec<f32>, f
             };
             (all(&scaled), *attention_factor as f32)
         }
+        RopeScaling::Proportional { pairs, factor } => {
+            let scaled = |i| if i < *pairs { wavelength(theta, i).recip() / factor } else { 0.0 };
+            (all(&scaled), 1.0)
+        }
         RopeScaling::LongRope { short_factor, long_factor, original_len, attention_factor } => {
             let factors = if len > *original_len { long_factor } else { short_factor };
             (all(&|i| (factors[i] * wavelength(theta, i)).recip()), *attention_factor as f32)

@@ -4,7 +4,9 @@ use serde::Deserialize;
 
 use super::ConfigProblem;
 use super::shape::size;
-use super::spec::{ExpertsSpec, GatedSpec, LinearSpec, Routing, SharedSpec, StackPart, StackSpec};
+use super::spec::{
+    BothSpec, ExpertsSpec, GatedSpec, LinearSpec, MlpSpec, NormSpec, Routing, SharedSpec, StackPart, StackSpec,
+};
 
 /// Experts of all blocks together that are believed; more is a damaged file.
 const MOST: usize = 1 << 17;
@@ -28,13 +30,28 @@ pub(super) struct Sparse {
 /// What the parts of a block with experts are called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ExpertNames {
-    /// Holds router and experts.
+    /// Holds router and experts, and ends with a point if it is one.
     part: &'static str,
+    /// Holds what has all experts as one tensor, likewise.
+    stacked_part: &'static str,
     router: &'static str,
     gate: &'static str,
     up: &'static str,
     down: &'static str,
     stacks: Stacks,
+    /// Experts are beside a dense MLP.
+    beside: Option<BesideNames>,
+}
+
+/// What is there besides where experts are beside a dense MLP: norms and factors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct BesideNames {
+    after_mlp: &'static str,
+    before_router: &'static str,
+    before_experts: &'static str,
+    after_experts: &'static str,
+    /// A factor for each expert.
+    scales: &'static str,
 }
 
 /// How a block's experts are kept as one tensor.
@@ -43,20 +60,46 @@ enum Stacks {
     /// As transformers' own modules have them, where a folder was written without its conversion: the rows of all experts below one another, gate before up, and the
     /// router by the name that it has there.
     Rows,
+    /// The same, and never one by one.
+    RowsAlone,
     /// Matrices as `[d_in, d_out]`, the columns of gate and up in turn, and all biases beside them; never one by one.
     Columns,
 }
 
 impl ExpertNames {
     /// As Qwen has them, and most families since.
-    pub(super) const QWEN: Self =
-        Self { part: "mlp", router: "gate", gate: "gate_proj", up: "up_proj", down: "down_proj", stacks: Stacks::Rows };
+    pub(super) const QWEN: Self = Self {
+        part: "mlp.",
+        stacked_part: "mlp.",
+        router: "gate",
+        gate: "gate_proj",
+        up: "up_proj",
+        down: "down_proj",
+        stacks: Stacks::Rows,
+        beside: None,
+    };
 
     /// As Mixtral has them.
-    pub(super) const MIXTRAL: Self = Self { part: "block_sparse_moe", gate: "w1", up: "w3", down: "w2", ..Self::QWEN };
+    pub(super) const MIXTRAL: Self = Self { part: "block_sparse_moe.", gate: "w1", up: "w3", down: "w2", ..Self::QWEN };
 
     /// As gpt-oss has them.
     pub(super) const GPT_OSS: Self = Self { router: "router", stacks: Stacks::Columns, ..Self::QWEN };
+
+    /// As Gemma 4 has them, beside its dense MLP.
+    pub(super) const GEMMA4: Self = Self {
+        part: "",
+        stacked_part: "",
+        router: "router.proj",
+        stacks: Stacks::RowsAlone,
+        beside: Some(BesideNames {
+            after_mlp: "post_feedforward_layernorm_1.weight",
+            before_router: "router.scale",
+            before_experts: "pre_feedforward_layernorm_2.weight",
+            after_experts: "post_feedforward_layernorm_2.weight",
+            scales: "router.per_expert_scale",
+        }),
+        ..Self::QWEN
+    };
 }
 
 /// How many experts there are and how many of them a row has, by the names that most families give these numbers.
@@ -78,9 +121,14 @@ impl Counts {
             }
             (one, other) => one.or(other).unwrap_or(default),
         };
-        let n_experts = size("num_experts", n_experts, MOST / n_layers)?;
+        let n_experts = count(n_experts, n_layers)?;
         Ok((n_experts, size("num_experts_per_tok", self.num_experts_per_tok, n_experts)?))
     }
+}
+
+/// The number of experts of a block that a file states, in the field `num_experts`, of which blocks with experts are `n_layers` at most.
+pub(super) fn count(found: usize, n_layers: usize) -> Result<usize, ConfigProblem> {
+    size("num_experts", found, MOST / n_layers)
 }
 
 impl Sparse {
@@ -95,13 +143,30 @@ impl Sparse {
         Self { has_experts: vec![true; n_layers], n_experts, routing, d_expert, d_shared: None, bias: false, names }
     }
 
-    /// What block `index` has in the place of an MLP, if it has experts.
-    pub(super) fn experts(&self, index: usize, d_model: usize) -> Option<ExpertsSpec> {
+    /// What block `index` has in the place of an MLP, `dense`, or beside it.
+    pub(super) fn mlp(&self, index: usize, d_model: usize, dense: GatedSpec) -> MlpSpec {
+        let Some(experts) = self.experts(index, d_model) else { return MlpSpec::Dense(dense) };
+        let Some(names) = self.names.beside else { return MlpSpec::Experts(experts) };
+        let stem = |name: &str| format!("model.layers.{index}.{name}");
+        let norm = |name: &str| NormSpec { name: stem(name), len: d_model, offset: 0.0, factor: 1.0 };
+        MlpSpec::Both(Box::new(BothSpec {
+            mlp: dense,
+            after_mlp: norm(names.after_mlp),
+            // What the router reads is made shorter by the root of its length.
+            before_router: NormSpec { factor: (d_model as f32).sqrt().recip(), ..norm(names.before_router) },
+            before_experts: norm(names.before_experts),
+            experts: ExpertsSpec { scales: Some(stem(names.scales)), ..experts },
+            after_experts: norm(names.after_experts),
+        }))
+    }
+
+    /// The experts of block `index`, if it has any.
+    fn experts(&self, index: usize, d_model: usize) -> Option<ExpertsSpec> {
         if !self.has_experts[index] {
             return None;
         }
         let ExpertNames { part, router, gate, up, down, .. } = self.names;
-        let stem = |name: &str| format!("model.layers.{index}.{part}.{name}");
+        let stem = |name: &str| format!("model.layers.{index}.{part}{name}");
         let linear = |stems: Vec<(String, usize)>, d_in: usize| LinearSpec { stems, d_in, bias: self.bias };
         let gated = |of: &str, [gate, up, down]: [&str; 3], width: usize| GatedSpec {
             gate_up: linear(
@@ -118,6 +183,7 @@ impl Sparse {
             stacks: self.stacks(index, &router, &experts),
             router,
             routing: self.routing,
+            scales: None,
             experts,
             shared: self.d_shared.map(|width| SharedSpec {
                 mlp: gated("shared_expert", ["gate_proj", "up_proj", "down_proj"], width),
@@ -128,19 +194,26 @@ impl Sparse {
 
     /// The tensors that hold all experts, by the names that they have where they are stored alone.
     fn stacks(&self, index: usize, router: &LinearSpec, experts: &[GatedSpec]) -> Vec<StackSpec> {
-        let module = format!("model.layers.{index}.mlp");
+        let module = format!("model.layers.{index}.{}", self.names.stacked_part);
         let linears = |of: fn(&GatedSpec) -> &LinearSpec| -> Vec<&LinearSpec> { experts.iter().map(of).collect() };
-        let gate_up = (format!("{module}.experts.gate_up_proj"), linears(|expert| &expert.gate_up));
-        let down = (format!("{module}.experts.down_proj"), linears(|expert| &expert.down));
+        let gate_up = (format!("{module}experts.gate_up_proj"), linears(|expert| &expert.gate_up));
+        let down = (format!("{module}experts.down_proj"), linears(|expert| &expert.down));
         match self.names.stacks {
             Stacks::Rows => {
                 let mut stacks: Vec<StackSpec> = [gate_up, down].map(|(name, of)| below_one_another(name, &of)).into();
-                let name = format!("{module}.gate.weight");
+                let name = format!("{module}gate.weight");
                 if router.weights().iter().any(|(stored, _)| *stored != name) {
                     let StackSpec { shape, parts, .. } = below_one_another(String::new(), &[router]);
                     stacks.push(StackSpec { name, shape: shape[1..].to_vec(), parts, is_only_form: false });
                 }
                 stacks
+            }
+            Stacks::RowsAlone => {
+                let alone = |(name, of): (String, Vec<&LinearSpec>)| StackSpec {
+                    is_only_form: true,
+                    ..below_one_another(name, &of)
+                };
+                [gate_up, down].map(alone).into()
             }
             Stacks::Columns => [gate_up, down].into_iter().flat_map(|(name, of)| side_by_side(name, &of)).collect(),
         }

@@ -4,6 +4,7 @@ mod cohere2;
 mod ernie4_5;
 mod exaone4;
 mod gemma;
+mod gemma4;
 mod glm;
 mod gpt_oss;
 mod granite;
@@ -40,6 +41,7 @@ const FAMILIES: &[Family] = &[
     Family { model_type: "exaone4", defaults: exaone4::defaults, dense: exaone4::dense },
     Family { model_type: "gemma2", defaults: gemma::defaults_of_2, dense: gemma::gemma2 },
     Family { model_type: "gemma3_text", defaults: gemma::defaults_of_3, dense: gemma::gemma3 },
+    Family { model_type: "gemma4_text", defaults: gemma4::defaults, dense: gemma4::dense },
     Family { model_type: "glm", defaults: glm::defaults, dense: glm::glm },
     Family { model_type: "glm4", defaults: glm::defaults, dense: glm::glm4 },
     Family { model_type: "gpt_oss", defaults: gpt_oss::defaults, dense: gpt_oss::dense },

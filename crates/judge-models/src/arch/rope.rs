@@ -81,10 +81,15 @@ pub(crate) enum RopeScaling {
         original_len: usize,
         attention_factor: f64,
     },
+    /// The first pairs turn with the frequencies that they have in a whole head; the others stand still.
+    Proportional {
+        pairs: usize,
+        factor: f64,
+    },
 }
 
 /// Names that `rope_type` may have. `su` is an old name of `longrope`.
-const ROPE_TYPES: &[&str] = &["default", "linear", "dynamic", "llama3", "yarn", "longrope", "su"];
+const ROPE_TYPES: &[&str] = &["default", "linear", "dynamic", "llama3", "yarn", "longrope", "su", "proportional"];
 
 /// `rope_parameters` of transformers 5, or `rope_scaling` of the releases before.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -109,8 +114,8 @@ pub(super) struct RopeFields {
     long_factor: Option<Vec<f64>>,
     llama_4_scaling_beta: Option<f64>,
     // One set for each kind of layer, in families that have two.
-    full_attention: Option<Box<RopeFields>>,
-    sliding_attention: Option<Box<RopeFields>>,
+    pub(super) full_attention: Option<Box<RopeFields>>,
+    pub(super) sliding_attention: Option<Box<RopeFields>>,
 }
 
 /// The fields of a family that rotates layers that see everything in another way than those with a window.
@@ -169,11 +174,11 @@ impl RopeFields {
             });
         }
         let theta = positive("rope_theta", self.rope_theta.or(around.rope_theta).unwrap_or(10_000.0))?;
-        let rotary_dim = self.rotary_dim(around)?;
-        let query_growth = self.query_growth(around)?;
-        let max_len = around.max_position_embeddings;
         let kind = self.rope_type.as_deref().or(self.old_type.as_deref()).unwrap_or("default");
         let kind = if around.rules.yarn_is_longrope && kind == "yarn" { "longrope" } else { kind };
+        let rotary_dim = self.rotary_dim(around, kind == "proportional")?;
+        let query_growth = self.query_growth(around)?;
+        let max_len = around.max_position_embeddings;
         let original_len =
             around.original_max_position_embeddings.or(self.original_max_position_embeddings).unwrap_or(max_len);
         if original_len == 0 {
@@ -207,6 +212,11 @@ impl RopeFields {
             }
             "yarn" => self.yarn(original_len, max_len)?,
             "longrope" | "su" => self.long_rope(original_len, max_len, rotary_dim)?,
+            "proportional" => {
+                // Truncated as in transformers.
+                let pairs = (self.partial(around)? * rotary_dim as f64 / 2.0) as usize;
+                (RopeScaling::Proportional { pairs, factor: positive("factor", self.factor.unwrap_or(1.0))? }, max_len)
+            }
             other => {
                 return Err(ConfigProblem::Unknown { field: "rope_type", found: other.to_owned(), known: ROPE_TYPES });
             }
@@ -214,11 +224,18 @@ impl RopeFields {
         Ok((RopeConfig { theta, rotary_dim, scaling, pairs: around.rules.pairs, query_growth }, context))
     }
 
-    fn rotary_dim(&self, around: &RopeContext) -> Result<usize, ConfigProblem> {
+    /// The part of a head that is rotated.
+    fn partial(&self, around: &RopeContext) -> Result<f64, ConfigProblem> {
         let partial = self.partial_rotary_factor.or(around.partial_rotary_factor).unwrap_or(1.0);
         if !(partial > 0.0 && partial <= 1.0) {
             return Err(value("partial_rotary_factor", partial, "more than 0, at most 1"));
         }
+        Ok(partial)
+    }
+
+    /// `is_whole`: angles are there for a whole head, whatever part of it turns.
+    fn rotary_dim(&self, around: &RopeContext, is_whole: bool) -> Result<usize, ConfigProblem> {
+        let partial = if is_whole { 1.0 } else { self.partial(around)? };
         if partial != 1.0 && !around.rules.is_partial {
             return Err(ConfigProblem::Unsupported { field: "partial_rotary_factor", found: partial.to_string() });
         }

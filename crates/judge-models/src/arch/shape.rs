@@ -1,5 +1,7 @@
 //! The fields of `config.json` that all families have, and how they are checked.
 
+use std::collections::BTreeMap;
+
 use judge_core::TokenId;
 use serde::Deserialize;
 use serde_json::Value;
@@ -108,6 +110,10 @@ impl Shape {
             attention: AttentionNames::LLAMA,
             last_norm: "model.norm.weight",
             qk_norm: QkNorm::None,
+            norms_values: false,
+            otherwise: BTreeMap::new(),
+            block_scalar: false,
+            token_inputs: None,
             activation: Activation::from_name(activation_field, activation)?,
             qkv_bias: false,
             o_bias: false,

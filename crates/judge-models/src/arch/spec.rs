@@ -1,6 +1,13 @@
+//! What a decoder is: the description that engines are built from, with the names of its tensors.
+
+mod mlp;
+mod parts;
+
 use half::bf16;
 use judge_core::TokenId;
 
+pub(crate) use self::mlp::{BothSpec, ExpertsSpec, GatedSpec, MlpSpec, Routing, SharedSpec, StackPart, StackSpec};
+pub(crate) use self::parts::{LinearSpec, NamedRows, NamedShape, NormSpec};
 use super::rope::RopeConfig;
 use crate::Dtype;
 
@@ -12,9 +19,8 @@ pub(crate) struct ModelSpec {
     /// Whether it is the text model inside a vision-language folder.
     pub(crate) is_tower: bool,
     pub(crate) d_model: usize,
+    /// Query heads of each block.
     pub(crate) n_heads: usize,
-    pub(crate) n_kv_heads: usize,
-    pub(crate) head_dim: usize,
     pub(crate) d_vocab: usize,
     pub(crate) norm_eps: f64,
     /// What norms of states do. Those of heads are root-mean-square norms.
@@ -39,6 +45,8 @@ pub(crate) struct ModelSpec {
     pub(crate) blocks: Vec<BlockSpec>,
     /// The table of the tokens' states, `[d_vocab, d_model]`.
     pub(crate) embedding: String,
+    /// What blocks get of each token besides the residual stream.
+    pub(crate) token_inputs: Option<TokenInputsSpec>,
     /// The norm behind the last block.
     pub(crate) norm: NormSpec,
     pub(crate) head: HeadSpec,
@@ -89,15 +97,78 @@ pub(crate) struct LabelsSpec {
     pub(crate) padding: Option<TokenId>,
 }
 
+/// Rows of numbers that each block gets of a position's token and of its embedding `x`, `width` of them each (Gemma 4's per-layer embeddings). Those of all blocks
+/// lie behind one another:
+///
+/// `(norm(projection(x) * projection_factor) + table[token] * table_factor) * sum_factor`, where the norm is of each block's own numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TokenInputsSpec {
+    /// The table's full name, and its rows, at least as many as there are tokens; `[rows, n_layers * width]`. It is most of a small model's numbers, of which a
+    /// prompt needs a few rows: it is looked up where it is stored.
+    pub(crate) table: (String, usize),
+    pub(crate) table_factor: EmbeddingScale,
+    /// Of one block.
+    pub(crate) width: usize,
+    pub(crate) projection: LinearSpec,
+    pub(crate) projection_factor: f64,
+    pub(crate) norm: NormSpec,
+    pub(crate) sum_factor: f64,
+}
+
+/// What a block makes of its token inputs `t`: `x + norm(out(f(gate(x)) * t))`, behind its MLP.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TokenGateSpec {
+    pub(crate) gate: LinearSpec,
+    pub(crate) out: LinearSpec,
+    pub(crate) norm: NormSpec,
+}
+
+/// Heads of a block's attention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HeadShape {
+    /// Query heads.
+    pub(crate) n_heads: usize,
+    /// Key heads, a divisor of that.
+    pub(crate) n_kv_heads: usize,
+    /// Coordinates of each.
+    pub(crate) head_dim: usize,
+}
+
+impl HeadShape {
+    /// Width of all query heads together.
+    pub(crate) fn d_query(self) -> usize {
+        self.n_heads * self.head_dim
+    }
+
+    /// Width of all key heads together, which is that of the values.
+    pub(crate) fn d_key(self) -> usize {
+        self.n_kv_heads * self.head_dim
+    }
+}
+
+/// Where a block's attention has its keys and values from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeysSpec {
+    /// Projections of its own.
+    Own,
+    /// One projection: values are keys before their norm and their rotation.
+    AsValues,
+    /// They are those of an earlier block, which sees as far and has such heads, and keys of its own.
+    Of(usize),
+}
+
 /// What one block is, and what its weights are called: the only place where it says so.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BlockSpec {
+    pub(crate) heads: HeadShape,
+    pub(crate) keys: KeysSpec,
     /// Keys that a query sees, itself included; `None`: all before it.
     pub(crate) window: Option<usize>,
     /// Which of the model's rotations; `None`: positions do not enter.
     pub(crate) rope: Option<usize>,
     pub(crate) before_attention: Option<NormSpec>,
-    /// All queries, all keys, all values. Where the block is gated each query head is followed by its gate; where there is a delta rule it takes all rows.
+    /// All queries, all keys, all values, those that are projected. Where the block is gated each query head is followed by its gate; where there is a delta rule it
+    /// takes all rows.
     pub(crate) qkv: LinearSpec,
     /// What attention gives is multiplied by the logistic function of gates, one for each coordinate of the queries (Qwen3.5).
     pub(crate) is_gated: bool,
@@ -108,6 +179,8 @@ pub(crate) struct BlockSpec {
     /// Of each query head alone, or of all of them together, before the rotation.
     pub(crate) q_norm: Option<NormSpec>,
     pub(crate) k_norm: Option<NormSpec>,
+    /// The values of each head are divided by their root mean square.
+    pub(crate) norms_values: bool,
     /// A score of each query head that takes part in its softmax, and whose weight goes to no key: the tensor's full name and its length.
     pub(crate) sinks: Option<(String, usize)>,
     pub(crate) out: LinearSpec,
@@ -117,81 +190,9 @@ pub(crate) struct BlockSpec {
     pub(crate) is_parallel: bool,
     pub(crate) mlp: MlpSpec,
     pub(crate) after_mlp: Option<NormSpec>,
-}
-
-/// What a block does between its last two norms.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum MlpSpec {
-    Dense(GatedSpec),
-    Experts(ExpertsSpec),
-}
-
-/// A gated MLP: `down(f(gate(x)) * up(x))`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct GatedSpec {
-    /// Gate, then up.
-    pub(crate) gate_up: LinearSpec,
-    pub(crate) down: LinearSpec,
-}
-
-/// Gated MLPs of which a router chooses some for each row.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ExpertsSpec {
-    /// From a row to one logit for each expert.
-    pub(crate) router: LinearSpec,
-    pub(crate) routing: Routing,
-    pub(crate) experts: Vec<GatedSpec>,
-    pub(crate) shared: Option<SharedSpec>,
-    /// Tensors that may be stored in the place of those above.
-    pub(crate) stacks: Vec<StackSpec>,
-}
-
-/// How the experts of a row, and their weights, follow from the router's logits. Of equal logits that of the lower index is taken first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Routing {
-    /// Experts of a row: those with the highest logits. At least 1 and at most all.
-    pub(crate) top_k: usize,
-    /// Whether weights are a softmax over the logits of the chosen experts, and so add up to 1, or over those of all experts.
-    pub(crate) among_chosen: bool,
-}
-
-/// An expert that every row goes through; what it makes of a row is multiplied by `sigmoid(gate(x))`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SharedSpec {
-    pub(crate) mlp: GatedSpec,
-    /// From a row to one number.
-    pub(crate) gate: LinearSpec,
-}
-
-/// A tensor in which some checkpoints keep what others keep as several.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct StackSpec {
-    /// Its full name.
-    pub(crate) name: String,
-    pub(crate) shape: Vec<usize>,
-    pub(crate) parts: Vec<StackPart>,
-    /// Whether no folder keeps the parts one by one: their names are this crate's.
-    pub(crate) is_only_form: bool,
-}
-
-/// A tensor inside a stack.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct StackPart {
-    /// The name that it has where it is stored alone, and its shape.
-    pub(crate) tensor: NamedShape,
-    /// Index of its first number in the stack, which is row-major.
-    pub(crate) start: usize,
-    /// How far apart its numbers are there, along each of its axes.
-    pub(crate) strides: Vec<usize>,
-}
-
-/// A projection: matrices of a checkpoint whose rows lie below one another, and their biases.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LinearSpec {
-    /// Names without `.weight` and `.bias`, each with its number of rows.
-    pub(crate) stems: Vec<(String, usize)>,
-    pub(crate) d_in: usize,
-    pub(crate) bias: bool,
+    pub(crate) token_gate: Option<TokenGateSpec>,
+    /// All that leaves the block is multiplied by one number: the tensor's full name.
+    pub(crate) scalar: Option<String>,
 }
 
 /// A gated short convolution (LFM2). It takes rows `[B, C, x]` of channels and gives `C * conv(B * x)`, each channel by itself over the last `kernel` positions.
@@ -271,21 +272,6 @@ impl DeltaSpec {
     }
 }
 
-/// Tensors of a checkpoint, each with its number of rows.
-pub(crate) type NamedRows = Vec<(String, usize)>;
-
-impl LinearSpec {
-    /// Its matrices, `[rows, d_in]` each.
-    pub(crate) fn weights(&self) -> NamedRows {
-        self.stems.iter().map(|(stem, rows)| (format!("{stem}.weight"), *rows)).collect()
-    }
-
-    /// Its biases, `[rows]` each.
-    pub(crate) fn biases(&self) -> NamedRows {
-        self.stems.iter().filter(|_| self.bias).map(|(stem, rows)| (format!("{stem}.bias"), *rows)).collect()
-    }
-}
-
 /// What a norm without bias does to a row `x`, whose weight is `w`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NormKind {
@@ -293,16 +279,6 @@ pub(crate) enum NormKind {
     RootMeanSquare,
     /// The same of `x - mean(x)`: LayerNorm (Cohere).
     Centred,
-}
-
-/// The weight of a norm.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct NormSpec {
-    /// The tensor's full name.
-    pub(crate) name: String,
-    pub(crate) len: usize,
-    /// What is added to what is stored: 1 where a weight `w` stands for `1 + w` (Gemma).
-    pub(crate) offset: f32,
 }
 
 /// The function inside an MLP.
@@ -321,28 +297,16 @@ pub(crate) enum Activation {
     Relu,
 }
 
-/// A tensor of a checkpoint: its name and shape.
-pub(crate) type NamedShape = (String, Vec<usize>);
-
 impl ModelSpec {
     pub(crate) fn n_layers(&self) -> usize {
         self.blocks.len()
-    }
-
-    /// Width of all query heads together.
-    pub(crate) fn d_query(&self) -> usize {
-        self.n_heads * self.head_dim
-    }
-
-    /// Width of all key heads together, which is that of the values.
-    pub(crate) fn d_key(&self) -> usize {
-        self.n_kv_heads * self.head_dim
     }
 
     /// Every tensor that the model is made of, in the order of the forward pass.
     pub(crate) fn tensors(&self) -> Vec<NamedShape> {
         let table = |name: &String| (name.clone(), vec![self.d_vocab, self.d_model]);
         let mut all = vec![table(&self.embedding)];
+        all.extend(self.token_inputs.iter().flat_map(|inputs| inputs.tensors(self.n_layers())));
         all.extend(self.blocks.iter().flat_map(BlockSpec::tensors));
         all.push((self.norm.name.clone(), vec![self.norm.len]));
         match &self.head {
@@ -358,8 +322,16 @@ impl ModelSpec {
         let experts = self.blocks.iter().filter_map(|block| match &block.mlp {
             MlpSpec::Dense(_) => None,
             MlpSpec::Experts(experts) => Some(experts),
+            MlpSpec::Both(both) => Some(&both.experts),
         });
         experts.flat_map(|experts| &experts.stacks)
+    }
+
+    /// Beginnings of names of tensors that published files have and nothing uses: projections and norms of keys and values in blocks that look at those of another.
+    pub(crate) fn idle_tensors(&self) -> impl Iterator<Item = String> {
+        let sharing = self.blocks.iter().enumerate().filter(|(_, block)| matches!(block.keys, KeysSpec::Of(_)));
+        let parts = ["k_proj", "v_proj", "k_norm"];
+        sharing.flat_map(move |(index, _)| parts.map(|part| format!("model.layers.{index}.self_attn.{part}.")))
     }
 
     /// The head of labels, if it has one in the place of logits over the vocabulary.
@@ -371,53 +343,42 @@ impl ModelSpec {
     }
 }
 
+impl TokenInputsSpec {
+    fn tensors(&self, n_layers: usize) -> Vec<NamedShape> {
+        let (table, rows) = self.table.clone();
+        let mut all = vec![(table, vec![rows, n_layers * self.width])];
+        all.extend(self.projection.tensors());
+        all.push((self.norm.name.clone(), vec![self.norm.len]));
+        all
+    }
+}
+
 impl BlockSpec {
     /// Whether it has queries and keys.
     pub(crate) fn has_attention(&self) -> bool {
         self.delta.is_none() && self.conv.is_none()
     }
 
+    /// Whether its keys and values are its own.
+    pub(crate) fn has_own_keys(&self) -> bool {
+        self.has_attention() && !matches!(self.keys, KeysSpec::Of(_))
+    }
+
     /// Every tensor that the block is made of: matrices and biases, then norms.
     pub(crate) fn tensors(&self) -> Vec<NamedShape> {
-        let mut all = Vec::new();
-        for linear in [&self.qkv, &self.out].into_iter().chain(self.mlp.linears()) {
-            for (stem, rows) in &linear.stems {
-                all.push((format!("{stem}.weight"), vec![*rows, linear.d_in]));
-                if linear.bias {
-                    all.push((format!("{stem}.bias"), vec![*rows]));
-                }
-            }
-        }
+        let of_tokens = self.token_gate.iter().flat_map(|gate| [&gate.gate, &gate.out]);
+        let linears = [&self.qkv, &self.out].into_iter().chain(self.mlp.linears()).chain(of_tokens);
+        let mut all: Vec<NamedShape> = linears.flat_map(LinearSpec::tensors).collect();
+        all.extend(self.scalar.iter().map(|name| (name.clone(), vec![1])));
+        all.extend(self.mlp.scales());
         all.extend(self.sinks.iter().map(|(name, n_heads)| (name.clone(), vec![*n_heads])));
         all.extend(self.delta.iter().flat_map(DeltaSpec::tensors));
         all.extend(self.conv.iter().map(|conv| (conv.name.clone(), vec![conv.channels, 1, conv.kernel])));
         let of_heads = [&self.q_norm, &self.k_norm];
         let of_states = [&self.before_attention, &self.after_attention, &self.before_mlp, &self.after_mlp];
         let norms = of_heads.into_iter().chain(of_states).flatten();
+        let norms = norms.chain(self.mlp.norms()).chain(self.token_gate.iter().map(|gate| &gate.norm));
         all.extend(norms.map(|norm| (norm.name.clone(), vec![norm.len])));
         all
-    }
-}
-
-impl MlpSpec {
-    fn linears(&self) -> Vec<&LinearSpec> {
-        match self {
-            Self::Dense(mlp) => mlp.linears().to_vec(),
-            Self::Experts(spec) => {
-                let shared =
-                    spec.shared.iter().flat_map(|shared| [&shared.gate].into_iter().chain(shared.mlp.linears()));
-                [&spec.router]
-                    .into_iter()
-                    .chain(shared)
-                    .chain(spec.experts.iter().flat_map(GatedSpec::linears))
-                    .collect()
-            }
-        }
-    }
-}
-
-impl GatedSpec {
-    fn linears(&self) -> [&LinearSpec; 2] {
-        [&self.gate_up, &self.down]
     }
 }

@@ -17,6 +17,7 @@ struct Outer {
 
 const OUTER: [Outer; 5] = [
     Outer { model_type: "gemma3", text: &[("gemma3_text", "gemma3_text")], tied: true, rope_theta: None },
+    Outer { model_type: "gemma4", text: &[("gemma4_text", "gemma4_text")], tied: true, rope_theta: None },
     Outer {
         model_type: "mistral3",
         text: &[("mistral", "mistral"), ("ministral3", "ministral3")],

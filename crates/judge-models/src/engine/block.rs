@@ -2,8 +2,12 @@
 
 use burn::module::Module;
 
-use crate::Error;
-use crate::arch::{BlockSpec, ConvSpec, DeltaSpec, ExpertsSpec, GatedSpec, LinearSpec, MlpSpec, NormSpec, Routing};
+use crate::arch::{
+    BlockSpec, BothSpec, ConvSpec, DeltaSpec, ExpertsSpec, GatedSpec, LinearSpec, MlpSpec, NormSpec, Routing,
+    TokenGateSpec,
+};
+use crate::weights::Table;
+use crate::{Dtype, Error};
 
 /// What a block is made of, on the residual stream's rows. One implementation composes Burn's operations, on any device
 /// and with gradients; another has bodies of its own for the CPU, which are tested against it.
@@ -24,9 +28,9 @@ pub(crate) trait Ops {
     /// `x · weightᵀ + bias`: `[rows, d_in]` to `[rows, d_out]`.
     fn linear(&mut self, x: Self::Rows, linear: &Self::Linear) -> Self::Rows;
 
-    /// Causal attention of block `index` over what it has seen so far: `[rows, d_query + 2 * d_key]` to
-    /// `[rows, d_query]`. Queries and keys are normed where there are norms, then rotated where the block has a rotation. Where the block is gated there is a gate
-    /// behind each query head, and it multiplies what the head gives.
+    /// Causal attention of block `index` over what it has seen so far: `[rows, d_query + 2 * d_key]`, without what the block does not project (see
+    /// [`KeysSpec`](crate::arch::KeysSpec)), to `[rows, d_query]`. Queries and keys are normed where there are norms, then rotated where the block has a rotation.
+    /// Where the block is gated there is a gate behind each query head, and it multiplies what the head gives.
     fn attend(&mut self, index: usize, qkv: Self::Rows, of_heads: HeadWeights<'_, Self::Norm>) -> Self::Rows;
 
     /// The delta rule of block `index`, in the place of attention, over what it has seen so far; see [`DeltaSpec`]. `[rows, width]` to `[rows, d_value]`.
@@ -38,15 +42,18 @@ pub(crate) trait Ops {
     /// `f(gate) * up`: `[rows, 2 * d_ff]`, gate first, to `[rows, d_ff]`.
     fn gate(&mut self, gate_up: Self::Rows) -> Self::Rows;
 
-    /// What the experts that `routing` chooses for each row make of it, weighted and summed: `[rows, d_model]` to the same shape. `logits`
+    /// What those of `experts` that the routing chooses for each row make of it, weighted and summed: `[rows, d_model]` to the same shape. `logits`
     /// `[rows, n_experts]` are the router's. A row meets its own experts alone; their sum is f32.
-    fn mix(
-        &mut self,
-        x: Self::Rows,
-        logits: Self::Rows,
-        routing: Routing,
-        experts: &[Gated<Self::Linear>],
-    ) -> Self::Rows;
+    fn mix(&mut self, x: Self::Rows, logits: Self::Rows, experts: &Experts<Self::Linear, Self::Norm>) -> Self::Rows;
+
+    /// `x + y`.
+    fn sum(&mut self, x: Self::Rows, y: Self::Rows) -> Self::Rows;
+
+    /// `f(gate) * t`, where `t` are the token inputs of block `index`: `[rows, width]` to the same shape; see [`TokenInputsSpec`](crate::arch::TokenInputsSpec).
+    fn gate_tokens(&mut self, index: usize, gate: Self::Rows) -> Self::Rows;
+
+    /// The rows multiplied by a number, `[1]`.
+    fn scale(&mut self, x: Self::Rows, factor: &Self::Norm) -> Self::Rows;
 
     /// `x + sigmoid(gate) * y`: `[rows, width]`, `[rows, 1]` and `[rows, width]`.
     fn add_gated(&mut self, x: Self::Rows, gate: Self::Rows, y: Self::Rows) -> Self::Rows;
@@ -100,15 +107,38 @@ pub(crate) struct Block<L, N> {
     mlp_norm: Option<N>,
     /// The MLP reads what attention reads.
     is_parallel: bool,
-    mlp: Mlp<L>,
+    mlp: Mlp<L, N>,
     after_mlp_norm: Option<N>,
+    token_gate: Option<TokenGate<L, N>>,
+    /// `[1]`.
+    scalar: Option<N>,
+}
+
+/// What a block makes of what it gets of each position's token.
+#[derive(Module, Debug)]
+pub(crate) struct TokenGate<L, N> {
+    gate: L,
+    out: L,
+    norm: N,
 }
 
 /// What a block does between its last two norms.
 #[derive(Module, Debug)]
-pub(crate) enum Mlp<L> {
+pub(crate) enum Mlp<L, N> {
     Dense(Gated<L>),
-    Experts(Experts<L>),
+    Experts(Experts<L, N>),
+    Both(Both<L, N>),
+}
+
+/// An MLP and experts beside it; see [`BothSpec`].
+#[derive(Module, Debug)]
+pub(crate) struct Both<L, N> {
+    mlp: Gated<L>,
+    after_mlp: N,
+    before_router: N,
+    before_experts: N,
+    experts: Experts<L, N>,
+    after_experts: N,
 }
 
 /// A gated MLP.
@@ -121,12 +151,14 @@ pub(crate) struct Gated<L> {
 
 /// Gated MLPs of which each row meets a few.
 #[derive(Module, Debug)]
-pub(crate) struct Experts<L> {
+pub(crate) struct Experts<L, N> {
     /// `[n_experts, d_model]`.
     router: L,
     #[module(skip)]
-    routing: Routing,
-    experts: Vec<Gated<L>>,
+    pub(crate) routing: Routing,
+    /// `[n_experts]`: factors of their weights.
+    pub(crate) scales: Option<N>,
+    pub(crate) experts: Vec<Gated<L>>,
     shared: Option<Shared<L>>,
 }
 
@@ -152,6 +184,12 @@ pub(crate) trait Build {
 
     /// A norm.
     fn norm(&mut self, norm: &NormSpec) -> Result<Self::Norm, Error>;
+
+    /// A matrix whose rows are looked up one by one.
+    fn table(&mut self, name: &str, shape: [usize; 2]) -> Result<Table, Error>;
+
+    /// That of the weights.
+    fn dtype(&self) -> Dtype;
 
     /// The numbers of a tensor that is no matrix, row-major.
     fn numbers(&mut self, name: &str, shape: &[usize]) -> Result<Self::Norm, Error>;
@@ -193,8 +231,11 @@ impl<L, N> Block<L, N> {
             mlp: match &spec.mlp {
                 MlpSpec::Dense(mlp) => Mlp::Dense(Gated::build(mlp, build)?),
                 MlpSpec::Experts(experts) => Mlp::Experts(Experts::build(experts, build)?),
+                MlpSpec::Both(both) => Mlp::Both(Both::build(both, build)?),
             },
             after_mlp_norm,
+            token_gate: spec.token_gate.as_ref().map(|gate| TokenGate::build(gate, build)).transpose()?,
+            scalar: spec.scalar.as_ref().map(|name| build.numbers(name, &[1])).transpose()?,
         })
     }
 
@@ -213,11 +254,11 @@ impl<L, N> Block<L, N> {
             None => ops.copy(x),
         };
         let after = |ops: &mut O, x: O::Rows, weight: &Option<N>| match weight {
-            Some(weight) => ops.norm(&x, weight),
+            Some(weight) => normed(ops, x, weight),
             None => x,
         };
-        let normed = before(ops, &x, &self.attention_norm);
-        let qkv = ops.linear(normed, &self.qkv); // [rows, d_model] -> [rows, d_query + 2 * d_key]
+        let to_attention = before(ops, &x, &self.attention_norm);
+        let qkv = ops.linear(to_attention, &self.qkv); // [rows, d_model] -> [rows, d_query + 2 * d_key]
         let (q_norm, k_norm, sinks) = (self.q_norm.as_ref(), self.k_norm.as_ref(), self.sinks.as_ref());
         let mixed = match (&self.delta, &self.conv) {
             (Some(rule), _) => ops.delta(index, qkv, rule), // -> [rows, d_value]
@@ -230,13 +271,69 @@ impl<L, N> Block<L, N> {
         // A row's norm is the same whichever rows went on.
         let beside = self.is_parallel.then(|| before(ops, &x, &self.attention_norm));
         let x = ops.add(x, mixed);
-        let normed = beside.unwrap_or_else(|| before(ops, &x, &self.mlp_norm));
+        let to_mlp = beside.unwrap_or_else(|| before(ops, &x, &self.mlp_norm));
         let y = match &self.mlp {
-            Mlp::Dense(mlp) => mlp.forward(ops, normed),
-            Mlp::Experts(experts) => experts.forward(ops, normed),
+            Mlp::Dense(mlp) => mlp.forward(ops, to_mlp),
+            Mlp::Experts(experts) => {
+                let to_router = ops.copy(&to_mlp);
+                experts.forward(ops, to_router, to_mlp)
+            }
+            Mlp::Both(both) => both.forward(ops, &x, to_mlp),
         };
         let y = after(ops, y, &self.after_mlp_norm);
-        ops.add(x, y)
+        let x = ops.add(x, y);
+        let x = match &self.token_gate {
+            Some(gate) => gate.forward(ops, index, x),
+            None => x,
+        };
+        match &self.scalar {
+            Some(factor) => ops.scale(x, factor),
+            None => x,
+        }
+    }
+}
+
+/// The norm of rows that are not needed without it.
+fn normed<O: Ops>(ops: &mut O, x: O::Rows, weight: &O::Norm) -> O::Rows {
+    ops.norm(&x, weight)
+}
+
+impl<L, N> TokenGate<L, N> {
+    fn build<B: Build<Linear = L, Norm = N>>(spec: &TokenGateSpec, build: &mut B) -> Result<Self, Error> {
+        Ok(Self { gate: build.linear(&spec.gate)?, out: build.linear(&spec.out)?, norm: build.norm(&spec.norm)? })
+    }
+
+    /// `[rows, d_model]` to the same shape.
+    fn forward<O: Ops<Linear = L, Norm = N>>(&self, ops: &mut O, index: usize, x: O::Rows) -> O::Rows {
+        let to_gate = ops.copy(&x);
+        let gate = ops.linear(to_gate, &self.gate); // [rows, d_model] -> [rows, width]
+        let gated = ops.gate_tokens(index, gate);
+        let y = ops.linear(gated, &self.out); // [rows, width] -> [rows, d_model]
+        let y = normed(ops, y, &self.norm);
+        ops.sum(x, y)
+    }
+}
+
+impl<L, N> Both<L, N> {
+    fn build<B: Build<Linear = L, Norm = N>>(spec: &BothSpec, build: &mut B) -> Result<Self, Error> {
+        Ok(Self {
+            mlp: Gated::build(&spec.mlp, build)?,
+            after_mlp: build.norm(&spec.after_mlp)?,
+            before_router: build.norm(&spec.before_router)?,
+            before_experts: build.norm(&spec.before_experts)?,
+            experts: Experts::build(&spec.experts, build)?,
+            after_experts: build.norm(&spec.after_experts)?,
+        })
+    }
+
+    /// Of the residual stream and of what the MLP takes of it, `[rows, d_model]` both, to the same shape.
+    fn forward<O: Ops<Linear = L, Norm = N>>(&self, ops: &mut O, x: &O::Rows, to_mlp: O::Rows) -> O::Rows {
+        let dense = self.mlp.forward(ops, to_mlp);
+        let dense = normed(ops, dense, &self.after_mlp);
+        let (to_router, to_experts) = (ops.norm(x, &self.before_router), ops.norm(x, &self.before_experts));
+        let sparse = self.experts.forward(ops, to_router, to_experts);
+        let sparse = normed(ops, sparse, &self.after_experts);
+        ops.sum(dense, sparse)
     }
 }
 
@@ -253,8 +350,9 @@ impl<L> Gated<L> {
     }
 }
 
-impl<L> Experts<L> {
-    fn build<B: Build<Linear = L>>(spec: &ExpertsSpec, build: &mut B) -> Result<Self, Error> {
+impl<L, N> Experts<L, N> {
+    fn build<B: Build<Linear = L, Norm = N>>(spec: &ExpertsSpec, build: &mut B) -> Result<Self, Error> {
+        let n_experts = spec.experts.len();
         let shared = spec.shared.as_ref().map(|shared| {
             Ok::<_, Error>(Shared { gate: build.linear(&shared.gate)?, mlp: Gated::build(&shared.mlp, build)? })
         });
@@ -262,19 +360,19 @@ impl<L> Experts<L> {
             shared: shared.transpose()?,
             router: build.router(&spec.router)?,
             routing: spec.routing,
+            scales: spec.scales.as_ref().map(|name| build.numbers(name, &[n_experts])).transpose()?,
             experts: spec.experts.iter().map(|expert| Gated::build(expert, build)).collect::<Result<_, _>>()?,
         })
     }
 
-    /// `[rows, d_model]` to the same shape.
-    fn forward<O: Ops<Linear = L>>(&self, ops: &mut O, x: O::Rows) -> O::Rows {
+    /// What they make of rows `x`, of which the router reads `to_router`: `[rows, d_model]` all.
+    fn forward<O: Ops<Linear = L, Norm = N>>(&self, ops: &mut O, to_router: O::Rows, x: O::Rows) -> O::Rows {
         let shared = self.shared.as_ref().map(|shared| {
             let (to_gate, to_mlp) = (ops.copy(&x), ops.copy(&x));
             (ops.linear(to_gate, &shared.gate), shared.mlp.forward(ops, to_mlp)) // [rows, 1], [rows, d_model]
         });
-        let to_router = ops.copy(&x);
         let logits = ops.linear(to_router, &self.router); // [rows, d_model] -> [rows, n_experts]
-        let mixed = ops.mix(x, logits, self.routing, &self.experts); // -> [rows, d_model]
+        let mixed = ops.mix(x, logits, self); // -> [rows, d_model]
         match shared {
             Some((gate, y)) => ops.add_gated(mixed, gate, y),
             None => mixed,

@@ -27,6 +27,7 @@ mod limits;
 mod lines;
 mod load;
 mod pack;
+mod places;
 mod plan;
 #[cfg(target_arch = "x86_64")]
 mod processor;
@@ -35,6 +36,7 @@ mod rows;
 mod run;
 mod softmax;
 mod tile;
+mod token_inputs;
 #[cfg(target_arch = "x86_64")]
 mod unit;
 pub(crate) mod vector;

@@ -23,6 +23,7 @@ mod run;
 mod score;
 mod slots;
 mod stages;
+mod token_inputs;
 
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ use super::Engine;
 use crate::arch::ModelSpec;
 use crate::reading::groups::Group;
 use crate::reading::passes::Passes;
-use crate::weights::{Numbers, Tensors};
+use crate::weights::{Numbers, Table, Tensors};
 use crate::{Dtype, Error, Kernel};
 use decoder::{Decoder, Source};
 use host::{from_device, host, on_device};
@@ -121,6 +122,10 @@ impl Source for Stored<'_> {
             }
         };
         self.tensors.take_rows(name, shape, Dtype::Bf16, append)
+    }
+
+    fn table(&mut self, name: &str, shape: [usize; 2]) -> Result<Table, Error> {
+        self.tensors.table(name, shape, self.dtype)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Device, Gradients, Tensor, TensorData, activation};
 
-use super::{Example, Trainer, host_values, token_tensor};
+use super::{Example, Trainer, host_values, token_data, token_tensor};
 use crate::Error;
 use crate::arch::NamedRows;
 use crate::engine::tensor::rotation::Rotation;
@@ -21,7 +21,7 @@ pub(super) fn of_part(trainer: &Trainer, examples: &[Example]) -> Result<(f64, V
     let padded = examples
         .iter()
         .flat_map(|example| (0..seq).map(|at| if at + 1 < example.tokens.len() { example.tokens[at] } else { 0 }));
-    let tokens = token_tensor(padded, [examples.len(), seq], &device);
+    let tokens = token_data(padded, [examples.len(), seq]);
 
     // Logits are only formed where a loss is taken.
     let mut places = Vec::new();

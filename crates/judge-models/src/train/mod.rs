@@ -208,7 +208,7 @@ impl Trainer {
         let device = burn::tensor::Device::flex();
         let decoder = self.decoder(&device)?;
         let rotation = Rotation::new(&self.config.ropes, tokens.len(), &device);
-        let ids = token_tensor(tokens.iter().copied(), [1, tokens.len()], &device);
+        let ids = token_data(tokens.iter().copied(), [1, tokens.len()]);
         let Some(states) =
             decoder.forward(ids, &[rotation], None, None, &mut |_, _| std::ops::ControlFlow::Continue(()))
         else {
@@ -288,8 +288,12 @@ fn token_tensor<const D: usize>(
     shape: [usize; D],
     device: &burn::tensor::Device,
 ) -> Tensor<D, Int> {
-    let ids: Vec<i64> = ids.map(i64::from).collect();
-    Tensor::from_data(TensorData::new(ids, shape), device)
+    Tensor::from_data(token_data(ids, shape), device)
+}
+
+/// The same on the host.
+fn token_data<const D: usize>(ids: impl Iterator<Item = TokenId>, shape: [usize; D]) -> TensorData {
+    TensorData::new(ids.map(i64::from).collect::<Vec<_>>(), shape)
 }
 
 /// A float tensor's values, row-major.

@@ -26,6 +26,12 @@ pub enum TrainProblem {
         /// Its `model_type`.
         family: &'static str,
     },
+    /// A model whose blocks have fixed factors, which no training of the reference changes, or rows of a table for each token.
+    #[error("models with fixed factors of blocks or tables of token inputs, such as {family}, are not trained")]
+    Fixed {
+        /// Its `model_type`.
+        family: &'static str,
+    },
     /// A batch without examples.
     #[error("the batch is empty")]
     EmptyBatch,
@@ -129,10 +135,15 @@ pub(super) fn check_settings(settings: &TrainSettings) -> Result<(), Error> {
 }
 
 pub(super) fn check_model(config: &ModelSpec) -> Result<(), Error> {
-    match config.blocks.iter().any(|block| matches!(block.mlp, MlpSpec::Experts(_))) {
-        true => Err(Error::Train { problem: TrainProblem::Experts { family: config.family } }),
-        false => Ok(()),
-    }
+    let (blocks, family) = (&config.blocks, config.family);
+    let problem = if blocks.iter().any(|block| !matches!(block.mlp, MlpSpec::Dense(_))) {
+        TrainProblem::Experts { family }
+    } else if config.token_inputs.is_some() || blocks.iter().any(|block| block.scalar.is_some()) {
+        TrainProblem::Fixed { family }
+    } else {
+        return Ok(());
+    };
+    Err(Error::Train { problem })
 }
 
 pub(super) fn check_batch(batch: &[Example], config: &ModelSpec) -> Result<(), Error> {

@@ -193,6 +193,9 @@ fn what_cannot_be_learnt_from_is_refused() {
     assert!(
         matches!(with_experts, Err(Error::Train { problem: TrainProblem::Experts { family: found } }) if found == family)
     );
+    let fixed = r#"{"model_type": "gemma4_text", "num_hidden_layers": 1, "hidden_size_per_layer_input": 0}"#;
+    let refused = Trainer::new(fixed, settings());
+    assert!(matches!(refused, Err(Error::Train { problem: TrainProblem::Fixed { family: "gemma4_text" } })));
     assert!(matches!(Trainer::new("{}", settings()), Err(Error::Config { .. })));
 }
 

@@ -19,6 +19,7 @@ use self::header::{Entry, Header};
 use self::names::{Architecture, FREQUENCIES};
 use super::rows::{Rows, hand_over};
 use super::{Numbers, Store, Tensors};
+use crate::arch::ModelSpec;
 use crate::error::TensorProblem;
 use crate::{Dtype, Error};
 
@@ -31,6 +32,14 @@ pub(crate) struct HeadCounts {
     pub(crate) family: &'static str,
     pub(crate) queries: usize,
     pub(crate) keys: usize,
+}
+
+impl HeadCounts {
+    /// Those of a model whose blocks have heads alike.
+    pub(crate) fn of(spec: &ModelSpec) -> Self {
+        let keys = spec.blocks.first().map_or(spec.n_heads, |block| block.heads.n_kv_heads);
+        Self { family: spec.family, queries: spec.n_heads, keys }
+    }
 }
 
 /// A mapped GGUF file. It must not change while it is mapped.

@@ -7,7 +7,7 @@ use half::bf16;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Checkpoint, Numbers, Store, Tensors};
+use super::{Checkpoint, Numbers, Store, Table, Tensors};
 use crate::error::{AdapterProblem, TensorProblem};
 use crate::folder::{file, read_json};
 use crate::{Dtype, Error};
@@ -286,6 +286,13 @@ pub(crate) struct Adapted<'a> {
 impl Tensors for Adapted<'_> {
     fn pass_over(&mut self, name: &str) {
         self.base.pass_over(name);
+    }
+
+    fn table(&mut self, name: &str, shape: [usize; 2], dtype: Dtype) -> Result<Table, Error> {
+        if self.adapters.iter().all(|adapter| !adapter.changes.contains_key(name)) {
+            return self.base.table(name, shape, dtype);
+        }
+        Table::collect(shape, |take| self.take_rows(name, shape, dtype, take))
     }
 
     fn take(&mut self, name: &str, shape: &[usize], dtype: Dtype) -> Result<Vec<f32>, Error> {

@@ -7,7 +7,8 @@ use crate::Error;
 use crate::arch::StackSpec;
 use crate::folder::{Folder, file};
 
-/// The weights of a folder, whichever way they are stored; of a vision-language folder those of the text model inside.
+/// The weights of a folder, whichever way they are stored; of a vision-language folder those of the text model inside. `idle` are
+/// beginnings of names of tensors that a file may have though the model does not take them.
 ///
 /// What `config.json` says of quantisation is not about a GGUF file, which says itself how it is stored.
 ///
@@ -18,6 +19,7 @@ pub(crate) fn open<'a>(
     is_tower: bool,
     heads: HeadCounts,
     stacks: impl Iterator<Item = &'a StackSpec>,
+    idle: impl Iterator<Item = String>,
 ) -> Result<Box<dyn Store>, Error> {
     if let Some(name) = folder.gguf() {
         return Ok(Box::new(Gguf::open(folder.file(name), heads)?));
@@ -36,6 +38,7 @@ pub(crate) fn open<'a>(
     if is_tower {
         checkpoint.text_tower();
     }
+    checkpoint.forget(idle);
     Ok(match format {
         None => {
             checkpoint.unstack(stacks)?;

@@ -25,7 +25,7 @@ use self::method::Format;
 use self::module::Module;
 use self::part::Part;
 use super::rows::{Rows, hand_over};
-use super::{Checkpoint, Numbers, Store, Tensors};
+use super::{Checkpoint, Numbers, Store, Table, Tensors};
 use crate::arch::StackSpec;
 use crate::error::TensorProblem;
 use crate::{Dtype, Error};
@@ -164,6 +164,15 @@ impl Store for Quantised {
 }
 
 impl Tensors for Quantised {
+    fn table(&mut self, name: &str, shape: [usize; 2], dtype: Dtype) -> Result<Table, Error> {
+        if !self.modules.contains_key(name) {
+            let table = self.checkpoint.table(name, shape, dtype)?;
+            self.pass_over(name);
+            return Ok(table);
+        }
+        Table::collect(shape, |take| self.take_rows(name, shape, dtype, take))
+    }
+
     fn take(&mut self, name: &str, shape: &[usize], dtype: Dtype) -> Result<Vec<f32>, Error> {
         if !self.modules.contains_key(name) {
             let values = self.checkpoint.take(name, shape, dtype)?;

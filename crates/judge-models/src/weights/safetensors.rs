@@ -1,11 +1,12 @@
 //! The tensors of safetensors files, found by name and handed out one by one.
 
-mod shard;
+pub(super) mod shard;
 mod stacks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use half::{bf16, f16};
 use safetensors::Dtype as Stored;
@@ -15,7 +16,8 @@ use serde_json::Value;
 use self::shard::Shard;
 use super::convert::{convert, round};
 use super::raw::Raw;
-use super::{Numbers, Store, Tensors};
+use super::table::Mapped;
+use super::{Numbers, Store, Table, Tensors};
 use crate::error::{IndexProblem, TensorProblem};
 use crate::folder::{Folder, file, read_json, stays_inside};
 use crate::{Dtype, Error};
@@ -28,13 +30,16 @@ const TOWERS: [(&str, &str); 3] =
     [("language_model.model.", "model."), ("language_model.lm_head.", "lm_head."), ("model.language_model.", "model.")];
 
 /// Beginnings of the names of all else in such a folder.
-const OTHER_TOWERS: [&str; 6] = [
+const OTHER_TOWERS: [&str; 9] = [
     "vision_tower.",
     "multi_modal_projector.",
     "visual.",
     "model.vision_tower.",
     "model.multi_modal_projector.",
     "model.visual.",
+    "model.audio_tower.",
+    "model.embed_vision.",
+    "model.embed_audio.",
 ];
 
 /// All tensors of a checkpoint, mapped into memory and handed out one by one.
@@ -42,7 +47,7 @@ const OTHER_TOWERS: [&str; 6] = [
 /// One file or many shards are the same thing from here on. Nothing is read before it is taken, and what nobody took is
 /// found out by [`finish`](Self::finish). The files must not change while they are mapped.
 pub(crate) struct Checkpoint {
-    shards: Vec<Shard>,
+    shards: Vec<Arc<Shard>>,
     tensors: BTreeMap<String, Located>,
     taken: BTreeSet<String>,
 }
@@ -141,7 +146,7 @@ impl Checkpoint {
         let mut tensors = BTreeMap::<String, Located>::new();
         for (number, path) in paths.into_iter().enumerate() {
             let (shard, infos) = Shard::open(path)?;
-            shards.push(shard);
+            shards.push(Arc::new(shard));
             for (name, info) in infos {
                 if let Some(first) = tensors.get(&name) {
                     return Err(Error::Tensor {
@@ -215,6 +220,13 @@ impl Checkpoint {
             .collect();
     }
 
+    /// Does not look at tensors whose names begin like one of these.
+    pub(crate) fn forget(&mut self, beginnings: impl Iterator<Item = String>) {
+        for beginning in beginnings {
+            self.tensors.retain(|name, _| !name.starts_with(&beginning));
+        }
+    }
+
     fn bytes(&self, located: &Located) -> &[u8] {
         let shard = &self.shards[located.shard];
         let (start, end) = located.info.data_offsets;
@@ -281,6 +293,19 @@ impl Store for Checkpoint {
 impl Tensors for Checkpoint {
     fn pass_over(&mut self, name: &str) {
         self.taken.insert(name.to_owned());
+    }
+
+    fn table(&mut self, name: &str, shape: [usize; 2], dtype: Dtype) -> Result<Table, Error> {
+        let located = self.locate(name, &shape)?;
+        let Located { shard, info, .. } = located;
+        if !matches!(info.dtype, Stored::F32 | Stored::F16 | Stored::BF16) {
+            return Err(self.fault(located, name, TensorProblem::Dtype { found: format!("{:?}", info.dtype) }));
+        }
+        let shard = Arc::clone(&self.shards[*shard]);
+        let bytes = shard.data + info.data_offsets.0..shard.data + info.data_offsets.1;
+        let table = Table::mapped(shape, Mapped { shard, bytes, stored: info.dtype, dtype });
+        self.taken.insert(name.to_owned());
+        Ok(table)
     }
 
     fn take(&mut self, name: &str, shape: &[usize], dtype: Dtype) -> Result<Vec<f32>, Error> {

@@ -108,7 +108,7 @@ impl Case {
     pub(super) fn run_whole(&self, width: usize, body: Body) -> Result<Vec<f32>, TestCaseError> {
         let settings = Settings { sinks: self.sinks.as_deref(), ..self.settings };
         let (seq, stride) = (self.seq, self.stride());
-        let mut keys = Keys::new(settings.shape, None, seq, 1);
+        let mut keys = Keys::alike(settings.shape, None, seq, 1);
         keys.write(0, &self.rows[settings.n_heads * settings.shape.head_dim..], stride, seq);
         keys.advance(seq);
         let of = |position: usize, count: usize| {
@@ -131,7 +131,7 @@ impl Case {
         let settings = Settings { sinks: self.sinks.as_deref(), ..self.settings };
         let (seq, stride) = (self.seq, self.stride());
         let behind_queries = settings.n_heads * settings.shape.head_dim;
-        let mut keys = Keys::new(settings.shape, None, seq, 1);
+        let mut keys = Keys::alike(settings.shape, None, seq, 1);
         keys.write(0, &self.rows[behind_queries..], stride, seq);
         let mut out = vec![f32::NAN; seq * width];
         let all = Queries { keys: &keys, position: 0, row: 0, count: seq };
@@ -143,12 +143,12 @@ impl Case {
             if len == 0 {
                 continue;
             }
-            let mut piece = Keys::new(settings.shape, before.take(), len, 2);
+            let mut piece = Keys::alike(settings.shape, before.take(), len, 2);
             piece.write(1, &self.rows[end * stride + behind_queries..], stride, len);
             piece.advance(len);
             (before, end) = (Some(Arc::new(piece)), end + len);
         }
-        let mut keys = Keys::new(settings.shape, before, seq - end, 2);
+        let mut keys = Keys::alike(settings.shape, before, seq - end, 2);
         for position in end..seq {
             keys.write(1, &self.rows[position * stride + behind_queries..], stride, 1);
             let mut alone = vec![f32::NAN; width];

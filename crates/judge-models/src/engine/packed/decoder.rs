@@ -13,26 +13,30 @@ use super::entropy::entropies;
 use super::experts::Routes;
 use super::gather::attend;
 use super::kernel::Supported;
-use super::keys::{KeyShape, Keys};
+use super::keys::Keys;
 use super::lines::Lines;
 use super::pack::PackedLinear;
+use super::places::KeyPlaces;
 use super::rows::{BufferPool, Rows};
-use super::tile::Word;
+use super::token_inputs::token_inputs;
 use super::vector::{self, Turn, worth_a_task};
-use crate::arch::{ModelSpec, Pairs, RopeConfig, Routing, angles, query_factors};
-use crate::engine::block::{Block, Conv, Delta, Gated, HeadWeights, Ops};
+use crate::arch::{HeadShape, KeysSpec, ModelSpec, Pairs, RopeConfig, angles, query_factors};
+use crate::engine::block::{Block, Conv, Delta, Experts, HeadWeights, Ops};
+use crate::engine::token_inputs::TokenInputs;
 use crate::reading::exp::exp;
 
 /// A decoder-only transformer for the CPU. Matrices, keys and values are packed in bf16 or f32, everything else is f32.
 pub(crate) struct PackedDecoder {
     pub(super) spec: Arc<ModelSpec>,
     pub(super) kernel: Supported,
-    /// What a word of matrices, keys and values holds.
-    pub(super) word: Word,
+    /// Of keys that later passes look at, and of those of one pass.
+    pub(super) lasting: Arc<KeyPlaces>,
+    pub(super) in_turn: Arc<KeyPlaces>,
     /// `[d_vocab, d_model]`.
     pub(super) embedding: PackedLinear,
     /// Multiplies its rows.
     pub(super) embedding_factor: Option<f32>,
+    pub(super) token_inputs: Option<TokenInputs<Linear, Vec<f32>>>,
     pub(super) blocks: Vec<Block<Linear, Vec<f32>>>,
     /// `[d_model]`.
     pub(super) norm: Vec<f32>,
@@ -129,17 +133,18 @@ impl<'a> Stream<'a> {
 }
 
 impl PackedDecoder {
-    /// What keys look like.
-    pub(crate) fn key_shape(&self) -> KeyShape {
-        KeyShape { n_kv_heads: self.spec.n_kv_heads, head_dim: self.spec.head_dim, word: self.word }
+    /// Where keys lie that later passes look at, or those that none does.
+    pub(crate) fn key_places(&self, is_lasting: bool) -> Arc<KeyPlaces> {
+        Arc::clone(if is_lasting { &self.lasting } else { &self.in_turn })
     }
 
     /// Positions whose keys, in the first `blocks` blocks, take as much memory as what these blocks remember of a sequence besides.
     pub(crate) fn memory_in_positions(&self, blocks: usize) -> usize {
         let blocks = &self.spec.blocks[..blocks];
         let remembered: usize = blocks.iter().map(Memory::size).sum();
-        let with_keys = blocks.iter().filter(|block| block.has_attention()).count();
-        let per_position = 2 * self.spec.n_kv_heads * self.key_shape().words() * with_keys;
+        let with_keys = (0..blocks.len()).filter(|&block| blocks[block].has_own_keys());
+        let shapes = with_keys.map(|block| self.lasting.shape(block));
+        let per_position: usize = shapes.map(|shape| 2 * shape.n_kv_heads * shape.words()).sum();
         remembered.div_ceil(per_position.max(1))
     }
 
@@ -169,8 +174,9 @@ impl PackedDecoder {
                 row.iter_mut().for_each(|x| *x *= factor);
             }
         });
-        let entropies = Entropies::default();
-        let mut ops = Packed { decoder: self, spans, layout, angles, last: blocks.wrapping_sub(1), pool, entropies };
+        let token_inputs = if blocks > 0 { self.token_inputs(&ids, &x, pool) } else { None };
+        let (last, entropies) = (blocks.wrapping_sub(1), Entropies::default());
+        let mut ops = Packed { decoder: self, spans, layout, angles, last, token_inputs, pool, entropies };
         let mut flow = visit(0, &ops.stream(&x));
         for (index, block) in self.blocks.iter().enumerate().take(blocks) {
             if flow.is_break() {
@@ -180,6 +186,16 @@ impl PackedDecoder {
             flow = visit(index + 1, &ops.stream(&x));
         }
         ops.pool.give_back(x);
+        if let Some(rows) = ops.token_inputs {
+            ops.pool.give_back(rows);
+        }
+    }
+
+    /// What all blocks get of these tokens, whose embeddings are the rows of `x`, if they get anything.
+    fn token_inputs(&self, ids: &[TokenId], x: &Rows, pool: &mut BufferPool) -> Option<Rows> {
+        let (inputs, spec) = (self.token_inputs.as_ref()?, self.spec.token_inputs.as_ref()?);
+        let (table, norm) = ((&inputs.table, inputs.table_factor), (inputs.norm.as_slice(), self.spec.norm_eps as f32));
+        Some(token_inputs(spec, table, &inputs.projection.weight, norm, (ids, x), pool))
     }
 
     /// The final norm of one row `[d_model]`.
@@ -229,6 +245,8 @@ struct Packed<'a, 's> {
     angles: &'a Angles,
     /// The last block of this pass.
     last: usize,
+    /// Of all blocks, `[rows, n_layers * width]`.
+    token_inputs: Option<Rows>,
     pool: &'a mut BufferPool,
     entropies: Entropies,
 }
@@ -296,6 +314,17 @@ impl Packed<'_, '_> {
     }
 }
 
+/// Leaves these rows alone, which move together.
+fn keep_rows(x: &mut Rows, kept: &[Range<usize>]) {
+    // Rows only move towards the beginning.
+    let mut count = 0;
+    for rows in kept {
+        x.data.copy_within(rows.start * x.width..rows.end * x.width, count * x.width);
+        count += rows.len();
+    }
+    x.data.resize(count * x.width);
+}
+
 /// Queries that are each followed by their gate, `[n_heads, 2, head_dim]`, become all queries and then all gates.
 fn gates_behind_queries(both: &mut [f32], head_dim: usize) {
     let apart = both.to_vec();
@@ -336,7 +365,16 @@ impl Ops for Packed<'_, '_> {
     fn attend(&mut self, index: usize, mut qkv: Rows, of_heads: HeadWeights<'_, Vec<f32>>) -> Rows {
         let spec = &*self.decoder.spec;
         let block = &spec.blocks[index];
-        let (head_dim, d_query, d_key) = (spec.head_dim, spec.d_query(), spec.d_key());
+        let (HeadShape { head_dim, .. }, d_query) = (block.heads, block.heads.d_query());
+        let d_key = if block.has_own_keys() { block.heads.d_key() } else { 0 };
+        if block.keys == KeysSpec::AsValues {
+            let (width, keys) = (qkv.width, qkv.width - d_key);
+            let both = self.map(&qkv, width + d_key, |row, out| {
+                out[..width].copy_from_slice(row);
+                out[width..].copy_from_slice(&row[keys..]);
+            });
+            self.pool.give_back(std::mem::replace(&mut qkv, both));
+        }
         let d_gate = if block.is_gated { d_query } else { 0 };
         let (eps, clip) = (spec.norm_eps as f32, spec.clip_qkv.map(|limit| limit as f32));
         let positions: Vec<usize> =
@@ -358,6 +396,9 @@ impl Ops for Packed<'_, '_> {
                 let each = norm.filter(|_| whole.is_none()).map(|weight| (weight.as_slice(), eps));
                 vector::norm_rotate(heads, head_dim, each, clip, turn);
             }
+            if block.norms_values {
+                vector::norm_heads(&mut values[..d_key], head_dim, eps);
+            }
             if let Some(limit) = clip {
                 vector::clip(&mut values[..d_key], limit);
             }
@@ -365,14 +406,16 @@ impl Ops for Packed<'_, '_> {
                 row[..d_query].iter_mut().for_each(|x| *x *= factor);
             }
         });
-        self.spans.par_iter_mut().zip(&self.layout).for_each(|(span, rows)| {
-            let keys = &qkv.data[rows.start * qkv.width + d_query + d_gate..];
-            span.keys.write(index, keys, qkv.width, span.ids.len());
-        });
+        if block.has_own_keys() {
+            self.spans.par_iter_mut().zip(&self.layout).for_each(|(span, rows)| {
+                let keys = &qkv.data[rows.start * qkv.width + d_query + d_gate..];
+                span.keys.write(index, keys, qkv.width, span.ids.len());
+            });
+        }
         let settings = Settings {
             kernel: self.decoder.kernel,
             n_heads: spec.n_heads,
-            shape: self.decoder.key_shape(),
+            shape: self.decoder.lasting.shape(index),
             scale: spec.attention_scale as f32,
             soft_cap: spec.attention_soft_cap.map(|cap| cap as f32),
             sight: Sight::Before(block.window),
@@ -427,13 +470,16 @@ impl Ops for Packed<'_, '_> {
         gated
     }
 
-    fn mix(&mut self, x: Rows, logits: Rows, routing: Routing, experts: &[Gated<Linear>]) -> Rows {
-        let width = x.width;
-        let routes = Routes::of(&logits.data, logits.width, routing);
+    fn mix(&mut self, x: Rows, logits: Rows, experts: &Experts<Linear, Vec<f32>>) -> Rows {
+        let (width, routing) = (x.width, experts.routing);
+        let mut routes = Routes::of(&logits.data, logits.width, routing);
+        if let Some(scales) = &experts.scales {
+            routes.scale(scales);
+        }
         self.pool.give_back(logits);
         // What each row gets of its experts, `[rows * top_k, d_model]`.
         let mut parts = self.pool.rows(x.count() * routing.top_k, width);
-        for (expert, places) in experts.iter().zip(routes.places()) {
+        for (expert, places) in experts.experts.iter().zip(routes.places()) {
             if places.is_empty() {
                 continue;
             }
@@ -468,15 +514,46 @@ impl Ops for Packed<'_, '_> {
         if index != self.last {
             return x;
         }
-        // Rows only move towards the beginning.
         let mut count = 0;
+        let mut kept = Vec::with_capacity(self.spans.len());
         for (span, rows) in self.spans.iter().zip(&mut self.layout) {
             let from = rows.start + span.keep.start;
-            x.data.copy_within(from * x.width..(from + span.keep.len()) * x.width, count * x.width);
+            kept.push(from..from + span.keep.len());
             *rows = count..count + span.keep.len();
             count += span.keep.len();
         }
-        x.data.resize(count * x.width);
+        keep_rows(&mut x, &kept);
+        if let Some(rows) = &mut self.token_inputs {
+            keep_rows(rows, &kept);
+        }
+        x
+    }
+
+    fn sum(&mut self, mut x: Rows, y: Rows) -> Rows {
+        let width = x.width;
+        let rows = x.data.par_chunks_exact_mut(width).zip(y.data.par_chunks_exact(width));
+        rows.with_min_len(worth_a_task(width)).for_each(|(x, y)| vector::add(x, y));
+        self.pool.give_back(y);
+        x
+    }
+
+    fn gate_tokens(&mut self, index: usize, gate: Rows) -> Rows {
+        let Some(inputs) = &self.token_inputs else { return gate };
+        let (function, width) = (self.decoder.spec.activation, gate.width);
+        let mut gated = self.pool.rows(gate.count(), width);
+        let rows = gated.data.par_chunks_exact_mut(width).zip(gate.data.par_chunks_exact(width));
+        let rows = rows.zip(inputs.data.par_chunks_exact(inputs.width)).with_min_len(worth_a_task(width));
+        rows.for_each(|((out, gate), inputs)| {
+            vector::gated(gate, &inputs[index * width..][..width], function, out);
+        });
+        self.pool.give_back(gate);
+        gated
+    }
+
+    fn scale(&mut self, mut x: Rows, factor: &Vec<f32>) -> Rows {
+        let Some(&factor) = factor.first() else { return x };
+        let rows = x.data.par_chunks_exact_mut(x.width).with_min_len(worth_a_task(x.width));
+        rows.for_each(|x| x.iter_mut().for_each(|x| *x *= factor));
         x
     }
 

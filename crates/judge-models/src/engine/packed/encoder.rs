@@ -129,7 +129,7 @@ impl PackedEncoder {
             layout.push(count..count + ids.len());
             count += ids.len();
         }
-        let mut keys: Vec<Keys> = sequences.iter().map(|ids| Keys::new(self.shape, None, ids.len(), 1)).collect();
+        let mut keys: Vec<Keys> = sequences.iter().map(|ids| Keys::alike(self.shape, None, ids.len(), 1)).collect();
         let Buffers { x, normed, qkv, inner, gated, added, words } = buffers;
         self.embed(sequences, x, normed);
         visit(0, x);

@@ -34,6 +34,13 @@ impl Routes {
         Self { top_k: routing.top_k, weights, places }
     }
 
+    /// Multiplies the weights of each expert by its factor, `[n_experts]`.
+    pub(super) fn scale(&mut self, factors: &[f32]) {
+        for (places, factor) in self.places.iter().zip(factors) {
+            places.iter().for_each(|&place| self.weights[place] *= factor);
+        }
+    }
+
     /// Each row's sum of what it gets of its experts, `parts` `[rows * top_k, width]` by place, weighted: `[rows, width]`.
     pub(super) fn sum(&self, parts: &[f32], width: usize, sums: &mut [f32]) {
         let wide = self.top_k * width;

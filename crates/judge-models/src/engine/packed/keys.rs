@@ -7,61 +7,21 @@ use rayon::prelude::*;
 
 use super::conv::Memory;
 use super::lines::Lines;
-use super::tile::{LANES, Word};
+use super::places::KeyPlaces;
+pub(crate) use super::places::{KeyShape, TILE};
+use super::tile::Word;
 use super::vector::bf16_bits;
-
-/// Keys per tile. A sequence's tiles begin at multiples of it, whoever computed them, so that attention sums in the same order
-/// however a sequence was cut.
-pub(crate) const TILE: usize = 32;
-
-/// Pairs that the matrix unit sums at once.
-const STEP: usize = 16;
-
-/// What keys and values look like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct KeyShape {
-    pub(crate) n_kv_heads: usize,
-    pub(crate) head_dim: usize,
-    /// What a word holds.
-    pub(crate) word: Word,
-}
-
-impl KeyShape {
-    /// Words of a head's coordinates.
-    pub(crate) fn words(self) -> usize {
-        self.word.count(self.head_dim)
-    }
-
-    /// Coordinates of a head, up to whole lanes.
-    pub(crate) fn lanes(self) -> usize {
-        self.head_dim.next_multiple_of(LANES)
-    }
-
-    /// Words of a tile of keys: `[words][TILE]`, one coordinate of a key or two successive ones to a word. Pairs have zeros behind the
-    /// last, up to whole steps of the matrix unit.
-    pub(crate) fn key_tile(self) -> usize {
-        TILE * match self.word {
-            Word::Pair => self.words().next_multiple_of(STEP),
-            Word::Single => self.words(),
-        }
-    }
-
-    /// Words of a tile of values: `[TILE][lanes]`, or `[TILE / 2][lanes]` with one coordinate of two successive values to a word.
-    pub(crate) fn value_tile(self) -> usize {
-        self.word.count(TILE) * self.lanes()
-    }
-}
 
 /// Keys and values of positions `start..end` of one sequence, in every block or in the one at work. Where those before end within a tile, the
 /// part that is there is copied, so that whoever looks at a tile finds it whole.
 pub(crate) struct Keys {
-    shape: KeyShape,
+    places: Arc<KeyPlaces>,
     /// The beginning of a tile.
     start: usize,
     end: usize,
     /// Tiles that there is room for.
     tiles: usize,
-    /// One for each block, or a single one that the blocks use in turn.
+    /// By place.
     blocks: Vec<BlockKeys>,
     /// As many.
     memories: Vec<Option<Remembered>>,
@@ -83,15 +43,19 @@ struct BlockKeys {
 }
 
 impl Keys {
-    /// Room for `capacity` positions behind those of `before`. `n_blocks` is 1 if no later pass looks at them.
-    pub(crate) fn new(shape: KeyShape, before: Option<Arc<Self>>, capacity: usize, n_blocks: usize) -> Self {
+    /// Room for `capacity` positions behind those of `before`, in these places.
+    pub(crate) fn new(places: Arc<KeyPlaces>, before: Option<Arc<Self>>, capacity: usize) -> Self {
         let end = before.as_ref().map_or(0, |before| before.end);
         let start = end / TILE * TILE;
         let tiles = (end - start + capacity).div_ceil(TILE);
-        let n_blocks = n_blocks.max(1);
-        let memories = (0..n_blocks).map(|_| None).collect();
-        let blocks = (0..n_blocks).map(|_| BlockKeys::default()).collect();
-        Self { shape, start, end, tiles, blocks, memories, before }
+        let memories = (0..places.count()).map(|_| None).collect();
+        let blocks = (0..places.count()).map(|_| BlockKeys::default()).collect();
+        Self { places, start, end, tiles, blocks, memories, before }
+    }
+
+    /// The same for blocks with keys of one shape: a place for each, or one for all that no later pass looks at.
+    pub(crate) fn alike(shape: KeyShape, before: Option<Arc<Self>>, capacity: usize, n_blocks: usize) -> Self {
+        Self::new(Arc::new(KeyPlaces::alike(shape, n_blocks.max(1))), before, capacity)
     }
 
     /// How many positions there are, from the sequence's beginning.
@@ -121,14 +85,9 @@ impl Keys {
         self.tiles * TILE
     }
 
-    /// Where block `block` lies among [`Self::blocks`].
-    fn place(&self, block: usize) -> usize {
-        if self.blocks.len() == 1 { 0 } else { block }
-    }
-
     /// What block `block` remembers of the positions that are there, `new` before the first. The block is to move it behind `count` more positions.
     pub(crate) fn memory(&mut self, block: usize, count: usize, new: impl FnOnce() -> Memory) -> &mut Memory {
-        let (place, end) = (self.place(block), self.end);
+        let (place, end) = (self.places.of(block), self.end);
         let own = self.memories[place].take().filter(|own| own.block == block && own.end == end);
         let memory = match own {
             Some(own) => own.memory,
@@ -140,7 +99,7 @@ impl Keys {
     /// What the block remembered where those before end. Others may begin there too, so it is copied.
     fn inherited(&self, block: usize) -> Option<Memory> {
         let before = self.before.as_ref()?;
-        let there = before.memories[before.place(block)].as_ref();
+        let there = before.memories[before.places.of(block)].as_ref();
         let there = there.filter(|there| there.block == block && there.end == self.end);
         debug_assert!(there.is_some(), "block {block} forgot what came before position {}", self.end);
         Some(there?.memory.clone())
@@ -151,8 +110,8 @@ impl Keys {
         let Some(before) = self.before.clone().filter(|before| before.end == self.end && self.end > self.start) else {
             return;
         };
-        let Self { shape, start, tiles, .. } = *self;
-        let place = self.place(block);
+        let Self { start, tiles, .. } = *self;
+        let (place, shape) = (self.places.of(block), self.places.shape(block));
         let BlockKeys { keys, values } = &mut self.blocks[place];
         for head in 0..shape.n_kv_heads {
             let (begun_keys, begun_values) = before.tile(block, head, start / TILE);
@@ -164,8 +123,8 @@ impl Keys {
     /// Puts keys and values of new positions behind those that are there. `rows` are `count` rows of a matrix whose rows are `stride`
     /// apart and begin with the keys `[n_kv_heads, head_dim]`, followed by the values.
     pub(crate) fn write(&mut self, block: usize, rows: &[f32], stride: usize, count: usize) {
-        let Self { shape, tiles, .. } = *self;
-        let place = self.place(block);
+        let tiles = self.tiles;
+        let (place, shape) = (self.places.of(block), self.places.shape(block));
         if self.blocks[place].keys.is_empty() {
             let [keys, values] =
                 [shape.key_tile(), shape.value_tile()].map(|tile| Lines::zeros(shape.n_kv_heads * tiles * tile));
@@ -226,9 +185,9 @@ impl Keys {
             end = end.min(holder.start / TILE);
             holder = before;
         }
-        let (shape, count) = (holder.shape, end - start);
+        let (shape, count) = (holder.places.shape(block), end - start);
         let index = head * holder.tiles + start - holder.start / TILE;
-        let BlockKeys { keys, values } = &holder.blocks[holder.place(block)];
+        let BlockKeys { keys, values } = &holder.blocks[holder.places.of(block)];
         (
             count,
             &keys[index * shape.key_tile()..][..count * shape.key_tile()],

@@ -77,7 +77,7 @@ impl Attention {
         let stride = Self::stride(settings);
         let mut qkv = Lines::zeros(seq * stride);
         qkv.iter_mut().enumerate().for_each(|(i, x)| *x = (i % 29) as f32 / 14.0 - 1.0);
-        let mut keys = Keys::new(shape, None, seq, 1);
+        let mut keys = Keys::alike(shape, None, seq, 1);
         keys.write(0, &qkv[settings.n_heads * shape.head_dim..], stride, seq);
         Self { settings, seq, keys, qkv, out: Lines::zeros(seq * settings.n_heads * shape.head_dim) }
     }

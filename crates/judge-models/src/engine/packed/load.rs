@@ -5,10 +5,12 @@ use std::sync::Arc;
 use super::decoder::{Linear, PackedDecoder};
 use super::kernel::Supported;
 use super::pack::PackedLinear;
+use super::places::KeyPlaces;
 use super::tile::Word;
 use crate::arch::{HeadSpec, LinearSpec, ModelSpec, NormSpec};
 use crate::engine::block::{Block, Build};
-use crate::weights::{Numbers, Tensors};
+use crate::engine::token_inputs::TokenInputs;
+use crate::weights::{Numbers, Table, Tensors};
 use crate::{Dtype, Error};
 
 impl PackedDecoder {
@@ -23,6 +25,9 @@ impl PackedDecoder {
         let table =
             |name: &String, packing: &mut Packing<'_>| packing.matrix(&[(name.clone(), spec.d_vocab)], spec.d_model);
         let embedding = table(&spec.embedding, &mut packing)?;
+        let inputs = spec.token_inputs.as_ref();
+        let token_inputs =
+            inputs.map(|inputs| TokenInputs::build(inputs, spec.n_layers(), &mut packing)).transpose()?;
         let blocks = spec.blocks.iter().map(|block| Block::build(block, &mut packing)).collect::<Result<_, _>>()?;
         let norm = packing.norm(&spec.norm)?;
         let head = match &spec.head {
@@ -30,7 +35,10 @@ impl PackedDecoder {
             HeadSpec::Embedding | HeadSpec::Labels(_) => None,
         };
         let embedding_factor = spec.embedding_scale.map(|scale| scale.factor(dtype));
-        Ok(Self { kernel, word: packing.word, embedding, embedding_factor, blocks, norm, head, spec })
+        let word = packing.word;
+        let lasting = Arc::new(KeyPlaces::lasting(&spec.blocks, word));
+        let in_turn = Arc::new(KeyPlaces::in_turn(&spec.blocks, word));
+        Ok(Self { kernel, lasting, in_turn, embedding, embedding_factor, token_inputs, blocks, norm, head, spec })
     }
 }
 
@@ -96,8 +104,16 @@ impl Build for Packing<'_> {
 
     fn norm(&mut self, norm: &NormSpec) -> Result<Vec<f32>, Error> {
         let mut weight = self.tensors.take(&norm.name, &[norm.len], self.dtype)?;
-        weight.iter_mut().for_each(|w| *w += norm.offset);
+        weight.iter_mut().for_each(|w| *w = norm.weight(*w));
         Ok(weight)
+    }
+
+    fn table(&mut self, name: &str, shape: [usize; 2]) -> Result<Table, Error> {
+        self.tensors.table(name, shape, self.dtype)
+    }
+
+    fn dtype(&self) -> Dtype {
+        self.dtype
     }
 
     fn numbers(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error> {

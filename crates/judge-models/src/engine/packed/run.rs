@@ -216,10 +216,9 @@ impl<'a> SharedPasses<'a> {
             scored.push(Scored { log_probs, last: Vec::new() });
             scoring.extend(first.map(|(token, normed)| Scoring { span, token, normed }));
             let new = if stretch.is_last { self.jobs[stretch.sequence].new_tokens() } else { 0 };
-            let (capacity, n_blocks) =
-                (stretch.positions.len() + new, if self.positions_kept(index) > 0 { blocks } else { 1 });
+            let capacity = stretch.positions.len() + new;
             let before = before.map(|before| Arc::clone(&before.keys));
-            keys.push(Keys::new(decoder.key_shape(), before, capacity, n_blocks));
+            keys.push(Keys::new(decoder.key_places(self.positions_kept(index) > 0), before, capacity));
         }
         let mut reads: Vec<Read> = stretches.iter().map(|_| Read::default()).collect();
         let entropies: Vec<Vec<Layer>> = stretches.iter().map(|&index| entropies(&self.whole[index])).collect();

@@ -153,6 +153,19 @@ pub(crate) fn norm_rotate(
     );
 }
 
+/// The heads `[heads, head_dim]` of one position, each divided by its root mean square.
+pub(crate) fn norm_heads(heads: &mut [f32], head_dim: usize, eps: f32) {
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            for head in heads.chunks_exact_mut(head_dim) {
+                let scale = inverse_rms(head, eps);
+                head.iter_mut().for_each(|x| *x *= scale);
+            }
+        },
+    );
+}
+
 /// Numbers beyond `limit` become `limit`, those below its negative that; a NaN stays one.
 pub(crate) fn clip(x: &mut [f32], limit: f32) {
     x.iter_mut().for_each(|x| *x = x.clamp(-limit, limit));

@@ -9,21 +9,25 @@ use half::bf16;
 use judge_core::Layer;
 
 use super::delta::{delta, short_conv};
-use super::masks::Masks;
+use super::masks::{Masks, Sight};
 use super::ops::{self, Attention};
-use super::past::Past;
+use super::past::{KeysValues, Past};
 use super::precision::{Precision, cast, widen};
 use super::rotation::Rotation;
 use super::stages::stages;
-use crate::Error;
-use crate::arch::{BlockSpec, HeadSpec, LinearSpec, ModelSpec, NamedRows, NormSpec, Routing};
-use crate::engine::block::{Block, Build, Conv, Delta, Gated, HeadWeights, Ops};
+use super::token_inputs::{looked_up, token_inputs};
+use crate::arch::{BlockSpec, HeadSpec, KeysSpec, LinearSpec, ModelSpec, NamedRows, NormSpec};
+use crate::engine::block::{Block, Build, Conv, Delta, Experts, HeadWeights, Ops};
+use crate::engine::token_inputs::TokenInputs;
+use crate::weights::Table;
+use crate::{Dtype, Error};
 
 /// A decoder-only transformer. Weights keep the checkpoint's `[out, in]`.
 #[derive(Module, Debug)]
 pub(crate) struct Decoder {
     /// `[d_vocab, d_model]`.
     embedding: Param<Tensor<2>>,
+    token_inputs: Option<TokenInputs<Linear, Norm>>,
     blocks: Vec<Block<Linear, Norm>>,
     /// `[d_model]`.
     norm: Param<Tensor<1>>,
@@ -65,6 +69,11 @@ pub(crate) trait Source {
         to.extend(self.values(name, &shape)?.into_iter().map(bf16::from_f32));
         Ok(())
     }
+
+    /// A matrix whose rows are looked up on the host.
+    fn table(&mut self, name: &str, shape: [usize; 2]) -> Result<Table, Error> {
+        Ok(Table::new(shape[1], self.values(name, &shape)?))
+    }
 }
 
 impl Source for Values<'_> {
@@ -94,6 +103,8 @@ impl Decoder {
         let stages = stages(&spec, devices.len());
         let mut build = Parameters { device: &devices[0], precision, source, stored: Vec::new() };
         let embedding = build.matrix(vec![(spec.embedding.clone(), spec.d_vocab)], spec.d_model)?;
+        let inputs = spec.token_inputs.as_ref();
+        let token_inputs = inputs.map(|inputs| TokenInputs::build(inputs, spec.n_layers(), &mut build)).transpose()?;
         let mut blocks = Vec::with_capacity(spec.n_layers());
         for (stage, device) in stages.iter().zip(devices) {
             build.device = device;
@@ -107,7 +118,7 @@ impl Decoder {
             HeadSpec::Embedding | HeadSpec::Labels(_) => None,
         };
         let stored = build.stored;
-        Ok(Self { embedding, blocks, norm, head, spec, precision, stages, stored })
+        Ok(Self { embedding, token_inputs, blocks, norm, head, spec, precision, stages, stored })
     }
 
     /// What each of its parameters was put together from: tensors of the checkpoint with their rows, below one another.
@@ -154,7 +165,7 @@ impl Decoder {
         &self.spec
     }
 
-    /// Runs `tokens` `[batch, seq]` through the blocks and shows `visit` each residual stream `[batch, seq, d_model]`
+    /// Runs `tokens` `[batch, seq]`, which are integers on the host, through the blocks and shows `visit` each residual stream `[batch, seq, d_model]`
     /// as soon as it is there: 0 is the embedding, `i` the output of block `i` counted from 1, none of them normed.
     /// After [`ControlFlow::Break`] no further block is run and the result is `None`; otherwise it is the output of
     /// the last block.
@@ -166,12 +177,15 @@ impl Decoder {
     /// `entropies` are those of the new positions' attention; there are none of blocks that are not run.
     pub(crate) fn forward(
         &self,
-        tokens: Tensor<2, Int>,
+        tokens: TensorData,
         rotations: &[Rotation],
         mut past: Option<&mut dyn Past>,
         mut entropies: Option<&mut Entropies>,
         visit: &mut dyn FnMut(usize, &Tensor<3>) -> ControlFlow<()>,
     ) -> Option<Tensor<3>> {
+        let inputs = self.token_inputs.as_ref();
+        let of_tokens = inputs.map(|inputs| looked_up(&inputs.table, &tokens, &self.device()));
+        let tokens = Tensor::<2, Int>::from_data(tokens, &self.device());
         let [batch, seq] = tokens.dims();
         // [batch, seq] -> [batch * seq] -> [batch * seq, d_model] -> [batch, seq, d_model]
         let rows = widen(self.embedding.val().select(0, tokens.reshape([batch * seq])));
@@ -182,20 +196,31 @@ impl Decoder {
         if visit(0, &x).is_break() {
             return None;
         }
+        let mut token_inputs = of_tokens.and_then(|of_tokens| self.token_inputs(x.clone(), of_tokens));
+        let mut shared: Vec<Option<KeysValues>> = vec![None; self.spec.n_layers()];
         debug_assert_eq!(rotations.len(), self.stages.len());
         for (blocks, rotation) in self.stages.iter().zip(rotations) {
             if blocks.start > 0 {
-                x = x.to_device(&self.device_of(blocks));
+                let device = self.device_of(blocks);
+                x = x.to_device(&device);
+                token_inputs = token_inputs.map(|inputs| inputs.to_device(&device));
             }
-            let windows: Vec<Option<usize>> =
-                self.spec.blocks[blocks.clone()].iter().map(|block| block.window).collect();
-            let masks = match past.as_ref().and_then(|past| past.masks(&windows, self.spec.n_kv_heads, &x.device())) {
+            let sights: Vec<Sight> = self.spec.blocks[blocks.clone()].iter().map(Sight::of).collect();
+            let masks = match past.as_ref().and_then(|past| past.masks(&sights, &x.device())) {
                 Some(masks) => masks,
-                None => Masks::of_windows(&windows, seq, &x.device()),
+                None => Masks::of_windows(&sights, seq, &x.device()),
             };
             let past = past.as_mut().map(|past| &mut **past as &mut dyn Past);
-            let entropies = entropies.as_deref_mut();
-            let mut ops = Composed { spec: &self.spec, precision: self.precision, rotation, masks, past, entropies };
+            let mut ops = Composed {
+                spec: &self.spec,
+                precision: self.precision,
+                rotation,
+                masks,
+                past,
+                shared: &mut shared,
+                token_inputs: token_inputs.clone(),
+                entropies: entropies.as_deref_mut(),
+            };
             for index in blocks.clone() {
                 x = self.blocks[index].forward(&mut ops, index, x);
                 if visit(index + 1, &x).is_break() {
@@ -204,6 +229,13 @@ impl Decoder {
             }
         }
         Some(x)
+    }
+
+    /// What all blocks get of tokens with these embeddings `[batch, seq, d_model]` and rows of the table.
+    fn token_inputs(&self, x: Tensor<3>, of_tokens: Tensor<3>) -> Option<Tensor<3>> {
+        let (inputs, spec) = (self.token_inputs.as_ref()?, self.spec.token_inputs.as_ref()?);
+        let (projection, norm) = (inputs.projection.weight.val(), (inputs.norm.val(), self.spec.norm_eps));
+        Some(token_inputs(spec, x, (of_tokens, inputs.table_factor), projection, norm))
     }
 
     /// The final norm, row by row. Keeps the shape `[batch, seq, d_model]`.
@@ -266,7 +298,50 @@ struct Composed<'a, 'p> {
     rotation: &'a Rotation,
     masks: Masks,
     past: Option<&'p mut (dyn Past + 'p)>,
+    /// Keys and values of this pass that blocks to come look at, by block.
+    shared: &'a mut [Option<KeysValues>],
+    /// Of all blocks, `[batch, seq, n_layers * width]`.
+    token_inputs: Option<Tensor<3>>,
     entropies: Option<&'a mut Entropies>,
+}
+
+impl Composed<'_, '_> {
+    /// The keys and values that the queries of block `index` look at, `[batch, n_kv_heads, seq_keys, head_dim]` each. `part` gives the heads that begin so far behind
+    /// the queries and their gates, `[batch, seq, n_kv_heads, head_dim]`; `rotated` norms and rotates keys.
+    fn keys_values(
+        &mut self,
+        index: usize,
+        device: &Device,
+        part: impl Fn(usize) -> Tensor<4>,
+        rotated: impl FnOnce(Tensor<4>) -> Tensor<4>,
+    ) -> KeysValues {
+        let (spec, attention) = (self.spec, self.precision.attention);
+        let block = &spec.blocks[index];
+        if let KeysSpec::Of(other) = block.keys
+            && let Some((keys, values)) = self.shared[other].clone()
+        {
+            return (keys.to_device(device), values.to_device(device));
+        }
+        let values = match block.keys {
+            KeysSpec::Own | KeysSpec::Of(_) => part(block.heads.d_key()),
+            KeysSpec::AsValues => part(0),
+        };
+        let values = if block.norms_values { ops::norm_plain(values, spec.norm_eps) } else { values };
+        let values = match spec.clip_qkv {
+            Some(limit) => values.clamp(-limit, limit),
+            None => values,
+        };
+        // [batch, seq, heads, head_dim] -> [batch, heads, seq, head_dim], twice
+        let new = (cast(rotated(part(0)), attention).swap_dims(1, 2), cast(values, attention).swap_dims(1, 2));
+        let all = match &mut self.past {
+            Some(past) => past.extend(index, new, block.window), // -> [batch, n_kv_heads, seq_keys, head_dim]
+            None => new,
+        };
+        if spec.blocks[index..].iter().any(|later| later.keys == KeysSpec::Of(index)) {
+            self.shared[index] = Some(all.clone());
+        }
+        all
+    }
 }
 
 /// Attention entropies that a pass is to bring.
@@ -303,51 +378,45 @@ impl Ops for Composed<'_, '_> {
 
     fn attend(&mut self, index: usize, qkv: Tensor<3>, of_heads: HeadWeights<'_, Norm>) -> Tensor<3> {
         let spec = self.spec;
-        let &BlockSpec { window, rope, is_gated, .. } = &spec.blocks[index];
+        let &BlockSpec { window, rope, is_gated, heads, .. } = &spec.blocks[index];
         let [batch, seq, _] = qkv.dims();
-        let (d_query, d_key) = (spec.d_query(), spec.d_key());
+        let (head_dim, d_query, d_key) = (heads.head_dim, heads.d_query(), heads.d_key());
         let heads_of = |start: usize, width: usize, head: usize| {
             let part = qkv.clone().narrow(2, start, width); // -> [batch, seq, width]
             part.reshape([batch, seq, width / head, head]) // -> [batch, seq, heads, head]
         };
         let (queries, gates) = match is_gated {
-            false => (heads_of(0, d_query, spec.head_dim), None),
+            false => (heads_of(0, d_query, head_dim), None),
             true => {
                 // Each query head with its gate: [batch, seq, n_heads, 2 * head_dim] -> [.., head_dim] twice
-                let both = heads_of(0, 2 * d_query, 2 * spec.head_dim);
-                let gates = widen(both.clone().narrow(3, spec.head_dim, spec.head_dim));
-                (both.narrow(3, 0, spec.head_dim), Some(gates.reshape([batch, seq, d_query])))
+                let both = heads_of(0, 2 * d_query, 2 * head_dim);
+                let gates = widen(both.clone().narrow(3, head_dim, head_dim));
+                (both.narrow(3, 0, head_dim), Some(gates.reshape([batch, seq, d_query])))
             }
         };
         let d_before = if is_gated { 2 * d_query } else { d_query };
-        let heads = |start: usize| heads_of(d_before + start, d_key, spec.head_dim);
+        let rotation = self.rotation;
         let rotated = |x: Tensor<4>, norm: Option<&Norm>| {
             ops::norm_rotate(
                 x,
                 norm.map(|weight| (weight.val(), spec.norm_eps)),
                 spec.clip_qkv,
-                rope.map(|rope| self.rotation.table(rope)),
+                rope.map(|rope| rotation.table(rope)),
             )
         };
-        // [batch, seq, heads, head_dim] -> [batch, heads, seq, head_dim], three times
         let queries = rotated(queries, of_heads.q_norm);
-        let queries = match rope.and_then(|rope| self.rotation.table(rope).query_factors.clone()) {
+        let queries = match rope.and_then(|rope| rotation.table(rope).query_factors.clone()) {
             Some(factors) => queries * factors,
             None => queries,
         };
-        let queries = queries.swap_dims(1, 2);
-        let keys = cast(rotated(heads(0), of_heads.k_norm), self.precision.attention).swap_dims(1, 2);
-        let values = heads(d_key);
-        let values = match spec.clip_qkv {
-            Some(limit) => values.clamp(-limit, limit),
-            None => values,
-        };
-        let values = cast(values, self.precision.attention).swap_dims(1, 2);
-        let (keys, values) = match &mut self.past {
-            Some(past) => past.extend(index, (keys, values), window), // -> [batch, n_kv_heads, seq_keys, head_dim]
-            None => (keys, values),
-        };
-        let hidden = self.masks.get(window);
+        let queries = queries.swap_dims(1, 2); // [batch, seq, n_heads, head_dim] -> [batch, n_heads, seq, head_dim]
+        let (keys, values) = self.keys_values(
+            index,
+            &queries.device(),
+            |start| heads_of(d_before + start, d_key, head_dim),
+            |keys| rotated(keys, of_heads.k_norm),
+        );
+        let hidden = self.masks.get(Sight { window, n_kv_heads: heads.n_kv_heads });
         let sinks = of_heads.sinks.map(Param::val);
         let (scale, soft_cap) = (spec.attention_scale, spec.attention_soft_cap);
         let with = Attention { scale, soft_cap, hidden, sinks: sinks.as_ref() };
@@ -399,10 +468,14 @@ impl Ops for Composed<'_, '_> {
 
     /// Every expert takes every row, and what it makes of a row that is not its own is left out: shapes do not depend on the choice, and no device is
     /// waited for.
-    fn mix(&mut self, x: Tensor<3>, logits: Tensor<3>, routing: Routing, experts: &[Gated<Linear>]) -> Tensor<3> {
-        let weights = ops::route(logits, routing); // [batch, seq, n_experts]
+    fn mix(&mut self, x: Tensor<3>, logits: Tensor<3>, experts: &Experts<Linear, Norm>) -> Tensor<3> {
+        let weights = ops::route(logits, experts.routing); // [batch, seq, n_experts]
+        let weights = match &experts.scales {
+            Some(scales) => weights * scales.val().unsqueeze(),
+            None => weights,
+        };
         let mut mixed = Tensor::zeros(x.dims(), (&x.device(), DType::F32));
-        for (index, expert) in experts.iter().enumerate() {
+        for (index, expert) in experts.experts.iter().enumerate() {
             let weight = weights.clone().narrow(2, index, 1); // [batch, seq, 1]
             let is_other = weight.clone().equal_elem(0.0).expand(x.dims());
             let y = widen(expert.forward(self, x.clone())); // [batch, seq, d_model]
@@ -417,6 +490,20 @@ impl Ops for Composed<'_, '_> {
 
     fn keep(&mut self, _: usize, x: Tensor<3>) -> Tensor<3> {
         x
+    }
+
+    fn sum(&mut self, x: Tensor<3>, y: Tensor<3>) -> Tensor<3> {
+        widen(x) + widen(y)
+    }
+
+    fn gate_tokens(&mut self, index: usize, gate: Tensor<3>) -> Tensor<3> {
+        let Some(inputs) = &self.token_inputs else { return gate };
+        let width = gate.dims()[2];
+        ops::activated(widen(gate), self.spec.activation) * inputs.clone().narrow(2, index * width, width)
+    }
+
+    fn scale(&mut self, x: Tensor<3>, factor: &Norm) -> Tensor<3> {
+        x * factor.val().unsqueeze()
     }
 
     fn add(&mut self, x: Tensor<3>, y: Tensor<3>) -> Tensor<3> {
@@ -441,7 +528,7 @@ impl<S: Source + ?Sized> Build for Parameters<'_, S> {
     type Norm = Norm;
 
     fn linear(&mut self, linear: &LinearSpec) -> Result<Linear, Error> {
-        let bias = if linear.bias { Some(self.vector(linear.biases(), 0.0)?) } else { None };
+        let bias = if linear.bias { Some(self.vector(linear.biases())?) } else { None };
         Ok(Linear { weight: self.matrix(linear.weights(), linear.d_in)?, bias })
     }
 
@@ -453,30 +540,40 @@ impl<S: Source + ?Sized> Build for Parameters<'_, S> {
     }
 
     fn norm(&mut self, norm: &NormSpec) -> Result<Norm, Error> {
-        self.vector(vec![(norm.name.clone(), norm.len)], norm.offset)
+        let values = self.source.values(&norm.name, &[norm.len])?.into_iter().map(|stored| norm.weight(stored));
+        Ok(self.vector_of(vec![(norm.name.clone(), norm.len)], values.collect()))
+    }
+
+    fn table(&mut self, name: &str, shape: [usize; 2]) -> Result<Table, Error> {
+        self.source.table(name, shape)
+    }
+
+    fn dtype(&self) -> Dtype {
+        self.precision.dtype()
     }
 
     fn numbers(&mut self, name: &str, shape: &[usize]) -> Result<Norm, Error> {
         let values = self.source.values(name, shape)?;
-        let len = values.len();
-        let parameter = Param::from_data(TensorData::new(values, [len]), self.device);
-        self.stored.push((parameter.id, vec![(name.to_owned(), len)]));
-        Ok(parameter)
+        Ok(self.vector_of(vec![(name.to_owned(), values.len())], values))
     }
 }
 
 impl<S: Source + ?Sized> Parameters<'_, S> {
-    /// The values of several tensors of one axis behind one another, each with `offset` added.
-    fn vector(&mut self, parts: NamedRows, offset: f32) -> Result<Param<Tensor<1>>, Error> {
+    /// The values of several tensors of one axis behind one another.
+    fn vector(&mut self, parts: NamedRows) -> Result<Param<Tensor<1>>, Error> {
         let mut values = Vec::new();
         for (name, len) in &parts {
             values.append(&mut self.source.values(name, &[*len])?);
         }
-        values.iter_mut().for_each(|x| *x += offset);
+        Ok(self.vector_of(parts, values))
+    }
+
+    /// Numbers that were made of these tensors.
+    fn vector_of(&mut self, parts: NamedRows, values: Vec<f32>) -> Param<Tensor<1>> {
         let len = values.len();
         let parameter = Param::from_data(TensorData::new(values, [len]), self.device);
         self.stored.push((parameter.id, parts));
-        Ok(parameter)
+        parameter
     }
 
     /// The rows of several matrices, by name and number of rows, below one another: `[rows, d_in]`.

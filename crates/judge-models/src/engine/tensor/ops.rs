@@ -30,9 +30,14 @@ pub(crate) fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Option<Tensor<1>>) -
 
 /// `x / sqrt(mean(x²) + eps) * weight` along the last axis; `weight` has that axis' length. Keeps the shape; gives f32.
 pub(crate) fn rms_norm<const D: usize>(x: Tensor<D>, weight: Tensor<1>, eps: f64) -> Tensor<D> {
+    norm_plain(x, eps) * weight.unsqueeze()
+}
+
+/// `x / sqrt(mean(x²) + eps)` along the last axis. Keeps the shape; gives f32.
+pub(crate) fn norm_plain<const D: usize>(x: Tensor<D>, eps: f64) -> Tensor<D> {
     let x = widen(x);
     let mean_square = x.clone().square().mean_dim(D - 1); // [.., d] -> [.., 1]
-    x * mean_square.add_scalar(eps).sqrt().recip() * weight.unsqueeze()
+    x * mean_square.add_scalar(eps).sqrt().recip()
 }
 
 /// The norm of states of some kind along the last axis; `weight` has that axis' length. Keeps the shape; gives f32.
@@ -222,18 +227,25 @@ pub(crate) fn gated_activation(gate_up: Tensor<3>, function: Activation) -> Tens
     let d_ff = gate_up.dims()[2] / 2;
     let gate = widen(gate_up.clone().narrow(2, 0, d_ff)); // [batch, seq, 2 * d_ff] -> [batch, seq, d_ff]
     let up = widen(gate_up.narrow(2, d_ff, d_ff)); // the same
-    let gate = match function {
-        Activation::Silu => activation::silu(gate),
-        Activation::Gelu => activation::gelu(gate),
-        Activation::GeluTanh => activation::gelu_approximate(gate),
-        Activation::Relu => activation::relu(gate),
-        Activation::ClampedSwish { alpha, limit } => {
-            let gate = gate.clamp_max(limit);
-            let up = up.clamp(-limit, limit).add_scalar(1.0);
-            return gate.clone() * activation::sigmoid(gate.mul_scalar(alpha)) * up;
-        }
+    let up = match function {
+        Activation::ClampedSwish { limit, .. } => up.clamp(-limit, limit).add_scalar(1.0),
+        _ => up,
     };
-    gate * up
+    activated(gate, function) * up
+}
+
+/// `f(x)`, in f32.
+pub(crate) fn activated(x: Tensor<3>, function: Activation) -> Tensor<3> {
+    match function {
+        Activation::Silu => activation::silu(x),
+        Activation::Gelu => activation::gelu(x),
+        Activation::GeluTanh => activation::gelu_approximate(x),
+        Activation::Relu => activation::relu(x),
+        Activation::ClampedSwish { alpha, limit } => {
+            let x = x.clamp_max(limit);
+            x.clone() * activation::sigmoid(x.mul_scalar(alpha))
+        }
+    }
 }
 
 /// The weights of the experts that `routing` chooses by their logits `[batch, seq, n_experts]`, and 0 for all others: the same shape, f32.

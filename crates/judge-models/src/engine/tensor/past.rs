@@ -1,6 +1,6 @@
 use burn::tensor::{Device, Tensor};
 
-use super::masks::Masks;
+use super::masks::{Masks, Sight};
 
 /// Keys and values, each `[batch, n_kv_heads, seq, head_dim]`.
 pub(crate) type KeysValues = (Tensor<4>, Tensor<4>);
@@ -25,7 +25,7 @@ pub(crate) trait Past {
     /// 1 at the coming pass's positions, 0 at padding behind a sequence, `[batch, seq, 1]`; `None`: there is no padding.
     fn is_there(&self, seq: usize, device: &Device) -> Option<Tensor<3>>;
 
-    /// What the queries of the coming pass must not see of [`extend`](Self::extend)'s keys, for each of `windows`; `None`: what
+    /// What the queries of the coming pass must not see of [`extend`](Self::extend)'s keys, for each of `sights`; `None`: what
     /// follows from positions that have no gap.
-    fn masks(&self, windows: &[Option<usize>], n_kv_heads: usize, device: &Device) -> Option<Masks>;
+    fn masks(&self, sights: &[Sight], device: &Device) -> Option<Masks>;
 }

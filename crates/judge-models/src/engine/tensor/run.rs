@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
 use judge_core::{Layer, TokenId};
 
 use super::Batched;
@@ -200,8 +200,7 @@ impl OneBatch<'_> {
         mut reads: Reads<'_>,
     ) -> Result<Fetched, Error> {
         let ids: Vec<i32> = ids.map(TokenId::cast_signed).collect();
-        let data = TensorData::new(ids, [self.jobs.len(), seq]);
-        let tokens = Tensor::<2, Int>::from_data(data, &self.engine.decoder.device());
+        let tokens = TensorData::new(ids, [self.jobs.len(), seq]);
         let past = slots.map(|slots| slots as &mut dyn Past);
         let mut entropies = reads.entropies();
         self.engine.decoder.forward(tokens, rotations, past, entropies.as_mut(), &mut |layer, x| {

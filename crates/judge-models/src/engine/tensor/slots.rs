@@ -2,7 +2,7 @@
 
 use burn::tensor::{Bool, Device, Tensor, TensorData};
 
-use super::masks::Masks;
+use super::masks::{Masks, Sight};
 use super::past::{KeysValues, Memory, Past};
 
 /// Room for keys and values of whole prompts, padded, and of the tokens written behind them, made once: no pass changes a shape.
@@ -95,10 +95,10 @@ impl Past for Slots {
         Some(Tensor::from_data(data, device))
     }
 
-    fn masks(&self, windows: &[Option<usize>], n_kv_heads: usize, device: &Device) -> Option<Masks> {
+    fn masks(&self, sights: &[Sight], device: &Device) -> Option<Masks> {
         let step = self.step?;
         let (batch, columns) = (self.lens.len(), self.seq + self.new);
-        Some(Masks::new(windows, |window| {
+        Some(Masks::new(sights, |Sight { window, n_kv_heads }| {
             let hidden: Vec<bool> = self
                 .lens
                 .iter()

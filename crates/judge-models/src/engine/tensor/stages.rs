@@ -7,7 +7,7 @@ use crate::arch::{HeadSpec, ModelSpec};
 /// How many weights the parts of a decoder have, in the order of a pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Weights {
-    /// The embedding, which lies with the first block.
+    /// The embedding and the projection of token inputs, which lie with the first block.
     embedding: usize,
     blocks: Vec<usize>,
     /// The final norm, and the head where it is not the embedding; they lie with the last block.
@@ -19,8 +19,11 @@ impl Weights {
         let count =
             |shapes: Vec<(String, Vec<usize>)>| shapes.iter().map(|(_, shape)| shape.iter().product::<usize>()).sum();
         let table = spec.d_vocab * spec.d_model;
+        let inputs = spec.token_inputs.as_ref().map(|inputs| &inputs.projection);
+        let projection = inputs
+            .map_or(0, |projection| projection.stems.iter().map(|(_, rows)| rows * projection.d_in).sum::<usize>());
         Self {
-            embedding: table,
+            embedding: table + projection,
             blocks: spec.blocks.iter().map(|block| count(block.tensors())).collect(),
             end: spec.norm.len + if matches!(spec.head, HeadSpec::Own(_)) { table } else { 0 },
         }

@@ -23,13 +23,16 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// The weights of a stack of matrices, by their names. A stack of something else has none.
+    /// The weights of a stack of matrices that is kept column by column, by their names. Another stack has none.
     pub(super) fn all(stack: &StackSpec) -> impl Iterator<Item = (String, Self)> {
         let sizes: Option<[usize; 3]> = stack.shape.as_slice().try_into().ok();
         let parts = sizes.into_iter().flat_map(|sizes| stack.parts.iter().map(move |part| (sizes, part)));
         parts.filter_map(|([matrices, d_in, rows], part)| {
             let StackPart { tensor: (name, shape), start, strides } = part;
-            let (&[count, _], &[step, _]) = (shape.as_slice(), strides.as_slice()) else { return None };
+            let (&[count, _], &[step, right]) = (shape.as_slice(), strides.as_slice()) else { return None };
+            if right != rows {
+                return None;
+            }
             let (matrix, row) = (start / (d_in * rows), start % (d_in * rows));
             Some((name.clone(), Self { stack: [matrices, rows, d_in], first: matrix * rows + row, step, count }))
         })

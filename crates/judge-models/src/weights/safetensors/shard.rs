@@ -15,9 +15,9 @@ use crate::error::{FileProblem, TensorProblem};
 const MAX_HEADER: u64 = 100_000_000;
 
 /// One mapped safetensors file.
-pub(super) struct Shard {
+pub(in crate::weights) struct Shard {
     pub(super) path: PathBuf,
-    pub(super) map: Mmap,
+    pub(in crate::weights) map: Mmap,
     /// Where the tensors' bytes begin.
     pub(super) data: usize,
 }

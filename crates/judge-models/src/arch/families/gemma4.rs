@@ -1,0 +1,233 @@
+//! Gemma 4: Gemma 3 with wider heads in the blocks that see everything, whose values may be their keys; with blocks that look at the keys of others, numbers that each
+//! block gets of a position's token, and experts beside the MLP, in models that have them.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::arch::dense::{BlockNorms, Dense, Otherwise, QkNorm};
+use crate::arch::experts::{ExpertNames, Sparse, count};
+use crate::arch::rope::RopesByKind;
+use crate::arch::shape::{Shape, positive, size, window, windows};
+use crate::arch::spec::{EmbeddingScale, HeadShape, KeysSpec};
+use crate::arch::{ConfigProblem, Routing};
+
+/// What this family has besides the shape of all.
+#[derive(Deserialize)]
+struct Gemma4 {
+    hidden_activation: String,
+    attention_bias: bool,
+    sliding_window: Option<usize>,
+    layer_types: Option<Vec<String>>,
+    final_logit_softcapping: Option<f64>,
+    use_bidirectional_attention: Option<String>,
+    global_head_dim: usize,
+    num_global_key_value_heads: Option<usize>,
+    per_layer_config: Option<BTreeMap<String, HeadsOfLayer>>,
+    attention_k_eq_v: bool,
+    num_kv_shared_layers: usize,
+    use_double_wide_mlp: bool,
+    hidden_size_per_layer_input: Option<usize>,
+    vocab_size_per_layer_input: usize,
+    enable_moe_block: bool,
+    num_experts: Option<usize>,
+    top_k_experts: Option<usize>,
+    moe_intermediate_size: Option<usize>,
+}
+
+/// What `per_layer_config`, which transformers 5.23 writes in the place of `global_head_dim`, says of a layer.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HeadsOfLayer {
+    head_dim: Option<usize>,
+    num_key_value_heads: Option<usize>,
+}
+
+pub(super) fn defaults() -> Value {
+    json!({
+        "vocab_size": 262_144, "hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 30,
+        "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "max_position_embeddings": 131_072,
+        "tie_word_embeddings": true, "eos_token_id": 1, "hidden_activation": "gelu_pytorch_tanh", "attention_bias": false,
+        "sliding_window": 512, "global_head_dim": 512, "attention_k_eq_v": false, "num_kv_shared_layers": 0,
+        "use_double_wide_mlp": false, "hidden_size_per_layer_input": 256, "vocab_size_per_layer_input": 262_144,
+        "enable_moe_block": false
+    })
+}
+
+/// `rope_parameters` of a file that has none.
+fn default_ropes() -> Value {
+    json!({
+        "full_attention": { "rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6 },
+        "sliding_attention": { "rope_type": "default", "rope_theta": 1e4 }
+    })
+}
+
+pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
+    let (mut shape, gemma) = (Shape::deserialize(&fields)?, Gemma4::deserialize(&fields)?);
+    if let Some(sides) = gemma.use_bidirectional_attention.as_deref().filter(|&sides| sides != "vision") {
+        // Pictures are not read.
+        return Err(ConfigProblem::Unsupported { field: "use_bidirectional_attention", found: sides.to_owned() });
+    }
+    // Of older layouts, which transformers does not read here.
+    for (field, is_there) in
+        [("rope_scaling", shape.rope_scaling.is_some()), ("rope_theta", shape.rope_theta.is_some())]
+    {
+        if is_there {
+            let found = fields[field].to_string();
+            return Err(ConfigProblem::Unsupported { field, found });
+        }
+    }
+    let parameters = match shape.rope_parameters.take() {
+        Some(parameters) => parameters,
+        None => serde_json::from_value(default_ropes())?,
+    };
+    let dense = gemma.lower(shape)?;
+    let has_window = dense.windows.iter().any(Option::is_some);
+    let missing = match (&parameters.full_attention, &parameters.sliding_attention) {
+        (None, _) => Some("full_attention"),
+        (_, None) if has_window => Some("sliding_attention"),
+        _ => None,
+    };
+    if let Some(needed_by) = missing {
+        return Err(ConfigProblem::Missing { field: "rope_parameters", needed_by });
+    }
+    dense.with_ropes(RopesByKind::new(Some(parameters), None, [1e6, 1e4])?, true)
+}
+
+impl Gemma4 {
+    fn lower(mut self, shape: Shape) -> Result<Dense, ConfigProblem> {
+        let cap = self.final_logit_softcapping.map(|cap| positive("final_logit_softcapping", cap)).transpose()?;
+        let dense = shape.lower("gemma4_text", "hidden_activation", &self.hidden_activation)?;
+        let n_layers = dense.n_layers;
+        let sliding = window(self.sliding_window)?;
+        if sliding.is_none() {
+            return Err(ConfigProblem::Missing { field: "sliding_window", needed_by: "gemma4_text" });
+        }
+        let mut windows = windows(self.layer_types.take(), sliding, 6, n_layers)?;
+        // As transformers has it, whatever the file says.
+        if let Some(last) = windows.last_mut() {
+            *last = None;
+        }
+        let otherwise = self.otherwise(&dense, &windows)?;
+        Ok(Dense {
+            otherwise,
+            norms_values: true,
+            block_scalar: true,
+            token_inputs: self.token_inputs(&dense)?,
+            sparse: self.sparse(&dense)?,
+            windows,
+            attention_scale: 1.0,
+            final_soft_cap: cap,
+            embedding_scale: Some(EmbeddingScale::Rounded((dense.d_model as f64).sqrt())),
+            norms: BlockNorms::AROUND,
+            qk_norm: QkNorm::PerHead,
+            qkv_bias: self.attention_bias,
+            o_bias: self.attention_bias,
+            ..dense
+        })
+    }
+
+    /// Heads, keys and widths of MLPs of all blocks.
+    fn otherwise(&self, dense: &Dense, windows: &[Option<usize>]) -> Result<BTreeMap<usize, Otherwise>, ConfigProblem> {
+        let is_other = |key: &&String| !key.parse::<usize>().is_ok_and(|index| index < dense.n_layers);
+        if let Some(found) = self.per_layer_config.iter().flat_map(BTreeMap::keys).find(is_other) {
+            let expected = format!("numbers of layers, below {}", dense.n_layers);
+            return Err(ConfigProblem::Value { field: "per_layer_config", found: found.clone(), expected });
+        }
+        let n_own = self.n_own(dense.n_layers)?;
+        let mut all: BTreeMap<usize, Otherwise> = BTreeMap::new();
+        for (index, window) in windows.iter().enumerate() {
+            let heads = self.heads(index, window.is_none(), dense)?;
+            let alike = |other: usize| windows[other].is_some() == window.is_some();
+            // The first of its kind speaks for all: there is one rotation for all, and keys are shared.
+            let first = (0..index).find(|&other| alike(other)).and_then(|first| all.get(&first));
+            if first.is_some_and(|first| first.heads != heads) {
+                let found = format!("layer {index} unlike those of its kind");
+                return Err(ConfigProblem::Unsupported { field: "per_layer_config", found });
+            }
+            let is_sharing = index >= n_own;
+            let keys = match is_sharing {
+                true => {
+                    (0..n_own).rfind(|&other| alike(other)).map(KeysSpec::Of).ok_or_else(|| ConfigProblem::Value {
+                        field: "num_kv_shared_layers",
+                        found: self.num_kv_shared_layers.to_string(),
+                        expected: format!("fewer, so that there are keys for layer {index}"),
+                    })?
+                }
+                false if self.attention_k_eq_v && window.is_none() => KeysSpec::AsValues,
+                false => KeysSpec::Own,
+            };
+            let d_ff = if self.use_double_wide_mlp && is_sharing { 2 * dense.d_ff } else { dense.d_ff };
+            all.insert(index, Otherwise { heads, keys, d_ff });
+        }
+        Ok(all)
+    }
+
+    /// Blocks with keys of their own, which come first.
+    fn n_own(&self, n_layers: usize) -> Result<usize, ConfigProblem> {
+        n_layers.checked_sub(self.num_kv_shared_layers).ok_or_else(|| ConfigProblem::Value {
+            field: "num_kv_shared_layers",
+            found: self.num_kv_shared_layers.to_string(),
+            expected: format!("fewer than num_hidden_layers {n_layers}"),
+        })
+    }
+
+    fn heads(&self, index: usize, is_full: bool, dense: &Dense) -> Result<HeadShape, ConfigProblem> {
+        let own = match &self.per_layer_config {
+            Some(layers) => layers.get(&index.to_string()).copied().unwrap_or_default(),
+            None if is_full => HeadsOfLayer {
+                head_dim: Some(self.global_head_dim),
+                // transformers reads it there alone.
+                num_key_value_heads: self.num_global_key_value_heads.filter(|_| self.attention_k_eq_v),
+            },
+            None => HeadsOfLayer::default(),
+        };
+        let n_heads = dense.n_heads;
+        let n_kv_heads =
+            size("num_global_key_value_heads", own.num_key_value_heads.unwrap_or(dense.n_kv_heads), n_heads)?;
+        if !n_heads.is_multiple_of(n_kv_heads) {
+            return Err(ConfigProblem::Value {
+                field: "num_global_key_value_heads",
+                found: n_kv_heads.to_string(),
+                expected: format!("a divisor of num_attention_heads {n_heads}"),
+            });
+        }
+        let head_dim = size("global_head_dim", own.head_dim.unwrap_or(dense.head_dim), 1 << 16)?;
+        Ok(HeadShape { n_heads, n_kv_heads, head_dim })
+    }
+
+    /// Width of what each block gets of a token, and rows of its table.
+    fn token_inputs(&self, dense: &Dense) -> Result<Option<(usize, usize)>, ConfigProblem> {
+        let Some(width) = self.hidden_size_per_layer_input.filter(|&width| width > 0) else { return Ok(None) };
+        let width = size("hidden_size_per_layer_input", width, 1 << 16)?;
+        let rows = size("vocab_size_per_layer_input", self.vocab_size_per_layer_input, 1 << 26)?;
+        if rows < dense.d_vocab {
+            return Err(ConfigProblem::Value {
+                field: "vocab_size_per_layer_input",
+                found: rows.to_string(),
+                expected: format!("at least vocab_size {}", dense.d_vocab),
+            });
+        }
+        Ok(Some((width, rows)))
+    }
+
+    /// Experts of all blocks, where there are any.
+    fn sparse(&self, dense: &Dense) -> Result<Option<Sparse>, ConfigProblem> {
+        if !self.enable_moe_block {
+            return Ok(None);
+        }
+        let needed =
+            |field, found: Option<usize>| found.ok_or(ConfigProblem::Missing { field, needed_by: "enable_moe_block" });
+        let n_experts = count(needed("num_experts", self.num_experts)?, dense.n_layers)?;
+        let top_k = size("top_k_experts", needed("top_k_experts", self.top_k_experts)?, n_experts)?;
+        let d_expert = needed("moe_intermediate_size", self.moe_intermediate_size)?;
+        let d_expert = size("moe_intermediate_size", d_expert, 1 << 22)?;
+        // Shares of all experts that are divided by their sum are shares among the chosen.
+        let routing = Routing { top_k, among_chosen: true };
+        Ok(Some(Sparse::everywhere(dense.n_layers, n_experts, d_expert, routing, ExpertNames::GEMMA4)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

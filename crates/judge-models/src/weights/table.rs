@@ -1,0 +1,161 @@
+//! Matrices of which some rows are looked up at a time, such as embeddings: they stay in the file that they are stored in, where that is possible.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use half::{bf16, f16};
+use safetensors::Dtype as Stored;
+
+use super::Numbers;
+use super::safetensors::shard::Shard;
+use crate::{Dtype, Error};
+
+/// A matrix whose rows are read as they are needed. What is not finite is not found beforehand: it shows in what is made of a row.
+#[derive(Clone)]
+pub(crate) struct Table {
+    width: usize,
+    rows: Rows,
+}
+
+#[derive(Clone)]
+enum Rows {
+    /// In memory, row-major.
+    F32(Arc<Vec<f32>>),
+    Bf16(Arc<Vec<bf16>>),
+    Mapped(Mapped),
+}
+
+/// Rows in a mapped file.
+#[derive(Clone)]
+pub(super) struct Mapped {
+    pub(super) shard: Arc<Shard>,
+    /// Its bytes in the file, row-major and little-endian.
+    pub(super) bytes: Range<usize>,
+    /// f32, f16 or bf16.
+    pub(super) stored: Stored,
+    /// What numbers are rounded to.
+    pub(super) dtype: Dtype,
+}
+
+impl Table {
+    /// A matrix in memory whose rows have this length.
+    pub(crate) fn new(width: usize, values: Vec<f32>) -> Self {
+        Self { width, rows: Rows::F32(values.into()) }
+    }
+
+    /// A copy of the matrix of this shape that `hand_over` hands over some rows at a time, all in one dtype.
+    pub(super) fn collect(
+        [count, width]: [usize; 2],
+        hand_over: impl FnOnce(&mut dyn FnMut(usize, Numbers<'_>)) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        let (mut wide, mut half) = (Vec::new(), Vec::new());
+        hand_over(&mut |_, numbers| match numbers {
+            Numbers::F32(values) => wide.extend_from_slice(values),
+            Numbers::Bf16(values) => {
+                half.reserve_exact((count * width).saturating_sub(half.len()));
+                half.extend_from_slice(values);
+            }
+        })?;
+        let rows = if half.is_empty() { Rows::F32(wide.into()) } else { Rows::Bf16(half.into()) };
+        Ok(Self { width, rows })
+    }
+
+    /// A matrix of this shape that is read from its file.
+    pub(super) fn mapped([_, width]: [usize; 2], mapped: Mapped) -> Self {
+        Self { width, rows: Rows::Mapped(mapped) }
+    }
+
+    /// Length of a row.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Writes row `index` to `row`, which has the length of one.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub(crate) fn row(&self, index: usize, row: &mut [f32]) {
+        let range = index * self.width..(index + 1) * self.width;
+        match &self.rows {
+            Rows::F32(values) => row.copy_from_slice(&values[range]),
+            Rows::Bf16(values) => row.iter_mut().zip(&values[range]).for_each(|(to, from)| *to = from.to_f32()),
+            Rows::Mapped(Mapped { shard, bytes, stored, dtype }) => {
+                let bytes = &shard.map[bytes.clone()];
+                match stored {
+                    Stored::F32 => {
+                        read(&bytes[4 * range.start..4 * range.end], row, f32::from_le_bytes);
+                    }
+                    Stored::F16 => {
+                        read(&bytes[2 * range.start..2 * range.end], row, |x| f16::from_le_bytes(x).to_f32());
+                    }
+                    _ => read(&bytes[2 * range.start..2 * range.end], row, |x| bf16::from_le_bytes(x).to_f32()),
+                }
+                if *dtype == Dtype::Bf16 && *stored != Stored::BF16 {
+                    row.iter_mut().for_each(|x| *x = bf16::from_f32(*x).to_f32());
+                }
+            }
+        }
+    }
+}
+
+fn read<const N: usize>(bytes: &[u8], row: &mut [f32], widen: impl Fn([u8; N]) -> f32) {
+    row.iter_mut().zip(bytes.as_chunks::<N>().0).for_each(|(to, &from)| *to = widen(from));
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table").field("width", &self.width).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::weights::{Checkpoint, Tensors};
+
+    #[test]
+    fn rows_of_a_mapped_file_are_those_that_are_taken() {
+        let values: Vec<f32> = (0..12).map(|i| 1.0 + i as f32 / 300.0).collect();
+        let bytes = |each: fn(&f32) -> Vec<u8>| values.iter().flat_map(each).collect::<Vec<u8>>();
+        let stored = [
+            ("single", Stored::F32, bytes(|x| x.to_le_bytes().to_vec())),
+            ("half", Stored::F16, bytes(|x| f16::from_f32(*x).to_le_bytes().to_vec())),
+            ("brain", Stored::BF16, bytes(|x| bf16::from_f32(*x).to_le_bytes().to_vec())),
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.safetensors");
+        let views = stored.iter().map(|(name, dtype, bytes)| {
+            (*name, safetensors::tensor::TensorView::new(*dtype, vec![3, 4], bytes).unwrap())
+        });
+        safetensors::serialize_to_file(views, None, &path).unwrap();
+        let mut checkpoint = Checkpoint::of_file(path).unwrap();
+        for (name, ..) in &stored {
+            for dtype in [Dtype::F32, Dtype::Bf16] {
+                let table = checkpoint.table(name, [3, 4], dtype).unwrap();
+                let taken = checkpoint.take(name, &[3, 4], dtype).unwrap();
+                let mut rows = [0.0; 12];
+                rows.chunks_exact_mut(4).enumerate().for_each(|(index, row)| table.row(index, row));
+                assert_eq!(rows.map(f32::to_bits), *taken.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), "{name}");
+            }
+        }
+        assert!(checkpoint.table("single", [4, 3], Dtype::F32).is_err());
+        assert!(checkpoint.table("absent", [3, 4], Dtype::F32).is_err());
+    }
+
+    #[test]
+    fn rows_are_those_of_the_matrix() {
+        let values: Vec<f32> = (0..12).map(|i| 1.0 + i as f32 / 256.0).collect();
+        let rounded: Vec<bf16> = values.iter().map(|&x| bf16::from_f32(x)).collect();
+        let mut row = [0.0; 4];
+        Table::new(4, values.clone()).row(2, &mut row);
+        assert_eq!(row, values[8..]);
+        let halves = Table::collect([3, 4], |take| {
+            take(0, Numbers::Bf16(&rounded[..8]));
+            take(2, Numbers::Bf16(&rounded[8..]));
+            Ok(())
+        });
+        halves.unwrap().row(1, &mut row);
+        assert_eq!(row.to_vec(), rounded[4..8].iter().map(|x| x.to_f32()).collect::<Vec<_>>());
+    }
+}

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use judge_core::{Message, Prompt};
 
-use crate::arch::{Architecture, angles, query_factors};
+use crate::arch::{Architecture, KeysSpec, angles, query_factors};
 use crate::folder::Folder;
 use crate::text::{ChatTemplate, Date, TextCodec, TextOptions};
 use crate::weights::{self, Adapted, Adapter, HeadCounts, Numbers, Tensors};
@@ -39,7 +39,6 @@ pub fn config(bytes: &[u8]) {
     }
     match &spec {
         Architecture::Decoder(spec) => {
-            assert!(spec.n_heads.is_multiple_of(spec.n_kv_heads));
             let scales = [Some(spec.attention_scale), spec.attention_soft_cap, spec.final_soft_cap, spec.clip_qkv];
             for scale in scales.into_iter().chain([spec.residual_scale, spec.logit_scale]).flatten() {
                 assert!((scale as f32).is_finite() && scale as f32 > 0.0, "a factor of {scale}");
@@ -48,6 +47,11 @@ pub fn config(bytes: &[u8]) {
             for block in &spec.blocks {
                 assert!(block.rope.is_none_or(|rope| rope < spec.ropes.len()));
                 assert!(block.window.is_none_or(|window| window > 0));
+                assert!(block.heads.n_heads == spec.n_heads && spec.n_heads.is_multiple_of(block.heads.n_kv_heads));
+                if let KeysSpec::Of(other) = block.keys {
+                    let other = &spec.blocks[other];
+                    assert!(other.has_own_keys() && other.heads == block.heads && other.window == block.window);
+                }
             }
             for stack in spec.stacks() {
                 let len: usize = stack.shape.iter().product();
@@ -109,7 +113,9 @@ pub fn stored(folder: &Path) {
     let Ok(folder) = Folder::open(folder) else { return };
     for (family, is_tower) in [("llama", false), ("qwen2", true), ("qwen3", false), ("gemma3_text", false)] {
         let heads = HeadCounts { family, queries: 4, keys: 2 };
-        let Ok(mut store) = weights::open(&folder, is_tower, heads, std::iter::empty()) else { continue };
+        let Ok(mut store) = weights::open(&folder, is_tower, heads, std::iter::empty(), std::iter::empty()) else {
+            continue;
+        };
         let tensors: Vec<(String, Vec<usize>)> =
             store.contents().map(|(name, described, _)| (name.to_owned(), shape(&described))).collect();
         if store.check(&tensors).is_ok() {
@@ -130,8 +136,7 @@ pub fn weights(folder: &Path) {
     let Ok(spec) = Architecture::from_json(folder.config()) else { return };
     let store = match &spec {
         Architecture::Decoder(spec) => {
-            let heads = HeadCounts { family: spec.family, queries: spec.n_heads, keys: spec.n_kv_heads };
-            weights::open(&folder, spec.is_tower, heads, spec.stacks())
+            weights::open(&folder, spec.is_tower, HeadCounts::of(spec), spec.stacks(), spec.idle_tensors())
         }
         Architecture::Encoder(spec) => weights::open_renamed(&folder, &|name| spec.own_name(name)),
     };

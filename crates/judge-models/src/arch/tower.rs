@@ -15,7 +15,7 @@ struct Outer {
     rope_theta: Option<f64>,
 }
 
-const OUTER: [Outer; 5] = [
+const OUTER: &[Outer] = &[
     Outer { model_type: "gemma3", text: &[("gemma3_text", "gemma3_text")], tied: true, rope_theta: None },
     Outer { model_type: "gemma4", text: &[("gemma4_text", "gemma4_text")], tied: true, rope_theta: None },
     Outer {
@@ -35,8 +35,15 @@ const OUTER: [Outer; 5] = [
 ];
 
 /// The names of these kinds of folders.
-pub(super) const NAMES: [&str; OUTER.len()] =
-    [OUTER[0].model_type, OUTER[1].model_type, OUTER[2].model_type, OUTER[3].model_type, OUTER[4].model_type];
+pub(super) const NAMES: [&str; OUTER.len()] = {
+    let mut names = [""; OUTER.len()];
+    let mut index = 0;
+    while index < OUTER.len() {
+        names[index] = OUTER[index].model_type;
+        index += 1;
+    }
+    names
+};
 
 /// The fields of the text model of a vision-language folder, as its own folder would have them; `None` for any other folder.
 ///

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use judge_core::{Prompt, Request, Want};
+use judge_core::{Backbone, Prompt, Request, Want};
 use serde::Deserialize;
 
 use crate::Model;

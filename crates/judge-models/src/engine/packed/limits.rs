@@ -62,7 +62,7 @@ fn on_all_threads(work: impl Fn() -> usize + Sync) -> f64 {
 
 /// Attention of a whole sequence to itself, to be timed.
 pub(crate) struct Attention {
-    settings: Settings,
+    settings: Settings<'static>,
     seq: usize,
     keys: Keys,
     qkv: Lines<f32>,
@@ -73,7 +73,8 @@ impl Attention {
     /// With heads as Qwen3-0.6B has them: 16 of 128 coordinates, for 8 key heads.
     pub(crate) fn new(kernel: Supported, seq: usize) -> Self {
         let shape = KeyShape { n_kv_heads: 8, head_dim: 128, word: Word::Pair };
-        let settings = Settings { kernel, n_heads: 16, shape, scale: 0.1, soft_cap: None, sight: Sight::Before(None) };
+        let sight = Sight::Before(None);
+        let settings = Settings { kernel, n_heads: 16, shape, scale: 0.1, soft_cap: None, sight, sinks: None };
         let stride = Self::stride(settings);
         let mut qkv = Lines::zeros(seq * stride);
         qkv.iter_mut().enumerate().for_each(|(i, x)| *x = (i % 29) as f32 / 14.0 - 1.0);
@@ -82,7 +83,7 @@ impl Attention {
         Self { settings, seq, keys, qkv, out: Lines::zeros(seq * settings.n_heads * shape.head_dim) }
     }
 
-    fn stride(settings: Settings) -> usize {
+    fn stride(settings: Settings<'_>) -> usize {
         (settings.n_heads + 2 * settings.shape.n_kv_heads) * settings.shape.head_dim
     }
 

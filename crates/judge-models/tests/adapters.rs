@@ -182,13 +182,13 @@ fn merged_folders_are_the_models_with_their_adapters() {
                 (Model::load(to.path(), &LoadOptions::default()), load(&base, &[adapter(name)], dtype));
             let (whole, adapted) = (whole.unwrap(), adapted.unwrap());
             assert_eq!(whole.info().dtype, dtype.to_string());
-            assert_eq!(whole.reward_head(), adapted.reward_head());
             let ids = json!([4, 5, 6, 7]);
             let states = [&whole, &adapted].map(|model| states(model, &base, &ids));
             if dtype == Dtype::F32 {
                 assert_eq!(states[0], states[1], "{name}");
+                assert_eq!(whole.reward_head(), adapted.reward_head());
             } else {
-                // What is no matrix is kept in f32 where a folder in f32 is read in bf16, and is rounded here.
+                // Vectors and heads of labels are kept in f32 where a folder in f32 is read in bf16, and are rounded here.
                 assert!(error(&states[0], &states[1]) < 2e-2, "{name}");
             }
         }

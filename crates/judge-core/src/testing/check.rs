@@ -278,6 +278,8 @@ fn check_refusals(backbone: &dyn Backbone, prompt: &Prompt) -> Result<(), Error>
         ..Want::default()
     };
     let twice = label_read(&[0], &[Layer(0)], ReadAt::PromptEnd);
+    // Without attention, that of the embeddings, which nothing has.
+    let attended = backbone.attention_layers().last().copied().unwrap_or(Layer(0));
     let entropy = |layers: &[Layer]| Want { attention_entropy: layers.to_vec(), ..Want::default() };
     let nothing = Some(Generation { max_new_tokens: 0, ..Generation::default() });
     let no_stop = Some(Generation { stop: vec![String::new()], ..Generation::default() });
@@ -292,7 +294,7 @@ fn check_refusals(backbone: &dyn Backbone, prompt: &Prompt) -> Result<(), Error>
         ),
         ("the attention of a layer above the last", "BackboneError::Layer", entropy(&[beyond])),
         ("the attention of the embeddings", "BackboneError::Request", entropy(&[Layer(0)])),
-        ("an attention twice", "BackboneError::Request", entropy(&backbone.attention_layers().repeat(2))),
+        ("an attention twice", "BackboneError::Request", entropy(&[attended, attended])),
         ("a token outside the vocabulary", "BackboneError::Token", read(&[outside], &[Layer(0)], end)),
         ("a layer twice", "BackboneError::Request", read(&[0], &[Layer(0), Layer(0)], end)),
         ("no layer", "BackboneError::Request", read(&[0], &[], end)),

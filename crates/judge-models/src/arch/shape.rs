@@ -188,9 +188,9 @@ pub(super) fn is_positive(factor: f64) -> bool {
     factor.is_finite() && factor > 0.0
 }
 
-/// What is added to a mean square before its root is taken.
+/// What is added to a mean square before its root is taken; finite also where it is used: in f32.
 pub(super) fn norm_eps(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
-    if found.is_finite() && found >= 0.0 {
+    if (found as f32).is_finite() && found >= 0.0 {
         return Ok(found);
     }
     let expected = "a finite number, at least 0".to_owned();

@@ -214,6 +214,7 @@ fn what_is_contradictory_or_absurd_is_refused_by_field() {
         ("llama", json!({ "intermediate_size": 0 }), "intermediate_size"),
         ("llama", json!({ "max_position_embeddings": 0 }), "max_position_embeddings"),
         ("llama", json!({ "rms_norm_eps": -1.0 }), "rms_norm_eps"),
+        ("llama", json!({ "rms_norm_eps": 1e106 }), "rms_norm_eps"),
         ("llama", json!({ "rope_theta": 0.0 }), "rope_theta"),
         ("llama", json!({ "rope_scaling": { "type": "linear" } }), "factor"),
         ("llama", json!({ "rope_scaling": { "type": "linear", "factor": -2.0 } }), "factor"),

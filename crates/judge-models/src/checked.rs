@@ -16,6 +16,19 @@ pub(crate) struct CheckedWeights {
     pub(crate) dtype: Dtype,
 }
 
+/// The weights of a folder by the names that `spec` has for them, not looked at yet.
+///
+/// # Errors
+/// Those of the files, and [`Error::Unsupported`] for a form that is not read.
+pub(crate) fn store(folder: &Folder, spec: &Architecture) -> Result<Box<dyn Store>, Error> {
+    match spec {
+        Architecture::Decoder(spec) => {
+            weights::open(folder, spec.is_tower, HeadCounts::of(spec), spec.stacks(), spec.idle_tensors())
+        }
+        Architecture::Encoder(spec) => weights::open_renamed(folder, &|name| spec.own_name(name)),
+    }
+}
+
 impl CheckedWeights {
     /// Opens the files of a folder and of adapters. Where a file leaves out rows of the vocabulary, so does the description from then on.
     ///
@@ -27,13 +40,7 @@ impl CheckedWeights {
         dtype: Option<Dtype>,
         adapters: &[PathBuf],
     ) -> Result<Self, Error> {
-        let base = match &*spec {
-            Architecture::Decoder(spec) => {
-                let heads = HeadCounts::of(spec);
-                weights::open(folder, spec.is_tower, heads, spec.stacks(), spec.idle_tensors())?
-            }
-            Architecture::Encoder(spec) => weights::open_renamed(folder, &|name| spec.own_name(name))?,
-        };
+        let base = store(folder, spec)?;
         if let Architecture::Decoder(spec) = spec
             && let Some(rows) = base.vocabulary(&spec.embedding).filter(|rows| (1..spec.d_vocab).contains(rows))
         {

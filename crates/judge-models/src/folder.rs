@@ -16,6 +16,9 @@ pub(crate) mod file {
     pub(crate) const CHAT_TEMPLATE: &str = "chat_template.jinja";
     pub(crate) const CHAT_TEMPLATE_JSON: &str = "chat_template.json";
     pub(crate) const SPECIAL_TOKENS_MAP: &str = "special_tokens_map.json";
+    /// What a folder may have beside `config.json` and weights: how text becomes tokens, and where writing ends.
+    pub(crate) const OF_TEXT: [&str; 6] =
+        [GENERATION_CONFIG, TOKENIZER, TOKENIZER_CONFIG, SPECIAL_TOKENS_MAP, CHAT_TEMPLATE, CHAT_TEMPLATE_JSON];
     pub(crate) const ADAPTER_CONFIG: &str = "adapter_config.json";
     pub(crate) const ADAPTER_WEIGHTS: &str = "adapter_model.safetensors";
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 use judge_core::{Message, Prompt};
 
 use crate::arch::{Architecture, KeysSpec, angles, query_factors};
+use crate::checked::store;
 use crate::folder::Folder;
 use crate::text::{ChatTemplate, Date, TextCodec, TextOptions};
 use crate::weights::{self, Adapted, Adapter, HeadCounts, Numbers, Store, Tensors};
@@ -134,13 +135,7 @@ pub fn stored(folder: &Path) {
 pub fn weights(folder: &Path) {
     let Ok(folder) = Folder::open(folder) else { return };
     let Ok(spec) = Architecture::from_json(folder.config()) else { return };
-    let store = match &spec {
-        Architecture::Decoder(spec) => {
-            weights::open(&folder, spec.is_tower, HeadCounts::of(spec), spec.stacks(), spec.idle_tensors())
-        }
-        Architecture::Encoder(spec) => weights::open_renamed(&folder, &|name| spec.own_name(name)),
-    };
-    let Ok(mut store) = store else { return };
+    let Ok(mut store) = store(&folder, &spec) else { return };
     let tensors = spec.tensors();
     let is_complete = store.check(&tensors).is_ok();
     let read = tensors.iter().filter(|(name, shape)| is_read(&mut *store, name, shape)).count();

@@ -19,22 +19,9 @@ use crate::{Dtype, Error};
 /// Bytes of a file of weights, unless one tensor alone has more.
 const SHARD_BYTES: u64 = 5_000_000_000;
 
-/// Files that are copied as they are, where a folder has them.
-const COPIED: [&str; 13] = [
-    file::GENERATION_CONFIG,
-    file::TOKENIZER,
-    file::TOKENIZER_CONFIG,
-    file::SPECIAL_TOKENS_MAP,
-    file::CHAT_TEMPLATE,
-    file::CHAT_TEMPLATE_JSON,
-    "added_tokens.json",
-    "merges.txt",
-    "tokenizer.model",
-    "vocab.json",
-    "vocab.txt",
-    "LICENSE",
-    "LICENSE.txt",
-];
+/// Files that other programs read, which are copied as they are where a folder has them, like those that this crate reads.
+const OF_OTHERS: [&str; 7] =
+    ["added_tokens.json", "merges.txt", "tokenizer.model", "vocab.json", "vocab.txt", "LICENSE", "LICENSE.txt"];
 
 /// Fields of `config.json` about few bits, which the written weights do not have.
 const OF_QUANTISATION: [&str; 2] = ["quantization_config", "compression_config"];
@@ -79,16 +66,18 @@ pub fn merge_adapters(
     let folder = Folder::open(model.as_ref())?;
     let mut spec = Architecture::from_json(folder.config())
         .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
-    if let Architecture::Encoder(spec) = &spec {
-        return Err(Error::Unsupported {
-            path: folder.file(file::CONFIG),
-            field: "model_type".to_owned(),
-            found: format!("{}, an encoder,", spec.family),
-            supported: "decoders, where an adapter is to be merged into a folder",
-        });
-    }
     let mut weights = CheckedWeights::open(&folder, &mut spec, dtype, adapters)?;
-    let Architecture::Decoder(spec) = spec else { unreachable!("an encoder was refused") };
+    let spec = match spec {
+        Architecture::Decoder(spec) => spec,
+        Architecture::Encoder(spec) => {
+            return Err(Error::Unsupported {
+                path: folder.file(file::CONFIG),
+                field: "model_type".to_owned(),
+                found: format!("{}, an encoder,", spec.family),
+                supported: "decoders, where an adapter is to be merged into a folder",
+            });
+        }
+    };
     let partial = partial(output);
     remove(&partial)?;
     let written = write(&folder, &spec, &mut weights, &partial, SHARD_BYTES, progress);
@@ -142,7 +131,7 @@ fn write(
     let fault = |path: &Path, source| Error::Write { path: path.to_owned(), source };
     fs::create_dir_all(to).map_err(|source| fault(to, source))?;
     let mut files = Vec::new();
-    for name in COPIED {
+    for name in file::OF_TEXT.into_iter().chain(OF_OTHERS) {
         let (from, copy) = (folder.file(name), to.join(name));
         if from.is_file() {
             let bytes = fs::read(&from).map_err(|source| Error::Read { path: from, source })?;

@@ -17,10 +17,11 @@ use safetensors::tensor::TensorView;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::arch::ModelSpec;
+use crate::arch::Architecture;
+use crate::checked::CheckedWeights;
 use crate::fixtures::{self, relative_error};
 use crate::folder::Folder;
-use crate::weights::{self, HeadCounts, Numbers, Store};
+use crate::weights::{Numbers, Store};
 use crate::{Dtype, Error, LoadOptions, Model};
 
 const FOLDERS: [&str; 15] = [
@@ -62,12 +63,9 @@ type PromptStates = (Vec<u32>, Vec<f32>);
 /// A folder's weights, checked against its model, with the tensors that this takes.
 fn open(path: &Path) -> Result<(Box<dyn Store>, Vec<NamedShape>), Error> {
     let folder = Folder::open(path)?;
-    let mut spec = ModelSpec::from_json(folder.config()).unwrap();
-    let heads = HeadCounts::of(&spec);
-    let weights = weights::open(&folder, spec.is_tower, heads, spec.stacks(), spec.idle_tensors())?;
-    spec.d_vocab = weights.vocabulary(&spec.embedding).unwrap_or(spec.d_vocab);
+    let mut spec = Architecture::from_json(folder.config()).unwrap();
+    let weights = CheckedWeights::open(&folder, &mut spec, None, &[])?.base;
     let tensors = spec.tensors();
-    weights.check(&tensors)?;
     Ok((weights, tensors))
 }
 

@@ -164,15 +164,6 @@ pub(super) fn factor(field: &'static str, found: f64) -> Result<Option<f64>, Con
     positive(field, found).map(|found| Some(found).filter(|&found| found != 1.0))
 }
 
-/// A number that [`is_positive`].
-pub(super) fn positive(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
-    if is_positive(found) {
-        return Ok(found);
-    }
-    let expected = "a finite number above 0".to_owned();
-    Err(ConfigProblem::Value { field, found: found.to_string(), expected })
-}
-
 /// The same of a number that is divided by.
 pub(super) fn divisor(field: &'static str, found: f64) -> Result<Option<f64>, ConfigProblem> {
     if is_positive(found) && !is_positive(found.recip()) {
@@ -180,6 +171,15 @@ pub(super) fn divisor(field: &'static str, found: f64) -> Result<Option<f64>, Co
         return Err(ConfigProblem::Value { field, found: found.to_string(), expected });
     }
     factor(field, found)
+}
+
+/// A number that [`is_positive`].
+pub(super) fn positive(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
+    if is_positive(found) {
+        return Ok(found);
+    }
+    let expected = "a finite number above 0".to_owned();
+    Err(ConfigProblem::Value { field, found: found.to_string(), expected })
 }
 
 /// Whether a factor is a finite number above 0, also where it is used: in f32.

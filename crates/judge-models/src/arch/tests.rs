@@ -34,7 +34,7 @@ fn refuse(model_type: &str, changes: Value) -> ConfigProblem {
 }
 
 /// The field that a refusal names.
-fn field(problem: &ConfigProblem) -> &'static str {
+pub(super) fn field(problem: &ConfigProblem) -> &'static str {
     match problem {
         ConfigProblem::Unknown { field, .. }
         | ConfigProblem::Missing { field, .. }

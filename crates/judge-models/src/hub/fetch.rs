@@ -74,16 +74,7 @@ pub(super) fn fetch(
         }
         Ok(())
     };
-    for name in [
-        file::CONFIG,
-        file::GENERATION_CONFIG,
-        file::TOKENIZER,
-        file::TOKENIZER_CONFIG,
-        file::SPECIAL_TOKENS_MAP,
-        file::CHAT_TEMPLATE,
-        file::CHAT_TEMPLATE_JSON,
-        file::ADAPTER_CONFIG,
-    ] {
+    for name in [file::CONFIG].into_iter().chain(file::OF_TEXT).chain([file::ADAPTER_CONFIG]) {
         get(name)?;
     }
     if offers(file::WEIGHTS) {

@@ -31,7 +31,7 @@ pub(crate) fn open<'a>(
             path: folder.file(file::CONFIG),
             field: "quantization_config.quant_method".to_owned(),
             found: folder.config()["quantization_config"]["quant_method"].to_string(),
-            supported: "mxfp4, or f32, f16 and bf16, for this model_type",
+            supported: "f32, f16 and bf16, and mxfp4 in gpt_oss, where experts are one tensor",
         });
     }
     let mut checkpoint = Checkpoint::open(folder)?;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::arch::dense::{Dense, QkNorm};
 use crate::arch::experts::{Counts, ExpertNames, Sparse};
 use crate::arch::rope::RopeRules;
-use crate::arch::shape::{Shape, check_granted, second_kind, size};
+use crate::arch::shape::{Shape, check_granted, overlay, second_kind, size};
 use crate::arch::{Activation, ConfigProblem, DeltaShape, Routing};
 
 #[derive(Deserialize)]
@@ -42,14 +42,15 @@ pub(super) fn defaults() -> Value {
 }
 
 pub(super) fn defaults_of_moe() -> Value {
-    json!({
-        "vocab_size": 248_320, "hidden_size": 2048, "num_hidden_layers": 40, "num_attention_heads": 16,
-        "num_key_value_heads": 2, "head_dim": 256, "eos_token_id": null, "attention_bias": false,
-        "partial_rotary_factor": 0.25, "full_attention_interval": 4, "linear_conv_kernel_dim": 4,
-        "linear_key_head_dim": 128, "linear_value_head_dim": 128, "linear_num_key_heads": 16,
-        "linear_num_value_heads": 32, "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512,
-        "num_experts_per_tok": 8
-    })
+    let mut fields = defaults();
+    overlay(
+        &mut fields,
+        json!({
+            "hidden_size": 2048, "num_hidden_layers": 40, "num_key_value_heads": 2, "moe_intermediate_size": 512,
+            "shared_expert_intermediate_size": 512, "num_experts_per_tok": 8
+        }),
+    );
+    fields
 }
 
 pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use crate::arch::rope::RopeScaling;
+use crate::arch::tests::field;
 use crate::arch::{ConfigProblem, HeadShape, HeadSpec, KeysSpec, MlpSpec, ModelSpec};
 
 /// A small model of six blocks, of which those with the numbers 2 and 5 see everything.
@@ -14,16 +15,6 @@ fn read(changes: Value) -> Result<ModelSpec, ConfigProblem> {
     });
     config.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
     ModelSpec::from_json(&config)
-}
-
-fn field(problem: &ConfigProblem) -> &'static str {
-    match problem {
-        ConfigProblem::Unknown { field, .. }
-        | ConfigProblem::Missing { field, .. }
-        | ConfigProblem::Value { field, .. }
-        | ConfigProblem::Unsupported { field, .. } => field,
-        ConfigProblem::Json(error) => panic!("{error}"),
-    }
 }
 
 #[test]

@@ -88,14 +88,10 @@ pub struct ModelArgs {
     /// Read at most this many rows of the input
     #[arg(long, value_name = "ROWS", help_heading = "Run")]
     pub limit: Option<usize>,
-    /// Upper bound on the prompt tokens in flight at once; bounds memory. On a GPU, the last digits of a score may change with it
-    #[arg(
-        long,
-        value_name = "TOKENS",
-        default_value_t = LoadOptions::default().max_batch_tokens,
-        help_heading = "Run"
-    )]
-    pub max_batch_tokens: usize,
+    /// Upper bound on the tokens in flight at once; bounds memory. On a GPU, the last digits of a score may change with it [default: 16384 on the CPU; on GPUs chosen
+    /// from the model and their memory]
+    #[arg(long, value_name = "TOKENS", help_heading = "Run")]
+    pub max_batch_tokens: Option<usize>,
     /// No progress on stderr
     #[arg(long, help_heading = "Run")]
     pub quiet: bool,
@@ -160,6 +156,9 @@ impl ModelArgs {
                 "model {} ({}, {} blocks of width {}, {} on {}), fingerprint {}",
                 info.name, info.family, info.n_layers, info.d_model, info.dtype, info.device, info.fingerprint
             ));
+            if self.max_batch_tokens.is_none() && self.devices != [Device::Cpu] {
+                tell(format_args!("batches of at most {} tokens, by the GPU's memory", model.max_batch_tokens()));
+            }
             // Nobody asked for f32, so the checkpoint is stored in it.
             if self.dtype.is_none() && info.dtype == Dtype::F32.to_string() && self.devices == [Device::Cpu] {
                 tell(

@@ -1,8 +1,31 @@
-//! A model behind a service that speaks the chat-completions API of OpenAI, which many servers imitate: a [`TextModel`](judge_core::TextModel) that only writes text.
+//! A model behind a service that speaks OpenAI's chat-completions API, which many servers imitate.
+//! It is a [`TextModel`](judge_core::TextModel): it only writes text.
 //!
-//! `settings` says what is asked and how hard, `key` holds the secret, `wire` makes bodies of requests and `answer` makes outcomes of what comes back, `transport` sends one request,
-//! `gate` bounds how many are sent at once and per minute, `backoff` says when a failed one is sent again, `usage` counts, `model` puts these together. This module is the
-//! only place of the workspace with a client that sends users' texts anywhere.
+//! This module (feature `api`) is the only place in the workspace with a client that sends users'
+//! texts anywhere. It owns the requests over the network and what is made of their answers. It does
+//! not own prompts, judges, or the order in which items are asked about: those are `judge-core`'s.
+//!
+//! ```text
+//! Exchange ─► model      one thread for each request in flight
+//!               wire       Request ─► JSON body, or a refusal before anything is sent
+//!               gate       waits for a free place and for the limits per minute
+//!               transport  one POST, and the bytes that come back
+//!               answer     bytes ─► Outcome, or an ApiProblem that is transient or final
+//!               backoff    how long to wait before the next attempt; reads Retry-After (http_date)
+//!             usage      counts requests and tokens
+//! Exchange ◄─ Outcome, as soon as it is known
+//! ```
+//!
+//! `settings` are checked once, in `ApiModel::new`. `key` keeps the secret out of everything that
+//! is shown.
+//!
+//! Invariants that others rely on:
+//!
+//! - An outcome depends on its own request alone, up to what the service does. Order and
+//!   concurrency do not show in what is sent.
+//! - Text that a service wrote is never asked for again, whatever a judge makes of it.
+//! - No request goes to another address than the one in the settings.
+//! - The key appears in the `Authorization` header and nowhere else.
 
 mod answer;
 mod backoff;

@@ -1,4 +1,37 @@
-//! `config.json` of a Hugging Face folder, lowered to the description that a decoder, or an encoder, is built from.
+//! Lowers the `config.json` of a Hugging Face folder to a description that engines are built from.
+//!
+//! This room owns everything that is known of a model before its weights are opened: its numbers,
+//! the order of its parts, and the name and shape of every tensor. It reads no file and no weight;
+//! callers pass the parsed JSON.
+//!
+//! ```text
+//! config.json
+//!     │  Architecture::from_json               (architecture.rs)
+//!     ├─► encoders::spec ─────────────────────────────────────────► EncoderSpec   (encoder.rs)
+//!     └─► ModelSpec::from_json                  (this file)
+//!           tower::text          the fields of a text model inside a vision-language folder
+//!           unread::check_number bounds the work of the search for unread fields
+//!           families::dense      defaults + file, through one file of families/ ─► Dense (dense.rs)
+//!           Dense::spec          one BlockSpec per block, with tensor names ─────► ModelSpec (spec.rs)
+//!           angles::check        every rotation stays finite in f32
+//!           unread::warn         names the fields that nothing read
+//!           head::labels         replaces the head of a sequence classifier
+//! ```
+//!
+//! `model.rs` and `merge.rs` call [`Architecture::from_json`], `train` calls
+//! [`ModelSpec::from_json`]. The result then goes to `checked.rs`, which compares
+//! [`ModelSpec::tensors`] with the checkpoint, and to the engines, which load exactly those
+//! tensors.
+//!
+//! What the rest of the crate relies on:
+//!
+//! - A description that was returned is consistent: sizes are in range, head counts divide, lists
+//!   have one entry per layer, and factors are finite and positive in f32 as well. Engines do not
+//!   check again.
+//! - Where the file is silent, defaults are those of transformers 5.23.
+//! - A setting that is known to ask for something unsupported is an error. A field that nothing
+//!   reads is named in a warning.
+//! - Lowering is a pure function of the JSON, apart from that warning.
 
 mod angles;
 mod architecture;
@@ -33,20 +66,32 @@ pub(crate) use spec::{
     TokenGateSpec, TokenInputsSpec,
 };
 
-/// Longest context that is believed; a larger number is a damaged file.
+/// Longest context in tokens that is accepted. A larger number in a file is taken for damage.
 const MAX_CONTEXT: usize = 1 << 28;
 
-/// The fields of the text model inside a vision-language folder, as a folder of its own would have them; `None` for any other folder.
+/// The fields of the text model inside a vision-language folder, as a folder of that model alone
+/// would have them. `None` for any other folder, and for JSON that is no object.
+///
+/// `merge.rs` writes them as the `config.json` of a merged folder.
 ///
 /// # Errors
-/// If there is none, or another one than such folders have.
+/// [`ConfigProblem`] if such a folder has no `text_config`, or one with another text model than its
+/// kind of folder has.
 pub(crate) fn text_fields(config: &Value) -> Result<Option<Map<String, Value>>, ConfigProblem> {
     config.as_object().map_or(Ok(None), tower::text)
 }
 
 impl ModelSpec {
-    /// Reads the `config.json` of a decoder, in the layout of transformers 5 or of the releases before. Warns of fields that nothing here
-    /// reads, unless they are known to change no number.
+    /// Describes the decoder of a `config.json`, in the layout of transformers 5 or of earlier
+    /// releases.
+    ///
+    /// Fields that nothing here reads are named in a warning, unless they are known to change no
+    /// number.
+    ///
+    /// # Errors
+    /// [`ConfigProblem`] if the JSON is no object, if its `model_type` is no decoder of this crate,
+    /// if a value is out of its range or contradicts another, or if it asks for something
+    /// unsupported.
     pub(crate) fn from_json(config: &Value) -> Result<Self, ConfigProblem> {
         let Value::Object(file) = config else {
             return Err(ConfigProblem::Value {

@@ -1,4 +1,10 @@
-//! Each fast body beside the composed operations that it is tested against, for the benchmark `bodies`. Not part of the API.
+//! Each fast body beside the composed operations that it is tested against, for the benchmark
+//! `bodies`. Not part of the API (feature `bench`).
+//!
+//! A body is one operation of a block of Qwen3-0.6B, over 1, 17 and 512 rows. The benchmark times
+//! two closures for it: `fast` runs `engine/packed` as a pass does, with rayon's threads;
+//! `composed` runs `engine/tensor` on Burn's CPU device in f32. Inputs are made outside the
+//! closures. Nothing is compared here; tests of the engines do that.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use half::bf16;
@@ -7,20 +13,23 @@ use rayon::prelude::*;
 use crate::arch::angles;
 use crate::arch::{Activation, Pairs, RopeConfig, RopeScaling};
 use crate::engine::packed::{
-    KeyShape, Keys, Lines, PackedLinear, Queries, Settings, Sight, Supported, Word, attend, vector,
+    KeyShape, Keys, Lines, Mask, PackedLinear, Queries, Settings, Supported, Word, attend, vector,
 };
 use crate::engine::tensor::ops::{self, Attention};
 use crate::engine::tensor::rotation::Rotation;
 use crate::weights::Numbers;
 
-// Qwen3-0.6B's block.
+// Sizes of a block of Qwen3-0.6B.
 const D_MODEL: usize = 1024;
+/// Width between the two products of the MLP.
 const D_FF: usize = 3072;
+/// Key heads, with keys in bf16, two to a word.
 const SHAPE: KeyShape = KeyShape { n_kv_heads: 8, head_dim: 128, word: Word::Pair };
 const N_HEADS: usize = 16;
+/// Epsilon of the norms.
 const EPS: f64 = 1e-6;
 
-/// One operation on some rows, computed in two ways.
+/// One operation on some rows, computed in two ways. Each call of a closure does all rows once.
 pub struct Body {
     /// What it is, without the number of rows.
     pub name: &'static str,
@@ -32,15 +41,18 @@ pub struct Body {
     pub composed: Box<dyn FnMut()>,
 }
 
+/// Numbers in [-1, 1) that look random and are the same each time.
 fn numbers(count: usize) -> Vec<f32> {
     (0..count as u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f32 / (1 << 23) as f32 - 1.0).collect()
 }
 
+/// The same values as a tensor on Burn's CPU device, which must be as many as the shape says.
 fn tensor<const D: usize>(values: &[f32], shape: [usize; D]) -> Tensor<D> {
     Tensor::from_data(TensorData::new(values.to_vec(), shape), &Device::flex())
 }
 
-/// All bodies with this processor's fastest kernel, each on a single row, on an odd few and on a prompt's.
+/// All bodies with this processor's fastest kernel, each on a single row, on an odd few and on a
+/// prompt's.
 #[must_use]
 pub fn bodies() -> Vec<Body> {
     let kernel = Supported::fastest();
@@ -52,6 +64,8 @@ pub fn bodies() -> Vec<Body> {
         .collect()
 }
 
+/// The product of an MLP's gate and up matrices, one below the other, from `D_MODEL` to `2 * D_FF`
+/// coordinates. Weights are bf16 in the fast body.
 fn linear(kernel: Supported, rows: usize) -> Body {
     let (weight, x) = (numbers(2 * D_FF * D_MODEL), numbers(rows * D_MODEL));
     let mut packed = PackedLinear::zeros(kernel, Word::Pair, 2 * D_FF, D_MODEL);
@@ -66,7 +80,8 @@ fn linear(kernel: Supported, rows: usize) -> Body {
     }
 }
 
-/// The last `rows` of 512 positions look at all that is before them.
+/// Causal attention: the last `rows` of 512 positions look at all that is before them and at
+/// themselves.
 fn attention(kernel: Supported, rows: usize) -> Body {
     const SEQ: usize = 512;
     let KeyShape { n_kv_heads, head_dim, .. } = SHAPE;
@@ -85,7 +100,7 @@ fn attention(kernel: Supported, rows: usize) -> Body {
         shape: SHAPE,
         scale: scale as f32,
         soft_cap: None,
-        sight: Sight::Before(None),
+        mask: Mask::Causal(None),
         sinks: None,
     };
     let mut out = vec![0.0; rows * N_HEADS * head_dim];
@@ -103,6 +118,7 @@ fn attention(kernel: Supported, rows: usize) -> Body {
     }
 }
 
+/// RMSNorm of rows `[rows, 1024]`.
 fn norm(rows: usize) -> Body {
     let (x, weight) = (numbers(rows * D_MODEL), numbers(D_MODEL));
     let (tensors, weights) = (tensor(&x, [1, rows, D_MODEL]), tensor(&weight, [D_MODEL]));
@@ -121,7 +137,7 @@ fn norm(rows: usize) -> Body {
     }
 }
 
-/// Of the query heads, each normed first.
+/// Norm of each query head, then its rotation by the row's position.
 fn rotation(rows: usize) -> Body {
     let KeyShape { head_dim, .. } = SHAPE;
     let (pairs, scaling) = (Pairs::Halves, RopeScaling::Default);
@@ -152,6 +168,7 @@ fn rotation(rows: usize) -> Body {
     }
 }
 
+/// `silu(gate) * up`, from rows that hold the two side by side.
 fn gate(rows: usize) -> Body {
     let x = numbers(rows * 2 * D_FF);
     let tensors = tensor(&x, [1, rows, 2 * D_FF]);
@@ -170,6 +187,7 @@ fn gate(rows: usize) -> Body {
     }
 }
 
+/// The sum of the residual stream and a block's output, into the stream.
 fn add(rows: usize) -> Body {
     let (x, mut sum) = (numbers(rows * D_MODEL), numbers(rows * D_MODEL));
     let (left, right) = (tensor(&sum, [1, rows, D_MODEL]), tensor(&x, [1, rows, D_MODEL]));

@@ -1,23 +1,34 @@
+//! Where a model runs ([`Device`]) and in which arithmetic ([`Dtype`]): the two settings of
+//! `LoadOptions` by name, and why they may be refused.
+//!
+//! `Model::load` calls [`to_burn`] on the devices before it opens the folder, so that a GPU that
+//! cannot be used is known before anything is read. What depends on the model
+//! ([`DevicesProblem::Encoder`], [`DevicesProblem::TooMany`]) is found in `model.rs`. What a GPU
+//! needs on this machine is looked for in `engine/tensor/cuda.rs`. Both names are part of
+//! `ModelInfo` and of run records; reading and writing them must stay each other's inverse.
+
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::Error;
 
-/// Where a model runs. There is no default and no fall-back: what cannot be had is an error.
+/// Where a model runs. There is no fallback: what this machine or this build cannot do is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Device {
     /// The processor, written `cpu`.
     Cpu,
-    /// An NVIDIA card by its index, written `cuda:0`. Needs a build with the feature `cuda`.
+    /// An NVIDIA GPU by its index from 0 among those that the driver shows to this process, written
+    /// `cuda:0`. Needs a build with the feature `cuda`.
     Cuda(usize),
 }
 
 impl Device {
-    /// Burn's device of this place.
+    /// Burn's device for this place.
     ///
     /// # Errors
-    /// [`Error::NoCuda`] if this build has no CUDA, [`Error::Cuda`] if this machine lacks what a card needs.
+    /// [`Error::NoCuda`] if this build has no CUDA, [`Error::Cuda`] if this machine lacks what a
+    /// GPU needs.
     pub(crate) fn to_burn(self) -> Result<burn::tensor::Device, Error> {
         match self {
             Self::Cpu => Ok(burn::tensor::Device::flex()),
@@ -34,10 +45,29 @@ impl Device {
     }
 }
 
-/// Burn's devices of the places that one model is spread over.
+/// Memory in bytes of the smallest of a model's GPUs, used or not; `None` on the processor.
 ///
 /// # Errors
-/// [`Error::Devices`] for anything but one place or several cards, and those of [`Device::to_burn`].
+/// [`Error::Cuda`] if the driver does not say it.
+pub(crate) fn least_memory(devices: &[Device]) -> Result<Option<u64>, Error> {
+    let memory = |device: &Device| match *device {
+        #[cfg(feature = "cuda")]
+        Device::Cuda(index) => crate::engine::tensor::cuda::memory(index)
+            .map(Some)
+            .map_err(|problem| Error::Cuda { device: *device, problem }),
+        #[cfg(not(feature = "cuda"))]
+        Device::Cuda(_) => Err(Error::NoCuda { device: *device }),
+        Device::Cpu => Ok(None),
+    };
+    let all = devices.iter().map(memory).collect::<Result<Vec<_>, Error>>()?;
+    Ok(all.into_iter().flatten().min())
+}
+
+/// Burn's devices for those that one model is spread over, in their order.
+///
+/// # Errors
+/// [`Error::Devices`] for anything but one device, or several different GPUs; and those of
+/// [`Device::to_burn`].
 pub(crate) fn to_burn(devices: &[Device]) -> Result<Vec<burn::tensor::Device>, Error> {
     let fault = |problem| Err(Error::Devices { devices: devices.to_vec(), problem });
     if devices.is_empty() {
@@ -52,7 +82,7 @@ pub(crate) fn to_burn(devices: &[Device]) -> Result<Vec<burn::tensor::Device>, E
     devices.iter().map(|device| device.to_burn()).collect()
 }
 
-/// Their names with commas between them.
+/// The names of devices with commas between them, as errors and `ModelInfo::device` show them.
 pub(crate) fn names(devices: &[Device]) -> String {
     devices.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
@@ -70,6 +100,9 @@ impl FromStr for Device {
     type Err = Error;
 
     /// Reads `cpu` or `cuda:INDEX`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownDevice`] for any other text. Whether there is such a device is not asked.
     fn from_str(text: &str) -> Result<Self, Error> {
         if text == "cpu" {
             return Ok(Self::Cpu);
@@ -83,10 +116,16 @@ impl FromStr for Device {
 
 /// Arithmetic of the weights.
 ///
-/// On the CPU `F32` means that nothing is rounded but results of f32 arithmetic. `Bf16` means: weights, and what products and attention take in, are rounded to bf16 (to nearest, ties to
-/// even); sums, norms, rotations, activations and the residual stream are f32. It is nearer to exact arithmetic than a
-/// program that rounds every intermediate state to bf16. On a card it means the same, but that products give bf16, that
-/// attention to a prompt takes f16, and that other products may be taken with ten bits after the point.
+/// | | `F32` | `Bf16` |
+/// |---|---|---|
+/// | weights, and what products take in | f32 | bf16 (rounded to nearest, ties to even) |
+/// | what products give | f32 | f32; on a GPU bf16 |
+/// | what attention takes in | f32 | bf16; on a GPU f16 |
+/// | sums, norms, rotations, activations, residual stream | f32 | f32 |
+///
+/// On the CPU `F32` therefore means that nothing is rounded but results of f32 arithmetic. `Bf16`
+/// is nearer to exact arithmetic than a program that rounds every intermediate state to bf16. On a
+/// GPU products in f32 may be taken with ten bits after the point (TF32).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dtype {
     /// 32-bit floats, written `f32`.
@@ -108,6 +147,9 @@ impl FromStr for Dtype {
     type Err = Error;
 
     /// Reads `f32` or `bf16`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownDtype`] for any other text.
     fn from_str(text: &str) -> Result<Self, Error> {
         match text {
             "f32" => Ok(Self::F32),
@@ -124,7 +166,7 @@ pub enum DevicesProblem {
     /// No device is named.
     #[error("none is named")]
     None,
-    /// The processor is among several.
+    /// The processor is one of several devices. Only GPUs can share a model.
     #[error("only cards can share a model, not the processor")]
     NotOnlyCards,
     /// A device is named more than once.
@@ -144,30 +186,37 @@ pub enum DevicesProblem {
     },
 }
 
-/// What keeps a card from being used.
+/// What keeps a GPU from being used. Of several problems the one that comes first here is named.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CudaProblem {
-    /// There is no driver.
+    /// NVIDIA's driver is not installed: its library cannot be loaded.
     #[error("NVIDIA's driver is not installed: its library (libcuda) cannot be loaded")]
     NoDriver,
-    /// There are not as many cards.
+    /// The driver shows fewer GPUs than the index needs.
     #[error("the driver shows {found} cards to this process, numbered from 0")]
     NoSuchCard {
-        /// Cards there are.
+        /// GPUs that the driver shows to this process.
         found: usize,
     },
-    /// The compiler that kernels need at run time is absent.
+    /// The compiler that kernels need at run time (NVRTC) is absent.
     #[error("NVIDIA's run-time compiler cannot be loaded: install NVRTC (libnvrtc) of CUDA 12 or 13")]
     NoCompiler,
-    /// The headers that kernels include are absent.
+    /// The headers of CUDA that kernels include are absent.
     #[error("CUDA's headers are not there ({}): install them, and set CUDA_PATH to the folder that has include/", looked_for(.looked))]
     NoHeaders {
-        /// The file looked for; `None`: no folder of a toolkit was found at all.
+        /// The file that was looked for; `None` if no folder of a toolkit was found at all.
         looked: Option<PathBuf>,
+    },
+    /// The driver does not say how much memory the GPU has.
+    #[error("the driver does not say how much memory it has (CUDA error {code}): say how many tokens a batch may have")]
+    NoMemorySize {
+        /// The driver's error, a `CUresult`.
+        code: u32,
     },
 }
 
+/// Where headers were looked for, as the message of [`CudaProblem::NoHeaders`] says it.
 fn looked_for(looked: &Option<PathBuf>) -> String {
     match looked {
         Some(path) => format!("no {}", path.display()),

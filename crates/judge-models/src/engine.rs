@@ -1,4 +1,21 @@
-//! What runs the blocks of a model: [`packed`] weights on the CPU, or Burn's [`tensor`] operations on any device.
+//! What holds the weights of a model and runs its blocks.
+//!
+//! `model.rs` loads one [`Engine`] for each model and lends it to `reading/driver.rs` through the
+//! trait `Passes`. An engine gets jobs and gives back what their passes brought. It never sees a
+//! request, a text or a `Model`, and it chooses no token.
+//!
+//! | engine | where | runs |
+//! |---|---|---|
+//! | [`packed`] decoder and encoder | a single CPU | kernels of this crate over packed weights; sequences of any length share a pass |
+//! | [`tensor`] decoder | GPUs, one or several (in tests also the CPU) | Burn's operations over batches of padded sequences |
+//!
+//! Both decoders share the order of operations inside a block ([`block`]) and the weights of the
+//! inputs by token ([`token_inputs`]). The composed operations of [`tensor`] are also what
+//! gradients flow through in training, and the reference that the kernels of [`packed`] are tested
+//! against.
+//!
+//! On the packed path a job's numbers have the same bits whatever else shares its passes. On the
+//! tensor path they agree within rounding.
 
 pub(crate) mod block;
 pub(crate) mod packed;
@@ -14,17 +31,27 @@ use crate::reading::passes::Passes;
 pub use packed::Kernel;
 pub use rate::product_rate;
 
-/// The weights of a model where they are computed with.
+/// The weights of a model, on the devices that compute with them.
+///
+/// An engine is not changed after loading, so several threads may run passes of different groups on
+/// it.
 pub(crate) trait Engine: Send + Sync {
-    /// What its products are made with, where that can be chosen.
+    /// The instructions of the packed path's products, which `ModelInfo::device` names; `None`
+    /// where Burn chooses kernels.
     fn kernel(&self) -> Option<Kernel>;
 
-    /// Rows of the output head in f32, `[tokens.len(), d_model]`. Every token must be of the vocabulary.
+    /// Rows of the output head in f32, `[tokens.len(), d_model]`, row-major, with the model's
+    /// `logit_scale` in them. `model.rs` asks once for each set of labels; label logits are
+    /// products with these rows on the host.
+    ///
+    /// The caller has checked that the model has a head over the vocabulary and that every token is
+    /// in it.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Those of the device. [`Error::NothingRead`] from an encoder, which has no head.
     fn head_rows(&self, tokens: &[TokenId]) -> Result<Vec<f32>, Error>;
 
-    /// The passes of a group's jobs. At most `room` positions are in flight at a time, and as many more as one sequence has.
+    /// The passes of a group's jobs, none of which has been run yet. At most `room` positions are
+    /// in flight at a time, unless one sequence alone has more: then it runs by itself.
     fn passes<'a>(&'a self, group: &'a Group<'a>, room: usize) -> Box<dyn Passes + 'a>;
 }

@@ -1,46 +1,54 @@
+//! The crate's error and what it says of files, tensors, shards and adapters.
+//!
+//! Variants of [`Error`] say where (a path, a tensor, a repository) and hold a problem that says
+//! what was expected and found. Problems that only one part of the crate has are defined there
+//! (`ConfigProblem`, `GgufProblem`, `DevicesProblem`, `ApiProblem`, `TrainProblem`); those that
+//! several files share are here. What is one item's own fault is not an error but
+//! `judge_core::Unscored`.
+
 use std::path::PathBuf;
 
 use crate::{CudaProblem, DevicesProblem, Kernel};
 
-/// Everything that can go wrong while a model is found, loaded or run, apart from what is one item's own fault
-/// ([`Unscored`](judge_core::Unscored)).
+/// Everything that can go wrong while a model is found, loaded or run, apart from what is one
+/// item's own fault ([`Unscored`](judge_core::Unscored)).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file could not be read.
+    /// A file or folder could not be read.
     #[error("cannot read {path}: {source}", path = path.display())]
     Read {
-        /// The file.
+        /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         source: std::io::Error,
     },
-    /// A file could not be written.
+    /// A file could not be written or removed, or its folder could not be made.
     #[error("cannot write {path}: {source}", path = path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         source: std::io::Error,
     },
-    /// A folder is to be written where there is something.
+    /// A folder is to be written where there is something. Nothing was changed.
     #[error("{path} exists: name a folder that does not, or an empty one", path = path.display())]
     OutputExists {
-        /// The path.
+        /// The path that was to be written.
         path: PathBuf,
     },
     /// A model is a folder, and this is none.
     #[error("{path} is not a folder", path = path.display())]
     NotAFolder {
-        /// The path.
+        /// The path that was named as a model's.
         path: PathBuf,
     },
     /// A file that every model folder must have is absent.
     #[error("{folder} has no {wanted}; it has {found:?}", folder = folder.display())]
     MissingFile {
-        /// The folder.
+        /// The model's folder.
         folder: PathBuf,
-        /// What was looked for.
+        /// The name of the file that was looked for, or a description where several would do.
         wanted: &'static str,
         /// Names of the files that are there.
         found: Vec<String>,
@@ -48,13 +56,13 @@ pub enum Error {
     /// The head of labels and the model do not go together.
     #[error("the model's head of labels: {source}")]
     Head {
-        /// Why.
+        /// What does not fit.
         source: judge_core::Error,
     },
     /// An adapter that cannot be merged.
     #[error("the adapter {path}: {problem}", path = path.display())]
     Adapter {
-        /// The folder.
+        /// The adapter's folder.
         path: PathBuf,
         /// What is wrong.
         problem: AdapterProblem,
@@ -64,10 +72,10 @@ pub enum Error {
     Encoding {
         /// The file.
         path: PathBuf,
-        /// Offset of the first byte that is not.
+        /// Offset of the first byte that is not, from 0.
         offset: usize,
     },
-    /// A file is not the JSON it should be.
+    /// A file is not JSON, or not with the fields it should have.
     #[error("{path}: {source}", path = path.display())]
     Json {
         /// The file.
@@ -78,21 +86,21 @@ pub enum Error {
     /// `config.json` does not describe a model that this crate can build.
     #[error("{path}: {problem}", path = path.display())]
     Config {
-        /// The file.
+        /// The `config.json`.
         path: PathBuf,
         /// What is wrong.
         problem: crate::ConfigProblem,
     },
-    /// The folder says something that this crate does not do.
+    /// The folder asks for something that this crate does not do. It is refused and never ignored.
     #[error("{path}: {field}: {found} is not supported, only {supported}", path = path.display())]
     Unsupported {
-        /// The file.
+        /// The file that asks for it.
         path: PathBuf,
-        /// The field in it.
+        /// The field or setting in the file.
         field: String,
-        /// What it says.
+        /// Its value.
         found: String,
-        /// What is supported.
+        /// What is supported in its place.
         supported: &'static str,
     },
     /// `model.safetensors.index.json` does not describe the shards.
@@ -103,7 +111,7 @@ pub enum Error {
         /// What is wrong.
         problem: IndexProblem,
     },
-    /// A file of weights is damaged.
+    /// A file of weights in safetensors form is damaged.
     #[error("{path}: {problem}", path = path.display())]
     WeightsFile {
         /// The file.
@@ -111,7 +119,7 @@ pub enum Error {
         /// What is wrong.
         problem: FileProblem,
     },
-    /// A GGUF file is damaged, or holds what is not read.
+    /// A GGUF file is damaged, or holds what this crate does not read.
     #[error("{path}: {problem}", path = path.display())]
     Gguf {
         /// The file.
@@ -119,17 +127,17 @@ pub enum Error {
         /// What is wrong.
         problem: crate::GgufProblem,
     },
-    /// One tensor is not what it must be.
+    /// One tensor is not what the model's description or the file's own form requires.
     #[error("{path}: tensor {tensor}: {problem}", path = path.display())]
     Tensor {
-        /// The file it is in.
+        /// The file that it is in.
         path: PathBuf,
-        /// Its name.
+        /// Its name in the file.
         tensor: String,
         /// What is wrong.
         problem: TensorProblem,
     },
-    /// The checkpoint's tensors are not the model's.
+    /// The checkpoint's tensors are not those of the model.
     #[error("tensors missing: {missing:?}; tensors that the model has no place for: {unused:?}")]
     TensorNames {
         /// Names that the model needs and the checkpoint lacks.
@@ -143,7 +151,7 @@ pub enum Error {
         /// The device asked for.
         device: crate::Device,
     },
-    /// A card was asked for that cannot be used.
+    /// A GPU was asked for that cannot be used.
     #[error("{device} was asked for, but {problem}")]
     Cuda {
         /// The device asked for.
@@ -154,60 +162,62 @@ pub enum Error {
     /// One model cannot be spread over the devices named.
     #[error("devices {}: {problem}", crate::device::names(.devices))]
     Devices {
-        /// The devices asked for.
+        /// The devices asked for, in their order.
         devices: Vec<crate::Device>,
         /// Why not.
         problem: DevicesProblem,
     },
-    /// Not the name of a device.
+    /// A text is not the name of a device.
     #[error("{found:?} is no device, expected cpu or cuda:INDEX")]
     UnknownDevice {
         /// The text.
         found: String,
     },
-    /// Not the name of a dtype.
+    /// A text is not the name of a dtype.
     #[error("{found:?} is no dtype, expected f32 or bf16")]
     UnknownDtype {
         /// The text.
         found: String,
     },
 
-    /// A name that is no kernel's.
+    /// A text is not the name of a kernel.
     #[error("{found:?} is no kernel: expected amx, avx512-bf16, avx512, avx2 or portable")]
     UnknownKernel {
-        /// The name given.
+        /// The text.
         found: String,
     },
 
-    /// A kernel whose instructions this processor lacks.
+    /// A kernel was asked for whose instructions this processor lacks.
     #[error("this processor cannot run the kernel {kernel}; it has {}", list(.available))]
     NoKernel {
         /// The kernel asked for.
         kernel: Kernel,
-        /// Those that it can run.
+        /// The kernels that the processor can run.
         available: Vec<Kernel>,
     },
     /// A chat prompt needs a chat template, and the folder has none.
     #[error("{folder} has no chat template (chat_template.jinja, or chat_template in tokenizer_config.json)", folder = folder.display())]
     NoChatTemplate {
-        /// The folder.
+        /// The model's folder.
         folder: PathBuf,
     },
     /// The chat template does not compile.
     #[error("{path}: chat template: {source}", path = path.display())]
     ChatTemplate {
-        /// The file it is in.
+        /// The file that it is in.
         path: PathBuf,
         /// What is wrong, with the line.
         source: std::sync::Arc<dyn std::error::Error + Send + Sync>,
     },
-    /// A text that was to be tokenised cannot be.
+    /// A prompt cannot be tokenised where its tokens themselves were asked for: the template
+    /// refuses it, or it has none.
     #[error("the prompt cannot be read: {unscored}")]
     Prompt {
-        /// Why.
+        /// The reason that an item with this prompt would get.
         unscored: judge_core::Unscored,
     },
-    /// The tokenizer knows a token for which the model has no embedding: the files belong to different models.
+    /// The tokenizer knows a token for which the model has no embedding: the files belong to
+    /// different models.
     #[error("the tokenizer gives token {token}, but the model has embeddings for {d_vocab} tokens only")]
     TokenWithoutEmbedding {
         /// The token.
@@ -215,47 +225,49 @@ pub enum Error {
         /// Rows of the embedding.
         d_vocab: usize,
     },
-    /// Numbers could not be read back from the device.
-    #[error("cannot read from the device: {source}")]
+    /// An operation on a device failed, or numbers could not be read back from it; a GPU may have
+    /// no memory left.
+    #[error("an operation on the device failed: {source}")]
     Device {
-        /// Why.
+        /// What the device's runtime says.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The weights of a model did not all arrive on its device.
+    /// The weights of a model did not all arrive on its device, whose memory may be too small.
     #[error("the model's weights did not all reach the device, whose memory may be too small for them: {source}")]
     Upload {
-        /// What reading them back brought.
+        /// What reading some of them back brought.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// No threads could be had to run on.
+    /// The system gave no threads to run on.
     #[error("cannot start threads: {source}")]
     Threads {
-        /// Why.
+        /// What the system says.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A pass brought no state to generate from, or a model without a head over a vocabulary was asked for one. Says that this crate is wrong, not its input.
+    /// A pass brought no state to generate from, or a model without a head over a vocabulary was
+    /// asked for one. Says that this crate is wrong, not its input.
     #[error("the forward pass brought no state")]
     NothingRead,
-    /// Neither a folder that exists nor a hub id.
+    /// A model's name is neither a folder that exists nor a hub id.
     #[error("{found:?} is neither a folder nor a hub id of the form ORG/NAME or ORG/NAME@REVISION")]
     ModelName {
-        /// What was given.
+        /// The name that was given.
         found: String,
     },
-    /// Offline, and the hub's cache does not have the model.
+    /// Offline, and the hub's cache does not have the model, or not all of it.
     #[error("{repo} at revision {revision} is not (or not wholly) in {cache}, and offline mode (HF_HUB_OFFLINE) forbids fetching it", cache = cache.display())]
     NotInCache {
-        /// `ORG/NAME`.
+        /// The repository, `ORG/NAME`.
         repo: String,
         /// Branch, tag or commit.
         revision: String,
-        /// Where it would be.
+        /// The cache that was looked into.
         cache: PathBuf,
     },
-    /// This build cannot fetch models.
+    /// The model is not in the cache, and this build cannot fetch models.
     #[error("{repo} is not in the cache, and this build cannot fetch it: it lacks the feature `hub` of judge-models")]
     NoHub {
-        /// `ORG/NAME`.
+        /// The repository, `ORG/NAME`.
         repo: String,
     },
     /// The hub could not be reached, or it refused.
@@ -263,32 +275,32 @@ pub enum Error {
         "cannot fetch {repo} at revision {revision} from the hub: {source} (HF_HUB_OFFLINE=1 takes what the cache has)"
     )]
     Hub {
-        /// `ORG/NAME`.
+        /// The repository, `ORG/NAME`.
         repo: String,
         /// Branch, tag or commit.
         revision: String,
-        /// What the hub said.
+        /// What the hub or the network client says.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The hub gave something else than a commit.
+    /// The hub named something other than a commit for a revision.
     #[error("the hub says that {repo} is at {found:?}, which is no commit")]
     HubCommit {
-        /// `ORG/NAME`.
+        /// The repository, `ORG/NAME`.
         repo: String,
-        /// What it said.
+        /// What it named.
         found: String,
     },
-    /// A file of the hub is not what it should be.
+    /// A file of the hub is not what the hub says it is, or would be stored outside its place.
     #[error("{repo}: {file}: {problem}")]
     HubFile {
-        /// `ORG/NAME`.
+        /// The repository, `ORG/NAME`.
         repo: String,
-        /// The file's name in it.
+        /// The file's name in the repository.
         file: String,
         /// What is wrong.
         problem: HubFileProblem,
     },
-    /// Not a day.
+    /// A text is not a day of the calendar in the form `YYYY-MM-DD`.
     #[error("{found:?} is no date, expected YYYY-MM-DD")]
     Date {
         /// The text.
@@ -303,49 +315,51 @@ pub enum Error {
         /// What went wrong.
         problem: crate::ApiProblem,
     },
-    /// What was given as the key of a service is none.
+    /// What was given as the key of a service cannot be one.
     #[cfg(feature = "api")]
     #[error("the key of the service: {problem}")]
     ApiKey {
         /// Why, without showing it.
         problem: crate::KeyProblem,
     },
-    /// A model cannot be trained.
+    /// A model cannot be trained, or its training cannot go on.
     #[cfg(feature = "train")]
     #[error("{problem}")]
     Train {
-        /// Why.
+        /// What is wrong with settings, batch or checkpoint.
         problem: crate::train::TrainProblem,
     },
     /// `tokenizer.json` cannot be loaded, or the tokenizer failed on a text.
     #[error("{path}: {source}", path = path.display())]
     Tokenizer {
-        /// The file.
+        /// The `tokenizer.json`.
         path: PathBuf,
-        /// What is wrong.
+        /// What the tokenizer says.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
-/// What is wrong with a file of the hub.
+/// What is wrong with a file of the hub. The first two are found before a byte is fetched, the
+/// others after the download.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HubFileProblem {
-    /// It would be stored under a name that leads elsewhere.
+    /// Its content has a name, used for a file in the cache, that is no single plain one and might
+    /// lead elsewhere.
     #[error("the hub calls its content {etag:?}, which is no name of a file")]
     Name {
         /// The name that the hub gave.
         etag: String,
     },
-    /// It is of another commit.
+    /// The hub offers it from another commit than the one asked for.
     #[error("the hub sent commit {found:?}, expected {expected}")]
     Commit {
         /// The commit asked for.
         expected: String,
-        /// The one named.
+        /// The commit that the hub names.
         found: String,
     },
-    /// It has another length.
+    /// Other than the stated number of bytes arrived.
     #[error("downloaded {found} bytes, expected {expected}; what came is deleted")]
     Size {
         /// Bytes that the hub states.
@@ -353,35 +367,35 @@ pub enum HubFileProblem {
         /// Bytes that arrived.
         found: u64,
     },
-    /// It has another content.
+    /// Other bytes arrived than those of the stated sum.
     #[error("downloaded content has SHA-256 {found}, expected {expected}; what came is deleted")]
     Checksum {
-        /// The sum that the hub states.
+        /// The SHA-256 that the hub states, in hexadecimal digits.
         expected: String,
-        /// That of what arrived.
+        /// The SHA-256 of what arrived.
         found: String,
     },
 }
 
-/// How an index of shards contradicts its folder.
+/// How the index of a checkpoint's shards contradicts itself or the folder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IndexProblem {
-    /// There is no `weight_map`.
+    /// The index has no object `weight_map`, which gives each tensor's shard.
     #[error("no object \"weight_map\"")]
     NoWeightMap,
-    /// An entry is not a file name.
+    /// An entry of `weight_map` is not a string.
     #[error("the shard of {tensor} is not a string")]
     NotAName {
-        /// The tensor.
+        /// The entry's tensor.
         tensor: String,
     },
-    /// A shard's path is absolute or leaves the folder.
+    /// A shard's path is absolute or leaves the folder. It is not opened.
     #[error("the shard of {tensor}, {shard:?}, is not inside the folder")]
     OutsideFolder {
-        /// The tensor.
+        /// The entry's tensor.
         tensor: String,
-        /// The path given.
+        /// The path that the entry gives.
         shard: String,
     },
     /// A shard does not have the tensor that the index promises.
@@ -389,51 +403,52 @@ pub enum IndexProblem {
     NotInShard {
         /// The tensor.
         tensor: String,
-        /// The shard.
+        /// The shard that should have it.
         shard: String,
     },
-    /// A shard has a tensor that the index does not list.
+    /// A shard has a tensor that the index does not list there.
     #[error("{tensor} in {shard} is not listed")]
     Unlisted {
         /// The tensor.
         tensor: String,
-        /// The shard.
+        /// The shard that has it.
         shard: String,
     },
 }
 
-/// How a file of weights is damaged.
+/// How a safetensors file is damaged. Such a file is 8 bytes with the header's length, the header
+/// in JSON, and the tensors' bytes without gaps.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileProblem {
     /// The file is shorter than its header says.
     #[error("truncated: expected {expected} bytes, found {found}")]
     Truncated {
-        /// Bytes needed.
+        /// Length in bytes that the header, or its absence, asks for.
         expected: u64,
-        /// Bytes there are.
+        /// Length of the file in bytes.
         found: u64,
     },
     /// The file is longer than its header says.
     #[error("bytes after the last tensor: expected {expected} bytes, found {found}")]
     Trailing {
-        /// Bytes needed.
+        /// Length in bytes that the header asks for.
         expected: u64,
-        /// Bytes there are.
+        /// Length of the file in bytes.
         found: u64,
     },
-    /// The header claims a senseless length.
+    /// The header claims to be longer than any header is.
     #[error("a header of {length} bytes, more than {limit}")]
     HeaderTooLong {
-        /// Length claimed.
+        /// The length claimed, in bytes.
         length: u64,
-        /// Longest length that is read.
+        /// The longest that is read, in bytes.
         limit: u64,
     },
-    /// The header is not JSON.
+    /// The header is not a JSON object.
     #[error("header: {source}")]
     Header {
-        /// What is wrong.
+        /// What is wrong, with line and column.
         source: serde_json::Error,
     },
     /// The header's entry of one tensor is not a dtype, a shape and a range.
@@ -446,49 +461,50 @@ pub enum FileProblem {
     },
 }
 
-/// What is wrong with one tensor.
+/// What is wrong with one tensor, whatever the form of its file.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TensorProblem {
-    /// Not the shape that the configuration gives it.
+    /// It has another shape than the configuration gives it.
     #[error("expected shape {expected:?}, found {found:?}")]
     Shape {
-        /// The configuration's shape.
+        /// The shape by the configuration.
         expected: Vec<usize>,
-        /// The file's shape.
+        /// The shape in the file.
         found: Vec<usize>,
     },
-    /// Numbers of a kind that is not supported, e.g. fp8 or integers.
+    /// Its numbers are of a kind that is not supported for plain weights, e.g. integers.
     #[error("dtype {found} is not supported, only F32, F16 and BF16")]
     Dtype {
-        /// The file's dtype.
+        /// The dtype in the file.
         found: String,
     },
-    /// Numbers of a kind that the tensor cannot have where it is.
+    /// Its numbers are of a kind that is read elsewhere, but not in this tensor's place.
     #[error("expected dtype {expected}, found {found}")]
     OtherDtype {
-        /// The dtypes that it may have.
+        /// The dtypes that it may have, in words.
         expected: &'static str,
-        /// The file's dtype.
+        /// The dtype in the file.
         found: String,
     },
-    /// Codes of a quantised module without what they are expanded with.
+    /// It holds codes of a quantised module, and a tensor that they are expanded with, such as the
+    /// scales, is absent.
     #[error("its partner {partner} is missing")]
     NoPartner {
         /// The name of the tensor that must be there.
         partner: String,
     },
-    /// An index that leads out of a table.
+    /// It holds indices, and one of them leads out of its table.
     #[error("value {index} is {found}, expected an index less than {limit}")]
     Index {
-        /// Which of the indices, row-major.
+        /// Place of the first such index in the tensor, row-major.
         index: usize,
-        /// The index found.
+        /// The index found there.
         found: i64,
-        /// The size of the table.
+        /// Entries of the table; indices must be below it.
         limit: usize,
     },
-    /// A setting that is stored as a tensor has a value that is not read.
+    /// It holds a setting whose value this crate does not read.
     #[error("{field} is {found}, expected {expected}")]
     Setting {
         /// The setting.
@@ -498,23 +514,23 @@ pub enum TensorProblem {
         /// What it must be.
         expected: String,
     },
-    /// Shape times dtype overflows.
+    /// The number of its bytes overflows.
     #[error("shape {shape:?} is too large")]
     TooLarge {
-        /// The file's shape.
+        /// The shape in the file.
         shape: Vec<usize>,
     },
-    /// The range of bytes is not as long as dtype and shape say.
+    /// Its range of bytes is not as long as dtype and shape say.
     #[error("dtype and shape take {expected} bytes, its range is {start} to {end}")]
     Size {
         /// Bytes that dtype and shape take.
         expected: usize,
-        /// The range's first byte.
+        /// The range's first byte, counted from the end of the header.
         start: usize,
         /// The byte after the range.
         end: usize,
     },
-    /// The range overlaps the one before it, or leaves a gap.
+    /// Its range overlaps the one before it, or leaves a gap.
     #[error("expected to start at byte {expected}, where the tensor before it ends, found {found}")]
     Placement {
         /// End of the range before.
@@ -522,22 +538,23 @@ pub enum TensorProblem {
         /// The range's first byte.
         found: usize,
     },
-    /// Two shards have a tensor of this name.
+    /// Two shards, or two forms of one tensor, have this name.
     #[error("also in {first}", first = first.display())]
     Twice {
-        /// The other shard.
+        /// The file that has it too.
         first: PathBuf,
     },
-    /// A value is NaN or infinite, as stored or after rounding to bf16.
+    /// A value is NaN or infinite, as stored, expanded, merged or rounded to bf16.
     #[error("value {index} is {value}, expected a finite number")]
     NonFinite {
-        /// Index of the first such value, row-major.
+        /// Place of the first such value, row-major.
         index: usize,
         /// The value.
         value: f32,
     },
 }
 
+/// Names of kernels for a message, with commas between.
 fn list(kernels: &[Kernel]) -> String {
     kernels.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
@@ -557,23 +574,23 @@ pub enum AdapterProblem {
     /// A tensor that no adapter of this kind has, or that lacks its partner.
     #[error("the tensor {name} belongs to no pair of lora_A and lora_B, and replaces none")]
     Tensor {
-        /// The tensor.
+        /// The tensor's name in the adapter.
         name: String,
     },
-    /// The configuration and a tensor contradict each other.
+    /// A tensor's shape contradicts the configuration's rank.
     #[error("{name} has the shape {found:?}, but its rank is {expected} by adapter_config.json")]
     Rank {
-        /// The tensor.
+        /// The tensor's name in the adapter.
         name: String,
-        /// The rank of the configuration.
+        /// The rank by `adapter_config.json`, patterns considered.
         expected: usize,
         /// The tensor's shape.
         found: Vec<usize>,
     },
-    /// There are no tensors.
+    /// The adapter has no tensors, so it would change nothing.
     #[error("it changes nothing: it has no tensors")]
     Empty,
-    /// Tensors that the base model does not have.
+    /// Tensors that the adapter changes and the base model does not have.
     #[error("the base model has no {}; is it another model's adapter?", names.join(", "))]
     NoSuchTensor {
         /// Their names in a base model.

@@ -1,4 +1,26 @@
-//! What tells one model from another.
+//! What tells one model from another: the hash that `Model::load` puts into
+//! `ModelInfo::fingerprint` and that run records keep.
+//!
+//! It covers all that changes what a model says: configuration, tokenizer, template, weights and
+//! adapters. It leaves out what does not: the folder's path and name, how tensors are cut into
+//! shards, the layout of JSON, and how the model is loaded (dtype, device, kernel).
+//!
+//! What is hashed, with BLAKE3. `‹x›` is a part with its length before it ([`put`]):
+//!
+//! ```text
+//! ‹DOMAIN› ‹config.json›
+//! ‹name› ‹content›                 for each of JSON_FILES; a file that is not there has no content
+//! ‹chat_template.jinja›
+//! tensors of the base
+//! ‹adapter_config.json› tensors    for each adapter, in the order in which they are merged
+//!
+//! tensor:  ‹name› ‹dtype and shape› ‹piece› … ‹piece›      a sample
+//!          ‹name› ‹dtype and shape› bytes                  in full; the form says how many bytes
+//! ```
+//!
+//! Tensors come in the order of their names, as they are stored: quantised weights are hashed
+//! before they are expanded. A sample reads at most 4 KiB of each, so weights that were edited in a
+//! few places may keep their fingerprint. The full hash reads the whole checkpoint.
 
 use blake3::Hasher;
 use serde_json::Value;
@@ -7,10 +29,11 @@ use crate::Error;
 use crate::folder::{Folder, file};
 use crate::weights::{Adapter, Store};
 
-/// Changed whenever the same folder would get another fingerprint.
+/// Hashed first. Change its number whenever the same folder would get another fingerprint.
 const DOMAIN: &[u8] = b"judge-models fingerprint 1";
 
-/// JSON files that change what a model says.
+/// JSON files that change what a model says, apart from `config.json`. A new file here changes
+/// every fingerprint.
 const JSON_FILES: [&str; 5] = [
     file::GENERATION_CONFIG,
     file::TOKENIZER,
@@ -19,18 +42,20 @@ const JSON_FILES: [&str; 5] = [
     file::CHAT_TEMPLATE_JSON,
 ];
 
-/// A tensor of at most [`PIECES`] × [`PIECE`] bytes is hashed whole; of a larger one, this many pieces, evenly spaced, the first
-/// and the last bytes among them.
+/// Pieces that are hashed of a tensor with more than [`PIECES`] × [`PIECE`] bytes. They are evenly
+/// spaced, and the first and the last bytes are among them. A smaller tensor is hashed whole.
 const PIECES: usize = 64;
 
 /// Bytes of one piece.
 const PIECE: usize = 64;
 
-/// BLAKE3 over the configuration, the tokenizer, the chat template, the adapters' configurations, and name, dtype, shape and bytes of every tensor: a sample of
-/// them, or all if `full`. In lower-case hexadecimal, the full hash marked as such.
+/// The fingerprint in lower-case hexadecimal, 64 digits: over a sample of every tensor, or, if
+/// `full`, over all bytes, with `full:` before it.
 ///
-/// JSON files count by their content, not by their layout. Where the folder lies and how tensors are cut into shards changes
-/// nothing.
+/// `weights` is the base's store, without the adapters merged; nothing is taken from it.
+///
+/// # Errors
+/// Those of reading the folder's JSON files and its template.
 pub(crate) fn of(folder: &Folder, weights: &dyn Store, adapters: &[Adapter], full: bool) -> Result<String, Error> {
     let mut hasher = Hasher::new();
     put(&mut hasher, DOMAIN);
@@ -49,7 +74,8 @@ pub(crate) fn of(folder: &Folder, weights: &dyn Store, adapters: &[Adapter], ful
     Ok(if full { format!("full:{hash}") } else { hash.to_string() })
 }
 
-/// The tensors as they are stored, before anything is expanded.
+/// Hashes the tensors as they are stored, before anything is expanded, in the order of their names.
+/// In full, several threads hash one tensor.
 fn put_tensors(hasher: &mut Hasher, weights: &dyn Store, full: bool) {
     for (name, kind, bytes) in weights.contents() {
         put(hasher, name.as_bytes());
@@ -62,6 +88,9 @@ fn put_tensors(hasher: &mut Hasher, weights: &dyn Store, full: bool) {
     }
 }
 
+/// The pieces of a tensor's bytes: all of it if it has at most 4,096, else [`PIECES`] of [`PIECE`]
+/// bytes. Piece `i` starts at ⌊(len − PIECE) · i / (PIECES − 1)⌋, so both ends are covered. The
+/// product is taken in 128 bits.
 fn sample(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = bytes.len() <= PIECES * PIECE;
     let (pieces, length) = if whole { (1, bytes.len()) } else { (PIECES, PIECE) };
@@ -72,12 +101,13 @@ fn sample(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// With its length first, so that no two sequences of parts hash alike.
+/// Hashes a part behind its length (8 bytes, little-endian), so that no two sequences of parts hash
+/// alike.
 fn put(hasher: &mut Hasher, part: &[u8]) {
     hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
 }
 
-/// JSON with sorted keys and no spaces.
+/// JSON with the keys of all objects sorted and no white space.
 fn canonical(value: &Value) -> String {
     let mut sorted = value.clone();
     sorted.sort_all_objects();

@@ -1,6 +1,9 @@
-//! The small models that tests run, and what transformers makes of them.
+//! The small random-weight models that tests run, and what transformers makes of them. For tests
+//! only.
 //!
-//! Both come from `scripts/parity/make_family_fixtures.py`.
+//! Models and expected values come from `scripts/parity/make_family_fixtures.py`, into one folder
+//! each under `tests/fixtures/families`. A test compares what an engine makes of a prompt with the
+//! tensors of `expected.safetensors`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,25 +13,42 @@ use safetensors::tensor::TensorView;
 
 use crate::arch::family_names;
 
-/// The models of every family: plain (`-off`), and with all that it can have (`-on`), but for what is never there together.
+/// Names of all models: for each family one with every switch off (`-off`) and one with them on
+/// (`-on`), and Gemma 4 once more with experts, which are never there together with the rest.
 pub(crate) fn families() -> Vec<String> {
     let both = family_names().flat_map(|family| ["off", "on"].map(|variant| format!("{family}-{variant}")));
     both.chain(["gemma4_text-experts".to_owned()]).collect()
 }
 
-/// The folder of a family's model; `rope` is that of the models that differ in their rotation.
+/// The folder of a model by the name that [`families`] has for it. `rope` is the folder of the
+/// models that differ in their rotation; an empty name is the folder of all.
 pub(crate) fn folder(family: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families").join(family)
 }
 
-/// Named tensors of a fixture, widened to f32, with its metadata.
+/// Named tensors of a fixture, widened to f32, with its metadata. Tensors are flat; for prompt `i`
+/// of a family they are:
+///
+/// | name | shape |
+/// |---|---|
+/// | `i.ids` | `[seq]`, token ids |
+/// | `i.hidden` | `[n_layers + 1, seq, d_model]`, as transformers returns them: the last is normed |
+/// | `i.logits` | `[seq, d_vocab]`, without the final soft-cap |
+/// | `i.raw`, `i.normed` | `[n_layers + 1, d_vocab]`, logits of the last position at each layer, by lens |
+/// | `i.greedy` | `[n_new]`, the greedy continuation, end tokens not heeded |
+/// | `i.bf16` | `[n_layers + 1, d_model]`, the last position, f32 arithmetic on weights rounded to bf16 |
 pub(crate) struct Expected {
+    /// Values by the name in the file.
     tensors: HashMap<String, Vec<f32>>,
+    /// The file's metadata, all text.
     pub(crate) metadata: HashMap<String, String>,
 }
 
 impl Expected {
-    /// What a file of a family's folder says.
+    /// Reads a file of a model's folder. Tensors are f32 or i32 there; whole numbers become floats.
+    ///
+    /// # Panics
+    /// If the file is not there or not of this form; so do all functions here.
     pub(crate) fn read(family: &str, file: &str) -> Self {
         let bytes = std::fs::read(folder(family).join(file)).unwrap();
         let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
@@ -46,32 +66,38 @@ impl Expected {
         }
     }
 
-    /// What a family's own model makes of the prompts.
+    /// What transformers makes of the prompts with the model `family`.
     pub(crate) fn of(family: &str) -> Self {
         Self::read(family, "expected.safetensors")
     }
 
-    /// How far transformers is from exact arithmetic in bf16.
+    /// How far transformers' own bf16 arithmetic is from `i.bf16`: the largest difference over the
+    /// largest value, at the worst layer. What this crate computes in bf16 must not be further off.
     pub(crate) fn bf16_error_of_transformers(&self) -> f32 {
         self.metadata["bf16_error_of_transformers"].parse().unwrap()
     }
 
+    /// How many prompts the file has; they are numbered from 0.
     pub(crate) fn prompts(&self) -> usize {
         (0..).take_while(|i| self.tensors.contains_key(&format!("{i}.ids"))).count()
     }
 
+    /// A tensor of a prompt, such as `hidden`, row by row.
     pub(crate) fn get(&self, prompt: usize, what: &str) -> &[f32] {
         &self.tensors[&format!("{prompt}.{what}")]
     }
 
+    /// The token ids of a prompt.
     pub(crate) fn ids(&self, prompt: usize) -> Vec<i32> {
         self.get(prompt, "ids").iter().map(|&id| id as i32).collect()
     }
 }
 
-/// The largest difference over the largest expected value.
+/// The largest difference over the largest expected value: max|a − b| / max|b|. Differences that
+/// are NaN do not count, because `f32::max` drops them.
 pub(crate) fn relative_error(found: &[f32], expected: &[f32]) -> f32 {
     assert_eq!(found.len(), expected.len());
+    assert!(found.iter().chain(expected).all(|x| x.is_finite()), "numbers to compare are not finite");
     let difference = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     difference / expected.iter().map(|x| x.abs()).fold(f32::MIN_POSITIVE, f32::max)
 }

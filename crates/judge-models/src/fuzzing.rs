@@ -1,7 +1,24 @@
-//! What fuzz targets (`fuzz/` of the repository) reach of this crate: the readers of each kind of file, and what must hold of all that they let in.
+//! What fuzz targets (`fuzz/` of the repository) reach of this crate: the readers of each kind of
+//! file, and what must hold of all that they let in. Only builds with `cfg(fuzzing)` have this
+//! module.
 //!
-//! Each function takes what somebody else may have written and returns nothing: what the crate refuses is not of interest, and what it accepts without being what
-//! it says ends in a panic. Files are read from a folder, because that is what users give; only texts that are read from memory anyway are passed as they are.
+//! Each function takes what somebody else may have written and returns nothing: what the crate
+//! refuses is not of interest, and what it accepts without being what it says ends in a panic.
+//! Files are read from a folder, because that is what users give; only texts that are read from
+//! memory anyway are passed as they are.
+//!
+//! | function | targets | reads |
+//! |---|---|---|
+//! | `config` | `config` | `config.json` |
+//! | `tokenizer` | `tokenizer` | `tokenizer.json`, `tokenizer_config.json`, a template |
+//! | `chat_template` | `chat_template` | a template's text |
+//! | `stored` | `safetensors`, `gguf` | whatever tensors a folder's weights have |
+//! | `weights` | `weights` | the tensors that `config.json` describes, quantised or not |
+//! | `adapter` | `adapter` | an adapter's configuration and tensors |
+//!
+//! Invariants that engines rely on are written here as assertions, once: shapes that can be
+//! counted, indices in range, numbers that are finite, and the same bits whichever way a tensor is
+//! taken.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,10 +32,16 @@ use crate::text::{ChatTemplate, Date, TextCodec, TextOptions};
 use crate::weights::{self, Adapted, Adapter, HeadCounts, Numbers, Store, Tensors};
 use crate::{Dtype, Error, fingerprint};
 
-/// Elements of a matrix that a target looks at: a low-rank change of a few bytes can be of any size.
+/// Elements of the largest matrix that `adapter` looks at: a low-rank change of a few bytes can be
+/// of any size.
 const MOST: usize = 1 << 16;
 
 /// Reads a `config.json`.
+///
+/// # Panics
+/// If a description is accepted whose tensors have no countable shape or share a name, whose rotary
+/// angles or factors are not finite, or whose blocks name tables, blocks or parts of stacks that
+/// are not there.
 pub fn config(bytes: &[u8]) {
     let Ok(config) = serde_json::from_slice(bytes) else { return };
     let Ok(spec) = Architecture::from_json(&config) else { return };
@@ -70,7 +93,12 @@ pub fn config(bytes: &[u8]) {
     }
 }
 
-/// Reads a folder's tokenizer and template, and uses them as prompts do.
+/// Reads a folder's tokenizer and template, and uses them as prompts do, on a few texts with
+/// control tokens, accents, emoji and byte tokens in them.
+///
+/// # Panics
+/// If a prompt has other tokens the second time, if decoded ends do not ascend along boundaries of
+/// characters, or if a continuation without tokens is let through.
 pub fn tokenizer(folder: &Path) {
     let Ok(folder) = Folder::open(folder) else { return };
     let Ok(codec) = TextCodec::load(&folder, &TextOptions::default()) else { return };
@@ -98,7 +126,11 @@ pub fn tokenizer(folder: &Path) {
     }
 }
 
-/// Compiles a template and renders messages, given by role and content.
+/// Compiles a template and renders messages, given by role and content, with tools and a switch as
+/// arguments.
+///
+/// # Panics
+/// If it renders another text the second time.
 pub fn chat_template(source: &str, messages: &[(&str, &str)]) {
     let Ok(template) = ChatTemplate::new(source, Date::default()) else { return };
     let messages: Vec<Message> = messages.iter().map(|&(role, content)| Message::new(role, content)).collect();
@@ -109,7 +141,12 @@ pub fn chat_template(source: &str, messages: &[(&str, &str)]) {
     assert_eq!(rendered, template.render(&messages, &special, &args).ok());
 }
 
-/// Reads a folder's weights, whatever model they are of: every tensor that is there.
+/// Reads a folder's weights, whatever model they are of: every tensor that is there, in each of the
+/// ways of `is_read`, and the fingerprint of all bytes. A GGUF file is opened as each of four
+/// families, whose names and orders of rows differ; other files once.
+///
+/// # Panics
+/// Those of `is_read`, and if the store calls tensors unused that were all read.
 pub fn stored(folder: &Path) {
     let Ok(folder) = Folder::open(folder) else { return };
     for (family, is_tower) in [("llama", false), ("qwen2", true), ("qwen3", false), ("gemma3_text", false)] {
@@ -132,6 +169,9 @@ pub fn stored(folder: &Path) {
 }
 
 /// Reads the weights of the model that a folder's `config.json` describes.
+///
+/// # Panics
+/// Those of `is_read`, and if the store calls tensors unused that were all read.
 pub fn weights(folder: &Path) {
     let Ok(folder) = Folder::open(folder) else { return };
     let Ok(spec) = Architecture::from_json(folder.config()) else { return };
@@ -143,7 +183,11 @@ pub fn weights(folder: &Path) {
     let _ = (store.stored_dtype(), store.has_f16());
 }
 
-/// Reads an adapter and merges it into matrices of the shapes that it has changes for.
+/// Reads an adapter and merges it into matrices of the shapes that it has changes for, of a model
+/// all of whose numbers are 1. Matrices of more than 65,536 elements are left out.
+///
+/// # Panics
+/// Those of `is_read`.
 pub fn adapter(folder: &Path) {
     let Ok(adapter) = Adapter::open(folder) else { return };
     let stored = adapter.tensors();
@@ -167,8 +211,11 @@ pub fn adapter(folder: &Path) {
     }
 }
 
-/// Takes a tensor in each way, and checks that what comes is what was asked for; says whether it came. Models have no tensors without numbers, and no norms that
-/// are matrices, whose values differ by what GGUF files have added to norms.
+/// Takes a tensor in each way (whole, by rows, as a table) and dtype, and checks that what comes is
+/// as long as its shape says, finite, and the same bits each way. Says whether it came at all.
+///
+/// Tensors without numbers are left out, since models have none; so are norms that are matrices,
+/// which no model has either and whose values differ by what GGUF files have added to norms.
 fn is_read<T: Tensors + ?Sized>(tensors: &mut T, name: &str, shape: &[usize]) -> bool {
     if shape.contains(&0) || shape.len() > 1 && name.ends_with("norm.weight") {
         return false;
@@ -209,7 +256,7 @@ fn shape(described: &str) -> Vec<usize> {
     serde_json::from_str(shape).expect("a list of numbers")
 }
 
-/// A model all of whose numbers are 1.
+/// A model all of whose numbers are 1, of any shape that is asked for.
 struct Ones;
 
 impl Tensors for Ones {
@@ -232,5 +279,6 @@ impl Tensors for Ones {
         Ok(())
     }
 
+    /// There is nothing to account for.
     fn pass_over(&mut self, _: &str) {}
 }

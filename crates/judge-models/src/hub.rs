@@ -1,7 +1,33 @@
 //! Finding a model: a folder, or a hub id by way of the hub's cache.
 //!
+//! `Model::open` parses a name into a [`ModelSource`] and resolves it into a folder on this
+//! machine, which it then loads like any other. This file knows names, settings and the cache; it
+//! opens no connection. Downloads are in `hub/fetch.rs`, which exists with the feature `hub` only.
+//! What a folder must hold to be loaded is `folder.rs`'s business.
+//!
 //! The cache has the layout that Hugging Face's own libraries share:
-//! `models--ORG--NAME/refs/BRANCH` holds a commit, `models--ORG--NAME/snapshots/COMMIT/` the files.
+//!
+//! ```text
+//! CACHE/models--ORG--NAME/
+//!   refs/BRANCH                     the commit that the branch or tag was at when it was last asked for
+//!   snapshots/COMMIT/config.json    the files of that commit, mostly links to …
+//!   blobs/ETAG                      … their contents
+//! ```
+//!
+//! What [`ModelSource::resolve`] does with a hub id; the first row that fits counts:
+//!
+//! | revision | in the cache | offline | result |
+//! |---|---|---|---|
+//! | a commit | whole | either | the cache's folder, no connection |
+//! | branch or tag | whole | yes | the cache's folder, no connection |
+//! | any | not, or in part | yes | [`Error::NotInCache`] |
+//! | any other | either | no, built without the feature `hub` | [`Error::NoHub`] |
+//! | any other | whole | no, but the hub gives no answer | the cache's folder, with a warning |
+//! | any other | either | no | the hub is asked; what is missing is fetched |
+//!
+//! Invariants: repository and revision are checked ([`is_hub_id`]) before they become parts of a
+//! path or an address, and so are names that an index of shards gives ([`shards`]). A folder is
+//! taken from the cache only if it is whole ([`cached`]).
 
 #[cfg(feature = "hub")]
 mod fetch;
@@ -18,10 +44,11 @@ use crate::{Error, IndexProblem};
 /// The branch that a hub id without a revision means.
 const DEFAULT_REVISION: &str = "main";
 
-/// Where a model is to be had.
+/// Where a model comes from. Parsed from a name, or built by the caller; [`resolve`](Self::resolve)
+/// finds its folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelSource {
-    /// A folder.
+    /// A folder on this machine.
     Folder(PathBuf),
     /// A model of the hub.
     Hub {
@@ -35,31 +62,31 @@ pub enum ModelSource {
 /// A model's folder on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundModel {
-    /// The folder.
+    /// The folder. In the hub's cache it is a snapshot, whose files are mostly links.
     pub path: PathBuf,
-    /// The commit, if it came from the hub.
+    /// The commit, if the model came from the hub; 40 hexadecimal digits.
     pub revision: Option<String>,
 }
 
 /// How far the download of one file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Download<'a> {
-    /// The file's name.
+    /// The file's name in the repository.
     pub file: &'a str,
-    /// Bytes that are there.
+    /// Bytes that are there, those of an earlier attempt included.
     pub done: u64,
-    /// Bytes in all.
+    /// Bytes in all, as the hub states them.
     pub size: u64,
 }
 
 /// How the hub is reached. Nothing else, no environment variable and no other file, has a say.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HubOptions {
-    /// The cache folder.
+    /// The cache folder, which holds a folder for each repository. It need not exist.
     pub cache: PathBuf,
-    /// Address of the hub; `None`: the public one.
+    /// Address of the hub; `None`: the public one, `https://huggingface.co`.
     pub endpoint: Option<String>,
-    /// Access token, for models that need one.
+    /// Access token, for models that need one. It is not shown by `Debug`.
     pub token: Option<String>,
     /// Only look in the cache; never open a connection.
     pub offline: bool,
@@ -79,14 +106,22 @@ impl fmt::Debug for HubOptions {
 }
 
 impl HubOptions {
-    /// What Hugging Face's own libraries would do: `HF_HUB_CACHE`, else `hub` in `HF_HOME` (or in `huggingface` in `XDG_CACHE_HOME` or
-    /// `~/.cache`); `HF_TOKEN`, else the file `HF_TOKEN_PATH` or `token` in `HF_HOME`; `HF_ENDPOINT`; `HF_HUB_OFFLINE`
-    /// (`1`, `on`, `yes` or `true`). Empty variables count as unset.
+    /// What Hugging Face's own libraries would do. Empty variables count as unset.
+    ///
+    /// | setting | first of |
+    /// |---|---|
+    /// | `cache` | `HF_HUB_CACHE`; `hub` in `HF_HOME` |
+    /// | `HF_HOME` | itself; `huggingface` in `XDG_CACHE_HOME`; `huggingface` in `~/.cache` |
+    /// | `token` | `HF_TOKEN`; the file `HF_TOKEN_PATH`; the file `token` in `HF_HOME` |
+    /// | `endpoint` | `HF_ENDPOINT`; the public hub |
+    /// | `offline` | `HF_HUB_OFFLINE`, if it is `1`, `on`, `yes` or `true` in any case; else false |
     #[must_use]
     pub fn from_env() -> Self {
         Self::from_variables(|name| env::var(name).ok())
     }
 
+    /// [`from_env`](Self::from_env) over any variables, so that tests need not change the process's
+    /// own. A token file that cannot be read counts as absent.
     fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let path = |name: &str| set(name).map(PathBuf::from);
@@ -108,6 +143,9 @@ impl FromStr for ModelSource {
     type Err = Error;
 
     /// Reads a folder or `ORG/NAME[@REVISION]`. A folder that exists wins.
+    ///
+    /// # Errors
+    /// [`Error::ModelName`] for a text that is neither.
     fn from_str(text: &str) -> Result<Self, Error> {
         if Path::new(text).is_dir() {
             return Ok(Self::Folder(text.into()));
@@ -123,7 +161,9 @@ impl FromStr for ModelSource {
     }
 }
 
-/// Whether both are of a form that can be part of a path and of an address.
+/// Whether both are of a form that can be part of a path and of an address. Words are letters,
+/// digits, `-`, `_` and `.`, do not begin with `.` or `-`, and have no `..`. A repository is two
+/// words with a slash between them, a revision one or more.
 fn is_hub_id(repo: &str, revision: &str) -> bool {
     let is_word = |part: &str| {
         !part.is_empty()
@@ -135,21 +175,33 @@ fn is_hub_id(repo: &str, revision: &str) -> bool {
 }
 
 impl ModelSource {
-    /// The folder on this machine. A hub model that is in the cache is taken from there without a connection if its revision is a commit
-    /// or if [`HubOptions::offline`]; otherwise the hub is asked what the revision is today, and what is not in the cache is fetched into it. If the hub
-    /// cannot be reached, what the cache has for the revision is taken, with a warning.
+    /// The folder on this machine.
     ///
-    /// Downloads are resumed where they broke off, tried again a few times, and compared with the size that the hub states, and with
-    /// the SHA-256 of files that it stores apart (the weights). [`resolve_with`](Self::resolve_with) shows how far they are.
+    /// A hub model that is in the cache is taken from there without a connection if its revision is
+    /// a commit or if [`HubOptions::offline`] is set. Otherwise the hub is asked what the revision
+    /// is today, and what is not in the cache is fetched into it. If the hub cannot be reached, or
+    /// this build lacks the feature `hub`, what the cache has for the revision is taken, with a
+    /// warning.
+    ///
+    /// Downloads are resumed where they broke off and tried again a few times. They are compared
+    /// with the size that the hub states, and with the SHA-256 of files that it stores apart (the
+    /// weights). [`resolve_with`](Self::resolve_with) shows how far they are. A folder is not
+    /// looked at.
     ///
     /// # Errors
-    /// [`Error::ModelName`] for a name or revision that cannot be one, [`Error::NotInCache`] if offline and not there, [`Error::NoHub`] if it would have to be
-    /// fetched by a build without the feature `hub`, [`Error::Hub`] for what the hub says, [`Error::HubFile`] for a file that is not what it should be.
+    /// - [`Error::ModelName`] for a name or revision that cannot be one.
+    /// - [`Error::NotInCache`] if offline and not there.
+    /// - [`Error::NoHub`] if it is not in the cache and this build lacks the feature `hub`.
+    /// - [`Error::Unsupported`] for a repository without safetensors that has several GGUF files.
+    /// - [`Error::Hub`] for what the hub says, [`Error::HubCommit`] if that names no commit.
+    /// - [`Error::HubFile`] and [`Error::Index`] for a file that is not what it should be.
+    /// - [`Error::Read`] and [`Error::Write`] for the cache.
     pub fn resolve(&self, options: &HubOptions) -> Result<FoundModel, Error> {
         self.resolve_with(options, &mut |_| {})
     }
 
-    /// [`resolve`](Self::resolve), with a function that is called often while a file is downloaded, and never where none is.
+    /// [`resolve`](Self::resolve), with a function that is called often while a file is downloaded,
+    /// and never where none is.
     ///
     /// # Errors
     /// As [`resolve`](Self::resolve).
@@ -175,22 +227,32 @@ impl ModelSource {
                 cache: repo_folder(&options.cache, repo),
             }),
             #[cfg(not(feature = "hub"))]
-            _ => Err(Error::NoHub { repo: repo.clone() }),
+            Some(found) => {
+                let commit = found.revision.as_deref();
+                tracing::warn!(repo, revision, commit, "this build cannot ask the hub: taking what the cache has");
+                Ok(found)
+            }
+            #[cfg(not(feature = "hub"))]
+            None => Err(Error::NoHub { repo: repo.clone() }),
             #[cfg(feature = "hub")]
             cached => fetch::fetch(repo, revision, options, cached, progress),
         }
     }
 }
 
+/// Whether a revision is a whole commit, 40 hexadecimal digits. Only that is certain to mean the
+/// same files tomorrow.
 fn is_commit(revision: &str) -> bool {
     revision.len() == 40 && revision.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
+/// The folder of a repository in the cache.
 fn repo_folder(cache: &Path, repo: &str) -> PathBuf {
     cache.join(format!("models--{}", repo.replace('/', "--")))
 }
 
-/// `ORG/NAME` of a snapshot's folder in the cache; `None` for a folder elsewhere.
+/// `ORG/NAME` of a snapshot's folder in the cache, for a model's name; `None` for a folder
+/// elsewhere. Only the path's last three parts are looked at.
 pub(crate) fn repo_of_snapshot(path: &Path) -> Option<String> {
     let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
     let snapshots = path.parent()?;
@@ -199,7 +261,9 @@ pub(crate) fn repo_of_snapshot(path: &Path) -> Option<String> {
     (name(snapshots)? == "snapshots" && is_commit(&name(path)?)).then(|| format!("{org}/{model}"))
 }
 
-/// The snapshot of a revision, if the cache has all of its files that a model needs.
+/// The snapshot of a revision, if the cache has all of the files that a model needs: `config.json`,
+/// `tokenizer.json` and the weights. A download that broke off left less, and is no snapshot yet. A
+/// revision without a file in `refs` may be a commit itself.
 fn cached(cache: &Path, repo: &str, revision: &str) -> Option<FoundModel> {
     let folder = repo_folder(cache, repo);
     let commit = match fs::read_to_string(folder.join("refs").join(revision)) {
@@ -211,13 +275,24 @@ fn cached(cache: &Path, repo: &str, revision: &str) -> Option<FoundModel> {
     (is_commit(&commit) && whole).then_some(FoundModel { path, revision: Some(commit) })
 }
 
+/// Whether a snapshot has its weights: in one file, in all shards that the index names, or in a GGUF
+/// file.
 fn has_weights(path: &Path) -> bool {
+    let has_gguf = || {
+        let files = fs::read_dir(path).into_iter().flatten().flatten();
+        files.map(|file| file.path()).any(|file| file.extension() == Some("gguf".as_ref()) && file.is_file())
+    };
     path.join(file::WEIGHTS).is_file()
         || shards(&path.join(file::WEIGHTS_INDEX))
             .is_ok_and(|shards| !shards.is_empty() && shards.iter().all(|s| path.join(s).is_file()))
+        || has_gguf()
 }
 
-/// The files that an index of shards names, each once, all inside the folder.
+/// The files that an index of shards names, each once and sorted, all inside the folder. Entries
+/// that are no text are passed over; `weights/` reports them when the model is loaded.
+///
+/// # Errors
+/// Those of reading the file, and [`Error::Index`] for a shard outside the folder.
 fn shards(index: &Path) -> Result<Vec<String>, Error> {
     let json = read_json(index)?;
     let map = json.get("weight_map").and_then(Value::as_object);

@@ -59,22 +59,22 @@
 //!         ─► Outcome   as soon as all jobs of the request are done
 //! ```
 //!
-//! Arrows between these rooms run downwards only: an engine knows jobs, not the model, and nothing but `reading/driver.rs` chooses tokens. The words of the source:
+//! Arrows between these modules run downwards only: an engine knows jobs, not the model, and nothing but `reading/driver.rs` chooses tokens. The words of the source:
 //!
 //! | word | what it is |
 //! |---|---|
 //! | job | one sequence that is fed to the model: a request's prompt, or its prompt and a continuation |
 //! | group | jobs that run through the same blocks with the same rotations |
 //! | pass | one run through the blocks |
-//! | stretch | successive positions that are computed in one go, for one sequence or for several that agree up to its end |
-//! | span | a stretch, or a new token, as part of a pass |
-//! | holder | a stretch whose keys another needs: it keeps the keys before its own |
+//! | segment | successive positions that are computed in one go, for one sequence or for several that agree up to its end |
+//! | span | a segment, or a new token, as part of a pass |
+//! | dependants | the segments that directly follow another and need its keys, which are kept until the last of them is done |
 //! | memory | all that a block without keys knows of a sequence's past: the states of its heads, and the last rows before its convolution |
 //! | place | where the keys of a block lie: its own, or those of the block whose keys it looks at |
 //! | token inputs | what each block gets of a position's token besides the residual stream (Gemma 4's per-layer embeddings) |
 //! | tile | 32 positions of keys and values, at fixed places of a sequence, so that sums have one order |
 //! | panel | 32 rows of a packed matrix |
-//! | sight | which keys a query sees: those before it, or, in an encoder, those on both sides |
+//! | mask | which keys a query sees: causal, or, in an encoder, those on both sides; all of them or a sliding window |
 //! | walk | attention of some queries over the tiles that they see |
 //! | stage | the blocks that lie on one of several devices |
 //! | lens | whether an inner state goes to the head as it is or through the final norm |

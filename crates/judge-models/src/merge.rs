@@ -1,4 +1,28 @@
 //! A folder with adapters merged into its weights, for programs that know no adapters.
+//!
+//! [`merge_adapters`] opens the folder as `model.rs` does (`checked.rs`), takes every tensor of the
+//! description through the same [`Tensors`], and writes them with `merge/shards.rs`. So what is
+//! written is what a loaded model computes with: expanded, merged and rounded by `weights/`, none
+//! of which is repeated here. This file owns which files a written folder has, under which names
+//! tensors are written, and what `config.json` says.
+//!
+//! ```text
+//!  out/.NAME.partial/  tokenizer and other files, as they are
+//!                      weights, some rows at a time
+//!                      index of several files of weights
+//!                      config.json, last
+//!         └── renamed to out/NAME when all is there
+//! ```
+//!
+//! `config.json` is the folder's own but for these fields:
+//!
+//! | field | what becomes of it |
+//! |---|---|
+//! | `text_config` | its content is the whole, of a vision-language folder |
+//! | `architectures` | removed there unless there is a head of labels: it names the class of the whole |
+//! | `quantization_config`, `compression_config` | removed |
+//! | `vocab_size` | the rows of the embedding, which a GGUF file may have fewer of |
+//! | `dtype`, `torch_dtype` | the dtype of the weights, by the name that all releases of transformers read |
 
 mod shards;
 
@@ -16,42 +40,52 @@ use crate::folder::{Folder, file};
 use crate::weights::{Numbers, Tensors};
 use crate::{Dtype, Error};
 
-/// Bytes of a file of weights, unless one tensor alone has more.
+/// Bytes of tensors in a file of weights, at most, unless one tensor alone has more: the default of
+/// `save_pretrained` in transformers 4.
 const SHARD_BYTES: u64 = 5_000_000_000;
 
-/// Files that other programs read, which are copied as they are where a folder has them, like those that this crate reads.
+/// Files that only other programs read. They are copied as they are where a folder has them, like
+/// the files of text that this crate reads.
 const OF_OTHERS: [&str; 7] =
     ["added_tokens.json", "merges.txt", "tokenizer.model", "vocab.json", "vocab.txt", "LICENSE", "LICENSE.txt"];
 
-/// Fields of `config.json` about few bits, which the written weights do not have.
+/// Fields of `config.json` that describe quantised weights. The written ones are not quantised.
 const OF_QUANTISATION: [&str; 2] = ["quantization_config", "compression_config"];
 
-/// What was written.
+/// What [`merge_adapters`] has written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merged {
-    /// Dtype of the weights.
+    /// Dtype of all tensors.
     pub dtype: Dtype,
-    /// How many tensors there are.
+    /// How many tensors were written. A stack of experts counts as one.
     pub n_tensors: usize,
-    /// Bytes of the tensors.
+    /// Bytes of the tensors, without headers.
     pub bytes: u64,
-    /// Names of the files in the folder.
+    /// Names of the files in the folder, sorted.
     pub files: Vec<String>,
 }
 
-/// Writes the folder of a decoder with adapters merged into its weights, which other programs load like any model: `config.json`, safetensors in files of up to
-/// 5 GB with their index, and the tokenizer's files as they are.
+/// Writes the folder of a decoder with adapters merged into its weights, which other programs load
+/// like any model: `config.json`, safetensors in files of up to 5 GB with their index, and the
+/// tokenizer's files as they are.
 ///
-/// Weights are those that [`Model::load`](crate::Model::load) computes with the same adapters and dtype: merged in f32, one adapter after another, rounded once. `dtype`
-/// `None` is the one that the checkpoint is nearest to. Quantised weights and GGUF files are written expanded, experts by the names that their family has in
-/// transformers, and of a vision-language folder the text model alone, as a folder of its own. Without adapters it is a conversion.
+/// Weights are those that [`Model::load`](crate::Model::load) computes with the same adapters and
+/// dtype: merged in f32, one adapter after another, and rounded to `dtype` at the end. `dtype`
+/// `None` is the one that the checkpoint is nearest to. Without adapters it is a conversion:
 ///
-/// The folder appears under its name when it is complete; until then it is a hidden one beside it, which the next call replaces. `progress` is called with the bytes that are
-/// written and those that will be. Memory is that of some rows, and for experts that a family keeps in one tensor, of that tensor.
+/// - Quantised weights and GGUF files are written expanded.
+/// - Experts get the names that their family has in transformers, alone or in stacks.
+/// - Of a vision-language folder the text model alone is written, as a folder of its own.
+///
+/// The folder appears under its name when it is complete. Until then it is a hidden one beside it,
+/// `.NAME.partial`, which the next call with the same `output` replaces. `progress` is called after
+/// each tensor with the bytes that are written and those that will be. Memory is that of some rows,
+/// and for experts that a family keeps in one tensor, of that tensor.
 ///
 /// # Errors
-/// [`Error::OutputExists`] unless `output` is absent or an empty folder, [`Error::Unsupported`] for an encoder, [`Error::Write`], and those of
-/// [`Model::load`](crate::Model::load) for the folder and the adapters.
+/// [`Error::OutputExists`] unless `output` is absent or an empty folder, [`Error::Unsupported`] for
+/// an encoder, [`Error::Write`], and those of [`Model::load`](crate::Model::load) for the folder
+/// and the adapters. After an error while writing, the hidden folder is deleted.
 pub fn merge_adapters(
     model: impl AsRef<Path>,
     adapters: &[PathBuf],
@@ -60,6 +94,11 @@ pub fn merge_adapters(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Merged, Error> {
     let output = output.as_ref();
+    // With a name also where `.` was given, which the hidden folder beside it needs.
+    let output = &std::path::absolute(output)
+        .ok()
+        .filter(|path| path.file_name().is_some())
+        .ok_or_else(|| Error::Write { path: output.to_owned(), source: std::io::ErrorKind::InvalidFilename.into() })?;
     if !is_free(output)? {
         return Err(Error::OutputExists { path: output.to_owned() });
     }
@@ -80,20 +119,22 @@ pub fn merge_adapters(
     };
     let partial = partial(output);
     remove(&partial)?;
-    let written = write(&folder, &spec, &mut weights, &partial, SHARD_BYTES, progress);
-    if written.is_ok() {
-        let fault = |source| Error::Write { path: output.to_owned(), source };
-        if output.is_dir() {
-            fs::remove_dir(output).map_err(fault)?;
-        }
-        fs::rename(&partial, output).map_err(fault)?;
-    } else {
+    let written = write(&folder, &spec, &mut weights, &partial, SHARD_BYTES, progress)
+        .and_then(|merged| put_in_place(&partial, output).map(|()| merged));
+    if written.is_err() {
         remove(&partial)?;
     }
     written
 }
 
-/// Whether nothing is at a path, or a folder without content.
+/// Gives a whole folder its name, which is free.
+fn put_in_place(partial: &Path, output: &Path) -> Result<(), Error> {
+    if output.is_dir() { fs::remove_dir(output) } else { Ok(()) }
+        .and_then(|()| fs::rename(partial, output))
+        .map_err(|source| Error::Write { path: output.to_owned(), source })
+}
+
+/// Whether nothing is at a path, or a folder without content. A file is not free.
 fn is_free(path: &Path) -> Result<bool, Error> {
     match fs::read_dir(path) {
         Ok(mut entries) => Ok(entries.next().is_none()),
@@ -103,7 +144,8 @@ fn is_free(path: &Path) -> Result<bool, Error> {
     }
 }
 
-/// Where a folder is until it is complete.
+/// Where a folder is until it is complete: `.NAME.partial` beside it, on the same file system, so
+/// that it can be renamed.
 fn partial(output: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(output.file_name().unwrap_or_default());
@@ -111,6 +153,7 @@ fn partial(output: &Path) -> PathBuf {
     output.with_file_name(name)
 }
 
+/// Deletes a folder with all that is in it. One that is absent is no error.
 fn remove(folder: &Path) -> Result<(), Error> {
     match fs::remove_dir_all(folder) {
         Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
@@ -120,6 +163,10 @@ fn remove(folder: &Path) -> Result<(), Error> {
     }
 }
 
+/// Writes the whole folder to `to`, which it makes: files of text, weights in files of at most
+/// `shard_bytes`, then `config.json`. A folder without `config.json` is no model for any program,
+/// so what was cut off is not taken for whole. The store is asked at the end whether all tensors
+/// were taken.
 fn write(
     folder: &Folder,
     spec: &ModelSpec,
@@ -160,12 +207,14 @@ fn write(
 
 /// A tensor as other programs know it.
 enum Tensor<'a> {
+    /// One of the model's tensors, by its own name and shape.
     Alone(String, Vec<usize>),
-    /// Several of the model's tensors, which no folder has one by one.
+    /// Several of the model's tensors that folders keep in one tensor only.
     Stack(&'a StackSpec),
 }
 
-/// The tensors of a model; what it may have alone or in a stack is alone.
+/// The tensors to write: first those that stand alone, in the order of `ModelSpec::tensors`, then
+/// stacks. What a folder may have either way stands alone.
 fn tensors(spec: &ModelSpec) -> Vec<Tensor<'_>> {
     let stacks: Vec<&StackSpec> = spec.stacks().filter(|stack| stack.is_only_form).collect();
     let parts: BTreeSet<&str> = stacks.iter().flat_map(|stack| &stack.parts).map(|part| &*part.tensor.0).collect();
@@ -174,6 +223,7 @@ fn tensors(spec: &ModelSpec) -> Vec<Tensor<'_>> {
 }
 
 impl Tensor<'_> {
+    /// Name and shape as they will be in the file.
     fn entry(&self) -> Entry {
         let (name, shape) = match self {
             Self::Alone(name, shape) => (name, shape),
@@ -182,7 +232,8 @@ impl Tensor<'_> {
         Entry { name: name.clone(), shape: shape.clone() }
     }
 
-    /// Takes its numbers and writes them.
+    /// Takes the tensor's numbers and writes them: matrices some rows at a time, other tensors and
+    /// stacks as a whole. A stack is filled part by part through the strides of its description.
     fn copy(&self, tensors: &mut dyn Tensors, dtype: Dtype, shards: &mut Shards) -> Result<(), Error> {
         match self {
             Self::Alone(name, shape) => match *shape.as_slice() {
@@ -214,7 +265,7 @@ impl Tensor<'_> {
     }
 }
 
-/// Numbers as a file has them.
+/// Little-endian bytes of numbers in their own dtype.
 fn bytes(numbers: Numbers<'_>) -> Vec<u8> {
     match numbers {
         Numbers::F32(values) => values.iter().flat_map(|x| x.to_le_bytes()).collect(),
@@ -222,7 +273,7 @@ fn bytes(numbers: Numbers<'_>) -> Vec<u8> {
     }
 }
 
-/// The same of numbers that are values of this dtype.
+/// Little-endian bytes in `dtype` of values that were rounded to it before, so nothing is lost.
 fn rounded(values: &[f32], dtype: Dtype) -> Vec<u8> {
     match dtype {
         Dtype::F32 => bytes(Numbers::F32(values)),
@@ -230,14 +281,19 @@ fn rounded(values: &[f32], dtype: Dtype) -> Vec<u8> {
     }
 }
 
-/// `config.json` of the written weights.
+/// `config.json` of the written folder: that of the text model, `vocab_size` as it is written, the
+/// dtype of the weights, and nothing about quantisation.
+///
+/// # Errors
+/// [`Error::Config`] if the text model's fields of a vision-language folder are not found.
 fn config(folder: &Folder, spec: &ModelSpec, dtype: Dtype) -> Result<Value, Error> {
     let text =
         text_fields(folder.config()).map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
     let is_tower = text.is_some();
     let mut fields = text.or_else(|| folder.config().as_object().cloned()).unwrap_or_default();
     OF_QUANTISATION.iter().for_each(|field| drop(fields.remove(*field)));
-    // The class of the whole; that of the text model follows from its type.
+    // It names the class of the vision-language model. Without it, loaders find the class of the text model by
+    // `model_type`.
     if is_tower && spec.labels().is_none() {
         fields.remove("architectures");
     }
@@ -246,7 +302,7 @@ fn config(folder: &Folder, spec: &ModelSpec, dtype: Dtype) -> Result<Value, Erro
         Dtype::F32 => "float32",
         Dtype::Bf16 => "bfloat16",
     };
-    // By its name before transformers 5, which later releases know too.
+    // The name before transformers 5. Later releases read it too.
     fields.remove("dtype");
     fields.insert("torch_dtype".to_owned(), name.into());
     Ok(Value::Object(fields))
@@ -259,7 +315,8 @@ mod tests {
     use super::*;
     use crate::fixtures;
 
-    /// A folder's tensors in as many files as so few bytes make; what both folders then hold.
+    /// Writes a test model in files of at most `shard_bytes`. Returns the names of the files, the
+    /// tensors of the original folder, and those of the written one.
     fn in_shards(family: &str, shard_bytes: u64) -> (Vec<String>, Vec<Vec<f32>>, Vec<Vec<f32>>) {
         let (folder, to) = (Folder::open(fixtures::folder(family)).unwrap(), tempfile::TempDir::new().unwrap());
         let open = |folder: &Folder| {

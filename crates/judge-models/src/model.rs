@@ -1,3 +1,20 @@
+//! [`Model`]: takes a folder and answers requests. The top room of the crate, which joins the
+//! others.
+//!
+//! ```text
+//! load   folder ─► arch (what to build) ─► checked, weights (tensors) ─► engine (holds them)
+//!               └► text (tokenizer, template), fingerprint, eos      ─► Context, ModelInfo
+//!
+//! serve  take some requests ─► check each ─► head rows of their labels ─► groups of jobs
+//!        each group: engine.passes ─► reading/driver ─► outcomes, as they are known
+//!        until the exchange has no more requests, or breaks off
+//! ```
+//!
+//! It owns the order in which a folder is opened and which engine a model gets, and how many
+//! requests are answered together. It computes nothing and chooses no token. Requests that are
+//! answered together are numbered from 0 inside (`place`); `serve` adds the number of those before
+//! them.
+
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -12,7 +29,7 @@ use crate::arch::{Architecture, OneOrMany};
 use crate::checked::CheckedWeights;
 use crate::engine::Engine;
 use crate::engine::packed::{PackedDecoder, PackedEncoder, Supported};
-use crate::engine::tensor::{Batched, Shapes};
+use crate::engine::tensor::{Batched, Shapes, batch_tokens};
 use crate::folder::{Folder, file};
 use crate::reading::answers::{Answers, Sink};
 use crate::reading::context::Context;
@@ -28,43 +45,56 @@ use crate::{
 /// Requests that are taken at a time; see [`Model::take`].
 const STEP: usize = 64;
 
-/// Requests that are answered together, at most.
+/// Tokens in flight at once on the processor, unless the options say otherwise: enough rows for
+/// products to run at full speed on any number of cores.
+const MAX_BATCH_TOKENS: usize = 16_384;
+
+/// Requests that are answered together, at most. Bounds memory where texts are very short.
 const MOST: usize = 1024;
 
-/// Full passes that the requests which are answered together are to be enough for.
+/// The requests that are answered together are to be enough for this many full passes.
 const PASSES: usize = 8;
 
-/// Bytes of text that become a token, roughly.
+/// Bytes of text that become a token, roughly. Texts are not tokenised yet when requests are
+/// counted.
 const BYTES_PER_TOKEN: usize = 4;
 
 /// How a model is loaded.
+///
+/// Write it as `LoadOptions { dtype: …, ..LoadOptions::default() }`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadOptions {
-    /// Where it runs: one device, or several cards that share its blocks, in their order, where one has too little memory.
+    /// Where it runs: one device, or several GPUs that share its blocks, in their order, where one
+    /// has too little memory. By default the CPU.
     pub devices: Vec<Device>,
     /// Arithmetic of the weights; `None`: bf16 if most of the checkpoint is bf16 or f16, else f32.
     pub dtype: Option<Dtype>,
-    /// Instructions of the products on the CPU; `None`: the fastest that the processor has. Each sums in an order
-    /// of its own: name one that all machines have, and they return the same bits.
+    /// Instructions of the products on the CPU; `None`: the fastest that the processor has. Each
+    /// sums in an order of its own: name one that all machines have, and they return the same bits.
     pub kernel: Option<Kernel>,
     /// How text becomes tokens.
     pub text: TextOptions,
-    /// The name to go by; `None`: the folder's own, or `ORG/NAME` in the hub's cache, with those of adapters behind a `+`.
+    /// The name to go by; `None`: the folder's own, or `ORG/NAME` in the hub's cache, with those of
+    /// adapters behind a `+`.
     pub name: Option<String>,
     /// The hub revision that the folder holds, where known; recorded, not checked.
     pub revision: Option<String>,
-    /// Folders of adapters (PEFT's LoRA, rsLoRA or DoRA), which are merged into the weights as they are loaded, one after another: in f32,
-    /// rounded to the dtype once. The tokenizer is the base model's.
+    /// Folders of adapters (PEFT's LoRA, rsLoRA or DoRA), which are merged into the weights as they
+    /// are loaded, one after another: in f32, rounded to the dtype once. The tokenizer is the base
+    /// model's.
     pub adapters: Vec<PathBuf>,
-    /// Upper bound on tokens (prompt plus new) in flight at once. Bounds memory, never changes a number. A longer
-    /// sequence runs alone.
-    pub max_batch_tokens: usize,
-    /// Hash all bytes of the weights into the fingerprint, not a sample of every tensor. Reads the whole checkpoint.
+    /// Upper bound on tokens (prompt plus new) in flight at once; 0 is taken for 1. `None`: 16,384
+    /// on the processor; on GPUs as many as suit the model and the memory that the smallest of them
+    /// has in all, from 1,024 to 65,536 ([`Model::max_batch_tokens`]). Bounds memory. On the processor
+    /// it never changes a number, on a GPU only the last digits. A longer sequence runs alone.
+    pub max_batch_tokens: Option<usize>,
+    /// Hash all bytes of the weights into the fingerprint, not a sample of every tensor. Reads the
+    /// whole checkpoint.
     pub full_fingerprint: bool,
 }
 
 impl Default for LoadOptions {
-    /// On the CPU, 16,384 tokens in flight, all else as the folder says.
+    /// On the CPU, all else as the folder says.
     fn default() -> Self {
         Self {
             devices: vec![Device::Cpu],
@@ -74,48 +104,63 @@ impl Default for LoadOptions {
             name: None,
             revision: None,
             adapters: Vec::new(),
-            max_batch_tokens: 16_384,
+            max_batch_tokens: None,
             full_fingerprint: false,
         }
     }
 }
 
-/// A frozen language model from a Hugging Face folder, a decoder or an encoder; what judges see of it is [`Backbone`].
+/// A frozen language model from a Hugging Face folder, a decoder or an encoder; what judges see of
+/// it is [`Backbone`].
 ///
-/// On the CPU a prompt's numbers are bit-identical whatever runs beside it: sequences share passes, and what
-/// prompts have in common at their beginning is computed once; every body there gives a row the same bits whatever
-/// stands beside it and however a sequence is cut. The score head is a dot product in `f64`. On [`Device::Cuda`] sequences share padded
-/// batches, and a prompt's numbers are the same within rounding, not to the bit.
+/// On the CPU a prompt's numbers are bit-identical whatever runs beside it. Sequences share passes,
+/// and what prompts have in common at their beginning is computed once; but every operation gives a
+/// row the same bits whatever the other rows are and however a sequence is cut. The score head is a
+/// dot product in `f64`. On [`Device::Cuda`] sequences share padded batches, and a prompt's numbers
+/// are the same within rounding, not to the bit.
 ///
-/// Of an encoder only pooled states are read. Whatever needs logits, and attention entropies, is [unsupported](BackboneError::Unsupported); [`Backbone::token`] is
-/// [`BackboneError::NoLogits`]. It runs on [`Device::Cpu`] alone, and heads that its folder may have do not count.
+/// Of an encoder only pooled states are read. Whatever needs logits, and attention entropies, is
+/// [unsupported](BackboneError::Unsupported); [`Backbone::token`] is [`BackboneError::NoLogits`].
+/// It runs on [`Device::Cpu`] alone, and heads that its folder may have do not count.
 ///
-/// [`ModelInfo::fingerprint`] covers configuration, tokenizer and template whole, but of each large tensor a sample only, unless
-/// [`LoadOptions::full_fingerprint`] is set: weights that were edited in a few places may keep it.
+/// [`ModelInfo::fingerprint`] covers configuration, tokenizer and template whole, but of each large
+/// tensor a sample only, unless [`LoadOptions::full_fingerprint`] is set: weights that were edited
+/// in a few places may keep it.
 ///
-/// Log-probabilities are of the last layer over the whole vocabulary, with the family's soft-cap. The tokens of a
-/// [continuation](judge_core::Want::continuations) are those that follow the prompt's own where both are tokenised together and begin with these, else
-/// those of the text tokenised apart, without special tokens; this is the rule of lm-evaluation-harness. A continuation without a token makes its item
-/// [unscored](judge_core::Reason::EmptyPrompt), one that exceeds the context [too long](judge_core::Reason::TooLong).
+/// Log-probabilities are of the last layer over the whole vocabulary, with the family's soft-cap.
+/// The tokens of a [continuation](judge_core::Want::continuations) are those that follow the
+/// prompt's own where both are tokenised together and begin with these, else those of the text
+/// tokenised apart, without special tokens; this is the rule of lm-evaluation-harness. A
+/// continuation without a token makes its item [unscored](judge_core::Reason::EmptyPrompt), one
+/// that exceeds the context [too long](judge_core::Reason::TooLong).
 ///
-/// A [stop text](judge_core::Generation::stop) is looked for in the decoded text after each token. The tokens of a text that it ends are all that were
-/// written; label reads at generated steps leave out those whose token begins at the cut or behind it.
+/// A [stop text](judge_core::Generation::stop) is looked for in the decoded text after each token.
+/// The tokens of a text that it ends are all that were written; label reads at generated steps
+/// leave out those whose token begins at the cut or behind it.
 pub struct Model {
+    /// Name, dimensions, fingerprint, dtype and device, as judges and run records see them.
     pub(crate) info: ModelInfo,
+    /// Description, tokenizer and end tokens.
     pub(crate) context: Context,
+    /// The weights, where they are computed with.
     pub(crate) engine: Box<dyn Engine>,
+    /// The head of a sequence classifier, kept on the host in f32.
     reward_head: Option<RewardHead>,
+    /// [`LoadOptions::max_batch_tokens`], or what was chosen for `None`; at least 1.
     max_batch_tokens: usize,
 }
 
 /// Which [`Engine`] a model gets.
 #[derive(Clone, Copy)]
 enum Choice {
+    /// Packed weights on the CPU: the decoder's or the encoder's.
     Packed,
+    /// Burn's operations over padded batches of these shapes, on any devices. Decoders only.
     Batched(Shapes),
 }
 
 impl Choice {
+    /// Packed weights on a single CPU, batches on everything else.
     fn of(devices: &[Device]) -> Self {
         match devices {
             [Device::Cpu] => Self::Packed,
@@ -128,13 +173,15 @@ impl Model {
     /// Loads a model folder.
     ///
     /// # Errors
-    /// [`Error`] says what in the folder is absent, damaged, contradictory or not supported, and where.
+    /// [`Error`] says what in the folder is absent, damaged, contradictory or not supported, and
+    /// where.
     pub fn load(folder: impl AsRef<Path>, options: &LoadOptions) -> Result<Self, Error> {
         Self::load_as(folder.as_ref(), options, device::to_burn(&options.devices)?, None)
     }
 
-    /// Finds a model by its name and loads it: a folder, or `ORG/NAME[@REVISION]` of the hub, which is fetched into the hub's cache unless it is there
-    /// ([`ModelSource`], with the environment's [`HubOptions`]).
+    /// Finds a model by its name and loads it: a folder, or `ORG/NAME[@REVISION]` of the hub, which
+    /// is fetched into the hub's cache unless it is there ([`ModelSource`], with the environment's
+    /// [`HubOptions`]).
     ///
     /// # Errors
     /// Those of [`ModelSource::resolve`] and of [`load`](Self::load).
@@ -142,13 +189,15 @@ impl Model {
         Self::open_with(name, options, &HubOptions::from_env())
     }
 
+    /// [`open`](Self::open) with other settings of the hub. The revision that was found is
+    /// recorded, unless the options name one.
     pub(crate) fn open_with(name: &str, options: &LoadOptions, hub: &HubOptions) -> Result<Self, Error> {
         let FoundModel { path, revision } = name.parse::<ModelSource>()?.resolve(hub)?;
         let revision = options.revision.clone().or(revision);
         Self::load(path, &LoadOptions { revision, ..options.clone() })
     }
 
-    /// [`load`](Self::load) over batches of the given shapes, whatever the devices.
+    /// [`load`](Self::load) over batches of the given shapes, whatever the devices of the options.
     #[cfg(test)]
     pub(crate) fn load_batched(
         folder: &Path,
@@ -159,6 +208,9 @@ impl Model {
         Self::load_as(folder, options, devices, Some(Choice::Batched(shapes)))
     }
 
+    /// Loads a folder on Burn's `devices`, with the engine of `choice` or else the one that suits
+    /// the options' devices. What is cheap comes first: configuration, devices and tokenizer are
+    /// checked before weights are opened, names and shapes of tensors before any is read.
     fn load_as(
         folder: &Path,
         options: &LoadOptions,
@@ -225,26 +277,46 @@ impl Model {
             Some(kernel) => format!("{} ({kernel})", device::names(&options.devices)),
             None => device::names(&options.devices),
         };
+        let max_batch_tokens = match (options.max_batch_tokens, device::least_memory(&options.devices)?, &spec) {
+            (Some(tokens), ..) => tokens.max(1),
+            (None, Some(memory), Architecture::Decoder(spec)) => {
+                let tokens = batch_tokens(spec, dtype, devices.len(), memory);
+                tracing::info!("batches of at most {tokens} tokens, by a GPU memory of {memory} bytes");
+                tokens
+            }
+            (None, ..) => MAX_BATCH_TOKENS,
+        };
         let context = Context { spec, codec, eos };
-        Ok(Self { info, context, engine, reward_head, max_batch_tokens: options.max_batch_tokens.max(1) })
+        Ok(Self { info, context, engine, reward_head, max_batch_tokens })
     }
 
-    /// The tokens of a prompt as the model is fed them, control tokens included.
+    /// The tokens of a prompt as the model is fed them, control tokens included. Those that a model
+    /// with a [head of labels](Self::reward_head) loses at their end are still there.
     ///
     /// # Errors
-    /// [`Error::Prompt`] for a prompt that has no token or that the template refuses, and the tokenizer's own.
+    /// [`Error::Prompt`] for a prompt that has no token or that the template refuses, and the
+    /// tokenizer's own.
     pub fn tokens(&self, prompt: &Prompt) -> Result<Vec<TokenId>, Error> {
         self.context.codec.encode(prompt)?.map_err(|unscored| Error::Prompt { unscored })
     }
 
-    /// The head of a sequence classifier, such as a reward model, if the folder has one. Such a model has no logits over the vocabulary: what asks for
-    /// them, or for text, is refused, and states are all that is read of it. Its prompts lose tokens at their end that are the folder's `pad_token_id`,
-    /// as transformers passes over them. Encoders have none: their classifiers are not linear in a state.
+    /// The head of a sequence classifier, such as a reward model, if the folder has one. Such a
+    /// model has no logits over the vocabulary: what asks for them, or for text, is refused, and
+    /// states are all that is read of it. Its prompts lose tokens at their end that are the
+    /// folder's `pad_token_id`, as transformers passes over them. Encoders have none: their
+    /// classifiers are not linear in a state.
     pub fn reward_head(&self) -> Option<&RewardHead> {
         self.reward_head.as_ref()
     }
 
-    /// The head's rows of each set of labels that the requests name, as `f32` on the host.
+    /// The most tokens (prompts plus new ones) in flight at once: [`LoadOptions::max_batch_tokens`],
+    /// or the number that was chosen where that is `None`.
+    pub fn max_batch_tokens(&self) -> usize {
+        self.max_batch_tokens
+    }
+
+    /// The head's rows of each set of labels that the requests name, as `f32` on the host. Each set
+    /// is fetched once.
     fn heads<'r>(&self, requests: &'r [Request]) -> Result<Heads<'r>, Error> {
         let mut heads = Heads::new();
         for read in requests.iter().flat_map(|request| &request.want.labels) {
@@ -256,9 +328,11 @@ impl Model {
         Ok(heads)
     }
 
-    /// Takes the requests that are answered together: [`STEP`] at a time, until their texts have [`BYTES_PER_TOKEN`] bytes for each token of
-    /// [`PASSES`] full passes, or there are [`MOST`] of them, or fewer come than were asked for. Enough to sort them by length, to share what they begin
-    /// with and to fill batches; few enough that what waits is bounded.
+    /// Takes the requests that are answered together: [`STEP`] at a time, until their texts have
+    /// [`BYTES_PER_TOKEN`] bytes for each token of [`PASSES`] full passes, or there are [`MOST`] of
+    /// them, or fewer come than were asked for. Enough to sort them by length, to share what they
+    /// begin with and to fill batches; few enough that what waits is bounded. Empty if the exchange
+    /// has none.
     fn take(&self, exchange: &mut dyn Exchange) -> Vec<Request> {
         let enough = self.max_batch_tokens.saturating_mul(PASSES * BYTES_PER_TOKEN);
         let (mut requests, mut bytes) = (Vec::new(), 0_usize);
@@ -274,7 +348,8 @@ impl Model {
         requests
     }
 
-    /// Answers requests, each once: all of them before it returns, unless `sink` breaks off.
+    /// Answers requests, each once: all of them before it returns, unless `sink` breaks off. Groups
+    /// are answered one after another.
     fn answer_all(&self, requests: &[Request], sink: &mut Sink<'_>) -> Result<(), Error> {
         let heads = self.heads(requests)?;
         let mut answers = Answers::new(sink);
@@ -291,7 +366,7 @@ impl Model {
     }
 }
 
-/// The text that a request brings along.
+/// Bytes of the text that a request brings along, prompt and continuations.
 fn text_bytes(request: &Request) -> usize {
     request.prompt.text_bytes() + request.want.continuations.iter().map(String::len).sum::<usize>()
 }
@@ -301,6 +376,8 @@ impl TextModel for Model {
         self.info.identity()
     }
 
+    /// Checks every request of those that are answered together before it works on any of them, so
+    /// an error of a request comes before their outcomes.
     fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
         let mut first = 0;
         loop {
@@ -353,7 +430,8 @@ impl fmt::Debug for Model {
     }
 }
 
-/// The end tokens that `generation_config.json` names, one or several; `None` if it names none.
+/// The end tokens that `generation_config.json` names, one or several; `None` if it names none or
+/// is absent.
 fn generation_eos(folder: &Folder) -> Result<Option<Vec<TokenId>>, Error> {
     let Some(json) = folder.json(file::GENERATION_CONFIG)? else { return Ok(None) };
     match json.get("eos_token_id") {
@@ -366,7 +444,8 @@ fn generation_eos(folder: &Folder) -> Result<Option<Vec<TokenId>>, Error> {
     }
 }
 
-/// The last part of the path that names something; a path such as `.` is resolved first. In the hub's cache that part is a commit, and `ORG/NAME` the name.
+/// The last part of the path that names something; a path such as `.` is resolved first. In the
+/// hub's cache that part is a commit, and `ORG/NAME` is the name.
 fn folder_name(path: &Path) -> String {
     let resolved = path.canonicalize();
     let named = resolved.as_deref().unwrap_or(path);

@@ -1,4 +1,22 @@
-//! What a request wants of a model and how the answer is made of what a pass brings, whichever engine runs it.
+//! What requests want of a model, and how their answers are made of what passes bring, whichever
+//! engine runs them.
+//!
+//! `model.rs` hands in requests and takes outcomes; `engine/` gets jobs and gives back what a pass
+//! brought. This room reads neither folders nor weights, and no tensor of a device enters it.
+//!
+//! ```text
+//! check      refuses a request that asks in vain, before any work
+//! jobs       a request ─► the sequences that answer it (text/ tokenises them)
+//! groups     sequences that can share passes
+//! driver     runs an engine's passes (the trait of `passes`) and reads what each brings:
+//!              labels      states ─► label logits
+//!              next_token  logits ─► a token (sampling), log-probabilities, the mass of labels
+//!              written     a text that is being written
+//! answers    parts of a request, until all are there ─► Outcome (finite refuses NaN and infinity)
+//! ```
+//!
+//! `pooling` and `exp` are for engines too: one way to pool, and one exponential with the same bits
+//! on every machine. `context` is what all of this knows of a model.
 
 pub(crate) mod answers;
 mod check;

@@ -1,4 +1,5 @@
-//! A model on every engine, and what it answers, for tests.
+//! One model on every engine, and what it answers. For tests only: they ask whether engines agree
+//! with one another and with `fixtures`.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -9,20 +10,22 @@ use judge_core::{Outcome, Reading, Request, TextModel};
 use crate::engine::tensor::Shapes;
 use crate::{Dtype, Kernel, LoadOptions, Model};
 
-/// The model in padded batches, its layers over so many devices, which are the processor each.
+/// The model in padded batches, its layers over `devices` devices, each of which is the processor.
 fn batched(folder: &Path, options: &LoadOptions, devices: usize) -> Model {
     Model::load_batched(folder, options, Shapes { step: 16 }, vec![Device::flex(); devices]).unwrap()
 }
 
-/// The model in passes over one sequence each, without padding: the reference.
+/// The model in passes over one sequence each, without padding: the reference for the other
+/// engines.
 pub(crate) fn alone(folder: &Path, options: &LoadOptions) -> Model {
-    let options = LoadOptions { max_batch_tokens: 1, ..options.clone() };
+    let options = LoadOptions { max_batch_tokens: Some(1), ..options.clone() };
     Model::load_batched(folder, &options, Shapes { step: 1 }, vec![Device::flex()]).unwrap()
 }
 
-/// The model by every engine in f32: one sequence at a time, in padded batches, and packed for each kernel that this processor has.
+/// The model on every engine in f32, by name: one sequence at a time, in padded batches, in two
+/// stages, and packed for each kernel that this processor has.
 pub(crate) fn in_f32(folder: &Path) -> Vec<(String, Model)> {
-    let options = LoadOptions { dtype: Some(Dtype::F32), max_batch_tokens: 300, ..LoadOptions::default() };
+    let options = LoadOptions { dtype: Some(Dtype::F32), max_batch_tokens: Some(300), ..LoadOptions::default() };
     let mut models = vec![
         ("one at a time".to_owned(), alone(folder, &options)),
         ("batched".to_owned(), batched(folder, &options, 1)),
@@ -32,7 +35,7 @@ pub(crate) fn in_f32(folder: &Path) -> Vec<(String, Model)> {
     models
 }
 
-/// The model packed for each kernel that this processor has.
+/// The model packed for each kernel that this processor has, by name.
 fn packed(folder: &Path, options: &LoadOptions) -> impl Iterator<Item = (String, Model)> {
     Kernel::available().into_iter().map(move |kernel| {
         let options = LoadOptions { kernel: Some(kernel), ..options.clone() };
@@ -40,15 +43,19 @@ fn packed(folder: &Path, options: &LoadOptions) -> impl Iterator<Item = (String,
     })
 }
 
-/// The model by every engine in bf16: packed for each kernel that this processor has, and in padded batches.
+/// The model on every engine in bf16, by name: packed for each kernel that this processor has, and
+/// in padded batches.
 pub(crate) fn in_bf16(folder: &Path) -> Vec<(String, Model)> {
-    let options = LoadOptions { dtype: Some(Dtype::Bf16), max_batch_tokens: 300, ..LoadOptions::default() };
+    let options = LoadOptions { dtype: Some(Dtype::Bf16), max_batch_tokens: Some(300), ..LoadOptions::default() };
     let mut models: Vec<(String, Model)> = packed(folder, &options).collect();
     models.push(("batched in bf16".to_owned(), batched(folder, &options, 1)));
     models
 }
 
 /// The answers in the order of the requests.
+///
+/// # Panics
+/// If a request is answered twice or not at all, or the run fails.
 pub(crate) fn answers(model: &Model, requests: &[Request]) -> Vec<Outcome> {
     let mut answers = vec![None; requests.len()];
     model
@@ -60,6 +67,10 @@ pub(crate) fn answers(model: &Model, requests: &[Request]) -> Vec<Outcome> {
     answers.into_iter().map(Option::unwrap).collect()
 }
 
+/// The reading of an outcome.
+///
+/// # Panics
+/// If the item is unscored.
 pub(crate) fn reading(outcome: &Outcome) -> &Reading {
     match outcome {
         Outcome::Read(reading) => reading,

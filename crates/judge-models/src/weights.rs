@@ -1,7 +1,43 @@
-//! Where the numbers of a model come from: files of tensors, dense or quantised, and adapters over them.
+//! Where the numbers of a model come from: files of tensors, dense or quantised, and adapters over
+//! them.
 //!
-//! Engines see [`Tensors`] alone: names and shapes of a Hugging Face folder, numbers rounded once. What a file holds instead, codes with scales or the names and
-//! orders of another program, ends here.
+//! This module owns the way from the bytes of a folder to rounded numbers under Hugging Face names.
+//! It does not own the description of a model (`arch/`), which says which names and shapes there
+//! must be, nor what engines make of the numbers (`engine/`). `checked.rs` joins description and
+//! files.
+//!
+//! ```text
+//!  safetensors ──► Checkpoint ───────────┐
+//!                     │ codes and scales │
+//!                     └──► Quantised ────┼──► dyn Store ──► Adapted ──► dyn Tensors ──► engine, merge.rs
+//!  one .gguf ────► Gguf ─────────────────┘                     ▲
+//!  PEFT folder ──► Adapter ────────────────────────────────────┘
+//! ```
+//!
+//! | file | owns |
+//! |---|---|
+//! | `open.rs` | the choice of a reader for a folder |
+//! | `safetensors.rs` | safetensors, in one file or in shards; stacks of experts cut into their parts |
+//! | `quantised.rs` | quantised safetensors, one file for each method |
+//! | `gguf.rs` | GGUF files of llama.cpp, with what their converter changed undone |
+//! | `lora.rs` | LoRA, rsLoRA and DoRA adapters of PEFT |
+//! | `table.rs` | matrices whose rows are looked up one by one |
+//! | `rows.rs` | the trait of matrices that are expanded from codes, and the loop that expands them |
+//! | `raw.rs`, `convert.rs` | bytes: single elements of codes and scales, whole rows of plain numbers |
+//! | `names.rs` | the comparison of expected names with those that are there |
+//!
+//! Engines see the trait [`Tensors`] alone. What a file holds instead of plain numbers ends here:
+//! codes with scales, stacks of experts, the names and the order of rows of another program.
+//!
+//! Invariants that the rest of the crate relies on:
+//!
+//! - A number is computed in f32 or wider and rounded to the dtype asked for once, to nearest with
+//!   ties to even.
+//! - Its bits depend neither on how many rows are handed over at a time nor on the number of
+//!   threads.
+//! - No value that is NaN or infinite gets out without an error, before rounding or after it. The
+//!   one exception is a [`Table`] that stays in its file.
+//! - Every count, offset and shape of a file is checked before anything is allocated for it.
 
 mod convert;
 mod gguf;
@@ -28,13 +64,31 @@ pub(crate) use open::{open, open_renamed};
 pub(crate) use safetensors::Checkpoint;
 pub(crate) use table::Table;
 
-/// Tensors by name, each handed over once: what engines are loaded from.
+/// The tensors of a model by name: what engines are loaded from.
+///
+/// A loader takes every tensor that its description names, once, in an order of its own.
+/// That a tensor was taken is remembered, so that [`Store::finish`] can name those that were not.
+/// Taking it a second time gives the same numbers again.
 pub(crate) trait Tensors {
-    /// The values of a tensor of exactly this shape, row-major, rounded to `dtype`. All must be finite, after rounding too.
+    /// The values of a tensor, row-major, rounded to `dtype` and widened to f32 again.
+    ///
+    /// # Errors
+    /// [`Error::TensorNames`] if there is no tensor of this name. [`Error::Tensor`] if it does not
+    /// have exactly this shape, if its dtype is not read, or for the first value that is NaN or
+    /// infinite, as stored or after rounding.
     fn take(&mut self, name: &str, shape: &[usize], dtype: Dtype) -> Result<Vec<f32>, Error>;
 
-    /// Hands a matrix of exactly this shape to `take` in `dtype`, some rows at a time, each with the index of its first row: every value rounded to
-    /// nearest, ties to even, where `dtype` has fewer bits. All must be finite, after rounding too.
+    /// Hands a matrix of exactly this shape to `take`, some rows at a time, so that no more than
+    /// these rows are in memory besides what the caller makes of them.
+    ///
+    /// `take` gets the index of the first row of each part, and whole rows as [`Numbers`] of
+    /// `dtype`: values are rounded to nearest, ties to even, where `dtype` has fewer bits. Parts
+    /// come in the order of the rows, each row once. How many rows a part has is the
+    /// implementation's choice.
+    ///
+    /// # Errors
+    /// Those of [`take`](Self::take). Parts before the one with the error have been handed over by
+    /// then, so what the caller has made of them is to be dropped.
     fn take_rows(
         &mut self,
         name: &str,
@@ -43,67 +97,102 @@ pub(crate) trait Tensors {
         take: &mut dyn FnMut(usize, Numbers<'_>),
     ) -> Result<(), Error>;
 
-    /// A matrix of exactly this shape whose rows are looked up later, rounded to `dtype`. Where it is stored as it is used it stays in its file, which is not read
-    /// now; what is not finite is then found in what is made of it.
+    /// A matrix `[rows, width]` of exactly this shape whose rows are looked up later, rounded to
+    /// `dtype`.
+    ///
+    /// The default implementation copies the matrix into memory. Where it is stored as plain
+    /// numbers it stays in its file, which is not read now. A value that is not finite is then
+    /// found by no check here, but in the states that are made of it.
+    ///
+    /// # Errors
+    /// Those of [`take`](Self::take).
     fn table(&mut self, name: &str, shape: [usize; 2], dtype: Dtype) -> Result<Table, Error> {
         Table::collect(shape, |take| self.take_rows(name, shape, dtype, take))
     }
 
-    /// Says that a tensor is not needed.
+    /// Marks a tensor as taken that the caller does not need, such as one that an adapter replaces.
+    /// That there is such a tensor is not checked here.
     fn pass_over(&mut self, name: &str);
 }
 
-/// All tensors of a model, handed out one by one; what nobody took is found out by [`finish`](Self::finish).
+/// All tensors of one folder, before adapters.
+///
+/// `checked.rs` opens a store, calls [`check`](Self::check) before anything is read, and lends it
+/// to an engine as [`Tensors`]. `model.rs` and `merge.rs` call [`finish`](Self::finish) at the end.
 pub(crate) trait Store: Tensors {
-    /// The dtype that suits them.
+    /// The dtype that a model gets where the caller asked for none: the one that most of the stored
+    /// numbers are nearest to. Codes of quantised weights count as bf16.
     fn stored_dtype(&self) -> Dtype;
 
-    /// Whether some of the numbers are f16, whose eleven bits become eight where they are rounded to bf16.
+    /// Whether some of the numbers are f16. An f16 has eleven significant bits, of which bf16 keeps
+    /// eight, so `checked.rs` warns of it.
     fn has_f16(&self) -> bool;
 
-    /// How many tokens the embedding, which has this name, is of, where files may hold fewer than the configuration says.
+    /// The number of rows of the embedding of this name, where files may have fewer than
+    /// `vocab_size` of `config.json`. `None`, the default, where the configuration must be right.
     fn vocabulary(&self, _embedding: &str) -> Option<usize> {
         None
     }
 
-    /// The names that a model finds here.
+    /// The names that a model finds here: those of the stored tensors, renamed, cut out of stacks
+    /// and standing for codes as the reader does it. In no particular order.
     fn names(&self) -> Box<dyn Iterator<Item = &str> + '_>;
 
-    /// Those that were taken or passed over.
+    /// The names that were taken or passed over.
     fn taken(&self) -> &BTreeSet<String>;
 
-    /// Whether a tensor may be there though no model takes it.
+    /// Whether a tensor may be there though no model takes it: what it holds is known otherwise, or
+    /// nothing here computes with it.
     fn is_redundant(&self, name: &str) -> bool;
 
-    /// Fails unless there is a tensor of this name and shape. Nothing is allocated for it.
+    /// Fails unless there is a tensor of this name and shape. Nothing is expanded or allocated for
+    /// it.
+    ///
+    /// # Errors
+    /// [`Error::TensorNames`] and [`Error::Tensor`]. For a quantised weight the tensors beside its
+    /// codes are checked too.
     fn expect(&self, name: &str, shape: &[usize]) -> Result<(), Error>;
 
-    /// Fails if `expected` names a tensor that is absent, or if there is one that it does not name and that is not redundant, and lists both; or if one
-    /// has another shape.
+    /// Compares the store with the names and shapes that a description expects.
+    ///
+    /// # Errors
+    /// [`Error::TensorNames`], with both lists, if `expected` names a tensor that is absent or if
+    /// there is one that it does not name and that is not redundant. Otherwise the first error of
+    /// [`expect`](Self::expect).
     fn check(&self, expected: &[(String, Vec<usize>)]) -> Result<(), Error> {
         let names = expected.iter().map(|(name, _)| name.as_str());
         names::compare(names, self.names(), |name| self.is_redundant(name))?;
         expected.iter().try_for_each(|(name, shape)| self.expect(name, shape))
     }
 
-    /// Name, stored dtype and shape, and bytes of every stored tensor, by name: independent of how they are cut into files.
+    /// Every stored tensor, sorted by name: its name, its stored dtype and shape as text (`BF16
+    /// [64, 32]`), and its bytes. `fingerprint.rs` hashes them.
+    ///
+    /// Nothing here depends on how tensors are cut into files. Codes are given as they are stored.
+    /// Of a part of a strided stack the bytes go from its first number to its last, so they include
+    /// numbers of other parts.
     fn contents(&self) -> Box<dyn Iterator<Item = (&str, String, &[u8])> + '_>;
 
-    /// Fails if a tensor was neither taken nor passed over.
+    /// Compares what was taken with what is there, at the end of loading.
+    ///
+    /// # Errors
+    /// [`Error::TensorNames`] if a tensor was neither taken nor passed over and is not redundant.
     fn finish(&self) -> Result<(), Error> {
         names::compare(self.taken().iter().map(String::as_str), self.names(), |name| self.is_redundant(name))
     }
 }
 
-/// Some numbers of a tensor, row-major.
+/// Whole rows of a tensor, row-major, in the dtype that was asked for.
 #[derive(Clone, Copy)]
 pub(crate) enum Numbers<'a> {
+    /// Numbers for [`Dtype::Bf16`].
     Bf16(&'a [bf16]),
+    /// Numbers for [`Dtype::F32`].
     F32(&'a [f32]),
 }
 
 impl Numbers<'_> {
-    /// How many there are.
+    /// Elements, not bytes or rows.
     pub(crate) fn len(self) -> usize {
         match self {
             Self::Bf16(values) => values.len(),
@@ -111,7 +200,7 @@ impl Numbers<'_> {
         }
     }
 
-    /// The index and value of the first that is not finite.
+    /// The index and value of the first element that is NaN or infinite, found on all threads.
     fn not_finite(self) -> Option<(usize, f32)> {
         let first = match self {
             Self::Bf16(values) => values.par_iter().position_first(|x| !x.is_finite()),
@@ -120,6 +209,7 @@ impl Numbers<'_> {
         first.map(|index| (index, self.get(index)))
     }
 
+    /// The element of this index, widened to f32.
     fn get(self, index: usize) -> f32 {
         match self {
             Self::Bf16(values) => values[index].to_f32(),
@@ -129,7 +219,7 @@ impl Numbers<'_> {
 }
 
 impl<'a> Numbers<'a> {
-    /// In f32.
+    /// All elements in f32: borrowed where they are f32, else a copy. Widening bf16 is exact.
     fn widened(self) -> Cow<'a, [f32]> {
         match self {
             Self::Bf16(values) => values.iter().map(|x| x.to_f32()).collect(),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use judge_core::{Backbone, Layer, Outcome, Pooling, Prompt, Request, TextModel, Want};
 use judge_models::{AdapterProblem, Dtype, Error, LoadOptions, Merged, Model, TensorProblem, merge_adapters};
+use safetensors::tensor::TensorView;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -155,6 +156,29 @@ fn what_does_not_fit_is_refused_by_name() {
     let shape = load("families/qwen3-on", &[adapter("plain")], Dtype::F32).unwrap_err();
     assert!(matches!(&shape, Error::Tensor { tensor, .. } if tensor.contains("lora_")), "{shape:?}");
     assert!(matches!(load(base, &[fixtures()], Dtype::F32), Err(Error::Read { .. })));
+}
+
+/// PEFT adapts convolutions too. Their taps are no matrix, and a change of them must not be lost.
+#[test]
+fn adapters_of_convolutions_are_refused() {
+    let to = TempDir::new().unwrap();
+    let mut config = json(&adapter("plain").join("adapter_config.json"));
+    config["r"] = json!(2);
+    fs::write(to.path().join("adapter_config.json"), config.to_string()).unwrap();
+    let module = "model.layers.0.conv.conv";
+    let zeros = vec![0; 64 * 4];
+    let pair = [("lora_A", vec![2, 1, 3]), ("lora_B", vec![32, 2, 1])].map(|(part, shape)| {
+        let bytes = &zeros[..4 * shape.iter().product::<usize>()];
+        let view = TensorView::new(safetensors::Dtype::F32, shape, bytes).unwrap();
+        (format!("base_model.model.{module}.{part}.weight"), view)
+    });
+    safetensors::serialize_to_file(pair, None, &to.path().join("adapter_model.safetensors")).unwrap();
+    match load("families/lfm2-off", &[to.path().to_owned()], Dtype::F32) {
+        Err(Error::Adapter { problem: AdapterProblem::Unsupported { field, found }, .. }) => {
+            assert_eq!((field.as_str(), found.as_str()), ("target_modules", module));
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 /// Where a merged model is, and what was said while it was written.

@@ -281,6 +281,10 @@ fn a_redirect_is_not_followed() {
 fn an_items_own_fault_ends_nothing() {
     let server = Server::start(|_, seen| match seen.prompt() {
         "long" => Reply::json(400, &json!({"error": {"message": "too long", "code": "context_length_exceeded"}})),
+        "late" => {
+            let message = format!("{} This model's maximum context length is 8 tokens.", "You sent: x. ".repeat(60));
+            Reply::json(400, &json!({"error": {"message": message}}))
+        }
         "bad" => {
             let mut refusal = completion("");
             refusal["choices"][0]["message"] = json!({"content": null, "refusal": "I would rather not."});
@@ -288,11 +292,17 @@ fn an_items_own_fault_ends_nothing() {
         }
         other => Reply::text(other),
     });
-    let found = texts(&model(&server), &asks(&["long", "good", "bad", ""])).unwrap();
+    let found = texts(&model(&server), &asks(&["long", "good", "bad", "", "late"])).unwrap();
     let found: Vec<&str> = found.values().map(String::as_str).collect();
-    let expected = [Reason::TooLong.as_str(), "good", Reason::Refused.as_str(), Reason::EmptyPrompt.as_str()];
+    let expected = [
+        Reason::TooLong.as_str(),
+        "good",
+        Reason::Refused.as_str(),
+        Reason::EmptyPrompt.as_str(),
+        Reason::TooLong.as_str(),
+    ];
     assert_eq!(found, expected);
-    assert_eq!(server.requests(), 3, "an empty prompt is not sent");
+    assert_eq!(server.requests(), 4, "an empty prompt is not sent");
 }
 
 #[test]

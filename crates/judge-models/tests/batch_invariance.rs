@@ -150,7 +150,7 @@ fn on_any_number_of_threads_and_with_any_room() {
             assert_eq!(pool.install(|| answers(&plenty, &requests)), expected, "{name}: {threads} threads");
         }
         for max_batch_tokens in [1, 40, 100] {
-            let cramped = family(name, &LoadOptions { max_batch_tokens, ..options.clone() });
+            let cramped = family(name, &LoadOptions { max_batch_tokens: Some(max_batch_tokens), ..options.clone() });
             assert_eq!(answers(&cramped, &requests), expected, "{name}: {max_batch_tokens} tokens at a time");
         }
     }
@@ -211,7 +211,7 @@ fn with_and_without_shared_beginnings() {
             let alone = answers(&model, std::slice::from_ref(request));
             assert_eq!(alone[0], together[index], "{name}, {:?}: request {index} alone", options.kernel);
         }
-        let cramped = family(name, &LoadOptions { max_batch_tokens: 96, ..options });
+        let cramped = family(name, &LoadOptions { max_batch_tokens: Some(96), ..options });
         assert_eq!(answers(&cramped, &requests), together, "{name}: in smaller passes");
     }
 }

@@ -193,7 +193,7 @@ fn a_text_has_the_same_bits_in_any_company() {
                 );
             }
             for max_batch_tokens in [1, 60] {
-                let cramped = load(name, &LoadOptions { max_batch_tokens, ..options(dtype) });
+                let cramped = load(name, &LoadOptions { max_batch_tokens: Some(max_batch_tokens), ..options(dtype) });
                 assert_eq!(bits(&answers(&cramped, &all)), together, "{name}, {dtype}: {max_batch_tokens} tokens");
             }
         }

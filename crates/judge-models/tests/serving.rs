@@ -9,7 +9,7 @@ use judge_models::{LoadOptions, Model};
 
 fn model(max_batch_tokens: usize) -> Model {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families/llama-off");
-    Model::load(folder, &LoadOptions { max_batch_tokens, ..LoadOptions::default() }).unwrap()
+    Model::load(folder, &LoadOptions { max_batch_tokens: Some(max_batch_tokens), ..LoadOptions::default() }).unwrap()
 }
 
 fn request(words: usize) -> Request {

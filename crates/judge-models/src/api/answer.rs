@@ -1,4 +1,23 @@
-//! What comes back: a chat completion as an outcome, or what is wrong with it.
+//! What comes back: a response as an outcome, or what is wrong with it.
+//!
+//! `model` passes each response to `read` once. Nothing here waits, counts or retries; an `Answer`
+//! says whether another attempt may help. What leaves this file has passed through the key's
+//! redaction.
+//!
+//! ```text
+//! 2xx   JSON with one choice
+//!         "refusal", or finish_reason "content_filter"   ─►  Unscored: Refused
+//!         text in "content"                              ─►  Read; cut before the first stop text
+//!         anything else                                  ─►  Malformed (transient)
+//! 3xx   Redirect (final; no redirect is followed)
+//! else  400, 403, 422 with a code of REFUSED             ─►  Unscored: Refused
+//!       413; 400, 422 with TOO_LONG or TOO_LONG_WORDS    ─►  Unscored: TooLong
+//!       other                                            ─►  Status (transient by status, but for NO_QUOTA)
+//! ```
+//!
+//! Services differ in how they say that a prompt is too long, hence the lists of codes and words. A
+//! service that says it in yet another way ends the run with its own words, which is where to find
+//! a new entry.
 
 mod alternatives;
 
@@ -9,41 +28,47 @@ use super::transport::Response;
 use super::usage::Tokens;
 use super::{ApiKey, ApiProblem};
 
-/// How much of what a service says is shown, in characters.
+/// How much of what a service says is shown, in characters. The rest is replaced by an ellipsis.
 const SHOWN: usize = 500;
 
-/// Codes and types of errors about a conversation that does not fit the model, as services call them.
+/// Values of an error's `code` or `type`, in lower case, that say that a conversation does not fit
+/// the model.
 const TOO_LONG: [&str; 4] =
     ["context_length_exceeded", "exceed_context_size_error", "string_above_max_length", "context_window_exceeded"];
-/// How messages say the same.
+/// Phrases of error messages, in lower case, that say the same of services that give no such code.
 const TOO_LONG_WORDS: [&str; 5] =
     ["maximum context length", "context length", "context window", "context size", "prompt is too long"];
-/// Codes and types of errors about a conversation that the service will not answer.
+/// Values of an error's `code` or `type`, in lower case, that say that the service will not answer
+/// this conversation.
 const REFUSED: [&str; 3] = ["content_filter", "content_policy_violation", "responsibleaipolicyviolation"];
-/// A limit that no wait within a run lifts.
+/// The `code` or `type` of an error with status 429 about a limit that no wait within a run lifts,
+/// such as an account without credit.
 const NO_QUOTA: &str = "insufficient_quota";
 
 /// What a service said.
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// What became of the request.
+    /// What became of the request: an item's outcome, or a problem of the run.
     pub(super) result: Result<Outcome, ApiProblem>,
-    /// Whether the same request may bring something else next time.
+    /// Whether the same request may bring something else next time. False for an outcome.
     pub(super) is_transient: bool,
-    /// What it cost, as far as the service says.
+    /// Tokens read and written, if the service says both. Only of statuses 2xx.
     pub(super) tokens: Option<Tokens>,
-    /// The model that answered, in the service's own words.
+    /// The name of the model that answered, in the service's own words, cut to [`SHOWN`]. Only of
+    /// statuses 2xx.
     pub(super) model: Option<String>,
 }
 
 impl Answer {
+    /// An answer that says nothing of tokens and model; transient if its problem is.
     fn new(result: Result<Outcome, ApiProblem>) -> Self {
         let is_transient = result.as_ref().err().is_some_and(ApiProblem::is_transient);
         Self { result, is_transient, tokens: None, model: None }
     }
 }
 
-/// Reads a response. Nothing of it shows the key.
+/// Reads a response to a request for text written as `generation` says. Nothing of the answer shows
+/// the key.
 pub(super) fn read(response: &Response, generation: &Generation, key: Option<&ApiKey>) -> Answer {
     let Response { status, body, .. } = response;
     let hide = |text: &str| key.map_or_else(|| text.to_owned(), |key| key.redact(text));
@@ -57,32 +82,36 @@ pub(super) fn read(response: &Response, generation: &Generation, key: Option<&Ap
     }
 }
 
-/// A status that is no success: the item's own fault, or the run's.
+/// An answer with a status that is neither success nor redirect: the item's own fault, or the
+/// run's. The body may be an object `{"error": …}` as OpenAI writes it, the error object itself, an
+/// object with a `detail`, or any text, of which the beginning is shown. `hide` takes the key out.
 fn failure(status: u16, body: &[u8], hide: &dyn Fn(&str) -> String) -> Answer {
     let json: Option<Value> = serde_json::from_slice(body).ok();
     let error = json.as_ref().map(|json| json.get("error").unwrap_or(json));
     let text = |field: &str| error.and_then(|error| error.get(field)).and_then(Value::as_str);
     let message = text("message").or_else(|| error.and_then(Value::as_str)).or_else(|| text("detail"));
     let whole = String::from_utf8_lossy(body);
-    let said = shown(&hide(message.unwrap_or(whole.trim())));
+    let said = hide(message.unwrap_or(whole.trim()));
     let codes: Vec<String> = ["code", "type"].iter().filter_map(|&field| text(field)).map(str::to_lowercase).collect();
     let coded = |known: &[&str]| codes.iter().any(|code| known.contains(&code.as_str()));
     let worded = || {
         let lower = said.to_lowercase();
         TOO_LONG_WORDS.iter().any(|words| lower.contains(words))
     };
-    let unscored = |reason| Answer::new(Ok(Outcome::Unscored(Unscored::new(reason, said.clone()))));
+    let unscored = |reason| Answer::new(Ok(Outcome::Unscored(Unscored::new(reason, shown(&said)))));
     match status {
         400 | 403 | 422 if coded(&REFUSED) => unscored(Reason::Refused),
         413 => unscored(Reason::TooLong),
         400 | 422 if coded(&TOO_LONG) || worded() => unscored(Reason::TooLong),
         _ => {
-            let answer = Answer::new(Err(ApiProblem::Status { status, said }));
+            let answer = Answer::new(Err(ApiProblem::Status { status, said: shown(&said) }));
             Answer { is_transient: answer.is_transient && !coded(&[NO_QUOTA]), ..answer }
         }
     }
 }
 
+/// An answer with a status of success. Takes the key out of all texts before anything is read of
+/// them. `hide` does it for what a problem quotes.
 fn completion(body: &[u8], generation: &Generation, key: Option<&ApiKey>, hide: &dyn Fn(&str) -> String) -> Answer {
     let malformed = |problem: String| {
         let said = shown(&hide(String::from_utf8_lossy(body).trim()));
@@ -108,7 +137,8 @@ fn tokens(json: &Value) -> Option<Tokens> {
     Some(Tokens { prompt: count("prompt_tokens")?, completion: count("completion_tokens")? })
 }
 
-/// The outcome, or what is wrong with the answer.
+/// The outcome, or what is wrong with the answer, in words that name what was expected. Reasons for
+/// the end that are not known are taken for the end of the answer.
 fn outcome(json: &Value, generation: &Generation, tokens: Option<Tokens>) -> Result<Outcome, String> {
     let choices = json.get("choices").and_then(Value::as_array).ok_or("expected a list \"choices\"")?;
     let [choice] = &choices[..] else { return Err(format!("expected 1 choice, found {}", choices.len())) };
@@ -151,7 +181,7 @@ fn outcome(json: &Value, generation: &Generation, tokens: Option<Tokens>) -> Res
     Ok(Outcome::Read(reading))
 }
 
-/// The beginning of a text.
+/// At most the first [`SHOWN`] characters of a text.
 fn shown(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),

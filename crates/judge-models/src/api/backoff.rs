@@ -1,11 +1,22 @@
-//! How long to wait before a request is sent again.
+//! How long to wait before a request is sent again: the client's own rule, and what a service asks
+//! for.
+//!
+//! Pure functions but for one look at the clock. `model` takes the longer of the two waits. There
+//! is no random state: a wait follows from the numbers of the request and of the attempt, so a run
+//! waits the same when it is repeated.
 
 use std::time::{Duration, SystemTime};
 
 use super::http_date;
 
-/// The wait before the attempt after attempt number `attempt` (from 1) of request number `request`: the first wait, doubled for each attempt before, at most `most`. Of it, between half
-/// and all is waited, so that requests which failed together do not come back together; how much follows from the two numbers alone.
+/// The wait after attempt number `attempt` (from 1) of request number `request` has failed:
+///
+/// ```text
+/// full = min(first * 2^(attempt - 1), most)
+/// wait = full * (0.5 + 0.5 * u),  u in [0, 1) from mix(request, attempt)
+/// ```
+///
+/// The share `u` keeps requests that failed together from coming back together.
 pub(super) fn wait(first: Duration, most: Duration, request: usize, attempt: usize) -> Duration {
     let doublings = u32::try_from(attempt.saturating_sub(1)).unwrap_or(u32::MAX).min(31);
     let full = first.saturating_mul(1 << doublings).min(most);
@@ -13,7 +24,7 @@ pub(super) fn wait(first: Duration, most: Duration, request: usize, attempt: usi
     full.mul_f64(0.5 + 0.5 * (share as f64 / (1_u64 << 53) as f64))
 }
 
-/// A bijection whose results look random (SplitMix64's last step).
+/// A bijection on 64 bits whose results look random: the step and the finaliser of SplitMix64.
 pub(super) fn mix(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -21,8 +32,10 @@ pub(super) fn mix(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What a `Retry-After` header asks for: seconds, or a date, which is compared with the answer's own `Date` where it has one; a date that has passed asks for nothing. `None` for what is
-/// neither.
+/// What a `Retry-After` header asks for: seconds, whole or not, or a date. A date is compared with
+/// `date`, the answer's own `Date` header, where that can be read, and with this machine's clock
+/// where not. A date that has passed asks for no wait. `None` for a header that is neither, or that
+/// names a negative or infinite number of seconds.
 pub(super) fn retry_after(header: &str, date: Option<&str>) -> Option<Duration> {
     let header = header.trim();
     if let Ok(seconds) = header.parse::<f64>() {

@@ -1,10 +1,22 @@
-//! The dates of HTTP headers.
+//! The dates of HTTP headers, as `backoff` reads them in `Retry-After` and `Date`.
+//!
+//! ```text
+//! Sun, 06 Nov 1994 08:49:37 GMT      day, month and year; hour, minute and second; always GMT
+//! ```
+//!
+//! RFC 9110 (5.6.7) has two obsolete forms besides, which servers must not write. They are not read
+//! here: a header in such a form counts as absent.
 
 use std::time::{Duration, SystemTime};
 
+/// Names of the months as HTTP writes them.
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// A date such as `Sun, 06 Nov 1994 08:49:37 GMT`, the only form that RFC 9110 lets servers write, from 1970 on. The day of the week is not checked.
+/// A date such as `Sun, 06 Nov 1994 08:49:37 GMT`, the only form that RFC 9110 lets servers write,
+/// from 1970 on. `None` for another form or a field out of range; a leap second is accepted.
+///
+/// The day of the week is not checked, nor is the day against the length of its month: 31 February
+/// is some day in March.
 pub(super) fn parse(text: &str) -> Option<SystemTime> {
     let (_, rest) = text.trim().split_once(", ")?;
     let mut parts = rest.split(' ');
@@ -23,7 +35,8 @@ pub(super) fn parse(text: &str) -> Option<SystemTime> {
     Some(SystemTime::UNIX_EPOCH + Duration::from_secs(((days * 24 + hour) * 60 + minute) * 60 + second))
 }
 
-/// Days from 1 January 1970 to the first day of a month (from 0).
+/// Days from 1 January 1970 to the first day of a month (from 0) in the Gregorian calendar; `None`
+/// before 1970.
 fn days_before(year: u64, month: usize) -> Option<u64> {
     const DAYS: [u64; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     let before = year.checked_sub(1)?;

@@ -1,3 +1,8 @@
+//! The secret of a service, in a type that does not show it.
+//!
+//! `transport` takes the header from here. `answer` passes everything that a service said through
+//! `ApiKey::redact` or `ApiKey::redact_json` before it can reach an error, a file or a judge.
+
 use std::fmt;
 
 use crate::Error;
@@ -5,39 +10,46 @@ use crate::Error;
 /// What stands for a key wherever it would show.
 const REDACTED: &str = "[key]";
 
-/// Keys shorter than this, in bytes, are placeholders such as `none` for servers that ask for no key. They are not looked for in what a model writes, where they would be found by chance.
+/// Shorter keys than this, in bytes, are taken for placeholders such as `none`, for servers that
+/// ask for no key. `ApiKey::redact_json` does not look for them in what a model writes, where they
+/// would be found by chance.
 const SECRET: usize = 8;
 
-/// The key of a service. It leaves this type for the `Authorization` header alone: it has no `Display`, its `Debug` shows nothing, and it is not serialised.
+/// The key of a service, without white space around it: visible ASCII characters, at least one.
+///
+/// It leaves this type for the `Authorization` header alone: it has no `Display`, its `Debug` shows
+/// nothing, and it is not serialised.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
-/// Why a text is no key. It does not show the text.
+/// Why a text is not a key. It does not show the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyProblem {
-    /// There is nothing in it.
+    /// The text is empty or only white space.
     #[error("it is empty")]
     Empty,
-    /// It has a character that a header cannot carry.
+    /// The text has a character that a header cannot carry: a space, a control character or one
+    /// beyond ASCII.
     #[error("character {index} is not a visible ASCII character")]
     Character {
-        /// Place of the character, from 0.
+        /// Place of the first such character in the trimmed text, in characters from 0.
         index: usize,
     },
-    /// There is no such environment variable.
+    /// No environment variable has the name that was given.
     #[error("the environment variable {name} is not set")]
     NotSet {
-        /// Its name.
+        /// The variable's name.
         name: String,
     },
 }
 
 impl ApiKey {
-    /// A key from its text; white space around it is dropped.
+    /// A key from its text. White space around it, such as the newline at the end of a file, is
+    /// dropped.
     ///
     /// # Errors
-    /// [`Error::ApiKey`] for a text that is empty or has other than visible ASCII characters.
+    /// [`Error::ApiKey`] for a text that is empty or has characters other than visible ASCII.
     pub fn new(text: &str) -> Result<Self, Error> {
         let key = text.trim();
         if key.is_empty() {
@@ -49,26 +61,28 @@ impl ApiKey {
         }
     }
 
-    /// The key in an environment variable.
+    /// The key that an environment variable holds.
     ///
     /// # Errors
-    /// [`Error::ApiKey`] if there is no such variable, or as [`new`](Self::new).
+    /// [`Error::ApiKey`] if the variable is not set, or if [`new`](Self::new) rejects its value.
     pub fn from_env(name: &str) -> Result<Self, Error> {
         let not_set = || Error::ApiKey { problem: KeyProblem::NotSet { name: name.to_owned() } };
         Self::new(&std::env::var_os(name).ok_or_else(not_set)?.to_string_lossy())
     }
 
-    /// The value of the `Authorization` header.
+    /// The value of the `Authorization` header: `Bearer` and the key.
     pub(super) fn authorization(&self) -> String {
         format!("Bearer {}", self.0)
     }
 
-    /// A text without this key.
+    /// The text with `[key]` in the place of each occurrence of this key, however short the key is.
+    /// For what errors quote of an answer.
     pub(super) fn redact(&self, text: &str) -> String {
         text.replace(&self.0, REDACTED)
     }
 
-    /// Takes this key out of every text of what a service says.
+    /// Replaces this key in every string of a JSON value, except in the names of fields. Does
+    /// nothing for a key shorter than [`SECRET`]. For completions, whose texts judges read.
     pub(super) fn redact_json(&self, value: &mut serde_json::Value) {
         use serde_json::Value;
         if self.0.len() < SECRET {
@@ -84,6 +98,7 @@ impl ApiKey {
 }
 
 impl fmt::Debug for ApiKey {
+    /// Shows the type's name alone.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ApiKey")
     }

@@ -1,3 +1,23 @@
+//! [`ApiModel`]: takes requests from an exchange, sends each on a thread of its own, retries what
+//! failed for a while, and gives outcomes as they come.
+//!
+//! This file owns the order of events only. What is sent is made in `wire`, what comes back is read
+//! in `answer`, waits are bounded in `gate` and chosen in `backoff`.
+//!
+//! ```text
+//! attempt 1..=max_attempts:
+//!     gate.enter                  waits for a place and for the pace; ends if the run is over
+//!     transport.post              the place is held until the answer is read, and then given back
+//!     an outcome             ─►   done
+//!     a final failure        ─►   the run ends with it
+//!     a transient failure    ─►   the last attempt, or Retry-After above the bound: the run ends
+//!                                 else wait max(backoff, Retry-After), without a place, and try again
+//! ```
+//!
+//! A run is one call of `serve`. Its threads are not joined: when it ends, a flag tells those that
+//! wait to give up, and answers that still come find nobody listening. Limits and counts belong to
+//! the model, so runs that go on at the same time share them.
+
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::AtomicBool;
@@ -14,22 +34,26 @@ use super::wire::{self, Call};
 use super::{ApiProblem, ApiSettings, ApiUsage, backoff};
 use crate::Error;
 
-/// Names of models that are kept, of all that a service says it answered with.
+/// How many names are kept of those with which a service says it answered. A service that invents a
+/// name for each answer cannot fill memory.
 const MOST_NAMES: usize = 16;
 
-/// A model behind a service that speaks OpenAI's chat-completions API. It writes text; what cannot be had from outside is [`BackboneError::Unsupported`], raw prompts among it.
+/// A model behind a service that speaks OpenAI's chat-completions API. It writes text; what cannot
+/// be had from outside is [`BackboneError::Unsupported`], raw prompts among it.
 ///
-/// Requests are sent as [`ApiSettings`] allow, many at a time; each outcome is given as it comes and depends on its own request alone.
+/// Requests are sent as [`ApiSettings`] allow, many at a time; each outcome is given as it comes
+/// and depends on its own request alone.
 ///
 /// | what happens | what becomes of it |
 /// |---|---|
-/// | no connection, no complete answer in time, status 408, 409, 429 or 5xx, an answer that is no chat completion | sent again after a wait, at least as long as `Retry-After` asks; when all attempts have failed, the run ends |
+/// | no connection, no complete answer in time, status 408, 409, 429 or 5xx, an answer that is too long or no chat completion | sent again after a wait, at least as long as `Retry-After` asks; when all attempts have failed, the run ends |
 /// | any other status, a redirect, a quota that is used up | the run ends |
 /// | a prompt that is too long for the model | [`Reason::TooLong`](judge_core::Reason::TooLong) |
 /// | a refusal, a content filter | [`Reason::Refused`](judge_core::Reason::Refused) |
 /// | any text, whether it is of use to a judge or not | the reading; it is never asked for again, which would change what is measured |
 ///
-/// Of a service, `stop` as the reason for an answer's end is taken for the stop text where the request has any, because most services do not tell the two apart.
+/// If a request has stop texts, a service's `stop` as the reason for the end of an answer is taken
+/// for one of them, because most services do not tell a stop text and the model's own end apart.
 ///
 /// ```
 /// use judge_core::{PromptFamily, Runner, WrittenJudge};
@@ -54,20 +78,31 @@ const MOST_NAMES: usize = 16;
 /// # }
 /// ```
 pub struct ApiModel {
+    /// Shared with the threads of requests, which may outlive a run and the model.
     inner: Arc<Inner>,
 }
 
+/// What a model's threads share, over all of its runs.
 struct Inner {
+    /// Checked by `ApiSettings::endpoint` before this was made.
     settings: ApiSettings,
+    /// Sends to the settings' address.
     transport: Transport,
+    /// Bounds requests in flight and per minute.
     gate: Gate,
+    /// What [`ApiModel::usage`] shows.
     counters: Counters,
+    /// The models that the service says it answered with; at most [`MOST_NAMES`].
     names: Mutex<BTreeSet<String>>,
 }
 
-/// A run; what still waits on its behalf stops waiting when this is dropped.
+/// One run. When it is dropped, however `serve` returns, the requests that still wait on its behalf
+/// give up.
 struct RunGuard {
+    /// The model's shared part.
     inner: Arc<Inner>,
+    /// Set when the run is over. Each of its threads looks at it before it sends and while it
+    /// waits.
     over: Arc<AtomicBool>,
 }
 
@@ -94,14 +129,16 @@ impl ApiModel {
         self.inner.counters.now()
     }
 
-    /// The models that the service says it answered with so far, in its own words: a version, as a rule. Sixteen at most.
+    /// The models that the service says it answered with so far, in its own words and sorted: a
+    /// version, as a rule. Sixteen at most.
     pub fn stated_models(&self) -> Vec<String> {
         self.inner.names.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 }
 
 impl TextModel for ApiModel {
-    /// The name that was asked for; as its revision the name that the service answered with, once it has, if it was the same each time.
+    /// The name that was asked for. Its revision is the name that the service answered with, if
+    /// that was the same each time, and `None` before the first answer.
     fn identity(&self) -> ModelIdentity {
         let mut identity = ModelIdentity::named(&self.inner.settings.model);
         if let [revision] = &self.stated_models()[..] {
@@ -110,6 +147,17 @@ impl TextModel for ApiModel {
         identity
     }
 
+    /// Keeps up to `concurrency` requests open, those that wait for another attempt included, and
+    /// takes more as outcomes leave. Returns when the exchange has no more requests and all
+    /// outcomes are given, or when a receiver breaks off.
+    ///
+    /// # Errors
+    /// [`BackboneError::Unsupported`] and [`BackboneError::Request`] for a request that cannot be
+    /// sent as it is; [`BackboneError::Model`] for the first final failure of any request. The
+    /// other requests in flight are given up then.
+    ///
+    /// # Panics
+    /// If the thread of a request panicked, with its panic.
     fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
         let run = RunGuard { inner: self.inner.clone(), over: Arc::default() };
         let (send, receive) = mpsc::channel();
@@ -149,11 +197,13 @@ impl TextModel for ApiModel {
     }
 }
 
-/// Number of a request, and its outcome unless its thread panicked.
+/// What a request's thread sends back: the request's number, and its outcome unless the thread
+/// panicked.
 type Sent = (usize, thread::Result<Result<Outcome, Error>>);
 
 impl RunGuard {
-    /// Asks on a thread of its own. It is not waited for when the run is over: an answer that nobody wants may take as long as the timeout.
+    /// Asks on a thread of its own. The thread is not waited for when the run is over: an answer
+    /// that nobody wants may take as long as the timeout. Fails if the system has no thread left.
     fn spawn(&self, number: usize, call: Call, send: mpsc::Sender<Sent>) -> std::io::Result<()> {
         let (inner, over) = (self.inner.clone(), self.over.clone());
         let ask = move || {
@@ -167,7 +217,8 @@ impl RunGuard {
 }
 
 impl Inner {
-    /// Sends a request until it is answered or its failure is final; `None` if the run is over first.
+    /// Sends request number `number` of a run until it is answered or its failure is final; `None`
+    /// if the run is over first.
     fn ask(&self, number: usize, call: &Call, over: &AtomicBool) -> Option<Result<Outcome, Error>> {
         let ApiSettings { max_attempts, max_retry_after, .. } = self.settings;
         let failed = |problem| Some(Err(Error::Api { url: self.transport.url().to_owned(), problem }));
@@ -214,6 +265,7 @@ impl Inner {
         }
     }
 
+    /// Keeps the name with which the service says it answered, while there is room for another.
     fn note(&self, model: Option<String>) {
         let Some(name) = model else { return };
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,13 +1,19 @@
+//! What can go wrong between this crate and a service, and which of it another attempt may cure.
+//!
+//! `settings`, `transport`, `answer` and `model` make these; [`Error::Api`](crate::Error::Api) adds
+//! the address. `model` asks `is_transient` and retries.
+
 use std::time::Duration;
 
-/// What went wrong between this crate and a service. What the service said is shown without the key and cut to a readable length.
+/// What went wrong between this crate and a service. What the service said is shown without the key
+/// and cut to a readable length.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApiProblem {
     /// The address cannot be used.
     #[error("not the base URL of a service: {problem}")]
     BaseUrl {
-        /// What is wrong.
+        /// What is wrong with it, and what was expected.
         problem: &'static str,
     },
     /// The model's name is empty.
@@ -16,14 +22,15 @@ pub enum ApiProblem {
     /// A setting is out of its range.
     #[error("{setting} is {found}, expected {expected}")]
     Setting {
-        /// Name of the setting.
+        /// Name of the field of [`ApiSettings`](crate::ApiSettings).
         setting: &'static str,
         /// Its value.
         found: f64,
-        /// The range.
+        /// The range, in words.
         expected: &'static str,
     },
-    /// The service answered with a status other than 200.
+    /// The service answered with a status that is neither success (2xx) nor a redirect (3xx), and
+    /// the fault is not one item's. Transient are 408, 409, 429 and 5xx, unless a quota is used up.
     #[error("status {status}{}", quoted(.said))]
     Status {
         /// The status.
@@ -32,63 +39,65 @@ pub enum ApiProblem {
         said: String,
     },
     /// The service sent the request elsewhere. No request is sent to where it was not meant to go.
+    /// Final.
     #[error(
         "status {status}, a redirect to {location:?}, which is not followed: give the address itself as the base URL"
     )]
     Redirect {
-        /// The status.
+        /// The status, 3xx.
         status: u16,
-        /// Where to; empty if it does not say.
+        /// The address of the `Location` header; empty if there is none.
         location: String,
     },
-    /// The connection failed, or broke before the answer was complete.
+    /// The connection failed, or broke before the answer was complete. Transient.
     #[error("no complete answer: {source}")]
     Connection {
-        /// Why.
+        /// What the network client says.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The answer was not complete in time.
+    /// The answer was not complete in time. Transient.
     #[error("no answer within {} s", .after.as_secs_f64())]
     Timeout {
-        /// The time.
+        /// The time that one attempt may take.
         after: Duration,
     },
-    /// The answer is longer than is read.
+    /// The answer is longer than is read. Transient: another answer may be shorter.
     #[error("the answer is longer than {limit} bytes")]
     ResponseTooLong {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// The answer is not a chat completion, although its status says that all is well.
+    /// The answer is not a chat completion, although its status says that all is well. Transient.
     #[error("the answer is no chat completion: {problem}{}", quoted(.said))]
     Malformed {
         /// What was expected and found.
         problem: String,
-        /// Its beginning.
+        /// The beginning of the answer.
         said: String,
     },
-    /// The service asks for a longer wait than is allowed.
+    /// The service asks for a longer wait than is allowed. Final.
     #[error("the service asks to wait {} s, more than the {} s that are allowed: run it again later ({last})", .asked.as_secs(), .most.as_secs())]
     RetryAfter {
-        /// What it asks for.
+        /// The wait of the `Retry-After` header.
         asked: Duration,
-        /// What is allowed.
+        /// The longest wait that the settings allow.
         most: Duration,
-        /// The failure for which it asks.
+        /// The failure for which the service asks to wait.
         last: Box<ApiProblem>,
     },
-    /// All attempts at a request failed.
+    /// All attempts at a request failed, each with a transient problem.
     #[error("{attempts} attempts failed, the last one with: {last}")]
     Exhausted {
-        /// How many.
+        /// How many attempts were made.
         attempts: usize,
-        /// The last failure.
+        /// The problem of the last one.
         last: Box<ApiProblem>,
     },
 }
 
 impl ApiProblem {
-    /// Whether another attempt may succeed.
+    /// Whether another attempt at the same request may succeed, as far as the problem alone tells.
+    /// `answer` overrules it for a quota that is used up.
     pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Status { status, .. } => matches!(status, 408 | 409 | 429 | 500..=599),
@@ -100,6 +109,7 @@ impl ApiProblem {
     }
 }
 
+/// What a service said as the end of a message: quoted behind a colon, or nothing.
 fn quoted(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!(": {said:?}") }
 }

@@ -1,3 +1,8 @@
+//! Which service is asked, for what model, and how hard; and the check of these settings.
+//!
+//! `ApiModel::new` checks settings once, through `endpoint`; the other files of `api` rely on the
+//! ranges stated here.
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -7,52 +12,61 @@ use crate::Error;
 
 /// Which service is asked, for what model, and how hard.
 ///
-/// Write it as `ApiSettings { base_url: …, model: …, ..ApiSettings::default() }`: fields may be added.
+/// Write it as `ApiSettings { base_url: …, model: …, ..ApiSettings::default() }`: fields may be
+/// added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApiSettings {
-    /// Where the API begins; requests go to `{base_url}/chat/completions` and nowhere else. `http` or `https`, without user, query or fragment.
+    /// Where the API begins; requests go to `{base_url}/chat/completions` and nowhere else. `http`
+    /// or `https`, without user, query or fragment. Slashes at the end do not matter. Default:
+    /// `http://127.0.0.1:8000/v1`.
     pub base_url: String,
-    /// The model's name, as the service knows it.
+    /// The model's name, as the service knows it. Not empty; there is no default.
     pub model: String,
-    /// The key; `None` for a service that asks for none.
+    /// The key; `None`, the default, for a service that asks for none.
     pub key: Option<ApiKey>,
-    /// Most requests in flight at once; at least 1.
+    /// Most requests in flight at once, over all runs of the model; at least 1, by default 8.
     pub concurrency: usize,
-    /// Most requests a minute, repeated ones included; they are spaced evenly. Above 0; `None` for no bound.
+    /// Most requests a minute, repeated ones included; they are spaced evenly. Finite and above 0;
+    /// `None`, the default, for no bound.
     pub requests_per_minute: Option<f64>,
-    /// Most tokens a minute, read and written. Before a request is sent its tokens are estimated (four bytes of text to a token, and all that may be written); after the answer the
-    /// service's own count takes the estimate's place. Above 0; `None` for no bound.
+    /// Most tokens a minute, read and written. Before a request is sent its tokens are estimated
+    /// (four bytes of text to a token, and all that may be written); after the answer the service's
+    /// own count takes the estimate's place. Finite and above 0; `None`, the default, for no bound.
     pub tokens_per_minute: Option<f64>,
-    /// Longest time that one attempt may take, from connecting to the last byte.
+    /// Longest time that one attempt may take, from connecting to the last byte. Above 0; by
+    /// default 120 seconds.
     pub timeout: Duration,
-    /// How often a request is sent before its failure ends the run; at least 1.
+    /// How often a request is sent before its failure ends the run; at least 1, by default 6.
     pub max_attempts: usize,
-    /// Wait before the second attempt; doubled before each further one. Between half of it and all of it is waited, by a fixed rule.
+    /// Wait before the second attempt; doubled before each further one. Between half of it and all
+    /// of it is waited, by a fixed rule. By default 1 second.
     pub backoff: Duration,
-    /// Longest such wait.
+    /// Longest such wait, by default 60 seconds.
     pub max_backoff: Duration,
-    /// Longest wait that a service may ask for (`Retry-After`); one that asks for more ends the run.
+    /// Longest wait that a service may ask for (`Retry-After`); one that asks for more ends the
+    /// run. By default ten minutes.
     pub max_retry_after: Duration,
-    /// How the bound on new tokens is called.
+    /// How the service calls the bound on new tokens.
     pub max_tokens_field: MaxTokensField,
-    /// Longest answer that is read, in bytes.
+    /// Longest answer that is read, in bytes; at least 1, by default 8 MiB.
     pub max_response_bytes: usize,
 }
 
-/// How a service calls the bound on new tokens.
+/// How a service calls the bound on new tokens. In files it is the field's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MaxTokensField {
-    /// `max_tokens`, which most servers know.
+    /// `max_tokens`, which most servers know. The default.
     #[default]
     MaxTokens,
-    /// `max_completion_tokens`, which newer models of OpenAI ask for. What a model thinks before it answers counts.
+    /// `max_completion_tokens`, which newer models of OpenAI ask for. What a model thinks before it
+    /// answers counts.
     MaxCompletionTokens,
 }
 
 impl MaxTokensField {
-    /// The field's name.
+    /// The field's name in the body of a request.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::MaxTokens => "max_tokens",
@@ -62,7 +76,8 @@ impl MaxTokensField {
 }
 
 impl Default for ApiSettings {
-    /// A server on this machine, no model yet, 8 requests at once, no bound per minute, 120 seconds, 6 attempts after waits of 1 second up to 60, ten minutes of `Retry-After`, 8 MiB.
+    /// A server on this machine, no model yet, 8 requests at once, no bound per minute, 120
+    /// seconds, 6 attempts after waits of 1 second up to 60, ten minutes of `Retry-After`, 8 MiB.
     fn default() -> Self {
         Self {
             base_url: "http://127.0.0.1:8000/v1".to_owned(),
@@ -83,10 +98,11 @@ impl Default for ApiSettings {
 }
 
 impl ApiSettings {
-    /// The address that requests go to.
+    /// Checks the settings and returns the address that requests go to.
     ///
     /// # Errors
-    /// [`Error::Api`] for settings that cannot work.
+    /// [`Error::Api`] with the first setting that cannot work. Its address is shown without what
+    /// may be a secret.
     pub(super) fn endpoint(&self) -> Result<String, Error> {
         let base = self.base_url.as_str();
         let wrong = |problem| Err(Error::Api { url: shown(base), problem });
@@ -134,7 +150,8 @@ impl ApiSettings {
     }
 }
 
-/// An address as errors show it: what may hold a secret is left out.
+/// An address as errors show it. User, password, query and fragment are left out, since any of them
+/// may be a secret.
 fn shown(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     match (url.split_once("://"), url.rfind('@')) {

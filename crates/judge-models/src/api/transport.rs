@@ -1,4 +1,10 @@
 //! One request over the network, and the bytes that come back.
+//!
+//! `model` calls `post` from many threads; connections are kept open and shared. This file does not
+//! look at bodies and knows no retries: `answer` reads statuses and bodies, `model` decides.
+//!
+//! Bodies are asked for without compression (`identity`), so the limit on bytes holds for what is
+//! read.
 
 use std::io::Read;
 use std::time::Duration;
@@ -9,25 +15,35 @@ use ureq::http::{HeaderMap, HeaderValue};
 use super::backoff;
 use super::{ApiProblem, ApiSettings};
 
-/// What sends requests to one address and nowhere else: redirects are not followed, proxies of the environment are not used.
+/// What sends requests to one address and nowhere else: redirects are not followed, proxies of the
+/// environment are not used.
 pub(super) struct Transport {
+    /// The client, with its pool of idle connections: as many as requests may be in flight.
     agent: ureq::Agent,
+    /// Where requests go, `…/chat/completions`.
     url: String,
+    /// The header with the key, marked as sensitive; `None` without a key.
     authorization: Option<HeaderValue>,
+    /// Longest time of one attempt, here for the error's text. The agent holds to it.
     timeout: Duration,
+    /// Longest body that is read.
     max_response_bytes: usize,
 }
 
-/// What came back.
+/// A complete answer, whatever its status.
 pub(super) struct Response {
+    /// The status of HTTP.
     pub(super) status: u16,
+    /// The wait that the service asks for, where it asks for one that can be read.
     pub(super) retry_after: Option<Duration>,
-    /// Where a redirect leads.
+    /// Where a redirect leads; empty without a `Location` header.
     pub(super) location: String,
+    /// The body as it came.
     pub(super) body: Vec<u8>,
 }
 
 impl Transport {
+    /// A client for `url` with the settings' key, timeout and limits. Nothing is sent yet.
     pub(super) fn new(url: String, settings: &ApiSettings) -> Self {
         let config = ureq::Agent::config_builder()
             .timeout_global(Some(settings.timeout))
@@ -47,11 +63,17 @@ impl Transport {
         Self { agent: config.build().into(), url, authorization, timeout, max_response_bytes }
     }
 
+    /// Where requests go.
     pub(super) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Sends a body and reads the whole answer, whatever its status.
+    /// Sends a body and reads the whole answer, whatever its status. Blocks, at most for the
+    /// timeout.
+    ///
+    /// # Errors
+    /// [`ApiProblem::Connection`], [`ApiProblem::Timeout`] or [`ApiProblem::ResponseTooLong`], all
+    /// of which are transient.
     pub(super) fn post(&self, body: &[u8]) -> Result<Response, ApiProblem> {
         let mut request = self.agent.post(&self.url).header(CONTENT_TYPE, "application/json");
         if let Some(authorization) = &self.authorization {
@@ -73,6 +95,8 @@ impl Transport {
         Ok(Response { status, retry_after, location, body })
     }
 
+    /// An error of the network client as a problem; both ways in which it reports a timeout are
+    /// one.
     fn failed(&self, error: ureq::Error) -> ApiProblem {
         let timeout = ApiProblem::Timeout { after: self.timeout };
         match error {
@@ -83,7 +107,7 @@ impl Transport {
     }
 }
 
-/// A header as text, if it is one.
+/// A header as text; `None` if it is absent or not ASCII text.
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }

@@ -1,40 +1,47 @@
+//! Counts of requests and tokens, and their price.
+//!
+//! `model` counts through `Counters` from many threads; users see `ApiUsage`, a copy of the counts
+//! at one moment. Each count is exact; between two counts of one copy another thread may have added
+//! to the second.
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
-/// What was asked of a service so far.
+/// What was asked of a service so far, by all runs of an [`ApiModel`](crate::ApiModel).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ApiUsage {
-    /// Requests sent, repeated ones included.
+    /// Requests sent, repeated ones and failed ones included.
     pub requests: u64,
-    /// Of these, how many repeat one that failed.
+    /// How many of the requests repeat one that failed.
     pub retries: u64,
-    /// Tokens read, as the service counts them.
+    /// Tokens read, as the service counts them. Includes answers that had to be asked for again.
     pub prompt_tokens: u64,
-    /// Tokens written, as the service counts them.
+    /// Tokens written, as the service counts them. Includes answers that had to be asked for again.
     pub completion_tokens: u64,
-    /// Answers of which the service did not count the tokens.
+    /// Answers with a status of success of which the service did not count the tokens.
     pub uncounted: u64,
 }
 
 /// What a million tokens cost, in the currency of whoever gives the prices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prices {
-    /// A million tokens that are read.
+    /// Price of a million tokens that are read.
     pub input: f64,
-    /// A million tokens that are written.
+    /// Price of a million tokens that are written.
     pub output: f64,
 }
 
 impl ApiUsage {
-    /// What the counted tokens cost, in the prices' currency.
+    /// What the counted tokens cost, in the prices' currency: tokens by their price, divided by a
+    /// million. Answers that were not counted add nothing.
     pub fn cost(&self, prices: &Prices) -> f64 {
         (self.prompt_tokens as f64 * prices.input + self.completion_tokens as f64 * prices.output) / 1e6
     }
 }
 
-/// [`ApiUsage`], counted by many threads.
+/// The counts of [`ApiUsage`], field by field, as threads add to them.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     requests: AtomicU64,
@@ -44,20 +51,24 @@ pub(super) struct Counters {
     uncounted: AtomicU64,
 }
 
-/// The tokens of one answer.
+/// The tokens of one answer, as the service counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tokens {
+    /// `usage.prompt_tokens`.
     pub(super) prompt: u64,
+    /// `usage.completion_tokens`.
     pub(super) completion: u64,
 }
 
 impl Counters {
+    /// Counts a request that is about to be sent.
     pub(super) fn sent(&self, is_retry: bool) {
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.retries.fetch_add(u64::from(is_retry), Ordering::Relaxed);
     }
 
-    /// Counts an answer's tokens; `None` if the service does not.
+    /// Counts the tokens of an answer with a status of success; `None` if the service does not say
+    /// them.
     pub(super) fn answered(&self, tokens: Option<Tokens>) {
         match tokens {
             Some(tokens) => {
@@ -70,6 +81,7 @@ impl Counters {
         }
     }
 
+    /// The counts at this moment.
     pub(super) fn now(&self) -> ApiUsage {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         ApiUsage {

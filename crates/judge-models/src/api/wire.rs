@@ -1,4 +1,21 @@
-//! What is sent: a request as the body of a chat completion.
+//! What is sent: a request as the JSON body of a chat completion.
+//!
+//! `call` is the only way in. It refuses what a service cannot bring before anything is sent, so a
+//! run fails on the request and not on a strange answer. It makes no choices of its own: what the
+//! request does not say is left to the service, except for the fields below.
+//!
+//! | field | value |
+//! |---|---|
+//! | `model` | the setting |
+//! | `messages` | role and content of each message, as they are |
+//! | `n` | 1 |
+//! | `max_tokens` or `max_completion_tokens` | `Generation::max_new_tokens` |
+//! | `temperature` | 0 for greedy writing, else the request's |
+//! | `top_p`, `seed` | only for random draws; the seed from `seed_of` |
+//! | `stop` | only if the request has stop texts |
+//! | `logprobs`, `top_logprobs` | only if alternatives are asked for |
+//!
+//! The same request gives the same bytes, whatever its number.
 
 use judge_core::{BackboneError, Generation, Prompt, Reason, Request, RequestProblem, Sampling, Unscored};
 use serde_json::{Map, Value, json};
@@ -6,23 +23,28 @@ use serde_json::{Map, Value, json};
 use super::{ApiSettings, backoff};
 use crate::reading::sampling;
 
-/// Bytes of text to a token, as a rule of thumb for limits per minute.
+/// Bytes of text to a token, a rule of thumb for limits per minute. The service's own count
+/// replaces the estimate after the answer.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// A request that is ready to be sent.
+/// A request that is ready to be sent, as often as it takes.
 pub(super) struct Call {
-    /// The body.
+    /// The body, JSON in UTF-8.
     pub(super) body: Vec<u8>,
-    /// How the text is written.
+    /// How the text is written; `answer` needs the stop texts and whether alternatives were asked
+    /// for.
     pub(super) generation: Generation,
-    /// About so many tokens, read and written.
+    /// The estimate for the limit of tokens per minute: the messages' bytes by [`BYTES_PER_TOKEN`],
+    /// 8 for each message's frame, and all tokens that may be written.
     pub(super) tokens: u64,
 }
 
-/// A request as a call, or why its item cannot be asked about.
+/// A request as a call. The inner error is the reason for which the item cannot be asked about: a
+/// prompt whose messages have no text. `index` is the request's number in the run, for errors.
 ///
 /// # Errors
-/// [`BackboneError::Unsupported`] for what a service does not bring, [`BackboneError::Request`] for what contradicts itself.
+/// [`BackboneError::Unsupported`] for what a service does not bring, [`BackboneError::Request`] for
+/// a generation that contradicts itself.
 pub(super) fn call(
     request: &Request,
     index: usize,
@@ -87,6 +109,8 @@ pub(super) fn call(
     Ok(Ok(Call { body, generation: generation.clone(), tokens }))
 }
 
+/// Refuses a generation of no tokens, empty stop texts, and sampling settings out of range. Local
+/// models refuse the same in `reading/check.rs`.
 fn check(generation: &Generation) -> Result<(), RequestProblem> {
     if generation.max_new_tokens == 0 {
         return Err(RequestProblem::NoNewTokens);
@@ -97,7 +121,8 @@ fn check(generation: &Generation) -> Result<(), RequestProblem> {
     sampling::check(&generation.sampling)
 }
 
-/// The seed of a stream, in the 31 bits that every server takes; that of stream 0 is the run's own where it fits.
+/// The seed of a stream, in the 31 bits that every server takes. Stream 0 gets the run's own seed,
+/// as far as that fits; the others get seeds that look unrelated.
 fn seed_of(seed: u64, stream: u64) -> u64 {
     let mixed = if stream == 0 { seed } else { backoff::mix(seed ^ backoff::mix(stream)) };
     mixed & 0x7FFF_FFFF

@@ -1,11 +1,26 @@
-//! Rotary positions: from [`RopeConfig`] and a sequence's final length to tables of cosines and sines.
+//! From a [`RopeConfig`] and a sequence's final length to tables of cosines and sines.
+//!
+//! Both engines take their tables from [`angles`], so they rotate by the same bits.
+//! `reading/groups.rs` compares the [`inverse_frequencies`] of sequences: only those with equal
+//! ones share a pass.
+//!
+//! Formulas are those of transformers' `modeling_rope_utils.py`. They are computed in f64 with
+//! `libm` instead of the system's mathematical library, whose last bits differ from machine to
+//! machine, and rounded to f32 once. A position's angle is the f32 product of position and
+//! frequency, as in transformers.
 
 use std::f64::consts::TAU;
 
 use super::ConfigProblem;
 use super::rope::{QueryGrowth, RopeConfig, RopeScaling};
 
-/// Fails for a rotation that has an angle which is no finite number in f32, at any position of a sequence of at most `max_len`.
+/// Makes sure that all angles of a sequence of at most `max_len` positions are finite in f32, and
+/// the factor on cosines and sines too.
+///
+/// Lengths 1 and `max_len` are tried, between which `dynamic` and `longrope` have their extremes.
+///
+/// # Errors
+/// [`ConfigProblem::Value`], in the field `rope_theta`, for a base or scaling with other angles.
 pub(super) fn check(ropes: &[RopeConfig], max_len: usize) -> Result<(), ConfigProblem> {
     for rope in ropes {
         for len in [1, max_len] {
@@ -21,13 +36,25 @@ pub(super) fn check(ropes: &[RopeConfig], max_len: usize) -> Result<(), ConfigPr
     Ok(())
 }
 
-/// Angle per position of each rotated pair, shape `[rotary_dim / 2]`, and the factor on cosines and sines.
+/// Angle per position of each rotated pair, `[rotary_dim / 2]`, and the factor on cosines and
+/// sines.
 ///
-/// `len` is the final length of the sequence, prompt plus new tokens: `dynamic` and `longrope` look at it, and a
-/// sequence keeps one set of frequencies from its first token to its last. (transformers recomputes them as a
-/// sequence grows, so that cached keys and new queries may be rotated by different sets, and what a model returns
-/// depends on the calls before.) Formulas are those of transformers' `modeling_rope_utils`, each value rounded to
-/// f32 once.
+/// With `w(i) = theta^(2i / rotary_dim)` the wavelength of pair `i`, the frequencies are:
+///
+/// | scaling | frequency |
+/// |---|---|
+/// | default | `1 / w(i)` |
+/// | linear | `1 / w(i) / factor` |
+/// | dynamic | `1 / w(i)` with `theta * (factor * max(len, orig) / orig - (factor - 1))^(dim / (dim - 2))` as base |
+/// | llama3 | by `orig / (2π w(i))` turns: divided by `factor` if low, kept if high, interpolated between |
+/// | yarn | `r / (factor * w(i)) + (1 - r) / w(i)`, with a ramp `r` from 0 to 1 over the pairs |
+/// | longrope | `1 / (factors[i] * w(i))` |
+/// | proportional | `1 / w(i) / factor` for the first pairs, 0 for the others |
+///
+/// `len` is the final length of the sequence, prompt plus new tokens, which `dynamic` and
+/// `longrope` depend on. A sequence keeps one set of frequencies from its first token to its last.
+/// transformers recomputes them as a sequence grows, so that cached keys and new queries may be
+/// rotated by different sets and results depend on earlier calls.
 pub(crate) fn inverse_frequencies(rope: &RopeConfig, len: usize) -> (Vec<f32>, f32) {
     let dim = rope.rotary_dim as f64;
     // The exponent is f32 in transformers; so it is here.
@@ -87,8 +114,9 @@ pub(crate) fn inverse_frequencies(rope: &RopeConfig, len: usize) -> (Vec<f32>, f
     }
 }
 
-/// Cosines and sines of positions 0 to `positions - 1`, `[positions, rotary_dim / 2]` each, with the frequencies of a sequence whose final
-/// length is `len`. Made without the system's mathematical library, whose last bits differ from one machine to another.
+/// Cosines and sines of positions `0..positions`, `[positions, rotary_dim / 2]` each, with the
+/// frequencies of a sequence whose final length is `len`. The factor of yarn and longrope is in
+/// them.
 pub(crate) fn angles(rope: &RopeConfig, len: usize, positions: usize) -> [Vec<f32>; 2] {
     let (frequencies, scale) = inverse_frequencies(rope, len);
     [libm::cosf, libm::sinf].map(|f| {
@@ -96,7 +124,8 @@ pub(crate) fn angles(rope: &RopeConfig, len: usize, positions: usize) -> [Vec<f3
     })
 }
 
-/// What rotated queries at positions 0 to `positions - 1` are multiplied by, `[positions]`; `None`: by nothing.
+/// Factors on rotated queries at positions `0..positions`, `[positions]`; see [`QueryGrowth`].
+/// `None`: queries do not grow.
 pub(crate) fn query_factors(rope: &RopeConfig, positions: usize) -> Option<Vec<f32>> {
     let QueryGrowth { beta, original_len } = rope.query_growth?;
     Some((0..positions).map(|position| (1.0 + beta * libm::log1p((position / original_len) as f64)) as f32).collect())

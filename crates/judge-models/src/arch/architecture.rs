@@ -1,4 +1,10 @@
-//! What a folder holds: a decoder or an encoder. What is the same of both is asked here.
+//! Decoder or encoder: decides which of the two a folder holds, and answers what both have in
+//! common.
+//!
+//! A `model_type` of `encoders` makes an encoder; everything else goes to [`ModelSpec::from_json`].
+//! Callers that run or check a model (`model.rs`, `checked.rs`, `reading/`) hold an
+//! [`Architecture`]; engines take the description inside. What is special to one kind is asked of
+//! that description.
 
 use std::sync::Arc;
 
@@ -10,16 +16,20 @@ use super::rope::RopeConfig;
 use super::spec::{LabelsSpec, ModelSpec, NamedShape};
 use super::{ConfigProblem, encoders, families};
 
-/// The description of a model of either kind.
+/// A model of either kind, shared by reference count between the model and its engine.
 #[derive(Clone, Debug)]
 pub(crate) enum Architecture {
+    /// Every position sees those before it. It writes text, or scores labels.
     Decoder(Arc<ModelSpec>),
+    /// Every position sees all others. Only its states are read.
     Encoder(Arc<EncoderSpec>),
 }
 
+/// Number of [`NAMES`].
 const N_NAMES: usize = families::NAMES.len() + encoders::NAMES.len();
 
-/// Values of `model_type` that this crate knows, those of encoders behind the others.
+/// Every `model_type` that this crate knows: decoders and vision-language folders, then encoders.
+/// Listed in the error for an unknown one.
 const NAMES: [&str; N_NAMES] = {
     let mut names = [""; N_NAMES];
     let mut index = 0;
@@ -34,7 +44,11 @@ const NAMES: [&str; N_NAMES] = {
 };
 
 impl Architecture {
-    /// Reads a `config.json`; see [`ModelSpec::from_json`].
+    /// Describes the model of a `config.json`.
+    ///
+    /// # Errors
+    /// [`ConfigProblem`] as of [`ModelSpec::from_json`] and of the encoder families. An unknown
+    /// `model_type` is answered with the names of both kinds.
     pub(crate) fn from_json(config: &Value) -> Result<Self, ConfigProblem> {
         if let Some(file) = config.as_object()
             && let Some(encoder) = encoders::spec(file)?
@@ -50,7 +64,7 @@ impl Architecture {
         }
     }
 
-    /// `model_type`.
+    /// `model_type`; for a vision-language folder that of the text model inside.
     pub(crate) fn family(&self) -> &'static str {
         match self {
             Self::Decoder(spec) => spec.family,
@@ -58,6 +72,8 @@ impl Architecture {
         }
     }
 
+    /// Sizes that are public in `ModelInfo`. `n_layers` counts blocks, so there are `n_layers + 1`
+    /// layers of states.
     pub(crate) fn dimensions(&self) -> Dimensions {
         match self {
             Self::Decoder(spec) => Dimensions {
@@ -77,11 +93,13 @@ impl Architecture {
         }
     }
 
+    /// Number of blocks.
     pub(crate) fn n_layers(&self) -> usize {
         self.dimensions().n_layers
     }
 
-    /// Every tensor that the model is made of.
+    /// Name and shape of every tensor of the model; see [`ModelSpec::tensors`] and
+    /// [`EncoderSpec::tensors`].
     pub(crate) fn tensors(&self) -> Vec<NamedShape> {
         match self {
             Self::Decoder(spec) => spec.tensors(),
@@ -89,7 +107,7 @@ impl Architecture {
         }
     }
 
-    /// The rotations of positions.
+    /// The rotations that blocks refer to by index. Empty if positions come from a table alone.
     pub(crate) fn ropes(&self) -> &[RopeConfig] {
         match self {
             Self::Decoder(spec) => &spec.ropes,
@@ -97,7 +115,9 @@ impl Architecture {
         }
     }
 
-    /// The layers whose attention entropies are read: those above blocks with attention to what comes before.
+    /// Layers whose attention entropies can be read: [`Layer`] `i + 1` for each block `i` with
+    /// attention. Blocks with a delta rule or a convolution have no attention weights. Empty for
+    /// encoders, whose entropies are not supported.
     pub(crate) fn attention_layers(&self) -> Vec<Layer> {
         match self {
             Self::Decoder(spec) => {
@@ -108,7 +128,8 @@ impl Architecture {
         }
     }
 
-    /// The soft-cap of the logits that text is generated from.
+    /// `c` in `c * tanh(logit / c)`, which caps the logits that text is generated from. `None`: no
+    /// cap.
     pub(crate) fn final_soft_cap(&self) -> Option<f64> {
         match self {
             Self::Decoder(spec) => spec.final_soft_cap,
@@ -116,7 +137,7 @@ impl Architecture {
         }
     }
 
-    /// The head of labels that is read, if it has one.
+    /// The head of a sequence classifier; `None` for other decoders and for all encoders.
     pub(crate) fn labels(&self) -> Option<&LabelsSpec> {
         match self {
             Self::Decoder(spec) => spec.labels(),
@@ -124,7 +145,7 @@ impl Architecture {
         }
     }
 
-    /// The tokens that end a text.
+    /// Tokens that end a text, from `config.json`. Empty if the file names none, and for encoders.
     pub(crate) fn eos(&self) -> &[TokenId] {
         match self {
             Self::Decoder(spec) => &spec.eos,

@@ -1,4 +1,27 @@
-//! The decoder that most families are: a plain Llama, and what may differ from it. It gives tensors their names.
+//! The decoder by what families differ in, and the names of its tensors.
+//!
+//! `Shape::lower` makes a [`Dense`] that is a plain Llama of the file's sizes. A family then
+//! replaces fields (`Dense { qkv_bias: true, ..dense }`), and [`Dense::spec`] lowers it to a
+//! `ModelSpec`: blocks one by one, every tensor with its full name. Despite its name a [`Dense`]
+//! may have experts in some or all blocks.
+//!
+//! What is the same in all blocks is a field; what differs by block is a list of `n_layers` entries
+//! or an entry of `otherwise`. Nothing is checked here but the ropes of [`Dense::with_ropes`]:
+//! families pass checked numbers, and lists that have one entry per layer.
+//!
+//! Names below `model.layers.N.`, where a family does not override them:
+//!
+//! | part | tensors |
+//! |---|---|
+//! | attention | `self_attn.{q,k,v,o}_proj`, or `qkv_proj` fused; `self_attn.sinks` |
+//! | delta rule | `linear_attn.in_proj_{qkv,z,b,a}`, `conv1d`, `dt_bias`, `A_log`, `norm`, `out_proj` |
+//! | convolution | `conv.in_proj`, `conv.conv`, `conv.out_proj` |
+//! | norms of heads | `self_attn.{q,k}_norm` |
+//! | norms of states | see [`BlockNorms`] |
+//! | MLP | `mlp.{gate,up,down}_proj`, or `mlp.gate_up_proj` fused |
+//! | experts | see `experts.rs` |
+//! | token gate | `per_layer_input_gate`, `per_layer_projection`, `post_per_layer_input_norm` |
+//! | scalar | `layer_scalar` |
 
 use std::collections::BTreeMap;
 
@@ -12,91 +35,142 @@ use super::spec::{
     LinearSpec, MlpSpec, ModelSpec, NormKind, NormSpec, TokenGateSpec, TokenInputsSpec,
 };
 
-/// A decoder by what families differ in; dense, unless some blocks have experts.
+/// A decoder by what families differ in. Fields without a comment of their own mean what they mean
+/// in `ModelSpec` or `BlockSpec`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Dense {
+    /// `model_type`.
     pub(super) family: &'static str,
+    /// Number of blocks.
     pub(super) n_layers: usize,
+    /// Width of the residual stream.
     pub(super) d_model: usize,
+    /// Query heads of every block.
     pub(super) n_heads: usize,
+    /// Key heads of a block that `otherwise` does not list.
     pub(super) n_kv_heads: usize,
+    /// Coordinates of a head in a block that `otherwise` does not list.
     pub(super) head_dim: usize,
+    /// Width inside the MLP in a block that `otherwise` does not list. Experts have their own.
     pub(super) d_ff: usize,
+    /// Rows of the embedding and of the head.
     pub(super) d_vocab: usize,
+    /// Epsilon of all norms.
     pub(super) norm_eps: f64,
+    /// What norms of states compute.
     pub(super) norm_kind: NormKind,
-    /// The stored norm weight `w` stands for `1 + w` (Gemma).
+    /// Whether a stored norm weight `w` stands for `1 + w` (Gemma 2 and 3, Qwen3.5).
     pub(super) norm_offset: bool,
+    /// Which norms a block has, and what they are called.
     pub(super) norms: BlockNorms,
-    /// What attention gives is gated.
+    /// Whether attention's output is gated, with gates behind each query head in `q_proj`
+    /// (Qwen3.5).
     pub(super) is_gated: bool,
-    /// Blocks with a delta rule in the place of attention, `[n_layers]`, and its numbers.
+    /// Blocks with a delta rule in the place of attention, `[n_layers]`, and its sizes.
     pub(super) delta: Option<(Vec<bool>, DeltaShape)>,
-    /// Blocks with a convolution in the place of attention, `[n_layers]`, and how many positions it sees.
+    /// Blocks with a convolution in the place of attention, `[n_layers]`, and the positions that it
+    /// sees.
     pub(super) conv: Option<(Vec<bool>, usize)>,
+    /// Names of parts of attention.
     pub(super) attention: AttentionNames,
-    /// The name of the norm behind the last block.
+    /// Full name of the norm after the last block.
     pub(super) last_norm: &'static str,
-    /// Attention and MLP beside one another, behind one norm (Cohere).
+    /// Whether attention and MLP are beside one another, after one norm (Cohere).
     pub(super) is_parallel: bool,
+    /// How queries and keys are normed.
     pub(super) qk_norm: QkNorm,
-    /// The values of each head are normed, without a weight.
+    /// Whether the values of each head are normed, without a weight (Gemma 4).
     pub(super) norms_values: bool,
-    /// What some blocks have otherwise than the others, by their number.
+    /// Blocks whose heads, keys or MLP width differ from the fields above, by index. Gemma 4 lists
+    /// all.
     pub(super) otherwise: BTreeMap<usize, Otherwise>,
-    /// A factor on what leaves a block (Gemma 4).
+    /// Whether a stored factor multiplies what leaves each block (Gemma 4).
     pub(super) block_scalar: bool,
-    /// Width of what each block gets of a position's token, and tokens in its table (Gemma 4).
+    /// Width of what each block gets of a position's token, and rows of its table (Gemma 4).
     pub(super) token_inputs: Option<(usize, usize)>,
+    /// The function inside the MLP.
     pub(super) activation: Activation,
+    /// Whether projections of queries, keys and values have biases.
     pub(super) qkv_bias: bool,
+    /// Whether the projection after attention has a bias.
     pub(super) o_bias: bool,
-    /// Attention has sinks (gpt-oss).
+    /// Whether attention has sinks (gpt-oss).
     pub(super) sinks: bool,
+    /// Whether the projections of the dense MLP have biases.
     pub(super) mlp_bias: bool,
-    /// The checkpoint stores `qkv_proj`, not its parts.
+    /// Whether the checkpoint stores `qkv_proj` instead of its three parts (Phi-3).
     pub(super) fused_qkv: bool,
+    /// Names of the dense MLP.
     pub(super) mlp: MlpNames,
-    /// Blocks with experts, whose MLPs are not those of `d_ff`.
+    /// Blocks with experts, which replace the dense MLP there or are beside it.
     pub(super) sparse: Option<Sparse>,
-    /// Keys that a query of each block sees, itself included; `None`: all before it. `[n_layers]`.
+    /// `[n_layers]`: keys that a query sees, itself included; `None`: all up to itself.
     pub(super) windows: Vec<Option<usize>>,
+    /// Factor on query-key products.
     pub(super) attention_scale: f64,
+    /// Soft cap of scaled query-key products.
     pub(super) attention_soft_cap: Option<f64>,
+    /// Limit of queries, keys and values.
     pub(super) clip_qkv: Option<f64>,
+    /// Soft cap of logits over the vocabulary.
     pub(super) final_soft_cap: Option<f64>,
+    /// Factor on embeddings.
     pub(super) embedding_scale: Option<EmbeddingScale>,
+    /// Factor on what each half of a block adds.
     pub(super) residual_scale: Option<f64>,
+    /// Factor on logits over the vocabulary.
     pub(super) logit_scale: Option<f64>,
-    /// The head is the embedding table.
+    /// Whether the head is the embedding. A stored head that is bit for bit the embedding is then
+    /// passed over, and any other one is refused (`weights`).
     pub(super) tied: bool,
+    /// The rotations; one, or `[full, windowed]` after [`Dense::with_ropes`].
     pub(super) ropes: Vec<RopeConfig>,
-    /// The rotation of each block; `None`: none. `[n_layers]`.
+    /// `[n_layers]`: index into `ropes`; `None`: the block does not rotate.
     pub(super) rope_of: Vec<Option<usize>>,
+    /// Longest sequence in tokens.
     pub(super) max_len: usize,
+    /// Tokens that end a text.
     pub(super) eos: Vec<TokenId>,
 }
 
-/// What a block has otherwise than its model.
+/// What may differ from block to block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Otherwise {
+    /// Heads of attention.
     pub(super) heads: HeadShape,
+    /// Where keys and values come from.
     pub(super) keys: KeysSpec,
+    /// Width inside the dense MLP.
     pub(super) d_ff: usize,
 }
 
-/// What the norms of a block are called, where there are any. Gemma's `post_attention_layernorm` norms what attention gave; in most families that
-/// name is the norm before the MLP.
+/// Which norms of states a block has, by their names below `model.layers.N.` without `.weight`.
+/// `None`: there is none.
+///
+/// One name means different things: `post_attention_layernorm` is the norm before the MLP in Llama
+/// and GLM-4, but the norm of what attention gave in Gemma, OLMo 2 and EXAONE 4.
+///
+/// ```text
+///             before_attention   after_attention             before_mlp                  after_mlp
+/// BEFORE      input_layernorm                                post_attention_layernorm
+/// AROUND      input_layernorm    post_attention_layernorm    pre_feedforward_layernorm   post_feedforward_layernorm
+/// ONE         input_layernorm
+/// AFTER                          post_attention_layernorm                                post_feedforward_layernorm
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BlockNorms {
+    /// The norm of what attention reads.
     pub(super) before_attention: Option<&'static str>,
+    /// The norm of what attention adds to the residual stream.
     pub(super) after_attention: Option<&'static str>,
+    /// The norm of what the MLP reads.
     pub(super) before_mlp: Option<&'static str>,
+    /// The norm of what the MLP adds to the residual stream.
     pub(super) after_mlp: Option<&'static str>,
 }
 
 impl BlockNorms {
-    /// Before attention and before the MLP.
+    /// Before attention and before the MLP (Llama and most families).
     pub(super) const BEFORE: Self = Self {
         before_attention: Some("input_layernorm"),
         after_attention: None,
@@ -104,7 +178,7 @@ impl BlockNorms {
         after_mlp: None,
     };
 
-    /// Before both and after both (Gemma).
+    /// Before and after both (Gemma).
     pub(super) const AROUND: Self = Self {
         before_attention: Some("input_layernorm"),
         after_attention: Some("post_attention_layernorm"),
@@ -112,10 +186,10 @@ impl BlockNorms {
         after_mlp: Some("post_feedforward_layernorm"),
     };
 
-    /// One, before attention and the MLP beside it (Cohere).
+    /// One for both, before attention and the MLP beside it (Cohere).
     pub(super) const ONE: Self = Self { before_mlp: None, ..Self::BEFORE };
 
-    /// After both (OLMo 2, EXAONE 4).
+    /// After both and none before (OLMo 2, EXAONE 4).
     pub(super) const AFTER: Self = Self {
         before_attention: None,
         after_attention: Some("post_attention_layernorm"),
@@ -124,40 +198,48 @@ impl BlockNorms {
     };
 }
 
-/// What the parts of attention are called that not all families call alike.
+/// Names of parts of attention that differ by family, below `model.layers.N.` without `.weight`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AttentionNames {
+    /// The norm of queries.
     pub(super) q_norm: &'static str,
+    /// The norm of keys.
     pub(super) k_norm: &'static str,
+    /// The projection after attention.
     pub(super) out: &'static str,
 }
 
 impl AttentionNames {
-    /// As in most families.
+    /// As in all families but LFM2.
     pub(super) const LLAMA: Self =
         Self { q_norm: "self_attn.q_norm", k_norm: "self_attn.k_norm", out: "self_attn.o_proj" };
 }
 
-/// What the matrices of a block's MLP are called.
+/// Names of the dense MLP's matrices, below `model.layers.N.` without `.weight`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MlpNames {
+    /// The gate and up.
     pub(super) gate_up: GateUp,
+    /// The projection back to `d_model`.
     pub(super) down: &'static str,
 }
 
-/// Whether the gate and what it multiplies are two tensors of a checkpoint or one.
+/// Whether gate and up are two tensors of a checkpoint or one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GateUp {
+    /// Two, `[d_ff, d_model]` each.
     Apart {
+        /// The gate, which goes through the activation.
         gate: &'static str,
+        /// What the gate multiplies.
         up: &'static str,
     },
-    /// The gate's rows are first.
+    /// One, `[2 * d_ff, d_model]`, with the gate's rows first.
     Fused(&'static str),
 }
 
 impl MlpNames {
-    /// Two tensors (Llama).
+    /// Two tensors (Llama and most families).
     pub(super) const APART: Self =
         Self { gate_up: GateUp::Apart { gate: "mlp.gate_proj", up: "mlp.up_proj" }, down: "mlp.down_proj" };
 
@@ -165,19 +247,27 @@ impl MlpNames {
     pub(super) const FUSED: Self = Self { gate_up: GateUp::Fused("mlp.gate_up_proj"), down: "mlp.down_proj" };
 }
 
-/// What queries and keys are normed over before they are rotated.
+/// What one norm of queries, and one of keys, is taken over, before the rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum QkNorm {
+    /// There are no such norms.
     None,
-    /// Each head alone, all with the same weights (Qwen3).
+    /// Each head alone, all with the same weight `[head_dim]` (Qwen3, Gemma 3).
     PerHead,
-    /// All heads together (OLMo 2).
+    /// All heads together, with weights `[d_query]` and `[d_key]` (OLMo).
     Whole,
 }
 
 impl Dense {
-    /// Full layers rotate by the first of two sets of parameters, those with a window by the second. The context is what the first gives, but for
-    /// `keeps_context`, which stays `max_position_embeddings`.
+    /// Gives full blocks the first and windowed blocks the second of two rotations, and replaces
+    /// `ropes` and `rope_of`. Call it after `windows` and `otherwise` are set, since the width of
+    /// heads follows from them.
+    ///
+    /// `keeps_context` says whether `max_len` stays `max_position_embeddings`; otherwise it becomes
+    /// what the rotation of full blocks is made for.
+    ///
+    /// # Errors
+    /// [`ConfigProblem`] for rope fields that are not read; partial rotation is refused.
     pub(super) fn with_ropes(self, ropes: RopesByKind, keeps_context: bool) -> Result<Self, ConfigProblem> {
         let around = |has_window: bool| RopeContext {
             rope_theta: None,
@@ -194,20 +284,25 @@ impl Dense {
         Ok(Self { ropes: vec![full, sliding], rope_of, max_len, ..self })
     }
 
-    /// The width of heads in blocks with a window, or of those without one, which is the same in all of a kind.
+    /// Width of heads in the blocks with (or without) a window. The first of them speaks for all:
+    /// families make sure that they agree. Without such a block it is the model's `head_dim`.
     fn head_dim_of(&self, has_window: bool) -> usize {
         let first = self.windows.iter().position(|window| window.is_some() == has_window);
         first.map_or(self.head_dim, |index| self.of_block(index).heads.head_dim)
     }
 
-    /// What a block has that may be otherwise than in the others.
+    /// What block `index` has where blocks may differ.
     fn of_block(&self, index: usize) -> Otherwise {
         let Self { n_heads, n_kv_heads, head_dim, d_ff, .. } = *self;
         let usual = Otherwise { heads: HeadShape { n_heads, n_kv_heads, head_dim }, keys: KeysSpec::Own, d_ff };
         self.otherwise.get(&index).copied().unwrap_or(usual)
     }
 
-    /// What each block gets of a position's token, and the names of what that is made of.
+    /// The description of token inputs, if the model has them. `norm` makes a norm of a full name
+    /// and a width.
+    ///
+    /// Their embedding factor is rounded like Gemma's other one. `sum_factor` keeps the variance of
+    /// a sum of two parts at that of one.
     fn token_inputs(&self, norm: &dyn Fn(String, usize) -> NormSpec) -> Option<TokenInputsSpec> {
         let (width, rows) = self.token_inputs?;
         Some(TokenInputsSpec {
@@ -226,7 +321,10 @@ impl Dense {
         })
     }
 
-    /// With the names of the checkpoint's tensors.
+    /// Describes all blocks with the full names of the checkpoint's tensors.
+    ///
+    /// The head is `lm_head.weight` or the embedding; [`ModelSpec::from_json`] replaces it for
+    /// sequence classifiers, and sets `is_tower`.
     pub(super) fn spec(self) -> ModelSpec {
         let offset = if self.norm_offset { 1.0 } else { 0.0 };
         let norm = |name: String, len: usize| NormSpec { name, len, offset, factor: 1.0 };
@@ -258,6 +356,10 @@ impl Dense {
         }
     }
 
+    /// Describes block `index`. `norm` makes a norm of a full name and a width.
+    ///
+    /// The block with a delta rule or a convolution gets its projections instead of those of
+    /// attention, no norms of heads, no gate and no rotation.
     fn block(&self, index: usize, norm: &dyn Fn(String, usize) -> NormSpec) -> BlockSpec {
         let Otherwise { heads, keys, d_ff } = self.of_block(index);
         let (d_query, d_key) = (heads.d_query(), heads.d_key());

@@ -1,122 +1,166 @@
 //! The description of an encoder: what it is built from, and what its tensors are called.
+//!
+//! Families of `encoders/` make it, `checked.rs` compares it with a checkpoint, and
+//! `engine/packed/encoder.rs` runs it. It is apart from the decoder's description (`spec.rs`)
+//! because little is shared: LayerNorm with biases, sums of tables, attention to both sides, no
+//! keys to keep and no head.
+//!
+//! ```text
+//! Post (BERT)        x ─ attention ─ (+x) ─ attention_norm ─► y ─ MLP ─ (+y) ─ mlp_norm ─►
+//! Pre (ModernBERT)   x ─ attention_norm ─ attention ─ (+x) ─► y ─ mlp_norm ─ MLP ─ (+y) ─►
+//! ```
+//!
+//! Layer 0 is the embedding after its norm; the last layer is after `final_norm`, where there is
+//! one. Poolers, classifiers and heads over masked words are never read.
 
 use judge_core::TokenId;
 
 use super::rope::RopeConfig;
 use super::spec::{Activation, LinearSpec, NamedShape};
 
-/// What an encoder is built from: a transformer whose positions all see one another, so that nothing is written behind a text. Families differ in this data
-/// alone.
+/// All that an encoder is built from. Families differ in this data alone.
 ///
-/// It names tensors as a folder does whose model is bare, without the name that classes with a head put before them.
+/// Tensors are named as in a folder whose model is bare, without the prefix of classes with a head;
+/// [`own_name`](Self::own_name) translates.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EncoderSpec {
     /// `model_type`.
     pub(crate) family: &'static str,
+    /// Width of the residual stream.
     pub(crate) d_model: usize,
+    /// Heads of each block, for queries, keys and values alike; divides `d_model`.
     pub(crate) n_heads: usize,
-    /// Rows of the embedding.
+    /// Rows of the table of tokens.
     pub(crate) d_vocab: usize,
     /// Longest text in tokens, special ones included.
     pub(crate) max_len: usize,
+    /// Added to the variance in every norm; above 0.
     pub(crate) norm_eps: f64,
+    /// Which rows each half of a block norms.
     pub(crate) norm_place: NormPlace,
+    /// The function inside every MLP.
     pub(crate) activation: Activation,
-    /// The rotations that blocks name by their place here.
+    /// The rotations that blocks refer to by index: none, or of global and local blocks.
     pub(crate) ropes: Vec<RopeConfig>,
+    /// What the first states are made from.
     pub(crate) embedding: EmbeddingSpec,
+    /// `[n_layers]`, in the order of the forward pass.
     pub(crate) blocks: Vec<EncoderBlockSpec>,
-    /// The norm behind the last block, where the stream between blocks is not normed.
+    /// The norm after the last block, where blocks norm what enters them.
     pub(crate) final_norm: Option<LayerNormSpec>,
+    /// How names in files differ from those here.
     pub(super) names: StoredNames,
 }
 
-/// Which rows each half of a block norms (Xiong et al., *On Layer Normalization in the Transformer Architecture*, 2020).
+/// Which rows each half of a block norms (Xiong et al., *On Layer Normalization in the Transformer
+/// Architecture*, 2020).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NormPlace {
     /// What enters it: `x + f(norm(x))` (ModernBERT).
     Pre,
-    /// The sum behind it: `norm(x + f(x))` (BERT).
+    /// The sum after it: `norm(x + f(x))` (BERT).
     Post,
 }
 
-/// What the first layer's states are summed from. All tables are `d_model` wide.
+/// The first states: `norm(words[token] + types[0] + positions[row])`, without the tables that are
+/// absent. All tables are `d_model` wide.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EmbeddingSpec {
-    /// The table of the tokens' states, `[d_vocab, d_model]`.
+    /// Full name of the table of tokens, `[d_vocab, d_model]`.
     pub(crate) words: String,
-    /// That of the kinds of text, of which one text has the first; with its number of rows.
+    /// Full name and number of rows of the table of `token_type_ids`. All tokens are of type 0
+    /// here.
     pub(crate) types: Option<(String, usize)>,
+    /// The table of positions; `None` where positions are rotations.
     pub(crate) positions: Option<PositionsSpec>,
+    /// The norm of the sum.
     pub(crate) norm: LayerNormSpec,
 }
 
 /// A table of positions' states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PositionsSpec {
+    /// Full name, `[rows, d_model]`.
     pub(crate) name: String,
+    /// Rows of the table; more than `max_len` with `padding`.
     pub(crate) rows: usize,
-    /// RoBERTa: this token has the row of its own number, all others are counted, from the row behind it on.
+    /// RoBERTa: this token always has the row of its own number, and all others are counted from
+    /// the row after it on. `None`: the position is the row.
     pub(crate) padding: Option<TokenId>,
 }
 
-/// What one block is, and what its weights are called.
+/// What one block is and what its weights are called.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EncoderBlockSpec {
-    /// How far a position sees to either side; `None`: all of the text.
+    /// Distance to either side that a position sees: key `j` is visible to query `i` if
+    /// `|i - j| <= window`. `None`: the whole text.
     pub(crate) window: Option<usize>,
-    /// Which of the model's rotations; `None`: none.
+    /// Index into `EncoderSpec::ropes`; `None`: the block does not rotate.
     pub(crate) rope: Option<usize>,
+    /// The norm before or after attention, by `norm_place`. `None` in ModernBERT's first block,
+    /// whose input is normed already.
     pub(crate) attention_norm: Option<LayerNormSpec>,
-    /// All queries, all keys, all values.
+    /// All queries, all keys, all values: `[3 * d_model, d_model]`.
     pub(crate) qkv: LinearSpec,
+    /// `[d_model, d_model]`.
     pub(crate) out: LinearSpec,
+    /// The norm before or after the MLP, by `norm_place`.
     pub(crate) mlp_norm: LayerNormSpec,
-    /// As wide as `down` takes, or twice that: then the first half goes through the activation and is multiplied with the second.
+    /// `[d_ff, d_model]`; or `[2 * d_ff, d_model]`, then the first half goes through the activation
+    /// and is multiplied with the second.
     pub(crate) up: LinearSpec,
+    /// `[d_model, d_ff]`.
     pub(crate) down: LinearSpec,
 }
 
-/// A norm that subtracts the mean: `(x - mean) / sqrt(variance + eps) * weight + bias`, all `[d_model]`.
+/// A norm that subtracts the mean: `(x - mean) / sqrt(variance + eps) * weight + bias`, over
+/// `d_model` coordinates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LayerNormSpec {
-    /// Its name without `.weight` and `.bias`.
+    /// Name without `.weight` and `.bias`.
     pub(crate) stem: String,
+    /// Whether there is a bias.
     pub(crate) bias: bool,
 }
 
 impl LayerNormSpec {
+    /// Full name of the weight, `[d_model]`.
     pub(crate) fn weight(&self) -> String {
         format!("{}.weight", self.stem)
     }
 
+    /// Full name of the bias, `[d_model]`, if there is one.
     pub(crate) fn bias(&self) -> Option<String> {
         self.bias.then(|| format!("{}.bias", self.stem))
     }
 }
 
-/// How the names in a file differ from those of the bare model.
+/// How names in files differ from those of the bare model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StoredNames {
-    /// What classes with a head put before them.
+    /// What classes with a head put before all names of the model.
     pub(super) prefix: &'static str,
-    /// Beginnings of the names of heads and buffers, which no state depends on.
+    /// Prefixes of names of heads and buffers, which no state depends on; matched after `prefix` is
+    /// removed.
     pub(super) others: &'static [&'static str],
 }
 
-/// What norms were called before PyTorch's names, in files that were converted from TensorFlow's.
+/// Endings of norms' names in files converted from TensorFlow, and PyTorch's.
 const OLD_NAMES: [(&str, &str); 2] = [("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")];
 
 impl EncoderSpec {
+    /// Number of blocks.
     pub(crate) fn n_layers(&self) -> usize {
         self.blocks.len()
     }
 
+    /// Coordinates of a head.
     pub(crate) fn head_dim(&self) -> usize {
         self.d_model / self.n_heads
     }
 
-    /// What a tensor of a file is called here; `None` for one of a head, which is not read.
+    /// The name here of a tensor that a file or an adapter calls `stored`; `None` for one of a
+    /// head, which is not read. A name that is already the bare model's stays.
     pub(crate) fn own_name(&self, stored: &str) -> Option<String> {
         let name = stored.strip_prefix(self.names.prefix).unwrap_or(stored);
         if self.names.others.iter().any(|other| name.starts_with(other)) {
@@ -126,7 +170,7 @@ impl EncoderSpec {
         Some(renamed.unwrap_or_else(|| name.to_owned()))
     }
 
-    /// Every tensor that the model is made of, in the order of the forward pass.
+    /// Name and shape of every tensor: tables, each block's matrices and biases, then all norms.
     pub(crate) fn tensors(&self) -> Vec<NamedShape> {
         let EmbeddingSpec { words, types, positions, norm } = &self.embedding;
         let table = |name: &String, rows: usize| (name.clone(), vec![rows, self.d_model]);

@@ -1,4 +1,8 @@
-//! The families of encoders: their fields in `config.json`, and what transformers 5.23 takes where it is silent.
+//! The families of encoders: chooses one by `model_type`, merges defaults and lowers the file.
+//!
+//! Works as `families.rs` does for decoders, with its own files under `encoders/`. Classes are
+//! checked more strictly: encoders are often published with code of their own under the
+//! `model_type` of a known family, so the class must be one of that family's.
 
 mod bert;
 mod modernbert;
@@ -10,15 +14,19 @@ use super::encoder::EncoderSpec;
 use super::shape::overlay;
 use super::{ConfigProblem, angles, unread};
 
-/// A family: the defaults of its fields, and what it is by all of them.
+/// A family, as one entry of [`FAMILIES`].
 struct Family {
+    /// `model_type` in files.
     model_type: &'static str,
-    /// What the names of its classes begin with.
+    /// What the names of its classes in transformers begin with.
     class: &'static str,
+    /// Values that transformers 5.23 has where the file is silent.
     defaults: fn() -> Value,
+    /// Describes the encoder of a file whose defaults are filled in.
     spec: fn(Value) -> Result<EncoderSpec, ConfigProblem>,
 }
 
+/// All families, in the order of [`NAMES`].
 const FAMILIES: [Family; 4] = [
     Family { model_type: "bert", class: "Bert", defaults: bert::defaults_of_bert, spec: bert::bert },
     Family { model_type: "modernbert", class: "ModernBert", defaults: modernbert::defaults, spec: modernbert::spec },
@@ -35,10 +43,11 @@ const FAMILIES: [Family; 4] = [
 pub(super) const NAMES: [&str; FAMILIES.len()] =
     [FAMILIES[0].model_type, FAMILIES[1].model_type, FAMILIES[2].model_type, FAMILIES[3].model_type];
 
-/// What classes begin with, in the order of [`NAMES`].
+/// Prefixes of class names, in the order of [`NAMES`], for the error.
 const CLASSES: [&str; FAMILIES.len()] = [FAMILIES[0].class, FAMILIES[1].class, FAMILIES[2].class, FAMILIES[3].class];
 
-/// Fields that change no state of an encoder, besides those that change nothing in any family: of heads, of training, and of BERT's first releases.
+/// Fields that change no state of an encoder, besides those that are harmless in any family
+/// (`unread.rs`): of heads, of training, and of BERT's first releases.
 const HARMLESS: [&str; 25] = [
     "attention_probs_dropout_prob",
     "classifier_activation",
@@ -53,7 +62,8 @@ const HARMLESS: [&str; 25] = [
     "gradient_checkpointing",
     "hidden_dropout_prob",
     "initializer_cutoff_factor",
-    "layer_norm_eps", // ModernBERT has it twice; BERT's is read
+    // ModernBERT's files have it beside `norm_eps`. BERT reads it, so it is never unread there.
+    "layer_norm_eps",
     "output_past",
     "pooler_fc_size",
     "pooler_num_attention_heads",
@@ -67,7 +77,11 @@ const HARMLESS: [&str; 25] = [
     "tie_word_embeddings",
 ];
 
-/// The encoder that the fields of a `config.json` describe; `None` if its `model_type` is none. Warns of fields that nothing reads.
+/// The encoder that a `config.json` describes; `None` if its `model_type` is no encoder. Warns of
+/// fields that nothing reads.
+///
+/// # Errors
+/// [`ConfigProblem`] for another class, a value out of its range, or something unsupported.
 pub(super) fn spec(file: &Map<String, Value>) -> Result<Option<EncoderSpec>, ConfigProblem> {
     let model_type = file.get("model_type").and_then(Value::as_str);
     let Some(family) = FAMILIES.iter().find(|family| Some(family.model_type) == model_type) else { return Ok(None) };
@@ -78,14 +92,18 @@ pub(super) fn spec(file: &Map<String, Value>) -> Result<Option<EncoderSpec>, Con
     Ok(Some(spec))
 }
 
+/// Names of the fields that nothing reads and that may change a state.
 fn unread_keys(family: &Family, file: &Map<String, Value>) -> Vec<String> {
     let mut unread = unread::unread_keys(file, &|file| lower(family, file).is_ok());
     unread.retain(|name| !HARMLESS.contains(&name.as_str()));
     unread
 }
 
+/// Checks the class, fills in defaults and describes the encoder. Does not warn, so that it can be
+/// tried with changed files.
 fn lower(family: &Family, file: &Map<String, Value>) -> Result<EncoderSpec, ConfigProblem> {
-    // Classes of others bring their own code, which a file may run under the name of a known family.
+    // Folders may bring code of their own, with classes of another name, under a known
+    // `model_type`.
     let class = file.get("architectures").and_then(|classes| classes.get(0)).and_then(Value::as_str);
     if let Some(class) = class.filter(|class| !class.starts_with(family.class)) {
         return Err(ConfigProblem::Unknown { field: "architectures", found: class.to_owned(), known: &CLASSES });

@@ -1,4 +1,23 @@
-//! Blocks with experts in the place of a dense MLP: their fields in `config.json`, and the names of their tensors.
+//! Blocks with experts: how many there are, in which blocks, and what their tensors are called.
+//!
+//! A family reads its fields, makes a [`Sparse`] and puts it into `Dense::sparse`; `Dense::spec`
+//! then calls [`Sparse::mlp`] for each block. How a row is routed is described in `spec/mlp.rs` and
+//! computed by the engines.
+//!
+//! Checkpoints keep experts in three forms (transformers' `conversion_mapping.py` converts between
+//! them):
+//!
+//! ```text
+//! one by one   {part}experts.{e}.{gate,up,down}.weight     Qwen, Mixtral, OLMoE
+//! rows         experts.gate_up_proj  [E, 2I, H]            the same families, saved by transformers'
+//!              experts.down_proj     [E, H, I]             own modules; Gemma 4 always
+//! columns      experts.gate_up_proj  [E, H, 2I]            gpt-oss: gate and up are alternate columns
+//!              experts.down_proj     [E, I, H]             with _bias tensors [E, 2I] and [E, H]
+//! ```
+//!
+//! The description always names experts one by one. Stacked forms are [`StackSpec`]s, in which
+//! every expert's tensor has a start and strides; each number of a stack belongs to exactly one
+//! part.
 
 use serde::Deserialize;
 
@@ -8,66 +27,83 @@ use super::spec::{
     BothSpec, ExpertsSpec, GatedSpec, LinearSpec, MlpSpec, NormSpec, Routing, SharedSpec, StackPart, StackSpec,
 };
 
-/// Experts of all blocks together that are believed; more is a damaged file.
+/// Experts of all blocks together that are accepted; more is a damaged file. Each of them is
+/// described by name, so their number bounds the work and memory of reading a `config.json`.
 const MOST: usize = 1 << 17;
 
-/// Which blocks have experts, and what these are.
+/// Which blocks have experts, and what these are. The same in all blocks that have some.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sparse {
-    /// `[n_layers]`.
+    /// `[n_layers]`; the other blocks have the dense MLP of the model.
     pub(super) has_experts: Vec<bool>,
+    /// Experts of a block, without a shared one.
     pub(super) n_experts: usize,
+    /// How rows choose among them.
     pub(super) routing: Routing,
     /// Width inside an expert.
     pub(super) d_expert: usize,
-    /// Width inside the expert that all rows share.
+    /// Width inside the expert that all rows go through; `None`: there is no such expert.
     pub(super) d_shared: Option<usize>,
-    /// Router and experts have biases.
+    /// Whether the router and all projections of experts have biases (gpt-oss).
     pub(super) bias: bool,
+    /// What their tensors are called.
     pub(super) names: ExpertNames,
 }
 
-/// What the parts of a block with experts are called.
+/// Names of a block's router and experts, below `model.layers.N.`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ExpertNames {
-    /// Holds router and experts, and ends with a point if it is one.
+    /// Module of the router and of experts one by one, ending with a point, or empty.
     part: &'static str,
-    /// Holds what has all experts as one tensor, likewise.
+    /// Module of the stacked tensors, ending with a point, or empty.
     stacked_part: &'static str,
+    /// The router's projection, below `part`.
     router: &'static str,
+    /// The gate of an expert, below `{part}experts.{e}.`.
     gate: &'static str,
+    /// Up, likewise.
     up: &'static str,
+    /// Down, likewise.
     down: &'static str,
+    /// Which stacked form there is.
     stacks: Stacks,
-    /// Experts are beside a dense MLP.
+    /// Set where experts are beside a dense MLP instead of replacing it.
     beside: Option<BesideNames>,
 }
 
-/// What is there besides where experts are beside a dense MLP: norms and factors.
+/// Norms and factors that exist only where experts are beside a dense MLP, by their names with
+/// ending, below `model.layers.N.`; see `BothSpec`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct BesideNames {
+    /// The norm of what the dense MLP gives, `[d_model]`.
     after_mlp: &'static str,
+    /// The norm of what the router reads, `[d_model]`. gemma4 calls it a scale, but it multiplies
+    /// normed rows.
     before_router: &'static str,
+    /// The norm of what the experts read, `[d_model]`.
     before_experts: &'static str,
+    /// The norm of what the experts give, `[d_model]`.
     after_experts: &'static str,
-    /// A factor for each expert.
+    /// A factor for each expert's weight, `[n_experts]`.
     scales: &'static str,
 }
 
-/// How a block's experts are kept as one tensor.
+/// The form of a block's stacked tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stacks {
-    /// As transformers' own modules have them, where a folder was written without its conversion: the rows of all experts below one another, gate before up, and the
-    /// router by the name that it has there.
+    /// `[E, 2I, H]` and `[E, H, I]`: experts below one another, gate before up, as transformers'
+    /// own modules have them where a folder was written without its conversion. The router then has
+    /// that module's name too, `gate.weight`. Experts one by one are accepted as well.
     Rows,
-    /// The same, and never one by one.
+    /// As `Rows`, but experts are never stored one by one and the router keeps its name.
     RowsAlone,
-    /// Matrices as `[d_in, d_out]`, the columns of gate and up in turn, and all biases beside them; never one by one.
+    /// `[E, H, 2I]` and `[E, I, H]`: transposed matrices, the columns of gate and up in turn, and
+    /// all biases beside them. Experts are never stored one by one.
     Columns,
 }
 
 impl ExpertNames {
-    /// As Qwen has them, and most families since.
+    /// `mlp.gate`, `mlp.experts.{e}.gate_proj` and so on: Qwen, and most families since.
     pub(super) const QWEN: Self = Self {
         part: "mlp.",
         stacked_part: "mlp.",
@@ -79,13 +115,14 @@ impl ExpertNames {
         beside: None,
     };
 
-    /// As Mixtral has them.
+    /// `block_sparse_moe.gate`, with `w1` as gate, `w3` as up and `w2` as down. Stacks are under
+    /// `mlp.`.
     pub(super) const MIXTRAL: Self = Self { part: "block_sparse_moe.", gate: "w1", up: "w3", down: "w2", ..Self::QWEN };
 
-    /// As gpt-oss has them.
+    /// `mlp.router`, and stacks of columns. The names of single experts are this crate's own.
     pub(super) const GPT_OSS: Self = Self { router: "router", stacks: Stacks::Columns, ..Self::QWEN };
 
-    /// As Gemma 4 has them, beside its dense MLP.
+    /// `router` and `experts` directly in the layer, beside its dense MLP.
     pub(super) const GEMMA4: Self = Self {
         part: "",
         stacked_part: "",
@@ -102,17 +139,25 @@ impl ExpertNames {
     };
 }
 
-/// How many experts there are and how many of them a row has, by the names that most families give these numbers.
+/// How many experts there are, by the names that most families give these numbers.
 #[derive(Deserialize)]
 pub(super) struct Counts {
+    /// Experts of a block.
     num_experts: Option<usize>,
-    /// The same by another name.
+    /// The same number by its other name. A file may have both if they agree.
     num_local_experts: Option<usize>,
+    /// Experts of a row. Families put their default into the fields beforehand.
     num_experts_per_tok: usize,
 }
 
 impl Counts {
-    /// Experts of a block, `default` where the file is silent, and of a row. Blocks with experts are `n_layers` at most.
+    /// `(n_experts, top_k)`, with `default` experts where the file is silent.
+    ///
+    /// Blocks with experts are `n_layers` at most, which bounds the number of experts in all.
+    ///
+    /// # Errors
+    /// [`ConfigProblem::Value`] if both names state different numbers, or for a number out of its
+    /// range.
     pub(super) fn lower(&self, default: usize, n_layers: usize) -> Result<(usize, usize), ConfigProblem> {
         let n_experts = match (self.num_experts, self.num_local_experts) {
             (Some(one), Some(other)) if one != other => {
@@ -126,13 +171,16 @@ impl Counts {
     }
 }
 
-/// The number of experts of a block that a file states, in the field `num_experts`, of which blocks with experts are `n_layers` at most.
+/// Checks the number of experts of a block: at least 1, and at most [`MOST`] in `n_layers` blocks.
+///
+/// # Errors
+/// [`ConfigProblem::Value`], in the field `num_experts`.
 pub(super) fn count(found: usize, n_layers: usize) -> Result<usize, ConfigProblem> {
     size("num_experts", found, MOST / n_layers)
 }
 
 impl Sparse {
-    /// Experts in all blocks, without biases, none of them shared.
+    /// Experts in all blocks, without biases and without a shared one.
     pub(super) fn everywhere(
         n_layers: usize,
         n_experts: usize,
@@ -143,7 +191,7 @@ impl Sparse {
         Self { has_experts: vec![true; n_layers], n_experts, routing, d_expert, d_shared: None, bias: false, names }
     }
 
-    /// What block `index` has in the place of an MLP, `dense`, or beside it.
+    /// What block `index` does in the place of its MLP: `dense` alone, experts alone, or both.
     pub(super) fn mlp(&self, index: usize, d_model: usize, dense: GatedSpec) -> MlpSpec {
         let Some(experts) = self.experts(index, d_model) else { return MlpSpec::Dense(dense) };
         let Some(names) = self.names.beside else { return MlpSpec::Experts(experts) };
@@ -160,7 +208,8 @@ impl Sparse {
         }))
     }
 
-    /// The experts of block `index`, if it has any.
+    /// The experts of block `index`, if it has any. Tensors are named one by one, whatever the
+    /// stored form.
     fn experts(&self, index: usize, d_model: usize) -> Option<ExpertsSpec> {
         if !self.has_experts[index] {
             return None;
@@ -192,7 +241,12 @@ impl Sparse {
         })
     }
 
-    /// The tensors that hold all experts, by the names that they have where they are stored alone.
+    /// The stacked tensors of block `index`, with the single tensors of `router` and `experts` as
+    /// parts.
+    ///
+    /// In the form [`Stacks::Rows`] a third stack may follow: the router under its name in
+    /// transformers' own module, where that differs (Mixtral). It is a plain matrix whose only part
+    /// is itself.
     fn stacks(&self, index: usize, router: &LinearSpec, experts: &[GatedSpec]) -> Vec<StackSpec> {
         let module = format!("model.layers.{index}.{}", self.names.stacked_part);
         let linears = |of: fn(&GatedSpec) -> &LinearSpec| -> Vec<&LinearSpec> { experts.iter().map(of).collect() };
@@ -220,7 +274,8 @@ impl Sparse {
     }
 }
 
-/// The matrices of all projections, row by row: `[projections, rows, d_in]`.
+/// Stacks matrices by rows: `[projections, rows, d_in]`, row-major, each part contiguous. The parts
+/// of a projection (gate, up) follow one another.
 fn below_one_another(name: String, linears: &[&LinearSpec]) -> StackSpec {
     let (rows, d_in) = shape(linears);
     let mut start = 0;
@@ -234,8 +289,16 @@ fn below_one_another(name: String, linears: &[&LinearSpec]) -> StackSpec {
     StackSpec { name, shape: vec![linears.len(), rows, d_in], parts, is_only_form: false }
 }
 
-/// The matrices of all projections column by column, `[projections, d_in, rows]`, those of the parts of a projection in turn; and their biases,
-/// `[projections, rows]`, if there are any.
+/// Stacks matrices by columns, `[projections, d_in, rows]`, and their biases,
+/// `[projections, rows]`, if there are any. The parts of a projection alternate, here with two
+/// parts (gate, up):
+///
+/// ```text
+/// weights of one projection, [d_in, rows], row-major       bias, [rows]
+///   g0 u0 g1 u1 …     ◄ column 0 of all rows               g0 u0 g1 u1 …
+///   g0 u0 g1 u1 …     ◄ column 1
+/// stride between rows of a part: number of parts; between its columns: rows
+/// ```
 fn side_by_side(name: String, linears: &[&LinearSpec]) -> Vec<StackSpec> {
     let (rows, d_in) = shape(linears);
     let (mut weights, mut biases) = (Vec::new(), Vec::new());
@@ -257,7 +320,7 @@ fn side_by_side(name: String, linears: &[&LinearSpec]) -> Vec<StackSpec> {
     stacks
 }
 
-/// Rows and columns of projections that are alike.
+/// `(rows, d_in)` of projections that are all alike; `(0, 0)` if there is none.
 fn shape(linears: &[&LinearSpec]) -> (usize, usize) {
     linears.first().map_or((0, 0), |linear| (linear.stems.iter().map(|(_, rows)| rows).sum(), linear.d_in))
 }

@@ -1,4 +1,19 @@
-//! The families, one file each: their fields in `config.json`, what transformers 5.23 takes where it is silent, and how they differ from a plain Llama.
+//! The families of decoders, one file each: finds the family, fills in defaults and lowers the
+//! file.
+//!
+//! A family's file has two functions. `defaults` gives the values that transformers 5.23 takes for
+//! its own fields where `config.json` is silent. `dense` reads the merged fields, lowers the shared
+//! ones with `Shape::lower` to a plain Llama, and replaces what is different.
+//!
+//! ```text
+//! defaults() of this file  ◄ overlaid by ◄  the family's defaults  ◄ overlaid by ◄  config.json
+//!                                                      └─► (family.dense)(fields) ─► Dense
+//! ```
+//!
+//! To add a family: write its file, add an entry to [`FAMILIES`], list the fields that only files
+//! carry in `unread.rs`, and make fixtures with `scripts/parity/make_family_fixtures.py`. Where
+//! transformers does something the family cannot express, refuse it by its field. If the family
+//! needs a new operation, add data to `spec.rs` and the operation to `engine/block.rs`.
 
 mod cohere2;
 mod ernie4_5;
@@ -28,13 +43,17 @@ use super::dense::Dense;
 use super::shape::overlay;
 use super::{ConfigProblem, tower};
 
-/// A family: the defaults of its own fields, and what it is by all fields.
+/// A family, as one entry of [`FAMILIES`].
 struct Family {
+    /// `model_type` in files.
     model_type: &'static str,
+    /// Values of fields where the file is silent, on top of those of all families.
     defaults: fn() -> Value,
+    /// Describes the decoder of a file whose defaults are filled in.
     dense: fn(Value) -> Result<Dense, ConfigProblem>,
 }
 
+/// All families, in alphabetical order.
 const FAMILIES: &[Family] = &[
     Family { model_type: "cohere2", defaults: cohere2::defaults, dense: cohere2::dense },
     Family { model_type: "ernie4_5", defaults: ernie4_5::defaults, dense: ernie4_5::dense },
@@ -66,7 +85,8 @@ const FAMILIES: &[Family] = &[
     Family { model_type: "smollm3", defaults: smollm3::defaults, dense: smollm3::dense },
 ];
 
-/// Values of `model_type` that are decoders, those of folders with a text model inside behind the families.
+/// Values of `model_type` that are decoders: those of [`FAMILIES`], then those of vision-language
+/// folders with a decoder inside.
 pub(super) const NAMES: [&str; FAMILIES.len() + tower::NAMES.len()] = {
     let mut names = [""; FAMILIES.len() + tower::NAMES.len()];
     let mut index = 0;
@@ -81,13 +101,14 @@ pub(super) const NAMES: [&str; FAMILIES.len() + tower::NAMES.len()] = {
     names
 };
 
-/// The families' `model_type`s.
+/// `model_type` of each family, without vision-language folders.
 #[cfg(test)]
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     FAMILIES.iter().map(|family| family.model_type)
 }
 
-/// What transformers takes in most families where `config.json` is silent.
+/// What transformers 5.23 takes in most families where `config.json` is silent; families overwrite
+/// what differs.
 fn defaults() -> Value {
     json!({
         "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
@@ -96,7 +117,14 @@ fn defaults() -> Value {
     })
 }
 
-/// The decoder that the fields of a `config.json` describe.
+/// The decoder that a `config.json` describes. Vision-language folders are not known here:
+/// `ModelSpec::from_json` takes their text fields out first.
+///
+/// Called once for the description, and once for each field by the search for unread ones, so it
+/// warns of nothing and has no side effects.
+///
+/// # Errors
+/// [`ConfigProblem`] for a missing or unknown `model_type`, and what the family's file refuses.
 pub(super) fn dense(file: &Map<String, Value>) -> Result<Dense, ConfigProblem> {
     let model_type = match file.get("model_type") {
         None => return Err(ConfigProblem::Missing { field: "model_type", needed_by: "every config.json" }),

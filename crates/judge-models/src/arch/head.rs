@@ -1,4 +1,9 @@
-//! Which head a folder has: `architectures`, `id2label` and `pad_token_id` of a `config.json`.
+//! Which head a folder has, by `architectures`, `id2label` and `pad_token_id` of its `config.json`.
+//!
+//! Only the class name says that a folder is a sequence classifier (a reward model, for example).
+//! What its head does is transformers' `GenericForSequenceClassification`: one linear map without
+//! bias on the state after the final norm. Reading it is up to `reading/` and
+//! `judge_core::RewardHead`.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +14,33 @@ use serde_json::{Map, Value};
 use super::ConfigProblem;
 use super::spec::LabelsSpec;
 
-/// What the names of classes that this crate reads end with.
+/// Suffixes of class names that are read. The first two have logits over the vocabulary.
 const KNOWN: &[&str] = &["ForCausalLM", "ForConditionalGeneration", "ForSequenceClassification"];
 
-/// Labels that are believed; more is a damaged file.
+/// Labels that are accepted; more is a damaged file.
 const MOST: usize = 1 << 16;
 
+/// The fields that decide about the head. All are optional.
 #[derive(Deserialize)]
 struct Fields {
+    /// Class names; the first one counts.
     architectures: Option<Vec<String>>,
+    /// Names of the labels, by number.
     id2label: Option<BTreeMap<usize, String>>,
+    /// Number of labels, used where `id2label` is absent.
     num_labels: Option<usize>,
+    /// The padding token: a classifier reads the last token that is another one.
     pad_token_id: Option<TokenId>,
 }
 
-/// The head of labels, if the folder is that of a sequence classifier.
+/// The head of labels, if the folder is that of a sequence classifier. Without a class there is
+/// none.
+///
+/// Without `id2label` the names are `LABEL_0`, `LABEL_1` and so on, as in transformers.
+///
+/// # Errors
+/// [`ConfigProblem`] for a class with another kind of head, and for labels that are none, too many
+/// or not numbered from 0.
 pub(super) fn labels(file: &Map<String, Value>) -> Result<Option<LabelsSpec>, ConfigProblem> {
     let Fields { architectures, id2label, num_labels, pad_token_id } =
         serde_json::from_value(Value::Object(file.clone()))?;

@@ -1,26 +1,29 @@
-/// What is wrong with a `config.json`.
+//! What is wrong with a `config.json`; part of the public API.
+
+/// What is wrong with a `config.json`. Each variant but `Json` names the field, as the file spells
+/// it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigProblem {
-    /// Not JSON, or a field of the wrong type.
+    /// Not JSON, or a field of the wrong type or with a number that its type does not hold.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     /// A name that this crate does not know.
     #[error("{field} {found:?} is not known; known are {known:?}")]
     Unknown {
-        /// The field that holds it.
+        /// The field that holds the name.
         field: &'static str,
         /// The name found.
         found: String,
         /// The names that this crate knows.
         known: &'static [&'static str],
     },
-    /// A field that must be there.
+    /// A field that must be there is absent or null.
     #[error("{field} is missing, {needed_by} needs it")]
     Missing {
-        /// The field.
+        /// The absent field.
         field: &'static str,
-        /// What needs it.
+        /// What needs it: a family, another field or a kind of rotation.
         needed_by: &'static str,
     },
     /// A value out of its range, or one that contradicts another.
@@ -30,13 +33,13 @@ pub enum ConfigProblem {
         field: &'static str,
         /// Its value.
         found: String,
-        /// What it should be.
+        /// What the value should be.
         expected: String,
     },
-    /// Something that transformers does and this crate does not.
+    /// Something that transformers computes and this crate does not.
     #[error("{field} = {found} is not supported")]
     Unsupported {
-        /// The field.
+        /// The field that asks for it.
         field: &'static str,
         /// Its value.
         found: String,

@@ -1,4 +1,16 @@
-//! The fields of `config.json` that all families have, and how they are checked.
+//! The fields of `config.json` that all decoder families have, and the checks that families share.
+//!
+//! A family's file flattens [`Shape`] into a struct with its own fields, reads both with serde, and
+//! calls [`Shape::lower`] for a plain Llama of that size, which it then changes. Defaults are
+//! merged into the JSON before (`families.rs`), so fields without `Option` are always present
+//! there.
+//!
+//! Every check names the field as it is in the file. Limits are far above published models: they
+//! keep damaged files from allocating memory or overflowing products of sizes. Factors are checked
+//! in f32, where engines use them.
+//!
+//! An absent field takes the default, while a `null` overrides it: `"sliding_window": null` means
+//! no window.
 
 use std::collections::BTreeMap;
 
@@ -11,39 +23,61 @@ use super::rope::{RopeContext, RopeFields, RopeRules};
 use super::spec::{Activation, NormKind};
 use super::{ConfigProblem, MAX_CONTEXT};
 
-/// What all families have.
+/// Fields of all families, by their names in the file.
 #[derive(Deserialize)]
 pub(super) struct Shape {
+    /// Rows of the embedding; may exceed the tokenizer's size.
     pub(super) vocab_size: usize,
+    /// `d_model`.
     pub(super) hidden_size: usize,
+    /// Width inside the MLP; in some families with experts, inside each expert.
     pub(super) intermediate_size: usize,
+    /// Number of blocks.
     pub(super) num_hidden_layers: usize,
+    /// Query heads of a block.
     pub(super) num_attention_heads: usize,
+    /// Key heads of a block; `None`: as many as query heads.
     pub(super) num_key_value_heads: Option<usize>,
+    /// Coordinates of a head; `None`: `hidden_size / num_attention_heads`.
     pub(super) head_dim: Option<usize>,
+    /// The context in tokens, before a scaling of the rotation stretches it.
     pub(super) max_position_embeddings: usize,
+    /// Epsilon of norms. Families with another name for it write that field's value here.
     pub(super) rms_norm_eps: f64,
+    /// Whether the head is the embedding.
     pub(super) tie_word_embeddings: bool,
+    /// Rope fields in the layout of transformers 5.
     pub(super) rope_parameters: Option<RopeFields>,
+    /// Rope fields of earlier releases; they win where a file has both.
     pub(super) rope_scaling: Option<RopeFields>,
+    /// Base of the rotation, used where the rope fields state none.
     pub(super) rope_theta: Option<f64>,
+    /// Part of a head that rotates, used where the rope fields state none.
     pub(super) partial_rotary_factor: Option<f64>,
+    /// Context before scaling. Unlike the two fields before, it wins over the one in the rope
+    /// fields.
     pub(super) original_max_position_embeddings: Option<usize>,
+    /// Tokens that end a text.
     pub(super) eos_token_id: Option<OneOrMany>,
-    /// No field of the file: the family says it before it lowers the shape.
+    /// How the family reads its rope fields. Not a field of the file: the family sets it before
+    /// [`Shape::lower`].
     #[serde(skip)]
     pub(super) rope_rules: RopeRules,
 }
 
-/// A token id or a list of them.
+/// A token id or a list of them, as files state `eos_token_id`. `model.rs` reads that of
+/// `generation_config.json` with it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum OneOrMany {
+    /// A single id.
     One(TokenId),
+    /// Several ids, possibly none.
     Many(Vec<TokenId>),
 }
 
 impl OneOrMany {
+    /// The ids as a list.
     pub(crate) fn into_vec(self) -> Vec<TokenId> {
         match self {
             Self::One(id) => vec![id],
@@ -53,7 +87,16 @@ impl OneOrMany {
 }
 
 impl Shape {
-    /// The description of a plain Llama of this shape, which families then change.
+    /// Checks the fields and describes a plain Llama of this shape, which families then change:
+    /// norms before both halves, one rotation for all blocks, no windows, biases, experts or
+    /// factors.
+    ///
+    /// `activation` is the name of the function inside the MLP and `activation_field` the field
+    /// that it is from.
+    ///
+    /// # Errors
+    /// [`ConfigProblem`] for a size out of its range, heads that do not divide, unknown
+    /// activations, and rope fields that are not read.
     pub(super) fn lower(
         self,
         family: &'static str,
@@ -139,14 +182,20 @@ impl Shape {
     }
 }
 
-/// Puts the fields of one object in the place of those of another.
+/// Overwrites top-level fields of one object with those of another; nested objects are replaced
+/// whole. Anything but two objects leaves `base` as it is.
 pub(super) fn overlay(base: &mut Value, over: Value) {
     if let (Value::Object(base), Value::Object(over)) = (base, over) {
         base.extend(over);
     }
 }
 
-/// The windows of the layers: those of `layer_types`, or where a file does not list them, of all but each `pattern`th if there is a window at all.
+/// The window of each layer, `[n_layers]`: by `layer_types`, or where a file does not list them,
+/// `sliding` for all layers but each `pattern`th. Layer `i`, counted from 0, is full if
+/// `(i + 1) % pattern == 0`.
+///
+/// # Errors
+/// Those of [`by_layer_type`].
 pub(super) fn windows(
     layer_types: Option<Vec<String>>,
     sliding: Option<usize>,
@@ -159,12 +208,19 @@ pub(super) fn windows(
     }
 }
 
-/// A factor of the family's own, 1 being none.
+/// A factor of the family's own; `None` where it is 1 and changes nothing.
+///
+/// # Errors
+/// As [`positive`].
 pub(super) fn factor(field: &'static str, found: f64) -> Result<Option<f64>, ConfigProblem> {
     positive(field, found).map(|found| Some(found).filter(|&found| found != 1.0))
 }
 
-/// The same of a number that is divided by.
+/// A number that is divided by; `None` where it is 1. Its reciprocal must be finite and positive in
+/// f32 as well, since engines multiply.
+///
+/// # Errors
+/// [`ConfigProblem::Value`] for any other number.
 pub(super) fn divisor(field: &'static str, found: f64) -> Result<Option<f64>, ConfigProblem> {
     if is_positive(found) && !is_positive(found.recip()) {
         let expected = "a number whose reciprocal is finite and above 0 in f32".to_owned();
@@ -173,7 +229,10 @@ pub(super) fn divisor(field: &'static str, found: f64) -> Result<Option<f64>, Co
     factor(field, found)
 }
 
-/// A number that [`is_positive`].
+/// Checks a number with [`is_positive`].
+///
+/// # Errors
+/// [`ConfigProblem::Value`] for any other number.
 pub(super) fn positive(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
     if is_positive(found) {
         return Ok(found);
@@ -182,13 +241,17 @@ pub(super) fn positive(field: &'static str, found: f64) -> Result<f64, ConfigPro
     Err(ConfigProblem::Value { field, found: found.to_string(), expected })
 }
 
-/// Whether a factor is a finite number above 0, also where it is used: in f32.
+/// Whether a number is finite and above 0 after rounding to f32, in which engines use it. False for
+/// NaN.
 pub(super) fn is_positive(factor: f64) -> bool {
     let factor = factor as f32;
     factor.is_finite() && factor > 0.0
 }
 
-/// What is added to a mean square before its root is taken; finite also where it is used: in f32.
+/// Checks the epsilon of a norm: finite in f32 and at least 0.
+///
+/// # Errors
+/// [`ConfigProblem::Value`] for any other number.
 pub(super) fn norm_eps(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
     if (found as f32).is_finite() && found >= 0.0 {
         return Ok(found);
@@ -197,6 +260,10 @@ pub(super) fn norm_eps(field: &'static str, found: f64) -> Result<f64, ConfigPro
     Err(ConfigProblem::Value { field, found: found.to_string(), expected })
 }
 
+/// Checks a size: 1 to `most`.
+///
+/// # Errors
+/// [`ConfigProblem::Value`] for any other number.
 pub(super) fn size(field: &'static str, found: usize, most: usize) -> Result<usize, ConfigProblem> {
     if (1..=most).contains(&found) {
         return Ok(found);
@@ -204,10 +271,19 @@ pub(super) fn size(field: &'static str, found: usize, most: usize) -> Result<usi
     Err(ConfigProblem::Value { field, found: found.to_string(), expected: format!("1 to {most}") })
 }
 
+/// Checks `sliding_window`: at least 1, or `None` for no window.
+///
+/// # Errors
+/// [`ConfigProblem::Value`] for 0.
 pub(super) fn window(found: Option<usize>) -> Result<Option<usize>, ConfigProblem> {
     found.map(|found| size("sliding_window", found, usize::MAX)).transpose()
 }
 
+/// The window of each layer by its name in `layer_types`: `full_attention` or `sliding_attention`.
+///
+/// # Errors
+/// [`ConfigProblem`] for a list of another length, for other names, and for a sliding layer where
+/// `sliding` is `None`.
 pub(super) fn by_layer_type(
     types: &[String],
     sliding: Option<usize>,
@@ -237,7 +313,10 @@ pub(super) fn by_layer_type(
         .collect()
 }
 
-/// Which layers are of the second of two kinds, by their names in `layer_types`.
+/// Which layers are of the second of two `known` kinds, by their names in `layer_types`.
+///
+/// # Errors
+/// [`ConfigProblem`] for a list of another length and for other names.
 pub(super) fn second_kind(
     types: &[String],
     known: &'static [&'static str; 2],
@@ -254,7 +333,11 @@ pub(super) fn second_kind(
     types.iter().map(kind).collect()
 }
 
-/// Fails if the file says something else of a field than transformers takes for granted without reading it.
+/// Fails if the file says something else of a field than what transformers takes for granted
+/// without reading it. A silent file passes. Numbers compare as JSON, so that `1` and `1.0` differ.
+///
+/// # Errors
+/// [`ConfigProblem::Value`] with the expected value.
 pub(super) fn check_granted(fields: &Value, granted: &[(&'static str, Value)]) -> Result<(), ConfigProblem> {
     for (field, expected) in granted {
         if let Some(found) = fields.get(field).filter(|found| *found != expected) {
@@ -266,9 +349,17 @@ pub(super) fn check_granted(fields: &Value, granted: &[(&'static str, Value)]) -
 }
 
 impl Activation {
+    /// All names that [`Activation::from_name`] accepts.
     const KNOWN: &'static [&'static str] =
         &["silu", "swish", "gelu", "gelu_python", "gelu_pytorch_tanh", "gelu_new", "gelu_fast", "relu"];
 
+    /// The function that transformers has by this name (`ACT2FN`); `field` is where the file states
+    /// it.
+    ///
+    /// `gelu_new` and `gelu_fast` are the tanh approximation written in other ways.
+    ///
+    /// # Errors
+    /// [`ConfigProblem::Unknown`] for a name that is not in [`Activation::KNOWN`].
     pub(super) fn from_name(field: &'static str, name: &str) -> Result<Self, ConfigProblem> {
         match name {
             "silu" | "swish" => Ok(Self::Silu),

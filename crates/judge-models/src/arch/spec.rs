@@ -1,4 +1,27 @@
-//! What a decoder is: the description that engines are built from, with the names of its tensors.
+//! The description of a decoder: numbers, order of parts, names and shapes of tensors.
+//!
+//! A family of `families/` makes it by way of `Dense::spec`. It is plain data without behaviour:
+//! the one forward pass of `engine/block.rs` is built from it, `checked.rs` compares it with a
+//! checkpoint, `engine/tensor/stages.rs` spreads it over devices, and `train` names gradients by
+//! it. A family that needs something new adds a field here; nothing downstream asks for the
+//! family's name to decide how to compute.
+//!
+//! A block, with the fields of [`BlockSpec`] (all but `qkv`, `out` and `mlp` may be absent):
+//!
+//! ```text
+//! x ─┬─ before_attention ─ qkv ─ attention | delta | conv ─ out ─ after_attention ─ (+) ─► x
+//!    └───────────────────────────────────────────────────────────────────────────────┘
+//! x ─┬─ before_mlp ─ mlp ─ after_mlp ─ (+) ─► x ─┬─ token_gate ─ (+) ─► x · scalar
+//!    └──────────────────────────────────┘        └────────────────┘
+//! ```
+//!
+//! `residual_scale` multiplies what attention and the MLP add, not what `token_gate` adds.
+//!
+//! Invariants, which families and `Dense` establish: `heads.n_kv_heads` divides `heads.n_heads`; a
+//! block has at most one of `delta` and `conv`; `rope` indexes `ModelSpec::ropes`; `KeysSpec::Of`
+//! names an earlier block that has keys of its own, the same heads and the same window.
+//! Names are those of a folder that holds the text model alone; `weights` strips what
+//! vision-language folders put before them.
 
 mod mlp;
 mod parts;
@@ -11,63 +34,79 @@ pub(crate) use self::parts::{LinearSpec, NamedRows, NamedShape, NormSpec};
 use super::rope::RopeConfig;
 use crate::Dtype;
 
-/// What a decoder is built from. Families differ in this data alone.
+/// All that a decoder is built from. Families differ in this data alone.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ModelSpec {
-    /// `model_type`.
+    /// `model_type`; for a vision-language folder that of the text model inside. For messages, and
+    /// for GGUF files, which are written per architecture.
     pub(crate) family: &'static str,
-    /// Whether it is the text model inside a vision-language folder.
+    /// Whether the model is the text model inside a vision-language folder, whose tensor names have
+    /// a prefix and which holds other tensors besides.
     pub(crate) is_tower: bool,
+    /// Width of the residual stream.
     pub(crate) d_model: usize,
-    /// Query heads of each block.
+    /// Query heads of each block, the same in all.
     pub(crate) n_heads: usize,
+    /// Rows of the embedding and of a head over the vocabulary. `checked.rs` lowers it where a GGUF
+    /// file leaves out rows that no token has.
     pub(crate) d_vocab: usize,
+    /// Added to the mean square (or the variance) in every norm of states and heads. At least 0.
     pub(crate) norm_eps: f64,
-    /// What norms of states do. Those of heads are root-mean-square norms.
+    /// What norms of states compute. Norms of query, key and value heads are always
+    /// root-mean-square norms.
     pub(crate) norm_kind: NormKind,
-    /// Multiplies embeddings (Gemma).
+    /// Factor on embeddings before the first block (Gemma, Granite). Layer 0 is read after it.
     pub(crate) embedding_scale: Option<EmbeddingScale>,
-    /// Multiplies query-key products.
+    /// Factor on query-key products; `1 / sqrt(head_dim)` unless the family says otherwise.
     pub(crate) attention_scale: f64,
-    /// `c * tanh(score / c)` of the scaled products.
+    /// `c` in `c * tanh(score / c)`, applied to scaled query-key products before the softmax (Gemma
+    /// 2).
     pub(crate) attention_soft_cap: Option<f64>,
+    /// The function inside every MLP, expert and token gate.
     pub(crate) activation: Activation,
-    /// The same of the logits that text is generated from. Readings exclude it.
+    /// `c` in `c * tanh(logit / c)`, applied to logits that text is generated from and
+    /// log-probabilities taken of. Label logits leave it out.
     pub(crate) final_soft_cap: Option<f64>,
-    /// Queries, keys and values are cut to this absolute value, behind their norms and before the rotation (OLMoE).
+    /// Queries, keys and values are clamped to `[-clip_qkv, clip_qkv]`, after their norms and
+    /// before the rotation (OLMoE).
     pub(crate) clip_qkv: Option<f64>,
-    /// Multiplies what attention and what the MLP adds to the residual stream (Granite).
+    /// Factor on what attention and what the MLP adds to the residual stream (Granite).
     pub(crate) residual_scale: Option<f64>,
-    /// Multiplies logits over the vocabulary, wherever the head is applied (Granite).
+    /// Factor on logits over the vocabulary wherever the head is applied, readings of inner layers
+    /// included: it changes every softmax (Granite, Cohere).
     pub(crate) logit_scale: Option<f64>,
-    /// The rotations that blocks name by their place here.
+    /// The rotations that blocks refer to by index: one, or one for full and one for windowed
+    /// blocks.
     pub(crate) ropes: Vec<RopeConfig>,
+    /// `[n_layers]`, in the order of the forward pass.
     pub(crate) blocks: Vec<BlockSpec>,
-    /// The table of the tokens' states, `[d_vocab, d_model]`.
+    /// Full name of the embedding, `[d_vocab, d_model]`.
     pub(crate) embedding: String,
-    /// What blocks get of each token besides the residual stream.
+    /// What each block gets of a position's token besides the residual stream (Gemma 4 E models).
     pub(crate) token_inputs: Option<TokenInputsSpec>,
-    /// The norm behind the last block.
+    /// The norm after the last block, before the head.
     pub(crate) norm: NormSpec,
+    /// What is made of the last states.
     pub(crate) head: HeadSpec,
-    /// Longest prompt plus new tokens.
+    /// Longest sequence in tokens, prompt plus new ones; at most `MAX_CONTEXT`. Longer ones are
+    /// refused.
     pub(crate) max_len: usize,
-    /// `eos_token_id`.
+    /// `eos_token_id` of `config.json`; empty if absent. `generation_config.json` overrides it.
     pub(crate) eos: Vec<TokenId>,
 }
 
-/// What embeddings are multiplied by.
+/// A factor on embeddings, and how it is rounded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum EmbeddingScale {
-    /// As it is, in any dtype.
+    /// Used as it is, in any dtype (Granite).
     Exact(f64),
-    /// Rounded to the dtype of the weights first, which is how Gemma models are trained and how transformers runs them: `sqrt(3584)` is 59.87 in f32
-    /// and 59.75 in bf16.
+    /// Rounded to the dtype of the weights first (Gemma). Those models are trained so, and
+    /// transformers runs them so: `sqrt(3584)` is 59.87 in f32 and 59.75 in bf16.
     Rounded(f64),
 }
 
 impl EmbeddingScale {
-    /// The factor where the weights are in `dtype`.
+    /// The factor for a model whose weights are held in `dtype`.
     pub(crate) fn factor(self, dtype: Dtype) -> f32 {
         match (self, dtype) {
             (Self::Rounded(factor), Dtype::Bf16) => bf16::from_f64(factor).to_f32(),
@@ -79,47 +118,63 @@ impl EmbeddingScale {
 /// What a model makes of its last states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HeadSpec {
-    /// Logits over the vocabulary, by a table of its own, `[d_vocab, d_model]`.
+    /// Logits over the vocabulary by a matrix of its own: the full name of `[d_vocab, d_model]`.
     Own(String),
-    /// The same by the embedding.
+    /// Logits over the vocabulary by the embedding (tied weights).
     Embedding,
-    /// No logits over the vocabulary, but a number for each of some labels.
+    /// A number for each of some labels, and no logits over the vocabulary.
     Labels(LabelsSpec),
 }
 
-/// The head of a sequence classifier.
+/// The head of a sequence classifier, such as a reward model: one linear map without bias.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LabelsSpec {
-    /// The tensor's full name; `[labels, d_model]`.
+    /// Full name of the matrix, `[labels, d_model]`.
     pub(crate) name: String,
+    /// Names of the labels, in the order of the matrix's rows. At least one.
     pub(crate) labels: Vec<String>,
-    /// `pad_token_id`: the head reads the last token that is another one.
+    /// `pad_token_id`. As in transformers the head reads the last token that is another one, so
+    /// `reading/jobs.rs` drops trailing tokens that equal it. `None`: the head reads the last
+    /// token.
     pub(crate) padding: Option<TokenId>,
 }
 
-/// Rows of numbers that each block gets of a position's token and of its embedding `x`, `width` of them each (Gemma 4's per-layer embeddings). Those of all blocks
-/// lie behind one another:
+/// Rows of `width` numbers that each block gets of a position's token and of its embedding `x`
+/// (Gemma 4's per-layer embeddings). With `norm` taken over each block's `width` numbers apart, all
+/// blocks' rows behind one another are
 ///
-/// `(norm(projection(x) * projection_factor) + table[token] * table_factor) * sum_factor`, where the norm is of each block's own numbers.
+/// ```text
+/// (norm(projection(x) * projection_factor) + table[token] * table_factor) * sum_factor
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TokenInputsSpec {
-    /// The table's full name, and its rows, at least as many as there are tokens; `[rows, n_layers * width]`. It is most of a small model's numbers, of which a
-    /// prompt needs a few rows: it is looked up where it is stored.
+    /// Full name and number of rows of the table `[rows, n_layers * width]`, with at least
+    /// `d_vocab` rows. It is most of a small model's numbers, of which a prompt needs a few rows:
+    /// it stays in its file and rows are looked up there (`weights/table.rs`).
     pub(crate) table: (String, usize),
+    /// Factor on looked-up rows: `sqrt(width)`.
     pub(crate) table_factor: EmbeddingScale,
-    /// Of one block.
+    /// Numbers per block.
     pub(crate) width: usize,
+    /// From an embedding, scaled as for the first block: `[n_layers * width, d_model]`.
     pub(crate) projection: LinearSpec,
+    /// Factor on what the projection gives: `1 / sqrt(d_model)`.
     pub(crate) projection_factor: f64,
+    /// The norm of the projected rows, `[width]`, the same weight for all blocks.
     pub(crate) norm: NormSpec,
+    /// Factor on the sum of both parts: `1 / sqrt(2)`.
     pub(crate) sum_factor: f64,
 }
 
-/// What a block makes of its token inputs `t`: `x + norm(out(f(gate(x)) * t))`, behind its MLP.
+/// What a block makes of its token inputs `t`, after its MLP: `x + norm(out(f(gate(x)) * t))`, with
+/// `f` the model's activation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TokenGateSpec {
+    /// `[width, d_model]`.
     pub(crate) gate: LinearSpec,
+    /// `[d_model, width]`.
     pub(crate) out: LinearSpec,
+    /// `[d_model]`.
     pub(crate) norm: NormSpec,
 }
 
@@ -128,9 +183,10 @@ pub(crate) struct TokenGateSpec {
 pub(crate) struct HeadShape {
     /// Query heads.
     pub(crate) n_heads: usize,
-    /// Key heads, a divisor of that.
+    /// Key heads, and as many value heads; divides `n_heads`. Query head `h` uses key head
+    /// `h / (n_heads / n_kv_heads)`.
     pub(crate) n_kv_heads: usize,
-    /// Coordinates of each.
+    /// Coordinates of each head.
     pub(crate) head_dim: usize,
 }
 
@@ -140,127 +196,160 @@ impl HeadShape {
         self.n_heads * self.head_dim
     }
 
-    /// Width of all key heads together, which is that of the values.
+    /// Width of all key heads together, and of all value heads.
     pub(crate) fn d_key(self) -> usize {
         self.n_kv_heads * self.head_dim
     }
 }
 
-/// Where a block's attention has its keys and values from.
+/// Where a block's attention takes its keys and values from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeysSpec {
-    /// Projections of its own.
+    /// From projections of its own.
     Own,
-    /// One projection: values are keys before their norm and their rotation.
+    /// From one projection of its own: values are its output before the norm and the rotation of
+    /// keys (Gemma 4's `attention_k_eq_v`).
     AsValues,
-    /// They are those of an earlier block, which sees as far and has such heads, and keys of its own.
+    /// From the earlier block of this index, which projects keys itself, has the same heads and the
+    /// same window (Gemma 4's `num_kv_shared_layers`). This block projects queries alone.
     Of(usize),
 }
 
-/// What one block is, and what its weights are called: the only place where it says so.
+/// What one block is and what its weights are called. No other type says so.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BlockSpec {
+    /// Heads of attention. A block with `delta` or `conv` has them too, and nothing uses them there.
     pub(crate) heads: HeadShape,
+    /// Where keys and values come from.
     pub(crate) keys: KeysSpec,
-    /// Keys that a query sees, itself included; `None`: all before it.
+    /// Number of keys that a query sees, itself included: key `j` is visible to query `i` if
+    /// `i - window < j <= i`. `None`: all up to `i`.
     pub(crate) window: Option<usize>,
-    /// Which of the model's rotations; `None`: positions do not enter.
+    /// Index into `ModelSpec::ropes`; `None`: positions do not enter (NoPE).
     pub(crate) rope: Option<usize>,
+    /// The norm of what attention reads; `None`: it reads the residual stream itself.
     pub(crate) before_attention: Option<NormSpec>,
-    /// All queries, all keys, all values, those that are projected. Where the block is gated each query head is followed by its gate; where there is a delta rule it
-    /// takes all rows.
+    /// The first projection. Its rows are all queries, all keys, all values, as far as `keys`
+    /// projects them. Where the block is gated each query head is followed by its gate:
+    /// `[query, gate]` per head. A delta rule or a convolution takes all rows instead; see
+    /// [`DeltaSpec`] and [`ConvSpec`].
     pub(crate) qkv: LinearSpec,
-    /// What attention gives is multiplied by the logistic function of gates, one for each coordinate of the queries (Qwen3.5).
+    /// Whether attention's output is multiplied by `sigmoid(gate)`, one gate per query coordinate
+    /// (Qwen3.5).
     pub(crate) is_gated: bool,
-    /// In the place of attention.
+    /// A gated delta rule instead of attention.
     pub(crate) delta: Option<DeltaSpec>,
-    /// The same.
+    /// A gated short convolution instead of attention.
     pub(crate) conv: Option<ConvSpec>,
-    /// Of each query head alone, or of all of them together, before the rotation.
+    /// The norm of queries before the rotation: of each head alone, `[head_dim]`, or of all heads
+    /// together, `[d_query]`. Engines tell the two apart by the length.
     pub(crate) q_norm: Option<NormSpec>,
+    /// The norm of keys before the rotation: `[head_dim]` or `[d_key]`. `None` as well in a block
+    /// that uses keys of another.
     pub(crate) k_norm: Option<NormSpec>,
-    /// The values of each head are divided by their root mean square.
+    /// Whether each value head is divided by its root mean square, without a weight (Gemma 4).
     pub(crate) norms_values: bool,
-    /// A score of each query head that takes part in its softmax, and whose weight goes to no key: the tensor's full name and its length.
+    /// Attention sinks: full name and length (`n_heads`) of one extra score per query head. It
+    /// takes part in the softmax and its weight goes to no value (gpt-oss).
     pub(crate) sinks: Option<(String, usize)>,
+    /// From what attention (or its substitute) gives to `[d_model]`.
     pub(crate) out: LinearSpec,
+    /// The norm of what attention adds to the residual stream.
     pub(crate) after_attention: Option<NormSpec>,
+    /// The norm of what the MLP reads; `None`: the residual stream itself, or see `is_parallel`.
     pub(crate) before_mlp: Option<NormSpec>,
-    /// The MLP reads what attention reads, beside it: what the norm before attention gives, and there is none before the MLP.
+    /// Whether the MLP reads what attention reads: `x + attn(n(x)) + mlp(n(x))` with
+    /// `before_attention` as `n`, and no `before_mlp` (Cohere).
     pub(crate) is_parallel: bool,
+    /// A dense MLP, experts, or both.
     pub(crate) mlp: MlpSpec,
+    /// The norm of what the MLP adds to the residual stream.
     pub(crate) after_mlp: Option<NormSpec>,
+    /// How token inputs enter; `Some` in all blocks or in none, with `ModelSpec::token_inputs`.
     pub(crate) token_gate: Option<TokenGateSpec>,
-    /// All that leaves the block is multiplied by one number: the tensor's full name.
+    /// Full name of a number, `[1]`, that multiplies all that leaves the block (Gemma 4's
+    /// `layer_scalar`).
     pub(crate) scalar: Option<String>,
 }
 
-/// A gated short convolution (LFM2). It takes rows `[B, C, x]` of channels and gives `C * conv(B * x)`, each channel by itself over the last `kernel` positions.
+/// A gated short convolution (LFM2). Of rows `[B, C, x]`, `channels` wide each, it gives
+/// `C * conv(B * x)`, where each channel is convolved alone over the last `kernel` positions, its
+/// own included. Positions before the first count as 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConvSpec {
-    /// The tensor's full name: `[channels, 1, kernel]`.
+    /// Full name of the taps, `[channels, 1, kernel]`, the last one for the position itself.
     pub(crate) name: String,
+    /// `d_model`.
     pub(crate) channels: usize,
-    /// At least 2.
+    /// Positions that it sees; at least 2.
     pub(crate) kernel: usize,
 }
 
-/// A gated delta rule with a short convolution before it (Yang, Kautz and Hatamizadeh, *Gated Delta Networks*, 2025), as Qwen3.5 has it. It takes rows of
-/// channels `[q, k, v]`, then gates `z` `[n_value_heads * value_dim]`, then `b` and `a`, `[n_value_heads]` each:
+/// A gated delta rule after a short convolution, as in Qwen3.5 (Yang, Kautz and Hatamizadeh, *Gated
+/// Delta Networks*, 2025). It takes rows `[q, k, v, z, b, a]`: channels `q, k, v`, gates `z`
+/// `[n_value_heads * value_dim]`, then `b` and `a`, `[n_value_heads]` each:
 ///
-/// 1. `q, k, v = silu(conv(channels))`, each channel by itself over the last `kernel` positions; the heads of `q` and `k` get length 1, and `q` is divided by
-///    `sqrt(key_dim)`. Value head `h` has key head `h / (n_value_heads / n_key_heads)`.
-/// 2. `S *= exp(-exp(a_log) * softplus(a + dt_bias))`, `S += k ⊗ sigmoid(b) (v - kᵀS)`, `o = qᵀS` for each value head; `S` is `[key_dim, value_dim]`, 0 at first.
+/// 1. `q, k, v = silu(conv(q, k, v))`, where each channel is convolved alone over the last `kernel`
+///    positions. Heads of `q` and `k` are scaled to length 1, then `q` is divided by
+///    `sqrt(key_dim)`. Value head `h` uses key head `h / (n_value_heads / n_key_heads)`.
+/// 2. For each value head, with a state `S` `[key_dim, value_dim]` that starts at 0:
+///    `S *= exp(-exp(a_log) * softplus(a + dt_bias))`, `S += k ⊗ sigmoid(b) (v - kᵀS)`, `o = qᵀS`.
 /// 3. `o / sqrt(mean(o²) + eps) * norm * silu(z)`, head by head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DeltaSpec {
+    /// Its sizes.
     pub(crate) shape: DeltaShape,
-    /// Full names of its tensors: `[channels, 1, kernel]`,
+    /// Full name of the taps, `[channels, 1, kernel]`, the last one for the position itself.
     pub(crate) conv: String,
-    /// `[n_value_heads]`,
+    /// Full name of `[n_value_heads]`.
     pub(crate) dt_bias: String,
-    /// `[n_value_heads]`,
+    /// Full name of `[n_value_heads]`: logarithms of the decay rates.
     pub(crate) a_log: String,
-    /// `[value_dim]`.
+    /// Full name of the output norm's weight, `[value_dim]`. It has no offset, even where other
+    /// norms have.
     pub(crate) norm: String,
 }
 
-/// The numbers of a [`DeltaSpec`].
+/// Sizes of a [`DeltaSpec`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DeltaShape {
+    /// Heads of `q`, and of `k`.
     pub(crate) n_key_heads: usize,
-    /// A multiple of `n_key_heads`.
+    /// Heads of `v`, of gates and of states; a multiple of `n_key_heads`.
     pub(crate) n_value_heads: usize,
+    /// Coordinates of a head of `q` or `k`.
     pub(crate) key_dim: usize,
+    /// Coordinates of a head of `v`.
     pub(crate) value_dim: usize,
-    /// Positions that the convolution sees, at least 2.
+    /// Positions that the convolution sees, its own included; at least 2.
     pub(crate) kernel: usize,
 }
 
 impl DeltaShape {
-    /// Width of all keys.
+    /// Width of all heads of `k`, and of all heads of `q`.
     pub(crate) fn d_key(self) -> usize {
         self.n_key_heads * self.key_dim
     }
 
-    /// Width of all values, and of what it gives.
+    /// Width of all heads of `v`, of the gates `z`, and of what the rule gives.
     pub(crate) fn d_value(self) -> usize {
         self.n_value_heads * self.value_dim
     }
 
-    /// Queries, keys and values.
+    /// Width of `q`, `k` and `v` together, which is what the convolution runs over.
     pub(crate) fn channels(self) -> usize {
         2 * self.d_key() + self.d_value()
     }
 
-    /// Width of the rows that it takes.
+    /// Width of the rows `[q, k, v, z, b, a]` that the rule takes.
     pub(crate) fn width(self) -> usize {
         self.channels() + self.d_value() + 2 * self.n_value_heads
     }
 }
 
 impl DeltaSpec {
-    /// Its tensors: convolution, `dt_bias`, `a_log`, norm.
+    /// Its tensors in the order of the fields: `conv`, `dt_bias`, `a_log`, `norm`. `Delta::build`
+    /// of `engine/block.rs` relies on that order.
     pub(crate) fn tensors(&self) -> [NamedShape; 4] {
         let DeltaShape { n_value_heads, value_dim, kernel, .. } = self.shape;
         [
@@ -272,24 +361,24 @@ impl DeltaSpec {
     }
 }
 
-/// What a norm without bias does to a row `x`, whose weight is `w`.
+/// What a norm without bias makes of a row `x`, with weight `w`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NormKind {
     /// `x / sqrt(mean(x²) + eps) * w`.
     RootMeanSquare,
-    /// The same of `x - mean(x)`: LayerNorm (Cohere).
+    /// LayerNorm: with `y = x - mean(x)`, `y / sqrt(mean(y²) + eps) * w` (Cohere).
     Centred,
 }
 
-/// The function inside an MLP.
+/// The function `f` in a gated MLP, `f(gate) * up`, and in an encoder's ungated one, `f(up)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Activation {
-    /// `x * sigmoid(x)`.
+    /// `x * sigmoid(x)`, also called swish.
     Silu,
-    /// `g * sigmoid(alpha * g) * (u + 1)` in the place of `f(g) * u`, with the gate cut to at most `limit`, and what it gates to at most `limit` in
-    /// absolute value (gpt-oss).
+    /// Replaces the whole product `f(gate) * up` by `g * sigmoid(alpha * g) * (u + 1)`, where `g`
+    /// is the gate clamped to at most `limit` and `u` is up clamped to `[-limit, limit]` (gpt-oss).
     ClampedSwish { alpha: f32, limit: f32 },
-    /// With the error function.
+    /// `x * Φ(x)`, with the error function.
     Gelu,
     /// The tanh approximation of GELU.
     GeluTanh,
@@ -298,11 +387,14 @@ pub(crate) enum Activation {
 }
 
 impl ModelSpec {
+    /// Number of blocks.
     pub(crate) fn n_layers(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Every tensor that the model is made of, in the order of the forward pass.
+    /// Name and shape of every tensor that the model is made of: embedding, token inputs, blocks,
+    /// final norm, head. `checked.rs` accepts a checkpoint that has exactly these, or the stacks of
+    /// [`stacks`](Self::stacks) in the place of their parts.
     pub(crate) fn tensors(&self) -> Vec<NamedShape> {
         let table = |name: &String| (name.clone(), vec![self.d_vocab, self.d_model]);
         let mut all = vec![table(&self.embedding)];
@@ -317,7 +409,14 @@ impl ModelSpec {
         all
     }
 
-    /// Tensors that a checkpoint may have in the place of some of [`tensors`](Self::tensors).
+    /// Rows of the projection with most of them in any block; the head is none.
+    pub(crate) fn widest_projection(&self) -> usize {
+        let linears = self.blocks.iter().flat_map(BlockSpec::linears);
+        linears.map(|linear| linear.stems.iter().map(|(_, rows)| rows).sum()).max().unwrap_or(0)
+    }
+
+    /// Tensors that a checkpoint may have in the place of some of [`tensors`](Self::tensors): all
+    /// experts of a block as one. They exist in blocks with experts alone.
     pub(crate) fn stacks(&self) -> impl Iterator<Item = &StackSpec> {
         let experts = self.blocks.iter().filter_map(|block| match &block.mlp {
             MlpSpec::Dense(_) => None,
@@ -327,14 +426,16 @@ impl ModelSpec {
         experts.flat_map(|experts| &experts.stacks)
     }
 
-    /// Beginnings of names of tensors that published files have and nothing uses: projections and norms of keys and values in blocks that look at those of another.
+    /// Prefixes of names of tensors that published files have though nothing uses them: projections
+    /// and norms of keys and values in blocks that use keys of another. A checkpoint may have them
+    /// or not.
     pub(crate) fn idle_tensors(&self) -> impl Iterator<Item = String> {
         let sharing = self.blocks.iter().enumerate().filter(|(_, block)| matches!(block.keys, KeysSpec::Of(_)));
         let parts = ["k_proj", "v_proj", "k_norm"];
         sharing.flat_map(move |(index, _)| parts.map(|part| format!("model.layers.{index}.self_attn.{part}.")))
     }
 
-    /// The head of labels, if it has one in the place of logits over the vocabulary.
+    /// The head of labels, if the model has one in the place of logits over the vocabulary.
     pub(crate) fn labels(&self) -> Option<&LabelsSpec> {
         match &self.head {
             HeadSpec::Labels(head) => Some(head),
@@ -344,6 +445,7 @@ impl ModelSpec {
 }
 
 impl TokenInputsSpec {
+    /// The table, the projection and the norm, for a model of `n_layers` blocks.
     fn tensors(&self, n_layers: usize) -> Vec<NamedShape> {
         let (table, rows) = self.table.clone();
         let mut all = vec![(table, vec![rows, n_layers * self.width])];
@@ -354,21 +456,25 @@ impl TokenInputsSpec {
 }
 
 impl BlockSpec {
-    /// Whether it has queries and keys.
+    /// Whether the block has queries and keys, and so attention weights to read.
     pub(crate) fn has_attention(&self) -> bool {
         self.delta.is_none() && self.conv.is_none()
     }
 
-    /// Whether its keys and values are its own.
+    /// Whether the block computes and keeps keys and values, which later passes need.
     pub(crate) fn has_own_keys(&self) -> bool {
         self.has_attention() && !matches!(self.keys, KeysSpec::Of(_))
     }
 
-    /// Every tensor that the block is made of: matrices and biases, then norms.
-    pub(crate) fn tensors(&self) -> Vec<NamedShape> {
+    /// Its projections: around attention, of the MLP and of the token gate.
+    fn linears(&self) -> impl Iterator<Item = &LinearSpec> {
         let of_tokens = self.token_gate.iter().flat_map(|gate| [&gate.gate, &gate.out]);
-        let linears = [&self.qkv, &self.out].into_iter().chain(self.mlp.linears()).chain(of_tokens);
-        let mut all: Vec<NamedShape> = linears.flat_map(LinearSpec::tensors).collect();
+        [&self.qkv, &self.out].into_iter().chain(self.mlp.linears()).chain(of_tokens)
+    }
+
+    /// Name and shape of every tensor of the block: matrices and biases, then vectors, then norms.
+    pub(crate) fn tensors(&self) -> Vec<NamedShape> {
+        let mut all: Vec<NamedShape> = self.linears().flat_map(LinearSpec::tensors).collect();
         all.extend(self.scalar.iter().map(|name| (name.clone(), vec![1])));
         all.extend(self.mlp.scales());
         all.extend(self.sinks.iter().map(|(name, n_heads)| (name.clone(), vec![*n_heads])));

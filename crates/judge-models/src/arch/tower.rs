@@ -1,4 +1,9 @@
-//! Vision-language folders: the text model inside, which is one of the families.
+//! Vision-language folders: finds the text model inside and gives its fields as a folder of its
+//! own.
+//!
+//! The result goes through `families.rs` like any other file. Tensor names need no table here:
+//! `weights` strips what such folders put before the names of the text model
+//! (`Checkpoint::text_tower`), if `ModelSpec::is_tower` is set. Pictures and sound are never read.
 
 use serde_json::{Map, Value};
 
@@ -6,15 +11,19 @@ use super::ConfigProblem;
 
 /// A kind of folder with a text model inside.
 struct Outer {
+    /// `model_type` of the folder.
     model_type: &'static str,
-    /// What `text_config` may call the text model, and the family that it is. Without a name it is the first.
+    /// Names that `text_config.model_type` may have, each with the family that it is here. Without
+    /// a name the text model is the first of them.
     text: &'static [(&'static str, &'static str)],
-    /// What is taken where the outer file does not say whether the head is the embedding.
+    /// Whether the head is the embedding if the outer file does not say. What `text_config` says
+    /// does not count, as in transformers.
     tied: bool,
-    /// The base of the rotation where `text_config` names none.
+    /// Base of the rotation where `text_config` states none, if it differs from the family's.
     rope_theta: Option<f64>,
 }
 
+/// All kinds of such folders. `qwen3_vl`'s text model is a Qwen3 whose default base is 5e5.
 const OUTER: &[Outer] = &[
     Outer { model_type: "gemma3", text: &[("gemma3_text", "gemma3_text")], tied: true, rope_theta: None },
     Outer { model_type: "gemma4", text: &[("gemma4_text", "gemma4_text")], tied: true, rope_theta: None },
@@ -34,7 +43,7 @@ const OUTER: &[Outer] = &[
     Outer { model_type: "qwen3_vl", text: &[("qwen3_vl_text", "qwen3")], tied: false, rope_theta: Some(5e5) },
 ];
 
-/// The names of these kinds of folders.
+/// The `model_type`s of [`OUTER`], for the list of known names.
 pub(super) const NAMES: [&str; OUTER.len()] = {
     let mut names = [""; OUTER.len()];
     let mut index = 0;
@@ -45,9 +54,15 @@ pub(super) const NAMES: [&str; OUTER.len()] = {
     names
 };
 
-/// The fields of the text model of a vision-language folder, as its own folder would have them; `None` for any other folder.
+/// The fields of the text model of a vision-language folder, as its own folder would have them.
+/// `None` for any other folder.
 ///
-/// What the outer file says of tying, of end tokens and of the class counts, as in transformers.
+/// `tie_word_embeddings`, `eos_token_id` and `architectures` are those of the outer file, as in
+/// transformers; without a value there, the last two are what `text_config` says.
+///
+/// # Errors
+/// [`ConfigProblem::Missing`] without a `text_config`, and [`ConfigProblem::Unsupported`] for a
+/// text model that this kind of folder does not have.
 pub(super) fn text(file: &Map<String, Value>) -> Result<Option<Map<String, Value>>, ConfigProblem> {
     let model_type = file.get("model_type").and_then(Value::as_str);
     let Some(outer) = OUTER.iter().find(|outer| Some(outer.model_type) == model_type) else { return Ok(None) };

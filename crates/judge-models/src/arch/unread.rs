@@ -1,19 +1,36 @@
-//! Fields of `config.json` that nothing here reads: one of them may change what the model computes.
+//! Finds fields of `config.json` that nothing here reads: one of them may change what the model
+//! computes.
+//!
+//! There is no list of the fields that families read, which could fall behind their code. Instead
+//! each field in turn is given a value that no field can have. If the file is refused, something
+//! read the field; if it is still accepted, nothing did:
+//!
+//! ```text
+//! for each field: null, false and in OFF, or in HARMLESS?  ─► skip
+//!                 file with that field impossible, still accepted?  ─► unread
+//!                 else, is it an object of rope fields?  ─► the same for each field inside
+//! ```
+//!
+//! The result is a warning and not an error, because files carry many fields of training and of the
+//! programs that run models. [`HARMLESS`] and [`OFF`] keep known ones of these out of the warning;
+//! add a field there only if it changes no state and no logit in any family. `arch.rs` and
+//! `encoders.rs` are the callers.
 
 use serde_json::{Map, Value, json};
 
 use super::ConfigProblem;
 
-/// A `config.json`.
+/// The top level of a `config.json`.
 type File = Map<String, Value>;
 
-/// Fields that are believed, in a file and in the settings of a rope; more is a damaged file. Each of them is tried by itself.
+/// Fields that are accepted in a file and in an object of rope fields; more is a damaged file. Each
+/// is tried alone, so the work grows with the square of their number.
 const MOST: usize = 1000;
 
-/// Objects inside a file whose fields are tried as the file's own are.
+/// Objects inside a file whose fields are tried like the file's own.
 const ROPES: [&str; 2] = ["rope_scaling", "rope_parameters"];
 
-/// Fields that change no number of a forward pass, in any family.
+/// Fields that change no number of a forward pass in any family.
 const HARMLESS: &[&str] = &[
     // What the file is of, and what wrote it.
     "_name_or_path",
@@ -57,7 +74,6 @@ const HARMLESS: &[&str] = &[
     "hidden_dropout",
     "initializer_range",
     "mlp_dropout",
-    "output_router_logits",
     "resid_pdrop",
     "init_method",
     "output_router_logits",
@@ -92,7 +108,8 @@ const HARMLESS: &[&str] = &[
     // `weights` reads how weights are quantised, and refuses what it does not know.
     "compression_config",
     "quantization_config",
-    // Of Mamba layers, which no family here has: those that may have them say in `layer_types` where.
+    // Of Mamba layers, which no family here has. Files that may have them say where in
+    // `layer_types`, and such a layer is refused.
     "mamba_chunk_size",
     "mamba_conv_bias",
     "mamba_d_conv",
@@ -103,13 +120,15 @@ const HARMLESS: &[&str] = &[
     "mamba_n_heads",
     "mamba_proj_bias",
     "time_step_limit",
-    // Granite 4 names its norms, which its code does not read.
+    // Granite 4 names its norms here; transformers does not read it.
     "normalization_function",
-    // Of a head that predicts further tokens, and of the precision of states, which are f32.
+    // Of a head that predicts further tokens, and of the dtype of recurrent states, which are f32
+    // here.
     "mamba_ssm_dtype",
     "mtp_num_hidden_layers",
     "mtp_use_dedicated_embeddings",
-    // `layer_types`, or the families that need them, say the same. Phi-4-mini has two that its own code does not read, and so has gpt-oss.
+    // Repeat what `layer_types` says, or what the families that need them read. Phi-4-mini has two
+    // fields and gpt-oss two that transformers does not read.
     "_sliding_window_pattern",
     "experts_per_token",
     "full_attn_mod",
@@ -137,11 +156,16 @@ const OFF: &[&str] = &[
     "use_sliding_window",
 ];
 
-/// Settings of a rope that are harmless: two cut a head's coordinates by the axes of a picture, and all axes of a text have one position; the third repeats
-/// the field beside the rope, which is read.
+/// Rope fields that are harmless. The first two divide a head's coordinates among the axes of a
+/// picture; in a text all axes have one position. The third repeats a field beside the rope fields,
+/// which is read.
 const HARMLESS_OF_ROPE: &[&str] = &["mrope_interleaved", "mrope_section", "max_position_embeddings"];
 
-/// Fails for a file that has too many fields to try them all.
+/// Bounds the number of fields, so that trying each of them ends soon. Called before
+/// [`unread_keys`].
+///
+/// # Errors
+/// [`ConfigProblem::Value`] for more than [`MOST`] fields.
 pub(super) fn check_number(file: &File) -> Result<(), ConfigProblem> {
     let ropes = ROPES.map(|name| Some((name, file.get(name)?.as_object()?.len())));
     for (field, number) in ropes.into_iter().flatten().chain([("config.json", file.len())]) {
@@ -153,9 +177,11 @@ pub(super) fn check_number(file: &File) -> Result<(), ConfigProblem> {
     Ok(())
 }
 
-/// Names of the fields that are neither read nor known to be harmless, in the order of the file; those of a rope's settings with a point. A field is
-/// read if the file would be refused for a value there that no field can have, so there is no list that could fall behind the families. Of a
-/// file that is refused as it is, no field counts as unread. `reads` says whether a file is accepted.
+/// Names of the fields that are neither read nor known to be harmless, in the order of the file;
+/// rope fields as `rope_scaling.name`.
+///
+/// `reads` says whether a file is accepted. Fields that are `null` say nothing and are never named.
+/// Of a file that is refused as it is, all fields count as read.
 pub(super) fn unread_keys(file: &File, reads: &dyn Fn(&File) -> bool) -> Vec<String> {
     let mut unread = Vec::new();
     for (name, value) in file {
@@ -181,7 +207,7 @@ pub(super) fn unread_keys(file: &File, reads: &dyn Fn(&File) -> bool) -> Vec<Str
     unread
 }
 
-/// Says which fields of a family's file are not read, if there are any.
+/// Warns of unread fields in a file of `family`, if there are any.
 pub(super) fn warn(family: &str, unread: &[String]) {
     if !unread.is_empty() {
         let fields = unread.join(", ");
@@ -193,10 +219,12 @@ pub(super) fn warn(family: &str, unread: &[String]) {
     }
 }
 
+/// A value that fits no field: a list of lists of lists.
 fn impossible() -> Value {
     json!([[[]]])
 }
 
+/// Whether a file is still accepted after `change`.
 fn is_ignored(file: &File, reads: &dyn Fn(&File) -> bool, change: impl FnOnce(&mut File) -> Option<Value>) -> bool {
     let mut changed = file.clone();
     change(&mut changed);
@@ -223,7 +251,8 @@ mod tests {
         }
     }
 
-    /// Fields as in published folders: Llama 3.1 and SmolLM2, Qwen2.5, Mistral, Phi-4-mini, Gemma 2, Qwen3, GLM-4, Command R7B, Granite 4, Ministral 3, Qwen3.5, LFM2.
+    /// Fields as in published folders: Llama 3.1 and SmolLM2, Qwen2.5, Mistral, Phi-4-mini,
+    /// Gemma 2, Qwen3, GLM-4, Command R7B, Granite 4, Ministral 3, Qwen3.5, LFM2.
     #[test]
     fn published_folders_have_no_unread_field() {
         let shape = json!({

@@ -1,4 +1,27 @@
-//! One transformer block, written once: every family and every device runs this order of operations.
+//! The order of operations inside a transformer block of a decoder, written once for every family
+//! and every engine.
+//!
+//! ```text
+//! arch::BlockSpec ── Block::build ──► Block<L, N> ── Block::forward ──► residual stream after the block
+//!                        │                                 │
+//!                    trait Build                       trait Ops
+//!         Parameters (engine/tensor)            ComposedOps (engine/tensor): Burn's operations, with gradients
+//!         the loader of engine/packed           PackedOps (engine/packed): kernels of this crate on the CPU
+//! ```
+//!
+//! This file owns which operations there are and in which order they run: a diagram of them is at
+//! the top of `arch/spec.rs`. It owns no number format, no layout and no cache. An [`Ops`] decides
+//! how rows lie in memory, what has been seen of the past, and how to compute; the names and sizes
+//! of weights are `arch`'s. Encoders have a pass of their own (`engine/packed/encoder.rs`).
+//!
+//! What both implementations of [`Ops`] must keep, because tests compare them:
+//!
+//! - An operation gives a row the same numbers whatever the other rows of the pass are, to the bit
+//!   in `engine/packed`, within rounding in `engine/tensor`.
+//! - Only [`attend`](Ops::attend), [`delta`](Ops::delta) and [`short_conv`](Ops::short_conv) look
+//!   at other positions of a row's sequence, and only at earlier ones.
+//! - The number of rows changes in a pair of places alone: `attend` and its substitutes may leave
+//!   rows out in the last block of a pass, and then [`keep`](Ops::keep) leaves out the same ones.
 
 use burn::module::Module;
 
@@ -9,193 +32,282 @@ use crate::arch::{
 use crate::weights::Table;
 use crate::{Dtype, Error};
 
-/// What a block is made of, on the residual stream's rows. One implementation composes Burn's operations, on any device
-/// and with gradients; another has bodies of its own for the CPU, which are tested against it.
+/// What a block is made of, as operations on rows of activations.
+///
+/// An implementation lives for one pass, on the tensor path for one device's part of it. It knows
+/// the model's [`ModelSpec`](crate::arch::ModelSpec), so operations take a block's index where they
+/// need more of the description than their weights. Operations take rows by value where the caller
+/// is done with them, so that buffers can be used again.
 pub(crate) trait Ops {
-    /// Rows of activations, one per position: `[rows, width]`, laid out as the implementation likes.
+    /// Rows of activations, one for each position of the pass: `[rows, width]`, laid out as the
+    /// implementation likes.
     type Rows;
     /// A matrix `[d_out, d_in]`, with a bias `[d_out]` where there is one.
     type Linear;
-    /// A norm's weight: `[d_model]`, that of a head `[head_dim]`; or other numbers of one axis.
+    /// Numbers of one axis: a norm's weight `[d_model]` or `[head_dim]`, sinks, factors, or the
+    /// flattened taps of a convolution.
     type Norm;
 
-    /// The model's norm of each row; see [`NormKind`](crate::arch::NormKind). Keeps the shape.
+    /// The norm of each row, of the model's kind ([`NormKind`](crate::arch::NormKind)) and with its
+    /// `norm_eps`. Keeps the shape.
     fn norm(&mut self, x: &Self::Rows, weight: &Self::Norm) -> Self::Rows;
 
-    /// The rows as they are.
+    /// The same rows once more, for a caller that needs them twice.
     fn copy(&mut self, x: &Self::Rows) -> Self::Rows;
 
     /// `x · weightᵀ + bias`: `[rows, d_in]` to `[rows, d_out]`.
     fn linear(&mut self, x: Self::Rows, linear: &Self::Linear) -> Self::Rows;
 
-    /// Causal attention of block `index` over what it has seen so far: `[rows, d_query + 2 * d_key]`, without what the block does not project (see
-    /// [`KeysSpec`](crate::arch::KeysSpec)), to `[rows, d_query]`. Queries and keys are normed where there are norms, then rotated where the block has a rotation.
-    /// Where the block is gated there is a gate behind each query head, and it multiplies what the head gives.
+    /// Causal attention of block `index`, over the positions of this pass and those before it: to
+    /// `[rows, d_query]`. The rows of `qkv` hold heads side by side:
+    ///
+    /// ```text
+    /// KeysSpec::Own        queries | keys | values      d_query + 2 * d_key
+    /// KeysSpec::AsValues   queries | keys               d_query + d_key; values are these keys, neither normed by k_norm nor rotated
+    /// KeysSpec::Of(i)      queries                      d_query; keys and values are those of block i
+    /// is_gated             each query head is followed by its gate: d_query more
+    /// ```
+    ///
+    /// Queries and keys are normed where `of_heads` has norms, clamped where the model has a
+    /// `clip_qkv`, then rotated where the block has a rotation; see [`BlockSpec`] for what becomes
+    /// of values. New keys and values are kept for later passes where the implementation has a
+    /// cache. In a gated block each head's output is multiplied by `sigmoid(gate)`.
     fn attend(&mut self, index: usize, qkv: Self::Rows, of_heads: HeadWeights<'_, Self::Norm>) -> Self::Rows;
 
-    /// The delta rule of block `index`, in the place of attention, over what it has seen so far; see [`DeltaSpec`]. `[rows, width]` to `[rows, d_value]`.
+    /// The gated delta rule of block `index` in the place of attention, from what it remembers of
+    /// earlier positions; [`DeltaSpec`] has the formulas. `[rows, width]` to `[rows, d_value]`.
     fn delta(&mut self, index: usize, x: Self::Rows, rule: &Delta<Self::Norm>) -> Self::Rows;
 
-    /// The gated short convolution of block `index`, likewise; see [`ConvSpec`](crate::arch::ConvSpec). `[rows, 3 * channels]` to `[rows, channels]`.
+    /// The gated short convolution of block `index` in the place of attention, from the last rows
+    /// that it remembers; [`ConvSpec`] has the formula. `[rows, 3 * channels]` to
+    /// `[rows, channels]`.
     fn short_conv(&mut self, index: usize, x: Self::Rows, weights: &Conv<Self::Norm>) -> Self::Rows;
 
-    /// `f(gate) * up`: `[rows, 2 * d_ff]`, gate first, to `[rows, d_ff]`.
+    /// `f(gate) * up`, with `f` the model's activation: `[rows, 2 * d_ff]`, gate before up, to
+    /// `[rows, d_ff]`.
     fn gate(&mut self, gate_up: Self::Rows) -> Self::Rows;
 
-    /// What those of `experts` that the routing chooses for each row make of it, weighted and summed: `[rows, d_model]` to the same shape. `logits`
-    /// `[rows, n_experts]` are the router's. A row meets its own experts alone; their sum is f32.
+    /// The weighted sum of what a row's experts make of it: `[rows, d_model]` to the same shape.
+    /// `logits` `[rows, n_experts]` are the router's, from which `experts.routing` makes the choice
+    /// and the weights; `experts.scales` multiply the weights.
+    ///
+    /// A row gets a contribution from its own experts alone, and the sum is taken in f32. Its order
+    /// is the implementation's: from the highest logit down in `engine/packed`, by the experts'
+    /// numbers in `engine/tensor`. The shared expert is not part of it.
     fn mix(&mut self, x: Self::Rows, logits: Self::Rows, experts: &Experts<Self::Linear, Self::Norm>) -> Self::Rows;
 
-    /// `x + y`.
+    /// `x + y`, both `[rows, width]`, without a factor.
     fn sum(&mut self, x: Self::Rows, y: Self::Rows) -> Self::Rows;
 
-    /// `f(gate) * t`, where `t` are the token inputs of block `index`: `[rows, width]` to the same shape; see [`TokenInputsSpec`](crate::arch::TokenInputsSpec).
+    /// `f(gate) * t`, with `f` the model's activation and `t` the token inputs of block `index` at
+    /// the same positions: `[rows, width]` to the same shape; see
+    /// [`TokenInputsSpec`](crate::arch::TokenInputsSpec).
     fn gate_tokens(&mut self, index: usize, gate: Self::Rows) -> Self::Rows;
 
-    /// The rows multiplied by a number, `[1]`.
+    /// All rows multiplied by one number, `[1]`.
     fn scale(&mut self, x: Self::Rows, factor: &Self::Norm) -> Self::Rows;
 
-    /// `x + sigmoid(gate) * y`: `[rows, width]`, `[rows, 1]` and `[rows, width]`.
+    /// `x + sigmoid(gate) * y`: `x` and `y` are `[rows, width]`, `gate` `[rows, 1]`.
     fn add_gated(&mut self, x: Self::Rows, gate: Self::Rows, y: Self::Rows) -> Self::Rows;
 
-    /// The rows of the residual stream that go on after [`attend`](Self::attend), which gives as many.
+    /// The rows of the residual stream `x` that go on behind attention, as many as
+    /// [`attend`](Self::attend) gave. All of them, except in the last block of a pass of
+    /// `engine/packed`, where only positions that are read go on.
     fn keep(&mut self, index: usize, x: Self::Rows) -> Self::Rows;
 
-    /// `x + y`, the residual stream and what half a block adds to it, which is scaled where the model does so.
+    /// `x + residual_scale * y`: the residual stream and what attention or the MLP adds to it. The
+    /// factor is 1 in most families.
     fn add(&mut self, x: Self::Rows, y: Self::Rows) -> Self::Rows;
 }
 
-/// What heads have besides projections, where a family has it.
+/// Weights of attention heads besides the projections; each is `Some` where the family has it.
 pub(crate) struct HeadWeights<'a, N> {
-    /// Norms of each head alone if the weight is as wide as one, else of all of them together.
+    /// The norm of queries: of each head alone if the weight is `[head_dim]`, of all heads together
+    /// if it is `[d_query]`. The length tells the two apart.
     pub(crate) q_norm: Option<&'a N>,
+    /// The norm of keys, `[head_dim]` or `[d_key]`, told apart likewise.
     pub(crate) k_norm: Option<&'a N>,
-    /// `[n_heads]`: a score of each query head whose weight goes to no key.
+    /// `[n_heads]`: one extra score for each query head. It takes part in the softmax, and its
+    /// weight goes to no key.
     pub(crate) sinks: Option<&'a N>,
 }
 
-/// The weights of a delta rule, row-major, by the names of [`DeltaSpec`].
+/// The weights of a delta rule, row-major, named as in [`DeltaSpec`].
 #[derive(Module, Debug)]
 pub(crate) struct Delta<N> {
+    /// Taps `[channels, 1, kernel]`, flattened; the last tap of a channel is for the position
+    /// itself.
     pub(crate) conv: N,
+    /// `[n_value_heads]`, added to the step sizes before their softplus.
     pub(crate) dt_bias: N,
+    /// `[n_value_heads]`: logarithms of the decay rates.
     pub(crate) a_log: N,
+    /// `[value_dim]`: the norm of each value head's output.
     pub(crate) norm: N,
 }
 
-/// The weights of a gated short convolution.
+/// The weight of a gated short convolution; see [`ConvSpec`].
 #[derive(Module, Debug)]
 pub(crate) struct Conv<N> {
-    /// `[channels, kernel]`.
+    /// Taps `[channels, 1, kernel]`, flattened; the last tap of a channel is for the position
+    /// itself.
     pub(crate) conv: N,
 }
 
-/// A block's weights, as some [`Ops`] takes them.
+/// A block's weights, in the form that some [`Ops`] takes: `L` are its matrices, `N` its vectors.
+///
+/// Fields follow [`BlockSpec`], which says when each is `Some`. Burn's `Module` is derived so that
+/// the tensor path can visit all parameters; the packed path ignores it.
 #[derive(Module, Debug)]
 pub(crate) struct Block<L, N> {
+    /// The norm of what attention reads, `[d_model]`.
     attention_norm: Option<N>,
-    /// Rows: all queries, all keys, all values.
+    /// The first projection. Its rows are all queries (each head followed by its gate where the
+    /// block is gated), all keys, all values, or what a delta rule or a convolution takes.
     qkv: L,
+    /// The norm of query heads; see [`HeadWeights`].
     q_norm: Option<N>,
+    /// The norm of key heads; see [`HeadWeights`].
     k_norm: Option<N>,
+    /// A delta rule in the place of attention.
     delta: Option<Delta<N>>,
+    /// A short convolution in the place of attention; never beside a delta rule.
     conv: Option<Conv<N>>,
-    /// `[n_heads]`.
+    /// Attention sinks, `[n_heads]`; see [`HeadWeights`].
     sinks: Option<N>,
+    /// From what attention or its substitute gives to `[d_model]`.
     out: L,
+    /// The norm of what attention adds to the residual stream, `[d_model]`.
     after_attention_norm: Option<N>,
+    /// The norm of what the MLP reads, `[d_model]`.
     mlp_norm: Option<N>,
-    /// The MLP reads what attention reads.
+    /// Whether the MLP reads what attention reads (Cohere): `x + attn(n(x)) + mlp(n(x))`.
     is_parallel: bool,
+    /// The dense MLP, the experts, or both.
     mlp: Mlp<L, N>,
+    /// The norm of what the MLP adds to the residual stream, `[d_model]`.
     after_mlp_norm: Option<N>,
+    /// How the token inputs enter behind the MLP (Gemma 4).
     token_gate: Option<TokenGate<L, N>>,
-    /// `[1]`.
+    /// A factor on all that leaves the block, `[1]` (Gemma 4).
     scalar: Option<N>,
 }
 
-/// What a block makes of what it gets of each position's token.
+/// What lets a block's token inputs `t` into the residual stream: `x + norm(out(f(gate(x)) * t))`,
+/// with `f` the model's activation.
 #[derive(Module, Debug)]
 pub(crate) struct TokenGate<L, N> {
+    /// `[width, d_model]`.
     gate: L,
+    /// `[d_model, width]`.
     out: L,
+    /// `[d_model]`.
     norm: N,
 }
 
-/// What a block does between its last two norms.
+/// What a block does between the norms before and after its MLP.
 #[derive(Module, Debug)]
 pub(crate) enum Mlp<L, N> {
+    /// One MLP for all rows.
     Dense(Gated<L>),
+    /// Experts in the place of the MLP.
     Experts(Experts<L, N>),
+    /// An MLP and experts beside it, whose outputs are added.
     Both(Both<L, N>),
 }
 
-/// An MLP and experts beside it; see [`BothSpec`].
+/// An MLP and experts beside it, each with norms of its own (Gemma 4); [`BothSpec`] has the
+/// formula. All norms are `[d_model]`.
 #[derive(Module, Debug)]
 pub(crate) struct Both<L, N> {
+    /// The MLP that every row goes through.
     mlp: Gated<L>,
+    /// The norm of what the MLP gives.
     after_mlp: N,
+    /// The norm of what the router reads. A factor of `1 / sqrt(d_model)` is part of the weight.
     before_router: N,
+    /// The norm of what the experts read.
     before_experts: N,
+    /// The router and the experts.
     experts: Experts<L, N>,
+    /// The norm of the experts' weighted sum.
     after_experts: N,
 }
 
-/// A gated MLP.
+/// A gated MLP, `down(f(gate(x)) * up(x))`, with `f` the model's activation.
 #[derive(Module, Debug)]
 pub(crate) struct Gated<L> {
-    /// Rows: gate, then up.
+    /// `[2 * d_ff, d_model]`: all rows of the gate, then all rows of up.
     gate_up: L,
+    /// `[d_model, d_ff]`.
     down: L,
 }
 
-/// Gated MLPs of which each row meets a few.
+/// Gated MLPs of which a router chooses some for each row, and the shared expert that all rows go
+/// through.
 #[derive(Module, Debug)]
 pub(crate) struct Experts<L, N> {
-    /// `[n_experts, d_model]`.
+    /// `[n_experts, d_model]`: one logit for each expert, computed in f32; see [`Build::router`].
     router: L,
+    /// How logits become a choice and weights.
     #[module(skip)]
     pub(crate) routing: Routing,
-    /// `[n_experts]`: factors of their weights.
+    /// `[n_experts]`: factors on the experts' weights (Gemma 4).
     pub(crate) scales: Option<N>,
+    /// `[n_experts]`, all of one shape.
     pub(crate) experts: Vec<Gated<L>>,
+    /// One more expert that every row goes through (Qwen2-MoE, Qwen3.5 with experts).
     shared: Option<Shared<L>>,
 }
 
-/// An expert that every row meets.
+/// An expert that every row goes through: `sigmoid(gate(x)) * mlp(x)` is added to the weighted sum
+/// of the others.
 #[derive(Module, Debug)]
 pub(crate) struct Shared<L> {
     /// `[1, d_model]`.
     gate: L,
+    /// The expert. Its width may differ from that of the others.
     mlp: Gated<L>,
 }
 
-/// Turns a checkpoint's tensors into weights.
+/// Turns a checkpoint's tensors into weights, each in the form and on the device that an engine
+/// computes with.
+///
+/// [`Block::build`] and [`TokenInputs::build`](super::token_inputs::TokenInputs::build) ask for
+/// every tensor of their description once. Names and shapes have been compared with the checkpoint
+/// before (`checked.rs`). The errors of all methods are those of reading a tensor: a value that is
+/// not finite, or a file that cannot be read.
 pub(crate) trait Build {
+    /// What [`Ops::Linear`] is in the same engine.
     type Linear;
+    /// What [`Ops::Norm`] is in the same engine.
     type Norm;
 
-    /// A projection: matrices below one another, with their biases.
+    /// A projection: the matrices of `linear` with their rows below one another, and their biases
+    /// where there are some.
     fn linear(&mut self, linear: &LinearSpec) -> Result<Self::Linear, Error>;
 
-    /// A router: a projection whose product rounds nothing, neither rows nor logits, whatever the other products do. It decides which experts a row
-    /// meets, and an expert more or less changes a row by far more than rounding does.
+    /// A router: a projection whose product rounds neither rows nor logits, whatever the dtype of
+    /// the other products. It decides which experts a row goes through, and another expert changes
+    /// a row by far more than rounding does.
     fn router(&mut self, router: &LinearSpec) -> Result<Self::Linear, Error>;
 
-    /// A norm.
+    /// The weight of a norm, `(stored + offset) * factor` as [`NormSpec`] says.
     fn norm(&mut self, norm: &NormSpec) -> Result<Self::Norm, Error>;
 
-    /// A matrix whose rows are looked up one by one.
+    /// A matrix `[rows, width]` whose rows are looked up on the host, one by one.
     fn table(&mut self, name: &str, shape: [usize; 2]) -> Result<Table, Error>;
 
-    /// That of the weights.
+    /// The dtype of the weights, to which factors such as Gemma's are rounded too.
     fn dtype(&self) -> Dtype;
 
-    /// The numbers of a tensor that is no matrix, row-major.
+    /// The numbers of a tensor that is neither a matrix nor a norm, such as taps, sinks or factors:
+    /// row-major, in f32.
     fn numbers(&mut self, name: &str, shape: &[usize]) -> Result<Self::Norm, Error>;
 }
 
 impl<N> Delta<N> {
+    /// Takes the four tensors of a delta rule, in the order of `DeltaSpec::tensors`.
     fn build<B: Build<Norm = N>>(spec: &DeltaSpec, build: &mut B) -> Result<Self, Error> {
         let [conv, dt_bias, a_log, norm] = spec.tensors().map(|(name, shape)| build.numbers(&name, &shape));
         Ok(Self { conv: conv?, dt_bias: dt_bias?, a_log: a_log?, norm: norm? })
@@ -203,7 +315,10 @@ impl<N> Delta<N> {
 }
 
 impl<L, N> Block<L, N> {
-    /// The block that is described.
+    /// Takes the tensors of the block that `spec` describes.
+    ///
+    /// # Errors
+    /// Those of `build`.
     pub(crate) fn build<B>(spec: &BlockSpec, build: &mut B) -> Result<Self, Error>
     where
         B: Build<Linear = L, Norm = N>,
@@ -239,12 +354,17 @@ impl<L, N> Block<L, N> {
         })
     }
 
-    /// The projection that its input meets first.
+    /// The first projection, which is on the device of the block like all of its weights. The
+    /// tensor path asks it for that device.
     pub(crate) fn first_linear(&self) -> &L {
         &self.qkv
     }
 
-    /// The residual stream after this block, which is number `index`, counted from 0.
+    /// The residual stream `x` after this block, `[rows, d_model]`. `index` is the block's number
+    /// from 0, by which `ops` finds its description and its cache.
+    ///
+    /// Where `ops` [keeps](Ops::keep) fewer rows, the result has fewer. A parallel block therefore
+    /// takes its norm a second time, of the rows that are left.
     pub(crate) fn forward<O>(&self, ops: &mut O, index: usize, x: O::Rows) -> O::Rows
     where
         O: Ops<Linear = L, Norm = N>,
@@ -299,11 +419,13 @@ fn normed<O: Ops>(ops: &mut O, x: O::Rows, weight: &O::Norm) -> O::Rows {
 }
 
 impl<L, N> TokenGate<L, N> {
+    /// Takes the two projections and the norm that `spec` describes.
     fn build<B: Build<Linear = L, Norm = N>>(spec: &TokenGateSpec, build: &mut B) -> Result<Self, Error> {
         Ok(Self { gate: build.linear(&spec.gate)?, out: build.linear(&spec.out)?, norm: build.norm(&spec.norm)? })
     }
 
-    /// `[rows, d_model]` to the same shape.
+    /// The residual stream with the token inputs of block `index` let in: `[rows, d_model]` to the
+    /// same shape.
     fn forward<O: Ops<Linear = L, Norm = N>>(&self, ops: &mut O, index: usize, x: O::Rows) -> O::Rows {
         let to_gate = ops.copy(&x);
         let gate = ops.linear(to_gate, &self.gate); // [rows, d_model] -> [rows, width]
@@ -315,6 +437,7 @@ impl<L, N> TokenGate<L, N> {
 }
 
 impl<L, N> Both<L, N> {
+    /// Takes the MLP, the experts and the norms that `spec` describes.
     fn build<B: Build<Linear = L, Norm = N>>(spec: &BothSpec, build: &mut B) -> Result<Self, Error> {
         Ok(Self {
             mlp: Gated::build(&spec.mlp, build)?,
@@ -326,7 +449,9 @@ impl<L, N> Both<L, N> {
         })
     }
 
-    /// Of the residual stream and of what the MLP takes of it, `[rows, d_model]` both, to the same shape.
+    /// The sum of both parts, `[rows, d_model]`: the router and the experts read norms of the
+    /// residual stream `x`, the MLP reads `to_mlp`, which the block's own norm has made of it. Both
+    /// are `[rows, d_model]`.
     fn forward<O: Ops<Linear = L, Norm = N>>(&self, ops: &mut O, x: &O::Rows, to_mlp: O::Rows) -> O::Rows {
         let dense = self.mlp.forward(ops, to_mlp);
         let dense = normed(ops, dense, &self.after_mlp);
@@ -338,11 +463,13 @@ impl<L, N> Both<L, N> {
 }
 
 impl<L> Gated<L> {
+    /// Takes the two projections that `spec` describes.
     fn build<B: Build<Linear = L>>(spec: &GatedSpec, build: &mut B) -> Result<Self, Error> {
         Ok(Self { gate_up: build.linear(&spec.gate_up)?, down: build.linear(&spec.down)? })
     }
 
-    /// `[rows, d_model]` to the same shape.
+    /// What the MLP makes of rows `[rows, d_model]`: the same shape. [`Ops::mix`] calls it for each
+    /// expert.
     pub(crate) fn forward<O: Ops<Linear = L>>(&self, ops: &mut O, x: O::Rows) -> O::Rows {
         let gate_up = ops.linear(x, &self.gate_up); // [rows, d_model] -> [rows, 2 * d_ff]
         let gated = ops.gate(gate_up); // -> [rows, d_ff]
@@ -351,6 +478,7 @@ impl<L> Gated<L> {
 }
 
 impl<L, N> Experts<L, N> {
+    /// Takes the router, the experts and the shared expert that `spec` describes.
     fn build<B: Build<Linear = L, Norm = N>>(spec: &ExpertsSpec, build: &mut B) -> Result<Self, Error> {
         let n_experts = spec.experts.len();
         let shared = spec.shared.as_ref().map(|shared| {
@@ -365,7 +493,9 @@ impl<L, N> Experts<L, N> {
         })
     }
 
-    /// What they make of rows `x`, of which the router reads `to_router`: `[rows, d_model]` all.
+    /// What the experts and the shared one make of rows `x`, of which the router reads `to_router`:
+    /// `[rows, d_model]` all. The two differ only where experts are beside an MLP and have norms of
+    /// their own.
     fn forward<O: Ops<Linear = L, Norm = N>>(&self, ops: &mut O, to_router: O::Rows, x: O::Rows) -> O::Rows {
         let shared = self.shared.as_ref().map(|shared| {
             let (to_gate, to_mlp) = (ops.copy(&x), ops.copy(&x));

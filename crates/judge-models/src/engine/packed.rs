@@ -1,10 +1,50 @@
-//! The fast path on the CPU: weights packed in bf16 or f32, activations in f32, many sequences of any lengths in one pass, and
-//! what they share at their beginning in a decoder computed once.
+//! The CPU engine: weights packed in bf16 or f32, activations in f32, many sequences of any lengths
+//! in one pass. What several sequences share at their beginning is computed once in a decoder.
 //!
-//! Every body here gives a row the same bits whatever else is in the pass, however the pass is cut and however many threads
-//! work on it; that is what lets sequences share passes and prefixes freely.
+//! This file holds the two implementations of [`Engine`] and lists the parts. `model.rs` loads a
+//! [`PackedDecoder`] or a [`PackedEncoder`] and asks it for [`Passes`] over one group of jobs at a
+//! time. Tokens are chosen in `reading/driver.rs`, never here.
+//!
+//! ```text
+//! load ──► decoder, encoder        the weights, packed by `pack`
+//! Group ─► plan                    cuts the sequences of a decoder into segments, a trie of prefixes
+//!       ─► run, encoder_passes     choose what shares a pass, keep keys, collect what is read
+//!       ─► decoder, encoder        one pass: rows of all sequences through the blocks
+//!             block_ops            the operations of a decoder's block
+//!             pack, blocked        products with weights      ┐ over the small products of `tile` and
+//!             attention, gather    attention                  ┘ `unit`
+//!             entropy, conv, delta, experts, token_inputs, softmax, vector, rotations
+//!             keys, places         keys, values and memories of a sequence
+//! ```
+//!
+//! | part | what it owns |
+//! |---|---|
+//! | `kernel`, `processor` | which instructions products use, and whether this processor has them |
+//! | `lines`, `rows`, `columns` | memory: aligned, recycled, and shared between threads |
+//! | `spans`, `reads` | what a pass is given, and what is taken from it |
+//! | `rate`, `limits` | measured speeds, for `product_rate` and the benchmarks |
+//!
+//! What callers rely on:
+//!
+//! - A row gets the same bits whatever else is in the pass, however a sequence is cut into passes,
+//!   and however many threads work. No body chooses the order of a sum by the number of rows or
+//!   threads. Sequences can therefore share passes and prefixes freely.
+//! - Bits differ between kernels and between dtypes, and between nothing else.
+//! - Instructions that not every processor has are run only by holders of a [`Supported`].
+//!
+//! Where changes go:
+//!
+//! - An operation of a decoder's block: the trait `Ops` of `engine/block.rs`, `block_ops` here, and
+//!   `engine/tensor/`, which is the reference that bodies are tested against.
+//! - Arithmetic along one row, such as an activation: `vector`.
+//! - A kernel: `kernel` (name and detection), `tile` or `tile/x86` (its body), and `softmax` if it
+//!   has a body of its own for weights of attention.
+//! - What a pass brings: `reads` for the last position, `run` for what runs over all positions.
+//! - What shares a pass: `plan` and `run`. Results must keep their bits, which
+//!   `tests/batch_invariance.rs` checks.
 
 mod attention;
+mod block_ops;
 #[cfg(target_arch = "x86_64")]
 mod blocked;
 #[cfg(test)]
@@ -32,9 +72,12 @@ mod plan;
 #[cfg(target_arch = "x86_64")]
 mod processor;
 mod rate;
+mod reads;
+mod rotations;
 mod rows;
 mod run;
 mod softmax;
+mod spans;
 mod tile;
 mod token_inputs;
 #[cfg(target_arch = "x86_64")]
@@ -42,19 +85,15 @@ mod unit;
 pub(crate) mod vector;
 
 pub(crate) use decoder::PackedDecoder;
-#[cfg(test)]
-pub(crate) use decoder::{Angles, Span};
 pub(crate) use encoder::PackedEncoder;
 pub use kernel::Kernel;
 pub(crate) use kernel::Supported;
 #[cfg(any(test, feature = "bench"))]
 pub(crate) use keys::Keys;
 pub(crate) use rate::product_rate;
-#[cfg(test)]
-pub(crate) use rows::BufferPool;
 #[cfg(feature = "bench")]
 pub(crate) use {
-    attention::{Queries, Settings, Sight},
+    attention::{Mask, Queries, Settings},
     gather::attend,
     keys::KeyShape,
     limits::{Attention, rate_in_registers, rate_near},
@@ -63,6 +102,8 @@ pub(crate) use {
     rate::Product,
     tile::Word,
 };
+#[cfg(test)]
+pub(crate) use {rotations::Angles, rows::BufferPool, spans::Span};
 
 use judge_core::TokenId;
 
@@ -72,29 +113,38 @@ use crate::reading::groups::Group;
 use crate::reading::passes::Passes;
 
 impl Engine for PackedDecoder {
+    /// The kernel that was chosen when the model was loaded.
     fn kernel(&self) -> Option<Kernel> {
         Some(self.kernel.kernel())
     }
 
+    /// Rows of the output head, or of the embedding where both are one. Never fails.
     fn head_rows(&self, tokens: &[TokenId]) -> Result<Vec<f32>, Error> {
         Ok(self.rows_of_head(tokens))
     }
 
+    /// Passes that compute shared prefixes once and keep keys for texts that are being written.
     fn passes<'a>(&'a self, group: &'a Group<'a>, room: usize) -> Box<dyn Passes + 'a> {
         Box::new(run::SharedPasses::new(self, group, room))
     }
 }
 
 impl Engine for PackedEncoder {
+    /// The kernel that was chosen when the model was loaded.
     fn kernel(&self) -> Option<Kernel> {
         Some(self.kernel.kernel())
     }
 
-    /// There is no head: requests that read one are refused before they come here.
+    /// An encoder has no head. Requests that read one are refused in `reading/check.rs`, before
+    /// they come here.
+    ///
+    /// # Errors
+    /// Always [`Error::NothingRead`].
     fn head_rows(&self, _: &[TokenId]) -> Result<Vec<f32>, Error> {
         Err(Error::NothingRead)
     }
 
+    /// Passes over whole sequences; nothing is kept between them.
     fn passes<'a>(&'a self, group: &'a Group<'a>, room: usize) -> Box<dyn Passes + 'a> {
         Box::new(encoder_passes::EncoderPasses::new(self, group, room))
     }

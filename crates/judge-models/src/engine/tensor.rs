@@ -1,12 +1,48 @@
-//! The decoder of composed operations over batches of padded sequences: what a card runs.
+//! The decoder of composed Burn operations over batches of padded sequences: what a GPU runs.
 //!
-//! Sequences are sorted by length, padded on the right, and run in few shapes. Under causal attention padding changes nothing before
-//! it, so no mask is needed; what is read of a sequence are its own positions alone. A batch is read once, when its pass is over: states
-//! are gathered or pooled where they are, and label logits are dot products in `f64` on the host, as on every path.
+//! Sequences are sorted by length, padded on the right, and run in few shapes. Under causal
+//! attention padding changes nothing before it, so it needs no mask; what is read of a sequence are
+//! its own positions alone. A batch is read once, when its pass is over: states are gathered or
+//! pooled on their device, and label logits are dot products in `f64` on the host, as on every
+//! path.
 //!
-//! A decoder may be spread over several devices ([`stages`](stages)): states go from one to the next, what belongs to a block stays
-//! with it. Nothing here names a device. Tests run it on the CPU in f32 and compare it with the path that runs one sequence at a time.
+//! ```text
+//! load    Tensors ─► Stored ─► parameters.rs ─► Decoder, over one device or several (stages.rs)
+//!
+//! serve   Group ─► plan.rs: batches of few shapes
+//!               ─► run.rs: prompts of a batch [batch, seq], then one token of each text [batch, 1]
+//!                    └─► decoder.rs: blocks in order ─► block_ops.rs: the operations of a block
+//!                           │                               └─► ops.rs, delta.rs: Burn
+//!                           ├── rotation.rs: cosines and sines        past.rs, slots.rs: keys, values and
+//!                           ├── masks.rs: sliding windows             memories while text is written
+//!                           └─► reads.rs (score.rs): reduced on the device, fetched at once ─► driver
+//! ```
+//!
+//! | file | owns |
+//! |---|---|
+//! | `precision.rs` | what is narrower than f32 |
+//! | `token_inputs.rs` | what blocks get of a token besides the residual stream |
+//! | `batch_size.rs` | how many tokens share a batch where nobody says it |
+//! | `host.rs` | the wait for a device, and its failures as errors |
+//! | `cuda.rs` | what a GPU needs on this machine, and how cubecl is set up |
+//!
+//! Which token comes next is decided in `reading/driver.rs`, which sequences share a group in
+//! `reading/groups.rs`.
+//!
+//! Invariants:
+//!
+//! - Outside of `cuda.rs` no code asks which device it runs on. Tests run this path on the CPU in
+//!   f32. One sequence at a time, without padding, is their reference: batches agree with it to
+//!   1e-5, and the packed path is compared with it too.
+//! - A decoder spread over several devices gives the bits of the whole one where devices compute
+//!   alike: the residual stream goes from one to the next, what belongs to a block stays with it.
+//! - Rows of a batch do not see one another. A sequence's numbers depend on its batch by rounding
+//!   alone, since another shape may get another kernel.
+//! - Whatever waits for a device, or may panic in Burn, runs inside [`on_device`] or
+//!   [`from_device`].
 
+mod batch_size;
+mod block_ops;
 #[cfg(any(test, feature = "cuda"))]
 pub(crate) mod cuda;
 pub(crate) mod decoder;
@@ -14,6 +50,7 @@ mod delta;
 pub(crate) mod host;
 mod masks;
 pub(crate) mod ops;
+mod parameters;
 pub(crate) mod past;
 mod plan;
 pub(crate) mod precision;
@@ -37,21 +74,29 @@ use crate::reading::groups::Group;
 use crate::reading::passes::Passes;
 use crate::weights::{Numbers, Table, Tensors};
 use crate::{Dtype, Error, Kernel};
-use decoder::{Decoder, Source};
+pub(crate) use batch_size::batch_tokens;
+use decoder::Decoder;
 use host::{from_device, host, on_device};
+use parameters::Source;
 pub(crate) use plan::Shapes;
 use precision::{Precision, widen};
 
-/// A decoder, and the shapes it is run in.
+/// The engine of this path: a decoder, and the shapes it is run in.
 pub(crate) struct Batched {
+    /// The weights and the forward pass.
     decoder: Decoder,
+    /// Shapes of batches; [`Shapes::CUDA`] outside of tests.
     shapes: Shapes,
-    // Last: fields are dropped in this order.
+    /// Last, because fields are dropped in this order: memory is given back after the weights are
+    /// gone.
     _memory: Memory,
 }
 
-/// Gives back, when it is dropped, what memory of its devices nothing holds any more. A card's allocator keeps what weights had for the
-/// next tensors of just their size. On the processor there is nothing to do, and nothing is done.
+/// Devices whose unused memory is given back when this is dropped.
+///
+/// A GPU's allocator keeps what weights took for the next tensors of just their size. On the CPU
+/// there is nothing to give back. A failure is logged and no more, since a destructor has no one to
+/// tell.
 struct Memory(Vec<Device>);
 
 impl Drop for Memory {
@@ -67,7 +112,16 @@ impl Drop for Memory {
 }
 
 impl Batched {
-    /// Takes the decoder that `spec` describes from its checkpoint, matrix by matrix, over at least one device and no more than blocks.
+    /// Takes the decoder that `spec` describes from its checkpoint, matrix by matrix. `devices` are
+    /// at least one and no more than blocks, in the order of a pass; `Dtype::F32` means
+    /// [`Precision::FULL`], `Dtype::Bf16` [`Precision::HALF`].
+    ///
+    /// One number of every tensor is read back at the end, because a copy that found no room on the
+    /// device is not known before.
+    ///
+    /// # Errors
+    /// Those of `tensors`. [`Error::Device`] for what fails while tensors are made, and
+    /// [`Error::Upload`] if one did not reach its device.
     pub(crate) fn load(
         spec: Arc<ModelSpec>,
         devices: &[Device],
@@ -91,6 +145,7 @@ impl Batched {
 }
 
 impl Engine for Batched {
+    /// None: Burn chooses the kernels.
     fn kernel(&self) -> Option<Kernel> {
         None
     }
@@ -104,9 +159,11 @@ impl Engine for Batched {
     }
 }
 
-/// A checkpoint as the source of a decoder.
+/// A checkpoint as the [`Source`] of a decoder.
 struct Stored<'a> {
+    /// Tensors by name, already checked against the description.
     tensors: &'a mut dyn Tensors,
+    /// What numbers are rounded to. Vectors are widened to f32 again.
     dtype: Dtype,
 }
 
@@ -115,6 +172,8 @@ impl Source for Stored<'_> {
         self.tensors.take(name, shape, self.dtype)
     }
 
+    /// Copies rows straight from the reader's, so that bf16 is never widened. Only called where the
+    /// dtype is bf16; parts of another dtype do not come then.
     fn append_bf16(&mut self, name: &str, shape: [usize; 2], to: &mut Vec<bf16>) -> Result<(), Error> {
         let append = &mut |_, rows: Numbers<'_>| {
             if let Numbers::Bf16(rows) = rows {

@@ -1,4 +1,10 @@
-//! What it takes to make what blocks get of each position's token besides the residual stream; see [`TokenInputsSpec`]. Engines make it for all blocks at once.
+//! The weights that make the token inputs: what each block gets of a position's token besides the
+//! residual stream (Gemma 4's per-layer embeddings).
+//!
+//! [`TokenInputsSpec`] has the formula. Each engine makes the inputs of all blocks at once before
+//! the first block, from these weights, in a file of its own (`packed/token_inputs.rs`,
+//! `tensor/token_inputs.rs`); a block then takes its part in
+//! [`Ops::gate_tokens`](super::block::Ops::gate_tokens).
 
 use burn::module::Module;
 
@@ -7,22 +13,29 @@ use crate::Error;
 use crate::arch::TokenInputsSpec;
 use crate::weights::Table;
 
-/// A table that is looked up on the host, and a projection of embeddings, as some [`Ops`](super::block::Ops) takes it.
+/// A table that is looked up on the host, and a projection of embeddings in the form that some
+/// [`Ops`](super::block::Ops) takes: `L` is its matrix, `N` the weight of its norm.
 #[derive(Module, Debug)]
 pub(crate) struct TokenInputs<L, N> {
-    /// `[tokens, n_layers * width]`.
+    /// `[tokens, n_layers * width]`, the numbers of block `i` in columns
+    /// `i * width..(i + 1) * width`. It stays on the host and, where it can, in its file.
     #[module(skip)]
     pub(crate) table: Table,
+    /// Factor on rows of the table, rounded as the dtype of the weights asks for.
     #[module(skip)]
     pub(crate) table_factor: f32,
-    /// `[n_layers * width, d_model]`.
+    /// `[n_layers * width, d_model]`, from embeddings that are scaled as for the first block.
     pub(crate) projection: L,
-    /// `[width]`.
+    /// `[width]`: one weight for the projected rows of every block, each normed apart.
     pub(crate) norm: N,
 }
 
 impl<L, N> TokenInputs<L, N> {
-    /// As it is described, for so many blocks.
+    /// Takes the table, the projection and the norm from a checkpoint, for a model of `n_layers`
+    /// blocks.
+    ///
+    /// # Errors
+    /// Those of [`Build`].
     pub(crate) fn build<B>(spec: &TokenInputsSpec, n_layers: usize, build: &mut B) -> Result<Self, Error>
     where
         B: Build<Linear = L, Norm = N>,

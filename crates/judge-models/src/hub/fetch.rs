@@ -1,11 +1,27 @@
 //! Downloads into the cache, each file compared with what the hub states of it.
+//!
+//! `ModelSource::resolve_with` calls [`fetch`] where the cache alone does not answer. The crate
+//! `hf-hub` speaks the protocol, resumes partial files and lays out the cache. This file decides
+//! which files are fetched, what a failure means, and what is trusted.
+//!
+//! ```text
+//! ask the hub for the revision ──► a commit and the list of its files        no answer ──► the cache's folder, if whole
+//! for each file that a model needs, is offered, and is not in the snapshot:
+//!     ask for its metadata     ──► check_names    the commit, and the name its content is stored by
+//!     download                 ──► problem        size, and SHA-256 where the hub gives one; a bad file is deleted
+//! write refs/REVISION last, so that a branch never leads to a commit whose files did not all arrive
+//! ```
+//!
+//! Nothing that the hub sends becomes a path unchecked: the commit must be one, contents must have
+//! plain names, and shards stay inside the folder. A file that is in the snapshot is not compared
+//! again. Files that a model does not need are never fetched; nor are GGUF files.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use hf_hub::api::Progress;
 use hf_hub::api::sync::{ApiBuilder, ApiError, Metadata};
+use hf_hub::api::{Progress, RepoInfo};
 use hf_hub::{Cache, Repo, RepoType};
 use sha2::{Digest, Sha256};
 
@@ -13,10 +29,23 @@ use super::{Download, FoundModel, HubOptions, is_commit, repo_folder, shards};
 use crate::folder::{file, stays_inside};
 use crate::{Error, HubFileProblem};
 
-/// How often a download that breaks off is taken up again.
+/// How often a download that breaks off is resumed before it is an error. `hf-hub` waits longer
+/// before each attempt.
 const RETRIES: usize = 5;
 
-/// Fetches what is missing, or takes `cached` if the hub cannot be reached.
+/// Fetches what the cache lacks of `repo` at `revision`, and returns the snapshot's folder and
+/// commit.
+///
+/// `cached` is what the cache has for the revision, if it is whole. It is returned, with a warning,
+/// if the hub gives no answer; a hub that refuses is an error even then, because the model may be
+/// gone or the token wrong. `progress` is called while bytes arrive.
+///
+/// A file that the hub does not offer is no error here: whoever loads the folder says what is
+/// missing.
+///
+/// # Errors
+/// Those of [`ModelSource::resolve`](super::ModelSource::resolve), without the ones for names and
+/// for offline mode.
 pub(super) fn fetch(
     repo: &str,
     revision: &str,
@@ -53,6 +82,7 @@ pub(super) fn fetch(
     let (commit, folder) = (at(&info.sha), repo_folder(&options.cache, repo));
     let path = folder.join("snapshots").join(&info.sha);
     let offers = |name: &str| info.siblings.iter().any(|sibling| sibling.rfilename == name);
+    // Fetches a file into the snapshot, unless it is there or the hub does not have it.
     let mut get = |name: &str| -> Result<(), Error> {
         let path = path.join(name);
         if !offers(name) || path.is_file() {
@@ -65,7 +95,7 @@ pub(super) fn fetch(
         let told = Told { download: Download { file: name, done: 0, size: 0 }, progress: &mut *progress };
         commit.download_with_progress(name, told).map_err(failed)?;
         if let Some(problem) = problem(&path, &stated)? {
-            // The link, and the file that it leads to.
+            // The file that the link leads to, and the link.
             for path in [fs::canonicalize(&path), Ok(path)] {
                 let path = path.map_err(|source| Error::Read { path: folder.clone(), source })?;
                 fs::remove_file(&path).map_err(|source| Error::Write { path, source })?;
@@ -74,6 +104,7 @@ pub(super) fn fetch(
         }
         Ok(())
     };
+    // An adapter's configuration is fetched so that `Folder::open` can say that the model is one.
     for name in [file::CONFIG].into_iter().chain(file::OF_TEXT).chain([file::ADAPTER_CONFIG]) {
         get(name)?;
     }
@@ -84,6 +115,8 @@ pub(super) fn fetch(
         for shard in shards(&path.join(file::WEIGHTS_INDEX))? {
             get(&shard)?;
         }
+    } else if let Some(name) = only_gguf(&info, &path)? {
+        get(name)?;
     }
     let reference = folder.join("refs").join(revision);
     let write = |source| Error::Write { path: reference.clone(), source };
@@ -94,12 +127,34 @@ pub(super) fn fetch(
     Ok(FoundModel { path, revision: Some(info.sha) })
 }
 
-/// Whether the hub gave no answer, or said that it cannot give one now.
+/// The GGUF file of a repository that has one beside its configuration, if it has any.
+///
+/// # Errors
+/// [`Error::Unsupported`] for several: nothing says which of them is meant.
+fn only_gguf<'a>(info: &'a RepoInfo, snapshot: &Path) -> Result<Option<&'a str>, Error> {
+    let names = info.siblings.iter().map(|sibling| sibling.rfilename.as_str());
+    let names: Vec<&str> = names.filter(|name| name.ends_with(".gguf") && !name.contains(['/', '\\'])).collect();
+    match names[..] {
+        [] => Ok(None),
+        [name] => Ok(Some(name)),
+        _ => Err(Error::Unsupported {
+            path: snapshot.to_owned(),
+            field: "weights".to_owned(),
+            found: names.join(", "),
+            supported: "one .gguf file in a repository: download the one that you want into a folder",
+        }),
+    }
+}
+
+/// Whether the hub gave no answer, or said that it cannot give one now: any fault of a request but
+/// a status from 400 to 499, which is an answer.
 fn is_unreachable(error: &ApiError) -> bool {
     matches!(error, ApiError::RequestError(error) if !matches!(**error, ureq::Error::StatusCode(400..=499)))
 }
 
-/// The names that the hub gives to contents become names of files in the cache.
+/// Checks the names that the hub gives, before they are used: the file must be of the commit that
+/// was asked for, and the name of its content, which becomes the name of a file in the cache, must
+/// be a single plain one.
 fn check_names(stated: &Metadata, commit: &str) -> Result<(), HubFileProblem> {
     if stated.commit_hash() != commit {
         let found = stated.commit_hash().to_owned();
@@ -112,7 +167,11 @@ fn check_names(stated: &Metadata, commit: &str) -> Result<(), HubFileProblem> {
     Ok(())
 }
 
-/// How a downloaded file differs from what the hub states.
+/// How a downloaded file differs from what the hub states; `None` if it does not, as far as can be
+/// told. The size is always compared. The SHA-256 is, where the hub's name of the content is one.
+///
+/// # Errors
+/// If the file cannot be read.
 fn problem(path: &Path, stated: &Metadata) -> Result<Option<HubFileProblem>, Error> {
     let read = |source| Error::Read { path: path.to_owned(), source };
     let mut content = File::open(path).map_err(read)?;
@@ -120,7 +179,8 @@ fn problem(path: &Path, stated: &Metadata) -> Result<Option<HubFileProblem>, Err
     if found != expected {
         return Ok(Some(HubFileProblem::Size { expected, found }));
     }
-    // Of files that are stored apart the hub gives the SHA-256 as their name; others have a shorter one.
+    // Files that are stored apart (the weights) are named by their SHA-256; others have a shorter
+    // name, which is a Git hash.
     let expected = stated.etag();
     if expected.len() != 64 || !expected.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Ok(None);
@@ -132,18 +192,22 @@ fn problem(path: &Path, stated: &Metadata) -> Result<Option<HubFileProblem>, Err
     Ok((!is_same).then(|| HubFileProblem::Checksum { expected: expected.to_owned(), found }))
 }
 
-/// Counts what arrives of one file.
+/// Counts what arrives of one file, and passes it on.
 struct Told<'a> {
+    /// How far the file is.
     download: Download<'a>,
+    /// The caller's function, which is told after each piece that arrives.
     progress: &'a mut dyn FnMut(Download<'_>),
 }
 
 impl Progress for Told<'_> {
-    /// Also called where a download is taken up again; what is there already comes as the first update.
+    /// Begins to count at 0. It is also called where a download is resumed; the bytes that are
+    /// there already come as the first update.
     fn init(&mut self, size: usize, _file: &str) {
         self.download = Download { done: 0, size: size as u64, ..self.download };
     }
 
+    /// Counts bytes that arrived and tells the caller.
     fn update(&mut self, bytes: usize) {
         self.download.done += bytes as u64;
         (self.progress)(self.download);

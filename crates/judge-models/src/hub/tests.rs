@@ -134,6 +134,16 @@ fn variables_are_resolved_as_the_hub_libraries_do() {
     assert_eq!((none.token, none.endpoint, none.offline), (None, None, false));
 }
 
+#[cfg(not(feature = "hub"))]
+#[test]
+fn without_the_hub_a_branch_is_what_the_cache_has() {
+    let cache = cache();
+    let online = HubOptions { offline: false, ..options(cache.path()) };
+    let resolve = |name: &str| name.parse::<ModelSource>().unwrap().resolve(&online);
+    assert_eq!(resolve("org/name").unwrap().revision.as_deref(), Some(COMMIT));
+    assert!(matches!(resolve("org/other"), Err(Error::NoHub { .. })));
+}
+
 #[cfg(feature = "hub")]
 mod downloads {
     use std::io::{BufRead, BufReader, Write};
@@ -261,6 +271,27 @@ mod downloads {
         assert_eq!(source().resolve(&online).unwrap(), found);
         assert_eq!(downloads.load(Ordering::SeqCst), 3, "nothing is fetched twice");
         assert_eq!(source().resolve(&options(cache.path())).unwrap(), found, "and it is there offline");
+    }
+
+    #[test]
+    fn a_gguf_file_is_fetched_where_there_is_one_and_nothing_else() {
+        let names =
+            |weights: &[&'static str]| ["config.json", "tokenizer.json"].iter().chain(weights).copied().collect();
+        let cache = tempfile::tempdir().unwrap();
+        let hub = Hub { names: names(&["model-Q8_0.gguf", "other/model.gguf"]), ..Hub::default() };
+        let found = source().resolve(&hub.serve(cache.path()).0).unwrap();
+        assert!(found.path.join("model-Q8_0.gguf").is_file() && !found.path.join("other").exists());
+        assert_eq!(source().resolve(&options(cache.path())).unwrap(), found, "and it is there offline");
+
+        let cache = tempfile::tempdir().unwrap();
+        let hub = Hub { names: names(&["a-Q4_0.gguf", "a-Q8_0.gguf"]), ..Hub::default() };
+        let error = source().resolve(&hub.serve(cache.path()).0).unwrap_err();
+        assert!(matches!(&error, Error::Unsupported { found, .. } if found == "a-Q4_0.gguf, a-Q8_0.gguf"), "{error}");
+
+        let cache = tempfile::tempdir().unwrap();
+        let hub = Hub { names: names(&["a.gguf", "model.safetensors"]), ..Hub::default() };
+        let found = source().resolve(&hub.serve(cache.path()).0).unwrap();
+        assert!(found.path.join("model.safetensors").is_file() && !found.path.join("a.gguf").exists());
     }
 
     #[test]

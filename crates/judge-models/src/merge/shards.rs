@@ -1,4 +1,19 @@
 //! Safetensors files written one tensor after another, with their index.
+//!
+//! `merge.rs` announces all names and shapes first, because a file's header comes before its
+//! tensors and the names of the files say how many there are. Then it writes the bytes of the
+//! tensors in the same order, in pieces of any length. Files are opened one at a time, so memory is
+//! that of a buffer.
+//!
+//! ```text
+//!  new(entries)   file 1: header, tensors that fit into `most` bytes   model-00001-of-00003.safetensors
+//!                 file 2: ...
+//!  write(bytes)*  to the open file; the next one is begun when all of its bytes are there
+//!  finish()       the last file is closed; the index is written if there are several
+//! ```
+//!
+//! Which tensors there are and their numbers are not this module's matter. What it writes is read
+//! again by `weights/safetensors/shard.rs` under the same rules.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -11,33 +26,46 @@ use crate::{Dtype, Error};
 
 /// A tensor that will be written.
 pub(super) struct Entry {
+    /// The name in the file's header.
     pub(super) name: String,
+    /// The shape in the file's header.
     pub(super) shape: Vec<usize>,
 }
 
 /// Files that tensors are written into, in the order in which they were announced.
 pub(super) struct Shards {
+    /// The folder, which exists.
     folder: PathBuf,
-    /// Those that are still to be begun, the next one last.
+    /// Files that are still to be begun, the next one last.
     waiting: Vec<Shard>,
+    /// The open file and its path. `None` before the first write and after closing.
     open: Option<(PathBuf, BufWriter<File>)>,
-    /// Bytes that the open one still lacks.
+    /// Bytes of tensors that the open file still lacks.
     missing: u64,
+    /// Bytes of tensors that are written, over all files.
     written: u64,
+    /// Bytes of all tensors.
     total: u64,
+    /// Names of the files that were begun.
     names: Vec<String>,
-    /// By a tensor's name, that of its file.
+    /// The `weight_map` of the index: by a tensor's name, the name of its file.
     index: Map<String, Value>,
 }
 
+/// A file that is to be written.
 struct Shard {
+    /// Its name in the folder.
     name: String,
+    /// The JSON header, padded with spaces to a multiple of 8 bytes, without the length before it.
     header: Vec<u8>,
+    /// Bytes of its tensors.
     bytes: u64,
 }
 
 impl Shards {
-    /// Lays tensors out in files of at most so many bytes, or of one tensor that has more.
+    /// Lays tensors out in files of at most `most` bytes of tensors, filled in order; a tensor that
+    /// has more gets a file of its own. Nothing is written yet. One file is called
+    /// `model.safetensors`, several are numbered.
     pub(super) fn new(folder: &Path, entries: Vec<Entry>, dtype: Dtype, most: u64) -> Self {
         let (width, dtype) = match dtype {
             Dtype::F32 => (4, "F32"),
@@ -60,7 +88,7 @@ impl Shards {
                 1 => file::WEIGHTS.to_owned(),
                 _ => format!("model-{:05}-of-{count:05}.safetensors", number + 1),
             };
-            // transformers asks which program's tensors these are.
+            // Older releases of transformers refuse files without it: it says that tensors are PyTorch's.
             let mut header = Map::from_iter([("__metadata__".to_owned(), json!({ "format": "pt" }))]);
             let mut start = 0;
             for (Entry { name: tensor, shape }, bytes) in group {
@@ -79,7 +107,7 @@ impl Shards {
         Self { folder, waiting, open: None, missing: 0, written: 0, total, names: Vec::new(), index }
     }
 
-    /// Bytes of all tensors.
+    /// Bytes of all tensors, without headers.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
@@ -89,7 +117,14 @@ impl Shards {
         self.written
     }
 
-    /// Writes the next bytes, which are of one tensor.
+    /// Writes the next bytes, which are of one tensor. A file is begun when the one before has all
+    /// of its bytes.
+    ///
+    /// # Errors
+    /// [`Error::Write`] with the file.
+    ///
+    /// # Panics
+    /// In debug builds, if there are more bytes than were announced.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         while self.missing == 0
             && let Some(Shard { name, header, bytes }) = self.waiting.pop()
@@ -112,13 +147,18 @@ impl Shards {
         Ok(())
     }
 
+    /// Closes the open file, if there is one, when all of it has reached the disk (`fsync`).
     fn close(&mut self) -> Result<(), Error> {
         let Some((path, file)) = self.open.take() else { return Ok(()) };
         let done = file.into_inner().map_err(std::io::IntoInnerError::into_error).and_then(|file| file.sync_all());
         done.map_err(|source| Error::Write { path, source })
     }
 
-    /// Closes the last file and writes the index of several; the names of all files.
+    /// Closes the last file and writes the index if there are several. Returns the names of all
+    /// files, that of the index included.
+    ///
+    /// # Errors
+    /// [`Error::Write`] with the file.
     pub(super) fn finish(mut self) -> Result<Vec<String>, Error> {
         self.close()?;
         if self.names.len() > 1 {

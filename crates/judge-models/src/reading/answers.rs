@@ -1,33 +1,46 @@
-//! Puts together the answer to a request from what its sequences bring.
+//! Collects what the sequences of a request bring, and gives the request's outcome when all have
+//! answered.
+//!
+//! A request may need several sequences (jobs), which may run in different passes and end in any
+//! order. `model.rs` makes one `Answers` for the requests that are answered together; `groups` says
+//! with `expect` how many jobs a request has, `driver` brings their parts with `take`, and what
+//! cannot be asked about is given at once with `give`.
+//!
+//! Each request is given exactly once, as soon as it is known. Which job failed first in time does
+//! not show: the outcome follows from the parts in the order of their numbers.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use judge_core::{ContinuationLogProbs, Outcome, Reading, TokenLogProbs, Unscored, Want};
 
-/// Takes answers by the number of their request.
+/// Takes outcomes by the number of their request among those that are answered together.
+/// [`ControlFlow::Break`]: nothing more is wanted.
 pub(crate) type Sink<'a> = dyn FnMut(usize, Outcome) -> ControlFlow<()> + 'a;
 
 /// What one sequence has to say of its request.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
-    /// What was read of it as the prompt; empty if it is none.
+    /// What was read of the sequence as the request's prompt. Empty but for the prompt's length if
+    /// only continuations are read from it.
     pub(crate) reading: Reading,
-    /// Log-probabilities by the number of the continuation.
+    /// Log-probabilities of continuations that end in this sequence, each with its number in
+    /// [`Want::continuations`].
     pub(crate) continuations: Vec<(usize, TokenLogProbs)>,
 }
 
-/// A request of which not all sequences have answered.
+/// A request of which not all jobs have answered.
 struct Open {
+    /// Tokens of the prompt, which every answer states.
     prompt_tokens: usize,
-    /// The continuations asked for.
+    /// The continuations asked for, in the request's order.
     texts: Vec<String>,
-    /// By the number of the job.
+    /// What each job brought, by its number; `None` while it has not answered.
     parts: Vec<Option<Result<Part, Unscored>>>,
 }
 
 impl Open {
-    /// A request of so many jobs.
+    /// A request of `jobs` jobs, none of which has answered.
     fn new(want: &Want, prompt_tokens: usize, jobs: usize) -> Self {
         Self { prompt_tokens, texts: want.continuations.clone(), parts: (0..jobs).map(|_| None).collect() }
     }
@@ -39,11 +52,13 @@ impl Open {
         }
     }
 
+    /// Whether all jobs have answered; true of a request without any.
     fn is_complete(&self) -> bool {
         self.parts.iter().all(Option::is_some)
     }
 
-    /// The answer. If several jobs failed it is the first of them that is told, in the order of their numbers.
+    /// The outcome. If several jobs failed, the first of them in the order of their numbers is
+    /// told.
     fn finish(self) -> Outcome {
         let mut answer = Reading::default();
         let mut continuations: Vec<Option<TokenLogProbs>> = vec![None; self.texts.len()];
@@ -55,7 +70,8 @@ impl Open {
             for (continuation, found) in part.continuations {
                 continuations[continuation] = Some(found);
             }
-            // The prompt's own sequence, where there is one, comes first; the others read nothing but continuations.
+            // The prompt's own sequence, where there is one, has number 0; the others read nothing
+            // but continuations.
             if answer.prompt_tokens.is_none() {
                 answer = part.reading;
             }
@@ -68,18 +84,22 @@ impl Open {
     }
 }
 
-/// The requests of a run that are not answered yet, and who takes the answers.
+/// The requests taken together that are not answered yet, and who takes the answers.
 pub(crate) struct Answers<'s> {
+    /// Takes the outcomes.
     sink: &'s mut Sink<'s>,
+    /// Requests that wait for jobs, by their number.
     open: HashMap<usize, Open>,
 }
 
 impl<'s> Answers<'s> {
+    /// No request is expected yet.
     pub(crate) fn new(sink: &'s mut Sink<'s>) -> Self {
         Self { sink, open: HashMap::new() }
     }
 
-    /// Says of how many jobs a request is made; with none it is answered at once.
+    /// Says that request `index` is made of `jobs` jobs; with none it is answered at once. Must
+    /// come before the first of their parts.
     pub(crate) fn expect(&mut self, index: usize, want: &Want, prompt_tokens: usize, jobs: usize) -> ControlFlow<()> {
         let open = Open::new(want, prompt_tokens, jobs);
         if open.is_complete() {
@@ -89,7 +109,8 @@ impl<'s> Answers<'s> {
         ControlFlow::Continue(())
     }
 
-    /// Takes what a job of request `index` brought, by its number among the request's, and answers the request if it was the last one.
+    /// Takes what a job of request `index` brought, by its number among the request's, and answers
+    /// the request if it was the last one. Ignored for a request that is not open.
     pub(crate) fn take(&mut self, index: usize, number: usize, part: Result<Part, Unscored>) -> ControlFlow<()> {
         let Some(open) = self.open.get_mut(&index) else { return ControlFlow::Continue(()) };
         open.take(number, part);
@@ -102,7 +123,7 @@ impl<'s> Answers<'s> {
         }
     }
 
-    /// Answers a request.
+    /// Answers a request that was not expected, or is no longer.
     pub(crate) fn give(&mut self, index: usize, outcome: Outcome) -> ControlFlow<()> {
         (self.sink)(index, outcome)
     }

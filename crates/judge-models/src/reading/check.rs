@@ -1,4 +1,25 @@
-//! What requests a model takes.
+//! Which requests a model takes. `model.rs` checks all requests that are answered together before
+//! any is tokenised, so nothing is computed for a run that must end.
+//!
+//! Here is what a request asks for, not what its prompt says: texts without tokens or beyond the
+//! context are one item's fault and are found in `jobs`. Everything below this room relies on these
+//! checks: layers and tokens are in range, lists of layers ascend without repetition, and no label
+//! read is there twice.
+//!
+//! In this order:
+//!
+//! | refused | error |
+//! |---|---|
+//! | a layer above the model's last | `Layer` |
+//! | layers of attention entropies that do not ascend, or `Layer(0)` among them | `Request` |
+//! | a label outside the vocabulary | `Token` |
+//! | label reads without labels or layers, with layers that do not ascend, at steps of no text, or twice | `Request` |
+//! | label logits, log-probabilities or text of a model without logits | `Unsupported` |
+//! | attention entropies of a block without attention, or of an encoder | `Unsupported` |
+//! | an empty continuation | `Request` |
+//! | a text of no tokens, an empty stop text | `Request` |
+//! | alternatives of generated tokens | `Unsupported` |
+//! | sampling settings out of range | `Request` |
 
 use judge_core::{BackboneError, Dimensions, LabelRead, Layer, ReadAt, Request, RequestProblem};
 
@@ -7,7 +28,9 @@ use super::sampling;
 use crate::arch::Architecture;
 
 impl Context {
-    /// What cannot be brought because the model has no logits over a vocabulary, and why it has none; `None` if it has.
+    /// What cannot be brought because the model has no logits over a vocabulary, and why it has
+    /// none, as the end of a sentence; `None` if it has them. Encoders and models with a head of
+    /// labels have none.
     pub(crate) fn no_logits(&self) -> Option<&'static str> {
         match &self.spec {
             Architecture::Encoder(_) => Some(
@@ -19,11 +42,13 @@ impl Context {
         }
     }
 
-    /// Refuses what a request asks for in vain, whatever its prompt: layers and tokens that the model does not have, contradictions, and what no model of this kind can
-    /// bring.
+    /// Refuses what a request asks for in vain, whatever its prompt: layers and tokens that the
+    /// model does not have, contradictions, and what no model of this kind can bring.
     ///
     /// # Errors
-    /// [`BackboneError`] with the request's number, which is `index`.
+    /// [`BackboneError`] with the request's number, which is `index`: `Layer` and `Token` for what
+    /// is out of range, `Request` for contradictions, `Unsupported` for what this model does not
+    /// bring.
     pub(crate) fn check(&self, index: usize, request: &Request) -> Result<(), BackboneError> {
         let (Dimensions { n_layers, d_vocab, .. }, want) = (self.spec.dimensions(), &request.want);
         let problem = |problem| Err(BackboneError::Request { request: index, problem });

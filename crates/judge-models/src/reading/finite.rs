@@ -1,8 +1,13 @@
-//! Looks for what is no number in what was read.
+//! Looks for NaN and infinity in what was read, so that none leaves the crate as a measurement.
+//!
+//! `Job::part` calls this for each sequence. Texts need no check: `NextToken` refuses logits that
+//! are not finite before a token is chosen from them.
 
 use judge_core::{Reading, Reason, TokenLogProbs, Unscored};
 
-/// Says which number of a reading, or of log-probabilities beside it, is NaN or infinite.
+/// Says which number of a reading, or of the log-probabilities of continuations beside it, is NaN
+/// or infinite; `None` if all are finite. Looks in the order label logits and mass by step, pooled
+/// states, attention entropies, the prompt's log-probabilities, continuations, and names the first.
 pub(crate) fn non_finite<'a>(
     reading: &Reading,
     mut continuations: impl Iterator<Item = &'a TokenLogProbs>,

@@ -1,4 +1,12 @@
 //! Which sequences can share passes.
+//!
+//! `model.rs` calls `groups` once for the requests that are answered together, before any pass. It
+//! gives an engine one group at a time, so that a pass has one set of blocks and one table of
+//! rotations.
+//!
+//! Rotary frequencies may depend on the length of a sequence (LongRoPE, dynamic NTK). A sequence's
+//! are those of its longest possible form, prompt and all new tokens; so they never change while a
+//! text is written, and they do not depend on what else is asked.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -15,12 +23,18 @@ use crate::arch::inverse_frequencies;
 
 /// Jobs that run through the same blocks with the same rotary frequencies: they can share passes.
 pub(crate) struct Group<'a> {
+    /// Blocks to run, from the first; at most the model's.
     pub(crate) blocks: usize,
+    /// The jobs, in the order of their requests; at least one.
     pub(crate) jobs: Vec<Job<'a>>,
 }
 
-/// Tokenises all requests and groups their jobs, in the order of the first of each group. What needs no pass, because it cannot be
-/// scored or asks for nothing but the prompt's length, is answered at once; [`ControlFlow::Break`] if that ends the run.
+/// Tokenises all requests on rayon's threads and groups their jobs. Groups come in the order of
+/// their first jobs. What needs no pass, because it cannot be scored or asks for nothing but the
+/// prompt's length, is answered at once; [`ControlFlow::Break`] if that ends the run.
+///
+/// # Errors
+/// Those of [`Context::admit`]; of several the one of the first request.
 pub(crate) fn groups<'a>(
     context: &Context,
     requests: &'a [Request],

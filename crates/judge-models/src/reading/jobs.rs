@@ -1,4 +1,22 @@
-//! Requests on their way through a model: the sequences that answer one, and what a pass over each must bring.
+//! Requests on their way through a model: the sequences that answer one, and what a pass over each
+//! must bring.
+//!
+//! `groups` calls `Context::admit` for each request; engines read a `Job` to know what to compute
+//! and what to keep; `driver` and `written` turn what was brought (`Brought`) into a `Part`. The
+//! methods of `Job` are where both engines learn what is wanted, so that they cannot differ in it.
+//!
+//! A prompt `p` whose continuations have the tokens `x`, `y` and `a b`, `a c`, `a d e` makes three
+//! jobs:
+//!
+//! ```text
+//! number  ids     ends (log-probabilities behind the last position)   scored_from (of its own tokens)
+//! 0       p       x, y                                                1 if the prompt's are wanted, else none
+//! 1       p a     b, c                                                len(p): the token a
+//! 2       p a d   e                                                   len(p): the tokens a, d
+//! ```
+//!
+//! The last token of a continuation is never fed. Job 0 is left out if nothing is read of it.
+//! Engines compute what jobs have in common once; nothing here depends on that.
 
 use judge_core::{
     Dimensions, Generated, HeadEntropies, Layer, PooledState, Pooling, Reading, Reason, Request, Signal, TokenId,
@@ -12,7 +30,8 @@ use super::labels::{Heads, States, Steps, is_read_at};
 use super::next_token::NextLogProbs;
 use crate::Error;
 
-/// What a sequence brings that only continuations are read from, besides their log-probabilities.
+/// What is wanted of a sequence from which only continuations are read, besides their
+/// log-probabilities.
 static NOTHING: Want = Want {
     labels: Vec::new(),
     pooled: Vec::new(),
@@ -22,19 +41,23 @@ static NOTHING: Want = Want {
     generate: None,
 };
 
-/// One sequence that the model is fed: a request's prompt, or its prompt and a continuation but for its last token.
+/// One sequence that the model is fed: a request's prompt, or its prompt and a continuation but for
+/// its last token.
 pub(crate) struct Job<'a> {
-    /// The request's number.
+    /// The request's number among those that are answered together.
     pub(crate) index: usize,
-    /// Its number among the jobs of the request.
+    /// The job's number among those of the request.
     pub(crate) number: usize,
-    /// What is read of the sequence itself.
+    /// What is read of the sequence itself: the request's want, or [`NOTHING`].
     pub(crate) want: &'a Want,
+    /// The head's rows of all sets of labels that the requests name.
     pub(crate) heads: &'a Heads<'a>,
+    /// The tokens, at least one, all in the vocabulary.
     pub(crate) ids: Vec<TokenId>,
-    /// How many of them are the prompt.
+    /// How many of the tokens are the prompt.
     pub(crate) prompt_len: usize,
-    /// The log-probabilities of the tokens from this position on are wanted. At least 1, at most the number of tokens.
+    /// The log-probabilities of the tokens from this position on are wanted. At least 1, since
+    /// nothing precedes the first token; at most the number of tokens.
     pub(crate) scored_from: Option<usize>,
     /// Tokens whose log-probability behind the last position is wanted.
     pub(crate) ends: Vec<End>,
@@ -43,32 +66,41 @@ pub(crate) struct Job<'a> {
 /// The last token of a continuation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct End {
-    /// Which of those that the request asks for.
+    /// Number of the continuation in the request.
     pub(crate) continuation: usize,
+    /// The token, which is not among the job's.
     pub(crate) token: TokenId,
 }
 
 /// A request as the model is fed it.
 pub(crate) struct Admitted<'a> {
+    /// Tokens of the prompt.
     pub(crate) prompt_tokens: usize,
-    /// None if nothing is wanted but the prompt's length.
+    /// The sequences, by number. None if nothing is wanted but the prompt's length.
     pub(crate) jobs: Vec<Job<'a>>,
 }
 
 /// Log-probabilities that a job brought.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scores {
-    /// Of its own tokens from [`Job::scored_from`] on.
+    /// Those of its own tokens from [`Job::scored_from`] on.
     pub(crate) own: Vec<f32>,
-    /// Of [`Job::ends`].
+    /// Those of [`Job::ends`], in their order.
     pub(crate) ends: Vec<f32>,
 }
 
 impl Context {
-    /// The sequences that answer a request, if the model can be fed it.
+    /// The sequences that answer a request. The inner error is the reason for which the model
+    /// cannot be fed it: its text has no tokens, the template refuses it, or prompt and new tokens
+    /// or a continuation exceed the context.
     ///
-    /// Continuations that differ in their last token alone are read at the end of one sequence; those of one token at the end of the prompt's
-    /// own, which otherwise is none if nothing else is read of it.
+    /// Continuations that differ in their last token alone are read at the end of one sequence;
+    /// those of one token at the end of the prompt's own, which otherwise is left out if nothing
+    /// else is read of it.
+    ///
+    /// # Errors
+    /// Those of template and tokenizer, and [`Error::TokenWithoutEmbedding`] for a token that the
+    /// model does not have.
     pub(crate) fn admit<'a>(
         &self,
         index: usize,
@@ -118,7 +150,9 @@ impl Context {
 }
 
 impl Context {
-    /// Where a head of labels reads the last token that is no padding, the tokens up to there, or the first alone.
+    /// The prompt as it is fed. For a model with a head of labels, which transformers reads at the
+    /// last token that is not padding, the tokens behind that one are left out. A prompt of padding
+    /// alone keeps its first.
     fn without_padding(&self, mut ids: Vec<TokenId>) -> Vec<TokenId> {
         if let Some(padding) = self.spec.labels().and_then(|head| head.padding) {
             let end = ids.iter().rposition(|&id| id != padding).unwrap_or(0) + 1;
@@ -129,12 +163,16 @@ impl Context {
 }
 
 impl Job<'_> {
+    /// Most tokens that may be written behind the prompt; 0 if none are wanted.
     pub(crate) fn new_tokens(&self) -> usize {
         self.want.generate.as_ref().map_or(0, |generation| generation.max_new_tokens)
     }
 
-    /// Blocks that must be run: none above the highest layer that is wanted, all if a distribution over the vocabulary is; `None` if nothing
-    /// is wanted of this sequence.
+    /// Blocks that must be run: none above the highest layer that is wanted, all if a distribution
+    /// over the vocabulary is; `None` if nothing is wanted of this sequence.
+    ///
+    /// The prompt's own sequence counts the request's continuations as wanted, wherever they are
+    /// read: so both run the same blocks and can share a pass.
     pub(crate) fn blocks(&self, n_layers: usize) -> Option<usize> {
         let is_read = self.want.generate.is_some() || self.want.layers().next().is_some();
         let is_scored = self.scored_from.is_some() || !self.ends.is_empty();
@@ -144,13 +182,15 @@ impl Job<'_> {
         }
     }
 
-    /// Whether the logits over the whole vocabulary are needed at the last position of a pass, which predicts the token of `step`.
+    /// Whether the logits over the whole vocabulary are needed at the last position of a pass,
+    /// which predicts the token of `step`.
     pub(crate) fn needs_logits(&self, step: usize) -> bool {
         self.want.generate.is_some() || !self.next_tokens(step).is_empty()
     }
 
-    /// Tokens whose log-probability behind the last position is needed, where it is no text that goes on there: the ends of continuations, and
-    /// labels whose mass is read.
+    /// Tokens whose log-probability behind the last position is needed at `step`, ascending, none
+    /// twice: the ends of continuations (step 0 only), and labels whose mass is read. Of a text
+    /// more is needed, all logits.
     pub(crate) fn next_tokens(&self, step: usize) -> Vec<TokenId> {
         let ends = self.ends.iter().filter(|_| step == 0).map(|end| end.token);
         let massed = self.want.labels.iter().filter(|read| read.label_mass && is_read_at(read, step));
@@ -160,20 +200,22 @@ impl Job<'_> {
         tokens
     }
 
-    /// What takes all positions, not the last one alone.
+    /// What takes other positions than the last one: pooled states but for `Last`, and attention
+    /// entropies.
     pub(crate) fn whole(&self) -> impl Iterator<Item = (Layer, Signal)> {
         let pooled = self.want.pooled.iter().filter(|(_, pooling)| *pooling != Pooling::Last);
         let entropies = self.want.attention_entropy.iter().map(|&layer| (layer, Signal::AttentionEntropy));
         pooled.map(|&(layer, pooling)| (layer, Signal::State(pooling))).chain(entropies)
     }
 
-    /// The log-probabilities of [`ends`](Self::ends).
+    /// The log-probabilities of [`ends`](Self::ends), in their order.
     pub(crate) fn score_ends(&self, next: &dyn NextLogProbs) -> Vec<f32> {
         self.ends.iter().map(|end| next.log_prob(end.token) as f32).collect()
     }
 
-    /// What a sequence that nothing is written behind has to say: from what its pass brought, and from what the model says of the next token, which is
-    /// needed where a continuation ends there or the mass of labels is read.
+    /// What a sequence that nothing is written behind has to say, from what its pass brought.
+    /// `next` is what the model says of the next token; it is needed where a continuation ends
+    /// there or the mass of labels is read. The error names a number that is not finite.
     pub(crate) fn read(
         &self,
         brought: Brought,
@@ -186,7 +228,13 @@ impl Job<'_> {
         self.part(steps, brought.signals, Scores { own: brought.own, ends }, None)
     }
 
-    /// What this sequence has to say of its request, unless a number of it is not finite.
+    /// Puts together what this sequence has to say of its request: label logits, signals,
+    /// log-probabilities and text. The error names a number that is not finite.
+    ///
+    /// A continuation has the tokens behind the prompt and its end. Their log-probabilities are the
+    /// last of `scores.own`, as many as there are such tokens, and the end's entry of
+    /// `scores.ends`. So it does not matter whether `own` begins behind the prompt or, for the
+    /// prompt's log-probabilities, at position 1.
     pub(crate) fn part(
         &self,
         steps: Steps<'_>,
@@ -222,18 +270,21 @@ impl Job<'_> {
 /// What a pass brought of a sequence, besides what comes next.
 #[derive(Default)]
 pub(crate) struct Brought {
-    /// What label logits are made from.
+    /// States at the last position, from which label logits are made.
     pub(crate) states: States,
-    /// Of the prompt, once.
+    /// What the prompt's positions brought; empty where the pass fed a new token.
     pub(crate) signals: Signals,
-    /// The log-probabilities of the prompt's tokens that are scored, once.
+    /// Log-probabilities of the sequence's tokens from [`Job::scored_from`] on; empty where the
+    /// pass fed a new token.
     pub(crate) own: Vec<f32>,
 }
 
 /// What a prompt's positions brought, in the order asked for.
 #[derive(Default)]
 pub(crate) struct Signals {
+    /// One entry for each of [`Want::pooled`].
     pub(crate) pooled: Vec<PooledState>,
+    /// One entry for each of [`Want::attention_entropy`].
     pub(crate) attention_entropy: Vec<HeadEntropies>,
 }
 

@@ -1,4 +1,20 @@
 //! Label logits: which states they are made from, and the tables that come of it.
+//!
+//! An engine brings the states that `wants_state` asks for; `Steps` multiplies them with the head's
+//! rows on the host. `Model::heads` reads those rows, a few of the whole head, once for the
+//! requests that are answered together.
+//!
+//! ```text
+//! logit of label s at layer l = Σ_d head[s, d] * state_l[d]     f64, in the order of d
+//! ```
+//!
+//! There is no soft-cap and no scale in a label logit. The mass of labels has both, since it comes
+//! from the model's own distribution (`NextLogProbs`).
+//!
+//! | lens | inner layer | last layer |
+//! |---|---|---|
+//! | `Raw` | the state as it is | the normed state |
+//! | `Normed` | the state after the final norm | the normed state |
 
 use std::collections::HashMap;
 
@@ -6,10 +22,12 @@ use judge_core::{LabelLogits, LabelRead, LabelStep, Layer, Lens, ReadAt, TokenId
 
 use super::next_token::NextLogProbs;
 
-/// The head's rows of each set of labels that is read, `[n_scores, d_model]`.
+/// The head's rows of each set of labels that is read, `[n_scores, d_model]`, by the labels'
+/// tokens.
 pub(crate) type Heads<'a> = HashMap<&'a [TokenId], Vec<f32>>;
 
-/// The last position's states as the head meets them, by layer and [lens](lens_at). Each `[d_model]`.
+/// The last position's states as the head meets them, by layer and [lens](lens_at). Each
+/// `[d_model]`.
 pub(crate) type States = HashMap<(Layer, Lens), Vec<f32>>;
 
 /// How a layer meets the head: the last one is normed under both lenses.
@@ -17,33 +35,40 @@ pub(crate) fn lens_at(lens: Lens, layer: Layer, n_layers: usize) -> Lens {
     if layer.0 == n_layers { Lens::Normed } else { lens }
 }
 
-/// Whether the labels are read at a step, as far as that is known before its token is chosen.
+/// Whether the labels are read at a step, as far as that is known before its token is chosen: reads
+/// at label steps may turn out not to be.
 pub(crate) fn is_read_at(read: &LabelRead, step: usize) -> bool {
     step == 0 || read.at != ReadAt::PromptEnd
 }
 
-/// Whether the state of a layer is read at a step in this form; see [`lens_at`].
+/// Whether the state of a layer is read at a step in this form. `lens` is the form in which the
+/// head meets it; see [`lens_at`].
 pub(crate) fn wants_state(want: &Want, step: usize, layer: Layer, lens: Lens, n_layers: usize) -> bool {
     let here = |read: &&LabelRead| is_read_at(read, step) && read.layers.contains(&layer);
     want.labels.iter().filter(here).any(|read| lens_at(read.lens, layer, n_layers) == lens)
 }
 
-/// Collects label logits at the steps that are to be read.
+/// Collects the label logits of one sequence at the steps that are to be read.
 pub(crate) struct Steps<'a> {
+    /// The model's, to know which layer is the last.
     n_layers: usize,
+    /// What is read.
     want: &'a Want,
+    /// Rows of the head, which include those of all labels of `want`.
     heads: &'a Heads<'a>,
-    /// One list for each of the want's reads.
+    /// One list for each of the want's reads, steps ascending.
     found: Vec<Vec<LabelStep>>,
 }
 
 impl<'a> Steps<'a> {
+    /// Nothing is read yet.
     pub(crate) fn new(want: &'a Want, heads: &'a Heads<'a>, n_layers: usize) -> Self {
         Self { n_layers, want, heads, found: want.labels.iter().map(|_| Vec::new()).collect() }
     }
 
-    /// Reads a step whose token was chosen from `states`; `None` if it has no token, because the text ended there or nothing is written.
-    /// `next` is what the model says there, which is needed where the mass of labels is read.
+    /// Reads a step whose token was chosen from `states`. `token` is `None` if the step has none,
+    /// because the text ended there or nothing is written. `next` is what the model says there; it
+    /// is needed where the mass of labels is read.
     pub(crate) fn read(
         &mut self,
         step: usize,
@@ -68,7 +93,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Forgets the generated steps from `end` on.
+    /// Forgets the generated steps from `end` on. Reads at the prompt's end stay.
     pub(crate) fn truncate(&mut self, end: usize) {
         for (read, found) in self.want.labels.iter().zip(&mut self.found) {
             found.retain(|step| read.at == ReadAt::PromptEnd || step.step < end);
@@ -88,8 +113,8 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// One logit per row of `head` `[n_scores, d_model]`: the product with `state` `[d_model]`, in `f64`, in the order of the
-/// coordinates, so that it is the same bits whatever else is read.
+/// One logit per row of `head` `[n_scores, d_model]`: the product with `state` `[d_model]`, in
+/// `f64`, in the order of the coordinates, so that it is the same bits whatever else is read.
 fn dots<'a>(head: &'a [f32], state: &'a [f32]) -> impl Iterator<Item = f32> + 'a {
     head.chunks_exact(state.len().max(1))
         .map(move |row| row.iter().zip(state).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>() as f32)

@@ -1,4 +1,16 @@
-//! What comes next, over the whole vocabulary: the choice of a token, log-probabilities, and the mass of some tokens.
+//! What comes next, over the whole vocabulary: the choice of a token, log-probabilities, and the
+//! mass of some tokens.
+//!
+//! `driver` makes a `NextToken` from the logits of one position; `engine/packed/run.rs` makes them
+//! for the tokens of prompts that are scored. It is the one place on the host where the soft-cap is
+//! applied and where logits are checked:
+//!
+//! ```text
+//! z_i  = cap * tanh(h_i / cap)          with a soft-cap, else h_i (the product with the head)
+//! ln p = z_i - ln Σ_j exp(z_j)
+//! ```
+//!
+//! Sums have one fixed order, so a number depends on its own row of logits alone.
 
 use std::cell::OnceCell;
 use std::fmt::Display;
@@ -8,18 +20,21 @@ use judge_core::{Reason, Sampling, TokenId, Unscored};
 use super::exp::exp;
 use super::sampling::choose;
 
-/// Terms of a sum that are added side by side. A fixed number, so that a sum has the same bits on every row.
+/// Terms of a sum that are added side by side, so that the compiler can use vector instructions. A
+/// fixed number, so that a sum has the same bits on every machine.
 const SIDE_BY_SIDE: usize = 16;
 
-/// Rows whose logits over the whole vocabulary are there at once.
+/// Rows of logits over the whole vocabulary that an engine holds at once: 32 rows of 262,144 logits
+/// are 32 MiB in f32.
 pub(crate) const LOGIT_ROWS: usize = 32;
 
-/// Log-probabilities of the token that follows.
+/// Log-probabilities of the token that follows one position.
 pub(crate) trait NextLogProbs {
-    /// `ln p` of a token of the vocabulary, at most 0.
+    /// `ln p` of a token of the vocabulary, at most 0; NaN if the logits were not finite.
     fn log_prob(&self, token: TokenId) -> f64;
 
-    /// The share of the probability that lies on the tokens, each counted once; at most 1.
+    /// The share of the probability that lies on the tokens, each counted once; from 0 to 1, or NaN
+    /// if one log-probability is.
     fn mass(&self, tokens: &[TokenId]) -> f32 {
         let distinct = tokens.iter().enumerate().filter(|(place, token)| !tokens[..*place].contains(token));
         distinct.map(|(_, &token)| libm::exp(self.log_prob(token))).sum::<f64>().clamp(0.0, 1.0) as f32
@@ -28,15 +43,19 @@ pub(crate) trait NextLogProbs {
 
 /// The last layer's logits `[d_vocab]` at one position, with the family's soft-cap, all finite.
 pub(crate) struct NextToken<'a> {
+    /// The logits, soft-capped.
     logits: &'a [f32],
+    /// `ln Σ e^z`, computed when the first log-probability is asked for: greedy writing needs none.
     normalizer: OnceCell<f64>,
 }
 
 impl<'a> NextToken<'a> {
-    /// From the products with the head, at least one. `place` says where, for the error's text.
+    /// From the products with the head `[d_vocab]`, at least one, which are soft-capped in place.
+    /// `place` says where in the sequence they are, for the error's text.
     ///
     /// # Errors
-    /// If a logit is not finite once it is soft-capped: neither a choice nor a probability can rest on it.
+    /// If a logit is not finite once it is soft-capped: neither a choice nor a probability can rest
+    /// on it.
     pub(crate) fn new(logits: &'a mut [f32], soft_cap: Option<f64>, place: impl Display) -> Result<Self, Unscored> {
         if let Some(cap) = soft_cap {
             let cap = cap as f32;
@@ -58,13 +77,15 @@ impl<'a> NextToken<'a> {
 }
 
 impl NextLogProbs for NextToken<'_> {
+    /// Minus infinity for a token that is not in the vocabulary.
     fn log_prob(&self, token: TokenId) -> f64 {
         let logit = self.logits.get(token as usize).map_or(f64::NEG_INFINITY, |&z| f64::from(z));
         (logit - *self.normalizer.get_or_init(|| log_sum_exp(self.logits))).min(0.0)
     }
 }
 
-/// `ln Σ e^z`. The terms are f32, to about two units in the last place; their sum is `f64`.
+/// `ln Σ e^z`, computed as `m + ln Σ e^(z - m)` with the largest logit `m`. The terms are f32, to
+/// about two units in the last place; their sum is `f64`.
 fn log_sum_exp(logits: &[f32]) -> f64 {
     let highest = logits.iter().copied().fold(f32::MIN, f32::max);
     let mut sums = [0.0_f64; SIDE_BY_SIDE];

@@ -1,4 +1,9 @@
-//! What an engine is asked for: passes over prompts, and over the tokens that are written behind them.
+//! What an engine is asked for: passes over prompts, and over the tokens that are written behind
+//! them.
+//!
+//! The seam between `reading/driver.rs`, which drives, and the engines, which implement [`Passes`]
+//! (`engine/packed/run.rs`, `engine/packed/encoder_passes.rs`, `engine/tensor/run.rs`). An engine
+//! decides what shares a pass and what fits in memory; the driver decides which token comes next.
 
 use judge_core::TokenId;
 
@@ -6,23 +11,37 @@ use super::jobs::Brought;
 use super::next_token::NextLogProbs;
 use crate::Error;
 
-/// The passes of some jobs that run through the same blocks.
+/// The passes of one group: jobs that run through the same blocks with the same rotations. The
+/// driver calls both methods until both return `false`.
 pub(crate) trait Passes {
-    /// Reads some prompts that have not been read, those that fit beside the texts that are being written; `false` if none is left or fits.
+    /// Runs one pass over prompts that have not been read, as many as fit beside the texts that are
+    /// being written. `false` if none is left or none fits now. A pass may end in the middle of
+    /// prompts and then has nothing to hand to `take`.
+    ///
+    /// # Errors
+    /// Those of the device, and those of `take`.
     fn prefill(&mut self, take: &mut Take<'_>) -> Result<bool, Error>;
 
-    /// Reads what follows the last token of texts that are being written; `false` if there are none.
+    /// Feeds the last token of the texts that are being written, and hands over what follows it.
+    /// `false` if no text is being written.
+    ///
+    /// # Errors
+    /// Those of the device, and those of `take`.
     fn step(&mut self, take: &mut Take<'_>) -> Result<bool, Error>;
 }
 
-/// Takes what a pass brought of some of its sequences, and says of each which token is written behind it; `None`: the sequence is over.
+/// Takes what a pass brought of some of its sequences. Returns for each, in their order, the token
+/// that is written behind it; `None`: the sequence is over, and nothing of it is needed any longer.
 pub(crate) type Take<'t> = dyn FnMut(Vec<Found<'_>>) -> Result<Vec<Option<TokenId>>, Error> + 't;
 
-/// What a pass brought of one sequence, at the end of its prompt or behind a token that was written.
+/// What a pass brought of one sequence, at the end of its prompt or behind a token that was
+/// written.
 pub(crate) struct Found<'p> {
-    /// Which of the jobs.
+    /// Place of the job in the group.
     pub(crate) job: usize,
+    /// States, signals and scores.
     pub(crate) brought: Brought,
+    /// What the model says of the token that follows.
     pub(crate) next: Next<'p>,
 }
 
@@ -30,17 +49,20 @@ pub(crate) struct Found<'p> {
 pub(crate) enum Next<'p> {
     /// Nothing, where nobody asks.
     Unknown,
-    /// The products with the head over the whole vocabulary, `[d_vocab]`, without the soft-cap: wherever text is written.
+    /// The products with the head over the whole vocabulary, `[d_vocab]`, without the soft-cap.
+    /// Required wherever text is written; an engine may give it elsewhere in place of `Some`.
     Logits(&'p mut [f32]),
-    /// The log-probabilities of the tokens that are asked for, NaN where a logit is not finite.
+    /// The log-probabilities of the tokens of `Job::next_tokens`, NaN where a logit of the
+    /// vocabulary is not finite. For engines that score on the device and fetch these alone.
     Some(NextOfSome),
 }
 
-/// Log-probabilities of some tokens that may come next.
+/// Log-probabilities `ln p` of some tokens that may come next.
 pub(crate) struct NextOfSome(pub(crate) Vec<(TokenId, f32)>);
 
 impl NextLogProbs for NextOfSome {
-    /// NaN, which is refused with the reading, where the logits are not finite or the token is not among these.
+    /// NaN, which is refused with the reading, where the logits are not finite or the token is not
+    /// among these.
     fn log_prob(&self, token: TokenId) -> f64 {
         self.0.iter().find(|(known, _)| *known == token).map_or(f64::NAN, |&(_, log_prob)| f64::from(log_prob))
     }

@@ -1,24 +1,32 @@
 //! Pooling what a layer has of each position, row by row, so that a sequence may come in pieces.
+//!
+//! Engines add a sequence's rows in the order of its positions. Each coordinate is pooled for
+//! itself and in that order, in `f64` for means, so the result does not depend on how a prompt was
+//! cut. A pool may be cloned where sequences part: each goes on from what they share.
 
 use judge_core::Pooling;
 
-/// States that have been pooled so far.
+/// The rows of a sequence's first positions, pooled: states `[d_model]`, or entropies `[n_heads]`.
 #[derive(Clone, Debug)]
 pub(crate) struct Pool {
+    /// How rows become one.
     pooling: Pooling,
+    /// Rows so far.
     count: usize,
-    /// Of `Mean`, the sums.
+    /// For `Mean`, the sums of each coordinate; else empty.
     sums: Vec<f64>,
-    /// Of the others, the state chosen so far.
+    /// For the other poolings, the row so far: the first, the last, or the extremes of each
+    /// coordinate. Empty before the first row, and for `Mean`.
     best: Vec<f32>,
 }
 
 impl Pool {
+    /// A pool of no rows.
     pub(crate) fn new(pooling: Pooling) -> Self {
         Self { pooling, count: 0, sums: Vec::new(), best: Vec::new() }
     }
 
-    /// Takes the next position's state `[d_model]`.
+    /// Takes the next position's row. All rows have the same width.
     pub(crate) fn add(&mut self, row: &[f32]) {
         self.count += 1;
         match self.pooling {
@@ -34,7 +42,8 @@ impl Pool {
         }
     }
 
-    /// A NaN stays: it must not be pooled away.
+    /// Takes the coordinates of a row that are better than those so far. A NaN replaces any number
+    /// and stays: it must not be pooled away, so that the reading is refused.
     fn replace(&mut self, row: &[f32], better: fn(f32, f32) -> bool) {
         for (best, &x) in self.best.iter_mut().zip(row) {
             if x.is_nan() || better(x, *best) {
@@ -43,7 +52,7 @@ impl Pool {
         }
     }
 
-    /// The pooled state `[d_model]`; empty if there was none. Means are taken in `f64`.
+    /// The pooled row; empty if there was none. Means are rounded to `f32` here.
     pub(crate) fn finish(self) -> Vec<f32> {
         match self.pooling {
             Pooling::Mean => self.sums.into_iter().map(|sum| (sum / self.count as f64) as f32).collect(),

@@ -1,13 +1,24 @@
-//! Choosing the next token.
+//! Choosing the next token from logits: greedy, or at random with temperature, top-k and top-p.
+//!
+//! A choice depends on the logits of its position, the settings and the step, and on nothing else:
+//! there is no generator that is carried from one draw to the next. The exponential is `libm`'s, so
+//! that the same logits give the same token on every machine.
+//!
+//! ```text
+//! logits ─► sorted, most likely first ─► top-k ─► mass exp((z - z_max) / temperature) ─► top-p ─► draw
+//! ```
+//!
+//! `check` is for local models and for services; `wire` calls it too.
 
 use judge_core::{RequestProblem, Sampling, TokenId};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// The token that follows, from finite logits `[d_vocab]`, of which there is at least one.
+/// The token that follows, from finite logits `[d_vocab]`, of which there is at least one. `step`
+/// is the number of tokens written before it.
 ///
-/// A random draw is counter-based: ChaCha8 with the seed as its key (64 bits, little-endian, then zeros), the request's
-/// stream, and two words per step. It depends on nothing else.
+/// A random draw is counter-based: ChaCha8 with the seed as its key (64 bits, little-endian, then
+/// zeros), the request's stream, and two words per step.
 pub(crate) fn choose(logits: &[f32], sampling: &Sampling, step: usize) -> TokenId {
     match *sampling {
         Sampling::Greedy => greedy(logits),
@@ -42,8 +53,11 @@ fn greedy(logits: &[f32]) -> TokenId {
     best as TokenId
 }
 
-/// Tokens that take part in a draw with their (unnormalised) mass, most likely first, ties by id. `top_k` keeps whatever
-/// ties with the k-th logit, `top_p` the fewest tokens whose mass reaches it, in this order, as transformers does.
+/// Tokens that take part in a draw with their (unnormalised) mass, most likely first, ties by id.
+///
+/// `top_k` keeps whatever ties with the k-th logit. `top_p` then keeps the fewest tokens, in this
+/// order, whose mass reaches that share of what is left. Both cut as the logits processors of
+/// transformers do.
 fn candidates(logits: &[f32], temperature: f64, top_k: Option<usize>, top_p: Option<f64>) -> Vec<(TokenId, f64)> {
     let mut order: Vec<usize> = (0..logits.len()).collect();
     order.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]).then(a.cmp(&b)));
@@ -67,7 +81,8 @@ fn candidates(logits: &[f32], temperature: f64, top_k: Option<usize>, top_p: Opt
     candidates
 }
 
-/// Says what is out of range in sampling settings.
+/// Says what is out of range in sampling settings: a temperature that is not finite and above 0, a
+/// `top_k` of 0, a `top_p` outside (0, 1]. Greedy writing has nothing to check.
 pub(crate) fn check(sampling: &Sampling) -> Result<(), RequestProblem> {
     let Sampling::Random { temperature, top_k, top_p, .. } = *sampling else { return Ok(()) };
     let problem = |setting, found, expected| Err(RequestProblem::Sampling { setting, found, expected });

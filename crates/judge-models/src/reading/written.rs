@@ -1,4 +1,17 @@
-//! A text that is being written behind a prompt.
+//! A text that is being written behind a prompt: its tokens, why it ends, and the label logits read
+//! at its steps.
+//!
+//! `driver` makes a `Text` when the prompt's pass has brought its logits, and calls `write` once
+//! for each pass until that says that the text ends. Step `k` is the choice of token `k` (from 0);
+//! its states and logits are those of the position before that token.
+//!
+//! ```text
+//! an end token of the model   EndToken   not part of the tokens or the text
+//! a stop text in the text     StopText   its tokens are kept, the text is cut before it
+//! max_new_tokens are written  Length
+//! ```
+//!
+//! They are looked for in this order after each choice.
 
 use judge_core::{Finish, Generated, Generation, TokenId, Unscored};
 
@@ -10,16 +23,22 @@ use super::next_token::NextToken;
 
 /// What was written behind a job's prompt, and read meanwhile.
 pub(crate) struct Text<'a> {
+    /// The job that it answers.
     pub(crate) job: &'a Job<'a>,
+    /// How the text is written: the job's own settings.
     pub(crate) generation: &'a Generation,
+    /// Label logits of the steps so far.
     pub(crate) steps: Steps<'a>,
+    /// What the prompt's positions brought, kept for the answer.
     pub(crate) signals: Signals,
+    /// Log-probabilities of the prompt and of continuations, kept for the answer.
     pub(crate) scores: Scores,
+    /// The tokens written so far, without an end token.
     pub(crate) tokens: Vec<TokenId>,
 }
 
 impl<'a> Text<'a> {
-    /// Nothing written yet.
+    /// A text of which nothing is written yet.
     pub(crate) fn new(
         job: &'a Job<'a>,
         generation: &'a Generation,
@@ -30,7 +49,9 @@ impl<'a> Text<'a> {
         Self { job, generation, steps, signals, scores, tokens: Vec::new() }
     }
 
-    /// Chooses the next token and reads the states that predicted it; says why the text ends, if it does.
+    /// Chooses the next token from `next` and reads the states that predicted it. Says why the text
+    /// ends, if it does; else the token is the last of `tokens`. At step 0 it also scores the
+    /// continuations that end behind the prompt.
     pub(crate) fn write(&mut self, context: &Context, states: &States, next: &NextToken<'_>) -> Option<Finish> {
         let step = self.tokens.len();
         if step == 0 {
@@ -44,15 +65,19 @@ impl<'a> Text<'a> {
         }
         self.tokens.push(token);
         let stop = &self.generation.stop;
-        // All of the text each time: a token may be written otherwise behind others, and may complete a character begun before it.
+        // Decodes all of the text each time: a token may be written otherwise behind others, and
+        // may complete a character begun before it.
         if !stop.is_empty() && first_stop(&context.codec.decode(&self.tokens).0, stop).is_some() {
             return Some(Finish::StopText);
         }
         (self.tokens.len() == self.generation.max_new_tokens).then_some(Finish::Length)
     }
 
-    /// What the job has to say with the finished text. A text that was stopped is cut before the first stop text in it, and the steps whose
-    /// tokens lie behind the cut as a whole are not reported.
+    /// What the job has to say with the finished text; the error names a number that is not finite.
+    ///
+    /// A text that was stopped is cut before the first stop text in it. Its tokens are all
+    /// reported, with their ends moved back to the cut, but the label reads of steps whose token
+    /// begins at the cut or behind it are not.
     pub(crate) fn finish(mut self, finish: Finish, context: &Context) -> Result<Part, Unscored> {
         let (mut text, mut text_ends) = context.codec.decode(&self.tokens);
         if let Some(cut) = first_stop(&text, &self.generation.stop) {
@@ -68,7 +93,8 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Where the first of some texts begins in a text.
+/// Where the first of the stop texts begins, in bytes; the earliest place counts, whichever of them
+/// it is.
 fn first_stop(text: &str, stop: &[String]) -> Option<usize> {
     stop.iter().filter_map(|stop| text.find(stop.as_str())).min()
 }

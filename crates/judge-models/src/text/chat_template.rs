@@ -1,4 +1,34 @@
 //! A model's own chat template, rendered as transformers renders it.
+//!
+//! This file owns the environment of minijinja, the variables that a template sees, and the bounds
+//! on one rendering. It does not read files (`tokenizer/special_tokens.rs` finds the template), add
+//! a prefill, or decide which control tokens of its output are real (`tokenizer/literal.rs`).
+//!
+//! ```text
+//! template ─► source::translate ─► minijinja program                     once, ChatTemplate::new
+//! messages, args ─► json::to_jinja ─► program ─► Capped ─► String        each ChatTemplate::render
+//!                                        │
+//!                                        └─ python (methods, `%`, spelling of values), json::tojson,
+//!                                           date::format; all charge what they make to budget
+//! ```
+//!
+//! The reference is `transformers.utils.chat_template_utils`: Jinja with `trim_blocks` and
+//! `lstrip_blocks`, without HTML escapes, and with `tojson`, `raise_exception` and `strftime_now`.
+//! The tests compare some 150 renderings with it.
+//!
+//! Templates come with downloaded models, so they are held to bounds. What exceeds one is an error:
+//!
+//! | what | at most | where |
+//! |---|---|---|
+//! | brackets inside brackets | 64 | `source.rs`, when the template is compiled |
+//! | pieces of an expression between commas | 1,000 | `source.rs` |
+//! | `elif` in a template | 256 | `source.rs` |
+//! | instructions of a rendering | 20 million | `FUEL` |
+//! | calls inside calls | 200 | `RECURSION` |
+//! | bytes of output | 64 MiB | `OUTPUT` |
+//! | bytes of intermediate texts | 256 MiB | `budget.rs` |
+//! | lists inside lists where a value is written | 64 | `budget::enter` |
+//! | width of `zfill`, `ljust`, `rjust`, `center` | 65,536 | `python.rs` |
 
 mod budget;
 mod date;
@@ -18,33 +48,44 @@ mod tests;
 
 pub use date::Date;
 
-/// Instructions that one rendering may take. A long conversation takes some ten thousands.
+/// Instructions of minijinja's machine that one rendering may take. A long conversation takes some
+/// ten thousands. Fuzzing uses less, so that a case ends soon.
 const FUEL: u64 = if cfg!(fuzzing) { 10_000 } else { 20_000_000 };
 
-/// Deepest nesting of macro calls and recursive loops.
+/// Deepest nesting of macro calls and recursive loops in a rendering.
 const RECURSION: usize = 200;
 
-/// Bytes that one rendering may write. The longest context of any supported model is far shorter.
+/// Bytes that one rendering may write: 64 MiB. The longest context of any supported model is far
+/// shorter. `budget::MADE` is a multiple of it.
 const OUTPUT: usize = if cfg!(fuzzing) { 1 << 20 } else { 64 << 20 };
 
-/// The only template of an environment.
+/// The name of the one template that each environment holds.
 const NAME: &str = "chat";
 
-/// A compiled template.
+/// A compiled template, ready to be rendered any number of times, from several threads at once.
 ///
-/// Templates come with downloaded models, so each is held to bounds, and what passes them is an error: nesting and length of
-/// expressions when it is compiled; when it is rendered, instructions, recursion, output, and the bytes that it makes on the
-/// way ([`budget`]) by `~`, `+`, `%`, writing values, and the filters and methods that can multiply their input. minijinja
-/// gives no hold on the rest. `*` makes at most 100 MB, or 100 million items, each time. Plain text that loops capture,
-/// copies that other filters make, and their number are bounded by the instructions alone. Lists that a template nests in
-/// one another some ten thousand deep overflow the stack when they are dropped.
+/// The bounds are those of this module's table. Counted as bytes made on the way ([`budget`]) are
+/// the results of `~`, `+` and `%`, values that are written, and the filters and methods that can
+/// multiply their input. minijinja offers no hook for the rest, which stays bounded more loosely:
+///
+/// - `*` makes at most 100 MB, or 100 million items, each time.
+/// - Only the instructions bound plain text that loops capture, the copies that other filters make,
+///   and the number of either.
+/// - Lists that a template nests some ten thousand deep overflow the stack when they are dropped.
 pub(crate) struct ChatTemplate {
+    /// Filters, functions, settings, and the translated program under [`NAME`].
     environment: Environment<'static>,
+    /// The template before translation; see [`source`](Self::source).
     source: String,
 }
 
 impl ChatTemplate {
-    /// Compiles a template. `date` is what its `strftime_now` sees, at midnight.
+    /// Compiles a template. `date` is the day that its `strftime_now` shows, at midnight; the clock
+    /// is never read.
+    ///
+    /// # Errors
+    /// A syntax error with its line if `source` is no template, or if it is nested too deep for the
+    /// parser.
     pub(crate) fn new(source: &str, date: Date) -> Result<Self, JinjaError> {
         let mut environment = Environment::new();
         environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
@@ -64,15 +105,29 @@ impl ChatTemplate {
         Ok(Self { environment, source: source.to_owned() })
     }
 
-    /// The template's own text.
+    /// The template's text as its file has it, without translation. `Control` looks in it for the
+    /// added tokens that it writes.
     pub(crate) fn source(&self) -> &str {
         &self.source
     }
 
-    /// Renders the conversation with the generation prompt opened after it.
+    /// Renders the conversation and opens the generation prompt after it.
     ///
-    /// The template sees `messages`, `add_generation_prompt`, `tools` and `documents` (both none), `special_tokens`
-    /// under their names (`bos_token`, …) and `args`, which go over all of these but the conversation itself.
+    /// The template sees these variables; each row goes over those above it:
+    ///
+    /// | variable | value |
+    /// |---|---|
+    /// | `tools`, `documents` | none |
+    /// | `add_generation_prompt` | true |
+    /// | `bos_token`, `eos_token`, … | `special_tokens`, as texts |
+    /// | any other name | `args` |
+    /// | `messages` | a list of maps with `role` and `content` |
+    ///
+    /// Rendering is deterministic: the same arguments give the same text, whatever was rendered
+    /// before on this thread.
+    ///
+    /// # Errors
+    /// Whatever the template raises, and every bound that it exceeds.
     pub(crate) fn render(
         &self,
         messages: &[Message],
@@ -98,7 +153,8 @@ impl ChatTemplate {
     }
 }
 
-/// Refuses to grow beyond [`OUTPUT`].
+/// What a rendering has written so far. A write that would make it longer than [`OUTPUT`] bytes
+/// fails and writes nothing.
 struct Capped(Vec<u8>);
 
 impl io::Write for Capped {

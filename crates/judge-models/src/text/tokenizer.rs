@@ -1,4 +1,35 @@
 //! Text to tokens and back: the only place that makes control tokens.
+//!
+//! [`TextCodec`] owns a folder's tokenizer, its special tokens and its compiled chat template.
+//! `Model` loads one; `reading/jobs.rs` encodes prompts and continuations with it,
+//! `reading/written.rs` decodes what was written, and `Model` asks it for labels.
+//!
+//! How a prompt becomes tokens:
+//!
+//! ```text
+//!                   Raw(text)                      Chat { messages, trusted_prefill, prefill, … }
+//!                      │                              │  ChatTemplate::render, + trusted_prefill
+//!                      │                              │  Control::render: + prefill, finds control tokens
+//!                      ▼                              ▼
+//!                  tokenizer            no control token in item text?  ── yes ─► tokenizer
+//!                      │                              └── no ─► PlainText: those stay characters
+//!    before + tokens + after                       tokens
+//! ```
+//!
+//! `before` and `after` are what the tokenizer puts around any text, mostly a BOS ([`Surround`]). A
+//! chat prompt gets them only under [`ChatTokens::AddedAgain`].
+//!
+//! Invariants:
+//!
+//! - A raw prompt's control tokens are control tokens: its text is the caller's own. In a chat they
+//!   come from the template and from `trusted_prefill` alone: messages, `prefill` and continuations
+//!   stay text whatever they spell (`literal.rs`).
+//! - The same text has the same tokens each time. Dropout is refused, and truncation and padding
+//!   are switched off.
+//! - What is wrong with a prompt is the item's own fault ([`Unscored`]); what is wrong with the
+//!   folder is an [`Error`].
+//! - Every call into the crate `tokenizers` that reads text goes through [`guarded()`], because
+//!   damaged files make that crate panic.
 
 mod guarded;
 mod literal;
@@ -22,52 +53,78 @@ use literal::{Control, PlainText};
 use special_tokens::{SpecialTokens, Surround, template_source};
 use vocabulary::Spelling;
 
-/// Last pieces that a [`LabelInContext`] shows.
+/// How many of the last pieces a [`LabelInContext`] shows, on either side.
 const SHOWN: usize = 4;
 
-/// How text becomes tokens.
+/// How text becomes tokens. The default does as transformers' `apply_chat_template`, at a fixed
+/// date.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextOptions {
-    /// What a chat template sees where it asks for the date.
+    /// What a chat template sees where it asks for the date. Default: 2025-01-01.
     pub date: Date,
-    /// Which special tokens a rendered chat prompt gets.
+    /// Which special tokens a rendered chat prompt gets. Default: [`ChatTokens::AsRendered`].
     pub chat_tokens: ChatTokens,
 }
 
-/// Which special tokens a chat prompt gets beside those that its template writes.
+/// Which special tokens a chat prompt gets beside those that its template writes. Raw prompts
+/// always get the tokenizer's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChatTokens {
     /// None: the template's output is taken as it is.
     #[default]
     AsRendered,
-    /// Those that the tokenizer adds to any text, in most cases a second BOS. Wrong, and what the reference program of
-    /// LAGER does; for reproducing its numbers only.
+    /// Those that the tokenizer adds to any text, in most cases a second BOS. This is wrong, but it
+    /// is what the reference program of LAGER does. Use it only to reproduce its numbers.
     AddedAgain,
 }
 
-/// A model folder's tokenizer and chat template.
+/// A model folder's tokenizer and chat template. It is not changed after loading, so threads share
+/// it.
 pub(crate) struct TextCodec {
+    /// The `tokenizer.json`, for errors.
     path: PathBuf,
+    /// The tokenizer with all added tokens, without truncation and padding. It matches control
+    /// tokens in text.
     tokenizer: Tokenizer,
+    /// The special tokens of `tokenizer_config.json`; templates see the named ones.
     special: SpecialTokens,
+    /// The tokens around a raw prompt.
     surround: Surround,
+    /// The tokens that item text must not become.
     control: Control,
+    /// How entries of the vocabulary are spelt, for labels.
     spelling: Spelling,
+    /// The chat template, or why there is none.
     template: Template,
+    /// As given to [`load`](Self::load); the template has the date already.
     options: TextOptions,
-    /// Needed once a message spells a control token; built then.
+    /// Tokenizers that match no control token. They take time to build, so they wait for the first
+    /// message that spells one.
     plain: OnceLock<PlainText>,
 }
 
-/// A chat template is needed by chat prompts only, so its absence or fault waits for the first of them.
+/// The state of the chat template. Only chat prompts need one, so its absence or fault is no error
+/// before the first of them.
 enum Template {
+    /// It compiles.
     Ready(Box<ChatTemplate>),
+    /// No file of `folder` has one: [`Error::NoChatTemplate`] for chat prompts.
     Absent { folder: PathBuf },
+    /// The one in `path` does not compile: [`Error::ChatTemplate`] for chat prompts, each time the
+    /// same.
     Broken { path: PathBuf, source: Arc<minijinja::Error> },
 }
 
 impl TextCodec {
     /// Reads `tokenizer.json`, `tokenizer_config.json` and the chat template.
+    ///
+    /// The order matters: special tokens are added to the tokenizer before it is asked what it puts
+    /// around a text, and before [`Control`] lists its added tokens.
+    ///
+    /// # Errors
+    /// [`Error::Read`], [`Error::Encoding`] or [`Error::Json`] for a file that cannot be read;
+    /// [`Error::Tokenizer`] for a tokenizer that cannot be built; [`Error::Unsupported`] for one
+    /// that drops merges at random. A template that does not compile is no error yet.
     pub(crate) fn load(folder: &Folder, options: &TextOptions) -> Result<Self, Error> {
         let path = folder.file(file::TOKENIZER);
         let fault = |source: tokenizers::Error| Error::Tokenizer { path: path.clone(), source };
@@ -102,12 +159,16 @@ impl TextCodec {
         Ok(Self { path, tokenizer, special, surround, control, spelling, template, options, plain })
     }
 
-    /// The tokens of a prompt. What the prompt itself is to blame for (no text, no token, a template that refuses it)
-    /// is [`Unscored`].
+    /// The tokens of a prompt as the model is fed them: at least one. Their number is not checked
+    /// against the context here.
+    ///
+    /// The inner error is what the prompt itself is to blame for. [`Reason::EmptyPrompt`] says that
+    /// it has no text or no token, [`Reason::Template`] that the template refuses it or that a
+    /// message spells a control token that cannot be kept apart.
     ///
     /// # Errors
-    /// [`Error::NoChatTemplate`] or [`Error::ChatTemplate`] for a chat prompt where there is no template or it does
-    /// not compile, [`Error::Tokenizer`] if the tokenizer fails.
+    /// [`Error::NoChatTemplate`] or [`Error::ChatTemplate`] for a chat prompt where there is no
+    /// template or it does not compile; [`Error::Tokenizer`] if the tokenizer fails.
     pub(crate) fn encode(&self, prompt: &Prompt) -> Result<Result<Vec<TokenId>, Unscored>, Error> {
         if prompt.is_empty() {
             return Ok(Err(Unscored::new(Reason::EmptyPrompt, "the prompt has no text")));
@@ -125,8 +186,13 @@ impl TextCodec {
         Ok(Ok(ids))
     }
 
-    /// The vocabulary entry whose bytes are exactly those of `label`: an ordinary entry if there is one, else the
-    /// byte-fallback entry of a single byte. Control tokens are no labels.
+    /// The vocabulary entry whose bytes are exactly those of `label`, spaces included: an ordinary
+    /// entry if there is one, else the byte-fallback entry of a single byte. Control tokens are no
+    /// labels.
+    ///
+    /// # Errors
+    /// [`BackboneError::Label`] with the pieces that the tokenizer makes of it if there is no such
+    /// entry.
     pub(crate) fn label(&self, label: &str) -> Result<TokenId, BackboneError> {
         match self.spelling.find(&self.tokenizer, label) {
             Some(id) => Ok(id),
@@ -137,7 +203,15 @@ impl TextCodec {
         }
     }
 
-    /// Compares the tokens of prompt and label written together with the prompt's tokens followed by the label's one.
+    /// Compares two ways to write a label behind a prompt: prompt and label tokenised together, and
+    /// the prompt's tokens followed by the label's one. They differ where the tokenizer merges the
+    /// label's beginning with the prompt's end.
+    ///
+    /// The tokens that [`Surround::after`] puts at the end are left out on both sides.
+    ///
+    /// # Errors
+    /// As [`label`](Self::label), and [`BackboneError::Model`] for a prompt that has no tokens or
+    /// that the folder cannot encode.
     pub(crate) fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {
         let model = |e: Error| BackboneError::Model(Box::new(e));
         let tokens = |prompt: &Prompt| match self.open_ended(prompt) {
@@ -158,9 +232,20 @@ impl TextCodec {
         Ok(LabelInContext { apart: shown(&apart), together: shown(&together), agrees: apart == together })
     }
 
-    /// The tokens of each text behind a prompt, at least one each: those that follow the prompt's own where the two are tokenised together and
-    /// begin with these, else those of the text tokenised apart, without special tokens. It is what lm-evaluation-harness does. The prompt's own
-    /// are those that no tokens of the tokenizer's were put behind. A text that has no token is to blame on the item.
+    /// The tokens of each of `texts` as it follows the prompt, at least one each, in the order of
+    /// the texts.
+    ///
+    /// The rule is that of lm-evaluation-harness. Prompt and text are tokenised together; if that
+    /// begins with the prompt's own tokens, the rest is the continuation. Otherwise the tokenizer
+    /// merged across the border, and the text is tokenised apart, without special tokens.
+    ///
+    /// ```text
+    /// prompt "a b", text " c"    [a][ b] and [a][ b][ c]    →  [ c]
+    /// prompt "a b", text "c"     [a][ b] and [a][ bc]       →  [c], tokenised apart
+    /// ```
+    ///
+    /// The prompt's own tokens do not include [`Surround::after`]. A text without a token makes the
+    /// item [`Unscored`] with [`Reason::EmptyPrompt`].
     ///
     /// # Errors
     /// As [`encode`](Self::encode).
@@ -195,23 +280,34 @@ impl TextCodec {
         Ok(Ok(all))
     }
 
-    /// The tokens of a text by itself, without special tokens. Behind a chat prompt it is plain text, even if it spells a control token.
+    /// The tokens of a text by itself, without special tokens. Behind a chat prompt it is plain
+    /// text, even if it spells a control token.
     fn apart(&self, prompt: &Prompt, text: &str) -> Result<Vec<TokenId>, Error> {
         let is_literal = matches!(prompt, Prompt::Chat { .. }) && self.control.is_spelt_in(text);
         let found = if is_literal { self.plain()?.encode_text(text) } else { ids(&self.tokenizer, text) };
         found.map_err(|source| Error::Tokenizer { path: self.path.clone(), source })
     }
 
-    /// Text of some new tokens, control tokens left out, and for each token how many bytes of the text are complete
-    /// once it is known: not decreasing, always at a character's end. Bytes that are no character yet are counted only
-    /// when the character is whole.
+    /// The text of some new tokens, and for each token its end: how many bytes of the text are
+    /// complete once that token is known.
+    ///
+    /// Control tokens are left out of the text. The ends `[ids.len()]` do not decrease and are
+    /// always at a character's end. A token that ends inside a character has the end of the token
+    /// before it; the token that completes the character counts all of its bytes.
+    ///
+    /// ```text
+    /// ids     [Hel] [lo] [byte 1 of ä] [byte 2 of ä]
+    /// ends      3     5       5             7           text "Helloä"
+    /// ```
     pub(crate) fn decode(&self, ids: &[TokenId]) -> (String, Vec<usize>) {
-        // Ids come from this vocabulary; a decoder that fails nevertheless has no text to give.
+        // Ids come from this vocabulary. A decoder that fails nevertheless has no text to give.
         let decode = |ids: &[TokenId]| guarded(|| self.tokenizer.decode(ids, true)).unwrap_or_default();
         let text = decode(ids);
         let mut ends = Vec::with_capacity(ids.len());
-        // A decoder may treat the first token of a sequence differently (a leading space goes), so the new text of a
-        // token is what it adds to the text of a few tokens before it, never its own text.
+        // A decoder may treat the first token of a sequence differently (a leading space goes). The
+        // new text of a token is therefore what it adds to the text of a few tokens before it,
+        // never its own text. `context..settled` are those tokens: the last ones whose text was
+        // whole, with their end at `end` bytes.
         let (mut context, mut settled, mut end) = (0, 0, 0);
         for i in 0..ids.len() {
             let before = decode(&ids[context..settled]);
@@ -225,7 +321,8 @@ impl TextCodec {
         (text, ends)
     }
 
-    /// The tokens of a prompt without what the tokenizer would put after it.
+    /// The tokens of a prompt without [`Surround::after`], so that text can still follow. May be
+    /// empty.
     fn open_ended(&self, prompt: &Prompt) -> Result<Result<Vec<TokenId>, Unscored>, Error> {
         let fault = |source| Error::Tokenizer { path: self.path.clone(), source };
         let body = match prompt {
@@ -256,6 +353,8 @@ impl TextCodec {
         Ok(Ok(ids))
     }
 
+    /// The tokenizers for text that spells control tokens, built on the first call. Two threads may
+    /// both build them; one result is kept.
     fn plain(&self) -> Result<&PlainText, Error> {
         if let Some(plain) = self.plain.get() {
             return Ok(plain);
@@ -265,10 +364,12 @@ impl TextCodec {
         Ok(self.plain.get_or_init(|| built))
     }
 
+    /// Whether the tokenizer's own tokens go around this prompt.
     fn is_surrounded(&self, prompt: &Prompt) -> bool {
         matches!(prompt, Prompt::Raw(_)) || self.options.chat_tokens == ChatTokens::AddedAgain
     }
 
+    /// The chat template, or the error of a prompt that needs one in vain.
     fn template(&self) -> Result<&ChatTemplate, Error> {
         match &self.template {
             Template::Ready(template) => Ok(template),
@@ -280,7 +381,8 @@ impl TextCodec {
     }
 }
 
-/// Fails if the tokenizer leaves out merges at random, as in training: the same text would have other tokens each time.
+/// Fails if the tokenizer leaves out merges at random, as in training (`model.dropout` of
+/// `tokenizer.json`): the same text would have other tokens each time.
 fn refuse_dropout(path: &Path, json: &serde_json::Value) -> Result<(), Error> {
     let dropout = json.get("model").and_then(|model| model.get("dropout"));
     match dropout.filter(|dropout| !dropout.is_null() && dropout.as_f64() != Some(0.0)) {
@@ -294,7 +396,8 @@ fn refuse_dropout(path: &Path, json: &serde_json::Value) -> Result<(), Error> {
     }
 }
 
-/// Tokens of a text, without any that the post-processor adds.
+/// The tokens of a text, without any that the post-processor adds. Added tokens are matched, unless
+/// the tokenizer is one of [`PlainText`].
 fn ids(tokenizer: &Tokenizer, text: &str) -> tokenizers::Result<Vec<TokenId>> {
     guarded(|| Ok(tokenizer.encode_fast(text, false)?.get_ids().to_vec()))
 }

@@ -1,15 +1,29 @@
+//! One step of the optimiser, on host numbers. `Trainer::step` calls it for each parameter.
+//!
+//! The arithmetic on elements is in f32, one element at a time, in the order of the formula below;
+//! factors that all elements share are computed in f64 and rounded once.
+
 use super::Parameter;
 
-/// Adam with decoupled weight decay (Loshchilov and Hutter 2019), as PyTorch computes it. Only matrices decay.
+/// Adam with decoupled weight decay (Loshchilov and Hutter 2019), as PyTorch computes it. Only
+/// matrices decay: norms and biases, which have one dimension, do not.
+///
+/// ```text
+/// m = beta1 * m + (1 - beta1) * g
+/// v = beta2 * v + (1 - beta2) * g^2
+/// x = x * (1 - rate * weight_decay)
+///     - rate / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdamW {
-    /// Decay of the gradient's running mean, in [0, 1).
+    /// Decay of the gradient's running mean `m`, in [0, 1). By default 0.9.
     pub beta1: f64,
-    /// Decay of its running mean square, in [0, 1).
+    /// Decay of the running mean `v` of its square, in [0, 1). By default 0.98.
     pub beta2: f64,
-    /// Added to the root of the mean square. Positive.
+    /// Added to the root of the mean square. Positive; by default 1e-8.
     pub epsilon: f64,
-    /// What is taken off a matrix at each step, as a fraction of the learning rate. Not negative.
+    /// What is taken off a matrix at each step, as a fraction of the learning rate. Not negative;
+    /// by default 0.1.
     pub weight_decay: f64,
 }
 
@@ -20,7 +34,8 @@ impl Default for AdamW {
 }
 
 impl AdamW {
-    /// Step number `step`, counted from 1, with the gradient `factor * gradient`.
+    /// Step number `step`, counted from 1, with the gradient `factor * gradient`, where `gradient`
+    /// has the parameter's length.
     pub(super) fn update(
         &self,
         parameter: &mut Parameter,

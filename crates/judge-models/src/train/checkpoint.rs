@@ -1,4 +1,22 @@
 //! The trainer's state and the finished model, as safetensors files.
+//!
+//! A checkpoint is one file. All tensors are F32 in the shapes of the model:
+//!
+//! | tensor | what it is |
+//! |---|---|
+//! | `value.NAME` | the parameter |
+//! | `mean.NAME` | the optimiser's running mean of its gradient |
+//! | `square.NAME` | the running mean of the gradient's square |
+//!
+//! | metadata | what it is |
+//! |---|---|
+//! | `format` | `judge-models trainer 1` |
+//! | `config` | the text of `config.json`, as JSON without white space |
+//! | `settings` | `TrainSettings` as `Debug` writes them: compared, never parsed |
+//! | `steps_done` | a whole number |
+//!
+//! An export has the parameters alone, under their own names, and the metadata that transformers
+//! writes.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,12 +28,19 @@ use safetensors::tensor::{Dtype as Stored, SafeTensors, TensorView};
 use super::{TrainProblem, Trainer};
 use crate::{Dtype, Error, TensorProblem};
 
-/// What a checkpoint says it is.
+/// The metadata's key and value that say that a file is a checkpoint of this form.
 const FORMAT: (&str, &str) = ("format", "judge-models trainer 1");
+/// Key of the configuration.
 const CONFIG: &str = "config";
+/// Key of the settings.
 const SETTINGS: &str = "settings";
+/// Key of the number of steps done.
 const STEPS: &str = "steps_done";
 
+/// Writes the trainer's whole state.
+///
+/// # Errors
+/// [`TrainProblem::Write`].
 pub(super) fn save(trainer: &Trainer, path: &Path) -> Result<(), Error> {
     let mut tensors = Vec::new();
     for parameter in &trainer.parameters {
@@ -37,6 +62,15 @@ pub(super) fn save(trainer: &Trainer, path: &Path) -> Result<(), Error> {
     write(path, tensors, metadata)
 }
 
+/// Reads a state into a trainer with the same configuration and settings. Metadata are compared
+/// before any tensor is read, and the trainer changes only when everything was read. Tensors that
+/// no parameter has are ignored.
+///
+/// # Errors
+/// [`Error::Read`]; [`TrainProblem::NoCheckpoint`] for a file that is not safetensors;
+/// [`TrainProblem::OtherRun`] for another format, configuration or other settings;
+/// [`Error::TensorNames`] and [`Error::Tensor`] for a tensor that is absent or has another dtype or
+/// shape.
 pub(super) fn resume(trainer: &mut Trainer, path: &Path) -> Result<(), Error> {
     let bytes = fs::read(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
     let damaged = |source: safetensors::SafeTensorError| Error::Train {
@@ -71,7 +105,7 @@ pub(super) fn resume(trainer: &mut Trainer, path: &Path) -> Result<(), Error> {
                 .map_err(|_| Error::TensorNames { missing: vec![name.clone()], unused: Vec::new() })?;
             let fault = |problem| Error::Tensor { path: path.to_owned(), tensor: name.clone(), problem };
             if view.dtype() != Stored::F32 {
-                return Err(fault(TensorProblem::Dtype { found: format!("{:?}", view.dtype()) }));
+                return Err(fault(TensorProblem::OtherDtype { expected: "F32", found: format!("{:?}", view.dtype()) }));
             }
             if view.shape() != parameter.shape {
                 return Err(fault(TensorProblem::Shape {
@@ -87,6 +121,10 @@ pub(super) fn resume(trainer: &mut Trainer, path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
+/// Writes the parameters rounded to `dtype`, as the weights of a Hugging Face folder.
+///
+/// # Errors
+/// [`TrainProblem::Write`].
 pub(super) fn export(trainer: &Trainer, path: &Path, dtype: Dtype) -> Result<(), Error> {
     let tensors = trainer.parameters.iter().map(|parameter| {
         let (bytes, stored) = match dtype {
@@ -100,11 +138,13 @@ pub(super) fn export(trainer: &Trainer, path: &Path, dtype: Dtype) -> Result<(),
     write(path, tensors.collect(), HashMap::from([("format".to_owned(), "pt".to_owned())]))
 }
 
+/// Numbers as little-endian bytes.
 fn f32_bytes(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// Writes beside the file and renames, so that a file that is there is whole.
+/// Writes beside the file (`PATH.partial`) and renames, so that a file that is there is whole. Each
+/// tensor is a name, a shape, its bytes and their dtype.
 fn write(
     path: &Path,
     tensors: Vec<(String, Vec<usize>, Vec<u8>, Stored)>,

@@ -1,4 +1,17 @@
-//! Loss and gradient of some examples, by Burn's autodiff.
+//! Loss and gradient of some examples, by Burn's autodiff on the CPU.
+//!
+//! `Trainer::step` calls `of_part` on a thread for each shard of a batch, with a decoder of its
+//! own. Examples are padded on the right to the longest of the shard; under a causal mask that
+//! changes nothing before it, and no loss is taken there.
+//!
+//! ```text
+//! tokens [examples, seq]  ─► states [examples, seq, d_model]
+//! rows with a weight, n   ─► logits [n, d_vocab]        (no other position goes through the head)
+//! loss = -Σ weight * ln p(token | tokens before it)
+//! ```
+//!
+//! A parameter of the decoder may hold several tensors of a checkpoint, one below the other
+//! (queries, keys and values, for example). `Collect` cuts its gradient into theirs.
 
 use std::collections::HashMap;
 
@@ -10,11 +23,16 @@ use crate::Error;
 use crate::arch::NamedRows;
 use crate::engine::tensor::rotation::Rotation;
 
-/// Loss summed over the examples, and its gradient for each of the trainer's parameters, in their order.
+/// Loss summed over the examples, and its gradient for each of the trainer's parameters, in their
+/// order and row-major. Zeros for what the loss does not depend on, and for examples whose weights
+/// are all 0. Each call builds a decoder of its own, so calls may run side by side.
+///
+/// # Errors
+/// Those of building the decoder.
 pub(super) fn of_part(trainer: &Trainer, examples: &[Example]) -> Result<(f64, Vec<Vec<f32>>), Error> {
     let device = Device::flex().autodiff();
     let decoder = trainer.decoder(&device)?;
-    // The last token is only predicted, never read.
+    // The last token of an example is only predicted, never read.
     let seq = examples.iter().map(|example| example.tokens.len() - 1).max().unwrap_or(0);
     let rotation = Rotation::new(&trainer.config.ropes, seq, &device);
     // Padding on the right changes nothing before it; its content does not matter.
@@ -23,7 +41,7 @@ pub(super) fn of_part(trainer: &Trainer, examples: &[Example]) -> Result<(f64, V
         .flat_map(|example| (0..seq).map(|at| if at + 1 < example.tokens.len() { example.tokens[at] } else { 0 }));
     let tokens = token_data(padded, [examples.len(), seq]);
 
-    // Logits are only formed where a loss is taken.
+    // Logits are only formed where a loss is taken: the position before each token with a weight.
     let mut places = Vec::new();
     for (row, example) in examples.iter().enumerate() {
         for (at, (&token, &weight)) in example.tokens.iter().zip(&example.weights).enumerate().skip(1) {
@@ -68,12 +86,17 @@ pub(super) fn of_part(trainer: &Trainer, examples: &[Example]) -> Result<(f64, V
 
 /// Walks over the decoder's parameters and files their gradients under the checkpoint's names.
 struct Collect<'a> {
+    /// What the backward pass found; each is taken out once.
     gradients: Gradients,
+    /// For each parameter the tensors that it is made of: name and rows, in order from the top.
     stored: &'a [(ParamId, NamedRows)],
+    /// Gradients by the tensors' names, row-major.
     found: HashMap<String, Vec<f32>>,
 }
 
 impl ModuleVisitor for Collect<'_> {
+    /// Cuts the gradient of one parameter along its first dimension. A parameter without gradient
+    /// is passed over.
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let Some(gradient) = param.val().grad_remove(&mut self.gradients) else { return };
         let Some((_, parts)) = self.stored.iter().find(|(id, _)| *id == param.id) else { return };

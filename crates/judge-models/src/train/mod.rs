@@ -1,8 +1,21 @@
-//! Next-token training of a small decoder: the decoder that inference runs, with Burn's autodiff under it.
+//! Next-token training of a small decoder: the decoder that inference runs, with Burn's autodiff
+//! under it.
 //!
-//! [`Trainer`] owns the parameters, the optimiser's moments and the number of steps done, all as host numbers, so that a checkpoint is
-//! exactly its state and a run that was stopped goes on bit for bit. It is for models of a few million parameters on a processor:
-//! every step builds the decoder anew from the host's copy.
+//! [`Trainer`] owns the parameters, the optimiser's moments and the number of steps done, all as
+//! host numbers. A checkpoint is therefore exactly its state, and a run that was stopped resumes
+//! bit for bit. It is for models of a few million parameters on the CPU: every step builds the
+//! decoder anew from the host's copy.
+//!
+//! ```text
+//! step(batch) ─► problem      checks the batch
+//!             ─► gradients    one thread for each shard of the batch: loss, and d loss / d parameter
+//!             ─► sum in the order of shards, / examples, scaled down to max_grad_norm
+//!             ─► adamw        moves each parameter, at the rate of schedule
+//! save, resume, export ─► checkpoint
+//! ```
+//!
+//! Batches are the caller's: what is read, in what order and how it is tokenised is not known here,
+//! and not part of a checkpoint.
 
 mod adamw;
 mod checkpoint;
@@ -31,21 +44,24 @@ pub use adamw::AdamW;
 pub use problem::TrainProblem;
 pub use schedule::Schedule;
 
-/// How a [`Trainer`] learns.
+/// How a [`Trainer`] learns. [`Trainer::new`] checks the ranges.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainSettings {
     /// The optimiser.
     pub optimizer: AdamW,
     /// The learning rate over time.
     pub schedule: Schedule,
-    /// Gradients with a larger Euclidean norm over all parameters are scaled down to it. Positive.
+    /// Gradients with a larger Euclidean norm over all parameters are scaled down to it. Positive;
+    /// by default 1.
     pub max_grad_norm: f64,
-    /// Standard deviation of the initial matrices; those that write into the residual stream get it divided by `sqrt(2 * n_layers)`.
+    /// Standard deviation of the initial matrices; those that write into the residual stream get it
+    /// divided by `sqrt(2 * n_layers)`, as GPT-2 has it. Positive; by default 0.02.
     pub init_spread: f64,
-    /// Of the initial parameters.
+    /// Seed of the initial parameters, by default 0. Nothing else is random.
     pub seed: u64,
-    /// A batch is cut into this many parts of whole examples, each on a thread of its own; their gradients are added in order, so the
-    /// result depends on this number, but not on what the machine does. At least 1.
+    /// A batch is cut into at most this many parts of whole examples, each on a thread of its own;
+    /// their gradients are added in order, so the result depends on this number, but not on what
+    /// the machine does. At least 1, by default 2.
     pub shards: usize,
 }
 
@@ -65,35 +81,44 @@ impl Default for TrainSettings {
 /// A sequence to learn from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Example {
-    /// The tokens, at least two.
+    /// The tokens: at least two, at most the model's context, all in the vocabulary.
     pub tokens: Vec<TokenId>,
-    /// For each token how much its cross-entropy, given the tokens before it, counts. Finite and not negative, shape `[tokens.len()]`; the
-    /// first token is given, so its weight is not used.
+    /// For each token how much its cross-entropy, given the tokens before it, counts. Finite and
+    /// not negative, shape `[tokens.len()]`; nothing precedes the first token, so its weight is not
+    /// used.
     pub weights: Vec<f32>,
 }
 
 /// What a step did.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepReport {
-    /// Weighted cross-entropy before the step, in nats, summed over tokens and divided by the number of examples.
+    /// Weighted cross-entropy before the step, in nats, summed over tokens and divided by the
+    /// number of examples.
     pub loss: f64,
-    /// Euclidean norm of the gradient before it was cut.
+    /// Euclidean norm of that loss's gradient over all parameters, before it was scaled down.
     pub grad_norm: f64,
     /// The learning rate that was used.
     pub learning_rate: f64,
 }
 
-/// One tensor of the checkpoint that is being made, and the optimiser's moments of it.
+/// One tensor of the checkpoint that is being made, and the optimiser's moments of it. The three
+/// lists are row-major and of the same length.
 #[derive(Clone, Debug, PartialEq)]
 struct Parameter {
+    /// Its name in a Hugging Face folder.
     name: String,
+    /// Its shape there.
     shape: Vec<usize>,
+    /// The numbers that are learnt.
     values: Vec<f32>,
+    /// Running mean of the gradient, from 0.
     mean: Vec<f32>,
+    /// Running mean of the gradient's square, from 0.
     square: Vec<f32>,
 }
 
-/// A decoder in training.
+/// A decoder in training. It owns everything that a step depends on but the batch; a clone trains
+/// on its own.
 ///
 /// ```
 /// use judge_models::train::{Example, TrainSettings, Trainer};
@@ -108,18 +133,26 @@ struct Parameter {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Trainer {
+    /// What `config_json` describes.
     config: Arc<ModelSpec>,
+    /// The configuration as it was given, which a checkpoint must agree with.
     config_json: Value,
+    /// How it learns; checked, and the same from the first step to the last.
     settings: TrainSettings,
+    /// All tensors of the model, in the order of `ModelSpec::tensors`, which initial values and
+    /// checkpoints follow.
     parameters: Vec<Parameter>,
+    /// Steps taken, those before a checkpoint included.
     steps_done: u64,
 }
 
 impl Trainer {
-    /// A decoder with random parameters, as the text of a `config.json` describes it.
+    /// A decoder with random parameters, as the text of a `config.json` describes it. The same text
+    /// and settings give the same parameters on every machine.
     ///
     /// # Errors
-    /// If the text is not JSON or no model that this crate builds, the model has experts, or a setting is out of range.
+    /// If the text is not JSON or describes no model that this crate builds, the model has experts,
+    /// or a setting is out of range.
     pub fn new(config_json: &str, settings: TrainSettings) -> Result<Self, Error> {
         let path = || "config.json".into();
         let config_json: Value =
@@ -152,10 +185,12 @@ impl Trainer {
         self.parameters.iter().map(|parameter| parameter.values.len()).sum()
     }
 
-    /// Moves the parameters against the gradient of the batch's loss.
+    /// Moves the parameters against the gradient of the batch's loss: the examples' weighted
+    /// cross-entropies, summed over tokens and divided by the number of examples.
     ///
     /// # Errors
-    /// If the batch is empty or an example is not what [`Example`] says, or the loss is not finite; the parameters are then as before.
+    /// If the batch is empty, an example is not what [`Example`] says, or loss or gradient are not
+    /// finite; the parameters are then as before.
     pub fn step(&mut self, batch: &[Example]) -> Result<StepReport, Error> {
         problem::check_batch(batch, &self.config)?;
         let part = batch.len().div_ceil(self.settings.shards);
@@ -198,10 +233,12 @@ impl Trainer {
         Ok(StepReport { loss, grad_norm, learning_rate })
     }
 
-    /// Logits of `labels` after the last of `tokens`, shape `[labels.len()]`, with the parameters as they are now.
+    /// Logits of `labels` after the last of `tokens`, shape `[labels.len()]`, with the parameters
+    /// as they are now: products of the normed last state with the head's rows, in f32.
     ///
     /// # Errors
-    /// If there are no tokens, more than the context holds, or one is not in the vocabulary; the same of the labels.
+    /// If there are no tokens or no labels, more of either than the context holds, or one that is
+    /// not in the vocabulary.
     pub fn label_logits(&self, tokens: &[TokenId], labels: &[TokenId]) -> Result<Vec<f32>, Error> {
         problem::check_tokens(tokens, 1, &self.config)?;
         problem::check_tokens(labels, 1, &self.config)?;
@@ -229,15 +266,18 @@ impl Trainer {
         checkpoint::save(self, path)
     }
 
-    /// Goes on from a file that [`save`](Self::save) wrote with the same configuration and settings.
+    /// Resumes from a file that [`save`](Self::save) wrote with the same configuration and
+    /// settings.
     ///
     /// # Errors
-    /// If the file cannot be read, is no checkpoint, or is one of another configuration or other settings; the trainer is then as before.
+    /// If the file cannot be read, is not a checkpoint, or is one of another configuration or other
+    /// settings; the trainer is then as before.
     pub fn resume(&mut self, path: &Path) -> Result<(), Error> {
         checkpoint::resume(self, path)
     }
 
-    /// Writes the parameters as a Hugging Face folder's `model.safetensors`. The same parameters give the same bytes.
+    /// Writes the parameters as a Hugging Face folder's `model.safetensors`, rounded to `dtype` (to
+    /// nearest, ties to even). The same parameters give the same bytes.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -245,7 +285,8 @@ impl Trainer {
         checkpoint::export(self, path, dtype)
     }
 
-    /// The decoder with the parameters as they are now.
+    /// The decoder with the parameters as they are now, on a device with or without autodiff.
+    /// Copies all of them.
     fn decoder(&self, device: &burn::tensor::Device) -> Result<Decoder, Error> {
         Decoder::new(Arc::clone(&self.config), device, &mut |name, _| {
             let found = self.parameters.iter().find(|parameter| parameter.name == name);
@@ -256,7 +297,8 @@ impl Trainer {
     }
 }
 
-/// Matrices get noise, norms start as the identity, biases at 0.
+/// The first values of a tensor. Matrices get noise around 0; norms start as the identity, which is
+/// 1, or 0 where the family adds an offset of 1; biases and other vectors start at 0.
 fn initial(
     config: &ModelSpec,
     settings: &TrainSettings,
@@ -291,7 +333,7 @@ fn token_tensor<const D: usize>(
     Tensor::from_data(token_data(ids, shape), device)
 }
 
-/// The same on the host.
+/// Token ids on the host in the given shape, which must have as many places.
 fn token_data<const D: usize>(ids: impl Iterator<Item = TokenId>, shape: [usize; D]) -> TensorData {
     TensorData::new(ids.map(i64::from).collect::<Vec<_>>(), shape)
 }

@@ -1,3 +1,6 @@
+//! Why a model cannot be trained, and the checks that say so before any work. `Trainer` calls them;
+//! what runs behind them relies on their ranges.
+
 use std::path::PathBuf;
 
 use judge_core::TokenId;
@@ -13,7 +16,7 @@ pub enum TrainProblem {
     /// A setting is outside its range.
     #[error("{setting} is {found}, expected {expected}")]
     Setting {
-        /// Its name.
+        /// Its path in [`TrainSettings`], such as `optimizer.beta1`.
         setting: &'static str,
         /// Its value.
         found: f64,
@@ -26,7 +29,8 @@ pub enum TrainProblem {
         /// Its `model_type`.
         family: &'static str,
     },
-    /// A model whose blocks have fixed factors, which no training of the reference changes, or rows of a table for each token.
+    /// A model whose blocks have fixed factors, which no training of the reference changes, or rows
+    /// of a table for each token.
     #[error("models with fixed factors of blocks or tables of token inputs, such as {family}, are not trained")]
     Fixed {
         /// Its `model_type`.
@@ -38,7 +42,7 @@ pub enum TrainProblem {
     /// A sequence that is too short or too long.
     #[error("a sequence of {found} tokens, expected {least} to {most}")]
     Length {
-        /// Its length.
+        /// Its length in tokens.
         found: usize,
         /// Shortest that is accepted.
         least: usize,
@@ -56,7 +60,7 @@ pub enum TrainProblem {
     /// A weight is negative or not finite.
     #[error("the weight at {at} is {found}, expected a finite number of at least 0")]
     Weight {
-        /// Its index.
+        /// Its index in the example, from 0.
         at: usize,
         /// Its value.
         found: f32,
@@ -69,12 +73,12 @@ pub enum TrainProblem {
         /// Size of the vocabulary.
         d_vocab: usize,
     },
-    /// Loss or gradient stopped being numbers.
+    /// Loss or gradient stopped being finite. The parameters are those before the step.
     #[error("after {step} steps the loss is {loss} and the gradient's norm {grad_norm}")]
     Diverged {
         /// Steps done before.
         step: u64,
-        /// The loss.
+        /// The loss, as in [`StepReport`](super::StepReport).
         loss: f64,
         /// The gradient's norm.
         grad_norm: f64,
@@ -84,29 +88,30 @@ pub enum TrainProblem {
     Write {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         source: std::io::Error,
     },
-    /// A file is no checkpoint.
+    /// A file is not a checkpoint.
     #[error("{path} is no checkpoint: {source}", path = path.display())]
     NoCheckpoint {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// What is wrong with it as a safetensors file.
         source: safetensors::SafeTensorError,
     },
-    /// A checkpoint of another run.
+    /// A checkpoint of another format, another configuration or other settings.
     #[error("the checkpoint's {what} is {found}, this run's is {expected}")]
     OtherRun {
-        /// What differs.
+        /// The entry of the metadata that differs: `format`, `config`, `settings` or `steps_done`.
         what: &'static str,
-        /// This run's.
+        /// What this run has there.
         expected: String,
-        /// The checkpoint's.
+        /// What the checkpoint has there; empty if nothing.
         found: String,
     },
 }
 
+/// Every number of the settings is in its range; the error names the first that is not.
 pub(super) fn check_settings(settings: &TrainSettings) -> Result<(), Error> {
     let positive = |x: f64| x.is_finite() && x > 0.0;
     let fraction = |x: f64| (0.0..1.0).contains(&x);
@@ -134,6 +139,8 @@ pub(super) fn check_settings(settings: &TrainSettings) -> Result<(), Error> {
     }
 }
 
+/// Every number of the model can be learnt here: all MLPs are dense, blocks have no fixed factors,
+/// and there is no table of token inputs.
 pub(super) fn check_model(config: &ModelSpec) -> Result<(), Error> {
     let (blocks, family) = (&config.blocks, config.family);
     let problem = if blocks.iter().any(|block| !matches!(block.mlp, MlpSpec::Dense(_))) {
@@ -146,6 +153,7 @@ pub(super) fn check_model(config: &ModelSpec) -> Result<(), Error> {
     Err(Error::Train { problem })
 }
 
+/// The batch has examples, and each is as [`Example`] says.
 pub(super) fn check_batch(batch: &[Example], config: &ModelSpec) -> Result<(), Error> {
     let fault = |problem| Err(Error::Train { problem });
     if batch.is_empty() {
@@ -163,7 +171,7 @@ pub(super) fn check_batch(batch: &[Example], config: &ModelSpec) -> Result<(), E
     Ok(())
 }
 
-/// At least `least` tokens, at most the context, all of the vocabulary.
+/// At least `least` tokens, at most the context, all in the vocabulary.
 pub(super) fn check_tokens(tokens: &[TokenId], least: usize, config: &ModelSpec) -> Result<(), Error> {
     if tokens.len() < least || tokens.len() > config.max_len {
         return Err(Error::Train {

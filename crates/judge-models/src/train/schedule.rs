@@ -1,15 +1,25 @@
+//! The learning rate over time: a pure function of the steps done, so a resumed run needs nothing
+//! more.
+
 use std::f64::consts::PI;
 
-/// The learning rate over time: a linear warm-up, then half a cosine down to a fraction of the peak.
+/// The learning rate over time: half a cosine over the whole run, down to a fraction of the peak,
+/// times a linear warm-up.
+///
+/// ```text
+/// warm(done) = min((done + 1) / warmup, 1)
+/// rate(done) = peak * warm * (floor + (1 - floor) * (1 + cos(π * min(done / steps, 1))) / 2)
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
-    /// The highest learning rate. Positive.
+    /// The rate from which the cosine falls. It falls during the warm-up too, so the highest rate
+    /// is a little lower. Positive; by default 3e-3.
     pub peak: f64,
-    /// Steps until it is reached.
+    /// Steps of the warm-up, by default 100; 0 for none.
     pub warmup: u64,
-    /// Steps of the whole run; afterwards the rate stays at its lowest.
+    /// Steps of the whole run, by default 2,000; afterwards the rate stays at its lowest.
     pub steps: u64,
-    /// The lowest rate as a fraction of the peak, in [0, 1].
+    /// The lowest rate as a fraction of the peak, in [0, 1]. By default 0.05.
     pub floor: f64,
 }
 

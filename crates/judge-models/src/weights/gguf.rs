@@ -1,6 +1,26 @@
-//! Weights in a GGUF file beside an ordinary folder's `config.json` and tokenizer, of which nothing is read from the file itself.
+//! Weights in a GGUF file beside an ordinary folder's `config.json` and tokenizer.
 //!
-//! Tensors get the names, the order of rows and the values that they have in a Hugging Face folder: what the converter of llama.cpp changed is undone.
+//! Of the file itself only tensors are read, and `general.architecture` to know what its converter
+//! did. Configuration and tokenizer come from the folder: much of a model is implicit in
+//! llama.cpp's code, and its tokenizers are spelled otherwise.
+//!
+//! What the converter of llama.cpp changed is undone here, so that tensors get the names, the order
+//! of rows and the values that they have in a Hugging Face folder:
+//!
+//! | what was changed | where it is undone |
+//! |---|---|
+//! | names (`blk.0.attn_q.weight`) | `names.rs`, while the file is opened |
+//! | order of dimensions (fastest first) | `header.rs` |
+//! | codes in blocks with scales | `blocks.rs` |
+//! | order of rows of queries and keys (`llama`) | [`Permuted`] of `blocks.rs` |
+//! | 1 added to the weights of norms (Gemma) | [`Gguf::take`](Tensors::take) |
+//! | rows of the vocabulary left out (Gemma) | `checked.rs`, by [`Gguf::vocabulary`](Store::vocabulary) |
+//!
+//! `header.rs` reads and checks the file's header; this file answers [`Store`] and [`Tensors`] from
+//! it.
+//!
+//! The order of these steps matters in one place: 1 is taken off in f32 before a norm is rounded,
+//! since `1 + w` has fewer bits left for `w`.
 
 mod blocks;
 mod header;
@@ -25,31 +45,42 @@ use crate::{Dtype, Error};
 
 pub use self::problem::GgufProblem;
 
-/// What a file does not say in a way that could be trusted: the model that it is read for.
+/// What undoing the converter's changes needs to know of the model. It comes from the description
+/// that the file is read for, since a file does not say it in a way that could be trusted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeadCounts {
-    /// `model_type`.
+    /// `model_type` of `config.json`, which must fit the file's architecture.
     pub(crate) family: &'static str,
+    /// Query heads of a block.
     pub(crate) queries: usize,
+    /// Key and value heads of a block.
     pub(crate) keys: usize,
 }
 
 impl HeadCounts {
-    /// Those of a model whose blocks have heads alike.
+    /// The counts of a model whose blocks have the same heads, as in every family that is read from
+    /// GGUF files: key heads are those of the first block.
     pub(crate) fn of(spec: &ModelSpec) -> Self {
         let keys = spec.blocks.first().map_or(spec.n_heads, |block| block.heads.n_kv_heads);
         Self { family: spec.family, queries: spec.n_heads, keys }
     }
 }
 
-/// A mapped GGUF file. It must not change while it is mapped.
+/// A mapped GGUF file. It must not change while it is mapped: a file that is shortened meanwhile
+/// ends the process with SIGBUS.
 pub(crate) struct Gguf {
+    /// The file, for errors.
     path: PathBuf,
+    /// The whole file.
     map: Mmap,
+    /// What the converter does to tensors of this architecture.
     architecture: &'static Architecture,
+    /// Heads of the model that the file is read for.
     heads: HeadCounts,
-    /// By the names that tensors have in a Hugging Face folder.
+    /// The tensors by the names that they have in a Hugging Face folder. One whose name is not
+    /// known keeps its own, for the check of names to report.
     tensors: BTreeMap<String, Entry>,
+    /// Names that were taken or passed over.
     taken: BTreeSet<String>,
 }
 
@@ -57,7 +88,8 @@ impl Gguf {
     /// Maps a file and checks its header: every count and offset before anything is made for it.
     ///
     /// # Errors
-    /// [`Error::Gguf`] for a damaged file, a type of tensor that is not read, or an architecture other than the model's.
+    /// [`Error::Read`], and [`Error::Gguf`] for a damaged file, a type of tensor that is not read,
+    /// or an architecture other than the model's.
     pub(crate) fn open(path: PathBuf, heads: HeadCounts) -> Result<Self, Error> {
         let read = |source| Error::Read { path: path.clone(), source };
         let file = File::open(&path).map_err(read)?;
@@ -77,10 +109,13 @@ impl Gguf {
         Ok(Self { path, map, architecture, heads, tensors: named, taken: BTreeSet::new() })
     }
 
+    /// The error of a tensor of this file.
     fn fault(&self, name: &str, problem: TensorProblem) -> Error {
         Error::Tensor { path: self.path.clone(), tensor: name.to_owned(), problem }
     }
 
+    /// A tensor, if there is one of exactly this shape. Rows that were reordered must be whole
+    /// heads with an even number of rows each; a shape where they are not is an error too.
     fn locate(&self, name: &str, shape: &[usize]) -> Result<&Entry, Error> {
         let Some(entry) = self.tensors.get(name) else {
             return Err(Error::TensorNames { missing: vec![name.to_owned()], unused: Vec::new() });
@@ -94,7 +129,8 @@ impl Gguf {
         Ok(entry)
     }
 
-    /// The number of heads whose rows were put into another order, if they were.
+    /// The number of heads whose rows were put into another order, for weights and biases of
+    /// queries and of keys; `None` for all other tensors. [`Permuted`] undoes it.
     fn swapped(&self, name: &str) -> Option<usize> {
         if !self.architecture.swaps_rows {
             None
@@ -105,11 +141,13 @@ impl Gguf {
         }
     }
 
-    /// What is taken off each value.
+    /// What the converter added to each value and is taken off again: 1 for norms of Gemma, which
+    /// compute with `1 + w`, else 0.
     fn added(&self, name: &str) -> f32 {
         if self.architecture.adds_one && name.ends_with("norm.weight") { 1.0 } else { 0.0 }
     }
 
+    /// The tensor as a matrix of rows of `width`, in the order of a Hugging Face folder.
     fn rows<'a>(&'a self, name: &str, entry: &'a Entry, width: usize) -> Box<dyn Rows + 'a> {
         let blocks = Blocks { bytes: &self.map[entry.range.clone()], kind: entry.kind, width };
         match self.swapped(name) {
@@ -120,7 +158,8 @@ impl Gguf {
 }
 
 impl Store for Gguf {
-    /// [`Dtype::Bf16`] unless most of the numbers are f32.
+    /// [`Dtype::Bf16`] unless more than half of the numbers are f32: quantised codes have fewer
+    /// significant bits than bf16.
     fn stored_dtype(&self) -> Dtype {
         let count = |entry: &Entry| entry.shape.iter().product::<usize>() as u64;
         let all: u64 = self.tensors.values().map(count).sum();
@@ -128,10 +167,13 @@ impl Store for Gguf {
         if wide > all / 2 { Dtype::F32 } else { Dtype::Bf16 }
     }
 
+    /// Of tensors that are f16 as a whole. Scales of blocks are f16 too, but are multiplied in f32.
     fn has_f16(&self) -> bool {
         self.tensors.values().any(|entry| entry.kind == Kind::F16)
     }
 
+    /// The rows that the embedding has in the file. The converter may leave out rows past the
+    /// tokenizer's last token.
     fn vocabulary(&self, embedding: &str) -> Option<usize> {
         self.tensors.get(embedding).and_then(|entry| entry.shape.first().copied())
     }
@@ -153,6 +195,7 @@ impl Store for Gguf {
         self.locate(name, shape).map(|_| ())
     }
 
+    /// Blocks as they are stored, by the names of a Hugging Face folder.
     fn contents(&self) -> Box<dyn Iterator<Item = (&str, String, &[u8])> + '_> {
         let described = |entry: &Entry| format!("{} {:?}", entry.kind, entry.shape);
         Box::new(
@@ -164,12 +207,15 @@ impl Store for Gguf {
 }
 
 impl Tensors for Gguf {
+    /// A matrix, or a vector of plain numbers. Values are expanded to f32, then what the converter
+    /// added is taken off, and then they are rounded.
     fn take(&mut self, name: &str, shape: &[usize], dtype: Dtype) -> Result<Vec<f32>, Error> {
         let mut values = Vec::new();
         let entry = self.locate(name, shape)?;
         let matrix = match *shape {
             [rows, width] => [rows, width],
-            // Rows of one value each, so that those of biases can be put into order; what is packed in blocks cannot be cut so.
+            // Rows of one value each, so that biases of queries and keys can be put into order. Blocks cannot be cut
+            // so.
             [rows] if entry.kind.elements() == 1 => [rows, 1],
             _ => {
                 let problem = TensorProblem::OtherDtype { expected: "F32, F16 or BF16", found: entry.kind.to_string() };
@@ -178,7 +224,7 @@ impl Tensors for Gguf {
         };
         let rows = self.rows(name, entry, matrix[1]);
         let take = &mut |_, numbers: Numbers<'_>| values.extend_from_slice(&numbers.widened());
-        // One is taken off before rounding.
+        // In f32: what the converter added is taken off before rounding.
         hand_over(&*rows, matrix, Dtype::F32, take).map_err(|(index, value)| self.not_finite(name, index, value))?;
         let added = self.added(name);
         for value in &mut values {
@@ -195,6 +241,7 @@ impl Tensors for Gguf {
         Ok(values)
     }
 
+    /// Nothing is taken off here: what has an addition is the weight of a norm, a vector.
     fn take_rows(
         &mut self,
         name: &str,
@@ -215,6 +262,7 @@ impl Tensors for Gguf {
 }
 
 impl Gguf {
+    /// The error of a value that is not finite, expanded or after rounding.
     fn not_finite(&self, name: &str, index: usize, value: f32) -> Error {
         self.fault(name, TensorProblem::NonFinite { index, value })
     }

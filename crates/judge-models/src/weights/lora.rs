@@ -1,4 +1,33 @@
-//! Adapters of PEFT: low-rank changes of a model's matrices, merged as they are loaded.
+//! LoRA adapters of PEFT: low-rank changes of a model's matrices, merged as the matrices are
+//! loaded.
+//!
+//! [`Adapter`] reads an adapter folder (`adapter_config.json`, `adapter_model.safetensors`) and
+//! finds what it changes from the names of its tensors:
+//!
+//! ```text
+//!  base_model.model.MODULE.lora_A.weight   [rank, in]    A  ┐ added to MODULE.weight
+//!  base_model.model.MODULE.lora_B.weight   [out, rank]   B  ┘
+//!  base_model.model.MODULE.lora_magnitude_vector[.weight] [out]   m, makes it DoRA
+//!  base_model.model.TENSOR                               replaces TENSOR (modules_to_save, biases)
+//! ```
+//!
+//! [`Adapted`] is the base's [`Tensors`] with adapters merged, which `checked.rs` hands to engines
+//! and to `merge.rs`. With `s = alpha / rank`, or `alpha / sqrt(rank)` for rsLoRA:
+//!
+//! ```text
+//!  LoRA   W' = W + s * B A
+//!  DoRA   W' = m_row / |V_row| * V_row,   V = W + s * B A, |V_row| its Euclidean norm over inputs
+//! ```
+//!
+//! `W` is read in f32. Each adapter sums a row in f64 and rounds it to f32; after the last one the
+//! row is rounded to the dtype asked for. Several adapters therefore apply one after another, in
+//! the order of the caller's list. Sums are taken per row over the rank in ascending order, so
+//! results depend neither on threads nor on how many rows come at a time. PEFT's own merge rounds
+//! `s * B A` to the dtype of `B` and adds in the dtype of the base, so in bf16 it differs by about
+//! a unit in the last place.
+//!
+//! What is not merged is refused by name when the folder is opened: other kinds of adapters,
+//! changed embeddings in LoRA's form, changes of parameters that are no modules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,60 +41,79 @@ use crate::error::{AdapterProblem, TensorProblem};
 use crate::folder::{file, read_json};
 use crate::{Dtype, Error};
 
-/// What the names of an adapter's tensors begin with.
+/// What the names of an adapter's tensors begin with: PEFT's wrapper around the base model.
 const PREFIX: &str = "base_model.model.";
 
 /// A change of a base model's tensors, by the adapter in one folder.
 pub(crate) struct Adapter {
+    /// The adapter's folder.
     path: PathBuf,
+    /// The whole `adapter_config.json`, which is part of the model's fingerprint.
     config: Value,
+    /// The adapter's own tensors, by the names that PEFT gave them.
     tensors: Checkpoint,
+    /// What changes, by the name of the base's tensor.
     changes: BTreeMap<String, Change>,
 }
 
 /// What becomes of a tensor of the base.
 #[derive(Clone, Debug, PartialEq)]
 enum Change {
-    /// It is replaced by the tensor of this name.
+    /// It is replaced by the adapter's tensor of this name.
     Replaced(String),
-    /// `scale * B A` is added, for tensors of these names.
+    /// `scale * B A` is added. `a` and `b` are the names of the adapter's tensors.
     Added {
+        /// The name of `A`, `[rank, columns]`.
         a: String,
+        /// The name of `B`, `[rows, rank]`.
         b: String,
+        /// Rows of `A`, checked against the configuration.
         rank: usize,
+        /// `alpha / rank` or `alpha / sqrt(rank)`, finite; computed in f64.
         scale: f32,
-        /// DoRA: rows then get these lengths.
+        /// DoRA: the name of the tensor `[rows]` of the lengths that rows get.
         magnitude: Option<String>,
     },
 }
 
-/// The fields of `adapter_config.json` that decide about numbers, with PEFT's defaults.
+/// The fields of `adapter_config.json` that decide about numbers, with the defaults of PEFT's
+/// `LoraConfig`. Which modules are changed is not read from here but from the tensors.
 #[derive(Deserialize)]
 struct Settings {
+    /// Must be `LORA`.
     peft_type: String,
+    /// The rank of modules that `rank_pattern` does not match.
     #[serde(default = "eight")]
     r: usize,
+    /// The numerator of the scale, for modules that `alpha_pattern` does not match.
     #[serde(default = "eight_as_float")]
     lora_alpha: f64,
+    /// Whether the scale is divided by the root of the rank instead of the rank.
     #[serde(default)]
     use_rslora: bool,
+    /// Whether `B A` would have to be transposed, for layers of GPT-2's kind: refused.
     #[serde(default)]
     fan_in_fan_out: bool,
+    /// Ranks by patterns of module paths, see [`of_module`].
     #[serde(default)]
     rank_pattern: BTreeMap<String, usize>,
+    /// Alphas by patterns of module paths, see [`of_module`].
     #[serde(default)]
     alpha_pattern: BTreeMap<String, f64>,
 }
 
+/// PEFT's default rank.
 fn eight() -> usize {
     8
 }
 
+/// PEFT's default alpha.
 fn eight_as_float() -> f64 {
     8.0
 }
 
-/// Fields that make an adapter another one than is merged here, unless they are null, false or empty.
+/// Fields of adapters that compute something else than what is merged here. They must be absent,
+/// null, false or empty.
 const UNSUPPORTED: [&str; 14] = [
     "use_qalora",
     "use_bdlora",
@@ -84,10 +132,11 @@ const UNSUPPORTED: [&str; 14] = [
 ];
 
 impl Adapter {
-    /// Reads a folder of PEFT's and says what it changes.
+    /// Reads an adapter's configuration and the header of its tensors, and finds what it changes.
     ///
     /// # Errors
-    /// [`Error::Adapter`] for what is not supported or does not fit together, and those of the files.
+    /// [`Error::Adapter`] for what is not supported or does not fit together, and those of the
+    /// files.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let config_path = path.join(file::ADAPTER_CONFIG);
         let config = read_json(&config_path)?;
@@ -108,7 +157,8 @@ impl Adapter {
                 return Err(unsupported(field, value.to_string()));
             }
         }
-        // Of these the base has changed too, unless PEFT has converted them, and then this is not their name.
+        // These kinds change the base's weights too, which such a folder does not hold. After PEFT has converted one to
+        // a plain adapter, the field has another value.
         let init = config.get("init_lora_weights").and_then(Value::as_str).unwrap_or_default();
         if ["pissa", "olora", "corda"].iter().any(|kind| init.starts_with(kind)) {
             return Err(unsupported("init_lora_weights", init.to_owned()));
@@ -118,39 +168,62 @@ impl Adapter {
         Ok(Self { path: path.to_owned(), config, tensors, changes })
     }
 
-    /// Its configuration.
+    /// The parsed `adapter_config.json`.
     pub(crate) fn config(&self) -> &Value {
         &self.config
     }
 
-    /// Its tensors.
+    /// The adapter's own tensors, as PEFT named them.
     pub(crate) fn tensors(&self) -> &Checkpoint {
         &self.tensors
     }
 
-    /// The last part of its path.
+    /// The last part of its path, which becomes part of the model's name.
     pub(crate) fn name(&self) -> String {
         self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
     }
 
+    /// The error of this adapter.
     fn fault(&self, problem: AdapterProblem) -> Error {
         Error::Adapter { path: self.path.clone(), problem }
     }
 
-    /// Calls the tensors that it changes what `own` calls them, and leaves those alone for which that has no name.
+    /// Gives the base's tensors that it changes the names that `own` has for them, and drops the
+    /// changes of those that have none. Encoders need it, whose files have other names than their
+    /// description.
     pub(crate) fn rename(&mut self, own: impl Fn(&str) -> Option<String>) {
         let changes = std::mem::take(&mut self.changes).into_iter();
         self.changes = changes.filter_map(|(name, change)| Some((own(&name)?, change))).collect();
     }
 
-    /// Fails if it changes a tensor that the base model, whose tensors these are, does not have.
+    /// Fails if it changes a tensor that the base model, whose tensors these are, does not have, or
+    /// adds to one that is no matrix, such as the taps of a convolution. Shapes are checked when
+    /// tensors are taken.
+    ///
+    /// # Errors
+    /// [`AdapterProblem::NoSuchTensor`] with all such names, [`AdapterProblem::Unsupported`] for
+    /// the first that is no matrix.
     pub(crate) fn check(&self, base: &[(String, Vec<usize>)]) -> Result<(), Error> {
         let known: BTreeSet<&str> = base.iter().map(|(name, _)| name.as_str()).collect();
         let names: Vec<String> = self.changes.keys().filter(|name| !known.contains(name.as_str())).cloned().collect();
-        if names.is_empty() { Ok(()) } else { Err(self.fault(AdapterProblem::NoSuchTensor { names })) }
+        if !names.is_empty() {
+            return Err(self.fault(AdapterProblem::NoSuchTensor { names }));
+        }
+        // Only matrices have rows and columns that a product of two matrices could be added to.
+        let is_added = |name: &str| matches!(self.changes.get(name), Some(Change::Added { .. }));
+        match base.iter().find(|(name, shape)| shape.len() != 2 && is_added(name)) {
+            Some((name, _)) => Err(self.fault(AdapterProblem::Unsupported {
+                field: "target_modules".to_owned(),
+                found: name.trim_end_matches(".weight").to_owned(),
+            })),
+            None => Ok(()),
+        }
     }
 
-    /// Takes what changes a matrix of this shape.
+    /// Takes what is added to a matrix of this shape, in f32; `None` if nothing is.
+    ///
+    /// # Errors
+    /// [`Error::Tensor`] for tensors whose shapes do not fit the matrix or that are not finite.
     fn low_rank(&mut self, name: &str, [rows, columns]: [usize; 2]) -> Result<Option<LowRank>, Error> {
         let Some(Change::Added { a, b, rank, scale, magnitude }) = self.changes.get(name).cloned() else {
             return Ok(None);
@@ -168,7 +241,7 @@ impl Adapter {
         }))
     }
 
-    /// The name of the tensor that replaces one of the base's.
+    /// The name of the adapter's tensor that replaces this one of the base's, if one does.
     fn replacement(&self, name: &str) -> Option<String> {
         match self.changes.get(name) {
             Some(Change::Replaced(by)) => Some(by.clone()),
@@ -177,11 +250,18 @@ impl Adapter {
     }
 }
 
+/// Whether a value is an object or a list without content.
 fn is_empty(value: &Value) -> bool {
     value.as_object().is_some_and(serde_json::Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
 }
 
-/// What the tensors of an adapter change, by the names of the base's tensors: driven by what is there, not by what the configuration says to be.
+/// What the tensors of an adapter change, by the names of the base's tensors. It goes by the
+/// tensors that are there, not by `target_modules`, and every tensor must have a meaning.
+///
+/// # Errors
+/// An [`AdapterProblem`] for a tensor that belongs to no pair and replaces nothing, for a rank that
+/// contradicts the configuration, for a scale that is not finite, and for an adapter without
+/// tensors.
 fn changes(settings: &Settings, tensors: &Checkpoint) -> Result<BTreeMap<String, Change>, AdapterProblem> {
     let unknown = |name: &str| AdapterProblem::Tensor { name: name.to_owned() };
     let mut changes = BTreeMap::new();
@@ -208,7 +288,7 @@ fn changes(settings: &Settings, tensors: &Checkpoint) -> Result<BTreeMap<String,
         } else if !module.contains(".lora_") {
             changes.insert(module.to_owned(), Change::Replaced(name.to_owned()));
         } else {
-            // What belongs to a lora_A, which names it.
+            // `lora_B` and magnitudes are found from their `lora_A`; here it only must exist.
             let of_pair = module.strip_suffix(".lora_B.weight");
             let of_pair = of_pair
                 .or_else(|| module.strip_suffix(".weight").unwrap_or(module).strip_suffix(".lora_magnitude_vector"));
@@ -221,10 +301,15 @@ fn changes(settings: &Settings, tensors: &Checkpoint) -> Result<BTreeMap<String,
     if changes.is_empty() { Err(AdapterProblem::Empty) } else { Ok(changes) }
 }
 
-/// The value of the pattern that a module's path matches: one that it ends with behind a point, or that it is; behind a `^` it must be it.
+/// The value of the pattern that a module's path matches; `None` if none does. PEFT matches the
+/// path against the regular expression `(.*\.)?(PATTERN)$`. Read here are patterns that are module
+/// paths: `q_proj` matches a path that ends with `.q_proj` or is `q_proj`. Behind a `^` the pattern
+/// must be the whole path.
 ///
 /// # Errors
-/// [`AdapterProblem::Unsupported`] for another regular expression, and for patterns that contradict each other: in PEFT the first one counts.
+/// [`AdapterProblem::Unsupported`] for a pattern that needs a regular expression, and for patterns
+/// that match the same module with different values. PEFT takes the first in the order of the file,
+/// which is not known here.
 fn of_module<T: Copy + PartialEq>(
     field: &str,
     patterns: &BTreeMap<String, T>,
@@ -249,19 +334,23 @@ fn of_module<T: Copy + PartialEq>(
     Ok(found)
 }
 
-/// A change of a matrix.
+/// What is added to a matrix `[rows, columns]`, in memory until the matrix has been handed over.
 struct LowRank {
     /// `[rank, columns]`.
     a: Vec<f32>,
     /// `[rows, rank]`.
     b: Vec<f32>,
+    /// Columns of `b`, rows of `a`.
     rank: usize,
+    /// The factor of the product.
     scale: f32,
+    /// DoRA: the length `[rows]` that each row gets.
     magnitude: Option<Vec<f32>>,
 }
 
 impl LowRank {
-    /// Changes row `index`. Sums are f64, and the row is rounded to f32 once.
+    /// Changes row `index` of the matrix in place. Sums are f64, and the row is rounded to f32
+    /// once. A row of zeros under DoRA becomes NaN, which the caller finds.
     fn apply(&self, index: usize, row: &mut [f32]) {
         let mut sums = vec![0.0_f64; row.len()];
         for (k, &b) in self.b[index * self.rank..][..self.rank].iter().enumerate() {
@@ -277,9 +366,11 @@ impl LowRank {
     }
 }
 
-/// A base model's tensors with adapters merged, one after another: in f32, rounded once.
+/// A base model's tensors with adapters merged as they are taken, see the module's formulas.
 pub(crate) struct Adapted<'a> {
+    /// The base's tensors. Names are looked up and marked as taken here.
     pub(crate) base: &'a mut dyn Tensors,
+    /// The adapters in the order in which they apply. A replacement ends what earlier ones changed.
     pub(crate) adapters: &'a mut [Adapter],
 }
 
@@ -288,6 +379,7 @@ impl Tensors for Adapted<'_> {
         self.base.pass_over(name);
     }
 
+    /// Stays in the base's file if no adapter changes it; else a merged copy in memory.
     fn table(&mut self, name: &str, shape: [usize; 2], dtype: Dtype) -> Result<Table, Error> {
         if self.adapters.iter().all(|adapter| !adapter.changes.contains_key(name)) {
             return self.base.table(name, shape, dtype);
@@ -295,6 +387,9 @@ impl Tensors for Adapted<'_> {
         Table::collect(shape, |take| self.take_rows(name, shape, dtype, take))
     }
 
+    /// Matrices go through [`take_rows`](Tensors::take_rows). A tensor of another shape can be
+    /// replaced: the last adapter that replaces it counts, and earlier ones are read and checked
+    /// all the same. Nothing is added to such a tensor: [`Adapter::check`] refuses that.
     fn take(&mut self, name: &str, shape: &[usize], dtype: Dtype) -> Result<Vec<f32>, Error> {
         if let &[rows, columns] = shape {
             let mut values = Vec::with_capacity(rows * columns);
@@ -302,7 +397,7 @@ impl Tensors for Adapted<'_> {
             self.take_rows(name, [rows, columns], dtype, &mut take)?;
             return Ok(values);
         }
-        // The last adapter's word counts; those before are taken for it.
+        // The last replacement counts. Earlier ones are taken too, so that they are checked.
         let mut found = self.base.take(name, shape, dtype)?;
         for adapter in &mut *self.adapters {
             if let Some(by) = adapter.replacement(name) {
@@ -312,6 +407,11 @@ impl Tensors for Adapted<'_> {
         Ok(found)
     }
 
+    /// Hands over the base's rows, or those of the last adapter that replaces the tensor, with the
+    /// changes of later adapters applied. The base is read in f32 if anything changes.
+    ///
+    /// A merged row that is not finite is handed over before the error is returned. The error names
+    /// the last adapter that changes the tensor, though an earlier one may be the cause.
     fn take_rows(
         &mut self,
         name: &str,

@@ -1,10 +1,18 @@
-//! The names that a model takes against those that a file has.
+//! The names that a model takes, compared with those that a file has.
+//!
+//! Used by [`Store::check`](super::Store::check) before anything is read, and by
+//! [`Store::finish`](super::Store::finish) after everything was.
 
 use std::collections::BTreeSet;
 
 use crate::Error;
 
-/// Fails if `expected` names a tensor that is not `available`, or if one is available that it does not name and that is not `redundant`; lists both.
+/// Compares two sets of names; duplicates and order do not matter.
+///
+/// # Errors
+/// [`Error::TensorNames`] if `expected` has a name that is not in `available`, or if `available`
+/// has one that is neither in `expected` nor `redundant`. Both lists are complete and sorted, so
+/// one look at the error shows whether a folder is another model or only has other prefixes.
 pub(super) fn compare<'a>(
     expected: impl IntoIterator<Item = &'a str>,
     available: impl IntoIterator<Item = &'a str>,

@@ -1,4 +1,15 @@
-//! The weights of a model folder, in whichever form they are stored.
+//! The choice of a reader for the weights of a model folder.
+//!
+//! `checked::store` calls [`open`] for decoders and [`open_renamed`] for encoders. `folder.rs` has
+//! looked before whether there are safetensors or one GGUF file; safetensors win where both are
+//! there. What leaves is a [`Store`] whose names are those of the description. Its headers are
+//! checked, its numbers not read. Whether it has the right tensors is for `checked.rs` to find.
+//!
+//! ```text
+//!  a .gguf file              ──► Gguf
+//!  no quantization_config    ──► Checkpoint, tower renamed, idle tensors dropped, stacks cut into parts
+//!  quantization_config       ──► the same Checkpoint inside Quantised
+//! ```
 
 use super::gguf::{Gguf, HeadCounts};
 use super::quantised::{self, Quantised};
@@ -7,13 +18,20 @@ use crate::Error;
 use crate::arch::StackSpec;
 use crate::folder::{Folder, file};
 
-/// The weights of a folder, whichever way they are stored; of a vision-language folder those of the text model inside. `idle` are
-/// beginnings of names of tensors that a file may have though the model does not take them.
+/// The weights of a decoder's folder, whichever way they are stored.
 ///
-/// What `config.json` says of quantisation is not about a GGUF file, which says itself how it is stored.
+/// - `is_tower`: whether it is a vision-language folder, of which only the text model is looked at.
+/// - `heads`: what a GGUF file needs to undo the converter's order of rows.
+/// - `stacks`: tensors that a file may have in the place of several of the model's.
+/// - `idle`: beginnings of names of tensors that a file may have though the model takes none of
+///   them. They are dropped.
+///
+/// A GGUF file says itself how its tensors are stored, so `quantization_config` is not read beside
+/// one.
 ///
 /// # Errors
-/// Those of the files, and [`Error::Unsupported`] for a kind of quantisation that is not read.
+/// Those of the files. [`Error::Unsupported`] for a method of quantisation that is not read, and
+/// for one that cannot hold stacks in a family whose experts are only ever stored in stacks.
 pub(crate) fn open<'a>(
     folder: &Folder,
     is_tower: bool,
@@ -48,11 +66,13 @@ pub(crate) fn open<'a>(
     })
 }
 
-/// The weights of a folder whose tensors have other names in the model, given by `own`; those without one are not looked at. Such folders, encoders, are
-/// safetensors that are not quantised.
+/// The weights of an encoder's folder. `own` gives the model's name of a stored tensor, or `None`
+/// for one that is not looked at, such as a head. Encoders are read from safetensors that are not
+/// quantised.
 ///
 /// # Errors
-/// Those of the files, and [`Error::Unsupported`] for quantised ones.
+/// Those of the files, [`Error::Unsupported`] for a GGUF file or a quantised folder, and
+/// [`Error::Tensor`] if two tensors get one name.
 pub(crate) fn open_renamed(folder: &Folder, own: &dyn Fn(&str) -> Option<String>) -> Result<Box<dyn Store>, Error> {
     let refused = |path, field: &str, found: &str| {
         Err(Error::Unsupported {

@@ -1,9 +1,41 @@
-//! Quantised checkpoints: which tensors hold a module's codes and scales, and the module's weight made of them as it is loaded.
+//! Quantised checkpoints: which tensors hold a module's codes and scales, and the weight made of
+//! them.
 //!
-//! `quantization_config.quant_method` of `config.json` names the method; each method is one file here, a [`Format`]: pure functions from stored bytes to
-//! rows in f32. Which modules are quantised follows from the tensors that are there, not from the lists of names in the configuration, on whose meaning
-//! programs differ. Everything is expanded to f32 some rows at a time and rounded once to the dtype that the engine takes. Activations stay as they are,
-//! whatever the method would make of them.
+//! `quantization_config.quant_method` of `config.json` names the method, and `method.rs` picks the
+//! [`Format`] for it. A format is one file of pure functions from stored bytes to rows in f32:
+//!
+//! | file | stored as |
+//! |---|---|
+//! | `fp8.rs` | `fp8` (DeepSeek, Qwen, Mistral) and `fbgemm_fp8`: bytes of E4M3 |
+//! | `compressed.rs` | `compressed-tensors`: bytes of E4M3 or int8 ([`grid`]), or packed integers ([`packed`]) |
+//! | `gptq.rs` | `gptq`: integers of 4 or 8 bits, packed along the input |
+//! | `awq.rs` | `awq`: integers of 4 bits, packed along the output |
+//! | `bitsandbytes.rs` | `bitsandbytes`: codes of a table in blocks, or int8 by rows |
+//! | `mxfp4.rs` | `mxfp4` (gpt-oss): four-bit floats with powers of two |
+//!
+//! Which modules are quantised follows from the tensors that are there, not from the lists of names
+//! in the configuration (`modules_to_not_convert` and the like), on whose meaning programs differ.
+//!
+//! [`Quantised`] stands over a [`Checkpoint`] and answers for weights by name: a quantised one is
+//! opened by the format, which checks the tensors beside its codes against each other and the
+//! expected shape, and is expanded by `rows.rs`, some rows at a time in f32, rounded once. All
+//! other tensors are the checkpoint's. Activations stay as they are, whatever the method would make
+//! of them, so results are nearer to the unquantised model than those of programs that round
+//! activations too.
+//!
+//! What a model and a file call things, for one GPTQ module and for a norm beside it:
+//!
+//! ```text
+//!  stored                                  codes: ".qweight" stands for ".weight"
+//!  model.layers.0.mlp.down_proj.qweight ─┐
+//!  model.layers.0.mlp.down_proj.qzeros   ├─► model.layers.0.mlp.down_proj.weight   a module
+//!  model.layers.0.mlp.down_proj.scales   │
+//!  model.layers.0.mlp.down_proj.g_idx   ─┘
+//!  model.norm.weight ──────────────────────► model.norm.weight                     dense
+//! ```
+//!
+//! The four stored names are `owned` and no names of the store; so if a dense weight of the same
+//! name is there too, the codes stay unowned, and the check of names reports them.
 
 mod awq;
 mod bitsandbytes;
@@ -34,12 +66,16 @@ pub(super) use self::method::format;
 
 /// A checkpoint some of whose modules are stored as codes.
 pub(crate) struct Quantised {
+    /// The stored tensors. What is taken is remembered by [`Quantised`], not by it.
     checkpoint: Checkpoint,
+    /// How modules are stored: one method for a folder.
     format: Box<dyn Format>,
-    /// By the name of the weight that a module's codes stand for.
+    /// The quantised modules, by the name of the weight that their codes stand for.
     modules: BTreeMap<String, Codes>,
-    /// The stored tensors that belong to modules, codes among them.
+    /// The stored tensors that belong to modules, codes among them; they are no weights by
+    /// themselves.
     owned: BTreeSet<String>,
+    /// Names of weights and of dense tensors that were taken or passed over.
     taken: BTreeSet<String>,
 }
 
@@ -47,14 +83,16 @@ pub(crate) struct Quantised {
 struct Codes {
     /// The module's path, which the names of its tensors begin with.
     path: String,
-    /// The tensor's name.
+    /// The stored name of the tensor of codes.
     name: String,
-    /// The weight's place in it, where the codes are those of several weights.
+    /// The weight's place in the tensor, where the codes are those of several weights.
     part: Option<Part>,
 }
 
 impl Quantised {
-    /// Finds the modules of a checkpoint that are stored in this format; of a stack of matrices each is a module of its own.
+    /// Finds the modules of a checkpoint that are stored in this format. A stack of matrices that
+    /// is one tensor of codes becomes a module for each of its parts; the other stacks are cut by
+    /// [`Checkpoint::unstack`].
     ///
     /// # Errors
     /// Those of [`Checkpoint::unstack`], for stacks that are not stored as codes.
@@ -71,7 +109,8 @@ impl Quantised {
             let is_codes = checkpoint.raw(name).is_some_and(|raw| format.is_codes(&raw));
             let path = &name[..name.len() - codes.len()];
             let weight = format!("{path}{weight}");
-            // Beside a dense weight of the same name, codes are a contradiction: they stay where `check` finds them to be of no use.
+            // Codes beside a dense weight of the same name are a contradiction: they stay unowned, and `check`
+            // reports them.
             if !is_codes || weight != name && checkpoint.contains(&weight) {
                 continue;
             }
@@ -93,12 +132,13 @@ impl Quantised {
         Ok(Self { checkpoint, format, modules, owned, taken: BTreeSet::new() })
     }
 
-    /// The names of the tensors that belong to no module.
+    /// The names of the stored tensors that belong to no module.
     fn dense(&self) -> impl Iterator<Item = &str> {
         self.checkpoint.names().filter(|name| !self.owned.contains(*name))
     }
 
-    /// A quantised module's weight, whose tensors are checked against this shape; `None` if it is dense or absent.
+    /// A quantised module's weight, whose tensors are checked against this shape here; `None` if it
+    /// is dense or absent.
     fn rows(&self, name: &str, shape: &[usize]) -> Result<Option<Box<dyn Rows + '_>>, Error> {
         let Some(Codes { path, name, part }) = self.modules.get(name) else { return Ok(None) };
         let Some(codes) = self.checkpoint.raw(name) else { return Ok(None) };
@@ -111,7 +151,9 @@ impl Quantised {
         .map(Some)
     }
 
-    /// What is behind a weight's value that is not finite: a scale that is not, or else the value itself.
+    /// The error for value `index` of a weight, which is not finite. It names a scale that is not
+    /// finite if there is one, else the codes, with the index counted in the whole stack if the
+    /// weight is a part.
     fn not_finite(&self, name: &str, rows: &dyn Rows, index: usize, value: f32) -> Error {
         for scales in rows.scales() {
             if let Some((index, value)) = scales.not_finite() {
@@ -128,17 +170,18 @@ impl Quantised {
 }
 
 impl Store for Quantised {
-    /// Codes have fewer significant bits than bf16.
+    /// [`Dtype::Bf16`], as codes have fewer significant bits than that; the checkpoint's own if no
+    /// module is quantised.
     fn stored_dtype(&self) -> Dtype {
         if self.modules.is_empty() { self.checkpoint.stored_dtype() } else { Dtype::Bf16 }
     }
 
-    /// Of dense tensors; scales in f16 are multiplied in f32.
+    /// Of dense tensors. Scales in f16 are multiplied in f32, so nothing of them is lost.
     fn has_f16(&self) -> bool {
         self.dense().filter_map(|name| self.checkpoint.raw(name)).any(|raw| raw.dtype == safetensors::Dtype::F16)
     }
 
-    /// Those of dense tensors and of the weights of quantised modules.
+    /// Those of dense tensors, then those of the weights of quantised modules.
     fn names(&self) -> Box<dyn Iterator<Item = &str> + '_> {
         Box::new(self.dense().chain(self.modules.keys().map(String::as_str)))
     }
@@ -151,6 +194,7 @@ impl Store for Quantised {
         self.checkpoint.is_redundant(name) || self.format.ignores(name)
     }
 
+    /// Opens a quantised module, so its codes, scales and zero points are checked too.
     fn expect(&self, name: &str, shape: &[usize]) -> Result<(), Error> {
         match self.rows(name, shape)? {
             Some(_) => Ok(()),
@@ -158,12 +202,14 @@ impl Store for Quantised {
         }
     }
 
+    /// Codes and scales as they are stored, so that the fingerprint covers both.
     fn contents(&self) -> Box<dyn Iterator<Item = (&str, String, &[u8])> + '_> {
         self.checkpoint.contents()
     }
 }
 
 impl Tensors for Quantised {
+    /// Dense tables stay in their file; quantised ones are expanded into memory.
     fn table(&mut self, name: &str, shape: [usize; 2], dtype: Dtype) -> Result<Table, Error> {
         if !self.modules.contains_key(name) {
             let table = self.checkpoint.table(name, shape, dtype)?;
@@ -173,6 +219,7 @@ impl Tensors for Quantised {
         Table::collect(shape, |take| self.take_rows(name, shape, dtype, take))
     }
 
+    /// Weights of more than two axes are taken as the matrix of all their rows.
     fn take(&mut self, name: &str, shape: &[usize], dtype: Dtype) -> Result<Vec<f32>, Error> {
         if !self.modules.contains_key(name) {
             let values = self.checkpoint.take(name, shape, dtype)?;
@@ -209,7 +256,11 @@ impl Tensors for Quantised {
 }
 
 impl Quantised {
-    /// Hands over the rows of a quantised module's weight, which has this shape, as a matrix.
+    /// Hands over the rows of a quantised module's weight of this shape as the matrix `matrix`,
+    /// which has as many elements. The pages of the codes are given back afterwards.
+    ///
+    /// # Errors
+    /// Those of the format for tensors that do not fit, and [`TensorProblem::NonFinite`].
     fn expand(
         &mut self,
         name: &str,

@@ -1,4 +1,15 @@
-//! Matrices whose rows are computed from codes: expanded some rows at a time, rounded once, and handed over.
+//! Matrices whose rows are computed from codes: expanded some at a time, rounded once, handed over.
+//!
+//! The formats of `quantised/` and `gguf/` implement [`Rows`] as pure functions of mapped bytes.
+//! [`hand_over`] runs them for `Tensors::take_rows` and `Tensors::take`:
+//!
+//! ```text
+//!  mapped codes ─► Rows::expand ─► f32 rows ─► bf16 if asked for ─► first value not finite? ─► take
+//!                  32 rows a task, on all threads
+//! ```
+//!
+//! At most some 4 million elements are expanded at a time, so memory does not grow with the matrix.
+//! A row's values depend on its index alone, so the cuts do not show in them.
 
 use half::bf16;
 use rayon::prelude::*;
@@ -7,28 +18,38 @@ use super::Numbers;
 use super::raw::Floats;
 use crate::Dtype;
 
-/// Elements that are expanded before they are handed over.
+/// Elements that are expanded before they are handed over: 16 MiB of f32, or one row if that has
+/// more.
 const ROWS_AT_ONCE: usize = 1 << 22;
 
-/// Rows expanded by one task: formats that pack a word across rows read each word once.
+/// Rows expanded by one task: enough that formats which pack a word across rows (AWQ) read most
+/// words in one task only.
 const ROWS_PER_TASK: usize = 32;
 
-/// A matrix any of whose rows can be computed.
+/// A matrix `[rows, width]` any of whose rows can be computed, by several threads at a time. The
+/// shape is known to whoever made it, and was checked against its tensors then.
 pub(crate) trait Rows: Sync {
-    /// Computes the rows from `first` on, row-major, as many as `values` has room for. What is not finite is left to the caller to find.
+    /// Computes whole rows in f32 from row `first` on, as many as `values` has room for, row-major.
+    /// Values may be NaN or infinite if a scale is; the caller looks for them.
+    ///
+    /// # Panics
+    /// If there are not so many rows.
     fn expand(&self, first: usize, values: &mut [f32]);
 
-    /// The scales that rows are made with, to name the culprit where a row is not finite.
+    /// The scales that rows are made with. Where a value is not finite, the error names a scale
+    /// that is not finite rather than the codes. None by default.
     fn scales(&self) -> Vec<Floats<'_>> {
         Vec::new()
     }
 }
 
-/// Hands a matrix of this shape to `take`, some rows at a time, each with the index of its first row: every value rounded to `dtype`, to nearest with
-/// ties to even.
+/// Hands a matrix of this shape to `take`, some rows at a time and in order, each time with the
+/// index of the first row. Values are rounded to `dtype`, to nearest with ties to even. A matrix
+/// without elements is not handed over at all.
 ///
 /// # Errors
-/// The first value that is not finite, after rounding too, with its index.
+/// Row-major index and value of the first element that is not finite, as computed or after
+/// rounding. Its part of the rows is not handed over; those before it are.
 pub(super) fn hand_over(
     matrix: &dyn Rows,
     [rows, width]: [usize; 2],

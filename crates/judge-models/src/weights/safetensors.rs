@@ -1,4 +1,24 @@
 //! The tensors of safetensors files, found by name and handed out one by one.
+//!
+//! [`Checkpoint`] is the reader of dense folders, the lower half of quantised ones (`quantised.rs`
+//! takes [`Raw`] tensors from it), and the reader of an adapter's tensors (`lora.rs`). It owns
+//! names, places and conversion. The header of one file belongs to `shard.rs`, tensors inside other
+//! tensors to `stacks.rs`.
+//!
+//! Opening maps every file and builds one map from names to [`Located`] tensors; whether there was
+//! one file or many makes no difference from then on. What the model calls otherwise is renamed in
+//! this map before anything is taken: [`text_tower`](Checkpoint::text_tower) or
+//! [`rename`](Checkpoint::rename), then [`forget`](Checkpoint::forget), then `unstack`. Numbers are
+//! read when they are taken, and their pages are given back to the system once they have been
+//! handed over by rows.
+//!
+//! What an index must look like, of which only `weight_map` is read:
+//!
+//! ```text
+//!  {"metadata": ..., "weight_map": {"lm_head.weight": "model-00002-of-00002.safetensors", ...}}
+//! ```
+//!
+//! The order of files and of tensors in them means nothing: tensors are kept sorted by name.
 
 pub(super) mod shard;
 mod stacks;
@@ -22,14 +42,16 @@ use crate::error::{IndexProblem, TensorProblem};
 use crate::folder::{Folder, file, read_json, stays_inside};
 use crate::{Dtype, Error};
 
-/// Elements of a matrix that are converted before they are packed.
+/// Elements of a matrix that are converted at a time: 16 MiB of f32, or one row if that has more.
 const ROWS_AT_ONCE: usize = 1 << 22;
 
-/// What the text model's tensors are called inside a vision-language folder, before and since transformers 5, and what they are called in a folder of its own.
+/// What the names of the text model's tensors begin with inside a vision-language folder, and what
+/// they begin with in a folder of its own. The forms differ by the release of transformers that
+/// wrote the folder; the names in the file decide, not its version.
 const TOWERS: [(&str, &str); 3] =
     [("language_model.model.", "model."), ("language_model.lm_head.", "lm_head."), ("model.language_model.", "model.")];
 
-/// Beginnings of the names of all else in such a folder.
+/// What the names of all other tensors in such a folder begin with: the parts that see and hear.
 const OTHER_TOWERS: [&str; 9] = [
     "vision_tower.",
     "multi_modal_projector.",
@@ -44,34 +66,48 @@ const OTHER_TOWERS: [&str; 9] = [
 
 /// All tensors of a checkpoint, mapped into memory and handed out one by one.
 ///
-/// One file or many shards are the same thing from here on. Nothing is read before it is taken, and what nobody took is
-/// found out by [`finish`](Self::finish). The files must not change while they are mapped.
+/// Nothing is read before it is taken, and [`Store::finish`] names what nobody took. The files must
+/// not change while they are mapped: a file that is shortened meanwhile ends the process with
+/// SIGBUS.
 pub(crate) struct Checkpoint {
+    /// The mapped files. Tables that stay in their file share them.
     shards: Vec<Arc<Shard>>,
+    /// The tensors by the names that the model has for them.
     tensors: BTreeMap<String, Located>,
+    /// Names that were taken or passed over.
     taken: BTreeSet<String>,
 }
 
 /// A tensor and where its bytes are.
 #[derive(Clone, Debug)]
 struct Located {
+    /// Index of its file in `Checkpoint::shards`.
     shard: usize,
+    /// Dtype, shape, and the range of bytes behind the file's header.
     info: TensorInfo,
-    /// How far apart its rows and columns are, where they are other tensors' too; its bytes then go from its first number to its last.
+    /// How far apart neighbours along rows and columns are, in elements, for a part of a stack
+    /// whose numbers do not lie side by side: `[down, right]`. The range of bytes then goes from
+    /// the part's first number to its last and holds numbers of other parts too. `None`: dense and
+    /// row-major.
     strides: Option<[usize; 2]>,
 }
 
 impl Checkpoint {
-    /// Maps `model.safetensors`, or else every shard that `model.safetensors.index.json` names, and checks all headers.
+    /// Maps `model.safetensors`, or else every shard that `model.safetensors.index.json` names, and
+    /// checks all headers.
     ///
-    /// The index must name files by relative paths that stay inside the folder, each of its entries must be in the
-    /// shard it names, and each tensor of a shard must be listed, for that shard.
+    /// The index must name files by relative paths that stay inside the folder. Each of its entries
+    /// must be in the shard that it names, and each tensor of a shard must be listed, for that
+    /// shard.
+    ///
+    /// # Errors
+    /// [`Error::Index`] for an index that is not so, and those of `Shard::open`.
     pub(crate) fn open(folder: &Folder) -> Result<Self, Error> {
         let single = folder.file(file::WEIGHTS);
         if single.is_file() { Self::open_shards(vec![single]) } else { Self::open_index(folder) }
     }
 
-    /// One file of tensors.
+    /// The tensors of one file, such as an adapter's.
     pub(crate) fn of_file(path: PathBuf) -> Result<Self, Error> {
         Self::open_shards(vec![path])
     }
@@ -81,18 +117,22 @@ impl Checkpoint {
         self.tensors.get(name).map(|located| located.info.shape.as_slice())
     }
 
-    /// A tensor as it is stored, if there is one of this name.
+    /// A tensor as it is stored, if there is one of this name. Of a strided part of a stack `bytes`
+    /// holds other parts' numbers too, so readers of codes do not get such parts:
+    /// `quantised/part.rs` cuts their stacks.
     pub(crate) fn raw(&self, name: &str) -> Option<Raw<'_>> {
         self.tensors.get_key_value(name).map(|(name, located)| self.raw_of(name, located))
     }
 
+    /// The stored form of a located tensor.
     fn raw_of<'a>(&'a self, name: &'a str, located: &'a Located) -> Raw<'a> {
         let Located { shard, info, .. } = located;
         let path = &self.shards[*shard].path;
         Raw { path, name, dtype: info.dtype, shape: &info.shape, bytes: self.bytes(located) }
     }
 
-    /// Says that some of a tensor's rows, of so many, are not needed any more.
+    /// Gives back the pages of some of a tensor's rows, where the tensor has `of` rows in all.
+    /// Later reads fetch them from the file again.
     pub(super) fn let_go(&self, name: &str, rows: Range<usize>, of: usize) {
         if let Some(located) = self.tensors.get(name) {
             let bytes = self.bytes(located);
@@ -101,6 +141,13 @@ impl Checkpoint {
         }
     }
 
+    /// Opens the shards that the index names and compares it with them, both ways. The index is
+    /// read before any shard is mapped, so a path that leads out of the folder is never opened.
+    ///
+    /// # Errors
+    /// [`Error::Index`] for an index without `weight_map`, for an entry that is no text or no path
+    /// inside the folder, and for a tensor that is not where the index says or that it does not
+    /// list.
     fn open_index(folder: &Folder) -> Result<Self, Error> {
         let path = folder.file(file::WEIGHTS_INDEX);
         let fault = |problem| Error::Index { path: path.clone(), problem };
@@ -141,6 +188,7 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
+    /// Maps files and joins their tensors. A name that is in two of them is an error.
     fn open_shards(paths: Vec<PathBuf>) -> Result<Self, Error> {
         let mut shards = Vec::with_capacity(paths.len());
         let mut tensors = BTreeMap::<String, Located>::new();
@@ -166,7 +214,9 @@ impl Checkpoint {
         self.tensors.contains_key(name)
     }
 
-    /// Some of a tensor's numbers in f32; inside, the index of the first that is not finite.
+    /// Some of a tensor's numbers in f32. The outer error is a dtype that is not read; the inner
+    /// one is index and value of the first number that is not finite, counted from the first of
+    /// these bytes.
     fn widened(&self, located: &Located, name: &str, bytes: &[u8]) -> Result<Result<Vec<f32>, (usize, f32)>, Error> {
         Ok(match located.info.dtype {
             Stored::F32 => convert(bytes, f32::from_le_bytes),
@@ -178,6 +228,7 @@ impl Checkpoint {
         })
     }
 
+    /// A tensor, if there is one of exactly this shape.
     fn locate(&self, name: &str, shape: &[usize]) -> Result<&Located, Error> {
         let Some(located) = self.tensors.get(name) else {
             return Err(Error::TensorNames { missing: vec![name.to_owned()], unused: Vec::new() });
@@ -189,14 +240,15 @@ impl Checkpoint {
         Ok(located)
     }
 
+    /// The error of a tensor, with the file that it is in.
     fn fault(&self, located: &Located, name: &str, problem: TensorProblem) -> Error {
         Error::Tensor { path: self.shards[located.shard].path.clone(), tensor: name.to_owned(), problem }
     }
 
-    /// Calls the tensors what `own` calls them, and does not look at those for which that has no name.
+    /// Gives tensors the names that `own` has for them, and drops those for which it has none.
     ///
     /// # Errors
-    /// If two get one name.
+    /// [`TensorProblem::Twice`] if two tensors get one name.
     pub(crate) fn rename(&mut self, own: impl Fn(&str) -> Option<String>) -> Result<(), Error> {
         for (stored, located) in std::mem::take(&mut self.tensors) {
             let Some(name) = own(&stored) else { continue };
@@ -208,7 +260,9 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// Looks at the text model of a vision-language folder alone, under the names that it would have in a folder of its own.
+    /// Keeps the text model of a vision-language folder alone, under the names that it would have
+    /// in a folder of its own. Names that fit no tower stay as they are, for the check of names to
+    /// report.
     pub(crate) fn text_tower(&mut self) {
         let tensors = std::mem::take(&mut self.tensors).into_iter();
         let own = tensors.filter(|(name, _)| !OTHER_TOWERS.iter().any(|other| name.starts_with(other)));
@@ -220,13 +274,14 @@ impl Checkpoint {
             .collect();
     }
 
-    /// Does not look at tensors whose names begin like one of these.
+    /// Drops tensors whose names begin with one of these.
     pub(crate) fn forget(&mut self, beginnings: impl Iterator<Item = String>) {
         for beginning in beginnings {
             self.tensors.retain(|name, _| !name.starts_with(&beginning));
         }
     }
 
+    /// The bytes of a tensor in the map; of a strided part those of the range that it lies in.
     fn bytes(&self, located: &Located) -> &[u8] {
         let shard = &self.shards[located.shard];
         let (start, end) = located.info.data_offsets;
@@ -236,8 +291,7 @@ impl Checkpoint {
 }
 
 impl Store for Checkpoint {
-    /// The dtype that most of the checkpoint's numbers are nearest to: [`Dtype::Bf16`] for bf16 and f16, else
-    /// [`Dtype::F32`].
+    /// [`Dtype::Bf16`] if more than half of the numbers are bf16 or f16, else [`Dtype::F32`].
     fn stored_dtype(&self) -> Dtype {
         let (mut half, mut all) = (0u64, 0u64);
         for Located { info, .. } in self.tensors.values() {
@@ -254,6 +308,7 @@ impl Store for Checkpoint {
         self.tensors.values().any(|located| located.info.dtype == Stored::F16)
     }
 
+    /// Sorted.
     fn names(&self) -> Box<dyn Iterator<Item = &str> + '_> {
         Box::new(self.tensors.keys().map(String::as_str))
     }
@@ -262,13 +317,17 @@ impl Store for Checkpoint {
         &self.taken
     }
 
-    /// Rotary frequency buffers, which old checkpoints carry and every model recomputes, and
-    /// an output head that is, bit for bit, the embedding it is tied to.
+    /// Three kinds of tensors may be left:
+    ///
+    /// - rotary frequency buffers (`rotary_emb.inv_freq`), which old checkpoints carry and every
+    ///   model recomputes,
+    /// - a head that is, bit for bit, the embedding that it is tied to,
+    /// - heads that predict further tokens (`mtp.`), which nothing here computes with.
     fn is_redundant(&self, name: &str) -> bool {
         let same = |a: &Located, b: &Located| {
             a.info.dtype == b.info.dtype && a.info.shape == b.info.shape && self.bytes(a) == self.bytes(b)
         };
-        // A head that predicts further tokens, which nothing here is written with.
+        // A head that predicts further tokens: text is written one token at a time here.
         name.starts_with("mtp.")
             || name.ends_with("rotary_emb.inv_freq")
             || name == "lm_head.weight"
@@ -278,10 +337,12 @@ impl Store for Checkpoint {
                 }
     }
 
+    /// Looks at the header only.
     fn expect(&self, name: &str, shape: &[usize]) -> Result<(), Error> {
         self.locate(name, shape).map(|_| ())
     }
 
+    /// Dtypes by their names in the file. A part of a stack is described by its own shape.
     fn contents(&self) -> Box<dyn Iterator<Item = (&str, String, &[u8])> + '_> {
         let described = |located: &Located| format!("{:?} {:?}", located.info.dtype, located.info.shape);
         Box::new(
@@ -295,6 +356,7 @@ impl Tensors for Checkpoint {
         self.taken.insert(name.to_owned());
     }
 
+    /// The table stays in the file: nothing is read or checked but dtype and shape.
     fn table(&mut self, name: &str, shape: [usize; 2], dtype: Dtype) -> Result<Table, Error> {
         let located = self.locate(name, &shape)?;
         let Located { shard, info, .. } = located;
@@ -308,6 +370,8 @@ impl Tensors for Checkpoint {
         Ok(table)
     }
 
+    /// All numbers at once. They are rounded by way of f32, which gives the same bits as
+    /// [`take_rows`](Tensors::take_rows).
     fn take(&mut self, name: &str, shape: &[usize], dtype: Dtype) -> Result<Vec<f32>, Error> {
         let located = self.locate(name, shape)?;
         let fault = |problem| self.fault(located, name, problem);
@@ -324,7 +388,8 @@ impl Tensors for Checkpoint {
         Ok(values)
     }
 
-    /// The file's pages are let go of as they have been read.
+    /// Matrices. The file's pages are given back as they have been read, so loading a model needs
+    /// no memory for its file beside that for the engine's weights.
     fn take_rows(
         &mut self,
         name: &str,
@@ -351,7 +416,7 @@ impl Tensors for Checkpoint {
                     take(first, Numbers::Bf16(&values.map_err(not_finite)?));
                 }
             }
-            // What was gathered is a copy.
+            // Gathered bytes are a copy; the pages that they came from are the whole range's.
             let read = if located.strides.is_none() { bytes } else { self.bytes(located) };
             self.shards[located.shard].let_go(read);
         }

@@ -1,4 +1,17 @@
-//! Matrices of which some rows are looked up at a time, such as embeddings: they stay in the file that they are stored in, where that is possible.
+//! Matrices of which a pass looks up some rows: they stay in the file that they are stored in, if
+//! possible.
+//!
+//! Gemma 4's inputs by token are the reason: gigabytes, of which a prompt needs a few rows. Both
+//! engines keep a [`Table`] for them and look rows up on the host. `Tensors::table` makes one:
+//! mapped for plain numbers, in memory for quantised weights, GGUF files and tables that an adapter
+//! changes.
+//!
+//! A mapped row equals, bit for bit, what `Tensors::take` gives for the same tensor and dtype.
+//!
+//! ```text
+//!  plain numbers, no adapter   the map of the file   a row is read from its pages at each lookup
+//!  anything else               f32 or bf16 in memory, rounded and checked when it is made
+//! ```
 
 use std::fmt;
 use std::ops::Range;
@@ -11,40 +24,53 @@ use super::Numbers;
 use super::safetensors::shard::Shard;
 use crate::{Dtype, Error};
 
-/// A matrix whose rows are read as they are needed. What is not finite is not found beforehand: it shows in what is made of a row.
+/// A matrix `[rows, width]` whose rows are read as they are needed. A clone shares the numbers.
+///
+/// Numbers of a mapped table are not checked to be finite when it is made. A bad one shows in the
+/// states that are made of its row.
 #[derive(Clone)]
 pub(crate) struct Table {
+    /// Elements of a row.
     width: usize,
+    /// Where the rows are.
     rows: Rows,
 }
 
+/// The forms that a table's rows are kept in.
 #[derive(Clone)]
 enum Rows {
     /// In memory, row-major.
     F32(Arc<Vec<f32>>),
+    /// In memory, row-major, for [`Dtype::Bf16`].
     Bf16(Arc<Vec<bf16>>),
+    /// In a file.
     Mapped(Mapped),
 }
 
-/// Rows in a mapped file.
+/// Rows in a mapped file. The map lives as long as a table holds its shard.
 #[derive(Clone)]
 pub(super) struct Mapped {
+    /// The file.
     pub(super) shard: Arc<Shard>,
-    /// Its bytes in the file, row-major and little-endian.
+    /// The tensor's bytes as a range of the whole map, row-major and little-endian.
     pub(super) bytes: Range<usize>,
-    /// f32, f16 or bf16.
+    /// F32, F16 or BF16: whoever makes a table has checked it.
     pub(super) stored: Stored,
-    /// What numbers are rounded to.
+    /// What numbers are rounded to when a row is read.
     pub(super) dtype: Dtype,
 }
 
 impl Table {
-    /// A matrix in memory whose rows have this length.
+    /// A matrix in memory whose rows have `width` elements.
     pub(crate) fn new(width: usize, values: Vec<f32>) -> Self {
         Self { width, rows: Rows::F32(values.into()) }
     }
 
-    /// A copy of the matrix of this shape that `hand_over` hands over some rows at a time, all in one dtype.
+    /// A copy in memory of the matrix `[count, width]` that `hand_over` hands over, some rows at a
+    /// time and all in one dtype. The dtype of the first numbers decides how the copy is kept.
+    ///
+    /// # Errors
+    /// Those of `hand_over`.
     pub(super) fn collect(
         [count, width]: [usize; 2],
         hand_over: impl FnOnce(&mut dyn FnMut(usize, Numbers<'_>)) -> Result<(), Error>,
@@ -61,20 +87,19 @@ impl Table {
         Ok(Self { width, rows })
     }
 
-    /// A matrix of this shape that is read from its file.
+    /// A matrix of this shape that is read from its file. The caller has checked that
+    /// `mapped.bytes` holds as many numbers as the shape says.
     pub(super) fn mapped([_, width]: [usize; 2], mapped: Mapped) -> Self {
         Self { width, rows: Rows::Mapped(mapped) }
     }
 
-    /// Length of a row.
+    /// Elements of a row.
     pub(crate) fn width(&self) -> usize {
         self.width
     }
 
-    /// Writes row `index` to `row`, which has the length of one.
-    ///
-    /// # Panics
-    /// If there is no such row.
+    /// Writes row `index` to `row`, which must have room for one row, widened to f32 after rounding
+    /// to the table's dtype.
     pub(crate) fn row(&self, index: usize, row: &mut [f32]) {
         let range = index * self.width..(index + 1) * self.width;
         match &self.rows {
@@ -99,6 +124,7 @@ impl Table {
     }
 }
 
+/// Widens little-endian numbers of `N` bytes each into `row`.
 fn read<const N: usize>(bytes: &[u8], row: &mut [f32], widen: impl Fn([u8; N]) -> f32) {
     row.iter_mut().zip(bytes.as_chunks::<N>().0).for_each(|(to, &from)| *to = widen(from));
 }

@@ -1,15 +1,29 @@
-//! The likeliest alternatives of each token of an answer.
+//! The likeliest alternatives of each token of an answer, from the field `logprobs` of a choice.
+//!
+//! ```text
+//! logprobs.content: [ { token, bytes?, logprob, top_logprobs: [ { token, bytes?, logprob }, … ] }, … ]
+//! ```
+//!
+//! A service counts positions in tokens and judges count them in bytes of the text. Here the
+//! tokens' bytes are laid end to end and compared with the text: if they do not begin with it, the
+//! list is of something else (a chain of thought, a template's tokens), and none of it is used.
 
 use judge_core::TokenAlternatives;
 use serde_json::Value;
 
-/// Above this a log-probability is wrong and not merely rounded.
+/// Above this a log-probability is wrong and not merely rounded. From 0 to here it is taken for 0.
 const ROUNDING: f64 = 1e-3;
 
-/// The tokens of `text` with their alternatives; none if the service shows none, or shows tokens that do not make up the text.
+/// The tokens of `text` with their alternatives, in order. Empty if the service shows none, or
+/// shows tokens that do not make up the text. Tokens behind the text, such as those of a stop text,
+/// are left out, and one that reaches beyond its end is cut there.
+///
+/// In each list the written token comes first, the others follow in the service's order. A text
+/// appears once, with the first of its log-probabilities; tokens that are not UTF-8 by themselves
+/// are left out.
 ///
 /// # Errors
-/// For what is there but no list of tokens with log-probabilities.
+/// For what is there but is not a list of tokens with log-probabilities.
 pub(super) fn read(choice: &Value, text: &str) -> Result<Vec<TokenAlternatives>, String> {
     let content = match choice.get("logprobs").and_then(|logprobs| logprobs.get("content")) {
         None | Some(Value::Null) => return Ok(Vec::new()),
@@ -38,14 +52,21 @@ pub(super) fn read(choice: &Value, text: &str) -> Result<Vec<TokenAlternatives>,
     Ok(if written.starts_with(text.as_bytes()) { found } else { Vec::new() })
 }
 
-/// A token that a service shows.
+/// A token that a service shows, written or an alternative.
 struct Token {
     /// Its bytes, which need not be text: a character may be several tokens.
     bytes: Vec<u8>,
+    /// `ln p`, finite and at most 0.
     log_prob: f32,
 }
 
 impl Token {
+    /// Reads an object with `token`, `logprob` and perhaps `bytes`. Without `bytes` they are those
+    /// of the text.
+    ///
+    /// # Errors
+    /// For a field of another kind, bytes above 255, or a log-probability that is absent or above
+    /// [`ROUNDING`].
     fn read(entry: &Value) -> Result<Self, String> {
         let text = entry.get("token").and_then(Value::as_str).ok_or("expected \"token\" to be text")?;
         let bytes = match entry.get("bytes") {

@@ -1,5 +1,12 @@
-//! BERT: tables of words, positions and kinds of text, norms behind both halves of a block, biases everywhere. RoBERTa and XLM-RoBERTa are the same, but that
-//! their positions are counted from behind the padding token's number.
+//! BERT, RoBERTa and XLM-RoBERTa, and the many embedding models published as one of them.
+//!
+//! - Tables of tokens, positions and types are summed and normed (LayerNorm).
+//! - Norms after both halves of a block; biases everywhere; an ungated MLP; no rotation and no
+//!   windows.
+//! - BERT counts positions from 0. Both RoBERTas count them from the row after the padding token's
+//!   number, so that 512 of 514 rows are used with `pad_token_id` 1.
+//! - Tensors are under `bert.` or `roberta.` in classes with a head (XLM-RoBERTa's too), and older
+//!   files call the parameters of norms `gamma` and `beta`.
 
 use judge_core::TokenId;
 use serde::Deserialize;
@@ -13,21 +20,31 @@ use crate::arch::encoder::{
 use crate::arch::shape::size;
 use crate::arch::spec::{Activation, LinearSpec};
 
+/// The fields of all three.
 #[derive(Deserialize)]
 struct Bert {
+    /// The sizes of all encoders.
     #[serde(flatten)]
     sizes: Sizes,
+    /// The function inside the MLP.
     hidden_act: String,
+    /// Rows of the table of types.
     type_vocab_size: usize,
+    /// Epsilon of all norms.
     layer_norm_eps: f64,
+    /// `absolute` or absent; relative positions are refused.
     position_embedding_type: Option<String>,
+    /// RoBERTa: determines the first position.
     pad_token_id: Option<TokenId>,
+    /// Causal use, which is refused.
     is_decoder: Option<bool>,
 }
 
-/// Heads over masked words, pairs of sentences, labels and spans; the pooler that some of them share; and a buffer that counts.
+/// Heads over masked words, pairs of sentences, labels and spans; the pooler that some of them
+/// share; and a buffer of position numbers.
 const OTHERS: &[&str] = &["cls.", "classifier.", "embeddings.position_ids", "lm_head.", "pooler.", "qa_outputs."];
 
+/// Defaults of transformers 5.23: BERT base, uncased.
 pub(super) fn defaults_of_bert() -> Value {
     json!({
         "vocab_size": 30522, "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
@@ -36,7 +53,8 @@ pub(super) fn defaults_of_bert() -> Value {
     })
 }
 
-/// That of both RoBERTas but for XLM-RoBERTa's vocabulary, which every file states.
+/// Defaults of RoBERTa and XLM-RoBERTa. The vocabulary is RoBERTa's; every file of XLM-RoBERTa
+/// states its own.
 pub(super) fn defaults_of_roberta() -> Value {
     json!({
         "vocab_size": 50265, "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
@@ -45,22 +63,40 @@ pub(super) fn defaults_of_roberta() -> Value {
     })
 }
 
+/// Describes a BERT.
+///
+/// # Errors
+/// As [`Bert::lower`].
 pub(super) fn bert(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
     let bert: Bert = serde_json::from_value(fields)?;
     bert.lower("bert", StoredNames { prefix: "bert.", others: OTHERS }, false)
 }
 
+/// Describes a RoBERTa.
+///
+/// # Errors
+/// As [`Bert::lower`].
 pub(super) fn roberta(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
     let bert: Bert = serde_json::from_value(fields)?;
     bert.lower("roberta", StoredNames { prefix: "roberta.", others: OTHERS }, true)
 }
 
+/// Describes an XLM-RoBERTa, whose tensors have RoBERTa's prefix.
+///
+/// # Errors
+/// As [`Bert::lower`].
 pub(super) fn xlm_roberta(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
     let bert: Bert = serde_json::from_value(fields)?;
     bert.lower("xlm-roberta", StoredNames { prefix: "roberta.", others: OTHERS }, true)
 }
 
 impl Bert {
+    /// Checks the fields and describes the encoder. `counts_behind_padding` is true for both
+    /// RoBERTas.
+    ///
+    /// # Errors
+    /// [`ConfigProblem`] for sizes out of range, causal use, relative positions, and a padding
+    /// token that is missing where positions are counted from it or leaves none of them.
     fn lower(
         self,
         family: &'static str,
@@ -114,10 +150,12 @@ impl Bert {
     }
 }
 
+/// The norm of a part: `{of}.LayerNorm`, with a bias.
 fn norm(of: &str) -> LayerNormSpec {
     LayerNormSpec { stem: format!("{of}.LayerNorm"), bias: true }
 }
 
+/// Describes block `index`. Queries, keys and values are separate tensors.
 fn block(index: usize, d_model: usize, d_ff: usize) -> EncoderBlockSpec {
     let stem = |name: &str| format!("encoder.layer.{index}.{name}");
     let linear = |names: &[&str], rows: usize, d_in: usize| LinearSpec {

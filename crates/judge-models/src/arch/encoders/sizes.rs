@@ -1,23 +1,35 @@
-//! The numbers of `config.json` that all encoders have, and how they are checked.
+//! The sizes in `config.json` that all encoders have, and how they are checked.
+//!
+//! The counterpart of `shape.rs`, whose limits it shares.
 
 use serde::Deserialize;
 
 use crate::arch::shape::{is_positive, size};
 use crate::arch::{ConfigProblem, MAX_CONTEXT};
 
-/// The numbers that all encoders have, under their names in a file.
+/// Sizes by their names in the file, flattened into each family's fields.
 #[derive(Deserialize)]
 pub(super) struct Sizes {
+    /// Rows of the table of tokens.
     pub(super) vocab_size: usize,
+    /// `d_model`.
     pub(super) hidden_size: usize,
+    /// Width inside the MLP.
     pub(super) intermediate_size: usize,
+    /// Number of blocks.
     pub(super) num_hidden_layers: usize,
+    /// Heads of a block; divides `hidden_size`.
     pub(super) num_attention_heads: usize,
+    /// Rows of the table of positions, or the context of a rotation.
     pub(super) max_position_embeddings: usize,
 }
 
 impl Sizes {
-    /// The same, if they can be believed.
+    /// Returns the sizes unchanged if all are in range.
+    ///
+    /// # Errors
+    /// [`ConfigProblem::Value`] for one that is not, and for heads that do not divide
+    /// `hidden_size`.
     pub(super) fn check(self) -> Result<Self, ConfigProblem> {
         size("vocab_size", self.vocab_size, 1 << 26)?;
         size("hidden_size", self.hidden_size, 1 << 20)?;
@@ -34,7 +46,10 @@ impl Sizes {
     }
 }
 
-/// What keeps the square root of a norm from 0.
+/// Checks the epsilon of a norm, which keeps its square root from 0: finite and above 0 in f32.
+///
+/// # Errors
+/// [`ConfigProblem::Value`] for any other number.
 pub(super) fn eps(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
     if is_positive(found) {
         return Ok(found);

@@ -1,4 +1,15 @@
-//! Command R7B and Command A: one LayerNorm for attention and the MLP beside it, and three blocks of four with a window, which alone rotate, neighbours together.
+//! `cohere2`: Command R7B, Command A.
+//!
+//! - One LayerNorm per block (mean subtracted, no bias), `input_layernorm`, which attention and the
+//!   MLP beside it both read: `x + attn(n(x)) + mlp(n(x))`. The norm after the last block is a
+//!   LayerNorm too.
+//! - Windows (4096) in three blocks of four. Only these rotate, neighbours `2i` and `2i + 1`
+//!   together; full blocks do not (NoPE).
+//! - Logits are multiplied by `logit_scale` (1/16 by default), in readings too. The head is tied.
+//! - No norms of heads; `use_qk_norm` is refused.
+//!
+//! Published files state several properties that transformers takes for granted; other values of
+//! them are refused. Tensors are named as in Llama, without `post_attention_layernorm`.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -9,19 +20,29 @@ use crate::arch::dense::{BlockNorms, Dense};
 use crate::arch::rope::{Pairs, RopeRules};
 use crate::arch::shape::{Shape, check_granted, factor, norm_eps, size, window, windows};
 
+/// Fields of the family.
 #[derive(Deserialize)]
 struct Cohere2 {
+    /// Fields of all families. `rms_norm_eps` is overwritten by `layer_norm_eps`.
     #[serde(flatten)]
     shape: Shape,
+    /// The function inside the MLP.
     hidden_act: String,
+    /// Epsilon of all norms.
     layer_norm_eps: f64,
+    /// Factor on logits.
     logit_scale: f64,
+    /// Biases of all four projections of attention.
     attention_bias: bool,
+    /// Width of windows.
     sliding_window: Option<usize>,
+    /// Distance of full blocks, used without `layer_types`; 4 by default.
     sliding_window_pattern: Option<usize>,
+    /// Kinds of the blocks.
     layer_types: Option<Vec<String>>,
 }
 
+/// Defaults where they differ from those of all families.
 pub(super) fn defaults() -> Value {
     json!({
         "vocab_size": 256_000, "hidden_size": 8192, "intermediate_size": 22528, "num_hidden_layers": 40,
@@ -30,7 +51,8 @@ pub(super) fn defaults() -> Value {
     })
 }
 
-/// What published files say of their blocks and transformers takes for granted.
+/// What published files say of their blocks and transformers takes for granted, with full blocks at
+/// each `pattern`th place.
 fn granted(pattern: usize) -> [(&'static str, Value); 8] {
     [
         ("layer_switch", json!(pattern)),
@@ -44,6 +66,11 @@ fn granted(pattern: usize) -> [(&'static str, Value); 8] {
     ]
 }
 
+/// Describes a Cohere 2.
+///
+/// # Errors
+/// [`ConfigProblem`] as of [`Shape::lower`], for settings that contradict what transformers takes
+/// for granted, and for heads that are together not as wide as the model.
 pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     let mut found = Cohere2::deserialize(&fields)?;
     let pattern = size("sliding_window_pattern", found.sliding_window_pattern.unwrap_or(4), usize::MAX)?;

@@ -1,4 +1,9 @@
-//! ERNIE 4.5, dense: a Llama whose neighbouring coordinates rotate together, with one switch for all biases.
+//! `ernie4_5`: ERNIE 4.5 0.3B, the dense one.
+//!
+//! A Llama with heads of 128 coordinates and a tied head, in which neighbouring coordinates `2i`
+//! and `2i + 1` rotate together (base 5e5). One switch, `use_bias`, gives all projections of
+//! attention and of the MLP a bias. Tensors are named as in Llama. Models with experts have another
+//! `model_type` and are not read.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -8,14 +13,19 @@ use crate::arch::dense::Dense;
 use crate::arch::rope::{Pairs, RopeRules};
 use crate::arch::shape::Shape;
 
+/// Fields of the family.
 #[derive(Deserialize)]
 struct Ernie45 {
+    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
+    /// The function inside the MLP.
     hidden_act: String,
+    /// Biases of all projections.
     use_bias: bool,
 }
 
+/// Defaults where they differ from those of all families.
 pub(super) fn defaults() -> Value {
     json!({
         "vocab_size": 103_424, "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 18,
@@ -24,6 +34,10 @@ pub(super) fn defaults() -> Value {
     })
 }
 
+/// Describes an ERNIE 4.5.
+///
+/// # Errors
+/// [`ConfigProblem`] as of [`Shape::lower`].
 pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     let Ernie45 { mut shape, hidden_act, use_bias } = serde_json::from_value(fields)?;
     shape.rope_rules = RopeRules { pairs: Pairs::Neighbours, ..RopeRules::default() };

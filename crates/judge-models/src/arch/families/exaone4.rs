@@ -1,4 +1,12 @@
-//! EXAONE 4: norms behind both halves of a block and of query and key heads; where blocks have windows, those without do not rotate.
+//! `exaone4`: EXAONE 4.0 (1.2B, 32B).
+//!
+//! - Norms after both halves of a block and none before: `x + norm(f(x))`, under OLMo 2's names
+//!   `post_attention_layernorm` and `post_feedforward_layernorm`.
+//! - Norms per query and key head before the rotation, plain weights. No biases.
+//! - In models with windows (32B) every fourth block is full, and full blocks do not rotate (NoPE).
+//!   Without a window (1.2B) all blocks are full and all rotate.
+//!
+//! Kinds of the blocks are in `layer_types`, or follow from `sliding_window_pattern`.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -7,17 +15,24 @@ use crate::arch::ConfigProblem;
 use crate::arch::dense::{BlockNorms, Dense, QkNorm};
 use crate::arch::shape::{Shape, size, window, windows};
 
+/// Fields of the family.
 #[derive(Deserialize)]
 struct Exaone4 {
+    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
+    /// The function inside the MLP.
     hidden_act: String,
+    /// Width of windows; null for none, which also makes all blocks rotate.
     sliding_window: Option<usize>,
-    // A number, or letters beside which `layer_types` is given.
+    /// Distance of full blocks, used without `layer_types`. A number; or letters such as `LLLG`,
+    /// beside which `layer_types` must be there.
     sliding_window_pattern: Value,
+    /// Kinds of the blocks.
     layer_types: Option<Vec<String>>,
 }
 
+/// Defaults where they differ from those of all families.
 pub(super) fn defaults() -> Value {
     json!({
         "vocab_size": 102_400, "intermediate_size": 16384, "max_position_embeddings": 2048, "rms_norm_eps": 1e-5,
@@ -25,6 +40,11 @@ pub(super) fn defaults() -> Value {
     })
 }
 
+/// Describes an EXAONE 4.
+///
+/// # Errors
+/// [`ConfigProblem`] as of [`Shape::lower`], and for windows, pattern and layer types that
+/// contradict each other.
 pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     let found: Exaone4 = serde_json::from_value(fields)?;
     let sliding = window(found.sliding_window)?;

@@ -1,5 +1,24 @@
-//! Gemma 2: norms around both halves of a block, soft-caps, and every other block with a window. Gemma 3: norms of query and key heads in the place of
-//! soft-caps, five blocks of six with a window, and these with a rotation of their own.
+//! `gemma2`: Gemma 2 (2B, 9B, 27B), ShieldGemma. `gemma3_text`: Gemma 3 (270M, 1B), and the text
+//! model inside `gemma3` folders (4B, 12B, 27B).
+//!
+//! Common to both: RMS norms before and after both halves of a block, with weights `1 + w`;
+//! embeddings times `sqrt(d_model)`, rounded to the dtype of the weights; scores times
+//! `query_pre_attn_scalar^-0.5`; tanh-GELU; heads of 256 coordinates; a tied head; some blocks with
+//! a window.
+//!
+//! | | `gemma2` | `gemma3_text` |
+//! |---|---|---|
+//! | full blocks without `layer_types` | every 2nd | every 6th (`sliding_window_pattern`) |
+//! | soft caps | scores 50, logits 30 | none by default |
+//! | norms of query and key heads | none | per head, `1 + w`, before the rotation |
+//! | base of the rotation | 1e4 | full blocks 1e6, the others 1e4 |
+//! | scaling of the rotation | of all blocks | of full blocks alone (linear by 8 in 4B and up) |
+//!
+//! Tensors: `post_attention_layernorm` is the norm after attention, not before the MLP;
+//! `pre_feedforward_layernorm` and `post_feedforward_layernorm` are around the MLP;
+//! `self_attn.{q,k}_norm` in Gemma 3. Published 4B files leave out heads, their width and the
+//! vocabulary, so the defaults decide what is loaded. Attention to both sides (EmbeddingGemma) is
+//! refused.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -10,23 +29,36 @@ use crate::arch::rope::RopesByKind;
 use crate::arch::shape::{Shape, is_positive, size, window, windows};
 use crate::arch::spec::EmbeddingScale;
 
+/// Fields of both families.
 #[derive(Deserialize)]
 struct Gemma {
+    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
+    /// The function inside the MLP. Files may have `hidden_act` beside it, which is not read.
     hidden_activation: String,
+    /// Biases of all four projections of attention.
     attention_bias: bool,
+    /// Scores are divided by its root.
     query_pre_attn_scalar: f64,
+    /// Width of windows; null for none.
     sliding_window: Option<usize>,
+    /// Kinds of the blocks.
     layer_types: Option<Vec<String>>,
+    /// Soft cap of scores; null for none.
     attn_logit_softcapping: Option<f64>,
+    /// Soft cap of logits; null for none.
     final_logit_softcapping: Option<f64>,
+    /// Attention to both sides, which is refused.
     use_bidirectional_attention: Option<bool>,
-    // Gemma 3 alone.
+    /// Gemma 3: distance of full blocks, used without `layer_types`.
     sliding_window_pattern: Option<usize>,
+    /// Gemma 3: base of blocks with a window, used where `rope_parameters` states none; 1e4 by
+    /// default.
     rope_local_base_freq: Option<f64>,
 }
 
+/// Defaults of transformers 5.23 for Gemma 2.
 pub(super) fn defaults_of_2() -> Value {
     json!({
         "vocab_size": 256_000, "hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 26,
@@ -37,11 +69,16 @@ pub(super) fn defaults_of_2() -> Value {
     })
 }
 
+/// Describes a Gemma 2.
+///
+/// # Errors
+/// As [`Gemma::lower`].
 pub(super) fn gemma2(fields: Value) -> Result<Dense, ConfigProblem> {
-    // The first block has a window, the second has none, and so on.
+    // Blocks 0, 2, 4 and so on have a window.
     serde_json::from_value::<Gemma>(fields)?.lower("gemma2", 2)
 }
 
+/// Defaults of transformers 5.23 for Gemma 3.
 pub(super) fn defaults_of_3() -> Value {
     json!({
         "vocab_size": 262_208, "hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 26,
@@ -51,6 +88,10 @@ pub(super) fn defaults_of_3() -> Value {
     })
 }
 
+/// Describes a Gemma 3. The rope fields are taken out of the shape and lowered per kind of block.
+///
+/// # Errors
+/// As [`Gemma::lower`], and for rope fields that are not read.
 pub(super) fn gemma3(fields: Value) -> Result<Dense, ConfigProblem> {
     let mut gemma: Gemma = serde_json::from_value(fields)?;
     let shape = &mut gemma.shape;
@@ -59,12 +100,17 @@ pub(super) fn gemma3(fields: Value) -> Result<Dense, ConfigProblem> {
     shape.rope_theta = None;
     let pattern = size("sliding_window_pattern", gemma.sliding_window_pattern.unwrap_or(6), usize::MAX)?;
     let dense = gemma.lower("gemma3_text", pattern)?;
-    // Scaled rotations are what `max_position_embeddings` is made for.
+    // The stated context already counts the scaling, so it is kept.
     Dense { qk_norm: QkNorm::PerHead, ..dense }.with_ropes(ropes, true)
 }
 
 impl Gemma {
-    /// Of blocks that the file does not list, all but each `pattern`th have a window.
+    /// What both families share. Without `layer_types` all blocks but each `pattern`th have a
+    /// window.
+    ///
+    /// # Errors
+    /// [`ConfigProblem`] as of [`Shape::lower`], for soft caps and factors that are not finite and
+    /// above 0, contradictory windows, and attention to both sides.
     fn lower(self, family: &'static str, pattern: usize) -> Result<Dense, ConfigProblem> {
         if self.use_bidirectional_attention == Some(true) {
             return Err(ConfigProblem::Unsupported { field: "use_bidirectional_attention", found: "true".to_owned() });

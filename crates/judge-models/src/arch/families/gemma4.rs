@@ -1,5 +1,32 @@
-//! Gemma 4: Gemma 3 with wider heads in the blocks that see everything, whose values may be their keys; with blocks that look at the keys of others, numbers that each
-//! block gets of a position's token, and experts beside the MLP, in models that have them.
+//! `gemma4_text`: Gemma 4 (E2B, E4B, 12B, 26B-A4B, 31B), published inside `gemma4` folders.
+//!
+//! Like Gemma 3 it norms around both halves of a block and per query and key head, scales
+//! embeddings by `sqrt(d_model)` and has tanh-GELU and a tied head. What differs:
+//!
+//! - Norm weights are plain, without `1 + w`. Scores are not scaled.
+//! - Full blocks have wider heads (`global_head_dim`) and turn a quarter of their pairs
+//!   (`proportional`, base 1e6); blocks with a window turn whole heads (base 1e4). The last block
+//!   is always full.
+//! - Values are normed per head, without a weight.
+//! - With `attention_k_eq_v` full blocks have no `v_proj`: values are keys before norm and
+//!   rotation.
+//! - The last `num_kv_shared_layers` blocks project queries alone and use the keys and values of
+//!   the last block of their kind that has own ones; with `use_double_wide_mlp` their MLPs are
+//!   twice as wide.
+//! - E models add numbers for each token to each block (`TokenInputsSpec` in `spec.rs`).
+//! - 26B-A4B has experts beside the MLP (`BothSpec` in `spec/mlp.rs`).
+//! - A stored number, `layer_scalar`, multiplies what leaves a block.
+//!
+//! ```text
+//! x ─ attention half ─ MLP half (+ experts beside it) ─ token gate ─ · layer_scalar ─►
+//! ```
+//!
+//! Tensors besides Gemma 3's: `layers.N.{layer_scalar, per_layer_input_gate, per_layer_projection,
+//! post_per_layer_input_norm}`, `router.{proj, scale, per_expert_scale}`,
+//! `experts.{gate_up,down}_proj`, `{pre,post}_feedforward_layernorm_2`,
+//! `post_feedforward_layernorm_1`, and `model.{embed_tokens_per_layer, per_layer_model_projection,
+//! per_layer_projection_norm}`. Projections of keys that published files have in sharing blocks are
+//! passed over.
 
 use std::collections::BTreeMap;
 
@@ -13,37 +40,59 @@ use crate::arch::shape::{Shape, positive, size, window, windows};
 use crate::arch::spec::{EmbeddingScale, HeadShape, KeysSpec};
 use crate::arch::{ConfigProblem, Routing};
 
-/// What this family has besides the shape of all.
+/// The family's own fields; [`Shape`] is read from the same object.
 #[derive(Deserialize)]
 struct Gemma4 {
+    /// The function inside MLPs, experts and token gates.
     hidden_activation: String,
+    /// Biases of all projections of attention.
     attention_bias: bool,
+    /// Width of windows; needed.
     sliding_window: Option<usize>,
+    /// Kinds of the blocks; without it every 6th is full.
     layer_types: Option<Vec<String>>,
+    /// Soft cap of logits; published files have 30.
     final_logit_softcapping: Option<f64>,
+    /// `vision` concerns pictures alone; anything else is refused.
     use_bidirectional_attention: Option<String>,
+    /// Width of heads in full blocks, where `per_layer_config` is absent.
     global_head_dim: usize,
+    /// Key heads of full blocks; counts only with `attention_k_eq_v`, as in transformers.
     num_global_key_value_heads: Option<usize>,
+    /// Heads by number of the layer, in decimal; files that transformers 5.23 wrote have it.
     per_layer_config: Option<BTreeMap<String, HeadsOfLayer>>,
+    /// Whether values of full blocks are their keys before norm and rotation.
     attention_k_eq_v: bool,
+    /// Blocks at the end that use keys and values of others.
     num_kv_shared_layers: usize,
+    /// Whether MLPs of those blocks are twice as wide.
     use_double_wide_mlp: bool,
+    /// Numbers per token and block; null or 0 for none.
     hidden_size_per_layer_input: Option<usize>,
+    /// Rows of their table; at least `vocab_size`.
     vocab_size_per_layer_input: usize,
+    /// Whether all blocks have experts beside their MLP. The next three are needed then.
     enable_moe_block: bool,
+    /// Experts of a block.
     num_experts: Option<usize>,
+    /// Experts of a row.
     top_k_experts: Option<usize>,
+    /// Width inside an expert.
     moe_intermediate_size: Option<usize>,
 }
 
-/// What `per_layer_config`, which transformers 5.23 writes in the place of `global_head_dim`, says of a layer.
+/// What `per_layer_config` says of a layer, in the place of `global_head_dim`. An unknown field is
+/// an error here, because the search for unread fields does not look inside.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HeadsOfLayer {
+    /// Width of heads; `None`: that of the model.
     head_dim: Option<usize>,
+    /// Key heads; `None`: those of the model.
     num_key_value_heads: Option<usize>,
 }
 
+/// Defaults of transformers 5.23, but for the rope fields.
 pub(super) fn defaults() -> Value {
     json!({
         "vocab_size": 262_144, "hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 30,
@@ -55,7 +104,7 @@ pub(super) fn defaults() -> Value {
     })
 }
 
-/// `rope_parameters` of a file that has none.
+/// `rope_parameters` where the file has none.
 fn default_ropes() -> Value {
     json!({
         "full_attention": { "rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6 },
@@ -63,13 +112,18 @@ fn default_ropes() -> Value {
     })
 }
 
+/// Describes a Gemma 4.
+///
+/// # Errors
+/// [`ConfigProblem`] as of [`Shape::lower`] and [`Gemma4::lower`], for attention to both sides in
+/// texts, and for rope fields at the top level or missing for a kind of block.
 pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     let (mut shape, gemma) = (Shape::deserialize(&fields)?, Gemma4::deserialize(&fields)?);
     if let Some(sides) = gemma.use_bidirectional_attention.as_deref().filter(|&sides| sides != "vision") {
-        // Pictures are not read.
+        // `vision` is accepted because pictures are not read.
         return Err(ConfigProblem::Unsupported { field: "use_bidirectional_attention", found: sides.to_owned() });
     }
-    // Of older layouts, which transformers does not read here.
+    // Rope fields of older layouts, which transformers does not read in this family.
     for (field, is_there) in
         [("rope_scaling", shape.rope_scaling.is_some()), ("rope_theta", shape.rope_theta.is_some())]
     {
@@ -96,6 +150,11 @@ pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
 }
 
 impl Gemma4 {
+    /// Everything but the rotations.
+    ///
+    /// # Errors
+    /// [`ConfigProblem`] for sizes out of range, a missing window, heads that differ within a kind
+    /// of block, and sharing blocks without a block to share with.
     fn lower(mut self, shape: Shape) -> Result<Dense, ConfigProblem> {
         let cap = self.final_logit_softcapping.map(|cap| positive("final_logit_softcapping", cap)).transpose()?;
         let dense = shape.lower("gemma4_text", "hidden_activation", &self.hidden_activation)?;
@@ -105,7 +164,7 @@ impl Gemma4 {
             return Err(ConfigProblem::Missing { field: "sliding_window", needed_by: "gemma4_text" });
         }
         let mut windows = windows(self.layer_types.take(), sliding, 6, n_layers)?;
-        // As transformers has it, whatever the file says.
+        // transformers makes the last block full whatever the file says.
         if let Some(last) = windows.last_mut() {
             *last = None;
         }
@@ -128,7 +187,13 @@ impl Gemma4 {
         })
     }
 
-    /// Heads, keys and widths of MLPs of all blocks.
+    /// Heads, keys and width of the MLP of every block, given their windows.
+    ///
+    /// All blocks of a kind must have the same heads: there is one rotation per kind, and keys are
+    /// shared within a kind.
+    ///
+    /// # Errors
+    /// As [`Gemma4::lower`], and for layers in `per_layer_config` that do not exist.
     fn otherwise(&self, dense: &Dense, windows: &[Option<usize>]) -> Result<BTreeMap<usize, Otherwise>, ConfigProblem> {
         let is_other = |key: &&String| !key.parse::<usize>().is_ok_and(|index| index < dense.n_layers);
         if let Some(found) = self.per_layer_config.iter().flat_map(BTreeMap::keys).find(is_other) {
@@ -140,7 +205,7 @@ impl Gemma4 {
         for (index, window) in windows.iter().enumerate() {
             let heads = self.heads(index, window.is_none(), dense)?;
             let alike = |other: usize| windows[other].is_some() == window.is_some();
-            // The first of its kind speaks for all: there is one rotation for all, and keys are shared.
+            // The first block of its kind stands for all.
             let first = (0..index).find(|&other| alike(other)).and_then(|first| all.get(&first));
             if first.is_some_and(|first| first.heads != heads) {
                 let found = format!("layer {index} unlike those of its kind");
@@ -164,7 +229,10 @@ impl Gemma4 {
         Ok(all)
     }
 
-    /// Blocks with keys of their own, which come first.
+    /// Number of blocks that project keys themselves; they come first.
+    ///
+    /// # Errors
+    /// [`ConfigProblem::Value`] if more blocks share than there are.
     fn n_own(&self, n_layers: usize) -> Result<usize, ConfigProblem> {
         n_layers.checked_sub(self.num_kv_shared_layers).ok_or_else(|| ConfigProblem::Value {
             field: "num_kv_shared_layers",
@@ -173,12 +241,17 @@ impl Gemma4 {
         })
     }
 
+    /// The heads of block `index`, of which `is_full` says whether it has no window.
+    ///
+    /// # Errors
+    /// [`ConfigProblem::Value`] for numbers out of range or key heads that do not divide the query
+    /// heads.
     fn heads(&self, index: usize, is_full: bool, dense: &Dense) -> Result<HeadShape, ConfigProblem> {
         let own = match &self.per_layer_config {
             Some(layers) => layers.get(&index.to_string()).copied().unwrap_or_default(),
             None if is_full => HeadsOfLayer {
                 head_dim: Some(self.global_head_dim),
-                // transformers reads it there alone.
+                // Only with `attention_k_eq_v`, as in transformers.
                 num_key_value_heads: self.num_global_key_value_heads.filter(|_| self.attention_k_eq_v),
             },
             None => HeadsOfLayer::default(),
@@ -197,7 +270,10 @@ impl Gemma4 {
         Ok(HeadShape { n_heads, n_kv_heads, head_dim })
     }
 
-    /// Width of what each block gets of a token, and rows of its table.
+    /// Width of what each block gets of a token and rows of its table, if the model has that.
+    ///
+    /// # Errors
+    /// [`ConfigProblem::Value`] for a size out of its range or a table with fewer rows than tokens.
     fn token_inputs(&self, dense: &Dense) -> Result<Option<(usize, usize)>, ConfigProblem> {
         let Some(width) = self.hidden_size_per_layer_input.filter(|&width| width > 0) else { return Ok(None) };
         let width = size("hidden_size_per_layer_input", width, 1 << 16)?;
@@ -212,7 +288,10 @@ impl Gemma4 {
         Ok(Some((width, rows)))
     }
 
-    /// Experts of all blocks, where there are any.
+    /// The experts of all blocks, if there are any.
+    ///
+    /// # Errors
+    /// [`ConfigProblem`] for a missing number or one out of its range.
     fn sparse(&self, dense: &Dense) -> Result<Option<Sparse>, ConfigProblem> {
         if !self.enable_moe_block {
             return Ok(None);
@@ -223,7 +302,8 @@ impl Gemma4 {
         let top_k = size("top_k_experts", needed("top_k_experts", self.top_k_experts)?, n_experts)?;
         let d_expert = needed("moe_intermediate_size", self.moe_intermediate_size)?;
         let d_expert = size("moe_intermediate_size", d_expert, 1 << 22)?;
-        // Shares of all experts that are divided by their sum are shares among the chosen.
+        // The family divides a softmax over all experts by the sum of the chosen ones, which is a
+        // softmax over the chosen ones.
         let routing = Routing { top_k, among_chosen: true };
         Ok(Some(Sparse::everywhere(dense.n_layers, n_experts, d_expert, routing, ExpertNames::GEMMA4)))
     }

@@ -1,4 +1,19 @@
-//! Granite 3: a Llama with four factors of its own. Granite 4 without Mamba layers and experts: the same with other names, in a family of hybrids.
+//! `granite`: Granite 3. `granitemoehybrid`: Granite 4 without Mamba layers and experts (micro, 1B
+//! and 350M, dense).
+//!
+//! A Llama with four factors, all 1 by default:
+//!
+//! | field | meaning |
+//! |---|---|
+//! | `embedding_multiplier` | multiplies embeddings, before layer 0 |
+//! | `attention_multiplier` | is the factor on scores, in the place of `head_dim^-0.5` |
+//! | `residual_multiplier` | multiplies what each half of a block adds |
+//! | `logits_scaling` | divides logits, in readings too |
+//!
+//! The hybrid family has the same blocks under other names: its MLP is `shared_mlp.input_linear`
+//! (gate and up as one tensor, gate first) and `shared_mlp.output_linear`,
+//! `shared_intermediate_size` wide. It rotates only if `position_embedding_type` is `rope`. Experts
+//! and Mamba layers are refused.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -8,32 +23,48 @@ use crate::arch::dense::{Dense, GateUp, MlpNames};
 use crate::arch::shape::{Shape, by_layer_type, divisor, factor, size};
 use crate::arch::spec::EmbeddingScale;
 
+/// Fields of Granite 3, which hybrids have too.
 #[derive(Deserialize)]
 struct Granite {
+    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
+    /// The function inside the MLP.
     hidden_act: String,
+    /// Biases of all four projections of attention.
     attention_bias: bool,
+    /// Biases of the MLP's projections; not read in hybrids.
     mlp_bias: bool,
+    /// Factor on embeddings.
     embedding_multiplier: f64,
+    /// Factor on query-key products.
     attention_multiplier: f64,
+    /// Factor on what each half of a block adds.
     residual_multiplier: f64,
+    /// Divisor of logits.
     logits_scaling: f64,
 }
 
+/// Fields of hybrids.
 #[derive(Deserialize)]
 struct Hybrid {
+    /// Those of Granite 3; `intermediate_size` has no meaning.
     #[serde(flatten)]
     granite: Granite,
+    /// Width inside the MLP.
     shared_intermediate_size: usize,
+    /// Experts of a block, which must be 0; 8 by default.
     num_local_experts: Option<usize>,
+    /// Read only so that it is not named as unread: it counts where there are experts.
     #[expect(dead_code, reason = "it counts where there are experts; a field that is read is not warned of")]
     num_experts_per_tok: Option<usize>,
+    /// Kinds of the blocks, `attention` or `mamba`; all are `mamba` by default.
     layer_types: Option<Vec<String>>,
-    /// Anything but `rope`: positions do not enter.
+    /// `rope`: blocks rotate; `nope` or absent: they do not.
     position_embedding_type: Option<String>,
 }
 
+/// Defaults of Granite 3, where they differ from those of all families.
 pub(super) fn defaults() -> Value {
     json!({
         "max_position_embeddings": 2048, "attention_bias": false, "mlp_bias": false, "embedding_multiplier": 1.0,
@@ -41,11 +72,20 @@ pub(super) fn defaults() -> Value {
     })
 }
 
+/// Describes a Granite 3.
+///
+/// # Errors
+/// As [`Granite::lower`].
 pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     serde_json::from_value::<Granite>(fields)?.lower("granite")
 }
 
 impl Granite {
+    /// A Llama with the four factors.
+    ///
+    /// # Errors
+    /// [`ConfigProblem`] as of [`Shape::lower`], and for factors that are not finite and above 0 in
+    /// f32.
     fn lower(self, family: &'static str) -> Result<Dense, ConfigProblem> {
         let dense = self.shape.lower(family, "hidden_act", &self.hidden_act)?;
         Ok(Dense {
@@ -61,10 +101,12 @@ impl Granite {
     }
 }
 
-/// In a file of hybrids the MLP that all tokens share is the only one where there are no experts, and `intermediate_size` is nobody's.
+/// Names of the MLP in hybrids. There it is the expert that all tokens share, which without experts
+/// is the only one.
 const SHARED_MLP: MlpNames =
     MlpNames { gate_up: GateUp::Fused("shared_mlp.input_linear"), down: "shared_mlp.output_linear" };
 
+/// Defaults of hybrids: Granite 3's with a width of the MLP and 8 experts.
 pub(super) fn defaults_of_hybrid() -> Value {
     let mut all = defaults();
     all["shared_intermediate_size"] = 1024.into();
@@ -72,9 +114,11 @@ pub(super) fn defaults_of_hybrid() -> Value {
     all
 }
 
+/// Describes a Granite 4 without Mamba layers and experts.
+///
 /// # Errors
-/// [`ConfigProblem`] for experts, for Mamba layers, which is what all layers are where the file does not list them, and for positions that are neither
-/// rotations nor nothing.
+/// As [`Granite::lower`], for experts, for Mamba layers (which all layers are where the file does
+/// not list them), and for another kind of positions.
 pub(super) fn hybrid(fields: Value) -> Result<Dense, ConfigProblem> {
     let Hybrid { granite, shared_intermediate_size, num_local_experts, layer_types, position_embedding_type, .. } =
         serde_json::from_value(fields)?;
@@ -85,7 +129,7 @@ pub(super) fn hybrid(fields: Value) -> Result<Dense, ConfigProblem> {
     let dense = Granite { mlp_bias: false, ..granite }.lower("granitemoehybrid")?;
     let n_layers = dense.n_layers;
     let types = layer_types.unwrap_or_else(|| vec!["mamba".to_owned(); n_layers]);
-    // transformers has renamed them.
+    // Older files say `attention` for what transformers 5 calls `full_attention`.
     let types: Vec<String> =
         types.into_iter().map(|kind| if kind == "attention" { "full_attention".to_owned() } else { kind }).collect();
     let windows = by_layer_type(&types, None, n_layers)?;

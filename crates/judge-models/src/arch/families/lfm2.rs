@@ -1,4 +1,22 @@
-//! LFM2: a gated short convolution in the place of attention in most blocks, and names of its own throughout.
+//! `lfm2`: LFM2 (350M to 2.6B).
+//!
+//! Most blocks have a gated short convolution in the place of attention: `C * conv(B * x)` of the
+//! rows `[B, C, x]` that `conv.in_proj` gives (`ConvSpec` in `spec.rs`). The others have full
+//! attention with norms per query and key head before the rotation. Norms of states are before both
+//! halves; the head is tied; there are no biases, and SiLU is the only activation. Which blocks
+//! have attention is said by `layer_types`, else by `full_attn_idxs`; a file with neither has
+//! attention in all.
+//!
+//! Names differ throughout:
+//!
+//! | here | in files |
+//! |---|---|
+//! | norm before attention or convolution | `operator_norm` |
+//! | norm before the MLP | `ffn_norm` |
+//! | gate, up, down | `feed_forward.w1`, `feed_forward.w3`, `feed_forward.w2` |
+//! | norms of heads, projection after attention | `self_attn.{q,k}_layernorm`, `self_attn.out_proj` |
+//! | convolution | `conv.{in_proj, conv, out_proj}` |
+//! | norm after the last block | `model.embedding_norm` |
 
 use std::collections::BTreeSet;
 
@@ -9,24 +27,36 @@ use crate::arch::ConfigProblem;
 use crate::arch::dense::{AttentionNames, BlockNorms, Dense, GateUp, MlpNames, QkNorm};
 use crate::arch::shape::{Shape, check_granted, norm_eps, positive, second_kind, size};
 
+/// Fields of the family.
 #[derive(Deserialize)]
 struct Lfm2 {
+    /// Fields of all families. `rms_norm_eps` is overwritten by `norm_eps`.
     #[serde(flatten)]
     shape: Shape,
+    /// Epsilon of all norms.
     norm_eps: f64,
+    /// Biases of the convolution, which are refused.
     conv_bias: bool,
+    /// Positions that the convolution sees.
     #[serde(rename = "conv_L_cache")]
     conv_l_cache: usize,
+    /// The adjusted width of the MLP is rounded up to a multiple of this.
     block_multiple_of: usize,
+    /// Factor on two thirds of the stated width; with null neither factor nor rounding applies.
     block_ffn_dim_multiplier: Option<f64>,
+    /// Whether the width of the MLP is adjusted; see [`adjusted_width`].
     block_auto_adjust_ff_dim: bool,
-    /// Older names of `intermediate_size` and `tie_word_embeddings`, which count before them.
+    /// Older name of `intermediate_size`; wins over it.
     block_ff_dim: Option<usize>,
+    /// Older name of `tie_word_embeddings`; wins over it.
     tie_embedding: Option<bool>,
+    /// Kinds of the blocks: `full_attention` or `conv`.
     layer_types: Option<Vec<String>>,
+    /// Blocks with attention, used without `layer_types`.
     full_attn_idxs: Option<BTreeSet<usize>>,
 }
 
+/// Norms before both halves, under the family's names.
 const NORMS: BlockNorms = BlockNorms {
     before_attention: Some("operator_norm"),
     after_attention: None,
@@ -34,12 +64,15 @@ const NORMS: BlockNorms = BlockNorms {
     after_mlp: None,
 };
 
+/// The family's names of gate, up and down.
 const MLP: MlpNames =
     MlpNames { gate_up: GateUp::Apart { gate: "feed_forward.w1", up: "feed_forward.w3" }, down: "feed_forward.w2" };
 
+/// The family's names in attention.
 const ATTENTION: AttentionNames =
     AttentionNames { q_norm: "self_attn.q_layernorm", k_norm: "self_attn.k_layernorm", out: "self_attn.out_proj" };
 
+/// Defaults where they differ from those of all families.
 pub(super) fn defaults() -> Value {
     json!({
         "vocab_size": 65536, "hidden_size": 2560, "intermediate_size": 12288, "num_key_value_heads": 8,
@@ -49,6 +82,11 @@ pub(super) fn defaults() -> Value {
     })
 }
 
+/// Describes an LFM2.
+///
+/// # Errors
+/// [`ConfigProblem`] as of [`Shape::lower`], for a convolution with biases or over fewer than 2
+/// positions, and for settings that contradict what transformers takes for granted.
 pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     let mut found = Lfm2::deserialize(&fields)?;
     let Shape { hidden_size, num_attention_heads, .. } = found.shape;
@@ -93,7 +131,11 @@ pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     })
 }
 
-/// The width inside the MLP: two thirds of what the file states, by a factor, up to a multiple; or as stated.
+/// The width inside the MLP. If adjusted it is `ceil(factor * floor(2 * stated / 3) / multiple) *
+/// multiple` with truncation where transformers truncates, else as stated.
+///
+/// # Errors
+/// [`ConfigProblem::Value`] for a factor, a multiple or a result out of range.
 fn adjusted_width(
     stated: usize,
     (is_adjusted, factor, multiple): (bool, Option<f64>, usize),
@@ -101,7 +143,7 @@ fn adjusted_width(
     if !is_adjusted {
         return Ok(stated);
     }
-    // Truncated as in transformers.
+    // Truncated to a whole number as in transformers.
     let width = (2 * stated) as f64 / 3.0;
     let Some(factor) = factor else { return size("intermediate_size", width as usize, 1 << 22) };
     let factor = positive("block_ffn_dim_multiplier", factor)?;

@@ -1,4 +1,12 @@
-//! Ministral 3: a Mistral whose queries grow with their position.
+//! `ministral3`: Ministral 3 (3B, 8B, 14B), published inside `mistral3` folders.
+//!
+//! A Mistral whose queries grow with their position: after the rotation they are multiplied by
+//! `1 + beta * ln(1 + floor(p / original_len))`, which is 1 within the original context
+//! (`QueryGrowth` in `rope.rs`). A file without rope fields has yarn with factor 16 over 16,384
+//! positions, base 1e6, beta 0.1, and equal mscales, so that its attention factor is 1. A stated
+//! rope without a beta leaves queries as they are.
+//!
+//! Tensors are named as in Llama. Published instruct folders are FP8, which `weights` expands.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -8,14 +16,20 @@ use crate::arch::dense::Dense;
 use crate::arch::rope::RopeRules;
 use crate::arch::shape::{Shape, window};
 
+/// Fields of the family.
 #[derive(Deserialize)]
 struct Ministral3 {
+    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
+    /// The function inside the MLP.
     hidden_act: String,
+    /// Window of every block; absent or null for none.
     sliding_window: Option<usize>,
 }
 
+/// Defaults where they differ from those of all families, but for the rope fields, which [`dense`]
+/// fills in: they are an object, and hold only where the file has no rope fields at all.
 pub(super) fn defaults() -> Value {
     json!({
         "vocab_size": 131_072, "intermediate_size": 14336, "num_hidden_layers": 34, "num_key_value_heads": 8,
@@ -23,6 +37,11 @@ pub(super) fn defaults() -> Value {
     })
 }
 
+/// Describes a Ministral 3.
+///
+/// # Errors
+/// [`ConfigProblem`] as of [`Shape::lower`], for a window of 0, and for a beta without an original
+/// context.
 pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     let Ministral3 { mut shape, hidden_act, sliding_window } = serde_json::from_value(fields)?;
     if shape.rope_parameters.is_none() && shape.rope_scaling.is_none() {

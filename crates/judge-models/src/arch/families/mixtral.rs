@@ -1,4 +1,11 @@
-//! Mixtral: a Mistral whose blocks all have experts.
+//! `mixtral`: Mixtral 8x7B and 8x22B, Prometheus 2 8x7B.
+//!
+//! A Mistral whose blocks all have experts: 8, of which a row meets 2, each as wide as
+//! `intermediate_size`. transformers divides a softmax over all experts by the sum of the chosen
+//! ones, which is a softmax over the chosen ones. There is no window by default.
+//!
+//! Tensors: `block_sparse_moe.gate` (the router) and `block_sparse_moe.experts.{e}.{w1, w3, w2}`,
+//! which are gate, up and down. Noise on the router (`router_jitter_noise`) is for training alone.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -8,16 +15,22 @@ use crate::arch::experts::{Counts, ExpertNames, Sparse};
 use crate::arch::shape::{Shape, window};
 use crate::arch::{ConfigProblem, Routing};
 
+/// Fields of the family.
 #[derive(Deserialize)]
 struct Mixtral {
+    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
+    /// Numbers of experts; files have `num_local_experts`.
     #[serde(flatten)]
     counts: Counts,
+    /// The function inside experts.
     hidden_act: String,
+    /// Window of every block; absent or null for none.
     sliding_window: Option<usize>,
 }
 
+/// Defaults where they differ from those of all families; the number of experts is in [`dense`].
 pub(super) fn defaults() -> Value {
     json!({
         "intermediate_size": 14336, "num_key_value_heads": 8, "max_position_embeddings": 131_072, "rms_norm_eps": 1e-5,
@@ -25,6 +38,10 @@ pub(super) fn defaults() -> Value {
     })
 }
 
+/// Describes a Mixtral.
+///
+/// # Errors
+/// [`ConfigProblem`] as of [`Shape::lower`], and for numbers of experts or a window out of range.
 pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     let Mixtral { shape, counts, hidden_act, sliding_window } = serde_json::from_value(fields)?;
     let dense = shape.lower("mixtral", "hidden_act", &hidden_act)?;

@@ -1,4 +1,13 @@
-//! OLMoE: a Llama whose blocks all have experts, with norms over all query heads and all key heads together.
+//! `olmoe`: OLMoE 1B-7B.
+//!
+//! - RMS norms before both halves of a block, as in Llama (OLMo 2 has them after).
+//! - One norm over all query heads and one over all key heads, `self_attn.{q,k}_norm` `[d_query]`
+//!   and `[d_key]`, before the rotation, as in OLMo 2.
+//! - `clip_qkv` clamps queries, keys and values after those norms.
+//! - Experts in all blocks, 64 with 8 per row, each as wide as `intermediate_size`; weights are a
+//!   softmax over all of them unless `norm_topk_prob`. No shared expert.
+//!
+//! Experts are named as in Qwen: `mlp.gate`, `mlp.experts.{e}.{gate,up,down}_proj`.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -8,18 +17,26 @@ use crate::arch::experts::{Counts, ExpertNames, Sparse};
 use crate::arch::shape::{Shape, positive};
 use crate::arch::{ConfigProblem, Routing};
 
+/// Fields of the family.
 #[derive(Deserialize)]
 struct Olmoe {
+    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
+    /// Numbers of experts.
     #[serde(flatten)]
     counts: Counts,
+    /// The function inside experts.
     hidden_act: String,
+    /// Biases of all four projections of attention.
     attention_bias: bool,
+    /// Limit of queries, keys and values; null for none.
     clip_qkv: Option<f64>,
+    /// Whether weights are a softmax over the chosen experts alone.
     norm_topk_prob: bool,
 }
 
+/// Defaults where they differ from those of all families; the number of experts is in [`dense`].
 pub(super) fn defaults() -> Value {
     json!({
         "vocab_size": 50304, "hidden_size": 2048, "intermediate_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 16,
@@ -28,6 +45,10 @@ pub(super) fn defaults() -> Value {
     })
 }
 
+/// Describes an OLMoE.
+///
+/// # Errors
+/// [`ConfigProblem`] as of [`Shape::lower`], and for a limit or numbers of experts out of range.
 pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     let Olmoe { shape, counts, hidden_act, attention_bias: bias, clip_qkv, norm_topk_prob } =
         serde_json::from_value(fields)?;

@@ -1,4 +1,17 @@
-//! Qwen2 and Qwen2.5, with biases of queries, keys and values; Qwen3, with norms of query and key heads.
+//! `qwen2`: Qwen2, Qwen2.5, QwQ and DeepSeek-R1 distilled into them. `qwen3`: Qwen3, its rerankers
+//! and embedding models, and the text model inside `qwen3_vl` folders.
+//!
+//! Both are Llamas in norms, rotation, MLP and tensor names, apart from:
+//!
+//! | | `qwen2` | `qwen3` |
+//! |---|---|---|
+//! | biases of q, k, v | always | by `attention_bias`, off by default |
+//! | bias of o | never | by `attention_bias` |
+//! | norms of query and key heads | none | per head, before the rotation: `self_attn.{q,k}_norm` |
+//! | `head_dim` | `hidden_size / num_attention_heads` | 128 unless stated |
+//!
+//! Windows exist only with `use_sliding_window`: in layers that `layer_types` names, else from
+//! block `max_window_layers` on.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -7,19 +20,27 @@ use crate::arch::ConfigProblem;
 use crate::arch::dense::{Dense, QkNorm};
 use crate::arch::shape::{Shape, by_layer_type, window};
 
+/// Fields of both families.
 #[derive(Deserialize)]
 struct Qwen {
+    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
+    /// The function inside the MLP.
     hidden_act: String,
-    // Qwen2 has a fixed answer and no such field.
+    /// Biases of attention in Qwen3. Qwen2 has a fixed answer and no such field.
     attention_bias: Option<bool>,
+    /// Whether `sliding_window` counts.
     use_sliding_window: bool,
+    /// Width of windows.
     sliding_window: Option<usize>,
+    /// Blocks below this index see everything, where `layer_types` is absent.
     max_window_layers: usize,
+    /// Kinds of the blocks.
     layer_types: Option<Vec<String>>,
 }
 
+/// Defaults of Qwen2 where they differ from those of all families.
 pub(super) fn defaults_of_2() -> Value {
     json!({
         "vocab_size": 151_936, "intermediate_size": 22016, "num_key_value_heads": 32, "eos_token_id": null,
@@ -27,6 +48,7 @@ pub(super) fn defaults_of_2() -> Value {
     })
 }
 
+/// Defaults of Qwen3: those of Qwen2 with a width of heads.
 pub(super) fn defaults_of_3() -> Value {
     json!({
         "vocab_size": 151_936, "intermediate_size": 22016, "num_key_value_heads": 32, "eos_token_id": null,
@@ -34,11 +56,19 @@ pub(super) fn defaults_of_3() -> Value {
     })
 }
 
+/// Describes a Qwen2.
+///
+/// # Errors
+/// As [`Qwen::lower`].
 pub(super) fn qwen2(fields: Value) -> Result<Dense, ConfigProblem> {
     let dense = serde_json::from_value::<Qwen>(fields)?.lower("qwen2")?;
     Ok(Dense { qkv_bias: true, ..dense })
 }
 
+/// Describes a Qwen3.
+///
+/// # Errors
+/// As [`Qwen::lower`].
 pub(super) fn qwen3(fields: Value) -> Result<Dense, ConfigProblem> {
     let qwen: Qwen = serde_json::from_value(fields)?;
     let bias = qwen.attention_bias.unwrap_or(false);
@@ -46,6 +76,11 @@ pub(super) fn qwen3(fields: Value) -> Result<Dense, ConfigProblem> {
 }
 
 impl Qwen {
+    /// What both families share: a Llama with windows.
+    ///
+    /// # Errors
+    /// [`ConfigProblem`] as of [`Shape::lower`], and for windows or layer types that contradict
+    /// each other.
     fn lower(self, family: &'static str) -> Result<Dense, ConfigProblem> {
         let mut config = self.shape.lower(family, "hidden_act", &self.hidden_act)?;
         let sliding = if self.use_sliding_window { window(self.sliding_window)? } else { None };

@@ -1,4 +1,20 @@
-//! Qwen3.5 and 3.6, dense or with experts: three blocks of four have a gated delta rule in the place of attention; the others gate what attention gives and rotate part of a head.
+//! `qwen3_5_text`: Qwen3.5 and 3.6, dense (0.8B to 27B). `qwen3_5_moe_text`: the same with experts
+//! (such as 35B-A3B). Published alone or inside `qwen3_5` and `qwen3_5_moe` folders.
+//!
+//! - Three blocks of four have a gated delta rule in the place of attention (`DeltaSpec` in
+//!   `spec.rs`); by `layer_types`, or full attention in block `i` if
+//!   `(i + 1) % full_attention_interval == 0`.
+//! - Full blocks have one gate per query coordinate, interleaved in `q_proj` as `[query, gate]` per
+//!   head; norms of query and key heads; and rotate a quarter of a head.
+//! - Norm weights `w` stand for `1 + w`, also those of heads, but not the norm inside the delta
+//!   rule.
+//! - Multi-axis rotation (`mrope_section`) is that of a plain one for text, where all axes have one
+//!   position.
+//! - With experts: 256 in every block, 8 per row, weights a softmax over the chosen ones, and a
+//!   shared expert with a gate, as in Qwen2-MoE.
+//!
+//! Tensors besides Llama's: `linear_attn.{in_proj_qkv, in_proj_z, in_proj_b, in_proj_a, conv1d,
+//! dt_bias, A_log, norm, out_proj}`. A head that predicts further tokens (`mtp.*`) is passed over.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -9,29 +25,45 @@ use crate::arch::rope::RopeRules;
 use crate::arch::shape::{Shape, check_granted, overlay, second_kind, size};
 use crate::arch::{Activation, ConfigProblem, DeltaShape, Routing};
 
+/// Fields of both families.
 #[derive(Deserialize)]
 struct Qwen35 {
+    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
+    /// The function inside the MLP and after the convolution; only SiLU is read.
     hidden_act: String,
+    /// Biases of all four projections of full attention.
     attention_bias: bool,
+    /// Kinds of the blocks: `full_attention` or `linear_attention`.
     layer_types: Option<Vec<String>>,
+    /// Distance of full blocks, used without `layer_types`.
     full_attention_interval: usize,
+    /// Positions that the convolution sees.
     linear_conv_kernel_dim: usize,
+    /// Coordinates of a query or key head of the delta rule.
     linear_key_head_dim: usize,
+    /// Coordinates of a value head.
     linear_value_head_dim: usize,
+    /// Query and key heads of the delta rule.
     linear_num_key_heads: usize,
+    /// Value heads, a multiple of the key heads.
     linear_num_value_heads: usize,
 }
 
+/// Further fields of models with experts.
 #[derive(Deserialize)]
 struct Experts {
+    /// Numbers of experts.
     #[serde(flatten)]
     counts: Counts,
+    /// Width inside an expert.
     moe_intermediate_size: usize,
+    /// Width inside the shared expert.
     shared_expert_intermediate_size: usize,
 }
 
+/// Defaults of dense models where they differ from those of all families.
 pub(super) fn defaults() -> Value {
     json!({
         "vocab_size": 248_320, "intermediate_size": 12288, "num_attention_heads": 16, "num_key_value_heads": 4,
@@ -41,6 +73,7 @@ pub(super) fn defaults() -> Value {
     })
 }
 
+/// Defaults of models with experts: those of dense ones with other sizes.
 pub(super) fn defaults_of_moe() -> Value {
     let mut fields = defaults();
     overlay(
@@ -53,11 +86,19 @@ pub(super) fn defaults_of_moe() -> Value {
     fields
 }
 
+/// Describes a dense Qwen3.5.
+///
+/// # Errors
+/// As [`lower`].
 pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     lower("qwen3_5_text", &fields)
 }
 
-/// Experts in all blocks, and one more that every row goes through.
+/// Describes a Qwen3.5 with experts in all blocks, and a shared one.
+///
+/// # Errors
+/// As [`lower`], for numbers of experts out of range, and for other weights or sparse blocks than
+/// transformers has for granted.
 pub(super) fn moe(fields: Value) -> Result<Dense, ConfigProblem> {
     check_granted(&fields, &[("norm_topk_prob", json!(true)), ("decoder_sparse_step", json!(1))])?;
     let experts = Experts::deserialize(&fields)?;
@@ -70,15 +111,20 @@ pub(super) fn moe(fields: Value) -> Result<Dense, ConfigProblem> {
     Ok(Dense { sparse: Some(Sparse { d_shared: Some(d_shared), ..sparse }), ..dense })
 }
 
+/// What both families share: everything but experts.
+///
+/// # Errors
+/// [`ConfigProblem`] as of [`Shape::lower`], for sizes of the delta rule out of range, another
+/// activation than SiLU, and settings that contradict what transformers takes for granted.
 fn lower(family: &'static str, fields: &Value) -> Result<Dense, ConfigProblem> {
     let mut found = Qwen35::deserialize(fields)?;
-    // What published files say of their blocks and transformers takes for granted.
+    // Published files state these; transformers takes them for granted.
     check_granted(fields, &[("attn_output_gate", json!(true)), ("mlp_only_layers", json!([]))])?;
     let shape = found.delta_shape()?;
     found.shape.rope_rules = RopeRules { is_partial: true, ..RopeRules::default() };
     let dense = found.shape.lower(family, "hidden_act", &found.hidden_act)?;
     if dense.activation != Activation::Silu {
-        // It is that of the convolution too.
+        // The convolution's activation is the same field, and engines have SiLU there.
         let expected = "silu".to_owned();
         return Err(ConfigProblem::Value { field: "hidden_act", found: found.hidden_act, expected });
     }
@@ -99,6 +145,11 @@ fn lower(family: &'static str, fields: &Value) -> Result<Dense, ConfigProblem> {
 }
 
 impl Qwen35 {
+    /// The sizes of the delta rule.
+    ///
+    /// # Errors
+    /// [`ConfigProblem::Value`] for a size out of its range, value heads that are no multiple of
+    /// key heads, and a convolution over fewer than 2 positions.
     fn delta_shape(&self) -> Result<DeltaShape, ConfigProblem> {
         let n_key_heads = size("linear_num_key_heads", self.linear_num_key_heads, 1 << 16)?;
         let n_value_heads = size("linear_num_value_heads", self.linear_num_value_heads, 1 << 16)?;

@@ -1,4 +1,10 @@
-//! SmolLM3: a Llama of which every fourth block does not rotate.
+//! `smollm3`: SmolLM3 3B. (SmolLM2 is a `llama`.)
+//!
+//! A Llama with a tied head of which every fourth block does not rotate (NoPE): `no_rope_layers`
+//! has 1 where a block rotates and 0 where it does not; without it, block `i` does not rotate if
+//! `(i + 1) % no_rope_layer_interval == 0`. The base is 2e6 where no rope field is stated. Windows
+//! exist only with `use_sliding_window`, and without `layer_types` only blocks that do not rotate
+//! have one. Tensors are named as in Llama; there are no norms of heads.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -7,21 +13,33 @@ use crate::arch::ConfigProblem;
 use crate::arch::dense::Dense;
 use crate::arch::shape::{Shape, by_layer_type, size, window};
 
+/// Fields of the family.
 #[derive(Deserialize)]
 struct SmolLm3 {
+    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
+    /// The function inside the MLP.
     hidden_act: String,
+    /// Biases of all four projections of attention.
     attention_bias: bool,
+    /// Biases of the MLP's projections.
     mlp_bias: bool,
+    /// Whether `sliding_window` counts.
     use_sliding_window: bool,
+    /// Width of windows.
     sliding_window: Option<usize>,
+    /// Kinds of the blocks.
     layer_types: Option<Vec<String>>,
-    /// 1 where a block rotates, 0 where it does not.
+    /// One number per block: 0 where it does not rotate, anything else (files have 1) where it
+    /// does.
     no_rope_layers: Option<Vec<u8>>,
+    /// Distance of blocks that do not rotate, used without `no_rope_layers`.
     no_rope_layer_interval: usize,
 }
 
+/// Defaults where they differ from those of all families, but for the base, which [`dense`] fills
+/// in.
 pub(super) fn defaults() -> Value {
     json!({
         "vocab_size": 128_256, "hidden_size": 2048, "num_hidden_layers": 36, "num_attention_heads": 16,
@@ -30,6 +48,10 @@ pub(super) fn defaults() -> Value {
     })
 }
 
+/// Describes a SmolLM3.
+///
+/// # Errors
+/// [`ConfigProblem`] as of [`Shape::lower`], and for lists of another length than there are blocks.
 pub(super) fn dense(fields: Value) -> Result<Dense, ConfigProblem> {
     let mut found: SmolLm3 = serde_json::from_value(fields)?;
     if found.shape.rope_parameters.is_none() && found.shape.rope_theta.is_none() {

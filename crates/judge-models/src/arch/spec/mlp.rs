@@ -1,89 +1,125 @@
-//! What a block does between its last two norms.
+//! The MLP of a block: dense, experts chosen by a router, or both beside one another.
+//!
+//! Also describes the stacked tensors in which some checkpoints keep all experts of a block. They
+//! are views: engines ask for the experts one by one, and `weights/safetensors/stacks.rs` (or, for
+//! quantised files, `weights/quantised/part.rs`) finds the numbers inside the stack.
 
 use super::parts::{LinearSpec, NamedShape, NormSpec};
 
-/// What a block does between its last two norms.
+/// What a block does between the norms before and after its MLP.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum MlpSpec {
+    /// One MLP for all rows.
     Dense(GatedSpec),
+    /// Experts in the place of the MLP.
     Experts(ExpertsSpec),
+    /// Experts beside an MLP. Boxed because it is much larger than the others.
     Both(Box<BothSpec>),
 }
 
-/// An MLP and experts beside it, each with norms of its own (Gemma 4). Of the residual stream `x` and of its norm before the MLP, `y`, they make
-/// `after_mlp(mlp(y)) + after_experts(experts(before_experts(x)))`, where the router reads `before_router(x)`.
+/// An MLP and experts beside it, each with norms of its own (Gemma 4). From the residual stream `x`
+/// and `y = before_mlp(x)`, with the norm of the block:
+///
+/// ```text
+/// after_mlp(mlp(y)) + after_experts(experts(before_experts(x)))      the router reads before_router(x)
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BothSpec {
+    /// The MLP that every row goes through.
     pub(crate) mlp: GatedSpec,
+    /// The norm of what the MLP gives.
     pub(crate) after_mlp: NormSpec,
+    /// The norm of what the router reads. Its `factor` is `1 / sqrt(d_model)`.
     pub(crate) before_router: NormSpec,
+    /// The norm of what the experts read.
     pub(crate) before_experts: NormSpec,
+    /// Router and experts, without a shared one.
     pub(crate) experts: ExpertsSpec,
+    /// The norm of the experts' weighted sum.
     pub(crate) after_experts: NormSpec,
 }
 
-/// A gated MLP: `down(f(gate(x)) * up(x))`.
+/// A gated MLP, `down(f(gate(x)) * up(x))`, with `f` the model's activation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GatedSpec {
-    /// Gate, then up.
+    /// All rows of the gate, then all rows of up: `[2 * d_ff, d_model]`.
     pub(crate) gate_up: LinearSpec,
+    /// `[d_model, d_ff]`.
     pub(crate) down: LinearSpec,
 }
 
-/// Gated MLPs of which a router chooses some for each row.
+/// Gated MLPs of which a router chooses some for each row. What the chosen ones make of a row is
+/// multiplied by their weights and summed in f32 from the highest logit down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExpertsSpec {
-    /// From a row to one logit for each expert.
+    /// `[n_experts, d_model]`: one logit per expert. Its product is f32 whatever the dtype of the
+    /// weights.
     pub(crate) router: LinearSpec,
+    /// How logits become a choice and weights.
     pub(crate) routing: Routing,
-    /// A tensor with a factor for each expert, which its weight is multiplied by: the full name.
+    /// Full name of a tensor `[n_experts]` whose numbers multiply the experts' weights (Gemma 4).
     pub(crate) scales: Option<String>,
+    /// `[n_experts]`, all of the same width.
     pub(crate) experts: Vec<GatedSpec>,
+    /// One more expert that every row goes through (Qwen2-MoE, Qwen3.5 with experts).
     pub(crate) shared: Option<SharedSpec>,
-    /// Tensors that may be stored in the place of those above.
+    /// Tensors that may be stored in the place of those above; each lists the parts that it
+    /// replaces.
     pub(crate) stacks: Vec<StackSpec>,
 }
 
-/// How the experts of a row, and their weights, follow from the router's logits. Of equal logits that of the lower index is taken first.
+/// How the experts of a row and their weights follow from the router's logits.
+///
+/// Of equal logits the one with the lower index is taken first; `torch.topk`, which transformers
+/// calls, promises no order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Routing {
-    /// Experts of a row: those with the highest logits. At least 1 and at most all.
+    /// Experts per row, those with the highest logits; 1 to the number of experts.
     pub(crate) top_k: usize,
-    /// Whether weights are a softmax over the logits of the chosen experts, and so add up to 1, or over those of all experts.
+    /// Whether the weights are a softmax over the logits of the chosen experts, so that they add up
+    /// to 1, or the chosen part of a softmax over all experts. Dividing the latter by its sum gives
+    /// the former, so `norm_topk_prob` and gpt-oss's softmax after the choice are both `true`.
     pub(crate) among_chosen: bool,
 }
 
-/// An expert that every row goes through; what it makes of a row is multiplied by `sigmoid(gate(x))`.
+/// An expert that every row goes through: `sigmoid(gate(x)) * mlp(x)` is added to what the others
+/// give.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SharedSpec {
+    /// The expert itself; its width may differ from that of the others.
     pub(crate) mlp: GatedSpec,
-    /// From a row to one number.
+    /// `[1, d_model]`.
     pub(crate) gate: LinearSpec,
 }
 
 /// A tensor in which some checkpoints keep what others keep as several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StackSpec {
-    /// Its full name.
+    /// Full name.
     pub(crate) name: String,
+    /// Its shape, which a file must have exactly.
     pub(crate) shape: Vec<usize>,
+    /// All tensors that it holds. Together they cover every number of it exactly once.
     pub(crate) parts: Vec<StackPart>,
-    /// Whether no folder keeps the parts one by one: their names are this crate's.
+    /// Whether no folder keeps the parts one by one, so that their names are this crate's own and
+    /// the stack must be there. Merged folders (`merge.rs`) are written with such stacks.
     pub(crate) is_only_form: bool,
 }
 
-/// A tensor inside a stack.
+/// A tensor inside a stack. The number at `[i, j]` of a matrix is number
+/// `start + i * strides[0] + j * strides[1]` of the stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StackPart {
-    /// The name that it has where it is stored alone, and its shape.
+    /// The name that it has where it is stored alone, and its shape: one axis or two.
     pub(crate) tensor: NamedShape,
     /// Index of its first number in the stack, which is row-major.
     pub(crate) start: usize,
-    /// How far apart its numbers are there, along each of its axes.
+    /// Distance in numbers between neighbours in the stack, for each axis of the part.
     pub(crate) strides: Vec<usize>,
 }
 
 impl MlpSpec {
+    /// All its projections: of the MLP, then the router, the shared expert and the experts.
     pub(super) fn linears(&self) -> Vec<&LinearSpec> {
         match self {
             Self::Dense(mlp) => mlp.linears().to_vec(),
@@ -92,6 +128,7 @@ impl MlpSpec {
         }
     }
 
+    /// The norms inside, which only experts beside an MLP have.
     pub(super) fn norms(&self) -> Vec<&NormSpec> {
         match self {
             Self::Dense(_) | Self::Experts(_) => Vec::new(),
@@ -101,7 +138,7 @@ impl MlpSpec {
         }
     }
 
-    /// The factors of experts.
+    /// The tensor of [`ExpertsSpec::scales`] and its shape.
     pub(super) fn scales(&self) -> Option<NamedShape> {
         let experts = match self {
             Self::Dense(_) => return None,
@@ -113,6 +150,7 @@ impl MlpSpec {
 }
 
 impl ExpertsSpec {
+    /// The router, the shared expert's gate and MLP, then the experts by number.
     pub(super) fn linears(&self) -> impl Iterator<Item = &LinearSpec> {
         let shared = self.shared.iter().flat_map(|shared| [&shared.gate].into_iter().chain(shared.mlp.linears()));
         [&self.router].into_iter().chain(shared).chain(self.experts.iter().flat_map(GatedSpec::linears))
@@ -120,6 +158,7 @@ impl ExpertsSpec {
 }
 
 impl GatedSpec {
+    /// Gate and up, then down.
     pub(super) fn linears(&self) -> [&LinearSpec; 2] {
         [&self.gate_up, &self.down]
     }

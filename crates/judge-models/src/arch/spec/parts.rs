@@ -1,19 +1,26 @@
-//! What blocks are put together from: projections and norms, by the names of their tensors.
+//! Projections and norms by the names of their tensors: the parts that every description is made
+//! of.
+//!
+//! Engines turn them into weights through the trait `Build` of `engine/block.rs`. Nothing here
+//! knows what a part is used for.
 
-/// A projection: matrices of a checkpoint whose rows lie below one another, and their biases.
+/// A projection `x · Wᵀ + b`, where `W` is one or more matrices of a checkpoint with their rows
+/// below one another. Engines multiply by all of them at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LinearSpec {
-    /// Names without `.weight` and `.bias`, each with its number of rows.
+    /// Names without `.weight` and `.bias`, each with its number of rows, from the top down.
     pub(crate) stems: Vec<(String, usize)>,
+    /// Columns of each matrix.
     pub(crate) d_in: usize,
+    /// Whether each matrix has a bias; all have one or none has.
     pub(crate) bias: bool,
 }
 
-/// Tensors of a checkpoint, each with its number of rows.
+/// Full names of tensors of a checkpoint, each with its number of rows.
 pub(crate) type NamedRows = Vec<(String, usize)>;
 
 impl LinearSpec {
-    /// Its matrices, each with its bias where there is one.
+    /// Names and shapes of its matrices, each followed by that of its bias where there is one.
     pub(super) fn tensors(&self) -> Vec<NamedShape> {
         let mut all = Vec::with_capacity(self.stems.len());
         for (stem, rows) in &self.stems {
@@ -25,35 +32,39 @@ impl LinearSpec {
         all
     }
 
-    /// Its matrices, `[rows, d_in]` each.
+    /// Full names of its matrices, `[rows, d_in]` each, from the top down.
     pub(crate) fn weights(&self) -> NamedRows {
         self.stems.iter().map(|(stem, rows)| (format!("{stem}.weight"), *rows)).collect()
     }
 
-    /// Its biases, `[rows]` each.
+    /// Full names of its biases, `[rows]` each, in the order of the matrices. Empty without biases.
     pub(crate) fn biases(&self) -> NamedRows {
         self.stems.iter().filter(|_| self.bias).map(|(stem, rows)| (format!("{stem}.bias"), *rows)).collect()
     }
 }
 
-/// The weight of a norm.
+/// The weight of a norm. What the norm computes is `ModelSpec::norm_kind`; norms of heads are
+/// always root-mean-square norms.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NormSpec {
-    /// The tensor's full name.
+    /// Full name of the tensor, `[len]`.
     pub(crate) name: String,
+    /// Width of the rows that are normed.
     pub(crate) len: usize,
-    /// What is added to what is stored: 1 where a weight `w` stands for `1 + w` (Gemma).
+    /// Added to every stored number: 1 where a stored `w` stands for `1 + w` (Gemma 2 and 3,
+    /// Qwen3.5), otherwise 0.
     pub(crate) offset: f32,
-    /// What that is multiplied by, 1 unless what comes behind the norm has a factor.
+    /// Multiplies the weight: 1 unless a constant factor follows the norm, which is folded in here
+    /// (the router of Gemma 4).
     pub(crate) factor: f32,
 }
 
 impl NormSpec {
-    /// The weight of a norm from what is stored.
+    /// `(stored + offset) * factor` in f32, the number that the norm multiplies by.
     pub(crate) fn weight(&self, stored: f32) -> f32 {
         (stored + self.offset) * self.factor
     }
 }
 
-/// A tensor of a checkpoint: its name and shape.
+/// A tensor of a checkpoint: its full name and its shape.
 pub(crate) type NamedShape = (String, Vec<usize>);

@@ -1,10 +1,35 @@
-//! Products on the matrix unit: rows of activations packed into whole tiles, in blocks that stay in a core's cache while the weights'
-//! panels pass by, results written once.
+//! Products on the matrix unit (AMX): rows of activations, packed into whole tiles, times packed
+//! weights.
 //!
-//! A block's rows meet a panel for a piece of their width, while the next panel is fetched; where there are several pieces, sums wait
-//! between them. Few rows meet the same panels in the same way, at the speed at which these come from memory. How a product is cut depends on its
-//! shape and on the number of threads, and does not show in the result: an element's sum is that of [`Unit::multiply`] in the order of its
-//! pairs.
+//! Owns how a product is cut for caches and threads. It does not own the layout of the weights
+//! (`pack.rs`, which calls [`Panels::apply`]) nor the instructions (`unit.rs`).
+//!
+//! ```text
+//! activations  [rows, d_in]    packed into tiles of 16 rows by 32 coordinates (1 KiB of bf16)
+//!              strip: 16 rows              step: 32 coordinates along a row
+//!              block: `Cut::strips` strips, the rows of one task
+//! weights      [d_out, d_in]   panel: 32 rows of the matrix, `[pairs][32]` words
+//!              task:  one block and at most `Cut::panels` panels
+//!              piece: at most `Cut::piece` steps of both
+//! ```
+//!
+//! A task runs these loops. The innermost product adds two strips' piece to 32 by 32 sums:
+//!
+//! ```text
+//! for piece of d_in                       the block's piece stays in the core's cache
+//!     for panel of the task               a piece of a panel comes from memory once
+//!         for pair of strips of the block
+//!             sums[panel][pair] += strips[pair][piece] · panel[piece]      meanwhile fetch what is next
+//!             after the last piece: write sums[panel][pair] to the output
+//! ```
+//!
+//! With one piece a pair's sums are written at once; with more they wait until the last piece. A
+//! product of few rows is one block, which reads each panel once, at the speed of the memory.
+//!
+//! The cut depends on the product's shape and on the number of threads, and does not show in the
+//! result: an element's sum is that of [`Unit::multiply`] in the order of its pairs, and putting
+//! sums away between two pieces changes no bit. Sums are f32; activations are rounded to bf16 as
+//! they are packed.
 
 use std::ops::Range;
 
@@ -15,46 +40,62 @@ use super::lines::Lines;
 use super::tile::{LANES, Words};
 use super::unit::{HasUnit, PAIRS, ROWS, Sums, Tile, Unit, share};
 
-/// Tiles of rows that a block has at once, a megabyte: half of the cache that every processor with the unit has for a core.
+/// Tiles of a block's piece that are multiplied over and over: 1 MiB, half of the cache that every
+/// processor with the unit has for a core.
 const TILES: usize = 1024;
 
-/// Tiles of rows above one another in a block: more would not spare the panels' reading much.
+/// Most strips of a block: with more, panels would be read hardly less often.
 const STRIPS: usize = 32;
 
-/// Tiles along a row that are summed before sums are put away: sums that move cost more than panels that are read more often.
+/// Most steps of a piece, 2,048 coordinates. Longer pieces spare moving sums away and back, which
+/// costs more than reading panels more often with smaller blocks.
 const STEPS: usize = 64;
 
-/// Panels that a block meets before its next piece. Their sums wait in the other half of the cache.
+/// Most panels of a task. Between two pieces the sums of all of them wait in the other half of the
+/// cache.
 const PANELS: usize = 32;
 
-/// Tasks that keep all threads busy until the end.
+/// Tasks for each thread, at least where a product is large enough, so that all threads are busy
+/// until the end.
 const TASKS_PER_THREAD: usize = 4;
 
-/// Results of so many numbers are written past the caches: they would not be there any more when they are read.
+/// Numbers of an output, 4 MiB, from which on it is written past the caches: it would no longer be
+/// in them when it is read.
 const MANY: usize = 1 << 20;
 
-/// Weights as the unit takes them: panels of [`LANES`] of the matrix's rows, each `[pairs][LANES]` words of two bf16 numbers.
+/// Weights as the unit takes them, borrowed from a `PackedLinear`: panels of [`LANES`] of the
+/// matrix's rows, each `[pairs][LANES]` words of two bf16 numbers. What the matrix does not have is
+/// zero.
 pub(super) struct Panels<'a> {
+    /// All panels, one after another.
     pub(super) words: &'a [u32],
-    /// Of a row, a multiple of [`PAIRS`].
+    /// Pairs of a row, zeros at its end included: a multiple of [`PAIRS`].
     pub(super) pairs: usize,
+    /// Columns of the matrix.
     pub(super) d_in: usize,
+    /// Rows of the matrix; the last panel may have fewer than [`LANES`] of them.
     pub(super) d_out: usize,
 }
 
 impl Panels<'_> {
+    /// Number of panels.
     fn count(&self) -> usize {
         self.d_out.div_ceil(LANES)
     }
 
-    /// A piece of a panel; nothing behind the last.
+    /// The words of some steps of a panel; empty behind the last panel, so that nothing is fetched.
     fn piece(&self, panel: usize, steps: &Range<usize>) -> &[u32] {
         const STEP: usize = PAIRS * LANES;
         let start = panel * self.pairs * LANES;
         if panel < self.count() { &self.words[start + steps.start * STEP..start + steps.end * STEP] } else { &[] }
     }
 
-    /// `out = x · weightᵀ`: `x` `[rows, d_in]`, `out` `[rows, d_out]`, neither of them empty. `scratch` is for reuse.
+    /// `out = x · weightᵀ`: `x` is `[rows, d_in]`, `out` `[rows, d_out]`, neither of them empty. A
+    /// row of the result depends on that row of `x` alone. `scratch` takes the packed rows; it is
+    /// resized, and what it holds does not matter.
+    ///
+    /// Blocks are packed and multiplied independently. A thread that has packed a block starts its
+    /// tasks while the block is near; idle threads take some of them.
     pub(super) fn apply(&self, unit: HasUnit, x: &[f32], out: &mut [f32], scratch: &mut Lines<u32>) {
         let (rows, steps) = (x.len() / self.d_in, self.pairs / PAIRS);
         let n_strips = rows.div_ceil(ROWS);
@@ -64,7 +105,7 @@ impl Panels<'_> {
         let out = Columns::new(out, self.d_out);
         let (tiles, _) = scratch.as_chunks_mut::<{ ROWS * PAIRS }>();
         let blocks = tiles.par_chunks_mut(cut.strips * steps).zip(x.par_chunks(cut.strips * ROWS * self.d_in));
-        // Whoever packs a block goes on with it while it is near; others help when they have nothing to do.
+        // The thread that packs a block multiplies it while it is in its cache; idle threads help.
         blocks.enumerate().for_each(|(block, (tiles, x))| {
             let strips = tiles.par_chunks_exact_mut(steps).zip(x.par_chunks(ROWS * self.d_in));
             let worth_a_task = (1 << 15) / (ROWS * self.d_in) + 1;
@@ -81,41 +122,53 @@ impl Panels<'_> {
     }
 }
 
-/// How a product is cut into tasks: a block of rows, and some panels.
+/// How a product is cut into tasks.
 struct Cut {
-    /// Of rows, in a block.
+    /// Strips of a block: even, so that pairs of strips are whole in all blocks but the last.
     strips: usize,
+    /// Panels of a task.
     panels: usize,
-    /// Tiles along a row that are summed before sums are put away.
+    /// Steps that are summed before the sums are put away.
     piece: usize,
 }
 
 impl Cut {
-    /// Tasks as large as they may be, but enough of them: first with fewer panels, then with fewer rows.
+    /// The largest tasks that are still [`TASKS_PER_THREAD`] for each of `threads`. If they would
+    /// be too few, tasks get fewer panels first, and then blocks fewer rows. Pieces of a row have
+    /// about the same length.
     fn new(n_strips: usize, n_steps: usize, n_panels: usize, threads: usize) -> Self {
         let n_tasks = TASKS_PER_THREAD * threads;
         let piece = n_steps.div_ceil(n_steps.div_ceil(STEPS));
         let blocks = n_strips.div_ceil(STRIPS.min(TILES / piece));
         let panels = (n_panels * blocks / n_tasks).clamp(1, PANELS);
         let blocks = blocks.max(n_tasks.div_ceil(n_panels.div_ceil(panels)));
-        // Of the same size, in whole pairs.
+        // Blocks of the same size, in whole pairs of strips.
         Self { strips: n_strips.div_ceil(blocks).next_multiple_of(2), panels, piece }
     }
 }
 
-/// A block of rows and some panels.
+/// A block of rows and some panels: what one thread computes in one go.
 struct Task<'a> {
+    /// The matrix.
     weights: &'a Panels<'a>,
-    /// Of the block's rows: strip by strip, each its tiles along a row.
+    /// The block's packed rows, `[strips][steps]` tiles.
     tiles: &'a [Tile],
+    /// The block's rows in the output. The last strip may have fewer than 16 of them.
     rows: Range<usize>,
+    /// The panels of this task.
     panels: Range<usize>,
+    /// Steps of a piece, as in [`Cut::piece`].
     piece: usize,
+    /// The whole output, `[rows, d_out]`; this task writes its own rows and panels of it.
     out: &'a Columns<'a>,
+    /// Whether results are written past the caches. If so, every row of the output begins with a
+    /// line of the caches and has whole panels.
     streams: bool,
 }
 
 impl Task<'_> {
+    /// Runs the loops that the head of this file shows. `sums` is a buffer of the thread; what it
+    /// holds does not matter.
     fn run(&self, unit: &Unit, sums: &mut Vec<Sums>) {
         let steps = self.weights.pairs / PAIRS;
         let n_strips = self.tiles.len() / steps;
@@ -144,7 +197,9 @@ impl Task<'_> {
         }
     }
 
-    /// What is wanted after a piece of a panel: the next panel's, or the next piece of the first, or the next task's.
+    /// The words that are needed after a piece of a panel, to be fetched meanwhile: the same piece
+    /// of the task's next panel, else the next piece of its first one, else the first piece of the
+    /// panel behind the task, which the next task is likely to begin with.
     fn after(&self, panel: usize, piece: &Range<usize>) -> &[u32] {
         let steps = self.weights.pairs / PAIRS;
         if panel + 1 < self.panels.end {
@@ -156,7 +211,8 @@ impl Task<'_> {
         }
     }
 
-    /// Writes the sums of a strip, and of the next one where the block has it, with a panel.
+    /// Writes the finished sums of strip `strip` with a panel, and those of the strip after it if
+    /// the block has one. Rows and lanes that the output does not have are left out.
     fn write(&self, sums: &Sums, strip: usize, panel: usize) {
         let first = self.rows.start + strip * ROWS;
         let count = (self.rows.end - first).min(2 * ROWS);
@@ -172,10 +228,14 @@ impl Task<'_> {
     }
 }
 
-/// Writes lanes past the caches. They begin with a line.
+/// Writes [`LANES`] numbers past the caches. Both must be aligned to 64 bytes.
 fn stream(sums: &[f32; LANES], out: &mut [f32; LANES]) {
     use std::arch::x86_64::{_mm512_load_ps, _mm512_stream_ps};
     debug_assert!(out.as_ptr().addr().is_multiple_of(64));
+    /// Copies two lines of 64 bytes, the second right after the first.
+    ///
+    /// # Safety
+    /// AVX-512; `from` and `to` must be two whole lines each, aligned to 64 bytes.
     #[target_feature(enable = "avx512f")]
     unsafe fn lines(from: *const f32, to: *mut f32) {
         // SAFETY: the caller's promise.
@@ -188,7 +248,8 @@ fn stream(sums: &[f32; LANES], out: &mut [f32; LANES]) {
     unsafe { lines(sums.as_ptr(), out.as_mut_ptr()) }
 }
 
-/// Lets other threads see what was written past the caches, when they see what this thread does next.
+/// Makes what was written past the caches visible to other threads before anything that this thread
+/// writes from now on. A task that streams must call it before it ends.
 fn fence() {
     // SAFETY: every processor of 64 bits has the instruction.
     unsafe { std::arch::x86_64::_mm_sfence() }

@@ -1,4 +1,17 @@
-//! Sequences on which what walks over keys is tested: a softmax by its definition, and keys that come whole or in pieces.
+//! Random sequences on which everything that walks over keys is tested, with a softmax by its
+//! definition to compare with. Compiled for tests alone.
+//!
+//! `gather.rs` and `entropy.rs` draw a [`Case`], set its kernel (and its mask, for encoders), and
+//! call [`Case::run`] or [`Case::run_whole`] with their body. These check that the bits do not
+//! depend on how the keys were written or which positions are computed together, and return the
+//! output; the test compares that with [`Case::weights`] and [`Case::value`], which are computed in
+//! f64.
+//!
+//! A case has one matrix of rows, as a block's first projection gives them:
+//!
+//! ```text
+//! [seq] rows of   [queries n_heads | keys n_kv_heads | values n_kv_heads], head_dim numbers each
+//! ```
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,28 +19,35 @@ use std::sync::Arc;
 use half::bf16;
 use proptest::prelude::*;
 
-use super::attention::{Queries, Settings, Sight};
+use super::attention::{Mask, Queries, Settings};
 use super::kernel::Supported;
 use super::keys::{KeyShape, Keys};
 use super::tile::Word;
 
-/// What is tested: as [`attend`](super::gather::attend).
+/// The function under test, with the arguments of [`attend`](super::gather::attend): settings,
+/// index of the block, queries, rows, their stride, and the output.
 type Body = fn(Settings<'_>, usize, &[Queries<'_>], &[f32], usize, &mut [f32]);
 
-/// A sequence with a block's settings.
+/// A sequence with the settings of a block.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
+    /// Those of the block, without sinks, which `run` and `run_whole` add. Tests set `kernel` and
+    /// `mask`.
     pub(super) settings: Settings<'static>,
-    /// `[n_heads]`.
+    /// `[n_heads]`, or `None` in a block without sinks.
     sinks: Option<Vec<f32>>,
+    /// Positions of the sequence, 1 to 279.
     pub(super) seq: usize,
-    /// Positions of the first two of three pieces, if there are as many.
+    /// Lengths of the first two of three pieces in which the keys come, as far as the sequence has
+    /// them.
     cuts: [usize; 2],
-    /// `[seq]` rows of queries, keys and values, from -2 to 2.
+    /// `[seq]` rows of queries, keys and values; the numbers are in [-2, 2).
     rows: Vec<f32>,
 }
 
-/// Cases of any kernel: it is to be set.
+/// Draws cases of 1 to 2 key heads with 1 to 3 query heads each, with or without sliding window,
+/// soft-cap and sinks, packed in bf16 or f32. Sizes of heads and factors of scores are taken from
+/// `head_dims` and `scales`. The kernel is the portable one until a test sets another.
 pub(super) fn cases(head_dims: &[usize], scales: &[f32]) -> impl Strategy<Value = Case> + use<> {
     let heads = (1_usize..3, 1_usize..4, prop::sample::select(head_dims.to_vec()));
     let scores =
@@ -39,8 +59,8 @@ pub(super) fn cases(head_dims: &[usize], scales: &[f32]) -> impl Strategy<Value 
             let word = if is_f32 { Word::Single } else { Word::Pair };
             let shape = KeyShape { n_kv_heads, head_dim, word };
             let kernel = Supported::PORTABLE;
-            let sight = Sight::Before(window);
-            let settings = Settings { kernel, n_heads: n_kv_heads * group, shape, scale, soft_cap, sight, sinks: None };
+            let mask = Mask::Causal(window);
+            let settings = Settings { kernel, n_heads: n_kv_heads * group, shape, scale, soft_cap, mask, sinks: None };
             let count = seq * (settings.n_heads + 2 * n_kv_heads) * head_dim;
             let sinks = has_sinks.then(|| numbers(!seed, settings.n_heads));
             Case { settings, sinks, seq, cuts: cuts.into(), rows: numbers(seed, count) }
@@ -48,6 +68,7 @@ pub(super) fn cases(head_dims: &[usize], scales: &[f32]) -> impl Strategy<Value 
     )
 }
 
+/// `count` numbers in [-2, 2), always the same for a seed.
 fn numbers(seed: u64, count: usize) -> Vec<f32> {
     (0..count as u64)
         .map(|i| {
@@ -58,11 +79,13 @@ fn numbers(seed: u64, count: usize) -> Vec<f32> {
 }
 
 impl Case {
+    /// Numbers of a row.
     fn stride(&self) -> usize {
         self.rows.len() / self.seq
     }
 
-    /// One head of a row, of all its queries, keys and values, as the products see it.
+    /// Head `at` of a row, counted through all its queries, keys and values, `[head_dim]`, rounded
+    /// to bf16 where the packed words are.
     fn head(&self, row: usize, at: usize) -> impl Iterator<Item = f64> + '_ {
         let head_dim = self.settings.shape.head_dim;
         let head = &self.rows[row * self.stride() + at * head_dim..][..head_dim];
@@ -70,25 +93,27 @@ impl Case {
         head.iter().map(move |&x| f64::from(if word == Word::Pair { bf16::from_f32(x).to_f32() } else { x }))
     }
 
+    /// The key head of a query head, as an argument of [`head`](Self::head).
     fn key_head(&self, head: usize) -> usize {
         self.settings.n_heads + head / (self.settings.n_heads / self.settings.shape.n_kv_heads)
     }
 
-    /// The keys that the query at `position` sees.
+    /// The keys that the query at `position` sees, by the definition of the masks.
     pub(super) fn seen(&self, position: usize) -> Range<usize> {
-        match self.settings.sight {
-            Sight::Before(window) => window.map_or(0, |window| (position + 1).saturating_sub(window))..position + 1,
-            Sight::Around(None) => 0..self.seq,
-            Sight::Around(Some(reach)) => position.saturating_sub(reach)..(position + reach + 1).min(self.seq),
+        match self.settings.mask {
+            Mask::Causal(window) => window.map_or(0, |window| (position + 1).saturating_sub(window))..position + 1,
+            Mask::Bidirectional(None) => 0..self.seq,
+            Mask::Bidirectional(Some(reach)) => position.saturating_sub(reach)..(position + reach + 1).min(self.seq),
         }
     }
 
-    /// The value of a key for a query head, `[head_dim]`.
+    /// The value at position `key` for a query head, `[head_dim]`.
     pub(super) fn value(&self, key: usize, head: usize) -> impl Iterator<Item = f64> + '_ {
         self.head(key, self.key_head(head) + self.settings.shape.n_kv_heads)
     }
 
-    /// The weights that a head of the query at `position` gives the keys it sees, by the definition.
+    /// The weights that a head of the query at `position` gives the keys it sees, in their order:
+    /// `exp(s_j) / (Σ_k exp(s_k) + exp(sink))` with scaled and soft-capped scores `s`, in f64.
     pub(super) fn weights(&self, position: usize, head: usize) -> Vec<f64> {
         let Settings { scale, soft_cap, .. } = self.settings;
         let score = |key| {
@@ -104,7 +129,11 @@ impl Case {
         weights.iter().map(|weight| weight / total).collect()
     }
 
-    /// What `body` makes of all positions of a whole sequence, `[seq, width]`. It must be the same bits where a position looks at the keys alone.
+    /// What `body` makes of all positions of the whole sequence at once, `[seq, width]`. For masks
+    /// to both sides too.
+    ///
+    /// # Errors
+    /// If a position that is computed alone has other bits.
     pub(super) fn run_whole(&self, width: usize, body: Body) -> Result<Vec<f32>, TestCaseError> {
         let settings = Settings { sinks: self.sinks.as_deref(), ..self.settings };
         let (seq, stride) = (self.seq, self.stride());
@@ -125,8 +154,12 @@ impl Case {
         Ok(out)
     }
 
-    /// What `body` makes of all positions at once, `[seq, width]`. It must be the same bits where the keys come in three pieces, of which the first
-    /// two are shared, and the third comes one position at a time.
+    /// What `body` makes of all positions at once, `[seq, width]`. For causal masks alone.
+    ///
+    /// # Errors
+    /// If a position has other bits where its keys come in three pieces: two of the lengths `cuts`,
+    /// which are kept as prefixes, and a third that is written and computed one position at a time,
+    /// in another block than the first run's. Positions of the first two pieces are not compared.
     pub(super) fn run(&self, width: usize, body: Body) -> Result<Vec<f32>, TestCaseError> {
         let settings = Settings { sinks: self.sinks.as_deref(), ..self.settings };
         let (seq, stride) = (self.seq, self.stride());

@@ -1,4 +1,21 @@
-//! What blocks without keys remember of a sequence, and the causal convolution, channel by channel, that they have in common.
+//! What blocks without keys remember of a sequence, and the causal convolution that they have in
+//! common.
+//!
+//! Owns [`Memory`], the convolution channel by channel, and LFM2's gated short convolution. The
+//! delta rule of Qwen3.5, which has the same convolution in front, is `delta.rs`. `keys.rs` keeps a
+//! memory for each such block of a sequence, and `block_ops.rs` hands it to the bodies here.
+//!
+//! The convolution has `kernel` taps for each channel and looks back over as many positions:
+//!
+//! ```text
+//! out[p][c] = Σ_t taps[t][c] · x[p - (kernel - 1) + t][c]      t = 0 .. kernel - 1, the oldest first
+//!
+//! x of     ... p-3  p-2  p-1 | p   p+1  p+2         kernel = 4
+//!              └─ recent ──┘ └── rows of this pass
+//! ```
+//!
+//! The rows before those of a pass come from the memory, in the same order of the sum. So the bits
+//! do not depend on where a sequence was cut. Before the first position all numbers are 0.
 
 use std::mem;
 
@@ -8,27 +25,31 @@ use super::vector::worth_a_task;
 use crate::arch::{BlockSpec, ConvSpec, DeltaSpec};
 use crate::engine::block::Conv;
 
-/// All that one block knows of a sequence's past.
+/// All that one block without keys knows of a sequence's past. Its size does not depend on the
+/// length of the sequence. A copy serves each sequence that goes on from a shared prefix.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Memory {
-    /// The last rows of channels before the convolution, the oldest first: `[kernel - 1, channels]`.
+    /// The last rows of channels that the convolution took, the oldest first:
+    /// `[kernel - 1, channels]`. Empty in a block with attention.
     pub(super) recent: Vec<f32>,
-    /// Of a delta rule, `[n_value_heads, key_dim, value_dim]`.
+    /// The states of a delta rule's heads, `[n_value_heads, key_dim, value_dim]`; empty for a short
+    /// convolution.
     pub(super) heads: Vec<f32>,
 }
 
 impl Memory {
-    /// That of a sequence that has not begun, in this block.
+    /// The memory of a sequence that has not begun: all zeros, with the sizes of this block.
     pub(crate) fn new(block: &BlockSpec) -> Self {
         let [recent, heads] = Self::sizes(block).map(|size| vec![0.0; size]);
         Self { recent, heads }
     }
 
-    /// How many numbers it has.
+    /// How many f32 numbers the block remembers of a sequence; 0 for a block with attention.
     pub(crate) fn size(block: &BlockSpec) -> usize {
         Self::sizes(block).iter().sum()
     }
 
+    /// Lengths of `recent` and `heads` for this block.
     fn sizes(block: &BlockSpec) -> [usize; 2] {
         match (&block.delta, &block.conv) {
             (Some(DeltaSpec { shape, .. }), _) => {
@@ -39,7 +60,9 @@ impl Memory {
         }
     }
 
-    /// Keeps the last rows of channels: those at the beginning of rows that are `stride` apart come after what is there.
+    /// Moves `recent` behind new positions. `rows` are `stride` apart, and each begins with its
+    /// channels as the convolution took them. Of the old rows those stay that are still among the
+    /// last `kernel - 1`.
     pub(super) fn remember(&mut self, rows: &[f32], stride: usize, channels: usize) {
         let (before, count) = (self.recent.len() / channels, rows.len() / stride);
         let old = mem::take(&mut self.recent);
@@ -49,12 +72,17 @@ impl Memory {
     }
 }
 
-/// The weights of a convolution, `[channels, kernel]`, as [`convolve`] takes them: `[kernel, channels]`, those of the oldest position first.
+/// The weights of a convolution, transposed from a checkpoint's `[channels, kernel]` to the
+/// `[kernel, channels]` that [`convolve`] takes. The oldest position's come first.
 pub(super) fn taps(weights: &[f32], kernel: usize) -> Vec<f32> {
     (0..kernel).flat_map(|tap| weights.iter().skip(tap).step_by(kernel).copied()).collect()
 }
 
-/// What the convolution gives at a position: `out` `[channels]`. Rows are `stride` apart and begin with their channels; `recent` are those before them.
+/// What the convolution gives at one position, `out` `[channels]`.
+///
+/// - `taps`: `[kernel, channels]`, see [`taps`].
+/// - `recent`: the `kernel - 1` rows before the first of `rows`, `[kernel - 1, channels]`.
+/// - `rows`: `stride` apart, each beginning with its channels; `position` counts from the first.
 pub(super) fn convolve(
     taps: &[f32],
     recent: &[f32],
@@ -74,8 +102,12 @@ pub(super) fn convolve(
     }
 }
 
-/// The gated short convolution, see [`ConvSpec`], of successive positions of one sequence, `[count, 3 * channels]`: `out` gets what those from `first` on give,
-/// as many as it has room for, `[keep, channels]`.
+/// The gated short convolution of LFM2, see [`ConvSpec`], for successive positions of one sequence:
+/// `C * conv(B * x)`, coordinate by coordinate, in f32. `rows` are `[count, 3 * channels]`, each
+/// `[B, C, x]`; `recent` holds products `B * x`.
+///
+/// `out` is `[keep, channels]` and gets the positions from `first` on, as many as it has room for.
+/// The memory moves behind all positions, whether they are kept or not.
 pub(crate) fn short_conv(
     spec: &ConvSpec,
     weights: &Conv<Vec<f32>>,

@@ -1,7 +1,22 @@
-//! The gated delta rule over packed rows; [`DeltaSpec`](crate::arch::DeltaSpec) has its formulas.
+//! The gated delta rule (Qwen3.5) over packed rows; [`DeltaSpec`](crate::arch::DeltaSpec) has its
+//! formulas.
 //!
-//! Positions are taken one after another, whatever pass they come in, so a sequence that is cut, or begun by another, has the same bits as one that is not.
-//! Sequences and heads are computed side by side.
+//! Owns the rule for successive positions of one sequence. The convolution in front of it and the
+//! memory are in `conv.rs`; the projections before and after it are products of the block.
+//! `block_ops.rs` makes a [`Rule`] for each pass and block, and runs it once for each span.
+//!
+//! ```text
+//! row of the first projection, `DeltaShape::width`:   [ q | k | v | z | b | a ]
+//!                                                       └channels┘
+//!
+//! mix     q, k, v = silu(conv(q, k, v)); heads of q and k to length 1; q / sqrt(key_dim)      by position
+//! head    S *= decay;  S += k ⊗ beta (v - kᵀS);  o = qᵀS                                      by value head
+//! run     rms_norm(o) * norm * silu(z)                                                        by position
+//! ```
+//!
+//! A head's positions are taken one after another in the order of the sequence, whatever pass they
+//! come in. Together with the memory this gives a sequence the same bits if it is cut, or goes on
+//! from a shared prefix. Heads and spans are computed in parallel. Everything is f32.
 
 use std::ops::Range;
 
@@ -14,25 +29,32 @@ use crate::arch::DeltaShape;
 use crate::engine::block::Delta;
 use crate::reading::exp::exp;
 
-/// What is added to a squared length before its root is taken.
+/// Added to the squared length of a head of `q` or `k` before the root, as transformers' `l2norm`
+/// does.
 const EPS: f32 = 1e-6;
 
-/// From here on `ln(1 + exp(x))` is `x`.
+/// From here on `softplus(x) = ln(1 + exp(x))` is taken to be `x`, as PyTorch's softplus does by
+/// default.
 const STEEP: f32 = 20.0;
 
-/// A block's rule, ready for rows.
+/// A block's rule with its weights prepared, ready for rows.
 pub(crate) struct Rule<'a> {
+    /// Numbers and sizes of its heads.
     shape: DeltaShape,
-    /// `[kernel, channels]`.
+    /// Taps of the convolution, `[kernel, channels]`, the oldest position's first.
     conv: Vec<f32>,
-    /// `-exp(a_log)`.
+    /// `-exp(a_log)` of each value head, `[n_value_heads]`: never positive.
     rates: Vec<f32>,
+    /// Added to `a` before softplus, `[n_value_heads]`.
     dt_bias: &'a [f32],
+    /// Weight of the norm of each head's output, `[value_dim]`, the same for all heads.
     norm: &'a [f32],
+    /// Added to the mean square in that norm.
     eps: f32,
 }
 
 impl<'a> Rule<'a> {
+    /// Prepares the weights of one block. `eps` is the model's `norm_eps`.
     pub(crate) fn new(shape: DeltaShape, weights: &'a Delta<Vec<f32>>, eps: f32) -> Self {
         Self {
             shape,
@@ -44,7 +66,9 @@ impl<'a> Rule<'a> {
         }
     }
 
-    /// Takes successive positions of one sequence, `[count, width]`, moves its memory behind them, and fills `out` with what those in `keep` give, `[keep, d_value]`.
+    /// Takes successive positions of one sequence, `rows` `[count, width]`, whose past is in
+    /// `memory`, and moves the memory behind all of them. `keep` are the positions whose result is
+    /// wanted, counted from the first row; theirs goes to `out`, `[keep, d_value]`.
     pub(crate) fn run(&self, memory: &mut Memory, rows: &[f32], keep: Range<usize>, out: &mut [f32]) {
         let DeltaShape { key_dim, value_dim, .. } = self.shape;
         let (width, channels) = (self.shape.width(), self.shape.channels());
@@ -67,7 +91,8 @@ impl<'a> Rule<'a> {
         memory.remember(rows, width, channels);
     }
 
-    /// Queries, keys and values behind the convolution, `[count, channels]`.
+    /// Queries, keys and values behind the convolution, `[count, channels]`, with heads of queries
+    /// and keys scaled; see the head of this file. `recent` are the channels before the first row.
     fn mix(&self, recent: &[f32], rows: &[f32]) -> Vec<f32> {
         let (width, channels) = (self.shape.width(), self.shape.channels());
         let mut mixed = vec![0.0; rows.len() / width * channels];
@@ -93,7 +118,9 @@ impl<'a> Rule<'a> {
         mixed
     }
 
-    /// What one value head gives for positions in `keep`, `[keep, value_dim]`; its `state` moves on.
+    /// Runs one value head over all positions and returns what it gives at those in `keep`,
+    /// `[keep, value_dim]`, not yet normed. `state` is the head's `[key_dim, value_dim]` and moves
+    /// on. `mixed` comes from [`mix`](Self::mix); `rows` are the block's, for `b` and `a`.
     fn head(&self, head: usize, state: &mut [f32], mixed: &[f32], rows: &[f32], keep: Range<usize>) -> Vec<f32> {
         let DeltaShape { n_key_heads, n_value_heads, key_dim, value_dim, .. } = self.shape;
         let (width, d_key) = (self.shape.width(), self.shape.d_key());
@@ -119,7 +146,11 @@ impl<'a> Rule<'a> {
     }
 }
 
-/// One position of one head: `S *= decay`, `S += k ⊗ beta (v - kᵀS)`, `out = qᵀS`.
+/// One position of one head: `S *= decay`, then `S += k ⊗ beta (v - kᵀS)`, then `out = qᵀS`.
+///
+/// `state` is `S`, `[key_dim, value_dim]` row-major; `query` and `key` are `[key_dim]`, `value`,
+/// `change` and `out` `[value_dim]`. `change` is a buffer; what it holds does not matter. Sums run
+/// over the coordinates of the key in ascending order.
 fn step(
     state: &mut [f32],
     [query, key, value]: [&[f32]; 3],
@@ -149,12 +180,13 @@ fn step(
     );
 }
 
+/// `x * sigmoid(x)`.
 #[inline(always)]
 fn silu(x: f32) -> f32 {
     x / (1.0 + exp(-x))
 }
 
-/// `1 / (1 + exp(-x))`.
+/// `sigmoid(x) = 1 / (1 + exp(-x))`.
 #[inline(always)]
 pub(crate) fn logistic(x: f32) -> f32 {
     1.0 / (1.0 + exp(-x))

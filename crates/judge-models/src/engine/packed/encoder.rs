@@ -1,7 +1,20 @@
 //! An encoder with packed weights, and one pass of it over whole sequences.
 //!
-//! Every position sees those on both sides, so a sequence has no beginning that it could share with another, and none is cut. Sequences that share a pass share
-//! products alone, which give a row the same bits in any company.
+//! Owns the weights of an encoder on the CPU, its order of operations, and their bodies. It shares
+//! products (`pack.rs`), keys and walks (`keys.rs`, `attention.rs`) and arithmetic along a row
+//! (`vector.rs`) with the decoder. `encoder_passes.rs` chooses the sequences of a pass and pools
+//! what [`PackedEncoder::forward`] shows. There is no head, and no keys outlive a block.
+//!
+//! ```text
+//! words[token] + types[0] + positions[row] ─► norm ─► visit(0)
+//! each block:   Post   x = norm(x + out(attention(qkv(x))))          x = norm(x + down(f(up(x))))
+//!               Pre    x = x + out(attention(qkv(norm(x))))          x = x + down(f(up(norm(x))))
+//!               the final norm behind the last block, if there is one ─► visit(index + 1)
+//! ```
+//!
+//! Every position sees those on both sides, so sequences cannot share prefixes and are never cut.
+//! Sequences of a pass lie behind one another as rows of one matrix. They share products alone,
+//! which give a row the same bits in any company; attention runs within a sequence.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,77 +22,105 @@ use std::sync::Arc;
 use judge_core::TokenId;
 use rayon::prelude::*;
 
-use super::attention::{Queries, Settings, Sight};
-use super::decoder::{Angles, Linear};
+use super::attention::{Mask, Queries, Settings};
 use super::gather::attend;
 use super::kernel::Supported;
 use super::keys::{KeyShape, Keys};
 use super::lines::Lines;
 use super::load::Packing;
-use super::pack::PackedLinear;
+use super::pack::{Linear, PackedLinear};
+use super::rotations::Angles;
 use super::vector::{self, worth_a_task};
 use crate::arch::{EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormKind, NormPlace, PositionsSpec};
 use crate::engine::block::Build;
 use crate::weights::Tensors;
 use crate::{Dtype, Error};
 
-/// An encoder for the CPU. Matrices, keys and values are packed in bf16 or f32, everything else is f32.
+/// An encoder for the CPU. Matrices, keys and values are packed in bf16 or f32, the dtype that it
+/// was loaded in; everything else is f32.
 pub(crate) struct PackedEncoder {
+    /// What the model is made of.
     pub(super) spec: Arc<EncoderSpec>,
+    /// Instructions of attention; the matrices are packed for the same.
     pub(super) kernel: Supported,
+    /// What keys and values look like, the same in all blocks: as many key heads as query heads.
     shape: KeyShape,
-    /// `[d_vocab, d_model]`.
+    /// The table of tokens, `[d_vocab, d_model]`.
     words: PackedLinear,
-    /// The state of the first kind of text, `[d_model]`, where there are kinds.
+    /// Row 0 of the table of `token_type_ids`, `[d_model]`, added to every token; `None` if there
+    /// is no such table.
     kind: Option<Vec<f32>>,
+    /// The table of positions; `None` where positions are rotations.
     positions: Option<Positions>,
+    /// The norm of the embedding.
     norm: LayerNorm,
+    /// `[n_layers]`, in the order of the forward pass.
     blocks: Vec<Block>,
+    /// The norm behind the last block, where blocks norm what enters them.
     final_norm: Option<LayerNorm>,
 }
 
-/// The states of positions.
+/// The learned states of positions.
 struct Positions {
     /// `[rows, d_model]`.
     table: PackedLinear,
+    /// RoBERTa's padding token, which shifts the rows; see [`PackedEncoder::rows_of`]. `None`: the
+    /// position is the row.
     padding: Option<TokenId>,
 }
 
-/// `[d_model]` each.
+/// A norm that subtracts the mean; see `LayerNormSpec`.
 struct LayerNorm {
+    /// `[d_model]`.
     weight: Vec<f32>,
+    /// `[d_model]`, added after the weight; `None` in families without.
     bias: Option<Vec<f32>>,
 }
 
+/// The weights of one block; see `EncoderBlockSpec`.
 struct Block {
+    /// The norm before or after attention; `None` where the input is normed already.
     attention_norm: Option<LayerNorm>,
-    /// Rows: all queries, all keys, all values.
+    /// Rows: all queries, all keys, all values, `[3 * d_model, d_model]`.
     qkv: Linear,
+    /// From gathered values, `[d_model, d_model]`.
     out: Linear,
+    /// The norm before or after the MLP.
     mlp_norm: LayerNorm,
+    /// `[d_ff, d_model]`; `[2 * d_ff, d_model]` where the first half gates the second.
     up: Linear,
+    /// `[d_model, d_ff]`.
     down: Linear,
 }
 
-/// Activations of one pass, kept for those to come.
+/// Activations of one pass, kept for those to come. Each is resized before it is written.
 #[derive(Default)]
 pub(super) struct Buffers {
     /// The residual stream, `[rows, d_model]`.
     x: Vec<f32>,
-    /// The same normed, where it is: what enters half a block, or the stream to come.
+    /// Normed rows, `[rows, d_model]`: what enters half a block, or the next residual stream where
+    /// the sum is normed (`Post`, and the final norm), which is then swapped with `x`.
     normed: Vec<f32>,
+    /// Queries, keys and values, `[rows, 3 * d_model]`.
     qkv: Vec<f32>,
-    /// What attention gathered, then what the MLP computes inside.
+    /// What attention gathered, `[rows, d_model]`, then what the MLP's first product gives,
+    /// `[rows, d_ff]` or `[rows, 2 * d_ff]`.
     inner: Vec<f32>,
+    /// What a gated MLP's activation gives, `[rows, d_ff]`; unused otherwise.
     gated: Vec<f32>,
-    /// What half a block adds.
+    /// What half a block adds to the residual stream, `[rows, d_model]`.
     added: Vec<f32>,
-    /// Activations as the products take them.
+    /// Packed activations, a buffer of the products.
     words: Lines<u32>,
 }
 
 impl PackedEncoder {
-    /// Packs the encoder that `spec` describes from its checkpoint in this dtype, as [`EncoderSpec::tensors`] lists the tensors.
+    /// Packs the encoder that `spec` describes from its checkpoint in this dtype, one tensor at a
+    /// time, as [`EncoderSpec::tensors`] lists them. Of the table of token types only row 0 is
+    /// kept.
+    ///
+    /// # Errors
+    /// Those of reading the tensors.
     pub(crate) fn load(
         spec: Arc<EncoderSpec>,
         kernel: Supported,
@@ -113,8 +154,13 @@ impl PackedEncoder {
         Ok(Self { kernel, shape, words, kind, positions, norm, blocks, final_norm, spec })
     }
 
-    /// Runs whole sequences through the first `blocks` blocks and shows `visit` the residual stream as soon as it is there, the rows of all sequences behind one
-    /// another, `[d_model]` each: 0 is the embedding, `i` the output of block `i` counted from 1, the last one behind the final norm where there is one.
+    /// Runs whole sequences through the first `blocks` blocks. `visit` sees the residual stream as
+    /// soon as it is there, the rows of all sequences behind one another, `[d_model]` each: number
+    /// 0 is the embedding after its norm, number `i` the output of block `i` counted from 1. The
+    /// last block's output comes after the final norm, where there is one.
+    ///
+    /// `angles` must reach to the end of the longest sequence. Nothing is kept but the memory of
+    /// `buffers`.
     pub(super) fn forward(
         &self,
         sequences: &[&[TokenId]],
@@ -154,7 +200,8 @@ impl PackedEncoder {
         }
     }
 
-    /// The sums of what tokens, their kind of text and their positions are, normed.
+    /// Sets `x` to the normed embedding, `norm(words[id] + kind + positions[row])`, added in this
+    /// order. `sums` takes the sums.
     fn embed(&self, sequences: &[&[TokenId]], x: &mut Vec<f32>, sums: &mut Vec<f32>) {
         let d_model = self.spec.d_model;
         let rows: Vec<(TokenId, usize)> = sequences.iter().flat_map(|ids| self.rows_of(ids)).collect();
@@ -174,7 +221,9 @@ impl PackedEncoder {
         self.norm.apply(sums, x, self.spec.norm_eps);
     }
 
-    /// The tokens of a sequence, each with its row in the table of positions.
+    /// The tokens of a sequence, each with its row in the table of positions. Without a padding
+    /// token that is the position. With one, the padding token has the row of its own number,
+    /// wherever it is, and the other tokens count on from the row after that one (RoBERTa).
     fn rows_of(&self, ids: &[TokenId]) -> impl Iterator<Item = (TokenId, usize)> {
         let padding = self.positions.as_ref().and_then(|positions| positions.padding);
         let mut next = padding.map_or(0, |padding| padding as usize + 1);
@@ -187,7 +236,8 @@ impl PackedEncoder {
         })
     }
 
-    /// What enters half a block: the residual stream, or its rows normed.
+    /// What enters half a block: the residual stream itself, or its normed rows (in `normed`) where
+    /// blocks norm their input and this half has a norm.
     fn input<'b>(&self, x: &'b [f32], norm: Option<&LayerNorm>, normed: &'b mut Vec<f32>) -> &'b [f32] {
         match (self.spec.norm_place, norm) {
             (NormPlace::Pre, Some(norm)) => {
@@ -198,7 +248,8 @@ impl PackedEncoder {
         }
     }
 
-    /// Adds what half a block gives to the residual stream, and norms the sum where it is normed.
+    /// Adds what half a block gives to the residual stream, and norms the sum where blocks norm
+    /// their output. `normed` is a buffer then.
     fn add(&self, x: &mut Vec<f32>, added: &[f32], norm: Option<&LayerNorm>, normed: &mut Vec<f32>) {
         let width = self.spec.d_model;
         let rows = x.par_chunks_exact_mut(width).zip(added.par_chunks_exact(width));
@@ -209,7 +260,12 @@ impl PackedEncoder {
         }
     }
 
-    /// What positions gather, `[rows, d_model]`, from `qkv`, `[rows, 3 * d_model]`, whose queries and keys are rotated where the block has a rotation.
+    /// Sets `out` to what positions gather, `[rows, d_model]`, from `qkv`, `[rows, 3 * d_model]`.
+    ///
+    /// Where the block has a rotation it turns queries and keys in place first. Each sequence's
+    /// keys and values then replace those of the block before in `keys`, which has one place for
+    /// all blocks. `layout` has the rows of each sequence. Scores are scaled by
+    /// `1 / sqrt(head_dim)`.
     fn attend(
         &self,
         block: &EncoderBlockSpec,
@@ -240,7 +296,7 @@ impl PackedEncoder {
             shape: self.shape,
             scale: (head_dim as f64).sqrt().recip() as f32,
             soft_cap: None,
-            sight: Sight::Around(block.window),
+            mask: Mask::Bidirectional(block.window),
             sinks: None,
         };
         let whole =
@@ -250,7 +306,8 @@ impl PackedEncoder {
         attend(settings, 0, &queries, qkv, width, out);
     }
 
-    /// The activation of rows that are `d_ff` wide, or twice as wide where the first half of a row gates the second.
+    /// The activation of rows `[width]`, which gives rows `[d_ff]`: in place if `width` is `d_ff`,
+    /// else in `gated`, with the first half of each row as the gate of the second.
     fn activate<'b>(&self, rows: &'b mut [f32], width: usize, d_ff: usize, gated: &'b mut Vec<f32>) -> &'b [f32] {
         let function = self.spec.activation;
         if width == d_ff {
@@ -266,7 +323,8 @@ impl PackedEncoder {
     }
 }
 
-/// The product of `rows` rows with a matrix, and its bias where there is one.
+/// `out = x · weightᵀ + bias`: `rows` rows of `x`, `[rows, d_in]` to `[rows, d_out]`. Resizes
+/// `out`.
 fn product(linear: &Linear, x: &[f32], rows: usize, out: &mut Vec<f32>, words: &mut Lines<u32>) {
     let width = linear.weight.out_features();
     out.resize(rows * width, 0.0);
@@ -278,6 +336,10 @@ fn product(linear: &Linear, x: &[f32], rows: usize, out: &mut Vec<f32>, words: &
 }
 
 impl Block {
+    /// Packs the weights of one block.
+    ///
+    /// # Errors
+    /// Those of reading the tensors.
     fn load(spec: &EncoderBlockSpec, d_model: usize, packing: &mut Packing<'_>) -> Result<Self, Error> {
         Ok(Self {
             attention_norm: LayerNorm::load_some(spec.attention_norm.as_ref(), d_model, packing)?,
@@ -291,11 +353,16 @@ impl Block {
 }
 
 impl LayerNorm {
+    /// Reads the weight and, where the norm has one, the bias.
+    ///
+    /// # Errors
+    /// Those of reading the tensors.
     fn load(spec: &LayerNormSpec, d_model: usize, packing: &mut Packing<'_>) -> Result<Self, Error> {
         let mut take = |name: &str| packing.tensors.take(name, &[d_model], packing.dtype);
         Ok(Self { weight: take(&spec.weight())?, bias: spec.bias().map(|name| take(&name)).transpose()? })
     }
 
+    /// [`load`](Self::load) for a norm that may be absent.
     fn load_some(
         spec: Option<&LayerNormSpec>,
         d_model: usize,
@@ -304,7 +371,9 @@ impl LayerNorm {
         spec.map(|spec| Self::load(spec, d_model, packing)).transpose()
     }
 
-    /// The norm of each row of `x`.
+    /// Sets `out` to the norm of each row of `x`,
+    /// `(x - mean) / sqrt(variance + eps) * weight + bias`, with the population's variance. Resizes
+    /// `out`.
     fn apply(&self, x: &[f32], out: &mut Vec<f32>, eps: f64) {
         let width = self.weight.len();
         out.resize(x.len(), 0.0);

@@ -1,10 +1,17 @@
 //! Passes of an encoder: whole sequences, as many as fit, pooled as they go through the blocks.
+//!
+//! Owns which sequences share a pass and what is kept of them. It does not own the arithmetic
+//! (`encoder.rs`) or the poolings (`reading/pooling.rs`). `reading/driver.rs` calls it through the
+//! trait `Passes`; it gets a group of jobs and hands over pooled states, one [`Found`] a job.
+//!
+//! Jobs are taken in their order. All positions of a sequence are in one pass, so pools begin and
+//! end with it. A sequence's states do not depend on its company; see `encoder.rs`.
 
 use judge_core::{Layer, PooledState, TokenId};
 use rayon::prelude::*;
 
-use super::decoder::Angles;
 use super::encoder::{Buffers, PackedEncoder};
+use super::rotations::Angles;
 use super::run::PASS;
 use crate::Error;
 use crate::reading::groups::Group;
@@ -12,25 +19,31 @@ use crate::reading::jobs::{Brought, Job, Signals};
 use crate::reading::passes::{Found, Next, Passes, Take};
 use crate::reading::pooling::Pool;
 
-/// Sequences that share passes through an encoder, in their order.
+/// The passes over one group of jobs.
 pub(super) struct EncoderPasses<'a> {
+    /// The model.
     encoder: &'a PackedEncoder,
+    /// All jobs of the group, in the order of their requests.
     jobs: &'a [Job<'a>],
+    /// Blocks to run, from the first.
     blocks: usize,
-    /// Rows of one pass, unless a single sequence has more.
+    /// Rows of one pass; a single sequence may have more.
     room: usize,
+    /// Rotations of as many positions as the longest sequence has.
     angles: Angles,
-    /// The first that has not been read.
+    /// The first job that has not been read.
     next: usize,
+    /// Activations, reused by the next pass.
     buffers: Buffers,
 }
 
 impl<'a> EncoderPasses<'a> {
-    /// At most `max_tokens` positions share a pass.
+    /// Passes over the group's jobs, in which at most `max_tokens` positions, and at most [`PASS`],
+    /// share a pass.
     pub(super) fn new(encoder: &'a PackedEncoder, group: &'a Group<'a>, max_tokens: usize) -> Self {
         let Group { blocks, jobs } = group;
         let longest = jobs.iter().map(|job| job.ids.len()).max().unwrap_or(0);
-        // All have the frequencies of the longest.
+        // Jobs of a group share their frequencies, which are those of the longest.
         let angles = Angles::new(&encoder.spec.ropes, longest, longest);
         let room = PASS.min(max_tokens);
         Self { encoder, jobs, blocks: *blocks, room, angles, next: 0, buffers: Buffers::default() }
@@ -38,6 +51,9 @@ impl<'a> EncoderPasses<'a> {
 }
 
 impl Passes for EncoderPasses<'_> {
+    /// Reads the next few jobs: as many as have `room` rows together, at least one. All of them are
+    /// handed over in one call of `take`, with pooled states and nothing else: `reading/check.rs`
+    /// refuses other wishes beforehand. What `take` returns is ignored, since no text is written.
     fn prefill(&mut self, take: &mut Take<'_>) -> Result<bool, Error> {
         let waiting = &self.jobs[self.next..];
         let mut rows = 0;
@@ -80,7 +96,7 @@ impl Passes for EncoderPasses<'_> {
         Ok(true)
     }
 
-    /// Nothing is written behind a text.
+    /// Nothing is written behind a text, so there is never anything to do.
     fn step(&mut self, _: &mut Take<'_>) -> Result<bool, Error> {
         Ok(false)
     }

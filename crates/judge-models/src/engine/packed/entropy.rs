@@ -1,8 +1,25 @@
-//! The entropy of the weights that queries give the keys they see, tile by tile, without the values.
+//! The entropy of the weights that queries give the keys they see, tile by tile, without the
+//! values.
 //!
-//! A pass of its own over the scores, made only where it is asked for: weights are as exact as f32 has them, where
-//! attention rounds them to bf16, and it takes positions that attention may leave out. One body serves every kernel; only the products
-//! of queries and keys are theirs.
+//! Owns the running sums of an entropy. The walk over keys and the products of queries with keys
+//! are `attention.rs`'s; pooling over positions is `reading/pooling.rs`'s. `block_ops.rs` calls
+//! [`entropies`] for the spans that want them, before attention, and shows the result with the
+//! residual stream.
+//!
+//! It is a pass of its own over the scores and runs only where it is asked for. Attention's own
+//! weights would not do: they are rounded to bf16, and the last block leaves out positions. Only
+//! the products are those of a kernel; one body does the rest for all of them.
+//!
+//! With scores `s_j`, `x_j = s_j - max s`, `Z = Σ exp(x_j)` and `W = Σ exp(x_j) x_j`, the entropy
+//! of the softmax is, in nats,
+//!
+//! ```text
+//! H = -Σ p_j ln p_j = ln Z - W / Z                      p_j = exp(x_j) / Z
+//! ```
+//!
+//! `Z` and `W` are f64 sums of f32 weights and are updated when a later tile has a higher score.
+//! Tiles come in the order of the sequence, and a tile is summed in a fixed number of lanes, so the
+//! bits depend on a row's own scores alone.
 
 use std::ops::Range;
 
@@ -13,11 +30,17 @@ use super::keys::TILE;
 use super::softmax::scaled;
 use crate::reading::exp::exp;
 
-/// Sums side by side. A fixed number, so that a sum has the same bits on every row.
+/// Lanes of the sums over a tile. A fixed number on every processor, so that a sum has the same
+/// bits everywhere.
 const LANES: usize = 8;
 
-/// The entropies in nats of the queries of block `block`, for arguments as [`attend`](super::attention::attend) takes them; `out` gets
-/// `[queries, n_heads]`.
+/// The attention entropies, in nats, of the queries of block `block`, for arguments as
+/// [`attend`](super::gather::attend) takes them: `out` gets `[queries, n_heads]`. Each is at least
+/// 0, and NaN if a score that the query sees is NaN or `+inf`. With sinks it is `-Σ p ln p` over
+/// the keys, whose weights then add up to less than 1.
+///
+/// # Panics
+/// If `out` has another length.
 pub(crate) fn entropies(
     settings: Settings<'_>,
     block: usize,
@@ -29,16 +52,18 @@ pub(crate) fn entropies(
     walk(settings, block, queries, rows, stride, (1, out), measure);
 }
 
-/// Buffers of a walk, by row.
+/// Buffers of a walk, reused by the next walk of the same thread.
 #[derive(Default)]
 struct Scratch {
-    /// `[rows][words]`.
+    /// Packed queries, `[rows, words]`.
     queries: Vec<u32>,
-    /// `[rows][TILE]`.
+    /// Products with the tile at work, `[rows, TILE]`.
     scores: Vec<f32>,
+    /// The sums of each row, `[rows]`.
     spreads: Vec<Spread>,
 }
 
+/// The body of a walk: one entropy for each row.
 fn measure(walk: &Walk<'_>, scratch: &mut Scratch, made: &mut Made<'_>) {
     let Settings { scale, soft_cap, .. } = walk.settings;
     walk.pack(&mut scratch.queries);
@@ -64,21 +89,25 @@ fn measure(walk: &Walk<'_>, scratch: &mut Scratch, made: &mut Made<'_>) {
     }
 }
 
-/// What is known of a softmax that has seen some of its scores.
+/// The sums over the scores that a softmax has seen so far.
 #[derive(Clone, Copy, Debug)]
 struct Spread {
+    /// The highest score so far, to which `x` is relative.
     highest: f32,
-    /// `Σ exp(x)` with `x = score - highest`.
+    /// `Σ exp(x)` with `x = score - highest`: at least 1 once a finite score was seen.
     total: f64,
-    /// `Σ exp(x) x`.
+    /// `Σ exp(x) x`, never positive.
     weighted: f64,
 }
 
 impl Spread {
-    /// It has the lowest score that is not infinite: differences from it are never NaN.
+    /// Nothing seen. `highest` is the lowest finite number instead of `-inf`, so that differences
+    /// from it are never NaN.
     const EMPTY: Self = Self { highest: f32::MIN, total: 0.0, weighted: 0.0 };
 
-    /// Takes the scores of the places `seen`, which are some. Weights are f32, their sums f64.
+    /// Takes a tile's scores at the places `seen`, which must not be empty. `scale` and `soft_cap`
+    /// are those of [`Settings`]. Weights are f32, their sums f64. A score of `-inf` counts for
+    /// nothing.
     #[inline(always)]
     fn take(&mut self, scores: &[f32; TILE], scale: f32, soft_cap: Option<f32>, seen: Range<usize>) {
         let scores = scores.map(|score| scaled(score, scale, soft_cap));
@@ -92,7 +121,7 @@ impl Spread {
         self.raise(highest);
         let x: [f32; TILE] = std::array::from_fn(|place| if is_seen(place) { scores[place] - highest } else { 0.0 });
         let weights: [f32; TILE] = std::array::from_fn(|place| if is_seen(place) { exp(x[place]) } else { 0.0 });
-        // A weight of 0 counts for nothing, be its score -inf.
+        // A weight of 0 counts for nothing. Without this, -inf would give 0 * -inf, which is NaN.
         let x: [f32; TILE] = std::array::from_fn(|place| if weights[place] == 0.0 { 0.0 } else { x[place] });
         let (mut totals, mut weighteds) = ([0.0; LANES], [0.0; LANES]);
         for (x, weights) in x.as_chunks::<LANES>().0.iter().zip(weights.as_chunks::<LANES>().0) {
@@ -105,7 +134,12 @@ impl Spread {
         self.weighted += weighteds.iter().sum::<f64>();
     }
 
-    /// Counts what was seen so far from a higher score, if it is one; before the first it is nothing.
+    /// Makes the sums relative to the score `highest`, if it is higher than the one so far. With
+    /// `d = old - new`, every `x` becomes `x + d`, so
+    ///
+    /// ```text
+    /// Z' = exp(d) Z          W' = Σ exp(x + d) (x + d) = exp(d) (W + d Z)
+    /// ```
     #[inline(always)]
     fn raise(&mut self, highest: f32) {
         if highest > self.highest {
@@ -117,8 +151,11 @@ impl Spread {
         }
     }
 
-    /// `ln Σ exp(x) - Σ exp(x) x / Σ exp(x)`, of which both terms are at least 0; NaN if a score was. With a sink, whose weight is no key's, it
-    /// is `-Σ p ln p` over the keys, whose weights `p` then add up to less than 1.
+    /// The entropy of all that was seen, `ln Z - W / Z`: both terms are at least 0. NaN if a score
+    /// was NaN or `+inf`, or if all were `-inf`.
+    ///
+    /// A sink adds its weight to the denominator `A = Z + exp(sink - highest)` and to nothing else.
+    /// Then it is `-Σ p ln p = (ln A · Z - W) / A` over the keys.
     fn entropy(mut self, sink: Option<f32>) -> f64 {
         let Some(sink) = sink else { return libm::log(self.total) - self.weighted / self.total };
         self.raise(sink);

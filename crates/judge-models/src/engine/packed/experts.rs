@@ -1,7 +1,23 @@
 //! Which experts the rows of a pass go to, and which rows an expert gets.
 //!
-//! An expert's rows are multiplied together, which gives each the bits that it has alone. What a row gets of its experts is kept apart until all are done and summed from
-//! the highest logit down, so that no other row's choice shows.
+//! Owns routing: the choice from a router's logits, the weights, and the weighted sum at the end.
+//! It does not own the products: `PackedOps::mix` (`block_ops.rs`) makes a [`Routes`], runs each
+//! expert on the rows of its places, puts what it gives at the same places, and calls
+//! [`Routes::sum`]. [`Routing`] says how a family routes.
+//!
+//! A place is a row and one of its experts, numbered `row * top_k + rank`, where rank 0 has the
+//! highest logit. With two rows, three experts and `top_k` 2:
+//!
+//! ```text
+//! logits    row 0: 2 5 3          row 1: 4 1 0
+//! place     0      1              2      3
+//! expert    1      2              0      1
+//! places    of expert 0: [2]      of expert 1: [0, 3]      of expert 2: [1]
+//! ```
+//!
+//! An expert's rows are multiplied together, which gives each row the bits that it has alone. What
+//! a row gets of its experts waits until all are done, and is summed from the highest logit down.
+//! So another row's choice changes neither the parts of a sum nor its order.
 
 use rayon::prelude::*;
 
@@ -9,17 +25,19 @@ use super::vector::{add_scaled, worth_a_task};
 use crate::arch::Routing;
 use crate::reading::exp::exp;
 
-/// The experts of some rows, `[rows, top_k]`. A place is a row and one of its experts: `row * top_k + rank`, rank 0 having the highest logit.
+/// The experts of some rows, `top_k` for each row.
 pub(super) struct Routes {
+    /// Experts of a row.
     top_k: usize,
-    /// By place.
+    /// Weight of each place, `[rows * top_k]`.
     weights: Vec<f32>,
-    /// The places of each expert, ascending.
+    /// `[n_experts]`: the places of each expert, ascending. Each place is in exactly one list.
     places: Vec<Vec<usize>>,
 }
 
 impl Routes {
-    /// Those that `routing` chooses by `logits` `[rows, n_experts]`.
+    /// The choice that `routing` makes from `logits`, `[rows, n_experts]`. A row with a NaN among
+    /// its logits gets NaN weights, so that its state becomes NaN and the reading is refused.
     pub(super) fn of(logits: &[f32], n_experts: usize, routing: Routing) -> Self {
         let mut weights = Vec::with_capacity(logits.len() / n_experts * routing.top_k);
         let mut places = vec![Vec::new(); n_experts];
@@ -34,14 +52,16 @@ impl Routes {
         Self { top_k: routing.top_k, weights, places }
     }
 
-    /// Multiplies the weights of each expert by its factor, `[n_experts]`.
+    /// Multiplies the weights of each expert by its factor in `factors`, `[n_experts]` (Gemma 4).
     pub(super) fn scale(&mut self, factors: &[f32]) {
         for (places, factor) in self.places.iter().zip(factors) {
             places.iter().for_each(|&place| self.weights[place] *= factor);
         }
     }
 
-    /// Each row's sum of what it gets of its experts, `parts` `[rows * top_k, width]` by place, weighted: `[rows, width]`.
+    /// The weighted sum of what each row gets of its experts: `parts` by place,
+    /// `[rows * top_k, width]`, to `sums`, `[rows, width]`. Sums are f32, from the highest logit
+    /// down.
     pub(super) fn sum(&self, parts: &[f32], width: usize, sums: &mut [f32]) {
         let wide = self.top_k * width;
         let rows = sums.par_chunks_exact_mut(width).zip(parts.par_chunks_exact(wide));
@@ -54,13 +74,14 @@ impl Routes {
         });
     }
 
-    /// The places of each expert.
+    /// The places of each expert, `[n_experts]`, ascending.
     pub(super) fn places(&self) -> &[Vec<usize>] {
         &self.places
     }
 }
 
-/// The experts with the highest logits, from the highest down; of equal ones the first is first. A NaN is lower than all else.
+/// Sets `chosen` to the `top_k` experts with the highest logits, from the highest down. Of equal
+/// logits the lower index comes first. A NaN is lower than everything else.
 fn choose(logits: &[f32], top_k: usize, chosen: &mut Vec<usize>) {
     chosen.clear();
     for _ in 0..top_k {
@@ -70,7 +91,10 @@ fn choose(logits: &[f32], top_k: usize, chosen: &mut Vec<usize>) {
     }
 }
 
-/// Appends the weights of the chosen experts, the first of which has the highest logit. They are all NaN if any expert's logit is.
+/// Appends the weights of the chosen experts of one row, in their order: `exp(l_e - l_max)` over
+/// the sum of that for the chosen experts or for all of them, as [`Routing::among_chosen`] says.
+/// `chosen` must begin with the highest logit. All weights are NaN if any logit of the row is,
+/// chosen or not.
 fn weigh(logits: &[f32], routing: Routing, chosen: &[usize], weights: &mut Vec<f32>) {
     let Some(&first) = chosen.first() else { return };
     let share = |&expert: &usize| exp(logits[expert] - logits[first]);
@@ -89,6 +113,7 @@ mod tests {
 
     use super::*;
 
+    /// The routes of `logits`, `[rows, n_experts]`.
     fn routes(logits: &[f32], n_experts: usize, top_k: usize, among_chosen: bool) -> Routes {
         Routes::of(logits, n_experts, Routing { top_k, among_chosen })
     }

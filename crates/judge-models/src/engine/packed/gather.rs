@@ -1,6 +1,23 @@
-//! Attention: the values of the keys that queries see, weighted tile by tile with a running softmax.
+//! Attention: the values of the keys that queries see, weighted tile by tile with a running
+//! softmax.
 //!
-//! Dao et al., *FlashAttention* (2022), over the walks of [`attention`](super::attention).
+//! Owns what attention does with a tile's scores, for all kernels but the matrix unit, whose body
+//! is `gather_on_unit.rs`. The walk over keys is `attention.rs`'s, the softmax `softmax.rs`'s.
+//! `block_ops.rs` and `encoder.rs` call [`attend`] with the queries of a pass.
+//!
+//! The algorithm is FlashAttention's (Dao et al., *FlashAttention*, 2022). A row keeps its highest
+//! score `m`, the total `l` of its weights and the weighted values `g`; for each tile
+//!
+//! ```text
+//! s = scale · q·k, soft-capped; -inf where the mask hides the key
+//! m' = max(m, max s)      w = exp(s - m')      shrink = exp(m - m')
+//! l = l · shrink + Σ w    g = g · shrink + Σ w v
+//! ```
+//!
+//! and in the end the row is `g / l`. Weights are rounded as values are, to bf16 where these are
+//! bf16, before they are summed, so the weights that are used add up to one. Everything else is
+//! f32. A row that sees nothing of a tile which other rows of the walk need gives it weights of
+//! zero; that changes none of its sums.
 
 use super::attention::{Made, Queries, Settings, Walk, walk};
 #[cfg(target_arch = "x86_64")]
@@ -11,8 +28,17 @@ use super::tile::{Shape, Words, multiply_add};
 #[cfg(target_arch = "x86_64")]
 use super::{tile::Word, unit::HasUnit};
 
-/// What the queries of block `block` gather: `rows` has rows `stride` apart that begin with the queries `[n_heads, head_dim]`; `out`
-/// gets `[queries, n_heads, head_dim]`, in the order of `queries`.
+/// What the queries of block `block` gather.
+///
+/// - `queries`: positions whose keys and values are written in that block.
+/// - `rows`: rows that are `stride` numbers apart and begin with the queries `[n_heads, head_dim]`,
+///   normed and rotated.
+/// - `out`: gets `[queries, n_heads, head_dim]`, in the order of `queries`.
+///
+/// A query that sees a score of NaN or `+inf` gathers NaN.
+///
+/// # Panics
+/// If `out` has another length.
 pub(crate) fn attend(
     settings: Settings<'_>,
     block: usize,
@@ -34,20 +60,23 @@ pub(crate) fn attend(
     walk(settings, block, queries, rows, stride, out, gather);
 }
 
-/// Buffers of a walk, by row.
+/// Buffers of a walk, reused by the next walk of the same thread.
 #[derive(Default)]
 struct Scratch {
-    /// `[rows][words]`.
+    /// Packed queries, `[rows, words]`.
     queries: Vec<u32>,
-    /// `[rows][TILE]`.
+    /// Products with the keys of the tile at work, `[rows, TILE]`.
     scores: Vec<f32>,
-    /// The weights of a tile's keys, `[rows][words]`.
+    /// Weights of the keys of that tile, packed like values: `[rows, words]`.
     weights: Vec<u32>,
-    /// Values weighted so far: `[rows][lanes]`.
+    /// Values weighted so far, `[rows, lanes]`; lanes behind `head_dim` are padding.
     gathered: Vec<f32>,
+    /// Highest score and total of the weights, `[rows]`.
     softmax: Vec<Softmax>,
 }
 
+/// The body of a walk without the matrix unit: the loop that the head of this file describes, with
+/// both products of a tile for all rows at once.
 fn gather(walk: &Walk<'_>, scratch: &mut Scratch, made: &mut Made<'_>) {
     let Settings { kernel, shape, .. } = walk.settings;
     let (lanes, n) = (shape.lanes(), walk.len());
@@ -74,7 +103,8 @@ fn gather(walk: &Walk<'_>, scratch: &mut Scratch, made: &mut Made<'_>) {
     }
 }
 
-/// Turns a tile's scores into weights and scales what was gathered before to the new highest score.
+/// Turns a tile's scores into weights, and scales what was gathered before to the new highest
+/// scores.
 fn weigh(walk: &Walk<'_>, tile: usize, scratch: &mut Scratch) {
     let Settings { kernel, shape, scale, soft_cap, .. } = walk.settings;
     let Scratch { scores, weights, gathered, softmax, .. } = scratch;
@@ -99,7 +129,7 @@ mod tests {
     use proptest::test_runner::TestCaseError;
 
     use super::*;
-    use crate::engine::packed::attention::Sight;
+    use crate::engine::packed::attention::Mask;
     use crate::engine::packed::cases::{Case, cases};
     use crate::engine::packed::kernel::Supported;
     use crate::engine::packed::tile::Word;
@@ -144,7 +174,7 @@ mod tests {
             reach in prop::option::of(0_usize..80),
         ) {
             let Settings { n_heads, shape, .. } = case.settings;
-            case.settings.sight = Sight::Around(reach);
+            case.settings.mask = Mask::Bidirectional(reach);
             for kernel in Supported::all() {
                 case.settings.kernel = kernel;
                 let out = case.run_whole(n_heads * shape.head_dim, attend)?;

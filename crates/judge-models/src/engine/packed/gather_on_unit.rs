@@ -1,9 +1,28 @@
-//! What [`gather`](super::gather) does, on the matrix unit: scores and values are products of whole registers.
+//! Attention on the matrix unit (AMX), for keys and values in bf16: the algorithm of
+//! [`gather`](super::gather) with products of whole registers.
 //!
-//! Tiles of keys are taken some at a time, in groups at fixed positions of a sequence. A row that sees nothing of a tile gives it the weight zero, which
-//! changes none of its sums: a sum on the unit is never a negative zero that a later zero would turn, nor a subnormal number that a later step
-//! would clear, but for a sum that has underflowed to a negative zero, and that is made positive in the end. So a row's result does not
-//! depend on which tiles the rows beside it need.
+//! Owns the order in which registers are used for it. The walk is `attention.rs`'s, the softmax
+//! `softmax.rs`'s, the instructions `unit.rs`'s. `gather::attend` calls [`gather`] for each walk if
+//! the kernel is `amx`.
+//!
+//! Four tiles of keys, a group, are weighed at once. Groups are at fixed positions of a sequence,
+//! like tiles. Rows are packed into strips of 16, as many as a register has, and strips are
+//! multiplied in pairs:
+//!
+//! ```text
+//! group g: tiles 4g .. 4g + 3, 128 keys
+//!     for each tile, each pair of strips      scores[pair][tile]  = queries[pair] · keys[tile]      32 x 32
+//!     for each row                            weights[strip][tile] from its scores, `weigh`         bf16
+//!     for each 32 coordinates, each pair      gathered[pair][part] += weights[pair] · values        32 x 32
+//! ```
+//!
+//! While one product runs, what the next one needs is fetched from memory.
+//!
+//! A row that sees nothing of a tile gives it the weight zero, which changes none of its sums: a
+//! sum on the unit is never a negative zero that adding a zero would turn positive, nor a subnormal
+//! number that a later step would clear. The one exception is a sum that underflowed to a negative
+//! zero, and that is made positive at the end. So a row's result does not depend on which tiles the
+//! rows beside it need.
 
 use std::ops::Range;
 
@@ -16,21 +35,25 @@ use super::unit::{PAIRS, ROWS, Sums, Tile, Unit, share};
 /// Words of a [`Tile`].
 const WORDS: usize = ROWS * PAIRS;
 
-/// Buffers of a walk. Strips are as many rows as a register has, and come in pairs.
+/// Buffers of a walk, reused by the next walk of the same thread. A strip is as many rows as a
+/// register has; strips come in pairs, of which the last may have one.
 #[derive(Default)]
 pub(super) struct Scratch {
-    /// By strip, then along the coordinates: [`Tile`]s.
+    /// [`Tile`]s of queries: by strip, then along the coordinates.
     queries: Lines<u32>,
-    /// By pair of strips, then by tile of the group.
+    /// Products with the keys of a group: by pair of strips, then by tile of the group.
     scores: Vec<Sums>,
-    /// By strip, then by tile of the group: [`Tile`]s.
+    /// [`Tile`]s of weights: by strip, then by tile of the group. Rows of the last strip that the
+    /// walk does not have hold anything; no result is read from them.
     weights: Lines<u32>,
     /// Values weighted so far: by pair of strips, then by [`LANES`] coordinates.
     gathered: Vec<Sums>,
-    /// By row.
+    /// Highest score and total of the weights, `[rows]`.
     softmax: Vec<Softmax>,
 }
 
+/// The body of a walk on the unit; see the head of this file. The first group's product sets the
+/// sums, later ones add to them.
 pub(super) fn gather(unit: &Unit, walk: &Walk<'_>, scratch: &mut Scratch, made: &mut Made<'_>) {
     let Settings { shape, .. } = walk.settings;
     let (n, steps, n_parts) = (walk.len(), shape.words().div_ceil(PAIRS), shape.lanes() / LANES);
@@ -53,6 +76,7 @@ pub(super) fn gather(unit: &Unit, walk: &Walk<'_>, scratch: &mut Scratch, made: 
         let tiles = (group * TILES).max(*all.start())..((group + 1) * TILES).min(all.end() + 1);
         let mut start = tiles.start;
         while start < tiles.end {
+            // A group may lie in several pieces: what a shared prefix has of it, and the rest.
             let (count, keys, values) = walk.run(start..tiles.end);
             let queries: &[Tile] = scratch.queries.as_chunks().0;
             let of_a_tile = keys.chunks_exact(shape.key_tile()).zip(values.chunks_exact(shape.value_tile()));
@@ -101,7 +125,8 @@ pub(super) fn gather(unit: &Unit, walk: &Walk<'_>, scratch: &mut Scratch, made: 
     }
 }
 
-/// Some of the tiles of a pair of strips, of which the last pair may have one; a strip has `width` tiles.
+/// The tiles `part` of each strip of a pair, for a product; a strip has `width` tiles. The second
+/// is `None` where the last pair has one strip.
 fn two_strips(
     tiles: &[Tile],
     pair: usize,
@@ -113,19 +138,21 @@ fn two_strips(
     (strip(2 * pair), (2 * pair + 1 < n_strips).then(|| strip(2 * pair + 1)))
 }
 
-/// Turns the scores of some tiles of a group into weights, and scales what was gathered before to the new highest scores.
+/// Turns the scores of the tiles `tiles`, all of one group, into weights, and scales what was
+/// gathered before to the new highest scores. In the first group nothing was, and the sums may hold
+/// anything.
 fn weigh(unit: &Unit, walk: &Walk<'_>, tiles: Range<usize>, is_first: bool, scratch: &mut Scratch) {
     let Settings { shape, scale, soft_cap, .. } = walk.settings;
     let n_parts = shape.lanes() / LANES;
     let Scratch { scores, weights, gathered, softmax, .. } = scratch;
     let (weights, _) = weights.as_chunks_mut::<WORDS>();
     for (row, softmax) in softmax.iter_mut().enumerate() {
-        let (strip, pair, sight) = (row / ROWS, row / (2 * ROWS), walk.sight(row));
+        let (strip, pair, seen) = (row / ROWS, row / (2 * ROWS), walk.keys_seen(row));
         let of_tiles = tiles.clone().zip(&mut weights[strip * TILES..][tiles.start % TILES..]);
         let of_tiles = of_tiles.map(|(tile, weights)| {
             let weights: &mut [u32] = &mut weights[row % ROWS * PAIRS..][..PAIRS];
             let weights = weights.as_mut_array().unwrap_or_else(|| unreachable!("a row of a tile"));
-            (&scores[pair * TILES + tile % TILES].0[row % (2 * ROWS)], places(&sight, tile), weights)
+            (&scores[pair * TILES + tile % TILES].0[row % (2 * ROWS)], places(&seen, tile), weights)
         });
         let shrink = softmax.take_tiles(unit, scale, soft_cap, of_tiles);
         if shrink != 1.0 && !is_first {

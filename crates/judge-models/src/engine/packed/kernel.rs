@@ -1,41 +1,65 @@
+//! Which instructions products and attention are made with, and the proof that a processor has
+//! them.
+//!
+//! Owns the names of kernels, their detection and their choice. The bodies are elsewhere:
+//! `tile/x86.rs` (AVX-512-BF16, AVX-512, AVX2), `unit.rs` (AMX), `tile.rs` (plain loops); whether
+//! AMX may be used is found out by `processor.rs`. `model.rs` turns `LoadOptions::kernel` into a
+//! [`Supported`], which then is in every packed matrix and in the settings of attention.
+//!
+//! | kernel | products of bf16 weights | products of f32 weights |
+//! |---|---|---|
+//! | `amx` | pairs, on the matrix unit | as `avx512` |
+//! | `avx512-bf16` | pairs, `VDPBF16PS` | as `avx512` |
+//! | `avx512` | widened to f32, fused multiply-adds | fused multiply-adds, 16 lanes |
+//! | `avx2` | widened to f32, fused multiply-adds | fused multiply-adds, 8 lanes |
+//! | `portable` | widened to f32, plain loops | plain loops |
+
 use std::fmt;
 use std::str::FromStr;
 
 use crate::Error;
 
-/// Instructions that products of packed bf16 weights are made with on the CPU. All compute the same sums, each in an order of its
-/// own, so that results differ in their last bits between kernels, and between kernels only.
+/// Instructions that products of packed bf16 weights are made with on the CPU.
+///
+/// All of them compute the same sums, each in an order of its own. So results differ in their last
+/// bits between kernels; with one kernel they are the same bits on every processor that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kernel {
-    /// The matrix unit of Intel's server processors, written `amx`, for products and attention in bf16. The system must let the process use
-    /// the unit; where it does not, this kernel is not available.
+    /// The matrix unit of Intel's server processors, written `amx`, for products and attention in
+    /// bf16. The system must let the process use the unit; where it does not, this kernel is not
+    /// available.
     Amx,
-    /// AVX-512 with its products of bf16 pairs, written `avx512-bf16`.
+    /// AVX-512, written `avx512`: bf16 weights and activations are widened to f32 on the way.
     Avx512Bf16,
     /// AVX-512, written `avx512`: bf16 weights and activations are widened to f32 on the way.
     Avx512,
-    /// AVX2 with FMA, written `avx2`: widened likewise, and the same sums to the bit as [`Avx512`](Self::Avx512).
+    /// AVX2 with FMA, written `avx2`: widened likewise, and the same sums to the bit as
+    /// [`Avx512`](Self::Avx512).
     Avx2,
     /// What the compiler makes of plain loops on any processor, written `portable`.
     Portable,
 }
 
 impl Kernel {
-    /// The fastest first.
+    /// All kernels, the fastest first.
     const ALL: [Self; 5] = [Self::Amx, Self::Avx512Bf16, Self::Avx512, Self::Avx2, Self::Portable];
 
-    /// All that this processor has, the fastest first; the last is [`Portable`](Self::Portable).
+    /// All kernels that this processor has, the fastest first. The last is always
+    /// [`Portable`](Self::Portable).
     #[must_use]
     pub fn available() -> Vec<Self> {
         Self::ALL.into_iter().filter(|kernel| kernel.is_available()).collect()
     }
 
-    /// Whether products gain by panels of weights that are widened to f32 before many rows meet them.
+    /// Whether products of bf16 weights with many rows gain by widening each panel of weights to
+    /// f32 first, instead of anew for every few rows. Sums have the same bits either way.
     pub(super) fn multiplies_f32(self) -> bool {
         matches!(self, Self::Avx512 | Self::Avx2)
     }
 
+    /// Whether this processor has the instructions and the system lets the process use them. Looked
+    /// up each time; the detection itself is cached.
     fn is_available(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -53,8 +77,8 @@ impl Kernel {
     }
 }
 
-/// A kernel that this processor has. It is made by looking, and by nothing else, so that whoever holds one may run the
-/// kernel's instructions: bodies that need them take it as their proof.
+/// A kernel that this processor has. It is made by looking, and by nothing else, so that whoever
+/// holds one may run the kernel's instructions: bodies that need them take it as their proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Supported(Kernel);
 
@@ -62,7 +86,7 @@ impl Supported {
     /// Plain loops, which every processor has.
     pub(crate) const PORTABLE: Self = Self(Kernel::Portable);
 
-    /// All that this processor has, the fastest first.
+    /// All that this processor has, the fastest first. Tests run each of them.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()).map(Self)
     }
@@ -72,10 +96,10 @@ impl Supported {
         Self::all().next().unwrap_or(Self::PORTABLE)
     }
 
-    /// This kernel; `None` is the fastest that the processor has.
+    /// The given kernel; `None` stands for the fastest that the processor has.
     ///
     /// # Errors
-    /// [`Error::NoKernel`] if the processor lacks it.
+    /// [`Error::NoKernel`] if the processor lacks it, with all that it has.
     pub(crate) fn choose(kernel: Option<Kernel>) -> Result<Self, Error> {
         match kernel {
             Some(kernel) if kernel.is_available() => Ok(Self(kernel)),
@@ -84,12 +108,14 @@ impl Supported {
         }
     }
 
+    /// The kernel without the proof, to be shown or matched on.
     pub(crate) fn kernel(self) -> Kernel {
         self.0
     }
 }
 
 impl fmt::Display for Kernel {
+    /// The name that [`FromStr`] reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Amx => "amx",
@@ -104,7 +130,11 @@ impl fmt::Display for Kernel {
 impl FromStr for Kernel {
     type Err = Error;
 
-    /// Reads `amx`, `avx512-bf16`, `avx512`, `avx2` or `portable`.
+    /// Reads `amx`, `avx512-bf16`, `avx512`, `avx2` or `portable`, in exactly this spelling. The
+    /// processor need not have the kernel.
+    ///
+    /// # Errors
+    /// [`Error::UnknownKernel`] for any other text.
     fn from_str(text: &str) -> Result<Self, Error> {
         Self::ALL
             .into_iter()

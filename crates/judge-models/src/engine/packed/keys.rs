@@ -1,4 +1,42 @@
-//! Keys and values of some positions of a sequence, packed for attention, and what blocks without keys remember of its past.
+//! Keys and values of some positions of a sequence, packed for attention, and what blocks without
+//! keys remember of its past.
+//!
+//! Owns the memory of keys, its layout, and how sequences share the keys of a common prefix. It
+//! does not own which block has which place (`places.rs`), what a memory holds (`conv.rs`), or when
+//! keys are given up (`run.rs` for decoders; `encoder.rs` keeps them for one pass).
+//!
+//! A decoder's passes use a [`Keys`] like this:
+//!
+//! ```text
+//! run.rs       Keys::new(places, prefix, room)                       before a segment's first pass
+//! block_ops.rs write(block, rows) for each block, memory(block)      during the pass, `end` stays
+//! run.rs       advance(count)                                        after the pass
+//! attention.rs tile or run                                           from `write` on
+//! ```
+//!
+//! Sequences that share a prefix refer to its holder through `before` instead of copying it. Tiles
+//! are at multiples of [`TILE`] of the sequence, so a prefix that ends within a tile leaves one
+//! that is not full. Whoever goes on from it copies that tile and writes on in the copy:
+//!
+//! ```text
+//! position      0        32        64   70        96
+//! prefix A      | tile 0 | tile 1  | 2 .|                            start 0,  end 70
+//!   B, from A                      | 2 .....| tile 3 | …             start 64, copies positions 64 .. 69 of A
+//!   C, from A                      | 2 .....| …                      start 64, likewise
+//! ```
+//!
+//! So every tile is whole in one holder: a tile from `start` on is in this one, an earlier one in
+//! the nearest predecessor that reaches as far back.
+//!
+//! Within a holder and a place, tiles lie by head and then by position:
+//!
+//! ```text
+//! keys       [n_kv_heads][tiles][words][TILE]         word w of 32 keys side by side
+//! values     [n_kv_heads][tiles][32 or 16][lanes]     one coordinate of a value, or of two successive ones, to a word
+//! ```
+//!
+//! What lies behind the last position of a tile is zero: products read it, and the mask gives it
+//! the weight 0, which only leaves sums alone if the numbers are finite.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,38 +50,52 @@ pub(crate) use super::places::{KeyShape, TILE};
 use super::tile::Word;
 use super::vector::bf16_bits;
 
-/// Keys and values of positions `start..end` of one sequence, in every block or in the one at work. Where those before end within a tile, the
+/// Keys and values of positions `start..end` of one sequence, in every place; with in-turn places,
+/// of the blocks that wrote last. Those before lie in `before`. Where those end within a tile, the
 /// part that is there is copied, so that whoever looks at a tile finds it whole.
 pub(crate) struct Keys {
+    /// Which place each block has, and the shape of its keys.
     places: Arc<KeyPlaces>,
-    /// The beginning of a tile.
+    /// The first position that is held here, at the beginning of a tile.
     start: usize,
+    /// The position behind the last one that all blocks have written.
     end: usize,
-    /// Tiles that there is room for.
+    /// Tiles that there is room for, from `start` on.
     tiles: usize,
-    /// By place.
+    /// Keys and values, `[places]`.
     blocks: Vec<BlockKeys>,
-    /// As many.
+    /// Memories of blocks without keys, `[places]`; `None` where the place's block has keys, or has
+    /// not run yet.
     memories: Vec<Option<Remembered>>,
+    /// The holder of the positions before these, and of those before it in turn.
     before: Option<Arc<Keys>>,
 }
 
-/// What one block remembers of the positions before `end`.
+/// What one block remembers of a sequence, and which block and positions it is of. In places that
+/// blocks use in turn this tells whether it is still the right one.
 struct Remembered {
+    /// The block.
     block: usize,
+    /// The position behind the last that the memory has taken.
     end: usize,
+    /// The memory itself.
     memory: Memory,
 }
 
-/// Those of one block: by head, then by tile. There is no room before something is written.
+/// Keys and values of one place, by head and then by tile. Empty before something is written, so
+/// blocks without keys take no room.
 #[derive(Default)]
 struct BlockKeys {
+    /// `[n_kv_heads, tiles]` tiles of `KeyShape::key_tile` words.
     keys: Lines<u32>,
+    /// `[n_kv_heads, tiles]` tiles of `KeyShape::value_tile` words.
     values: Lines<u32>,
 }
 
 impl Keys {
-    /// Room for `capacity` positions behind those of `before`, in these places.
+    /// Room for `capacity` positions behind those of `before`, or from the beginning. Memory is
+    /// taken at the first write. `before` must keep its positions in places that last, since all
+    /// blocks are read there.
     pub(crate) fn new(places: Arc<KeyPlaces>, before: Option<Arc<Self>>, capacity: usize) -> Self {
         let end = before.as_ref().map_or(0, |before| before.end);
         let start = end / TILE * TILE;
@@ -53,39 +105,46 @@ impl Keys {
         Self { places, start, end, tiles, blocks, memories, before }
     }
 
-    /// The same for blocks with keys of one shape: a place for each, or one for all that no later pass looks at.
+    /// [`new`](Self::new) for `n_blocks` blocks whose keys have one shape, each in its own place.
+    /// With 1 (or 0) all blocks use one place in turn, whose keys no later pass can look at.
     pub(crate) fn alike(shape: KeyShape, before: Option<Arc<Self>>, capacity: usize, n_blocks: usize) -> Self {
         Self::new(Arc::new(KeyPlaces::alike(shape, n_blocks.max(1))), before, capacity)
     }
 
-    /// How many positions there are, from the sequence's beginning.
+    /// Positions that are there in all blocks, counted from the sequence's beginning: the position
+    /// of the next row.
     pub(crate) fn end(&self) -> usize {
         self.end
     }
 
-    /// Says that `count` more positions have been written in all blocks.
+    /// Says that `count` more positions have been written in all blocks. Called once after each
+    /// pass.
     pub(crate) fn advance(&mut self, count: usize) {
         self.end += count;
     }
 
-    /// Forgets the positions that were written, so that those of another block can take their place.
+    /// Sets `end` back to where these keys begin, so that another block can write to the same
+    /// place.
     pub(crate) fn clear(&mut self) {
         self.end = self.before.as_ref().map_or(0, |before| before.end);
     }
 
-    /// Those before these.
+    /// The holder of the positions before these.
     #[cfg(test)]
     pub(crate) fn before(&self) -> Option<&Self> {
         self.before.as_deref()
     }
 
-    /// Positions that there is room for, those before apart.
+    /// Positions that there is room for from `start` on, in whole tiles; those of `before` are not
+    /// counted.
     #[cfg(test)]
     pub(crate) fn room(&self) -> usize {
         self.tiles * TILE
     }
 
-    /// What block `block` remembers of the positions that are there, `new` before the first. The block is to move it behind `count` more positions.
+    /// What block `block` remembers of the positions before `end`: what it left here in the pass
+    /// before, else a copy of what it left in `before`, else `new()`. The caller must move it
+    /// behind the `count` positions that the block is about to take; it is noted as being there.
     pub(crate) fn memory(&mut self, block: usize, count: usize, new: impl FnOnce() -> Memory) -> &mut Memory {
         let (place, end) = (self.places.of(block), self.end);
         let own = self.memories[place].take().filter(|own| own.block == block && own.end == end);
@@ -96,7 +155,8 @@ impl Keys {
         &mut self.memories[place].insert(Remembered { block, end: end + count, memory }).memory
     }
 
-    /// What the block remembered where those before end. Others may begin there too, so it is copied.
+    /// A copy of what the block remembers at the end of `before`, which others may go on from as
+    /// well. `None` without a `before`. In debug builds it panics if the block left nothing there.
     fn inherited(&self, block: usize) -> Option<Memory> {
         let before = self.before.as_ref()?;
         let there = before.memories[before.places.of(block)].as_ref();
@@ -105,7 +165,8 @@ impl Keys {
         Some(there?.memory.clone())
     }
 
-    /// Copies the tile that those before leave unfinished, if nothing has been written behind it.
+    /// Copies the tile that `before` leaves unfinished, in one block, unless positions were written
+    /// behind it already.
     fn take_over(&mut self, block: usize) {
         let Some(before) = self.before.clone().filter(|before| before.end == self.end && self.end > self.start) else {
             return;
@@ -120,8 +181,15 @@ impl Keys {
         }
     }
 
-    /// Puts keys and values of new positions behind those that are there. `rows` are `count` rows of a matrix whose rows are `stride`
-    /// apart and begin with the keys `[n_kv_heads, head_dim]`, followed by the values.
+    /// Writes keys and values of new positions behind `end`, in one block; `end` stays.
+    ///
+    /// `rows` has `count` rows that are `stride` numbers apart. Each begins with the keys
+    /// `[n_kv_heads, head_dim]`, normed and rotated, followed by the values of the same shape; what
+    /// is in front of them is cut off by the caller. Numbers are rounded to nearest, ties to even,
+    /// where keys are bf16.
+    ///
+    /// # Panics
+    /// If there is no room for the positions, or `rows` is too short.
     pub(crate) fn write(&mut self, block: usize, rows: &[f32], stride: usize, count: usize) {
         let tiles = self.tiles;
         let (place, shape) = (self.places.of(block), self.places.shape(block));
@@ -169,13 +237,17 @@ impl Keys {
         });
     }
 
-    /// Tile `tile` of a head in a block, keys and values, counted from the sequence's beginning.
+    /// The keys and values of one tile of a head, counted from the sequence's beginning, in the
+    /// layouts of `KeyShape::key_tile` and `KeyShape::value_tile`. The tile must have been written
+    /// in this block, and no other block may have used the place since; neither is checked.
     pub(crate) fn tile(&self, block: usize, head: usize, tile: usize) -> (&[u32], &[u32]) {
         let (_, keys, values) = self.run(block, head, tile..tile + 1);
         (keys, values)
     }
 
-    /// As many of the tiles, which are some, as lie behind one another, from the first on: how many, their keys and their values.
+    /// The first few of `tiles`, as many as lie in one holder and so one after another in memory:
+    /// their number, at least 1, their keys and their values. `tiles` must not be empty. They must
+    /// have been written, as for [`tile`](Self::tile).
     pub(crate) fn run(&self, block: usize, head: usize, tiles: Range<usize>) -> (usize, &[u32], &[u32]) {
         let Range { start, mut end } = tiles;
         let mut holder = self;

@@ -1,9 +1,14 @@
-//! What a kernel's instructions could do at most, and what attention does of it: for the benchmark `products`.
+//! What a kernel's instructions could do at most, and what attention does of it: for the benchmark
+//! `products`, through `speeds.rs`. Compiled with the feature `bench` alone.
+//!
+//! Each function makes its inputs, times one run on all of rayon's threads, and returns operations
+//! per second, where a multiply-add counts as two. The caller repeats it and takes the best.
+//! Products of packed weights, which are compared with these limits, are timed by `rate.rs`.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use super::attention::{Queries, Settings, Sight};
+use super::attention::{Mask, Queries, Settings};
 use super::gather::attend;
 use super::kernel::Supported;
 use super::keys::{KeyShape, Keys};
@@ -12,9 +17,13 @@ use super::tile::{LANES, Shape, Word, Words, multiply_add};
 #[cfg(target_arch = "x86_64")]
 use super::unit::{HasUnit, PAIRS, ROWS, Sums};
 
-/// Operations per second of a kernel's own block of a product on all of rayon's threads, once: rows and a panel that stay in the nearest cache.
+/// Operations per second of a kernel's own block of a product, on all of rayon's threads, timed
+/// once. Rows and panel, at most 16 KiB each, stay in the nearest cache: an upper bound of what a
+/// product can reach with this body. Numbers are zeros.
 pub(crate) fn rate_near(kernel: Supported) -> f64 {
+    /// Blocks that each thread multiplies.
     const TIMES: usize = 2_000;
+    /// Words of a row: 256 coordinates in bf16.
     const WORDS: usize = 128;
     on_all_threads(|| {
         let (a, b) = (Lines::zeros(32 * WORDS), Lines::zeros(WORDS * LANES));
@@ -40,41 +49,49 @@ pub(crate) fn rate_near(kernel: Supported) -> f64 {
     })
 }
 
-/// Operations per second of the matrix unit on all of rayon's threads, once, on what is in its registers; `None` where the kernel does not use
-/// it.
+/// Operations per second of the matrix unit on what is in its registers, on all of rayon's threads,
+/// timed once: the limit of the instruction itself. `None` where the kernel does not use the unit.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn rate_in_registers(kernel: Supported) -> Option<f64> {
     let unit = HasUnit::of(kernel)?;
     Some(on_all_threads(|| unit.hold().multiply_registers(20_000)))
 }
 
+/// Other processors have no such unit.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn rate_in_registers(_: Supported) -> Option<f64> {
     None
 }
 
-/// Operations per second of what each thread does so many of.
+/// Lets each of rayon's threads do `work`, which returns how many operations that were, and returns
+/// their sum per second of wall time.
 fn on_all_threads(work: impl Fn() -> usize + Sync) -> f64 {
     let start = Instant::now();
     let operations: usize = rayon::broadcast(|_| work()).into_iter().sum();
     operations as f64 / start.elapsed().as_secs_f64()
 }
 
-/// Attention of a whole sequence to itself, to be timed.
+/// Causal attention of a whole sequence to itself in one block, to be timed.
 pub(crate) struct Attention {
+    /// Those of the block.
     settings: Settings<'static>,
+    /// Positions of the sequence.
     seq: usize,
+    /// Its keys and values, written beforehand.
     keys: Keys,
+    /// Rows of queries, keys and values, `[seq, stride]`.
     qkv: Lines<f32>,
+    /// What the queries gather, `[seq, n_heads, head_dim]`.
     out: Lines<f32>,
 }
 
 impl Attention {
-    /// With heads as Qwen3-0.6B has them: 16 of 128 coordinates, for 8 key heads.
+    /// A sequence of `seq` positions with heads as Qwen3-0.6B has them: 16 query heads of 128
+    /// coordinates for 8 key heads, in bf16. Numbers are in [-1, 1].
     pub(crate) fn new(kernel: Supported, seq: usize) -> Self {
         let shape = KeyShape { n_kv_heads: 8, head_dim: 128, word: Word::Pair };
-        let sight = Sight::Before(None);
-        let settings = Settings { kernel, n_heads: 16, shape, scale: 0.1, soft_cap: None, sight, sinks: None };
+        let mask = Mask::Causal(None);
+        let settings = Settings { kernel, n_heads: 16, shape, scale: 0.1, soft_cap: None, mask, sinks: None };
         let stride = Self::stride(settings);
         let mut qkv = Lines::zeros(seq * stride);
         qkv.iter_mut().enumerate().for_each(|(i, x)| *x = (i % 29) as f32 / 14.0 - 1.0);
@@ -83,11 +100,14 @@ impl Attention {
         Self { settings, seq, keys, qkv, out: Lines::zeros(seq * settings.n_heads * shape.head_dim) }
     }
 
+    /// Numbers of a row of queries, keys and values.
     fn stride(settings: Settings<'_>) -> usize {
         (settings.n_heads + 2 * settings.shape.n_kv_heads) * settings.shape.head_dim
     }
 
-    /// Operations per second, once: of the products that a query makes with the keys it sees and their values, no others.
+    /// Operations per second of one run: those of each query's products with the keys that it sees
+    /// and with their values, `4 · head_dim` for each query head and key, and no others. What the
+    /// body computes of masked keys is not counted.
     pub(crate) fn rate(&mut self) -> f64 {
         let Settings { n_heads, shape, .. } = self.settings;
         let queries = Queries { keys: &self.keys, position: 0, row: 0, count: self.seq };

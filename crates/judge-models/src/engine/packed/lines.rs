@@ -1,24 +1,32 @@
-//! Numbers that begin with a line of the caches: vectors and tiles that lie across two lines cost two accesses each.
+//! [`Lines`]: vectors of 32-bit numbers that begin on a cache line (64 bytes).
+//!
+//! A vector register or a tile that crosses from one line into the next costs two accesses. Packed
+//! weights, keys, values and activations are therefore kept in [`Lines`], whose multiples of 16
+//! numbers all begin a line. This file owns the allocation and the casts; what the numbers mean is
+//! up to the users: `pack.rs` and `keys.rs` keep words of weights, keys and values, and `rows.rs`
+//! keeps f32 numbers. `blocked.rs` looks at the alignment before it writes whole lines past the
+//! caches.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::slice;
 
-/// A line of the caches.
+/// One cache line of every processor that the kernels are written for: 64 bytes, so aligned.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([u32; Line::LEN]);
 
 impl Line {
-    /// Numbers of a line.
+    /// 32-bit numbers in one line.
     const LEN: usize = 16;
 }
 
-/// What [`Lines`] hold.
+/// What [`Lines`] can hold: `u32` words, or `f32`.
 ///
 /// # Safety
-/// It has the size of a `u32`, no stricter alignment, and every pattern of bits is one.
+/// The type has the size of a `u32`, needs no stricter alignment, and every pattern of bits is a
+/// valid value of it.
 pub(crate) unsafe trait Number: Copy {}
 
 // SAFETY: it is one.
@@ -27,15 +35,21 @@ unsafe impl Number for u32 {}
 // SAFETY: four bytes, and all patterns are numbers or NaN.
 unsafe impl Number for f32 {}
 
-/// A vector of numbers whose first stands at the beginning of a line.
+/// A vector of numbers whose first one begins a cache line. It dereferences to a slice of `len`
+/// numbers.
 pub(crate) struct Lines<T> {
+    /// The memory, in whole lines; at least `len` numbers.
     lines: Vec<Line>,
+    /// Numbers that are in use.
     len: usize,
+    /// The type that the words are read as.
     numbers: PhantomData<T>,
 }
 
 impl<T: Number> Lines<T> {
-    /// So many zeros, in memory that the system clears when it is first touched.
+    /// `len` zeros. The allocator is asked for zeroed memory, so large vectors are cleared by the
+    /// system, page by page, as they are first touched. A matrix that is filled by all threads is
+    /// cleared by them.
     pub(crate) fn zeros(len: usize) -> Self {
         let lines = Box::<[Line]>::new_zeroed_slice(len.div_ceil(Line::LEN));
         // SAFETY: zeros are numbers.
@@ -43,19 +57,21 @@ impl<T: Number> Lines<T> {
         Self { lines, len, numbers: PhantomData }
     }
 
-    /// As many numbers, of which those that are there stay as they are, and others may be anything.
+    /// Changes the length. Numbers within the old and the new length keep their values. Further
+    /// ones are unspecified: zeros, or what an earlier use left there.
     pub(crate) fn resize(&mut self, len: usize) {
         self.lines.resize(len.div_ceil(Line::LEN), Line([0; Line::LEN]));
         self.len = len;
     }
 
-    /// How many numbers there is memory for.
+    /// How long the vector can become without a new allocation.
     pub(crate) fn capacity(&self) -> usize {
         self.lines.capacity() * Line::LEN
     }
 }
 
 impl<T> Default for Lines<T> {
+    /// An empty vector, which allocates nothing.
     fn default() -> Self {
         Self { lines: Vec::new(), len: 0, numbers: PhantomData }
     }
@@ -78,6 +94,7 @@ impl<T: Number> DerefMut for Lines<T> {
 }
 
 impl<T> fmt::Debug for Lines<T> {
+    /// Shows the length and no numbers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lines").field("len", &self.len).finish_non_exhaustive()
     }

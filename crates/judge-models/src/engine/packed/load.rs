@@ -1,10 +1,25 @@
-//! A packed decoder from a checkpoint, tensor by tensor, so that little more than the packed weights is in memory.
+//! Loading: makes a [`PackedDecoder`] of a checkpoint, tensor by tensor.
+//!
+//! [`Packing`] is the engine's [`Build`]: it turns each described tensor into the form that passes
+//! use. `PackedDecoder::load` is called by `model.rs`; `encoder.rs` uses [`Packing`] for its own
+//! tensors. Names and shapes come from the description; `checked.rs` has compared them with the
+//! checkpoint before, and `weights/` reads, converts and rounds.
+//!
+//! | described | becomes | rounded to |
+//! |---|---|---|
+//! | projection, embedding, head | [`PackedLinear`] of the model's word | the dtype |
+//! | router | [`PackedLinear`] of single words: logits are f32 products | the dtype, as stored |
+//! | norm, bias, other vectors | `Vec<f32>` | the dtype |
+//! | table of token inputs | [`Table`], which may stay in its file | the dtype |
+//!
+//! A matrix is allocated as zeros and filled some rows at a time, so little more than the packed
+//! weights is in memory while a model loads.
 
 use std::sync::Arc;
 
-use super::decoder::{Linear, PackedDecoder};
+use super::decoder::PackedDecoder;
 use super::kernel::Supported;
-use super::pack::PackedLinear;
+use super::pack::{Linear, PackedLinear};
 use super::places::KeyPlaces;
 use super::tile::Word;
 use crate::arch::{HeadSpec, LinearSpec, ModelSpec, NormSpec};
@@ -14,7 +29,15 @@ use crate::weights::{Numbers, Table, Tensors};
 use crate::{Dtype, Error};
 
 impl PackedDecoder {
-    /// Packs the decoder that `spec` describes from its checkpoint in this dtype, as [`ModelSpec::tensors`] lists the tensors.
+    /// Packs the decoder that `spec` describes: embedding, token inputs, blocks, final norm and
+    /// head, in this order. `dtype` decides the word of matrices, keys and values: pairs for bf16,
+    /// single numbers for f32.
+    ///
+    /// A head of labels is not packed: `model.rs` keeps it on the host.
+    ///
+    /// # Errors
+    /// Those of [`Tensors`]: a tensor that is missing, has another shape, or holds a number that is
+    /// not finite.
     pub(crate) fn load(
         spec: Arc<ModelSpec>,
         kernel: Supported,
@@ -42,16 +65,20 @@ impl PackedDecoder {
     }
 }
 
-/// Packs tensors as they are handed over.
+/// Takes tensors from a checkpoint and packs them.
 pub(super) struct Packing<'a> {
+    /// Decides how wide rows are padded, see [`PackedLinear`].
     kernel: Supported,
-    /// What a word of matrices holds.
+    /// What one word of a matrix holds; follows from `dtype`.
     pub(super) word: Word,
+    /// The dtype that weights are rounded to.
     pub(super) dtype: Dtype,
+    /// The checkpoint, with adapters merged and quantised weights expanded.
     pub(super) tensors: &'a mut dyn Tensors,
 }
 
 impl<'a> Packing<'a> {
+    /// Packs for this kernel, in this dtype.
     pub(super) fn new(kernel: Supported, dtype: Dtype, tensors: &'a mut dyn Tensors) -> Self {
         let word = match dtype {
             Dtype::F32 => Word::Single,
@@ -60,7 +87,12 @@ impl<'a> Packing<'a> {
         Self { kernel, word, dtype, tensors }
     }
 
-    /// The rows of several tensors, by name and number of rows, below one another.
+    /// One matrix `[sum of rows, d_in]` from several tensors `[rows, d_in]`, given by name and
+    /// number of rows, stacked in their order. Queries, keys and values become one projection this
+    /// way.
+    ///
+    /// # Errors
+    /// Those of [`Tensors::take_rows`]. The half-filled matrix is dropped then.
     pub(super) fn matrix(&mut self, parts: &[(String, usize)], d_in: usize) -> Result<PackedLinear, Error> {
         let mut matrix = PackedLinear::zeros(self.kernel, self.word, parts.iter().map(|(_, rows)| rows).sum(), d_in);
         let mut first = 0;
@@ -72,7 +104,8 @@ impl<'a> Packing<'a> {
         Ok(matrix)
     }
 
-    /// The biases of a projection behind one another, if it has any.
+    /// The biases of a stacked projection, concatenated in the order of its matrices; `None` if it
+    /// has none.
     fn bias(&mut self, linear: &LinearSpec) -> Result<Option<Vec<f32>>, Error> {
         let mut bias = Vec::new();
         for (name, rows) in linear.biases() {
@@ -83,14 +116,19 @@ impl<'a> Packing<'a> {
 }
 
 impl Build for Packing<'_> {
+    /// A packed matrix with its bias.
     type Linear = Linear;
+    /// Weights of a norm, and any other vector.
     type Norm = Vec<f32>;
 
+    /// The matrices of a projection stacked into one, with their biases.
     fn linear(&mut self, linear: &LinearSpec) -> Result<Linear, Error> {
         let bias = self.bias(linear)?;
         Ok(Linear { weight: self.matrix(&linear.weights(), linear.d_in)?, bias })
     }
 
+    /// A router in single words, whatever the model's dtype: neither its inputs nor its logits are
+    /// rounded to bf16.
     fn router(&mut self, router: &LinearSpec) -> Result<Linear, Error> {
         let rows = router.stems.iter().map(|(_, rows)| rows).sum();
         let mut weight = PackedLinear::zeros(self.kernel, Word::Single, rows, router.d_in);
@@ -102,20 +140,25 @@ impl Build for Packing<'_> {
         Ok(Linear { weight, bias: self.bias(router)? })
     }
 
+    /// The weight that the norm multiplies by: offset and factor of the description are applied
+    /// here, once.
     fn norm(&mut self, norm: &NormSpec) -> Result<Vec<f32>, Error> {
         let mut weight = self.tensors.take(&norm.name, &[norm.len], self.dtype)?;
         weight.iter_mut().for_each(|w| *w = norm.weight(*w));
         Ok(weight)
     }
 
+    /// A matrix whose rows are looked up on the host; see [`Tensors::table`].
     fn table(&mut self, name: &str, shape: [usize; 2]) -> Result<Table, Error> {
         self.tensors.table(name, shape, self.dtype)
     }
 
+    /// The dtype that weights are rounded to.
     fn dtype(&self) -> Dtype {
         self.dtype
     }
 
+    /// A tensor as plain numbers, row-major.
     fn numbers(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error> {
         self.tensors.take(name, shape, self.dtype)
     }

@@ -1,4 +1,39 @@
-//! Weights in bf16 or f32, packed once, and their product with rows of activations.
+//! [`PackedLinear`]: a weight matrix in bf16 or f32, packed once, and its product with rows of
+//! activations.
+//!
+//! # Layout
+//!
+//! 32 ([`LANES`]) rows of the matrix make a panel. A panel is a tile `[words][LANES]`: word `w` of
+//! lane `r` holds coordinates `2w` and `2w + 1` of row `32p + r` in bf16, or coordinate `w` in f32.
+//!
+//! ```text
+//! panel p     lane 0        lane 1        …   lane 31            word = low half | high half << 16
+//! word 0      W[32p][0,1]   W[32p+1][0,1] …   W[32p+31][0,1]
+//! word 1      W[32p][2,3]   W[32p+1][2,3] …
+//! …
+//! ```
+//!
+//! One load of 16 lanes thus has 16 rows' share of the same coordinates, which a kernel multiplies
+//! with one broadcast word of an activation row. The last panel is filled up with rows of zeros.
+//! For the matrix unit a row has zeros behind its last word, up to a multiple of what one
+//! instruction sums.
+//!
+//! # The product
+//!
+//! [`PackedLinear::apply`] is called for every projection of every block, for the head and for
+//! routers:
+//!
+//! 1. With the matrix unit, products of pairs go to `blocked.rs`, which owns its own blocking.
+//! 2. Otherwise activations are packed into words (rounded to bf16 where weights are), by all
+//!    threads.
+//! 3. Kernels that multiply f32 gain if many rows meet panels that were widened to f32 once. From
+//!    24 rows on, activations are widened too, and each task widens its panels' tiles.
+//! 4. Tasks of up to 384 rows by up to 4 panels run on all threads. Each sums in a buffer of its
+//!    own and copies the result into its columns of `out`.
+//!
+//! A sum runs over a row's words in order, in pieces of [`PAIRS_AT_ONCE`] pairs that begin at fixed
+//! coordinates. So an element of the result depends on its row, its column and the kernel alone.
+//! How many rows there are, how the product is cut, and whether it is widened do not show.
 
 use std::ops::Range;
 
@@ -16,62 +51,85 @@ use super::unit::{self, HasUnit};
 use super::vector::worth_a_task;
 use crate::weights::Numbers;
 
-/// Rows of activations that are multiplied at once.
+/// Rows of activations that one call of a kernel gets: the largest block that any kernel holds in
+/// registers.
 const ROWS: usize = 12;
 
-/// Rows of activations that one task takes, a multiple of that.
+/// Rows of activations of one task, at most: a multiple of [`ROWS`].
 const ROWS_AT_ONCE: usize = 32 * ROWS;
 
-/// Pairs of coordinates that are summed before their sum joins the row's. A tile of as many, widened, stays in a core's cache.
+/// Pairs of coordinates in one piece of a sum. A piece's sum is computed apart and then added to
+/// the element. A tile of that many pairs, widened to f32, is 128 KiB and stays in a core's cache
+/// while all rows of a task pass by.
 const PAIRS_AT_ONCE: usize = 512;
 
-/// Panels whose tiles of as many pairs stay in a core's cache, the next ones beside them.
+/// Panels of one task, at most: their tiles of one piece fit into a core's cache, with the tiles
+/// that are prefetched beside them.
 const PANELS_AT_ONCE: usize = 4;
 
-/// Tasks that keep all threads busy until the end, though some are done before others.
+/// Tasks for each thread that a product should have at least, so that no thread waits long for the
+/// last ones.
 const TASKS_PER_THREAD: usize = 16;
 
+/// 32-bit words in a cache line.
 const WORDS_OF_A_LINE: usize = 16;
 
-/// Lines of the tiles to come that are fetched beside each product of a block of rows with a tile: all are there in time if a share
-/// has as many rows as it may.
+/// Cache lines of the coming tiles that are prefetched after each call of a kernel. A task of
+/// [`ROWS_AT_ONCE`] rows has then fetched a whole tile of pairs for each of its panels.
 const LINES_AT_ONCE: usize = PAIRS_AT_ONCE * LANES / WORDS_OF_A_LINE * ROWS / ROWS_AT_ONCE;
 
-/// From as many rows on, a product computes longer than it reads weights.
+/// From this number of rows on, a product takes longer to compute than to read its weights from
+/// memory. Below it nothing is prefetched by hand, and tasks are cut for reading.
 const MANY_ROWS: usize = 8 * ROWS;
 
-/// From as many rows on, widening a panel of weights costs less than widening anew for each of them.
+/// From this number of rows on, widening a panel once costs less than widening its words anew for
+/// every block of rows.
 const WORTH_WIDENING: usize = 2 * ROWS;
 
-/// A matrix `[d_out, d_in]` in bf16 or f32, packed for products with rows of activations.
-///
-/// Panels of [`LANES`] of its rows lie behind one another, each as a tile `[words][LANES]`: pairs of successive coordinates or single ones, for all
-/// rows of the panel. It takes the size that it has in a checkpoint of that dtype, but for the last panel and a `d_in` that is no multiple of what a
-/// kernel sums at once.
+/// A matrix `[d_out, d_in]` in bf16 or f32, packed for products with rows of activations. The
+/// layout is described at the top of this file. Its size is that of the tensor in a checkpoint of
+/// the same dtype, but for the padding of the last panel and of rows. It is filled once, while a
+/// model loads, and then only read, by all threads.
 pub(crate) struct PackedLinear {
+    /// The kernel that multiplies; it decides how far rows are padded.
     kernel: Supported,
+    /// Whether weights are bf16 pairs or single f32 numbers.
     word: Word,
+    /// Rows of the matrix: the width of the result.
     d_out: usize,
+    /// Columns of the matrix: the width of the activations.
     d_in: usize,
+    /// The panels: `[d_out / LANES rounded up][width][LANES]`.
     words: Lines<u32>,
 }
 
+/// A projection `y = x · weightᵀ + bias`.
+pub(super) struct Linear {
+    /// The matrix, `[d_out, d_in]`.
+    pub(super) weight: PackedLinear,
+    /// `[d_out]`, in f32; `None` where the family has none. Added by whoever calls the product.
+    pub(super) bias: Option<Vec<f32>>,
+}
+
 impl PackedLinear {
-    /// A matrix of zeros, to be filled row by row.
+    /// A matrix of zeros, to be filled row by row with [`fill`](Self::fill).
     pub(crate) fn zeros(kernel: Supported, word: Word, d_out: usize, d_in: usize) -> Self {
         let words = Lines::zeros(d_out.next_multiple_of(LANES) * Self::width_of(kernel, word, d_in));
         Self { kernel, word, d_out, d_in, words }
     }
 
+    /// `d_out`: the width of the result.
     pub(crate) fn out_features(&self) -> usize {
         self.d_out
     }
 
-    /// Words of a row, with zeros behind the last where the kernel wants whole steps.
+    /// Words of a row, with the padding of the kernel.
     fn width(&self) -> usize {
         Self::width_of(self.kernel, self.word, self.d_in)
     }
 
+    /// Words of a row of `d_in` numbers: up to whole steps of the matrix unit where it multiplies
+    /// pairs.
     fn width_of(kernel: Supported, word: Word, d_in: usize) -> usize {
         let words = word.count(d_in);
         match (kernel.kernel(), word) {
@@ -81,17 +139,22 @@ impl PackedLinear {
         }
     }
 
+    /// Words of a panel.
     fn panel(&self) -> usize {
         self.width() * LANES
     }
 
-    /// Words from one row of packed activations to the next: an odd number of a cache's lines. Widths are mostly multiples of a high power of
-    /// two, and rows that far apart would all lie in the same few places of a cache and drive one another out.
+    /// Words from one row of packed activations to the next: an odd number of cache lines. Widths
+    /// are mostly multiples of a high power of two. Rows that far apart would fall into the same
+    /// few sets of a cache and evict one another.
     fn row_words(&self) -> usize {
         (self.width().div_ceil(WORDS_OF_A_LINE) | 1) * WORDS_OF_A_LINE
     }
 
-    /// Fills rows `first..` from `rows`, `[.., d_in]` row-major; those of a matrix of pairs are bf16, those of one of single words f32.
+    /// Fills rows `first..` from `rows`, `[count, d_in]` row-major. Parts may come in any order and
+    /// may begin and end inside a panel. The caller gives bf16 numbers to a matrix of pairs and f32
+    /// numbers to one of single words, and no more rows than there are; neither is checked. An odd
+    /// last coordinate gets a zero beside it.
     pub(crate) fn fill(&mut self, first: usize, rows: Numbers<'_>) {
         let (d_in, panel) = (self.d_in, self.panel());
         let count = rows.len() / d_in.max(1);
@@ -114,10 +177,11 @@ impl PackedLinear {
         });
     }
 
-    /// Row `index`, `[d_in]`.
+    /// Writes row `index` to `out`, `[d_in]`, widened to f32: a token's embedding, or a row of the
+    /// head.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If the panel of that row does not exist.
     pub(crate) fn row(&self, index: usize, out: &mut [f32]) {
         let panel = &self.words[index / LANES * self.panel()..][..self.panel()];
         let words = panel.iter().skip(index % LANES).step_by(LANES);
@@ -134,11 +198,13 @@ impl PackedLinear {
         }
     }
 
-    /// `out = x · weightᵀ`: `x` `[rows, d_in]`, `out` `[rows, d_out]`. Activations are rounded as the weights are, sums are f32. A row of the
-    /// result depends on that row of `x` alone. `scratch` is for reuse by the next product; what it holds does not matter.
+    /// `out = x · weightᵀ`, with `x` `[rows, d_in]` and `out` `[rows, d_out]`. Activations are
+    /// rounded as the weights are; sums are f32. A row of the result depends on its row of `x`
+    /// alone, to the bit. `scratch` is memory that products reuse; what it holds before and after
+    /// does not matter.
     ///
     /// # Panics
-    /// If a slice has another length.
+    /// If `x` or `out` has another length.
     pub(crate) fn apply(&self, x: &[f32], rows: usize, out: &mut [f32], scratch: &mut Lines<u32>) {
         assert!(x.len() == rows * self.d_in && out.len() == rows * self.d_out);
         let (width, row_words) = (self.width(), self.row_words());
@@ -189,13 +255,22 @@ impl PackedLinear {
         });
     }
 
-    /// Words that are summed before their sum joins the row's; see [`PAIRS_AT_ONCE`].
+    /// Words in one piece of a sum. It covers as many coordinates, 2 * [`PAIRS_AT_ONCE`], for
+    /// either word.
     fn words_at_once(&self) -> usize {
         self.word.count(2 * PAIRS_AT_ONCE)
     }
 
-    /// Panels that one task takes: as many as stay in a core's cache, fewer where there would be too few tasks for all threads. Few rows read
-    /// the weights from memory, which is fastest in one go: a panel that has several tiles is then taken alone.
+    /// Panels that one task takes: as many as stay in a core's cache, fewer where there would be
+    /// too few tasks for all threads.
+    ///
+    /// ```text
+    /// groups of panels wanted = ceil(TASKS_PER_THREAD * threads / tasks that the rows make)
+    /// panels of a task        = panels / groups wanted, from 1 to PANELS_AT_ONCE
+    /// ```
+    ///
+    /// Few rows read weights from memory, which is fastest in one long run. A panel of several
+    /// pieces is then taken alone. The number of threads cuts the work here, but no sum.
     fn panels_at_once(&self, rows: usize) -> usize {
         if rows < MANY_ROWS && self.width() > self.words_at_once() {
             return 1;
@@ -204,7 +279,15 @@ impl PackedLinear {
         (self.d_out.div_ceil(LANES) / n_groups).clamp(1, PANELS_AT_ONCE)
     }
 
-    /// `sums[row][lane] += words[row] · panel[lane]` for a share of the rows and panels; `sums` is zero.
+    /// `sums[row][lane] += words[row] · panel[lane]` for the rows and panels of a task. `words` are
+    /// all packed activations, [`row_words`](Self::row_words) apart. `sums` comes as zeros,
+    /// `[rows][panels * LANES]`.
+    ///
+    /// ```text
+    /// for each piece of the words              its tiles of all panels stay in the cache
+    ///     for each block of ROWS rows          its words stay in the nearest cache
+    ///         for each panel                   one call of the kernel, then some lines of the coming tiles
+    /// ```
     fn multiply(&self, share: &Share, words: &[u32], sums: &mut [f32]) {
         let (width, panel, stride) = (self.width(), self.panel(), share.panels.len() * LANES);
         let (row_words, at_once) = (self.row_words(), self.words_at_once());
@@ -227,7 +310,9 @@ impl PackedLinear {
         }
     }
 
-    /// The lines of the tiles that come after those of `part`, in the order in which they lie.
+    /// The cache lines that are wanted after `part`, in the order of memory: the next piece of the
+    /// same panels or, after the last piece, the first piece of the panels behind them. One word
+    /// stands for its line.
     fn coming<'a>(&'a self, share: &Share, part: usize) -> impl Iterator<Item = &'a u32> {
         let (width, panel, at_once) = (self.width(), self.panel(), self.words_at_once());
         let next = part + at_once;
@@ -241,7 +326,9 @@ impl PackedLinear {
         panels.flat_map(move |index| self.words[index * panel + part * LANES..][..len].iter().step_by(WORDS_OF_A_LINE))
     }
 
-    /// The same with rows that were widened to f32.
+    /// As [`multiply`](Self::multiply), with activations `wide` that were widened to f32,
+    /// `2 * row_words` apart, and with tiles that are widened here. It cuts sums at the same
+    /// coordinates and so gives the same bits.
     fn multiply_widened(&self, share: &Share, wide: &[u32], sums: &mut [f32]) {
         let (width, panel, stride) = (2 * self.row_words(), self.panel(), share.panels.len() * LANES);
         let mut tile = vec![0; 2 * PAIRS_AT_ONCE.min(self.width()) * LANES];
@@ -260,13 +347,16 @@ impl PackedLinear {
     }
 }
 
-/// What one task computes of a product: these rows, times these panels.
+/// What one task computes of a product.
 struct Share {
+    /// Rows of activations.
     rows: Range<usize>,
+    /// Panels of the matrix.
     panels: Range<usize>,
 }
 
-/// Asks for a line of memory to be brought near.
+/// Asks the processor to bring a word's cache line into its second-level cache. Does nothing on
+/// other architectures.
 fn prefetch(word: &u32) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the instruction changes nothing but what the caches hold.

@@ -1,37 +1,61 @@
-//! What keys and values look like, and where those of a model's blocks lie: blocks may differ in their heads, and some look at the keys of another.
+//! How keys and values lie in memory, and which block uses which part of it.
+//!
+//! [`KeyShape`] owns the sizes of tiles, which `keys.rs` writes and `attention.rs` reads.
+//! [`KeyPlaces`] assigns each block a place for its keys. `load.rs` makes two assignments for a
+//! model, once: one for keys that last, one for keys of a single pass.
+//!
+//! # Tiles
+//!
+//! A tile holds [`TILE`] positions of one key head. Tiles begin at multiples of [`TILE`] positions
+//! of the sequence, whoever computed them. Attention therefore sums in the same order however a
+//! sequence was cut.
+//!
+//! ```text
+//! keys    [words][TILE]       word w of column t: coordinates 2w, 2w+1 of key t     (single: coordinate w)
+//! values  [TILE/2][lanes]     word c of row t/2: coordinate c of values t, t+1      (single: [TILE][lanes])
+//! ```
+//!
+//! Both are tiles of `tile.rs`: a query meets a key tile along coordinates, and weights meet a
+//! value tile along positions.
 
 use super::tile::{LANES, Word};
 use crate::arch::{BlockSpec, KeysSpec};
 
-/// Keys per tile. A sequence's tiles begin at multiples of it, whoever computed them, so that attention sums in the same order
-/// however a sequence was cut.
+/// Positions in a tile of keys or values. It is also the number of lanes of a kernel's product.
 pub(crate) const TILE: usize = 32;
 
-/// Pairs that the matrix unit sums at once.
+/// Pairs that one instruction of the matrix unit sums; `unit::PAIRS`, which exists on x86-64 alone.
 const STEP: usize = 16;
 
-/// What keys and values look like.
+/// The heads of a block's keys and values, and how their numbers are stored.
+///
+/// ```text
+/// 8 key heads of 128 coordinates, in pairs: a key or value tile is 2,048 words (8 KiB),
+/// one position takes 2 * 8 * 64 words (4 KiB) in each block
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyShape {
+    /// Key heads; several query heads may share one.
     pub(crate) n_kv_heads: usize,
+    /// Coordinates of one head.
     pub(crate) head_dim: usize,
-    /// What a word holds.
+    /// What one word holds: pairs of bf16, or single f32 numbers.
     pub(crate) word: Word,
 }
 
 impl KeyShape {
-    /// Words of a head's coordinates.
+    /// Words of one head's coordinates, without padding.
     pub(crate) fn words(self) -> usize {
         self.word.count(self.head_dim)
     }
 
-    /// Coordinates of a head, up to whole lanes.
+    /// Coordinates of a head in a row of values, padded to whole [`LANES`].
     pub(crate) fn lanes(self) -> usize {
         self.head_dim.next_multiple_of(LANES)
     }
 
-    /// Words of a tile of keys: `[words][TILE]`, one coordinate of a key or two successive ones to a word. Pairs have zeros behind the
-    /// last, up to whole steps of the matrix unit.
+    /// Words of a tile of keys, `[words][TILE]`. For pairs, `words` is padded with zeros to whole
+    /// steps of the matrix unit, whatever the kernel.
     pub(crate) fn key_tile(self) -> usize {
         TILE * match self.word {
             Word::Pair => self.words().next_multiple_of(STEP),
@@ -39,33 +63,48 @@ impl KeyShape {
         }
     }
 
-    /// Words of a tile of values: `[TILE][lanes]`, or `[TILE / 2][lanes]` with one coordinate of two successive values to a word.
+    /// Words of a tile of values: `[TILE / 2][lanes]` for pairs, where a word has one coordinate of
+    /// two successive values, or `[TILE][lanes]` for single numbers.
     pub(crate) fn value_tile(self) -> usize {
         self.word.count(TILE) * self.lanes()
     }
 }
 
-/// The places that [`Keys`](super::keys::Keys) have, and which of them each block looks at.
+/// The places that [`Keys`](super::keys::Keys) have room for, and which of them each block uses.
+/// What a block without keys remembers lies by place as well.
+///
+/// ```text
+/// Gemma 4, eight blocks (s sliding, F full attention); blocks 5 and 7 look at the keys of 2, block 6 at those of 4
+/// block      0 1 2 3 4 5 6 7
+///            s s F s s F s F
+/// lasting    0 1 2 3 4 2 4 2     every block with keys has its own place
+/// in turn    0 0 1 0 2 1 2 1     0, 1 and 3 overwrite one another; what others look at stays
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyPlaces {
-    /// By block; blocks behind the last have its place.
+    /// The place of each block. Blocks beyond the list use the last entry.
     of: Vec<usize>,
-    /// By place.
+    /// The shape of the keys in each place.
     shapes: Vec<KeyShape>,
 }
 
 impl KeyPlaces {
-    /// For `n_blocks` blocks, at least one, with keys of one shape, each its own place; one alone serves all blocks in turn.
+    /// For `n_blocks` blocks, at least one, whose keys have one shape. Each gets its own place.
+    /// With `n_blocks` 1 that place serves every block in turn.
     pub(crate) fn alike(shape: KeyShape, n_blocks: usize) -> Self {
         Self { of: (0..n_blocks).collect(), shapes: vec![shape; n_blocks] }
     }
 
-    /// For keys that later passes look at: each block has its own place, or that of the block whose keys it looks at.
+    /// For keys that later passes look at: every block that projects keys has its own place, and a
+    /// block that looks at another's keys has that one's.
     pub(crate) fn lasting(blocks: &[BlockSpec], word: Word) -> Self {
         Self::new(blocks, word, |_, _| None)
     }
 
-    /// For keys of one pass: blocks with such heads use a place in turn, but for those whose keys others look at.
+    /// For keys that no later pass looks at: blocks with equal shapes use one place in turn, and
+    /// each overwrites the keys of the one before. A block whose keys another looks at keeps a
+    /// place of its own. A sequence that is only read then needs the memory of one block's keys,
+    /// not of all.
     pub(crate) fn in_turn(blocks: &[BlockSpec], word: Word) -> Self {
         let is_alone = |block: usize| blocks.iter().all(|other| other.keys != KeysSpec::Of(block));
         Self::new(blocks, word, |places, block| {
@@ -77,7 +116,8 @@ impl KeyPlaces {
         })
     }
 
-    /// `taken` says which place a block with keys of its own may use that an earlier block has.
+    /// Assigns places block by block. `taken` is asked about each block that projects keys: it
+    /// returns a place of an earlier block to share, or `None` for a new one.
     fn new(blocks: &[BlockSpec], word: Word, taken: impl Fn(&Self, usize) -> Option<usize>) -> Self {
         let mut places = Self { of: Vec::with_capacity(blocks.len()), shapes: Vec::new() };
         for (index, block) in blocks.iter().enumerate() {
@@ -93,7 +133,7 @@ impl KeyPlaces {
         places
     }
 
-    /// How many there are.
+    /// Number of places.
     pub(super) fn count(&self) -> usize {
         self.shapes.len()
     }
@@ -103,12 +143,13 @@ impl KeyPlaces {
         self.of.get(block).or(self.of.last()).copied().unwrap_or(0)
     }
 
-    /// What the keys look like that a block looks at.
+    /// The shape of the keys that a block looks at.
     pub(super) fn shape(&self, block: usize) -> KeyShape {
         self.shapes[self.of(block)]
     }
 }
 
+/// The shape that a block's keys have.
 fn shape(block: &BlockSpec, word: Word) -> KeyShape {
     KeyShape { n_kv_heads: block.heads.n_kv_heads, head_dim: block.heads.head_dim, word }
 }

@@ -1,4 +1,30 @@
-//! Which positions of which sequences are computed together: what several sequences share at their beginning, once.
+//! Which positions of which sequences are computed together, so that a shared prefix is computed
+//! once.
+//!
+//! `run.rs` calls [`plan`] once for a group of jobs and works the segments off in passes. This file
+//! knows tokens and positions alone: no keys, no memory, no model.
+//!
+//! The plan is a trie of the sequences whose nodes are [`Segment`]s. Segments that are too long for
+//! a pass are cut into chains.
+//!
+//! ```text
+//! sequences   A  prefix (70 tokens) + 40 of its own       C  prefix + 90 of its own
+//!             B  prefix + 10 of its own                   D  40 tokens, unrelated
+//!
+//! plan        index   before   positions   of which sequences
+//!             0       —        0..70       A, B, C
+//!             1       0        70..110     A, which ends here
+//!             2       0        70..80      B, which ends here
+//!             3       0        70..160     C, which ends here
+//!             4       —        0..40       D, which ends here
+//! ```
+//!
+//! A prefix becomes a segment of its own only if that saves enough: see `WORTH_SHARING` and
+//! `SHORTEST_SHARED`. Otherwise smaller sets of sequences are tried, which may share more.
+//!
+//! Invariants: a segment's predecessor has a smaller index. Every sequence ends with a segment of
+//! its own, of at least one token. Segments cut from a chain begin with a tile of keys; others may
+//! begin within one. What is shared changes the work, never a number.
 
 use std::ops::Range;
 
@@ -6,55 +32,73 @@ use judge_core::TokenId;
 
 use super::keys::TILE;
 
-/// Shared tokens that must be saved for a stretch to be computed on its own: it costs a pass over the weights, alone perhaps.
+/// Tokens that a shared segment must save: (sequences - 1) * length. Such a segment costs a pass
+/// over the weights, which it may have to itself.
 const WORTH_SHARING: usize = 4 * TILE;
 
-/// The fewest positions of a stretch that several sequences run through: each one that begins within a tile copies that tile, and waits for those
-/// before it.
+/// The fewest positions of a shared segment. Each segment behind it that begins within a tile
+/// copies that tile, and waits for the pass before it.
 const SHORTEST_SHARED: usize = TILE;
 
 /// Successive positions of one or more sequences that are computed in one go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stretch {
-    /// What comes before it, an earlier entry of the plan.
+pub(crate) struct Segment {
+    /// Index of the segment right before it in the plan, always smaller than its own; `None` at the
+    /// beginning of a sequence.
     pub(crate) before: Option<usize>,
-    /// A sequence that runs through it.
+    /// Index of a sequence that runs through it, whose tokens it takes. Of several it is the first
+    /// in the order of tokens.
     pub(crate) sequence: usize,
-    /// Its positions.
+    /// Its positions in the sequence, at least one.
     pub(crate) positions: Range<usize>,
-    /// Whether `sequence` ends here; if so, it is the only one that runs through it.
+    /// Whether `sequence` ends here. If so, no other sequence runs through it.
     pub(crate) is_last: bool,
 }
 
-/// Cuts sequences of at least one token into stretches of at most `longest` positions. Each sequence is one chain of them; its last
-/// stretch is its own. `longest` is rounded down to whole tiles of keys, but is at least one.
-pub(crate) fn plan(sequences: &[&[TokenId]], longest: usize) -> Vec<Stretch> {
+/// Cuts sequences of at least one token into segments of at most `longest` positions, rounded down
+/// to whole tiles of keys but at least one tile. Each sequence is one chain of segments, and its
+/// last segment is its own. Equal sequences share all tokens but the last.
+pub(crate) fn plan(sequences: &[&[TokenId]], longest: usize) -> Vec<Segment> {
     let mut order: Vec<usize> = (0..sequences.len()).collect();
     order.sort_by_key(|&index| sequences[index]);
-    let mut plan = Plan { sequences, longest: (longest / TILE).max(1) * TILE, stretches: Vec::new() };
+    let mut plan = Plan { sequences, longest: (longest / TILE).max(1) * TILE, segments: Vec::new() };
     // What is left to split; prefixes may be nested as deep as a sequence is long.
     let mut left = vec![Members { all: &order, start: 0, before: None }];
     while let Some(members) = left.pop() {
         plan.split(members, &mut left);
     }
-    plan.stretches
+    plan.segments
 }
 
+/// A plan while it is made.
 struct Plan<'a> {
+    /// The tokens of all sequences.
     sequences: &'a [&'a [TokenId]],
+    /// Positions of a segment, at most: a multiple of [`TILE`].
     longest: usize,
-    stretches: Vec<Stretch>,
+    /// The segments so far, predecessors first.
+    segments: Vec<Segment>,
 }
 
-/// Sequences, sorted, that agree in what comes before `start`, which is computed by `before`.
+/// Sequences, in the order of their tokens, that agree in the first `start` tokens.
 struct Members<'o> {
+    /// Their indices.
     all: &'o [usize],
+    /// The first position that is not planned yet.
     start: usize,
+    /// The segment that ends at `start`; `None` if `start` is 0.
     before: Option<usize>,
 }
 
 impl Plan<'_> {
-    /// Plans what the members share, or one that is alone, and puts off what comes behind it, the first at the end.
+    /// Plans the prefix that all members share if it is worth a segment, or the whole rest of a
+    /// member that is alone. What remains to be split is pushed on `left`, so that the next to be
+    /// planned is popped first.
+    ///
+    /// Otherwise the members are grouped by the token behind the prefix that all share, since those
+    /// with the same token share more; a member that ends with that token is a group of its own.
+    /// Groups still begin at `start`, so a prefix that was not worth a segment is part of the next
+    /// one that is.
     fn split<'o>(&mut self, Members { all, start, before }: Members<'o>, left: &mut Vec<Members<'o>>) {
         match *all {
             [] => {}
@@ -86,7 +130,9 @@ impl Plan<'_> {
         }
     }
 
-    /// One sequence's positions as stretches behind one another, which all but the first begin with a tile; returns the last one.
+    /// Appends a sequence's positions as successive segments and returns the index of the last one.
+    /// Cuts lie at multiples of [`TILE`], so all segments but the first begin with a tile.
+    /// `is_last` says whether the sequence ends with these positions.
     fn chain(
         &mut self,
         sequence: usize,
@@ -97,8 +143,8 @@ impl Plan<'_> {
         let Range { mut start, end } = positions;
         while start < end {
             let cut = end.min(start / TILE * TILE + self.longest);
-            self.stretches.push(Stretch { before, sequence, positions: start..cut, is_last: is_last && cut == end });
-            before = Some(self.stretches.len() - 1);
+            self.segments.push(Segment { before, sequence, positions: start..cut, is_last: is_last && cut == end });
+            before = Some(self.segments.len() - 1);
             start = cut;
         }
         before
@@ -117,15 +163,15 @@ mod tests {
         let prompt = |tail: u32, len: usize| (0..70).chain((0..len as u32).map(|i| tail + i)).collect::<Vec<TokenId>>();
         let sequences = [prompt(1000, 40), prompt(2000, 10), (500..540).collect(), prompt(3000, 90)];
         let sequences: Vec<&[TokenId]> = sequences.iter().map(Vec::as_slice).collect();
-        let stretch = |before, sequence, positions, is_last| Stretch { before, sequence, positions, is_last };
+        let segment = |before, sequence, positions, is_last| Segment { before, sequence, positions, is_last };
         assert_eq!(
             plan(&sequences, 1000),
             [
-                stretch(None, 0, 0..70, false),
-                stretch(Some(0), 0, 70..110, true),
-                stretch(Some(0), 1, 70..80, true),
-                stretch(Some(0), 3, 70..160, true),
-                stretch(None, 2, 0..40, true),
+                segment(None, 0, 0..70, false),
+                segment(Some(0), 0, 70..110, true),
+                segment(Some(0), 1, 70..80, true),
+                segment(Some(0), 3, 70..160, true),
+                segment(None, 2, 0..40, true),
             ]
         );
         // Two of them share too little to be worth a pass of its own.
@@ -146,7 +192,7 @@ mod tests {
                 .collect();
             let sequences: Vec<&[TokenId]> = sequences.iter().map(Vec::as_slice).collect();
             let plan = plan(&sequences, longest);
-            let computed: usize = plan.iter().map(|stretch| stretch.positions.len()).sum();
+            let computed: usize = plan.iter().map(|segment| segment.positions.len()).sum();
             prop_assert!(computed <= sequences.iter().map(|ids| ids.len()).sum());
             for (index, ids) in sequences.iter().enumerate() {
                 let last: Vec<usize> =
@@ -154,7 +200,7 @@ mod tests {
                 prop_assert_eq!(last.len(), 1);
                 let (mut at, mut end) = (Some(last[0]), ids.len());
                 while let Some(here) = at {
-                    let Stretch { before, sequence, positions, is_last } = &plan[here];
+                    let Segment { before, sequence, positions, is_last } = &plan[here];
                     prop_assert_eq!(positions.end, end);
                     prop_assert!(!positions.is_empty());
                     prop_assert!(positions.len() <= longest.max(TILE));

@@ -1,10 +1,20 @@
-//! Whether this processor has Intel's matrix unit (AMX), and the system lets this process use it.
+//! Whether this processor has Intel's matrix unit (AMX) and the system lets this process use it.
+//!
+//! `kernel.rs` asks once before it offers [`Kernel::Amx`](super::kernel::Kernel::Amx). The standard
+//! library has no stable detection of AMX, so this file asks CPUID itself. The unit's registers are
+//! 8 KiB of state for each thread, which Linux saves only for processes that have asked for it.
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 use std::sync::OnceLock;
 
-/// Whether the processor has the unit, with AVX-512-BF16 beside it, and the system lets this process use it.
+/// Whether products may use the matrix unit. All of the following must hold; the answer is kept for
+/// the life of the process:
+///
+/// - AVX-512-BF16, which bodies for the unit use to pack rows;
+/// - CPUID leaf 7, EDX: AMX-TILE (bit 24) and AMX-BF16 (bit 22);
+/// - XCR0 bits 17 and 18: the system saves the configuration and the data of tiles;
+/// - the system grants this process the use of tile data.
 pub(super) fn has_matrix_unit() -> bool {
     static AVAILABLE: OnceLock<bool> = OnceLock::new();
     *AVAILABLE.get_or_init(|| {
@@ -21,14 +31,19 @@ pub(super) fn has_matrix_unit() -> bool {
     })
 }
 
+/// XCR0: the register states that the system saves when it switches threads.
+///
+/// # Safety
+/// The processor must have XSAVE and the system must have enabled it, or the instruction faults.
 #[target_feature(enable = "xsave")]
 unsafe fn enabled_states() -> u64 {
     // SAFETY: the caller's promise.
     unsafe { _xgetbv(0) }
 }
 
-/// Asks the system for the unit's state, which a process has only on request; once for all its threads. The system refuses while a thread
-/// has a signal stack too small for that state, and afterwards refuses such stacks.
+/// Asks Linux for tile data with `arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)`, once for
+/// all threads of the process. The system refuses while a thread has a signal stack that is too
+/// small for that state, and refuses such stacks afterwards.
 #[cfg(target_os = "linux")]
 fn permitted() -> bool {
     const ARCH_PRCTL: i64 = 158;
@@ -43,7 +58,7 @@ fn permitted() -> bool {
     result == 0
 }
 
-/// Elsewhere nobody has tried it.
+/// On other systems the unit has not been tried and is not used.
 #[cfg(not(target_os = "linux"))]
 fn permitted() -> bool {
     false

@@ -1,30 +1,41 @@
-//! Rows of activations, and the memory that they lie in.
+//! [`Rows`] of activations, and the [`BufferPool`] that their memory comes from.
+//!
+//! The operations of a block take rows, return rows and give back those that they have used up. One
+//! pool lives as long as the passes of a group, in `run.rs`. Fresh memory must be cleared by the
+//! system, page by page, which costs as much as a small product; buffers that come back are used
+//! again uncleared.
 
 use super::lines::Lines;
 
-/// Rows of one width.
+/// A matrix of activations, `[count, width]`, row-major.
 pub(crate) struct Rows {
+    /// `count * width` numbers.
     pub(super) data: Lines<f32>,
+    /// Numbers of a row.
     pub(super) width: usize,
 }
 
 impl Rows {
+    /// Number of rows; 0 if the width is.
     pub(super) fn count(&self) -> usize {
         self.data.len() / self.width.max(1)
     }
 }
 
-/// Buffers of passes that are over, for those to come: fresh memory must be cleared by the system, page by page, which costs as much
-/// as a small product.
+/// Buffers that are free. It only grows: it ends with as many as were in use at the same time.
 #[derive(Default)]
 pub(crate) struct BufferPool {
+    /// Buffers that were given back, of any length.
     free: Vec<Lines<f32>>,
-    /// Activations as the products take them.
+    /// Scratch memory of products; see [`PackedLinear::apply`](super::pack::PackedLinear::apply).
     pub(super) words: Lines<u32>,
 }
 
 impl BufferPool {
-    /// Numbers that are anything: every body writes all of its output.
+    /// A buffer for `[count, width]`. Its numbers are unspecified: whoever asks writes all of them.
+    ///
+    /// Takes the smallest free buffer that is large enough, or else the largest, which then grows.
+    /// So large buffers stay for large results, and few buffers grow.
     pub(super) fn rows(&mut self, count: usize, width: usize) -> Rows {
         let len = count * width;
         // The smallest that is large enough, else the largest, which then grows.
@@ -40,6 +51,7 @@ impl BufferPool {
         Rows { data, width }
     }
 
+    /// Takes back rows that are no longer needed.
     pub(super) fn give_back(&mut self, rows: Rows) {
         self.free.push(rows.data);
     }

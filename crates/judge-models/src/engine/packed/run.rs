@@ -1,116 +1,169 @@
-//! Plans what of some sequences is computed together, makes the passes, and reads them.
+//! [`SharedPasses`]: makes passes of a decoder over the sequences of one group, and collects what
+//! they bring.
+//!
+//! `reading/driver.rs` calls [`Passes::prefill`] and [`Passes::step`]. `plan.rs` says which
+//! positions are computed together, `decoder.rs` runs the blocks, `reads.rs` takes what is wanted
+//! of a row, and `reading/` makes answers of it and chooses tokens. This file owns the order of
+//! passes and the keys of all sequences.
+//!
+//! ```text
+//! plan ─► ready ─► next_pass ─► compute ─► computed        keys, pools and scores for the segments behind it
+//!           ▲                      │          │
+//!           └──────────────────────┼──────────┘            a computed segment makes those behind it ready
+//!                                  ▼
+//!                               hand_over ─► take          a sequence's last segment brings what is read
+//!                                  ▲          │
+//!                               extend ◄─ writing          the driver chose a token: feed it in the next step
+//!                                             │
+//!                                          release         it chose none: the sequence is over
+//! ```
+//!
+//! # Memory
+//!
+//! `kept` counts the positions whose keys stay after their pass: those of segments that others
+//! continue, and those of texts that are being written. A new pass is begun only if its keys fit
+//! under `max_tokens`. If no text is being written, one segment is taken even if it does not fit,
+//! so work never stalls. A segment's keys are freed as soon as the last sequence through it is
+//! over. Segments are taken depth first (`ready` is a stack), so few prefixes are kept at a time.
+//!
+//! # What is read of whole sequences
+//!
+//! Pools and log-probabilities are carried along the chain: a segment starts with a copy of what
+//! its predecessor has and adds its own positions in order. Sums therefore run over positions in
+//! one order, however a sequence was cut. A token at position `p` is scored with the row at
+//! `p - 1`. The first token of a segment is scored by the segment itself, with the row that its
+//! predecessor kept: sequences part there, and each has a token of its own.
 
-use std::collections::HashMap;
 use std::mem;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use judge_core::{HeadEntropies, Layer, Lens, PooledState, Pooling, Signal, TokenId};
+use judge_core::{Layer, Pooling, Signal, TokenId};
 use rayon::prelude::*;
 
-use super::decoder::{Angles, PackedDecoder, Span, Stream};
+use super::decoder::PackedDecoder;
 use super::keys::{Keys, TILE};
-use super::plan::{Stretch, plan};
+use super::plan::{Segment, plan};
+use super::reads::{Pools, Read, entropies, is_state, signals};
+use super::rotations::Angles;
 use super::rows::BufferPool;
+use super::spans::{Span, Stream};
 use crate::Error;
 use crate::reading::groups::Group;
 use crate::reading::jobs::{Brought, Job, Signals};
-use crate::reading::labels::{States, wants_state};
 use crate::reading::next_token::{LOGIT_ROWS, NextLogProbs, NextToken};
 use crate::reading::passes::{Found, Next, Passes, Take};
 use crate::reading::pooling::Pool;
 
-/// Rows of one pass: enough that reading the weights costs little beside the products, few enough that the rows stay in reach
-/// of the caches.
+/// Rows of one pass, at most: enough that reading the weights costs little beside the products, and
+/// few enough that the rows stay in the caches. No segment is longer, and steps feed as many texts
+/// at a time.
 pub(super) const PASS: usize = 1024;
 
-/// Sequences that share passes.
+/// The passes of one group of jobs. The vectors from `plan` to `computed` have one entry for each
+/// segment.
 pub(super) struct SharedPasses<'a> {
+    /// The weights.
     decoder: &'a PackedDecoder,
+    /// The jobs of the group; a segment's `sequence` is a job's place here.
     jobs: &'a [Job<'a>],
+    /// Blocks that passes run, from the first.
     blocks: usize,
+    /// Positions that may be kept at a time, at least 1; see [`new`](Self::new).
     max_tokens: usize,
+    /// Rotations of all positions up to the longest sequence's end.
     angles: Angles,
-    plan: Vec<Stretch>,
-    /// Of each stretch, what pools all positions of a sequence through it.
+    /// The segments, predecessors first.
+    plan: Vec<Segment>,
+    /// What pools all positions of any sequence through the segment, each signal once.
     whole: Vec<Vec<(Layer, Signal)>>,
-    /// Of each stretch, the first position from which tokens are scored in any sequence through it.
+    /// The first position from which tokens are scored in any sequence through the segment. `None`:
+    /// no token is scored at, or right behind, its positions.
+    ///
+    /// ```text
+    /// prefix 0..70, not scored by itself    A continues it and is scored from 70, B from 75
+    /// scored_from   prefix 70               its last row predicts the token at 70, which A and B have of their own
+    ///               A      70               starts with the token at 70 and the row that the prefix kept
+    ///               B      75               scored by its own rows from position 74 on
+    /// ```
     scored_from: Vec<Option<usize>>,
-    /// Of each stretch, those directly behind it.
+    /// The segments directly behind each.
     behind: Vec<Vec<usize>>,
-    /// Of each stretch, how many of those behind it still hold its keys, or will.
-    holders: Vec<usize>,
-    /// What those behind it need of a stretch.
+    /// How many of the segments directly behind it still need its keys, or will.
+    dependants: Vec<usize>,
+    /// What the segments behind it need. `None` before it is computed and once all of them are
+    /// over; always `None` for last segments, whose keys go to `writing` or are dropped.
     computed: Vec<Option<Computed>>,
-    /// Stretches whose predecessor is computed; the next one is at the end.
+    /// Segments whose predecessor is computed and that are not. A stack: the next one is at the
+    /// end.
     ready: Vec<usize>,
-    /// Positions for which keys are kept.
+    /// Positions for which keys are kept, as [`positions_kept`](Self::positions_kept) counts them.
     kept: usize,
+    /// Texts whose next token was chosen and not fed yet.
     writing: Vec<Writing>,
+    /// Activations of passes, used again.
     pool: BufferPool,
 }
 
-/// What is kept of a stretch.
+/// What is kept of a segment for those behind it.
 struct Computed {
+    /// Keys, values and memories. Each segment behind holds a reference to them.
     keys: Arc<Keys>,
+    /// Pools of all positions up to the segment's end, in the order of its `whole`.
     pools: Pools,
+    /// Log-probabilities up to the segment's end.
     scored: Scored,
 }
 
-/// What is scored so far of a sequence, or of several that have been one until here.
+/// What is scored so far of a sequence, or of several that agree up to here.
 #[derive(Clone, Default)]
 struct Scored {
-    /// The log-probabilities of the tokens up to here; NaN where the logits are not finite.
+    /// Log-probabilities of the tokens from the segment's `scored_from` on; NaN where the logits
+    /// are not finite.
     log_probs: Vec<f32>,
-    /// The normed output of the last block at the last position, if the token that follows is scored, which each sequence has of its own.
+    /// The last block's normed output at the segment's last position, `[d_model]`. It predicts the
+    /// first token of each segment behind. Empty unless such a token is scored.
     last: Vec<f32>,
 }
 
-/// What is pooled so far, of a sequence or of several that have been one until here.
-type Pools = Vec<((Layer, Signal), Pool)>;
-
-/// What a pass brings for one of its sequences.
-#[derive(Default)]
-struct Read {
-    /// What label logits are made from.
-    states: States,
-    /// The last position's state of layers that are wanted as they are.
-    last: Vec<(Layer, Vec<f32>)>,
-    /// The normed output of the last block, if the logits over the vocabulary are needed.
-    normed: Vec<f32>,
-}
-
-/// A sequence of which all positions were read.
+/// A sequence at the end of its prompt, or behind a token that was written.
 struct Done {
-    /// The last stretch of it.
-    stretch: usize,
+    /// The last segment of the sequence.
+    segment: usize,
+    /// The keys of that segment and of new tokens; `take` decides whether they are needed any
+    /// longer.
     keys: Keys,
+    /// Pooled states and entropies; empty behind a written token.
     signals: Signals,
+    /// Log-probabilities of the prompt's tokens, from the job's `scored_from` on.
     own: Vec<f32>,
+    /// What was read of the last position.
     read: Read,
 }
 
 /// A token to be scored.
 struct Scoring {
-    /// Which sequence of the pass.
+    /// Place of its segment in the pass.
     span: usize,
+    /// The token.
     token: TokenId,
-    /// The normed output of the last block at the position before it.
+    /// The last block's normed output at the position before it, `[d_model]`.
     normed: Vec<f32>,
 }
 
 /// A sequence whose text is being written.
 struct Writing {
-    /// The last one of the sequence.
-    stretch: usize,
+    /// The last segment of its prompt, which stands for the sequence.
+    segment: usize,
+    /// The keys from that segment on, with room for all tokens that may be written.
     keys: Keys,
-    /// The last token that was written.
+    /// The token that was chosen last and is to be fed.
     token: TokenId,
 }
 
 impl<'a> SharedPasses<'a> {
-    /// At most `max_tokens` positions are kept for later passes at a time, and as many more as one sequence has, copies of tiles that were begun
-    /// among them.
+    /// Plans the passes of a group. At most `max_tokens` positions are kept at a time, and as many
+    /// more as one sequence has. Copies of tiles that others began count among them.
     pub(super) fn new(decoder: &'a PackedDecoder, group: &'a Group<'a>, max_tokens: usize) -> Self {
         let Group { blocks, jobs } = group;
         let len = |job: &Job<'_>| job.ids.len() + job.new_tokens();
@@ -120,7 +173,7 @@ impl<'a> SharedPasses<'a> {
         let mut whole: Vec<Vec<(Layer, Signal)>> = vec![Vec::new(); plan.len()];
         let mut scored_from = vec![None; plan.len()];
         let mut behind = vec![Vec::new(); plan.len()];
-        // Backwards: whoever comes after a stretch has been seen before it.
+        // Backwards: whoever comes after a segment has been seen before it.
         for index in (0..plan.len()).rev() {
             if plan[index].is_last {
                 whole[index] = jobs[plan[index].sequence].whole().collect();
@@ -150,7 +203,7 @@ impl<'a> SharedPasses<'a> {
             plan,
             whole,
             scored_from,
-            holders: behind.iter().map(Vec::len).collect(),
+            dependants: behind.iter().map(Vec::len).collect(),
             behind,
             ready,
             kept: 0,
@@ -159,7 +212,11 @@ impl<'a> SharedPasses<'a> {
         }
     }
 
-    /// Takes as many stretches as fit into a pass and into what may be kept; if nothing else goes on, at least one.
+    /// Takes ready segments for one pass, from the end of `ready`, until the next one does not fit
+    /// into the pass's rows (at most [`PASS`] and `max_tokens`) or into what may be kept. Their
+    /// positions are added to `kept` here; [`release`](Self::release) subtracts them. If nothing
+    /// was taken and no text is being written, one is taken whether it fits or not. Empty if none
+    /// is ready or none fits now.
     fn next_pass(&mut self) -> Vec<usize> {
         let (mut taken, mut rows) = (Vec::new(), 0);
         while let Some(&index) = self.ready.last() {
@@ -177,32 +234,49 @@ impl<'a> SharedPasses<'a> {
         taken
     }
 
-    /// Positions of a stretch for which keys are kept, new tokens included, and what they copy of a tile that those before began; and as many as take the memory
-    /// of what blocks without keys remember at its end.
+    /// How many positions a segment counts in `kept`:
+    ///
+    /// | segment | counts |
+    /// |---|---|
+    /// | the last of a sequence without text | 0: its keys are dropped after the pass |
+    /// | the last of a sequence with text | its positions, all new tokens that may be written, and what follows |
+    /// | one that others continue | its positions, and what follows |
+    ///
+    /// What follows: the positions that it copies of a tile that its predecessor began, and the
+    /// positions whose keys take as much memory as what blocks without keys remember at its end.
     fn positions_kept(&self, index: usize) -> usize {
-        let stretch = &self.plan[index];
-        let kept = stretch.positions.start % TILE + stretch.positions.len();
+        let segment = &self.plan[index];
+        let kept = segment.positions.start % TILE + segment.positions.len();
         let kept = kept + self.decoder.memory_in_positions(self.blocks);
-        match self.jobs[stretch.sequence].new_tokens() {
-            0 if stretch.is_last => 0,
-            new if stretch.is_last => kept + new,
+        match self.jobs[segment.sequence].new_tokens() {
+            0 if segment.is_last => 0,
+            new if segment.is_last => kept + new,
             _ => kept,
         }
     }
 
-    /// Computes stretches, and returns the sequences that end with them.
-    fn compute(&mut self, stretches: &[usize]) -> Vec<Done> {
+    /// Computes segments in one pass, whose predecessors are computed:
+    ///
+    /// 1. Each segment starts with copies of its predecessor's pools and log-probabilities, and
+    ///    with room for its keys behind those of its predecessor.
+    /// 2. The last block leaves out the positions that nothing reads.
+    /// 3. After each block, rows are added to pools, rows before scored tokens are normed, and each
+    ///    sequence's last row is read.
+    /// 4. Scored tokens get their log-probabilities.
+    /// 5. Segments that others continue go to `computed` and make those behind them `ready`. The
+    ///    others end a sequence and are returned.
+    fn compute(&mut self, segments: &[usize]) -> Vec<Done> {
         let (decoder, blocks) = (self.decoder, self.blocks);
-        let mut keys = Vec::with_capacity(stretches.len());
-        let mut pools: Vec<Pools> = Vec::with_capacity(stretches.len());
-        let mut scored: Vec<Scored> = Vec::with_capacity(stretches.len());
+        let mut keys = Vec::with_capacity(segments.len());
+        let mut pools: Vec<Pools> = Vec::with_capacity(segments.len());
+        let mut scored: Vec<Scored> = Vec::with_capacity(segments.len());
         let mut scoring: Vec<Scoring> = Vec::new();
-        for (span, &index) in stretches.iter().enumerate() {
-            let stretch = &self.plan[index];
-            let before = stretch.before.and_then(|before| self.computed[before].as_ref());
+        for (span, &index) in segments.iter().enumerate() {
+            let segment = &self.plan[index];
+            let before = segment.before.and_then(|before| self.computed[before].as_ref());
             let inherited = |wanted: &(Layer, Signal)| {
                 let at = before.and_then(|before| {
-                    let whole = &self.whole[stretch.before?];
+                    let whole = &self.whole[segment.before?];
                     before.pools.get(whole.iter().position(|known| known == wanted)?)
                 });
                 let pooling = match wanted.1 {
@@ -215,19 +289,19 @@ impl<'a> SharedPasses<'a> {
             let (log_probs, first) = self.scored_before(index);
             scored.push(Scored { log_probs, last: Vec::new() });
             scoring.extend(first.map(|(token, normed)| Scoring { span, token, normed }));
-            let new = if stretch.is_last { self.jobs[stretch.sequence].new_tokens() } else { 0 };
-            let capacity = stretch.positions.len() + new;
+            let new = if segment.is_last { self.jobs[segment.sequence].new_tokens() } else { 0 };
+            let capacity = segment.positions.len() + new;
             let before = before.map(|before| Arc::clone(&before.keys));
             keys.push(Keys::new(decoder.key_places(self.positions_kept(index) > 0), before, capacity));
         }
-        let mut reads: Vec<Read> = stretches.iter().map(|_| Read::default()).collect();
-        let entropies: Vec<Vec<Layer>> = stretches.iter().map(|&index| entropies(&self.whole[index])).collect();
+        let mut reads: Vec<Read> = segments.iter().map(|_| Read::default()).collect();
+        let entropies: Vec<Vec<Layer>> = segments.iter().map(|&index| entropies(&self.whole[index])).collect();
         let mut spans: Vec<Span<'_>> = keys
             .iter_mut()
-            .zip(stretches)
+            .zip(segments)
             .zip(&entropies)
             .map(|((keys, &index), entropies)| {
-                let Stretch { sequence, positions, is_last, .. } = &self.plan[index];
+                let Segment { sequence, positions, is_last, .. } = &self.plan[index];
                 let len = positions.len();
                 let is_pooled = self.whole[index].iter().any(|&(layer, signal)| layer.0 == blocks && is_state(signal));
                 let keep = match self.scored_from[index] {
@@ -241,7 +315,7 @@ impl<'a> SharedPasses<'a> {
             })
             .collect();
         let mut visit = |layer: usize, stream: &Stream<'_>| {
-            for (span, &index) in stretches.iter().enumerate() {
+            for (span, &index) in segments.iter().enumerate() {
                 let mut rows = stream.rows(span);
                 for ((_, signal), pool) in pools[span].iter_mut().filter(|((wanted, _), _)| wanted.0 == layer) {
                     match signal {
@@ -255,8 +329,8 @@ impl<'a> SharedPasses<'a> {
                 if layer == decoder.spec.n_layers()
                     && let Some(from) = self.scored_from[index]
                 {
-                    let Stretch { sequence, positions, is_last, .. } = &self.plan[index];
-                    // What is kept ends where the stretch does.
+                    let Segment { sequence, positions, is_last, .. } = &self.plan[index];
+                    // What is kept ends where the segment does.
                     let kept = rows.clone().zip(positions.end - rows.len()..);
                     for (row, position) in kept.filter(|(_, position)| position + 1 >= from) {
                         if position + 1 < positions.end {
@@ -279,7 +353,7 @@ impl<'a> SharedPasses<'a> {
         self.score(&scoring, &mut scored);
         let mut done = Vec::new();
         let brought = keys.into_iter().zip(pools).zip(reads).zip(scored);
-        for (&index, (((mut keys, pools), read), scored)) in stretches.iter().zip(brought) {
+        for (&index, (((mut keys, pools), read), scored)) in segments.iter().zip(brought) {
             keys.advance(self.plan[index].positions.len());
             if !self.plan[index].is_last {
                 self.computed[index] = Some(Computed { keys: Arc::new(keys), pools, scored });
@@ -288,25 +362,30 @@ impl<'a> SharedPasses<'a> {
                 continue;
             }
             let signals = signals(&self.jobs[self.plan[index].sequence], &read, pools);
-            done.push(Done { stretch: index, keys, signals, own: scored.log_probs, read });
+            done.push(Done { segment: index, keys, signals, own: scored.log_probs, read });
         }
         done
     }
 
-    /// Of the tokens that are scored in a stretch, the log-probabilities of those before it, and, if the stretch's first one is scored, that token
-    /// with the normed state that predicts it.
+    /// The log-probabilities with which a segment's scores begin: of the tokens before it, those
+    /// from its own `scored_from` on. If its first token is scored, also that token with the normed
+    /// state that predicts it. Nothing for a segment that is scored from a later position, or that
+    /// begins its sequence.
     fn scored_before(&self, index: usize) -> (Vec<f32>, Option<(TokenId, Vec<f32>)>) {
-        let stretch = &self.plan[index];
-        let start = stretch.positions.start;
+        let segment = &self.plan[index];
+        let start = segment.positions.start;
         let from = self.scored_from[index].filter(|&from| from <= start);
         let before =
-            stretch.before.and_then(|before| Some((self.computed[before].as_ref()?, self.scored_from[before]?)));
+            segment.before.and_then(|before| Some((self.computed[before].as_ref()?, self.scored_from[before]?)));
         let (Some(from), Some((Computed { scored, .. }, first))) = (from, before) else { return (Vec::new(), None) };
         let log_probs = scored.log_probs.get(from - first..).unwrap_or_default().to_vec();
-        (log_probs, Some((self.jobs[stretch.sequence].ids[start], scored.last.clone())))
+        (log_probs, Some((self.jobs[segment.sequence].ids[start], scored.last.clone())))
     }
 
-    /// Puts the log-probabilities of tokens, those of one sequence in their order, behind what is scored of their sequences.
+    /// Appends each token's log-probability to the scores of its segment. `scoring` has the tokens
+    /// of one segment in their order. Logits are made for [`LOGIT_ROWS`] tokens at a time, so that
+    /// a long prompt does not hold `[positions, d_vocab]` numbers at once. A number that is not
+    /// finite among the logits makes a NaN, which is refused with the reading.
     fn score(&self, scoring: &[Scoring], scored: &mut [Scored]) {
         let config = &self.decoder.spec;
         for some in scoring.chunks(LOGIT_ROWS) {
@@ -322,8 +401,12 @@ impl<'a> SharedPasses<'a> {
         }
     }
 
-    /// Hands over what was brought, with logits where they are asked for: those of so many sequences are there at once. Sequences behind which a token is
-    /// written go on, the others are over.
+    /// Gives finished sequences to the driver, with logits over the vocabulary where they are asked
+    /// for, for [`LOGIT_ROWS`] sequences at a time. A sequence for which `take` returns a token
+    /// goes to `writing`; any other is over, and its keys are freed.
+    ///
+    /// # Errors
+    /// Those of `take`.
     fn hand_over(&mut self, done: Vec<Done>, take: &mut Take<'_>) -> Result<(), Error> {
         let mut done = done.into_iter().peekable();
         while done.peek().is_some() {
@@ -333,19 +416,19 @@ impl<'a> SharedPasses<'a> {
             let mut logits = if states.is_empty() { Vec::new() } else { self.decoder.logits(&states) };
             let mut rows = logits.chunks_exact_mut(self.decoder.spec.d_vocab.max(1));
             let (mut found, mut held) = (Vec::with_capacity(some.len()), Vec::with_capacity(some.len()));
-            for Done { stretch, keys, signals, own, read } in some {
+            for Done { segment, keys, signals, own, read } in some {
                 let row = if read.normed.is_empty() { None } else { rows.next() };
                 let next = row.map_or(Next::Unknown, Next::Logits);
                 let brought = Brought { states: read.states, signals, own };
-                found.push(Found { job: self.plan[stretch].sequence, brought, next });
-                held.push((stretch, keys));
+                found.push(Found { job: self.plan[segment].sequence, brought, next });
+                held.push((segment, keys));
             }
-            for ((stretch, keys), token) in held.into_iter().zip(take(found)?) {
+            for ((segment, keys), token) in held.into_iter().zip(take(found)?) {
                 match token {
-                    Some(token) => self.writing.push(Writing { stretch, keys, token }),
+                    Some(token) => self.writing.push(Writing { segment, keys, token }),
                     None => {
                         drop(keys);
-                        self.release(stretch);
+                        self.release(segment);
                     }
                 }
             }
@@ -353,14 +436,16 @@ impl<'a> SharedPasses<'a> {
         Ok(())
     }
 
-    /// Says that a sequence, whose last stretch this is, is over: its keys are gone, and with them those before that nobody else holds.
+    /// Takes a sequence that is over out of the account, given its last segment, whose keys the
+    /// caller has dropped. Predecessors that no other sequence needs any longer go with it: their
+    /// keys are freed, and their positions no longer count as kept.
     fn release(&mut self, last: usize) {
         let mut gone = last;
         loop {
             self.kept -= self.positions_kept(gone);
             let Some(before) = self.plan[gone].before else { break };
-            self.holders[before] -= 1;
-            if self.holders[before] > 0 {
+            self.dependants[before] -= 1;
+            if self.dependants[before] > 0 {
                 break;
             }
             self.computed[before] = None;
@@ -368,11 +453,12 @@ impl<'a> SharedPasses<'a> {
         }
     }
 
-    /// Reads what follows the token that was written last, for texts that fit into a pass.
+    /// Feeds the chosen token of at most [`PASS`] texts in one pass and returns what is read behind
+    /// it.
     fn extend(&mut self, mut writing: Vec<Writing>) -> Vec<Done> {
         let decoder = self.decoder;
         let mut reads: Vec<Read> = writing.iter().map(|_| Read::default()).collect();
-        let jobs: Vec<&Job<'_>> = writing.iter().map(|one| &self.jobs[self.plan[one.stretch].sequence]).collect();
+        let jobs: Vec<&Job<'_>> = writing.iter().map(|one| &self.jobs[self.plan[one.segment].sequence]).collect();
         let mut spans: Vec<Span<'_>> = writing
             .iter_mut()
             .map(|one| Span { ids: std::slice::from_ref(&one.token), keys: &mut one.keys, keep: 0..1, entropies: &[] })
@@ -386,25 +472,29 @@ impl<'a> SharedPasses<'a> {
             ControlFlow::Continue(())
         };
         decoder.forward(&mut spans, &self.angles, self.blocks, &mut self.pool, &mut visit);
-        let done = writing.into_iter().zip(reads).map(|(Writing { stretch, mut keys, .. }, read)| {
+        let done = writing.into_iter().zip(reads).map(|(Writing { segment, mut keys, .. }, read)| {
             keys.advance(1);
-            Done { stretch, keys, signals: Signals::default(), own: Vec::new(), read }
+            Done { segment, keys, signals: Signals::default(), own: Vec::new(), read }
         });
         done.collect()
     }
 }
 
 impl Passes for SharedPasses<'_> {
+    /// One pass over segments, then their finished sequences. `false` if no segment is left or none
+    /// fits.
     fn prefill(&mut self, take: &mut Take<'_>) -> Result<bool, Error> {
-        let stretches = self.next_pass();
-        if stretches.is_empty() {
+        let segments = self.next_pass();
+        if segments.is_empty() {
             return Ok(false);
         }
-        let done = self.compute(&stretches);
+        let done = self.compute(&segments);
         self.hand_over(done, take)?;
         Ok(true)
     }
 
+    /// Feeds one token to every text, in as many passes as they need. `false` if no text is being
+    /// written.
     fn step(&mut self, take: &mut Take<'_>) -> Result<bool, Error> {
         let mut writing = mem::take(&mut self.writing).into_iter().peekable();
         if writing.peek().is_none() {
@@ -419,70 +509,11 @@ impl Passes for SharedPasses<'_> {
 }
 
 impl Drop for SharedPasses<'_> {
-    /// From the ends to the beginnings: keys that hold those before them, and these others, would be dropped in as many calls.
+    /// Drops segments from the last to the first. Keys hold those before them, so a chain that is
+    /// dropped at its end alone would be freed by calls nested as deep as the chain is long.
     fn drop(&mut self) {
         self.writing.clear();
         while self.computed.pop().is_some() {}
-    }
-}
-
-impl Read {
-    /// Takes what `job` asks of the row of the last position at `layer`, that of the prompt or of a token behind it.
-    fn take(&mut self, decoder: &PackedDecoder, job: &Job<'_>, is_prompt: bool, layer: usize, row: &[f32]) {
-        let step = usize::from(!is_prompt);
-        let n_layers = decoder.spec.n_layers();
-        let (want, layer, is_final) = (job.want, Layer(layer), layer == n_layers);
-        let wants = |lens| wants_state(want, step, layer, lens, n_layers);
-        let is_last_pooled = is_prompt && want.pooled.contains(&(layer, Pooling::Last));
-        if is_last_pooled && !is_final {
-            self.last.push((layer, row.to_vec()));
-        }
-        if wants(Lens::Raw) {
-            self.states.insert((layer, Lens::Raw), row.to_vec());
-        }
-        let needs_logits = is_final && job.needs_logits(step);
-        if !(needs_logits || wants(Lens::Normed) || is_last_pooled && is_final) {
-            return;
-        }
-        let normed = decoder.final_norm(row);
-        if is_last_pooled && is_final {
-            self.last.push((layer, normed.clone()));
-        }
-        if wants(Lens::Normed) {
-            self.states.insert((layer, Lens::Normed), normed.clone());
-        }
-        if needs_logits {
-            self.normed = normed;
-        }
-    }
-}
-
-fn is_state(signal: Signal) -> bool {
-    matches!(signal, Signal::State(_))
-}
-
-/// The layers whose attention entropies are among these.
-fn entropies(wanted: &[(Layer, Signal)]) -> Vec<Layer> {
-    wanted.iter().filter(|(_, signal)| !is_state(*signal)).map(|&(layer, _)| layer).collect()
-}
-
-/// What the positions of a job brought.
-fn signals(job: &Job<'_>, read: &Read, pools: Pools) -> Signals {
-    let whole: HashMap<(Layer, Signal), Vec<f32>> =
-        pools.into_iter().map(|(wanted, pool)| (wanted, pool.finish())).collect();
-    let get = |wanted| whole.get(&wanted).cloned().unwrap_or_default();
-    let state = |&(layer, pooling): &(Layer, Pooling)| {
-        let last = || read.last.iter().find(|(at, _)| *at == layer).map(|(_, state)| state.clone());
-        let values = match pooling {
-            Pooling::Last => last().unwrap_or_default(),
-            _ => get((layer, Signal::State(pooling))),
-        };
-        PooledState { layer, pooling, values }
-    };
-    let heads = |&layer: &Layer| HeadEntropies { layer, values: get((layer, Signal::AttentionEntropy)) };
-    Signals {
-        pooled: job.want.pooled.iter().map(state).collect(),
-        attention_entropy: job.want.attention_entropy.iter().map(heads).collect(),
     }
 }
 

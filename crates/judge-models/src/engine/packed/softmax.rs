@@ -1,4 +1,33 @@
-//! The running softmax of a row of scores, a tile at a time.
+//! [`Softmax`]: the running softmax of one row of attention scores, one or several tiles of keys at
+//! a time.
+//!
+//! `gather.rs` and `gather_on_unit.rs` hold one for each row of a walk. They compute scores with a
+//! tile of keys, let the softmax make weights of them, and multiply the weights with the tile's
+//! values. Weights are relative to the highest score so far. What was gathered with earlier weights
+//! is scaled down when a higher score comes (Dao et al., *FlashAttention*, 2022; Milakov and
+//! Gimelshein, *Online normalizer calculation for softmax*, 2018):
+//!
+//! ```text
+//! s_i    = score_i * scale                 then cap * tanh(s_i / cap) with a soft-cap; -∞ where not seen
+//! m'     = max(m, s_i)                     the highest score so far
+//! w_i    = exp(s_i - m')                   rounded to bf16 where a word holds two
+//! f      = exp(m - m')                     returned: factor on everything gathered before; 1 if m' = m
+//! total' = total * f + Σ w_i               of the weights as rounded, so that those used add up to 1
+//! result = gathered / total                by the caller, at the end
+//!
+//! scores   1  3 | 2  5         two tiles, scale 1, no sink
+//! tile 1   m = 3   w = e^-2, 1     total = 1.135
+//! tile 2   m = 5   w = e^-3, 1     f = e^-2     total = 1.135 * 0.135 + 1.050 = 1.203
+//! ```
+//!
+//! A sink is a score without a value: it starts the row with `m = sink` and `total = 1`.
+//!
+//! NaN: a NaN score never becomes the highest, but its weight is NaN, and so are the total and the
+//! result. Readings that hold it are refused later.
+//!
+//! There are two bodies: plain loops, and AVX-512 for weights in pairs and kernels that multiply
+//! pairs. They differ in last bits, as kernels do; one kernel and word always take the same one.
+//! Tiles come at fixed positions and in order, so a row has the same bits in any company.
 
 use std::ops::Range;
 
@@ -10,21 +39,25 @@ use super::unit::Unit;
 use super::vector::bf16_bits;
 use crate::reading::exp::exp;
 
-/// Tiles that a softmax on the matrix unit takes at once.
+/// Tiles of keys that a softmax on the matrix unit takes at once, at most. `gather_on_unit.rs`
+/// groups tiles at multiples of it.
 #[cfg(target_arch = "x86_64")]
 pub(crate) const TILES: usize = 4;
 
-/// A softmax that has seen some of its scores.
+/// The state of one row that has seen some of its scores.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Softmax {
+    /// The highest score so far, scaled and soft-capped; the sink's at least. `f32::MIN` before
+    /// any.
     highest: f32,
-    /// Of the weights, relative to the highest score's.
+    /// Sum of the weights so far, relative to the highest score's. NaN once a score was.
     total: f32,
 }
 
 impl Softmax {
-    /// One that has seen nothing but a sink, if there is one: a score, as scaled ones are, whose weight counts in the total and goes to nothing. Without it
-    /// it has the lowest score that is not infinite: differences from it are never NaN.
+    /// A row that has seen no score but its head's sink, if there is one: a score, taken as scaled,
+    /// whose weight counts in the total and goes to no value. Without a sink the highest score
+    /// starts at the lowest finite number, so that no difference from it is NaN.
     pub(crate) fn new(sink: Option<f32>) -> Self {
         match sink {
             Some(sink) => Self { highest: sink, total: 1.0 },
@@ -32,14 +65,22 @@ impl Softmax {
         }
     }
 
-    /// Sum of the weights so far, relative to the highest score's.
+    /// Sum of the weights so far, relative to the highest score's. Positive once a finite score was
+    /// seen.
     pub(crate) fn total(self) -> f32 {
         self.total
     }
 
-    /// Takes the scores of the places `seen`, which are some, scaled and soft-capped. `weights` gets the weight of every place
-    /// relative to the highest score, in words of this kind; places not seen weigh nothing. Returns what weights given before are to be
-    /// multiplied with, 1 where the highest score is still the same.
+    /// Takes the scores of one tile. Returns the factor on what was gathered before: 1 if the
+    /// highest score has not changed, so that the caller can leave it out.
+    ///
+    /// - `kernel` chooses the body.
+    /// - `scores`: products of the row's query with the tile's keys, neither scaled nor
+    ///   soft-capped.
+    /// - `seen`: the places that the row sees, at least one. Other places may hold any number, NaN
+    ///   too.
+    /// - `weights`: gets the weight of every place in words of this kind, as a row of `a` in
+    ///   [`multiply_add`](super::tile::multiply_add); zeros where not seen.
     pub(crate) fn take(
         &mut self,
         kernel: Supported,
@@ -67,8 +108,10 @@ impl Softmax {
 
 #[cfg(target_arch = "x86_64")]
 impl Softmax {
-    /// As [`take`](Self::take), of several tiles at once, at most [`TILES`], each with its scores, the places that are seen of it, which may be
-    /// none, and where its weights go. Where no place of any tile is seen, nothing happens to the softmax.
+    /// As [`take`](Self::take) for several tiles at once, at most [`TILES`]. Each comes with its
+    /// scores, the places that are seen, which may be none, and room for its weights in bf16. If no
+    /// place of any tile is seen, the weights are zeros and the softmax stays as it is. The unit is
+    /// the proof that the processor has the instructions.
     pub(crate) fn take_tiles<'a>(
         &mut self,
         _: &Unit,
@@ -85,14 +128,15 @@ impl Softmax {
     }
 }
 
-/// A bit for each of the places.
+/// The places as bits, the first place in the lowest bit. Places are at most [`TILE`].
 fn mask(seen: Range<usize>) -> u32 {
     // All 32 if `end` is 32.
     let below = |end: usize| ((1_u64 << end) - 1) as u32;
     below(seen.end) & !below(seen.start.min(seen.end))
 }
 
-/// A score, scaled and soft-capped.
+/// A score, scaled and, where there is a cap, soft-capped to `cap * tanh(score * scale / cap)`.
+/// `entropy.rs` uses it too.
 #[inline(always)]
 pub(super) fn scaled(score: f32, scale: f32, soft_cap: Option<f32>) -> f32 {
     let scaled = score * scale;
@@ -103,8 +147,9 @@ pub(super) fn scaled(score: f32, scale: f32, soft_cap: Option<f32>) -> f32 {
     }
 }
 
-/// Raises `highest` to the highest score, writes the weights, and returns their sum. They are summed as they are written, rounded to bf16 where a
-/// word holds two, so that the weights that are used add up to one.
+/// The portable body of [`Softmax::take`]: raises `highest`, writes the weights, and returns their
+/// sum, in the order of the places. Weights are summed as they are written, rounded to bf16 where a
+/// word holds two.
 fn weigh(
     highest: &mut f32,
     scores: &[f32; TILE],
@@ -126,6 +171,8 @@ fn weigh(
     }
 }
 
+/// The bodies for AVX-512 with BF16: sixteen places to a register, exponentials with fused
+/// multiply-adds.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
@@ -141,7 +188,10 @@ mod x86 {
 
     use super::{TILE, TILES, mask};
 
-    /// What [`weigh`] does, for several tiles; see [`Softmax::take_tiles`](super::Softmax::take_tiles).
+    /// The body of [`Softmax::take_tiles`](super::Softmax::take_tiles): the highest score of all
+    /// tiles first, then all weights against it, so `highest` is raised once for a group. Returns
+    /// the sum of the weights, in sixteen lanes side by side that are reduced at the end. Tiles of
+    /// which nothing is seen are skipped and get zeros.
     #[target_feature(enable = "avx512f,avx512bf16")]
     pub(super) fn weigh_tiles<'a>(
         highest: &mut f32,
@@ -194,7 +244,8 @@ mod x86 {
         _mm512_reduce_add_ps(total)
     }
 
-    /// What [`super::weigh`] does, sixteen places at a time.
+    /// The body of [`Softmax::take`](super::Softmax::take) for weights in pairs: as the portable
+    /// [`weigh`](super::weigh), with the sum over sixteen lanes side by side.
     #[target_feature(enable = "avx512f,avx512bf16")]
     pub(super) fn weigh(
         highest: &mut f32,
@@ -229,7 +280,7 @@ mod x86 {
         _mm512_reduce_add_ps(total)
     }
 
-    /// `cap * tanh(x / cap)`
+    /// `cap * tanh(x / cap)`, as `cap * (1 - 2 / (1 + exp(2x / cap)))`.
     #[target_feature(enable = "avx512f")]
     fn cap_scores(x: __m512, cap: f32) -> __m512 {
         let (one, two) = (_mm512_set1_ps(1.0), _mm512_set1_ps(2.0));
@@ -238,7 +289,9 @@ mod x86 {
         _mm512_mul_ps(tanh, _mm512_set1_ps(cap))
     }
 
-    /// As [`crate::engine::packed::vector::exp`].
+    /// `e^x` by the formula of [`crate::reading::exp::exp`], with fused multiply-adds, so its last
+    /// bits differ. 0 below -87.3; NaN of a NaN, and of positive infinity, which no difference from
+    /// a highest score is.
     #[target_feature(enable = "avx512f")]
     fn exp(x: __m512) -> __m512 {
         let whole = _mm512_roundscale_ps::<0>(_mm512_mul_ps(x, _mm512_set1_ps(LOG2_E)));

@@ -1,8 +1,31 @@
-//! Small products: rows against one tile of weights, keys or values, in bf16 or f32, with f32 sums.
+//! Small products: rows times one tile of weights, keys or values, in bf16 or f32, with f32 sums.
 //!
-//! Numbers lie in words: a row is `[words]`, a tile `[words][lanes]`, and `out[row][lane] += Σ_word row[word] · tile[word][lane]` in the
-//! order of the words. What a row becomes depends on that row and on the tile alone, whatever rows share the call, and whether they
-//! were widened beforehand.
+//! `pack.rs` (weights), `attention.rs` (scores) and `gather.rs` (values) cut their work into calls
+//! of [`multiply_add`]. This file owns the choice of the body for a kernel and the portable bodies;
+//! `tile/x86.rs` has those with instructions of x86-64. The matrix unit has its own, in `unit.rs`.
+//!
+//! Numbers lie in words, see [`Word`]:
+//!
+//! ```text
+//! a    [rows][words]      row by row, a_stride apart          out[row][lane] += Σ_word a[row][word] · b[word][lane]
+//! b    [words][lanes]     a tile: one row for each word       where the product of two pairs is the sum of the
+//! out  [rows][lanes]      f32, out_stride apart               products of their first and of their second numbers
+//! ```
+//!
+//! The work is cut into blocks of some rows by 32 lanes, whose sums stay in registers over all
+//! words:
+//!
+//! | kernel | pairs: rows in a block | single numbers: rows in a block |
+//! |---|---|---|
+//! | `amx`, `avx512-bf16` | `VDPBF16PS`: 12 | fused multiply-add: 12 |
+//! | `avx512` | widened to f32, fused: 8 | fused: 12 |
+//! | `avx2` | widened to f32, fused: 4, 16 lanes at a time | fused: 6, 16 lanes at a time |
+//! | `portable` | widened to f32: 1 | 1 |
+//!
+//! Words are summed in their order. The bodies of `x86.rs` sum from zero and add the sum to `out`
+//! at the end; the portable ones sum from what is in `out`. A row's result therefore depends on the
+//! row, the tile and the kernel alone, whatever rows share the call. Kernels that widen give the
+//! same bits if pairs were widened before the call, by [`widen_row`] and [`widen_tile`].
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -12,28 +35,35 @@ use pulp::Arch;
 use super::kernel::{Kernel, Supported};
 use super::vector::pack_pairs;
 
-/// Lanes that are worked on at once; every tile has a multiple of them.
+/// Lanes of a block of registers. Every tile has a multiple of them.
 pub(crate) const LANES: usize = 32;
 
-/// Words row by row, with the distance between rows.
+/// A matrix of words, row by row.
 #[derive(Clone, Copy)]
 pub(crate) struct Words<'a> {
+    /// The words from the first row on.
     pub(crate) data: &'a [u32],
+    /// Words from one row to the next.
     pub(crate) stride: usize,
 }
 
-/// What a word of rows and tile holds.
+/// What one 32-bit word of rows and tiles holds. Both operands of a product hold the same.
+///
+/// ```text
+/// Pair      bits 0–15: number 2w      bits 16–31: number 2w + 1      (bf16 each)
+/// Single    bits 0–31: number w                                      (f32)
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     /// Two bf16 numbers, the first in the low half.
     Pair,
-    /// One f32 number: of weights that are f32, or of pairs that were widened beforehand. This pays where the kernel
-    /// [multiplies f32](Kernel::multiplies_f32), whose sums have the same bits then.
+    /// One f32 number: of a model in f32, or one of a pair that was widened. Widening pays where
+    /// the kernel [multiplies f32](Kernel::multiplies_f32), and does not change a bit there.
     Single,
 }
 
 impl Word {
-    /// Words that so many numbers take.
+    /// Words that a row of so many numbers takes.
     pub(crate) fn count(self, numbers: usize) -> usize {
         match self {
             Self::Pair => numbers.div_ceil(2),
@@ -41,7 +71,8 @@ impl Word {
         }
     }
 
-    /// Puts a row into words, rounded to bf16 where a word holds two of them. What is left of `words` becomes zero.
+    /// Writes a row into words, rounded to bf16 for pairs. An odd last number has a zero beside it.
+    /// Words behind the row become zero; numbers that have no room are left out.
     pub(crate) fn pack(self, row: &[f32], words: &mut [u32]) {
         match self {
             Self::Pair => pack_pairs(row, words),
@@ -54,19 +85,30 @@ impl Word {
     }
 }
 
-/// Rows, words along which is summed, and lanes of a product.
+/// The size of a product.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
+    /// Rows of `a` and `out`.
     pub(crate) rows: usize,
+    /// Words of a row of `a`, and rows of `b`: what is summed over.
     pub(crate) words: usize,
+    /// Columns of `b` and `out`, a multiple of [`LANES`].
     pub(crate) lanes: usize,
 }
 
-/// `out[rows][lanes] += a[rows][words] · b[words][lanes]`; rows of `out` are `out_stride` apart, `lanes` is a multiple of
-/// [`LANES`].
+/// `out += a · b`: `out` `[rows][lanes]`, `a` `[rows][words]`, `b` `[words][lanes]`. Nothing
+/// happens if a size is 0.
+///
+/// - `kernel` and `word` choose the body; `word` says what both operands hold.
+/// - `shape` is what is computed. `a`, `b` and `out` may be parts of larger matrices: their strides
+///   are distances between rows, in words or numbers.
+/// - `out` comes with what is added to: zeros, or sums of earlier words.
+///
+/// Blocks of lanes are the outer loop: a tile of 32 lanes is met by all rows before the next one.
+/// The checks here are all that the bodies rely on, which work with plain pointers.
 ///
 /// # Panics
-/// If a slice or a stride is shorter than that.
+/// If `lanes` is no multiple of [`LANES`], or a slice or stride is too short for the shape.
 pub(crate) fn multiply_add(
     kernel: Supported,
     word: Word,
@@ -121,7 +163,7 @@ pub(crate) fn multiply_add(
     }
 }
 
-/// Widens words `[pairs]` of a row to `[2 * pairs]`, a number each.
+/// Widens a row of pairs, `[pairs]`, to single numbers, `[2 * pairs]`, in the same order.
 pub(crate) fn widen_row(words: &[u32], out: &mut [u32]) {
     Arch::new().dispatch(
         #[inline(always)]
@@ -133,7 +175,8 @@ pub(crate) fn widen_row(words: &[u32], out: &mut [u32]) {
     );
 }
 
-/// Widens a tile `[pairs][LANES]` to `[2 * pairs][LANES]`.
+/// Widens a tile of pairs, `[pairs][LANES]`, to single numbers, `[2 * pairs][LANES]`: each row of
+/// words becomes two, one of all first numbers and one of all second numbers.
 pub(crate) fn widen_tile(words: &[u32], out: &mut [u32]) {
     Arch::new().dispatch(
         #[inline(always)]
@@ -148,34 +191,44 @@ pub(crate) fn widen_tile(words: &[u32], out: &mut [u32]) {
     );
 }
 
-/// Some rows of a product, [`LANES`] lanes wide.
+/// Where a body works: some rows of a product, [`LANES`] lanes wide. How many rows is the body's
+/// choice.
 #[derive(Clone, Copy)]
 struct Block {
+    /// The first word of the first row.
     a: *const u32,
+    /// Words from one row of `a` to the next.
     a_stride: usize,
+    /// The first lane of the first row of the tile.
     b: *const u32,
+    /// Words from one row of the tile to the next.
     b_stride: usize,
+    /// The first lane of the first row of sums.
     out: *mut f32,
+    /// Numbers from one row of sums to the next.
     out_stride: usize,
+    /// Words to sum over, at least one.
     words: usize,
 }
 
-/// The two numbers of a pair, as bits of f32.
+/// The two bf16 numbers of a word as bits of f32: a bf16 is the upper half of an f32.
 #[inline(always)]
 fn halves(word: u32) -> [u32; 2] {
     [word << 16, word & 0xffff_0000]
 }
 
-/// The two numbers of a pair.
+/// The two bf16 numbers of a word as f32.
 #[inline(always)]
 fn widen(word: u32) -> [f32; 2] {
     halves(word).map(f32::from_bits)
 }
 
-/// One row of pairs.
+/// Adds the product of one row of pairs. Each word adds its first number's product, then its
+/// second's; neither is fused. Returns the number of rows, 1.
 ///
 /// # Safety
-/// One row, all words and [`LANES`] lanes of `block` must be readable, those of `out` writable.
+/// The row's words and [`LANES`] lanes of each row of the tile must be readable, and [`LANES`]
+/// numbers of `out` writable and nobody else's.
 unsafe fn portable_widening(block: Block) -> usize {
     // SAFETY: the caller's promise.
     unsafe {
@@ -195,10 +248,11 @@ unsafe fn portable_widening(block: Block) -> usize {
     1
 }
 
-/// One row of single numbers.
+/// Adds the product of one row of single numbers, not fused. Returns the number of rows, 1.
 ///
 /// # Safety
-/// One row, all words and [`LANES`] lanes of `block` must be readable, those of `out` writable.
+/// The row's words and [`LANES`] lanes of each row of the tile must be readable, and [`LANES`]
+/// numbers of `out` writable and nobody else's.
 unsafe fn portable(block: Block) -> usize {
     // SAFETY: the caller's promise.
     unsafe {

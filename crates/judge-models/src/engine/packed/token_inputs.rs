@@ -1,4 +1,8 @@
-//! What blocks get of each position's token besides the residual stream.
+//! Token inputs: what each block gets of a position's token besides the residual stream (the
+//! per-layer embeddings of Gemma 4).
+//!
+//! `decoder.rs` calls this once in a pass, before the first block; `block_ops.rs` gives each block
+//! its slice. Rows of the table are looked up in its file, on all threads; see `weights/table.rs`.
 
 use judge_core::TokenId;
 use rayon::prelude::*;
@@ -9,8 +13,19 @@ use super::vector::{Turn, norm_rotate, worth_a_task};
 use crate::arch::TokenInputsSpec;
 use crate::weights::Table;
 
-/// The token inputs of all blocks, `[rows, n_layers * width]`, for tokens whose embeddings are the rows of `x`. Of `spec` are the factors; `norm` is a weight and what is
-/// added to mean squares.
+/// The token inputs of all blocks, `[rows, n_layers * width]`, one row for each token of `ids`:
+///
+/// ```text
+/// (norm(projection(x) * projection_factor) + table[id] * table_factor) * sum_factor
+/// ```
+///
+/// `x` has the tokens' embeddings, scaled as for the first block, `[rows, d_model]`. The norm is a
+/// root-mean-square norm over each block's `width` numbers; its weight `[width]` is the same for
+/// all. `eps` is what it adds to mean squares. The factors that are not arguments are those of
+/// `spec`.
+///
+/// # Panics
+/// If the table has no row for a token; `reading/jobs.rs` refuses such tokens before.
 pub(super) fn token_inputs(
     spec: &TokenInputsSpec,
     (table, table_factor): (&Table, f32),

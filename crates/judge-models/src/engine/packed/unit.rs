@@ -1,9 +1,36 @@
-//! The matrix unit (AMX) of Intel's server processors: eight registers of sixteen rows of 64 bytes, and an instruction that multiplies two of
-//! them into a third, `TDPBF16PS` (Intel's *Architecture Instruction Set Extensions Programming Reference*).
+//! The matrix unit (AMX) of Intel's server processors.
 //!
-//! The instruction sums the sixteen first numbers of pairs and the sixteen second ones, each with fused multiply-adds, adds the two sums, and
-//! adds that to the element. An element of a product is therefore a matter of its row and its column alone, whatever else is in the
-//! registers, and may be put away and taken up again between two steps.
+//! The unit has eight registers of sixteen rows of 64 bytes. Its instruction `TDPBF16PS` multiplies
+//! two registers of bf16 pairs and adds the product to a third of f32 sums (Intel, *Architecture
+//! Instruction Set Extensions Programming Reference*). This file owns the set-up of the unit for a
+//! thread and the assembly; `blocked.rs` (weights) and `gather_on_unit.rs` (attention) decide what
+//! is multiplied. `processor.rs` says whether there is a unit.
+//!
+//! ```text
+//! one step of Unit::multiply: 32 rows by 32 lanes over 16 pairs          registers
+//!                         b: 16 pairs × 32 lanes                         tmm0 – tmm3   sums
+//!                         tmm6            tmm7                           tmm4, tmm5    rows, 16 each
+//! first  16 rows  tmm4    tmm0 += 4·6     tmm1 += 4·7                    tmm6, tmm7    16 lanes each
+//! second 16 rows  tmm5    tmm2 += 5·6     tmm3 += 5·7
+//! ```
+//!
+//! A register of rows is a [`Tile`], `[16 rows][16 words]`. A register of `b` is
+//! `[16 words][16 lanes]`: this is how panels of weights and tiles of keys and values
+//! lie in memory, so they are loaded without packing.
+//!
+//! # Order of sums
+//!
+//! For one element the instruction sums the products of the sixteen first numbers of the pairs, and
+//! those of the sixteen second ones, each with fused multiply-adds; it adds both sums, and then
+//! adds that to the element. A test of this file spells it out. An element therefore depends on its
+//! row and its lane alone, whatever else is in the registers. Sums may be stored and loaded again
+//! between any two steps.
+//!
+//! # Threads
+//!
+//! The registers belong to a thread, which must configure them before use and release them after. A
+//! [`Unit`] is the proof that this thread has done so; it cannot leave the thread. A [`HasUnit`] is
+//! the proof that there is a unit at all.
 
 use std::arch::asm;
 use std::arch::x86_64::{__m512bh, __m512i, _mm512_cvtne2ps_pbh, _mm512_maskz_loadu_ps, _mm512_storeu_si512};
@@ -17,37 +44,52 @@ use super::tile::{LANES, Words};
 /// Rows of a register.
 pub(crate) const ROWS: usize = 16;
 
-/// Pairs of bf16 numbers in a row of a register: what one instruction sums.
+/// Words of a row of a register: the pairs of bf16 numbers that one instruction sums over.
 pub(crate) const PAIRS: usize = 16;
 
-/// Words of a line of the caches.
+/// 32-bit words in a cache line.
 const LINE: usize = 16;
 
-/// What a register holds of rows: `[ROWS][PAIRS]` words.
+/// A register of rows, `[ROWS][PAIRS]` words; successive tiles continue the same rows.
 pub(crate) type Tile = [u32; ROWS * PAIRS];
 
-/// Sums of two registers' rows by [`LANES`] lanes.
+/// The sums of two registers' rows by [`LANES`] lanes: 4 KiB, of which each quarter is a register.
+/// The assembly relies on this layout.
+///
+/// ```text
+///            lanes 0–15    lanes 16–31
+/// rows 0–15    tmm0          tmm1
+/// rows 16–31   tmm2          tmm3
+/// ```
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Sums(pub(crate) [[f32; LANES]; 2 * ROWS]);
 
 impl Sums {
+    /// All sums zero.
     pub(crate) const ZERO: Self = Self([[0.0; LANES]; 2 * ROWS]);
 }
 
-/// What the product `index` of so many has fetched ahead of something that comes after all of them.
+/// The part of `coming` that product `index` of `of` prefetches: equal parts in order, the last
+/// ones shorter or empty. All products together fetch all of it.
 pub(crate) fn share(coming: &[u32], index: usize, of: usize) -> &[u32] {
     let each = coming.len().div_ceil(of);
     &coming[(index * each).min(coming.len())..((index + 1) * each).min(coming.len())]
 }
 
-/// The shapes of the unit's eight registers.
+/// The operand of `LDTILECFG`: the shapes of the registers, as the instruction reads them from
+/// memory.
 #[repr(C, align(64))]
 struct Configuration {
+    /// 1: eight registers of at most 16 rows of 64 bytes. 0 would release them.
     palette: u8,
+    /// Where an interrupted instruction resumes; 0.
     start_row: u8,
+    /// Zeros.
     reserved: [u8; 14],
+    /// Bytes of a row of each register; those beyond the eighth are 0.
     row_bytes: [u16; 16],
+    /// Rows of each register; those beyond the eighth are 0.
     rows: [u8; 16],
 }
 
@@ -56,17 +98,18 @@ thread_local! {
     static HELD: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The proof that there is a unit; any thread may take it.
+/// The proof that this processor has a unit which the process may use. Any thread may take a copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HasUnit(());
 
 impl HasUnit {
-    /// If `kernel` multiplies with the unit.
+    /// The proof, if `kernel` is the one that multiplies with the unit.
     pub(crate) fn of(kernel: Supported) -> Option<Self> {
         (kernel.kernel() == Kernel::Amx).then_some(Self(()))
     }
 
-    /// Sets the unit up for this thread.
+    /// Sets the unit up for this thread, unless somebody on it holds it already. A task of rayon's
+    /// takes a hold for itself: another thread may run its parts.
     pub(crate) fn hold(self) -> Unit {
         if HELD.replace(HELD.get() + 1) == 0 {
             let mut configuration =
@@ -81,17 +124,34 @@ impl HasUnit {
     }
 }
 
-/// The unit, set up for this thread for as long as somebody there holds one of these: whoever asks first sets it up, and the last to let
-/// go releases it, so that one holder may call another. It stays on its thread.
+/// The unit, set up for this thread as long as any of these lives on it. The first holder
+/// configures it, and the last one to be dropped releases it, so a holder may call another. It is
+/// not `Send`.
 pub(crate) struct Unit(PhantomData<*const ()>);
 
 impl Unit {
-    /// Sets `sums` to the product of one or two registers' rows with [`LANES`] lanes, or adds it where the sums go on. The rows are tiles
-    /// behind one another along the pairs, `b` has [`PAIRS`] words of each lane for every tile: `[pairs][stride]`. Sums of rows that are
-    /// not given are left alone. Meanwhile `coming` is fetched from memory, for who wants it next.
+    /// Sets `sums` to the product of rows and lanes, or adds it where `goes_on` is true.
+    ///
+    /// The rows are one or two registers', each as tiles that continue along the pairs; without
+    /// second rows the lower half of `sums` stays as it is. `b` is `[tiles * PAIRS][stride]` words,
+    /// of which the first [`LANES`] of each row are taken. Meanwhile `coming` is fetched into the
+    /// second-level cache for whoever wants it next, some lines with each tile; it is not read.
+    ///
+    /// The assembly's operands:
+    ///
+    /// | operand | what it holds |
+    /// |---|---|
+    /// | `a`, `a2` | the tiles of the next step, 1,024 bytes each |
+    /// | `b`, `stride`, `step` | the words of the next step; bytes to the next pair, and to the next step |
+    /// | `steps` | steps that are left |
+    /// | `sums` | where sums are loaded from and stored to: rows of 128 bytes, second rows from byte 2,048 |
+    /// | `row` | bytes from row to row: 128 for sums, 64 for tiles |
+    /// | `left` | first whether `goes_on`, then the lines that are left to prefetch in this step |
+    /// | `coming`, `lines` | the next line to prefetch, and how many there are for a step |
     ///
     /// # Panics
-    /// If there is no tile, the second rows have another number of them than the first, or `b` is too short.
+    /// If there is no tile, the second rows have another number of tiles than the first, or `b` is
+    /// too short.
     pub(crate) fn multiply(
         &self,
         (first, second): (&[Tile], Option<&[Tile]>),
@@ -198,8 +258,12 @@ impl Unit {
         }
     }
 
-    /// Multiplies what is in the registers, two by two, so many times; returns how many operations that were. They are zeros: the unit
-    /// takes as long for them as for other numbers.
+    /// Multiplies what is in the registers `times` times four products, without touching memory.
+    /// Returns the number of operations, a multiply-add counted as two. The numbers are zeros; the
+    /// unit takes as long for them as for any others.
+    ///
+    /// # Panics
+    /// If `times` is 0.
     #[cfg(feature = "bench")]
     pub(crate) fn multiply_registers(&self, times: usize) -> usize {
         assert!(times > 0);
@@ -222,8 +286,8 @@ impl Unit {
         times * 4 * 2 * ROWS * 2 * PAIRS * 16
     }
 
-    /// Packs at most [`ROWS`] rows into tiles behind one another, rounded to bf16. Rows that are not there and what is behind the last
-    /// number of one become zero.
+    /// Packs at most [`ROWS`] rows into successive tiles, rounded to bf16 (to nearest, ties to
+    /// even). Missing rows, and what lies behind a row's last number, become zeros.
     ///
     /// # Panics
     /// If a row has more numbers than the tiles.
@@ -236,10 +300,12 @@ impl Unit {
     }
 }
 
-/// Packs rows into tiles, all rows at once: reading them side by side keeps more of the memory busy than one after another.
+/// Packs rows into tiles, one tile of all rows after another: reading sixteen rows side by side
+/// keeps more of the memory busy than reading them in turn. A row that is shorter than the tiles is
+/// read under a mask.
 ///
 /// # Safety
-/// AVX-512 with BF16.
+/// The processor must have AVX-512 with BF16.
 #[target_feature(enable = "avx512f,avx512bf16")]
 unsafe fn pack_rows(rows: &[&[f32]; ROWS], tiles: &mut [Tile]) {
     for (step, tile) in tiles.iter_mut().enumerate() {
@@ -260,6 +326,8 @@ unsafe fn pack_rows(rows: &[&[f32]; ROWS], tiles: &mut [Tile]) {
 }
 
 impl Drop for Unit {
+    /// Releases the unit if this was its last holder on this thread. The registers' state then need
+    /// not be saved when threads are switched.
     fn drop(&mut self) {
         let held = HELD.get() - 1;
         HELD.set(held);

@@ -1,5 +1,24 @@
-//! Arithmetic along one row: norm, rotation, gated activation, packing to bf16. Plain loops, compiled for the widest vectors that the
-//! processor has.
+//! Arithmetic along one row of f32 numbers: norms, rotation, activations, packing to bf16.
+//!
+//! The operations of blocks (`block_ops.rs`, `encoder.rs`, `delta.rs`, `token_inputs.rs`) call
+//! these functions row by row, on all threads; how rows are spread is their business.
+//!
+//! | functions | used for |
+//! |---|---|
+//! | `norm`, `rms_norm`, `rms_norm_in_place` | states between blocks; heads together; the delta rule |
+//! | `norm_rotate`, `norm_heads`, `clip` | queries, keys and values |
+//! | `gated`, `activate` | MLPs, experts, gates of token inputs |
+//! | `add`, `add_scaled` | residual streams, biases, sums over experts |
+//! | `pack_pairs`, `bf16_bits` | activations, keys, values and weights of attention as words |
+//!
+//! Bodies are plain loops in a closure that [`pulp`] compiles for several sets of instructions; it
+//! runs the one for the widest vectors that the processor has. What a closure calls must be
+//! `inline(always)`: a function that is not inlined is compiled for the narrowest vectors.
+//!
+//! Multiplications and additions are never fused, and sums have a fixed number of partial sums
+//! ([`SIDE_BY_SIDE`]). A row's bits therefore depend on the row alone, and not on the width of the
+//! processor's vectors. Exponentials are those of `reading/exp.rs`. No function hides a NaN: a row
+//! that holds one gives a row that holds one, and readings of it are refused later.
 
 use std::f32::consts::SQRT_2;
 
@@ -8,15 +27,19 @@ use pulp::Arch;
 use crate::arch::{Activation, NormKind, Pairs};
 use crate::reading::exp::exp;
 
-/// Numbers that are summed side by side. A fixed number, so that a sum has the same bits on every row.
+/// Partial sums that are kept side by side. A fixed number, so that a sum has the same bits on
+/// every processor; a multiple of the lanes of any f32 vector.
 const SIDE_BY_SIDE: usize = 16;
 
-/// Rows of a width that one thread works on before it pays to wake another.
+/// Rows of this width that a task should have at least (rayon's `with_min_len`): with fewer, waking
+/// another thread costs more than it saves. About 32,768 numbers.
 pub(crate) fn worth_a_task(width: usize) -> usize {
     (1 << 15) / width.max(1) + 1
 }
 
-/// The bf16 nearest to a number, ties to even; a NaN stays one.
+/// The bits of the nearest bf16, ties to even, in the low half. What is too large becomes infinite.
+/// A NaN stays a NaN, made quiet. Adding `0x7fff`, or `0x8000` where the last bit that stays is 1,
+/// carries into that bit where the number is to be rounded up.
 #[inline(always)]
 pub(crate) fn bf16_bits(x: f32) -> u32 {
     let bits = x.to_bits();
@@ -24,8 +47,12 @@ pub(crate) fn bf16_bits(x: f32) -> u32 {
     if x.is_nan() { bits >> 16 | 0x40 } else { rounded }
 }
 
-/// Rounds a row to bf16, two numbers to a word, the first in the low half. A last odd number has a zero beside it; what is
-/// left of `words` becomes zero.
+/// Rounds a row to bf16, two numbers to a word, the first in the low half. An odd last number has a
+/// zero beside it. Words behind the row become zero; numbers that have no room are left out.
+///
+/// ```text
+/// row 1.0  2.0  3.0, three words      word 0: 2.0 << 16 | 1.0      word 1: 0 << 16 | 3.0      word 2: 0
+/// ```
 pub(crate) fn pack_pairs(row: &[f32], words: &mut [u32]) {
     Arch::new().dispatch(
         #[inline(always)]
@@ -45,7 +72,8 @@ pub(crate) fn pack_pairs(row: &[f32], words: &mut [u32]) {
     );
 }
 
-/// `out = x / sqrt(mean(x²) + eps) * weight`; all have the same length.
+/// `out = x / sqrt(mean(x²) + eps) * weight`: RMSNorm (Zhang and Sennrich, 2019). All have the same
+/// length.
 pub(crate) fn rms_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     Arch::new().dispatch(
         #[inline(always)]
@@ -58,7 +86,9 @@ pub(crate) fn rms_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     );
 }
 
-/// The same of `x - mean(x)`: LayerNorm without bias.
+/// `out = y / sqrt(mean(y²) + eps) * weight` with `y = x - mean(x)`: LayerNorm (Ba et al., 2016)
+/// without bias. All have the same length. The variance is computed from the centred row and not
+/// from `mean(x²)`, which would lose digits where the mean is large.
 fn centred_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     Arch::new().dispatch(
         #[inline(always)]
@@ -71,7 +101,7 @@ fn centred_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     );
 }
 
-/// The norm of one row of states; all have the same length.
+/// The norm of one row of states that the family has. All slices have the same length.
 pub(crate) fn norm(kind: NormKind, x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     match kind {
         NormKind::RootMeanSquare => rms_norm(x, weight, eps, out),
@@ -79,12 +109,18 @@ pub(crate) fn norm(kind: NormKind, x: &[f32], weight: &[f32], eps: f32, out: &mu
     }
 }
 
+/// `1 / sqrt(mean(x²) + eps)`, with the sum of [`sum_of`].
 #[inline(always)]
 fn inverse_rms(x: &[f32], eps: f32) -> f32 {
     1.0 / (sum_of(x, |x| x * x) / x.len() as f32 + eps).sqrt()
 }
 
-/// The sum of what `f` makes of a row's numbers, in one order for all rows.
+/// `Σ f(x)`. Every row of one length is summed in this one order:
+///
+/// ```text
+/// partial sum i    f(x[i]) + f(x[i + 16]) + f(x[i + 32]) + …          i from 0 to 15
+/// then             0..8 += 8..16     0..4 += 4..8     0..2 += 2..4     0 += 1
+/// ```
 #[inline(always)]
 pub(crate) fn sum_of(x: &[f32], f: impl Fn(f32) -> f32) -> f32 {
     let (chunks, rest) = x.as_chunks::<SIDE_BY_SIDE>();
@@ -104,17 +140,33 @@ pub(crate) fn sum_of(x: &[f32], f: impl Fn(f32) -> f32) -> f32 {
     sums[0]
 }
 
-/// The angles of one position: cosines and sines, `[rotary_dim / 2]` each, none where nothing is rotated.
+/// The angles of one position, borrowed from the tables of [`Angles`](super::rotations::Angles).
+/// The default rotates nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Turn<'a> {
+    /// Cosines, `[rotary_dim / 2]`; empty where nothing is rotated.
     pub(crate) cos: &'a [f32],
+    /// Sines, as many.
     pub(crate) sin: &'a [f32],
-    /// Which coordinates the angle at `i` turns.
+    /// Which two coordinates of a head each angle rotates.
     pub(crate) pairs: Pairs,
 }
 
-/// The heads `[heads, head_dim]` of one position: each normed where `norm` has a weight, then rotated in its first coordinates. Between the two,
-/// numbers are cut to `limit` where there is one.
+/// Norms, clips and rotates the heads `[heads, head_dim]` of one position, in place and in this
+/// order. Each step is left out where it is not asked for.
+///
+/// - `norm`: each head becomes `x / sqrt(mean(x²) + eps) * weight`, with a weight `[head_dim]`.
+/// - `limit`: numbers are clipped to `[-limit, limit]` (`clip_qkv` of OLMoE); a NaN stays one.
+/// - `turn`: each pair `(a, b)` of the first `rotary_dim` coordinates becomes
+///   `(a cos - b sin, b cos + a sin)`; the coordinates behind them stay.
+///
+/// ```text
+/// pairs of a head with rotary_dim 4, head_dim 5      Halves       (x0, x2) (x1, x3)     x4 stays
+///                                                    Neighbours   (x0, x1) (x2, x3)     x4 stays
+/// ```
+///
+/// # Panics
+/// If a head is narrower than `rotary_dim`, for `Pairs::Halves`.
 pub(crate) fn norm_rotate(
     heads: &mut [f32],
     head_dim: usize,
@@ -153,7 +205,8 @@ pub(crate) fn norm_rotate(
     );
 }
 
-/// The heads `[heads, head_dim]` of one position, each divided by its root mean square.
+/// Divides each of the heads `[heads, head_dim]` by its root mean square, in place: a norm without
+/// weight.
 pub(crate) fn norm_heads(heads: &mut [f32], head_dim: usize, eps: f32) {
     Arch::new().dispatch(
         #[inline(always)]
@@ -166,12 +219,12 @@ pub(crate) fn norm_heads(heads: &mut [f32], head_dim: usize, eps: f32) {
     );
 }
 
-/// Numbers beyond `limit` become `limit`, those below its negative that; a NaN stays one.
+/// Clips numbers to `[-limit, limit]`, in place; a NaN stays one.
 pub(crate) fn clip(x: &mut [f32], limit: f32) {
     x.iter_mut().for_each(|x| *x = x.clamp(-limit, limit));
 }
 
-/// [`rms_norm`] of a row in its place.
+/// [`rms_norm`] in place.
 pub(crate) fn rms_norm_in_place(x: &mut [f32], weight: &[f32], eps: f32) {
     Arch::new().dispatch(
         #[inline(always)]
@@ -182,7 +235,9 @@ pub(crate) fn rms_norm_in_place(x: &mut [f32], weight: &[f32], eps: f32) {
     );
 }
 
-/// `out = f(gate) * up`, or what the function says; all have the same length.
+/// The gated product of an MLP: `out = f(gate) * up`, or `f(gate) * (clip(up) + 1)` for
+/// [`Activation::ClampedSwish`], where `clip` is to `[-limit, limit]`. All slices have the same
+/// length. With `Gelu` the loop is not vectorised, since the error function is a call.
 pub(crate) fn gated(gate: &[f32], up: &[f32], function: Activation, out: &mut [f32]) {
     let rows = out.iter_mut().zip(gate).zip(up);
     match function {
@@ -207,7 +262,8 @@ pub(crate) fn gated(gate: &[f32], up: &[f32], function: Activation, out: &mut [f
     }
 }
 
-/// `x = f(x)`.
+/// `x = f(x)`, in place: the ungated MLP of encoders. [`Activation::ClampedSwish`] counts as if its
+/// `up` were 0, so that the last factor is 1.
 pub(crate) fn activate(x: &mut [f32], function: Activation) {
     let row = x.iter_mut();
     match function {
@@ -229,17 +285,23 @@ pub(crate) fn activate(x: &mut [f32], function: Activation) {
     }
 }
 
+/// `x / (1 + e^-x)`, also called swish. Where `e^-x` is infinite, below about -88, the result is
+/// -0.
 #[inline(always)]
 fn silu(x: f32) -> f32 {
     x / (1.0 + exp(-x))
 }
 
+/// `y / (1 + e^(-alpha y))` with `y = min(x, limit)`; a NaN stays one.
 #[inline(always)]
 fn clamped_swish(x: f32, alpha: f32, limit: f32) -> f32 {
     let x = x.clamp(f32::NEG_INFINITY, limit);
     x / (1.0 + exp(-alpha * x))
 }
 
+/// GELU by its tanh approximation (Hendrycks and Gimpel, 2016):
+/// `x / 2 * (1 + tanh(√(2/π) (x + 0.044715 x³)))`. With `u` the argument of tanh it is computed as
+/// `x / (1 + e^(-2u))`, which needs no tanh.
 #[inline(always)]
 fn gelu_tanh(x: f32) -> f32 {
     /// √(2/π)
@@ -249,23 +311,24 @@ fn gelu_tanh(x: f32) -> f32 {
     x / (1.0 + exp(-twice))
 }
 
+/// GELU: `x / 2 * (1 + erf(x / √2))`. The error function is not vectorised.
 #[inline(always)]
 fn gelu(x: f32) -> f32 {
     0.5 * x * (1.0 + libm::erff(x / SQRT_2))
 }
 
-/// A NaN stays one, which the larger of it and 0 would not.
+/// `max(x, 0)`, but a NaN stays one, which `f32::max` would turn into 0.
 #[inline(always)]
 fn relu(x: f32) -> f32 {
     if x < 0.0 { 0.0 } else { x }
 }
 
-/// `x += y`.
+/// `x += y`, for as many numbers as both have.
 pub(crate) fn add(x: &mut [f32], y: &[f32]) {
     x.iter_mut().zip(y).for_each(|(x, y)| *x += y);
 }
 
-/// `x += scale * y`.
+/// `x += scale * y`, for as many numbers as both have.
 pub(crate) fn add_scaled(x: &mut [f32], y: &[f32], scale: f32) {
     x.iter_mut().zip(y).for_each(|(x, y)| *x += scale * y);
 }

@@ -1,28 +1,38 @@
-//! What a card needs at run time, looked for before Burn needs it, which panics where something is missing; and where Burn keeps what it
-//! has found out about a card, and in how many streams it works there.
+//! What a GPU needs on this machine, how much memory it has, and how cubecl is set up in this
+//! process.
+//!
+//! `device.rs` calls [`configure`] and [`Machine::check`] before it makes a CUDA device. Burn would
+//! panic, at its first use of the GPU, where a library or a header is missing; here the first of
+//! them is an error that says what to install. Nothing is run on the GPU. `docs/gpu.md` says the
+//! same for users.
+//!
+//! The search order for the toolkit is cubecl's own. What it finds here is what its compiler will
+//! use.
 
 use std::path::PathBuf;
 
 use crate::device::CudaProblem;
 
-/// A header that every kernel compiled at run time may include.
+/// A header that kernels compiled at run time include, below the toolkit's folder. It stands for
+/// all of CUDA's headers.
 const HEADER: &str = "include/cuda_fp16.h";
 
-/// What a machine has.
+/// What a machine has of the things that a GPU needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
-    /// Whether the driver's library can be loaded.
+    /// Whether the driver's library (`libcuda`) can be loaded.
     driver: bool,
-    /// Cards that the driver shows to this process.
+    /// GPUs that the driver shows to this process, after `CUDA_VISIBLE_DEVICES`; 0 without a
+    /// driver.
     cards: usize,
-    /// Whether the library of the compiler at run time can be loaded.
+    /// Whether the library of the run-time compiler (`libnvrtc`) can be loaded.
     compiler: bool,
-    /// Where the toolkit is taken to be, if anywhere.
+    /// The folder of the CUDA toolkit as cubecl finds it; `None` if it finds none.
     toolkit: Option<PathBuf>,
 }
 
 impl Machine {
-    /// Looks at this machine. Nothing is run on a card.
+    /// Looks at this machine. Loads libraries of NVIDIA and runs nothing on a GPU.
     #[cfg(feature = "cuda")]
     pub(crate) fn probe() -> Self {
         use burn::tensor::{Device, DeviceType};
@@ -33,7 +43,11 @@ impl Machine {
         Self { driver, cards, compiler, toolkit: cubecl::cuda::install::cuda_path() }
     }
 
-    /// Says what keeps card `index` from being used, if anything does.
+    /// Makes sure that the GPU of this index can be used.
+    ///
+    /// # Errors
+    /// The first problem, in the order of [`CudaProblem`]: driver, number of GPUs, compiler,
+    /// headers.
     pub(crate) fn check(&self, index: usize) -> Result<(), CudaProblem> {
         if !self.driver {
             return Err(CudaProblem::NoDriver);
@@ -51,9 +65,27 @@ impl Machine {
     }
 }
 
-/// Has the choice of kernels and the compiled kernels kept in the user's cache folder, for the next process, and all threads of this one
-/// share each card's stream. Must come before anything else that knows of cards; does nothing the second time, or if the program has
-/// configured cubecl itself.
+/// Bytes of memory that GPU `index` has in all, used or not. [`Machine::check`] must have found it.
+///
+/// # Errors
+/// [`CudaProblem::NoMemorySize`] if the driver does not say it.
+#[cfg(feature = "cuda")]
+pub(crate) fn memory(index: usize) -> Result<u64, CudaProblem> {
+    use cudarc::driver::result;
+    let problem = |error: cudarc::driver::DriverError| CudaProblem::NoMemorySize { code: error.0 as u32 };
+    result::init().map_err(problem)?;
+    let device = result::device::get(i32::try_from(index).unwrap_or(i32::MAX)).map_err(problem)?;
+    // SAFETY: the device is one that the driver has just given.
+    let bytes = unsafe { result::device::total_mem(device) }.map_err(problem)?;
+    Ok(bytes as u64)
+}
+
+/// Sets cubecl up for this process: compiled kernels and the choice among them are kept in the
+/// user's cache folder for the next process, and all threads share each GPU's stream.
+///
+/// Must be called before anything else touches cubecl's configuration. It does nothing the second
+/// time, or if the program has configured cubecl itself. A `cubecl.toml` and cubecl's environment
+/// variables hold as they would without this; [`adapted`] says what is changed of the rest.
 #[cfg(feature = "cuda")]
 pub(crate) fn configure() {
     use cubecl::config::{CubeClRuntimeConfig, RuntimeConfig};
@@ -64,8 +96,13 @@ pub(crate) fn configure() {
     }
 }
 
-/// With compiled kernels kept, and all of it in the user's cache folder, but where another folder was named; and with one stream for all
-/// threads, but where one for each task was asked for.
+/// The configuration with cubecl's defaults replaced where they do not suit a library:
+///
+/// | setting | cubecl's default | here |
+/// |---|---|---|
+/// | cache of compiled kernels | off | on, always |
+/// | folder of caches | `target/` of the package around the working folder | the user's cache folder, unless another one was named |
+/// | streams | one for each thread | one for all threads, unless one for each task was asked for |
 #[cfg(feature = "cuda")]
 fn adapted(mut config: cubecl::config::CubeClRuntimeConfig) -> cubecl::config::CubeClRuntimeConfig {
     use cubecl::config::cache::CacheConfig;
@@ -75,8 +112,9 @@ fn adapted(mut config: cubecl::config::CubeClRuntimeConfig) -> cubecl::config::C
     if matches!(config.environment.path, CacheConfig::Target) {
         config.environment.path = CacheConfig::Global;
     }
-    // cubecl's default: a stream for each thread, which has pools of memory of its own that outlive the thread, and waits whenever it
-    // takes up a tensor of another's, such as a weight. Cards have streams of their own either way, and so run side by side.
+    // cubecl's default is a stream for each thread. Each has pools of memory of its own, which
+    // outlive the thread, and waits whenever it takes up a tensor of another's, such as a weight.
+    // GPUs have streams of their own either way, and so run side by side.
     if matches!(config.streaming.policy, StreamPolicy::PerThread) {
         config.streaming.policy = StreamPolicy::Single;
     }

@@ -1,7 +1,13 @@
-//! Blocks without keys composed of Burn's operations: the gated delta rule, position by position, and the gated short convolution;
-//! [`DeltaSpec`](crate::arch::DeltaSpec) and [`ConvSpec`] have their formulas.
+//! Blocks without keys, composed of Burn's operations: the gated delta rule, position by position,
+//! and the gated short convolution. [`DeltaSpec`](crate::arch::DeltaSpec) and [`ConvSpec`] have
+//! their formulas; `block_ops.rs` fetches and keeps what they remember.
 //!
-//! On a GPU every position of a delta rule costs some small kernels: this is the reference that others are compared with, and what gradients flow through.
+//! Both begin with a convolution over the last `kernel` positions, for which the last `kernel - 1`
+//! rows of channels are remembered. A delta rule also remembers a matrix for each value head.
+//! Everything is computed in f32.
+//!
+//! On a GPU each position of a delta rule costs some small kernels. This is the reference that
+//! other bodies are compared with, and what gradients flow through, not a fast form.
 
 use burn::tensor::{DType, Tensor, activation};
 
@@ -11,21 +17,30 @@ use super::precision::widen;
 use crate::arch::{ConvSpec, DeltaShape};
 use crate::engine::block::Delta;
 
-/// What is added to a squared length before its root is taken.
+/// Added to the squared length of a head of queries or keys before the root is taken; the same
+/// number as in transformers' `l2norm`.
 const EPS: f64 = 1e-6;
 
-/// What a rule gives, and what it remembers.
+/// What a delta rule gives, and what it remembers.
 pub(crate) struct Given {
-    /// `[batch, seq, d_value]`.
+    /// What the block goes on with, `[batch, seq, d_value]`.
     pub(crate) values: Tensor<3>,
-    /// Rows of channels, those that were remembered first: `[batch, kernel - 1 + seq, channels]`.
+    /// Rows before the convolution, those that were remembered first:
+    /// `[batch, kernel - 1 + seq, channels]`. The caller cuts the last ones of each sequence from
+    /// them.
     pub(crate) rows: Tensor<3>,
+    /// The state of each value head behind the last position,
     /// `[batch, n_value_heads, key_dim, value_dim]`.
     pub(crate) heads: Tensor<4>,
 }
 
-/// A causal convolution of rows `[batch, seq, channels]`, channel by channel, by weights `[channels, kernel]` in one row, behind those that are remembered
-/// `[batch, kernel - 1, channels]`. Beside what it gives, of the same shape, are all rows, those that were remembered first.
+/// A causal convolution of rows `x` `[batch, seq, channels]`, each channel for itself:
+/// `y[t] = Σ_k weights[c, k] * rows[t + k]`, where `rows` are `recent` and then `x`.
+///
+/// `weights` are `[channels, kernel]`, flattened. `recent` are the `kernel - 1` rows before,
+/// `[batch, kernel - 1, channels]`; `None` stands for zeros, at the beginning of a sequence.
+/// Returns the convolved rows, of the shape of `x`, and all rows
+/// `[batch, kernel - 1 + seq, channels]`. The sum goes from the oldest position to the newest.
 fn convolve(x: Tensor<3>, weights: Tensor<1>, kernel: usize, recent: Option<Tensor<3>>) -> (Tensor<3>, Tensor<3>) {
     let [batch, seq, channels] = x.dims();
     let recent = recent.unwrap_or_else(|| Tensor::zeros([batch, kernel - 1, channels], (&x.device(), DType::F32)));
@@ -39,8 +54,11 @@ fn convolve(x: Tensor<3>, weights: Tensor<1>, kernel: usize, recent: Option<Tens
     (given, rows)
 }
 
-/// Lets rows `[B, C, x]` of channels, `[batch, seq, 3 * channels]`, through a gated short convolution behind what it remembers. Gives `[batch, seq, channels]` and
-/// what [`convolve`] does beside.
+/// Lets rows `[B, C, x]`, `[batch, seq, 3 * channels]`, through a gated short convolution:
+/// `C * conv(B * x)`. Of `before` only the rows count; `None` is the beginning of a sequence.
+///
+/// Returns what the block goes on with, `[batch, seq, channels]`, and the rows `B * x` that were
+/// convolved, those that were remembered first: `[batch, kernel - 1 + seq, channels]`.
 pub(crate) fn short_conv(x: Tensor<3>, weights: Tensor<1>, spec: &ConvSpec, before: Option<Memory>) -> [Tensor<3>; 2] {
     let x = widen(x);
     let [b, c, x] = [0, 1, 2].map(|part| x.clone().narrow(2, part * spec.channels, spec.channels));
@@ -48,7 +66,12 @@ pub(crate) fn short_conv(x: Tensor<3>, weights: Tensor<1>, spec: &ConvSpec, befo
     [given * c, rows]
 }
 
-/// Lets rows `[batch, seq, width]` through a rule behind what it remembers. Where `is_there` `[batch, seq, 1]` is 0 the heads' states stay as they are.
+/// Lets rows `[q, k, v, z, b, a]`, `[batch, seq, width]`, through a delta rule, on from what it
+/// remembers; `None` is the beginning of a sequence. `eps` is the one of the output norm.
+///
+/// Where `is_there` `[batch, seq, 1]` is 0 the states of heads stay as they are, because both the
+/// rate of decay and the strength of the change become 0: that is how padding leaves a state alone.
+/// `None`: all positions count.
 pub(crate) fn delta(
     x: Tensor<3>,
     (shape, weights, eps): (DeltaShape, &Delta<Tensor<1>>, f64),
@@ -97,7 +120,7 @@ pub(crate) fn delta(
         let query = at(&queries, [batch, n_value_heads, key_dim, 1]);
         let value = at(&values, [batch, n_value_heads, 1, value_dim]);
         state = state * scalar(&decays);
-        // Sums of products, not matrix products, which a card may take in fewer digits.
+        // Sums of products instead of matrix products, which a GPU may take in fewer digits (TF32).
         let known = (state.clone() * key.clone()).sum_dim(2); // -> [batch, n_value_heads, 1, value_dim]
         let change = (value - known) * scalar(&strengths);
         state = state + key * change;

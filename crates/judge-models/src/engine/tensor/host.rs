@@ -1,4 +1,9 @@
-//! What comes from a device to the host.
+//! From a device to the host, and the failures on the way as errors.
+//!
+//! Burn queues operations and returns handles; a failure shows when something waits, and in places
+//! as a panic. Everything of this engine that waits, or that queues work which may panic, goes
+//! through these functions, so that a full GPU is an [`Error::Device`] and not the end of the
+//! program.
 
 use std::panic::{self, AssertUnwindSafe};
 
@@ -6,13 +11,20 @@ use burn::tensor::Tensor;
 
 use crate::Error;
 
-/// The values of a tensor in f32 on the host, row-major.
+/// The values of a tensor, row-major in f32 on the host. The tensor must be f32.
+///
+/// # Errors
+/// [`Error::Device`] if an operation that the tensor depends on failed, or if its dtype is another
+/// one.
 pub(crate) fn host<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>, Error> {
     let data = from_device(|| tensor.try_into_data())?;
     data.try_into_vec().map_err(|source| Error::Device { source: Box::new(source) })
 }
 
-/// What `wait` brings from a device once all operations before it are done.
+/// What `wait` brings from a device, once all operations before it are done.
+///
+/// # Errors
+/// [`Error::Device`] for an error or a panic of `wait`.
 pub(crate) fn from_device<T, E>(wait: impl FnOnce() -> Result<T, E>) -> Result<T, Error>
 where
     E: std::error::Error + Send + Sync + 'static,
@@ -20,9 +32,15 @@ where
     on_device(|| wait().map_err(|error| Error::Device { source: Box::new(error) }))
 }
 
-/// What `work` does with tensors. Where a device has no memory left, or an operation before failed, Burn panics in places, which is an
-/// error here like those that it returns. `work` takes along what it works on, so that nothing half done is left behind; the code of others, such as
-/// a request's sink, is not called within.
+/// What `work` does with tensors, with a panic of Burn as an error. Burn panics in places where a
+/// device has no memory left or an operation before failed.
+///
+/// `work` must take along what it works on, or drop it afterwards, so that nothing half done is
+/// used later. Code of others, such as a request's sink, must not be called within: its panics are
+/// its own.
+///
+/// # Errors
+/// Those of `work`, unchanged, and [`Error::Device`] with the message of a panic.
 pub(crate) fn on_device<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panicked| {
         let source = match (panicked.downcast_ref::<&str>(), panicked.downcast_ref::<String>()) {

@@ -1,11 +1,24 @@
-//! The four operations that a decoder spends its time in: linear, attention, norm with rotation, gated activation.
+//! The operations that a decoder spends its time in: linear, norm and rotation, attention and its
+//! entropy, gated activation, the choice of experts.
 //!
-//! Here they are composed of Burn's operations, on any device; gradients flow through all of them. A faster body
-//! for one device belongs behind these signatures, and these bodies are what it is compared with.
+//! Here they are composed of Burn's operations, on any device, and gradients flow through all of
+//! them. A faster body for one device belongs behind these signatures; these bodies are what it is
+//! compared with. `block_ops.rs` calls them for a block, `decoder.rs` for the final norm and the
+//! head, `bodies.rs` times them beside the CPU's kernels.
 //!
-//! Each takes activations in any float dtype and computes in f32, but for what [`Precision`](super::precision::Precision) makes
-//! narrower: a product is taken, and given, in the dtype of its matrix. Where all is f32, nothing is converted; a card may still take
-//! products in f32 with ten bits after the point (TF32).
+//! | operation | takes | computes in | gives |
+//! |---|---|---|---|
+//! | [`linear`] | any dtype, cast to the matrix's | the matrix's, sums f32 | the matrix's; f32 with a bias |
+//! | [`norm`], [`norm_rotate`], [`gated_activation`], [`route`] | any dtype | f32 | f32 |
+//! | [`attention`] | f32 queries, keys and values as they are kept | the keys' dtype in one kernel, else f32 | likewise |
+//! | [`attention_entropy`] | f32 queries, keys as they are kept | f32 | f32 |
+//!
+//! [`Precision`](super::precision::Precision) decides what is kept narrower than f32. Where
+//! everything is f32, nothing is converted; a GPU may still take products in f32 with ten bits
+//! after the point (TF32).
+//!
+//! The order of sums is Burn's and its kernels'. It may change with the shape, so these bodies
+//! agree with others within a tolerance and not to the bit.
 
 use burn::tensor::ops::AttentionModuleOptions;
 use burn::tensor::{Bool, DType, Tensor, TensorData, activation, module};
@@ -14,8 +27,11 @@ use super::precision::{cast, widen};
 use super::rotation::Table;
 use crate::arch::{Activation, NormKind, Pairs, Routing};
 
-/// `x · weightᵀ + bias`: `x` `[batch, seq, d_in]`, `weight` `[d_out, d_in]`, `bias` `[d_out]` in f32, gives
-/// `[batch, seq, d_out]`, in the dtype of `weight`, or with a bias in f32.
+/// `x · weightᵀ + bias`: `x` `[batch, seq, d_in]`, `weight` `[d_out, d_in]`, `bias` `[d_out]` in
+/// f32, gives `[batch, seq, d_out]` in the dtype of `weight`, or with a bias in f32.
+///
+/// All rows are one product `[batch * seq, d_in]` by `[d_in, d_out]`, which fills a device better
+/// than one for each sequence.
 pub(crate) fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<3> {
     let [batch, seq, d_in] = x.dims();
     let [d_out, _] = weight.dims();
@@ -28,7 +44,8 @@ pub(crate) fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Option<Tensor<1>>) -
     y.reshape([batch, seq, d_out]) // [batch * seq, d_out] -> [batch, seq, d_out]
 }
 
-/// `x / sqrt(mean(x²) + eps) * weight` along the last axis; `weight` has that axis' length. Keeps the shape; gives f32.
+/// `x / sqrt(mean(x²) + eps) * weight` along the last axis, whose length `weight` has. Keeps the
+/// shape; gives f32.
 pub(crate) fn rms_norm<const D: usize>(x: Tensor<D>, weight: Tensor<1>, eps: f64) -> Tensor<D> {
     norm_plain(x, eps) * weight.unsqueeze()
 }
@@ -40,7 +57,8 @@ pub(crate) fn norm_plain<const D: usize>(x: Tensor<D>, eps: f64) -> Tensor<D> {
     x * mean_square.add_scalar(eps).sqrt().recip()
 }
 
-/// The norm of states of some kind along the last axis; `weight` has that axis' length. Keeps the shape; gives f32.
+/// The norm of states along the last axis, whose length `weight` has; [`NormKind`] has the
+/// formulas. Keeps the shape; gives f32.
 pub(crate) fn norm<const D: usize>(kind: NormKind, x: Tensor<D>, weight: Tensor<1>, eps: f64) -> Tensor<D> {
     let x = widen(x);
     let x = match kind {
@@ -50,9 +68,16 @@ pub(crate) fn norm<const D: usize>(kind: NormKind, x: Tensor<D>, weight: Tensor<
     rms_norm(x, weight, eps)
 }
 
-/// Queries or keys `[batch, seq, heads, head_dim]`: normed where the model does so, per head or over all of them as wide as the weight is, then rotated in their
-/// first `rotary_dim` coordinates, each pair of them by the angle of its position. Between the two, numbers are cut to `limit` where there is one. Keeps
-/// the shape; gives f32.
+/// Queries or keys `[batch, seq, heads, head_dim]`, normed, clamped and rotated. Keeps the shape;
+/// gives f32.
+///
+/// 1. With a `norm` (weight and eps), the root-mean-square norm: of each head alone if the weight
+///    is `[head_dim]`, of all heads of a position together if it is longer.
+/// 2. With a `limit`, numbers are clamped to `[-limit, limit]`.
+/// 3. With a `rotation`, the first `rotary_dim` coordinates are rotated pair by pair, `(a, b)` to
+///    `(a cos - b sin, b cos + a sin)`, by the angles of their position. The other coordinates stay
+///    as they are. [`Pairs`] says which coordinates are a pair; where they are neighbours, they are
+///    neighbours again in the result.
 pub(crate) fn norm_rotate(
     x: Tensor<4>,
     norm: Option<(Tensor<1>, f64)>,
@@ -102,24 +127,35 @@ pub(crate) fn norm_rotate(
 /// What attention needs besides its three tensors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attention<'a> {
-    /// Multiplies query-key products.
+    /// Factor on query-key products.
     pub(crate) scale: f64,
-    /// Soft-cap of the scaled products.
+    /// `c` in `c * tanh(score / c)`, applied to scaled products before anything is hidden; above 0.
     pub(crate) soft_cap: Option<f64>,
-    /// `true` where a query must not look, besides what lies after it. Shape `[1, 1, seq, seq_keys]`, or with
-    /// `batch * n_kv_heads` in the place of the first 1.
+    /// `true` where a query must not look, besides the positions after it: `[1, 1, seq, seq_keys]`,
+    /// or with `batch * n_kv_heads` in the place of the first 1. See `masks.rs`.
     pub(crate) hidden: Option<&'a Tensor<4, Bool>>,
-    /// A score of each query head whose weight goes to no key, `[n_heads]` in f32.
+    /// A score of each query head whose weight goes to no key, `[n_heads]` in f32. It is neither
+    /// scaled nor soft-capped.
     pub(crate) sinks: Option<&'a Tensor<1>>,
 }
 
-/// Causal attention: `queries` `[batch, n_heads, seq, head_dim]` in f32, `keys` and `values` `[batch, n_kv_heads, seq_keys,
-/// head_dim]` in one dtype, gives `[batch, n_heads, seq, head_dim]`. Queries are the last `seq` positions of the keys; query
-/// head `h` uses key head `h / (n_heads / n_kv_heads)`.
+/// Causal attention, `softmax(scale * QKᵀ) V` head by head: `queries`
+/// `[batch, n_heads, seq, head_dim]` in f32, `keys` and `values`
+/// `[batch, n_kv_heads, seq_keys, head_dim]` in one dtype, gives `[batch, n_heads, seq, head_dim]`.
 ///
-/// Keys narrower than f32 are attended to as they are, with queries rounded likewise, where Burn has a kernel for it: the queries of
-/// a prompt longer than a head is wide, no soft-cap, nothing hidden, no sinks, no scale but the usual one (queries are scaled for it beforehand).
-/// All else is f32, because Burn then computes scores one by one in the dtype it is given, the softmax too.
+/// Queries are the last `seq` positions of the keys. Query head `h` uses key head
+/// `h / (n_heads / n_kv_heads)`.
+///
+/// Keys narrower than f32 are used as they are, and queries rounded likewise, where Burn has one
+/// kernel for the whole computation:
+///
+/// - the queries are of a prompt that is long enough ([`is_for_one_kernel`]);
+/// - there is no soft-cap, no mask and no sink;
+/// - the scale is the kernel's own, `1 / sqrt(head_dim)`. Queries are multiplied by the ratio
+///   beforehand where a model has another one.
+///
+/// All else is computed in f32, because Burn then forms all scores in the dtype that it is given,
+/// the softmax included.
 pub(crate) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, with: Attention<'_>) -> Tensor<4> {
     let [batch, n_heads, seq, head_dim] = queries.dims();
     let [_, n_kv_heads, seq_keys, _] = keys.dims();
@@ -163,18 +199,25 @@ pub(crate) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, 
     mixed.reshape([batch, n_heads, seq, head_dim]) // [batch * n_kv_heads, group, ..] -> [batch, n_heads, ..]
 }
 
-/// Whether Burn's search for a card's fastest attention takes a kernel that never forms scores.
+/// Whether Burn's search for a GPU's fastest attention takes a kernel that never forms scores.
 ///
-/// Where queries are no more than a head is wide, forming all scores competes with such kernels, in the dtype of the keys: in f16 a
-/// product of query and key overflows before it is scaled. The search rounds both numbers up to powers of two first, and so does
-/// this. (To powers of 2.5 at cubecl's lowest level, where heads of 256 may have their scores formed for prompts of up to 512.)
+/// Where queries are no more than a head is wide, forming all scores competes with such kernels, in
+/// the dtype of the keys. In f16 a product of query and key then overflows before it is scaled. The
+/// search rounds both numbers up to powers of two first, and so does this. (It rounds to powers of
+/// 2.5 at cubecl's lowest level, where heads of 256 may have their scores formed for prompts of up
+/// to 512.) Heads must be a multiple of 16 wide.
 fn is_for_one_kernel(seq: usize, head_dim: usize) -> bool {
     head_dim.is_multiple_of(16) && seq > head_dim.next_power_of_two()
 }
 
-/// The entropy in nats of the weights that each query gives the keys, for queries and keys as [`attention`] takes them: `[batch, seq,
-/// n_heads]` in f32; with sinks, of weights that add up to less than 1. All is computed in f32, whatever `attention` rounds, but a card may take scores in TF32. Weights are there for the
-/// heads of one key head at a time.
+/// The entropy in nats of the weights that each query gives the keys, `-Σ p ln p`, from queries and
+/// keys as [`attention`] takes them: `[batch, seq, n_heads]` in f32. With sinks the weights of the
+/// keys add up to less than 1, and the sink's own term is left out.
+///
+/// Everything is computed in f32, whatever `attention` rounds, but a GPU may take scores in TF32.
+/// Scores of the heads of one key head are in memory at a time, `[batch, group, seq, seq_keys]`.
+/// Masks must be of the form `[1, 1, seq, seq_keys]`: entropies are read of prompts, not of new
+/// tokens.
 pub(crate) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Attention<'_>) -> Tensor<3> {
     /// As good as minus infinity, but 0 times it is 0.
     const HIDDEN: f32 = -1e30;
@@ -222,7 +265,8 @@ pub(crate) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Atten
     Tensor::cat(entropies.collect(), 1).reshape([batch, n_heads, seq]).swap_dims(1, 2)
 }
 
-/// `f(gate) * up`, or what the function says, of `[batch, seq, 2 * d_ff]`, gate first, gives `[batch, seq, d_ff]` in f32.
+/// `f(gate) * up`, or what [`Activation`] says instead: `[batch, seq, 2 * d_ff]`, gate before up,
+/// gives `[batch, seq, d_ff]` in f32.
 pub(crate) fn gated_activation(gate_up: Tensor<3>, function: Activation) -> Tensor<3> {
     let d_ff = gate_up.dims()[2] / 2;
     let gate = widen(gate_up.clone().narrow(2, 0, d_ff)); // [batch, seq, 2 * d_ff] -> [batch, seq, d_ff]
@@ -234,7 +278,8 @@ pub(crate) fn gated_activation(gate_up: Tensor<3>, function: Activation) -> Tens
     activated(gate, function) * up
 }
 
-/// `f(x)`, in f32.
+/// `f(x)`. The shape and the dtype of `x` stay. Of [`Activation::ClampedSwish`] this is the part of
+/// the gate.
 pub(crate) fn activated(x: Tensor<3>, function: Activation) -> Tensor<3> {
     match function {
         Activation::Silu => activation::silu(x),
@@ -248,7 +293,12 @@ pub(crate) fn activated(x: Tensor<3>, function: Activation) -> Tensor<3> {
     }
 }
 
-/// The weights of the experts that `routing` chooses by their logits `[batch, seq, n_experts]`, and 0 for all others: the same shape, f32.
+/// The weights of the experts that `routing` chooses by their logits `[batch, seq, n_experts]`, and
+/// 0 for all others: the same shape, in f32, on the same device.
+///
+/// Of equal logits the one with the lower index is chosen. A row with a NaN among its logits gets
+/// NaN for every expert, chosen or not, so that the fault reaches what is read. Gradients flow
+/// through the weights and not through the choice.
 pub(crate) fn route(logits: Tensor<3>, routing: Routing) -> Tensor<3> {
     let logits = widen(logits);
     let [batch, seq, n_experts] = logits.dims();
@@ -256,7 +306,8 @@ pub(crate) fn route(logits: Tensor<3>, routing: Routing) -> Tensor<3> {
     let numbers = (0..n_experts).map(|expert| expert as f32).collect();
     let numbers = Tensor::<1>::from_data(TensorData::new(numbers, [n_experts]), &logits.device());
     let numbers = numbers.reshape([1, 1, n_experts]).expand(shape);
-    // The highest of what is left, and of equal ones the first, as many times as a row has experts. A choice has no gradient.
+    // The highest of what is left, `top_k` times; of equal ones the first. A choice has no
+    // gradient.
     let mut left = logits.clone().detach();
     let mut chosen = Tensor::<3, Bool>::full(shape, false, &left.device());
     for _ in 0..routing.top_k {
@@ -308,8 +359,8 @@ mod tests {
         }
     }
 
-    /// Products of queries and keys beyond the range of f16, which scaling brings back: `narrow` keys of as many positions as a head is
-    /// wide must not be scored in f16.
+    /// Products of queries and keys beyond the range of f16, which scaling brings back: `narrow`
+    /// keys of as many positions as a head is wide must not be scored in f16.
     #[test]
     fn scores_of_a_short_prompt_do_not_overflow() {
         let (seq, head_dim) = (16, 16);

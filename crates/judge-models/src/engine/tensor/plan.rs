@@ -1,16 +1,24 @@
-//! Which sequences run together, and in what shapes.
+//! Which sequences run together, and in what shapes. Pure arithmetic on lengths; `run.rs` gives it
+//! the jobs of a group and runs the batches in their order.
+//!
+//! ```text
+//! sequences (prompt, new), longest prompt first          batches: rows × (seq + new), each at most max_tokens
+//!   (500, 0) × 70, step 128, 16,384 tokens       ─►      32 × 512, 32 × 512, 6 × 512
+//! ```
 
-/// Shapes that a device is given. Each new one may cost it a search for its fastest kernels, so there are few.
+/// Which shapes a device is given. Each new one may cost a search for the fastest kernels, so there
+/// are few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shapes {
-    /// Prompts are padded to a multiple of it; so is the room for new tokens.
+    /// Prompts are padded to a multiple of it, and so is the room for new tokens. 0 is taken for 1.
     pub(crate) step: usize,
 }
 
 impl Shapes {
-    /// Burn's attention on matrix units takes prompts whose length is a multiple of 128.
+    /// For GPUs: Burn's attention on matrix units takes prompts whose length is a multiple of 128.
     pub(crate) const CUDA: Self = Self { step: 128 };
 
+    /// The next multiple of the step; 0 stays 0.
     fn up(self, len: usize) -> usize {
         len.next_multiple_of(self.step.max(1))
     }
@@ -19,19 +27,23 @@ impl Shapes {
 /// Sequences that share forward passes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Batch {
-    /// Indices of the sequences, longest first.
+    /// Indices of the sequences in the list that was planned, longest prompt first; each is one
+    /// row.
     pub(crate) members: Vec<usize>,
     /// Positions that each prompt is padded to.
     pub(crate) seq: usize,
-    /// Room for new tokens behind each prompt.
+    /// Room for new tokens behind each prompt; 0 if no member writes.
     pub(crate) new: usize,
 }
 
-/// Puts sequences, given as lengths of prompts and numbers of new tokens, into batches of at most `max_tokens` positions, padding and
-/// new tokens included. A sequence that has more runs alone.
+/// Puts sequences, given as lengths of prompts and numbers of new tokens, into batches of at most
+/// `max_tokens` positions, padding and new tokens included. A sequence that has more runs alone.
+/// Each sequence is in exactly one batch.
 ///
-/// The longest come first: neighbours differ least in length, and memory that is enough for the first batch is enough for all. Numbers
-/// of members are powers of two or one and a half times such a power, so that no row is ever padding.
+/// The longest prompts come first: neighbours then differ least in length, and memory that is
+/// enough for the first batch is enough for all. Sequences of equal length keep their order.
+/// Numbers of members are powers of two, or one and a half times such a power, so that there are
+/// few shapes without a row of padding.
 pub(crate) fn plan(sequences: &[(usize, usize)], shapes: Shapes, max_tokens: usize) -> Vec<Batch> {
     let mut order: Vec<usize> = (0..sequences.len()).collect();
     order.sort_by_key(|&index| std::cmp::Reverse(sequences[index].0));
@@ -55,7 +67,8 @@ pub(crate) fn plan(sequences: &[(usize, usize)], shapes: Shapes, max_tokens: usi
     batches
 }
 
-/// The largest number of the form `2^k` or `3 · 2^k` that is at most `count`, which is at least 1.
+/// The largest number of the form `2^k` or `3 · 2^k` that is at most `count`, which must be at
+/// least 1.
 fn round_down(count: usize) -> usize {
     let power = 1 << count.ilog2();
     let half_more = power + power / 2;

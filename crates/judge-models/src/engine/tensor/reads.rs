@@ -1,9 +1,29 @@
-//! What one pass over a batch brings to the host: reduced on the device where it lies, fetched from each at once.
+//! What one pass over a batch brings to the host: reduced on the device where it lies, fetched from
+//! each device at once.
+//!
+//! ```text
+//! Decoder::forward ─► visit(layer, stream [batch, seq, d_model])      queues reductions: a row per sequence
+//!                  ─► take(entropies)
+//!                  ─► finish: one transaction per device ─► Fetched   numbers on the host, by layer and reduction
+//! run.rs           ─► Fetched::states, signals, own, next, logits     what each row's job wants of them
+//! ```
+//!
+//! [`What`] lists the reductions. A layer's reduction is made for the whole batch if one sequence
+//! wants it, and only then; each sequence takes its row. Jobs say what they want
+//! (`reading/jobs.rs`), so this path and the packed one cannot differ in it. Label logits are not
+//! made here: the host multiplies the states that this file brings (`reading/labels.rs`).
+//!
+//! Nothing waits for a device before [`Reads::finish`], so blocks and reductions are queued without
+//! a gap.
+//!
+//! NaN is kept, so that a reading with one is refused: a device's minimum or maximum may pass over
+//! a NaN, but no sum does, so extremes are replaced by NaN wherever the sum is NaN.
 
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData, Transaction};
 use judge_core::{HeadEntropies, Layer, Lens, PooledState, Pooling, Want};
 
-use super::decoder::{Decoder, Entropies};
+use super::block_ops::Entropies;
+use super::decoder::Decoder;
 use super::host::from_device;
 use super::score::{Tokens, score};
 use crate::Error;
@@ -12,52 +32,65 @@ use crate::reading::labels::{States, lens_at, wants_state};
 use crate::reading::passes::NextOfSome;
 use crate::reading::pooling::Pool;
 
-/// A reduction of a layer's states, one row per sequence.
+/// A reduction of a layer's states (or of what the head makes of them), with one row per sequence
+/// unless it says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
-    /// The last position's state.
+    /// The last position's state as it is, `[d_model]`. Never of the last layer, which is read
+    /// normed.
     Last,
-    /// The last position's state after the final norm.
+    /// The last position's state after the final norm, `[d_model]`.
     Normed,
-    /// The first position's state, after the final norm where there is no block behind it.
+    /// The first position's state, `[d_model]`; of the last layer after the final norm.
     First,
-    /// Over the sequence's own positions, by coordinate.
+    /// Sum over the sequence's own positions by coordinate, `[d_model]` in f32; of the last layer
+    /// after the final norm. Also made for minimum and maximum, which need it to find a NaN.
     Sum,
+    /// Minimum over the same positions, `[d_model]`; `+inf` stands at padding.
     Min,
+    /// Maximum over the same positions, `[d_model]`; `-inf` stands at padding.
     Max,
-    /// Logits over the vocabulary, from the last block's output.
+    /// Logits over the vocabulary at the last position, `[d_vocab]`, where text is written.
     Logits,
-    /// Log-probabilities of the tokens that may come next, of [`Reads::next_tokens`].
+    /// Log-probabilities of the tokens that may come next, `[k]`, in the order of
+    /// [`Job::next_tokens`] and padded to the longest list.
     Next,
-    /// Log-probabilities of all tokens that are scored, one sequence's behind the other's, in a single row.
+    /// Log-probabilities of all tokens that are scored, one sequence's behind the other's: a single
+    /// row for the batch.
     Own,
-    /// The attention entropies of all positions, padding included.
+    /// The attention entropies of all positions, padding included, `[seq, n_heads]`.
     Entropies,
 }
 
-/// What the sequences of a batch want of one pass.
+/// What the sequences of a batch want of one pass, and the reductions that are queued for it.
 pub(super) struct Reads<'a> {
+    /// For the final norm, the head and the stages.
     decoder: &'a Decoder,
+    /// One per row.
     jobs: &'a [&'a Job<'a>],
-    /// Whether the pass feeds prompts; else it feeds one token of each sequence.
+    /// Whether the pass feeds prompts; otherwise it feeds one new token of each sequence.
     prompts: bool,
-    /// The head in f32, if text goes on behind it.
+    /// The head in f32, `[d_vocab, d_model]`, where text is written behind the pass; then all
+    /// logits are fetched. `None`: at most log-probabilities of some tokens are.
     writes: Option<Tensor<2>>,
-    /// What it takes to read states where they lie: on the device of each of the decoder's stages.
+    /// Where to read, on the device of each of the decoder's stages.
     places: Vec<Places>,
+    /// Queued reductions, `[batch, 1, width]`, entropies `[batch, seq, n_heads]`, [`What::Own`]
+    /// `[1, count, 1]`. The first axis is that of the rows.
     wanted: Vec<(Layer, What, Tensor<3>)>,
 }
 
-/// Which positions of a batch are read.
+/// Which positions of a batch are read, as tensors on one device.
 struct Places {
     /// Rows of the last positions in `[batch * seq]`, shape `[batch]`.
     last: Tensor<1, Int>,
-    /// `true` at padding, shape `[batch, seq, 1]`; only where all positions are read.
+    /// `true` at padding, `[batch, seq, 1]`; `None` where no sequence wants more than its last
+    /// position.
     padding: Option<Tensor<3, Bool>>,
 }
 
 impl Places {
-    /// `padding` is row-major `[batch, seq, 1]`.
+    /// Puts both on a device. `padding` is row-major, `[batch, seq, 1]`.
     fn new(last: &[i32], padding: Option<&[bool]>, device: &Device) -> Self {
         let batch = last.len();
         let padding = padding.map(|padding| {
@@ -69,7 +102,8 @@ impl Places {
 }
 
 impl<'a> Reads<'a> {
-    /// Of prompts padded to `seq` positions.
+    /// Reads of prompts that are padded to `seq` positions. `writes` is the head in f32 if text is
+    /// written behind them.
     pub(super) fn of_prompts(
         decoder: &'a Decoder,
         jobs: &'a [&'a Job<'a>],
@@ -86,14 +120,16 @@ impl<'a> Reads<'a> {
         Self { decoder, jobs, prompts: true, writes, places, wanted: Vec::new() }
     }
 
-    /// Of one new token of each sequence.
+    /// Reads of one new token of each sequence, with the head in f32. Tokens that nobody wants any
+    /// more are read with the others.
     pub(super) fn of_step(decoder: &'a Decoder, jobs: &'a [&'a Job<'a>], head: Tensor<2>) -> Self {
         let last: Vec<i32> = (0..jobs.len() as i32).collect();
         let places = decoder.devices().iter().map(|device| Places::new(&last, None, device)).collect();
         Self { decoder, jobs, prompts: false, writes: Some(head), places, wanted: Vec::new() }
     }
 
-    /// Takes what is wanted of the residual stream `[batch, seq, d_model]` at `layer`.
+    /// Queues what is wanted of the residual stream `[batch, seq, d_model]` at `layer`, on its
+    /// device.
     pub(super) fn visit(&mut self, layer: Layer, x: &Tensor<3>) {
         let [batch, seq, d_model] = x.dims();
         let Places { last: positions, padding } = &self.places[self.decoder.stage_of(layer.0)];
@@ -147,12 +183,15 @@ impl<'a> Reads<'a> {
         }
     }
 
-    /// Of each sequence, the tokens whose log-probabilities behind its last position are read; `None` if there are none at all.
+    /// For each sequence, the tokens whose log-probabilities behind its last position are wanted;
+    /// `None` if there are none at all.
     fn next_tokens(&self) -> Option<Tokens> {
         Tokens::new(self.jobs.iter().map(|job| job.next_tokens(self.step())).collect())
     }
 
-    /// Takes the log-probabilities of the tokens that are scored, from the last block's output `[batch, seq, d_model]`.
+    /// Queues the log-probabilities of the tokens that are scored, from the last block's output
+    /// `[batch, seq, d_model]`: the token at position `p` by the state at `p - 1`. Only these
+    /// positions go through the head.
     fn score_own(&mut self, x: &Tensor<3>) {
         let [batch, seq, d_model] = x.dims();
         let (mut positions, mut tokens) = (Vec::new(), Vec::new());
@@ -172,12 +211,14 @@ impl<'a> Reads<'a> {
         self.fetch(Layer(self.decoder.spec().n_layers()), What::Own, found);
     }
 
-    /// That of the token which the pass predicts, where only the first differs from the others.
+    /// The number of the token which the pass predicts, as far as it matters: 0 behind the prompt,
+    /// 1 for all later ones.
     fn step(&self) -> usize {
         usize::from(!self.prompts)
     }
 
-    /// The attention entropies that the pass is to bring.
+    /// The attention entropies that the pass is to bring, of all layers that a sequence wants. None
+    /// are read of new tokens.
     pub(super) fn entropies(&self) -> Option<Entropies> {
         let wants: &[&Job<'_>] = if self.prompts { self.jobs } else { &[] };
         let mut layers: Vec<Layer> = wants.iter().flat_map(|job| &job.want.attention_entropy).copied().collect();
@@ -186,13 +227,15 @@ impl<'a> Reads<'a> {
         Entropies::of(layers)
     }
 
-    /// Takes the entropies that it brought.
+    /// Queues the entropies that the pass brought.
     pub(super) fn take(&mut self, entropies: Entropies) {
         for (layer, rows) in entropies.found {
             self.fetch(layer, What::Entropies, rows); // [batch, seq, n_heads]
         }
     }
 
+    /// Whether a job wants this reduction of this layer. [`What::Next`] and [`What::Own`] depend on
+    /// lists of tokens, which `visit` looks at itself.
     fn wants(&self, job: &Job<'_>, layer: Layer, what: What) -> bool {
         let (n_layers, want) = (self.decoder.spec().n_layers(), job.want);
         let pooled = |pooling| self.prompts && want.pooled.contains(&(layer, pooling));
@@ -215,11 +258,16 @@ impl<'a> Reads<'a> {
         }
     }
 
+    /// Notes that a tensor is to be fetched as this reduction of this layer. Its first axis is that
+    /// of the rows.
     fn fetch(&mut self, layer: Layer, what: What, tensor: Tensor<3>) {
         self.wanted.push((layer, what, tensor));
     }
 
-    /// Waits for the devices.
+    /// Waits for the devices and fetches what was queued, one device after the other.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if a device fails.
     pub(super) fn finish(self) -> Result<Fetched, Error> {
         let mut parts = Vec::with_capacity(self.wanted.len());
         let mut wanted = self.wanted;
@@ -248,29 +296,37 @@ impl<'a> Reads<'a> {
     }
 }
 
-/// What a pass brought.
+/// What a pass brought, on the host.
 pub(super) struct Fetched {
+    /// The model's, to know which layer is the last.
     n_layers: usize,
+    /// The model's query heads: numbers per position in a row of entropies.
     n_heads: usize,
+    /// One for each layer and reduction.
     parts: Vec<Part>,
 }
 
-/// Rows of one reduction of one layer, `[batch, width]`.
+/// One reduction of one layer, `[rows, width]`.
 struct Part {
+    /// Layer 0 is the embedding, layer `i` the output of block `i - 1`.
     layer: Layer,
+    /// The reduction.
     what: What,
+    /// Numbers of a row; at least 1.
     width: usize,
+    /// Row-major.
     values: Vec<f32>,
 }
 
 impl Fetched {
-    /// The row of the sequence in place `row` of the batch; empty if nobody wanted it.
+    /// The row of the sequence in place `row` of the batch; empty if nobody wanted this.
     fn row(&self, layer: Layer, what: What, row: usize) -> &[f32] {
         let part = self.parts.iter().find(|part| part.layer == layer && part.what == what);
         part.and_then(|part| part.values.chunks_exact(part.width).nth(row)).unwrap_or(&[])
     }
 
-    /// What its label logits are made from.
+    /// The last position's states that the label logits of a row are made from, by layer and lens.
+    /// States that no sequence of the batch wanted at this step are left out.
     pub(super) fn states(&self, row: usize, want: &Want) -> States {
         let mut states = States::new();
         for read in &want.labels {
@@ -286,13 +342,15 @@ impl Fetched {
         states
     }
 
-    /// Log-probabilities of the tokens that may come next, those of [`Job::next_tokens`].
+    /// The log-probabilities of the tokens that may come behind a prompt, those of
+    /// [`Job::next_tokens`] for step 0.
     pub(super) fn next(&self, row: usize, job: &Job<'_>) -> NextOfSome {
         let log_probs = self.row(Layer(self.n_layers), What::Next, row);
         NextOfSome(job.next_tokens(0).into_iter().zip(log_probs.iter().copied()).collect())
     }
 
-    /// The log-probabilities of the tokens that are scored of the job in place `row`.
+    /// The log-probabilities of the scored tokens of the job in place `row`; `jobs` are those of
+    /// the whole batch, whose tokens lie one job behind the other. Empty if the job has none.
     pub(super) fn own(&self, row: usize, jobs: &[&Job<'_>]) -> Vec<f32> {
         let count = |job: &&Job<'_>| job.scored_from.map_or(0, |from| job.ids.len() - from);
         let start: usize = jobs[..row].iter().map(count).sum();
@@ -300,12 +358,14 @@ impl Fetched {
         all.get(start..start + count(&jobs[row])).unwrap_or_default().to_vec()
     }
 
-    /// Logits over the vocabulary, `[d_vocab]`.
+    /// The logits of a row over the vocabulary, `[d_vocab]`, without the soft-cap; empty if no text
+    /// is written.
     pub(super) fn logits(&self, row: usize) -> &[f32] {
         self.row(Layer(self.n_layers), What::Logits, row)
     }
 
-    /// What a prompt's positions brought.
+    /// What all positions of a prompt brought: pooled states, and entropies averaged over its own
+    /// positions in `f64`.
     pub(super) fn signals(&self, row: usize, job: &Job<'_>) -> Signals {
         let entropies = |&layer: &Layer| {
             let mut pool = Pool::new(Pooling::Mean);
@@ -317,7 +377,8 @@ impl Fetched {
         Signals { pooled: self.pooled(row, job), attention_entropy }
     }
 
-    /// The pooled states of a prompt, in the order asked for.
+    /// The pooled states of a prompt, in the order asked for. A mean is the device's f32 sum,
+    /// divided on the host.
     fn pooled(&self, row: usize, job: &Job<'_>) -> Vec<PooledState> {
         let state = |&(layer, pooling): &(Layer, Pooling)| {
             let get = |what| self.row(layer, what, row);

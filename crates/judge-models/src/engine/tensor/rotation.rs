@@ -1,23 +1,31 @@
-//! Cosines and sines of positions, where a pass is.
+//! Cosines and sines of positions, on the device of a pass.
+//!
+//! The numbers are those of `arch::angles`, which the packed path uses too. `run.rs` makes the
+//! tables of a batch once for each device and takes parts of them for every pass: `positions` for
+//! prompts, `at_each` for new tokens, whose positions differ from row to row. A model may have
+//! several rotations, which blocks name by index.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use crate::arch::{Pairs, RopeConfig, angles, query_factors};
 
-/// Cosines and sines of consecutive positions, the same in each sequence of a batch, or of one position in each; a table for each of a
-/// model's rotations.
+/// The tables of all of a model's rotations, for consecutive positions that are the same in each
+/// sequence of a batch, or for one position in each.
 #[derive(Clone, Debug)]
 pub(crate) struct Rotation(Vec<Table>);
 
 /// The table of one rotation.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
-    /// Shape `[1, seq, 1, rotary_dim / 2]` or `[batch, 1, 1, rotary_dim / 2]`, so that it meets queries `[batch, seq, n_heads, head_dim]`.
+    /// `[1, seq, 1, rotary_dim / 2]` or `[batch, 1, 1, rotary_dim / 2]` in f32, so that it meets
+    /// heads `[batch, seq, heads, head_dim]`. The factor of yarn and longrope is in it.
     pub(crate) cos: Tensor<4>,
-    /// The same shape.
+    /// Sines, of the shape of the cosines and with the same factor.
     pub(crate) sin: Tensor<4>,
+    /// Which coordinates are rotated together.
     pub(crate) pairs: Pairs,
-    /// What rotated queries are multiplied by, with 1 in the place of `rotary_dim / 2`.
+    /// Factors on rotated queries, `[1, seq, 1, 1]` or `[batch, 1, 1, 1]`; `None` where queries do
+    /// not grow with their position.
     pub(crate) query_factors: Option<Tensor<4>>,
 }
 
@@ -28,8 +36,8 @@ impl Rotation {
         Self::padded(ropes, len, len, device)
     }
 
-    /// The tables of positions 0 to `positions - 1`, with the frequencies of a sequence whose final length is `len`: positions
-    /// after its end are padding.
+    /// The tables of positions 0 to `positions - 1`, with the frequencies of a sequence whose final
+    /// length is `len`: positions after its end are padding.
     pub(crate) fn padded(ropes: &[RopeConfig], len: usize, positions: usize, device: &Device) -> Self {
         let table = |rope: &RopeConfig| {
             let [cos, sin] = angles(rope, len, positions).map(|values| {
@@ -42,18 +50,23 @@ impl Rotation {
         Self(ropes.iter().map(table).collect())
     }
 
-    /// The table of one of the model's rotations.
+    /// The table of the rotation with this index in `ModelSpec::ropes`.
+    ///
+    /// # Panics
+    /// If there is no such rotation.
     pub(crate) fn table(&self, rope: usize) -> &Table {
         &self.0[rope]
     }
 
-    /// The part for `count` positions from `start` on.
+    /// The part for `count` consecutive positions from `start` on. The tables must have them, and
+    /// be those of consecutive positions.
     pub(crate) fn positions(&self, start: usize, count: usize) -> Self {
         // [1, len, 1, rotary_dim / 2] -> [1, count, 1, rotary_dim / 2]
         self.map(|table| table.clone().narrow(1, start, count))
     }
 
-    /// The parts for one position of each sequence of a batch: `[batch, 1, 1, rotary_dim / 2]`.
+    /// The part for one position of each sequence of a batch: `[batch, 1, 1, rotary_dim / 2]`, from
+    /// tables of consecutive positions.
     pub(crate) fn at_each(&self, positions: &[usize]) -> Self {
         let positions: Vec<i32> = positions.iter().map(|&position| position as i32).collect();
         self.map(|table| {
@@ -63,6 +76,7 @@ impl Rotation {
         })
     }
 
+    /// The tables with `f` applied to cosines, sines and query factors alike.
     fn map(&self, f: impl Fn(&Tensor<4>) -> Tensor<4>) -> Self {
         let table = |Table { cos, sin, pairs, query_factors }: &Table| Table {
             cos: f(cos),

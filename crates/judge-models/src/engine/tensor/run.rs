@@ -1,4 +1,22 @@
-//! The passes of batches: prompts, and one token of each text at a time.
+//! The passes of a group's batches: prompts first, then one token of each text at a time.
+//!
+//! The driver (`reading/driver.rs`) calls `prefill` and `step` through the trait [`Passes`].
+//! `plan.rs` cuts the group into batches; [`OneBatch`] runs a pass of one, and [`Writing`] holds a
+//! batch while its texts go on:
+//!
+//! ```text
+//! prefill   next batch ─► rotations ─► pass over [batch, seq] ─► take
+//!             nothing is written behind it    ─► done
+//!             text is written behind it       ─► Writing: slots hold the keys, take has chosen the first tokens
+//! step      Writing ─► pass over [batch, 1], each row at its own position ─► take ─► done when all texts are over
+//! ```
+//!
+//! Jobs with text and jobs without are in different batches, so that no keys are kept for prompts
+//! that are only read. At most one batch is being written at a time; `prefill` returns `false`
+//! meanwhile. All texts of a batch go on together until the longest ends.
+//!
+//! What waits for a device runs inside [`on_device`]; `take`, which calls code of others, never
+//! does.
 
 use std::ops::ControlFlow;
 
@@ -18,28 +36,38 @@ use crate::reading::jobs::{Brought, Job, Signals};
 use crate::reading::next_token::LOGIT_ROWS;
 use crate::reading::passes::{Found, Next, Passes, Take};
 
-/// The passes of some sequences, batch by batch.
+/// The passes of the jobs of one group, batch by batch.
 pub(super) struct BatchedPasses<'a> {
+    /// The decoder and the shapes it is run in.
     engine: &'a Batched,
+    /// The jobs, and how many blocks they need.
     group: &'a Group<'a>,
-    /// What is not begun, the next one at the end, each with whether text is written behind its prompts.
+    /// Batches that are not begun, the next one at the end, each with whether text is written
+    /// behind its prompts. Their members are places in the group.
     batches: Vec<(Batch, bool)>,
+    /// The batch whose texts are being written.
     writing: Option<Writing<'a>>,
 }
 
 /// A batch of which some texts are not finished.
 struct Writing<'a> {
+    /// The batch.
     passes: OneBatch<'a>,
+    /// Tables of all positions, prompts and new tokens, on the device of each stage.
     rotations: Vec<Rotation>,
+    /// Keys and values of the prompts and of the tokens that were fed.
     slots: Slots,
-    /// The head in f32. Widened once: it may be gigabytes, which each token would read and write anew.
+    /// The head in f32, `[d_vocab, d_model]`. Widened once: it may be gigabytes, which each token
+    /// would read and write anew.
     head: Tensor<2>,
-    /// The last token of the text in each row that goes on.
+    /// For each row the last token of its text, which is to be fed next; `None` if the text is
+    /// over.
     tokens: Vec<Option<TokenId>>,
 }
 
 impl<'a> BatchedPasses<'a> {
-    /// Batches have at most `max_tokens` positions, or one member.
+    /// Plans the passes of a group. Batches have at most `max_tokens` positions, or one member.
+    /// Those that only read come before those that write.
     pub(super) fn new(engine: &'a Batched, group: &'a Group<'a>, max_tokens: usize) -> Self {
         let (writing, reading): (Vec<usize>, Vec<usize>) =
             (0..group.jobs.len()).partition(|&job| group.jobs[job].want.generate.is_some());
@@ -58,6 +86,8 @@ impl<'a> BatchedPasses<'a> {
 }
 
 impl Passes for BatchedPasses<'_> {
+    /// Runs the prompts of the next batch, unless texts are being written. `false` then, and when
+    /// no batch is left.
     fn prefill(&mut self, take: &mut Take<'_>) -> Result<bool, Error> {
         if self.writing.is_some() {
             return Ok(false);
@@ -84,6 +114,7 @@ impl Passes for BatchedPasses<'_> {
         Ok(true)
     }
 
+    /// Feeds one token to each text of the batch that is being written; `false` if there is none.
     fn step(&mut self, take: &mut Take<'_>) -> Result<bool, Error> {
         let Some(mut writing) = self.writing.take() else { return Ok(false) };
         writing.step(take)?;
@@ -93,11 +124,18 @@ impl Passes for BatchedPasses<'_> {
 }
 
 impl Writing<'_> {
+    /// Whether some text is not over.
     fn goes_on(&self) -> bool {
         self.tokens.iter().any(Option::is_some)
     }
 
-    /// Hands over what a pass brought of the texts in some rows, and keeps what is written behind them.
+    /// Hands over what a pass brought of the texts in `rows`, and keeps the tokens that are written
+    /// behind them. `is_prompt` says whether the pass fed prompts.
+    ///
+    /// At most [`LOGIT_ROWS`] rows of logits are copied for `take` at a time.
+    ///
+    /// # Errors
+    /// Those of `take`.
     fn hand_over(
         &mut self,
         rows: &[usize],
@@ -117,7 +155,10 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Feeds one token of each text.
+    /// Feeds one token of each text, and hands over what it brings.
+    ///
+    /// # Errors
+    /// Those of the device and of `take`.
     fn step(&mut self, take: &mut Take<'_>) -> Result<(), Error> {
         // A finished text's row goes on with any token: rows do not see one another, and nobody looks at it.
         let last: Vec<TokenId> = self.tokens.iter().map(|token| token.unwrap_or(0)).collect();
@@ -133,17 +174,22 @@ impl Writing<'_> {
     }
 }
 
-/// One batch.
+/// One batch, and what a pass over it needs.
 struct OneBatch<'a> {
+    /// The decoder.
     engine: &'a Batched,
-    /// One per row.
+    /// One per row, in the order of the batch's members.
     jobs: Vec<&'a Job<'a>>,
+    /// Members and shape.
     batch: Batch,
+    /// Blocks to run, from the first: those of the group.
     blocks: usize,
 }
 
 impl OneBatch<'_> {
-    /// What a pass brought of a row; where text is written, whether the pass fed its prompt, and the logits that it brought.
+    /// What a pass brought of a row, for the driver. `text` is given where text is written: whether
+    /// the pass fed the row's prompt, and the logits that it brought. Signals and scores of own
+    /// tokens come with prompts alone.
     fn found<'p>(&self, row: usize, fetched: &Fetched, text: Option<(bool, &'p mut Vec<f32>)>) -> Found<'p> {
         let job = self.jobs[row];
         let is_prompt = text.as_ref().is_none_or(|&(is_prompt, _)| is_prompt);
@@ -159,7 +205,9 @@ impl OneBatch<'_> {
         Found { job: self.batch.members[row], brought, next }
     }
 
-    /// The rotation of all positions, padding included, on the device of each stage. All members have the frequencies of the longest.
+    /// The rotation of all positions, padding and room for new tokens included, on the device of
+    /// each stage. Members have equal frequencies, since they are of one group; they are taken at
+    /// the longest possible length of any member.
     fn rotations(&self) -> Vec<Rotation> {
         let len = self.jobs.iter().map(|job| job.ids.len() + job.new_tokens()).max().unwrap_or(0);
         let positions = self.batch.seq + self.batch.new;
@@ -170,7 +218,11 @@ impl OneBatch<'_> {
             .collect()
     }
 
-    /// Feeds the prompts. Where text is written behind them, their keys are kept, and the head in f32 gives the first logits.
+    /// Feeds the prompts. `text` is given where text is written behind them: `slots` then keep keys
+    /// and values, and the head in f32 gives the first logits.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
     fn prefill(&self, rotations: &[Rotation], text: Option<(&mut Slots, Tensor<2>)>) -> Result<Fetched, Error> {
         let seq = self.batch.seq;
         let ids = self.jobs.iter().flat_map(|job| {
@@ -191,6 +243,10 @@ impl OneBatch<'_> {
     }
 
     /// One pass over `[batch, seq]` tokens, through no block above the highest that is wanted.
+    /// `ids` are the tokens row by row, padding included.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
     fn pass(
         &self,
         ids: impl Iterator<Item = TokenId>,

@@ -1,4 +1,14 @@
-//! Log-probabilities over the whole vocabulary where the states are, so that only those of a few tokens are fetched.
+//! Log-probabilities over the whole vocabulary, computed on the device, so that only those of a few
+//! tokens are fetched.
+//!
+//! `reads.rs` calls [`score`] for tokens that may come next and for tokens that are scored. The
+//! host has its own body of the same formula for rows of logits that it gets whole
+//! (`reading/next_token.rs`). With the product `h` of state and head:
+//!
+//! ```text
+//! z_i  = cap * tanh(h_i / cap)      with a soft-cap, else h_i
+//! ln p = (z_i - max z) - ln Σ_j exp(z_j - max z)
+//! ```
 
 use burn::tensor::{Int, Tensor, TensorData};
 use judge_core::TokenId;
@@ -6,14 +16,17 @@ use judge_core::TokenId;
 use super::decoder::Decoder;
 use crate::reading::next_token::LOGIT_ROWS;
 
-/// As many tokens for each of some rows, `[rows, k]`.
+/// Tokens whose log-probabilities are wanted, as many for each of some rows: `[rows, k]`.
 pub(super) struct Tokens {
+    /// Row-major.
     ids: Vec<i32>,
+    /// Tokens of a row; at least 1.
     k: usize,
 }
 
 impl Tokens {
-    /// Rows of tokens, filled up with any where one has fewer than another; `None` if there is no token.
+    /// Rows of tokens, filled up with token 0 where one has fewer than another; `None` if no row
+    /// has a token.
     pub(super) fn new(rows: Vec<Vec<TokenId>>) -> Option<Self> {
         let k = rows.iter().map(Vec::len).max().filter(|&k| k > 0)?;
         let padded = rows.into_iter().flat_map(|row| row.into_iter().chain(std::iter::repeat(0)).take(k));
@@ -21,8 +34,13 @@ impl Tokens {
     }
 }
 
-/// The log-probabilities of `tokens` `[rows, k]`, which follow the normed states `[1, rows, d_model]`: `[1, rows, k]` in f32, NaN where a logit
-/// over the vocabulary is not finite once it is soft-capped. `head` is the decoder's in f32. No more than [`LOGIT_ROWS`] rows of logits are there at once.
+/// The log-probabilities of `tokens` `[rows, k]`, which follow the normed states
+/// `[1, rows, d_model]`: `[1, rows, k]` in f32 on the head's device. `head` is the decoder's in
+/// f32.
+///
+/// All of a row are NaN where a logit over the vocabulary is not finite once it is soft-capped,
+/// whether or not its token is asked for. No more than [`LOGIT_ROWS`] rows of logits are in memory
+/// at once. There must be at least one row.
 pub(super) fn score(decoder: &Decoder, head: Tensor<2>, states: Tensor<3>, tokens: &Tokens) -> Tensor<3> {
     let device = head.device();
     let [_, rows, _] = states.dims();

@@ -1,19 +1,38 @@
-//! Keys and values of a batch whose texts are being written, and what blocks without keys remember.
+//! Keys and values of a batch whose texts are being written, and what blocks without keys remember:
+//! the [`Past`] of `run.rs`.
+//!
+//! Room is made once, for whole prompts with their padding and for the new tokens behind them, so
+//! that no pass changes a shape. Columns of a batch with prompts of 3 and 5 tokens, `seq` 6 and
+//! `new` 4, when the third new token is fed (`step` 2):
+//!
+//! ```text
+//! column      0  1  2  3  4  5 | 6  7  8  9
+//! prompt of 3 a  b  c  ·  ·  · | x  y  z  ·      · hidden: padding, or not written yet
+//! prompt of 5 a  b  c  d  e  · | x  y  z  ·
+//! position    of row 0: a 0, b 1, c 2, x 3, y 4, z 5
+//! ```
+//!
+//! All sequences write a new token into the same column. A short prompt so has a gap before its new
+//! tokens, which a mask hides. Keys are rotated by their true positions, so columns mean nothing to
+//! attention.
+//!
+//! A pass is: [`Decoder::forward`](super::decoder::Decoder::forward) with these slots, then
+//! [`Slots::advance`]. The first one feeds the prompts, each later one a token.
 
 use burn::tensor::{Bool, Device, Tensor, TensorData};
 
-use super::masks::{Masks, Sight};
+use super::masks::{MaskKind, Masks};
 use super::past::{KeysValues, Memory, Past};
 
-/// Room for keys and values of whole prompts, padded, and of the tokens written behind them, made once: no pass changes a shape.
-///
-/// The prompts' columns come first, then one column per new token for all sequences alike. A sequence whose prompt is shorter than
-/// the padding has a gap between the two, which a mask hides; keys are rotated by their true positions, so their columns do not matter.
+/// Room for keys and values of a batch, and how far its texts are.
 pub(crate) struct Slots {
-    /// Of each block, `[batch, n_kv_heads, seq + new, head_dim]`, twice.
+    /// For each block, keys and values of all columns, `[batch, n_kv_heads, seq + new, head_dim]`
+    /// each, on the block's device. `None` before the prompts, and for blocks without keys of their
+    /// own.
     blocks: Vec<Option<KeysValues>>,
+    /// For each block without keys, what it remembers behind the last pass.
     memories: Vec<Option<Memory>>,
-    /// Lengths of the prompts.
+    /// Lengths of the prompts, without padding, by row.
     lens: Vec<usize>,
     /// Columns of the prompts.
     seq: usize,
@@ -24,22 +43,24 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// Room for prompts of the given lengths, each padded to `seq`, and at most `new` tokens behind each.
+    /// Room for prompts of the given lengths, each padded to `seq`, and at most `new` tokens behind
+    /// each. Memory on devices is taken when the prompts are fed.
     pub(crate) fn new(n_layers: usize, lens: Vec<usize>, seq: usize, new: usize) -> Self {
         Self { blocks: vec![None; n_layers], memories: vec![None; n_layers], lens, seq, new, step: None }
     }
 
-    /// Says that a pass is over.
+    /// Says that a pass is over: the next one feeds the next new token.
     pub(crate) fn advance(&mut self) {
         self.step = Some(self.step.map_or(0, |step| step + 1));
     }
 
-    /// The position of the token that the coming pass feeds to each sequence.
+    /// For each sequence, the position of the token that the coming pass feeds to it.
     pub(crate) fn positions(&self) -> Vec<usize> {
         self.lens.iter().map(|len| len + self.step.unwrap_or(0)).collect()
     }
 
-    /// Whether a column is hidden from the query of new token `step` of a sequence of `len` prompt tokens.
+    /// Whether a column is hidden from the query of new token `step` of a sequence with `len`
+    /// prompt tokens: padding, columns not written yet, and positions before the window.
     fn is_hidden(&self, column: usize, len: usize, step: usize, window: Option<usize>) -> bool {
         let position = match column.checked_sub(self.seq) {
             None if column < len => column,
@@ -51,9 +72,10 @@ impl Slots {
 }
 
 impl Past for Slots {
-    /// Keeps the prompts' keys and values, padding and all, and returns them as they are; then puts those of one new token of each
-    /// sequence into their column, and returns all columns.
-    fn extend(&mut self, block: usize, (keys, values): KeysValues, _: Option<usize>) -> KeysValues {
+    /// Of prompts, keeps keys and values with their padding and returns them as they are, so that
+    /// they are attended to without room for new tokens. Of new tokens, puts them into their column
+    /// and returns all columns.
+    fn extend(&mut self, block: usize, (keys, values): KeysValues) -> KeysValues {
         let [batch, heads, _, head_dim] = keys.dims();
         let (column, kept) = match (self.step, self.blocks[block].take()) {
             (Some(step), Some(kept)) => (self.seq + step, kept),
@@ -71,10 +93,12 @@ impl Past for Slots {
         kept
     }
 
+    /// A copy of what the block remembers, which costs nothing: tensors share their numbers.
     fn memory(&self, block: usize) -> Option<Memory> {
         self.memories[block].clone()
     }
 
+    /// Keeps the last `kernel - 1` rows of each sequence before its padding.
     fn remember(&mut self, block: usize, rows: Tensor<3>, heads: Option<Tensor<4>>) {
         let [_, columns, channels] = rows.dims();
         // Columns before the first of this pass, of which there are as many as it takes to go on.
@@ -86,6 +110,7 @@ impl Past for Slots {
         self.memories[block] = Some((Tensor::cat(last.collect(), 0), heads));
     }
 
+    /// There is padding in the pass over prompts alone.
     fn is_there(&self, seq: usize, device: &Device) -> Option<Tensor<3>> {
         if self.step.is_some() {
             return None;
@@ -95,10 +120,12 @@ impl Past for Slots {
         Some(Tensor::from_data(data, device))
     }
 
-    fn masks(&self, sights: &[Sight], device: &Device) -> Option<Masks> {
+    /// For new tokens a mask of every kind, `[batch * n_kv_heads, 1, 1, seq + new]`. Prompts need
+    /// none but for windows.
+    fn masks(&self, kinds: &[MaskKind], device: &Device) -> Option<Masks> {
         let step = self.step?;
         let (batch, columns) = (self.lens.len(), self.seq + self.new);
-        Some(Masks::new(sights, |Sight { window, n_kv_heads }| {
+        Some(Masks::new(kinds, |MaskKind { window, n_kv_heads }| {
             let hidden: Vec<bool> = self
                 .lens
                 .iter()

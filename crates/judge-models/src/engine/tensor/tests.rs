@@ -28,7 +28,7 @@ const TOLERANCE: f32 = 1e-5;
 const POOLINGS: [Pooling; 5] = [Pooling::First, Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max];
 
 fn options(dtype: Dtype, max_batch_tokens: usize) -> LoadOptions {
-    LoadOptions { dtype: Some(dtype), max_batch_tokens, ..LoadOptions::default() }
+    LoadOptions { dtype: Some(dtype), max_batch_tokens: Some(max_batch_tokens), ..LoadOptions::default() }
 }
 
 fn batched(family: &str, dtype: Dtype, step: usize, max_batch_tokens: usize) -> Model {

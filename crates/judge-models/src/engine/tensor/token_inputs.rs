@@ -1,4 +1,6 @@
-//! What blocks get of each position's token besides the residual stream.
+//! The token inputs of all blocks, made once for a pass: what blocks get of each position's token
+//! besides the residual stream. [`TokenInputsSpec`] has the formula, `engine/token_inputs.rs` the
+//! weights; `decoder.rs` calls both functions before the first block.
 
 use burn::tensor::{Device, Tensor, TensorData};
 
@@ -7,7 +9,8 @@ use super::precision::widen;
 use crate::arch::TokenInputsSpec;
 use crate::weights::Table;
 
-/// A table's rows of tokens `[batch, seq]`, looked up on the host, on a device: `[batch, seq, n_layers * width]`.
+/// A table's rows for `tokens` `[batch, seq]`, looked up on the host and put on a device:
+/// `[batch, seq, n_layers * width]` in f32.
 pub(super) fn looked_up(table: &Table, tokens: &TensorData, device: &Device) -> Tensor<3> {
     let width = table.width();
     let mut rows = Vec::new();
@@ -21,8 +24,11 @@ pub(super) fn looked_up(table: &Table, tokens: &TensorData, device: &Device) -> 
     Tensor::from_data(TensorData::new(rows, [batch, seq, width]), device)
 }
 
-/// The token inputs of all blocks, `[batch, seq, n_layers * width]` in f32, of embeddings `[batch, seq, d_model]` and of what is [`looked_up`] for their tokens. Of
-/// `spec` are the factors; `projection` is `[n_layers * width, d_model]`, and `norm` a weight `[width]` and what is added to mean squares.
+/// The token inputs of all blocks, `[batch, seq, n_layers * width]` in f32, from embeddings `x`
+/// `[batch, seq, d_model]` and from what is [`looked_up`] for the same tokens, with its factor.
+///
+/// `spec` has the other factors. `projection` is `[n_layers * width, d_model]`. `norm` is a weight
+/// `[width]` and what is added to mean squares; it norms each block's numbers apart.
 pub(super) fn token_inputs(
     spec: &TokenInputsSpec,
     x: Tensor<3>,

@@ -1,17 +1,30 @@
+//! The day that chat templates see, and C's `strftime` for it.
+//!
+//! [`Date`] is a public setting (`TextOptions::date`). `ChatTemplate::new` gives it to the template
+//! function `strftime_now`, which calls [`Date::format`]. The clock is never read, so that a prompt
+//! is the same on any day. All arithmetic is on the proleptic Gregorian calendar, years 1 to 9999,
+//! as in Python's `datetime`.
+
 use std::fmt;
 use std::str::FromStr;
 
 use crate::Error;
 
-/// The day that a chat template sees where it asks for today's date: a setting, never the clock, so that the same
-/// input gives the same prompt on any day. Written `YYYY-MM-DD`.
+/// The day that a chat template sees where it asks for today's date.
+///
+/// It is a setting, never the clock, so that the same input gives the same prompt on any day. It is
+/// written `YYYY-MM-DD`, and the default is 2025-01-01. Every value is a real day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Date {
+    /// 1 to 9999.
     year: i32,
+    /// 1 to 12.
     month: u32,
+    /// 1 to the last day of the month.
     day: u32,
 }
 
+/// Names in C's own locale, January first. The first three letters are the short names.
 const MONTHS: [&str; 12] = [
     "January",
     "February",
@@ -27,10 +40,13 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
+/// Names in C's own locale, by [`Date::weekday`]. The first three letters are the short names.
 const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 impl Date {
-    /// Bytes that a format's directive takes at most, for each of its own.
+    /// Upper bound on the bytes that [`format`](Self::format) writes for each byte of its format.
+    /// The longest directives, such as `%c`, write one full date. `strftime_now` charges the budget
+    /// with it before it formats.
     pub(super) const LONGEST: usize = "Wednesday September 31 00:00:00 9999".len();
 
     /// A day of the Gregorian calendar, years 1 to 9999; `None` if there is no such day.
@@ -39,12 +55,12 @@ impl Date {
         valid.then_some(Self { year, month, day })
     }
 
-    /// Days since 1 January of the same year.
+    /// Days since 1 January of the same year: 0 to 365.
     fn day_of_year(self) -> u32 {
         (1..self.month).map(|month| days(self.year, month)).sum::<u32>() + self.day - 1
     }
 
-    /// 0 is Sunday.
+    /// Day of the week: 0 is Sunday, 6 is Saturday.
     fn weekday(self) -> u32 {
         let before = self.year - 1;
         let days_before = before * 365 + before / 4 - before / 100 + before / 400;
@@ -52,7 +68,8 @@ impl Date {
         (days_before as u32 + self.day_of_year() + 1) % 7
     }
 
-    /// ISO 8601 year and week.
+    /// The year and the week of ISO 8601: weeks begin on Monday, and 1 is the first that has a
+    /// Thursday in the year. Around New Year the year may be the one before or after.
     fn iso_week(self) -> (i32, u32) {
         let monday_first = (self.weekday() + 6) % 7;
         // The week belongs to the year that its Thursday is in.
@@ -67,8 +84,22 @@ impl Date {
         }
     }
 
-    /// `strftime` of the C library in its own locale, at midnight without a time zone. A directive that it does not
-    /// know stays as it is.
+    /// What `strftime` of the C library writes in its own locale (`C`), at midnight and without a
+    /// time zone, as Python's naive `datetime` is formatted on the same platform.
+    ///
+    /// A directive is `%`, at most one of glibc's flags, and a letter. A directive that is not
+    /// known stays as it is.
+    ///
+    /// | flag | effect |
+    /// |---|---|
+    /// | `-` | a number without padding |
+    /// | `_` | a number padded with spaces |
+    /// | `0` | a number padded with zeros |
+    /// | `^`, `#` | a name in upper case; `%#p` is `am` |
+    ///
+    /// Other directives ignore the flag. Time directives show midnight, `%f` (Python's
+    /// microseconds) is `000000`, and `%z` and `%Z` are empty. glibc's `%s`, and its modifiers `E`
+    /// and `O`, are not known here.
     pub(crate) fn format(self, format: &str) -> String {
         let mut text = String::new();
         let mut rest = format.chars();
@@ -91,6 +122,8 @@ impl Date {
         text
     }
 
+    /// The text of one directive, given by its letter and flag; `None` if there is no such
+    /// directive.
     fn directive(self, code: char, flag: Option<char>) -> Option<String> {
         let number = |value: i64, width: usize, pad: char| match flag {
             Some('-') => value.to_string(),
@@ -161,7 +194,10 @@ impl fmt::Display for Date {
 impl FromStr for Date {
     type Err = Error;
 
-    /// Reads `YYYY-MM-DD`.
+    /// Reads `YYYY-MM-DD`, with exactly four, two and two ASCII digits.
+    ///
+    /// # Errors
+    /// [`Error::Date`] for any other form, and for a day that does not exist.
     fn from_str(text: &str) -> Result<Self, Error> {
         let mut parts = text.split('-');
         let mut part = |width: usize| {
@@ -178,14 +214,17 @@ impl FromStr for Date {
     }
 }
 
+/// Whether a year of the Gregorian calendar has a 29 February.
 fn is_leap(year: i32) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
+/// Days of a year: 365 or 366.
 fn year_days(year: i32) -> i32 {
     if is_leap(year) { 366 } else { 365 }
 }
 
+/// Days of a month, 1 to 12, of a year.
 fn days(year: i32, month: u32) -> u32 {
     match month {
         2 if is_leap(year) => 29,

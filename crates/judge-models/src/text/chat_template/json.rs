@@ -1,10 +1,19 @@
+//! JSON in templates, both ways: template arguments become values ([`to_jinja`]), and values become
+//! text ([`tojson`], the filter of that name).
+//!
+//! The reference for text is Python's `json.dumps`, called as transformers' own `tojson` filter
+//! calls it. minijinja's own filter escapes for HTML, which this one does not. All text goes
+//! through `budget::Text`, so a value that contains itself many times over runs out of budget, not
+//! out of memory.
+
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Error as JinjaError, ErrorKind, Value};
 
 use super::budget::{Text, enter};
 use super::python;
 
-/// JSON as the values of a template.
+/// A JSON value as minijinja's. Objects keep the order of their fields. Whole numbers stay whole if
+/// they fit an `i64` or a `u64`; all others are `f64`.
 pub(super) fn to_jinja(json: &serde_json::Value) -> Value {
     match json {
         serde_json::Value::Null => Value::from(()),
@@ -21,7 +30,19 @@ pub(super) fn to_jinja(json: &serde_json::Value) -> Value {
     }
 }
 
-/// Python's `json.dumps` with the settings that transformers lets a template choose. Nothing is escaped for HTML.
+/// The filter `tojson`: `json.dumps` with the options that transformers lets a template choose. All
+/// of them are keyword arguments.
+///
+/// | option | default | meaning |
+/// |---|---|---|
+/// | `indent` | none: all in one line | the text of one level, or how many spaces it has (0 to 64; beyond that it is clamped) |
+/// | `separators` | `", "` and `": "`; with `indent` `","` and `": "` | a pair of texts: between items, and after a key |
+/// | `ensure_ascii` | false | write characters outside printable ASCII as `\uXXXX` |
+/// | `sort_keys` | false | sort objects by their keys, numbers by size |
+///
+/// # Errors
+/// Another option, a separator that is no text, a value or key that JSON cannot hold (undefined
+/// values, functions), nesting beyond `budget::enter`'s, and a spent budget.
 pub(super) fn tojson(value: &Value, options: Kwargs) -> Result<Value, JinjaError> {
     let indent: Option<Value> = options.get("indent")?;
     let separators: Option<Value> = options.get("separators")?;
@@ -48,7 +69,8 @@ pub(super) fn tojson(value: &Value, options: Kwargs) -> Result<Value, JinjaError
     Ok(Value::from(text.into_string()))
 }
 
-/// One of the `separators`, which are texts in Python too.
+/// One of the two `separators`. Only a text will do, as in Python: the spelling of another value
+/// could be endless.
 fn separator(pair: &Value, index: usize) -> Result<String, JinjaError> {
     let found = pair.get_item_by_index(index)?;
     let kind = found.kind();
@@ -56,15 +78,25 @@ fn separator(pair: &Value, index: usize) -> Result<String, JinjaError> {
     found.as_str().map(str::to_owned).ok_or_else(refused)
 }
 
+/// The settings of one call of [`tojson`], with defaults filled in.
 struct Dumps {
+    /// Escape everything outside `' '..='~'`, not control characters alone.
     ensure_ascii: bool,
+    /// Sort the fields of each object by their keys: texts by code points, numbers by size. Python
+    /// refuses an object with both; here numbers come first.
     sort_keys: bool,
+    /// The text of one level; `None` puts everything in one line, and an empty text gives line
+    /// breaks alone.
     indent: Option<String>,
+    /// What is between two items or fields.
     item: String,
+    /// What is between a key and its value.
     key: String,
 }
 
 impl Dumps {
+    /// Appends a value at nesting `depth`. Floats are spelt as Python's `repr` does, but for `NaN`,
+    /// `Infinity` and `-Infinity`, which are what `json.dumps` writes.
     fn value(&self, out: &mut Text, value: &Value, depth: usize) -> Result<(), JinjaError> {
         enter(depth)?;
         match value.kind() {
@@ -82,13 +114,14 @@ impl Dumps {
                 self.container(out, ['[', ']'], items.len(), depth, |out, i| self.value(out, &items[i], depth + 1))?;
             }
             ValueKind::Map => {
-                let mut fields = Vec::new();
-                for name in value.try_iter()? {
+                let mut names: Vec<Value> = value.try_iter()?.collect();
+                if self.sort_keys {
+                    names.sort();
+                }
+                let mut fields = Vec::with_capacity(names.len());
+                for name in names {
                     let field = value.get_item(&name)?;
                     fields.push((key_text(&name)?, field));
-                }
-                if self.sort_keys {
-                    fields.sort_by(|a, b| a.0.cmp(&b.0));
                 }
                 self.container(out, ['{', '}'], fields.len(), depth, |out, i| {
                     self.string(out, &fields[i].0)?;
@@ -106,6 +139,9 @@ impl Dumps {
         Ok(())
     }
 
+    /// Appends a list or an object of `len` items at `depth`: brackets, separators and, with
+    /// `indent`, line breaks. `item` appends the item of an index. An empty container is `[]` or
+    /// `{}`, without a line break.
     fn container(
         &self,
         out: &mut Text,
@@ -135,6 +171,9 @@ impl Dumps {
         out.push(close)
     }
 
+    /// Appends a text in quotes. Quotes, backslashes and control characters below U+0020 are
+    /// escaped. So is, with `ensure_ascii`, whatever is not printable ASCII, as one or two UTF-16
+    /// units.
     fn string(&self, out: &mut Text, text: &str) -> Result<(), JinjaError> {
         out.push('"')?;
         for c in text.chars() {
@@ -158,7 +197,8 @@ impl Dumps {
     }
 }
 
-/// A mapping's key as `json.dumps` spells it.
+/// A mapping's key as `json.dumps` spells it: texts as they are; none, booleans and numbers as JSON
+/// would. Any other kind of key is an error.
 fn key_text(key: &Value) -> Result<String, JinjaError> {
     Ok(match key.kind() {
         ValueKind::String => key.to_string(),

@@ -1,4 +1,26 @@
-//! What Python brings to Jinja and minijinja does not: string methods, `%` formatting, the spelling of values.
+//! What Python brings to Jinja and minijinja does not: methods of strings, `%` formatting,
+//! remainders, and the spelling of values.
+//!
+//! [`install`] puts it all into an environment. The reference is what a template prints under
+//! transformers, that is, CPython's `str`, `repr` and string methods.
+//!
+//! What can multiply its input charges `budget` first; what makes about as much text as it gets,
+//! such as `title`, does not. minijinja's own functions cannot charge, so they are wrapped: a cost
+//! function computes an upper bound on the bytes of the result from the arguments alone, that is
+//! charged, and then the original runs.
+//!
+//! | in a template | runs | cost function |
+//! |---|---|---|
+//! | filter `format`, operator `%` | minijinja's printf formatting | [`formatted`] |
+//! | method `format` | `pycompat` | [`str_formatted`] |
+//! | filter `indent` | minijinja's filter | [`indented`] |
+//! | filter and method `join` | minijinja's filter, `pycompat` | [`listed`] |
+//! | filter and method `replace` | minijinja's filter, `pycompat` | [`replaced`] |
+//! | operators `~` and `+` | minijinja's operators | [`joined`], [`added`], which charge themselves |
+//!
+//! A bound may leave out a constant factor (escapes are not counted), but it must grow with the
+//! result, or a template could make far more than the budget. A bound that is too high does no harm
+//! as long as real templates stay below it.
 
 use std::fmt::Write;
 
@@ -11,10 +33,18 @@ use super::budget::{Text, charge, enter};
 /// The function that [`source`](super::source) puts in place of the `%` operator.
 pub(super) const MODULO: &str = "__modulo";
 
-/// The filters that [`source`](super::source) puts on what `~` joins, and on what `+` adds.
+/// The filter that [`source`](super::source) puts on the operands of `~`. It spells values as
+/// Python does.
 pub(super) const JOINED: &str = "__joined";
+/// The filter that [`source`](super::source) puts on the operands of `+`. It leaves values as they
+/// are.
 pub(super) const ADDED: &str = "__added";
 
+/// Sets up an environment: methods, the spelling of what `{{ … }}` writes, and the filters and
+/// functions of this module.
+///
+/// minijinja's filters that are wrapped stay reachable under a name with two underscores before it,
+/// by which the wrapper calls them.
 pub(super) fn install(environment: &mut Environment<'static>) {
     environment.set_unknown_method_callback(method);
     environment.set_formatter(|out, _, value| {
@@ -55,7 +85,7 @@ pub(super) fn install(environment: &mut Environment<'static>) {
     }
 }
 
-/// An operand of `~`, as the text that it becomes.
+/// An operand of `~` as the text that it becomes; charges its bytes.
 fn joined(value: &Value) -> Result<Value, JinjaError> {
     match value.as_str() {
         Some(text) => charge(text.len()).map(|()| value.clone()),
@@ -63,7 +93,8 @@ fn joined(value: &Value) -> Result<Value, JinjaError> {
     }
 }
 
-/// An operand of `+`: what is no text and no list costs nothing.
+/// An operand of `+`, unchanged. A text costs its bytes, a list the size of its items; a number or
+/// anything else without a length costs nothing.
 fn added(value: &Value) -> Result<Value, JinjaError> {
     charge(match value.as_str() {
         Some(text) => text.len(),
@@ -72,13 +103,15 @@ fn added(value: &Value) -> Result<Value, JinjaError> {
     Ok(value.clone())
 }
 
-/// Bytes that a value takes where it is written out, not counting what is escaped.
+/// Upper bound on the bytes of a value that is written out, apart from escapes: the text and its
+/// quotes, or the sum of what is inside. `depth` is 0 for the outermost value. Fails beyond the
+/// depth of [`enter`].
 fn shown(value: &Value, depth: usize) -> Result<usize, JinjaError> {
     enter(depth)?;
     match (value.as_str(), value.kind()) {
         (Some(text), _) => return Ok(text.len() + 4),
         (None, ValueKind::Seq | ValueKind::Map) => {}
-        // The longest number in full.
+        // No number is longer, even with all of its digits written.
         _ => return Ok(400),
     }
     let mut sum = 0_usize;
@@ -91,7 +124,8 @@ fn shown(value: &Value, depth: usize) -> Result<usize, JinjaError> {
     Ok(sum)
 }
 
-/// All whole numbers among arguments.
+/// Sum of all whole numbers among arguments, named ones included: a width or a precision is one of
+/// them.
 fn numbers(args: &[Value]) -> Result<usize, JinjaError> {
     let mut sum = 0_usize;
     for arg in args {
@@ -105,12 +139,16 @@ fn numbers(args: &[Value]) -> Result<usize, JinjaError> {
     Ok(sum)
 }
 
+/// Cost of `indent`: the text, and for each line the indentation, which is 4 unless an argument
+/// says more. Two lines are added for the first and for what follows the last break.
 fn indented(text: &Value, args: &[Value]) -> Result<usize, JinjaError> {
     let text = text.as_str().unwrap_or_default();
     let lines = text.matches('\n').count() + 2;
     Ok(text.len().saturating_add(lines.saturating_mul(numbers(args)?.saturating_add(4))))
 }
 
+/// Cost of `join`: each item as it is written, and the separator (all of `args`) once for each
+/// item.
 fn listed(items: &Value, args: &[Value]) -> Result<usize, JinjaError> {
     let mut between = 0_usize;
     for arg in args {
@@ -123,13 +161,16 @@ fn listed(items: &Value, args: &[Value]) -> Result<usize, JinjaError> {
     Ok(sum)
 }
 
+/// Cost of `replace`: the text, and the new part once for each place where the old one is. Without
+/// both parts the cost is 0, because minijinja refuses the call.
 fn replaced(text: &Value, args: &[Value]) -> Result<usize, JinjaError> {
     let (Some(text), [from, to, ..]) = (text.as_str(), args) else { return Ok(0) };
     let times = text.matches(from.as_str().unwrap_or_default()).count();
     Ok(text.len().saturating_add(times.saturating_mul(shown(to, 0)?)))
 }
 
-/// `%` formatting: what its fields can take at most.
+/// Cost of printf formatting, such as `'%-5s|%(name).3f'`: of each field between its `%` and its
+/// letter, flags, width and precision. minijinja knows no `*` for either.
 fn formatted(pattern: &Value, args: &[Value]) -> Result<usize, JinjaError> {
     let pattern = pattern.as_str().unwrap_or_default();
     let fields = pattern.split('%').skip(1).map(|field| {
@@ -139,7 +180,7 @@ fn formatted(pattern: &Value, args: &[Value]) -> Result<usize, JinjaError> {
     fields_cost(pattern, fields, args)
 }
 
-/// The same of Python's `str.format`.
+/// Cost of `str.format`, such as `'{0:>10} {name}'`: of each field the part behind its colon.
 fn str_formatted(pattern: &Value, args: &[Value]) -> Result<usize, JinjaError> {
     let pattern = pattern.as_str().unwrap_or_default();
     let fields = pattern.split('{').skip(1).map(|field| {
@@ -149,6 +190,9 @@ fn str_formatted(pattern: &Value, args: &[Value]) -> Result<usize, JinjaError> {
     fields_cost(pattern, fields, args)
 }
 
+/// Cost of a formatting: the pattern, and for each field the longest argument and every number in
+/// its specification (`specs`), which may be a width or a precision. A number that does not fit a
+/// `usize` counts as the largest.
 fn fields_cost<'s>(pattern: &str, specs: impl Iterator<Item = &'s str>, args: &[Value]) -> Result<usize, JinjaError> {
     let mut longest = 0;
     for arg in args {
@@ -164,13 +208,18 @@ fn fields_cost<'s>(pattern: &str, specs: impl Iterator<Item = &'s str>, args: &[
     }))
 }
 
-/// The value if it is a float.
+/// The value if it is a float; `None` for whole numbers and for anything else.
 pub(super) fn as_float(value: &Value) -> Option<f64> {
     if value.is_number() && !value.is_integer() { f64::try_from(value.clone()).ok() } else { None }
 }
 
-/// Python's `repr` of a float: the shortest digits that read back as the same number, with an exponent from 1e16 up
-/// and below 1e-4.
+/// Python's `repr` of a float: the shortest digits that read back as the same number, with an
+/// exponent from 1e16 up and below 1e-4. Whole numbers get `.0`; the others are `nan`, `inf` and
+/// `-inf`.
+///
+/// ```text
+/// 1.0 → 1.0   0.1 → 0.1   1e15 → 1000000000000000.0   1e16 → 1e+16   0.00001 → 1e-05
+/// ```
 pub(super) fn float_repr(x: f64) -> String {
     if x.is_nan() {
         return "nan".to_owned();
@@ -192,7 +241,7 @@ pub(super) fn float_repr(x: f64) -> String {
     if text.contains('.') { text } else { text + ".0" }
 }
 
-/// Python's `str`.
+/// Python's `str`: a text as it is, any other value as its [`repr()`].
 pub(super) fn text(value: &Value) -> Result<String, JinjaError> {
     let mut out = Text::default();
     match value.as_str() {
@@ -202,7 +251,9 @@ pub(super) fn text(value: &Value) -> Result<String, JinjaError> {
     Ok(out.into_string())
 }
 
-/// Python's `repr`.
+/// Appends Python's `repr` of a value at nesting `depth`. A tuple has round brackets, and a comma
+/// behind its only item. None and booleans, and anything that Python does not have, are spelt by
+/// minijinja.
 fn repr(out: &mut Text, value: &Value, depth: usize) -> Result<(), JinjaError> {
     enter(depth)?;
     match value.kind() {
@@ -234,6 +285,8 @@ fn repr(out: &mut Text, value: &Value, depth: usize) -> Result<(), JinjaError> {
     }
 }
 
+/// Python's `repr` of a text: in single quotes, or in double ones if it has single quotes and no
+/// double ones. What is not printable is escaped as `\x`, `\u` or `\U`.
 fn string_repr(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut out = String::from(quote);
@@ -255,15 +308,22 @@ fn string_repr(text: &str) -> String {
     out
 }
 
-/// Python's `str.isprintable`, of which the standard library has no copy but the one in its debug formatting. The
-/// leading letter keeps that from escaping combining marks.
+/// Python's `str.isprintable`. The standard library's only copy of that table is in its debug
+/// formatting. The leading letter keeps that from escaping combining marks.
 fn is_printable(c: char) -> bool {
     matches!(c, ' '..='~')
         || !matches!(c, '\u{7f}'..='\u{a0}' | '\u{ad}')
             && (matches!(c, '"' | '\'') || format!("a{c}").escape_debug().skip(1).eq(std::iter::once(c)))
 }
 
-/// `left % right`: formatting where `left` is a string, else the remainder with the divisor's sign.
+/// `left % right`: printf formatting where `left` is a text, else the remainder, with the divisor's
+/// sign as in Python.
+///
+/// For formatting, a tuple `right` is the list of arguments, a mapping has them by name, and
+/// anything else is the one argument. Of two whole numbers the remainder is whole, else a float.
+///
+/// # Errors
+/// A zero divisor, or values that are no numbers.
 fn modulo(left: &Value, right: &Value) -> Result<Value, JinjaError> {
     if let Some(pattern) = left.as_str() {
         let args = if right.is_tuple() {
@@ -281,7 +341,8 @@ fn modulo(left: &Value, right: &Value) -> Result<Value, JinjaError> {
         charge(formatted(left, &args)?)?;
         return format(FormatStyle::Printf, pattern, &args).map(Value::from);
     }
-    // Not the values: one that holds itself many times over is short to make and endless to write.
+    // The message names the kinds, not the values: one that holds itself many times over is short
+    // to make and endless to write.
     let fault = || {
         let (left, right) = (left.kind(), right.kind());
         JinjaError::new(ErrorKind::InvalidOperation, format!("cannot divide this {left} by this {right}"))
@@ -303,7 +364,16 @@ fn modulo(left: &Value, right: &Value) -> Result<Value, JinjaError> {
     Ok(Value::from(if remainder != 0.0 && (remainder < 0.0) != (b < 0.0) { remainder + b } else { remainder }))
 }
 
-/// Methods of Python's strings and lists that `pycompat` lacks; everything else is its business.
+/// What minijinja calls for a method that it does not know itself.
+///
+/// These are handled here, because `pycompat` lacks them or does not do as Python does; all others
+/// are passed on to it.
+///
+/// | receiver | methods |
+/// |---|---|
+/// | text | `partition`, `rpartition`, `removeprefix`, `removesuffix`, `rsplit`, `splitlines()`, `title`, `swapcase`, `zfill`, `ljust`, `rjust`, `center`, `index`, `rindex` |
+/// | text, charged and then passed on | `format`, `replace`, `join` |
+/// | list | `index` |
 fn method(state: &mut State<'_, '_>, value: &Value, name: &str, args: &[Value]) -> Result<Value, JinjaError> {
     if let (ValueKind::String, Some(text)) = (value.kind(), value.as_str()) {
         match name {
@@ -325,7 +395,10 @@ fn method(state: &mut State<'_, '_>, value: &Value, name: &str, args: &[Value]) 
             }
             "rsplit" => {
                 let (separator, limit) = from_args::<(Option<&str>, Option<i64>)>(args)?;
-                return Ok(rsplit(text, separator, limit));
+                return match separator {
+                    Some("") => Err(empty_separator()),
+                    _ => Ok(rsplit(text, separator, limit)),
+                };
             }
             "splitlines" if args.is_empty() => {
                 let lines = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -379,7 +452,8 @@ fn method(state: &mut State<'_, '_>, value: &Value, name: &str, args: &[Value]) 
     minijinja_contrib::pycompat::unknown_method_callback(state, value, name, args)
 }
 
-/// Python's `str.title`: a letter after anything but a letter is upper case, every other one lower case.
+/// Python's `str.title`: a letter after anything but a letter is upper case, every other one lower
+/// case.
 fn title(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut inside = false;
@@ -394,14 +468,25 @@ fn title(text: &str) -> String {
     out
 }
 
+/// What `partition` and `rpartition` return, as a tuple: the text before the separator, the
+/// separator, the text after it; `otherwise` if `parts` is `None`, because the separator is not
+/// there. An empty separator is an error, as in Python.
 fn tuple(parts: Option<(&str, &str)>, separator: &str, otherwise: [&str; 3]) -> Result<Value, JinjaError> {
     if separator.is_empty() {
-        return Err(JinjaError::new(ErrorKind::InvalidOperation, "empty separator"));
+        return Err(empty_separator());
     }
     let parts = parts.map_or(otherwise, |(before, after)| [before, separator, after]);
     Ok(Value::from(Tuple::from(parts.map(Value::from))))
 }
 
+/// What Python says of a separator that is everywhere.
+fn empty_separator() -> JinjaError {
+    JinjaError::new(ErrorKind::InvalidOperation, "empty separator")
+}
+
+/// Python's `str.rsplit`: splits from the right, at most `limit` times; all the way if that is
+/// negative or absent. Without a separator it splits at runs of white space and drops empty pieces
+/// at the ends. The pieces come in the order of the text.
 fn rsplit(text: &str, separator: Option<&str>, limit: Option<i64>) -> Value {
     let pieces = match limit.and_then(|n| usize::try_from(n).ok()) {
         Some(limit) => limit + 1,
@@ -429,7 +514,12 @@ fn rsplit(text: &str, separator: Option<&str>, limit: Option<i64>) -> Value {
     parts.into_iter().map(Value::from).collect()
 }
 
-/// `zfill`, `ljust`, `rjust`, `center`.
+/// The methods `zfill`, `ljust`, `rjust` and `center`: pads a text to a width in characters. An
+/// optional second argument is the one character to pad with, a space by default; `zfill` takes
+/// none and puts zeros behind a sign.
+///
+/// # Errors
+/// Other arguments, and a width over 65,536.
 fn pad(text: &str, name: &str, args: &[Value]) -> Result<Value, JinjaError> {
     /// No template pads further; Python would try and fail for want of memory.
     const WIDEST: usize = 1 << 16;
@@ -449,7 +539,8 @@ fn pad(text: &str, name: &str, args: &[Value]) -> Result<Value, JinjaError> {
     let (left, right) = match name {
         "ljust" => (0, missing),
         "rjust" | "zfill" => (missing, 0),
-        // Python puts the odd blank left of text if the width is odd, else right of it.
+        // CPython's `center` puts the odd blank left of the text if the width is odd, else right of
+        // it.
         _ => (missing / 2 + (missing & width & 1), missing - missing / 2 - (missing & width & 1)),
     };
     let (sign, text) = match text.chars().next() {

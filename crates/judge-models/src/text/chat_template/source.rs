@@ -1,6 +1,33 @@
-//! Rewrites what transformers' Jinja has and minijinja's grammar lacks: the `generation` block, which only marks its body
-//! and becomes a scope, and the `%` operator on strings, which becomes a function call. Operands of `~` and `+` pass through
-//! filters that count what they make. Refuses what is nested too deep for the recursion of both parsers.
+//! Rewrites a template from transformers' Jinja into minijinja's, and refuses what would overflow a
+//! parser's stack. `ChatTemplate::new` calls [`translate`] once; what comes out is compiled.
+//!
+//! Only blocks that need a change are written anew:
+//!
+//! | transformers | minijinja | why |
+//! |---|---|---|
+//! | `{% generation %}…{% endgeneration %}` | `{% with %}…{% endwith %}` | minijinja lacks this block, which only marks its body |
+//! | `a % b` | `__modulo(a,b)` | on strings `%` formats, which minijinja's operator does not |
+//! | `a ~ b` | the same, with the filter `__joined` on both operands | counts the bytes that are made, and spells values as Python does |
+//! | `a + b` | the same, with the filter `__added` on both operands | counts the bytes that are made |
+//!
+//! This is no parser of Jinja. It reads an expression as a flat list of pieces, in which only
+//! brackets nest, and finds operands by looking at the pieces beside an operator:
+//!
+//! ```text
+//! {{- '%s: %d' % (name, n) + x.y|f(z) -}}
+//!     └──┬───┘ ┬ └───┬───┘ ┬ ┬┬┬┬┬└┬┘
+//!     Operand  │   Group   │ │││││ Group       x, y and f are Names; `.` and `|` are Operators
+//!           Operator     Operator
+//! ```
+//!
+//! Invariants:
+//!
+//! - Text outside blocks, comments, and `raw` blocks as a whole are copied byte for byte.
+//! - A rewritten block keeps its delimiters and white-space modifiers and all operands in their
+//!   order.
+//! - What cannot be read is copied from there on, so that minijinja reports it in its own words.
+//! - Nesting is checked before anything recurses on it: [`DEEPEST`] for the recursion here,
+//!   [`LONGEST`] and [`MOST_ELIFS`] for the depth of minijinja's tree.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +35,25 @@ use minijinja::{Error as JinjaError, ErrorKind};
 
 use super::python::{ADDED, JOINED, MODULO};
 
-/// Deepest nesting of brackets.
+/// Deepest nesting of brackets in one expression. It bounds the recursion of [`Reader::nodes`],
+/// [`replace_modulo`], [`count_operands`] and [`text`], and that of minijinja's parser.
 const DEEPEST: usize = 64;
 
-/// Most pieces of an expression between brackets and commas: minijinja's tree is as deep as they are many.
+/// Most pieces of an expression between brackets and commas. minijinja's tree is as deep as a chain
+/// of operators, filters, calls or conditions is long, so it must be bounded; items of a list are
+/// beside one another, so commas start the count again.
 const LONGEST: usize = 1000;
 
-/// Most `elif` of one template: minijinja nests them.
+/// Most `elif` of one template, wherever they are: minijinja nests each in the one before it.
 const MOST_ELIFS: usize = 256;
 
-/// The same template in minijinja's language. Everything that needs no change is copied; what cannot be read is too, so
-/// that minijinja reports it.
+/// The same template in minijinja's language.
+///
+/// Everything that needs no change is copied. From the first block that cannot be read, the rest is
+/// copied too, so that minijinja reports the fault.
 ///
 /// # Errors
-/// A syntax error for what would overflow the stack.
+/// A syntax error, with the line where the block begins, for what would overflow the stack.
 pub(super) fn translate(source: &str) -> Result<String, JinjaError> {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
@@ -47,20 +79,25 @@ pub(super) fn translate(source: &str) -> Result<String, JinjaError> {
     Ok(out)
 }
 
-/// Where the next block of any kind begins.
+/// Byte offset of the next `{{`, `{%` or `{#`; `None` if the rest is plain text.
 fn next_block(text: &str) -> Option<usize> {
     text.as_bytes().windows(2).position(|pair| matches!(pair, b"{{" | b"{%" | b"{#"))
 }
 
-/// Why a block cannot be read.
+/// Why a block cannot be translated.
 enum Unread {
-    /// It never ends, or its brackets do not match: minijinja says so better.
+    /// It never ends, or its brackets do not match. This is no error here: minijinja says so
+    /// better.
     Unfinished,
+    /// Brackets are nested more than [`DEEPEST`] deep.
     TooDeep,
+    /// More than [`LONGEST`] pieces follow one another without a comma.
     TooLong,
 }
 
-/// Writes the block that `text` starts with and returns its length.
+/// Appends to `out` the translation of the block that `text` starts with, and returns the block's
+/// length in `text`. A `raw` block counts as one block up to the end of its `endraw`. `elifs` is
+/// increased by one where the block is an `elif`.
 fn translate_block(text: &str, out: &mut String, elifs: &mut usize) -> Result<usize, Unread> {
     let close = match text.as_bytes().get(1) {
         Some(b'#') => {
@@ -87,57 +124,74 @@ fn translate_block(text: &str, out: &mut String, elifs: &mut usize) -> Result<us
     Ok(end)
 }
 
-/// A piece of an expression, with the white space before it.
+/// A piece of an expression. The spaces keep names apart when the pieces are written again.
 #[derive(Clone, Debug)]
 struct Node {
+    /// The white space before the piece.
     space: String,
+    /// What the piece is.
     kind: Kind,
 }
 
+/// The kinds of pieces, as far as finding operands needs them.
 #[derive(Clone, Debug)]
 enum Kind {
-    /// A name or keyword.
+    /// A name or keyword; which one it is, [`KEYWORDS`] says.
     Name(String),
-    /// A literal, or something already rewritten.
+    /// A string or number in its own spelling, or a whole operand that is rewritten already.
     Operand(String),
-    /// An operator or separator.
+    /// An operator or separator: one of [`OPERATORS`], or any other single character, `,`, `:` and
+    /// `.` included.
     Operator(String),
-    /// Brackets and what is in them.
+    /// Opening bracket, the pieces inside, closing bracket, and the white space before the latter.
     Group(char, Vec<Node>, char, String),
 }
 
-/// Words that cannot be part of an operand.
+/// Words that cannot be part of an operand: an operator after one has no left operand. Words for
+/// values (`true`, `none`) are missing on purpose.
 const KEYWORDS: [&str; 14] =
     ["and", "or", "not", "in", "is", "if", "else", "elif", "for", "set", "call", "filter", "print", "do"];
 
+/// Operators of two characters. They are tried before single characters, so that `**` is not read
+/// as two.
 const OPERATORS: [&str; 8] = ["**", "//", "==", "!=", "<=", ">=", "||", "&&"];
 
-/// Length of the white-space modifier at the start of a block's inside.
+/// Length of the white-space modifier (`-` or `+`) that a block's inside starts with: 0 or 1.
 fn modifier(inside: &str) -> usize {
     usize::from(inside.starts_with(['-', '+']))
 }
 
-/// The closing delimiter with its white-space modifier.
+/// The end of `block`: the closing delimiter with its white-space modifier. A modifier right behind
+/// the opening delimiter belongs to that, as in `{{-}}`.
 fn tail<'s>(block: &'s str, close: &str) -> &'s str {
     let body = &block[..block.len() - close.len()];
     &block[body.len() - usize::from(body.len() > 3 && body.ends_with(['-', '+']))..]
 }
 
-/// Reads the block at the start of `text`; returns its expression and where the block ends.
+/// Reads the block at the start of `text`, which `close` ends. Returns its pieces and the offset
+/// behind the closing delimiter.
 fn block(text: &str, close: &str) -> Result<(Vec<Node>, usize), Unread> {
     let mut reader = Reader { text, at: 2 + modifier(&text[2..]), close };
     let (nodes, _) = reader.nodes(None, 0)?;
     Ok((nodes, reader.at))
 }
 
+/// A position in a block that is being read.
 struct Reader<'s> {
+    /// The template from the block's opening delimiter on.
     text: &'s str,
+    /// Byte offset of the next piece in `text`.
     at: usize,
+    /// The closing delimiter: `}}` or `%}`.
     close: &'s str,
 }
 
 impl Reader<'_> {
-    /// Reads up to `until`, or up to the block's end, and past it; returns also the white space before the end.
+    /// Reads pieces up to the bracket `until`, or, with `None`, up to the block's end, and moves
+    /// past it. Returns the pieces and the white space before that end.
+    ///
+    /// `depth` is the number of brackets that are open. Fails as [`Unread`] says; recursion is at
+    /// most [`DEEPEST`] deep.
     fn nodes(&mut self, until: Option<char>, depth: usize) -> Result<(Vec<Node>, String), Unread> {
         if depth > DEEPEST {
             return Err(Unread::TooDeep);
@@ -175,6 +229,8 @@ impl Reader<'_> {
         }
     }
 
+    /// Reads the one piece that `trimmed` starts with, and moves past it. `first` is its first
+    /// character. `trimmed` is the text at `self.at`.
     fn node(&mut self, trimmed: &str, first: char, depth: usize) -> Result<Kind, Unread> {
         let length = match first {
             '(' | '[' | '{' => {
@@ -210,6 +266,8 @@ impl Reader<'_> {
     }
 }
 
+/// Length of the string that `text` starts with, both quotes included; `None` if it never ends. A
+/// backslash takes the next character along.
 fn string_length(text: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
     text.char_indices().skip(1).find_map(|(i, c)| {
@@ -224,11 +282,13 @@ fn string_length(text: &str, quote: char) -> Option<usize> {
     })
 }
 
+/// Whether a block is the statement `name` without arguments, such as `{% raw %}`.
 fn is_statement(nodes: &[Node], close: &str, name: &str) -> bool {
     close == "%}" && matches!(nodes, [Node { kind: Kind::Name(n), .. }] if n == name)
 }
 
-/// Where the raw block that `text` starts with ends, or only its opening tag if it never does.
+/// Offset in `text` behind the `endraw` of a raw block whose opening tag ends at `opened`. If there
+/// is none, `opened` itself: minijinja then reports the fault.
 fn end_of_raw(text: &str, opened: usize) -> usize {
     let mut from = opened;
     while let Some(start) = text[from..].find("{%").map(|i| from + i + 2) {
@@ -243,22 +303,37 @@ fn end_of_raw(text: &str, opened: usize) -> usize {
     opened
 }
 
-/// The new inside of a block, if it needs one.
+/// The new inside of a block, without delimiters and modifiers; `None` if the block can stay as it
+/// is.
 fn rewrite(mut nodes: Vec<Node>, close: &str) -> Option<String> {
     for (name, replacement) in [("generation", "with"), ("endgeneration", "endwith")] {
         if is_statement(&nodes, close, name) {
             return Some(format!(" {replacement} "));
         }
     }
-    // The white space before the end was lost, but a name must not run into the closing delimiter's modifier.
+    // The white space before the closing delimiter is not among the pieces. A space keeps a name
+    // from running into the delimiter's modifier.
     let changed = replace_modulo(&mut nodes) | count_operands(&mut nodes);
     changed.then(|| text(&nodes) + " ")
 }
 
-/// Puts a filter on every operand of `~` and `+`; says whether there was one.
+/// Puts a filter on every operand of `~` and `+`, inside brackets too; returns whether there was
+/// one.
+///
+/// A filter binds to the last primary of an operand: in `a * b + c` it is put on `b`, whose number
+/// costs nothing, and on `c`. Unary signs have no left operand and are left alone. So is an
+/// operator behind the name of a test, whose answer is no text.
+///
+/// ```text
+/// x ~ -c|d         →  x|__joined ~ -c|d|__joined
+/// 1 + b ~ c        →  1|__added + b|__joined ~ c|__joined
+/// [x + y, -z]      →  [x|__added + y|__added, -z]
+/// a if e is f + g  →  unchanged
+/// ```
 fn count_operands(nodes: &mut Vec<Node>) -> bool {
     let mut changed = false;
-    // By the index of the operand's last piece. `~` binds tighter, so its filter is the one of an operand of both.
+    // Filters by the index of the operand's last piece. `~` binds tighter than `+`, so an operand
+    // of both gets the filter of `~`, which is inserted later.
     let mut filters = BTreeMap::new();
     for (operator, filter) in [("+", ADDED), ("~", JOINED)] {
         for at in (0..nodes.len()).filter(|&i| nodes[i].is_operator(operator)) {
@@ -281,7 +356,8 @@ fn count_operands(nodes: &mut Vec<Node>) -> bool {
     changed
 }
 
-/// Whether the last piece is the name of a test: its answer is no text.
+/// Whether the last of `nodes` is the name of a test, behind `is` or `is not`. The answer of a test
+/// is no text, so there is nothing to count.
 fn is_test(nodes: &[Node]) -> bool {
     let is = |node: &Node, name: &str| matches!(&node.kind, Kind::Name(n) if n == name);
     match nodes {
@@ -291,7 +367,16 @@ fn is_test(nodes: &[Node]) -> bool {
     }
 }
 
-/// Turns every `left % right` into a call, innermost and leftmost first; says whether there was one.
+/// Turns every `left % right` into a call of [`MODULO`], inside brackets first and then from the
+/// left, so that `a % b % c` groups as in Python. Returns whether there was one. A `%` without an
+/// operand on either side is left for minijinja to report.
+///
+/// ```text
+/// a % b % c         →  __modulo(__modulo(a,b),c)
+/// not a * b % c     →  not __modulo(a * b,c)
+/// '%s' % (a, b)     →  __modulo('%s',(a, b))
+/// x + -a.b % d|f(e) →  x + __modulo(-a.b,d|f(e))
+/// ```
 fn replace_modulo(nodes: &mut Vec<Node>) -> bool {
     let mut changed = false;
     for node in nodes.iter_mut() {
@@ -315,7 +400,11 @@ fn replace_modulo(nodes: &mut Vec<Node>) -> bool {
     changed
 }
 
-/// Start of what a multiplication ending before `at` multiplies.
+/// Index of the first piece of the left operand of a `%` at `at`; `at` itself if there is none.
+///
+/// `%` has the rank of `*` and groups from the left, so the operand is the whole chain of products,
+/// powers, filters, attributes and calls that ends there, with its unary signs. A sign is unary if
+/// no operand is before it.
 fn left_operand(nodes: &[Node], at: usize) -> usize {
     let mut start = at;
     while start > 0 {
@@ -333,7 +422,11 @@ fn left_operand(nodes: &[Node], at: usize) -> usize {
     start
 }
 
-/// End of the operand that starts after the operator at `at`: signs, a primary, and what is attached to it.
+/// Index behind the last piece of the operand that follows the operator at `at`; `at + 1` if there
+/// is none.
+///
+/// The operand is its signs, a primary, the calls, subscripts, attributes and filters attached to
+/// it, and, with `**`, the power's exponent, read in the same way.
 fn right_operand(nodes: &[Node], at: usize) -> usize {
     let is = |i: usize, operator: &str| nodes.get(i).is_some_and(|n| n.is_operator(operator));
     let mut end = at + 1;
@@ -360,10 +453,13 @@ fn right_operand(nodes: &[Node], at: usize) -> usize {
 }
 
 impl Node {
+    /// Whether the piece is this operator.
     fn is_operator(&self, operator: &str) -> bool {
         matches!(&self.kind, Kind::Operator(o) if o == operator)
     }
 
+    /// Whether an operand may end with this piece, so that an operator behind it takes two
+    /// operands.
     fn ends_operand(&self) -> bool {
         match &self.kind {
             Kind::Name(name) => !KEYWORDS.contains(&name.as_str()),
@@ -373,6 +469,7 @@ impl Node {
     }
 }
 
+/// The pieces as source text, with the white space that each had before it.
 fn text(nodes: &[Node]) -> String {
     let mut out = String::new();
     for Node { space, kind } in nodes {

@@ -115,3 +115,18 @@ fn each_rendering_has_the_whole_budget() {
         assert_eq!(compiled.render(&[], &BTreeMap::new(), &BTreeMap::new()).unwrap(), (1 << 26).to_string());
     }
 }
+
+/// Expected texts: Python's `json.dumps(..., sort_keys=True)`, and what its `str.rsplit` refuses.
+#[test]
+fn keys_are_sorted_and_separators_refused_as_in_python() {
+    let render =
+        |template: &str| ChatTemplate::new(template, Date::default())?.render(&[], &BTreeMap::new(), &BTreeMap::new());
+    assert_eq!(render("{{ {10: 1, 9: 2}|tojson(sort_keys=true) }}").unwrap(), r#"{"9": 2, "10": 1}"#);
+    assert_eq!(
+        render("{{ {'b': 1, 'a10': 2, 'a9': 3}|tojson(sort_keys=true) }}").unwrap(),
+        r#"{"a10": 2, "a9": 3, "b": 1}"#
+    );
+    assert_eq!(render("{{ 'a,b,c'.rsplit(',', 1)|join('|') }}").unwrap(), "a,b|c");
+    let error = format!("{:?}", render("{{ 'abc'.rsplit('') }}").unwrap_err());
+    assert!(error.contains("empty separator"), "{error}");
+}

@@ -1,3 +1,14 @@
+//! Special tokens and the chat template, as the small JSON files of a folder tell of them:
+//! `tokenizer_config.json`, `special_tokens_map.json`, `chat_template.jinja` and
+//! `chat_template.json`.
+//!
+//! `TextCodec::load` reads a [`SpecialTokens`], adds its tokens to the tokenizer
+//! ([`SpecialTokens::add_to`]), and asks what goes around a text ([`SpecialTokens::surround`]). The
+//! template then sees the named tokens. Everything follows transformers, which does the same when
+//! it loads a folder. Which tokens are control tokens is decided in `literal.rs`.
+//!
+//! All fields are optional, and fields of an unexpected kind are passed over.
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -11,28 +22,39 @@ use crate::folder::{Folder, file};
 /// The names under which a tokenizer and its template know special tokens.
 const NAMES: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
 
-/// What `tokenizer_config.json` says of special tokens.
+/// What `tokenizer_config.json` says of special tokens. Empty if there is no such file.
 #[derive(Debug, Default)]
 pub(super) struct SpecialTokens {
-    /// Text of the tokens with a name of their own: a template sees these.
+    /// Text by name, such as `bos_token`: those of [`NAMES`], and further names of
+    /// `extra_special_tokens`. Templates see these.
     named: BTreeMap<String, String>,
-    /// Further tokens, with the way they match.
+    /// `added_tokens_decoder`: tokens by their id, with the way they match. They are added in the
+    /// order of their ids.
     added: BTreeMap<u64, AddedToken>,
-    /// Further special tokens.
+    /// Special tokens without a name: the lists `extra_special_tokens` and
+    /// `additional_special_tokens`.
     extra: Vec<AddedToken>,
-    /// `add_bos_token` and `add_eos_token`, if either is there and not null.
+    /// `add_bos_token` and `add_eos_token` if either is there and not null; the other then counts
+    /// as false. `None` leaves it to the post-processor.
     explicit: Option<(bool, bool)>,
 }
 
-/// Tokens that the tokenizer puts around a text.
+/// The tokens that the tokenizer puts around any text. Mostly one BOS before it and nothing after
+/// it, or neither.
 #[derive(Debug, Default)]
 pub(super) struct Surround {
+    /// Tokens before the text, in their order.
     pub(super) before: Vec<TokenId>,
+    /// Tokens after the text, in their order.
     pub(super) after: Vec<TokenId>,
 }
 
 impl SpecialTokens {
-    /// Reads `tokenizer_config.json` and, where that is of the old kind that lists no tokens, `special_tokens_map.json`.
+    /// Reads `tokenizer_config.json` and, where that is of the old kind without
+    /// `added_tokens_decoder`, `special_tokens_map.json`, whose named tokens win.
+    ///
+    /// # Errors
+    /// Only for files that are there and cannot be read, or are no JSON.
     pub(super) fn read(folder: &Folder) -> Result<Self, Error> {
         let Some(config) = folder.json(file::TOKENIZER_CONFIG)? else {
             return Ok(Self::default());
@@ -73,13 +95,14 @@ impl SpecialTokens {
         Ok(special)
     }
 
-    /// The tokens that have a name, by name.
+    /// Text of the tokens that have a name, by name; what a template gets.
     pub(super) fn named(&self) -> &BTreeMap<String, String> {
         &self.named
     }
 
-    /// Adds to the tokenizer what only `tokenizer_config.json` knows, as transformers does: its list of tokens, then
-    /// every named token, which is special from then on.
+    /// Adds to the tokenizer what only `tokenizer_config.json` knows, as transformers does: its
+    /// list of tokens, then every named token, which is special from then on, and the ones without
+    /// a name. A named token that the tokenizer knows keeps the way it matches.
     pub(super) fn add_to(&self, tokenizer: &mut Tokenizer) -> tokenizers::Result<()> {
         tokenizer.add_tokens(self.added.values().cloned())?;
         let known = tokenizer.get_added_tokens_decoder();
@@ -91,8 +114,14 @@ impl SpecialTokens {
         Ok(())
     }
 
-    /// What the tokenizer puts around a text: what its post-processor puts around a probe, unless the configuration
-    /// says it in so many words (`add_bos_token`, `add_eos_token`).
+    /// What the tokenizer puts around a text.
+    ///
+    /// If the configuration says it in so many words (`add_bos_token`, `add_eos_token`), that is
+    /// it; a token without a name or an id is left out. Otherwise the text `a` is tokenised with
+    /// and without the post-processor, and the difference at both ends is the answer.
+    ///
+    /// # Errors
+    /// Also if the post-processor changes the tokens of the text itself.
     pub(super) fn surround(&self, tokenizer: &Tokenizer) -> tokenizers::Result<Surround> {
         if let Some((bos, eos)) = self.explicit {
             let token = |wanted: bool, name: &str| -> Vec<TokenId> {
@@ -110,6 +139,7 @@ impl SpecialTokens {
         }
     }
 
+    /// Records a named token, if `token` is one. A later call replaces the text of an earlier one.
     fn name(&mut self, name: &str, token: Option<&Value>) {
         if let Some(token) = token.and_then(|token| added_token(token, true)) {
             self.named.insert(name.to_owned(), token.content);
@@ -117,7 +147,9 @@ impl SpecialTokens {
     }
 }
 
-/// A token written as its text or as an object with the way it matches.
+/// A token, written as its text or as an object with the way it matches; `None` if it is neither.
+/// `special` is the default of the field of that name. Tokens that are not special match normalised
+/// text unless `normalized` says otherwise.
 fn added_token(value: &Value, special: bool) -> Option<AddedToken> {
     let flag = |name: &str, default: bool| value.get(name).and_then(Value::as_bool).unwrap_or(default);
     let content = value.as_str().or_else(|| value.get("content")?.as_str())?;
@@ -131,8 +163,9 @@ fn added_token(value: &Value, special: bool) -> Option<AddedToken> {
     )
 }
 
-/// The chat template and the file it is in: `chat_template.jinja`, else `chat_template.json`, else what
-/// `tokenizer_config.json` says; of several named ones the one called `default`.
+/// The chat template and the file it is in: `chat_template.jinja`, else `chat_template.json`, else
+/// `tokenizer_config.json`. Of several named templates it is the one called `default`. `None` if no
+/// file has one.
 pub(super) fn template_source(folder: &Folder) -> Result<Option<(PathBuf, String)>, Error> {
     if let Some(source) = folder.text(file::CHAT_TEMPLATE)? {
         return Ok(Some((folder.file(file::CHAT_TEMPLATE), source)));

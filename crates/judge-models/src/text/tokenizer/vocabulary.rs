@@ -1,3 +1,14 @@
+//! How a vocabulary spells text, and which entry is exactly a given label. It belongs to
+//! `TextCodec::label`.
+//!
+//! A label must be one entry with exactly its bytes. Tokenising the label would not find that out:
+//! tokenizers add spaces, normalise, and may split what is an entry of its own.
+//!
+//! | spelling | found in | `" é"` is spelt |
+//! |---|---|---|
+//! | [`Spelling::ByteLevel`] | GPT-2, Llama 3, Qwen | `ĠÃ©` |
+//! | [`Spelling::Spaces`] | SentencePiece: Llama 2, Gemma | `▁é` |
+
 use judge_core::TokenId;
 use serde_json::Value;
 use tokenizers::{Model, Tokenizer};
@@ -5,14 +16,17 @@ use tokenizers::{Model, Tokenizer};
 /// How a vocabulary writes text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spelling {
-    /// One printable character for each byte, as in GPT-2.
+    /// One printable character for each byte, as in GPT-2; see [`byte_character`].
     ByteLevel,
-    /// As it is, but for spaces, which are this character.
+    /// As it is, but for spaces, which are this character, mostly `▁` (U+2581). Bytes that no entry
+    /// covers are entries of the form `<0xXX>`.
     Spaces(char),
 }
 
 impl Spelling {
-    /// What a `tokenizer.json` says.
+    /// What a `tokenizer.json` says: [`ByteLevel`](Self::ByteLevel) if any part of its normalizer,
+    /// pre-tokenizer or decoder is of that type. Otherwise spaces are the replacement of its
+    /// `Metaspace`, or `▁` where there is none.
     pub(super) fn of(json: &Value) -> Self {
         let parts = ["normalizer", "pre_tokenizer", "decoder"].map(|part| json.get(part).unwrap_or(&Value::Null));
         if parts.iter().any(|part| find(part, &|part| kind(part) == Some("ByteLevel")).is_some()) {
@@ -25,7 +39,12 @@ impl Spelling {
         Self::Spaces(replacement.unwrap_or('▁'))
     }
 
-    /// The entry whose bytes are exactly those of `text`; see [`label`](super::TextCodec::label).
+    /// The entry whose bytes are exactly those of `text`. Tried in this order; special tokens never
+    /// count:
+    ///
+    /// 1. an entry of the model's own vocabulary,
+    /// 2. an added token with this text,
+    /// 3. for a single byte under [`Spaces`](Self::Spaces), its byte-fallback entry.
     pub(super) fn find(self, tokenizer: &Tokenizer, text: &str) -> Option<TokenId> {
         let model = tokenizer.get_model();
         let entry = match self {
@@ -44,7 +63,9 @@ impl Spelling {
     }
 }
 
-/// The character that stands for a byte: itself where it is printable and no space, else the next free one from U+0100.
+/// The character that stands for a byte in GPT-2's `bytes_to_unicode`: the byte itself where it is
+/// printable and no space, else the next free one from U+0100 on, in the order of the bytes. A
+/// space (the 33rd such byte) is `Ġ`, U+0120.
 fn byte_character(byte: u8) -> char {
     let printable = |b: u8| matches!(b, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
     if printable(byte) {
@@ -55,11 +76,13 @@ fn byte_character(byte: u8) -> char {
     char::from_u32(0x100 + number).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
+/// The `type` of a part of a `tokenizer.json`.
 fn kind(part: &Value) -> Option<&str> {
     part.get("type")?.as_str()
 }
 
-/// The first part that `wanted` accepts, here or in a sequence of parts.
+/// The first part that `wanted` accepts: `part` itself, or one inside the sequences (`normalizers`,
+/// `pretokenizers`, `decoders`) that it may be.
 fn find<'v>(part: &'v Value, wanted: &dyn Fn(&Value) -> bool) -> Option<&'v Value> {
     if wanted(part) {
         return Some(part);

@@ -1,6 +1,24 @@
 //! The types of tensors in GGUF files, and the numbers that their blocks stand for.
 //!
-//! Layouts are those of llama.cpp's `ggml-common.h`. Products of a scale's two parts are exact in f32, so that each value is rounded at most once.
+//! A row is cut into blocks of successive elements, each with its own scale. Layouts are those of
+//! llama.cpp's `ggml-common.h`; `d` and `m` are f16, little-endian, `n` is a code without sign:
+//!
+//! ```text
+//!  type   elements bytes  layout of a block                       value of element i
+//!  Q8_0       32     34   d, 32 x i8 q                            d * q[i]
+//!  Q4_0       32     18   d, 16 bytes q                           d * (n - 8); i < 16: low half of q[i],
+//!                                                                 else high half of q[i - 16]
+//!  Q4_K      256    144   d, m, 12 bytes s, 128 bytes q           d * sc[j] * n - m * mn[j], j = i / 32:
+//!                                                                 half j % 2 of q[32 * (j / 2) + i % 32]
+//!  Q5_K      256    176   d, m, 12 bytes s, 32 bytes h, 128 q     as Q4_K, and bit j of h[i % 32] is
+//!                                                                 the fifth bit of n
+//!  Q6_K      256    210   128 bytes q, 64 h, 16 x i8 sc, d        d * sc[i / 16] * (n - 32); four bits of n
+//!                                                                 in q, two in h, see `Kind::expand`
+//! ```
+//!
+//! `sc[j]` and `mn[j]` are six bits each, see [`six_bits`]. Products of a scale's two parts and a
+//! code are exact in f32, so each value is rounded at most once, where a minimum is taken off.
+//! [`Blocks`] makes matrices of blocks, [`Permuted`] puts their rows back into order.
 
 use std::fmt;
 
@@ -8,28 +26,32 @@ use half::{bf16, f16};
 
 use crate::weights::rows::Rows;
 
-/// How a tensor's numbers are stored.
+/// How a tensor's numbers are stored: the types that are read, see the module's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
+    /// Plain f32.
     F32,
+    /// Plain f16.
     F16,
+    /// Plain bf16.
     Bf16,
-    /// 32 bytes with a scale.
+    /// 32 signed bytes with a scale.
     Q8_0,
     /// 32 codes of 4 bits with a scale.
     Q4_0,
     /// 256 codes of 4 bits; each 32 have a scale and a minimum of 6 bits.
     Q4K,
-    /// The same with 5 bits.
+    /// 256 codes of 5 bits; each 32 have a scale and a minimum of 6 bits.
     Q5K,
     /// 256 codes of 6 bits; each 16 have a scale of 8 bits.
     Q6K,
 }
 
-/// Elements of the blocks whose names end with K.
+/// Elements of a block of the types whose names end with K.
 const SUPER_BLOCK: usize = 256;
 
-/// Names of the types that are not read, by number.
+/// Names of the types that are not read, by their number in `ggml_type`, so that an error can say
+/// which one a file has.
 const OTHERS: [(u32, &str); 24] = [
     (3, "Q4_1"),
     (6, "Q5_0"),
@@ -58,7 +80,10 @@ const OTHERS: [(u32, &str); 24] = [
 ];
 
 impl Kind {
-    /// The type of this number; the name of one that is not read.
+    /// The type of this number in a file.
+    ///
+    /// # Errors
+    /// The name of a type that is not read, or the number where that is not known either.
     pub(super) fn of(number: u32) -> Result<Self, String> {
         Ok(match number {
             0 => Self::F32,
@@ -76,11 +101,12 @@ impl Kind {
         })
     }
 
+    /// Whether numbers are plain f32.
     pub(super) fn is_f32(self) -> bool {
         self == Self::F32
     }
 
-    /// Elements of a block, which lie in one row.
+    /// Elements of a block, which lie in one row; 1 for plain numbers.
     pub(super) fn elements(self) -> usize {
         match self {
             Self::F32 | Self::F16 | Self::Bf16 => 1,
@@ -102,7 +128,12 @@ impl Kind {
         }
     }
 
-    /// Expands one block.
+    /// Expands one block of [`bytes`](Self::bytes) bytes to [`elements`](Self::elements) values.
+    /// Plain numbers have no blocks and are left alone.
+    ///
+    /// The codes of Q6_K lie in two halves of 128 elements. With `u = i / 128`, `g = i % 128 / 32`
+    /// and `l = i % 32`, the low four bits are half `g / 2` of byte `64 u + 32 (g % 2) + l` of the
+    /// first 128, the high two are bits `2 g` and `2 g + 1` of byte `32 u + l` of the next 64.
     fn expand(self, block: &[u8], values: &mut [f32]) {
         let half = |at: usize| f16::from_le_bytes([block[at], block[at + 1]]).to_f32();
         match self {
@@ -150,8 +181,15 @@ impl Kind {
     }
 }
 
-/// Scale and minimum of a part of 32 elements, six bits each: 12 bytes hold those of eight parts, the low four in six bits of a byte, of the others four bits
-/// together and two in what is left of the bytes of the first.
+/// Scale and minimum of part `part` of 8 parts of 32 elements, six bits each, from the 12 bytes `s`
+/// that Q4_K and Q5_K pack them in:
+///
+/// ```text
+///  part    scale                                     minimum
+///  0..4    s[part], low 6 bits                       s[part + 4], low 6 bits
+///  4..8    s[part + 4], low 4 bits                   s[part + 4], high 4 bits
+///          and above them s[part - 4], high 2 bits   and above them s[part], high 2 bits
+/// ```
 fn six_bits(parts: &[u8], part: usize) -> (u8, u8) {
     match part.checked_sub(4) {
         None => (parts[part] & 63, parts[part + 4] & 63),
@@ -163,6 +201,7 @@ fn six_bits(parts: &[u8], part: usize) -> (u8, u8) {
 }
 
 impl fmt::Display for Kind {
+    /// The type's name as llama.cpp writes it. It is part of a model's fingerprint.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::F32 => "F32",
@@ -177,10 +216,13 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A matrix of blocks, each row whole blocks.
+/// A matrix of blocks, or of plain numbers, whose rows are whole blocks.
 pub(super) struct Blocks<'a> {
+    /// All rows, one behind another, as `header.rs` has located them.
     pub(super) bytes: &'a [u8],
+    /// How they are stored.
     pub(super) kind: Kind,
+    /// Elements of a row, a multiple of those of a block.
     pub(super) width: usize,
 }
 
@@ -200,15 +242,25 @@ impl Rows for Blocks<'_> {
     }
 }
 
-/// Numbers of `N` bytes each, widened one by one.
+/// Widens numbers of `N` bytes one by one, as many as `values` has room for.
 fn each<const N: usize>(bytes: &[u8], values: &mut [f32], widen: impl Fn([u8; N]) -> f32) {
     values.iter_mut().zip(bytes.as_chunks().0).for_each(|(value, &bytes)| *value = widen(bytes));
 }
 
-/// A matrix whose rows were put into another order within each head: a rotation's pairs, which lie half a head apart, side by side.
+/// A matrix of queries or keys in the order of a Hugging Face folder, over one in the order of the
+/// file.
+///
+/// A rotation turns pairs of rows. In a Hugging Face folder the two rows of a pair lie half a head
+/// apart, in the file they lie side by side:
+///
+/// ```text
+///  row of a head, Hugging Face   0    1    2    3  | 4    5    6    7      (8 rows a head)
+///  row of a head, in the file    0    2    4    6  | 1    3    5    7
+/// ```
 pub(super) struct Permuted<'a> {
+    /// The matrix in the order of the file.
     pub(super) inner: Blocks<'a>,
-    /// Rows of a head.
+    /// Rows of a head, an even number.
     pub(super) per_head: usize,
 }
 

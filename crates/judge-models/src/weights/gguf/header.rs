@@ -1,4 +1,18 @@
 //! The header of a GGUF file: keys with values, and the table of tensors.
+//!
+//! All numbers are little-endian; a text is its length (u64) and its bytes in UTF-8:
+//!
+//! ```text
+//!  "GGUF" | version u32 (2, 3) | tensors u64 | keys u64
+//!  keys times     text key | u32 type | value
+//!  tensors times  text name | u32 dimensions | u64 each, fastest first | u32 type | u64 offset
+//!  padding to the next multiple of general.alignment (32)
+//!  data: offsets count from here, each a multiple of the alignment
+//! ```
+//!
+//! [`read`] is a pure function of a file's bytes. It keeps two keys, passes over the others, and
+//! gives every tensor with a range of bytes that the file has. A file may be damaged in any way, so
+//! nothing is allocated by a count that it states, and no arithmetic on its numbers can overflow.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,40 +20,52 @@ use std::ops::Range;
 use super::blocks::Kind;
 use super::problem::GgufProblem;
 
-/// Where data begin is rounded up to this unless `general.alignment` says otherwise.
+/// The alignment of data in bytes, unless `general.alignment` says otherwise.
 const ALIGNMENT: u64 = 32;
 
-/// Lists may hold lists; deeper ones are damage.
+/// Lists within lists that are passed over, at most; deeper ones are taken for damage. It bounds
+/// the recursion of `Reader::skip`.
 const DEPTH: usize = 4;
 
-/// Dimensions of a tensor, at most.
+/// Dimensions of a tensor, at most: `GGML_MAX_DIMS` of llama.cpp.
 const DIMENSIONS: u32 = 4;
 
-/// Types of values, by their number: the bytes of one; the others are texts and lists.
+/// The types of values whose size is fixed: their number and the bytes of a value. In this order
+/// u8, i8, u16, i16, u32, i32, f32, bool, u64, i64, f64.
 const SIZES: [(u32, usize); 11] =
     [(0, 1), (1, 1), (2, 2), (3, 2), (4, 4), (5, 4), (6, 4), (7, 1), (10, 8), (11, 8), (12, 8)];
+/// The number of the type u32, which `general.alignment` has.
 const UNSIGNED_32: u32 = 4;
+/// The number of the type of texts.
 const TEXT: u32 = 8;
+/// The number of the type of lists: type of the elements (u32), how many (u64), the elements.
 const LIST: u32 = 9;
 
 /// What is read of a header.
 pub(super) struct Header {
-    /// `general.architecture`.
+    /// `general.architecture`; empty if the file has none.
     pub(super) architecture: String,
+    /// The tensors by their names in the file.
     pub(super) tensors: BTreeMap<String, Entry>,
 }
 
 /// A tensor of the table.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
+    /// How its numbers are stored.
     pub(super) kind: Kind,
-    /// The slowest dimension first, as in the shapes of all else.
+    /// Its dimensions, the slowest first, as in the shapes of all else. There are 1 to 4, and the
+    /// last is whole blocks.
     pub(super) shape: Vec<usize>,
-    /// Its bytes, which the file has.
+    /// Its bytes in the file, which the file has.
     pub(super) range: Range<usize>,
 }
 
-/// Reads the header of a file that is in memory as a whole. Nothing is allocated by a count that the file states.
+/// Reads the header of a file that is in memory as a whole, or mapped. Nothing is allocated by a
+/// count that the file states.
+///
+/// # Errors
+/// The first [`GgufProblem`]. A tensor of a type that is not read makes the whole file unreadable.
 pub(super) fn read(bytes: &[u8]) -> Result<Header, GgufProblem> {
     let mut reader = Reader { bytes, at: 0 };
     let magic: [u8; 4] = reader.array("its mark")?;
@@ -94,7 +120,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Header, GgufProblem> {
     Ok(Header { architecture, tensors: named })
 }
 
-/// Where a tensor's bytes are, if the file, which has `found` bytes, has them all.
+/// Where a tensor's bytes are, if the file, which has `found` bytes, has them all. `start` is where
+/// they begin in the file, `None` if that overflows. `dimensions` are in the order of the file.
 fn locate(name: &str, dimensions: &[u64], kind: Kind, start: Option<u64>, found: usize) -> Result<Entry, GgufProblem> {
     let block = kind.elements();
     let shape: Option<Vec<usize>> = dimensions.iter().rev().map(|&size| usize::try_from(size).ok()).collect();
@@ -115,13 +142,17 @@ fn locate(name: &str, dimensions: &[u64], kind: Kind, start: Option<u64>, found:
     }
 }
 
-/// Reads a file from its beginning.
+/// Reads a file from its beginning. In all functions `what` or `key` says what is being read, for
+/// the error of a file that ends there.
 struct Reader<'a> {
+    /// The whole file.
     bytes: &'a [u8],
+    /// Bytes that were read.
     at: usize,
 }
 
 impl<'a> Reader<'a> {
+    /// The next `count` bytes.
     fn take(&mut self, what: &str, count: usize) -> Result<&'a [u8], GgufProblem> {
         let end = self.at.saturating_add(count);
         let Some(taken) = self.bytes.get(self.at..end) else {
@@ -132,20 +163,24 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
+    /// The next `N` bytes.
     fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], GgufProblem> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(what, N)?);
         Ok(array)
     }
 
+    /// The next 4 bytes as a number.
     fn u32(&mut self, what: &str) -> Result<u32, GgufProblem> {
         self.array(what).map(u32::from_le_bytes)
     }
 
+    /// The next 8 bytes as a number.
     fn u64(&mut self, what: &str) -> Result<u64, GgufProblem> {
         self.array(what).map(u64::from_le_bytes)
     }
 
+    /// A text: its length, then so many bytes of UTF-8.
     fn text(&mut self, what: &str) -> Result<String, GgufProblem> {
         let length = self.u64(what)?;
         let offset = self.at as u64;
@@ -153,7 +188,7 @@ impl<'a> Reader<'a> {
         String::from_utf8(bytes.to_vec()).map_err(|_| GgufProblem::Text { offset })
     }
 
-    /// Passes over a value of this type.
+    /// Passes over a value of type `kind`, within which lists may be `depth` deep.
     fn skip(&mut self, key: &str, kind: u32, depth: usize) -> Result<(), GgufProblem> {
         let size = |kind| SIZES.iter().find(|(known, _)| *known == kind).map(|(_, size)| *size);
         if let Some(size) = size(kind) {

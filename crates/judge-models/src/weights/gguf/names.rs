@@ -1,26 +1,42 @@
-//! What tensors are called in GGUF files, and what the converter does to the tensors of an architecture.
+//! What tensors are called in GGUF files, and what the converter does to the tensors of an
+//! architecture.
+//!
+//! An entry of [`ARCHITECTURES`] is all that another architecture needs, as long as its blocks have
+//! the names listed here. Each entry is compared with a file that llama.cpp's own package `gguf`
+//! wrote (`quantised_tests/gguf.rs`); other architectures are refused rather than guessed.
+//!
+//! ```text
+//!  token_embd.weight           model.embed_tokens.weight
+//!  blk.3.attn_q.weight         model.layers.3.self_attn.q_proj.weight
+//!  blk.3.ffn_norm.weight       model.layers.3.post_attention_layernorm.weight   (two norms)
+//!                              model.layers.3.pre_feedforward_layernorm.weight  (four norms)
+//!  output_norm.weight          model.norm.weight
+//!  output.weight               lm_head.weight; absent where the head is the embedding
+//! ```
 
 use super::problem::GgufProblem;
 
-/// Tensors that repeat what `config.json` says of the rotation.
+/// Tensors that repeat what `config.json` says of the rotation's frequencies. They are not read.
 pub(super) const FREQUENCIES: [&str; 3] =
     ["rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"];
 
-/// A value of `general.architecture`.
+/// An architecture of llama.cpp and what its converter does to tensors.
 #[derive(Debug)]
 pub(super) struct Architecture {
+    /// The value of `general.architecture`.
     name: &'static str,
-    /// The `model_type`s that are stored so.
+    /// The `model_type`s that are stored under this name.
     families: &'static [&'static str],
-    /// Whether the rows of queries and keys are in the order that rotates neighbours.
+    /// Whether the rows of queries and keys were put into the order that rotates neighbours.
     pub(super) swaps_rows: bool,
     /// Whether 1 was added to the weights of norms.
     pub(super) adds_one: bool,
-    /// Whether there are norms behind attention and behind the MLP too.
+    /// Whether blocks have norms behind attention and behind the MLP too, which changes what
+    /// `ffn_norm` stands for.
     has_four_norms: bool,
 }
 
-/// Those that are read, each proven by a file.
+/// The architectures that are read.
 static ARCHITECTURES: [Architecture; 4] = [
     Architecture {
         name: "llama",
@@ -40,7 +56,7 @@ static ARCHITECTURES: [Architecture; 4] = [
     },
 ];
 
-/// Names in a block, here and in a Hugging Face folder.
+/// Stems of names in a block: in a GGUF file, and in a Hugging Face folder.
 const IN_BLOCK: [(&str, &str); 10] = [
     ("attn_norm", "input_layernorm"),
     ("attn_q", "self_attn.q_proj"),
@@ -54,10 +70,10 @@ const IN_BLOCK: [(&str, &str); 10] = [
     ("ffn_down", "mlp.down_proj"),
 ];
 
-/// The norms of a block that has two.
+/// The second norm of a block that has two, like [`IN_BLOCK`].
 const TWO_NORMS: [(&str, &str); 1] = [("ffn_norm", "post_attention_layernorm")];
 
-/// The norms of a block that has four.
+/// The last three norms of a block that has four, like [`IN_BLOCK`].
 const FOUR_NORMS: [(&str, &str); 3] = [
     ("post_attention_norm", "post_attention_layernorm"),
     ("ffn_norm", "pre_feedforward_layernorm"),
@@ -65,7 +81,12 @@ const FOUR_NORMS: [(&str, &str); 3] = [
 ];
 
 impl Architecture {
-    /// The architecture of this name, which must be that of the model's family.
+    /// The architecture that a model of this family is stored as, if it is the one that the file
+    /// names.
+    ///
+    /// # Errors
+    /// [`GgufProblem::Value`] for a family that is not read from GGUF files and for a file of
+    /// another architecture.
     pub(super) fn of(name: &str, family: &str) -> Result<&'static Self, GgufProblem> {
         let wrong = |expected| GgufProblem::Value { key: "general.architecture", found: format!("{name:?}"), expected };
         let Some(own) = ARCHITECTURES.iter().find(|known| known.families.contains(&family)) else {
@@ -75,7 +96,8 @@ impl Architecture {
         if own.name == name { Ok(own) } else { Err(wrong(format!("{:?} for the model_type {family}", own.name))) }
     }
 
-    /// What a tensor of this name is called in a Hugging Face folder.
+    /// What a tensor of this name is called in a Hugging Face folder: `blk.3.attn_q.bias` becomes
+    /// `model.layers.3.self_attn.q_proj.bias`. `None` for a name that is not known.
     pub(super) fn hugging_face(&self, name: &str) -> Option<String> {
         match name {
             "token_embd.weight" => return Some("model.embed_tokens.weight".to_owned()),

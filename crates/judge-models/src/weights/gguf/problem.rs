@@ -1,3 +1,6 @@
+//! The errors of GGUF files. They are made by `header.rs`, `names.rs` and `gguf.rs`, and reach
+//! users inside `Error::Gguf`, which names the file.
+
 /// What is wrong with a GGUF file, or keeps it from being read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

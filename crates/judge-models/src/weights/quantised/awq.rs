@@ -1,4 +1,19 @@
-//! AWQ (`version` `gemm`): 4-bit integers, packed along the output in an order of their own, with scales and zero points for each group of inputs.
+//! AWQ (`version` `gemm`): 4-bit integers, packed along the output, with scales for each group of
+//! inputs.
+//!
+//! ```text
+//!  qweight  I32 [in, ⌈out / 8⌉]        a word holds 8 outputs of one input
+//!  qzeros   I32 [groups, ⌈out / 8⌉]    a word holds 8 outputs of one group
+//!  scales   [groups, out]
+//!
+//!  four bits of a word, lowest first    0  1  2  3  4  5  6  7
+//!  output that they belong to           0  2  4  6  1  3  5  7
+//!
+//!  W[o, i] = (q[i, o] - zero[g, o]) * scale[g, o],  g = i / group_size
+//! ```
+//!
+//! Other versions (`gemv`, `exllama`) are stored otherwise and are refused, and so are codes
+//! without zero points.
 
 use super::gptq::group_size;
 use super::method::Format;
@@ -11,17 +26,22 @@ use crate::weights::rows::Rows;
 /// Outputs in a word.
 const PER_WORD: usize = 8;
 
-/// Which four bits of a word, counted from the lowest, are those of its first output, second, and so on.
+/// Which four bits of a word, counted from the lowest, are those of its first output, second, and
+/// so on: the inverse of the order in the module's layout.
 const PLACES: [usize; PER_WORD] = [0, 4, 1, 5, 2, 6, 3, 7];
 
-/// `qweight` I32 `[in, out / 8]`, `qzeros` I32 `[groups, out / 8]`, `scales` `[groups, out]`: the weight of input `i` and output `o` is
-/// `(q - zero) · scale` of the group of `i`, which are successive inputs.
+/// The settings of `quant_method` `awq`, see the module's layout.
 pub(super) struct Awq {
-    /// Inputs of a group; `None`: all.
+    /// Successive inputs of a group; `None`: all inputs.
     group_size: Option<usize>,
 }
 
 impl Awq {
+    /// Reads the settings. The names of fields are those of transformers, or else those of the
+    /// first AWQ (`w_bit`, `q_group_size`).
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for another version, other bits, or codes without zero points.
     pub(super) fn read(settings: &Settings) -> Result<Self, Error> {
         settings.warn_of_unread(&[
             "quant_method",
@@ -60,6 +80,7 @@ impl Format for Awq {
         &[(".qweight", ".weight")]
     }
 
+    /// No dense weight has this name.
     fn is_codes(&self, _raw: &Raw<'_>) -> bool {
         true
     }
@@ -79,17 +100,22 @@ impl Format for Awq {
     }
 }
 
-/// Words that go along the outputs of one input each.
+/// A matrix `[out, in]` whose words go along the outputs of one input each.
 struct Interleaved<'a> {
+    /// `qweight`.
     codes: Words<'a>,
+    /// `qzeros`.
     zeros: Words<'a>,
+    /// `scales`.
     scales: Floats<'a>,
     /// Inputs of a group.
     size: usize,
+    /// Rows and columns of the weight: `[out, in]`.
     shape: [usize; 2],
 }
 
 impl Rows for Interleaved<'_> {
+    /// Goes by groups, whose zero points and scales are read once for all rows asked for.
     fn expand(&self, first: usize, values: &mut [f32]) {
         let [out, width] = self.shape;
         let across = out.div_ceil(PER_WORD);

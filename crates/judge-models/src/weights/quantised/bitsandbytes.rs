@@ -1,4 +1,24 @@
-//! bitsandbytes: 4-bit codes of a table (`nf4`, `fp4`) in blocks of the flattened matrix, and 8-bit integers with a scale for each row.
+//! bitsandbytes: 4-bit codes of a table in blocks, and 8-bit integers with a scale for each row.
+//!
+//! ```text
+//!  4 bits  weight                U8 [⌈out · in / 2⌉, 1]  two codes a byte, the high one first, over the
+//!                                                        flattened matrix, row-major
+//!          weight.quant_map      [16]                    what each code stands for
+//!          weight.absmax         [blocks]                scale of each block, or codes U8 of scales
+//!          weight.quant_state.bitsandbytes__nf4 or __fp4   JSON as U8: size of blocks, shape
+//!          weight.nested_absmax, weight.nested_quant_map   expand scales that are codes
+//!
+//!          W = quant_map[code] * absmax[index / blocksize]
+//!          absmax[b] = nested_quant_map[code[b]] * nested_absmax[b / nested_blocksize] + nested_offset
+//!
+//!  8 bits  weight  I8 [out, in]
+//!          SCB     [out]                                 largest magnitude of each row
+//!
+//!          W = code * SCB[row] * (1 / 127)
+//! ```
+//!
+//! Blocks do not end with rows, as they are of the flattened matrix. Tables are read from the file,
+//! so nf4 and fp4 need no code of their own.
 
 use safetensors::Dtype as Stored;
 use serde::Deserialize;
@@ -11,13 +31,15 @@ use crate::error::TensorProblem;
 use crate::weights::raw::{Floats, Raw};
 use crate::weights::rows::Rows;
 
-/// `quant_method` `bitsandbytes`. Whether a module is of 4 or 8 bits follows from its tensors.
+/// `quant_method` `bitsandbytes`. Whether a module is of 4 or 8 bits follows from the dtype of its
+/// codes, U8 or I8, so there are no settings.
 pub(super) struct Bitsandbytes;
 
 /// Ends of the name of the tensor that says how a module of 4 bits is stored.
 const STATES: [&str; 2] = [".weight.quant_state.bitsandbytes__nf4", ".weight.quant_state.bitsandbytes__fp4"];
 
 impl Bitsandbytes {
+    /// Reads nothing. Unknown fields are warned of.
     pub(super) fn read(settings: &Settings) -> Self {
         settings.warn_of_unread(&[
             "quant_method",
@@ -43,6 +65,7 @@ impl Format for Bitsandbytes {
         &[(".weight", ".weight")]
     }
 
+    /// Dense weights have the same name, but are floats.
     fn is_codes(&self, raw: &Raw<'_>) -> bool {
         matches!(raw.dtype, Stored::U8 | Stored::I8)
     }
@@ -69,40 +92,59 @@ impl Format for Bitsandbytes {
     }
 }
 
-/// What a `quant_state` says, in JSON.
+/// What a `quant_state` says, in JSON; other fields are not read.
 #[derive(Deserialize)]
 struct State {
+    /// `nf4` or `fp4`, which the tensor's name says too.
     quant_type: String,
+    /// Elements of a block, greater than 0.
     blocksize: usize,
+    /// The weight's shape, which the shape of the codes does not tell.
     shape: Vec<usize>,
+    /// Blocks that share a scale of scales; absent where scales are plain.
     nested_blocksize: Option<usize>,
+    /// What is added to expanded scales; absent where scales are plain.
     nested_offset: Option<f32>,
 }
 
-/// `quant_map[code] · absmax[block]`: two codes a byte, the high one first, over the flattened matrix.
+/// A matrix of `map[code] * absmax[block]`: two codes a byte, the high one first, over the
+/// flattened matrix.
 struct Blocks<'a> {
+    /// The bytes of all codes.
     codes: &'a [u8],
+    /// What each code stands for.
     map: [f32; 16],
+    /// The scales of blocks.
     absmax: Absmax<'a>,
     /// Elements of a block.
     size: usize,
+    /// Columns of the matrix.
     width: usize,
 }
 
-/// The largest magnitude in each block.
+/// The largest magnitude in each block, which is its scale.
 enum Absmax<'a> {
+    /// One number for each block.
     Plain(Floats<'a>),
-    /// `map[code] · absmax[block of blocks] + offset`.
+    /// Scales that are quantised themselves (double quantisation): `map[code] * absmax[block of
+    /// blocks] + offset`.
     Nested {
+        /// One byte for each block.
         codes: &'a [u8],
+        /// What each byte stands for, 256 numbers.
         map: Floats<'a>,
+        /// The scale of each block of blocks.
         absmax: Floats<'a>,
+        /// Blocks in a block of blocks.
         size: usize,
+        /// What is added; finite.
         offset: f32,
     },
 }
 
 impl Absmax<'_> {
+    /// The scale of a block. Product and sum are rounded to f32 one after another, as bitsandbytes
+    /// does.
     fn get(&self, block: usize) -> f32 {
         match self {
             Self::Plain(absmax) => absmax.get(block),
@@ -114,6 +156,11 @@ impl Absmax<'_> {
 }
 
 impl<'a> Blocks<'a> {
+    /// Reads and checks the tensors of a module of this shape.
+    ///
+    /// # Errors
+    /// [`Error::Tensor`] for what is missing, does not fit the shape, or is no state of these
+    /// kinds.
     fn new(module: &Module<'a>, shape: [usize; 2]) -> Result<Self, Error> {
         let of_kind = STATES.into_iter().find(|state| module.partner(state).is_some()).unwrap_or(STATES[0]);
         let raw = module.need(of_kind)?.of_dtype(Stored::U8, "U8")?;
@@ -160,6 +207,7 @@ impl<'a> Blocks<'a> {
 }
 
 impl Rows for Blocks<'_> {
+    /// Looks a scale up once for each block that the rows touch.
     fn expand(&self, first: usize, values: &mut [f32]) {
         let start = first * self.width;
         let (mut block, mut absmax) = (usize::MAX, 0.0);
@@ -174,6 +222,7 @@ impl Rows for Blocks<'_> {
         }
     }
 
+    /// The table of nested scales is among them: it may hold a value that is not finite too.
     fn scales(&self) -> Vec<Floats<'_>> {
         match &self.absmax {
             Absmax::Plain(absmax) => vec![*absmax],
@@ -182,18 +231,26 @@ impl Rows for Blocks<'_> {
     }
 }
 
-/// `code · SCB[row] · (1 / 127)`, multiplied in this order.
+/// A matrix of `code * SCB[row] * (1 / 127)`, multiplied in this order.
 struct Scaled<'a> {
+    /// One signed byte for each element, row-major.
     codes: &'a [u8],
+    /// `SCB`: the largest magnitude of each row.
     scales: Floats<'a>,
+    /// Columns of the matrix.
     width: usize,
 }
 
 impl<'a> Scaled<'a> {
+    /// Reads and checks the tensors of a module of this shape.
+    ///
+    /// # Errors
+    /// [`Error::Tensor`] for what is missing or does not fit, and for codes that are not stored by
+    /// rows.
     fn new(module: &Module<'a>, shape: [usize; 2]) -> Result<Self, Error> {
         let codes = module.codes.of_shape(&shape)?.bytes;
         let scales = module.need(".SCB")?.of_shape(&shape[..1])?.floats()?;
-        // Other arrangements are of certain cards, and of old files.
+        // Old files may hold codes in the layouts of certain GPUs (col32, col_turing, col_ampere).
         if let Some(form) = module.partner(".weight_format").filter(|form| form.bytes != [0]) {
             let (found, expected) = (format!("{:?}", form.bytes), "[0], by rows".to_owned());
             return Err(form.fault(TensorProblem::Setting { field: "weight_format", found, expected }));

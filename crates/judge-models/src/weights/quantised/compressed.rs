@@ -1,4 +1,29 @@
-//! `compressed-tensors`, the format of llm-compressor: FP8 and 8-bit integers a byte each, and integers of 4 or 8 bits packed into words.
+//! `compressed-tensors`, the format of llm-compressor.
+//!
+//! FP8 and 8-bit integers are stored a byte each (`weight`, a [`Grid`]), integers of 4 or 8 bits
+//! may be packed into words (`weight_packed`, [`Packed`]). This file reads `config_groups` and
+//! finds which of its schemes each module is stored in; both matrices are elsewhere.
+//!
+//! The settings assign schemes to modules by classes and regular expressions. Those are not read: a
+//! module has the one scheme that its tensors fit, by dtype, shape of the codes and shape of the
+//! scales. It is an error if it fits two that differ in bits or blocks.
+//!
+//! | `strategy` | `group_size` | scales of `[out, in]` |
+//! |---|---|---|
+//! | `tensor`, or none | none | one |
+//! | `channel`, or none with -1 | | `[out, 1]` |
+//! | `group`, or none | `g` | `[out, ⌈in / g⌉]` |
+//! | `block` | | a grid by `block_structure`, rows and columns |
+//!
+//! What is read of a module, by the ends of its tensors' names:
+//!
+//! ```text
+//!  a byte each   weight             F8_E4M3 or I8 [out, in]
+//!                weight_scale       by the strategy
+//!                weight_zero_point  I8, of the scales' shape; must be there unless symmetric
+//!  packed        weight_packed      I32, with weight_shape and weight_g_idx: see `packed.rs`
+//!                weight_scale, weight_zero_point (I32, packed)
+//! ```
 
 use safetensors::Dtype as Stored;
 use serde_json::Value;
@@ -13,29 +38,37 @@ use crate::error::TensorProblem;
 use crate::weights::raw::Raw;
 use crate::weights::rows::Rows;
 
+/// Values of `format` that are read, as errors say it.
 const FORMATS: &str = "float-quantized, int-quantized, naive-quantized, pack-quantized, and mixed-precision of these";
 
-/// Which modules a scheme of `config_groups` is for is said there by classes and regular expressions. It is told here by the tensors: a module has the one
-/// scheme that they fit.
+/// The settings of a folder.
 pub(super) struct Compressed {
+    /// The different schemes of all groups with weights.
     schemes: Vec<Scheme>,
-    /// Whether there may be scales of keys and values, which are for a cache in few bits.
+    /// Whether there may be scales of keys and values (`kv_cache_scheme`), which are for a cache in
+    /// few bits. They are left unread.
     has_cache_scales: bool,
 }
 
-/// How weights are stored: a group of `config_groups`.
+/// How weights are stored: the `weights` of a group of `config_groups`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Scheme {
+    /// Bits of a code: 4 or 8.
     bits: usize,
+    /// Whether codes are E4M3, else integers.
     is_float: bool,
+    /// Whether zero points may be missing.
     is_symmetric: bool,
+    /// What shares a scale.
     strategy: Strategy,
 }
 
 /// What shares a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Strategy {
+    /// The whole matrix.
     Tensor,
+    /// A row.
     Channel,
     /// So many columns of a row.
     Group(usize),
@@ -44,6 +77,11 @@ enum Strategy {
 }
 
 impl Compressed {
+    /// Reads the settings.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a format or a scheme that is not read, for sparse or transformed
+    /// weights, and for weights that were not compressed to the end.
     pub(super) fn read(settings: &Settings) -> Result<Self, Error> {
         settings.warn_of_unread(&[
             "quant_method",
@@ -57,6 +95,7 @@ impl Compressed {
             "transform_config",
             "version",
         ]);
+        /// Values of `format` that are read, of the settings and of each group.
         const KNOWN: [&str; 5] =
             ["float-quantized", "int-quantized", "naive-quantized", "pack-quantized", "mixed-precision"];
         if !KNOWN.contains(&settings.text("format")) {
@@ -80,6 +119,7 @@ impl Compressed {
             match group.get("weights") {
                 None | Some(Value::Null) => {}
                 Some(weights) => {
+                    /// Schemes that are read, as errors say it.
                     const SUPPORTED: &str = "weights of 8-bit floats, or integers of 4 or 8 bits, with scales by tensor, channel, group or block";
                     let scheme = Scheme::read(weights).ok_or_else(|| settings.refuse("config_groups", SUPPORTED))?;
                     if !schemes.contains(&scheme) {
@@ -91,7 +131,12 @@ impl Compressed {
         Ok(Self { schemes, has_cache_scales: settings.get("kv_cache_scheme").is_some() })
     }
 
-    /// Bits of a code and rows and columns of a block, by the one scheme that a module's tensors fit; and whether it needs zero points.
+    /// Finds the scheme that a module's tensors fit, where `shape` is that of the weight. Returns
+    /// the bits of a code, rows and columns of a block, and whether zero points must be there.
+    ///
+    /// # Errors
+    /// [`TensorProblem::Setting`] if schemes fit that differ in bits or blocks, or if none has the
+    /// codes' kind; [`TensorProblem::Shape`] if only the scales fit none.
     fn scheme_of(
         &self,
         codes: &Raw<'_>,
@@ -137,7 +182,8 @@ impl Compressed {
 }
 
 impl Scheme {
-    /// `None` for one that is not read.
+    /// A scheme from its JSON, with the defaults of compressed-tensors: 8 bits, integers,
+    /// symmetric. `None` for one that is not read.
     fn read(weights: &Value) -> Option<Self> {
         let size = |value: &Value| value.as_u64().and_then(|size| usize::try_from(size).ok()).filter(|&size| size > 0);
         let bits = weights.get("num_bits").map_or(Some(8), size)?;
@@ -151,6 +197,7 @@ impl Scheme {
         let is_whole = weights.get("group_size").and_then(Value::as_i64) == Some(-1);
         let strategy = match (weights.get("strategy").and_then(Value::as_str), group) {
             (None, None) if is_whole => Strategy::Channel,
+            (None, None) if weights.get("group_size").is_some_and(|size| !size.is_null()) => return None,
             (Some("group"), Some(size)) | (None, Some(size)) => Strategy::Group(size),
             (Some("channel"), _) => Strategy::Channel,
             (Some("tensor") | None, None) => Strategy::Tensor,
@@ -163,7 +210,7 @@ impl Scheme {
         Some(Self { bits, is_float, is_symmetric, strategy })
     }
 
-    /// Rows and columns that share a scale in a matrix of this shape.
+    /// Rows and columns that share a scale in a matrix of this shape; at least 1 each.
     fn block(self, shape: [usize; 2]) -> [usize; 2] {
         let [rows, columns] = shape.map(|size| size.max(1));
         match self.strategy {
@@ -176,14 +223,17 @@ impl Scheme {
 }
 
 impl Format for Compressed {
+    /// Packed codes have a name of their own; bytes have the name of a dense weight.
     fn codes(&self) -> &'static [(&'static str, &'static str)] {
         &[(".weight", ".weight"), (".weight_packed", ".weight")]
     }
 
+    /// Of `weight`, the dtype says whether it is codes.
     fn is_codes(&self, raw: &Raw<'_>) -> bool {
         if raw.name.ends_with("_packed") { true } else { matches!(raw.dtype, Stored::F8_E4M3 | Stored::I8) }
     }
 
+    /// What belongs to activations (`input_...`, `output_...`) is known but not read.
     fn partners(&self) -> &'static [&'static str] {
         &[
             ".weight_scale",
@@ -197,10 +247,12 @@ impl Format for Compressed {
         ]
     }
 
+    /// Scales of a quantised cache, where the settings announce one.
     fn ignores(&self, name: &str) -> bool {
         self.has_cache_scales && [".q_scale", ".k_scale", ".v_scale"].iter().any(|end| name.ends_with(end))
     }
 
+    /// I32 codes are packed, others a byte each.
     fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Rows + 'a>, Error> {
         let shape = matrix(&module.codes, shape)?;
         let scales = module.need(".weight_scale")?;
@@ -222,6 +274,24 @@ impl Format for Compressed {
                 Some(zeros) => Box::new(grid.with_zeros(zeros)?),
                 None => Box::new(grid),
             })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn without_a_strategy_the_group_size_says_it_or_is_refused() {
+        let strategy = |group_size: Value| Scheme::read(&json!({ "group_size": group_size })).map(|s| s.strategy);
+        assert!(matches!(strategy(json!(128)), Some(Strategy::Group(128))));
+        assert!(matches!(strategy(json!(-1)), Some(Strategy::Channel)));
+        assert!(matches!(strategy(Value::Null), Some(Strategy::Tensor)));
+        for refused in [json!(0), json!(-2), json!("128"), json!(1.5)] {
+            assert!(strategy(refused.clone()).is_none(), "{refused}");
         }
     }
 }

@@ -1,6 +1,21 @@
 //! FP8 (E4M3) with scales: `fp8` of DeepSeek, Qwen and Mistral, and `fbgemm_fp8`.
 //!
-//! The stored scale multiplies, though one of its names says `inv`. What both methods make of activations is left out: scales of activations are not read.
+//! This file reads the settings of both methods and finds the size of blocks; the matrix itself is
+//! a [`Grid`]. The weight is `code * scale`: the stored scale multiplies, though one of its names
+//! says `inv`. What both methods make of activations is left out, so scales of activations are not
+//! read.
+//!
+//! ```text
+//!  fp8         weight            F8_E4M3 [out, in]
+//!              weight_scale_inv  F32, F16, BF16, F8_E8M0, or U8 with scale_fmt ue8m0:
+//!                                [⌈out / b0⌉, ⌈in / b1⌉] with weight_block_size [b0, b1], else one
+//!                                number, [out] or [out, 1]
+//!  fbgemm_fp8  weight            F8_E4M3 [out, in]
+//!              weight_scale      F32, F16 or BF16 [out, 1] or [out]
+//! ```
+//!
+//! Blocks are those of the settings even where the grid of scales would divide the matrix
+//! otherwise: 264 rows in blocks of 128 have 3 rows of scales, the last for 8 rows of the matrix.
 
 use safetensors::Dtype as Stored;
 use serde_json::Value;
@@ -13,16 +28,23 @@ use crate::Error;
 use crate::weights::raw::Raw;
 use crate::weights::rows::Rows;
 
-/// `quant_method` `fp8`: `weight` `[out, in]` and `weight_scale_inv`, one for each block of `weight_block_size`; without such a size, one for all or one for
-/// each row.
+/// `quant_method` `fp8`: codes `weight` `[out, in]` and scales `weight_scale_inv`, one for each
+/// block of `weight_block_size`. Without such a size there is one scale for all or one for each
+/// row.
 pub(super) struct Fp8 {
-    /// Rows and columns of a block, cut at the edges.
+    /// Rows and columns of a block, cut at the edges; `None` where the scales' shape tells.
     block: Option<[usize; 2]>,
-    /// Whether a byte that is a scale is an exponent of two.
+    /// Whether scales of dtype U8 are exponents of two (`scale_fmt` `ue8m0`). Scales of F8_E8M0
+    /// always are.
     is_ue8m0: bool,
 }
 
 impl Fp8 {
+    /// Reads the settings.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for another format of codes, experts or scales than those above, and
+    /// for a size of blocks that is not two numbers.
     pub(super) fn read(settings: &Settings) -> Result<Self, Error> {
         settings.warn_of_unread(&[
             "quant_method",
@@ -58,14 +80,17 @@ impl Fp8 {
 }
 
 impl Format for Fp8 {
+    /// FP8 and dense weights have the same name.
     fn codes(&self) -> &'static [(&'static str, &'static str)] {
         &[(".weight", ".weight")]
     }
 
+    /// Dense weights are wider.
     fn is_codes(&self, raw: &Raw<'_>) -> bool {
         raw.dtype == Stored::F8_E4M3
     }
 
+    /// Scales of activations are known, so that they are not reported as unused, but not read.
     fn partners(&self) -> &'static [&'static str] {
         &[".weight_scale_inv", ".activation_scale", ".input_scale"]
     }
@@ -86,10 +111,11 @@ impl Format for Fp8 {
     }
 }
 
-/// `quant_method` `fbgemm_fp8`: `weight` `[out, in]` and `weight_scale` `[out, 1]`.
+/// `quant_method` `fbgemm_fp8`: codes `weight` `[out, in]` and scales `weight_scale` `[out, 1]`.
 pub(super) struct Fbgemm;
 
 impl Fbgemm {
+    /// Reads nothing: the method has one form. Unknown fields are warned of.
     pub(super) fn read(settings: &Settings) -> Self {
         settings.warn_of_unread(&["quant_method", "activation_scale_ub", "modules_to_not_convert"]);
         Self
@@ -101,14 +127,17 @@ impl Format for Fbgemm {
         &[(".weight", ".weight")]
     }
 
+    /// Dense weights are wider.
     fn is_codes(&self, raw: &Raw<'_>) -> bool {
         raw.dtype == Stored::F8_E4M3
     }
 
+    /// The upper bound of activations is known but not read.
     fn partners(&self) -> &'static [&'static str] {
         &[".weight_scale", ".input_scale_ub"]
     }
 
+    /// One scale for each row.
     fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Rows + 'a>, Error> {
         let shape = matrix(&module.codes, shape)?;
         let scales = module.need(".weight_scale")?.floats()?;
@@ -116,7 +145,8 @@ impl Format for Fbgemm {
     }
 }
 
-/// The block of scales that are not in a grid: the whole matrix if there is one, else a row.
+/// The block of scales that are not in a grid: the whole matrix if there is one scale, in any
+/// number of dimensions, else a row.
 fn whole_or_rows(scales: &Raw<'_>, shape: [usize; 2]) -> [usize; 2] {
     if scales.shape.iter().all(|&size| size == 1) { shape } else { [1, shape[1]] }
 }

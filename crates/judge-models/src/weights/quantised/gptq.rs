@@ -1,4 +1,29 @@
-//! GPTQ: integers of 4 or 8 bits, packed along the input, with scales and zero points for each group of inputs.
+//! GPTQ: integers of 4 or 8 bits, packed along the input, with scales and zero points for each
+//! group.
+//!
+//! ```text
+//!  qweight  I32 [⌈in · bits / 32⌉, out]       a word holds 32 / bits successive inputs of one output
+//!  qzeros   I32 [groups, ⌈out · bits / 32⌉]   a word holds 32 / bits successive outputs of one group
+//!  scales   [groups, out]
+//!  g_idx    I32 [in]                          the group of each input; absent: input / group_size
+//!
+//!  W[o, i] = (q[i, o] - zero[g, o]) * scale[g, o],  g = g_idx[i]
+//! ```
+//!
+//! Low bits come first. In files of the first version (`checkpoint_format` `gptq`, the default)
+//! stored zero points are one too small. The writer subtracts 1 from every zero point of a word at
+//! once, as one subtraction of the whole word, so a zero point of 0 borrows from its neighbour.
+//! Adding the same constant to the whole word, with wrapping, undoes it.
+//!
+//! `group_size` is shared with `awq.rs`.
+//!
+//! A word of 4-bit zero points, highest first, as GPTQModel writes it:
+//!
+//! ```text
+//!  zero points         8  1  7  0  0  f  5  0
+//!  minus 0x11111111    7  0  5  e  f  e  3  f      a 0 becomes f and takes 1 from the place above it
+//!  plus 0x11111111     8  1  7  0  0  f  5  0      in wrapping arithmetic: the borrows come back
+//! ```
 
 use super::groups::Groups;
 use super::method::Format;
@@ -8,19 +33,22 @@ use crate::Error;
 use crate::weights::raw::{Floats, Raw, Words};
 use crate::weights::rows::Rows;
 
-/// `qweight` I32 `[in · bits / 32, out]`, `qzeros` I32 `[groups, out · bits / 32]`, `scales` `[groups, out]`, `g_idx` I32 `[in]`: the weight of input `i`
-/// and output `o` is `(q - zero) · scale` of the group of `i`.
-///
-/// In files of the first version (`checkpoint_format` `gptq`) the zero points are one too small. What was taken off was taken off whole words, so it is
-/// added to whole words: a zero point of 0 borrowed from its neighbour.
+/// The settings of `quant_method` `gptq`, see the module's layout.
 pub(super) struct Gptq {
+    /// Bits of a code: 4 or 8.
     bits: usize,
-    /// Successive inputs of a group where no `g_idx` says more; `None`: all.
+    /// Successive inputs of a group where no `g_idx` says more; `None`: all inputs.
     group_size: Option<usize>,
+    /// Whether stored zero points are one too small.
     is_v1: bool,
 }
 
 impl Gptq {
+    /// Reads the settings.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for other bits, words or versions, for settings that differ by module
+    /// (`dynamic`), and for weights that were rotated, repacked for Marlin or come with adapters.
     pub(super) fn read(settings: &Settings) -> Result<Self, Error> {
         settings.warn_of_unread(&[
             "quant_method",
@@ -80,8 +108,13 @@ impl Gptq {
     }
 }
 
-/// Inputs that share a scale, from a field whose -1 means all of them.
+/// Inputs that share a scale: a number greater than 0, 128 where the field is absent, or `None` for
+/// -1, which means all of them.
+///
+/// # Errors
+/// [`Error::Unsupported`] for any other value.
 pub(super) fn group_size(settings: &Settings, field: &str) -> Result<Option<usize>, Error> {
+    /// The values that are read, as errors say it.
     const SUPPORTED: &str = "-1 and numbers greater than 0";
     match settings.number(field, 128, SUPPORTED)? {
         -1 => Ok(None),
@@ -95,6 +128,7 @@ impl Format for Gptq {
         &[(".qweight", ".weight")]
     }
 
+    /// No dense weight has this name.
     fn is_codes(&self, _raw: &Raw<'_>) -> bool {
         true
     }
@@ -124,21 +158,29 @@ impl Format for Gptq {
     }
 }
 
-/// Words that go down the inputs of one output each.
+/// A matrix `[out, in]` whose words go down the inputs of one output each.
 struct Columns<'a> {
+    /// `qweight`.
     codes: Words<'a>,
+    /// `qzeros`, as stored.
     zeros: Words<'a>,
+    /// `scales`.
     scales: Floats<'a>,
+    /// The group of each input.
     groups: Groups,
+    /// Bits of a code.
     bits: usize,
-    /// What is added to each word of zero points.
+    /// What is added to each word of zero points: a 1 for each of them in the first version, else
+    /// 0.
     one_less: u32,
+    /// Rows and columns of the weight: `[out, in]`.
     shape: [usize; 2],
     /// Groups.
     count: usize,
 }
 
 impl Columns<'_> {
+    /// The zero point of a group and an output.
     fn zero(&self, group: usize, row: usize) -> f32 {
         let [out, _] = self.shape;
         let per_word = 32 / self.bits;
@@ -148,6 +190,7 @@ impl Columns<'_> {
 }
 
 impl Rows for Columns<'_> {
+    /// Goes by words, so each is read once for all of its inputs.
     fn expand(&self, first: usize, values: &mut [f32]) {
         let [out, width] = self.shape;
         let rows = values.len() / width;

@@ -1,4 +1,18 @@
-//! Codes of one byte each, with a scale for every block of rows and columns: the form that FP8 and 8-bit integers share.
+//! Codes of one byte each, with a scale for every block of rows and columns.
+//!
+//! FP8 and 8-bit integers of several methods share this form. `fp8.rs` and `compressed.rs` say how
+//! large blocks are:
+//!
+//! ```text
+//!  codes [rows, columns]            scales [⌈rows / b0⌉, ⌈columns / b1⌉]
+//!  ┌────┬────┬──┐ ┐
+//!  │    │    │  │ │ b0 rows         s00  s01  s02        W[r, c] = (value(code[r, c]) - z) * s
+//!  ├────┼────┼──┤ ┘                 s10  s11  s12        s and z of block r / b0, c / b1
+//!  └────┴────┴──┘  edges are cut
+//!    b1 columns
+//! ```
+//!
+//! A scale for each row is the block `[1, columns]`, one for all is `[rows, columns]`.
 
 use safetensors::Dtype as Stored;
 
@@ -6,24 +20,31 @@ use crate::Error;
 use crate::weights::raw::{Floats, Raw};
 use crate::weights::rows::Rows;
 
-/// `(value(code) - zero) * scale`, with one scale and one zero point per block.
+/// A matrix of `(value(code) - zero) * scale`, with one scale and one zero point per block.
 pub(super) struct Grid<'a> {
+    /// One byte for each element, row-major.
     codes: &'a [u8],
+    /// What each byte stands for: [`E4M3`] or [`INT8`], by the dtype of the codes.
     values: &'static [f32; 256],
+    /// Columns of the matrix.
     width: usize,
+    /// The scales of all blocks, row-major.
     scales: Floats<'a>,
+    /// Zero points in int8, one for each scale; without them they are 0.
     zeros: Option<&'a [u8]>,
-    /// Rows and columns of a block; those at the edges are cut.
+    /// Rows and columns of a block; those at the lower and right edges may be cut.
     block: [usize; 2],
     /// Blocks side by side.
     across: usize,
 }
 
 impl<'a> Grid<'a> {
-    /// Puts codes, which must be a matrix of this shape, and scales together. Blocks at the lower and right edges may be cut.
+    /// Joins codes, which must be a matrix of this shape, and their scales. Blocks at the lower and
+    /// right edges may be cut.
     ///
     /// # Errors
-    /// [`Error::Tensor`] for codes of another shape, and for scales that are not one per block.
+    /// [`Error::Tensor`] for codes of another shape or dtype, and for scales that are not one per
+    /// block.
     pub(super) fn new(codes: Raw<'a>, shape: [usize; 2], scales: Floats<'a>, block: [usize; 2]) -> Result<Self, Error> {
         let codes = codes.of_shape(&shape)?;
         let values = match codes.dtype {
@@ -38,14 +59,18 @@ impl<'a> Grid<'a> {
         Ok(Self { codes: codes.bytes, values, width: shape[1], scales, zeros: None, block, across: grid[1] })
     }
 
-    /// The same with zero points, of the scales' shape.
+    /// Adds zero points, I8 of the scales' shape.
+    ///
+    /// # Errors
+    /// [`Error::Tensor`] for another dtype or shape.
     pub(super) fn with_zeros(self, zeros: Raw<'a>) -> Result<Self, Error> {
         let zeros = zeros.of_dtype(Stored::I8, "I8")?.of_shape(self.scales.raw().shape)?;
         Ok(Self { zeros: Some(zeros.bytes), ..self })
     }
 }
 
-/// Whether a shape is that of a grid; dimensions of one may be left out.
+/// Whether a shape is that of a grid of scales. Writers may leave out dimensions of one: `[n]`
+/// stands for `[n, 1]`, and a scalar for `[1, 1]`.
 pub(super) fn fits(shape: &[usize], grid: [usize; 2]) -> bool {
     shape == grid || shape == [grid[0]] && grid[1] == 1 || shape.is_empty() && grid == [1, 1]
 }
@@ -83,7 +108,9 @@ static INT8: [f32; 256] = {
     values
 };
 
-/// What each byte is in E4M3: a sign, four bits of exponent with bias 7, three of fraction; no infinities, and all ones is not a number.
+/// What each byte is in E4M3 of the OFP8 specification: a sign, four bits of exponent with bias 7,
+/// three of fraction. There are no infinities, and all ones behind the sign is NaN. The largest
+/// value is 448.
 static E4M3: [f32; 256] = {
     let mut values = [0.0; 256];
     let mut byte: u32 = 0;

@@ -1,4 +1,8 @@
 //! Which group of scales each column of a matrix belongs to.
+//!
+//! GPTQ and packed `compressed-tensors` have one scale for each row and group of columns. Where
+//! columns were sorted by their importance before groups were made (`desc_act`), a tensor `g_idx`
+//! lists the group of each.
 
 use safetensors::Dtype as Stored;
 
@@ -8,17 +12,20 @@ use crate::weights::raw::Raw;
 
 /// The groups of columns that share scales in a row.
 pub(super) enum Groups {
-    /// Successive ones, so many in each.
+    /// Successive columns, so many in each group; the last group may have fewer.
     Even(usize),
-    /// One by one: columns were sorted when the groups were made.
+    /// The group of each column, each less than the number of groups.
     Listed(Vec<u32>),
 }
 
 impl Groups {
-    /// The groups that a tensor `[in]` of 32-bit indices lists, or without one, or where all are -1, those of so many successive columns.
+    /// The groups that a tensor `[width]` of 32-bit indices lists, each below `count`. Groups of
+    /// `size` successive columns if there is no such tensor, or if all of its indices are -1, which
+    /// writers use for an order that was not changed.
     ///
     /// # Errors
-    /// [`TensorProblem::Index`] for an index that is not below `count`.
+    /// [`TensorProblem::Index`] for an index that is negative or not below `count`, and
+    /// [`TensorProblem`]s of another dtype or shape.
     pub(super) fn new(indices: Option<Raw<'_>>, width: usize, size: usize, count: usize) -> Result<Self, Error> {
         let Some(raw) = indices else { return Ok(Self::Even(size)) };
         let words = raw.of_dtype(Stored::I32, "I32")?.of_shape(&[width])?.words()?;

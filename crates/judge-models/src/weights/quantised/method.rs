@@ -1,4 +1,9 @@
 //! The methods of quantisation, and which of them a folder uses.
+//!
+//! `open.rs` asks [`format`](fn@format) once for a folder. A new method is a file that implements [`Format`]
+//! and an arm of the match below; [`Quantised`](super::Quantised) needs no change. Whatever a
+//! configuration says that changes weights in a way that is not computed here is refused by its
+//! field, and fields that are not known are warned of.
 
 use serde_json::Value;
 
@@ -13,38 +18,47 @@ use crate::weights::rows::Rows;
 /// What is supported, as errors say it.
 const METHODS: &str = "fp8, fbgemm_fp8, compressed-tensors (float-quantized, int-quantized, naive-quantized and pack-quantized), mxfp4 (gpt-oss), gptq, awq and bitsandbytes";
 
-/// How a method stores a module.
+/// How a method stores a module. An implementation keeps the settings of the folder, no tensors.
 pub(crate) trait Format {
-    /// What the name of a tensor of codes ends with, and what the name of the weight that it stands for ends with, behind the path of the module.
+    /// Pairs of ends of names, behind the path of the module: that of a tensor of codes, and that
+    /// of the weight that it stands for. The first pair whose first end a name has counts.
     fn codes(&self) -> &'static [(&'static str, &'static str)];
 
-    /// Whether a tensor with such a name does hold codes.
+    /// Whether a tensor with such a name does hold codes. In most methods a dense weight has the
+    /// same name, and the dtype tells them apart.
     fn is_codes(&self, raw: &Raw<'_>) -> bool;
 
-    /// Ends of the names of the tensors that a module may have beside its codes: those that are read, and those that only say how activations are rounded.
+    /// Ends of the names of the tensors that a module may have beside its codes: those that are
+    /// read, and those that only say how activations are rounded, which are left unread.
     fn partners(&self) -> &'static [&'static str];
 
-    /// Whether a tensor that belongs to no module may be left unread.
+    /// Whether a tensor that belongs to no module may be left unread. None by default.
     fn ignores(&self, _name: &str) -> bool {
         false
     }
 
-    /// Whether the matrices of a stack, which no folder has one by one, may be stored as one tensor of codes.
+    /// Whether a stack of matrices that no folder has one by one may be stored as one tensor of
+    /// codes. If not, models with such stacks are refused for this method.
     fn has_stacks(&self) -> bool {
         false
     }
 
-    /// The rows of a module's weight.
+    /// The rows of a module's weight `[out, in]`, or of a stack of them where there are stacks. All
+    /// shapes and dtypes, and indices that lead into other tensors, are checked here, so that
+    /// expanding rows cannot fail.
     ///
     /// # Errors
     /// [`Error::Tensor`] for tensors that are missing or do not fit this shape or each other.
     fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Rows + 'a>, Error>;
 }
 
-/// The format that a folder's `config.json` names, if it is quantised.
+/// The format that a folder's `config.json` names; `None` if it is not quantised. The settings are
+/// those of `quantization_config`, else those inside `text_config`, where vision-language folders
+/// may have them.
 ///
 /// # Errors
 /// [`Error::Unsupported`] with the field that says something that is not read.
+/// `compression_config`, the older name of the settings of compressed-tensors, is refused as such.
 pub(crate) fn format(folder: &Folder) -> Result<Option<Box<dyn Format>>, Error> {
     let (config, path) = (folder.config(), folder.file(file::CONFIG));
     let is_set = |value: &&Value| !value.is_null();
@@ -53,6 +67,7 @@ pub(crate) fn format(folder: &Folder) -> Result<Option<Box<dyn Format>>, Error> 
         let field = "compression_config".to_owned();
         return Err(Error::Unsupported { path, field, found, supported: "quantization_config" });
     }
+    /// The field of `config.json` that holds the settings.
     const FIELD: &str = "quantization_config";
     let inner = config.get("text_config").and_then(|text| text.get(FIELD)).filter(is_set);
     let (place, settings) = match (config.get(FIELD).filter(is_set), inner) {

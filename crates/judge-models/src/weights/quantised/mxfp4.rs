@@ -1,6 +1,16 @@
-//! MXFP4, in which gpt-oss is published: four-bit floats in blocks of 32 along a row, each block with a power of two.
+//! MXFP4, in which gpt-oss is published: four-bit floats in blocks of 32 along a row, each with a
+//! power of two.
 //!
-//! Expanded values are exact in bf16.
+//! ```text
+//!  X_blocks  U8 [experts, out, in / 32, 16]        byte k: element 2k in the low half, 2k + 1 in the high
+//!  X_scales  U8 or F8_E8M0 [experts, out, in / 32]
+//!
+//!  X[e, o, i] = e2m1(code) * 2^(scale - 127)
+//! ```
+//!
+//! The tensor `X`, such as `mlp.experts.gate_up_proj`, is a stack of all experts of a block.
+//! `part.rs` finds an expert's rows in it. Expanded values are exact in bf16: they have at most two
+//! significant bits.
 
 use safetensors::Dtype as Stored;
 
@@ -17,11 +27,12 @@ const BLOCK: usize = 32;
 /// What each code is in E2M1: a sign, two bits of exponent, one of fraction.
 const E2M1: [f32; 16] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0];
 
-/// `quant_method` `mxfp4`: `X_blocks` `[experts, out, in / 32, 16]` and `X_scales` `[experts, out, in / 32]` are the stack of matrices `X`
-/// `[experts, out, in]`. That is `out` before `in`, where a dense gpt-oss keeps `in` before `out`.
+/// `quant_method` `mxfp4`, which has no settings that change numbers. Codes have `out` before `in`,
+/// where a dense gpt-oss keeps `in` before `out`.
 pub(super) struct Mxfp4;
 
 impl Mxfp4 {
+    /// Reads nothing. Unknown fields are warned of.
     pub(super) fn read(settings: &Settings) -> Self {
         settings.warn_of_unread(&["quant_method", "modules_to_not_convert", "dequantize"]);
         Self
@@ -29,10 +40,12 @@ impl Mxfp4 {
 }
 
 impl Format for Mxfp4 {
+    /// The weight's name is the module's path alone: experts are parameters, not modules.
     fn codes(&self) -> &'static [(&'static str, &'static str)] {
         &[("_blocks", "")]
     }
 
+    /// Bytes of two codes each.
     fn is_codes(&self, raw: &Raw<'_>) -> bool {
         raw.dtype == Stored::U8
     }
@@ -41,10 +54,13 @@ impl Format for Mxfp4 {
         &["_scales"]
     }
 
+    /// All codes are stacks.
     fn has_stacks(&self) -> bool {
         true
     }
 
+    /// The rows of a tensor `[..., in]`: usually `[experts, out, in]`, as
+    /// [`Part`](super::part::Part) says.
     fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Rows + 'a>, Error> {
         let codes = module.codes;
         let Some((&width, outer)) = shape.split_last().filter(|(width, _)| width.is_multiple_of(BLOCK)) else {
@@ -61,10 +77,13 @@ impl Format for Mxfp4 {
     }
 }
 
-/// All rows of a stack of matrices.
+/// All rows of a stack of matrices, counted through all of them.
 struct Stack<'a> {
+    /// 16 bytes for each block, row-major.
     blocks: &'a [u8],
+    /// One byte for each block, row-major.
     scales: Raw<'a>,
+    /// Elements of a row, a multiple of [`BLOCK`].
     width: usize,
 }
 

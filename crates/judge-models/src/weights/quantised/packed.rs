@@ -1,5 +1,17 @@
-//! Integers of 4 or 8 bits packed along a row, as `compressed-tensors` packs them: element `k` of a row at bits `k · bits` of its words, low bits first,
-//! with `2^(bits - 1)` added.
+//! Integers of 4 or 8 bits packed along a row, as `compressed-tensors` packs them
+//! (`pack-quantized`).
+//!
+//! ```text
+//!  weight_packed      I32 [out, ⌈in · bits / 32⌉]       element k of a row at bits k · bits of its words,
+//!                                                       low bits first, with 2^(bits - 1) added
+//!  weight_scale       [⌈out / b0⌉, ⌈in / b1⌉]           blocks of b0 rows and b1 columns
+//!  weight_zero_point  I32 [⌈out · bits / 32⌉, ⌈in / b1⌉]   packed in the same way down the rows, optional
+//!  weight_g_idx       I32 [in]                          the group of each column, optional
+//!  weight_shape       I32 or I64 [2]                    out, in: packing loses the width
+//! ```
+//!
+//! The weight is `(code - zero) * scale`. What was added to codes was added to zero points too, so
+//! it cancels; without zero points, `zero` is `2^(bits - 1)`. `compressed.rs` opens such modules.
 
 use safetensors::Dtype as Stored;
 
@@ -9,17 +21,25 @@ use crate::error::TensorProblem;
 use crate::weights::raw::{Floats, Raw, Words};
 use crate::weights::rows::Rows;
 
-/// `(code - zero) * scale`, with one scale and one zero point for each group of columns of a row.
+/// A matrix of `(code - zero) * scale`, with one scale and one zero point for each group of columns
+/// of a row.
 pub(super) struct Packed<'a> {
+    /// The bytes of all words. Words are little-endian, so element `k` of a row is in byte `k ·
+    /// bits / 8`.
     codes: &'a [u8],
+    /// Bits of a code: 4 or 8, neither of which crosses a byte.
     bits: usize,
+    /// Columns of the matrix.
     width: usize,
+    /// The scales, row-major: `across` for each block of rows.
     scales: Floats<'a>,
+    /// The packed zero points; `None` for the middle of the range.
     zeros: Option<Words<'a>>,
     /// Groups of a row.
     across: usize,
     /// Rows that share a scale.
     rows: usize,
+    /// The group of each column.
     groups: Groups,
 }
 
@@ -34,7 +54,12 @@ pub(super) struct Beside<'a> {
 }
 
 impl<'a> Packed<'a> {
-    /// Puts a module of this shape together whose scales are one for each block of so many rows and columns.
+    /// Joins the tensors of a module of this shape whose scales are one for each block of rows and
+    /// columns `block`. That the scales have the shape of such a grid was checked by the caller.
+    ///
+    /// # Errors
+    /// [`Error::Tensor`] for tensors that do not fit the shape, `weight_shape` among them, or each
+    /// other.
     pub(super) fn new(
         codes: Raw<'a>,
         shape: [usize; 2],
@@ -59,6 +84,7 @@ impl<'a> Packed<'a> {
         Ok(Self { codes: codes.bytes, bits, width, scales, zeros, across, rows: block[0], groups })
     }
 
+    /// The zero point of a row and a group.
     fn zero(&self, row: usize, group: usize) -> f32 {
         let zeros = match self.zeros {
             Some(zeros) => zeros,
@@ -70,7 +96,7 @@ impl<'a> Packed<'a> {
     }
 }
 
-/// Both words of a `weight_shape`, which is of 32 or 64 bits each.
+/// Both numbers of a `weight_shape`, which are of 32 or 64 bits.
 fn stored_shape(raw: &Raw<'_>) -> Result<Vec<i64>, Error> {
     raw.of_shape(&[2])?;
     match raw.dtype {

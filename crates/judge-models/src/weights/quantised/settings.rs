@@ -1,4 +1,9 @@
-//! The fields of `quantization_config`.
+//! The fields of `quantization_config`, read with one policy for all methods.
+//!
+//! Null is the same as absent. A field that is read must have a value that is supported, or
+//! [`Settings::refuse`] names it. A field that is neither read nor known to leave weights as they
+//! are is warned of, not refused: new releases of the writing programs add fields that change
+//! nothing.
 
 use std::path::PathBuf;
 
@@ -8,10 +13,11 @@ use crate::Error;
 
 /// The settings of a method of quantisation, as `config.json` has them.
 pub(super) struct Settings {
-    /// The file.
+    /// `config.json`, for errors.
     pub(super) path: PathBuf,
-    /// Where in it they are.
+    /// Where in it the settings are: `quantization_config`, or inside `text_config`.
     pub(super) place: String,
+    /// The settings as they are stored, nulls included.
     pub(super) fields: Map<String, Value>,
 }
 
@@ -21,18 +27,23 @@ impl Settings {
         self.fields.get(field).filter(|value| !value.is_null())
     }
 
-    /// A field's text; empty if it is none.
+    /// A field's text; empty if the field is absent, null or no text.
     pub(super) fn text(&self, field: &str) -> &str {
         self.get(field).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The error of a field whose value is not read.
+    /// [`Error::Unsupported`] for a field whose value is not read, with the value and with what is
+    /// `supported`.
     pub(super) fn refuse(&self, field: &str, supported: &'static str) -> Error {
         let found = self.get(field).map_or_else(|| "null".to_owned(), Value::to_string);
         Error::Unsupported { path: self.path.clone(), field: format!("{}.{field}", self.place), found, supported }
     }
 
-    /// Fails if a field has something in it: a number, a text, a list that is not empty, or `true`.
+    /// Checks that a feature which is not computed here is off: the field is absent, null, `false`,
+    /// or an empty list or object.
+    ///
+    /// # Errors
+    /// Those of [`refuse`](Self::refuse) for any other value.
     pub(super) fn must_be_off(&self, field: &str, supported: &'static str) -> Result<(), Error> {
         match self.get(field) {
             None | Some(Value::Bool(false)) => Ok(()),
@@ -42,7 +53,10 @@ impl Settings {
         }
     }
 
-    /// A whole number, or what is taken where the field is absent.
+    /// A whole number, or `default` where the field is absent or null.
+    ///
+    /// # Errors
+    /// Those of [`refuse`](Self::refuse) for a value that is no whole number.
     pub(super) fn number(&self, field: &str, default: i64, supported: &'static str) -> Result<i64, Error> {
         match self.get(field) {
             None => Ok(default),
@@ -50,7 +64,8 @@ impl Settings {
         }
     }
 
-    /// Warns of fields that are neither read nor known to change no weight.
+    /// Warns of fields that are not null and not `known`: the fields that a method reads and those
+    /// that are known to change no weight.
     pub(super) fn warn_of_unread(&self, known: &[&str]) {
         let unread: Vec<&str> = self
             .fields

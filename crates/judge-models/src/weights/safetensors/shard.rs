@@ -1,4 +1,16 @@
 //! One mapped safetensors file, its header checked.
+//!
+//! ```text
+//!  bytes 0..8        8..8 + n                 8 + n..end of file
+//!  n: u64, little-   JSON: {"name": {"dtype", the tensors' bytes; data_offsets count
+//!  endian            "shape", "data_offsets"  from here
+//!                    : [start, end]}, ...}
+//! ```
+//!
+//! [`Shard::open`] checks everything that the header claims before `safetensors.rs` uses it: after
+//! that no offset leads out of the file, and every tensor is as long as its dtype and shape say.
+//! The checks are those of the `safetensors` crate's own reader. They are made here so that each
+//! fault is an error that names the file and the tensor.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,19 +23,23 @@ use serde_json::Value;
 use crate::Error;
 use crate::error::{FileProblem, TensorProblem};
 
-/// Longest header that is read, in bytes; the limit of the format's own reader.
+/// Longest header that is read, in bytes: the limit of the `safetensors` crate.
 const MAX_HEADER: u64 = 100_000_000;
 
-/// One mapped safetensors file.
+/// One mapped safetensors file. It must not change while it is mapped.
 pub(in crate::weights) struct Shard {
+    /// The file, for errors.
     pub(super) path: PathBuf,
+    /// The whole file, header included.
     pub(in crate::weights) map: Mmap,
-    /// Where the tensors' bytes begin.
+    /// Where the tensors' bytes begin in the map: `data_offsets` count from here.
     pub(super) data: usize,
 }
 
 impl Shard {
-    /// Says that a part of the map is not needed for now.
+    /// Tells the system that a part of the map is not needed for now, so that its pages need not
+    /// stay in memory. `bytes` must be a part of [`map`](Self::map). A failure is harmless and only
+    /// logged. On systems other than Unix nothing happens.
     pub(super) fn let_go(&self, bytes: &[u8]) {
         #[cfg(unix)]
         {
@@ -39,8 +55,12 @@ impl Shard {
         let _ = bytes;
     }
 
-    /// Maps a file and checks its whole header: every range within the file, as long as its dtype and shape say, none
-    /// over another, no byte between or after them.
+    /// Maps a file and checks its whole header: every range lies within the file and is as long as
+    /// its dtype and shape say, none overlaps another, and no byte is between or after them.
+    ///
+    /// # Errors
+    /// [`Error::Read`], [`Error::WeightsFile`] for the header or the file's length, and
+    /// [`Error::Tensor`] for the range of one tensor.
     pub(super) fn open(path: PathBuf) -> Result<(Self, BTreeMap<String, TensorInfo>), Error> {
         let read = |source| Error::Read { path: path.clone(), source };
         let file = File::open(&path).map_err(read)?;
@@ -85,8 +105,9 @@ impl Shard {
     }
 }
 
-/// Checks that the ranges follow one another without gap or overlap, each as long as its tensor, and returns the last
-/// one's end.
+/// Checks that the ranges follow one another from 0 on without gap or overlap, each as long as its
+/// tensor, and returns the end of the last. Shapes whose size overflows and dtypes of less than a
+/// byte that do not fill their last byte are errors, with the tensor's name.
 fn check_ranges(infos: &BTreeMap<String, TensorInfo>) -> Result<usize, (String, TensorProblem)> {
     let mut by_start: Vec<_> = infos.iter().collect();
     by_start.sort_by_key(|(_, info)| info.data_offsets);

@@ -1,4 +1,23 @@
 //! Tensors that a file keeps as one, such as all experts of a block, and a model takes one by one.
+//!
+//! A description lists its tensors one by one and, beside them, the stacks ([`StackSpec`]) in which
+//! a file may keep them. Here a stack becomes its parts: views of the same bytes with a start and
+//! strides. So engines take experts by name from every form, and the check of names sees the same
+//! names.
+//!
+//! ```text
+//!  stack by rows      [experts, rows, d_in]     a part's rows lie one after another: a plain range
+//!  stack by columns   [experts, d_in, rows]     the number of row r and column c of a part is at
+//!                                               start + r * down + c * right, down = parts of a
+//!                                               projection in turn (gate, up, gate, ...), right = rows
+//! ```
+//!
+//! A part by columns is gathered into rows as it is taken. Stacks of codes are not cut here but by
+//! `quantised/part.rs`.
+//!
+//! A stack that some folders have and others do not (`is_only_form` is false) may be absent: its
+//! parts are looked for by their names. If it is the only form there is, its name is what a
+//! missing-tensor error says, not those of its hundreds of parts.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,15 +29,19 @@ use super::{Checkpoint, Located};
 use crate::Error;
 use crate::arch::{StackPart, StackSpec};
 
-/// Rows that are gathered side by side: their numbers in one column lie near each other where a matrix is stored column by column.
+/// Rows gathered by one task, column by column. Where a matrix is stored by columns, the numbers
+/// that these rows have in one column lie near each other, so a cache line is used whole.
 const SIDE_BY_SIDE: usize = 32;
 
 impl Checkpoint {
-    /// Looks at the parts of stacks: where a stack is there, and none of its parts, these take its place under their own names, as if the file had
-    /// them one by one.
+    /// Replaces each stack that is there by its parts, under their own names, as if the file had
+    /// them one by one. Where a file has a part beside the stack, the stack stays as it is, and the
+    /// check of names reports it.
     ///
     /// # Errors
-    /// If a stack has another shape, or if one is absent whose parts no folder has.
+    /// [`Error::Tensor`] if a stack has another shape than its description, and
+    /// [`Error::TensorNames`] if stacks are absent that are the only form in which folders keep
+    /// their parts.
     pub(crate) fn unstack<'a>(&mut self, stacks: impl IntoIterator<Item = &'a StackSpec>) -> Result<(), Error> {
         let mut missing = Vec::new();
         for stack in stacks {
@@ -51,7 +74,8 @@ impl Checkpoint {
         if missing.is_empty() { Ok(()) } else { Err(Error::TensorNames { missing, unused: Vec::new() }) }
     }
 
-    /// The bytes of some rows of a tensor, one behind another; of one axis, each number is a row.
+    /// The bytes of some rows of a tensor, one row behind another: borrowed from the map, or
+    /// gathered where the tensor is strided. Of a tensor with one axis each number is a row.
     pub(super) fn rows(&self, located: &Located, rows: Range<usize>) -> Cow<'_, [u8]> {
         let (bytes, shape) = (self.bytes(located), &located.info.shape);
         let columns: usize = shape.iter().skip(1).product();
@@ -60,13 +84,14 @@ impl Checkpoint {
             (None, _) => Cow::Borrowed(&bytes[rows.start * columns * width..rows.end * columns * width]),
             (Some(strides), 2) => Cow::Owned(gather::<2>(bytes, rows, columns, strides)),
             (Some(strides), 4) => Cow::Owned(gather::<4>(bytes, rows, columns, strides)),
-            // Of dtypes that are refused.
+            // No dtype that is read has this width: `widened` refuses it by name.
             (Some(_), _) => Cow::Borrowed(&[]),
         }
     }
 }
 
-/// Rows of a matrix whose numbers of `N` bytes are `down` and `right` numbers apart.
+/// Copies rows of a strided matrix into row-major order. `bytes` begin with the number of row 0 and
+/// column 0; neighbours are `down` and `right` numbers of `N` bytes apart.
 fn gather<const N: usize>(bytes: &[u8], rows: Range<usize>, columns: usize, [down, right]: [usize; 2]) -> Vec<u8> {
     let numbers = bytes.as_chunks::<N>().0;
     let mut gathered = vec![0; rows.len() * columns * N];

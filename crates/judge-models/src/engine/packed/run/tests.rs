@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use judge_core::{Generation, LabelRead, Outcome, ReadAt, Want};
+use judge_core::{Generation, LabelRead, Lens, Outcome, ReadAt, Want};
 
 use super::*;
 use crate::arch::Architecture;

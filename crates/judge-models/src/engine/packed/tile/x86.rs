@@ -1,4 +1,31 @@
-//! Blocks of a product in registers, for the instructions of x86-64.
+//! The bodies of [`multiply_add`](super::multiply_add) with instructions of x86-64.
+//!
+//! Each entry takes a [`Block`] and the number of rows that are left, and works on as many rows as
+//! its largest block of registers holds, or on a smaller block. It returns how many it took, and
+//! the caller loops. All blocks of one body sum a row in the same order, so the size does not show.
+//!
+//! ```text
+//! registers of avx512_bf16_rows::<12>        per word:  2 loads of b, 12 broadcasts of a, 24 products
+//!   sums   12 rows × 2 × 16 lanes    24
+//!   b      2 × 16 lanes               2      sums start at zero and are added to `out` once, at the end
+//!   a      1 word, broadcast          1
+//!                                    27 of 32
+//!
+//! body                 largest block   registers        sums   b    a   mask
+//! avx512_bf16          12 × 32         32 of 512 bits   24     2    1
+//! avx512               12 × 32         32 of 512 bits   24     2    1
+//! avx512_widening       8 × 32         32 of 512 bits   16     4    2   1
+//! avx2                  6 × 16         16 of 256 bits   12     2    1
+//! avx2_widening         4 × 16         16 of 256 bits    8     4    2   1
+//! ```
+//!
+//! The widening bodies split each word into its two f32 numbers, the first from the low half, and
+//! add both products with fused multiply-adds in this order. AVX-512 and AVX2 therefore give the
+//! same bits, and the same as bodies for single numbers give for pairs that were widened before.
+//!
+//! To add a body: write it against [`Block`], name it in `multiply_add`, and let the kernel's
+//! detection in `kernel.rs` cover its instructions. The tests of `tile.rs` compare it with sums in
+//! f64, and rows alone with rows together.
 
 use std::arch::x86_64::{
     __m256, __m512, __m512bh, _mm256_add_ps, _mm256_and_si256, _mm256_castsi256_ps, _mm256_fmadd_ps, _mm256_loadu_ps,
@@ -10,10 +37,12 @@ use std::mem::transmute;
 
 use super::{Block, widen};
 
-/// As many of the `rows` rows of pairs as one block of registers takes; says how many.
+/// Rows of pairs with `VDPBF16PS`, which multiplies and sums pairs of bf16. Takes 12, 8, 4, 2 or 1
+/// of the `rows` rows that are left and returns how many.
 ///
 /// # Safety
-/// AVX-512 with BF16; `rows` rows of `block` must be there.
+/// The processor must have AVX-512 with BF16. `rows` rows, at least one, of `block` must be inside
+/// its matrices, and those of `out` nobody else's.
 #[target_feature(enable = "avx512f,avx512bf16")]
 pub(super) unsafe fn avx512_bf16(block: Block, rows: usize) -> usize {
     // SAFETY: the caller's promise covers every size taken.
@@ -28,6 +57,10 @@ pub(super) unsafe fn avx512_bf16(block: Block, rows: usize) -> usize {
     }
 }
 
+/// A block of `ROWS` rows of pairs by 32 lanes.
+///
+/// # Safety
+/// As for [`avx512_bf16`], with `ROWS` rows.
 #[target_feature(enable = "avx512f,avx512bf16")]
 unsafe fn avx512_bf16_rows<const ROWS: usize>(block: Block) -> usize {
     // SAFETY: `ROWS` rows are there, by the caller's promise.
@@ -49,10 +82,12 @@ unsafe fn avx512_bf16_rows<const ROWS: usize>(block: Block) -> usize {
     ROWS
 }
 
-/// As many of the `rows` rows of pairs as one block of registers takes, widened here; says how many.
+/// Rows of pairs, widened to f32 on the way. Takes 8, 4, 2 or 1 of the `rows` rows that are left
+/// and returns how many.
 ///
 /// # Safety
-/// AVX-512; `rows` rows of `block` must be there.
+/// The processor must have AVX-512. `rows` rows, at least one, of `block` must be inside its
+/// matrices, and those of `out` nobody else's.
 #[target_feature(enable = "avx512f")]
 pub(super) unsafe fn avx512_widening(block: Block, rows: usize) -> usize {
     // SAFETY: the caller's promise covers every size taken.
@@ -66,6 +101,10 @@ pub(super) unsafe fn avx512_widening(block: Block, rows: usize) -> usize {
     }
 }
 
+/// A block of `ROWS` rows of pairs by 32 lanes, widened.
+///
+/// # Safety
+/// As for [`avx512_widening`], with `ROWS` rows.
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512_widening_rows<const ROWS: usize>(block: Block) -> usize {
     // SAFETY: `ROWS` rows are there, by the caller's promise.
@@ -92,6 +131,10 @@ unsafe fn avx512_widening_rows<const ROWS: usize>(block: Block) -> usize {
     ROWS
 }
 
+/// Adds a block's sums to `out`.
+///
+/// # Safety
+/// The processor must have AVX-512; `ROWS` rows of `out` must be writable.
 #[target_feature(enable = "avx512f")]
 unsafe fn add_to<const ROWS: usize>(block: Block, sums: &[[__m512; 2]; ROWS]) {
     for (row, sums) in sums.iter().enumerate() {
@@ -105,10 +148,12 @@ unsafe fn add_to<const ROWS: usize>(block: Block, sums: &[[__m512; 2]; ROWS]) {
     }
 }
 
-/// As many of the `rows` rows of single numbers as one block of registers takes; says how many.
+/// Rows of single numbers. Takes 12, 8, 4, 2 or 1 of the `rows` rows that are left and returns how
+/// many.
 ///
 /// # Safety
-/// AVX-512; `rows` rows of `block` must be there.
+/// The processor must have AVX-512. `rows` rows, at least one, of `block` must be inside its
+/// matrices, and those of `out` nobody else's.
 #[target_feature(enable = "avx512f")]
 pub(super) unsafe fn avx512(block: Block, rows: usize) -> usize {
     // SAFETY: the caller's promise covers every size taken.
@@ -123,6 +168,10 @@ pub(super) unsafe fn avx512(block: Block, rows: usize) -> usize {
     }
 }
 
+/// A block of `ROWS` rows of single numbers by 32 lanes.
+///
+/// # Safety
+/// As for [`avx512`], with `ROWS` rows.
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512_rows<const ROWS: usize>(block: Block) -> usize {
     // SAFETY: `ROWS` rows are there, by the caller's promise.
@@ -142,10 +191,13 @@ unsafe fn avx512_rows<const ROWS: usize>(block: Block) -> usize {
     ROWS
 }
 
-/// As many of the `rows` rows of single numbers as one block of registers takes; says how many.
+/// Rows of single numbers. Takes 6, 4, 2 or 1 of the `rows` rows that are left and returns how
+/// many. Sixteen registers hold 16 lanes of such a block, so the 32 lanes are worked on in two
+/// halves.
 ///
 /// # Safety
-/// AVX2 with FMA; `rows` rows of `block` must be there.
+/// The processor must have AVX2 with FMA. `rows` rows, at least one, of `block` must be inside its
+/// matrices, and those of `out` nobody else's.
 #[target_feature(enable = "avx2,fma")]
 pub(super) unsafe fn avx2(block: Block, rows: usize) -> usize {
     // SAFETY: the caller's promise covers every size taken.
@@ -169,7 +221,10 @@ pub(super) unsafe fn avx2(block: Block, rows: usize) -> usize {
     }
 }
 
-/// 16 lanes.
+/// A block of `ROWS` rows of single numbers by 16 lanes, the first ones of `block`.
+///
+/// # Safety
+/// As for [`avx2`], with `ROWS` rows.
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2_rows<const ROWS: usize>(block: Block) {
     // SAFETY: `ROWS` rows are there, by the caller's promise.
@@ -188,6 +243,10 @@ unsafe fn avx2_rows<const ROWS: usize>(block: Block) {
     }
 }
 
+/// Adds the sums of 16 lanes to `out`.
+///
+/// # Safety
+/// The processor must have AVX2; `ROWS` rows of `out` must be writable.
 #[target_feature(enable = "avx2,fma")]
 unsafe fn add_to_256<const ROWS: usize>(block: Block, sums: &[[__m256; 2]; ROWS]) {
     for (row, sums) in sums.iter().enumerate() {
@@ -201,10 +260,12 @@ unsafe fn add_to_256<const ROWS: usize>(block: Block, sums: &[[__m256; 2]; ROWS]
     }
 }
 
-/// As many of the `rows` rows of pairs as one block of registers takes, widened here; says how many.
+/// Rows of pairs, widened to f32 on the way, in two halves of 16 lanes. Takes 4, 2 or 1 of the
+/// `rows` rows that are left and returns how many.
 ///
 /// # Safety
-/// AVX2 with FMA; `rows` rows of `block` must be there.
+/// The processor must have AVX2 with FMA. `rows` rows, at least one, of `block` must be inside its
+/// matrices, and those of `out` nobody else's.
 #[target_feature(enable = "avx2,fma")]
 pub(super) unsafe fn avx2_widening(block: Block, rows: usize) -> usize {
     // SAFETY: the caller's promise covers every size taken.
@@ -226,7 +287,10 @@ pub(super) unsafe fn avx2_widening(block: Block, rows: usize) -> usize {
     }
 }
 
-/// 16 lanes.
+/// A block of `ROWS` rows of pairs by 16 lanes, the first ones of `block`, widened.
+///
+/// # Safety
+/// As for [`avx2_widening`], with `ROWS` rows.
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2_widening_rows<const ROWS: usize>(block: Block) {
     // SAFETY: `ROWS` rows are there, by the caller's promise.

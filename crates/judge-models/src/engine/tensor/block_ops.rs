@@ -1,0 +1,293 @@
+//! What a block computes, on the tensors of one pass: the operations of
+//! [`Block::forward`](crate::engine::block::Block::forward), composed of Burn's.
+//!
+//! [`ComposedOps`] joins what `decoder.rs` has prepared for a pass (masks, rotations, the past)
+//! with the bodies in `ops.rs` and `delta.rs`. It knows where heads lie in a projection's rows and
+//! which block looks at whose keys. It holds no weight; those come with each call.
+//!
+//! ```text
+//! attend:   qkv ─► heads ─► norm, clamp, rotate ─► queries ───────────────┐
+//!              │                               └─► keys ──┐               ├─► ops::attention ─► · sigmoid(gate)
+//!              └─► values ─► (norm), clamp ───────────────┴─► Past::extend ┘
+//!                                                               └─► kept for blocks with KeysSpec::Of
+//! ```
+//!
+//! Every operation takes rows in any float dtype and keeps the residual stream in f32.
+
+use burn::module::Param;
+use burn::tensor::{DType, Device, Tensor, activation};
+use judge_core::Layer;
+
+use super::delta::{delta, short_conv};
+use super::masks::{MaskKind, Masks};
+use super::ops::{self, Attention};
+use super::parameters::{Linear, Norm};
+use super::past::{KeysValues, Past};
+use super::precision::{Precision, cast, widen};
+use super::rotation::Rotation;
+use crate::arch::{BlockSpec, KeysSpec, ModelSpec};
+use crate::engine::block::{Conv, Delta, Experts, HeadWeights, Ops};
+
+/// A block's operations for one pass over `[batch, seq]` tokens, as far as the blocks of one device
+/// go. [`Decoder::forward`](super::decoder::Decoder::forward) makes one for each device.
+pub(super) struct ComposedOps<'a, 'p> {
+    /// The description of the whole model; operations look up their block by its index.
+    pub(super) spec: &'a ModelSpec,
+    /// Says in which dtype queries, keys and values are kept.
+    pub(super) precision: Precision,
+    /// Cosines and sines of this pass's positions, on this device.
+    pub(super) rotation: &'a Rotation,
+    /// The masks of this device's blocks, besides the causal one.
+    pub(super) masks: Masks,
+    /// Keys, values and memories of earlier passes; `None` if this pass is the only one.
+    pub(super) past: Option<&'p mut (dyn Past + 'p)>,
+    /// `[n_layers]`: the keys and values of blocks that a later block looks at, earlier passes
+    /// included; `None` for all others. One list serves the whole pass, since such a block may be
+    /// on another device.
+    pub(super) shared: &'a mut [Option<KeysValues>],
+    /// The token inputs of all blocks, `[batch, seq, n_layers * width]`, on this device; `None` if
+    /// the model has none.
+    pub(super) token_inputs: Option<Tensor<3>>,
+    /// Where attention entropies go, if any are wanted.
+    pub(super) entropies: Option<&'a mut Entropies>,
+}
+
+impl ComposedOps<'_, '_> {
+    /// The keys and values that the queries of block `index` look at,
+    /// `[batch, n_kv_heads, seq_keys, head_dim]` each, in the dtype of [`Precision::attention`].
+    /// Earlier positions come from the past; a block that looks at another's keys gets that
+    /// block's, moved to `device` where they are elsewhere.
+    ///
+    /// `part(start)` gives `n_kv_heads` heads from the projection's rows, `start` columns behind
+    /// the queries and their gates: `[batch, seq, n_kv_heads, head_dim]`. `rotated` norms, clamps
+    /// and rotates keys. Values are divided by their root mean square where the family does so,
+    /// then clamped, and never rotated.
+    fn keys_values(
+        &mut self,
+        index: usize,
+        device: &Device,
+        part: impl Fn(usize) -> Tensor<4>,
+        rotated: impl FnOnce(Tensor<4>) -> Tensor<4>,
+    ) -> KeysValues {
+        let (spec, attention) = (self.spec, self.precision.attention);
+        let block = &spec.blocks[index];
+        if let KeysSpec::Of(other) = block.keys
+            && let Some((keys, values)) = self.shared[other].clone()
+        {
+            return (keys.to_device(device), values.to_device(device));
+        }
+        let values = match block.keys {
+            KeysSpec::Own | KeysSpec::Of(_) => part(block.heads.d_key()),
+            KeysSpec::AsValues => part(0),
+        };
+        let values = if block.norms_values { ops::norm_plain(values, spec.norm_eps) } else { values };
+        let values = match spec.clip_qkv {
+            Some(limit) => values.clamp(-limit, limit),
+            None => values,
+        };
+        // [batch, seq, heads, head_dim] -> [batch, heads, seq, head_dim], twice
+        let new = (cast(rotated(part(0)), attention).swap_dims(1, 2), cast(values, attention).swap_dims(1, 2));
+        let all = match &mut self.past {
+            Some(past) => past.extend(index, new), // -> [batch, n_kv_heads, seq_keys, head_dim]
+            None => new,
+        };
+        if spec.blocks[index..].iter().any(|later| later.keys == KeysSpec::Of(index)) {
+            self.shared[index] = Some(all.clone());
+        }
+        all
+    }
+}
+
+/// The attention entropies that a pass is to bring, and those that it has brought.
+pub(crate) struct Entropies {
+    /// Layers whose entropies are wanted, ascending. Layer `i` means the attention of block
+    /// `i - 1`, counted from 0.
+    wanted: Vec<Layer>,
+    /// For each wanted layer whose block was run, ascending: the entropies of all positions in
+    /// nats, padding included, `[batch, seq, n_heads]` in f32.
+    pub(crate) found: Vec<(Layer, Tensor<3>)>,
+}
+
+impl Entropies {
+    /// Asks for the attention entropies of the blocks below these layers; `None` if there is no
+    /// such layer.
+    pub(crate) fn of(wanted: Vec<Layer>) -> Option<Self> {
+        (!wanted.is_empty()).then(|| Self { wanted, found: Vec::new() })
+    }
+}
+
+impl Ops for ComposedOps<'_, '_> {
+    /// `[batch, seq, width]`, of any float dtype: products give the dtype of their matrix,
+    /// attention may give that of its keys, all else gives f32. So the residual stream is f32.
+    type Rows = Tensor<3>;
+    type Linear = Linear;
+    type Norm = Norm;
+
+    fn norm(&mut self, x: &Tensor<3>, weight: &Norm) -> Tensor<3> {
+        ops::norm(self.spec.norm_kind, x.clone(), weight.val(), self.spec.norm_eps)
+    }
+
+    /// A second handle on the same tensor; no numbers are copied.
+    fn copy(&mut self, x: &Tensor<3>) -> Tensor<3> {
+        x.clone()
+    }
+
+    fn linear(&mut self, x: Tensor<3>, linear: &Linear) -> Tensor<3> {
+        ops::linear(x, linear.weight.val(), linear.bias.as_ref().map(Param::val))
+    }
+
+    /// Attention and, where layer `index + 1` is wanted, its entropy from the same queries and
+    /// keys. Without a gate the result has the dtype that [`ops::attention`] gives, with one it is
+    /// f32.
+    fn attend(&mut self, index: usize, qkv: Tensor<3>, of_heads: HeadWeights<'_, Norm>) -> Tensor<3> {
+        let spec = self.spec;
+        let &BlockSpec { window, rope, is_gated, heads, .. } = &spec.blocks[index];
+        let [batch, seq, _] = qkv.dims();
+        let (head_dim, d_query, d_key) = (heads.head_dim, heads.d_query(), heads.d_key());
+        let heads_of = |start: usize, width: usize, head: usize| {
+            let part = qkv.clone().narrow(2, start, width); // -> [batch, seq, width]
+            part.reshape([batch, seq, width / head, head]) // -> [batch, seq, heads, head]
+        };
+        let (queries, gates) = match is_gated {
+            false => (heads_of(0, d_query, head_dim), None),
+            true => {
+                // Each query head with its gate: [batch, seq, n_heads, 2 * head_dim] -> [.., head_dim] twice
+                let both = heads_of(0, 2 * d_query, 2 * head_dim);
+                let gates = widen(both.clone().narrow(3, head_dim, head_dim));
+                (both.narrow(3, 0, head_dim), Some(gates.reshape([batch, seq, d_query])))
+            }
+        };
+        let d_before = if is_gated { 2 * d_query } else { d_query };
+        let rotation = self.rotation;
+        let rotated = |x: Tensor<4>, norm: Option<&Norm>| {
+            ops::norm_rotate(
+                x,
+                norm.map(|weight| (weight.val(), spec.norm_eps)),
+                spec.clip_qkv,
+                rope.map(|rope| rotation.table(rope)),
+            )
+        };
+        let queries = rotated(queries, of_heads.q_norm);
+        let queries = match rope.and_then(|rope| rotation.table(rope).query_factors.clone()) {
+            Some(factors) => queries * factors,
+            None => queries,
+        };
+        let queries = queries.swap_dims(1, 2); // [batch, seq, n_heads, head_dim] -> [batch, n_heads, seq, head_dim]
+        let (keys, values) = self.keys_values(
+            index,
+            &queries.device(),
+            |start| heads_of(d_before + start, d_key, head_dim),
+            |keys| rotated(keys, of_heads.k_norm),
+        );
+        let hidden = self.masks.get(MaskKind { window, n_kv_heads: heads.n_kv_heads });
+        let sinks = of_heads.sinks.map(Param::val);
+        let (scale, soft_cap) = (spec.attention_scale, spec.attention_soft_cap);
+        let with = Attention { scale, soft_cap, hidden, sinks: sinks.as_ref() };
+        let layer = Layer(index + 1);
+        if let Some(entropies) = self.entropies.as_mut().filter(|entropies| entropies.wanted.contains(&layer)) {
+            entropies.found.push((layer, ops::attention_entropy(queries.clone(), keys.clone(), with)));
+        }
+        let mixed = ops::attention(queries, keys, values, with); // [batch, n_heads, seq, head_dim]
+        // [batch, n_heads, seq, head_dim] -> [batch, seq, n_heads, head_dim] -> [batch, seq, d_query]
+        let mixed = mixed.swap_dims(1, 2).reshape([batch, seq, d_query]);
+        match gates {
+            Some(gates) => widen(mixed) * activation::sigmoid(gates),
+            None => mixed,
+        }
+    }
+
+    /// The rows as they are if the block has no delta rule, which
+    /// [`Block::forward`](crate::engine::block::Block::forward) never asks for.
+    ///
+    /// Padding must not change the state that later passes start from, so the past says where it
+    /// is. Without a past no state outlives the pass, and padding behind a sequence does no harm.
+    fn delta(&mut self, index: usize, x: Tensor<3>, rule: &Delta<Norm>) -> Tensor<3> {
+        let Some(spec) = &self.spec.blocks[index].delta else { return x };
+        let weights = Delta {
+            conv: rule.conv.val(),
+            dt_bias: rule.dt_bias.val(),
+            a_log: rule.a_log.val(),
+            norm: rule.norm.val(),
+        };
+        let [_, seq, _] = x.dims();
+        let device = x.device();
+        let before = self.past.as_ref().and_then(|past| past.memory(index));
+        let is_there = self.past.as_ref().and_then(|past| past.is_there(seq, &device));
+        let given = delta(x, (spec.shape, &weights, self.spec.norm_eps), before, is_there);
+        if let Some(past) = &mut self.past {
+            past.remember(index, given.rows, Some(given.heads));
+        }
+        given.values
+    }
+
+    /// The rows as they are if the block has no convolution, which is never asked for. The past
+    /// cuts the rows that it remembers before the padding.
+    fn short_conv(&mut self, index: usize, x: Tensor<3>, weights: &Conv<Norm>) -> Tensor<3> {
+        let Some(conv) = &self.spec.blocks[index].conv else { return x };
+        let before = self.past.as_ref().and_then(|past| past.memory(index));
+        let [given, rows] = short_conv(x, weights.conv.val(), conv, before);
+        if let Some(past) = &mut self.past {
+            past.remember(index, rows, None);
+        }
+        given
+    }
+
+    fn gate(&mut self, gate_up: Tensor<3>) -> Tensor<3> {
+        ops::gated_activation(gate_up, self.spec.activation)
+    }
+
+    /// The sum over all experts, in their order, each of which takes every row; what it makes of a
+    /// row that is not its own is left out, even if it is not finite. Shapes do not depend on the
+    /// router's choice, and no device is waited for. The price is the work of `n_experts` for that
+    /// of `top_k`.
+    ///
+    /// A weight that is NaN is not 0, so it reaches the sum.
+    fn mix(&mut self, x: Tensor<3>, logits: Tensor<3>, experts: &Experts<Linear, Norm>) -> Tensor<3> {
+        let weights = ops::route(logits, experts.routing); // [batch, seq, n_experts]
+        let weights = match &experts.scales {
+            Some(scales) => weights * scales.val().unsqueeze(),
+            None => weights,
+        };
+        let mut mixed = Tensor::zeros(x.dims(), (&x.device(), DType::F32));
+        for (index, expert) in experts.experts.iter().enumerate() {
+            let weight = weights.clone().narrow(2, index, 1); // [batch, seq, 1]
+            let is_other = weight.clone().equal_elem(0.0).expand(x.dims());
+            let y = widen(expert.forward(self, x.clone())); // [batch, seq, d_model]
+            mixed = mixed + (y * weight).mask_fill(is_other, 0.0);
+        }
+        mixed
+    }
+
+    fn add_gated(&mut self, x: Tensor<3>, gate: Tensor<3>, y: Tensor<3>) -> Tensor<3> {
+        widen(x) + activation::sigmoid(widen(gate)) * widen(y)
+    }
+
+    /// All rows: a batch keeps its shape to the last block, and [`Reads`](super::reads::Reads)
+    /// gathers what is read.
+    fn keep(&mut self, _: usize, x: Tensor<3>) -> Tensor<3> {
+        x
+    }
+
+    fn sum(&mut self, x: Tensor<3>, y: Tensor<3>) -> Tensor<3> {
+        widen(x) + widen(y)
+    }
+
+    /// The gate as it is if the model has no token inputs, which
+    /// [`Block::forward`](crate::engine::block::Block::forward) never asks for.
+    fn gate_tokens(&mut self, index: usize, gate: Tensor<3>) -> Tensor<3> {
+        let Some(inputs) = &self.token_inputs else { return gate };
+        let width = gate.dims()[2];
+        ops::activated(widen(gate), self.spec.activation) * inputs.clone().narrow(2, index * width, width)
+    }
+
+    fn scale(&mut self, x: Tensor<3>, factor: &Norm) -> Tensor<3> {
+        x * factor.val().unsqueeze()
+    }
+
+    fn add(&mut self, x: Tensor<3>, y: Tensor<3>) -> Tensor<3> {
+        match self.spec.residual_scale {
+            Some(scale) => widen(x) + widen(y).mul_scalar(scale),
+            None => widen(x) + widen(y),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! A checkpoint's tensors as Burn's parameters, in the dtype that they have on their device.
+//!
+//! `Decoder::with_precision` asks `Parameters` for one weight after the other, through the trait
+//! [`Build`] that the packed path implements too. Numbers come from a [`Source`], one tensor at a
+//! time. `Parameters` remembers which tensors each parameter was made from, for training.
+//!
+//! | weight | from the source | on the device |
+//! |---|---|---|
+//! | matrices of bf16 products | bf16, appended in place | bf16 |
+//! | other matrices, routers | f32 | f32 |
+//! | biases, norms, other vectors | f32 | f32 |
+//! | tables that are looked up | a `Table` | none: they stay on the host |
+
+use burn::module::{Module, Param, ParamId};
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use half::bf16;
+
+use super::precision::Precision;
+use crate::arch::{LinearSpec, NamedRows, NormSpec};
+use crate::engine::block::Build;
+use crate::weights::Table;
+use crate::{Dtype, Error};
+
+/// The weight of a norm, `[d_model]` or `[head_dim]`, or other numbers of one axis; f32.
+pub(super) type Norm = Param<Tensor<1>>;
+
+/// The weights of a projection.
+#[derive(Module, Debug)]
+pub(super) struct Linear {
+    /// `[d_out, d_in]`, in the dtype of the products.
+    pub(super) weight: Param<Tensor<2>>,
+    /// `[d_out]` in f32, where there is one.
+    pub(super) bias: Option<Param<Tensor<1>>>,
+}
+
+/// A source as a function: from the name and shape of a tensor to its values, row-major. What
+/// training and tests build from.
+pub(crate) type Values<'a> = dyn FnMut(&str, &[usize]) -> Result<Vec<f32>, Error> + 'a;
+
+/// Where a decoder's numbers come from. A tensor is asked for once, by its full name and its exact
+/// shape.
+pub(crate) trait Source {
+    /// The values of a tensor, row-major.
+    ///
+    /// # Errors
+    /// Those of reading it.
+    fn values(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error>;
+
+    /// Appends the values of a matrix to `to`, rounded to bf16, so that projections which share a
+    /// product come together without a copy. By default from [`values`](Self::values).
+    ///
+    /// # Errors
+    /// Those of reading it. Some rows may have been appended by then.
+    fn append_bf16(&mut self, name: &str, shape: [usize; 2], to: &mut Vec<bf16>) -> Result<(), Error> {
+        to.extend(self.values(name, &shape)?.into_iter().map(bf16::from_f32));
+        Ok(())
+    }
+
+    /// A matrix `[rows, width]` whose rows are looked up on the host. By default a copy in memory,
+    /// in f32.
+    ///
+    /// # Errors
+    /// Those of reading it.
+    fn table(&mut self, name: &str, shape: [usize; 2]) -> Result<Table, Error> {
+        Ok(Table::new(shape[1], self.values(name, &shape)?))
+    }
+}
+
+impl Source for Values<'_> {
+    fn values(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error> {
+        self(name, shape)
+    }
+}
+
+/// Makes parameters of a checkpoint's tensors.
+pub(super) struct Parameters<'a, S: ?Sized> {
+    /// Where parameters go from now on; the decoder changes it from stage to stage.
+    pub(super) device: &'a Device,
+    /// Says which dtype matrices have. Routers are made with [`Precision::FULL`] whatever it is.
+    pub(super) precision: Precision,
+    /// Where numbers come from.
+    pub(super) source: &'a mut S,
+    /// The parameters that were made so far, each with the tensors that it was made from and their
+    /// rows, from the top down.
+    pub(super) stored: Vec<(ParamId, NamedRows)>,
+}
+
+impl<S: Source + ?Sized> Build for Parameters<'_, S> {
+    type Linear = Linear;
+    type Norm = Norm;
+
+    fn linear(&mut self, linear: &LinearSpec) -> Result<Linear, Error> {
+        let bias = if linear.bias { Some(self.vector(linear.biases())?) } else { None };
+        Ok(Linear { weight: self.matrix(linear.weights(), linear.d_in)?, bias })
+    }
+
+    /// A projection in f32, whatever the precision.
+    fn router(&mut self, router: &LinearSpec) -> Result<Linear, Error> {
+        let precision = std::mem::replace(&mut self.precision, Precision::FULL);
+        let router = self.linear(router);
+        self.precision = precision;
+        router
+    }
+
+    fn norm(&mut self, norm: &NormSpec) -> Result<Norm, Error> {
+        let values = self.source.values(&norm.name, &[norm.len])?.into_iter().map(|stored| norm.weight(stored));
+        Ok(self.vector_of(vec![(norm.name.clone(), norm.len)], values.collect()))
+    }
+
+    fn table(&mut self, name: &str, shape: [usize; 2]) -> Result<Table, Error> {
+        self.source.table(name, shape)
+    }
+
+    fn dtype(&self) -> Dtype {
+        self.precision.dtype()
+    }
+
+    fn numbers(&mut self, name: &str, shape: &[usize]) -> Result<Norm, Error> {
+        let values = self.source.values(name, shape)?;
+        Ok(self.vector_of(vec![(name.to_owned(), values.len())], values))
+    }
+}
+
+impl<S: Source + ?Sized> Parameters<'_, S> {
+    /// The values of several tensors of one axis behind one another, such as the biases of
+    /// projections that share a product.
+    fn vector(&mut self, parts: NamedRows) -> Result<Param<Tensor<1>>, Error> {
+        let mut values = Vec::new();
+        for (name, len) in &parts {
+            values.append(&mut self.source.values(name, &[*len])?);
+        }
+        Ok(self.vector_of(parts, values))
+    }
+
+    /// A parameter with these numbers, filed under the tensors in `parts`.
+    fn vector_of(&mut self, parts: NamedRows, values: Vec<f32>) -> Param<Tensor<1>> {
+        let len = values.len();
+        let parameter = Param::from_data(TensorData::new(values, [len]), self.device);
+        self.stored.push((parameter.id, parts));
+        parameter
+    }
+
+    /// The rows of several matrices below one another, `[rows, d_in]`, filed under their names.
+    /// `parts` are full names and numbers of rows, from the top down.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(super) fn matrix(&mut self, parts: NamedRows, d_in: usize) -> Result<Param<Tensor<2>>, Error> {
+        let parameter = self.matrix_of(&parts, d_in)?;
+        self.stored.push((parameter.id, parts));
+        Ok(parameter)
+    }
+
+    /// The parameter of [`matrix`](Self::matrix), in the dtype of the products. All rows are in
+    /// memory on the host at once.
+    fn matrix_of(&mut self, parts: &[(String, usize)], d_in: usize) -> Result<Param<Tensor<2>>, Error> {
+        let shape = [parts.iter().map(|(_, rows)| rows).sum(), d_in];
+        if self.precision.products == DType::BF16 {
+            let mut values: Vec<bf16> = Vec::with_capacity(shape[0] * d_in);
+            for (name, rows) in parts {
+                self.source.append_bf16(name, [*rows, d_in], &mut values)?;
+            }
+            // As `Param::from_data` does, which knows the device's default dtype only.
+            let data = TensorData::new(values, shape);
+            let tensor = self
+                .device
+                .memory_persistent_allocations(data, |data| Tensor::from_data(data, (self.device, DType::BF16)));
+            return Ok(Param::from_tensor(tensor));
+        }
+        let mut values = Vec::with_capacity(shape[0] * d_in);
+        for (name, rows) in parts {
+            values.append(&mut self.source.values(name, &[*rows, d_in])?);
+        }
+        Ok(Param::from_data(TensorData::new(values, shape), self.device))
+    }
+}

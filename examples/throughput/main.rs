@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 use judge_core::{
-    Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, Reading, Reason, Request, TextModel, Want,
+    Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, Reading, Reason, Request, Sampling,
+    TextModel, Want,
 };
 use judge_data::{AtomicFile, check_outputs};
 use judge_examples::console::{check_scored, progress, say, start};
@@ -56,6 +57,9 @@ struct Cli {
     /// Tokens written after each prompt, labels being read where one is written
     #[arg(long, default_value_t = 0, value_name = "TOKENS")]
     max_new_tokens: usize,
+    /// Draw the tokens that are written at this temperature; 0 takes the most likely ones
+    #[arg(long, default_value_t = 0.0, value_name = "T")]
+    temperature: f64,
     /// Also measure the hardware's matrix and memory speed, as an upper bound on tokens/s
     #[arg(long)]
     floor: bool,
@@ -193,11 +197,21 @@ fn pass(model: &Model, requests: &[Request], quiet: bool, stop: &Interrupts) -> 
 }
 
 impl Cli {
+    fn sampling(&self) -> Sampling {
+        if self.temperature == 0.0 {
+            return Sampling::Greedy;
+        }
+        Sampling::Random { temperature: self.temperature, top_k: None, top_p: None, seed: 0, stream: 0 }
+    }
+
     fn want(&self, model: &Model) -> Result<Want> {
         let top = self.layer.unwrap_or(model.info().n_layers);
         let layers: Vec<Layer> = (0..=top).map(Layer).collect();
-        let generate = (self.max_new_tokens > 0)
-            .then(|| Generation { max_new_tokens: self.max_new_tokens, ..Generation::default() });
+        let generate = (self.max_new_tokens > 0).then(|| Generation {
+            max_new_tokens: self.max_new_tokens,
+            sampling: self.sampling(),
+            ..Generation::default()
+        });
         let at = if generate.is_some() { ReadAt::EveryStep } else { ReadAt::PromptEnd };
         let pooled = |layers: &[Layer]| layers.iter().map(|&layer| (layer, Pooling::Last)).collect();
         Ok(match self.read {

@@ -17,9 +17,10 @@
 use std::mem;
 use std::ops::ControlFlow;
 
-use judge_core::TokenId;
+use judge_core::{TokenId, Unscored};
+use rayon::prelude::*;
 
-use super::answers::Answers;
+use super::answers::{Answers, Part};
 use super::context::Context;
 use super::jobs::{Job, Scores};
 use super::labels::{States, Steps};
@@ -73,67 +74,83 @@ impl<'d, 's> Driver<'d, 's> {
         Self { context, jobs, answers, texts, flow: ControlFlow::Continue(()) }
     }
 
-    /// Reads what a pass brought of some sequences, and answers their jobs or chooses their next
-    /// tokens; see [`Take`](super::passes::Take). After a break all sequences are over.
+    /// Reads what a pass brought of some sequences, all of them in parallel, and answers their jobs or
+    /// chooses their next tokens; see [`Take`](super::passes::Take). Answers are given in the order of
+    /// the sequences. After a break all sequences are over.
     pub(crate) fn take(&mut self, found: Vec<Found<'_>>) -> Result<Vec<Option<TokenId>>, Error> {
-        found.into_iter().map(|found| if self.flow.is_break() { Ok(None) } else { self.take_one(found) }).collect()
-    }
-
-    /// Reads what a pass brought of one sequence: the token that it goes on with, or `None` if it
-    /// is over.
-    fn take_one(&mut self, mut found: Found<'_>) -> Result<Option<TokenId>, Error> {
-        let spec = &self.context.spec;
-        let place = found.job;
-        let job = &self.jobs[place];
-        let text = match (self.texts[place].take(), &job.want.generate) {
-            (Some(text), _) => text,
-            (None, Some(generation)) => {
-                let steps = Steps::new(job.want, job.heads, spec.n_layers());
-                let (signals, own) = (mem::take(&mut found.brought.signals), mem::take(&mut found.brought.own));
-                Text::new(job, generation, steps, signals, Scores { own, ends: Vec::new() })
-            }
-            (None, None) => {
-                let read = |next: Option<&dyn NextLogProbs>| job.read(found.brought, next, spec.n_layers());
-                let part = match found.next {
-                    Next::Logits(logits) => {
-                        NextToken::new(logits, spec.final_soft_cap(), "step 0").and_then(|next| read(Some(&next)))
-                    }
-                    Next::Some(next) => read(Some(&next)),
-                    Next::Unknown => read(None),
-                };
-                self.flow = self.answers.take(job.index, job.number, part);
-                return Ok(None);
-            }
-        };
-        let Next::Logits(logits) = found.next else { return Err(Error::NothingRead) };
-        self.write(place, text, &found.brought.states, logits)
-    }
-
-    /// Chooses one more token of the text behind job number `place`, from the logits `[d_vocab]` of
-    /// a pass and its states. Returns the token if the text goes on. If it ends, or if a logit is
-    /// not finite, the job is answered and `None` returned.
-    fn write(
-        &mut self,
-        place: usize,
-        mut text: Text<'d>,
-        states: &States,
-        logits: &mut [f32],
-    ) -> Result<Option<TokenId>, Error> {
-        let step = format_args!("step {}", text.tokens.len());
-        let next = NextToken::new(logits, self.context.spec.final_soft_cap(), step);
-        let finish = next.map(|next| text.write(self.context, states, &next)).transpose();
-        match finish {
-            None => {
+        if self.flow.is_break() {
+            return Ok(vec![None; found.len()]);
+        }
+        let (context, jobs) = (self.context, self.jobs);
+        let places: Vec<usize> = found.iter().map(|found| found.job).collect();
+        let texts: Vec<Option<Text<'_>>> = places.iter().map(|&place| self.texts[place].take()).collect();
+        let turns = found.into_par_iter().zip(texts);
+        let taken: Vec<_> = turns.map(|(found, text)| take_one(context, &jobs[found.job], text, found)).collect();
+        let goes_on = places.into_iter().zip(taken).map(|(place, taken)| match taken? {
+            _ if self.flow.is_break() => Ok(None),
+            Taken::GoesOn(text) => {
                 let token = text.tokens.last().copied();
                 self.texts[place] = Some(text);
                 Ok(token)
             }
-            Some(finish) => {
-                let part = finish.and_then(|finish| text.finish(finish, self.context));
+            Taken::Over(part) => {
                 let job = &self.jobs[place];
                 self.flow = self.answers.take(job.index, job.number, part);
                 Ok(None)
             }
+        });
+        goes_on.collect()
+    }
+}
+
+/// Where a sequence is after a pass.
+enum Taken<'d> {
+    /// Its text goes on with the last of its tokens.
+    GoesOn(Text<'d>),
+    /// It is over, with what its job has to say.
+    Over(Result<Part, Unscored>),
+}
+
+/// Reads what a pass brought of one sequence, whose `text` it is if some of it is written. Depends on
+/// nothing but its arguments.
+fn take_one<'d>(
+    context: &Context,
+    job: &'d Job<'d>,
+    text: Option<Text<'d>>,
+    mut found: Found<'_>,
+) -> Result<Taken<'d>, Error> {
+    let spec = &context.spec;
+    let text = match (text, &job.want.generate) {
+        (Some(text), _) => text,
+        (None, Some(generation)) => {
+            let steps = Steps::new(job.want, job.heads, spec.n_layers());
+            let (signals, own) = (mem::take(&mut found.brought.signals), mem::take(&mut found.brought.own));
+            Text::new(job, generation, steps, signals, Scores { own, ends: Vec::new() })
         }
+        (None, None) => {
+            let read = |next: Option<&dyn NextLogProbs>| job.read(found.brought, next, spec.n_layers());
+            let part = match found.next {
+                Next::Logits(logits) => {
+                    NextToken::new(logits, spec.final_soft_cap(), "step 0").and_then(|next| read(Some(&next)))
+                }
+                Next::Some(next) => read(Some(&next)),
+                Next::Unknown => read(None),
+            };
+            return Ok(Taken::Over(part));
+        }
+    };
+    let Next::Logits(logits) = found.next else { return Err(Error::NothingRead) };
+    Ok(write(context, text, &found.brought.states, logits))
+}
+
+/// Chooses one more token of a text, from the logits `[d_vocab]` of a pass and its states. The text
+/// is over if it ends there, or if a logit is not finite.
+fn write<'d>(context: &Context, mut text: Text<'d>, states: &States, logits: &mut [f32]) -> Taken<'d> {
+    let step = format_args!("step {}", text.tokens.len());
+    let next = NextToken::new(logits, context.spec.final_soft_cap(), step);
+    match next.map(|next| text.write(context, states, &next)) {
+        Ok(None) => Taken::GoesOn(text),
+        Ok(Some(finish)) => Taken::Over(text.finish(finish, context)),
+        Err(unscored) => Taken::Over(Err(unscored)),
     }
 }

@@ -61,7 +61,8 @@ impl<'a> NextToken<'a> {
             let cap = cap as f32;
             logits.iter_mut().for_each(|z| *z = cap * libm::tanhf(*z / cap));
         }
-        match logits.iter().position(|z| !z.is_finite()) {
+        let not_finite = if all_finite(logits) { None } else { logits.iter().position(|z| !z.is_finite()) };
+        match not_finite {
             Some(token) => {
                 let detail = format!("the logit of token {token} at {place} is {}", logits[token]);
                 Err(Unscored::new(Reason::NonFinite, detail))
@@ -82,6 +83,17 @@ impl NextLogProbs for NextToken<'_> {
         let logit = self.logits.get(token as usize).map_or(f64::NEG_INFINITY, |&z| f64::from(z));
         (logit - *self.normalizer.get_or_init(|| log_sum_exp(self.logits))).min(0.0)
     }
+}
+
+/// Whether all logits are finite. 0 times a number is 0 then and NaN else, and sums of that can be
+/// made side by side, which a search for the first cannot.
+fn all_finite(logits: &[f32]) -> bool {
+    let mut nothing = [0.0_f32; SIDE_BY_SIDE];
+    let (chunks, rest) = logits.as_chunks::<SIDE_BY_SIDE>();
+    for chunk in chunks {
+        nothing.iter_mut().zip(chunk).for_each(|(sum, &z)| *sum += z * 0.0);
+    }
+    nothing.iter().chain(rest).all(|z| z.is_finite())
 }
 
 /// `ln Σ e^z`, computed as `m + ln Σ e^(z - m)` with the largest logit `m`. The terms are f32, to

@@ -1,18 +1,28 @@
 //! Choosing the next token from logits: greedy, or at random with temperature, top-k and top-p.
 //!
 //! A choice depends on the logits of its position, the settings and the step, and on nothing else:
-//! there is no generator that is carried from one draw to the next. The exponential is `libm`'s, so
-//! that the same logits give the same token on every machine.
+//! there is no generator that is carried from one draw to the next. The exponential is this crate's
+//! own, so that the same logits give the same token on every machine.
 //!
 //! ```text
-//! logits ─► sorted, most likely first ─► top-k ─► mass exp((z - z_max) / temperature) ─► top-p ─► draw
+//! logits ─► most likely first ─► top-k ─► mass exp((z - z_max) / temperature) ─► top-p ─► draw
 //! ```
+//!
+//! The vocabulary is not sorted for it. Every question is of one kind, where in the order of
+//! probability something is reached (k tokens, a share of the mass, a draw), and [`Ranked::select`]
+//! answers it in a few walks over the logits.
 //!
 //! `check` is for local models and for services; `wire` calls it too.
 
 use judge_core::{RequestProblem, Sampling, TokenId};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use super::exp::exp;
+
+/// Numbers that are compared or added side by side, so that the compiler can use vector
+/// instructions. A fixed number, so that a sum has the same bits on every machine.
+const SIDE_BY_SIDE: usize = 16;
 
 /// The token that follows, from finite logits `[d_vocab]`, of which there is at least one. `step`
 /// is the number of tokens written before it.
@@ -23,62 +33,169 @@ pub(crate) fn choose(logits: &[f32], sampling: &Sampling, step: usize) -> TokenI
     match *sampling {
         Sampling::Greedy => greedy(logits),
         Sampling::Random { temperature, top_k, top_p, seed, stream } => {
-            let candidates = candidates(logits, temperature, top_k, top_p);
             let mut key = [0; 32];
             key[..8].copy_from_slice(&seed.to_le_bytes());
             let mut draws = ChaCha8Rng::from_seed(key);
             draws.set_stream(stream);
             draws.set_word_pos(2 * step as u128);
-            // 53 random bits: uniform in [0, 1), as a fraction of the mass that is left.
-            let mut left =
-                (draws.next_u64() >> 11) as f64 / (1_u64 << 53) as f64 * candidates.iter().map(|c| c.1).sum::<f64>();
-            let hit = candidates.iter().find(|(_, mass)| {
-                left -= mass;
-                left < 0.0
-            });
-            // Rounding may leave a rest after the last candidate.
-            hit.or(candidates.last()).map_or(0, |&(token, _)| token)
+            // 53 random bits: uniform in [0, 1).
+            let uniform = (draws.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+            let ranked = Ranked::new(logits, temperature);
+            let Cut { mass, rest } = ranked.cut(top_k, top_p);
+            ranked.select(|z| ranked.mass(z), |reached| reached > uniform * mass).map_or(rest, |found| found.token)
         }
     }
+}
+
+/// The largest of some logits.
+fn highest(logits: &[f32]) -> f32 {
+    let mut best = [f32::NEG_INFINITY; SIDE_BY_SIDE];
+    let (chunks, rest) = logits.as_chunks::<SIDE_BY_SIDE>();
+    for chunk in chunks {
+        best.iter_mut().zip(chunk).for_each(|(best, &z)| *best = best.max(z));
+    }
+    best.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max)
 }
 
 /// The largest logit; ties go to the smaller id.
 fn greedy(logits: &[f32]) -> TokenId {
-    let mut best = 0;
-    for (token, logit) in logits.iter().enumerate() {
-        if *logit > logits[best] {
-            best = token;
-        }
-    }
-    best as TokenId
+    let best = highest(logits);
+    logits.iter().position(|&z| z == best).unwrap_or(0) as TokenId
 }
 
-/// Tokens that take part in a draw with their (unnormalised) mass, most likely first, ties by id.
-///
-/// `top_k` keeps whatever ties with the k-th logit. `top_p` then keeps the fewest tokens, in this
-/// order, whose mass reaches that share of what is left. Both cut as the logits processors of
-/// transformers do.
-fn candidates(logits: &[f32], temperature: f64, top_k: Option<usize>, top_p: Option<f64>) -> Vec<(TokenId, f64)> {
-    let mut order: Vec<usize> = (0..logits.len()).collect();
-    order.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]).then(a.cmp(&b)));
-    if let Some(k) = top_k
-        && let Some(&last) = order.get(k.saturating_sub(1))
-    {
-        order.retain(|&token| logits[token] >= logits[last]);
+/// A vocabulary in the order of probability, most likely first, ties by id.
+struct Ranked<'a> {
+    /// `[d_vocab]`, finite.
+    logits: &'a [f32],
+    /// Above 0.
+    temperature: f64,
+    /// The largest logit.
+    highest: f32,
+}
+
+/// Where something is reached in the order of probability.
+struct Selected {
+    /// The first token with which it is reached.
+    token: TokenId,
+    /// The weight of that token and of all before it.
+    reached: f64,
+}
+
+/// The tokens that take part in a draw: the most likely ones, as far as a mass goes.
+struct Cut {
+    /// Their mass.
+    mass: f64,
+    /// The one of them that is drawn where the sum of all, in another order, is not quite that mass.
+    rest: TokenId,
+}
+
+impl<'a> Ranked<'a> {
+    /// Pieces of the order of at most so many tokens are sorted.
+    const FEW: usize = 256;
+
+    /// Looks for the largest logit.
+    fn new(logits: &'a [f32], temperature: f64) -> Self {
+        Self { logits, temperature, highest: highest(logits) }
     }
-    let top = order.first().map_or(0.0, |&token| f64::from(logits[token]));
-    let mass = |token: usize| libm::exp((f64::from(logits[token]) - top) / temperature);
-    let mut candidates: Vec<(TokenId, f64)> = order.into_iter().map(|token| (token as TokenId, mass(token))).collect();
-    if let Some(p) = top_p {
-        let wanted = p * candidates.iter().map(|c| c.1).sum::<f64>();
-        let mut reached = 0.0;
-        let enough = candidates.iter().position(|(_, mass)| {
-            reached += mass;
-            reached >= wanted
-        });
-        candidates.truncate(enough.map_or(candidates.len(), |index| index + 1));
+
+    /// The mass of a token with this logit, `exp((z - highest) / temperature)`, from 0 to 1. f32's
+    /// exponential, of which what is below `exp(-87)` counts as nothing.
+    fn mass(&self, logit: f32) -> f64 {
+        f64::from(exp(((f64::from(logit) - f64::from(self.highest)) / self.temperature) as f32))
     }
-    candidates
+
+    /// The mass of all tokens together.
+    fn total(&self) -> f64 {
+        let mut sums = [0.0_f64; SIDE_BY_SIDE];
+        let (chunks, rest) = self.logits.as_chunks::<SIDE_BY_SIDE>();
+        for chunk in chunks {
+            sums.iter_mut().zip(chunk).for_each(|(sum, &z)| *sum += self.mass(z));
+        }
+        sums.iter().sum::<f64>() + rest.iter().map(|&z| self.mass(z)).sum::<f64>()
+    }
+
+    /// The first token of the order with which the sum of weights is `enough`; `None` if all tokens
+    /// together are not.
+    ///
+    /// The order is walked in pieces between two logits, each reaching twice as far down as the one
+    /// before: first to a mass of `exp(-8)` of the most likely token's, or a logit of 1 less, where a
+    /// model that is sure of anything has few tokens. A piece in which enough is reached is halved,
+    /// by logit, until it is small enough to be sorted. Sums are in an order that depends on the
+    /// logits alone.
+    fn select(&self, weight: impl Fn(f32) -> f64, enough: impl Fn(f64) -> bool) -> Option<Selected> {
+        let sum = |piece: &[(usize, f32)]| piece.iter().map(|&(_, z)| weight(z)).sum::<f64>();
+        let (mut before, mut seen, mut upper) = (0.0, 0, f32::INFINITY);
+        let mut reach = (8.0 * self.temperature).max(1.0);
+        while seen < self.logits.len() {
+            // All that is left, where that is most of f32's range.
+            let lower = if reach < 1e6 { (f64::from(self.highest) - reach) as f32 } else { f32::NEG_INFINITY };
+            let tokens = self.logits.iter().copied().enumerate();
+            let piece: Vec<(usize, f32)> = tokens.filter(|(_, z)| (lower..upper).contains(z)).collect();
+            let of_piece = sum(&piece);
+            if enough(before + of_piece) {
+                return Some(Self::within(piece, before, weight, enough));
+            }
+            before += of_piece;
+            seen += piece.len();
+            (upper, reach) = (lower, 2.0 * reach);
+        }
+        None
+    }
+
+    /// [`select`](Self::select) within a piece of the order, in the order of ids, whose predecessors
+    /// weigh `before`.
+    fn within(
+        mut piece: Vec<(usize, f32)>,
+        mut before: f64,
+        weight: impl Fn(f32) -> f64,
+        enough: impl Fn(f64) -> bool,
+    ) -> Selected {
+        while piece.len() > Self::FEW {
+            let (low, high) = piece.iter().fold((f32::MAX, f32::MIN), |(low, high), &(_, z)| (low.min(z), high.max(z)));
+            let middle = low / 2.0 + high / 2.0;
+            if !(low < middle && middle <= high) {
+                break; // two neighbouring numbers, or one
+            }
+            let (upper, lower): (Vec<_>, Vec<_>) = piece.into_iter().partition(|&(_, z)| z >= middle);
+            let of_upper = upper.iter().map(|&(_, z)| weight(z)).sum::<f64>();
+            piece = if enough(before + of_upper) {
+                upper
+            } else {
+                before += of_upper;
+                lower
+            };
+        }
+        piece.sort_by(|a, b| b.1.total_cmp(&a.1)); // stable: ties stay by id
+        let mut reached = before;
+        // Summed one by one the piece may lack a last bit of what it has together.
+        let mut found = 0;
+        for (token, z) in piece {
+            (found, reached) = (token, reached + weight(z));
+            if enough(reached) {
+                break;
+            }
+        }
+        Selected { token: found as TokenId, reached }
+    }
+
+    /// The tokens that take part in a draw.
+    ///
+    /// `top_k` keeps whatever ties with the k-th logit. `top_p` then keeps the fewest tokens whose
+    /// mass reaches that share of what is left. Both cut as the logits processors of transformers
+    /// do.
+    fn cut(&self, top_k: Option<usize>, top_p: Option<f64>) -> Cut {
+        let kth = top_k.and_then(|k| self.select(|_| 1.0, |count| count >= k as f64));
+        let least = kth.map_or(f32::NEG_INFINITY, |kth| self.logits[kth.token as usize]);
+        let whole = match top_k {
+            None => self.total(),
+            Some(_) => self.logits.iter().filter(|&&z| z >= least).map(|&z| self.mass(z)).sum(),
+        };
+        let wanted = top_p.filter(|&p| p < 1.0).map(|p| p * whole);
+        if let Some(found) = wanted.and_then(|mass| self.select(|z| self.mass(z), |reached| reached >= mass)) {
+            return Cut { mass: found.reached, rest: found.token };
+        }
+        Cut { mass: whole, rest: greedy(self.logits) }
+    }
 }
 
 /// Says what is out of range in sampling settings: a temperature that is not finite and above 0, a
@@ -100,6 +217,8 @@ pub(crate) fn check(sampling: &Sampling) -> Result<(), RequestProblem> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn random(temperature: f64, top_k: Option<usize>, top_p: Option<f64>, seed: u64, stream: u64) -> Sampling {
@@ -143,19 +262,117 @@ mod tests {
         assert!(draws(1, 2).windows(2).any(|pair| pair[0] != pair[1]));
     }
 
+    /// The tokens that a cut keeps, most likely first.
+    fn kept(logits: &[f32], temperature: f64, top_k: Option<usize>, top_p: Option<f64>) -> Vec<TokenId> {
+        let ranked = Ranked::new(logits, temperature);
+        let Cut { mass, .. } = ranked.cut(top_k, top_p);
+        let (mut all, mut kept, mut reached) = (order(logits).into_iter(), Vec::new(), 0.0);
+        while reached < mass * (1.0 - 1e-6) {
+            kept.extend(all.next());
+            reached += ranked.mass(logits[*kept.last().unwrap() as usize]);
+        }
+        kept
+    }
+
+    /// The whole vocabulary, sorted.
+    fn order(logits: &[f32]) -> Vec<TokenId> {
+        let mut order: Vec<TokenId> = (0..logits.len() as TokenId).collect();
+        order.sort_by(|&a, &b| logits[b as usize].total_cmp(&logits[a as usize]).then(a.cmp(&b)));
+        order
+    }
+
     #[test]
     fn top_k_and_top_p_cut_as_transformers_does() {
-        let kept = |logits: &[f32], k, p| candidates(logits, 1.0, k, p).into_iter().map(|c| c.0).collect::<Vec<_>>();
         let logits = [0.1_f32, 3.0, 2.0, 2.0, 1.0];
-        assert_eq!(kept(&logits, Some(1), None), [1]);
-        assert_eq!(kept(&logits, Some(2), None), [1, 2, 3]);
-        assert_eq!(kept(&logits, Some(99), None), [1, 2, 3, 4, 0]);
+        assert_eq!(kept(&logits, 1.0, Some(1), None), [1]);
+        assert_eq!(kept(&logits, 1.0, Some(2), None), [1, 2, 3]);
+        assert_eq!(kept(&logits, 1.0, Some(99), None), [1, 2, 3, 4, 0]);
         // softmax: 0.5149 0.1894 0.1894 0.0697 0.0283 in this order
-        assert_eq!(kept(&logits, None, Some(0.5)), [1]);
-        assert_eq!(kept(&logits, None, Some(0.52)), [1, 2]);
-        assert_eq!(kept(&logits, None, Some(1.0)), [1, 2, 3, 4, 0]);
-        let sharp = candidates(&logits, 0.01, None, Some(0.9));
-        assert_eq!(sharp.len(), 1);
+        assert_eq!(kept(&logits, 1.0, None, Some(0.5)), [1]);
+        assert_eq!(kept(&logits, 1.0, None, Some(0.52)), [1, 2]);
+        assert_eq!(kept(&logits, 1.0, None, Some(1.0)), [1, 2, 3, 4, 0]);
+        assert_eq!(kept(&logits, 1.0, Some(2), Some(0.7)), [1, 2]);
+        assert_eq!(kept(&logits, 0.01, None, Some(0.9)), [1]);
+    }
+
+    /// What the vocabulary, sorted whole, gives for a draw: the token, and the share of the mass that lies
+    /// between the draw and the nearest point where another token would be drawn.
+    fn by_sorting(
+        logits: &[f32],
+        (temperature, top_k, top_p): (f64, Option<usize>, Option<f64>),
+        u: f64,
+    ) -> (TokenId, f64) {
+        let mut order: Vec<usize> = order(logits).into_iter().map(|token| token as usize).collect();
+        if let Some(&last) = top_k.and_then(|k| order.get(k - 1)) {
+            order.retain(|&token| logits[token] >= logits[last]);
+        }
+        let mass = |token: usize| ((f64::from(logits[token]) - f64::from(logits[order[0]])) / temperature).exp();
+        let mut masses: Vec<f64> = order.iter().map(|&token| mass(token)).collect();
+        let total: f64 = masses.iter().sum();
+        let mut slack = f64::INFINITY;
+        if let Some(p) = top_p {
+            let mut reached = 0.0;
+            let count = masses.iter().position(|mass| {
+                reached += mass;
+                slack = slack.min((reached - p * total).abs() / total);
+                reached >= p * total
+            });
+            masses.truncate(count.map_or(masses.len(), |count| count + 1));
+        }
+        let total: f64 = masses.iter().sum();
+        let (mut left, mut found) = (u * total, None);
+        for (rank, mass) in masses.iter().enumerate() {
+            left -= mass;
+            slack = slack.min(left.abs() / total);
+            if left < 0.0 && found.is_none() {
+                found = Some(order[rank]);
+            }
+        }
+        (found.unwrap_or(order[masses.len() - 1]) as TokenId, slack)
+    }
+
+    proptest! {
+        #[test]
+        fn a_draw_is_that_of_the_vocabulary_sorted_whole(
+            logits in prop::collection::vec((-400_i32..400).prop_map(|z| z as f32 / 8.0), 1..1500),
+            temperature in prop_oneof![Just(1.0), Just(0.01), 0.1_f64..40.0],
+            top_k in prop::option::of(1_usize..1600),
+            top_p in prop::option::of(0.01_f64..1.0),
+            u in 0.0_f64..1.0,
+        ) {
+            let ranked = Ranked::new(&logits, temperature);
+            let Cut { mass, rest } = ranked.cut(top_k, top_p);
+            let found = ranked.select(|z| ranked.mass(z), |reached| reached > u * mass).map_or(rest, |found| found.token);
+            let (expected, slack) = by_sorting(&logits, (temperature, top_k, top_p), u);
+            // Masses are f32: where a bound is nearer than their rounding, either side is right.
+            prop_assert!(found == expected || slack < 1e-6, "{found} {expected} {slack}");
+        }
+
+        #[test]
+        fn ranks_are_those_of_a_sorted_vocabulary(
+            logits in prop::collection::vec((-20_i32..20).prop_map(|z| z as f32 * 40.0), 1..1500),
+            temperature in 0.01_f64..10.0,
+        ) {
+            let ranked = Ranked::new(&logits, temperature);
+            for (rank, &token) in order(&logits).iter().enumerate().step_by(37) {
+                let found = ranked.select(|_| 1.0, |count| count > rank as f64).unwrap();
+                prop_assert_eq!((found.token, found.reached), (token, (rank + 1) as f64));
+            }
+            prop_assert!(ranked.select(|_| 1.0, |count| count > logits.len() as f64).is_none());
+        }
+    }
+
+    #[test]
+    fn the_highest_of_any_number_of_logits_is_found() {
+        for len in 1..70 {
+            for place in 0..len {
+                let mut logits = vec![-1.5_f32; len];
+                logits[place] = -1.0;
+                assert_eq!(greedy(&logits) as usize, place);
+                logits[len - 1] = -1.0;
+                assert_eq!(greedy(&logits) as usize, place, "the first of equals");
+            }
+        }
     }
 
     #[test]

@@ -129,6 +129,12 @@ impl Keys {
         self.end = self.before.as_ref().map_or(0, |before| before.end);
     }
 
+    /// Whether there is no room for another position. The next one then begins a tile, so that keys
+    /// which go on from these copy nothing.
+    pub(crate) fn is_full(&self) -> bool {
+        self.end == self.start + self.tiles * TILE
+    }
+
     /// The holder of the positions before these.
     #[cfg(test)]
     pub(crate) fn before(&self) -> Option<&Self> {

@@ -23,7 +23,14 @@
 //! `kept` counts the positions whose keys stay after their pass: those of segments that others
 //! continue, and those of texts that are being written. A new pass is begun only if its keys fit
 //! under `max_tokens`. If no text is being written, one segment is taken even if it does not fit,
-//! so work never stalls. A segment's keys are freed as soon as the last sequence through it is
+//! so work never stalls.
+//!
+//! Few texts become as long as they may. So a text's keys have room for [`GROWTH`] new positions at
+//! a time. A text that has filled them gets more if that fits under `max_tokens`; else it waits for
+//! others to end. The first of the texts, by the plan, never waits. So one sequence at a time may go
+//! beyond `max_tokens`, by its own length at most.
+//!
+//! A segment's keys are freed as soon as the last sequence through it is
 //! over. Segments are taken depth first (`ready` is a stack), so few prefixes are kept at a time.
 //!
 //! # What is read of whole sequences
@@ -59,6 +66,10 @@ use crate::reading::pooling::Pool;
 /// few enough that the rows stay in the caches. No segment is longer, and steps feed as many texts
 /// at a time.
 pub(super) const PASS: usize = 1024;
+
+/// New positions that a text's keys have room for at a time, whole tiles: enough for what judges
+/// mostly write.
+const GROWTH: usize = 8 * TILE;
 
 /// The passes of one group of jobs. The vectors from `plan` to `computed` have one entry for each
 /// segment.
@@ -97,8 +108,13 @@ pub(super) struct SharedPasses<'a> {
     /// Segments whose predecessor is computed and that are not. A stack: the next one is at the
     /// end.
     ready: Vec<usize>,
-    /// Positions for which keys are kept, as [`positions_kept`](Self::positions_kept) counts them.
+    /// Positions for which keys are kept: the sum of `counted`.
     kept: usize,
+    /// What each segment counts: [`positions_kept`](Self::positions_kept) from its pass on, and what
+    /// its text has grown by; 0 before and after.
+    counted: Vec<usize>,
+    /// [`GROWTH`].
+    growth: usize,
     /// Texts whose next token was chosen and not fed yet.
     writing: Vec<Writing>,
     /// Activations of passes, used again.
@@ -155,7 +171,7 @@ struct Scoring {
 struct Writing {
     /// The last segment of its prompt, which stands for the sequence.
     segment: usize,
-    /// The keys from that segment on, with room for all tokens that may be written.
+    /// The keys from that segment on, or, of a longer text, from where it filled others.
     keys: Keys,
     /// The token that was chosen last and is to be fed.
     token: TokenId,
@@ -200,6 +216,7 @@ impl<'a> SharedPasses<'a> {
             // All have the frequencies of the longest.
             angles: Angles::new(&decoder.spec.ropes, longest, longest),
             computed: plan.iter().map(|_| None).collect(),
+            counted: vec![0; plan.len()],
             plan,
             whole,
             scored_from,
@@ -207,6 +224,7 @@ impl<'a> SharedPasses<'a> {
             behind,
             ready,
             kept: 0,
+            growth: GROWTH,
             writing: Vec::new(),
             pool: BufferPool::default(),
         }
@@ -227,7 +245,7 @@ impl<'a> SharedPasses<'a> {
                 break;
             }
             self.ready.pop();
-            self.kept += keep;
+            self.count(index, keep);
             rows += len;
             taken.push(index);
         }
@@ -239,7 +257,7 @@ impl<'a> SharedPasses<'a> {
     /// | segment | counts |
     /// |---|---|
     /// | the last of a sequence without text | 0: its keys are dropped after the pass |
-    /// | the last of a sequence with text | its positions, all new tokens that may be written, and what follows |
+    /// | the last of a sequence with text | its positions, the first new ones that there is room for, and what follows |
     /// | one that others continue | its positions, and what follows |
     ///
     /// What follows: the positions that it copies of a tile that its predecessor began, and the
@@ -250,9 +268,15 @@ impl<'a> SharedPasses<'a> {
         let kept = kept + self.decoder.memory_in_positions(self.blocks);
         match self.jobs[segment.sequence].new_tokens() {
             0 if segment.is_last => 0,
-            new if segment.is_last => kept + new,
+            new if segment.is_last => kept + new.min(self.growth),
             _ => kept,
         }
+    }
+
+    /// Says that a segment, or the text behind it, keeps so many positions more.
+    fn count(&mut self, segment: usize, positions: usize) {
+        self.counted[segment] += positions;
+        self.kept += positions;
     }
 
     /// Computes segments in one pass, whose predecessors are computed:
@@ -290,7 +314,7 @@ impl<'a> SharedPasses<'a> {
             scored.push(Scored { log_probs, last: Vec::new() });
             scoring.extend(first.map(|(token, normed)| Scoring { span, token, normed }));
             let new = if segment.is_last { self.jobs[segment.sequence].new_tokens() } else { 0 };
-            let capacity = segment.positions.len() + new;
+            let capacity = segment.positions.len() + new.min(self.growth);
             let before = before.map(|before| Arc::clone(&before.keys));
             keys.push(Keys::new(decoder.key_places(self.positions_kept(index) > 0), before, capacity));
         }
@@ -442,7 +466,7 @@ impl<'a> SharedPasses<'a> {
     fn release(&mut self, last: usize) {
         let mut gone = last;
         loop {
-            self.kept -= self.positions_kept(gone);
+            self.kept -= mem::take(&mut self.counted[gone]);
             let Some(before) = self.plan[gone].before else { break };
             self.dependants[before] -= 1;
             if self.dependants[before] > 0 {
@@ -451,6 +475,29 @@ impl<'a> SharedPasses<'a> {
             self.computed[before] = None;
             gone = before;
         }
+    }
+
+    /// Takes the texts that go on in this step out of `writing`, each with room for a position. The
+    /// others wait.
+    fn texts_with_room(&mut self) -> Vec<Writing> {
+        let writing = mem::take(&mut self.writing);
+        let first = writing.iter().map(|one| one.segment).min();
+        let mut ready = Vec::with_capacity(writing.len());
+        for mut one in writing {
+            if one.keys.is_full() {
+                let job = &self.jobs[self.plan[one.segment].sequence];
+                let room = (job.ids.len() + job.new_tokens() - one.keys.end()).min(self.growth);
+                let positions = room + self.decoder.memory_in_positions(self.blocks);
+                if self.kept + positions > self.max_tokens && Some(one.segment) != first {
+                    self.writing.push(one);
+                    continue;
+                }
+                self.count(one.segment, positions);
+                one.keys = Keys::new(self.decoder.key_places(true), Some(Arc::new(one.keys)), room);
+            }
+            ready.push(one);
+        }
+        ready
     }
 
     /// Feeds the chosen token of at most [`PASS`] texts in one pass and returns what is read behind
@@ -493,10 +540,10 @@ impl Passes for SharedPasses<'_> {
         Ok(true)
     }
 
-    /// Feeds one token to every text, in as many passes as they need. `false` if no text is being
-    /// written.
+    /// Feeds one token to every text that has room for it, in as many passes as they need. `false`
+    /// if no text is being written.
     fn step(&mut self, take: &mut Take<'_>) -> Result<bool, Error> {
-        let mut writing = mem::take(&mut self.writing).into_iter().peekable();
+        let mut writing = self.texts_with_room().into_iter().peekable();
         if writing.peek().is_none() {
             return Ok(false);
         }

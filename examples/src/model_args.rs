@@ -82,6 +82,9 @@ pub struct ModelArgs {
     /// What a template that asks for today's date is told; fixed, so that results do not depend on the day
     #[arg(long, default_value_t = Date::default(), value_name = "YYYY-MM-DD", help_heading = "Model")]
     pub date: Date,
+    /// Keep packed weights in this folder: the next start takes a moment, and processes with the same model share its memory. CPU only
+    #[arg(long, value_name = "DIR", help_heading = "Model")]
+    pub packed_cache: Option<PathBuf>,
     /// Hash all bytes of the weights into the model's fingerprint, not a sample of each large tensor; reads the whole checkpoint once more
     #[arg(long, help_heading = "Model")]
     pub full_fingerprint: bool,
@@ -145,6 +148,7 @@ impl ModelArgs {
             revision: revision.clone(),
             adapters: self.adapters.clone(),
             max_batch_tokens: self.max_batch_tokens,
+            packed_cache: self.packed_cache.clone(),
             full_fingerprint: self.full_fingerprint,
             ..LoadOptions::default()
         };

@@ -178,6 +178,9 @@ pub enum DevicesProblem {
     /// An encoder is to run elsewhere than on the processor.
     #[error("the model is an encoder, which runs on the processor only: name cpu")]
     Encoder,
+    /// Packed weights are to be kept, which only the processor has.
+    #[error("packed weights are kept for the processor only: leave out the folder, or name cpu")]
+    PackedCache,
     /// There are fewer blocks than devices.
     #[error("the model has {n_layers} blocks, and each device needs one")]
     TooMany {

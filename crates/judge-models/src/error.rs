@@ -119,6 +119,15 @@ pub enum Error {
         /// What is wrong.
         problem: FileProblem,
     },
+    /// A file of packed weights ([`LoadOptions::packed_cache`](crate::LoadOptions::packed_cache)) is not
+    /// what was written.
+    #[error("{path}: {problem}: delete the file, and it is written again", path = path.display())]
+    PackedCache {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: PackedCacheProblem,
+    },
     /// A GGUF file is damaged, or holds what this crate does not read.
     #[error("{path}: {problem}", path = path.display())]
     Gguf {
@@ -557,6 +566,23 @@ pub enum TensorProblem {
 /// Names of kernels for a message, with commas between.
 fn list(kernels: &[Kernel]) -> String {
     kernels.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// What is wrong with a file of packed weights.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PackedCacheProblem {
+    /// It does not end with an index of what it holds.
+    #[error(
+        "expected packed weights with an index at their end, found a file that is cut off, or one that is not packed weights"
+    )]
+    Damaged,
+    /// It does not hold a matrix of the model where that should be.
+    #[error("expected the matrix {name} in its place, found another or none")]
+    Matrix {
+        /// The first tensor that the matrix is made of.
+        name: String,
+    },
 }
 
 /// Why an adapter cannot be merged.

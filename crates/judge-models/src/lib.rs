@@ -123,7 +123,7 @@ pub use api::{ApiKey, ApiModel, ApiProblem, ApiSettings, ApiUsage, KeyProblem, M
 pub use arch::ConfigProblem;
 pub use device::{CudaProblem, Device, DevicesProblem, Dtype};
 pub use engine::{Kernel, product_rate};
-pub use error::{AdapterProblem, Error, FileProblem, HubFileProblem, IndexProblem, TensorProblem};
+pub use error::{AdapterProblem, Error, FileProblem, HubFileProblem, IndexProblem, PackedCacheProblem, TensorProblem};
 pub use hub::{Download, FoundModel, HubOptions, ModelSource};
 pub use merge::{Merged, merge_adapters};
 pub use model::{LoadOptions, Model};

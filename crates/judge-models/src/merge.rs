@@ -121,8 +121,10 @@ pub fn merge_adapters(
     remove(&partial)?;
     let written = write(&folder, &spec, &mut weights, &partial, SHARD_BYTES, progress)
         .and_then(|merged| put_in_place(&partial, output).map(|()| merged));
-    if written.is_err() {
-        remove(&partial)?;
+    if written.is_err()
+        && let Err(error) = remove(&partial)
+    {
+        tracing::warn!("what was begun is left behind: {error}");
     }
     written
 }

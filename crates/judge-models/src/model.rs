@@ -28,7 +28,7 @@ use judge_core::{
 use crate::arch::{Architecture, OneOrMany};
 use crate::checked::CheckedWeights;
 use crate::engine::Engine;
-use crate::engine::packed::{PackedDecoder, PackedEncoder, Supported};
+use crate::engine::packed::{PackedCache, PackedDecoder, PackedEncoder, Supported, cache_key};
 use crate::engine::tensor::{Batched, Shapes, batch_tokens};
 use crate::folder::{Folder, file};
 use crate::reading::answers::{Answers, Sink};
@@ -88,6 +88,15 @@ pub struct LoadOptions {
     /// has in all, from 1,024 to 65,536 ([`Model::max_batch_tokens`]). Bounds memory. On the processor
     /// it never changes a number, on a GPU only the last digits. A longer sequence runs alone.
     pub max_batch_tokens: Option<usize>,
+    /// A folder where packed weights are kept, which is made if it is not there: a model that was
+    /// loaded with it before starts at once, and processes that run the same model share its memory.
+    /// A file takes about as much room as the checkpoint in the dtype, and is for one state of the
+    /// folder, of its adapters and of the dtype; whether these changed is told by the fingerprint and
+    /// by sizes and times of files of weights. Files that no model needs any longer are not deleted,
+    /// nor hidden ones that a process left behind which was killed while it wrote.
+    ///
+    /// On the processor alone: GPUs refuse it.
+    pub packed_cache: Option<PathBuf>,
     /// Hash all bytes of the weights into the fingerprint, not a sample of every tensor. Reads the
     /// whole checkpoint.
     pub full_fingerprint: bool,
@@ -105,6 +114,7 @@ impl Default for LoadOptions {
             revision: None,
             adapters: Vec::new(),
             max_batch_tokens: None,
+            packed_cache: None,
             full_fingerprint: false,
         }
     }
@@ -223,6 +233,7 @@ impl Model {
         let choice = choice.unwrap_or_else(|| Choice::of(&options.devices));
         let problem = match (&spec, choice) {
             (Architecture::Encoder(_), Choice::Batched(_)) => Some(DevicesProblem::Encoder),
+            (_, Choice::Batched(_)) if options.packed_cache.is_some() => Some(DevicesProblem::PackedCache),
             _ if devices.len() > spec.n_layers() => Some(DevicesProblem::TooMany { n_layers: spec.n_layers() }),
             _ => None,
         };
@@ -238,17 +249,41 @@ impl Model {
         let mut weights = CheckedWeights::open(&folder, &mut spec, options.dtype, &options.adapters)?;
         let dtype = weights.dtype;
         let fingerprint = fingerprint::of(&folder, &*weights.base, &weights.adapters, options.full_fingerprint)?;
+        let memory = match options.max_batch_tokens {
+            Some(_) => None, // nobody asks for it
+            None => device::least_memory(&options.devices)?,
+        };
+        let max_batch_tokens = match (options.max_batch_tokens, memory, &spec) {
+            (Some(tokens), ..) => tokens.max(1),
+            (None, Some(memory), Architecture::Decoder(spec)) => {
+                let tokens = batch_tokens(spec, dtype, devices.len(), memory);
+                tracing::info!("batches of at most {tokens} tokens, by a GPU memory of {memory} bytes");
+                tokens
+            }
+            (None, ..) => MAX_BATCH_TOKENS,
+        };
+        let mut cache = PackedCache::Off;
+        let mut kernel = || -> Result<Supported, Error> {
+            let kernel = Supported::choose(options.kernel)?;
+            if let Some(to) = &options.packed_cache {
+                let is_padded = kernel.kernel() == Kernel::Amx;
+                let folders = [folder.path()].into_iter().chain(options.adapters.iter().map(PathBuf::as_path));
+                cache = PackedCache::open(to, &cache_key(&fingerprint, dtype, is_padded, folders)?)?;
+            }
+            Ok(kernel)
+        };
         let tensors = &mut weights.merged();
-        let kernel = || Supported::choose(options.kernel);
         let engine: Box<dyn Engine> = match (&spec, choice) {
             (Architecture::Decoder(spec), Choice::Batched(shapes)) => {
                 Box::new(Batched::load(Arc::clone(spec), &devices, dtype, shapes, tensors)?)
             }
             (Architecture::Decoder(spec), Choice::Packed) => {
-                Box::new(PackedDecoder::load(Arc::clone(spec), kernel()?, dtype, tensors)?)
+                let kernel = kernel()?;
+                Box::new(PackedDecoder::load(Arc::clone(spec), kernel, dtype, tensors, &mut cache)?)
             }
             (Architecture::Encoder(spec), _) => {
-                Box::new(PackedEncoder::load(Arc::clone(spec), kernel()?, dtype, tensors)?)
+                let kernel = kernel()?;
+                Box::new(PackedEncoder::load(Arc::clone(spec), kernel, dtype, tensors, &mut cache)?)
             }
         };
         let dimensions = spec.dimensions();
@@ -264,6 +299,7 @@ impl Model {
         };
         let adapter_names = weights.adapters.iter().map(|adapter| format!("+{}", adapter.name())).collect::<String>();
         weights.base.finish()?;
+        cache.finish()?;
 
         let name = match &options.name {
             Some(name) => name.clone(),
@@ -276,15 +312,6 @@ impl Model {
         info.device = match engine.kernel() {
             Some(kernel) => format!("{} ({kernel})", device::names(&options.devices)),
             None => device::names(&options.devices),
-        };
-        let max_batch_tokens = match (options.max_batch_tokens, device::least_memory(&options.devices)?, &spec) {
-            (Some(tokens), ..) => tokens.max(1),
-            (None, Some(memory), Architecture::Decoder(spec)) => {
-                let tokens = batch_tokens(spec, dtype, devices.len(), memory);
-                tracing::info!("batches of at most {tokens} tokens, by a GPU memory of {memory} bytes");
-                tokens
-            }
-            (None, ..) => MAX_BATCH_TOKENS,
         };
         let context = Context { spec, codec, eos };
         Ok(Self { info, context, engine, reward_head, max_batch_tokens })

@@ -15,7 +15,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use judge_core::TokenId;
 
 use crate::arch::ModelSpec;
-use crate::engine::packed::{Angles, BufferPool, Keys, PackedDecoder, Span, Supported};
+use crate::engine::packed::{Angles, BufferPool, Keys, PackedCache, PackedDecoder, Span, Supported};
 use crate::engine::tensor::decoder::Decoder;
 use crate::engine::tensor::rotation::Rotation;
 use crate::fixtures::{Expected, families, folder, relative_error};
@@ -139,7 +139,7 @@ fn bf16_is_nearer_to_exact_arithmetic_than_transformers() {
 
 fn packed(folder: PathBuf, config: ModelSpec, kernel: Supported, dtype: Dtype) -> PackedDecoder {
     let mut checkpoint = open(folder, &config).unwrap();
-    let decoder = PackedDecoder::load(Arc::new(config), kernel, dtype, &mut checkpoint).unwrap();
+    let decoder = PackedDecoder::load(Arc::new(config), kernel, dtype, &mut checkpoint, &mut PackedCache::Off).unwrap();
     checkpoint.finish().unwrap();
     decoder
 }

@@ -47,6 +47,7 @@ mod attention;
 mod block_ops;
 #[cfg(target_arch = "x86_64")]
 mod blocked;
+mod cache;
 #[cfg(test)]
 mod cases;
 mod columns;
@@ -84,6 +85,7 @@ mod token_inputs;
 mod unit;
 pub(crate) mod vector;
 
+pub(crate) use cache::{PackedCache, key as cache_key};
 pub(crate) use decoder::PackedDecoder;
 pub(crate) use encoder::PackedEncoder;
 pub use kernel::Kernel;

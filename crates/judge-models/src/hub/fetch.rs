@@ -14,7 +14,8 @@
 //!
 //! Nothing that the hub sends becomes a path unchecked: the commit must be one, contents must have
 //! plain names, and shards stay inside the folder. A file that is in the snapshot is not compared
-//! again. Files that a model does not need are never fetched; nor are GGUF files.
+//! again. Files that a model does not need are never fetched; of GGUF files one, where there are no
+//! safetensors.
 
 use std::fs::{self, File};
 use std::io;
@@ -134,6 +135,10 @@ pub(super) fn fetch(
 fn only_gguf<'a>(info: &'a RepoInfo, snapshot: &Path) -> Result<Option<&'a str>, Error> {
     let names = info.siblings.iter().map(|sibling| sibling.rfilename.as_str());
     let names: Vec<&str> = names.filter(|name| name.ends_with(".gguf") && !name.contains(['/', '\\'])).collect();
+    // One that somebody has chosen already.
+    if names.iter().filter(|name| snapshot.join(name).is_file()).count() == 1 {
+        return Ok(None);
+    }
     match names[..] {
         [] => Ok(None),
         [name] => Ok(Some(name)),

@@ -288,6 +288,12 @@ mod downloads {
         let error = source().resolve(&hub.serve(cache.path()).0).unwrap_err();
         assert!(matches!(&error, Error::Unsupported { found, .. } if found == "a-Q4_0.gguf, a-Q8_0.gguf"), "{error}");
 
+        fs::create_dir_all(snapshot(cache.path())).unwrap();
+        fs::write(snapshot(cache.path()).join("a-Q4_0.gguf"), "chosen").unwrap();
+        let hub = Hub { names: names(&["a-Q4_0.gguf", "a-Q8_0.gguf"]), ..Hub::default() };
+        let found = source().resolve(&hub.serve(cache.path()).0).unwrap();
+        assert!(found.path.join("a-Q4_0.gguf").is_file() && !found.path.join("a-Q8_0.gguf").exists());
+
         let cache = tempfile::tempdir().unwrap();
         let hub = Hub { names: names(&["a.gguf", "model.safetensors"]), ..Hub::default() };
         let found = source().resolve(&hub.serve(cache.path()).0).unwrap();

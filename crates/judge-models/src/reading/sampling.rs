@@ -5,16 +5,20 @@
 //! own, so that the same logits give the same token on every machine.
 //!
 //! ```text
-//! logits ─► most likely first ─► top-k ─► mass exp((z - z_max) / temperature) ─► top-p ─► draw
+//! logits ─► top-k ─► mass exp((z - z_max) / temperature) ─► top-p ─► draw
 //! ```
 //!
-//! The vocabulary is not sorted for it. Every question is of one kind, where in the order of
-//! probability something is reached (k tokens, a share of the mass, a draw), and [`Ranked::select`]
-//! answers it in a few walks over the logits.
+//! The vocabulary is not sorted for it. Where nothing is cut off, a draw is a walk over the tokens by
+//! id. Else every question is of one kind, where in the order of probability something is reached
+//! (k tokens, a share of the mass, a draw), and [`Ranked::select`] answers it in a few walks over the
+//! logits.
 //!
 //! `check` is for local models and for services; `wire` calls it too.
 
+use std::cmp::Ordering;
+
 use judge_core::{RequestProblem, Sampling, TokenId};
+use pulp::Arch;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -41,20 +45,27 @@ pub(crate) fn choose(logits: &[f32], sampling: &Sampling, step: usize) -> TokenI
             // 53 random bits: uniform in [0, 1).
             let uniform = (draws.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
             let ranked = Ranked::new(logits, temperature);
-            let Cut { mass, rest } = ranked.cut(top_k, top_p);
-            ranked.select(|z| ranked.mass(z), |reached| reached > uniform * mass).map_or(rest, |found| found.token)
+            match (top_k, top_p.filter(|&p| p < 1.0)) {
+                (None, None) => ranked.one_of_all(uniform),
+                (top_k, top_p) => ranked.one_of(&ranked.cut(top_k, top_p), uniform),
+            }
         }
     }
 }
 
 /// The largest of some logits.
-fn highest(logits: &[f32]) -> f32 {
-    let mut best = [f32::NEG_INFINITY; SIDE_BY_SIDE];
-    let (chunks, rest) = logits.as_chunks::<SIDE_BY_SIDE>();
-    for chunk in chunks {
-        best.iter_mut().zip(chunk).for_each(|(best, &z)| *best = best.max(z));
-    }
-    best.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max)
+pub(super) fn highest(logits: &[f32]) -> f32 {
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            let mut best = [f32::NEG_INFINITY; SIDE_BY_SIDE];
+            let (chunks, rest) = logits.as_chunks::<SIDE_BY_SIDE>();
+            for chunk in chunks {
+                best.iter_mut().zip(chunk).for_each(|(best, &z)| *best = if z > *best { z } else { *best });
+            }
+            best.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max)
+        },
+    )
 }
 
 /// The largest logit; ties go to the smaller id.
@@ -69,6 +80,8 @@ struct Ranked<'a> {
     logits: &'a [f32],
     /// Above 0.
     temperature: f64,
+    /// `1 / temperature`, but at most 1e30, so that 0 times it is 0.
+    inverse: f32,
     /// The largest logit.
     highest: f32,
 }
@@ -85,33 +98,83 @@ struct Selected {
 struct Cut {
     /// Their mass.
     mass: f64,
+    /// The least logit of a token that takes part, as far as `top_k` says.
+    least: f32,
     /// The one of them that is drawn where the sum of all, in another order, is not quite that mass.
     rest: TokenId,
 }
 
 impl<'a> Ranked<'a> {
-    /// Pieces of the order of at most so many tokens are sorted.
+    /// Tokens that are summed or sorted at a time.
     const FEW: usize = 256;
 
     /// Looks for the largest logit.
     fn new(logits: &'a [f32], temperature: f64) -> Self {
-        Self { logits, temperature, highest: highest(logits) }
+        let inverse = temperature.recip().min(1e30) as f32;
+        Self { logits, temperature, inverse, highest: highest(logits) }
     }
 
     /// The mass of a token with this logit, `exp((z - highest) / temperature)`, from 0 to 1. f32's
     /// exponential, of which what is below `exp(-87)` counts as nothing.
+    #[inline(always)]
     fn mass(&self, logit: f32) -> f64 {
-        f64::from(exp(((f64::from(logit) - f64::from(self.highest)) / self.temperature) as f32))
+        f64::from(exp((logit - self.highest) * self.inverse))
     }
 
-    /// The mass of all tokens together.
-    fn total(&self) -> f64 {
-        let mut sums = [0.0_f64; SIDE_BY_SIDE];
-        let (chunks, rest) = self.logits.as_chunks::<SIDE_BY_SIDE>();
-        for chunk in chunks {
-            sums.iter_mut().zip(chunk).for_each(|(sum, &z)| *sum += self.mass(z));
+    /// [`mass`](Self::mass), or 0 for a logit below `least`.
+    fn mass_from(&self, least: f32, logit: f32) -> f64 {
+        if logit >= least { self.mass(logit) } else { 0.0 }
+    }
+
+    /// The mass of some tokens together.
+    fn sum(&self, logits: &[f32]) -> f64 {
+        Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                let mut sums = [0.0_f64; SIDE_BY_SIDE];
+                let (chunks, rest) = logits.as_chunks::<SIDE_BY_SIDE>();
+                for chunk in chunks {
+                    sums.iter_mut().zip(chunk).for_each(|(sum, &z)| *sum += self.mass(z));
+                }
+                sums.iter().sum::<f64>() + rest.iter().map(|&z| self.mass(z)).sum::<f64>()
+            },
+        )
+    }
+
+    /// The token of a draw from all of them: the first, by id, with which the sum of masses is more
+    /// than `uniform` of the whole, from 0 to 1 without 1. Where rounding leaves a rest behind the
+    /// last token, the last that has any mass.
+    fn one_of_all(&self, uniform: f64) -> TokenId {
+        let sums: Vec<f64> = self.logits.chunks(Self::FEW).map(|chunk| self.sum(chunk)).collect();
+        let mut left = uniform * sums.iter().sum::<f64>();
+        let mut chunk = None;
+        for (index, &sum) in sums.iter().enumerate().filter(|&(_, &sum)| sum > 0.0) {
+            chunk = Some((index * Self::FEW, left));
+            left -= sum;
+            if left < 0.0 {
+                break;
+            }
         }
-        sums.iter().sum::<f64>() + rest.iter().map(|&z| self.mass(z)).sum::<f64>()
+        let (first, mut left) = chunk.unwrap_or_default();
+        let mut found = first;
+        for (token, &z) in self.logits.iter().enumerate().skip(first).take(Self::FEW) {
+            let mass = self.mass(z);
+            if mass > 0.0 {
+                found = token;
+            }
+            left -= mass;
+            if left < 0.0 {
+                break;
+            }
+        }
+        found as TokenId
+    }
+
+    /// The token of a draw from those of a cut: the first, by probability, with which the sum of
+    /// masses is more than `uniform` of theirs.
+    fn one_of(&self, cut: &Cut, uniform: f64) -> TokenId {
+        let found = self.select(|z| self.mass_from(cut.least, z), |reached| reached > uniform * cut.mass);
+        found.map_or(cut.rest, |found| found.token)
     }
 
     /// The first token of the order with which the sum of weights is `enough`; `None` if all tokens
@@ -165,7 +228,7 @@ impl<'a> Ranked<'a> {
                 lower
             };
         }
-        piece.sort_by(|a, b| b.1.total_cmp(&a.1)); // stable: ties stay by id
+        piece.sort_by(|a, b| b.1.partial_cmp(&a.1).unwrap_or(Ordering::Equal)); // stable: ties stay by id
         let mut reached = before;
         // Summed one by one the piece may lack a last bit of what it has together.
         let mut found = 0;
@@ -187,14 +250,16 @@ impl<'a> Ranked<'a> {
         let kth = top_k.and_then(|k| self.select(|_| 1.0, |count| count >= k as f64));
         let least = kth.map_or(f32::NEG_INFINITY, |kth| self.logits[kth.token as usize]);
         let whole = match top_k {
-            None => self.total(),
+            None => self.sum(self.logits),
             Some(_) => self.logits.iter().filter(|&&z| z >= least).map(|&z| self.mass(z)).sum(),
         };
-        let wanted = top_p.filter(|&p| p < 1.0).map(|p| p * whole);
-        if let Some(found) = wanted.and_then(|mass| self.select(|z| self.mass(z), |reached| reached >= mass)) {
-            return Cut { mass: found.reached, rest: found.token };
+        let wanted = top_p.map(|p| p * whole);
+        if let Some(found) =
+            wanted.and_then(|mass| self.select(|z| self.mass_from(least, z), |reached| reached >= mass))
+        {
+            return Cut { mass: found.reached, least, rest: found.token };
         }
-        Cut { mass: whole, rest: greedy(self.logits) }
+        Cut { mass: whole, least, rest: greedy(self.logits) }
     }
 }
 
@@ -341,11 +406,25 @@ mod tests {
             u in 0.0_f64..1.0,
         ) {
             let ranked = Ranked::new(&logits, temperature);
-            let Cut { mass, rest } = ranked.cut(top_k, top_p);
-            let found = ranked.select(|z| ranked.mass(z), |reached| reached > u * mass).map_or(rest, |found| found.token);
+            let found = ranked.one_of(&ranked.cut(top_k, top_p), u);
             let (expected, slack) = by_sorting(&logits, (temperature, top_k, top_p), u);
             // Masses are f32: where a bound is nearer than their rounding, either side is right.
             prop_assert!(found == expected || slack < 1e-6, "{found} {expected} {slack}");
+        }
+
+        #[test]
+        fn a_draw_from_all_is_where_the_sum_of_masses_by_id_says(
+            logits in prop::collection::vec((-400_i32..400).prop_map(|z| z as f32 / 8.0), 1..1500),
+            temperature in prop_oneof![Just(1.0), Just(1e-300), Just(1e300), 0.1_f64..40.0],
+            u in prop_oneof![Just(0.0), Just(1.0 - f64::EPSILON / 2.0), 0.0_f64..1.0],
+        ) {
+            let ranked = Ranked::new(&logits, temperature);
+            let found = ranked.one_of_all(u) as usize;
+            let masses: Vec<f64> = logits.iter().map(|&z| ((f64::from(z) - f64::from(ranked.highest)) / temperature).exp()).collect();
+            let total: f64 = masses.iter().sum();
+            let before: f64 = masses[..found].iter().sum();
+            prop_assert!(ranked.mass(logits[found]) > 0.0);
+            prop_assert!(before <= (u + 1e-6) * total && before + masses[found] >= (u - 1e-6) * total);
         }
 
         #[test]

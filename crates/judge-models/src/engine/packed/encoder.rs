@@ -23,6 +23,7 @@ use judge_core::TokenId;
 use rayon::prelude::*;
 
 use super::attention::{Mask, Queries, Settings};
+use super::cache::PackedCache;
 use super::gather::attend;
 use super::kernel::Supported;
 use super::keys::{KeyShape, Keys};
@@ -126,8 +127,9 @@ impl PackedEncoder {
         kernel: Supported,
         dtype: Dtype,
         tensors: &mut dyn Tensors,
+        cache: &mut PackedCache,
     ) -> Result<Self, Error> {
-        let mut packing = Packing::new(kernel, dtype, tensors);
+        let mut packing = Packing::new(kernel, dtype, tensors, cache);
         let d_model = spec.d_model;
         let embedding = &spec.embedding;
         let words = packing.matrix(&[(embedding.words.clone(), spec.d_vocab)], d_model)?;

@@ -129,6 +129,15 @@ impl Keys {
         self.end = self.before.as_ref().map_or(0, |before| before.end);
     }
 
+    /// Keys with room for `capacity` positions behind these, which are full. What blocks without keys
+    /// remember moves along: nobody else goes on from here.
+    pub(crate) fn go_on(mut self, capacity: usize) -> Self {
+        let none = self.memories.iter().map(|_| None).collect();
+        let memories = std::mem::replace(&mut self.memories, none);
+        let places = Arc::clone(&self.places);
+        Self { memories, ..Self::new(places, Some(Arc::new(self)), capacity) }
+    }
+
     /// Whether there is no room for another position. The next one then begins a tile, so that keys
     /// which go on from these copy nothing.
     pub(crate) fn is_full(&self) -> bool {

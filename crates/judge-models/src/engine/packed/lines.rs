@@ -9,8 +9,11 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::slice;
+use std::sync::Arc;
+
+use memmap2::Mmap;
 
 /// One cache line of every processor that the kernels are written for: 64 bytes, so aligned.
 #[derive(Clone, Copy)]
@@ -67,6 +70,35 @@ impl<T: Number> Lines<T> {
     /// How long the vector can become without a new allocation.
     pub(crate) fn capacity(&self) -> usize {
         self.lines.capacity() * Line::LEN
+    }
+}
+
+/// Words in a mapped file, of which the first begins a cache line.
+pub(crate) struct MappedLines {
+    /// The file.
+    map: Arc<Mmap>,
+    /// The words' bytes in it.
+    bytes: Range<usize>,
+}
+
+impl MappedLines {
+    /// `len` words from byte `start` on; `None` if they are not all there, or `start` is within a
+    /// line.
+    pub(crate) fn new(map: Arc<Mmap>, start: usize, len: usize) -> Option<Self> {
+        let bytes = start..start.checked_add(len.checked_mul(4)?)?;
+        let first = map.get(bytes.clone())?.as_ptr();
+        first.addr().is_multiple_of(size_of::<Line>()).then_some(Self { map, bytes })
+    }
+}
+
+impl Deref for MappedLines {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        let bytes = &self.map[self.bytes.clone()];
+        // SAFETY: the bytes begin a line, so they are aligned; they are whole words, and every
+        // pattern of bits is one.
+        unsafe { slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / 4) }
     }
 }
 

@@ -17,6 +17,7 @@
 
 use std::sync::Arc;
 
+use super::cache::PackedCache;
 use super::decoder::PackedDecoder;
 use super::kernel::Supported;
 use super::pack::{Linear, PackedLinear};
@@ -43,8 +44,9 @@ impl PackedDecoder {
         kernel: Supported,
         dtype: Dtype,
         tensors: &mut dyn Tensors,
+        cache: &mut PackedCache,
     ) -> Result<Self, Error> {
-        let mut packing = Packing::new(kernel, dtype, tensors);
+        let mut packing = Packing::new(kernel, dtype, tensors, cache);
         let table =
             |name: &String, packing: &mut Packing<'_>| packing.matrix(&[(name.clone(), spec.d_vocab)], spec.d_model);
         let embedding = table(&spec.embedding, &mut packing)?;
@@ -75,16 +77,23 @@ pub(super) struct Packing<'a> {
     pub(super) dtype: Dtype,
     /// The checkpoint, with adapters merged and quantised weights expanded.
     pub(super) tensors: &'a mut dyn Tensors,
+    /// Has the matrices, or gets them.
+    cache: &'a mut PackedCache,
 }
 
 impl<'a> Packing<'a> {
     /// Packs for this kernel, in this dtype.
-    pub(super) fn new(kernel: Supported, dtype: Dtype, tensors: &'a mut dyn Tensors) -> Self {
+    pub(super) fn new(
+        kernel: Supported,
+        dtype: Dtype,
+        tensors: &'a mut dyn Tensors,
+        cache: &'a mut PackedCache,
+    ) -> Self {
         let word = match dtype {
             Dtype::F32 => Word::Single,
             Dtype::Bf16 => Word::Pair,
         };
-        Self { kernel, word, dtype, tensors }
+        Self { kernel, word, dtype, tensors, cache }
     }
 
     /// One matrix `[sum of rows, d_in]` from several tensors `[rows, d_in]`, given by name and
@@ -94,13 +103,33 @@ impl<'a> Packing<'a> {
     /// # Errors
     /// Those of [`Tensors::take_rows`]. The half-filled matrix is dropped then.
     pub(super) fn matrix(&mut self, parts: &[(String, usize)], d_in: usize) -> Result<PackedLinear, Error> {
-        let mut matrix = PackedLinear::zeros(self.kernel, self.word, parts.iter().map(|(_, rows)| rows).sum(), d_in);
-        let mut first = 0;
-        for (name, rows) in parts {
-            let fill = &mut |row, values: Numbers<'_>| matrix.fill(first + row, values);
-            self.tensors.take_rows(name, [*rows, d_in], self.dtype, fill)?;
-            first += rows;
+        self.cached(self.word, parts, d_in, |packing, matrix| {
+            let mut first = 0;
+            for (name, rows) in parts {
+                let fill = &mut |row, values: Numbers<'_>| matrix.fill(first + row, values);
+                packing.tensors.take_rows(name, [*rows, d_in], packing.dtype, fill)?;
+                first += rows;
+            }
+            Ok(())
+        })
+    }
+
+    /// A matrix of the cache, or else one that `fill` fills, which the cache then gets.
+    fn cached(
+        &mut self,
+        word: Word,
+        parts: &[(String, usize)],
+        d_in: usize,
+        fill: impl FnOnce(&mut Self, &mut PackedLinear) -> Result<(), Error>,
+    ) -> Result<PackedLinear, Error> {
+        let rows = parts.iter().map(|(_, rows)| rows).sum();
+        if let Some(words) = self.cache.take(parts, d_in, PackedLinear::n_words(self.kernel, word, rows, d_in))? {
+            parts.iter().for_each(|(name, _)| self.tensors.pass_over(name));
+            return Ok(PackedLinear::stored(self.kernel, word, rows, d_in, words));
         }
+        let mut matrix = PackedLinear::zeros(self.kernel, word, rows, d_in);
+        fill(self, &mut matrix)?;
+        self.cache.put(parts, d_in, &matrix)?;
         Ok(matrix)
     }
 
@@ -130,13 +159,15 @@ impl Build for Packing<'_> {
     /// A router in single words, whatever the model's dtype: neither its inputs nor its logits are
     /// rounded to bf16.
     fn router(&mut self, router: &LinearSpec) -> Result<Linear, Error> {
-        let rows = router.stems.iter().map(|(_, rows)| rows).sum();
-        let mut weight = PackedLinear::zeros(self.kernel, Word::Single, rows, router.d_in);
-        let mut first = 0;
-        for (name, rows) in router.weights() {
-            weight.fill(first, Numbers::F32(&self.tensors.take(&name, &[rows, router.d_in], self.dtype)?));
-            first += rows;
-        }
+        let weight = self.cached(Word::Single, &router.weights(), router.d_in, |packing, weight| {
+            let mut first = 0;
+            for (name, rows) in router.weights() {
+                let values = packing.tensors.take(&name, &[rows, router.d_in], packing.dtype)?;
+                weight.fill(first, Numbers::F32(&values));
+                first += rows;
+            }
+            Ok(())
+        })?;
         Ok(Linear { weight, bias: self.bias(router)? })
     }
 

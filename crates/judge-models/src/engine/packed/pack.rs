@@ -35,7 +35,7 @@
 //! coordinates. So an element of the result depends on its row, its column and the kernel alone.
 //! How many rows there are, how the product is cut, and whether it is widened do not show.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use half::bf16;
 use rayon::prelude::*;
@@ -44,7 +44,7 @@ use rayon::prelude::*;
 use super::blocked::Panels;
 use super::columns::Columns;
 use super::kernel::{Kernel, Supported};
-use super::lines::Lines;
+use super::lines::{Lines, MappedLines};
 use super::tile::{LANES, Shape, Word, Words, multiply_add, widen_row, widen_tile};
 #[cfg(target_arch = "x86_64")]
 use super::unit::{self, HasUnit};
@@ -100,7 +100,26 @@ pub(crate) struct PackedLinear {
     /// Columns of the matrix: the width of the activations.
     d_in: usize,
     /// The panels: `[d_out / LANES rounded up][width][LANES]`.
-    words: Lines<u32>,
+    words: Stored,
+}
+
+/// Where the words of a matrix are.
+pub(super) enum Stored {
+    /// In memory of this process.
+    Own(Lines<u32>),
+    /// In a file of the packed cache.
+    Mapped(MappedLines),
+}
+
+impl Deref for Stored {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        match self {
+            Self::Own(words) => words,
+            Self::Mapped(words) => words,
+        }
+    }
 }
 
 /// A projection `y = x · weightᵀ + bias`.
@@ -114,8 +133,25 @@ pub(super) struct Linear {
 impl PackedLinear {
     /// A matrix of zeros, to be filled row by row with [`fill`](Self::fill).
     pub(crate) fn zeros(kernel: Supported, word: Word, d_out: usize, d_in: usize) -> Self {
-        let words = Lines::zeros(d_out.next_multiple_of(LANES) * Self::width_of(kernel, word, d_in));
+        let words = Stored::Own(Lines::zeros(Self::n_words(kernel, word, d_out, d_in)));
         Self { kernel, word, d_out, d_in, words }
+    }
+
+    /// A matrix that was packed before for this kernel: `words` are as many as
+    /// [`n_words`](Self::n_words) says.
+    pub(super) fn stored(kernel: Supported, word: Word, d_out: usize, d_in: usize, words: Stored) -> Self {
+        debug_assert_eq!(words.len(), Self::n_words(kernel, word, d_out, d_in));
+        Self { kernel, word, d_out, d_in, words }
+    }
+
+    /// Words of a matrix of this shape, with all padding.
+    pub(super) fn n_words(kernel: Supported, word: Word, d_out: usize, d_in: usize) -> usize {
+        d_out.next_multiple_of(LANES) * Self::width_of(kernel, word, d_in)
+    }
+
+    /// All words, in the layout of the file's head.
+    pub(super) fn words(&self) -> &[u32] {
+        &self.words
     }
 
     /// `d_out`: the width of the result.
@@ -154,11 +190,12 @@ impl PackedLinear {
     /// Fills rows `first..` from `rows`, `[count, d_in]` row-major. Parts may come in any order and
     /// may begin and end inside a panel. The caller gives bf16 numbers to a matrix of pairs and f32
     /// numbers to one of single words, and no more rows than there are; neither is checked. An odd
-    /// last coordinate gets a zero beside it.
+    /// last coordinate gets a zero beside it. A matrix that is [`stored`](Self::stored) stays as it is.
     pub(crate) fn fill(&mut self, first: usize, rows: Numbers<'_>) {
         let (d_in, panel) = (self.d_in, self.panel());
         let count = rows.len() / d_in.max(1);
-        self.words.par_chunks_exact_mut(panel.max(1)).enumerate().for_each(|(index, panel)| {
+        let Stored::Own(words) = &mut self.words else { return };
+        words.par_chunks_exact_mut(panel.max(1)).enumerate().for_each(|(index, panel)| {
             let mine = (index * LANES).max(first)..((index + 1) * LANES).min(first + count);
             for row in mine {
                 let lane = panel.iter_mut().skip(row % LANES).step_by(LANES);

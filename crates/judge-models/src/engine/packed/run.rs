@@ -25,10 +25,9 @@
 //! under `max_tokens`. If no text is being written, one segment is taken even if it does not fit,
 //! so work never stalls.
 //!
-//! Few texts become as long as they may. So a text's keys have room for [`GROWTH`] new positions at
-//! a time. A text that has filled them gets more if that fits under `max_tokens`; else it waits for
-//! others to end. The first of the texts, by the plan, never waits. So one sequence at a time may go
-//! beyond `max_tokens`, by its own length at most.
+//! Few texts become as long as they may. A text counts all new tokens that it may have, so that it
+//! never waits, but its keys have room for [`GROWTH`] positions at a time: memory that no token needs
+//! is not touched.
 //!
 //! A segment's keys are freed as soon as the last sequence through it is
 //! over. Segments are taken depth first (`ready` is a stack), so few prefixes are kept at a time.
@@ -108,11 +107,8 @@ pub(super) struct SharedPasses<'a> {
     /// Segments whose predecessor is computed and that are not. A stack: the next one is at the
     /// end.
     ready: Vec<usize>,
-    /// Positions for which keys are kept: the sum of `counted`.
+    /// Positions for which keys are kept, as [`positions_kept`](Self::positions_kept) counts them.
     kept: usize,
-    /// What each segment counts: [`positions_kept`](Self::positions_kept) from its pass on, and what
-    /// its text has grown by; 0 before and after.
-    counted: Vec<usize>,
     /// [`GROWTH`].
     growth: usize,
     /// Texts whose next token was chosen and not fed yet.
@@ -216,7 +212,6 @@ impl<'a> SharedPasses<'a> {
             // All have the frequencies of the longest.
             angles: Angles::new(&decoder.spec.ropes, longest, longest),
             computed: plan.iter().map(|_| None).collect(),
-            counted: vec![0; plan.len()],
             plan,
             whole,
             scored_from,
@@ -245,7 +240,7 @@ impl<'a> SharedPasses<'a> {
                 break;
             }
             self.ready.pop();
-            self.count(index, keep);
+            self.kept += keep;
             rows += len;
             taken.push(index);
         }
@@ -257,7 +252,7 @@ impl<'a> SharedPasses<'a> {
     /// | segment | counts |
     /// |---|---|
     /// | the last of a sequence without text | 0: its keys are dropped after the pass |
-    /// | the last of a sequence with text | its positions, the first new ones that there is room for, and what follows |
+    /// | the last of a sequence with text | its positions, all new tokens that may be written, and what follows |
     /// | one that others continue | its positions, and what follows |
     ///
     /// What follows: the positions that it copies of a tile that its predecessor began, and the
@@ -268,15 +263,9 @@ impl<'a> SharedPasses<'a> {
         let kept = kept + self.decoder.memory_in_positions(self.blocks);
         match self.jobs[segment.sequence].new_tokens() {
             0 if segment.is_last => 0,
-            new if segment.is_last => kept + new.min(self.growth),
+            new if segment.is_last => kept + new,
             _ => kept,
         }
-    }
-
-    /// Says that a segment, or the text behind it, keeps so many positions more.
-    fn count(&mut self, segment: usize, positions: usize) {
-        self.counted[segment] += positions;
-        self.kept += positions;
     }
 
     /// Computes segments in one pass, whose predecessors are computed:
@@ -466,7 +455,7 @@ impl<'a> SharedPasses<'a> {
     fn release(&mut self, last: usize) {
         let mut gone = last;
         loop {
-            self.kept -= mem::take(&mut self.counted[gone]);
+            self.kept -= self.positions_kept(gone);
             let Some(before) = self.plan[gone].before else { break };
             self.dependants[before] -= 1;
             if self.dependants[before] > 0 {
@@ -477,27 +466,14 @@ impl<'a> SharedPasses<'a> {
         }
     }
 
-    /// Takes the texts that go on in this step out of `writing`, each with room for a position. The
-    /// others wait.
-    fn texts_with_room(&mut self) -> Vec<Writing> {
-        let writing = mem::take(&mut self.writing);
-        let first = writing.iter().map(|one| one.segment).min();
-        let mut ready = Vec::with_capacity(writing.len());
-        for mut one in writing {
-            if one.keys.is_full() {
-                let job = &self.jobs[self.plan[one.segment].sequence];
-                let room = (job.ids.len() + job.new_tokens() - one.keys.end()).min(self.growth);
-                let positions = room + self.decoder.memory_in_positions(self.blocks);
-                if self.kept + positions > self.max_tokens && Some(one.segment) != first {
-                    self.writing.push(one);
-                    continue;
-                }
-                self.count(one.segment, positions);
-                one.keys = Keys::new(self.decoder.key_places(true), Some(Arc::new(one.keys)), room);
-            }
-            ready.push(one);
+    /// A text whose keys have room for a position.
+    fn with_room(&self, mut text: Writing) -> Writing {
+        if text.keys.is_full() {
+            let job = &self.jobs[self.plan[text.segment].sequence];
+            let left = job.ids.len() + job.new_tokens() - text.keys.end();
+            text.keys = text.keys.go_on(left.min(self.growth));
         }
-        ready
+        text
     }
 
     /// Feeds the chosen token of at most [`PASS`] texts in one pass and returns what is read behind
@@ -540,15 +516,16 @@ impl Passes for SharedPasses<'_> {
         Ok(true)
     }
 
-    /// Feeds one token to every text that has room for it, in as many passes as they need. `false`
-    /// if no text is being written.
+    /// Feeds one token to every text, in as many passes as they need. `false` if no text is being
+    /// written.
     fn step(&mut self, take: &mut Take<'_>) -> Result<bool, Error> {
-        let mut writing = self.texts_with_room().into_iter().peekable();
+        let mut writing = mem::take(&mut self.writing).into_iter().peekable();
         if writing.peek().is_none() {
             return Ok(false);
         }
         while writing.peek().is_some() {
-            let done = self.extend(writing.by_ref().take(PASS).collect());
+            let texts = writing.by_ref().take(PASS).map(|text| self.with_room(text)).collect();
+            let done = self.extend(texts);
             self.hand_over(done, take)?;
         }
         Ok(true)

@@ -1,0 +1,285 @@
+//! Packed matrices in a file, so that a model that was loaded once is there at once the next time,
+//! and processes that run the same model share one copy of it in memory.
+//!
+//! `model.rs` opens a [`PackedCache`] where [`LoadOptions::packed_cache`](crate::LoadOptions) names
+//! a folder, and finishes it when everything is loaded. `load.rs` asks it for every matrix:
+//!
+//! ```text
+//! no such file   matrix is packed ─► put: appended to a hidden file ─► finish: index, sync, rename
+//! a file         take: a part of the mapped file; the checkpoint's numbers are passed over
+//! ```
+//!
+//! All else still comes from the checkpoint: vectors (norms, biases, taps of convolutions), a head of
+//! labels, and tables that are looked up on the host. Its headers, names and shapes are checked in
+//! any case. That numbers are finite was checked when the file was written.
+//!
+//! # The file
+//!
+//! Its name is a hash of all that its content follows from, see [`key`]. Another model, dtype or
+//! layout, or weights that were touched since, therefore make another file. Files are never deleted
+//! here: whoever names the folder may delete any of them while nobody loads a model, hidden ones that
+//! a killed process left behind included.
+//!
+//! ```text
+//! words of the matrices, each beginning a cache line │ index, JSON │ its length, u64 │ MAGIC
+//! ```
+//!
+//! Words and length are in the machine's byte order; the magic number reads differently in another.
+//! A file gets its name when it is whole and on the disk, so one that is cut off was damaged later.
+//! Its content is not checked against a hash: that would read all of it.
+
+use std::fs::{self, File};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use memmap2::Mmap;
+use serde::{Deserialize, Serialize};
+
+use super::lines::MappedLines;
+use super::pack::{PackedLinear, Stored};
+use crate::{Dtype, Error, PackedCacheProblem};
+
+/// Hashed into the name. Change its number whenever the same matrix would be packed otherwise.
+const DOMAIN: &str = "judge-models packed matrices 1";
+
+/// The last eight bytes of a file.
+const MAGIC: u64 = u64::from_be_bytes(*b"jmPACK\x01\n");
+
+/// What the names of files of weights end with.
+const WEIGHTS: [&str; 2] = ["safetensors", "gguf"];
+
+/// Bytes that matrices begin at multiples of.
+const ALIGNMENT: u64 = 64;
+
+/// One matrix in a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Entry {
+    /// Names of the tensors that it is stacked from, with their rows.
+    parts: Vec<(String, usize)>,
+    /// Columns.
+    d_in: usize,
+    /// Bytes before it in the file.
+    start: u64,
+    /// 32-bit words, with all padding.
+    words: usize,
+}
+
+/// Where matrices come from, and go to.
+pub(crate) enum PackedCache {
+    /// Nothing is kept.
+    Off,
+    /// A file is there.
+    Reading(Reader),
+    /// A file is being written.
+    Writing(Writer),
+}
+
+/// A file of matrices, which are taken in the order in which they were put.
+pub(crate) struct Reader {
+    /// The file, for errors.
+    path: PathBuf,
+    /// All of it.
+    map: Arc<Mmap>,
+    /// Its matrices.
+    entries: std::vec::IntoIter<Entry>,
+}
+
+/// A file that has no name yet.
+pub(crate) struct Writer {
+    /// The name that it gets.
+    path: PathBuf,
+    /// The hidden name that it has.
+    partial: PathBuf,
+    /// What is written so far.
+    file: BufWriter<File>,
+    /// Bytes of it.
+    end: u64,
+    /// Its matrices.
+    entries: Vec<Entry>,
+}
+
+/// The name of the file for a model: `fingerprint` says what the weights are, as far as a sample of
+/// them does, and size and time of the files of weights in `folders` say that they have not been
+/// touched. `is_padded` is the one thing in which kernels pack differently.
+///
+/// # Errors
+/// [`Error::Read`] for a folder that cannot be listed, and for a file of weights that is not there.
+pub(crate) fn key<'p>(
+    fingerprint: &str,
+    dtype: Dtype,
+    is_padded: bool,
+    folders: impl IntoIterator<Item = &'p Path>,
+) -> Result<String, Error> {
+    let mut files = Vec::new();
+    for folder in folders {
+        let fault = |source| Error::Read { path: folder.to_owned(), source };
+        for file in fs::read_dir(folder).map_err(fault)? {
+            let file = file.map_err(fault)?;
+            let path = file.path();
+            if !WEIGHTS.iter().any(|end| path.extension().is_some_and(|found| found == *end)) {
+                continue;
+            }
+            // Through links, as the hub's cache has them.
+            let data = fs::metadata(&path).map_err(|source| Error::Read { path, source })?;
+            let changed = data.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+            files.push((
+                file.file_name().to_string_lossy().into_owned(),
+                data.len(),
+                changed.map(|time| time.as_nanos()),
+            ));
+        }
+    }
+    files.sort_unstable();
+    let version = env!("CARGO_PKG_VERSION");
+    let content = serde_json::json!([DOMAIN, version, fingerprint, dtype.to_string(), is_padded, format!("{files:?}")]);
+    Ok(blake3::hash(content.to_string().as_bytes()).to_hex().to_string())
+}
+
+impl PackedCache {
+    /// Looks for the file of a key in a folder, which is made if it is not there.
+    ///
+    /// # Errors
+    /// [`Error::PackedCache`] for a file of this name that is damaged, [`Error::Write`] where none
+    /// can be made.
+    pub(crate) fn open(folder: &Path, key: &str) -> Result<Self, Error> {
+        let path = folder.join(format!("{key}.packed"));
+        match File::open(&path) {
+            Ok(file) => Ok(Self::Reading(Reader::open(path, &file)?)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Ok(Self::Writing(Writer::create(folder, path, key)?))
+            }
+            Err(source) => Err(Error::Read { path, source }),
+        }
+    }
+
+    /// The next matrix, if a file is there; `words` is what it has to have. The caller passes over
+    /// its tensors in the checkpoint.
+    ///
+    /// # Errors
+    /// [`Error::PackedCache`] if the file has another one in its place.
+    pub(super) fn take(
+        &mut self,
+        parts: &[(String, usize)],
+        d_in: usize,
+        words: usize,
+    ) -> Result<Option<Stored>, Error> {
+        let Self::Reading(reader) = self else { return Ok(None) };
+        let found =
+            reader.entries.next().filter(|entry| entry.parts == parts && entry.d_in == d_in && entry.words == words);
+        let problem =
+            || PackedCacheProblem::Matrix { name: parts.first().map_or_else(String::new, |(name, _)| name.clone()) };
+        let entry = found.ok_or_else(|| Error::PackedCache { path: reader.path.clone(), problem: problem() })?;
+        let lines = MappedLines::new(Arc::clone(&reader.map), entry.start as usize, words);
+        let lines = lines.ok_or_else(|| Error::PackedCache { path: reader.path.clone(), problem: problem() })?;
+        Ok(Some(Stored::Mapped(lines)))
+    }
+
+    /// Keeps a matrix that was packed, where a file is being written.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub(super) fn put(&mut self, parts: &[(String, usize)], d_in: usize, matrix: &PackedLinear) -> Result<(), Error> {
+        let Self::Writing(writer) = self else { return Ok(()) };
+        writer.put(parts, d_in, matrix.words()).map_err(|source| Error::Write { path: writer.partial.clone(), source })
+    }
+
+    /// Gives a file that was written its name.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub(crate) fn finish(self) -> Result<(), Error> {
+        let Self::Writing(mut writer) = self else { return Ok(()) };
+        writer.finish().map_err(|source| Error::Write { path: writer.path.clone(), source })
+    }
+}
+
+impl Reader {
+    /// Maps a file and reads its index.
+    fn open(path: PathBuf, file: &File) -> Result<Self, Error> {
+        let read = |source| Error::Read { path: path.clone(), source };
+        if file.metadata().map_err(read)?.len() == 0 {
+            return Err(Error::PackedCache { path, problem: PackedCacheProblem::Damaged }); // cannot be mapped
+        }
+        // SAFETY: the map is read-only, and a file that has this name is never written again: others
+        // are renamed over it. Like a checkpoint, one that somebody shortens meanwhile would end the
+        // process with SIGBUS.
+        let map = unsafe { Mmap::map(file) }.map_err(read)?;
+        let Some(entries) = index(&map) else {
+            return Err(Error::PackedCache { path, problem: PackedCacheProblem::Damaged });
+        };
+        tracing::info!(path = %path.display(), bytes = map.len(), "packed weights are mapped");
+        Ok(Self { path, map: Arc::new(map), entries: entries.into_iter() })
+    }
+}
+
+/// The index of a file, if it ends as it should and all matrices lie before it.
+fn index(file: &[u8]) -> Option<Vec<Entry>> {
+    let (rest, magic) = file.split_last_chunk::<8>()?;
+    let (rest, length) = rest.split_last_chunk::<8>()?;
+    let length = usize::try_from(u64::from_ne_bytes(*length)).ok()?;
+    let start = rest.len().checked_sub(length)?;
+    let entries: Vec<Entry> = serde_json::from_slice(&rest[start..]).ok()?;
+    let fits = |entry: &Entry| {
+        let end = (entry.words as u64).checked_mul(4).and_then(|bytes| entry.start.checked_add(bytes));
+        entry.start.is_multiple_of(ALIGNMENT) && end.is_some_and(|end| end <= start as u64)
+    };
+    (u64::from_ne_bytes(*magic) == MAGIC && entries.iter().all(fits)).then_some(entries)
+}
+
+impl Writer {
+    /// Begins a file beside where it will be.
+    fn create(folder: &Path, path: PathBuf, key: &str) -> Result<Self, Error> {
+        // A name of its own, also among processes of other machines: each key is random.
+        let random = RandomState::new().hash_one(std::process::id());
+        let partial = folder.join(format!(".{key}.{random:016x}.partial"));
+        let file = fs::create_dir_all(folder).and_then(|()| File::create_new(&partial));
+        let file = file.map_err(|source| Error::Write { path: partial.clone(), source })?;
+        tracing::info!(path = %path.display(), "packed weights are kept for the next start");
+        Ok(Self { path, partial, file: BufWriter::new(file), end: 0, entries: Vec::new() })
+    }
+
+    /// Appends a matrix.
+    fn put(&mut self, parts: &[(String, usize)], d_in: usize, words: &[u32]) -> std::io::Result<()> {
+        let start = self.end.next_multiple_of(ALIGNMENT);
+        self.file.write_all(&vec![0; (start - self.end) as usize])?;
+        let mut bytes = Vec::with_capacity(1 << 20);
+        for some in words.chunks(1 << 18) {
+            bytes.clear();
+            bytes.extend(some.iter().flat_map(|word| word.to_ne_bytes()));
+            self.file.write_all(&bytes)?;
+        }
+        self.end = start + 4 * words.len() as u64;
+        self.entries.push(Entry { parts: parts.to_vec(), d_in, start, words: words.len() });
+        Ok(())
+    }
+
+    /// Ends the file and gives it its name. Whoever writes the same file at the same time writes the
+    /// same content.
+    fn finish(&mut self) -> std::io::Result<()> {
+        let index = serde_json::to_vec(&self.entries)?;
+        self.file.write_all(&index)?;
+        self.file.write_all(&(index.len() as u64).to_ne_bytes())?;
+        self.file.write_all(&MAGIC.to_ne_bytes())?;
+        self.file.flush()?;
+        self.file.get_ref().sync_all()?;
+        fs::rename(&self.partial, &self.path)
+    }
+}
+
+impl Drop for Writer {
+    /// Deletes a file that did not get its name.
+    fn drop(&mut self) {
+        match fs::remove_file(&self.partial) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                tracing::warn!(path = %self.partial.display(), %error, "a file that was begun is left behind");
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

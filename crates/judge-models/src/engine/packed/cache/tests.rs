@@ -144,7 +144,10 @@ fn the_layout_is_the_one_that_the_name_stands_for() {
         blake3::hash(&bytes).to_hex()[..16].to_owned()
     };
     let found = [hash(Word::Pair, Numbers::Bf16(&halves)), hash(Word::Single, Numbers::F32(&values))];
-    assert_eq!((DOMAIN, found), ("judge-models packed matrices 1", ["cba7f714f6ff665d", "39577f18761f998b"].map(str::to_owned)));
+    assert_eq!(
+        (DOMAIN, found),
+        ("judge-models packed matrices 1", ["cba7f714f6ff665d", "39577f18761f998b"].map(str::to_owned))
+    );
 }
 
 #[test]

@@ -22,6 +22,9 @@
 //! before they are expanded. A sample reads at most 4 KiB of each, so weights that were edited in a
 //! few places may keep their fingerprint. The full hash reads the whole checkpoint.
 
+use std::hint::black_box;
+use std::thread;
+
 use blake3::Hasher;
 use serde_json::Value;
 
@@ -45,6 +48,9 @@ const JSON_FILES: [&str; 5] = [
 /// Pieces that are hashed of a tensor with more than [`PIECES`] × [`PIECE`] bytes. They are evenly
 /// spaced, and the first and the last bytes are among them. A smaller tensor is hashed whole.
 const PIECES: usize = 64;
+
+/// Threads that wait for the disk side by side.
+const FETCHERS: usize = 32;
 
 /// Bytes of one piece.
 const PIECE: usize = 64;
@@ -77,6 +83,11 @@ pub(crate) fn of(folder: &Folder, weights: &dyn Store, adapters: &[Adapter], ful
 /// Hashes the tensors as they are stored, before anything is expanded, in the order of their names.
 /// In full, several threads hash one tensor.
 fn put_tensors(hasher: &mut Hasher, weights: &dyn Store, full: bool) {
+    if !full {
+        weights.reads_are_scattered(true);
+        fetch(&weights.contents().map(|(.., bytes)| bytes).collect::<Vec<_>>());
+        weights.reads_are_scattered(false);
+    }
     for (name, kind, bytes) in weights.contents() {
         put(hasher, name.as_bytes());
         put(hasher, kind.as_bytes());
@@ -86,6 +97,20 @@ fn put_tensors(hasher: &mut Hasher, weights: &dyn Store, full: bool) {
             sample(bytes).for_each(|piece| put(hasher, piece));
         }
     }
+}
+
+/// Touches the sample of every tensor, many at a time. The pieces of a large checkpoint are thousands
+/// of pages all over its files, which would otherwise be waited for one by one.
+fn fetch(tensors: &[&[u8]]) {
+    thread::scope(|scope| {
+        for some in tensors.chunks(tensors.len().div_ceil(FETCHERS).max(1)) {
+            scope.spawn(move || {
+                for piece in some.iter().flat_map(|bytes| sample(bytes)) {
+                    black_box((piece.first().copied(), piece.last().copied()));
+                }
+            });
+        }
+    });
 }
 
 /// The pieces of a tensor's bytes: all of it if it has at most 4,096, else [`PIECES`] of [`PIECE`]

@@ -54,6 +54,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use half::bf16;
+use memmap2::Mmap;
 use rayon::prelude::*;
 
 use crate::{Dtype, Error};
@@ -115,6 +116,20 @@ pub(crate) trait Tensors {
     fn pass_over(&mut self, name: &str);
 }
 
+/// Tells the system how a mapped file will be read; see [`Store::reads_are_scattered`]. A failure is
+/// harmless and only logged. On systems other than Unix nothing happens.
+fn advise(map: &Mmap, are_scattered: bool) {
+    #[cfg(unix)]
+    {
+        let advice = if are_scattered { memmap2::Advice::Random } else { memmap2::Advice::Normal };
+        if let Err(error) = map.advise(advice) {
+            tracing::debug!(%error, "the system does not take advice about reading weights");
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = (map, are_scattered);
+}
+
 /// All tensors of one folder, before adapters.
 ///
 /// `checked.rs` opens a store, calls [`check`](Self::check) before anything is read, and lends it
@@ -172,6 +187,10 @@ pub(crate) trait Store: Tensors {
     /// Of a part of a strided stack the bytes go from its first number to its last, so they include
     /// numbers of other parts.
     fn contents(&self) -> Box<dyn Iterator<Item = (&str, String, &[u8])> + '_>;
+
+    /// Says whether the next reads are few bytes all over the files, or from one end to the other as
+    /// at first. Where they are scattered, the system reads no further than it is asked to.
+    fn reads_are_scattered(&self, are_scattered: bool);
 
     /// Compares what was taken with what is there, at the end of loading.
     ///

@@ -38,7 +38,7 @@ use self::blocks::{Blocks, Kind, Permuted};
 use self::header::{Entry, Header};
 use self::names::{Architecture, FREQUENCIES};
 use super::rows::{Rows, hand_over};
-use super::{Numbers, Store, Tensors};
+use super::{Numbers, Store, Tensors, advise};
 use crate::arch::ModelSpec;
 use crate::error::TensorProblem;
 use crate::{Dtype, Error};
@@ -193,6 +193,10 @@ impl Store for Gguf {
 
     fn expect(&self, name: &str, shape: &[usize]) -> Result<(), Error> {
         self.locate(name, shape).map(|_| ())
+    }
+
+    fn reads_are_scattered(&self, are_scattered: bool) {
+        advise(&self.map, are_scattered);
     }
 
     /// Blocks as they are stored, by the names of a Hugging Face folder.

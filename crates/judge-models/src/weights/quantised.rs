@@ -202,6 +202,10 @@ impl Store for Quantised {
         }
     }
 
+    fn reads_are_scattered(&self, are_scattered: bool) {
+        self.checkpoint.reads_are_scattered(are_scattered);
+    }
+
     /// Codes and scales as they are stored, so that the fingerprint covers both.
     fn contents(&self) -> Box<dyn Iterator<Item = (&str, String, &[u8])> + '_> {
         self.checkpoint.contents()

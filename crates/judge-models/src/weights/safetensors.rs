@@ -37,7 +37,7 @@ use self::shard::Shard;
 use super::convert::{convert, round};
 use super::raw::Raw;
 use super::table::Mapped;
-use super::{Numbers, Store, Table, Tensors};
+use super::{Numbers, Store, Table, Tensors, advise};
 use crate::error::{IndexProblem, TensorProblem};
 use crate::folder::{Folder, file, read_json, stays_inside};
 use crate::{Dtype, Error};
@@ -340,6 +340,10 @@ impl Store for Checkpoint {
     /// Looks at the header only.
     fn expect(&self, name: &str, shape: &[usize]) -> Result<(), Error> {
         self.locate(name, shape).map(|_| ())
+    }
+
+    fn reads_are_scattered(&self, are_scattered: bool) {
+        self.shards.iter().for_each(|shard| advise(&shard.map, are_scattered));
     }
 
     /// Dtypes by their names in the file. A part of a stack is described by its own shape.

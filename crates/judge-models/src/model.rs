@@ -179,6 +179,19 @@ impl Choice {
     }
 }
 
+/// The most tokens in flight where nobody says it; see [`LoadOptions::max_batch_tokens`].
+///
+/// # Errors
+/// [`Error::Cuda`] if a GPU's driver does not say how much memory it has.
+fn default_batch_tokens(spec: &Architecture, dtype: Dtype, devices: &[Device]) -> Result<usize, Error> {
+    let (Some(memory), Architecture::Decoder(spec)) = (device::least_memory(devices)?, spec) else {
+        return Ok(MAX_BATCH_TOKENS);
+    };
+    let tokens = batch_tokens(spec, dtype, devices.len(), memory);
+    tracing::info!("batches of at most {tokens} tokens, by a GPU memory of {memory} bytes");
+    Ok(tokens)
+}
+
 impl Model {
     /// Loads a model folder.
     ///
@@ -249,18 +262,9 @@ impl Model {
         let mut weights = CheckedWeights::open(&folder, &mut spec, options.dtype, &options.adapters)?;
         let dtype = weights.dtype;
         let fingerprint = fingerprint::of(&folder, &*weights.base, &weights.adapters, options.full_fingerprint)?;
-        let memory = match options.max_batch_tokens {
-            Some(_) => None, // nobody asks for it
-            None => device::least_memory(&options.devices)?,
-        };
-        let max_batch_tokens = match (options.max_batch_tokens, memory, &spec) {
-            (Some(tokens), ..) => tokens.max(1),
-            (None, Some(memory), Architecture::Decoder(spec)) => {
-                let tokens = batch_tokens(spec, dtype, devices.len(), memory);
-                tracing::info!("batches of at most {tokens} tokens, by a GPU memory of {memory} bytes");
-                tokens
-            }
-            (None, ..) => MAX_BATCH_TOKENS,
+        let max_batch_tokens = match options.max_batch_tokens {
+            Some(tokens) => tokens.max(1),
+            None => default_batch_tokens(&spec, dtype, &options.devices)?,
         };
         let mut cache = PackedCache::Off;
         let mut kernel = || -> Result<Supported, Error> {

@@ -2,7 +2,7 @@
 //! engine runs them.
 //!
 //! `model.rs` hands in requests and takes outcomes; `engine/` gets jobs and gives back what a pass
-//! brought. This room reads neither folders nor weights, and no tensor of a device enters it.
+//! brought. This module reads neither folders nor weights, and no tensor of a device enters it.
 //!
 //! ```text
 //! check      refuses a request that asks in vain, before any work
@@ -16,7 +16,7 @@
 //! ```
 //!
 //! `pooling` and `exp` are for engines too: one way to pool, and one exponential with the same bits
-//! on every machine. `context` is what all of this knows of a model.
+//! on every machine; `side_by_side` walks over rows of logits. `context` is what all of this knows of a model.
 
 pub(crate) mod answers;
 mod check;
@@ -31,4 +31,5 @@ pub(crate) mod next_token;
 pub(crate) mod passes;
 pub(crate) mod pooling;
 pub(crate) mod sampling;
+mod side_by_side;
 mod written;

@@ -16,14 +16,10 @@ use std::cell::OnceCell;
 use std::fmt::Display;
 
 use judge_core::{Reason, Sampling, TokenId, Unscored};
-use pulp::Arch;
 
 use super::exp::exp;
-use super::sampling::{choose, highest};
-
-/// Terms of a sum that are added side by side, so that the compiler can use vector instructions. A
-/// fixed number, so that a sum has the same bits on every machine.
-const SIDE_BY_SIDE: usize = 16;
+use super::sampling::choose;
+use super::side_by_side::{highest, sum};
 
 /// Rows of logits over the whole vocabulary that an engine holds at once: 32 rows of 262,144 logits
 /// are 32 MiB in f32.
@@ -86,36 +82,25 @@ impl NextLogProbs for NextToken<'_> {
     }
 }
 
-/// Whether all logits are finite. 0 times a number is 0 then and NaN else, and sums of that can be
-/// made side by side, which a search for the first cannot.
+/// Whether all logits are finite. 0 times a number is 0 then and NaN else, and a sum of that is made
+/// faster than a search for the first that is not.
 fn all_finite(logits: &[f32]) -> bool {
-    Arch::new().dispatch(
+    let nothing = sum(
+        logits,
         #[inline(always)]
-        || {
-            let mut nothing = [0.0_f32; SIDE_BY_SIDE];
-            let (chunks, rest) = logits.as_chunks::<SIDE_BY_SIDE>();
-            for chunk in chunks {
-                nothing.iter_mut().zip(chunk).for_each(|(sum, &z)| *sum += z * 0.0);
-            }
-            nothing.iter().chain(rest).all(|z| z.is_finite())
-        },
-    )
+        |z| f64::from(z * 0.0),
+    );
+    nothing.is_finite()
 }
 
 /// `ln Σ e^z`, computed as `m + ln Σ e^(z - m)` with the largest logit `m`. The terms are f32, to
 /// about two units in the last place; their sum is `f64`.
 fn log_sum_exp(logits: &[f32]) -> f64 {
     let highest = highest(logits);
-    let sum = Arch::new().dispatch(
+    let sum = sum(
+        logits,
         #[inline(always)]
-        || {
-            let mut sums = [0.0_f64; SIDE_BY_SIDE];
-            let (chunks, rest) = logits.as_chunks::<SIDE_BY_SIDE>();
-            for chunk in chunks {
-                sums.iter_mut().zip(chunk).for_each(|(sum, &z)| *sum += f64::from(exp(z - highest)));
-            }
-            sums.iter().sum::<f64>() + rest.iter().map(|&z| f64::from(exp(z - highest))).sum::<f64>()
-        },
+        |z| f64::from(exp(z - highest)),
     );
     f64::from(highest) + libm::log(sum)
 }

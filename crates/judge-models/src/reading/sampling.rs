@@ -18,15 +18,11 @@
 use std::cmp::Ordering;
 
 use judge_core::{RequestProblem, Sampling, TokenId};
-use pulp::Arch;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::exp::exp;
-
-/// Numbers that are compared or added side by side, so that the compiler can use vector
-/// instructions. A fixed number, so that a sum has the same bits on every machine.
-const SIDE_BY_SIDE: usize = 16;
+use super::side_by_side::{highest, sum};
 
 /// The token that follows, from finite logits `[d_vocab]`, of which there is at least one. `step`
 /// is the number of tokens written before it.
@@ -51,21 +47,6 @@ pub(crate) fn choose(logits: &[f32], sampling: &Sampling, step: usize) -> TokenI
             }
         }
     }
-}
-
-/// The largest of some logits.
-pub(super) fn highest(logits: &[f32]) -> f32 {
-    Arch::new().dispatch(
-        #[inline(always)]
-        || {
-            let mut best = [f32::NEG_INFINITY; SIDE_BY_SIDE];
-            let (chunks, rest) = logits.as_chunks::<SIDE_BY_SIDE>();
-            for chunk in chunks {
-                best.iter_mut().zip(chunk).for_each(|(best, &z)| *best = if z > *best { z } else { *best });
-            }
-            best.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max)
-        },
-    )
 }
 
 /// The largest logit; ties go to the smaller id.
@@ -128,16 +109,10 @@ impl<'a> Ranked<'a> {
 
     /// The mass of some tokens together.
     fn sum(&self, logits: &[f32]) -> f64 {
-        Arch::new().dispatch(
+        sum(
+            logits,
             #[inline(always)]
-            || {
-                let mut sums = [0.0_f64; SIDE_BY_SIDE];
-                let (chunks, rest) = logits.as_chunks::<SIDE_BY_SIDE>();
-                for chunk in chunks {
-                    sums.iter_mut().zip(chunk).for_each(|(sum, &z)| *sum += self.mass(z));
-                }
-                sums.iter().sum::<f64>() + rest.iter().map(|&z| self.mass(z)).sum::<f64>()
-            },
+            |z| self.mass(z),
         )
     }
 
@@ -186,7 +161,6 @@ impl<'a> Ranked<'a> {
     /// by logit, until it is small enough to be sorted. Sums are in an order that depends on the
     /// logits alone.
     fn select(&self, weight: impl Fn(f32) -> f64, enough: impl Fn(f64) -> bool) -> Option<Selected> {
-        let sum = |piece: &[(usize, f32)]| piece.iter().map(|&(_, z)| weight(z)).sum::<f64>();
         let (mut before, mut seen, mut upper) = (0.0, 0, f32::INFINITY);
         let mut reach = (8.0 * self.temperature).max(1.0);
         while seen < self.logits.len() {
@@ -194,7 +168,7 @@ impl<'a> Ranked<'a> {
             let lower = if reach < 1e6 { (f64::from(self.highest) - reach) as f32 } else { f32::NEG_INFINITY };
             let tokens = self.logits.iter().copied().enumerate();
             let piece: Vec<(usize, f32)> = tokens.filter(|(_, z)| (lower..upper).contains(z)).collect();
-            let of_piece = sum(&piece);
+            let of_piece = piece.iter().map(|&(_, z)| weight(z)).sum::<f64>();
             if enough(before + of_piece) {
                 return Some(Self::within(piece, before, weight, enough));
             }

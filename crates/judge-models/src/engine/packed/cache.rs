@@ -169,12 +169,14 @@ impl PackedCache {
         let Self::Reading(reader) = self else { return Ok(None) };
         let found =
             reader.entries.next().filter(|entry| entry.parts == parts && entry.d_in == d_in && entry.words == words);
-        let problem =
-            || PackedCacheProblem::Matrix { name: parts.first().map_or_else(String::new, |(name, _)| name.clone()) };
-        let entry = found.ok_or_else(|| Error::PackedCache { path: reader.path.clone(), problem: problem() })?;
-        let lines = MappedLines::new(Arc::clone(&reader.map), entry.start as usize, words);
-        let lines = lines.ok_or_else(|| Error::PackedCache { path: reader.path.clone(), problem: problem() })?;
-        Ok(Some(Stored::Mapped(lines)))
+        match found.and_then(|entry| MappedLines::new(Arc::clone(&reader.map), entry.start as usize, words)) {
+            Some(lines) => Ok(Some(Stored::Mapped(lines))),
+            None => {
+                let name = parts.first().map_or_else(String::new, |(name, _)| name.clone());
+                let problem = PackedCacheProblem::Matrix { name };
+                Err(Error::PackedCache { path: reader.path.clone(), problem })
+            }
+        }
     }
 
     /// Keeps a matrix that was packed, where a file is being written.

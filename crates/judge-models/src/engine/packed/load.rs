@@ -103,24 +103,20 @@ impl<'a> Packing<'a> {
     /// # Errors
     /// Those of [`Tensors::take_rows`]. The half-filled matrix is dropped then.
     pub(super) fn matrix(&mut self, parts: &[(String, usize)], d_in: usize) -> Result<PackedLinear, Error> {
-        self.cached(self.word, parts, d_in, |packing, matrix| {
-            let mut first = 0;
-            for (name, rows) in parts {
-                let fill = &mut |row, values: Numbers<'_>| matrix.fill(first + row, values);
-                packing.tensors.take_rows(name, [*rows, d_in], packing.dtype, fill)?;
-                first += rows;
-            }
-            Ok(())
+        self.cached(self.word, parts, d_in, |packing, matrix, first, (name, rows)| {
+            let fill = &mut |row, values: Numbers<'_>| matrix.fill(first + row, values);
+            packing.tensors.take_rows(name, [*rows, d_in], packing.dtype, fill)
         })
     }
 
-    /// A matrix of the cache, or else one that `fill` fills, which the cache then gets.
+    /// A matrix of the cache, or else one that the cache then gets: `fill` fills the rows of each of
+    /// `parts`, given the first of them.
     fn cached(
         &mut self,
         word: Word,
         parts: &[(String, usize)],
         d_in: usize,
-        fill: impl FnOnce(&mut Self, &mut PackedLinear) -> Result<(), Error>,
+        fill: impl Fn(&mut Self, &mut PackedLinear, usize, &(String, usize)) -> Result<(), Error>,
     ) -> Result<PackedLinear, Error> {
         let rows = parts.iter().map(|(_, rows)| rows).sum();
         if let Some(words) = self.cache.take(parts, d_in, PackedLinear::n_words(self.kernel, word, rows, d_in))? {
@@ -128,7 +124,11 @@ impl<'a> Packing<'a> {
             return Ok(PackedLinear::stored(self.kernel, word, rows, d_in, words));
         }
         let mut matrix = PackedLinear::zeros(self.kernel, word, rows, d_in);
-        fill(self, &mut matrix)?;
+        let mut first = 0;
+        for part in parts {
+            fill(self, &mut matrix, first, part)?;
+            first += part.1;
+        }
         self.cache.put(parts, d_in, &matrix)?;
         Ok(matrix)
     }
@@ -159,15 +159,12 @@ impl Build for Packing<'_> {
     /// A router in single words, whatever the model's dtype: neither its inputs nor its logits are
     /// rounded to bf16.
     fn router(&mut self, router: &LinearSpec) -> Result<Linear, Error> {
-        let weight = self.cached(Word::Single, &router.weights(), router.d_in, |packing, weight| {
-            let mut first = 0;
-            for (name, rows) in router.weights() {
-                let values = packing.tensors.take(&name, &[rows, router.d_in], packing.dtype)?;
+        let weight =
+            self.cached(Word::Single, &router.weights(), router.d_in, |packing, weight, first, (name, rows)| {
+                let values = packing.tensors.take(name, &[*rows, router.d_in], packing.dtype)?;
                 weight.fill(first, Numbers::F32(&values));
-                first += rows;
-            }
-            Ok(())
-        })?;
+                Ok(())
+            })?;
         Ok(Linear { weight, bias: self.bias(router)? })
     }
 

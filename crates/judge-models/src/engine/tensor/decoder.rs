@@ -280,7 +280,7 @@ impl Decoder {
         self.logits_by(self.wide_head(), states)
     }
 
-    /// Logits over the vocabulary, as [`logits`](Self::logits) gives them, by a head that the
+    /// Logits over the vocabulary, as `logits` gives them, by a head that the
     /// caller has from [`wide_head`](Self::wide_head): callers that multiply often widen it once.
     /// The result is on the head's device.
     pub(crate) fn logits_by(&self, head: Tensor<2>, states: Tensor<3>) -> Tensor<3> {

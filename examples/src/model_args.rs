@@ -9,6 +9,7 @@ use judge_core::{Backbone, Prompt, PromptTemplate};
 use judge_data::Settings;
 use judge_models::{
     Date, Device, Download, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions,
+    WeightForm,
 };
 use serde_json::{Value, json};
 
@@ -67,7 +68,10 @@ pub struct ModelArgs {
     /// Arithmetic of the weights: f32 or bf16 [default: bf16 if the checkpoint is bf16 or f16, else f32]
     #[arg(long, value_name = "DTYPE", help_heading = "Model")]
     pub dtype: Option<Dtype>,
-    /// CPU instruction set for bf16 matrix products: amx, avx512-bf16, avx512, avx2 or portable [default: the fastest there is]
+    /// What weights are kept as: as-stored (quantised folders keep their codes) or int8, half the memory of bf16, with an error that the documentation shows. CPU only
+    #[arg(long, default_value = "as-stored", value_name = "FORM", help_heading = "Model")]
+    pub weight_form: WeightForm,
+    /// CPU instruction set for bf16 matrix products: amx, avx512-bf16, avx512, avx512-vnni (with --weight-form int8), avx2 or portable [default: the fastest there is]
     #[arg(long, value_name = "KERNEL", help_heading = "Model")]
     pub kernel: Option<Kernel>,
     /// Give prompts to the tokenizer as they are, without the model's chat template
@@ -143,6 +147,7 @@ impl ModelArgs {
         let options = LoadOptions {
             devices: self.devices.clone(),
             dtype: self.dtype,
+            weights: self.weight_form,
             kernel: self.kernel,
             text: TextOptions { date: self.date, ..TextOptions::default() },
             revision: revision.clone(),
@@ -190,6 +195,9 @@ impl ModelArgs {
             ("date", json!(self.date.to_string())),
         ];
         let mut settings: Settings = entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        if self.weight_form != WeightForm::AsStored {
+            settings.insert("weight_form".to_owned(), json!(self.weight_form.to_string()));
+        }
         if let Some(text) = &self.prefill_trusted {
             settings.insert("prefill_trusted".to_owned(), json!(text));
         }

@@ -159,6 +159,48 @@ impl FromStr for Dtype {
     }
 }
 
+/// What weights are kept as in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WeightForm {
+    /// What the folder has, written `as-stored`: numbers in the [`Dtype`]. On the processor matrices of
+    /// few bits stay codes of 8 or 4 bits, unless their scales would take as much room as that saves, and
+    /// products see the same numbers as if they had been expanded.
+    #[default]
+    AsStored,
+    /// Matrices in 8 bits, written `int8`, on the processor alone: about half the memory of bf16, and
+    /// half the time of reading it while one text is written. Each number is rounded to the nearest
+    /// of 255 steps up to the largest magnitude of its group, 128 columns of a row; products see that
+    /// number in the [`Dtype`], or as it is with [`Kernel::Avx512Vnni`](crate::Kernel). Matrices that the folder has as codes, vectors, routers of experts and
+    /// tables of token inputs stay as they are.
+    Int8,
+}
+
+impl fmt::Display for WeightForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AsStored => "as-stored",
+            Self::Int8 => "int8",
+        })
+    }
+}
+
+impl FromStr for WeightForm {
+    type Err = Error;
+
+    /// Reads `as-stored` or `int8`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownWeightForm`] for any other text.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "as-stored" => Ok(Self::AsStored),
+            "int8" => Ok(Self::Int8),
+            _ => Err(Error::UnknownWeightForm { found: text.to_owned() }),
+        }
+    }
+}
+
 /// Why a model cannot be spread over some devices.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -181,6 +223,12 @@ pub enum DevicesProblem {
     /// Packed weights are to be kept, which only the processor has.
     #[error("packed weights are kept for the processor only: leave out the folder, or name cpu")]
     PackedCache,
+    /// Weights are to be kept in a form that only the processor has.
+    #[error("weights in {form} are for the processor only: leave it out, or name cpu")]
+    WeightForm {
+        /// The form.
+        form: WeightForm,
+    },
     /// There are fewer blocks than devices.
     #[error("the model has {n_layers} blocks, and each device needs one")]
     TooMany {

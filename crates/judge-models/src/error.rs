@@ -189,8 +189,15 @@ pub enum Error {
         found: String,
     },
 
+    /// A text is not the name of a form of weights.
+    #[error("{found:?} is no form of weights: expected as-stored or int8")]
+    UnknownWeightForm {
+        /// The text.
+        found: String,
+    },
+
     /// A text is not the name of a kernel.
-    #[error("{found:?} is no kernel: expected amx, avx512-bf16, avx512, avx2 or portable")]
+    #[error("{found:?} is no kernel: expected amx, avx512-bf16, avx512, avx512-vnni, avx2 or portable")]
     UnknownKernel {
         /// The text.
         found: String,

@@ -37,9 +37,10 @@ use crate::reading::driver::drive;
 use crate::reading::groups::groups;
 use crate::reading::labels::Heads;
 use crate::text::{TextCodec, TextOptions};
-use crate::weights::Tensors;
+use crate::weights::{InInt8, Tensors};
 use crate::{
-    Device, DevicesProblem, Dtype, Error, FoundModel, HubOptions, Kernel, ModelSource, device, fingerprint, hub,
+    Device, DevicesProblem, Dtype, Error, FoundModel, HubOptions, Kernel, ModelSource, WeightForm, device, fingerprint,
+    hub,
 };
 
 /// Requests that are taken at a time; see [`Model::take`].
@@ -69,6 +70,8 @@ pub struct LoadOptions {
     pub devices: Vec<Device>,
     /// Arithmetic of the weights; `None`: bf16 if most of the checkpoint is bf16 or f16, else f32.
     pub dtype: Option<Dtype>,
+    /// What weights are kept as in memory.
+    pub weights: WeightForm,
     /// Instructions of the products on the CPU; `None`: the fastest that the processor has. Each
     /// sums in an order of its own: name one that all machines have, and they return the same bits.
     pub kernel: Option<Kernel>,
@@ -108,6 +111,7 @@ impl Default for LoadOptions {
         Self {
             devices: vec![Device::Cpu],
             dtype: None,
+            weights: WeightForm::AsStored,
             kernel: None,
             text: TextOptions::default(),
             name: None,
@@ -247,6 +251,9 @@ impl Model {
         let problem = match (&spec, choice) {
             (Architecture::Encoder(_), Choice::Batched(_)) => Some(DevicesProblem::Encoder),
             (_, Choice::Batched(_)) if options.packed_cache.is_some() => Some(DevicesProblem::PackedCache),
+            (_, Choice::Batched(_)) if options.weights != WeightForm::AsStored => {
+                Some(DevicesProblem::WeightForm { form: options.weights })
+            }
             _ if devices.len() > spec.n_layers() => Some(DevicesProblem::TooMany { n_layers: spec.n_layers() }),
             _ => None,
         };
@@ -272,11 +279,19 @@ impl Model {
             if let Some(to) = &options.packed_cache {
                 let is_padded = kernel.kernel() == Kernel::Amx;
                 let folders = [folder.path()].into_iter().chain(options.adapters.iter().map(PathBuf::as_path));
-                cache = PackedCache::open(to, &cache_key(&fingerprint, dtype, is_padded, folders)?)?;
+                cache = PackedCache::open(to, &cache_key(&fingerprint, dtype, options.weights, is_padded, folders)?)?;
             }
             Ok(kernel)
         };
-        let tensors = &mut weights.merged();
+        let mut merged = weights.merged();
+        let mut rounded;
+        let tensors: &mut dyn Tensors = match options.weights {
+            WeightForm::AsStored => &mut merged,
+            WeightForm::Int8 => {
+                rounded = InInt8 { tensors: &mut merged };
+                &mut rounded
+            }
+        };
         let engine: Box<dyn Engine> = match (&spec, choice) {
             (Architecture::Decoder(spec), Choice::Batched(shapes)) => {
                 Box::new(Batched::load(Arc::clone(spec), &devices, dtype, shapes, tensors)?)
@@ -312,7 +327,10 @@ impl Model {
         let mut info = ModelInfo::new(name, fingerprint, dimensions);
         info.revision = options.revision.clone();
         info.family = spec.family().to_owned();
-        info.dtype = dtype.to_string();
+        info.dtype = match options.weights {
+            WeightForm::AsStored => dtype.to_string(),
+            form => format!("{form}-{dtype}"),
+        };
         info.device = match engine.kernel() {
             Some(kernel) => format!("{} ({kernel})", device::names(&options.devices)),
             None => device::names(&options.devices),

@@ -21,8 +21,10 @@
 //! | `quantised.rs` | quantised safetensors, one file for each method |
 //! | `gguf.rs` | GGUF files of llama.cpp, with what their converter changed undone |
 //! | `lora.rs` | LoRA, rsLoRA and DoRA adapters of PEFT |
+//! | `int8.rs` | weights rounded to eight bits as they are loaded |
 //! | `table.rs` | matrices whose rows are looked up one by one |
-//! | `rows.rs` | the trait of matrices that are expanded from codes, and the loop that expands them |
+//! | `codes.rs` | the one formula by which values follow from codes, and matrices that are codes |
+//! | `rows.rs` | the loops that hand rows over: expanded, or as codes |
 //! | `raw.rs`, `convert.rs` | bytes: single elements of codes and scales, whole rows of plain numbers |
 //! | `names.rs` | the comparison of expected names with those that are there |
 //!
@@ -39,8 +41,10 @@
 //!   one exception is a [`Table`] that stays in its file.
 //! - Every count, offset and shape of a file is checked before anything is allocated for it.
 
+mod codes;
 mod convert;
 mod gguf;
+mod int8;
 mod lora;
 mod names;
 mod open;
@@ -52,14 +56,19 @@ mod table;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use half::bf16;
 use memmap2::Mmap;
 use rayon::prelude::*;
 
 use crate::{Dtype, Error};
+#[cfg(test)]
+pub(crate) use codes::CodedMemory;
+pub(crate) use codes::{CodeNumbers, CodedRows, Coding, Groups};
 pub use gguf::GgufProblem;
 pub(crate) use gguf::HeadCounts;
+pub(crate) use int8::InInt8;
 pub(crate) use lora::{Adapted, Adapter};
 pub(crate) use open::{open, open_renamed};
 pub(crate) use safetensors::Checkpoint;
@@ -109,6 +118,32 @@ pub(crate) trait Tensors {
     /// Those of [`take`](Self::take).
     fn table(&mut self, name: &str, shape: [usize; 2], dtype: Dtype) -> Result<Table, Error> {
         Table::collect(shape, |take| self.take_rows(name, shape, dtype, take))
+    }
+
+    /// How a matrix of this shape is stored, if it is stored as codes of a few bits; `None`, the
+    /// default, if it is not. What it says is what [`take_codes`](Self::take_codes) hands over.
+    ///
+    /// # Errors
+    /// Those of [`take`](Self::take) that can be told without reading the numbers.
+    fn coding(&self, _name: &str, _shape: [usize; 2]) -> Result<Option<Coding>, Error> {
+        Ok(None)
+    }
+
+    /// As [`take_rows`](Self::take_rows), but hands over the codes of a matrix that has a
+    /// [`coding`](Self::coding). Nothing is rounded; that all values are finite, also when they are
+    /// rounded to `dtype`, is checked. A matrix without a coding is only passed over, the default.
+    ///
+    /// # Errors
+    /// Those of [`take`](Self::take).
+    fn take_codes(
+        &mut self,
+        name: &str,
+        _shape: [usize; 2],
+        _dtype: Dtype,
+        _take: &mut dyn FnMut(usize, &CodedRows<'_>),
+    ) -> Result<(), Error> {
+        self.pass_over(name);
+        Ok(())
     }
 
     /// Marks a tensor as taken that the caller does not need, such as one that an adapter replaces.
@@ -238,6 +273,20 @@ impl Numbers<'_> {
 }
 
 impl<'a> Numbers<'a> {
+    /// Some elements in a row.
+    fn part(self, range: Range<usize>) -> Self {
+        match self {
+            Self::Bf16(values) => Self::Bf16(&values[range]),
+            Self::F32(values) => Self::F32(&values[range]),
+        }
+    }
+
+    /// So many elements at a time, at least one; the last part may have fewer.
+    fn chunks(self, size: usize) -> impl Iterator<Item = Self> {
+        let size = size.max(1);
+        (0..self.len()).step_by(size).map(move |from| self.part(from..self.len().min(from + size)))
+    }
+
     /// All elements in f32: borrowed where they are f32, else a copy. Widening bf16 is exact.
     fn widened(self) -> Cow<'a, [f32]> {
         match self {

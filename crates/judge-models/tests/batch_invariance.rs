@@ -8,7 +8,7 @@ use judge_core::testing::check_backbone;
 use judge_core::{
     Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Request, Sampling, TextModel, Want,
 };
-use judge_models::{Dtype, Kernel, LoadOptions, Model};
+use judge_models::{Dtype, Kernel, LoadOptions, Model, WeightForm};
 use rayon::ThreadPoolBuilder;
 
 fn family(name: &str, options: &LoadOptions) -> Model {
@@ -88,14 +88,16 @@ fn answers(model: &Model, requests: &[Request]) -> Vec<(Outcome, Vec<u32>)> {
     answers.into_iter().map(Option::unwrap).collect()
 }
 
-/// Weights in f32, and packed in bf16 for each kernel that this processor has.
+/// Weights in f32, packed in bf16 for each kernel that this processor has, and rounded to 8 bits.
 fn every_way() -> Vec<LoadOptions> {
     let packed = Kernel::available().into_iter().map(|kernel| LoadOptions {
         dtype: Some(Dtype::Bf16),
         kernel: Some(kernel),
         ..LoadOptions::default()
     });
-    packed.chain([LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() }]).collect()
+    let f32 = LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() };
+    let int8 = LoadOptions { dtype: Some(Dtype::Bf16), weights: WeightForm::Int8, ..LoadOptions::default() };
+    packed.chain([f32, int8]).collect()
 }
 
 #[test]

@@ -22,6 +22,8 @@
 //! | `kernel`, `processor` | which instructions products use, and whether this processor has them |
 //! | `lines`, `rows`, `columns` | memory: aligned, recycled, and shared between threads |
 //! | `spans`, `reads` | what a pass is given, and what is taken from it |
+//! | `stored`, `coded` | what is kept of a matrix: words, or codes of few bits that words are made of |
+//! | `integers` | products of codes of eight bits in integers |
 //! | `rate`, `limits` | measured speeds, for `product_rate` and the benchmarks |
 //!
 //! What callers rely on:
@@ -50,6 +52,7 @@ mod blocked;
 mod cache;
 #[cfg(test)]
 mod cases;
+mod coded;
 mod columns;
 mod conv;
 mod decoder;
@@ -61,6 +64,8 @@ mod experts;
 mod gather;
 #[cfg(target_arch = "x86_64")]
 mod gather_on_unit;
+#[cfg(target_arch = "x86_64")]
+mod integers;
 mod kernel;
 mod keys;
 #[cfg(feature = "bench")]
@@ -79,6 +84,7 @@ mod rows;
 mod run;
 mod softmax;
 mod spans;
+mod stored;
 mod tile;
 mod token_inputs;
 #[cfg(target_arch = "x86_64")]

@@ -5,14 +5,14 @@
 //! the last such piece is added at the end. So a result has the same bits on every machine, whatever
 //! instructions it has.
 
-use pulp::Arch;
+use crate::widest::widest;
 
 /// Numbers that are compared or added side by side. Another number makes other last bits.
 const SIDE_BY_SIDE: usize = 16;
 
 /// The largest of some numbers, none of which is NaN; minus infinity of none.
 pub(super) fn highest(numbers: &[f32]) -> f32 {
-    Arch::new().dispatch(
+    widest(
         #[inline(always)]
         || {
             let mut best = [f32::NEG_INFINITY; SIDE_BY_SIDE];
@@ -28,7 +28,7 @@ pub(super) fn highest(numbers: &[f32]) -> f32 {
 /// The sum of `term` over some numbers.
 #[inline(always)]
 pub(super) fn sum(numbers: &[f32], term: impl Fn(f32) -> f64) -> f64 {
-    Arch::new().dispatch(
+    widest(
         #[inline(always)]
         || {
             let mut sums = [0.0_f64; SIDE_BY_SIDE];

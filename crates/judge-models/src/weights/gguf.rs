@@ -34,10 +34,11 @@ use std::path::PathBuf;
 use half::bf16;
 use memmap2::Mmap;
 
-use self::blocks::{Blocks, Kind, Permuted};
+use self::blocks::{Blocks, Kind, Permuted, Plain};
 use self::header::{Entry, Header};
 use self::names::{Architecture, FREQUENCIES};
-use super::rows::{Rows, hand_over};
+use super::codes::{Coded, CodedRows, Coding};
+use super::rows::{Rows, hand_over, hand_over_codes};
 use super::{Numbers, Store, Tensors, advise};
 use crate::arch::ModelSpec;
 use crate::error::TensorProblem;
@@ -149,11 +150,24 @@ impl Gguf {
 
     /// The tensor as a matrix of rows of `width`, in the order of a Hugging Face folder.
     fn rows<'a>(&'a self, name: &str, entry: &'a Entry, width: usize) -> Box<dyn Rows + 'a> {
-        let blocks = Blocks { bytes: &self.map[entry.range.clone()], kind: entry.kind, width };
+        if let Some(coded) = self.coded(name, entry, width) {
+            return coded;
+        }
+        let plain = Plain { bytes: &self.map[entry.range.clone()], kind: entry.kind, width };
         match self.swapped(name) {
+            Some(heads) => Box::new(Permuted { inner: plain, per_head: entry.shape[0] / heads.max(1) }),
+            None => Box::new(plain),
+        }
+    }
+
+    /// The same as codes; `None` if the tensor is plain numbers.
+    fn coded<'a>(&'a self, name: &str, entry: &'a Entry, width: usize) -> Option<Box<dyn Coded + 'a>> {
+        let blocks =
+            Blocks { bytes: &self.map[entry.range.clone()], kind: entry.kind, coding: entry.kind.coding(width)? };
+        Some(match self.swapped(name) {
             Some(heads) => Box::new(Permuted { inner: blocks, per_head: entry.shape[0] / heads.max(1) }),
             None => Box::new(blocks),
-        }
+        })
     }
 }
 
@@ -256,6 +270,25 @@ impl Tensors for Gguf {
         let entry = self.locate(name, &shape)?;
         hand_over(&*self.rows(name, entry, shape[1]), shape, dtype, take)
             .map_err(|(index, value)| self.not_finite(name, index, value))?;
+        self.pass_over(name);
+        Ok(())
+    }
+
+    fn coding(&self, name: &str, shape: [usize; 2]) -> Result<Option<Coding>, Error> {
+        Ok(self.locate(name, &shape)?.kind.coding(shape[1]))
+    }
+
+    fn take_codes(
+        &mut self,
+        name: &str,
+        shape: [usize; 2],
+        dtype: Dtype,
+        take: &mut dyn FnMut(usize, &CodedRows<'_>),
+    ) -> Result<(), Error> {
+        if let Some(rows) = self.coded(name, self.locate(name, &shape)?, shape[1]) {
+            hand_over_codes(&*rows, shape, dtype, take)
+                .map_err(|(index, value)| self.not_finite(name, index, value))?;
+        }
         self.pass_over(name);
         Ok(())
     }

@@ -36,7 +36,7 @@ use half::bf16;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Checkpoint, Numbers, Store, Table, Tensors};
+use super::{Checkpoint, CodedRows, Coding, Numbers, Store, Table, Tensors};
 use crate::error::{AdapterProblem, TensorProblem};
 use crate::folder::{file, read_json};
 use crate::{Dtype, Error};
@@ -374,14 +374,37 @@ pub(crate) struct Adapted<'a> {
     pub(crate) adapters: &'a mut [Adapter],
 }
 
+impl Adapted<'_> {
+    /// Whether an adapter adds to a tensor or replaces it.
+    fn is_changed(&self, name: &str) -> bool {
+        self.adapters.iter().any(|adapter| adapter.changes.contains_key(name))
+    }
+}
+
 impl Tensors for Adapted<'_> {
     fn pass_over(&mut self, name: &str) {
         self.base.pass_over(name);
     }
 
+    /// The base's, if no adapter changes the matrix: what is merged is no codes any longer.
+    fn coding(&self, name: &str, shape: [usize; 2]) -> Result<Option<Coding>, Error> {
+        if self.is_changed(name) { Ok(None) } else { self.base.coding(name, shape) }
+    }
+
+    /// The base's: a matrix that an adapter changes has no coding.
+    fn take_codes(
+        &mut self,
+        name: &str,
+        shape: [usize; 2],
+        dtype: Dtype,
+        take: &mut dyn FnMut(usize, &CodedRows<'_>),
+    ) -> Result<(), Error> {
+        self.base.take_codes(name, shape, dtype, take)
+    }
+
     /// Stays in the base's file if no adapter changes it; else a merged copy in memory.
     fn table(&mut self, name: &str, shape: [usize; 2], dtype: Dtype) -> Result<Table, Error> {
-        if self.adapters.iter().all(|adapter| !adapter.changes.contains_key(name)) {
+        if !self.is_changed(name) {
             return self.base.table(name, shape, dtype);
         }
         Table::collect(shape, |take| self.take_rows(name, shape, dtype, take))

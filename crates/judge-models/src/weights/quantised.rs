@@ -2,7 +2,8 @@
 //! them.
 //!
 //! `quantization_config.quant_method` of `config.json` names the method, and `method.rs` picks the
-//! [`Format`] for it. A format is one file of pure functions from stored bytes to rows in f32:
+//! [`Format`] for it. A format is one file of pure functions from stored bytes to codes and scales,
+//! which `codes.rs` makes numbers of:
 //!
 //! | file | stored as |
 //! |---|---|
@@ -18,8 +19,8 @@
 //!
 //! [`Quantised`] stands over a [`Checkpoint`] and answers for weights by name: a quantised one is
 //! opened by the format, which checks the tensors beside its codes against each other and the
-//! expected shape, and is expanded by `rows.rs`, some rows at a time in f32, rounded once. All
-//! other tensors are the checkpoint's. Activations stay as they are, whatever the method would make
+//! expected shape, and `rows.rs` hands it over some rows at a time: expanded in f32 and rounded once, or
+//! as codes. All other tensors are the checkpoint's. Activations stay as they are, whatever the method would make
 //! of them, so results are nearer to the unquantised model than those of programs that round
 //! activations too.
 //!
@@ -56,7 +57,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use self::method::Format;
 use self::module::Module;
 use self::part::Part;
-use super::rows::{Rows, hand_over};
+use super::codes::{Coded, CodedRows, Coding};
+use super::rows::{hand_over, hand_over_codes};
 use super::{Checkpoint, Numbers, Store, Table, Tensors};
 use crate::arch::StackSpec;
 use crate::error::TensorProblem;
@@ -139,7 +141,7 @@ impl Quantised {
 
     /// A quantised module's weight, whose tensors are checked against this shape here; `None` if it
     /// is dense or absent.
-    fn rows(&self, name: &str, shape: &[usize]) -> Result<Option<Box<dyn Rows + '_>>, Error> {
+    fn coded(&self, name: &str, shape: &[usize]) -> Result<Option<Box<dyn Coded + '_>>, Error> {
         let Some(Codes { path, name, part }) = self.modules.get(name) else { return Ok(None) };
         let Some(codes) = self.checkpoint.raw(name) else { return Ok(None) };
         let module = Module { checkpoint: &self.checkpoint, path, codes };
@@ -154,7 +156,7 @@ impl Quantised {
     /// The error for value `index` of a weight, which is not finite. It names a scale that is not
     /// finite if there is one, else the codes, with the index counted in the whole stack if the
     /// weight is a part.
-    fn not_finite(&self, name: &str, rows: &dyn Rows, index: usize, value: f32) -> Error {
+    fn not_finite(&self, name: &str, rows: &dyn Coded, index: usize, value: f32) -> Error {
         for scales in rows.scales() {
             if let Some((index, value)) = scales.not_finite() {
                 return scales.raw().fault(TensorProblem::NonFinite { index, value });
@@ -196,7 +198,7 @@ impl Store for Quantised {
 
     /// Opens a quantised module, so its codes, scales and zero points are checked too.
     fn expect(&self, name: &str, shape: &[usize]) -> Result<(), Error> {
-        match self.rows(name, shape)? {
+        match self.coded(name, shape)? {
             Some(_) => Ok(()),
             None => self.checkpoint.expect(name, shape),
         }
@@ -254,6 +256,25 @@ impl Tensors for Quantised {
         }
     }
 
+    fn coding(&self, name: &str, shape: [usize; 2]) -> Result<Option<Coding>, Error> {
+        Ok(self.coded(name, &shape)?.map(|rows| rows.coding().clone()))
+    }
+
+    fn take_codes(
+        &mut self,
+        name: &str,
+        shape: [usize; 2],
+        dtype: Dtype,
+        take: &mut dyn FnMut(usize, &CodedRows<'_>),
+    ) -> Result<(), Error> {
+        if let Some(rows) = self.coded(name, &shape)? {
+            hand_over_codes(&*rows, shape, dtype, take)
+                .map_err(|(index, value)| self.not_finite(name, &*rows, index, value))?;
+        }
+        self.let_go(name);
+        Ok(())
+    }
+
     fn pass_over(&mut self, name: &str) {
         self.taken.insert(name.to_owned());
     }
@@ -273,15 +294,20 @@ impl Quantised {
         dtype: Dtype,
         take: &mut dyn FnMut(usize, Numbers<'_>),
     ) -> Result<(), Error> {
-        if let Some(rows) = self.rows(name, shape)? {
+        if let Some(rows) = self.coded(name, shape)? {
             hand_over(&*rows, matrix, dtype, take)
                 .map_err(|(index, value)| self.not_finite(name, &*rows, index, value))?;
         }
+        self.let_go(name);
+        Ok(())
+    }
+
+    /// Marks a quantised module as taken and gives the pages of its codes back.
+    fn let_go(&mut self, name: &str) {
         if let Some(Codes { name, part, .. }) = self.modules.get(name) {
             let (rows, of) = part.as_ref().map_or((0..1, 1), |part| (part.rows(), part.all_rows()));
             self.checkpoint.let_go(name, rows, of);
         }
         self.pass_over(name);
-        Ok(())
     }
 }

@@ -1,11 +1,15 @@
-//! Matrices whose rows are computed from codes: expanded some at a time, rounded once, handed over.
+//! Matrices whose rows are computed from what is stored: expanded some at a time, rounded once,
+//! handed over; or handed over as the codes that they are.
 //!
-//! The formats of `quantised/` and `gguf/` implement [`Rows`] as pure functions of mapped bytes.
-//! [`hand_over`] runs them for `Tensors::take_rows` and `Tensors::take`:
+//! The formats of `quantised/` and `gguf/` implement [`Coded`] as pure functions of mapped bytes, and
+//! so [`Rows`]; plain numbers of a GGUF file implement [`Rows`] alone. Two loops run them,
+//! [`hand_over`] for `Tensors::take_rows` and `Tensors::take`, [`hand_over_codes`] for
+//! `Tensors::take_codes`:
 //!
 //! ```text
 //!  mapped codes ─► Rows::expand ─► f32 rows ─► bf16 if asked for ─► first value not finite? ─► take
 //!                  32 rows a task, on all threads
+//!  mapped codes ─► Coded::fill ─► codes, one a byte ─► any expanded value not finite? ─► take
 //! ```
 //!
 //! At most some 4 million elements are expanded at a time, so memory does not grow with the matrix.
@@ -15,7 +19,7 @@ use half::bf16;
 use rayon::prelude::*;
 
 use super::Numbers;
-use super::raw::Floats;
+use super::codes::{Coded, CodedMemory, CodedRows};
 use crate::Dtype;
 
 /// Elements that are expanded before they are handed over: 16 MiB of f32, or one row if that has
@@ -35,12 +39,6 @@ pub(crate) trait Rows: Sync {
     /// # Panics
     /// If there are not so many rows.
     fn expand(&self, first: usize, values: &mut [f32]);
-
-    /// The scales that rows are made with. Where a value is not finite, the error names a scale
-    /// that is not finite rather than the codes. None by default.
-    fn scales(&self) -> Vec<Floats<'_>> {
-        Vec::new()
-    }
 }
 
 /// Hands a matrix of this shape to `take`, some rows at a time and in order, each time with the
@@ -51,7 +49,7 @@ pub(crate) trait Rows: Sync {
 /// Row-major index and value of the first element that is not finite, as computed or after
 /// rounding. Its part of the rows is not handed over; those before it are.
 pub(super) fn hand_over(
-    matrix: &dyn Rows,
+    matrix: &(impl Rows + ?Sized),
     [rows, width]: [usize; 2],
     dtype: Dtype,
     take: &mut dyn FnMut(usize, Numbers<'_>),
@@ -79,6 +77,44 @@ pub(super) fn hand_over(
             return Err((first * width + index, value));
         }
         take(first, numbers);
+    }
+    Ok(())
+}
+
+/// Hands the codes of a matrix of this shape to `take`, some rows at a time and in order, each time
+/// with the index of the first row. That values are finite, also when they are rounded to `dtype`,
+/// is checked by expanding them. A matrix without elements is not handed over at all.
+///
+/// # Errors
+/// Those of [`hand_over`].
+pub(super) fn hand_over_codes(
+    matrix: &dyn Coded,
+    [rows, width]: [usize; 2],
+    dtype: Dtype,
+    take: &mut dyn FnMut(usize, &CodedRows<'_>),
+) -> Result<(), (usize, f32)> {
+    if rows == 0 || width == 0 {
+        return Ok(());
+    }
+    let coding = matrix.coding();
+    let at_once = (ROWS_AT_ONCE / width).clamp(1, rows);
+    let mut memory = CodedMemory::new(coding, at_once);
+    for first in (0..rows).step_by(at_once) {
+        let count = at_once.min(rows - first);
+        let mut coded = memory.rows(coding, count);
+        let wrong = coded.parts(coding, ROWS_PER_TASK).enumerate().map(|(task, mut rows)| {
+            let start = first + task * ROWS_PER_TASK;
+            matrix.fill(start, &mut rows);
+            let mut values = vec![0.0; rows.codes.len()];
+            coding.expand(&rows, &mut values);
+            let rounds = |x: f32| if dtype == Dtype::Bf16 { bf16::from_f32(x).to_f32() } else { x };
+            let wrong = values.iter().position(|&x| !rounds(x).is_finite());
+            wrong.map(|index| (start * width + index, rounds(values[index])))
+        });
+        if let Some(wrong) = wrong.flatten_iter().min_by_key(|(index, _)| *index) {
+            return Err(wrong);
+        }
+        take(first, &coded);
     }
     Ok(())
 }

@@ -293,7 +293,7 @@ impl Walk<'_> {
         scores.resize(rows * TILE, 0.0);
         let queries = Words { data: queries, stride: width };
         let keys = Words { data: keys, stride: TILE };
-        let shape = Shape { rows, words: width, lanes: TILE };
+        let shape = Shape::added(rows, width, TILE);
         multiply_add(self.settings.kernel, self.settings.shape.word, shape, queries, keys, scores, TILE);
         values
     }

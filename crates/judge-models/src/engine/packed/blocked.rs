@@ -37,6 +37,7 @@ use rayon::prelude::*;
 
 use super::columns::Columns;
 use super::lines::Lines;
+use super::pack::PackedLinear;
 use super::tile::{LANES, Words};
 use super::unit::{HasUnit, PAIRS, ROWS, Sums, Tile, Unit, share};
 
@@ -63,12 +64,11 @@ const TASKS_PER_THREAD: usize = 4;
 /// in them when it is read.
 const MANY: usize = 1 << 20;
 
-/// Weights as the unit takes them, borrowed from a `PackedLinear`: panels of [`LANES`] of the
-/// matrix's rows, each `[pairs][LANES]` words of two bf16 numbers. What the matrix does not have is
-/// zero.
+/// Weights as the unit takes them: panels of [`LANES`] of the matrix's rows, each `[pairs][LANES]`
+/// words of two bf16 numbers. What the matrix does not have is zero.
 pub(super) struct Panels<'a> {
-    /// All panels, one after another.
-    pub(super) words: &'a [u32],
+    /// Whose they are. Pieces of panels that are kept as codes are expanded as a task wants them.
+    pub(super) matrix: &'a PackedLinear,
     /// Pairs of a row, zeros at its end included: a multiple of [`PAIRS`].
     pub(super) pairs: usize,
     /// Columns of the matrix.
@@ -83,11 +83,14 @@ impl Panels<'_> {
         self.d_out.div_ceil(LANES)
     }
 
-    /// The words of some steps of a panel; empty behind the last panel, so that nothing is fetched.
-    fn piece(&self, panel: usize, steps: &Range<usize>) -> &[u32] {
-        const STEP: usize = PAIRS * LANES;
-        let start = panel * self.pairs * LANES;
-        if panel < self.count() { &self.words[start + steps.start * STEP..start + steps.end * STEP] } else { &[] }
+    /// The words of some steps of a panel; expanded into `buffer` if they are made of codes.
+    fn piece<'b>(&'b self, panel: usize, steps: &Range<usize>, buffer: &'b mut Vec<u32>) -> &'b [u32] {
+        self.matrix.tile(panel, steps.start * PAIRS..steps.end * PAIRS, buffer)
+    }
+
+    /// What is kept of some steps of a panel, to be fetched; empty behind the last panel.
+    fn kept(&self, panel: usize, steps: &Range<usize>) -> &[u32] {
+        self.matrix.kept(panel, steps.start * PAIRS..steps.end * PAIRS)
     }
 
     /// `out = x · weightᵀ`: `x` is `[rows, d_in]`, `out` `[rows, d_out]`, neither of them empty. A
@@ -112,12 +115,15 @@ impl Panels<'_> {
             strips.with_min_len(worth_a_task).for_each(|(tiles, x)| unit.hold().pack(x.chunks_exact(self.d_in), tiles));
             let (tiles, first_row) = (&*tiles, block * cut.strips * ROWS);
             let rows = first_row..rows.min(first_row + cut.strips * ROWS);
-            (0..self.count().div_ceil(cut.panels)).into_par_iter().for_each_init(Vec::new, |sums, group| {
-                let panels = group * cut.panels..self.count().min((group + 1) * cut.panels);
-                let rows = rows.clone();
-                let task = Task { weights: self, tiles, rows, panels, piece: cut.piece, out: &out, streams };
-                task.run(&unit.hold(), sums);
-            });
+            (0..self.count().div_ceil(cut.panels)).into_par_iter().for_each_init(
+                Default::default,
+                |(sums, tile), group| {
+                    let panels = group * cut.panels..self.count().min((group + 1) * cut.panels);
+                    let rows = rows.clone();
+                    let task = Task { weights: self, tiles, rows, panels, piece: cut.piece, out: &out, streams };
+                    task.run(&unit.hold(), sums, tile);
+                },
+            );
         });
     }
 }
@@ -167,9 +173,9 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Runs the loops that the head of this file shows. `sums` is a buffer of the thread; what it
-    /// holds does not matter.
-    fn run(&self, unit: &Unit, sums: &mut Vec<Sums>) {
+    /// Runs the loops that the head of this file shows. `sums` and `tile` are buffers of the thread;
+    /// what they hold does not matter.
+    fn run(&self, unit: &Unit, sums: &mut Vec<Sums>, tile: &mut Vec<u32>) {
         let steps = self.weights.pairs / PAIRS;
         let n_strips = self.tiles.len() / steps;
         let n_pairs = n_strips.div_ceil(2);
@@ -178,7 +184,7 @@ impl Task<'_> {
         for from in (0..steps).step_by(self.piece) {
             let piece = from..steps.min(from + self.piece);
             for (at, panel) in self.panels.clone().enumerate() {
-                let b = Words { data: self.weights.piece(panel, &piece), stride: LANES };
+                let b = Words { data: self.weights.piece(panel, &piece, tile), stride: LANES };
                 let coming = self.after(panel, &piece);
                 for (index, strip) in (0..n_strips).step_by(2).enumerate() {
                     let tiles = |strip: usize| &self.tiles[strip * steps..][piece.clone()];
@@ -203,11 +209,11 @@ impl Task<'_> {
     fn after(&self, panel: usize, piece: &Range<usize>) -> &[u32] {
         let steps = self.weights.pairs / PAIRS;
         if panel + 1 < self.panels.end {
-            self.weights.piece(panel + 1, piece)
+            self.weights.kept(panel + 1, piece)
         } else if piece.end < steps {
-            self.weights.piece(self.panels.start, &(piece.end..steps.min(piece.end + self.piece)))
+            self.weights.kept(self.panels.start, &(piece.end..steps.min(piece.end + self.piece)))
         } else {
-            self.weights.piece(panel + 1, &(0..steps.min(self.piece)))
+            self.weights.kept(panel + 1, &(0..steps.min(self.piece)))
         }
     }
 

@@ -21,7 +21,7 @@
 //! a killed process left behind included.
 //!
 //! ```text
-//! words of the matrices, each beginning a cache line │ index, JSON │ its length, u64 │ MAGIC
+//! arrays of the matrices, each beginning a cache line │ index, JSON │ its length, u64 │ MAGIC
 //! ```
 //!
 //! Words and length are in the machine's byte order; the magic number reads differently in another.
@@ -39,11 +39,11 @@ use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
 
 use super::lines::MappedLines;
-use super::pack::{PackedLinear, Stored};
-use crate::{Dtype, Error, PackedCacheProblem};
+use super::stored::Stored;
+use crate::{Dtype, Error, PackedCacheProblem, WeightForm};
 
 /// Hashed into the name. Change its number whenever the same matrix would be packed otherwise.
-const DOMAIN: &str = "judge-models packed matrices 1";
+const DOMAIN: &str = "judge-models packed matrices 2";
 
 /// The last eight bytes of a file.
 const MAGIC: u64 = u64::from_be_bytes(*b"jmPACK\x01\n");
@@ -54,10 +54,10 @@ const WEIGHTS: [&str; 2] = ["safetensors", "gguf"];
 /// Bytes that matrices begin at multiples of.
 const ALIGNMENT: u64 = 64;
 
-/// One matrix in a file.
+/// One array of a matrix in a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Entry {
-    /// Names of the tensors that it is stacked from, with their rows.
+    /// Names of the tensors that the matrix is stacked from, with their rows.
     parts: Vec<(String, usize)>,
     /// Columns.
     d_in: usize,
@@ -77,13 +77,13 @@ pub(crate) enum PackedCache {
     Writing(Writer),
 }
 
-/// A file of matrices, which are taken in the order in which they were put.
+/// A file of matrices, whose arrays are taken in the order in which they were put.
 pub(crate) struct Reader {
     /// The file, for errors.
     path: PathBuf,
     /// All of it.
     map: Arc<Mmap>,
-    /// Its matrices.
+    /// Its arrays.
     entries: std::vec::IntoIter<Entry>,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct Writer {
     file: BufWriter<File>,
     /// Bytes of it.
     end: u64,
-    /// Its matrices.
+    /// Its arrays.
     entries: Vec<Entry>,
 }
 
@@ -110,6 +110,7 @@ pub(crate) struct Writer {
 pub(crate) fn key<'p>(
     fingerprint: &str,
     dtype: Dtype,
+    form: WeightForm,
     is_padded: bool,
     folders: impl IntoIterator<Item = &'p Path>,
 ) -> Result<String, Error> {
@@ -134,7 +135,8 @@ pub(crate) fn key<'p>(
     }
     files.sort_unstable();
     let version = env!("CARGO_PKG_VERSION");
-    let content = serde_json::json!([DOMAIN, version, fingerprint, dtype.to_string(), is_padded, format!("{files:?}")]);
+    let (dtype, form) = (dtype.to_string(), form.to_string());
+    let content = serde_json::json!([DOMAIN, version, fingerprint, dtype, form, is_padded, format!("{files:?}")]);
     Ok(blake3::hash(content.to_string().as_bytes()).to_hex().to_string())
 }
 
@@ -155,8 +157,8 @@ impl PackedCache {
         }
     }
 
-    /// The next matrix, if a file is there; `words` is what it has to have. The caller passes over
-    /// its tensors in the checkpoint.
+    /// The next array, if a file is there; `words` is how long it has to be, and the rest says what
+    /// matrix it is of. The caller passes over its tensors in the checkpoint.
     ///
     /// # Errors
     /// [`Error::PackedCache`] if the file has another one in its place.
@@ -179,13 +181,13 @@ impl PackedCache {
         }
     }
 
-    /// Keeps a matrix that was packed, where a file is being written.
+    /// Keeps an array of a matrix that was packed, where a file is being written.
     ///
     /// # Errors
     /// [`Error::Write`].
-    pub(super) fn put(&mut self, parts: &[(String, usize)], d_in: usize, matrix: &PackedLinear) -> Result<(), Error> {
+    pub(super) fn put(&mut self, parts: &[(String, usize)], d_in: usize, words: &[u32]) -> Result<(), Error> {
         let Self::Writing(writer) = self else { return Ok(()) };
-        writer.put(parts, d_in, matrix.words()).map_err(|source| Error::Write { path: writer.partial.clone(), source })
+        writer.put(parts, d_in, words).map_err(|source| Error::Write { path: writer.partial.clone(), source })
     }
 
     /// Gives a file that was written its name.
@@ -243,7 +245,7 @@ impl Writer {
         Ok(Self { path, partial, file: BufWriter::new(file), end: 0, entries: Vec::new() })
     }
 
-    /// Appends a matrix.
+    /// Appends an array.
     fn put(&mut self, parts: &[(String, usize)], d_in: usize, words: &[u32]) -> std::io::Result<()> {
         let start = self.end.next_multiple_of(ALIGNMENT);
         self.file.write_all(&vec![0; (start - self.end) as usize])?;

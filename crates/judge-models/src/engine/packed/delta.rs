@@ -20,7 +20,6 @@
 
 use std::ops::Range;
 
-use pulp::Arch;
 use rayon::prelude::*;
 
 use super::conv::{Memory, convolve, taps};
@@ -28,6 +27,7 @@ use super::vector::{self, sum_of, worth_a_task};
 use crate::arch::DeltaShape;
 use crate::engine::block::Delta;
 use crate::reading::exp::exp;
+use crate::widest::widest;
 
 /// Added to the squared length of a head of `q` or `k` before the root, as transformers' `l2norm`
 /// does.
@@ -82,7 +82,7 @@ impl<'a> Rule<'a> {
             let gates = row[channels..].chunks_exact(value_dim);
             for ((out, given), gate) in out.chunks_exact_mut(value_dim).zip(&given).zip(gates) {
                 vector::rms_norm(&given[at * value_dim..][..value_dim], self.norm, self.eps, out);
-                Arch::new().dispatch(
+                widest(
                     #[inline(always)]
                     || out.iter_mut().zip(gate).for_each(|(out, &gate)| *out *= silu(gate)),
                 );
@@ -100,7 +100,7 @@ impl<'a> Rule<'a> {
         each.for_each(|(position, out)| {
             convolve(&self.conv, recent, (rows, width), position, out);
             let d_key = self.shape.d_key();
-            Arch::new().dispatch(
+            widest(
                 #[inline(always)]
                 || {
                     out.iter_mut().for_each(|x| *x = silu(*x));
@@ -158,7 +158,7 @@ fn step(
     change: &mut [f32],
     out: &mut [f32],
 ) {
-    Arch::new().dispatch(
+    widest(
         #[inline(always)]
         || {
             change.fill(0.0);

@@ -23,12 +23,11 @@
 
 use std::ops::Range;
 
-use pulp::Arch;
-
 use super::attention::{Made, Queries, Settings, Walk, walk};
 use super::keys::TILE;
 use super::softmax::scaled;
 use crate::reading::exp::exp;
+use crate::widest::widest;
 
 /// Lanes of the sums over a tile. A fixed number on every processor, so that a sum has the same
 /// bits everywhere.
@@ -71,7 +70,7 @@ fn measure(walk: &Walk<'_>, scratch: &mut Scratch, made: &mut Made<'_>) {
     scratch.spreads.resize(walk.len(), Spread::EMPTY);
     for tile in walk.tiles() {
         walk.scores(tile, &scratch.queries, &mut scratch.scores);
-        Arch::new().dispatch(
+        widest(
             #[inline(always)]
             || {
                 for (row, (scores, spread)) in scratch.scores.as_chunks().0.iter().zip(&mut scratch.spreads).enumerate()

@@ -94,7 +94,7 @@ fn gather(walk: &Walk<'_>, scratch: &mut Scratch, made: &mut Made<'_>) {
         weigh(walk, tile, scratch);
         let weights = Words { data: &scratch.weights, stride: width };
         let values = Words { data: values, stride: lanes };
-        let shape = Shape { rows: n, words: width, lanes };
+        let shape = Shape::added(n, width, lanes);
         multiply_add(kernel, word, shape, weights, values, &mut scratch.gathered, lanes);
     }
     for (row, gathered) in scratch.gathered.chunks_exact(lanes).enumerate() {

@@ -2,7 +2,8 @@
 //! them.
 //!
 //! Owns the names of kernels, their detection and their choice. The bodies are elsewhere:
-//! `tile/x86.rs` (AVX-512-BF16, AVX-512, AVX2), `unit.rs` (AMX), `tile.rs` (plain loops); whether
+//! `tile/x86.rs` (AVX-512-BF16, AVX-512, AVX2), `unit.rs` (AMX), `integers.rs` (VNNI), `tile/any.rs`
+//! (any processor); whether
 //! AMX may be used is found out by `processor.rs`. `model.rs` turns `LoadOptions::kernel` into a
 //! [`Supported`], which then is in every packed matrix and in the settings of attention.
 //!
@@ -11,8 +12,12 @@
 //! | `amx` | pairs, on the matrix unit | as `avx512` |
 //! | `avx512-bf16` | pairs, `VDPBF16PS` | as `avx512` |
 //! | `avx512` | widened to f32, fused multiply-adds | fused multiply-adds, 16 lanes |
+//! | `avx512-vnni` | as `avx512` | as `avx512` |
 //! | `avx2` | widened to f32, fused multiply-adds | fused multiply-adds, 8 lanes |
-//! | `portable` | widened to f32, plain loops | plain loops |
+//! | `portable` | widened to f32, not fused, any vectors | not fused, any vectors |
+//!
+//! Matrices that are kept as codes give the products of their numbers, in either dtype, but for those
+//! of eight bits with `avx512-vnni`: they are multiplied as integers (`integers.rs`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,8 +26,8 @@ use crate::Error;
 
 /// Instructions that products of packed bf16 weights are made with on the CPU.
 ///
-/// All of them compute the same sums, each in an order of its own. So results differ in their last
-/// bits between kernels; with one kernel they are the same bits on every processor that has it.
+/// All of them compute the same sums, each in an order of its own, but for [`Avx512Vnni`](Self::Avx512Vnni),
+/// which rounds otherwise. So results differ in their last bits between kernels; with one kernel they are the same bits on every processor that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kernel {
@@ -30,20 +35,26 @@ pub enum Kernel {
     /// bf16. The system must let the process use the unit; where it does not, this kernel is not
     /// available.
     Amx,
-    /// AVX-512, written `avx512`: bf16 weights and activations are widened to f32 on the way.
+    /// AVX-512 with its products of bf16 pairs, written `avx512-bf16`.
     Avx512Bf16,
     /// AVX-512, written `avx512`: bf16 weights and activations are widened to f32 on the way.
     Avx512,
+    /// [`Avx512`](Self::Avx512) with integers of eight bits (VNNI), written `avx512-vnni`: matrices that
+    /// are kept as signed codes of eight bits in groups of at most 256 columns, as
+    /// [`WeightForm::Int8`](crate::WeightForm) has them, are multiplied as integers, with what products
+    /// take in rounded to 16 bits and weights not rounded to bf16. Rows of the head that label logits are
+    /// made of are in the dtype all the same. It is never chosen unless it is named.
+    Avx512Vnni,
     /// AVX2 with FMA, written `avx2`: widened likewise, and the same sums to the bit as
     /// [`Avx512`](Self::Avx512).
     Avx2,
-    /// What the compiler makes of plain loops on any processor, written `portable`.
+    /// Loops for whatever vectors a processor has, written `portable`: the same bits on all of them.
     Portable,
 }
 
 impl Kernel {
     /// All kernels, the fastest first.
-    const ALL: [Self; 5] = [Self::Amx, Self::Avx512Bf16, Self::Avx512, Self::Avx2, Self::Portable];
+    const ALL: [Self; 6] = [Self::Amx, Self::Avx512Bf16, Self::Avx512, Self::Avx512Vnni, Self::Avx2, Self::Portable];
 
     /// All kernels that this processor has, the fastest first. The last is always
     /// [`Portable`](Self::Portable).
@@ -55,7 +66,7 @@ impl Kernel {
     /// Whether products of bf16 weights with many rows gain by widening each panel of weights to
     /// f32 first, instead of anew for every few rows. Sums have the same bits either way.
     pub(super) fn multiplies_f32(self) -> bool {
-        matches!(self, Self::Avx512 | Self::Avx2)
+        matches!(self, Self::Avx512 | Self::Avx512Vnni | Self::Avx2)
     }
 
     /// Whether this processor has the instructions and the system lets the process use them. Looked
@@ -68,6 +79,12 @@ impl Kernel {
             Self::Avx512Bf16 => is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16"),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => is_x86_feature_detected!("avx512f"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512Vnni => {
+                is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512vnni")
+            }
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
             Self::Portable => true,
@@ -121,6 +138,7 @@ impl fmt::Display for Kernel {
             Self::Amx => "amx",
             Self::Avx512Bf16 => "avx512-bf16",
             Self::Avx512 => "avx512",
+            Self::Avx512Vnni => "avx512-vnni",
             Self::Avx2 => "avx2",
             Self::Portable => "portable",
         })
@@ -130,7 +148,7 @@ impl fmt::Display for Kernel {
 impl FromStr for Kernel {
     type Err = Error;
 
-    /// Reads `amx`, `avx512-bf16`, `avx512`, `avx2` or `portable`, in exactly this spelling. The
+    /// Reads `amx`, `avx512-bf16`, `avx512`, `avx512-vnni`, `avx2` or `portable`, in exactly this spelling. The
     /// processor need not have the kernel.
     ///
     /// # Errors

@@ -40,7 +40,7 @@ pub(crate) fn rate_near(kernel: Supported) -> f64 {
             return 2 * TIMES * 32 * 2 * WORDS * LANES;
         }
         let mut sums = vec![0.0; 12 * LANES];
-        let shape = Shape { rows: 12, words: WORDS, lanes: LANES };
+        let shape = Shape::added(12, WORDS, LANES);
         for _ in 0..TIMES {
             multiply_add(kernel, Word::Pair, shape, Words { data: black_box(&a), stride: WORDS }, b, &mut sums, LANES);
         }

@@ -60,10 +60,26 @@ impl<T: Number> Lines<T> {
         Self { lines, len, numbers: PhantomData }
     }
 
+    /// [`zeros`](Self::zeros) that will all be written, in huge pages if the system has them. Memory
+    /// that stays empty in part should not be asked for like this: a page is there as a whole.
+    pub(crate) fn to_be_filled(len: usize) -> Self {
+        let zeros = Self::zeros(len);
+        in_huge_pages(&zeros.lines);
+        zeros
+    }
+
     /// Changes the length. Numbers within the old and the new length keep their values. Further
     /// ones are unspecified: zeros, or what an earlier use left there.
     pub(crate) fn resize(&mut self, len: usize) {
-        self.lines.resize(len.div_ceil(Line::LEN), Line([0; Line::LEN]));
+        let count = len.div_ceil(Line::LEN);
+        if count > self.lines.capacity() && count * size_of::<Line>() >= HUGE {
+            // Before anything is written, while no page is there.
+            let mut lines = Vec::with_capacity(count);
+            in_huge_pages(&lines);
+            lines.extend_from_slice(&self.lines);
+            self.lines = lines;
+        }
+        self.lines.resize(count, Line([0; Line::LEN]));
         self.len = len;
     }
 
@@ -71,6 +87,33 @@ impl<T: Number> Lines<T> {
     pub(crate) fn capacity(&self) -> usize {
         self.lines.capacity() * Line::LEN
     }
+}
+
+/// Bytes from which on memory is asked for in huge pages: several of those of x86-64 and ARM.
+const HUGE: usize = 8 << 20;
+
+/// Asks the system for huge pages where this vector will be written: matrices are read from end to
+/// end again and again, and with pages of 4 KiB the processor waits for their addresses. A system that
+/// has none, or does not give any, gives others; a failure is harmless.
+fn in_huge_pages(lines: &Vec<Line>) {
+    #[cfg(target_os = "linux")]
+    {
+        /// Bytes that the range must begin and end at multiples of; the largest page size in use.
+        const PAGE: usize = 1 << 16;
+        let bytes = lines.capacity() * size_of::<Line>();
+        let start = lines.as_ptr().addr();
+        let (from, to) = (start.next_multiple_of(PAGE), (start + bytes) / PAGE * PAGE);
+        if bytes >= HUGE {
+            let first = lines.as_ptr().wrapping_byte_add(from - start).cast_mut();
+            // SAFETY: the pages are within the vector's memory, and what they hold does not change.
+            let refused = unsafe { libc::madvise(first.cast(), to - from, libc::MADV_HUGEPAGE) } != 0;
+            if refused {
+                tracing::debug!("the system has no huge pages to give");
+            }
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = lines;
 }
 
 /// Words in a mapped file, of which the first begins a cache line.

@@ -7,7 +7,7 @@
 //!
 //! | described | becomes | rounded to |
 //! |---|---|---|
-//! | projection, embedding, head | [`PackedLinear`] of the model's word | the dtype |
+//! | projection, embedding, head | [`PackedLinear`] of the model's word, or of codes | the dtype |
 //! | router | [`PackedLinear`] of single words: logits are f32 products | the dtype, as stored |
 //! | norm, bias, other vectors | `Vec<f32>` | the dtype |
 //! | table of token inputs | [`Table`], which may stay in its file | the dtype |
@@ -22,11 +22,12 @@ use super::decoder::PackedDecoder;
 use super::kernel::Supported;
 use super::pack::{Linear, PackedLinear};
 use super::places::KeyPlaces;
-use super::tile::Word;
+use super::stored::Section;
+use super::tile::{LANES, Word};
 use crate::arch::{HeadSpec, LinearSpec, ModelSpec, NormSpec};
 use crate::engine::block::{Block, Build};
 use crate::engine::token_inputs::TokenInputs;
-use crate::weights::{Numbers, Table, Tensors};
+use crate::weights::{Coding, Numbers, Table, Tensors};
 use crate::{Dtype, Error};
 
 impl PackedDecoder {
@@ -75,7 +76,7 @@ pub(super) struct Packing<'a> {
     pub(super) word: Word,
     /// The dtype that weights are rounded to.
     pub(super) dtype: Dtype,
-    /// The checkpoint, with adapters merged and quantised weights expanded.
+    /// The checkpoint, with adapters merged.
     pub(super) tensors: &'a mut dyn Tensors,
     /// Has the matrices, or gets them.
     cache: &'a mut PackedCache,
@@ -98,38 +99,79 @@ impl<'a> Packing<'a> {
 
     /// One matrix `[sum of rows, d_in]` from several tensors `[rows, d_in]`, given by name and
     /// number of rows, stacked in their order. Queries, keys and values become one projection this
-    /// way.
+    /// way. Tensors that are stored as codes stay codes, as far as [`codings`](Self::codings) lets them.
     ///
     /// # Errors
-    /// Those of [`Tensors::take_rows`]. The half-filled matrix is dropped then.
+    /// Those of [`Tensors::coding`], [`Tensors::take_rows`] and [`Tensors::take_codes`]. The half-filled
+    /// matrix is dropped then.
     pub(super) fn matrix(&mut self, parts: &[(String, usize)], d_in: usize) -> Result<PackedLinear, Error> {
-        self.cached(self.word, parts, d_in, |packing, matrix, first, (name, rows)| {
-            let fill = &mut |row, values: Numbers<'_>| matrix.fill(first + row, values);
-            packing.tensors.take_rows(name, [*rows, d_in], packing.dtype, fill)
+        let codings = self.codings(parts, d_in)?;
+        self.cached(self.word, parts, d_in, &codings, |packing, matrix, first, (name, rows), coding| {
+            let (tensors, shape, dtype) = (&mut *packing.tensors, [*rows, d_in], packing.dtype);
+            if coding.is_some() {
+                tensors.take_codes(name, shape, dtype, &mut |row, codes| matrix.fill_codes(first + row, codes))
+            } else {
+                tensors.take_rows(name, shape, dtype, &mut |row, values| matrix.fill(first + row, values))
+            }
         })
     }
 
+    /// How each of some tensors is to be kept: as it is coded, or expanded (`None`). All are
+    /// expanded where panels would have rows of differently coded tensors, and those whose scales
+    /// take more room than codes save.
+    fn codings(&self, parts: &[(String, usize)], d_in: usize) -> Result<Vec<Option<Coding>>, Error> {
+        let coding = |(name, rows): &(String, usize)| self.tensors.coding(name, [*rows, d_in]);
+        let found = parts.iter().map(coding).collect::<Result<Vec<_>, _>>()?;
+        let mut codings: Vec<_> = found.into_iter().map(|coding| coding.filter(Coding::is_small)).collect();
+        let ends = parts.iter().scan(0, |end, (_, rows)| {
+            *end += rows;
+            Some(*end)
+        });
+        if ends.zip(codings.windows(2)).any(|(end, pair)| pair[0] != pair[1] && !end.is_multiple_of(LANES)) {
+            codings.fill(None);
+        }
+        Ok(codings)
+    }
+
     /// A matrix of the cache, or else one that the cache then gets: `fill` fills the rows of each of
-    /// `parts`, given the first of them.
+    /// `parts`, given the first of them and how they are kept.
     fn cached(
         &mut self,
         word: Word,
         parts: &[(String, usize)],
         d_in: usize,
-        fill: impl Fn(&mut Self, &mut PackedLinear, usize, &(String, usize)) -> Result<(), Error>,
+        codings: &[Option<Coding>],
+        fill: impl Fn(&mut Self, &mut PackedLinear, usize, &(String, usize), &Option<Coding>) -> Result<(), Error>,
     ) -> Result<PackedLinear, Error> {
-        let rows = parts.iter().map(|(_, rows)| rows).sum();
-        if let Some(words) = self.cache.take(parts, d_in, PackedLinear::n_words(self.kernel, word, rows, d_in))? {
-            parts.iter().for_each(|(name, _)| self.tensors.pass_over(name));
-            return Ok(PackedLinear::stored(self.kernel, word, rows, d_in, words));
+        // Successive tensors that are kept alike make one section.
+        let mut sections: Vec<(usize, Option<Coding>)> = Vec::new();
+        for ((_, rows), coding) in parts.iter().zip(codings) {
+            match sections.last_mut() {
+                Some((count, last)) if last == coding => *count += rows,
+                _ => sections.push((*rows, coding.clone())),
+            }
         }
-        let mut matrix = PackedLinear::zeros(self.kernel, word, rows, d_in);
+        let mut is_there = true;
+        let mut matrix = PackedLinear::of(self.kernel, word, d_in, sections, |shape| {
+            let mut arrays = Vec::new();
+            for length in shape.lengths() {
+                match self.cache.take(parts, d_in, length)? {
+                    Some(array) => arrays.push(array),
+                    None => is_there = false,
+                }
+            }
+            Ok::<_, Error>(if is_there { Section::new(shape, arrays) } else { Section::zeros(shape) })
+        })?;
+        if is_there {
+            parts.iter().for_each(|(name, _)| self.tensors.pass_over(name));
+            return Ok(matrix);
+        }
         let mut first = 0;
-        for part in parts {
-            fill(self, &mut matrix, first, part)?;
+        for (part, coding) in parts.iter().zip(codings) {
+            fill(self, &mut matrix, first, part, coding)?;
             first += part.1;
         }
-        self.cache.put(parts, d_in, &matrix)?;
+        matrix.arrays().try_for_each(|array| self.cache.put(parts, d_in, array))?;
         Ok(matrix)
     }
 
@@ -159,8 +201,10 @@ impl Build for Packing<'_> {
     /// A router in single words, whatever the model's dtype: neither its inputs nor its logits are
     /// rounded to bf16.
     fn router(&mut self, router: &LinearSpec) -> Result<Linear, Error> {
+        let parts = router.weights();
+        let plain = vec![None; parts.len()];
         let weight =
-            self.cached(Word::Single, &router.weights(), router.d_in, |packing, weight, first, (name, rows)| {
+            self.cached(Word::Single, &parts, router.d_in, &plain, |packing, weight, first, (name, rows), _| {
                 let values = packing.tensors.take(name, &[*rows, router.d_in], packing.dtype)?;
                 weight.fill(first, Numbers::F32(&values));
                 Ok(())

@@ -1,5 +1,5 @@
-//! [`PackedLinear`]: a weight matrix in bf16 or f32, packed once, and its product with rows of
-//! activations.
+//! [`PackedLinear`]: a weight matrix in bf16 or f32, or kept as codes of few bits, packed once, and
+//! its product with rows of activations.
 //!
 //! # Layout
 //!
@@ -18,38 +18,47 @@
 //! For the matrix unit a row has zeros behind its last word, up to a multiple of what one
 //! instruction sums.
 //!
+//! Where panels are kept as codes (`stored.rs`, `coded.rs`), these are the words that products see.
+//!
 //! # The product
 //!
 //! [`PackedLinear::apply`] is called for every projection of every block, for the head and for
 //! routers:
 //!
-//! 1. With the matrix unit, products of pairs go to `blocked.rs`, which owns its own blocking.
+//! 1. With the matrix unit, products of pairs go to `blocked.rs`, which owns its own blocking; with
+//!    `avx512-vnni`, those of codes of eight bits go to `integers.rs`.
 //! 2. Otherwise activations are packed into words (rounded to bf16 where weights are), by all
 //!    threads.
 //! 3. Kernels that multiply f32 gain if many rows meet panels that were widened to f32 once. From
 //!    24 rows on, activations are widened too, and each task widens its panels' tiles.
-//! 4. Tasks of up to 384 rows by up to 4 panels run on all threads. Each sums in a buffer of its
+//! 4. A task expands codes once for all of its rows. Up to 12 rows are multiplied by what is expanded
+//!    while it is in registers or in the nearest cache.
+//! 5. Tasks of up to 384 rows by up to 4 panels run on all threads. Each sums in a buffer of its
 //!    own and copies the result into its columns of `out`.
 //!
 //! A sum runs over a row's words in order, in pieces of [`PAIRS_AT_ONCE`] pairs that begin at fixed
 //! coordinates. So an element of the result depends on its row, its column and the kernel alone.
-//! How many rows there are, how the product is cut, and whether it is widened do not show.
+//! How many rows there are, how the product is cut, and whether it is widened or expanded do not
+//! show.
 
-use std::ops::{Deref, Range};
+use std::convert::Infallible;
+use std::ops::Range;
 
-use half::bf16;
 use rayon::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
 use super::blocked::Panels;
 use super::columns::Columns;
+#[cfg(target_arch = "x86_64")]
+use super::integers::{self, HasVnni};
 use super::kernel::{Kernel, Supported};
-use super::lines::{Lines, MappedLines};
-use super::tile::{LANES, Shape, Word, Words, multiply_add, widen_row, widen_tile};
+use super::lines::Lines;
+use super::stored::{self, Section};
+use super::tile::{LANES, Shape, Word, Words, multiply_add, prefetch, widen_row, widen_tile};
 #[cfg(target_arch = "x86_64")]
 use super::unit::{self, HasUnit};
 use super::vector::worth_a_task;
-use crate::weights::Numbers;
+use crate::weights::{CodedRows, Coding, Numbers};
 
 /// Rows of activations that one call of a kernel gets: the largest block that any kernel holds in
 /// registers.
@@ -62,6 +71,10 @@ const ROWS_AT_ONCE: usize = 32 * ROWS;
 /// the element. A tile of that many pairs, widened to f32, is 128 KiB and stays in a core's cache
 /// while all rows of a task pass by.
 const PAIRS_AT_ONCE: usize = 512;
+
+/// Words of a panel that are expanded from codes before few rows are multiplied by them: 16 KiB,
+/// which stay in the nearest cache.
+const CODES_AT_ONCE: usize = 128;
 
 /// Panels of one task, at most: their tiles of one piece fit into a core's cache, with the tiles
 /// that are prefetched beside them.
@@ -86,7 +99,7 @@ const MANY_ROWS: usize = 8 * ROWS;
 /// every block of rows.
 const WORTH_WIDENING: usize = 2 * ROWS;
 
-/// A matrix `[d_out, d_in]` in bf16 or f32, packed for products with rows of activations. The
+/// A matrix `[d_out, d_in]` in bf16, in f32 or as codes, packed for products with rows of activations. The
 /// layout is described at the top of this file. Its size is that of the tensor in a checkpoint of
 /// the same dtype, but for the padding of the last panel and of rows. It is filled once, while a
 /// model loads, and then only read, by all threads.
@@ -99,27 +112,8 @@ pub(crate) struct PackedLinear {
     d_out: usize,
     /// Columns of the matrix: the width of the activations.
     d_in: usize,
-    /// The panels: `[d_out / LANES rounded up][width][LANES]`.
-    words: Stored,
-}
-
-/// Where the words of a matrix are.
-pub(super) enum Stored {
-    /// In memory of this process.
-    Own(Lines<u32>),
-    /// In a file of the packed cache.
-    Mapped(MappedLines),
-}
-
-impl Deref for Stored {
-    type Target = [u32];
-
-    fn deref(&self) -> &[u32] {
-        match self {
-            Self::Own(words) => words,
-            Self::Mapped(words) => words,
-        }
-    }
+    /// The panels, in order.
+    sections: Vec<Section>,
 }
 
 /// A projection `y = x · weightᵀ + bias`.
@@ -133,25 +127,35 @@ pub(super) struct Linear {
 impl PackedLinear {
     /// A matrix of zeros, to be filled row by row with [`fill`](Self::fill).
     pub(crate) fn zeros(kernel: Supported, word: Word, d_out: usize, d_in: usize) -> Self {
-        let words = Stored::Own(Lines::zeros(Self::n_words(kernel, word, d_out, d_in)));
-        Self { kernel, word, d_out, d_in, words }
+        Self::of(kernel, word, d_in, vec![(d_out, None)], |shape| Ok::<_, Infallible>(Section::zeros(shape)))
+            .unwrap_or_else(|never| match never {})
     }
 
-    /// A matrix that was packed before for this kernel: `words` are as many as
-    /// [`n_words`](Self::n_words) says.
-    pub(super) fn stored(kernel: Supported, word: Word, d_out: usize, d_in: usize, words: Stored) -> Self {
-        debug_assert_eq!(words.len(), Self::n_words(kernel, word, d_out, d_in));
-        Self { kernel, word, d_out, d_in, words }
+    /// A matrix of sections, each made by `make`. `parts` are their rows and codings, in order; each
+    /// but the last has whole panels.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub(super) fn of<E>(
+        kernel: Supported,
+        word: Word,
+        d_in: usize,
+        parts: Vec<(usize, Option<Coding>)>,
+        mut make: impl FnMut(stored::Shape) -> Result<Section, E>,
+    ) -> Result<Self, E> {
+        let (width, mut d_out, mut sections) = (Self::width_of(kernel, word, d_in), 0_usize, Vec::new());
+        for (rows, coding) in parts {
+            debug_assert!(d_out.is_multiple_of(LANES));
+            let panels = d_out / LANES..(d_out + rows).div_ceil(LANES);
+            sections.push(make(stored::Shape { kernel, word, width, panels, coding })?);
+            d_out += rows;
+        }
+        Ok(Self { kernel, word, d_out, d_in, sections })
     }
 
-    /// Words of a matrix of this shape, with all padding.
-    pub(super) fn n_words(kernel: Supported, word: Word, d_out: usize, d_in: usize) -> usize {
-        d_out.next_multiple_of(LANES) * Self::width_of(kernel, word, d_in)
-    }
-
-    /// All words, in the layout of the file's head.
-    pub(super) fn words(&self) -> &[u32] {
-        &self.words
+    /// All arrays that are kept of the matrix, section by section.
+    pub(super) fn arrays(&self) -> impl Iterator<Item = &[u32]> {
+        self.sections.iter().flat_map(Section::arrays)
     }
 
     /// `d_out`: the width of the result.
@@ -175,9 +179,30 @@ impl PackedLinear {
         }
     }
 
-    /// Words of a panel.
-    fn panel(&self) -> usize {
-        self.width() * LANES
+    /// Number of panels.
+    fn panels(&self) -> usize {
+        self.d_out.div_ceil(LANES)
+    }
+
+    /// The section of a panel.
+    fn section(&self, panel: usize) -> &Section {
+        let last = self.sections.len() - 1;
+        self.sections[..last].iter().find(|section| panel < section.panels.end).unwrap_or(&self.sections[last])
+    }
+
+    /// Some words of a panel, `[words][LANES]`; where they are made of codes, they are put into
+    /// `buffer`, whose content does not matter. For ranges see [`Section::tile`].
+    pub(super) fn tile<'a>(&'a self, panel: usize, words: Range<usize>, buffer: &'a mut Vec<u32>) -> &'a [u32] {
+        let section = self.section(panel);
+        if section.coded().is_some() {
+            buffer.resize(words.len() * LANES, 0);
+        }
+        section.tile(panel, words, buffer)
+    }
+
+    /// What is kept of some words of a panel, to be fetched; empty behind the last panel.
+    pub(super) fn kept(&self, panel: usize, words: Range<usize>) -> &[u32] {
+        if panel < self.panels() { self.section(panel).kept(panel, words) } else { &[] }
     }
 
     /// Words from one row of packed activations to the next: an odd number of cache lines. Widths
@@ -190,28 +215,19 @@ impl PackedLinear {
     /// Fills rows `first..` from `rows`, `[count, d_in]` row-major. Parts may come in any order and
     /// may begin and end inside a panel. The caller gives bf16 numbers to a matrix of pairs and f32
     /// numbers to one of single words, and no more rows than there are; neither is checked. An odd
-    /// last coordinate gets a zero beside it. A matrix that is [`stored`](Self::stored) stays as it is.
+    /// last coordinate gets a zero beside it. Rows that are coded, or come from a file, stay as they
+    /// are.
     pub(crate) fn fill(&mut self, first: usize, rows: Numbers<'_>) {
-        let (d_in, panel) = (self.d_in, self.panel());
-        let count = rows.len() / d_in.max(1);
-        let Stored::Own(words) = &mut self.words else { return };
-        words.par_chunks_exact_mut(panel.max(1)).enumerate().for_each(|(index, panel)| {
-            let mine = (index * LANES).max(first)..((index + 1) * LANES).min(first + count);
-            for row in mine {
-                let lane = panel.iter_mut().skip(row % LANES).step_by(LANES);
-                let place = (row - first) * d_in..(row - first + 1) * d_in;
-                match rows {
-                    Numbers::Bf16(rows) => {
-                        let (pairs, rest) = rows[place].as_chunks::<2>();
-                        let last = rest.first().map(|&x| [x, bf16::ZERO]);
-                        for (word, pair) in lane.zip(pairs.iter().copied().chain(last)) {
-                            *word = u32::from(pair[0].to_bits()) | u32::from(pair[1].to_bits()) << 16;
-                        }
-                    }
-                    Numbers::F32(rows) => lane.zip(&rows[place]).for_each(|(word, x)| *word = x.to_bits()),
-                }
-            }
-        });
+        let d_in = self.d_in;
+        self.sections.iter_mut().for_each(|section| section.fill(first, d_in, rows));
+    }
+
+    /// Fills coded rows `first..`. All of them are of one section; it has the rows' coding.
+    pub(super) fn fill_codes(&mut self, first: usize, rows: &CodedRows<'_>) {
+        let sections = self.sections.iter_mut();
+        for section in sections.filter(|section| section.panels.contains(&(first / LANES))) {
+            section.fill_codes(first, rows);
+        }
     }
 
     /// Writes row `index` to `out`, `[d_in]`, widened to f32: a token's embedding, or a row of the
@@ -220,8 +236,9 @@ impl PackedLinear {
     /// # Panics
     /// If the panel of that row does not exist.
     pub(crate) fn row(&self, index: usize, out: &mut [f32]) {
-        let panel = &self.words[index / LANES * self.panel()..][..self.panel()];
-        let words = panel.iter().skip(index % LANES).step_by(LANES);
+        let panel = index / LANES;
+        let mut words = vec![0; self.word.count(out.len())];
+        self.section(panel).row(panel, index % LANES, &mut words);
         match self.word {
             Word::Pair => {
                 for (out, word) in out.chunks_mut(2).zip(words) {
@@ -231,7 +248,7 @@ impl PackedLinear {
                     }
                 }
             }
-            Word::Single => out.iter_mut().zip(words).for_each(|(out, &word)| *out = f32::from_bits(word)),
+            Word::Single => out.iter_mut().zip(words).for_each(|(out, word)| *out = f32::from_bits(word)),
         }
     }
 
@@ -252,8 +269,13 @@ impl PackedLinear {
         if self.word == Word::Pair
             && let Some(unit) = HasUnit::of(self.kernel)
         {
-            let panels = Panels { words: &self.words, pairs: width, d_in: self.d_in, d_out: self.d_out };
+            let panels = Panels { matrix: self, pairs: width, d_in: self.d_in, d_out: self.d_out };
             return panels.apply(unit, x, out, scratch);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if let (Some(has), Some(group)) = (HasVnni::of(self.kernel), self.group_of_integers()) {
+            let matrix = integers::Matrix { matrix: self, group, d_in: self.d_in, d_out: self.d_out };
+            return matrix.apply(has, x, out, scratch);
         }
         let widens = self.word == Word::Pair && self.kernel.kernel().multiplies_f32() && rows >= WORTH_WIDENING;
         let n_words = rows * row_words;
@@ -264,32 +286,55 @@ impl PackedLinear {
         let widened = wide.par_chunks_exact_mut(2 * row_words).zip(words.par_chunks_exact(row_words)).take(rows);
         widened.with_min_len(worth_a_task(2 * row_words)).for_each(|(wide, words)| widen_row(words, wide));
         let (words, wide) = (&*words, &*wide);
-        let n_panels = self.d_out.div_ceil(LANES);
+        let n_panels = self.panels();
         let at_once = self.panels_at_once(rows);
+        let has_codes = self.sections.iter().any(|section| section.coded().is_some());
         let n_groups = n_panels.div_ceil(at_once);
         let out = Columns::new(out, self.d_out);
-        (0..rows.div_ceil(ROWS_AT_ONCE) * n_groups).into_par_iter().for_each_init(Vec::new, |sums, task| {
-            let (first, group) = (task / n_groups * ROWS_AT_ONCE, task % n_groups);
-            let share = Share {
-                rows: first..rows.min(first + ROWS_AT_ONCE),
-                panels: group * at_once..n_panels.min((group + 1) * at_once),
-            };
-            let stride = share.panels.len() * LANES;
-            sums.clear();
-            sums.resize(share.rows.len() * stride, 0.0);
-            if widens {
-                self.multiply_widened(&share, wide, sums);
-            } else {
-                self.multiply(&share, words, sums);
-            }
-            let first_lane = share.panels.start * LANES;
-            for (row, sums) in share.rows.zip(sums.chunks_exact(stride)) {
-                let lanes = stride.min(self.d_out - first_lane);
-                // SAFETY: each row has `d_out` numbers, of which the lanes of these panels are this task's alone.
-                let out = unsafe { out.row(row, first_lane, lanes) };
-                out.copy_from_slice(&sums[..lanes]);
-            }
-        });
+        (0..rows.div_ceil(ROWS_AT_ONCE) * n_groups).into_par_iter().for_each_init(
+            Default::default,
+            |Buffers { sums, tiles }, task| {
+                let (first, group) = (task / n_groups * ROWS_AT_ONCE, task % n_groups);
+                let share = Share {
+                    rows: first..rows.min(first + ROWS_AT_ONCE),
+                    panels: group * at_once..n_panels.min((group + 1) * at_once),
+                };
+                let stride = share.panels.len() * LANES;
+                sums.clear();
+                sums.resize(share.rows.len() * stride, 0.0);
+                if widens {
+                    self.multiply_widened(&share, wide, sums, tiles);
+                } else if share.rows.len() <= ROWS && has_codes {
+                    self.multiply_codes(&share, words, sums, tiles);
+                } else {
+                    self.multiply(&share, words, sums, tiles);
+                }
+                let first_lane = share.panels.start * LANES;
+                for (row, sums) in share.rows.zip(sums.chunks_exact(stride)) {
+                    let lanes = stride.min(self.d_out - first_lane);
+                    // SAFETY: each row has `d_out` numbers, of which the lanes of these panels are this task's alone.
+                    let out = unsafe { out.row(row, first_lane, lanes) };
+                    out.copy_from_slice(&sums[..lanes]);
+                }
+            },
+        );
+    }
+
+    /// Columns of a group, if all of the matrix is codes that may be multiplied as integers, in groups
+    /// of one size; see `integers.rs`.
+    #[cfg(target_arch = "x86_64")]
+    fn group_of_integers(&self) -> Option<usize> {
+        let group = |section: &Section| section.coded()?.group_of_integers();
+        let first = group(self.sections.first()?)?;
+        self.sections.iter().all(|section| group(section) == Some(first)).then_some(first)
+    }
+
+    /// The codes of a panel. `None` where they are none that
+    /// [`group_of_integers`](Self::group_of_integers) speaks of.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn codes_of_panel(&self, panel: usize) -> Option<integers::CodesOfPanel<'_>> {
+        let section = self.section(panel);
+        Some(section.coded()?.codes_of_panel(panel - section.panels.start))
     }
 
     /// Words in one piece of a sum. It covers as many coordinates, 2 * [`PAIRS_AT_ONCE`], for
@@ -313,7 +358,7 @@ impl PackedLinear {
             return 1;
         }
         let n_groups = (TASKS_PER_THREAD * rayon::current_num_threads()).div_ceil(rows.div_ceil(ROWS_AT_ONCE));
-        (self.d_out.div_ceil(LANES) / n_groups).clamp(1, PANELS_AT_ONCE)
+        (self.panels() / n_groups).clamp(1, PANELS_AT_ONCE)
     }
 
     /// `sums[row][lane] += words[row] · panel[lane]` for the rows and panels of a task. `words` are
@@ -325,23 +370,54 @@ impl PackedLinear {
     ///     for each block of ROWS rows          its words stay in the nearest cache
     ///         for each panel                   one call of the kernel, then some lines of the coming tiles
     /// ```
-    fn multiply(&self, share: &Share, words: &[u32], sums: &mut [f32]) {
-        let (width, panel, stride) = (self.width(), self.panel(), share.panels.len() * LANES);
+    fn multiply(&self, share: &Share, words: &[u32], sums: &mut [f32], tiles: &mut Tiles) {
+        let (width, stride) = (self.width(), share.panels.len() * LANES);
         let (row_words, at_once) = (self.row_words(), self.words_at_once());
         // Tiles that stay in a core's cache while all rows of the share pass by; meanwhile those to come are fetched.
         let lines = if share.rows.len() < MANY_ROWS { 0 } else { LINES_AT_ONCE };
         for part in (0..width).step_by(at_once) {
             let len = at_once.min(width - part);
             let mut coming = self.coming(share, part);
+            let mut of_panels: [&[u32]; PANELS_AT_ONCE] = Default::default();
+            for ((tile, panel), buffer) in of_panels.iter_mut().zip(share.panels.clone()).zip(&mut *tiles) {
+                *tile = self.tile(panel, part..part + len, buffer);
+            }
             for (block, sums) in sums.chunks_mut(ROWS * stride).enumerate() {
                 let count = sums.len() / stride;
                 let start = (share.rows.start + block * ROWS) * row_words + part;
                 let a = Words { data: &words[start..], stride: row_words };
-                for (at, index) in share.panels.clone().enumerate() {
-                    let b = Words { data: &self.words[index * panel + part * LANES..], stride: LANES };
-                    let shape = Shape { rows: count, words: len, lanes: LANES };
+                for (at, tile) in of_panels[..share.panels.len()].iter().enumerate() {
+                    let b = Words { data: tile, stride: LANES };
+                    let shape = Shape::added(count, len, LANES);
                     multiply_add(self.kernel, self.word, shape, a, b, &mut sums[at * LANES..], stride);
-                    coming.by_ref().take(lines).for_each(prefetch);
+                    coming.by_ref().take(lines).for_each(|word| prefetch(word));
+                }
+            }
+        }
+    }
+
+    /// As [`multiply`](Self::multiply), for few rows and panels of codes: what is expanded at a time
+    /// stays in the nearest cache. Pieces are those of `multiply`, and so are the bits.
+    fn multiply_codes(&self, share: &Share, words: &[u32], sums: &mut [f32], [tile, ..]: &mut Tiles) {
+        let (width, stride, row_words) = (self.width(), share.panels.len() * LANES, self.row_words());
+        let (rows, at_once) = (share.rows.len(), self.words_at_once());
+        let mut piece = [[0.0; LANES]; ROWS];
+        let piece = &mut piece[..rows];
+        for (at, panel) in share.panels.clone().enumerate() {
+            for part in (0..width).step_by(at_once) {
+                piece.fill([0.0; LANES]);
+                let end = width.min(part + at_once);
+                let of = |from: usize| Words { data: &words[share.rows.start * row_words + from..], stride: row_words };
+                if !self.section(panel).multiply(panel, part..end, of(part), piece) {
+                    for from in (part..end).step_by(CODES_AT_ONCE) {
+                        let to = end.min(from + CODES_AT_ONCE);
+                        let b = Words { data: self.tile(panel, from..to, tile), stride: LANES };
+                        let shape = Shape { rows, words: to - from, lanes: LANES, goes_on: true };
+                        multiply_add(self.kernel, self.word, shape, of(from), b, piece.as_flattened_mut(), LANES);
+                    }
+                }
+                for (sums, piece) in sums.chunks_mut(stride).zip(&*piece) {
+                    sums[at * LANES..][..LANES].iter_mut().zip(piece).for_each(|(sum, x)| *sum += x);
                 }
             }
         }
@@ -350,38 +426,51 @@ impl PackedLinear {
     /// The cache lines that are wanted after `part`, in the order of memory: the next piece of the
     /// same panels or, after the last piece, the first piece of the panels behind them. One word
     /// stands for its line.
-    fn coming<'a>(&'a self, share: &Share, part: usize) -> impl Iterator<Item = &'a u32> {
-        let (width, panel, at_once) = (self.width(), self.panel(), self.words_at_once());
+    fn coming<'a>(&'a self, share: &Share, part: usize) -> impl Iterator<Item = &'a u32> + use<'a> {
+        let (width, at_once) = (self.width(), self.words_at_once());
         let next = part + at_once;
         let (part, panels) = if next < width {
             (next, share.panels.clone())
         } else {
             let end = share.panels.end;
-            (0, end..(end + share.panels.len()).min(self.d_out.div_ceil(LANES)))
+            (0, end..(end + share.panels.len()).min(self.panels()))
         };
-        let len = at_once.min(width - part) * LANES;
-        panels.flat_map(move |index| self.words[index * panel + part * LANES..][..len].iter().step_by(WORDS_OF_A_LINE))
+        let words = part..width.min(part + at_once);
+        panels.flat_map(move |index| self.kept(index, words.clone()).iter().step_by(WORDS_OF_A_LINE))
     }
 
     /// As [`multiply`](Self::multiply), with activations `wide` that were widened to f32,
     /// `2 * row_words` apart, and with tiles that are widened here. It cuts sums at the same
     /// coordinates and so gives the same bits.
-    fn multiply_widened(&self, share: &Share, wide: &[u32], sums: &mut [f32]) {
-        let (width, panel, stride) = (2 * self.row_words(), self.panel(), share.panels.len() * LANES);
-        let mut tile = vec![0; 2 * PAIRS_AT_ONCE.min(self.width()) * LANES];
+    fn multiply_widened(&self, share: &Share, wide: &[u32], sums: &mut [f32], [buffer, tile, ..]: &mut Tiles) {
+        let (stored, width, stride) = (self.width(), 2 * self.row_words(), share.panels.len() * LANES);
+        tile.resize(2 * PAIRS_AT_ONCE.min(stored) * LANES, 0);
         for (at, index) in share.panels.clone().enumerate() {
-            for (part, words) in self.words[index * panel..][..panel].chunks(PAIRS_AT_ONCE * LANES).enumerate() {
-                widen_tile(words, &mut tile);
-                let b = Words { data: &tile, stride: LANES };
+            for part in (0..stored).step_by(PAIRS_AT_ONCE) {
+                let len = PAIRS_AT_ONCE.min(stored - part);
+                widen_tile(self.tile(index, part..part + len, buffer), tile);
+                let b = Words { data: tile, stride: LANES };
                 for (block, sums) in sums.chunks_mut(ROWS * stride).enumerate() {
-                    let start = (share.rows.start + block * ROWS) * width + part * 2 * PAIRS_AT_ONCE;
+                    let start = (share.rows.start + block * ROWS) * width + 2 * part;
                     let a = Words { data: &wide[start..], stride: width };
-                    let shape = Shape { rows: sums.len() / stride, words: 2 * words.len() / LANES, lanes: LANES };
+                    let shape = Shape::added(sums.len() / stride, 2 * len, LANES);
                     multiply_add(self.kernel, Word::Single, shape, a, b, &mut sums[at * LANES..], stride);
                 }
             }
         }
     }
+}
+
+/// Memory for tiles.
+type Tiles = [Vec<u32>; PANELS_AT_ONCE];
+
+/// Memory of a thread, for one task after another. What it holds does not matter.
+#[derive(Default)]
+struct Buffers {
+    /// A task's sums.
+    sums: Vec<f32>,
+    /// Tiles that were expanded, one for each panel of a task, or widened.
+    tiles: Tiles,
 }
 
 /// What one task computes of a product.
@@ -392,21 +481,9 @@ struct Share {
     panels: Range<usize>,
 }
 
-/// Asks the processor to bring a word's cache line into its second-level cache. Does nothing on
-/// other architectures.
-fn prefetch(word: &u32) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: the instruction changes nothing but what the caches hold.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(word).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = word;
-}
-
 #[cfg(test)]
 mod tests {
+    use half::bf16;
     use proptest::prelude::*;
 
     use super::*;

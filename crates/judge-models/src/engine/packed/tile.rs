@@ -1,8 +1,9 @@
 //! Small products: rows times one tile of weights, keys or values, in bf16 or f32, with f32 sums.
 //!
 //! `pack.rs` (weights), `attention.rs` (scores) and `gather.rs` (values) cut their work into calls
-//! of [`multiply_add`]. This file owns the choice of the body for a kernel and the portable bodies;
-//! `tile/x86.rs` has those with instructions of x86-64. The matrix unit has its own, in `unit.rs`.
+//! of [`multiply_add`]. This file owns the choice of the body for a kernel. `tile/any.rs` has the
+//! portable bodies, `tile/x86.rs` those with instructions of x86-64. The matrix unit has its own, in
+//! `unit.rs`.
 //!
 //! Numbers lie in words, see [`Word`]:
 //!
@@ -20,20 +21,20 @@
 //! | `amx`, `avx512-bf16` | `VDPBF16PS`: 12 | fused multiply-add: 12 |
 //! | `avx512` | widened to f32, fused: 8 | fused: 12 |
 //! | `avx2` | widened to f32, fused: 4, 16 lanes at a time | fused: 6, 16 lanes at a time |
-//! | `portable` | widened to f32: 1 | 1 |
+//! | `portable` | widened to f32, not fused: 6, two registers at a time | not fused: 6, likewise |
 //!
-//! Words are summed in their order. The bodies of `x86.rs` sum from zero and add the sum to `out`
-//! at the end; the portable ones sum from what is in `out`. A row's result therefore depends on the
-//! row, the tile and the kernel alone, whatever rows share the call. Kernels that widen give the
-//! same bits if pairs were widened before the call, by [`widen_row`] and [`widen_tile`].
+//! Words are summed in their order, and the sum is added to `out`, or goes on from it
+//! ([`Shape::goes_on`]). A row's result therefore depends on the row, the tile and the kernel alone,
+//! whatever rows share the call. Kernels that widen give the same bits if pairs were widened before
+//! the call, by [`widen_row`] and [`widen_tile`].
 
+mod any;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use pulp::Arch;
-
 use super::kernel::{Kernel, Supported};
 use super::vector::pack_pairs;
+use crate::widest::widest;
 
 /// Lanes of a block of registers. Every tile has a multiple of them.
 pub(crate) const LANES: usize = 32;
@@ -94,6 +95,16 @@ pub(crate) struct Shape {
     pub(crate) words: usize,
     /// Columns of `b` and `out`, a multiple of [`LANES`].
     pub(crate) lanes: usize,
+    /// Whether sums go on from what is in `out`, so that several calls for successive words give the
+    /// bits of one call for all of them. If not, sums start at zero and are added to it at the end.
+    pub(crate) goes_on: bool,
+}
+
+impl Shape {
+    /// A product that is added to `out`.
+    pub(crate) fn added(rows: usize, words: usize, lanes: usize) -> Self {
+        Self { rows, words, lanes, goes_on: false }
+    }
 }
 
 /// `out += a · b`: `out` `[rows][lanes]`, `a` `[rows][words]`, `b` `[words][lanes]`. Nothing
@@ -118,7 +129,7 @@ pub(crate) fn multiply_add(
     out: &mut [f32],
     out_stride: usize,
 ) {
-    let Shape { rows, words, lanes } = shape;
+    let Shape { rows, words, lanes, goes_on } = shape;
     if rows == 0 || words == 0 || lanes == 0 {
         return;
     }
@@ -139,6 +150,7 @@ pub(crate) fn multiply_add(
                     out: out.as_mut_ptr().add(row * out_stride + lane),
                     out_stride,
                     words,
+                    goes_on,
                 }
             };
             // SAFETY: as many rows as are left are inside the slices, and `kernel` is the proof that the processor has the
@@ -148,24 +160,39 @@ pub(crate) fn multiply_add(
                     #[cfg(target_arch = "x86_64")]
                     (Kernel::Amx | Kernel::Avx512Bf16, Word::Pair) => x86::avx512_bf16(block, rows - row),
                     #[cfg(target_arch = "x86_64")]
-                    (Kernel::Avx512, Word::Pair) => x86::avx512_widening(block, rows - row),
+                    (Kernel::Avx512 | Kernel::Avx512Vnni, Word::Pair) => x86::avx512_widening(block, rows - row),
                     #[cfg(target_arch = "x86_64")]
-                    (Kernel::Amx | Kernel::Avx512Bf16 | Kernel::Avx512, Word::Single) => x86::avx512(block, rows - row),
+                    (Kernel::Amx | Kernel::Avx512Bf16 | Kernel::Avx512 | Kernel::Avx512Vnni, Word::Single) => {
+                        x86::avx512(block, rows - row)
+                    }
                     #[cfg(target_arch = "x86_64")]
                     (Kernel::Avx2, Word::Pair) => x86::avx2_widening(block, rows - row),
                     #[cfg(target_arch = "x86_64")]
                     (Kernel::Avx2, Word::Single) => x86::avx2(block, rows - row),
-                    (_, Word::Pair) => portable_widening(block),
-                    (_, Word::Single) => portable(block),
+                    (_, word) => any::rows(block, rows - row, word),
                 }
             };
         }
     }
 }
 
+/// Asks the processor to bring a word's cache line into its second-level cache; the address may be
+/// any. Does nothing on other architectures.
+#[inline(always)]
+pub(super) fn prefetch(word: *const u32) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction changes nothing but what the caches hold, whatever the address is.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(word.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = word;
+}
+
 /// Widens a row of pairs, `[pairs]`, to single numbers, `[2 * pairs]`, in the same order.
 pub(crate) fn widen_row(words: &[u32], out: &mut [u32]) {
-    Arch::new().dispatch(
+    widest(
         #[inline(always)]
         || {
             for (pair, &word) in out.as_chunks_mut::<2>().0.iter_mut().zip(words) {
@@ -178,7 +205,7 @@ pub(crate) fn widen_row(words: &[u32], out: &mut [u32]) {
 /// Widens a tile of pairs, `[pairs][LANES]`, to single numbers, `[2 * pairs][LANES]`: each row of
 /// words becomes two, one of all first numbers and one of all second numbers.
 pub(crate) fn widen_tile(words: &[u32], out: &mut [u32]) {
-    Arch::new().dispatch(
+    widest(
         #[inline(always)]
         || {
             let lanes = words.as_chunks::<LANES>().0;
@@ -209,6 +236,8 @@ struct Block {
     out_stride: usize,
     /// Words to sum over, at least one.
     words: usize,
+    /// Whether sums go on from `out`; else they start at zero and are added to it.
+    goes_on: bool,
 }
 
 /// The two bf16 numbers of a word as bits of f32: a bf16 is the upper half of an f32.
@@ -221,51 +250,6 @@ fn halves(word: u32) -> [u32; 2] {
 #[inline(always)]
 fn widen(word: u32) -> [f32; 2] {
     halves(word).map(f32::from_bits)
-}
-
-/// Adds the product of one row of pairs. Each word adds its first number's product, then its
-/// second's; neither is fused. Returns the number of rows, 1.
-///
-/// # Safety
-/// The row's words and [`LANES`] lanes of each row of the tile must be readable, and [`LANES`]
-/// numbers of `out` writable and nobody else's.
-unsafe fn portable_widening(block: Block) -> usize {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let out = &mut *block.out.cast::<[f32; LANES]>();
-        let mut sums = *out;
-        for word in 0..block.words {
-            let [a0, a1] = widen(*block.a.add(word));
-            let b = &*block.b.add(word * block.b_stride).cast::<[u32; LANES]>();
-            for (sum, &b) in sums.iter_mut().zip(b) {
-                let [b0, b1] = widen(b);
-                *sum += a0 * b0;
-                *sum += a1 * b1;
-            }
-        }
-        *out = sums;
-    }
-    1
-}
-
-/// Adds the product of one row of single numbers, not fused. Returns the number of rows, 1.
-///
-/// # Safety
-/// The row's words and [`LANES`] lanes of each row of the tile must be readable, and [`LANES`]
-/// numbers of `out` writable and nobody else's.
-unsafe fn portable(block: Block) -> usize {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let out = &mut *block.out.cast::<[f32; LANES]>();
-        let mut sums = *out;
-        for word in 0..block.words {
-            let a = f32::from_bits(*block.a.add(word));
-            let b = &*block.b.add(word * block.b_stride).cast::<[f32; LANES]>();
-            sums.iter_mut().zip(b).for_each(|(sum, &b)| *sum += a * b);
-        }
-        *out = sums;
-    }
-    1
 }
 
 #[cfg(test)]
@@ -312,7 +296,7 @@ mod tests {
             for kernel in Supported::all() {
                 let a_words = Words { data: &a_words, stride: pairs };
                 let mut out = vec![0.5; rows * lanes];
-                multiply_add(kernel, Word::Pair, Shape { rows, words: pairs, lanes }, a_words, b_words, &mut out, lanes);
+                multiply_add(kernel, Word::Pair, Shape::added(rows, pairs, lanes), a_words, b_words, &mut out, lanes);
                 for (found, expected) in out.iter().zip(&expected) {
                     prop_assert!((f64::from(*found) - 0.5 - expected).abs() < 1e-4, "{kernel:?}: {found}, {expected}");
                 }
@@ -327,7 +311,7 @@ mod tests {
                         widen_tile(&words, &mut b_wide);
                         let b_wide = Words { data: &b_wide, stride: LANES };
                         let mut again = vec![0.5; rows * LANES];
-                        multiply_add(kernel, Word::Single, Shape { rows, words: width, lanes: LANES }, a_wide, b_wide, &mut again, LANES);
+                        multiply_add(kernel, Word::Single, Shape::added(rows, width, LANES), a_wide, b_wide, &mut again, LANES);
                         for (again, out) in again.chunks_exact(LANES).zip(out.chunks_exact(lanes)) {
                             prop_assert!(again.iter().zip(&out[tile * LANES..]).all(|(a, b)| a.to_bits() == b.to_bits()), "{kernel:?}");
                         }
@@ -336,7 +320,7 @@ mod tests {
                 for (row, together) in out.chunks_exact(lanes).enumerate() {
                     let mut alone = vec![0.5; lanes];
                     let a_row = Words { data: &a_words.data[row * pairs..], stride: pairs };
-                    multiply_add(kernel, Word::Pair, Shape { rows: 1, words: pairs, lanes }, a_row, b_words, &mut alone, lanes);
+                    multiply_add(kernel, Word::Pair, Shape::added(1, pairs, lanes), a_row, b_words, &mut alone, lanes);
                     prop_assert!(alone.iter().zip(together).all(|(a, b)| a.to_bits() == b.to_bits()), "{kernel:?}");
                 }
             }

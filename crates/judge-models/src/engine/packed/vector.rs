@@ -22,10 +22,9 @@
 
 use std::f32::consts::SQRT_2;
 
-use pulp::Arch;
-
 use crate::arch::{Activation, NormKind, Pairs};
 use crate::reading::exp::exp;
+use crate::widest::widest;
 
 /// Partial sums that are kept side by side. A fixed number, so that a sum has the same bits on
 /// every processor; a multiple of the lanes of any f32 vector.
@@ -54,7 +53,7 @@ pub(crate) fn bf16_bits(x: f32) -> u32 {
 /// row 1.0  2.0  3.0, three words      word 0: 2.0 << 16 | 1.0      word 1: 0 << 16 | 3.0      word 2: 0
 /// ```
 pub(crate) fn pack_pairs(row: &[f32], words: &mut [u32]) {
-    Arch::new().dispatch(
+    widest(
         #[inline(always)]
         || {
             let (pairs, rest) = row.as_chunks::<2>();
@@ -75,7 +74,7 @@ pub(crate) fn pack_pairs(row: &[f32], words: &mut [u32]) {
 /// `out = x / sqrt(mean(x²) + eps) * weight`: RMSNorm (Zhang and Sennrich, 2019). All have the same
 /// length.
 pub(crate) fn rms_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
-    Arch::new().dispatch(
+    widest(
         #[inline(always)]
         || {
             let scale = inverse_rms(x, eps);
@@ -90,7 +89,7 @@ pub(crate) fn rms_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
 /// without bias. All have the same length. The variance is computed from the centred row and not
 /// from `mean(x²)`, which would lose digits where the mean is large.
 fn centred_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
-    Arch::new().dispatch(
+    widest(
         #[inline(always)]
         || {
             let mean = sum_of(x, |x| x) / x.len() as f32;
@@ -175,7 +174,7 @@ pub(crate) fn norm_rotate(
     turn: Turn<'_>,
 ) {
     let Turn { cos, sin, pairs } = turn;
-    Arch::new().dispatch(
+    widest(
         #[inline(always)]
         || {
             for head in heads.chunks_exact_mut(head_dim) {
@@ -208,7 +207,7 @@ pub(crate) fn norm_rotate(
 /// Divides each of the heads `[heads, head_dim]` by its root mean square, in place: a norm without
 /// weight.
 pub(crate) fn norm_heads(heads: &mut [f32], head_dim: usize, eps: f32) {
-    Arch::new().dispatch(
+    widest(
         #[inline(always)]
         || {
             for head in heads.chunks_exact_mut(head_dim) {
@@ -226,7 +225,7 @@ pub(crate) fn clip(x: &mut [f32], limit: f32) {
 
 /// [`rms_norm`] in place.
 pub(crate) fn rms_norm_in_place(x: &mut [f32], weight: &[f32], eps: f32) {
-    Arch::new().dispatch(
+    widest(
         #[inline(always)]
         || {
             let scale = inverse_rms(x, eps);
@@ -239,50 +238,46 @@ pub(crate) fn rms_norm_in_place(x: &mut [f32], weight: &[f32], eps: f32) {
 /// [`Activation::ClampedSwish`], where `clip` is to `[-limit, limit]`. All slices have the same
 /// length. With `Gelu` the loop is not vectorised, since the error function is a call.
 pub(crate) fn gated(gate: &[f32], up: &[f32], function: Activation, out: &mut [f32]) {
-    let rows = out.iter_mut().zip(gate).zip(up);
     match function {
-        Activation::Silu => Arch::new().dispatch(
-            #[inline(always)]
-            || rows.for_each(|((out, &gate), up)| *out = silu(gate) * up),
-        ),
-        Activation::GeluTanh => Arch::new().dispatch(
-            #[inline(always)]
-            || rows.for_each(|((out, &gate), up)| *out = gelu_tanh(gate) * up),
-        ),
-        Activation::ClampedSwish { alpha, limit } => Arch::new().dispatch(
-            #[inline(always)]
-            || {
-                rows.for_each(|((out, &gate), up)| {
-                    *out = clamped_swish(gate, alpha, limit) * (up.clamp(-limit, limit) + 1.0);
-                });
-            },
-        ),
-        Activation::Gelu => rows.for_each(|((out, &gate), up)| *out = gelu(gate) * up),
-        Activation::Relu => rows.for_each(|((out, &gate), up)| *out = relu(gate) * up),
+        Activation::Silu => each_gated(gate, up, out, |gate, up| silu(gate) * up),
+        Activation::GeluTanh => each_gated(gate, up, out, |gate, up| gelu_tanh(gate) * up),
+        Activation::ClampedSwish { alpha, limit } => {
+            each_gated(gate, up, out, |gate, up| clamped_swish(gate, alpha, limit) * (up.clamp(-limit, limit) + 1.0));
+        }
+        Activation::Gelu => each_gated(gate, up, out, |gate, up| gelu(gate) * up),
+        Activation::Relu => each_gated(gate, up, out, |gate, up| relu(gate) * up),
     }
+}
+
+/// `out = f(gate, up)`, number by number.
+#[inline(always)]
+fn each_gated(gate: &[f32], up: &[f32], out: &mut [f32], function: impl Fn(f32, f32) -> f32) {
+    widest(
+        #[inline(always)]
+        || out.iter_mut().zip(gate).zip(up).for_each(|((out, &gate), &up)| *out = function(gate, up)),
+    );
 }
 
 /// `x = f(x)`, in place: the ungated MLP of encoders. [`Activation::ClampedSwish`] counts as if its
 /// `up` were 0, so that the last factor is 1.
 pub(crate) fn activate(x: &mut [f32], function: Activation) {
-    let row = x.iter_mut();
     match function {
-        Activation::Silu => Arch::new().dispatch(
-            #[inline(always)]
-            || row.for_each(|x| *x = silu(*x)),
-        ),
-        Activation::GeluTanh => Arch::new().dispatch(
-            #[inline(always)]
-            || row.for_each(|x| *x = gelu_tanh(*x)),
-        ),
+        Activation::Silu => each(x, silu),
+        Activation::GeluTanh => each(x, gelu_tanh),
         // What it gates is 0 where nothing is gated.
-        Activation::ClampedSwish { alpha, limit } => Arch::new().dispatch(
-            #[inline(always)]
-            || row.for_each(|x| *x = clamped_swish(*x, alpha, limit)),
-        ),
-        Activation::Gelu => row.for_each(|x| *x = gelu(*x)),
-        Activation::Relu => row.for_each(|x| *x = relu(*x)),
+        Activation::ClampedSwish { alpha, limit } => each(x, |x| clamped_swish(x, alpha, limit)),
+        Activation::Gelu => each(x, gelu),
+        Activation::Relu => each(x, relu),
     }
+}
+
+/// `x = f(x)`, number by number.
+#[inline(always)]
+fn each(x: &mut [f32], function: impl Fn(f32) -> f32) {
+    widest(
+        #[inline(always)]
+        || x.iter_mut().for_each(|x| *x = function(*x)),
+    );
 }
 
 /// `x / (1 + e^-x)`, also called swish. Where `e^-x` is infinite, below about -88, the result is

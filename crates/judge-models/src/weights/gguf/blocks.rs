@@ -13,17 +13,18 @@
 //!  Q5_K      256    176   d, m, 12 bytes s, 32 bytes h, 128 q     as Q4_K, and bit j of h[i % 32] is
 //!                                                                 the fifth bit of n
 //!  Q6_K      256    210   128 bytes q, 64 h, 16 x i8 sc, d        d * sc[i / 16] * (n - 32); four bits of n
-//!                                                                 in q, two in h, see `Kind::expand`
+//!                                                                 in q, two in h, see `Kind::take_apart`
 //! ```
 //!
 //! `sc[j]` and `mn[j]` are six bits each, see [`six_bits`]. Products of a scale's two parts and a
 //! code are exact in f32, so each value is rounded at most once, where a minimum is taken off.
-//! [`Blocks`] makes matrices of blocks, [`Permuted`] puts their rows back into order.
+//! [`Blocks`] and [`Plain`] are matrices of them, [`Permuted`] puts rows back into order.
 
 use std::fmt;
 
 use half::{bf16, f16};
 
+use crate::weights::codes::{CodeNumbers, Coded, CodedRows, Coding};
 use crate::weights::rows::Rows;
 
 /// How a tensor's numbers are stored: the types that are read, see the module's table.
@@ -128,53 +129,69 @@ impl Kind {
         }
     }
 
-    /// Expands one block of [`bytes`](Self::bytes) bytes to [`elements`](Self::elements) values.
-    /// Plain numbers have no blocks and are left alone.
+    /// How rows of this many elements are coded; `None` for plain numbers.
+    pub(super) fn coding(self, width: usize) -> Option<Coding> {
+        let scaled = |bits, numbers, size| Some(Coding::scaled(bits, numbers, width, size));
+        let with_minima =
+            |bits| scaled(bits, CodeNumbers::Unsigned, 32).map(|coding| Coding { has_minima: true, ..coding });
+        match self {
+            Self::F32 | Self::F16 | Self::Bf16 => None,
+            Self::Q8_0 => scaled(8, CodeNumbers::Signed, 32),
+            Self::Q4_0 => scaled(4, CodeNumbers::Signed, 32),
+            Self::Q4K => with_minima(4),
+            Self::Q5K => with_minima(8),
+            Self::Q6K => scaled(8, CodeNumbers::Signed, 16),
+        }
+    }
+
+    /// Takes one block of [`bytes`](Self::bytes) bytes apart: codes of its elements, scales and
+    /// minima of its groups. Plain numbers have no blocks and are left alone.
+    ///
+    /// Where a number is taken off every code of the table above, codes here have signs.
     ///
     /// The codes of Q6_K lie in two halves of 128 elements. With `u = i / 128`, `g = i % 128 / 32`
     /// and `l = i % 32`, the low four bits are half `g / 2` of byte `64 u + 32 (g % 2) + l` of the
     /// first 128, the high two are bits `2 g` and `2 g + 1` of byte `32 u + l` of the next 64.
-    fn expand(self, block: &[u8], values: &mut [f32]) {
+    fn take_apart(self, block: &[u8], codes: &mut [u8], scales: &mut [f32], minima: &mut [f32]) {
         let half = |at: usize| f16::from_le_bytes([block[at], block[at + 1]]).to_f32();
         match self {
-            // Not packed in blocks; see `Blocks`.
             Self::F32 | Self::F16 | Self::Bf16 => {}
             Self::Q8_0 => {
-                let scale = half(0);
-                values.iter_mut().zip(&block[2..]).for_each(|(value, &code)| *value = scale * f32::from(code as i8));
+                scales.fill(half(0));
+                codes.copy_from_slice(&block[2..]);
             }
             Self::Q4_0 => {
-                let scale = half(0);
-                let (low, high) = values.split_at_mut(16);
+                scales.fill(half(0));
+                let (low, high) = codes.split_at_mut(16);
                 for ((low, high), &byte) in low.iter_mut().zip(high).zip(&block[2..]) {
-                    *low = scale * (f32::from(byte & 15) - 8.0);
-                    *high = scale * (f32::from(byte >> 4) - 8.0);
+                    // Taking 8 off is turning the highest bit round, as a code with a sign.
+                    (*low, *high) = (byte & 15 ^ 8, byte >> 4 ^ 8);
                 }
             }
             Self::Q4K | Self::Q5K => {
                 let (scale, minimum) = (half(0), half(2));
                 let parts = &block[4..16];
-                let (high_bits, codes) = block[16..].split_at(if self == Self::Q5K { 32 } else { 0 });
-                for (part, values) in values.chunks_exact_mut(32).enumerate() {
+                let (high_bits, low_bits) = block[16..].split_at(if self == Self::Q5K { 32 } else { 0 });
+                for (part, codes) in codes.chunks_exact_mut(32).enumerate() {
                     let (of_scale, of_minimum) = six_bits(parts, part);
-                    let (scale, minimum) = (scale * f32::from(of_scale), minimum * f32::from(of_minimum));
-                    for (place, value) in values.iter_mut().enumerate() {
-                        let low = codes[32 * (part / 2) + place] >> (4 * (part % 2)) & 15;
+                    (scales[part], minima[part]) = (scale * f32::from(of_scale), minimum * f32::from(of_minimum));
+                    for (place, code) in codes.iter_mut().enumerate() {
+                        let low = low_bits[32 * (part / 2) + place] >> (4 * (part % 2)) & 15;
                         let high = high_bits.get(place).map_or(0, |bits| bits >> part & 1);
-                        *value = scale * f32::from(low | high << 4) - minimum;
+                        *code = low | high << 4;
                     }
                 }
             }
             Self::Q6K => {
                 let (low_bits, rest) = block.split_at(128);
-                let (high_bits, scales) = rest.split_at(64);
+                let (high_bits, parts) = rest.split_at(64);
                 let scale = half(208);
-                for (index, value) in values.iter_mut().enumerate() {
+                scales.iter_mut().zip(parts).for_each(|(x, &part)| *x = scale * f32::from(part as i8));
+                for (index, code) in codes.iter_mut().enumerate() {
                     let (upper, quarter, place) = (index / 128, index % 128 / 32, index % 32);
                     let low = low_bits[64 * upper + 32 * (quarter % 2) + place] >> (4 * (quarter / 2)) & 15;
                     let high = high_bits[32 * upper + place] >> (2 * quarter) & 3;
-                    let code = f32::from(low | high << 4) - 32.0;
-                    *value = scale * f32::from(scales[index / 16] as i8) * code;
+                    *code = (low | high << 4).wrapping_sub(32);
                 }
             }
         }
@@ -216,28 +233,49 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A matrix of blocks, or of plain numbers, whose rows are whole blocks.
-pub(super) struct Blocks<'a> {
+/// A matrix of plain numbers.
+pub(super) struct Plain<'a> {
     /// All rows, one behind another, as `header.rs` has located them.
     pub(super) bytes: &'a [u8],
-    /// How they are stored.
+    /// F32, F16 or BF16.
     pub(super) kind: Kind,
-    /// Elements of a row, a multiple of those of a block.
+    /// Elements of a row.
     pub(super) width: usize,
 }
 
-impl Rows for Blocks<'_> {
+impl Rows for Plain<'_> {
     fn expand(&self, first: usize, values: &mut [f32]) {
-        let (elements, bytes) = (self.kind.elements(), self.kind.bytes());
-        let stored = &self.bytes[first * self.width / elements * bytes..];
+        let stored = &self.bytes[first * self.width * self.kind.bytes()..];
         match self.kind {
-            Kind::F32 => each(stored, values, f32::from_le_bytes),
             Kind::F16 => each(stored, values, |bytes| f16::from_le_bytes(bytes).to_f32()),
             Kind::Bf16 => each(stored, values, |bytes| bf16::from_le_bytes(bytes).to_f32()),
-            kind => {
-                let blocks = values.chunks_exact_mut(elements).zip(stored.chunks_exact(bytes));
-                blocks.for_each(|(values, block)| kind.expand(block, values));
-            }
+            _ => each(stored, values, f32::from_le_bytes),
+        }
+    }
+}
+
+/// A matrix whose rows are whole blocks of codes.
+pub(super) struct Blocks<'a> {
+    /// All rows, one behind another, as `header.rs` has located them.
+    pub(super) bytes: &'a [u8],
+    /// How blocks are stored.
+    pub(super) kind: Kind,
+    /// What [`Kind::coding`] says of rows as wide as these.
+    pub(super) coding: Coding,
+}
+
+impl Coded for Blocks<'_> {
+    fn coding(&self) -> &Coding {
+        &self.coding
+    }
+
+    fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
+        let (elements, bytes) = (self.kind.elements(), self.kind.bytes());
+        let groups = elements * self.coding.n_groups / self.coding.width.max(1);
+        let blocks = self.bytes[first * self.coding.width / elements * bytes..].chunks_exact(bytes);
+        let numbers = rows.scales.chunks_exact_mut(groups).zip(rows.minima.chunks_exact_mut(groups));
+        for ((codes, (scales, minima)), block) in rows.codes.chunks_exact_mut(elements).zip(numbers).zip(blocks) {
+            self.kind.take_apart(block, codes, scales, minima);
         }
     }
 }
@@ -257,19 +295,38 @@ fn each<const N: usize>(bytes: &[u8], values: &mut [f32], widen: impl Fn([u8; N]
 ///  row of a head, Hugging Face   0    1    2    3  | 4    5    6    7      (8 rows a head)
 ///  row of a head, in the file    0    2    4    6  | 1    3    5    7
 /// ```
-pub(super) struct Permuted<'a> {
+pub(super) struct Permuted<T> {
     /// The matrix in the order of the file.
-    pub(super) inner: Blocks<'a>,
+    pub(super) inner: T,
     /// Rows of a head, an even number.
     pub(super) per_head: usize,
 }
 
-impl Rows for Permuted<'_> {
+impl<T> Permuted<T> {
+    /// Where a row is in the file.
+    fn place(&self, row: usize) -> usize {
+        let (head, within) = (row / self.per_head, row % self.per_head);
+        let (half, pair) = (within / (self.per_head / 2), within % (self.per_head / 2));
+        head * self.per_head + 2 * pair + half
+    }
+}
+
+impl Rows for Permuted<Plain<'_>> {
     fn expand(&self, first: usize, values: &mut [f32]) {
         for (row, values) in values.chunks_exact_mut(self.inner.width).enumerate() {
-            let (head, within) = ((first + row) / self.per_head, (first + row) % self.per_head);
-            let (half, pair) = (within / (self.per_head / 2), within % (self.per_head / 2));
-            self.inner.expand(head * self.per_head + 2 * pair + half, values);
+            self.inner.expand(self.place(first + row), values);
+        }
+    }
+}
+
+impl Coded for Permuted<Blocks<'_>> {
+    fn coding(&self) -> &Coding {
+        &self.inner.coding
+    }
+
+    fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
+        for (row, mut rows) in rows.each(&self.inner.coding).enumerate() {
+            self.inner.fill(self.place(first + row), &mut rows);
         }
     }
 }

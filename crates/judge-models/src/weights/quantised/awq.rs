@@ -20,8 +20,8 @@ use super::method::Format;
 use super::module::{Module, matrix};
 use super::settings::Settings;
 use crate::Error;
+use crate::weights::codes::{CodeNumbers, Coded, CodedRows, Coding};
 use crate::weights::raw::{Floats, Raw, Words};
-use crate::weights::rows::Rows;
 
 /// Outputs in a word.
 const PER_WORD: usize = 8;
@@ -89,14 +89,15 @@ impl Format for Awq {
         &[".qzeros", ".scales"]
     }
 
-    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Rows + 'a>, Error> {
+    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Coded + 'a>, Error> {
         let [out, width] = matrix(&module.codes, shape)?;
         let size = self.group_size.unwrap_or(width).max(1);
         let (count, across) = (width.div_ceil(size), out.div_ceil(PER_WORD));
         let codes = module.codes.of_shape(&[width, across])?.words()?;
         let zeros = module.need(".qzeros")?.of_shape(&[count, across])?.words()?;
         let scales = module.need(".scales")?.of_shape(&[count, out])?.floats()?;
-        Ok(Box::new(Interleaved { codes, zeros, scales, size, shape: [out, width] }))
+        let coding = Coding { has_zeros: true, ..Coding::scaled(4, CodeNumbers::Unsigned, width, size) };
+        Ok(Box::new(Interleaved { codes, zeros, scales, coding, out }))
     }
 }
 
@@ -108,29 +109,32 @@ struct Interleaved<'a> {
     zeros: Words<'a>,
     /// `scales`.
     scales: Floats<'a>,
-    /// Inputs of a group.
-    size: usize,
-    /// Rows and columns of the weight: `[out, in]`.
-    shape: [usize; 2],
+    /// Codes without signs, with zeros for each group of inputs.
+    coding: Coding,
+    /// Rows of the weight.
+    out: usize,
 }
 
-impl Rows for Interleaved<'_> {
-    /// Goes by groups, whose zero points and scales are read once for all rows asked for.
-    fn expand(&self, first: usize, values: &mut [f32]) {
-        let [out, width] = self.shape;
-        let across = out.div_ceil(PER_WORD);
+impl Coded for Interleaved<'_> {
+    fn coding(&self) -> &Coding {
+        &self.coding
+    }
+
+    fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
+        let Coding { width, n_groups, .. } = self.coding;
+        let across = self.out.div_ceil(PER_WORD);
         let code = |words: Words<'_>, line: usize, row: usize| {
-            (words.get(line * across + row / PER_WORD) >> (4 * PLACES[row % PER_WORD]) & 15) as f32
+            (words.get(line * across + row / PER_WORD) >> (4 * PLACES[row % PER_WORD]) & 15) as u8
         };
-        let rows = values.len() / width;
-        for (group, start) in (0..width).step_by(self.size).enumerate() {
-            let factors: Vec<(f32, f32)> = (first..first + rows)
-                .map(|row| (code(self.zeros, group, row), self.scales.get(group * out + row)))
-                .collect();
-            for column in start..(start + self.size).min(width) {
-                for (row, (zero, scale)) in factors.iter().enumerate() {
-                    values[row * width + column] = (code(self.codes, column, first + row) - zero) * scale;
-                }
+        for (index, (zero, scale)) in rows.zeros.iter_mut().zip(&mut *rows.scales).enumerate() {
+            let (row, group) = (first + index / n_groups, index % n_groups);
+            *zero = f32::from(code(self.zeros, group, row));
+            *scale = self.scales.get(group * self.out + row);
+        }
+        // Words of neighbouring inputs lie far apart, so all rows of a word are taken together.
+        for column in 0..width {
+            for (row, codes) in rows.codes.chunks_exact_mut(width).enumerate() {
+                codes[column] = code(self.codes, column, first + row);
             }
         }
     }

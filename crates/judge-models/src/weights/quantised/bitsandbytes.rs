@@ -28,8 +28,8 @@ use super::module::{Module, matrix};
 use super::settings::Settings;
 use crate::Error;
 use crate::error::TensorProblem;
+use crate::weights::codes::{CodeNumbers, Coded, CodedRows, Coding};
 use crate::weights::raw::{Floats, Raw};
-use crate::weights::rows::Rows;
 
 /// `quant_method` `bitsandbytes`. Whether a module is of 4 or 8 bits follows from the dtype of its
 /// codes, U8 or I8, so there are no settings.
@@ -83,7 +83,7 @@ impl Format for Bitsandbytes {
         ]
     }
 
-    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Rows + 'a>, Error> {
+    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Coded + 'a>, Error> {
         let shape = matrix(&module.codes, shape)?;
         match module.codes.dtype {
             Stored::U8 => Ok(Box::new(Blocks::new(&module, shape)?)),
@@ -112,14 +112,12 @@ struct State {
 struct Blocks<'a> {
     /// The bytes of all codes.
     codes: &'a [u8],
-    /// What each code stands for.
-    map: [f32; 16],
+    /// Codes of the table. Groups are the widest that end wherever rows and blocks do.
+    coding: Coding,
     /// The scales of blocks.
     absmax: Absmax<'a>,
     /// Elements of a block.
     size: usize,
-    /// Columns of the matrix.
-    width: usize,
 }
 
 /// The largest magnitude in each block, which is its scale.
@@ -202,23 +200,30 @@ impl<'a> Blocks<'a> {
             _ => Absmax::Plain(absmax.floats()?),
         };
         let map = std::array::from_fn(|code| table.get(code));
-        Ok(Self { codes, map, absmax, size: state.blocksize, width: shape[1] })
+        let coding = Coding::scaled(4, CodeNumbers::Table(map), shape[1], common(state.blocksize, shape[1]));
+        Ok(Self { codes, coding, absmax, size: state.blocksize })
     }
 }
 
-impl Rows for Blocks<'_> {
-    /// Looks a scale up once for each block that the rows touch.
-    fn expand(&self, first: usize, values: &mut [f32]) {
-        let start = first * self.width;
-        let (mut block, mut absmax) = (usize::MAX, 0.0);
-        for (index, value) in (start..).zip(values) {
-            if index / self.size != block {
-                block = index / self.size;
-                absmax = self.absmax.get(block);
-            }
+/// The greatest divisor of two numbers; the other one where one is 0.
+fn common(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { common(b, a % b) }
+}
+
+impl Coded for Blocks<'_> {
+    fn coding(&self) -> &Coding {
+        &self.coding
+    }
+
+    fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
+        let start = first * self.coding.width;
+        let group = self.coding.width / self.coding.n_groups.max(1);
+        for (index, scale) in rows.scales.iter_mut().enumerate() {
+            *scale = self.absmax.get((start + index * group) / self.size);
+        }
+        for (index, code) in (start..).zip(&mut *rows.codes) {
             let byte = self.codes[index / 2];
-            let code = if index % 2 == 0 { byte >> 4 } else { byte & 15 };
-            *value = self.map[usize::from(code)] * absmax;
+            *code = if index % 2 == 0 { byte >> 4 } else { byte & 15 };
         }
     }
 
@@ -237,8 +242,8 @@ struct Scaled<'a> {
     codes: &'a [u8],
     /// `SCB`: the largest magnitude of each row.
     scales: Floats<'a>,
-    /// Columns of the matrix.
-    width: usize,
+    /// Signed codes, one scale for a row, and the factor.
+    coding: Coding,
 }
 
 impl<'a> Scaled<'a> {
@@ -255,20 +260,19 @@ impl<'a> Scaled<'a> {
             let (found, expected) = (format!("{:?}", form.bytes), "[0], by rows".to_owned());
             return Err(form.fault(TensorProblem::Setting { field: "weight_format", found, expected }));
         }
-        Ok(Self { codes, scales, width: shape[1] })
+        let coding = Coding { factor: 1.0 / 127.0, ..Coding::scaled(8, CodeNumbers::Signed, shape[1], shape[1]) };
+        Ok(Self { codes, scales, coding })
     }
 }
 
-impl Rows for Scaled<'_> {
-    fn expand(&self, first: usize, values: &mut [f32]) {
-        let codes = &self.codes[first * self.width..];
-        let rows = values.chunks_exact_mut(self.width).zip(codes.chunks_exact(self.width));
-        for (row, (values, codes)) in rows.enumerate() {
-            let scale = self.scales.get(first + row);
-            for (value, &code) in values.iter_mut().zip(codes) {
-                *value = f32::from(code as i8) * scale * (1.0 / 127.0);
-            }
-        }
+impl Coded for Scaled<'_> {
+    fn coding(&self) -> &Coding {
+        &self.coding
+    }
+
+    fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
+        rows.codes.copy_from_slice(&self.codes[first * self.coding.width..][..rows.codes.len()]);
+        rows.scales.iter_mut().enumerate().for_each(|(row, scale)| *scale = self.scales.get(first + row));
     }
 
     fn scales(&self) -> Vec<Floats<'_>> {

@@ -35,8 +35,8 @@ use super::packed::{Beside, Packed};
 use super::settings::Settings;
 use crate::Error;
 use crate::error::TensorProblem;
+use crate::weights::codes::Coded;
 use crate::weights::raw::Raw;
-use crate::weights::rows::Rows;
 
 /// Values of `format` that are read, as errors say it.
 const FORMATS: &str = "float-quantized, int-quantized, naive-quantized, pack-quantized, and mixed-precision of these";
@@ -253,7 +253,7 @@ impl Format for Compressed {
     }
 
     /// I32 codes are packed, others a byte each.
-    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Rows + 'a>, Error> {
+    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Coded + 'a>, Error> {
         let shape = matrix(&module.codes, shape)?;
         let scales = module.need(".weight_scale")?;
         let (bits, block, needs_zeros) = self.scheme_of(&module.codes, &scales, shape)?;

@@ -25,8 +25,8 @@ use super::method::Format;
 use super::module::{Module, matrix};
 use super::settings::Settings;
 use crate::Error;
+use crate::weights::codes::Coded;
 use crate::weights::raw::Raw;
-use crate::weights::rows::Rows;
 
 /// `quant_method` `fp8`: codes `weight` `[out, in]` and scales `weight_scale_inv`, one for each
 /// block of `weight_block_size`. Without such a size there is one scale for all or one for each
@@ -95,7 +95,7 @@ impl Format for Fp8 {
         &[".weight_scale_inv", ".activation_scale", ".input_scale"]
     }
 
-    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Rows + 'a>, Error> {
+    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Coded + 'a>, Error> {
         let shape = matrix(&module.codes, shape)?;
         let scales = module.need(".weight_scale_inv")?;
         let block = match self.block {
@@ -138,7 +138,7 @@ impl Format for Fbgemm {
     }
 
     /// One scale for each row.
-    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Rows + 'a>, Error> {
+    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Coded + 'a>, Error> {
         let shape = matrix(&module.codes, shape)?;
         let scales = module.need(".weight_scale")?.floats()?;
         Ok(Box::new(Grid::new(module.codes, shape, scales, [1, shape[1]])?))
@@ -156,6 +156,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::weights::rows::Rows;
 
     #[test]
     fn scales_without_a_block_are_of_the_whole_or_of_rows() {

@@ -25,13 +25,13 @@
 //!  plus 0x11111111     8  1  7  0  0  f  5  0      in wrapping arithmetic: the borrows come back
 //! ```
 
-use super::groups::Groups;
+use super::groups::groups;
 use super::method::Format;
 use super::module::{Module, matrix};
 use super::settings::Settings;
 use crate::Error;
+use crate::weights::codes::{CodeNumbers, Coded, CodedRows, Coding};
 use crate::weights::raw::{Floats, Raw, Words};
-use crate::weights::rows::Rows;
 
 /// The settings of `quant_method` `gptq`, see the module's layout.
 pub(super) struct Gptq {
@@ -137,7 +137,7 @@ impl Format for Gptq {
         &[".qzeros", ".scales", ".g_idx"]
     }
 
-    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Rows + 'a>, Error> {
+    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Coded + 'a>, Error> {
         let [out, width] = matrix(&module.codes, shape)?;
         let size = self.group_size.unwrap_or(width).max(1);
         let count = width.div_ceil(size);
@@ -146,7 +146,13 @@ impl Format for Gptq {
         let zeros = module.need(".qzeros")?.of_shape(&[count, out.div_ceil(per_word)])?.words()?;
         let scales = module.need(".scales")?;
         let scales = scales.of_shape(&[count, out])?.floats()?;
-        let groups = Groups::new(module.partner(".g_idx"), width, size, count)?;
+        let groups = groups(module.partner(".g_idx"), width, size, count)?;
+        let coding = Coding {
+            groups,
+            n_groups: count,
+            has_zeros: true,
+            ..Coding::scaled(self.bits, CodeNumbers::Unsigned, width, size)
+        };
         let one_less = if !self.is_v1 {
             0
         } else if self.bits == 4 {
@@ -154,7 +160,7 @@ impl Format for Gptq {
         } else {
             0x0101_0101
         };
-        Ok(Box::new(Columns { codes, zeros, scales, groups, bits: self.bits, one_less, shape: [out, width], count }))
+        Ok(Box::new(Columns { codes, zeros, scales, coding, one_less, out }))
     }
 }
 
@@ -166,47 +172,44 @@ struct Columns<'a> {
     zeros: Words<'a>,
     /// `scales`.
     scales: Floats<'a>,
-    /// The group of each input.
-    groups: Groups,
-    /// Bits of a code.
-    bits: usize,
+    /// Codes without signs, with zeros for each group of inputs.
+    coding: Coding,
     /// What is added to each word of zero points: a 1 for each of them in the first version, else
     /// 0.
     one_less: u32,
-    /// Rows and columns of the weight: `[out, in]`.
-    shape: [usize; 2],
-    /// Groups.
-    count: usize,
+    /// Rows of the weight.
+    out: usize,
 }
 
 impl Columns<'_> {
     /// The zero point of a group and an output.
     fn zero(&self, group: usize, row: usize) -> f32 {
-        let [out, _] = self.shape;
-        let per_word = 32 / self.bits;
-        let word = self.zeros.get(group * out.div_ceil(per_word) + row / per_word).wrapping_add(self.one_less);
-        (word >> (self.bits * (row % per_word)) & ((1 << self.bits) - 1)) as f32
+        let bits = self.coding.bits;
+        let per_word = 32 / bits;
+        let word = self.zeros.get(group * self.out.div_ceil(per_word) + row / per_word).wrapping_add(self.one_less);
+        (word >> (bits * (row % per_word)) & ((1 << bits) - 1)) as f32
     }
 }
 
-impl Rows for Columns<'_> {
+impl Coded for Columns<'_> {
+    fn coding(&self) -> &Coding {
+        &self.coding
+    }
+
     /// Goes by words, so each is read once for all of its inputs.
-    fn expand(&self, first: usize, values: &mut [f32]) {
-        let [out, width] = self.shape;
-        let rows = values.len() / width;
-        let factors: Vec<(f32, f32)> = (first..first + rows)
-            .flat_map(|row| (0..self.count).map(move |group| (row, group)))
-            .map(|(row, group)| (self.zero(group, row), self.scales.get(group * out + row)))
-            .collect();
-        let (per_word, mask) = (32 / self.bits, (1 << self.bits) - 1);
+    fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
+        let Coding { bits, width, n_groups, .. } = self.coding;
+        for (index, (zero, scale)) in rows.zeros.iter_mut().zip(&mut *rows.scales).enumerate() {
+            let (row, group) = (first + index / n_groups, index % n_groups);
+            (*zero, *scale) = (self.zero(group, row), self.scales.get(group * self.out + row));
+        }
+        let (per_word, mask) = (32 / bits, (1 << bits) - 1);
         // Words of neighbouring outputs lie side by side.
         for column in (0..width).step_by(per_word) {
-            for row in 0..rows {
-                let word = self.codes.get(column / per_word * out + first + row);
-                let values = &mut values[row * width + column..(row + 1) * width];
-                for (place, value) in values.iter_mut().take(per_word).enumerate() {
-                    let (zero, scale) = factors[row * self.count + self.groups.of(column + place)];
-                    *value = ((word >> (self.bits * place) & mask) as f32 - zero) * scale;
+            for (row, codes) in rows.codes.chunks_exact_mut(width).enumerate() {
+                let word = self.codes.get(column / per_word * self.out + first + row);
+                for (place, code) in codes[column..].iter_mut().take(per_word).enumerate() {
+                    *code = (word >> (bits * place) & mask) as u8;
                 }
             }
         }
@@ -224,6 +227,7 @@ mod tests {
     use safetensors::Dtype as Stored;
 
     use super::*;
+    use crate::weights::rows::Rows;
 
     #[test]
     fn zero_points_of_the_first_version_borrow_from_their_neighbours() {
@@ -238,11 +242,9 @@ mod tests {
             codes: raw(Stored::I32, &[1, 8], &codes).words().unwrap(),
             zeros: raw(Stored::I32, &[1, 1], &stored).words().unwrap(),
             scales: raw(Stored::F32, &[1, 8], &scales).floats().unwrap(),
-            groups: Groups::Even(8),
-            bits: 4,
+            coding: Coding { has_zeros: true, ..Coding::scaled(4, CodeNumbers::Unsigned, 8, 8) },
             one_less: 0x1111_1111,
-            shape: [8, 8],
-            count: 1,
+            out: 8,
         };
         let mut values = [0.0; 64];
         columns.expand(0, &mut values);

@@ -17,25 +17,21 @@
 use safetensors::Dtype as Stored;
 
 use crate::Error;
+use crate::weights::codes::{CodeNumbers, Coded, CodedRows, Coding};
 use crate::weights::raw::{Floats, Raw};
-use crate::weights::rows::Rows;
 
 /// A matrix of `(value(code) - zero) * scale`, with one scale and one zero point per block.
 pub(super) struct Grid<'a> {
     /// One byte for each element, row-major.
     codes: &'a [u8],
-    /// What each byte stands for: [`E4M3`] or [`INT8`], by the dtype of the codes.
-    values: &'static [f32; 256],
-    /// Columns of the matrix.
-    width: usize,
+    /// E4M3 or int8, by the dtype of the codes, in groups as wide as blocks.
+    coding: Coding,
     /// The scales of all blocks, row-major.
     scales: Floats<'a>,
     /// Zero points in int8, one for each scale; without them they are 0.
     zeros: Option<&'a [u8]>,
-    /// Rows and columns of a block; those at the lower and right edges may be cut.
-    block: [usize; 2],
-    /// Blocks side by side.
-    across: usize,
+    /// Rows of a block; those at the lower edge may be cut.
+    rows: usize,
 }
 
 impl<'a> Grid<'a> {
@@ -47,16 +43,17 @@ impl<'a> Grid<'a> {
     /// block.
     pub(super) fn new(codes: Raw<'a>, shape: [usize; 2], scales: Floats<'a>, block: [usize; 2]) -> Result<Self, Error> {
         let codes = codes.of_shape(&shape)?;
-        let values = match codes.dtype {
-            Stored::F8_E4M3 => &E4M3,
-            Stored::I8 => &INT8,
+        let numbers = match codes.dtype {
+            Stored::F8_E4M3 => CodeNumbers::E4m3,
+            Stored::I8 => CodeNumbers::Signed,
             _ => return Err(codes.other_dtype("F8_E4M3 or I8")),
         };
         let grid = [shape[0].div_ceil(block[0].max(1)), shape[1].div_ceil(block[1].max(1))];
         if !fits(scales.raw().shape, grid) {
             return Err(scales.raw().other_shape(&grid));
         }
-        Ok(Self { codes: codes.bytes, values, width: shape[1], scales, zeros: None, block, across: grid[1] })
+        let coding = Coding::scaled(8, numbers, shape[1], block[1]);
+        Ok(Self { codes: codes.bytes, coding, scales, zeros: None, rows: block[0].max(1) })
     }
 
     /// Adds zero points, I8 of the scales' shape.
@@ -65,7 +62,8 @@ impl<'a> Grid<'a> {
     /// [`Error::Tensor`] for another dtype or shape.
     pub(super) fn with_zeros(self, zeros: Raw<'a>) -> Result<Self, Error> {
         let zeros = zeros.of_dtype(Stored::I8, "I8")?.of_shape(self.scales.raw().shape)?;
-        Ok(Self { zeros: Some(zeros.bytes), ..self })
+        let coding = Coding { has_zeros: true, ..self.coding };
+        Ok(Self { zeros: Some(zeros.bytes), coding, ..self })
     }
 }
 
@@ -75,70 +73,24 @@ pub(super) fn fits(shape: &[usize], grid: [usize; 2]) -> bool {
     shape == grid || shape == [grid[0]] && grid[1] == 1 || shape.is_empty() && grid == [1, 1]
 }
 
-impl Rows for Grid<'_> {
-    fn expand(&self, first: usize, values: &mut [f32]) {
-        for (row, values) in values.chunks_exact_mut(self.width).enumerate() {
-            let row = first + row;
-            let codes = &self.codes[row * self.width..][..self.width];
-            let blocks = values.chunks_mut(self.block[1]).zip(codes.chunks(self.block[1]));
-            for (column, (values, codes)) in blocks.enumerate() {
-                let at = row / self.block[0] * self.across + column;
-                let scale = self.scales.get(at);
-                let zero = self.zeros.map_or(0.0, |zeros| INT8[usize::from(zeros[at])]);
-                for (value, &code) in values.iter_mut().zip(codes) {
-                    *value = (self.values[usize::from(code)] - zero) * scale;
-                }
+impl Coded for Grid<'_> {
+    fn coding(&self) -> &Coding {
+        &self.coding
+    }
+
+    fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
+        let Coding { width, n_groups, .. } = self.coding;
+        rows.codes.copy_from_slice(&self.codes[first * width..][..rows.codes.len()]);
+        for (index, scale) in rows.scales.iter_mut().enumerate() {
+            let at = (first + index / n_groups) / self.rows * n_groups + index % n_groups;
+            *scale = self.scales.get(at);
+            if let Some(zeros) = self.zeros {
+                rows.zeros[index] = f32::from(zeros[at] as i8);
             }
         }
     }
 
     fn scales(&self) -> Vec<Floats<'_>> {
         vec![self.scales]
-    }
-}
-
-/// What each byte is in two's complement.
-static INT8: [f32; 256] = {
-    let mut values = [0.0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        values[byte] = byte as u8 as i8 as f32;
-        byte += 1;
-    }
-    values
-};
-
-/// What each byte is in E4M3 of the OFP8 specification: a sign, four bits of exponent with bias 7,
-/// three of fraction. There are no infinities, and all ones behind the sign is NaN. The largest
-/// value is 448.
-static E4M3: [f32; 256] = {
-    let mut values = [0.0; 256];
-    let mut byte: u32 = 0;
-    while byte < 256 {
-        let (exponent, fraction) = ((byte >> 3) & 15, byte & 7);
-        let magnitude = match (exponent, fraction) {
-            (15, 7) => f32::NAN,
-            (0, _) => fraction as f32 / 512.0,
-            _ => f32::from_bits(((exponent + 120) << 23) | (fraction << 20)),
-        };
-        values[byte as usize] = if byte >= 128 { -magnitude } else { magnitude };
-        byte += 1;
-    }
-    values
-};
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_of_e4m3_are_those_of_the_standard() {
-        // The examples of the OFP8 specification: largest, smallest normal, largest and smallest subnormal, zeros.
-        for (byte, value) in [(0x7e, 448.0), (0x08, 0.015625), (0x07, 0.013671875), (0x01, 0.001953125), (0x38, 1.0)] {
-            assert_eq!((E4M3[byte], E4M3[byte | 128]), (value, -value));
-        }
-        assert!(E4M3[0x7f].is_nan() && E4M3[0xff].is_nan());
-        assert_eq!((E4M3[0].to_bits(), E4M3[128].to_bits()), (0, 1 << 31));
-        assert_eq!((INT8[127], INT8[128], INT8[255]), (127.0, -128.0, -1.0));
     }
 }

@@ -8,43 +8,26 @@ use safetensors::Dtype as Stored;
 
 use crate::Error;
 use crate::error::TensorProblem;
+use crate::weights::codes::Groups;
 use crate::weights::raw::Raw;
 
-/// The groups of columns that share scales in a row.
-pub(super) enum Groups {
-    /// Successive columns, so many in each group; the last group may have fewer.
-    Even(usize),
-    /// The group of each column, each less than the number of groups.
-    Listed(Vec<u32>),
-}
-
-impl Groups {
-    /// The groups that a tensor `[width]` of 32-bit indices lists, each below `count`. Groups of
-    /// `size` successive columns if there is no such tensor, or if all of its indices are -1, which
-    /// writers use for an order that was not changed.
-    ///
-    /// # Errors
-    /// [`TensorProblem::Index`] for an index that is negative or not below `count`, and
-    /// [`TensorProblem`]s of another dtype or shape.
-    pub(super) fn new(indices: Option<Raw<'_>>, width: usize, size: usize, count: usize) -> Result<Self, Error> {
-        let Some(raw) = indices else { return Ok(Self::Even(size)) };
-        let words = raw.of_dtype(Stored::I32, "I32")?.of_shape(&[width])?.words()?;
-        let of_column = |column| words.get(column) as i32;
-        if (0..width).all(|column| of_column(column) == -1) {
-            return Ok(Self::Even(size));
-        }
-        let group = |column| match u32::try_from(of_column(column)) {
-            Ok(group) if (group as usize) < count => Ok(group),
-            _ => Err(raw.fault(TensorProblem::Index { index: column, found: of_column(column).into(), limit: count })),
-        };
-        (0..width).map(group).collect::<Result<_, _>>().map(Self::Listed)
+/// The groups that a tensor `[width]` of 32-bit indices lists, each below `count`. Groups of
+/// `size` successive columns if there is no such tensor, or if all of its indices are -1, which
+/// writers use for an order that was not changed.
+///
+/// # Errors
+/// [`TensorProblem::Index`] for an index that is negative or not below `count`, and
+/// [`TensorProblem`]s of another dtype or shape.
+pub(super) fn groups(indices: Option<Raw<'_>>, width: usize, size: usize, count: usize) -> Result<Groups, Error> {
+    let Some(raw) = indices else { return Ok(Groups::Even(size)) };
+    let words = raw.of_dtype(Stored::I32, "I32")?.of_shape(&[width])?.words()?;
+    let of_column = |column| words.get(column) as i32;
+    if (0..width).all(|column| of_column(column) == -1) {
+        return Ok(Groups::Even(size));
     }
-
-    /// The group of a column.
-    pub(super) fn of(&self, column: usize) -> usize {
-        match self {
-            Self::Even(size) => column / size,
-            Self::Listed(groups) => groups[column] as usize,
-        }
-    }
+    let group = |column| match u32::try_from(of_column(column)) {
+        Ok(group) if (group as usize) < count => Ok(group),
+        _ => Err(raw.fault(TensorProblem::Index { index: column, found: of_column(column).into(), limit: count })),
+    };
+    (0..width).map(group).collect::<Result<_, _>>().map(Groups::Listed)
 }

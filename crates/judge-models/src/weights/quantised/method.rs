@@ -12,8 +12,8 @@ use super::settings::Settings;
 use super::{awq, bitsandbytes, compressed, fp8, gptq, mxfp4};
 use crate::Error;
 use crate::folder::{Folder, file};
+use crate::weights::codes::Coded;
 use crate::weights::raw::Raw;
-use crate::weights::rows::Rows;
 
 /// What is supported, as errors say it.
 const METHODS: &str = "fp8, fbgemm_fp8, compressed-tensors (float-quantized, int-quantized, naive-quantized and pack-quantized), mxfp4 (gpt-oss), gptq, awq and bitsandbytes";
@@ -49,7 +49,7 @@ pub(crate) trait Format {
     ///
     /// # Errors
     /// [`Error::Tensor`] for tensors that are missing or do not fit this shape or each other.
-    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Rows + 'a>, Error>;
+    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Coded + 'a>, Error>;
 }
 
 /// The format that a folder's `config.json` names; `None` if it is not quantised. The settings are

@@ -18,8 +18,8 @@ use super::method::Format;
 use super::module::Module;
 use super::settings::Settings;
 use crate::Error;
-use crate::weights::raw::{Raw, power};
-use crate::weights::rows::Rows;
+use crate::weights::codes::{CodeNumbers, Coded, CodedRows, Coding};
+use crate::weights::raw::{Floats, Raw, power};
 
 /// Elements of a block.
 const BLOCK: usize = 32;
@@ -61,7 +61,7 @@ impl Format for Mxfp4 {
 
     /// The rows of a tensor `[..., in]`: usually `[experts, out, in]`, as
     /// [`Part`](super::part::Part) says.
-    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Rows + 'a>, Error> {
+    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Coded + 'a>, Error> {
         let codes = module.codes;
         let Some((&width, outer)) = shape.split_last().filter(|(width, _)| width.is_multiple_of(BLOCK)) else {
             return Err(codes.other_shape(shape));
@@ -73,7 +73,8 @@ impl Format for Mxfp4 {
         if !matches!(scales.dtype, Stored::U8 | Stored::F8_E8M0) {
             return Err(scales.other_dtype("U8 or F8_E8M0"));
         }
-        Ok(Box::new(Stack { blocks: blocks.bytes, scales: scales.of_shape(&of_blocks)?, width }))
+        let coding = Coding::scaled(4, CodeNumbers::Table(E2M1), width, BLOCK);
+        Ok(Box::new(Stack { blocks: blocks.bytes, scales: scales.of_shape(&of_blocks)?, coding }))
     }
 }
 
@@ -83,25 +84,23 @@ struct Stack<'a> {
     blocks: &'a [u8],
     /// One byte for each block, row-major.
     scales: Raw<'a>,
-    /// Elements of a row, a multiple of [`BLOCK`].
-    width: usize,
+    /// Codes of E2M1; the width is a multiple of [`BLOCK`].
+    coding: Coding,
 }
 
-impl Rows for Stack<'_> {
-    fn expand(&self, first: usize, values: &mut [f32]) {
-        let first = first * self.width / BLOCK;
-        let (blocks, scales) = (&self.blocks[first * BLOCK / 2..], &self.scales.bytes[first..]);
-        for ((values, block), &scale) in values.chunks_exact_mut(BLOCK).zip(blocks.chunks_exact(BLOCK / 2)).zip(scales)
-        {
-            let scale = power(scale);
-            for (pair, byte) in values.chunks_exact_mut(2).zip(block) {
-                pair[0] = E2M1[usize::from(byte & 15)] * scale;
-                pair[1] = E2M1[usize::from(byte >> 4)] * scale;
-            }
-        }
+impl Coded for Stack<'_> {
+    fn coding(&self) -> &Coding {
+        &self.coding
     }
 
-    fn scales(&self) -> Vec<crate::weights::raw::Floats<'_>> {
+    fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
+        let first = first * self.coding.n_groups;
+        let pairs = rows.codes.as_chunks_mut::<2>().0.iter_mut().zip(&self.blocks[first * BLOCK / 2..]);
+        pairs.for_each(|(pair, byte)| *pair = [byte & 15, byte >> 4]);
+        rows.scales.iter_mut().zip(&self.scales.bytes[first..]).for_each(|(scale, &byte)| *scale = power(byte));
+    }
+
+    fn scales(&self) -> Vec<Floats<'_>> {
         vec![self.scales.powers()]
     }
 }

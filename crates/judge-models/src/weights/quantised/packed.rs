@@ -15,11 +15,11 @@
 
 use safetensors::Dtype as Stored;
 
-use super::groups::Groups;
+use super::groups::groups;
 use crate::Error;
 use crate::error::TensorProblem;
+use crate::weights::codes::{CodeNumbers, Coded, CodedRows, Coding};
 use crate::weights::raw::{Floats, Raw, Words};
-use crate::weights::rows::Rows;
 
 /// A matrix of `(code - zero) * scale`, with one scale and one zero point for each group of columns
 /// of a row.
@@ -27,20 +27,15 @@ pub(super) struct Packed<'a> {
     /// The bytes of all words. Words are little-endian, so element `k` of a row is in byte `k ·
     /// bits / 8`.
     codes: &'a [u8],
-    /// Bits of a code: 4 or 8, neither of which crosses a byte.
-    bits: usize,
-    /// Columns of the matrix.
-    width: usize,
+    /// Codes of 4 or 8 bits, neither of which crosses a byte: without signs where there are zero
+    /// points; else with signs, as what was added is taken off again.
+    coding: Coding,
     /// The scales, row-major: `across` for each block of rows.
     scales: Floats<'a>,
     /// The packed zero points; `None` for the middle of the range.
     zeros: Option<Words<'a>>,
-    /// Groups of a row.
-    across: usize,
     /// Rows that share a scale.
     rows: usize,
-    /// The group of each column.
-    groups: Groups,
 }
 
 /// The tensors of a module beside its codes and scales.
@@ -80,19 +75,22 @@ impl<'a> Packed<'a> {
             Some(zeros) => Some(zeros.of_shape(&[(out * bits).div_ceil(32), across])?.words()?),
             None => None,
         };
-        let groups = Groups::new(beside.groups, width, block[1], across)?;
-        Ok(Self { codes: codes.bytes, bits, width, scales, zeros, across, rows: block[0], groups })
+        let numbers = if zeros.is_some() { CodeNumbers::Unsigned } else { CodeNumbers::Signed };
+        let coding = Coding {
+            groups: groups(beside.groups, width, block[1], across)?,
+            n_groups: across,
+            has_zeros: zeros.is_some(),
+            ..Coding::scaled(bits, numbers, width, block[1])
+        };
+        Ok(Self { codes: codes.bytes, coding, scales, zeros, rows: block[0] })
     }
 
-    /// The zero point of a row and a group.
-    fn zero(&self, row: usize, group: usize) -> f32 {
-        let zeros = match self.zeros {
-            Some(zeros) => zeros,
-            None => return (1 << (self.bits - 1)) as f32,
-        };
-        let per_word = 32 / self.bits;
-        let word = zeros.get(row / per_word * self.across + group);
-        (word >> (self.bits * (row % per_word)) & ((1 << self.bits) - 1)) as f32
+    /// The zero point of a row and a group, as it is packed in `zeros`.
+    fn zero(&self, zeros: Words<'_>, row: usize, group: usize) -> f32 {
+        let Coding { bits, n_groups, .. } = self.coding;
+        let per_word = 32 / bits;
+        let word = zeros.get(row / per_word * n_groups + group);
+        (word >> (bits * (row % per_word)) & ((1 << bits) - 1)) as f32
     }
 }
 
@@ -106,23 +104,31 @@ fn stored_shape(raw: &Raw<'_>) -> Result<Vec<i64>, Error> {
     }
 }
 
-impl Rows for Packed<'_> {
-    fn expand(&self, first: usize, values: &mut [f32]) {
-        let bytes = 4 * (self.width * self.bits).div_ceil(32);
-        for (row, values) in values.chunks_exact_mut(self.width).enumerate() {
-            let row = first + row;
-            let codes = &self.codes[row * bytes..][..bytes];
-            let scale = |group| self.scales.get(row / self.rows * self.across + group);
-            let factors: Vec<(f32, f32)> =
-                (0..self.across).map(|group| (self.zero(row, group), scale(group))).collect();
-            for (column, value) in values.iter_mut().enumerate() {
-                // Neither 4 nor 8 bits cross a byte.
-                let code = match self.bits {
-                    4 => codes[column / 2] >> (4 * (column % 2)) & 15,
-                    _ => codes[column],
+impl Coded for Packed<'_> {
+    fn coding(&self) -> &Coding {
+        &self.coding
+    }
+
+    fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
+        let Coding { bits, width, n_groups, .. } = self.coding;
+        for (index, (zero, scale)) in rows.zeros.iter_mut().zip(&mut *rows.scales).enumerate() {
+            let (row, group) = (first + index / n_groups, index % n_groups);
+            *scale = self.scales.get(row / self.rows * n_groups + group);
+            if let Some(zeros) = self.zeros {
+                *zero = self.zero(zeros, row, group);
+            }
+        }
+        // Taking 2^(bits - 1) off is turning the highest bit round, as a code with a sign.
+        let added = if self.zeros.is_some() { 0 } else { 1 << (bits - 1) };
+        let bytes = 4 * (width * bits).div_ceil(32);
+        for (row, codes) in rows.codes.chunks_exact_mut(width).enumerate() {
+            let stored = &self.codes[(first + row) * bytes..][..bytes];
+            for (column, code) in codes.iter_mut().enumerate() {
+                let found = match bits {
+                    4 => stored[column / 2] >> (4 * (column % 2)) & 15,
+                    _ => stored[column],
                 };
-                let (zero, scale) = factors[self.groups.of(column)];
-                *value = (f32::from(code) - zero) * scale;
+                *code = found ^ added;
             }
         }
     }

@@ -16,8 +16,8 @@
 use std::ops::Range;
 
 use crate::arch::{StackPart, StackSpec};
+use crate::weights::codes::{Coded, CodedRows, Coding};
 use crate::weights::raw::Floats;
-use crate::weights::rows::Rows;
 
 /// Which rows of a stack of codes are a weight's.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +50,7 @@ impl Part {
     }
 
     /// The weight's rows among those of the stack.
-    pub(super) fn of<'a>(&self, stack: Box<dyn Rows + 'a>) -> Box<dyn Rows + 'a> {
+    pub(super) fn of<'a>(&self, stack: Box<dyn Coded + 'a>) -> Box<dyn Coded + 'a> {
         Box::new(RowsOfPart { stack, part: self.clone() })
     }
 
@@ -85,15 +85,19 @@ impl Part {
 /// The rows of a part, looked up in the stack one by one.
 struct RowsOfPart<'a> {
     /// All rows of the stack.
-    stack: Box<dyn Rows + 'a>,
+    stack: Box<dyn Coded + 'a>,
     /// Which of them are the weight's.
     part: Part,
 }
 
-impl Rows for RowsOfPart<'_> {
-    fn expand(&self, first: usize, values: &mut [f32]) {
-        for (row, values) in values.chunks_exact_mut(self.part.stack[2]).enumerate() {
-            self.stack.expand(self.part.row(first + row), values);
+impl Coded for RowsOfPart<'_> {
+    fn coding(&self) -> &Coding {
+        self.stack.coding()
+    }
+
+    fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
+        for (row, mut rows) in rows.each(self.coding()).enumerate() {
+            self.stack.fill(self.part.row(first + row), &mut rows);
         }
     }
 

@@ -6,6 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::engine::packed::kernel::Supported;
+use crate::engine::packed::pack::PackedLinear;
 use crate::engine::packed::tile::Word;
 use crate::weights::Numbers;
 use crate::{Device, DevicesProblem, Kernel, LoadOptions, Model};
@@ -53,7 +54,7 @@ fn copy(name: &str) -> TempDir {
 #[test]
 fn a_model_whose_packed_weights_are_kept_is_the_same_to_the_bit() {
     let names = ["families/llama-on", "families/gemma4_text-experts", "families/lfm2-on", "families/gpt_oss-on"];
-    let others = ["encoders/modernbert-on", "quantised/gptq-8", "heads/llama"];
+    let others = ["encoders/modernbert-on", "quantised/gptq-8", "quantised/bnb-nf4", "gguf/llama", "heads/llama"];
     for name in names.into_iter().chain(others) {
         for dtype in [Dtype::F32, Dtype::Bf16] {
             let cache = TempDir::new().unwrap();
@@ -85,18 +86,21 @@ fn another_state_of_the_weights_is_another_file() {
     };
     assert_eq!(load(LoadOptions::default()), 1);
     assert_eq!(load(LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() }), 2);
+    let int8 = LoadOptions { weights: WeightForm::Int8, ..LoadOptions::default() };
+    assert_eq!([load(int8.clone()), load(int8)], [3, 3]);
     // Touched: whether its numbers are the same is not known.
     let weights = files(model.path()).into_iter().find(|file| file.extension() == Some("safetensors".as_ref()));
     let file = File::options().append(true).open(weights.unwrap()).unwrap();
     file.set_modified(UNIX_EPOCH + std::time::Duration::from_secs(1)).unwrap();
-    assert_eq!(load(LoadOptions::default()), 3);
+    assert_eq!(load(LoadOptions::default()), 4);
     // A file in the folder that has no weights is none of its state.
     fs::write(model.path().join("notes.txt"), "seen").unwrap();
-    assert_eq!(load(LoadOptions::default()), 3);
+    assert_eq!(load(LoadOptions::default()), 4);
     let folders = || [model.path()];
-    let keys = [false, true].map(|is_padded| key("fingerprint", Dtype::F32, is_padded, folders()).unwrap());
+    let keys = [false, true]
+        .map(|is_padded| key("fingerprint", Dtype::F32, WeightForm::AsStored, is_padded, folders()).unwrap());
     assert_ne!(keys[0], keys[1]);
-    assert_ne!(key("another", Dtype::F32, false, folders()).unwrap(), keys[0]);
+    assert_ne!(key("another", Dtype::F32, WeightForm::AsStored, false, folders()).unwrap(), keys[0]);
 }
 
 #[test]
@@ -140,13 +144,13 @@ fn the_layout_is_the_one_that_the_name_stands_for() {
     let hash = |word, numbers: Numbers<'_>| {
         let mut matrix = PackedLinear::zeros(kernel, word, 37, 5);
         matrix.fill(0, numbers);
-        let bytes: Vec<u8> = matrix.words().iter().flat_map(|word| word.to_le_bytes()).collect();
+        let bytes: Vec<u8> = matrix.arrays().flatten().flat_map(|word| word.to_le_bytes()).collect();
         blake3::hash(&bytes).to_hex()[..16].to_owned()
     };
     let found = [hash(Word::Pair, Numbers::Bf16(&halves)), hash(Word::Single, Numbers::F32(&values))];
     assert_eq!(
         (DOMAIN, found),
-        ("judge-models packed matrices 1", ["cba7f714f6ff665d", "39577f18761f998b"].map(str::to_owned))
+        ("judge-models packed matrices 2", ["cba7f714f6ff665d", "39577f18761f998b"].map(str::to_owned))
     );
 }
 
@@ -165,7 +169,7 @@ fn two_that_write_the_same_file_do_not_meet() {
 }
 
 #[test]
-fn gpus_have_no_packed_weights() {
+fn gpus_have_no_packed_weights_and_none_in_other_forms() {
     let options = LoadOptions {
         devices: vec![Device::Cpu],
         packed_cache: Some(PathBuf::from("nowhere")),
@@ -176,4 +180,8 @@ fn gpus_have_no_packed_weights() {
     let refused = Model::load_batched(&folder, &options, shapes, vec![burn::tensor::Device::flex()]).unwrap_err();
     assert!(matches!(refused, Error::Devices { problem: DevicesProblem::PackedCache, .. }), "{refused:?}");
     assert!(!Path::new("nowhere").exists());
+    let options = LoadOptions { weights: WeightForm::Int8, packed_cache: None, ..options };
+    let refused = Model::load_batched(&folder, &options, shapes, vec![burn::tensor::Device::flex()]).unwrap_err();
+    let expected = DevicesProblem::WeightForm { form: WeightForm::Int8 };
+    assert!(matches!(&refused, Error::Devices { problem, .. } if *problem == expected), "{refused:?}");
 }

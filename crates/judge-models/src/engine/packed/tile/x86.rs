@@ -7,7 +7,7 @@
 //! ```text
 //! registers of avx512_bf16_rows::<12>        per word:  2 loads of b, 12 broadcasts of a, 24 products
 //!   sums   12 rows × 2 × 16 lanes    24
-//!   b      2 × 16 lanes               2      sums start at zero and are added to `out` once, at the end
+//!   b      2 × 16 lanes               2      sums start at zero or in `out`, and are put there once
 //!   a      1 word, broadcast          1
 //!                                    27 of 32
 //!
@@ -65,7 +65,7 @@ pub(super) unsafe fn avx512_bf16(block: Block, rows: usize) -> usize {
 unsafe fn avx512_bf16_rows<const ROWS: usize>(block: Block) -> usize {
     // SAFETY: `ROWS` rows are there, by the caller's promise.
     unsafe {
-        let mut sums: [[__m512; 2]; ROWS] = [[_mm512_setzero_ps(); 2]; ROWS];
+        let mut sums = sums_512::<ROWS>(block);
         for pair in 0..block.words {
             let b = block.b.add(pair * block.b_stride);
             let b0: __m512bh = transmute(_mm512_loadu_si512(b.cast()));
@@ -77,7 +77,7 @@ unsafe fn avx512_bf16_rows<const ROWS: usize>(block: Block) -> usize {
                 sums[1] = _mm512_dpbf16_ps(sums[1], a, b1);
             }
         }
-        add_to(block, &sums);
+        write_512(block, &sums);
     }
     ROWS
 }
@@ -110,7 +110,7 @@ unsafe fn avx512_widening_rows<const ROWS: usize>(block: Block) -> usize {
     // SAFETY: `ROWS` rows are there, by the caller's promise.
     unsafe {
         let high = _mm512_set1_epi32(0xffff_0000_u32.cast_signed());
-        let mut sums: [[__m512; 2]; ROWS] = [[_mm512_setzero_ps(); 2]; ROWS];
+        let mut sums = sums_512::<ROWS>(block);
         for pair in 0..block.words {
             let b = block.b.add(pair * block.b_stride);
             let words = [_mm512_loadu_si512(b.cast()), _mm512_loadu_si512(b.add(16).cast())];
@@ -126,23 +126,41 @@ unsafe fn avx512_widening_rows<const ROWS: usize>(block: Block) -> usize {
                 }
             }
         }
-        add_to(block, &sums);
+        write_512(block, &sums);
     }
     ROWS
 }
 
-/// Adds a block's sums to `out`.
+/// What a block's sums start at.
+///
+/// # Safety
+/// The processor must have AVX-512; `ROWS` rows of `out` must be readable.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn sums_512<const ROWS: usize>(block: Block) -> [[__m512; 2]; ROWS] {
+    let mut sums = [[_mm512_setzero_ps(); 2]; ROWS];
+    for (row, sums) in sums.iter_mut().enumerate().filter(|_| block.goes_on) {
+        for (half, sum) in sums.iter_mut().enumerate() {
+            // SAFETY: `ROWS` rows are there, by the caller's promise.
+            *sum = unsafe { _mm512_loadu_ps(block.out.add(row * block.out_stride + 16 * half)) };
+        }
+    }
+    sums
+}
+
+/// Writes a block's sums to `out`, or adds them.
 ///
 /// # Safety
 /// The processor must have AVX-512; `ROWS` rows of `out` must be writable.
+#[inline]
 #[target_feature(enable = "avx512f")]
-unsafe fn add_to<const ROWS: usize>(block: Block, sums: &[[__m512; 2]; ROWS]) {
+unsafe fn write_512<const ROWS: usize>(block: Block, sums: &[[__m512; 2]; ROWS]) {
     for (row, sums) in sums.iter().enumerate() {
         for (half, &sum) in sums.iter().enumerate() {
             // SAFETY: `ROWS` rows are there, by the caller's promise.
             unsafe {
                 let out = block.out.add(row * block.out_stride + 16 * half);
-                _mm512_storeu_ps(out, _mm512_add_ps(_mm512_loadu_ps(out), sum));
+                _mm512_storeu_ps(out, if block.goes_on { sum } else { _mm512_add_ps(_mm512_loadu_ps(out), sum) });
             }
         }
     }
@@ -176,7 +194,7 @@ pub(super) unsafe fn avx512(block: Block, rows: usize) -> usize {
 unsafe fn avx512_rows<const ROWS: usize>(block: Block) -> usize {
     // SAFETY: `ROWS` rows are there, by the caller's promise.
     unsafe {
-        let mut sums: [[__m512; 2]; ROWS] = [[_mm512_setzero_ps(); 2]; ROWS];
+        let mut sums = sums_512::<ROWS>(block);
         for k in 0..block.words {
             let b: *const f32 = block.b.add(k * block.b_stride).cast();
             let b = [_mm512_loadu_ps(b), _mm512_loadu_ps(b.add(16))];
@@ -186,7 +204,7 @@ unsafe fn avx512_rows<const ROWS: usize>(block: Block) -> usize {
                 sums[1] = _mm512_fmadd_ps(a, b[1], sums[1]);
             }
         }
-        add_to(block, &sums);
+        write_512(block, &sums);
     }
     ROWS
 }
@@ -229,7 +247,7 @@ pub(super) unsafe fn avx2(block: Block, rows: usize) -> usize {
 unsafe fn avx2_rows<const ROWS: usize>(block: Block) {
     // SAFETY: `ROWS` rows are there, by the caller's promise.
     unsafe {
-        let mut sums: [[__m256; 2]; ROWS] = [[_mm256_setzero_ps(); 2]; ROWS];
+        let mut sums = sums_256::<ROWS>(block);
         for k in 0..block.words {
             let b: *const f32 = block.b.add(k * block.b_stride).cast();
             let b = [_mm256_loadu_ps(b), _mm256_loadu_ps(b.add(8))];
@@ -239,22 +257,40 @@ unsafe fn avx2_rows<const ROWS: usize>(block: Block) {
                 sums[1] = _mm256_fmadd_ps(a, b[1], sums[1]);
             }
         }
-        add_to_256(block, &sums);
+        write_256(block, &sums);
     }
 }
 
-/// Adds the sums of 16 lanes to `out`.
+/// What the sums of 16 lanes start at.
+///
+/// # Safety
+/// The processor must have AVX2; `ROWS` rows of `out` must be readable.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn sums_256<const ROWS: usize>(block: Block) -> [[__m256; 2]; ROWS] {
+    let mut sums = [[_mm256_setzero_ps(); 2]; ROWS];
+    for (row, sums) in sums.iter_mut().enumerate().filter(|_| block.goes_on) {
+        for (half, sum) in sums.iter_mut().enumerate() {
+            // SAFETY: `ROWS` rows are there, by the caller's promise.
+            *sum = unsafe { _mm256_loadu_ps(block.out.add(row * block.out_stride + 8 * half)) };
+        }
+    }
+    sums
+}
+
+/// Writes the sums of 16 lanes to `out`, or adds them.
 ///
 /// # Safety
 /// The processor must have AVX2; `ROWS` rows of `out` must be writable.
+#[inline]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn add_to_256<const ROWS: usize>(block: Block, sums: &[[__m256; 2]; ROWS]) {
+unsafe fn write_256<const ROWS: usize>(block: Block, sums: &[[__m256; 2]; ROWS]) {
     for (row, sums) in sums.iter().enumerate() {
         for (half, &sum) in sums.iter().enumerate() {
             // SAFETY: `ROWS` rows are there, by the caller's promise.
             unsafe {
                 let out = block.out.add(row * block.out_stride + 8 * half);
-                _mm256_storeu_ps(out, _mm256_add_ps(_mm256_loadu_ps(out), sum));
+                _mm256_storeu_ps(out, if block.goes_on { sum } else { _mm256_add_ps(_mm256_loadu_ps(out), sum) });
             }
         }
     }
@@ -296,7 +332,7 @@ unsafe fn avx2_widening_rows<const ROWS: usize>(block: Block) {
     // SAFETY: `ROWS` rows are there, by the caller's promise.
     unsafe {
         let high = _mm256_set1_epi32(0xffff_0000_u32.cast_signed());
-        let mut sums: [[__m256; 2]; ROWS] = [[_mm256_setzero_ps(); 2]; ROWS];
+        let mut sums = sums_256::<ROWS>(block);
         for pair in 0..block.words {
             let b = block.b.add(pair * block.b_stride);
             let words = [_mm256_loadu_si256(b.cast()), _mm256_loadu_si256(b.add(8).cast())];
@@ -311,6 +347,6 @@ unsafe fn avx2_widening_rows<const ROWS: usize>(block: Block) {
                 }
             }
         }
-        add_to_256(block, &sums);
+        write_256(block, &sums);
     }
 }

@@ -1,0 +1,505 @@
+//! [`CodedPanels`]: weights of 8 or 4 bits that stay so in memory, and the words that they stand
+//! for, made anew whenever a product wants them.
+//!
+//! # Layout
+//!
+//! As in a plain matrix, 32 rows make a panel and lie side by side. A word of codes holds 4 or 8
+//! successive columns of a row, the first in the lowest bits:
+//!
+//! ```text
+//! panel p       lane 0                lane 1                …   lane 31
+//! code word 0   W[32p][0..4 or 8]     W[32p + 1][0..4 or 8]
+//! code word 1   W[32p][4..8 or 16]    …
+//!
+//! group g       scale of row 32p      scale of row 32p + 1  …   and zeros and minima, if there are any
+//! ```
+//!
+//! # Expanding
+//!
+//! [`expand`](CodedPanels::expand) applies the formula of `weights/codes.rs` to a piece of a panel,
+//! all 32 lanes at a time, and rounds to bf16 where products are of pairs. The words are those of
+//! the matrix expanded at load, to the bit, so a product of codes is the product of that matrix. A
+//! piece is expanded once for all rows of a task; it stays in the core's cache, and memory gives
+//! the codes alone.
+
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+#[cfg(target_arch = "x86_64")]
+use super::integers::{CodesOfPanel, MOST_COLUMNS};
+use super::kernel::Supported;
+use super::stored::Stored;
+use super::tile::{LANES, Word, Words, prefetch};
+use super::vector::bf16_bits;
+use crate::weights::{CodeNumbers, CodedRows, Coding, Groups};
+use crate::widest::widest;
+
+/// The lanes of one word of a panel.
+pub(super) type Lanes = [u32; LANES];
+
+/// Some panels of a matrix as codes.
+pub(super) struct CodedPanels {
+    /// The kernel whose products the words are for.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    kernel: Supported,
+    /// How values follow from codes.
+    coding: Coding,
+    /// What the words of products hold.
+    word: Word,
+    /// `[panels][words of codes][LANES]`.
+    codes: Stored,
+    /// Scales, as bits of f32, `[panels][groups][LANES]`.
+    scales: Stored,
+    /// Likewise, if there are zeros other than 0.
+    zeros: Option<Stored>,
+    /// Likewise, if there are minima other than 0.
+    minima: Option<Stored>,
+}
+
+impl CodedPanels {
+    /// Words of the arrays of so many panels: codes, scales, then zeros and minima if the coding has
+    /// them.
+    pub(super) fn lengths(coding: &Coding, panels: usize) -> Vec<usize> {
+        let codes = panels * coding.width.div_ceil(per_word(coding)) * LANES;
+        let groups = panels * coding.n_groups * LANES;
+        let of_groups = 1 + usize::from(coding.has_zeros) + usize::from(coding.has_minima);
+        [codes].into_iter().chain([groups].repeat(of_groups)).collect()
+    }
+
+    /// Panels of these arrays, which are those that [`lengths`](Self::lengths) says.
+    pub(super) fn new(kernel: Supported, coding: Coding, word: Word, arrays: Vec<Stored>) -> Self {
+        let mut arrays = arrays.into_iter();
+        let mut next = || arrays.next().unwrap_or_else(|| Stored::Own(super::lines::Lines::default()));
+        let (codes, scales) = (next(), next());
+        let zeros = coding.has_zeros.then(&mut next);
+        let minima = coding.has_minima.then(&mut next);
+        Self { kernel, coding, word, codes, scales, zeros, minima }
+    }
+
+    /// The arrays.
+    pub(super) fn arrays(&self) -> Vec<&[u32]> {
+        let of_groups = [Some(&self.scales), self.zeros.as_ref(), self.minima.as_ref()];
+        [Some(&self.codes)].into_iter().chain(of_groups).flatten().map(|array| &**array).collect()
+    }
+
+    /// Words of a row's codes.
+    fn width(&self) -> usize {
+        self.coding.width.div_ceil(per_word(&self.coding))
+    }
+
+    /// Columns of some words.
+    fn columns(&self, words: &Range<usize>) -> Range<usize> {
+        let each = if self.word == Word::Pair { 2 } else { 1 };
+        (words.start * each).min(self.coding.width)..(words.end * each).min(self.coding.width)
+    }
+
+    /// The words of codes that some words of a panel are made of.
+    pub(super) fn codes_of(&self, panel: usize, words: Range<usize>) -> &[u32] {
+        let columns = self.columns(&words);
+        let each = per_word(&self.coding);
+        let start = panel * self.width();
+        &self.codes[(start + columns.start / each) * LANES..(start + columns.end.div_ceil(each)) * LANES]
+    }
+
+    /// Fills rows from row `first` of these panels on. Panels that come from a file stay as they are.
+    pub(super) fn fill(&mut self, first: usize, rows: &CodedRows<'_>) {
+        let Coding { bits, width: columns, n_groups, .. } = self.coding;
+        let (width, count) = (self.width(), rows.codes.len() / columns.max(1));
+        let each_panel = |array: &mut Stored, width: usize, write: &(dyn Fn(&mut [u32], usize, usize) + Sync)| {
+            let Stored::Own(words) = array else { return };
+            words.par_chunks_exact_mut((width * LANES).max(1)).enumerate().for_each(|(index, panel)| {
+                for row in (index * LANES).max(first)..((index + 1) * LANES).min(first + count) {
+                    write(panel, row % LANES, row - first);
+                }
+            });
+        };
+        each_panel(&mut self.codes, width, &|panel, lane, row| {
+            let codes = rows.codes[row * columns..][..columns].chunks(32 / bits);
+            for (word, codes) in panel.iter_mut().skip(lane).step_by(LANES).zip(codes) {
+                let place = |(at, &code): (usize, &u8)| u32::from(code) << (at * bits);
+                *word = codes.iter().enumerate().map(place).fold(0, |word, code| word | code);
+            }
+        });
+        let of_groups = [
+            (Some(&mut self.scales), &*rows.scales),
+            (self.zeros.as_mut(), &*rows.zeros),
+            (self.minima.as_mut(), &*rows.minima),
+        ];
+        for (array, numbers) in of_groups {
+            let Some(array) = array else { continue };
+            each_panel(array, n_groups, &|panel, lane, row| {
+                let numbers = &numbers[row * n_groups..][..n_groups];
+                let words = panel.iter_mut().skip(lane).step_by(LANES);
+                words.zip(numbers).for_each(|(word, x)| *word = x.to_bits());
+            });
+        }
+    }
+
+    /// Writes the words of one row to `out`, as many as it has room for.
+    pub(super) fn row(&self, panel: usize, lane: usize, out: &mut [u32]) {
+        let Coding { bits, n_groups, width, factor, ref groups, .. } = self.coding;
+        let table = self.coding.table();
+        let mask = (1 << bits) - 1;
+        let value = |column: usize| {
+            let word = self.codes[(panel * self.width() + column * bits / 32) * LANES + lane];
+            let code = word >> (column * bits % 32) & mask;
+            let at = (panel * n_groups + groups.of(column)) * LANES + lane;
+            let of_group = |array: &Option<Stored>| array.as_ref().map_or(0.0, |array| f32::from_bits(array[at]));
+            let scale = f32::from_bits(self.scales[at]);
+            (table[code as usize] - of_group(&self.zeros)) * scale * factor - of_group(&self.minima)
+        };
+        for (index, out) in out.iter_mut().enumerate() {
+            *out = match self.word {
+                Word::Single => value(index).to_bits(),
+                Word::Pair if 2 * index + 1 < width => pair(value(2 * index), value(2 * index + 1)),
+                Word::Pair => pair(value(2 * index), 0.0),
+            };
+        }
+    }
+
+    /// Goes on with products of some rows, whose first word is `words.start`, and the words `words` of
+    /// a panel, as [`multiply_add`](super::tile::multiply_add) does for words that were expanded. `sums`
+    /// has one element for each row. `false`, and nothing happens, where there is no body for it.
+    pub(super) fn multiply(&self, panel: usize, words: Range<usize>, a: Words<'_>, sums: &mut [Sums]) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if let (Word::Pair, Some(has)) = (self.word, x86::HasThem::of(self.kernel)) {
+            let (columns, each) = (self.columns(&words), per_word(&self.coding));
+            let is_whole = columns.len() == 2 * words.len() && columns.len().is_multiple_of(each);
+            if is_whole && sums.len() <= x86::MOST_ROWS {
+                let count = columns.len() / each;
+                return has.multiply(&Piece::new(self, panel, columns), count, a, sums);
+            }
+        }
+        let _ = (panel, words, a, sums);
+        false
+    }
+
+    /// Columns of a group, if codes may be multiplied as integers: signed, of eight bits, with scales
+    /// alone, for successive columns that are whole words of codes and few enough for exact sums.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn group_of_integers(&self) -> Option<usize> {
+        let Coding { bits, ref numbers, width, ref groups, has_zeros, has_minima, factor, .. } = self.coding;
+        let is_scaled = (has_zeros, has_minima, factor) == (false, false, 1.0);
+        let suits = bits == 8 && *numbers == CodeNumbers::Signed && is_scaled && width.is_multiple_of(4);
+        match *groups {
+            Groups::Even(size) if suits && size.is_multiple_of(4) && size <= MOST_COLUMNS => Some(size),
+            _ => None,
+        }
+    }
+
+    /// The codes and scales of a panel.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn codes_of_panel(&self, panel: usize) -> CodesOfPanel<'_> {
+        let (width, n_groups) = (self.width(), self.coding.n_groups);
+        CodesOfPanel {
+            codes: &self.codes.as_chunks().0[panel * width..][..width],
+            scales: &self.scales.as_chunks().0[panel * n_groups..][..n_groups],
+        }
+    }
+
+    /// Expands whole words of codes with the processor's own instructions, where there is a body for
+    /// the coding, and returns what is left: at most the columns of a part of a word.
+    #[cfg(target_arch = "x86_64")]
+    fn expand_whole<'a>(
+        &self,
+        panel: usize,
+        columns: Range<usize>,
+        out: &'a mut [Lanes],
+    ) -> (Range<usize>, &'a mut [Lanes]) {
+        let (Word::Pair, Some(has)) = (self.word, x86::HasThem::of(self.kernel)) else { return (columns, out) };
+        let whole = columns.len() / per_word(&self.coding) * per_word(&self.coding);
+        let (start, end) = (columns.start, columns.end);
+        if has.expand(&Piece::new(self, panel, start..start + whole), &mut out[..whole / 2]) {
+            (start + whole..end, &mut out[whole / 2..])
+        } else {
+            (columns, out)
+        }
+    }
+
+    /// Makes the words `words` of each row of a panel, `[words][LANES]`; those behind the matrix's
+    /// columns become zero. A range begins where a word of codes does.
+    pub(super) fn expand(&self, panel: usize, words: Range<usize>, out: &mut [u32]) {
+        let numbers = &self.coding.numbers;
+        let (columns, out) = (self.columns(&words), out.as_chunks_mut().0);
+        #[cfg(target_arch = "x86_64")]
+        let (columns, out) = self.expand_whole(panel, columns, out);
+        let piece = Piece::new(self, panel, columns);
+        match (numbers, self.coding.bits) {
+            (CodeNumbers::Signed, 8) => piece.expand(out, |word, at| ((word << (24 - 8 * at)) as i32 >> 24) as f32),
+            (CodeNumbers::Signed, _) => piece.expand(out, |word, at| ((word << (28 - 4 * at)) as i32 >> 28) as f32),
+            (CodeNumbers::Unsigned, 8) => piece.expand(out, |word, at| (word >> (8 * at) & 255) as i32 as f32),
+            (CodeNumbers::Unsigned, _) => piece.expand(out, |word, at| (word >> (4 * at) & 15) as i32 as f32),
+            (CodeNumbers::E4m3, _) => piece.expand(out, |word, at| e4m3(word >> (8 * at))),
+            (CodeNumbers::Table(table), _) => piece.expand(out, |word, at| table[(word >> (4 * at) & 15) as usize]),
+        }
+    }
+}
+
+/// How many words before they are needed codes are fetched: 4 KiB. Expanding takes so many
+/// instructions that the processor by itself does not look far enough ahead to keep the memory busy.
+pub(super) const AHEAD: usize = 1024;
+
+/// The sums of one row.
+pub(super) type Sums = [f32; LANES];
+
+/// Codes in a word.
+fn per_word(coding: &Coding) -> usize {
+    32 / coding.bits
+}
+
+/// `2^120`: what the biases of exponents of E4M3 and f32 differ by.
+const E4M3_BIAS: f32 = f32::from_bits((127 + 120) << 23);
+
+/// The E4M3 float in the lowest byte. Its exponent is put where that of an f32 is, and the
+/// difference of their biases, 120, is made up for by a product, which is exact for subnormals too.
+/// The one code that is no number, which checkpoints must not have, is 480 here.
+#[inline(always)]
+fn e4m3(code: u32) -> f32 {
+    let magnitude = f32::from_bits((code & 0x7f) << 20) * E4M3_BIAS;
+    f32::from_bits(magnitude.to_bits() | (code & 0x80) << 24)
+}
+
+/// Two numbers as a pair of bf16.
+#[inline(always)]
+fn pair(first: f32, second: f32) -> u32 {
+    bf16_bits(first) | bf16_bits(second) << 16
+}
+
+/// Some columns of a panel, to be expanded.
+struct Piece<'a> {
+    /// All of it.
+    of: &'a CodedPanels,
+    /// The panel's words of codes, from the first column on.
+    codes: &'a [Lanes],
+    /// What the panel's groups have.
+    scales: &'a [Lanes],
+    /// Likewise; empty if there are none.
+    zeros: &'a [Lanes],
+    /// Likewise; empty if there are none.
+    minima: &'a [Lanes],
+    /// The columns.
+    columns: Range<usize>,
+}
+
+impl<'a> Piece<'a> {
+    /// Columns of a panel.
+    fn new(of: &'a CodedPanels, panel: usize, columns: Range<usize>) -> Self {
+        let n_groups = of.coding.n_groups;
+        let groups = |array: &'a Stored| &array.as_chunks().0[panel * n_groups..][..n_groups];
+        let optional = |array: &'a Option<Stored>| array.as_ref().map_or::<&[Lanes], _>(&[], groups);
+        let codes = &of.codes.as_chunks().0[panel * of.width()..][columns.start / per_word(&of.coding)..];
+        let (zeros, minima) = (optional(&of.zeros), optional(&of.minima));
+        Self { of, codes, scales: groups(&of.scales), zeros, minima, columns }
+    }
+
+    /// Expands the columns, by a body for what the coding has; `number` is what the code at some
+    /// place of a word stands for.
+    #[inline(always)]
+    fn expand(&self, out: &mut [Lanes], number: impl Fn(u32, usize) -> f32 + Copy) {
+        let factor = self.of.coding.factor;
+        match (self.zeros.is_empty(), self.minima.is_empty() && factor == 1.0) {
+            (true, true) => self.dispatch(out, number, |x, [_, scale, _]| x * scale),
+            (false, true) => self.dispatch(out, number, |x, [zero, scale, _]| (x - zero) * scale),
+            _ => self.dispatch(out, number, |x, [zero, scale, minimum]| (x - zero) * scale * factor - minimum),
+        }
+    }
+
+    /// Runs the loops with the widest instructions that the processor has.
+    #[inline(always)]
+    fn dispatch(
+        &self,
+        out: &mut [Lanes],
+        number: impl Fn(u32, usize) -> f32 + Copy,
+        value: impl Fn(f32, [f32; 3]) -> f32 + Copy,
+    ) {
+        match self.of.word {
+            Word::Pair => widest(
+                #[inline(always)]
+                || self.run::<true>(out, number, value),
+            ),
+            Word::Single => widest(
+                #[inline(always)]
+                || self.run::<false>(out, number, value),
+            ),
+        }
+    }
+
+    /// The loops: two columns of all lanes at a time, which are one word of pairs or two single ones.
+    #[inline(always)]
+    fn run<const PAIRS: bool>(
+        &self,
+        out: &mut [Lanes],
+        number: impl Fn(u32, usize) -> f32 + Copy,
+        value: impl Fn(f32, [f32; 3]) -> f32 + Copy,
+    ) {
+        let Coding { ref groups, .. } = self.of.coding;
+        let each = per_word(&self.of.coding);
+        let whole = matches!(groups, Groups::Even(size) if size.is_multiple_of(each));
+        let mut out = out.iter_mut();
+        for (codes, from) in self.codes.iter().zip(self.columns.clone().step_by(each)) {
+            prefetch(codes.as_ptr().wrapping_add(AHEAD));
+            prefetch(codes.as_ptr().wrapping_add(AHEAD + LANES / 2));
+            let of_word = groups.of(from);
+            for at in (0..each).step_by(2) {
+                let column = from + at;
+                if column >= self.columns.end {
+                    break;
+                }
+                let has_second = column + 1 < self.columns.end;
+                let group = |column| self.group(if whole { of_word } else { groups.of(column) });
+                let first = group(column);
+                let second = if has_second { group(column + 1) } else { first };
+                let both = |lane: usize| {
+                    let of =
+                        |[zeros, scales, minima]: [&Lanes; 3]| [zeros, scales, minima].map(|x| f32::from_bits(x[lane]));
+                    let x = value(number(codes[lane], at), of(first));
+                    let y = if has_second { value(number(codes[lane], at + 1), of(second)) } else { 0.0 };
+                    (x, y)
+                };
+                if PAIRS {
+                    let Some(row) = out.next() else { return };
+                    for (lane, word) in row.iter_mut().enumerate() {
+                        let (x, y) = both(lane);
+                        *word = pair(x, y);
+                    }
+                } else {
+                    let (Some(row), below) = (out.next(), if has_second { out.next() } else { None }) else { return };
+                    for (lane, word) in row.iter_mut().enumerate() {
+                        *word = both(lane).0.to_bits();
+                    }
+                    for (lane, word) in below.into_iter().flatten().enumerate() {
+                        *word = both(lane).1.to_bits();
+                    }
+                }
+            }
+        }
+        out.for_each(|row| row.fill(0));
+    }
+
+    /// Zeros, scales and minima of a group; 0 where there are none.
+    #[inline(always)]
+    fn group(&self, group: usize) -> [&Lanes; 3] {
+        /// What a group without zeros or minima has.
+        const NONE: &Lanes = &[0; LANES];
+        [self.zeros.get(group).unwrap_or(NONE), &self.scales[group], self.minima.get(group).unwrap_or(NONE)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use half::bf16;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::engine::packed::kernel::Kernel;
+    use crate::engine::packed::lines::Lines;
+    use crate::engine::packed::pack::PackedLinear;
+    use crate::engine::packed::stored::Section;
+    use crate::weights::{CodedMemory, Numbers};
+
+    /// Codings of all kinds of codes, and of all that the formula may have.
+    fn coding(kind: usize, width: usize, size: usize) -> Coding {
+        let table = std::array::from_fn(|code| (code as f32 - 6.5) / 3.0);
+        let (bits, numbers) = match kind % 6 {
+            0 => (8, CodeNumbers::Signed),
+            1 => (4, CodeNumbers::Signed),
+            2 => (8, CodeNumbers::Unsigned),
+            3 => (4, CodeNumbers::Unsigned),
+            4 => (8, CodeNumbers::E4m3),
+            _ => (4, CodeNumbers::Table(table)),
+        };
+        let coding = Coding::scaled(bits, numbers, width, size);
+        match kind / 6 {
+            0 => coding,
+            1 => Coding { has_zeros: true, ..coding },
+            2 => Coding { has_minima: true, ..coding },
+            _ => {
+                let n_groups = coding.n_groups;
+                let groups = Groups::Listed((0..width).map(|column| (column * 7 % n_groups) as u32).collect());
+                Coding { has_zeros: true, factor: 1.0 / 127.0, groups, ..coding }
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn products_of_codes_have_the_bits_of_products_of_expanded_weights(
+            kind in 0..24_usize,
+            rows in prop::sample::select(vec![1_usize, 12, 25]),
+            width in prop::sample::select(vec![1_usize, 31, 64, 80, 700, 1500, 2100]),
+            size in prop::sample::select(vec![1_usize, 16, 32, 128, 5000]),
+            d_out in prop::sample::select(vec![1_usize, 32, 33, 100]),
+            seed in any::<u64>(),
+        ) {
+            let random = |i: usize| (seed ^ i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
+            let number = |i: usize| random(i) as f32 / (1_u64 << 31) as f32 - 0.5;
+            let coding = coding(kind, width, size);
+            let mut memory = CodedMemory::new(&coding, d_out);
+            let coded = memory.rows(&coding, d_out);
+            let is_float = coding.numbers == CodeNumbers::E4m3;
+            for (i, code) in coded.codes.iter_mut().enumerate() {
+                *code = random(i) as u8 & if coding.bits == 4 { 15 } else { 255 };
+                if is_float && *code & 0x7f == 0x7f {
+                    *code = 3; // no number
+                }
+            }
+            coded.scales.iter_mut().enumerate().for_each(|(i, x)| *x = number(i + 1000) / 16.0);
+            if coding.has_zeros {
+                coded.zeros.iter_mut().enumerate().for_each(|(i, x)| *x = (random(i + 2000) % 16) as f32);
+            }
+            if coding.has_minima {
+                coded.minima.iter_mut().enumerate().for_each(|(i, x)| *x = number(i + 3000));
+            }
+            let mut values = vec![f32::NAN; d_out * width];
+            coding.expand(&coded, &mut values);
+            let halves: Vec<bf16> = values.iter().map(|&x| bf16::from_f32(x)).collect();
+            let x: Vec<f32> = (0..rows * width).map(|i| number(i + 4000)).collect();
+            // Products of integers are not those of expanded weights; `integers.rs` has their tests.
+            let kernels = Supported::all().filter(|kernel| kernel.kernel() != Kernel::Avx512Vnni);
+            for (kernel, word) in kernels.flat_map(|kernel| [(kernel, Word::Pair), (kernel, Word::Single)]) {
+                let mut plain = PackedLinear::zeros(kernel, word, d_out, width);
+                plain.fill(0, if word == Word::Pair { Numbers::Bf16(&halves) } else { Numbers::F32(&values) });
+                let make = |shape| Ok::<_, ()>(Section::zeros(shape));
+                let mut small = PackedLinear::of(kernel, word, width, vec![(d_out, Some(coding.clone()))], make).unwrap();
+                // In two parts, of which the first ends inside a panel.
+                let cut = d_out / 3;
+                let (mut first, mut second) = (CodedMemory::new(&coding, cut), CodedMemory::new(&coding, d_out - cut));
+                let (first, second) = (first.rows(&coding, cut), second.rows(&coding, d_out - cut));
+                let (codes, groups) = (cut * width, cut * coding.n_groups);
+                first.codes.copy_from_slice(&coded.codes[..codes]);
+                second.codes.copy_from_slice(&coded.codes[codes..]);
+                for (of, [a, b]) in [
+                    (&coded.scales, [&mut *first.scales, &mut *second.scales]),
+                    (&coded.zeros, [&mut *first.zeros, &mut *second.zeros]),
+                    (&coded.minima, [&mut *first.minima, &mut *second.minima]),
+                ] {
+                    a.copy_from_slice(&of[..groups]);
+                    b.copy_from_slice(&of[groups..]);
+                }
+                small.fill_codes(cut, &second);
+                small.fill_codes(0, &first);
+                let mut scratch = Lines::default();
+                let products = [&plain, &small].map(|matrix| {
+                    let mut out = vec![f32::NAN; rows * d_out];
+                    matrix.apply(&x, rows, &mut out, &mut scratch);
+                    out.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+                });
+                prop_assert!(products[0] == products[1], "{kernel:?} {word:?} {coding:?}");
+                for row in [0, d_out - 1] {
+                    let both = [&plain, &small].map(|matrix| {
+                        let mut out = vec![f32::NAN; width];
+                        matrix.row(row, &mut out);
+                        out
+                    });
+                    prop_assert_eq!(&both[0], &both[1]);
+                }
+            }
+        }
+    }
+}

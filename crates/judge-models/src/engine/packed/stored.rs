@@ -1,0 +1,195 @@
+//! [`Section`]: some panels of a packed matrix, as words that products read, or as codes.
+//!
+//! A matrix that is stacked from several tensors is stored as they are: queries in four bits beside
+//! values in six, or beside plain ones. Successive tensors that are stored alike make one section.
+//!
+//! ```text
+//! section        what it keeps                                              a tile of it
+//! Plain          words, [panels][width][LANES]                              borrowed
+//! Coded          codes, [panels][codes' width][LANES], and what groups      expanded into a buffer,
+//!                of columns share, [panels][groups][LANES]: `coded.rs`      the same words
+//! ```
+//!
+//! Arrays are in memory of the process or in a file of the packed cache. `pack.rs` owns what words
+//! mean, and the products; this file owns where they come from.
+
+use std::ops::{Deref, Range};
+
+use rayon::prelude::*;
+
+use super::coded::{CodedPanels, Sums};
+use super::kernel::Supported;
+use super::lines::{Lines, MappedLines};
+use super::tile::{LANES, Word, Words};
+use crate::weights::{CodedRows, Coding, Numbers};
+
+/// 32-bit words of a matrix.
+pub(super) enum Stored {
+    /// In memory of this process.
+    Own(Lines<u32>),
+    /// In a file of the packed cache.
+    Mapped(MappedLines),
+}
+
+impl Deref for Stored {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        match self {
+            Self::Own(words) => words,
+            Self::Mapped(words) => words,
+        }
+    }
+}
+
+/// What a section keeps of a matrix.
+pub(super) struct Shape {
+    /// The kernel that multiplies.
+    pub(super) kernel: Supported,
+    /// What a word holds.
+    pub(super) word: Word,
+    /// Words of a row, with the padding of the kernel.
+    pub(super) width: usize,
+    /// Panels of the section.
+    pub(super) panels: Range<usize>,
+    /// How its tensors are coded; `None` for plain words.
+    pub(super) coding: Option<Coding>,
+}
+
+impl Shape {
+    /// Words of each array that a section of this shape keeps, in their order.
+    pub(super) fn lengths(&self) -> Vec<usize> {
+        match &self.coding {
+            None => vec![self.panels.len() * self.width * LANES],
+            Some(coding) => CodedPanels::lengths(coding, self.panels.len()),
+        }
+    }
+}
+
+/// Some panels of a matrix.
+pub(super) struct Section {
+    /// Which of the matrix's.
+    pub(super) panels: Range<usize>,
+    /// Words of a row.
+    width: usize,
+    /// What is kept of them.
+    form: Form,
+}
+
+/// What is kept of a section.
+enum Form {
+    /// Words.
+    Plain(Stored),
+    /// Codes, which words are made of.
+    Coded(Box<CodedPanels>),
+}
+
+impl Section {
+    /// A section of these arrays, as many and as long as [`Shape::lengths`] says.
+    pub(super) fn new(shape: Shape, arrays: Vec<Stored>) -> Self {
+        debug_assert!(shape.lengths().iter().zip(&arrays).all(|(&length, array)| array.len() == length));
+        let form = match shape.coding {
+            Some(coding) => Form::Coded(Box::new(CodedPanels::new(shape.kernel, coding, shape.word, arrays))),
+            None => Form::Plain(arrays.into_iter().next().unwrap_or_else(|| Stored::Own(Lines::default()))),
+        };
+        Self { panels: shape.panels, width: shape.width, form }
+    }
+
+    /// A section of zeros, to be filled.
+    pub(super) fn zeros(shape: Shape) -> Self {
+        let arrays = shape.lengths().into_iter().map(|length| Stored::Own(Lines::to_be_filled(length))).collect();
+        Self::new(shape, arrays)
+    }
+
+    /// All that is kept, as the packed cache keeps it.
+    pub(super) fn arrays(&self) -> Vec<&[u32]> {
+        match &self.form {
+            Form::Plain(words) => vec![words],
+            Form::Coded(coded) => coded.arrays(),
+        }
+    }
+
+    /// The words `words` of each row of a panel, `[words][LANES]`: borrowed, or expanded into
+    /// `buffer`, which has room for exactly them. Ranges begin at whole tiles of the matrix unit or
+    /// at whole pieces of a sum, so no code word is cut.
+    pub(super) fn tile<'a>(&'a self, panel: usize, words: Range<usize>, buffer: &'a mut [u32]) -> &'a [u32] {
+        match &self.form {
+            Form::Plain(_) => self.kept(panel, words),
+            Form::Coded(coded) => {
+                coded.expand(panel - self.panels.start, words, buffer);
+                buffer
+            }
+        }
+    }
+
+    /// Products with codes that need not be expanded into memory; see [`CodedPanels::multiply`].
+    pub(super) fn multiply(&self, panel: usize, words: Range<usize>, a: Words<'_>, sums: &mut [Sums]) -> bool {
+        match &self.form {
+            Form::Plain(_) => false,
+            Form::Coded(coded) => coded.multiply(panel - self.panels.start, words, a, sums),
+        }
+    }
+
+    /// The coded panels.
+    pub(super) fn coded(&self) -> Option<&CodedPanels> {
+        match &self.form {
+            Form::Plain(_) => None,
+            Form::Coded(coded) => Some(coded),
+        }
+    }
+
+    /// What is kept of these words of a panel, to be fetched: the words themselves, or their codes.
+    pub(super) fn kept(&self, panel: usize, words: Range<usize>) -> &[u32] {
+        let panel = panel - self.panels.start;
+        match &self.form {
+            Form::Plain(all) => &all[panel * self.width * LANES..][words.start * LANES..words.end * LANES],
+            Form::Coded(coded) => coded.codes_of(panel, words),
+        }
+    }
+
+    /// Writes the words of one row of a panel, without padding, to `out`: as many as it has room for.
+    pub(super) fn row(&self, panel: usize, lane: usize, out: &mut [u32]) {
+        let panel = panel - self.panels.start;
+        match &self.form {
+            Form::Plain(words) => {
+                let words = words[panel * self.width * LANES..].iter().skip(lane).step_by(LANES);
+                out.iter_mut().zip(words).for_each(|(out, &word)| *out = word);
+            }
+            Form::Coded(coded) => coded.row(panel, lane, out),
+        }
+    }
+
+    /// Writes plain rows of `d_in` numbers, from row `first` of the matrix on. Rows of other
+    /// sections, and sections of other forms, are left alone.
+    pub(super) fn fill(&mut self, first: usize, d_in: usize, rows: Numbers<'_>) {
+        let (width, panels) = (self.width, self.panels.start);
+        let count = rows.len() / d_in.max(1);
+        let Form::Plain(Stored::Own(words)) = &mut self.form else { return };
+        words.par_chunks_exact_mut((width * LANES).max(1)).enumerate().for_each(|(index, panel)| {
+            let start = (panels + index) * LANES;
+            for row in start.max(first)..(start + LANES).min(first + count) {
+                let lane = panel.iter_mut().skip(row % LANES).step_by(LANES);
+                let place = (row - first) * d_in..(row - first + 1) * d_in;
+                match rows {
+                    Numbers::Bf16(rows) => {
+                        let (pairs, rest) = rows[place].as_chunks::<2>();
+                        let last = rest.first().map(|&x| [x, half::bf16::ZERO]);
+                        for (word, pair) in lane.zip(pairs.iter().copied().chain(last)) {
+                            *word = u32::from(pair[0].to_bits()) | u32::from(pair[1].to_bits()) << 16;
+                        }
+                    }
+                    Numbers::F32(rows) => lane.zip(&rows[place]).for_each(|(word, x)| *word = x.to_bits()),
+                }
+            }
+        });
+    }
+
+    /// Writes coded rows, from row `first` of the matrix on. Rows of other sections, and sections of
+    /// other forms, are left alone.
+    pub(super) fn fill_codes(&mut self, first: usize, rows: &CodedRows<'_>) {
+        let start = self.panels.start * LANES;
+        if let Form::Coded(coded) = &mut self.form {
+            coded.fill(first.wrapping_sub(start), rows);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Models whose matrices are kept in 8 bits are near the same models in bf16, and say so.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use judge_core::{Backbone, Layer, Outcome, Pooling, Prompt, Request, TextModel, Want};
+use judge_models::{Dtype, Error, LoadOptions, Model, WeightForm};
+
+fn load(name: &str, dtype: Dtype, weights: WeightForm) -> Model {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
+    Model::load(folder, &LoadOptions { dtype: Some(dtype), weights, ..LoadOptions::default() }).unwrap()
+}
+
+/// The last state of every layer.
+fn states(model: &Model) -> Vec<f32> {
+    let pooled: Vec<_> = (0..=model.info().n_layers).map(|layer| (Layer(layer), Pooling::Last)).collect();
+    let want = Want { pooled, ..Want::default() };
+    let request = Request { prompt: Prompt::Raw("ba de fi go 3 ku xa me".to_owned()), want };
+    let mut found = Vec::new();
+    let mut take = |_, outcome| {
+        let Outcome::Read(reading) = outcome else { panic!("{outcome:?}") };
+        found = reading.pooled.iter().flat_map(|state| state.values.clone()).collect();
+        ControlFlow::Continue(())
+    };
+    model.run(&[request], &mut take).unwrap();
+    found
+}
+
+/// The root of the mean square of differences, relative to that of what is expected.
+fn distance(found: &[f32], expected: &[f32]) -> f32 {
+    let square = |x: f32| x * x;
+    let differences: f32 = found.iter().zip(expected).map(|(a, b)| square(a - b)).sum();
+    (differences / expected.iter().map(|&x| square(x)).sum::<f32>()).sqrt()
+}
+
+#[test]
+fn eight_bits_are_near_the_weights_that_they_are_rounded_from() {
+    for name in ["families/llama-off", "families/qwen3-on", "families/gemma3_text-on", "families/qwen3_moe-on"] {
+        let exact = states(&load(name, Dtype::F32, WeightForm::AsStored));
+        for (dtype, text) in [(Dtype::F32, "int8-f32"), (Dtype::Bf16, "int8-bf16")] {
+            let model = load(name, dtype, WeightForm::Int8);
+            assert_eq!(model.info().dtype, text);
+            let distance = distance(&states(&model), &exact);
+            assert!(distance > 1e-4 && distance < 0.05, "{name} {dtype}: {distance}");
+        }
+    }
+}
+
+/// A folder of codes keeps its own: nothing is rounded twice.
+#[test]
+fn weights_that_are_codes_already_stay_what_they_are() {
+    let [own, int8] = [WeightForm::AsStored, WeightForm::Int8].map(|form| load("quantised/gptq-8", Dtype::Bf16, form));
+    let plain = own.info().fingerprint.clone();
+    assert_eq!(int8.info().fingerprint, plain);
+    assert_eq!(own.info().dtype, "bf16");
+    assert!(distance(&states(&int8), &states(&own)) < 0.02);
+}
+
+#[test]
+fn forms_have_names() {
+    for form in [WeightForm::AsStored, WeightForm::Int8] {
+        assert_eq!(form.to_string().parse::<WeightForm>().unwrap(), form);
+    }
+    let error = "int4".parse::<WeightForm>().unwrap_err();
+    assert!(matches!(error, Error::UnknownWeightForm { .. }));
+    assert_eq!(error.to_string(), "\"int4\" is no form of weights: expected as-stored or int8");
+}

@@ -2,10 +2,10 @@
 """Reads the same prompts with transformers and with this crate, in turn, on the CPU, and prints a table.
 
     cargo build --release --example throughput
-    python scripts/bench/cpu.py [--models qwen3-0.6b,qwen3-1.7b,llama-3.1-8b:4] [--work FOLDER] [--data FOLDER] [--only a,b,c,d,e,f,g] [--every N]
+    python scripts/bench/cpu.py [--models qwen3-0.6b,qwen3-1.7b,llama-3.1-8b:4] [--work FOLDER] [--data FOLDER] [--only a,b,c,d,e,f,g,h,i] [--their-dtype f32] [--every N]
 
 The models have the published shapes and random weights (make_model.py); `:4` means four blocks of them. Both sides hold bf16 weights and
-see the same tokens. Transformers runs sdpa attention, asks for the hidden states of all layers and never forms the vocabulary-wide
+see the same tokens; with --their-dtype f32 the other side holds f32, which is faster for it on processors without bf16. Transformers runs sdpa attention, asks for the hidden states of all layers and never forms the vocabulary-wide
 head, except in (d), where the reference protocol does; its best batch size counts. Each side runs twice, in turn, and its better run
 counts; loading, and transformers' first batch, are not timed.
 
@@ -17,11 +17,13 @@ d  the LAGER reference protocol (left-padded to 2,048, ten tokens written, every
 e  a probe at the middle layer, against (a) at full depth here
 f  writing 64 tokens after one prompt of 64, greedily: tokens written per second
 g  writing 64 tokens after each of eight such prompts, all at once
+h  two prompts of 2,048 tokens
+i  one prompt of 8,192 tokens
 
 Lengths and sharing of b and c are those of real judge prompts where --data names the folder of the public data sets (one word is one token);
 elsewhere they are drawn. `agree` is the largest difference between both sides' states of the first prompt's last token, over all
 layers, relative to the layer's largest value. `floor` is the time of the weights' products alone at the rate that packed products reach in
-the same run (of the last block, the queries, keys and values: only the tokens that are read go on); in f and g it is the time of reading the weights from memory once for each token of a text, at the rate that memory has in the same run.
+the same run (of the last block, the queries, keys and values: only the tokens that are read go on; attention, which is much of h and i, is not part of it); in f and g it is the time of reading the weights from memory once for each token of a text, at the rate that memory has in the same run.
 """
 
 import argparse
@@ -78,7 +80,8 @@ def workloads(data):
     # The same lengths, but not two alike tokens at the beginning.
     ragged = [[draw.randrange(10, 120000) for _ in ids] for ids in shared[::ASPECTS] + shared[1::ASPECTS] + shared[2::ASPECTS]]
     short = [[draw.randrange(10, 120000) for _ in range(64)] for _ in range(8)]
-    return {"a": a, "b": ragged, "c": shared, "d": ragged[:4], "e": a, "f": short[:1], "g": short}
+    long = [[draw.randrange(10, 120000) for _ in range(length)] for length in [2048, 2048, 8192]]
+    return {"a": a, "b": ragged, "c": shared, "d": ragged[:4], "e": a, "f": short[:1], "g": short, "h": long[:2], "i": long[2:]}
 
 
 def models(specs, work):
@@ -112,15 +115,15 @@ def better(one, other):
     return best
 
 
-def theirs(model, ids, work, what, sizes):
+def theirs(model, ids, work, what, sizes, dtype):
     """The fastest of some batch sizes, in a process of its own, so that its memory is its own."""
     prompts, figures = work / "prompts.json", work / "theirs.json"
     prompts.write_text(json.dumps(ids))
-    subprocess.run([sys.executable, __file__, "--theirs", model, prompts, figures, what, json.dumps(sizes)], check=True)
+    subprocess.run([sys.executable, __file__, "--theirs", model, prompts, figures, what, json.dumps(sizes), dtype], check=True)
     return json.loads(figures.read_text())
 
 
-def run_theirs(model, prompts, figures, what, sizes):
+def run_theirs(model, prompts, figures, what, sizes, dtype):
     import torch
     import transformers
 
@@ -131,7 +134,7 @@ def run_theirs(model, prompts, figures, what, sizes):
     torch.set_num_threads(int(os.environ.get("RAYON_NUM_THREADS", len(os.sched_getaffinity(0)))))
     ids = json.loads(pathlib.Path(prompts).read_text())
     kind = transformers.AutoModel if what == "states" else transformers.AutoModelForCausalLM
-    model = kind.from_pretrained(model, dtype=torch.bfloat16, attn_implementation="sdpa").eval()
+    model = kind.from_pretrained(model, dtype={"bf16": torch.bfloat16, "f32": torch.float32}[dtype], attn_implementation="sdpa").eval()
     order = sorted(range(len(ids)), key=lambda index: len(ids[index]))
     best, first = None, None
 
@@ -167,7 +170,7 @@ def run_theirs(model, prompts, figures, what, sizes):
 
     with torch.inference_mode():
         run(order[:1])
-        for size in json.loads(sizes):
+        for size in [size for size in json.loads(sizes) if size == 1 or size <= len(order)]:
             start = time.perf_counter()
             for at in range(0, len(order), size):
                 run(order[at:at + size])
@@ -212,7 +215,8 @@ def main():
     parser.add_argument("--models", default="qwen3-0.6b")
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "target/bench")
     parser.add_argument("--data", type=pathlib.Path, default=os.environ.get("JUDGE_TEST_DATA"))
-    parser.add_argument("--only", default="a,b,c,d,e,f,g")
+    parser.add_argument("--only", default="a,b,c,d,e,f,g,h,i")
+    parser.add_argument("--their-dtype", choices=["bf16", "f32"], default="bf16")
     parser.add_argument("--every", type=int, default=1, help="only every Nth prompt of a, b, c and e, for large models")
     parser.add_argument("--kernel", help="passed on: amx, avx512-bf16, avx512, avx2 or portable")
     args = parser.parse_args()
@@ -229,21 +233,22 @@ def main():
                 continue
             # c keeps whole responses, all five aspects of each
             whole = max(1, len(ids) // ASPECTS // args.every) * ASPECTS
-            ids = ids if which in "dfg" else ids[:whole] if which == "c" else ids[::args.every]
+            ids = ids if which in "dfghi" else ids[:whole] if which == "c" else ids[::args.every]
             total = sum(map(len, ids))
             flags = {"d": ["--read", "labels"], "e": ["--read", "probe", "--layer", str(depth // 2)],
                      "f": TEXT, "g": TEXT}.get(which, ["--read", "states"])
             run = lambda: ours(binary, model, ids, args.work, *flags, *kernel)
             what, sizes = {"d": ("protocol", [1, 2]), "f": ("text", [1]), "g": ("text", [len(ids)])}.get(which, ("states", [1, 2, 4, 8]))
+            peers = lambda sizes: theirs(model, ids, args.work, what, sizes, args.their_dtype)
             # In turn, so that a slow minute of the machine is nobody's alone.
             if which == "e":
                 full = lambda: ours(binary, model, ids, args.work, "--read", "states", *kernel)
                 peer, mine, peer_again, mine_again = full(), run(), full(), run()
                 peer_seconds = min(peer["read_s"], peer_again["read_s"])
             else:
-                peer, mine = theirs(model, ids, args.work, what, sizes), run()
+                peer, mine = peers(sizes), run()
                 # The memory is that of the best size alone.
-                peer_again, mine_again = theirs(model, ids, args.work, what, [peer["batch"]]), run()
+                peer_again, mine_again = peers([peer["batch"]]), run()
                 peer_seconds = min(peer["seconds"], peer_again["seconds"])
             mine = better(mine, mine_again)
             if which in "fg":
@@ -268,6 +273,6 @@ def main():
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--theirs"]:
-        run_theirs(*sys.argv[2:7])
+        run_theirs(*sys.argv[2:8])
     else:
         main()

@@ -10,6 +10,17 @@ fn near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(1.0)
 }
 
+#[test]
+fn a_standard_error_of_zero_is_found_as_such() {
+    // By quadratic weights these agree as by chance, and no count of the kind can tell how far that holds.
+    let (truth, predicted) = ([3, 0, 2, 3, 2], [1, 1, 0, 1, 2]);
+    for (truth, predicted) in [(truth, predicted), (predicted, truth)] {
+        let matrix = ConfusionMatrix::new(vec![0, 1, 2, 3], &truth, &predicted).unwrap();
+        let kappa = matrix.cohen_kappa(&AgreementWeights::Quadratic).unwrap();
+        assert!(kappa.estimate.abs() < 1e-15 && kappa.standard_error < 1e-15, "{kappa:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn sides_names_and_order_do_not_matter(

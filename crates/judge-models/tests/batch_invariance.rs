@@ -4,16 +4,81 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use half::bf16;
 use judge_core::testing::check_backbone;
 use judge_core::{
     Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Request, Sampling, TextModel, Want,
 };
 use judge_models::{Dtype, Kernel, LoadOptions, Model, WeightForm};
 use rayon::ThreadPoolBuilder;
+use safetensors::tensor::TensorView;
+use serde_json::{Value, json};
+use tempfile::TempDir;
 
 fn family(name: &str, options: &LoadOptions) -> Model {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families").join(name);
     Model::load(folder, options).unwrap()
+}
+
+/// A model with weights that look random and are the same each time. A row of its products takes more than one piece
+/// of every kernel's sums, 1,024 coordinates or 2,048 on the matrix unit, and ends within one.
+fn wide(head_dim: usize) -> TempDir {
+    const D_MODEL: usize = 1056;
+    const D_FF: usize = 2144;
+    const LAYERS: usize = 1;
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families/qwen3-on");
+    let folder = TempDir::new().unwrap();
+    for name in ["tokenizer.json", "tokenizer_config.json", "generation_config.json"] {
+        std::fs::copy(fixture.join(name), folder.path().join(name)).unwrap();
+    }
+    let mut config: Value = serde_json::from_slice(&std::fs::read(fixture.join("config.json")).unwrap()).unwrap();
+    config["hidden_size"] = json!(D_MODEL);
+    config["intermediate_size"] = json!(D_FF);
+    config["num_hidden_layers"] = json!(LAYERS);
+    config["head_dim"] = json!(head_dim);
+    config["layer_types"] = json!(["full_attention"]);
+    config["attention_bias"] = json!(false);
+    std::fs::write(folder.path().join("config.json"), config.to_string()).unwrap();
+
+    let d_vocab = config["vocab_size"].as_u64().unwrap() as usize;
+    let (d_query, d_key) = (4 * head_dim, 2 * head_dim);
+    let mut shapes = vec![
+        ("model.embed_tokens".to_owned(), vec![d_vocab, D_MODEL]),
+        ("lm_head".to_owned(), vec![d_vocab, D_MODEL]),
+        ("model.norm".to_owned(), vec![D_MODEL]),
+    ];
+    for layer in 0..LAYERS {
+        shapes.extend(
+            [
+                ("input_layernorm", vec![D_MODEL]),
+                ("post_attention_layernorm", vec![D_MODEL]),
+                ("self_attn.q_norm", vec![head_dim]),
+                ("self_attn.k_norm", vec![head_dim]),
+                ("self_attn.q_proj", vec![d_query, D_MODEL]),
+                ("self_attn.k_proj", vec![d_key, D_MODEL]),
+                ("self_attn.v_proj", vec![d_key, D_MODEL]),
+                ("self_attn.o_proj", vec![D_MODEL, d_query]),
+                ("mlp.gate_proj", vec![D_FF, D_MODEL]),
+                ("mlp.up_proj", vec![D_FF, D_MODEL]),
+                ("mlp.down_proj", vec![D_MODEL, D_FF]),
+            ]
+            .map(|(name, shape)| (format!("model.layers.{layer}.{name}"), shape)),
+        );
+    }
+    let numbers = |seed: usize, len: usize| {
+        let number = move |i: usize| {
+            let mixed = ((seed << 32 | i) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            (mixed >> 40) as f32 / (1 << 25) as f32 - 0.25
+        };
+        (0..len).flat_map(move |i| bf16::from_f32(number(i)).to_le_bytes()).collect::<Vec<u8>>()
+    };
+    let bytes: Vec<Vec<u8>> =
+        shapes.iter().enumerate().map(|(seed, (_, shape))| numbers(seed + 1, shape.iter().product())).collect();
+    let views = shapes.iter().zip(&bytes).map(|((name, shape), bytes)| {
+        (format!("{name}.weight"), TensorView::new(safetensors::Dtype::BF16, shape.clone(), bytes).unwrap())
+    });
+    safetensors::serialize_to_file(views, None, &folder.path().join("model.safetensors")).unwrap();
+    folder
 }
 
 /// Prompts of 1 to 43 tokens.
@@ -135,6 +200,31 @@ fn alone_among_others_and_in_any_order() {
         let mut again = answers(&model, &reversed);
         again.reverse();
         assert_eq!(again, together, "{name}: reversed");
+    }
+}
+
+/// The bits of products that are cut into pieces, and of heads of all common widths.
+#[test]
+fn wide_rows_and_heads_alone_and_among_others() {
+    for head_dim in [64, 80, 96, 128, 256] {
+        let folder = wide(head_dim);
+        for options in every_way() {
+            let model = Model::load(folder.path(), &options).unwrap();
+            let requests = requests(&model);
+            let together = answers(&model, &requests);
+            for (index, request) in requests.iter().enumerate().step_by(5) {
+                let alone = answers(&model, std::slice::from_ref(request));
+                assert_eq!(
+                    alone[0], together[index],
+                    "heads of {head_dim}, {:?}: request {index} alone",
+                    options.kernel
+                );
+            }
+            let cramped = LoadOptions { max_batch_tokens: Some(40), ..options };
+            let cramped = Model::load(folder.path(), &cramped).unwrap();
+            let pool = ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+            assert_eq!(pool.install(|| answers(&cramped, &requests)), together, "heads of {head_dim}: in small passes");
+        }
     }
 }
 

@@ -35,17 +35,22 @@ impl CohenKappa {
         // Mean weight of a label against the other side's frequencies.
         let of_row: Vec<f64> = (0..k).map(|i| (0..k).map(|j| weights[i * k + j] * columns[j]).sum()).collect();
         let of_column: Vec<f64> = (0..k).map(|j| (0..k).map(|i| weights[i * k + j] * rows[i]).sum()).collect();
-        let spread: f64 = cells()
-            .map(|(i, j, cell)| counts[cell] * (weights[cell] - (of_row[i] + of_column[j]) * (1.0 - kappa)).powi(2))
+        // Variances are sums of squares around the mean: a difference of two sums could lose all of a small one.
+        let mean = kappa - expected * (1.0 - kappa);
+        let variance: f64 = cells()
+            .map(|(i, j, cell)| {
+                counts[cell] * (weights[cell] - (of_row[i] + of_column[j]) * (1.0 - kappa) - mean).powi(2)
+            })
             .sum();
-        let null_spread: f64 = cells()
-            .map(|(i, j, cell)| rows[i] * columns[j] * (weights[cell] - (of_row[i] + of_column[j])).powi(2))
+        let is_constant = rows.iter().chain(&columns).any(|&share| share == 1.0);
+        let null_variance: f64 = cells()
+            .map(|(i, j, cell)| rows[i] * columns[j] * (weights[cell] - (of_row[i] + of_column[j]) + expected).powi(2))
             .sum();
-        let error = |variance: f64| (variance.max(0.0) / n).sqrt() / chance;
+        let error = |variance: f64| (variance / n).sqrt() / chance;
         Ok(Self {
             estimate: kappa.clamp(-1.0, 1.0),
-            standard_error: error(spread - (kappa - expected * (1.0 - kappa)).powi(2)),
-            null_standard_error: error(null_spread - expected * expected),
+            standard_error: error(variance),
+            null_standard_error: if is_constant { 0.0 } else { error(null_variance) },
         })
     }
 

@@ -49,14 +49,22 @@ pub(crate) trait Ops {
     type Norm;
 
     /// The norm of each row, of the model's kind ([`NormKind`](crate::arch::NormKind)) and with its
-    /// `norm_eps`. Keeps the shape.
+    /// `norm_eps`. Keeps the shape. For rows that are needed more than once; a product norms its own
+    /// ([`Input::Normed`]).
     fn norm(&mut self, x: &Self::Rows, weight: &Self::Norm) -> Self::Rows;
 
     /// The same rows once more, for a caller that needs them twice.
     fn copy(&mut self, x: &Self::Rows) -> Self::Rows;
 
-    /// `x · weightᵀ + bias`: `[rows, d_in]` to `[rows, d_out]`.
-    fn linear(&mut self, x: Self::Rows, linear: &Self::Linear) -> Self::Rows;
+    /// `y = x · weightᵀ + bias`: `[rows, d_in]` to `[rows, d_out]`, where `x` is what `input` makes.
+    /// With `onto`, rows `[rows, d_out]` of the residual stream, the result is their sum as
+    /// [`add`](Self::add) has it.
+    fn linear(
+        &mut self,
+        input: Input<'_, Self::Rows, Self::Norm>,
+        linear: &Self::Linear,
+        onto: Option<Self::Rows>,
+    ) -> Self::Rows;
 
     /// Causal attention of block `index`, over the positions of this pass and those before it: to
     /// `[rows, d_query]`. The rows of `qkv` hold heads side by side:
@@ -83,10 +91,6 @@ pub(crate) trait Ops {
     /// `[rows, channels]`.
     fn short_conv(&mut self, index: usize, x: Self::Rows, weights: &Conv<Self::Norm>) -> Self::Rows;
 
-    /// `f(gate) * up`, with `f` the model's activation: `[rows, 2 * d_ff]`, gate before up, to
-    /// `[rows, d_ff]`.
-    fn gate(&mut self, gate_up: Self::Rows) -> Self::Rows;
-
     /// The weighted sum of what a row's experts make of it: `[rows, d_model]` to the same shape.
     /// `logits` `[rows, n_experts]` are the router's, from which `experts.routing` makes the choice
     /// and the weights; `experts.scales` multiply the weights.
@@ -96,8 +100,8 @@ pub(crate) trait Ops {
     /// numbers in `engine/tensor`. The shared expert is not part of it.
     fn mix(&mut self, x: Self::Rows, logits: Self::Rows, experts: &Experts<Self::Linear, Self::Norm>) -> Self::Rows;
 
-    /// `x + y`, both `[rows, width]`, without a factor.
-    fn sum(&mut self, x: Self::Rows, y: Self::Rows) -> Self::Rows;
+    /// `x` and the norm of `y`, added without a factor; both are `[rows, width]`.
+    fn sum(&mut self, x: Self::Rows, y: Self::Rows, norm: &Self::Norm) -> Self::Rows;
 
     /// `f(gate) * t`, with `f` the model's activation and `t` the token inputs of block `index` at
     /// the same positions: `[rows, width]` to the same shape; see
@@ -115,9 +119,32 @@ pub(crate) trait Ops {
     /// `engine/packed`, where only positions that are read go on.
     fn keep(&mut self, index: usize, x: Self::Rows) -> Self::Rows;
 
-    /// `x + residual_scale * y`: the residual stream and what attention or the MLP adds to it. The
-    /// factor is 1 in most families.
-    fn add(&mut self, x: Self::Rows, y: Self::Rows) -> Self::Rows;
+    /// `x + residual_scale * y`: the residual stream and what attention or the MLP adds to it, or
+    /// the norm of that where there is a norm. The factor is 1 in most families.
+    fn add(&mut self, x: Self::Rows, y: Self::Rows, norm: Option<&Self::Norm>) -> Self::Rows;
+}
+
+/// What a product multiplies: rows, or what is made of them on their way into the product. An
+/// implementation can spare the rows between, and the walk over them.
+pub(crate) enum Input<'a, R, N> {
+    /// Rows that are used up.
+    Rows(R),
+    /// Rows that are needed once more.
+    Of(&'a R),
+    /// The norm of rows that are needed once more, as [`Ops::norm`] gives it.
+    Normed(&'a R, &'a N),
+    /// `f(gate) * up` of rows `[rows, 2 * d_ff]`, gate before up, with `f` the model's activation.
+    Gated(R),
+}
+
+impl<'a, R, N> Input<'a, R, N> {
+    /// The norm of the rows if there is one, else the rows.
+    fn normed(x: &'a R, norm: Option<&'a N>) -> Self {
+        match norm {
+            Some(norm) => Self::Normed(x, norm),
+            None => Self::Of(x),
+        }
+    }
 }
 
 /// Weights of attention heads besides the projections; each is `Some` where the family has it.
@@ -363,45 +390,30 @@ impl<L, N> Block<L, N> {
     /// The residual stream `x` after this block, `[rows, d_model]`. `index` is the block's number
     /// from 0, by which `ops` finds its description and its cache.
     ///
-    /// Where `ops` [keeps](Ops::keep) fewer rows, the result has fewer. A parallel block therefore
-    /// takes its norm a second time, of the rows that are left.
+    /// Where `ops` [keeps](Ops::keep) fewer rows, the result has fewer.
     pub(crate) fn forward<O>(&self, ops: &mut O, index: usize, x: O::Rows) -> O::Rows
     where
         O: Ops<Linear = L, Norm = N>,
     {
-        let before = |ops: &mut O, x: &O::Rows, weight: &Option<N>| match weight {
-            Some(weight) => ops.norm(x, weight),
-            None => ops.copy(x),
-        };
-        let after = |ops: &mut O, x: O::Rows, weight: &Option<N>| match weight {
-            Some(weight) => normed(ops, x, weight),
-            None => x,
-        };
-        let to_attention = before(ops, &x, &self.attention_norm);
-        let qkv = ops.linear(to_attention, &self.qkv); // [rows, d_model] -> [rows, d_query + 2 * d_key]
+        let to_attention = Input::normed(&x, self.attention_norm.as_ref());
+        let qkv = ops.linear(to_attention, &self.qkv, None); // [rows, d_model] -> [rows, d_query + 2 * d_key]
         let (q_norm, k_norm, sinks) = (self.q_norm.as_ref(), self.k_norm.as_ref(), self.sinks.as_ref());
         let mixed = match (&self.delta, &self.conv) {
             (Some(rule), _) => ops.delta(index, qkv, rule), // -> [rows, d_value]
             (None, Some(conv)) => ops.short_conv(index, qkv, conv), // -> [rows, channels]
             (None, None) => ops.attend(index, qkv, HeadWeights { q_norm, k_norm, sinks }), // -> [rows, d_query]
         };
-        let mixed = ops.linear(mixed, &self.out); // -> [rows, d_model]
-        let mixed = after(ops, mixed, &self.after_attention_norm);
         let x = ops.keep(index, x);
-        // A row's norm is the same whichever rows went on.
-        let beside = self.is_parallel.then(|| before(ops, &x, &self.attention_norm));
-        let x = ops.add(x, mixed);
-        let to_mlp = beside.unwrap_or_else(|| before(ops, &x, &self.mlp_norm));
-        let y = match &self.mlp {
-            Mlp::Dense(mlp) => mlp.forward(ops, to_mlp),
-            Mlp::Experts(experts) => {
-                let to_router = ops.copy(&to_mlp);
-                experts.forward(ops, to_router, to_mlp)
-            }
-            Mlp::Both(both) => both.forward(ops, &x, to_mlp),
+        let after_mlp = self.after_mlp_norm.as_ref();
+        let x = if self.is_parallel {
+            // The MLP reads the stream as attention has found it, and is added behind it.
+            let beside = self.mlp.forward(ops, &x, self.attention_norm.as_ref());
+            let x = self.add_mixed(ops, x, mixed);
+            ops.add(x, beside, after_mlp)
+        } else {
+            let x = self.add_mixed(ops, x, mixed);
+            self.mlp.add(ops, x, self.mlp_norm.as_ref(), after_mlp)
         };
-        let y = after(ops, y, &self.after_mlp_norm);
-        let x = ops.add(x, y);
         let x = match &self.token_gate {
             Some(gate) => gate.forward(ops, index, x),
             None => x,
@@ -411,11 +423,67 @@ impl<L, N> Block<L, N> {
             None => x,
         }
     }
+
+    /// The residual stream `x` with what attention gathered, `mixed`, projected and added.
+    fn add_mixed<O>(&self, ops: &mut O, x: O::Rows, mixed: O::Rows) -> O::Rows
+    where
+        O: Ops<Linear = L, Norm = N>,
+    {
+        add_projected(ops, x, Input::Rows(mixed), &self.out, self.after_attention_norm.as_ref())
+    }
 }
 
-/// The norm of rows that are not needed without it.
-fn normed<O: Ops>(ops: &mut O, x: O::Rows, weight: &O::Norm) -> O::Rows {
-    ops.norm(&x, weight)
+/// The residual stream `x` with the product of `input`, or its norm, added. Without a norm the
+/// product is added as it is made.
+fn add_projected<O: Ops>(
+    ops: &mut O,
+    x: O::Rows,
+    input: Input<'_, O::Rows, O::Norm>,
+    linear: &O::Linear,
+    norm: Option<&O::Norm>,
+) -> O::Rows {
+    match norm {
+        None => ops.linear(input, linear, Some(x)),
+        Some(_) => {
+            let y = ops.linear(input, linear, None); // -> [rows, d_model]
+            ops.add(x, y, norm)
+        }
+    }
+}
+
+impl<L, N> Mlp<L, N> {
+    /// What this makes of the residual stream `x`, or of its norm `before`: `[rows, d_model]` both.
+    fn forward<O: Ops<Linear = L, Norm = N>>(&self, ops: &mut O, x: &O::Rows, before: Option<&N>) -> O::Rows {
+        match self {
+            Self::Dense(mlp) => mlp.forward(ops, Input::normed(x, before)),
+            Self::Experts(experts) => {
+                let rows = match before {
+                    Some(norm) => ops.norm(x, norm),
+                    None => ops.copy(x),
+                };
+                let logits = ops.linear(Input::Of(&rows), &experts.router, None); // -> [rows, n_experts]
+                experts.forward(ops, rows, logits)
+            }
+            Self::Both(both) => both.forward(ops, x, before),
+        }
+    }
+
+    /// The residual stream `x` with what this makes of it added, or with the norm `after` of that.
+    fn add<O>(&self, ops: &mut O, x: O::Rows, before: Option<&N>, after: Option<&N>) -> O::Rows
+    where
+        O: Ops<Linear = L, Norm = N>,
+    {
+        match self {
+            Self::Dense(mlp) => {
+                let gate_up = ops.linear(Input::normed(&x, before), &mlp.gate_up, None);
+                add_projected(ops, x, Input::Gated(gate_up), &mlp.down, after)
+            }
+            Self::Experts(_) | Self::Both(_) => {
+                let y = self.forward(ops, &x, before);
+                ops.add(x, y, after)
+            }
+        }
+    }
 }
 
 impl<L, N> TokenGate<L, N> {
@@ -427,12 +495,10 @@ impl<L, N> TokenGate<L, N> {
     /// The residual stream with the token inputs of block `index` let in: `[rows, d_model]` to the
     /// same shape.
     fn forward<O: Ops<Linear = L, Norm = N>>(&self, ops: &mut O, index: usize, x: O::Rows) -> O::Rows {
-        let to_gate = ops.copy(&x);
-        let gate = ops.linear(to_gate, &self.gate); // [rows, d_model] -> [rows, width]
+        let gate = ops.linear(Input::Of(&x), &self.gate, None); // [rows, d_model] -> [rows, width]
         let gated = ops.gate_tokens(index, gate);
-        let y = ops.linear(gated, &self.out); // [rows, width] -> [rows, d_model]
-        let y = normed(ops, y, &self.norm);
-        ops.sum(x, y)
+        let y = ops.linear(Input::Rows(gated), &self.out, None); // [rows, width] -> [rows, d_model]
+        ops.sum(x, y, &self.norm)
     }
 }
 
@@ -449,16 +515,19 @@ impl<L, N> Both<L, N> {
         })
     }
 
-    /// The sum of both parts, `[rows, d_model]`: the router and the experts read norms of the
-    /// residual stream `x`, the MLP reads `to_mlp`, which the block's own norm has made of it. Both
-    /// are `[rows, d_model]`.
-    fn forward<O: Ops<Linear = L, Norm = N>>(&self, ops: &mut O, x: &O::Rows, to_mlp: O::Rows) -> O::Rows {
-        let dense = self.mlp.forward(ops, to_mlp);
-        let dense = normed(ops, dense, &self.after_mlp);
-        let (to_router, to_experts) = (ops.norm(x, &self.before_router), ops.norm(x, &self.before_experts));
-        let sparse = self.experts.forward(ops, to_router, to_experts);
-        let sparse = normed(ops, sparse, &self.after_experts);
-        ops.sum(dense, sparse)
+    /// The sum of both parts, `[rows, d_model]`. The router and the experts read norms of their own
+    /// of the residual stream `x`, the MLP reads the block's norm `before` of it.
+    fn forward<O>(&self, ops: &mut O, x: &O::Rows, before: Option<&N>) -> O::Rows
+    where
+        O: Ops<Linear = L, Norm = N>,
+    {
+        let dense = self.mlp.forward(ops, Input::normed(x, before));
+        let dense = ops.norm(&dense, &self.after_mlp);
+        let to_router = Input::Normed(x, &self.before_router);
+        let logits = ops.linear(to_router, &self.experts.router, None); // [rows, d_model] -> [rows, n_experts]
+        let to_experts = ops.norm(x, &self.before_experts);
+        let sparse = self.experts.forward(ops, to_experts, logits);
+        ops.sum(dense, sparse, &self.after_experts)
     }
 }
 
@@ -470,10 +539,12 @@ impl<L> Gated<L> {
 
     /// What the MLP makes of rows `[rows, d_model]`: the same shape. [`Ops::mix`] calls it for each
     /// expert.
-    pub(crate) fn forward<O: Ops<Linear = L>>(&self, ops: &mut O, x: O::Rows) -> O::Rows {
-        let gate_up = ops.linear(x, &self.gate_up); // [rows, d_model] -> [rows, 2 * d_ff]
-        let gated = ops.gate(gate_up); // -> [rows, d_ff]
-        ops.linear(gated, &self.down) // -> [rows, d_model]
+    pub(crate) fn forward<O>(&self, ops: &mut O, x: Input<'_, O::Rows, O::Norm>) -> O::Rows
+    where
+        O: Ops<Linear = L>,
+    {
+        let gate_up = ops.linear(x, &self.gate_up, None); // [rows, d_model] -> [rows, 2 * d_ff]
+        ops.linear(Input::Gated(gate_up), &self.down, None) // -> [rows, d_model]
     }
 }
 
@@ -493,15 +564,13 @@ impl<L, N> Experts<L, N> {
         })
     }
 
-    /// What the experts and the shared one make of rows `x`, of which the router reads `to_router`:
-    /// `[rows, d_model]` all. The two differ only where experts are beside an MLP and have norms of
-    /// their own.
-    fn forward<O: Ops<Linear = L, Norm = N>>(&self, ops: &mut O, to_router: O::Rows, x: O::Rows) -> O::Rows {
+    /// What the experts that the router's `logits` choose, and the shared one, make of rows `x`:
+    /// `[rows, d_model]` to the same shape.
+    fn forward<O: Ops<Linear = L, Norm = N>>(&self, ops: &mut O, x: O::Rows, logits: O::Rows) -> O::Rows {
         let shared = self.shared.as_ref().map(|shared| {
-            let (to_gate, to_mlp) = (ops.copy(&x), ops.copy(&x));
-            (ops.linear(to_gate, &shared.gate), shared.mlp.forward(ops, to_mlp)) // [rows, 1], [rows, d_model]
+            let gate = ops.linear(Input::Of(&x), &shared.gate, None); // [rows, d_model] -> [rows, 1]
+            (gate, shared.mlp.forward(ops, Input::Of(&x))) // -> [rows, d_model]
         });
-        let logits = ops.linear(to_router, &self.router); // [rows, d_model] -> [rows, n_experts]
         let mixed = ops.mix(x, logits, self); // -> [rows, d_model]
         match shared {
             Some((gate, y)) => ops.add_gated(mixed, gate, y),

@@ -77,6 +77,7 @@ mod places;
 mod plan;
 #[cfg(target_arch = "x86_64")]
 mod processor;
+mod product;
 mod rate;
 mod reads;
 mod rotations;

@@ -46,12 +46,13 @@ use super::gather::attend;
 use super::kernel::Supported;
 use super::pack::Linear;
 use super::places::KeyPlaces;
+use super::product::{Activations, Onto, Results};
 use super::rotations::Angles;
 use super::rows::{BufferPool, Rows};
 use super::spans::{Entropies, Span, Stream};
 use super::vector::{self, worth_a_task};
 use crate::arch::{HeadShape, KeysSpec, ModelSpec};
-use crate::engine::block::{Conv, Delta, Experts, HeadWeights, Ops};
+use crate::engine::block::{Conv, Delta, Experts, HeadWeights, Input, Ops};
 
 /// The state of one pass through the blocks.
 pub(super) struct PackedOps<'a, 's> {
@@ -142,6 +143,30 @@ impl PackedOps<'_, '_> {
         out
     }
 
+    /// `x + scale * y`, or with the norm of each row of `y` where there is a norm, in one walk. The
+    /// factor is left out where there is none.
+    fn add_normed(&mut self, mut x: Rows, y: Rows, norm: Option<&Vec<f32>>, scale: Option<f32>) -> Rows {
+        let ModelSpec { norm_kind, norm_eps, .. } = *self.spec;
+        let width = x.width;
+        let rows = x.data.par_chunks_exact_mut(width).zip(y.data.par_chunks_exact(width));
+        rows.with_min_len(worth_a_task(width)).for_each_init(Vec::new, |normed, (x, y)| {
+            let y = match norm {
+                Some(weight) => {
+                    normed.resize(width, 0.0);
+                    vector::norm(norm_kind, y, weight, norm_eps as f32, normed);
+                    &normed[..]
+                }
+                None => y,
+            };
+            match scale {
+                Some(scale) => vector::add_scaled(x, y, scale),
+                None => vector::add(x, y),
+            }
+        });
+        self.pool.give_back(y);
+        x
+    }
+
     /// A new buffer with as many rows as `x`, each `[width]` and filled by `f` from the row of `x`.
     /// Rows are spread over rayon's threads.
     fn map(&mut self, x: &Rows, width: usize, f: impl Fn(&[f32], &mut [f32]) + Sync) -> Rows {
@@ -194,14 +219,36 @@ impl Ops for PackedOps<'_, '_> {
         copy
     }
 
-    /// The rows `x` return to the pool. The bias is added after the whole product, in f32.
-    fn linear(&mut self, x: Rows, linear: &Linear) -> Rows {
-        let mut y = self.pool.rows(x.count(), linear.weight.out_features());
-        linear.weight.apply(&x.data, x.count(), &mut y.data, &mut self.pool.words);
-        if let Some(bias) = &linear.bias {
-            y.data.par_chunks_exact_mut(y.width).with_min_len(worth_a_task(y.width)).for_each(|y| vector::add(y, bias));
+    /// Rows are normed or gated as the product packs them; the bias and `onto` are added as it writes
+    /// its results (`product.rs`). Rows that are used up return to the pool.
+    fn linear(&mut self, input: Input<'_, Rows, Vec<f32>>, linear: &Linear, onto: Option<Rows>) -> Rows {
+        let ModelSpec { norm_kind, norm_eps, activation, residual_scale, .. } = *self.spec;
+        let (x, weight) = match &input {
+            Input::Rows(x) | Input::Gated(x) => (x, None),
+            Input::Of(x) => (*x, None),
+            Input::Normed(x, weight) => (*x, Some(*weight)),
+        };
+        let norm = |x: &[f32], out: &mut [f32]| {
+            vector::norm(norm_kind, x, weight.map_or(&[], Vec::as_slice), norm_eps as f32, out);
+        };
+        let gate = |row: &[f32], out: &mut [f32]| {
+            let (gate, up) = row.split_at(out.len());
+            vector::gated(gate, up, activation, out);
+        };
+        let activations = match &input {
+            Input::Rows(_) | Input::Of(_) => Activations::new(&x.data, x.width),
+            Input::Normed(..) => Activations::made(&x.data, x.width, &norm),
+            Input::Gated(_) => Activations::made(&x.data, x.width, &gate),
+        };
+        let (mut y, onto) = match onto {
+            Some(y) => (y, residual_scale.map_or(Onto::Sum, |scale| Onto::Scaled(scale as f32))),
+            None => (self.pool.rows(x.count(), linear.weight.out_features()), Onto::Nothing),
+        };
+        let results = Results::new(&mut y.data, linear.bias.as_deref(), onto);
+        linear.weight.product(activations, results, &mut self.pool.words);
+        if let Input::Rows(x) | Input::Gated(x) = input {
+            self.pool.give_back(x);
         }
-        self.pool.give_back(x);
         y
     }
 
@@ -326,15 +373,6 @@ impl Ops for PackedOps<'_, '_> {
         })
     }
 
-    /// See [`Ops::gate`]; also called for each expert, on its rows alone.
-    fn gate(&mut self, gate_up: Rows) -> Rows {
-        let function = self.spec.activation;
-        let d_ff = gate_up.width / 2;
-        let gated = self.map(&gate_up, d_ff, |row, out| vector::gated(&row[..d_ff], &row[d_ff..], function, out));
-        self.pool.give_back(gate_up);
-        gated
-    }
-
     /// See [`Ops::mix`]. Experts run one after another, each over all rows that chose it, so its
     /// weights are read once; an expert that no row chose is not read. What an expert makes of a
     /// row waits at the row's place in `parts`, and the weighted sum is taken when all experts are
@@ -356,7 +394,7 @@ impl Ops for PackedOps<'_, '_> {
             for (row, &place) in rows.data.chunks_exact_mut(width).zip(places) {
                 row.copy_from_slice(&x.data[place / routing.top_k * width..][..width]);
             }
-            let y = expert.forward(self, rows);
+            let y = expert.forward(self, Input::Rows(rows));
             for (y, &place) in y.data.chunks_exact(width).zip(places) {
                 parts.data[place * width..][..width].copy_from_slice(y);
             }
@@ -402,12 +440,8 @@ impl Ops for PackedOps<'_, '_> {
         x
     }
 
-    fn sum(&mut self, mut x: Rows, y: Rows) -> Rows {
-        let width = x.width;
-        let rows = x.data.par_chunks_exact_mut(width).zip(y.data.par_chunks_exact(width));
-        rows.with_min_len(worth_a_task(width)).for_each(|(x, y)| vector::add(x, y));
-        self.pool.give_back(y);
-        x
+    fn sum(&mut self, x: Rows, y: Rows, norm: &Vec<f32>) -> Rows {
+        self.add_normed(x, y, Some(norm), None)
     }
 
     /// `f(gate) * t`, where `t` are the token inputs of block `index`: columns
@@ -434,15 +468,7 @@ impl Ops for PackedOps<'_, '_> {
         x
     }
 
-    /// The residual sum, `x + residual_scale * y` where the model has such a factor.
-    fn add(&mut self, mut x: Rows, y: Rows) -> Rows {
-        let (width, scale) = (x.width, self.spec.residual_scale);
-        let rows = x.data.par_chunks_exact_mut(width).zip(y.data.par_chunks_exact(width));
-        rows.with_min_len(worth_a_task(width)).for_each(|(x, y)| match scale {
-            Some(scale) => vector::add_scaled(x, y, scale as f32),
-            None => vector::add(x, y),
-        });
-        self.pool.give_back(y);
-        x
+    fn add(&mut self, x: Rows, y: Rows, norm: Option<&Vec<f32>>) -> Rows {
+        self.add_normed(x, y, norm, self.spec.residual_scale.map(|scale| scale as f32))
     }
 }

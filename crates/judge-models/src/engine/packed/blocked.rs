@@ -2,7 +2,7 @@
 //! weights.
 //!
 //! Owns how a product is cut for caches and threads. It does not own the layout of the weights
-//! (`pack.rs`, which calls [`Panels::apply`]) nor the instructions (`unit.rs`).
+//! (`pack.rs`, which calls [`Panels::product`]) nor the instructions (`unit.rs`).
 //!
 //! ```text
 //! activations  [rows, d_in]    packed into tiles of 16 rows by 32 coordinates (1 KiB of bf16)
@@ -35,9 +35,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::columns::Columns;
 use super::lines::Lines;
 use super::pack::PackedLinear;
+use super::product::{Activations, Results, SharedResults};
 use super::tile::{LANES, Words};
 use super::unit::{HasUnit, PAIRS, ROWS, Sums, Tile, Unit, share};
 
@@ -93,27 +93,31 @@ impl Panels<'_> {
         self.matrix.kept(panel, steps.start * PAIRS..steps.end * PAIRS)
     }
 
-    /// `out = x · weightᵀ`: `x` is `[rows, d_in]`, `out` `[rows, d_out]`, neither of them empty. A
-    /// row of the result depends on that row of `x` alone. `scratch` takes the packed rows; it is
-    /// resized, and what it holds does not matter.
+    /// See `PackedLinear::product`; `out` is not empty. A row of the result depends on that row of
+    /// `x` alone, and on what it is added to. `scratch` takes the packed rows; it is resized, and
+    /// what it holds does not matter.
     ///
     /// Blocks are packed and multiplied independently. A thread that has packed a block starts its
     /// tasks while the block is near; idle threads take some of them.
-    pub(super) fn apply(&self, unit: HasUnit, x: &[f32], out: &mut [f32], scratch: &mut Lines<u32>) {
-        let (rows, steps) = (x.len() / self.d_in, self.pairs / PAIRS);
+    pub(super) fn product(&self, unit: HasUnit, x: Activations<'_>, out: Results<'_>, scratch: &mut Lines<u32>) {
+        let (rows, d_in, steps) = (x.count(), self.d_in, self.pairs / PAIRS);
         let n_strips = rows.div_ceil(ROWS);
         scratch.resize(n_strips * steps * (ROWS * PAIRS));
         let cut = Cut::new(n_strips, steps, self.count(), rayon::current_num_threads());
-        let streams = out.len() >= MANY && self.d_out.is_multiple_of(LANES) && out.as_ptr().addr().is_multiple_of(64);
-        let out = Columns::new(out, self.d_out);
+        let streams = out.replace() && out.len() >= MANY && self.d_out.is_multiple_of(LANES) && out.begin_a_line();
+        let out = out.shared(self.d_out);
         let (tiles, _) = scratch.as_chunks_mut::<{ ROWS * PAIRS }>();
-        let blocks = tiles.par_chunks_mut(cut.strips * steps).zip(x.par_chunks(cut.strips * ROWS * self.d_in));
+        let blocks = tiles.par_chunks_mut(cut.strips * steps);
         // The thread that packs a block multiplies it while it is in its cache; idle threads help.
-        blocks.enumerate().for_each(|(block, (tiles, x))| {
-            let strips = tiles.par_chunks_exact_mut(steps).zip(x.par_chunks(ROWS * self.d_in));
-            let worth_a_task = (1 << 15) / (ROWS * self.d_in) + 1;
-            strips.with_min_len(worth_a_task).for_each(|(tiles, x)| unit.hold().pack(x.chunks_exact(self.d_in), tiles));
-            let (tiles, first_row) = (&*tiles, block * cut.strips * ROWS);
+        blocks.enumerate().for_each(|(block, tiles)| {
+            let first_strip = block * cut.strips;
+            let strips = tiles.par_chunks_exact_mut(steps).enumerate().with_min_len((1 << 15) / (ROWS * d_in) + 1);
+            strips.for_each_init(Vec::new, |buffer, (strip, tiles)| {
+                let first = (first_strip + strip) * ROWS;
+                let x = x.rows(first..rows.min(first + ROWS), d_in, buffer);
+                unit.hold().pack(x.chunks_exact(d_in), tiles);
+            });
+            let (tiles, first_row) = (&*tiles, first_strip * ROWS);
             let rows = first_row..rows.min(first_row + cut.strips * ROWS);
             (0..self.count().div_ceil(cut.panels)).into_par_iter().for_each_init(
                 Default::default,
@@ -166,9 +170,9 @@ struct Task<'a> {
     /// Steps of a piece, as in [`Cut::piece`].
     piece: usize,
     /// The whole output, `[rows, d_out]`; this task writes its own rows and panels of it.
-    out: &'a Columns<'a>,
+    out: &'a SharedResults<'a>,
     /// Whether results are written past the caches. If so, every row of the output begins with a
-    /// line of the caches and has whole panels.
+    /// line of the caches, has whole panels, and nothing of it is read.
     streams: bool,
 }
 
@@ -219,17 +223,16 @@ impl Task<'_> {
 
     /// Writes the finished sums of strip `strip` with a panel, and those of the strip after it if
     /// the block has one. Rows and lanes that the output does not have are left out.
-    fn write(&self, sums: &Sums, strip: usize, panel: usize) {
+    fn write(&self, sums: &mut Sums, strip: usize, panel: usize) {
         let first = self.rows.start + strip * ROWS;
         let count = (self.rows.end - first).min(2 * ROWS);
-        let lanes = LANES.min(self.weights.d_out - panel * LANES);
-        for (row, sums) in sums.0[..count].iter().enumerate() {
-            // SAFETY: each row has `d_out` numbers; the lanes of this task's panels are its own in the rows of its block.
-            let out = unsafe { self.out.row(first + row, panel * LANES, lanes) };
-            match out.as_mut_array() {
-                Some(out) if self.streams => stream(sums, out),
-                _ => out.copy_from_slice(&sums[..lanes]),
-            }
+        for (row, sums) in sums.0[..count].iter_mut().enumerate() {
+            let write = |sums: &[f32], out: &mut [f32]| match (sums.as_array(), out.as_mut_array()) {
+                (Some(sums), Some(out)) if self.streams => stream(sums, out),
+                _ => out.copy_from_slice(sums),
+            };
+            // SAFETY: the lanes of this task's panels are its own in the rows of its block.
+            unsafe { self.out.put_with(first + row, panel * LANES, sums, write) };
         }
     }
 }

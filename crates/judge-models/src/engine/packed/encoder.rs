@@ -30,9 +30,10 @@ use super::keys::{KeyShape, Keys};
 use super::lines::Lines;
 use super::load::Packing;
 use super::pack::{Linear, PackedLinear};
+use super::product::{Activations, Onto, Results};
 use super::rotations::Angles;
 use super::vector::{self, worth_a_task};
-use crate::arch::{EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormKind, NormPlace, PositionsSpec};
+use crate::arch::{Activation, EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormKind, NormPlace, PositionsSpec};
 use crate::engine::block::Build;
 use crate::weights::Tensors;
 use crate::{Dtype, Error};
@@ -99,18 +100,14 @@ struct Block {
 pub(super) struct Buffers {
     /// The residual stream, `[rows, d_model]`.
     x: Vec<f32>,
-    /// Normed rows, `[rows, d_model]`: what enters half a block, or the next residual stream where
-    /// the sum is normed (`Post`, and the final norm), which is then swapped with `x`.
+    /// The next residual stream where the sum is normed (`Post`, and the final norm), `[rows,
+    /// d_model]`, which is then swapped with `x`.
     normed: Vec<f32>,
     /// Queries, keys and values, `[rows, 3 * d_model]`.
     qkv: Vec<f32>,
     /// What attention gathered, `[rows, d_model]`, then what the MLP's first product gives,
     /// `[rows, d_ff]` or `[rows, 2 * d_ff]`.
     inner: Vec<f32>,
-    /// What a gated MLP's activation gives, `[rows, d_ff]`; unused otherwise.
-    gated: Vec<f32>,
-    /// What half a block adds to the residual stream, `[rows, d_model]`.
-    added: Vec<f32>,
     /// Packed activations, a buffer of the products.
     words: Lines<u32>,
 }
@@ -178,21 +175,22 @@ impl PackedEncoder {
             count += ids.len();
         }
         let mut keys: Vec<Keys> = sequences.iter().map(|ids| Keys::alike(self.shape, None, ids.len(), 1)).collect();
-        let Buffers { x, normed, qkv, inner, gated, added, words } = buffers;
+        let Buffers { x, normed, qkv, inner, words } = buffers;
+        let d_model = self.spec.d_model;
         self.embed(sequences, x, normed);
         visit(0, x);
         for (index, (block, spec)) in self.blocks.iter().zip(&self.spec.blocks).enumerate().take(blocks) {
-            let input = self.input(x, block.attention_norm.as_ref(), normed);
-            product(&block.qkv, input, count, qkv, words); // [rows, d_model] -> [rows, 3 * d_model]
+            let (attention_norm, mlp_norm) = (block.attention_norm.as_ref(), Some(&block.mlp_norm));
+            self.enter(&block.qkv, x, attention_norm, qkv, words); // [rows, d_model] -> [rows, 3 * d_model]
             self.attend(spec, angles, &layout, &mut keys, qkv, inner); // -> [rows, d_model]
-            product(&block.out, inner, count, added, words);
-            self.add(x, added, block.attention_norm.as_ref(), normed);
+            product(&block.out, Activations::new(inner, d_model), x, Onto::Sum, words);
+            self.norm_sums(x, attention_norm, normed);
 
-            let input = self.input(x, Some(&block.mlp_norm), normed);
-            product(&block.up, input, count, inner, words); // [rows, d_model] -> [rows, d_ff] or [rows, 2 * d_ff]
-            let input = self.activate(inner, block.up.weight.out_features(), spec.down.d_in, gated); // -> [rows, d_ff]
-            product(&block.down, input, count, added, words); // -> [rows, d_model]
-            self.add(x, added, Some(&block.mlp_norm), normed);
+            self.enter(&block.up, x, mlp_norm, inner, words); // [rows, d_model] -> [rows, d_ff] or [rows, 2 * d_ff]
+            let activate = |row: &[f32], out: &mut [f32]| activate(self.spec.activation, row, out);
+            let activated = Activations::made(inner, block.up.weight.out_features(), &activate); // -> [rows, d_ff]
+            product(&block.down, activated, x, Onto::Sum, words); // -> [rows, d_model]
+            self.norm_sums(x, mlp_norm, normed);
 
             if let Some(norm) = self.final_norm.as_ref().filter(|_| index + 1 == self.blocks.len()) {
                 norm.apply(x, normed, self.spec.norm_eps);
@@ -238,24 +236,23 @@ impl PackedEncoder {
         })
     }
 
-    /// What enters half a block: the residual stream itself, or its normed rows (in `normed`) where
-    /// blocks norm their input and this half has a norm.
-    fn input<'b>(&self, x: &'b [f32], norm: Option<&LayerNorm>, normed: &'b mut Vec<f32>) -> &'b [f32] {
-        match (self.spec.norm_place, norm) {
-            (NormPlace::Pre, Some(norm)) => {
-                norm.apply(x, normed, self.spec.norm_eps);
-                normed
+    /// The first product of half a block, of the residual stream itself or, where blocks norm their
+    /// input and this half has a norm, of its normed rows. Resizes `out`.
+    fn enter(&self, linear: &Linear, x: &[f32], norm: Option<&LayerNorm>, out: &mut Vec<f32>, words: &mut Lines<u32>) {
+        let width = self.spec.d_model;
+        out.resize(x.len() / width * linear.weight.out_features(), 0.0);
+        match norm.filter(|_| self.spec.norm_place == NormPlace::Pre) {
+            Some(norm) => {
+                let normed = |x: &[f32], out: &mut [f32]| norm.row(x, out, self.spec.norm_eps);
+                product(linear, Activations::made(x, width, &normed), out, Onto::Nothing, words);
             }
-            _ => x,
+            None => product(linear, Activations::new(x, width), out, Onto::Nothing, words),
         }
     }
 
-    /// Adds what half a block gives to the residual stream, and norms the sum where blocks norm
-    /// their output. `normed` is a buffer then.
-    fn add(&self, x: &mut Vec<f32>, added: &[f32], norm: Option<&LayerNorm>, normed: &mut Vec<f32>) {
-        let width = self.spec.d_model;
-        let rows = x.par_chunks_exact_mut(width).zip(added.par_chunks_exact(width));
-        rows.with_min_len(worth_a_task(width)).for_each(|(x, added)| vector::add(x, added));
+    /// Norms the residual stream, to which half a block has been added, where blocks norm their
+    /// output. `normed` is a buffer then.
+    fn norm_sums(&self, x: &mut Vec<f32>, norm: Option<&LayerNorm>, normed: &mut Vec<f32>) {
         if let (NormPlace::Post, Some(norm)) = (self.spec.norm_place, norm) {
             norm.apply(x, normed, self.spec.norm_eps);
             std::mem::swap(x, normed);
@@ -307,34 +304,23 @@ impl PackedEncoder {
         out.resize(qkv.len() / 3, 0.0);
         attend(settings, 0, &queries, qkv, width, out);
     }
+}
 
-    /// The activation of rows `[width]`, which gives rows `[d_ff]`: in place if `width` is `d_ff`,
-    /// else in `gated`, with the first half of each row as the gate of the second.
-    fn activate<'b>(&self, rows: &'b mut [f32], width: usize, d_ff: usize, gated: &'b mut Vec<f32>) -> &'b [f32] {
-        let function = self.spec.activation;
-        if width == d_ff {
-            let each = rows.par_chunks_exact_mut(width).with_min_len(worth_a_task(width));
-            each.for_each(|row| vector::activate(row, function));
-            return rows;
-        }
-        gated.resize(rows.len() / 2, 0.0);
-        let each = gated.par_chunks_exact_mut(d_ff).zip(rows.par_chunks_exact(width));
-        let each = each.with_min_len(worth_a_task(width));
-        each.for_each(|(out, row)| vector::gated(&row[..d_ff], &row[d_ff..], function, out));
-        gated
+/// The activation of a row, `[d_ff]`: of as many numbers, or of twice as many, of which the first half
+/// gates the second.
+fn activate(function: Activation, row: &[f32], out: &mut [f32]) {
+    if row.len() == out.len() {
+        out.copy_from_slice(row);
+        vector::activate(out, function);
+    } else {
+        let (gate, up) = row.split_at(out.len());
+        vector::gated(gate, up, function, out);
     }
 }
 
-/// `out = x · weightᵀ + bias`: `rows` rows of `x`, `[rows, d_in]` to `[rows, d_out]`. Resizes
-/// `out`.
-fn product(linear: &Linear, x: &[f32], rows: usize, out: &mut Vec<f32>, words: &mut Lines<u32>) {
-    let width = linear.weight.out_features();
-    out.resize(rows * width, 0.0);
-    linear.weight.apply(x, rows, out, words);
-    if let Some(bias) = &linear.bias {
-        let each = out.par_chunks_exact_mut(width).with_min_len(worth_a_task(width));
-        each.for_each(|row| vector::add(row, bias));
-    }
+/// `x · weightᵀ + bias`, in the place of what `out` holds or added to it.
+fn product(linear: &Linear, x: Activations<'_>, out: &mut [f32], onto: Onto, words: &mut Lines<u32>) {
+    linear.weight.product(x, Results::new(out, linear.bias.as_deref(), onto), words);
 }
 
 impl Block {
@@ -373,18 +359,20 @@ impl LayerNorm {
         spec.map(|spec| Self::load(spec, d_model, packing)).transpose()
     }
 
-    /// Sets `out` to the norm of each row of `x`,
-    /// `(x - mean) / sqrt(variance + eps) * weight + bias`, with the population's variance. Resizes
-    /// `out`.
+    /// Sets `out` to the norm of each row of `x`. Resizes `out`.
     fn apply(&self, x: &[f32], out: &mut Vec<f32>, eps: f64) {
         let width = self.weight.len();
         out.resize(x.len(), 0.0);
         let each = out.par_chunks_exact_mut(width).zip(x.par_chunks_exact(width));
-        each.with_min_len(worth_a_task(width)).for_each(|(out, x)| {
-            vector::norm(NormKind::Centred, x, &self.weight, eps as f32, out);
-            if let Some(bias) = &self.bias {
-                vector::add(out, bias);
-            }
-        });
+        each.with_min_len(worth_a_task(width)).for_each(|(out, x)| self.row(x, out, eps));
+    }
+
+    /// Sets `out` to the norm of one row, `(x - mean) / sqrt(variance + eps) * weight + bias`, with
+    /// the population's variance.
+    fn row(&self, x: &[f32], out: &mut [f32], eps: f64) {
+        vector::norm(NormKind::Centred, x, &self.weight, eps as f32, out);
+        if let Some(bias) = &self.bias {
+            vector::add(out, bias);
+        }
     }
 }

@@ -27,10 +27,10 @@ use std::arch::x86_64::{
 use rayon::prelude::*;
 
 use super::coded::{AHEAD, Lanes};
-use super::columns::Columns;
 use super::kernel::{Kernel, Supported};
 use super::lines::Lines;
 use super::pack::PackedLinear;
+use super::product::{Activations, Results};
 use super::tile::{LANES, prefetch};
 use crate::widest::{rounded, widest};
 
@@ -86,15 +86,16 @@ pub(super) struct Matrix<'a> {
 }
 
 impl Matrix<'_> {
-    /// `out = x · weightᵀ`; see `PackedLinear::apply`. `x` and `out` are not empty.
-    pub(super) fn apply(&self, has: HasVnni, x: &[f32], out: &mut [f32], scratch: &mut Lines<u32>) {
-        let rows = x.len() / self.d_in;
-        let (n_words, n_groups) = (self.d_in / PLACES, self.d_in.div_ceil(self.group));
+    /// See `PackedLinear::product`. `out` is not empty.
+    pub(super) fn product(&self, has: HasVnni, x: Activations<'_>, out: Results<'_>, scratch: &mut Lines<u32>) {
+        let (rows, d_in) = (x.count(), self.d_in);
+        let (n_words, n_groups) = (d_in / PLACES, d_in.div_ceil(self.group));
         let stride = 2 * n_words + n_groups;
         scratch.resize(rows * stride);
-        let rounded = scratch.par_chunks_exact_mut(stride).zip(x.par_chunks_exact(self.d_in));
-        rounded.with_min_len((1 << 14) / self.d_in + 1).for_each(|(words, x)| {
+        let rounded = scratch.par_chunks_exact_mut(stride).enumerate().with_min_len((1 << 14) / d_in + 1);
+        rounded.for_each_init(Vec::new, |buffer, (row, words)| {
             let (words, steps) = words.split_at_mut(2 * n_words);
+            let x = x.rows(row..row + 1, d_in, buffer);
             let groups = x.chunks(self.group).zip(bytes_of(words).chunks_mut(2 * self.group));
             groups.zip(steps).for_each(|((x, bytes), step)| *step = round(x, bytes).to_bits());
         });
@@ -104,7 +105,7 @@ impl Matrix<'_> {
         let n_panels = self.d_out.div_ceil(LANES);
         let at_once = (n_panels * blocks / n_tasks).clamp(1, 8);
         let n_shares = n_panels.div_ceil(at_once);
-        let out = Columns::new(out, self.d_out);
+        let out = out.shared(self.d_out);
         (0..blocks * n_shares).into_par_iter().for_each(|task| {
             let (block, share) = (task / n_shares, task % n_shares);
             let of_block = block * ROWS_AT_ONCE..rows.min((block + 1) * ROWS_AT_ONCE);
@@ -116,11 +117,9 @@ impl Matrix<'_> {
                     let count = ROWS.min(of_block.end - row);
                     let mut sums = [[0.0; LANES]; ROWS];
                     self.multiply(has, codes, &words[row * stride..][..count * stride], &mut sums[..count]);
-                    let lanes = LANES.min(self.d_out - panel * LANES);
-                    for (index, sums) in sums[..count].iter().enumerate() {
-                        // SAFETY: each row has `d_out` numbers, of which the lanes of this panel are this task's alone.
-                        let out = unsafe { out.row(row + index, panel * LANES, lanes) };
-                        out.copy_from_slice(&sums[..lanes]);
+                    for (index, sums) in sums[..count].iter_mut().enumerate() {
+                        // SAFETY: of each row the lanes of this panel are this task's alone.
+                        unsafe { out.put(row + index, panel * LANES, sums) };
                     }
                 }
             }

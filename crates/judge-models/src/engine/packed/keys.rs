@@ -11,6 +11,7 @@
 //! run.rs       Keys::new(places, prefix, room)                       before a segment's first pass
 //! block_ops.rs write(block, rows) for each block, memory(block)      during the pass, `end` stays
 //! run.rs       advance(count)                                        after the pass
+//!              go_on(room)                                           of a text that has filled these; frees what windows have left
 //! attention.rs tile or run                                           from `write` on
 //! ```
 //!
@@ -130,18 +131,42 @@ impl Keys {
     }
 
     /// Keys with room for `capacity` positions behind these, which are full. What blocks without keys
-    /// remember moves along: nobody else goes on from here.
+    /// remember moves along: nobody else goes on from here. Keys that windows have left are freed,
+    /// holder by holder, back to the first that others look at too.
     pub(crate) fn go_on(mut self, capacity: usize) -> Self {
         let none = self.memories.iter().map(|_| None).collect();
         let memories = std::mem::replace(&mut self.memories, none);
         let places = Arc::clone(&self.places);
-        Self { memories, ..Self::new(places, Some(Arc::new(self)), capacity) }
+        let mut next = Self { memories, ..Self::new(places, Some(Arc::new(self)), capacity) };
+        let position = next.end;
+        let mut holder = next.before.as_mut();
+        while let Some(own) = holder.and_then(Arc::get_mut) {
+            own.forget(position);
+            holder = own.before.as_mut();
+        }
+        next
+    }
+
+    /// Frees keys and values in the places where nobody looks at any of them from `position` on.
+    fn forget(&mut self, position: usize) {
+        for (place, block) in self.blocks.iter_mut().enumerate() {
+            if self.end <= self.places.left_behind(place, position) {
+                *block = BlockKeys::default();
+            }
+        }
     }
 
     /// Whether there is no room for another position. The next one then begins a tile, so that keys
     /// which go on from these copy nothing.
     pub(crate) fn is_full(&self) -> bool {
         self.end == self.start + self.tiles * TILE
+    }
+
+    /// Numbers of keys and values that are held in the place of a block, those of `before` left out.
+    #[cfg(test)]
+    pub(crate) fn numbers(&self, block: usize) -> usize {
+        let BlockKeys { keys, values } = &self.blocks[self.places.of(block)];
+        keys.len() + values.len()
     }
 
     /// The holder of the positions before these.

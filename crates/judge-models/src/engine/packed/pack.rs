@@ -22,19 +22,19 @@
 //!
 //! # The product
 //!
-//! [`PackedLinear::apply`] is called for every projection of every block, for the head and for
-//! routers:
+//! [`PackedLinear::product`] is called for every projection of every block, for the head and for
+//! routers. What rows are made of, and what is added to results, rides along (`product.rs`):
 //!
 //! 1. With the matrix unit, products of pairs go to `blocked.rs`, which owns its own blocking; with
 //!    `avx512-vnni`, those of codes of eight bits go to `integers.rs`.
-//! 2. Otherwise activations are packed into words (rounded to bf16 where weights are), by all
-//!    threads.
+//! 2. Otherwise activations are made and packed into words (rounded to bf16 where weights are), by
+//!    all threads.
 //! 3. Kernels that multiply f32 gain if many rows meet panels that were widened to f32 once. From
 //!    24 rows on, activations are widened too, and each task widens its panels' tiles.
 //! 4. A task expands codes once for all of its rows. Up to 12 rows are multiplied by what is expanded
 //!    while it is in registers or in the nearest cache.
 //! 5. Tasks of up to 384 rows by up to 4 panels run on all threads. Each sums in a buffer of its
-//!    own and copies the result into its columns of `out`.
+//!    own and puts the result into its columns of `out`.
 //!
 //! A sum runs over a row's words in order, in pieces of [`PAIRS_AT_ONCE`] pairs that begin at fixed
 //! coordinates. So an element of the result depends on its row, its column and the kernel alone.
@@ -48,11 +48,11 @@ use rayon::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
 use super::blocked::Panels;
-use super::columns::Columns;
 #[cfg(target_arch = "x86_64")]
 use super::integers::{self, HasVnni};
 use super::kernel::{Kernel, Supported};
 use super::lines::Lines;
+use super::product::{Activations, Onto, Results};
 use super::stored::{self, Section};
 use super::tile::{LANES, Shape, Word, Words, multiply_add, prefetch, widen_row, widen_tile};
 #[cfg(target_arch = "x86_64")]
@@ -120,7 +120,7 @@ pub(crate) struct PackedLinear {
 pub(super) struct Linear {
     /// The matrix, `[d_out, d_in]`.
     pub(super) weight: PackedLinear,
-    /// `[d_out]`, in f32; `None` where the family has none. Added by whoever calls the product.
+    /// `[d_out]`, in f32; `None` where the family has none. Added to the whole sum.
     pub(super) bias: Option<Vec<f32>>,
 }
 
@@ -252,37 +252,50 @@ impl PackedLinear {
         }
     }
 
-    /// `out = x · weightᵀ`, with `x` `[rows, d_in]` and `out` `[rows, d_out]`. Activations are
-    /// rounded as the weights are; sums are f32. A row of the result depends on its row of `x`
-    /// alone, to the bit. `scratch` is memory that products reuse; what it holds before and after
-    /// does not matter.
+    /// `out = x · weightᵀ`, with `x` `[rows, d_in]` and `out` `[rows, d_out]`: [`product`](Self::product)
+    /// of rows as they are.
     ///
     /// # Panics
     /// If `x` or `out` has another length.
     pub(crate) fn apply(&self, x: &[f32], rows: usize, out: &mut [f32], scratch: &mut Lines<u32>) {
-        assert!(x.len() == rows * self.d_in && out.len() == rows * self.d_out);
+        assert_eq!(x.len(), rows * self.d_in);
+        self.product(Activations::new(x, self.d_in), Results::new(out, None, Onto::Nothing), scratch);
+    }
+
+    /// The product of the rows that `x` makes, `[rows, d_in]`, with the matrix; `out`, `[rows, d_out]`,
+    /// says what becomes of it. Activations are rounded as the weights are; sums are f32. A row of the
+    /// result depends on its row of `x` alone, and on what it is added to, to the bit. `scratch` is
+    /// memory that products reuse; what it holds before and after does not matter.
+    ///
+    /// # Panics
+    /// If `x` or `out` has another length.
+    pub(crate) fn product(&self, x: Activations<'_>, out: Results<'_>, scratch: &mut Lines<u32>) {
+        let (rows, d_in) = (x.count(), self.d_in);
+        assert!(x.have(d_in) && out.len() == rows * self.d_out);
         let (width, row_words) = (self.width(), self.row_words());
-        if rows == 0 || width == 0 || self.d_out == 0 {
-            return out.fill(0.0);
+        if out.len() == 0 {
+            return;
         }
         #[cfg(target_arch = "x86_64")]
         if self.word == Word::Pair
             && let Some(unit) = HasUnit::of(self.kernel)
         {
-            let panels = Panels { matrix: self, pairs: width, d_in: self.d_in, d_out: self.d_out };
-            return panels.apply(unit, x, out, scratch);
+            let panels = Panels { matrix: self, pairs: width, d_in, d_out: self.d_out };
+            return panels.product(unit, x, out, scratch);
         }
         #[cfg(target_arch = "x86_64")]
         if let (Some(has), Some(group)) = (HasVnni::of(self.kernel), self.group_of_integers()) {
-            let matrix = integers::Matrix { matrix: self, group, d_in: self.d_in, d_out: self.d_out };
-            return matrix.apply(has, x, out, scratch);
+            let matrix = integers::Matrix { matrix: self, group, d_in, d_out: self.d_out };
+            return matrix.product(has, x, out, scratch);
         }
         let widens = self.word == Word::Pair && self.kernel.kernel().multiplies_f32() && rows >= WORTH_WIDENING;
         let n_words = rows * row_words;
         scratch.resize(n_words * if widens { 3 } else { 1 });
         let (words, wide) = scratch.split_at_mut(n_words);
-        let packed = words.par_chunks_exact_mut(row_words).zip(x.par_chunks_exact(self.d_in));
-        packed.with_min_len(worth_a_task(self.d_in)).for_each(|(words, x)| self.word.pack(x, &mut words[..width]));
+        let packed = words.par_chunks_exact_mut(row_words).enumerate().with_min_len(worth_a_task(d_in));
+        packed.for_each_init(Vec::new, |buffer, (row, words)| {
+            self.word.pack(x.rows(row..row + 1, d_in, buffer), &mut words[..width]);
+        });
         let widened = wide.par_chunks_exact_mut(2 * row_words).zip(words.par_chunks_exact(row_words)).take(rows);
         widened.with_min_len(worth_a_task(2 * row_words)).for_each(|(wide, words)| widen_row(words, wide));
         let (words, wide) = (&*words, &*wide);
@@ -290,7 +303,7 @@ impl PackedLinear {
         let at_once = self.panels_at_once(rows);
         let has_codes = self.sections.iter().any(|section| section.coded().is_some());
         let n_groups = n_panels.div_ceil(at_once);
-        let out = Columns::new(out, self.d_out);
+        let out = out.shared(self.d_out);
         (0..rows.div_ceil(ROWS_AT_ONCE) * n_groups).into_par_iter().for_each_init(
             Default::default,
             |Buffers { sums, tiles }, task| {
@@ -310,11 +323,9 @@ impl PackedLinear {
                     self.multiply(&share, words, sums, tiles);
                 }
                 let first_lane = share.panels.start * LANES;
-                for (row, sums) in share.rows.zip(sums.chunks_exact(stride)) {
-                    let lanes = stride.min(self.d_out - first_lane);
-                    // SAFETY: each row has `d_out` numbers, of which the lanes of these panels are this task's alone.
-                    let out = unsafe { out.row(row, first_lane, lanes) };
-                    out.copy_from_slice(&sums[..lanes]);
+                for (row, sums) in share.rows.zip(sums.chunks_exact_mut(stride)) {
+                    // SAFETY: of each row the lanes of these panels are this task's alone.
+                    unsafe { out.put(row, first_lane, sums) };
                 }
             },
         );

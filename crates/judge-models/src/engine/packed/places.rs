@@ -86,13 +86,16 @@ pub(crate) struct KeyPlaces {
     of: Vec<usize>,
     /// The shape of the keys in each place.
     shapes: Vec<KeyShape>,
+    /// How many positions back from a query, its own included, some block that uses the place looks.
+    /// `None`: all.
+    windows: Vec<Option<usize>>,
 }
 
 impl KeyPlaces {
     /// For `n_blocks` blocks, at least one, whose keys have one shape. Each gets its own place.
     /// With `n_blocks` 1 that place serves every block in turn.
     pub(crate) fn alike(shape: KeyShape, n_blocks: usize) -> Self {
-        Self { of: (0..n_blocks).collect(), shapes: vec![shape; n_blocks] }
+        Self { of: (0..n_blocks).collect(), shapes: vec![shape; n_blocks], windows: vec![None; n_blocks] }
     }
 
     /// For keys that later passes look at: every block that projects keys has its own place, and a
@@ -119,15 +122,19 @@ impl KeyPlaces {
     /// Assigns places block by block. `taken` is asked about each block that projects keys: it
     /// returns a place of an earlier block to share, or `None` for a new one.
     fn new(blocks: &[BlockSpec], word: Word, taken: impl Fn(&Self, usize) -> Option<usize>) -> Self {
-        let mut places = Self { of: Vec::with_capacity(blocks.len()), shapes: Vec::new() };
+        let mut places = Self { of: Vec::with_capacity(blocks.len()), shapes: Vec::new(), windows: Vec::new() };
         for (index, block) in blocks.iter().enumerate() {
             let place = match block.keys {
                 KeysSpec::Of(other) => places.of[other],
                 KeysSpec::Own | KeysSpec::AsValues => taken(&places, index).unwrap_or_else(|| {
                     places.shapes.push(shape(block, word));
+                    places.windows.push(block.window);
                     places.shapes.len() - 1
                 }),
             };
+            // The widest window of all blocks that use the place; `None` is wider than any.
+            let widest = places.windows[place].zip(block.window).map(|(one, other)| one.max(other));
+            places.windows[place] = widest;
             places.of.push(place);
         }
         places
@@ -141,6 +148,12 @@ impl KeyPlaces {
     /// The place of the keys that a block looks at.
     pub(super) fn of(&self, block: usize) -> usize {
         self.of.get(block).or(self.of.last()).copied().unwrap_or(0)
+    }
+
+    /// The positions of a place that no block looks at any more from `position` on: those before
+    /// the returned one, which begins a tile.
+    pub(super) fn left_behind(&self, place: usize, position: usize) -> usize {
+        self.windows[place].map_or(0, |window| (position + 1).saturating_sub(window) / TILE * TILE)
     }
 
     /// The shape of the keys that a block looks at.
@@ -181,5 +194,11 @@ mod tests {
         assert_eq!(KeyPlaces::in_turn(&llama.blocks, Word::Pair).of, [0, 0, 0]);
         assert_eq!(KeyPlaces::lasting(&llama.blocks, Word::Pair).of, [0, 1, 2]);
         assert_eq!(KeyPlaces::alike(in_turn.shape(0), 1).of(7), 0);
+        // Windows are of 512 keys; places of blocks without a window are needed whole.
+        let behind =
+            |position| (0..lasting.count()).map(|place| lasting.left_behind(place, position)).collect::<Vec<_>>();
+        assert_eq!(behind(511), [0; 5]);
+        assert_eq!(behind(511 + 2 * TILE), [2 * TILE, 2 * TILE, 0, 2 * TILE, 2 * TILE]);
+        assert_eq!(behind(510 + 2 * TILE), [TILE, TILE, 0, TILE, TILE]);
     }
 }

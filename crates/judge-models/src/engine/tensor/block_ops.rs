@@ -26,7 +26,7 @@ use super::past::{KeysValues, Past};
 use super::precision::{Precision, cast, widen};
 use super::rotation::Rotation;
 use crate::arch::{BlockSpec, KeysSpec, ModelSpec};
-use crate::engine::block::{Conv, Delta, Experts, HeadWeights, Ops};
+use crate::engine::block::{Conv, Delta, Experts, HeadWeights, Input, Ops};
 
 /// A block's operations for one pass over `[batch, seq]` tokens, as far as the blocks of one device
 /// go. [`Decoder::forward`](super::decoder::Decoder::forward) makes one for each device.
@@ -132,8 +132,18 @@ impl Ops for ComposedOps<'_, '_> {
         x.clone()
     }
 
-    fn linear(&mut self, x: Tensor<3>, linear: &Linear) -> Tensor<3> {
-        ops::linear(x, linear.weight.val(), linear.bias.as_ref().map(Param::val))
+    fn linear(&mut self, input: Input<'_, Tensor<3>, Norm>, linear: &Linear, onto: Option<Tensor<3>>) -> Tensor<3> {
+        let x = match input {
+            Input::Rows(x) => x,
+            Input::Of(x) => x.clone(),
+            Input::Normed(x, weight) => self.norm(x, weight),
+            Input::Gated(gate_up) => ops::gated_activation(gate_up, self.spec.activation),
+        };
+        let y = ops::linear(x, linear.weight.val(), linear.bias.as_ref().map(Param::val));
+        match onto {
+            Some(x) => self.add(x, y, None),
+            None => y,
+        }
     }
 
     /// Attention and, where layer `index + 1` is wanted, its entropy from the same queries and
@@ -232,10 +242,6 @@ impl Ops for ComposedOps<'_, '_> {
         given
     }
 
-    fn gate(&mut self, gate_up: Tensor<3>) -> Tensor<3> {
-        ops::gated_activation(gate_up, self.spec.activation)
-    }
-
     /// The sum over all experts, in their order, each of which takes every row; what it makes of a
     /// row that is not its own is left out, even if it is not finite. Shapes do not depend on the
     /// router's choice, and no device is waited for. The price is the work of `n_experts` for that
@@ -252,7 +258,7 @@ impl Ops for ComposedOps<'_, '_> {
         for (index, expert) in experts.experts.iter().enumerate() {
             let weight = weights.clone().narrow(2, index, 1); // [batch, seq, 1]
             let is_other = weight.clone().equal_elem(0.0).expand(x.dims());
-            let y = widen(expert.forward(self, x.clone())); // [batch, seq, d_model]
+            let y = widen(expert.forward(self, Input::Of(&x))); // [batch, seq, d_model]
             mixed = mixed + (y * weight).mask_fill(is_other, 0.0);
         }
         mixed
@@ -268,8 +274,8 @@ impl Ops for ComposedOps<'_, '_> {
         x
     }
 
-    fn sum(&mut self, x: Tensor<3>, y: Tensor<3>) -> Tensor<3> {
-        widen(x) + widen(y)
+    fn sum(&mut self, x: Tensor<3>, y: Tensor<3>, norm: &Norm) -> Tensor<3> {
+        widen(x) + widen(self.norm(&y, norm))
     }
 
     /// The gate as it is if the model has no token inputs, which
@@ -284,7 +290,11 @@ impl Ops for ComposedOps<'_, '_> {
         x * factor.val().unsqueeze()
     }
 
-    fn add(&mut self, x: Tensor<3>, y: Tensor<3>) -> Tensor<3> {
+    fn add(&mut self, x: Tensor<3>, y: Tensor<3>, norm: Option<&Norm>) -> Tensor<3> {
+        let y = match norm {
+            Some(norm) => self.norm(&y, norm),
+            None => y,
+        };
         match self.spec.residual_scale {
             Some(scale) => widen(x) + widen(y).mul_scalar(scale),
             None => widen(x) + widen(y),

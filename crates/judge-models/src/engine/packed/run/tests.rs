@@ -3,7 +3,7 @@ use std::path::Path;
 use judge_core::{Generation, LabelRead, Lens, Outcome, ReadAt, Want};
 
 use super::*;
-use crate::arch::Architecture;
+use crate::arch::{Architecture, ModelSpec};
 use crate::engine::packed::keys::TILE;
 use crate::engine::packed::{PackedCache, Supported};
 use crate::folder::Folder;
@@ -14,8 +14,8 @@ use crate::reading::labels::Heads;
 use crate::weights::Checkpoint;
 use crate::{Dtype, LoadOptions, Model};
 
-/// Tokens that are written behind every other prompt, at most: over the end of a tile, or of two.
-const NEW: usize = 45;
+/// Tokens that are written behind every other prompt, at most: over the end of a tile, or of some.
+const NEW: usize = 100;
 
 /// Prompts in a tree: rubrics of 80 to 330 tokens, each before three aspects of 40 to 80, each before five tails; one prompt is another's
 /// beginning. Every other one has text written behind it.
@@ -63,13 +63,29 @@ fn held(passes: &SharedPasses<'_>) -> usize {
     count
 }
 
+/// Positions that every other block sees in the second test: less than a tile.
+const WINDOW: usize = 20;
+
 #[test]
 fn what_is_kept_is_counted_and_bounded_and_does_not_show() {
+    kept_is_counted_and_does_not_show(None);
+}
+
+#[test]
+fn keys_that_windows_have_left_are_freed_and_it_does_not_show() {
+    kept_is_counted_and_does_not_show(Some(WINDOW));
+}
+
+/// With a `window` in every other block, the first among them.
+fn kept_is_counted_and_does_not_show(window: Option<usize>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tiny-judge");
     let options = LoadOptions { dtype: Some(Dtype::Bf16), ..LoadOptions::default() };
     let model = Model::load(&folder, &options).unwrap();
     let mut checkpoint = Checkpoint::open(&Folder::open(&folder).unwrap()).unwrap();
-    let Architecture::Decoder(spec) = model.context.spec.clone() else { panic!("it is a decoder") };
+    let Architecture::Decoder(spec) = &model.context.spec else { panic!("it is a decoder") };
+    let mut spec = ModelSpec::clone(spec);
+    spec.blocks.iter_mut().step_by(2).for_each(|block| block.window = window);
+    let spec = Arc::new(spec);
     let decoder =
         &PackedDecoder::load(spec, Supported::fastest(), Dtype::Bf16, &mut checkpoint, &mut PackedCache::Off).unwrap();
     let (prompts, wants, nothing) = (prompts(), wants(), Want::default());
@@ -116,7 +132,7 @@ fn what_is_kept_is_counted_and_bounded_and_does_not_show() {
 
     let indices: Vec<usize> = (0..prompts.len()).collect();
     let all = group(&indices);
-    let mut has_grown = false;
+    let (mut has_grown, mut has_freed) = (false, false);
     for max_tokens in [1, 100, 400, 700, 16384] {
         let mut together = vec![None; prompts.len()];
         let mut sink = |index: usize, outcome| {
@@ -141,6 +157,15 @@ fn what_is_kept_is_counted_and_bounded_and_does_not_show() {
                 let prompt = all.jobs[passes.plan[text.segment].sequence].ids.len();
                 text.keys.before().is_some_and(|before| before.end() > prompt)
             });
+            for text in &passes.writing {
+                let mut before = text.keys.before();
+                while let Some(keys) = before {
+                    // Only windows free anything.
+                    assert!(keys.numbers(1) > 0);
+                    has_freed |= keys.numbers(0) == 0;
+                    before = keys.before();
+                }
+            }
             most = most.max(kept);
         }
         assert_eq!(passes.kept, 0);
@@ -151,4 +176,5 @@ fn what_is_kept_is_counted_and_bounded_and_does_not_show() {
         }
     }
     assert!(has_grown, "a text is longer than its first keys");
+    assert_eq!(has_freed, window.is_some());
 }

@@ -2,7 +2,8 @@
 //! `bodies`. Not part of the API (feature `bench`).
 //!
 //! A body is one operation of a block of Qwen3-0.6B, over 1, 17 and 512 rows. The benchmark times
-//! two closures for it: `fast` runs `engine/packed` as a pass does, with rayon's threads;
+//! two closures for it: `fast` runs what `engine/packed` computes, with rayon's threads, although a pass makes norms,
+//! gates and sums as part of products;
 //! `composed` runs `engine/tensor` on Burn's CPU device in f32. Inputs are made outside the
 //! closures. Nothing is compared here; tests of the engines do that.
 

@@ -162,7 +162,9 @@ fn every_way() -> Vec<LoadOptions> {
     });
     let f32 = LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() };
     let int8 = LoadOptions { dtype: Some(Dtype::Bf16), weights: WeightForm::Int8, ..LoadOptions::default() };
-    packed.chain([f32, int8]).collect()
+    let vnni = Kernel::available().into_iter().find(|&kernel| kernel == Kernel::Avx512Vnni);
+    let in_integers = vnni.map(|kernel| LoadOptions { kernel: Some(kernel), ..int8.clone() });
+    packed.chain([f32, int8]).chain(in_integers).collect()
 }
 
 #[test]
@@ -174,6 +176,7 @@ fn alone_among_others_and_in_any_order() {
         "internlm3-on",
         "ministral3-on",
         "cohere2-on",
+        "granite-on",
         "qwen3_5_text-on",
         "mixtral-on",
         "qwen2_moe-on",

@@ -406,7 +406,7 @@ impl<L, N> Block<L, N> {
         let x = ops.keep(index, x);
         let after_mlp = self.after_mlp_norm.as_ref();
         let x = if self.is_parallel {
-            // The MLP reads the stream as attention has found it, and is added behind it.
+            // The MLP reads what attention read; its result is added after attention's.
             let beside = self.mlp.forward(ops, &x, self.attention_norm.as_ref());
             let x = self.add_mixed(ops, x, mixed);
             ops.add(x, beside, after_mlp)
@@ -521,8 +521,10 @@ impl<L, N> Both<L, N> {
     where
         O: Ops<Linear = L, Norm = N>,
     {
-        let dense = self.mlp.forward(ops, Input::normed(x, before));
-        let dense = ops.norm(&dense, &self.after_mlp);
+        let dense = {
+            let y = self.mlp.forward(ops, Input::normed(x, before));
+            ops.norm(&y, &self.after_mlp)
+        };
         let to_router = Input::Normed(x, &self.before_router);
         let logits = ops.linear(to_router, &self.experts.router, None); // [rows, d_model] -> [rows, n_experts]
         let to_experts = ops.norm(x, &self.before_experts);

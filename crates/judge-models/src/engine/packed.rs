@@ -11,8 +11,8 @@
 //!       ─► run, encoder_passes     choose what shares a pass, keep keys, collect what is read
 //!       ─► decoder, encoder        one pass: rows of all sequences through the blocks
 //!             block_ops            the operations of a decoder's block
-//!             pack, blocked        products with weights      ┐ over the small products of `tile` and
-//!             attention, gather    attention                  ┘ `unit`
+//!             product, pack, blocked, integers   products with weights   ┐ over the small products of `tile` and
+//!             attention, gather    attention                             ┘ `unit`
 //!             entropy, conv, delta, experts, token_inputs, softmax, vector, rotations
 //!             keys, places         keys, values and memories of a sequence
 //! ```

@@ -14,11 +14,11 @@
 //!
 //! ```text
 //!                                    width of a row              rows
-//! norm, linear                       d_query (+ gates) + 2 d_key all new positions of all spans
+//! linear, of normed rows             d_query (+ gates) + 2 d_key all new positions of all spans
 //! attend, delta or short_conv        d_query, d_value, channels  in the last block only those in `keep`
-//! linear, norm                       d_model                     as many
-//! keep (of the residual stream)      d_model                     in the last block only those in `keep`
-//! add, norm, MLP or experts, add     d_model                     as many
+//! keep (of the residual stream)      d_model                     as many
+//! linear, added to the stream        d_model                     as many
+//! MLP or experts, added              d_model                     as many
 //! ```
 //!
 //! Invariants that others rely on:
@@ -30,7 +30,7 @@
 //! - `Keys::end` of a span stays what it was during the pass; the caller advances it after the
 //!   pass. So the position of a span's row `i` is `keys.end() + i`.
 //! - Buffers come from the pool with arbitrary contents, and each operation writes all of its
-//!   output.
+//!   output, or adds to rows that were written.
 
 use std::ops::Range;
 
@@ -223,26 +223,23 @@ impl Ops for PackedOps<'_, '_> {
     /// its results (`product.rs`). Rows that are used up return to the pool.
     fn linear(&mut self, input: Input<'_, Rows, Vec<f32>>, linear: &Linear, onto: Option<Rows>) -> Rows {
         let ModelSpec { norm_kind, norm_eps, activation, residual_scale, .. } = *self.spec;
-        let (x, weight) = match &input {
-            Input::Rows(x) | Input::Gated(x) => (x, None),
-            Input::Of(x) => (*x, None),
-            Input::Normed(x, weight) => (*x, Some(*weight)),
-        };
-        let norm = |x: &[f32], out: &mut [f32]| {
-            vector::norm(norm_kind, x, weight.map_or(&[], Vec::as_slice), norm_eps as f32, out);
-        };
         let gate = |row: &[f32], out: &mut [f32]| {
             let (gate, up) = row.split_at(out.len());
             vector::gated(gate, up, activation, out);
         };
+        let norm;
         let activations = match &input {
-            Input::Rows(_) | Input::Of(_) => Activations::new(&x.data, x.width),
-            Input::Normed(..) => Activations::made(&x.data, x.width, &norm),
-            Input::Gated(_) => Activations::made(&x.data, x.width, &gate),
+            Input::Rows(x) => Activations::new(&x.data, x.width),
+            Input::Of(x) => Activations::new(&x.data, x.width),
+            Input::Normed(x, weight) => {
+                norm = |x: &[f32], out: &mut [f32]| vector::norm(norm_kind, x, weight, norm_eps as f32, out);
+                Activations::made(&x.data, x.width, &norm)
+            }
+            Input::Gated(x) => Activations::made(&x.data, x.width, &gate),
         };
         let (mut y, onto) = match onto {
             Some(y) => (y, residual_scale.map_or(Onto::Sum, |scale| Onto::Scaled(scale as f32))),
-            None => (self.pool.rows(x.count(), linear.weight.out_features()), Onto::Nothing),
+            None => (self.pool.rows(activations.count(), linear.weight.out_features()), Onto::Nothing),
         };
         let results = Results::new(&mut y.data, linear.bias.as_deref(), onto);
         linear.weight.product(activations, results, &mut self.pool.words);

@@ -103,7 +103,11 @@ impl Panels<'_> {
         let (rows, d_in, steps) = (x.count(), self.d_in, self.pairs / PAIRS);
         let n_strips = rows.div_ceil(ROWS);
         scratch.resize(n_strips * steps * (ROWS * PAIRS));
-        let cut = Cut::new(n_strips, steps, self.count(), rayon::current_num_threads());
+        let threads = rayon::current_num_threads();
+        let cut = Cut::new(n_strips, steps, self.count(), threads);
+        // A strip is packed by one thread. Where there are few, their rows are made by all before.
+        let made = if n_strips < threads { x.made_beforehand(d_in) } else { None };
+        let x = made.as_ref().map_or(x, |made| Activations::new(made, d_in));
         let streams = out.replace() && out.len() >= MANY && self.d_out.is_multiple_of(LANES) && out.begin_a_line();
         let out = out.shared(self.d_out);
         let (tiles, _) = scratch.as_chunks_mut::<{ ROWS * PAIRS }>();
@@ -111,11 +115,10 @@ impl Panels<'_> {
         // The thread that packs a block multiplies it while it is in its cache; idle threads help.
         blocks.enumerate().for_each(|(block, tiles)| {
             let first_strip = block * cut.strips;
-            let strips = tiles.par_chunks_exact_mut(steps).enumerate().with_min_len((1 << 15) / (ROWS * d_in) + 1);
-            strips.for_each_init(Vec::new, |buffer, (strip, tiles)| {
+            let strips = tiles.par_chunks_exact_mut(steps).enumerate();
+            strips.with_min_len(x.worth_a_task(d_in).div_ceil(ROWS)).for_each(|(strip, tiles)| {
                 let first = (first_strip + strip) * ROWS;
-                let x = x.rows(first..rows.min(first + ROWS), d_in, buffer);
-                unit.hold().pack(x.chunks_exact(d_in), tiles);
+                x.with(first..rows.min(first + ROWS), d_in, |x| unit.hold().pack(x.chunks_exact(d_in), tiles));
             });
             let (tiles, first_row) = (&*tiles, first_strip * ROWS);
             let rows = first_row..rows.min(first_row + cut.strips * ROWS);
@@ -222,7 +225,8 @@ impl Task<'_> {
     }
 
     /// Writes the finished sums of strip `strip` with a panel, and those of the strip after it if
-    /// the block has one. Rows and lanes that the output does not have are left out.
+    /// the block has one. Rows and lanes that the output does not have are left out. The bias is added
+    /// to `sums` in place.
     fn write(&self, sums: &mut Sums, strip: usize, panel: usize) {
         let first = self.rows.start + strip * ROWS;
         let count = (self.rows.end - first).min(2 * ROWS);

@@ -20,7 +20,7 @@ pub(crate) struct Columns<'a> {
     matrix: PhantomData<&'a mut [f32]>,
 }
 
-// SAFETY: it is only used to write, each element from one thread.
+// SAFETY: each element is read and written by one thread alone, as the callers of `row` promise.
 unsafe impl Sync for Columns<'_> {}
 
 impl<'a> Columns<'a> {

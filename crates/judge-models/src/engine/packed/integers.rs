@@ -92,12 +92,13 @@ impl Matrix<'_> {
         let (n_words, n_groups) = (d_in / PLACES, d_in.div_ceil(self.group));
         let stride = 2 * n_words + n_groups;
         scratch.resize(rows * stride);
-        let rounded = scratch.par_chunks_exact_mut(stride).enumerate().with_min_len((1 << 14) / d_in + 1);
-        rounded.for_each_init(Vec::new, |buffer, (row, words)| {
+        let rounded = scratch.par_chunks_exact_mut(stride).enumerate().with_min_len(x.worth_a_task(d_in));
+        rounded.for_each(|(row, words)| {
             let (words, steps) = words.split_at_mut(2 * n_words);
-            let x = x.rows(row..row + 1, d_in, buffer);
-            let groups = x.chunks(self.group).zip(bytes_of(words).chunks_mut(2 * self.group));
-            groups.zip(steps).for_each(|((x, bytes), step)| *step = round(x, bytes).to_bits());
+            x.with(row..row + 1, d_in, |x| {
+                let groups = x.chunks(self.group).zip(bytes_of(words).chunks_mut(2 * self.group));
+                groups.zip(steps).for_each(|((x, bytes), step)| *step = round(x, bytes).to_bits());
+            });
         });
         let words = &**scratch;
         let n_tasks = TASKS_PER_THREAD * rayon::current_num_threads();

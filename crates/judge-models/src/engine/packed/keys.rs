@@ -3,7 +3,7 @@
 //!
 //! Owns the memory of keys, its layout, and how sequences share the keys of a common prefix. It
 //! does not own which block has which place (`places.rs`), what a memory holds (`conv.rs`), or when
-//! keys are given up (`run.rs` for decoders; `encoder.rs` keeps them for one pass).
+//! a sequence is over (`run.rs` for decoders; `encoder.rs` keeps keys for one pass).
 //!
 //! A decoder's passes use a [`Keys`] like this:
 //!
@@ -11,7 +11,8 @@
 //! run.rs       Keys::new(places, prefix, room)                       before a segment's first pass
 //! block_ops.rs write(block, rows) for each block, memory(block)      during the pass, `end` stays
 //! run.rs       advance(count)                                        after the pass
-//!              go_on(room)                                           of a text that has filled these; frees what windows have left
+//!              free_left()                                           then too: what windows have left
+//!              go_on(room)                                           of a text that has filled these
 //! attention.rs tile or run                                           from `write` on
 //! ```
 //!
@@ -84,7 +85,7 @@ struct Remembered {
 }
 
 /// Keys and values of one place, by head and then by tile. Empty before something is written, so
-/// blocks without keys take no room.
+/// blocks without keys take no room, and again when all windows have left it.
 #[derive(Default)]
 struct BlockKeys {
     /// `[n_kv_heads, tiles]` tiles of `KeyShape::key_tile` words.
@@ -131,28 +132,29 @@ impl Keys {
     }
 
     /// Keys with room for `capacity` positions behind these, which are full. What blocks without keys
-    /// remember moves along: nobody else goes on from here. Keys that windows have left are freed,
-    /// holder by holder, back to the first that others look at too.
+    /// remember moves along: nobody else goes on from here.
     pub(crate) fn go_on(mut self, capacity: usize) -> Self {
         let none = self.memories.iter().map(|_| None).collect();
         let memories = std::mem::replace(&mut self.memories, none);
         let places = Arc::clone(&self.places);
-        let mut next = Self { memories, ..Self::new(places, Some(Arc::new(self)), capacity) };
-        let position = next.end;
-        let mut holder = next.before.as_mut();
-        while let Some(own) = holder.and_then(Arc::get_mut) {
-            own.forget(position);
-            holder = own.before.as_mut();
-        }
+        let mut next = Self::new(places, Some(Arc::new(self)), capacity);
+        next.memories = memories;
         next
     }
 
-    /// Frees keys and values in the places where nobody looks at any of them from `position` on.
-    fn forget(&mut self, position: usize) {
-        for (place, block) in self.blocks.iter_mut().enumerate() {
-            if self.end <= self.places.left_behind(place, position) {
-                *block = BlockKeys::default();
+    /// Frees keys and values of the positions before these, holder by holder, in the places where
+    /// every window has left all of a holder: no position from `end` on looks at them. It ends at the
+    /// first holder that others refer to as well.
+    pub(crate) fn free_left(&mut self) {
+        let position = self.end;
+        let mut holder = self.before.as_mut();
+        while let Some(own) = holder.and_then(Arc::get_mut) {
+            for (place, block) in own.blocks.iter_mut().enumerate() {
+                if own.end <= own.places.left_behind(place, position) {
+                    *block = BlockKeys::default();
+                }
             }
+            holder = own.before.as_mut();
         }
     }
 
@@ -279,7 +281,7 @@ impl Keys {
 
     /// The keys and values of one tile of a head, counted from the sequence's beginning, in the
     /// layouts of `KeyShape::key_tile` and `KeyShape::value_tile`. The tile must have been written
-    /// in this block, and no other block may have used the place since; neither is checked.
+    /// in this block and not be left by its window, and no other block may have used the place since.
     pub(crate) fn tile(&self, block: usize, head: usize, tile: usize) -> (&[u32], &[u32]) {
         let (_, keys, values) = self.run(block, head, tile..tile + 1);
         (keys, values)
@@ -305,5 +307,16 @@ impl Keys {
             &keys[index * shape.key_tile()..][..count * shape.key_tile()],
             &values[index * shape.value_tile()..][..count * shape.value_tile()],
         )
+    }
+}
+
+impl Drop for Keys {
+    /// Drops holders that nobody else refers to one after another. By themselves they would be dropped
+    /// by calls nested as deep as the chain is long.
+    fn drop(&mut self) {
+        let mut before = self.before.take();
+        while let Some(mut own) = before.and_then(Arc::into_inner) {
+            before = own.before.take();
+        }
     }
 }

@@ -292,9 +292,9 @@ impl PackedLinear {
         let n_words = rows * row_words;
         scratch.resize(n_words * if widens { 3 } else { 1 });
         let (words, wide) = scratch.split_at_mut(n_words);
-        let packed = words.par_chunks_exact_mut(row_words).enumerate().with_min_len(worth_a_task(d_in));
-        packed.for_each_init(Vec::new, |buffer, (row, words)| {
-            self.word.pack(x.rows(row..row + 1, d_in, buffer), &mut words[..width]);
+        let packed = words.par_chunks_exact_mut(row_words).enumerate().with_min_len(x.worth_a_task(d_in));
+        packed.for_each(|(row, words)| {
+            x.with(row..row + 1, d_in, |x| self.word.pack(x, &mut words[..width]));
         });
         let widened = wide.par_chunks_exact_mut(2 * row_words).zip(words.par_chunks_exact(row_words)).take(rows);
         widened.with_min_len(worth_a_task(2 * row_words)).for_each(|(wide, words)| widen_row(words, wide));

@@ -86,8 +86,7 @@ pub(crate) struct KeyPlaces {
     of: Vec<usize>,
     /// The shape of the keys in each place.
     shapes: Vec<KeyShape>,
-    /// How many positions back from a query, its own included, some block that uses the place looks.
-    /// `None`: all.
+    /// The most keys, its own included, that a query of any block using the place sees; `None`: all.
     windows: Vec<Option<usize>>,
 }
 

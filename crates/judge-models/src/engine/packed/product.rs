@@ -12,10 +12,19 @@
 //! made of rows and of sums. The arithmetic is that of `vector.rs`, in the same order as in walks of
 //! its own, and so are the bits.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use super::columns::Columns;
-use super::vector;
+use super::vector::{self, worth_a_task};
+
+thread_local! {
+    /// Rows that this thread has made for a product and that are being packed. It only grows: fresh
+    /// memory must be cleared by the system.
+    static MADE: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+}
 
 /// Makes a row that is multiplied, `[d_in]`, of a row of activations, `[width]`. It writes all of it.
 pub(crate) type Make<'a> = dyn Fn(&[f32], &mut [f32]) + Sync + 'a;
@@ -52,17 +61,35 @@ impl<'a> Activations<'a> {
         self.rows.len() == self.count() * self.width && (self.make.is_some() || self.width == d_in)
     }
 
-    /// Some rows as they are multiplied, `[rows, d_in]`; in `buffer` if they are to be made. What
-    /// the buffer holds does not matter.
-    pub(super) fn rows<'b>(&self, rows: Range<usize>, d_in: usize, buffer: &'b mut Vec<f32>) -> &'b [f32]
-    where
-        'a: 'b,
-    {
+    /// Rows that a task should have at least to make and pack them.
+    pub(super) fn worth_a_task(&self, d_in: usize) -> usize {
+        worth_a_task(self.width.max(d_in))
+    }
+
+    /// Hands some rows as they are multiplied, `[rows, d_in]`, to `take`, which must not make others.
+    pub(super) fn with(&self, rows: Range<usize>, d_in: usize, take: impl FnOnce(&[f32])) {
         let stored = &self.rows[rows.start * self.width..rows.end * self.width];
-        let Some(make) = self.make else { return stored };
-        buffer.resize(rows.len() * d_in, 0.0);
-        buffer.chunks_exact_mut(d_in).zip(stored.chunks_exact(self.width)).for_each(|(out, row)| make(row, out));
-        buffer
+        let Some(make) = self.make else { return take(stored) };
+        MADE.with_borrow_mut(|buffer| {
+            let len = rows.len() * d_in;
+            if buffer.len() < len {
+                buffer.resize(len, 0.0);
+            }
+            let made = &mut buffer[..len];
+            made.chunks_exact_mut(d_in).zip(stored.chunks_exact(self.width)).for_each(|(out, row)| make(row, out));
+            take(made);
+        });
+    }
+
+    /// All rows as they are multiplied, `[count, d_in]`, made by all threads; `None` if there is
+    /// nothing to make.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn made_beforehand(&self, d_in: usize) -> Option<Vec<f32>> {
+        let make = self.make?;
+        let mut made = vec![0.0; self.count() * d_in];
+        let rows = made.par_chunks_exact_mut(d_in).zip(self.rows.par_chunks_exact(self.width));
+        rows.with_min_len(self.worth_a_task(d_in)).for_each(|(out, row)| make(row, out));
+        Some(made)
     }
 }
 
@@ -139,7 +166,8 @@ impl SharedResults<'_> {
     /// to `sums` in place.
     ///
     /// # Safety
-    /// The row must be one of the results, nobody else may use these columns of it meanwhile.
+    /// `row` must be a row of the results and `first` one of its columns, and nobody else may use
+    /// these columns of it meanwhile.
     pub(super) unsafe fn put_with(
         &self,
         row: usize,
@@ -147,6 +175,7 @@ impl SharedResults<'_> {
         sums: &mut [f32],
         write: impl FnOnce(&[f32], &mut [f32]),
     ) {
+        debug_assert!(first < self.d_out);
         let lanes = sums.len().min(self.d_out - first);
         let sums = &mut sums[..lanes];
         if let Some(bias) = self.bias {
@@ -168,5 +197,72 @@ impl SharedResults<'_> {
     pub(super) unsafe fn put(&self, row: usize, first: usize, sums: &mut [f32]) {
         // SAFETY: the caller's promise.
         unsafe { self.put_with(row, first, sums, |sums, out| out.copy_from_slice(sums)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use half::bf16;
+
+    use super::*;
+    use crate::arch::Activation;
+    use crate::engine::packed::kernel::Supported;
+    use crate::engine::packed::lines::Lines;
+    use crate::engine::packed::pack::PackedLinear;
+    use crate::engine::packed::tile::Word;
+    use crate::weights::Numbers;
+
+    /// Numbers in [-1, 1) that look random and are the same each time.
+    fn numbers(seed: u64, count: usize) -> Vec<f32> {
+        let number = |i: u64| ((seed << 32 | i).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f32 / (1 << 23) as f32;
+        (0..count as u64).map(|i| number(i) - 1.0).collect()
+    }
+
+    /// Rows made as a product packs them, and results added as it writes them, against the same in walks of their own.
+    #[test]
+    fn what_rides_along_has_the_bits_of_walks_of_its_own() {
+        const D_IN: usize = 72;
+        let norm = |x: &[f32], out: &mut [f32]| vector::rms_norm(x, &[1.5; D_IN], 1e-6, out);
+        let gate = |row: &[f32], out: &mut [f32]| {
+            let (gate, up) = row.split_at(D_IN);
+            vector::gated(gate, up, Activation::Silu, out);
+        };
+        let makes: [(usize, &Make<'_>); 2] = [(D_IN, &norm), (2 * D_IN, &gate)];
+        for (kernel, word) in Supported::all().flat_map(|kernel| [(kernel, Word::Pair), (kernel, Word::Single)]) {
+            for (rows, d_out) in [(1, 33), (15, 1), (17, 100), (33, 32), (250, 100), (1100, 1024)] {
+                let (weight, bias) = (numbers(1, d_out * D_IN), numbers(2, d_out));
+                let mut matrix = PackedLinear::zeros(kernel, word, d_out, D_IN);
+                match word {
+                    Word::Pair => {
+                        let weight: Vec<bf16> = weight.iter().map(|&x| bf16::from_f32(x)).collect();
+                        matrix.fill(0, Numbers::Bf16(&weight));
+                    }
+                    Word::Single => matrix.fill(0, Numbers::F32(&weight)),
+                }
+                let (mut scratch, before) = (Lines::default(), numbers(3, rows * d_out));
+                for (width, make) in makes {
+                    let x = numbers(4, rows * width);
+                    let mut made = vec![0.0; rows * D_IN];
+                    made.chunks_exact_mut(D_IN).zip(x.chunks_exact(width)).for_each(|(out, x)| make(x, out));
+                    let mut y = vec![0.0; rows * d_out];
+                    matrix.apply(&made, rows, &mut y, &mut scratch);
+                    y.chunks_exact_mut(d_out).for_each(|y| vector::add(y, &bias));
+                    for onto in [Onto::Nothing, Onto::Sum, Onto::Scaled(0.3)] {
+                        let mut expected = before.clone();
+                        match onto {
+                            Onto::Nothing => expected.copy_from_slice(&y),
+                            Onto::Sum => vector::add(&mut expected, &y),
+                            Onto::Scaled(factor) => vector::add_scaled(&mut expected, &y, factor),
+                        }
+                        let mut out = Lines::zeros(before.len());
+                        out.copy_from_slice(&before);
+                        let results = Results::new(&mut out, Some(&bias), onto);
+                        matrix.product(Activations::made(&x, width, make), results, &mut scratch);
+                        let same = out.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits());
+                        assert!(same, "{kernel:?}, {word:?}, {rows} rows to {d_out}, {onto:?}");
+                    }
+                }
+            }
+        }
     }
 }

@@ -27,7 +27,7 @@ impl Rows {
 pub(crate) struct BufferPool {
     /// Buffers that were given back, of any length.
     free: Vec<Lines<f32>>,
-    /// Scratch memory of products; see [`PackedLinear::apply`](super::pack::PackedLinear::apply).
+    /// Scratch memory of products; see [`PackedLinear::product`](super::pack::PackedLinear::product).
     pub(super) words: Lines<u32>,
 }
 

@@ -29,8 +29,8 @@
 //! never waits, but its keys have room for [`GROWTH`] positions at a time: memory that no token needs
 //! is not touched.
 //!
-//! A segment's keys are freed as soon as the last sequence through it is
-//! over. Segments are taken depth first (`ready` is a stack), so few prefixes are kept at a time.
+//! A segment's keys are freed as soon as the last sequence through it is over, and those that all
+//! windows have left before that, where one sequence alone still holds them. Segments are taken depth first (`ready` is a stack), so few prefixes are kept at a time.
 //!
 //! # What is read of whole sequences
 //!
@@ -99,10 +99,12 @@ pub(super) struct SharedPasses<'a> {
     scored_from: Vec<Option<usize>>,
     /// The segments directly behind each.
     behind: Vec<Vec<usize>>,
-    /// How many of the segments directly behind it still need its keys, or will.
+    /// How many of the segments directly behind it are not over.
     dependants: Vec<usize>,
+    /// How many of the segments directly behind it are not computed.
+    uncomputed: Vec<usize>,
     /// What the segments behind it need. `None` before it is computed and once all of them are
-    /// over; always `None` for last segments, whose keys go to `writing` or are dropped.
+    /// computed; always `None` for last segments, whose keys go to `writing` or are dropped.
     computed: Vec<Option<Computed>>,
     /// Segments whose predecessor is computed and that are not. A stack: the next one is at the
     /// end.
@@ -216,6 +218,7 @@ impl<'a> SharedPasses<'a> {
             whole,
             scored_from,
             dependants: behind.iter().map(Vec::len).collect(),
+            uncomputed: behind.iter().map(Vec::len).collect(),
             behind,
             ready,
             kept: 0,
@@ -365,9 +368,17 @@ impl<'a> SharedPasses<'a> {
         decoder.forward(&mut spans, &self.angles, blocks, &mut self.pool, &mut visit);
         self.score(&scoring, &mut scored);
         let mut done = Vec::new();
+        for before in segments.iter().filter_map(|&index| self.plan[index].before) {
+            self.uncomputed[before] -= 1;
+            if self.uncomputed[before] == 0 {
+                // The keys of those behind it hold its keys.
+                self.computed[before] = None;
+            }
+        }
         let brought = keys.into_iter().zip(pools).zip(reads).zip(scored);
         for (&index, (((mut keys, pools), read), scored)) in segments.iter().zip(brought) {
             keys.advance(self.plan[index].positions.len());
+            keys.free_left();
             if !self.plan[index].is_last {
                 self.computed[index] = Some(Computed { keys: Arc::new(keys), pools, scored });
                 // The next one is at the end.
@@ -451,7 +462,7 @@ impl<'a> SharedPasses<'a> {
 
     /// Takes a sequence that is over out of the account, given its last segment, whose keys the
     /// caller has dropped. Predecessors that no other sequence needs any longer go with it: their
-    /// keys are freed, and their positions no longer count as kept.
+    /// keys were freed with the last that held them, and their positions no longer count as kept.
     fn release(&mut self, last: usize) {
         let mut gone = last;
         loop {
@@ -461,7 +472,6 @@ impl<'a> SharedPasses<'a> {
             if self.dependants[before] > 0 {
                 break;
             }
-            self.computed[before] = None;
             gone = before;
         }
     }
@@ -472,6 +482,7 @@ impl<'a> SharedPasses<'a> {
             let job = &self.jobs[self.plan[text.segment].sequence];
             let left = job.ids.len() + job.new_tokens() - text.keys.end();
             text.keys = text.keys.go_on(left.min(self.growth));
+            text.keys.free_left();
         }
         text
     }
@@ -529,15 +540,6 @@ impl Passes for SharedPasses<'_> {
             self.hand_over(done, take)?;
         }
         Ok(true)
-    }
-}
-
-impl Drop for SharedPasses<'_> {
-    /// Drops segments from the last to the first. Keys hold those before them, so a chain that is
-    /// dropped at its end alone would be freed by calls nested as deep as the chain is long.
-    fn drop(&mut self) {
-        self.writing.clear();
-        while self.computed.pop().is_some() {}
     }
 }
 

@@ -47,8 +47,8 @@ fn wants() -> [Want; 2] {
     [reads.clone(), Want { labels: vec![labels], generate: Some(generation), ..reads }]
 }
 
-/// Positions that keys have room for, those that several hold counted once.
-fn held(passes: &SharedPasses<'_>) -> usize {
+/// Positions that keys have room for, and how many hold them; those that several refer to are counted once.
+fn held(passes: &SharedPasses<'_>) -> (usize, usize) {
     let mut seen = Vec::new();
     let mut count = 0;
     let ends = passes.computed.iter().flatten().map(|computed| &*computed.keys);
@@ -60,7 +60,7 @@ fn held(passes: &SharedPasses<'_>) -> usize {
             at = keys.before();
         }
     }
-    count
+    (count, seen.len())
 }
 
 /// Positions that every other block sees in the second test: less than a tile.
@@ -132,7 +132,8 @@ fn kept_is_counted_and_does_not_show(window: Option<usize>) {
 
     let indices: Vec<usize> = (0..prompts.len()).collect();
     let all = group(&indices);
-    let (mut has_grown, mut has_freed) = (false, false);
+    // Of what a text has written, and of the prompt before its last segment.
+    let (mut has_grown, mut has_freed) = (false, [false; 2]);
     for max_tokens in [1, 100, 400, 700, 16384] {
         let mut together = vec![None; prompts.len()];
         let mut sink = |index: usize, outcome| {
@@ -149,9 +150,9 @@ fn kept_is_counted_and_does_not_show(window: Option<usize>) {
         while passes.prefill(&mut |found| driver.take(found)).unwrap()
             || passes.step(&mut |found| driver.take(found)).unwrap()
         {
-            let (kept, held) = (passes.kept, held(&passes));
-            // A text's first keys and its last may have a tile that was not counted whole.
-            let whole_tiles = TILE * (2 * passes.writing.len() + passes.computed.iter().flatten().count());
+            let (kept, (held, holders)) = (passes.kept, held(&passes));
+            // Keys may have a tile that was not counted whole.
+            let whole_tiles = TILE * (passes.writing.len() + holders);
             assert!(held <= kept + whole_tiles, "{max_tokens}: {kept} counted, {held} held");
             has_grown |= passes.writing.iter().any(|text| {
                 let prompt = all.jobs[passes.plan[text.segment].sequence].ids.len();
@@ -162,7 +163,8 @@ fn kept_is_counted_and_does_not_show(window: Option<usize>) {
                 while let Some(keys) = before {
                     // Only windows free anything.
                     assert!(keys.numbers(1) > 0);
-                    has_freed |= keys.numbers(0) == 0;
+                    let prompt = &passes.plan[text.segment].positions;
+                    has_freed[usize::from(keys.end() <= prompt.start)] |= keys.numbers(0) == 0;
                     before = keys.before();
                 }
             }
@@ -176,5 +178,5 @@ fn kept_is_counted_and_does_not_show(window: Option<usize>) {
         }
     }
     assert!(has_grown, "a text is longer than its first keys");
-    assert_eq!(has_freed, window.is_some());
+    assert_eq!(has_freed, [window.is_some(); 2]);
 }

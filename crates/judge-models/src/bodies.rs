@@ -182,7 +182,7 @@ fn gate(rows: usize) -> Body {
                 .par_chunks_exact_mut(D_FF)
                 .with_min_len(vector::worth_a_task(2 * D_FF))
                 .zip(x.par_chunks_exact(2 * D_FF));
-            rows.for_each(|(out, x)| vector::gated(&x[..D_FF], &x[D_FF..], Activation::Silu, out));
+            rows.for_each(|(out, x)| vector::gated_halves(x, Activation::Silu, out));
         }),
         composed: Box::new(move || drop(ops::gated_activation(tensors.clone(), Activation::Silu))),
     }

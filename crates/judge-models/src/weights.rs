@@ -65,7 +65,7 @@ use rayon::prelude::*;
 use crate::{Dtype, Error};
 #[cfg(test)]
 pub(crate) use codes::CodedMemory;
-pub(crate) use codes::{CodeNumbers, CodedRows, Coding, Groups};
+pub(crate) use codes::{CodeNumbers, CodedRows, Coding, Groups, value};
 pub use gguf::GgufProblem;
 pub(crate) use gguf::HeadCounts;
 pub(crate) use int8::InInt8;

@@ -139,6 +139,14 @@ impl CodedMemory {
 }
 
 impl CodedRows<'_> {
+    /// Sets the zero and the scale of each row, counted from `first`, and each of its groups to what
+    /// `of` says of them.
+    pub(crate) fn fill_groups(&mut self, n_groups: usize, first: usize, of: impl Fn(usize, usize) -> (f32, f32)) {
+        for (index, (zero, scale)) in self.zeros.iter_mut().zip(&mut *self.scales).enumerate() {
+            (*zero, *scale) = of(first + index / n_groups, index % n_groups);
+        }
+    }
+
     /// One row after another.
     pub(crate) fn each(&mut self, coding: &Coding) -> impl Iterator<Item = CodedRows<'_>> {
         let groups = coding.n_groups.max(1);
@@ -155,6 +163,13 @@ impl CodedRows<'_> {
         let codes = self.codes.par_chunks_mut((rows * coding.width).max(1));
         codes.zip(numbers).map(|(codes, ((scales, zeros), minima))| CodedRows { codes, scales, zeros, minima })
     }
+}
+
+/// The formula of the module: the value of a number, given the zero, the scale and the minimum of its
+/// group, and the factor of the matrix.
+#[inline(always)]
+pub(crate) fn value(number: f32, [zero, scale, minimum]: [f32; 3], factor: f32) -> f32 {
+    (number - zero) * scale * factor - minimum
 }
 
 impl Coding {
@@ -198,7 +213,7 @@ impl Coding {
         for (row, (values, codes)) in in_rows.enumerate() {
             let value = |code: u8, group: usize| {
                 let at = row * self.n_groups + group;
-                (table[usize::from(code)] - rows.zeros[at]) * rows.scales[at] * self.factor - rows.minima[at]
+                value(table[usize::from(code)], [rows.zeros[at], rows.scales[at], rows.minima[at]], self.factor)
             };
             match &self.groups {
                 Groups::Even(size) => {

@@ -93,10 +93,10 @@ impl Tensors for InInt8<'_> {
         }
         let width = shape[1];
         let coding = coding(width);
+        let mut memory = CodedMemory::new(&coding, ROWS_AT_ONCE.min(shape[0]));
         self.tensors.take_rows(name, shape, dtype, &mut |first, numbers| {
             for (index, values) in numbers.chunks(ROWS_AT_ONCE * width).enumerate() {
                 let count = values.len() / width.max(1);
-                let mut memory = CodedMemory::new(&coding, count);
                 let mut rows = memory.rows(&coding, count);
                 rows.parts(&coding, ROWS_PER_TASK).enumerate().for_each(|(task, mut rows)| {
                     let from = task * ROWS_PER_TASK * width;

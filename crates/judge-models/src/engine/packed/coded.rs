@@ -35,7 +35,7 @@ use super::kernel::Supported;
 use super::stored::Stored;
 use super::tile::{LANES, Word, Words, prefetch};
 use super::vector::bf16_bits;
-use crate::weights::{CodeNumbers, CodedRows, Coding, Groups};
+use crate::weights::{CodeNumbers, CodedRows, Coding, Groups, value};
 use crate::widest::widest;
 
 /// The lanes of one word of a panel.
@@ -144,19 +144,19 @@ impl CodedPanels {
         let Coding { bits, n_groups, width, factor, ref groups, .. } = self.coding;
         let table = self.coding.table();
         let mask = (1 << bits) - 1;
-        let value = |column: usize| {
+        let number = |column: usize| {
             let word = self.codes[(panel * self.width() + column * bits / 32) * LANES + lane];
             let code = word >> (column * bits % 32) & mask;
             let at = (panel * n_groups + groups.of(column)) * LANES + lane;
             let of_group = |array: &Option<Stored>| array.as_ref().map_or(0.0, |array| f32::from_bits(array[at]));
             let scale = f32::from_bits(self.scales[at]);
-            (table[code as usize] - of_group(&self.zeros)) * scale * factor - of_group(&self.minima)
+            value(table[code as usize], [of_group(&self.zeros), scale, of_group(&self.minima)], factor)
         };
         for (index, out) in out.iter_mut().enumerate() {
             *out = match self.word {
-                Word::Single => value(index).to_bits(),
-                Word::Pair if 2 * index + 1 < width => pair(value(2 * index), value(2 * index + 1)),
-                Word::Pair => pair(value(2 * index), 0.0),
+                Word::Single => number(index).to_bits(),
+                Word::Pair if 2 * index + 1 < width => pair(number(2 * index), number(2 * index + 1)),
+                Word::Pair => pair(number(2 * index), 0.0),
             };
         }
     }
@@ -304,7 +304,7 @@ impl<'a> Piece<'a> {
         match (self.zeros.is_empty(), self.minima.is_empty() && factor == 1.0) {
             (true, true) => self.dispatch(out, number, |x, [_, scale, _]| x * scale),
             (false, true) => self.dispatch(out, number, |x, [zero, scale, _]| (x - zero) * scale),
-            _ => self.dispatch(out, number, |x, [zero, scale, minimum]| (x - zero) * scale * factor - minimum),
+            _ => self.dispatch(out, number, |x, of_group| value(x, of_group, factor)),
         }
     }
 

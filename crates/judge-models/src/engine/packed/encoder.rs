@@ -313,8 +313,7 @@ fn activate(function: Activation, row: &[f32], out: &mut [f32]) {
         out.copy_from_slice(row);
         vector::activate(out, function);
     } else {
-        let (gate, up) = row.split_at(out.len());
-        vector::gated(gate, up, function, out);
+        vector::gated_halves(row, function, out);
     }
 }
 

@@ -206,27 +206,19 @@ mod tests {
 
     use super::*;
     use crate::arch::Activation;
+    use crate::engine::packed::cases::numbers;
     use crate::engine::packed::kernel::Supported;
     use crate::engine::packed::lines::Lines;
     use crate::engine::packed::pack::PackedLinear;
     use crate::engine::packed::tile::Word;
     use crate::weights::Numbers;
 
-    /// Numbers in [-1, 1) that look random and are the same each time.
-    fn numbers(seed: u64, count: usize) -> Vec<f32> {
-        let number = |i: u64| ((seed << 32 | i).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f32 / (1 << 23) as f32;
-        (0..count as u64).map(|i| number(i) - 1.0).collect()
-    }
-
     /// Rows made as a product packs them, and results added as it writes them, against the same in walks of their own.
     #[test]
     fn what_rides_along_has_the_bits_of_walks_of_its_own() {
         const D_IN: usize = 72;
         let norm = |x: &[f32], out: &mut [f32]| vector::rms_norm(x, &[1.5; D_IN], 1e-6, out);
-        let gate = |row: &[f32], out: &mut [f32]| {
-            let (gate, up) = row.split_at(D_IN);
-            vector::gated(gate, up, Activation::Silu, out);
-        };
+        let gate = |row: &[f32], out: &mut [f32]| vector::gated_halves(row, Activation::Silu, out);
         let makes: [(usize, &Make<'_>); 2] = [(D_IN, &norm), (2 * D_IN, &gate)];
         for (kernel, word) in Supported::all().flat_map(|kernel| [(kernel, Word::Pair), (kernel, Word::Single)]) {
             for (rows, d_out) in [(1, 33), (15, 1), (17, 100), (33, 32), (250, 100), (1100, 1024)] {

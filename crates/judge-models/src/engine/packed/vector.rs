@@ -249,6 +249,12 @@ pub(crate) fn gated(gate: &[f32], up: &[f32], function: Activation, out: &mut [f
     }
 }
 
+/// [`gated`] of a row `[2 * d_ff]` whose first half is the gate of the second: to `out`, `[d_ff]`.
+pub(crate) fn gated_halves(row: &[f32], function: Activation, out: &mut [f32]) {
+    let (gate, up) = row.split_at(out.len());
+    gated(gate, up, function, out);
+}
+
 /// `out = f(gate, up)`, number by number.
 #[inline(always)]
 fn each_gated(gate: &[f32], up: &[f32], out: &mut [f32], function: impl Fn(f32, f32) -> f32) {

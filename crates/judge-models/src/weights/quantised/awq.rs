@@ -126,11 +126,9 @@ impl Coded for Interleaved<'_> {
         let code = |words: Words<'_>, line: usize, row: usize| {
             (words.get(line * across + row / PER_WORD) >> (4 * PLACES[row % PER_WORD]) & 15) as u8
         };
-        for (index, (zero, scale)) in rows.zeros.iter_mut().zip(&mut *rows.scales).enumerate() {
-            let (row, group) = (first + index / n_groups, index % n_groups);
-            *zero = f32::from(code(self.zeros, group, row));
-            *scale = self.scales.get(group * self.out + row);
-        }
+        rows.fill_groups(n_groups, first, |row, group| {
+            (f32::from(code(self.zeros, group, row)), self.scales.get(group * self.out + row))
+        });
         // Words of neighbouring inputs lie far apart, so all rows of a word are taken together.
         for column in 0..width {
             for (row, codes) in rows.codes.chunks_exact_mut(width).enumerate() {

@@ -199,10 +199,9 @@ impl Coded for Columns<'_> {
     /// Goes by words, so each is read once for all of its inputs.
     fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
         let Coding { bits, width, n_groups, .. } = self.coding;
-        for (index, (zero, scale)) in rows.zeros.iter_mut().zip(&mut *rows.scales).enumerate() {
-            let (row, group) = (first + index / n_groups, index % n_groups);
-            (*zero, *scale) = (self.zero(group, row), self.scales.get(group * self.out + row));
-        }
+        rows.fill_groups(n_groups, first, |row, group| {
+            (self.zero(group, row), self.scales.get(group * self.out + row))
+        });
         let (per_word, mask) = (32 / bits, (1 << bits) - 1);
         // Words of neighbouring outputs lie side by side.
         for column in (0..width).step_by(per_word) {

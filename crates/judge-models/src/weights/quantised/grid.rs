@@ -81,13 +81,10 @@ impl Coded for Grid<'_> {
     fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
         let Coding { width, n_groups, .. } = self.coding;
         rows.codes.copy_from_slice(&self.codes[first * width..][..rows.codes.len()]);
-        for (index, scale) in rows.scales.iter_mut().enumerate() {
-            let at = (first + index / n_groups) / self.rows * n_groups + index % n_groups;
-            *scale = self.scales.get(at);
-            if let Some(zeros) = self.zeros {
-                rows.zeros[index] = f32::from(zeros[at] as i8);
-            }
-        }
+        rows.fill_groups(n_groups, first, |row, group| {
+            let at = row / self.rows * n_groups + group;
+            (self.zeros.map_or(0.0, |zeros| f32::from(zeros[at] as i8)), self.scales.get(at))
+        });
     }
 
     fn scales(&self) -> Vec<Floats<'_>> {

@@ -111,13 +111,10 @@ impl Coded for Packed<'_> {
 
     fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
         let Coding { bits, width, n_groups, .. } = self.coding;
-        for (index, (zero, scale)) in rows.zeros.iter_mut().zip(&mut *rows.scales).enumerate() {
-            let (row, group) = (first + index / n_groups, index % n_groups);
-            *scale = self.scales.get(row / self.rows * n_groups + group);
-            if let Some(zeros) = self.zeros {
-                *zero = self.zero(zeros, row, group);
-            }
-        }
+        rows.fill_groups(n_groups, first, |row, group| {
+            let zero = self.zeros.map_or(0.0, |zeros| self.zero(zeros, row, group));
+            (zero, self.scales.get(row / self.rows * n_groups + group))
+        });
         // Taking 2^(bits - 1) off is turning the highest bit round, as a code with a sign.
         let added = if self.zeros.is_some() { 0 } else { 1 << (bits - 1) };
         let bytes = 4 * (width * bits).div_ceil(32);

@@ -14,20 +14,25 @@
 //!                               hand_over ─► take          a sequence's last segment brings what is read
 //!                                  ▲          │
 //!                               extend ◄─ writing          the driver chose a token: feed it in the next step
-//!                                             │
+//!                                          │   ▲ │
+//!                                    aside ┘   │ │         its keys have no room to grow: dropped, and computed again later
+//!                                      └───────┘ ▼
 //!                                          release         it chose none: the sequence is over
 //! ```
 //!
 //! # Memory
 //!
 //! `kept` counts the positions whose keys stay after their pass: those of segments that others
-//! continue, and those of texts that are being written. A new pass is begun only if its keys fit
-//! under `max_tokens`. If no text is being written, one segment is taken even if it does not fit,
-//! so work never stalls.
+//! continue, and those that texts which are being written have room for. A new pass is begun only if
+//! its keys fit under `max_tokens`. If no text is being written, one segment is taken even if it does
+//! not fit, so work never stalls.
 //!
-//! Few texts become as long as they may. A text counts all new tokens that it may have, so that it
-//! never waits, but its keys have room for [`GROWTH`] positions at a time: memory that no token needs
-//! is not touched.
+//! Few texts become as long as they may. A text's keys have room for [`GROWTH`] positions at a time, and
+//! that is what it counts. Where a text cannot grow, those that came after it are put aside, the last
+//! first, and then it is itself, unless it is the first of all: that one grows whether it fits or not.
+//! A text that is put aside keeps its tokens alone. No new segment is taken until it is back, for which
+//! its prompt and tokens are computed again, in passes of their own. Their keys are the same bits, as
+//! those of any positions are however they are cut.
 //!
 //! A segment's keys are freed as soon as the last sequence through it is over, and those that all
 //! windows have left before that, where one sequence alone still holds them. Segments are taken depth first (`ready` is a stack), so few prefixes are kept at a time.
@@ -40,6 +45,7 @@
 //! `p - 1`. The first token of a segment is scored by the segment itself, with the row that its
 //! predecessor kept: sequences part there, and each has a token of its own.
 
+use std::collections::VecDeque;
 use std::mem;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -67,7 +73,7 @@ use crate::reading::pooling::Pool;
 pub(super) const PASS: usize = 1024;
 
 /// New positions that a text's keys have room for at a time, whole tiles: enough for what judges
-/// mostly write.
+/// mostly write, so that they are hardly ever put aside.
 const GROWTH: usize = 8 * TILE;
 
 /// The passes of one group of jobs. The vectors from `plan` to `computed` have one entry for each
@@ -113,8 +119,10 @@ pub(super) struct SharedPasses<'a> {
     kept: usize,
     /// [`GROWTH`].
     growth: usize,
-    /// Texts whose next token was chosen and not fed yet.
-    writing: Vec<Writing>,
+    /// Texts whose next token was chosen and not fed yet, those that came first in front.
+    writing: VecDeque<Writing>,
+    /// Texts that wait for room, likewise.
+    aside: VecDeque<Aside>,
     /// Activations of passes, used again.
     pool: BufferPool,
 }
@@ -140,13 +148,25 @@ struct Scored {
     last: Vec<f32>,
 }
 
+/// A sequence with the keys of its end; whoever takes what was read there decides whether they are
+/// needed any longer.
+struct Held {
+    /// The last segment of its prompt, which stands for the sequence.
+    segment: usize,
+    /// The keys from that segment on, or, of a longer text, from where it filled others.
+    keys: Keys,
+    /// The tokens of its text that were fed.
+    fed: Vec<TokenId>,
+    /// Positions that it counts in `kept` by itself.
+    counted: usize,
+    /// Whether its keys go on from no segment: it was put aside before, and holds all of its keys.
+    is_apart: bool,
+}
+
 /// A sequence at the end of its prompt, or behind a token that was written.
 struct Done {
-    /// The last segment of the sequence.
-    segment: usize,
-    /// The keys of that segment and of new tokens; `take` decides whether they are needed any
-    /// longer.
-    keys: Keys,
+    /// The sequence and its keys.
+    held: Held,
     /// Pooled states and entropies; empty behind a written token.
     signals: Signals,
     /// Log-probabilities of the prompt's tokens, from the job's `scored_from` on.
@@ -167,10 +187,18 @@ struct Scoring {
 
 /// A sequence whose text is being written.
 struct Writing {
-    /// The last segment of its prompt, which stands for the sequence.
+    /// The sequence and its keys.
+    held: Held,
+    /// The token that was chosen last and is to be fed.
+    token: TokenId,
+}
+
+/// A text without its keys.
+struct Aside {
+    /// The last segment of its prompt.
     segment: usize,
-    /// The keys from that segment on, or, of a longer text, from where it filled others.
-    keys: Keys,
+    /// The tokens of its text that were fed.
+    fed: Vec<TokenId>,
     /// The token that was chosen last and is to be fed.
     token: TokenId,
 }
@@ -223,7 +251,8 @@ impl<'a> SharedPasses<'a> {
             ready,
             kept: 0,
             growth: GROWTH,
-            writing: Vec::new(),
+            writing: VecDeque::new(),
+            aside: VecDeque::new(),
             pool: BufferPool::default(),
         }
     }
@@ -255,7 +284,7 @@ impl<'a> SharedPasses<'a> {
     /// | segment | counts |
     /// |---|---|
     /// | the last of a sequence without text | 0: its keys are dropped after the pass |
-    /// | the last of a sequence with text | its positions, all new tokens that may be written, and what follows |
+    /// | the last of a sequence with text | its positions, the new ones that there is room for at first, and what follows |
     /// | one that others continue | its positions, and what follows |
     ///
     /// What follows: the positions that it copies of a tile that its predecessor began, and the
@@ -266,7 +295,7 @@ impl<'a> SharedPasses<'a> {
         let kept = kept + self.decoder.memory_in_positions(self.blocks);
         match self.jobs[segment.sequence].new_tokens() {
             0 if segment.is_last => 0,
-            new if segment.is_last => kept + new,
+            new if segment.is_last => kept + new.min(self.growth),
             _ => kept,
         }
     }
@@ -386,7 +415,9 @@ impl<'a> SharedPasses<'a> {
                 continue;
             }
             let signals = signals(&self.jobs[self.plan[index].sequence], &read, pools);
-            done.push(Done { segment: index, keys, signals, own: scored.log_probs, read });
+            let counted = self.positions_kept(index);
+            let held = Held { segment: index, keys, fed: Vec::new(), counted, is_apart: false };
+            done.push(Done { held, signals, own: scored.log_probs, read });
         }
         done
     }
@@ -440,51 +471,103 @@ impl<'a> SharedPasses<'a> {
             let mut logits = if states.is_empty() { Vec::new() } else { self.decoder.logits(&states) };
             let mut rows = logits.chunks_exact_mut(self.decoder.spec.d_vocab.max(1));
             let (mut found, mut held) = (Vec::with_capacity(some.len()), Vec::with_capacity(some.len()));
-            for Done { segment, keys, signals, own, read } in some {
+            for Done { held: one, signals, own, read } in some {
                 let row = if read.normed.is_empty() { None } else { rows.next() };
                 let next = row.map_or(Next::Unknown, Next::Logits);
                 let brought = Brought { states: read.states, signals, own };
-                found.push(Found { job: self.plan[segment].sequence, brought, next });
-                held.push((segment, keys));
+                found.push(Found { job: self.plan[one.segment].sequence, brought, next });
+                held.push(one);
             }
-            for ((segment, keys), token) in held.into_iter().zip(take(found)?) {
+            for (held, token) in held.into_iter().zip(take(found)?) {
                 match token {
-                    Some(token) => self.writing.push(Writing { segment, keys, token }),
-                    None => {
-                        drop(keys);
-                        self.release(segment);
-                    }
+                    Some(token) => self.writing.push_back(Writing { held, token }),
+                    None => self.release(held),
                 }
             }
         }
         Ok(())
     }
 
-    /// Takes a sequence that is over out of the account, given its last segment, whose keys the
-    /// caller has dropped. Predecessors that no other sequence needs any longer go with it: their
-    /// keys were freed with the last that held them, and their positions no longer count as kept.
-    fn release(&mut self, last: usize) {
-        let mut gone = last;
-        loop {
-            self.kept -= self.positions_kept(gone);
-            let Some(before) = self.plan[gone].before else { break };
-            self.dependants[before] -= 1;
-            if self.dependants[before] > 0 {
+    /// Drops a sequence's keys and takes it out of the account. Predecessors that no other sequence
+    /// needs any longer go with it: their keys are freed with the last that holds them, and their
+    /// positions no longer count as kept.
+    fn release(&mut self, Held { segment, keys, counted, is_apart, .. }: Held) {
+        drop(keys);
+        self.kept -= counted;
+        let mut before = if is_apart { None } else { self.plan[segment].before };
+        while let Some(gone) = before {
+            self.dependants[gone] -= 1;
+            if self.dependants[gone] > 0 {
                 break;
             }
-            gone = before;
+            self.kept -= self.positions_kept(gone);
+            before = self.plan[gone].before;
         }
     }
 
-    /// A text whose keys have room for a position.
-    fn with_room(&self, mut text: Writing) -> Writing {
-        if text.keys.is_full() {
-            let job = &self.jobs[self.plan[text.segment].sequence];
-            let left = job.ids.len() + job.new_tokens() - text.keys.end();
-            text.keys = text.keys.go_on(left.min(self.growth));
-            text.keys.free_left();
+    /// Positions that a sequence may still have behind the first `len`.
+    fn left(&self, segment: usize, len: usize) -> usize {
+        let job = &self.jobs[self.plan[segment].sequence];
+        job.ids.len() + job.new_tokens() - len
+    }
+
+    /// The texts that are fed next, each with room for a position; the others are put aside. See
+    /// *Memory* at the top of this file.
+    fn with_room(&mut self) -> Vec<Writing> {
+        let mut texts: Vec<Writing> = Vec::with_capacity(self.writing.len());
+        while let Some(mut text) = self.writing.pop_front() {
+            if text.held.keys.is_full() {
+                let more = self.left(text.held.segment, text.held.keys.end()).min(self.growth);
+                while self.kept + more > self.max_tokens
+                    && let Some(last) = self.writing.pop_back()
+                {
+                    self.put_aside(last);
+                }
+                if self.kept + more > self.max_tokens && !texts.is_empty() {
+                    self.put_aside(text);
+                    continue;
+                }
+                self.kept += more;
+                text.held.counted += more;
+                text.held.keys = text.held.keys.go_on(more);
+                text.held.keys.free_left();
+            }
+            texts.push(text);
         }
-        text
+        texts
+    }
+
+    /// Drops the keys of a text, which came before all that were put aside.
+    fn put_aside(&mut self, Writing { mut held, token }: Writing) {
+        let (segment, fed) = (held.segment, mem::take(&mut held.fed));
+        self.release(held);
+        self.aside.push_front(Aside { segment, fed, token });
+    }
+
+    /// Computes the keys of the first text that was put aside, if there is room for them or no other
+    /// text is being written. Whether it did.
+    fn resume(&mut self) -> bool {
+        let Some(Aside { segment, fed, token }) = self.aside.pop_front() else { return false };
+        let job = &self.jobs[self.plan[segment].sequence];
+        let len = job.ids.len() + fed.len();
+        let room = len + self.left(segment, len).min(self.growth);
+        let counted = room + self.decoder.memory_in_positions(self.blocks);
+        if self.kept + counted > self.max_tokens && !self.writing.is_empty() {
+            self.aside.push_front(Aside { segment, fed, token });
+            return false;
+        }
+        self.kept += counted;
+        let mut keys = Keys::new(self.decoder.key_places(true), None, room);
+        let ids: Vec<TokenId> = job.ids.iter().chain(&fed).copied().collect();
+        for ids in ids.chunks(PASS.min(self.max_tokens)) {
+            let mut spans = [Span { ids, keys: &mut keys, keep: 0..0, entropies: &[] }];
+            let mut visit = |_: usize, _: &Stream<'_>| ControlFlow::Continue(());
+            self.decoder.forward(&mut spans, &self.angles, self.blocks, &mut self.pool, &mut visit);
+            keys.advance(ids.len());
+        }
+        let held = Held { segment, keys, fed, counted, is_apart: true };
+        self.writing.push_back(Writing { held, token });
+        true
     }
 
     /// Feeds the chosen token of at most [`PASS`] texts in one pass and returns what is read behind
@@ -492,10 +575,15 @@ impl<'a> SharedPasses<'a> {
     fn extend(&mut self, mut writing: Vec<Writing>) -> Vec<Done> {
         let decoder = self.decoder;
         let mut reads: Vec<Read> = writing.iter().map(|_| Read::default()).collect();
-        let jobs: Vec<&Job<'_>> = writing.iter().map(|one| &self.jobs[self.plan[one.segment].sequence]).collect();
+        let jobs: Vec<&Job<'_>> = writing.iter().map(|one| &self.jobs[self.plan[one.held.segment].sequence]).collect();
         let mut spans: Vec<Span<'_>> = writing
             .iter_mut()
-            .map(|one| Span { ids: std::slice::from_ref(&one.token), keys: &mut one.keys, keep: 0..1, entropies: &[] })
+            .map(|Writing { held, token }| Span {
+                ids: std::slice::from_ref(token),
+                keys: &mut held.keys,
+                keep: 0..1,
+                entropies: &[],
+            })
             .collect();
         let mut visit = |layer: usize, stream: &Stream<'_>| {
             for (span, (job, read)) in jobs.iter().zip(&mut reads).enumerate() {
@@ -506,18 +594,22 @@ impl<'a> SharedPasses<'a> {
             ControlFlow::Continue(())
         };
         decoder.forward(&mut spans, &self.angles, self.blocks, &mut self.pool, &mut visit);
-        let done = writing.into_iter().zip(reads).map(|(Writing { segment, mut keys, .. }, read)| {
-            keys.advance(1);
-            Done { segment, keys, signals: Signals::default(), own: Vec::new(), read }
+        let done = writing.into_iter().zip(reads).map(|(Writing { mut held, token }, read)| {
+            held.keys.advance(1);
+            held.fed.push(token);
+            Done { held, signals: Signals::default(), own: Vec::new(), read }
         });
         done.collect()
     }
 }
 
 impl Passes for SharedPasses<'_> {
-    /// One pass over segments, then their finished sequences. `false` if no segment is left or none
-    /// fits.
+    /// One pass over segments, then their finished sequences; or, as long as there are any, a text that
+    /// was put aside. `false` if nothing is left or nothing fits.
     fn prefill(&mut self, take: &mut Take<'_>) -> Result<bool, Error> {
+        if !self.aside.is_empty() {
+            return Ok(self.resume());
+        }
         let segments = self.next_pass();
         if segments.is_empty() {
             return Ok(false);
@@ -527,16 +619,16 @@ impl Passes for SharedPasses<'_> {
         Ok(true)
     }
 
-    /// Feeds one token to every text, in as many passes as they need. `false` if no text is being
-    /// written.
+    /// Feeds one token to every text that has room for it, in as many passes as they need. `false` if
+    /// no text is being written.
     fn step(&mut self, take: &mut Take<'_>) -> Result<bool, Error> {
-        let mut writing = mem::take(&mut self.writing).into_iter().peekable();
-        if writing.peek().is_none() {
+        let mut texts = self.with_room().into_iter().peekable();
+        if texts.peek().is_none() {
             return Ok(false);
         }
-        while writing.peek().is_some() {
-            let texts = writing.by_ref().take(PASS).map(|text| self.with_room(text)).collect();
-            let done = self.extend(texts);
+        while texts.peek().is_some() {
+            let some = texts.by_ref().take(PASS).collect();
+            let done = self.extend(some);
             self.hand_over(done, take)?;
         }
         Ok(true)

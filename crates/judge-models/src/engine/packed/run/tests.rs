@@ -52,7 +52,7 @@ fn held(passes: &SharedPasses<'_>) -> (usize, usize) {
     let mut seen = Vec::new();
     let mut count = 0;
     let ends = passes.computed.iter().flatten().map(|computed| &*computed.keys);
-    for end in ends.chain(passes.writing.iter().map(|one| &one.keys)) {
+    for end in ends.chain(passes.writing.iter().map(|one| &one.held.keys)) {
         let mut at = Some(end);
         while let Some(keys) = at.filter(|&keys| !seen.contains(&std::ptr::from_ref(keys))) {
             seen.push(std::ptr::from_ref(keys));
@@ -133,7 +133,7 @@ fn kept_is_counted_and_does_not_show(window: Option<usize>) {
     let indices: Vec<usize> = (0..prompts.len()).collect();
     let all = group(&indices);
     // Of what a text has written, and of the prompt before its last segment.
-    let (mut has_grown, mut has_freed) = (false, [false; 2]);
+    let (mut has_grown, mut has_waited, mut has_freed) = (false, false, [false; 2]);
     for max_tokens in [1, 100, 400, 700, 16384] {
         let mut together = vec![None; prompts.len()];
         let mut sink = |index: usize, outcome| {
@@ -155,10 +155,11 @@ fn kept_is_counted_and_does_not_show(window: Option<usize>) {
             let whole_tiles = TILE * (passes.writing.len() + holders);
             assert!(held <= kept + whole_tiles, "{max_tokens}: {kept} counted, {held} held");
             has_grown |= passes.writing.iter().any(|text| {
-                let prompt = all.jobs[passes.plan[text.segment].sequence].ids.len();
-                text.keys.before().is_some_and(|before| before.end() > prompt)
+                let prompt = all.jobs[passes.plan[text.held.segment].sequence].ids.len();
+                text.held.keys.before().is_some_and(|before| before.end() > prompt)
             });
-            for text in &passes.writing {
+            has_waited |= passes.aside.iter().any(|text| !text.fed.is_empty());
+            for Writing { held: text, .. } in &passes.writing {
                 let mut before = text.keys.before();
                 while let Some(keys) = before {
                     // Only windows free anything.
@@ -178,5 +179,6 @@ fn kept_is_counted_and_does_not_show(window: Option<usize>) {
         }
     }
     assert!(has_grown, "a text is longer than its first keys");
+    assert!(has_waited, "a text was put aside");
     assert_eq!(has_freed, [window.is_some(); 2]);
 }

@@ -24,7 +24,10 @@ FORMS = {
     "bf16": ["--dtype", "bf16"],
     "int8": ["--dtype", "bf16", "--weight-form", "int8"],
     "int8, avx512-vnni": ["--dtype", "bf16", "--weight-form", "int8", "--kernel", "avx512-vnni"],
+    "int8, amx-int8": ["--dtype", "bf16", "--weight-form", "int8", "--kernel", "amx-int8"],
 }
+# What the processor must have for a form, as the system names it.
+NEEDS = {"int8, avx512-vnni": "avx512_vnni", "int8, amx-int8": "amx_int8"}
 WORKLOADS = {
     "one text": (1, 64, ["--read", "text", "--max-new-tokens", "64", "--repeat", "3"]),
     "eight texts": (8, 64, ["--read", "text", "--max-new-tokens", "64"]),
@@ -32,9 +35,9 @@ WORKLOADS = {
 }
 
 
-def has_vnni():
+def can_run(form):
     info = pathlib.Path("/proc/cpuinfo")
-    return info.exists() and "avx512_vnni" in info.read_text()
+    return form not in NEEDS or info.exists() and NEEDS[form] in info.read_text().split()
 
 
 def run(binary, model, prompts, work, *flags):
@@ -60,7 +63,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
     binary = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/examples/throughput"
-    forms = {name: flags for name, flags in FORMS.items() if "vnni" not in name or has_vnni()}
+    forms = {name: flags for name, flags in FORMS.items() if can_run(name)}
     draw = random.Random(0)
     with tempfile.TemporaryDirectory() as work:
         work = pathlib.Path(work)

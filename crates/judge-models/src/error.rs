@@ -197,7 +197,7 @@ pub enum Error {
     },
 
     /// A text is not the name of a kernel.
-    #[error("{found:?} is no kernel: expected amx, avx512-bf16, avx512, avx512-vnni, avx2 or portable")]
+    #[error("{found:?} is no kernel: expected amx, amx-int8, avx512-bf16, avx512, avx512-vnni, avx2 or portable")]
     UnknownKernel {
         /// The text.
         found: String,

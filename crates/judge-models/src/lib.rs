@@ -81,7 +81,7 @@
 //!
 //! Cargo features: `cuda` runs models on NVIDIA GPUs ([`Device::Cuda`]; docs/gpu.md says what it needs and what of it has not been run);
 //! `hub` fetches models that are not in the hub's cache; `train` adds next-token training of a small decoder; `api` adds `ApiModel`, a model behind a service that speaks OpenAI's
-//! chat-completions API, which only writes text (docs/labels.md).
+//! chat-completions API, which only writes text (docs/labels.md). `bench` and `emulated-unit` are for this crate's own benchmarks and tests.
 //!
 //! # When not to use this crate
 //!

@@ -277,7 +277,7 @@ impl Model {
         let mut kernel = || -> Result<Supported, Error> {
             let kernel = Supported::choose(options.kernel)?;
             if let Some(to) = &options.packed_cache {
-                let is_padded = kernel.kernel() == Kernel::Amx;
+                let is_padded = kernel.of_floats() == Kernel::Amx;
                 let folders = [folder.path()].into_iter().chain(options.adapters.iter().map(PathBuf::as_path));
                 cache = PackedCache::open(to, &cache_key(&fingerprint, dtype, options.weights, is_padded, folders)?)?;
             }

@@ -153,18 +153,17 @@ fn answers(model: &Model, requests: &[Request]) -> Vec<(Outcome, Vec<u32>)> {
     answers.into_iter().map(Option::unwrap).collect()
 }
 
-/// Weights in f32, packed in bf16 for each kernel that this processor has, and rounded to 8 bits.
+/// Weights in f32, packed in bf16 for each kernel that this processor has, and rounded to 8 bits, for each kernel too that
+/// multiplies these as integers.
 fn every_way() -> Vec<LoadOptions> {
-    let packed = Kernel::available().into_iter().map(|kernel| LoadOptions {
-        dtype: Some(Dtype::Bf16),
-        kernel: Some(kernel),
-        ..LoadOptions::default()
-    });
+    let bf16 = LoadOptions { dtype: Some(Dtype::Bf16), ..LoadOptions::default() };
+    let int8 = LoadOptions { weights: WeightForm::Int8, ..bf16.clone() };
+    let of_a_kernel = |kernel| {
+        let weights = if matches!(kernel, Kernel::AmxInt8 | Kernel::Avx512Vnni) { &int8 } else { &bf16 };
+        LoadOptions { kernel: Some(kernel), ..weights.clone() }
+    };
     let f32 = LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() };
-    let int8 = LoadOptions { dtype: Some(Dtype::Bf16), weights: WeightForm::Int8, ..LoadOptions::default() };
-    let vnni = Kernel::available().into_iter().find(|&kernel| kernel == Kernel::Avx512Vnni);
-    let in_integers = vnni.map(|kernel| LoadOptions { kernel: Some(kernel), ..int8.clone() });
-    packed.chain([f32, int8]).chain(in_integers).collect()
+    Kernel::available().into_iter().map(of_a_kernel).chain([f32, int8.clone()]).collect()
 }
 
 #[test]

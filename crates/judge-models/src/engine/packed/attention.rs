@@ -196,7 +196,7 @@ pub(super) fn walk<S: Default>(
 ) {
     let Settings { kernel, n_heads, shape: KeyShape { n_kv_heads, word, .. }, .. } = settings;
     let group = n_heads / n_kv_heads;
-    let on_unit = kernel.kernel() == Kernel::Amx && word == Word::Pair;
+    let on_unit = kernel.of_floats() == Kernel::Amx && word == Word::Pair;
     let at_once = (if on_unit { ROWS_ON_UNIT } else { ROWS } / group).max(1);
     let mut tasks = Vec::new();
     let mut before = 0;

@@ -30,7 +30,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
-use super::integers::{CodesOfPanel, MOST_COLUMNS};
+use super::integers::CodesOfPanel;
 use super::kernel::Supported;
 use super::stored::Stored;
 use super::tile::{LANES, Word, Words, prefetch};
@@ -178,15 +178,15 @@ impl CodedPanels {
         false
     }
 
-    /// Columns of a group, if codes may be multiplied as integers: signed, of eight bits, with scales
-    /// alone, for successive columns that are whole words of codes and few enough for exact sums.
+    /// Columns that share a scale, if codes may be multiplied as integers: signed, of eight bits, with
+    /// scales alone, for successive columns that are whole words of codes.
     #[cfg(target_arch = "x86_64")]
-    pub(super) fn group_of_integers(&self) -> Option<usize> {
+    pub(super) fn columns_of_a_scale(&self) -> Option<usize> {
         let Coding { bits, ref numbers, width, ref groups, has_zeros, has_minima, factor, .. } = self.coding;
         let is_scaled = (has_zeros, has_minima, factor) == (false, false, 1.0);
         let suits = bits == 8 && *numbers == CodeNumbers::Signed && is_scaled && width.is_multiple_of(4);
         match *groups {
-            Groups::Even(size) if suits && size.is_multiple_of(4) && size <= MOST_COLUMNS => Some(size),
+            Groups::Even(size) if suits => Some(size.min(width)).filter(|size| size.is_multiple_of(4)),
             _ => None,
         }
     }
@@ -395,7 +395,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::engine::packed::kernel::Kernel;
     use crate::engine::packed::lines::Lines;
     use crate::engine::packed::pack::PackedLinear;
     use crate::engine::packed::stored::Section;
@@ -461,7 +460,7 @@ mod tests {
             let halves: Vec<bf16> = values.iter().map(|&x| bf16::from_f32(x)).collect();
             let x: Vec<f32> = (0..rows * width).map(|i| number(i + 4000)).collect();
             // Products of integers are not those of expanded weights; `integers.rs` has their tests.
-            let kernels = Supported::all().filter(|kernel| kernel.kernel() != Kernel::Avx512Vnni);
+            let kernels = Supported::all().filter(|kernel| kernel.kernel() == kernel.of_floats());
             for (kernel, word) in kernels.flat_map(|kernel| [(kernel, Word::Pair), (kernel, Word::Single)]) {
                 let mut plain = PackedLinear::zeros(kernel, word, d_out, width);
                 plain.fill(0, if word == Word::Pair { Numbers::Bf16(&halves) } else { Numbers::F32(&values) });

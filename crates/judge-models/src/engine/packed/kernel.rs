@@ -12,12 +12,13 @@
 //! | `amx` | pairs, on the matrix unit | as `avx512` |
 //! | `avx512-bf16` | pairs, `VDPBF16PS` | as `avx512` |
 //! | `avx512` | widened to f32, fused multiply-adds | fused multiply-adds, 16 lanes |
+//! | `amx-int8` | as `amx` | as `avx512` |
 //! | `avx512-vnni` | as `avx512` | as `avx512` |
 //! | `avx2` | widened to f32, fused multiply-adds | fused multiply-adds, 8 lanes |
 //! | `portable` | widened to f32, not fused, any vectors | not fused, any vectors |
 //!
 //! Matrices that are kept as codes give the products of their numbers, in either dtype, but for those
-//! of eight bits with `avx512-vnni`: they are multiplied as integers (`integers.rs`).
+//! of eight bits with `amx-int8` and `avx512-vnni`: they are multiplied as integers (`integers.rs`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,8 +27,8 @@ use crate::Error;
 
 /// Instructions that products of packed bf16 weights are made with on the CPU.
 ///
-/// All of them compute the same sums, each in an order of its own, but for [`Avx512Vnni`](Self::Avx512Vnni),
-/// which rounds otherwise. So results differ in their last bits between kernels; with one kernel they are the same bits on every processor that has it.
+/// All of them compute the same sums, each in an order of its own, but for [`AmxInt8`](Self::AmxInt8) and
+/// [`Avx512Vnni`](Self::Avx512Vnni), which round otherwise. So results differ in their last bits between kernels; with one kernel they are the same bits on every processor that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kernel {
@@ -35,14 +36,19 @@ pub enum Kernel {
     /// bf16. The system must let the process use the unit; where it does not, this kernel is not
     /// available.
     Amx,
+    /// [`Amx`](Self::Amx) with integers of eight bits, written `amx-int8`: matrices that are kept as signed
+    /// codes of eight bits are multiplied as integers, to the same bits as with
+    /// [`Avx512Vnni`](Self::Avx512Vnni), and everything else is as with [`Amx`](Self::Amx). It is never
+    /// chosen unless it is named.
+    AmxInt8,
     /// AVX-512 with its products of bf16 pairs, written `avx512-bf16`.
     Avx512Bf16,
     /// AVX-512, written `avx512`: bf16 weights and activations are widened to f32 on the way.
     Avx512,
     /// [`Avx512`](Self::Avx512) with integers of eight bits (VNNI), written `avx512-vnni`: matrices that
-    /// are kept as signed codes of eight bits in groups of at most 256 columns, as
-    /// [`WeightForm::Int8`](crate::WeightForm) has them, are multiplied as integers, with what products
-    /// take in rounded to 16 bits and weights not rounded to bf16. Rows of the head that label logits are
+    /// are kept as signed codes of eight bits, as [`WeightForm::Int8`](crate::WeightForm) has them, are
+    /// multiplied as integers, with what products take in rounded to eight bits as well, for each group of at
+    /// most 256 columns, and weights not rounded to bf16. Rows of the head that label logits are
     /// made of are in the dtype all the same. It is never chosen unless it is named.
     Avx512Vnni,
     /// AVX2 with FMA, written `avx2`: widened likewise, and the same sums to the bit as
@@ -54,10 +60,12 @@ pub enum Kernel {
 
 impl Kernel {
     /// All kernels, the fastest first.
-    const ALL: [Self; 6] = [Self::Amx, Self::Avx512Bf16, Self::Avx512, Self::Avx512Vnni, Self::Avx2, Self::Portable];
+    const ALL: [Self; 7] =
+        [Self::Amx, Self::AmxInt8, Self::Avx512Bf16, Self::Avx512, Self::Avx512Vnni, Self::Avx2, Self::Portable];
 
     /// All kernels that this processor has, the fastest first. The last is always
-    /// [`Portable`](Self::Portable).
+    /// [`Portable`](Self::Portable). With the feature `emulated-unit`, which is for tests, those of the
+    /// matrix unit are among them where software can stand in for it.
     #[must_use]
     pub fn available() -> Vec<Self> {
         Self::ALL.into_iter().filter(|kernel| kernel.is_available()).collect()
@@ -66,7 +74,16 @@ impl Kernel {
     /// Whether products of bf16 weights with many rows gain by widening each panel of weights to
     /// f32 first, instead of anew for every few rows. Sums have the same bits either way.
     pub(super) fn multiplies_f32(self) -> bool {
-        matches!(self, Self::Avx512 | Self::Avx512Vnni | Self::Avx2)
+        matches!(self.of_floats(), Self::Avx512 | Self::Avx2)
+    }
+
+    /// The kernel that all is made with but products of integers.
+    fn of_floats(self) -> Self {
+        match self {
+            Self::AmxInt8 => Self::Amx,
+            Self::Avx512Vnni => Self::Avx512,
+            other => other,
+        }
     }
 
     /// Whether this processor has the instructions and the system lets the process use them. Looked
@@ -74,7 +91,11 @@ impl Kernel {
     fn is_available(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Amx => super::processor::has_matrix_unit(),
+            Self::Amx => super::processor::runs_matrix_unit(),
+            #[cfg(target_arch = "x86_64")]
+            Self::AmxInt8 => {
+                Self::Amx.is_available() && Self::Avx512Vnni.is_available() && super::processor::multiplies_bytes()
+            }
             #[cfg(target_arch = "x86_64")]
             Self::Avx512Bf16 => is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16"),
             #[cfg(target_arch = "x86_64")]
@@ -108,9 +129,18 @@ impl Supported {
         Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()).map(Self)
     }
 
-    /// The fastest that this processor has.
+    /// The fastest that this processor has. A unit in software is not.
     pub(crate) fn fastest() -> Self {
-        Self::all().next().unwrap_or(Self::PORTABLE)
+        Self::all().find(|kernel| kernel.is_hardware()).unwrap_or(Self::PORTABLE)
+    }
+
+    /// Whether it is the processor that runs the kernel's instructions, and not software in its stead.
+    fn is_hardware(self) -> bool {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Amx | Kernel::AmxInt8 => super::processor::has_matrix_unit(),
+            _ => true,
+        }
     }
 
     /// The given kernel; `None` stands for the fastest that the processor has.
@@ -129,6 +159,11 @@ impl Supported {
     pub(crate) fn kernel(self) -> Kernel {
         self.0
     }
+
+    /// The kernel that products of floats, and attention, are made with. Its instructions are there too.
+    pub(crate) fn of_floats(self) -> Kernel {
+        self.0.of_floats()
+    }
 }
 
 impl fmt::Display for Kernel {
@@ -136,6 +171,7 @@ impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Amx => "amx",
+            Self::AmxInt8 => "amx-int8",
             Self::Avx512Bf16 => "avx512-bf16",
             Self::Avx512 => "avx512",
             Self::Avx512Vnni => "avx512-vnni",
@@ -148,8 +184,8 @@ impl fmt::Display for Kernel {
 impl FromStr for Kernel {
     type Err = Error;
 
-    /// Reads `amx`, `avx512-bf16`, `avx512`, `avx512-vnni`, `avx2` or `portable`, in exactly this spelling. The
-    /// processor need not have the kernel.
+    /// Reads `amx`, `amx-int8`, `avx512-bf16`, `avx512`, `avx512-vnni`, `avx2` or `portable`, in exactly this
+    /// spelling. The processor need not have the kernel.
     ///
     /// # Errors
     /// [`Error::UnknownKernel`] for any other text.

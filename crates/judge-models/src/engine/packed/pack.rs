@@ -49,8 +49,10 @@ use rayon::prelude::*;
 #[cfg(target_arch = "x86_64")]
 use super::blocked::Panels;
 #[cfg(target_arch = "x86_64")]
-use super::integers::{self, HasVnni};
-use super::kernel::{Kernel, Supported};
+use super::integers::{self, HasIntegers};
+#[cfg(target_arch = "x86_64")]
+use super::kernel::Kernel;
+use super::kernel::Supported;
 use super::lines::Lines;
 use super::product::{Activations, Onto, Results};
 use super::stored::{self, Section};
@@ -172,7 +174,7 @@ impl PackedLinear {
     /// pairs.
     fn width_of(kernel: Supported, word: Word, d_in: usize) -> usize {
         let words = word.count(d_in);
-        match (kernel.kernel(), word) {
+        match (kernel.of_floats(), word) {
             #[cfg(target_arch = "x86_64")]
             (Kernel::Amx, Word::Pair) => words.next_multiple_of(unit::PAIRS),
             _ => words,
@@ -277,16 +279,15 @@ impl PackedLinear {
             return;
         }
         #[cfg(target_arch = "x86_64")]
+        if let (Some(has), Some(scaled)) = (HasIntegers::of(self.kernel), self.columns_of_a_scale()) {
+            return integers::Matrix::new(self, self.d_out, d_in, scaled).product(has, x, out, scratch);
+        }
+        #[cfg(target_arch = "x86_64")]
         if self.word == Word::Pair
             && let Some(unit) = HasUnit::of(self.kernel)
         {
             let panels = Panels { matrix: self, pairs: width, d_in, d_out: self.d_out };
             return panels.product(unit, x, out, scratch);
-        }
-        #[cfg(target_arch = "x86_64")]
-        if let (Some(has), Some(group)) = (HasVnni::of(self.kernel), self.group_of_integers()) {
-            let matrix = integers::Matrix { matrix: self, group, d_in, d_out: self.d_out };
-            return matrix.product(has, x, out, scratch);
         }
         let widens = self.word == Word::Pair && self.kernel.kernel().multiplies_f32() && rows >= WORTH_WIDENING;
         let n_words = rows * row_words;
@@ -331,17 +332,17 @@ impl PackedLinear {
         );
     }
 
-    /// Columns of a group, if all of the matrix is codes that may be multiplied as integers, in groups
-    /// of one size; see `integers.rs`.
+    /// Columns that share a scale, if all of the matrix is codes that may be multiplied as integers, in
+    /// groups of one size; see `integers.rs`.
     #[cfg(target_arch = "x86_64")]
-    fn group_of_integers(&self) -> Option<usize> {
-        let group = |section: &Section| section.coded()?.group_of_integers();
-        let first = group(self.sections.first()?)?;
-        self.sections.iter().all(|section| group(section) == Some(first)).then_some(first)
+    fn columns_of_a_scale(&self) -> Option<usize> {
+        let columns = |section: &Section| section.coded()?.columns_of_a_scale();
+        let first = columns(self.sections.first()?)?;
+        self.sections.iter().all(|section| columns(section) == Some(first)).then_some(first)
     }
 
     /// The codes of a panel. `None` where they are none that
-    /// [`group_of_integers`](Self::group_of_integers) speaks of.
+    /// [`columns_of_a_scale`](Self::columns_of_a_scale) speaks of.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn codes_of_panel(&self, panel: usize) -> Option<integers::CodesOfPanel<'_>> {
         let section = self.section(panel);

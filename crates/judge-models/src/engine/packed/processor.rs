@@ -8,6 +8,24 @@ use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 use std::sync::OnceLock;
 
+/// Whether the unit's instructions can be run: by a unit, or with the feature `emulated-unit` by
+/// software.
+pub(super) fn runs_matrix_unit() -> bool {
+    has_matrix_unit() || is_emulated()
+}
+
+/// Whether software stands in for the unit (`unit/emulated.rs`), which is for tests alone.
+#[cfg(all(feature = "emulated-unit", target_os = "linux"))]
+fn is_emulated() -> bool {
+    is_x86_feature_detected!("avx512bf16") && super::unit::emulated::install()
+}
+
+/// Whether software stands in for the unit.
+#[cfg(not(all(feature = "emulated-unit", target_os = "linux")))]
+fn is_emulated() -> bool {
+    false
+}
+
 /// Whether products may use the matrix unit. All of the following must hold; the answer is kept for
 /// the life of the process:
 ///
@@ -29,6 +47,12 @@ pub(super) fn has_matrix_unit() -> bool {
             && unsafe { enabled_states() } & TILE_STATE == TILE_STATE
             && permitted()
     })
+}
+
+/// Whether the unit, which must be there, multiplies bytes too: CPUID leaf 7, EDX: AMX-INT8 (bit 25).
+pub(super) fn multiplies_bytes() -> bool {
+    const AMX_INT8: u32 = 1 << 25;
+    if has_matrix_unit() { __cpuid_count(7, 0).edx & AMX_INT8 != 0 } else { is_emulated() }
 }
 
 /// XCR0: the register states that the system saves when it switches threads.

@@ -15,6 +15,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
+#[cfg(target_arch = "x86_64")]
 use rayon::prelude::*;
 
 use super::columns::Columns;

@@ -31,7 +31,9 @@
 
 use std::ops::Range;
 
-use super::kernel::{Kernel, Supported};
+#[cfg(target_arch = "x86_64")]
+use super::kernel::Kernel;
+use super::kernel::Supported;
 use super::keys::TILE;
 use super::tile::Word;
 #[cfg(target_arch = "x86_64")]
@@ -92,7 +94,7 @@ impl Softmax {
     ) -> f32 {
         let seen = mask(seen);
         let highest = self.highest;
-        let added = match (kernel.kernel(), word, weights.as_chunks_mut().0) {
+        let added = match (kernel.of_floats(), word, weights.as_chunks_mut::<{ TILE / 2 }>().0) {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: `kernel` is the proof that the processor has its instructions.
             (Kernel::Amx | Kernel::Avx512Bf16, Word::Pair, [weights]) => unsafe {

@@ -32,7 +32,9 @@ mod any;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::kernel::{Kernel, Supported};
+#[cfg(target_arch = "x86_64")]
+use super::kernel::Kernel;
+use super::kernel::Supported;
 use super::vector::pack_pairs;
 use crate::widest::widest;
 
@@ -156,15 +158,13 @@ pub(crate) fn multiply_add(
             // SAFETY: as many rows as are left are inside the slices, and `kernel` is the proof that the processor has the
             // instructions; all that have bf16 products have AVX-512.
             row += unsafe {
-                match (kernel.kernel(), word) {
+                match (kernel.of_floats(), word) {
                     #[cfg(target_arch = "x86_64")]
                     (Kernel::Amx | Kernel::Avx512Bf16, Word::Pair) => x86::avx512_bf16(block, rows - row),
                     #[cfg(target_arch = "x86_64")]
-                    (Kernel::Avx512 | Kernel::Avx512Vnni, Word::Pair) => x86::avx512_widening(block, rows - row),
+                    (Kernel::Avx512, Word::Pair) => x86::avx512_widening(block, rows - row),
                     #[cfg(target_arch = "x86_64")]
-                    (Kernel::Amx | Kernel::Avx512Bf16 | Kernel::Avx512 | Kernel::Avx512Vnni, Word::Single) => {
-                        x86::avx512(block, rows - row)
-                    }
+                    (Kernel::Amx | Kernel::Avx512Bf16 | Kernel::Avx512, Word::Single) => x86::avx512(block, rows - row),
                     #[cfg(target_arch = "x86_64")]
                     (Kernel::Avx2, Word::Pair) => x86::avx2_widening(block, rows - row),
                     #[cfg(target_arch = "x86_64")]

@@ -1,7 +1,8 @@
 //! The matrix unit (AMX) of Intel's server processors.
 //!
 //! The unit has eight registers of sixteen rows of 64 bytes. Its instruction `TDPBF16PS` multiplies
-//! two registers of bf16 pairs and adds the product to a third of f32 sums (Intel, *Architecture
+//! two registers of bf16 pairs and adds the product to a third of f32 sums, and `TDPBSSD` does so with
+//! signed bytes, four to a word, and sums of 32 bits (Intel, *Architecture
 //! Instruction Set Extensions Programming Reference*). This file owns the set-up of the unit for a
 //! thread and the assembly; `blocked.rs` (weights) and `gather_on_unit.rs` (attention) decide what
 //! is multiplied. `processor.rs` says whether there is a unit.
@@ -40,6 +41,9 @@ use std::mem::transmute;
 
 use super::kernel::{Kernel, Supported};
 use super::tile::{LANES, Words};
+
+#[cfg(all(feature = "emulated-unit", target_os = "linux"))]
+pub(super) mod emulated;
 
 /// Rows of a register.
 pub(crate) const ROWS: usize = 16;
@@ -103,9 +107,9 @@ thread_local! {
 pub(crate) struct HasUnit(());
 
 impl HasUnit {
-    /// The proof, if `kernel` is the one that multiplies with the unit.
+    /// The proof, if `kernel` is one that multiplies with the unit.
     pub(crate) fn of(kernel: Supported) -> Option<Self> {
-        (kernel.kernel() == Kernel::Amx).then_some(Self(()))
+        (kernel.of_floats() == Kernel::Amx).then_some(Self(()))
     }
 
     /// Sets the unit up for this thread, unless somebody on it holds it already. A task of rayon's
@@ -121,6 +125,109 @@ impl HasUnit {
             unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const configuration, options(nostack, readonly)) };
         }
         Unit(PhantomData)
+    }
+}
+
+/// The proof that the unit multiplies bytes as well.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HasByteUnit(HasUnit);
+
+impl HasByteUnit {
+    /// The proof, if `kernel` is the one that multiplies bytes with the unit.
+    pub(crate) fn of(kernel: Supported) -> Option<Self> {
+        (kernel.kernel() == Kernel::AmxInt8).then_some(Self(HasUnit(())))
+    }
+
+    /// See [`HasUnit::hold`].
+    pub(crate) fn hold(self) -> ByteUnit {
+        ByteUnit { _held: self.0.hold() }
+    }
+}
+
+/// A [`Unit`] that multiplies bytes.
+pub(crate) struct ByteUnit {
+    /// It is released with this.
+    _held: Unit,
+}
+
+/// The exact sums of two registers' rows by [`LANES`] lanes, laid out as [`Sums`].
+#[repr(C, align(64))]
+pub(crate) struct ByteSums(pub(crate) [[i32; LANES]; 2 * ROWS]);
+
+impl ByteSums {
+    /// All sums zero.
+    pub(crate) const ZERO: Self = Self([[0; LANES]; 2 * ROWS]);
+}
+
+impl ByteUnit {
+    /// Sets `sums` to the products of rows of signed bytes, [`ROWS`] or twice as many, with the lanes of
+    /// `b`, four bytes to a word. Each part of the rows is `[ROWS][stride]` words, of which the first as
+    /// many as `b` has are taken, whole registers of [`PAIRS`]; without second rows the lower half of
+    /// `sums` stays as it is.
+    ///
+    /// # Panics
+    /// If there is nothing to multiply, `b` is no whole number of registers, or rows are too short.
+    pub(crate) fn multiply(
+        &self,
+        (first, second): (Words<'_>, Option<Words<'_>>),
+        b: &[[u32; LANES]],
+        sums: &mut ByteSums,
+    ) {
+        let steps = b.len() / PAIRS;
+        let are_there = |rows: &Words<'_>| rows.data.len() >= (ROWS - 1) * rows.stride + b.len();
+        assert!(
+            steps > 0 && b.len().is_multiple_of(PAIRS) && are_there(&first) && second.as_ref().is_none_or(are_there)
+        );
+        assert!(second.as_ref().is_none_or(|second| second.stride == first.stride));
+        let (stride, sums) = (4 * first.stride, sums.0.as_mut_ptr());
+        // SAFETY: the unit is set up for tiles of 16 rows of 64 bytes. Each step reads a word of 16 rows' next 64 bytes, `stride`
+        // apart, and 16 words of two times 16 lanes, 128 bytes apart, which the assertions say are there; `sums` has room for two
+        // by two tiles whose rows are 128 bytes apart.
+        unsafe {
+            match second {
+                Some(second) => asm!(
+                    "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
+                    "2:",
+                    "tileloadd tmm4, [{a} + {stride}]",
+                    "tileloadd tmm6, [{b} + {row}]",
+                    "tileloadd tmm7, [{b} + {row} + 64]",
+                    "tdpbssd tmm0, tmm4, tmm6",
+                    "tileloadd tmm5, [{a2} + {stride}]",
+                    "tdpbssd tmm1, tmm4, tmm7",
+                    "tdpbssd tmm2, tmm5, tmm6",
+                    "tdpbssd tmm3, tmm5, tmm7",
+                    "add {a}, 64", "add {a2}, 64", "add {b}, 2048",
+                    "dec {steps}",
+                    "jnz 2b",
+                    "tilestored [{sums} + {row}], tmm0",
+                    "tilestored [{sums} + {row} + 64], tmm1",
+                    "tilestored [{sums} + {row} + 2048], tmm2",
+                    "tilestored [{sums} + {row} + 2112], tmm3",
+                    a = inout(reg) first.data.as_ptr() => _, a2 = inout(reg) second.data.as_ptr() => _,
+                    b = inout(reg) b.as_ptr() => _, steps = inout(reg) steps => _,
+                    stride = in(reg) stride, row = in(reg) 128_usize, sums = in(reg) sums,
+                    out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                    out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _, options(nostack),
+                ),
+                None => asm!(
+                    "tilezero tmm0", "tilezero tmm1",
+                    "2:",
+                    "tileloadd tmm4, [{a} + {stride}]",
+                    "tileloadd tmm6, [{b} + {row}]",
+                    "tileloadd tmm7, [{b} + {row} + 64]",
+                    "tdpbssd tmm0, tmm4, tmm6",
+                    "tdpbssd tmm1, tmm4, tmm7",
+                    "add {a}, 64", "add {b}, 2048",
+                    "dec {steps}",
+                    "jnz 2b",
+                    "tilestored [{sums} + {row}], tmm0",
+                    "tilestored [{sums} + {row} + 64], tmm1",
+                    a = inout(reg) first.data.as_ptr() => _, b = inout(reg) b.as_ptr() => _, steps = inout(reg) steps => _,
+                    stride = in(reg) stride, row = in(reg) 128_usize, sums = in(reg) sums,
+                    out("tmm0") _, out("tmm1") _, out("tmm4") _, out("tmm6") _, out("tmm7") _, options(nostack),
+                ),
+            }
+        }
     }
 }
 

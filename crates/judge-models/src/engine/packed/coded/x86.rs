@@ -39,7 +39,7 @@ pub(super) struct HasThem(());
 impl HasThem {
     /// The proof, if pairs are multiplied by instructions that take subnormals for zero.
     pub(super) fn of(kernel: Supported) -> Option<Self> {
-        let has_pairs = matches!(kernel.kernel(), Kernel::Amx | Kernel::Avx512Bf16);
+        let has_pairs = matches!(kernel.of_floats(), Kernel::Amx | Kernel::Avx512Bf16);
         (has_pairs && is_x86_feature_detected!("avx512bf16") && is_x86_feature_detected!("avx512bw"))
             .then_some(Self(()))
     }

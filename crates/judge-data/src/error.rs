@@ -345,6 +345,12 @@ pub enum Error {
         /// Number of rows.
         rows: usize,
     },
+    /// Text that is not a [`SetDigest`](crate::SetDigest).
+    #[error("{found:?} is no digest of rows: expected 64 hexadecimal digits in small letters")]
+    NoDigest {
+        /// What was found.
+        found: String,
+    },
     /// An output is to be finished before all of its rows are there.
     #[error("{missing} of {rows} rows are not written yet, the first is row {first}")]
     Incomplete {

@@ -69,6 +69,7 @@
 //! | write rows | [`RunPlan`] and [`Run`]; [`JsonlWriter`] for what is quick; [`AtomicFile`] for anything else |
 //! | swap files with LAGER's program | [`read_lager_results`], [`write_lager_results`], [`LagerDataset`] |
 //! | keep hidden states, in one file or in shards | [`StatesWriter`], [`StatesFile`], [`Sharding`] |
+//! | prove that parts of a run have each row once | [`SetDigest`] of [`RowHasher`]'s hashes |
 //! | keep fitted weights, run records, your own fitted things | [`save`], [`load`], [`Document`] |
 //!
 //! # When not to use it
@@ -81,6 +82,7 @@ mod atomic;
 mod benchmark;
 mod columns;
 mod dataset;
+mod digest;
 mod document;
 mod error;
 mod fault;
@@ -123,6 +125,7 @@ pub use benchmark::{
 };
 pub use columns::{Columns, Field, RowColumns};
 pub use dataset::{Dataset, DatasetFormat, DatasetOptions, LagerDataset};
+pub use digest::{RowHash, RowHasher, SetDigest};
 pub use document::{Document, load, save};
 pub use error::{Error, PartialProblem, Place};
 pub use human_scores::HumanScores;

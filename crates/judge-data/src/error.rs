@@ -345,6 +345,16 @@ pub enum Error {
         /// Number of rows.
         rows: usize,
     },
+    /// A column of a record batch, of the feature `arrow`.
+    #[error("column {column:?}: expected {expected}, found {found}")]
+    BatchColumn {
+        /// The column.
+        column: String,
+        /// What it is to hold.
+        expected: &'static str,
+        /// What it holds, and where.
+        found: String,
+    },
     /// Text that is not a [`SetDigest`](crate::SetDigest).
     #[error("{found:?} is no digest of rows: expected 64 hexadecimal digits in small letters")]
     NoDigest {

@@ -69,6 +69,7 @@
 //! | write rows | [`RunPlan`] and [`Run`]; [`JsonlWriter`] for what is quick; [`AtomicFile`] for anything else |
 //! | swap files with LAGER's program | [`read_lager_results`], [`write_lager_results`], [`LagerDataset`] |
 //! | keep hidden states, in one file or in shards | [`StatesWriter`], [`StatesFile`], [`Sharding`] |
+//! | hand results to an engine that moves rows | `ResultRow`, `ResultColumns` (feature `arrow`) |
 //! | prove that parts of a run have each row once | [`SetDigest`] of [`RowHasher`]'s hashes |
 //! | keep fitted weights, run records, your own fitted things | [`save`], [`load`], [`Document`] |
 //!
@@ -78,6 +79,8 @@
 //! replaces the old one. Model folders are read by `judge-models`.
 
 mod answers_record;
+#[cfg(feature = "arrow")]
+mod arrow;
 mod atomic;
 mod benchmark;
 mod columns;
@@ -119,6 +122,8 @@ mod texts;
 mod verdict_row;
 
 pub use answers_record::AnswersRecord;
+#[cfg(feature = "arrow")]
+pub use arrow::{IdKind, ResultColumns, ResultDigests, ResultRow};
 pub use atomic::{AtomicFile, write_atomic};
 pub use benchmark::{
     Benchmark, BenchmarkPair, PairTexts, PairVerdicts, PairVote, Perturbation, PerturbedPair, Published, Statistics,

@@ -1,0 +1,536 @@
+//! The columns of results, and the digests that tell whether all of them are there.
+//!
+//! | column | type | what it holds |
+//! |---|---|---|
+//! | `id` | text or int64, as in the input | the item |
+//! | `score` | double | null where there is none |
+//! | `status` | text, never null | `scored`, or the reason why not, e.g. `too_long` |
+//! | `detail` | text | what was expected and found; null where there is a score |
+//! | `tokens` | int32 | of the prompt; null where it was not read |
+//! | `input` | binary, 16 bytes | hash of what was scored |
+//! | `run` | text, never null | the run that made the row |
+//! | `device` | text, never null | what the model ran on |
+//! | `probabilities` | list of double, only if asked for | over the scale |
+//! | `logits` | list of float, only if asked for | `[layers, labels]` |
+//!
+//! The types follow from what was asked for and never from the data: a batch without any score has a column of doubles all the same.
+//! None is Arrow's null type, which writers of Parquet stumble over, and none a dictionary, which Spark does not know.
+
+use std::ops::AddAssign;
+use std::sync::Arc;
+
+use arrow_array::builder::{
+    BinaryBuilder, Float32Builder, Float64Builder, Int32Builder, Int64Builder, ListBuilder, StringBuilder,
+};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use judge_core::ItemId;
+use serde::{Deserialize, Serialize};
+
+use super::{bytes, column, ids, integers, lists, numbers, required, texts, wrong};
+use crate::{Error, RowHash, RowHasher, SetDigest};
+
+/// The `status` of a row with a score.
+const SCORED: &str = "scored";
+
+/// What an item got, with what proves it: one row of results.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResultRow {
+    /// The item.
+    pub id: ItemId,
+    /// The score; `None` if there is none, and then `status` is not `scored`.
+    pub score: Option<f64>,
+    /// `scored`, or the reason why there is no score.
+    pub status: String,
+    /// What was expected and found; `None` where there is a score.
+    pub detail: Option<String>,
+    /// Tokens of the prompt, where it was read.
+    pub tokens: Option<u32>,
+    /// The first 16 bytes of the hash of the id and of every value that the template uses.
+    pub input: [u8; 16],
+    /// The run: a hash of everything that may change a row.
+    pub run: String,
+    /// What the model ran on. It is no part of the row's hash.
+    pub device: String,
+    /// The probability of each label of the scale.
+    pub probabilities: Option<Vec<f64>>,
+    /// Label logits, `[layers, labels]`.
+    pub logits: Option<Vec<f32>>,
+}
+
+/// What ids are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IdKind {
+    /// Texts.
+    #[default]
+    Text,
+    /// Whole numbers of 64 bits.
+    Integer,
+}
+
+/// The columns that results have.
+///
+/// ```
+/// use judge_data::{ResultColumns, ResultRow};
+/// use judge_core::ItemId;
+///
+/// let columns = ResultColumns { probabilities: true, ..ResultColumns::default() };
+/// assert!(columns.spark_ddl().starts_with("id STRING, score DOUBLE, status STRING"));
+/// let row = ResultRow {
+///     id: ItemId::Text("a".to_owned()),
+///     score: None,
+///     status: "too_long".to_owned(),
+///     detail: Some("expected at most 4,096 tokens, found 5,000".to_owned()),
+///     tokens: Some(5000),
+///     input: [7; 16],
+///     run: "0123456789abcdef".to_owned(),
+///     device: "cpu".to_owned(),
+///     probabilities: None,
+///     logits: None,
+/// };
+/// let batch = columns.batch(std::slice::from_ref(&row))?;
+/// assert_eq!(ResultRow::from_batch(&batch)?, [row]);
+/// # Ok::<(), judge_data::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResultColumns {
+    /// What the input's ids are.
+    pub ids: IdKind,
+    /// Whether there are probabilities.
+    pub probabilities: bool,
+    /// Whether there are label logits.
+    pub logits: bool,
+}
+
+impl ResultColumns {
+    /// The schema of all batches.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        let list = |kind| DataType::List(Arc::new(Field::new("item", kind, true)));
+        let id = match self.ids {
+            IdKind::Text => DataType::Utf8,
+            IdKind::Integer => DataType::Int64,
+        };
+        let mut fields = vec![
+            Field::new("id", id, false),
+            Field::new("score", DataType::Float64, true),
+            Field::new("status", DataType::Utf8, false),
+            Field::new("detail", DataType::Utf8, true),
+            Field::new("tokens", DataType::Int32, true),
+            Field::new("input", DataType::Binary, false),
+            Field::new("run", DataType::Utf8, false),
+            Field::new("device", DataType::Utf8, false),
+        ];
+        fields.extend(self.probabilities.then(|| Field::new("probabilities", list(DataType::Float64), true)));
+        fields.extend(self.logits.then(|| Field::new("logits", list(DataType::Float32), true)));
+        Arc::new(Schema::new(fields))
+    }
+
+    /// The schema in Spark's words, e.g. for `mapInArrow`.
+    #[must_use]
+    pub fn spark_ddl(&self) -> String {
+        let schema = self.schema();
+        let columns = schema.fields().iter().map(|field| {
+            let kind = match field.data_type() {
+                DataType::Int64 => "BIGINT",
+                DataType::Float64 => "DOUBLE",
+                DataType::Int32 => "INT",
+                DataType::Binary => "BINARY",
+                DataType::List(item) if *item.data_type() == DataType::Float64 => "ARRAY<DOUBLE>",
+                DataType::List(_) => "ARRAY<FLOAT>",
+                _ => "STRING",
+            };
+            format!("{} {kind}", field.name())
+        });
+        columns.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Rows as a batch, in their order. Probabilities and logits that were not asked for are left out.
+    ///
+    /// # Errors
+    /// [`Error::BatchColumn`] for an id of the other kind, or one beyond 64 bits; for tokens beyond 31 bits.
+    pub fn batch(&self, rows: &[ResultRow]) -> Result<RecordBatch, Error> {
+        let of = |text: fn(&ResultRow) -> Option<&str>| -> ArrayRef {
+            let mut builder = StringBuilder::new();
+            rows.iter().for_each(|row| builder.append_option(text(row)));
+            Arc::new(builder.finish())
+        };
+        let mut scores = Float64Builder::new();
+        let (mut tokens, mut inputs) = (Int32Builder::new(), BinaryBuilder::new());
+        for row in rows {
+            scores.append_option(row.score);
+            let count = row.tokens.map(i32::try_from).transpose();
+            tokens.append_option(count.map_err(|_| wrong("tokens", "a number of 31 bits", shown(row.tokens)))?);
+            inputs.append_value(row.input);
+        }
+        let mut columns: Vec<ArrayRef> = vec![
+            self.ids(rows)?,
+            Arc::new(scores.finish()),
+            of(|row| Some(&row.status)),
+            of(|row| row.detail.as_deref()),
+            Arc::new(tokens.finish()),
+            Arc::new(inputs.finish()),
+            of(|row| Some(&row.run)),
+            of(|row| Some(&row.device)),
+        ];
+        if self.probabilities {
+            let mut lists = ListBuilder::new(Float64Builder::new());
+            for row in rows {
+                lists.append_option(row.probabilities.as_ref().map(|list| list.iter().copied().map(Some)));
+            }
+            columns.push(Arc::new(lists.finish()));
+        }
+        if self.logits {
+            let mut lists = ListBuilder::new(Float32Builder::new());
+            for row in rows {
+                lists.append_option(row.logits.as_ref().map(|list| list.iter().copied().map(Some)));
+            }
+            columns.push(Arc::new(lists.finish()));
+        }
+        // The columns were made for this schema, with a value or a null for each row.
+        RecordBatch::try_new(self.schema(), columns)
+            .map_err(|error| wrong("*", "columns of results", error.to_string()))
+    }
+
+    /// The column of ids.
+    fn ids(&self, rows: &[ResultRow]) -> Result<ArrayRef, Error> {
+        match self.ids {
+            IdKind::Text => {
+                let mut builder = StringBuilder::new();
+                for row in rows {
+                    let ItemId::Text(id) = &row.id else { return Err(wrong("id", "text", row.id.to_string())) };
+                    builder.append_value(id);
+                }
+                Ok(Arc::new(builder.finish()))
+            }
+            IdKind::Integer => {
+                let mut builder = Int64Builder::new();
+                for row in rows {
+                    let id = if let ItemId::Integer(id) = row.id { i64::try_from(id).ok() } else { None };
+                    builder
+                        .append_value(id.ok_or_else(|| wrong("id", "a whole number of 64 bits", row.id.to_string()))?);
+                }
+                Ok(Arc::new(builder.finish()))
+            }
+        }
+    }
+}
+
+impl ResultRow {
+    /// Reads the rows of a batch, whoever wrote it: texts and bytes may have any of Arrow's types for them, numbers any width, and
+    /// columns any order; others are passed over.
+    ///
+    /// # Errors
+    /// [`Error::BatchColumn`] for a column that is missing or of another type, a null where there must be a value, a score whose
+    /// status says that there is none or the reverse, and an `input` that has not 16 bytes.
+    pub fn from_batch(batch: &RecordBatch) -> Result<Vec<Self>, Error> {
+        let text = |name: &'static str| texts(name, required(batch, name, "a column of text")?);
+        let there = |name: &'static str| -> Result<Vec<&str>, Error> {
+            let values = text(name)?.into_iter().enumerate();
+            values.map(|(row, text)| text.ok_or_else(|| null(name, row))).collect()
+        };
+        let ids = ids("id", required(batch, "id", "a column of ids")?)?;
+        let scores = numbers("score", required(batch, "score", "a column of numbers")?)?;
+        let (statuses, details) = (there("status")?, text("detail")?);
+        let (runs, devices) = (there("run")?, there("device")?);
+        let tokens = integers("tokens", required(batch, "tokens", "a column of whole numbers")?)?;
+        let inputs = bytes("input", required(batch, "input", "a column of bytes")?)?;
+        let list = |name: &'static str| column(batch, name).map(|array| lists(name, array)).transpose();
+        let (mut probabilities, mut logits) = (list("probabilities")?, list("logits")?);
+        let rows = ids.into_iter().enumerate().map(|(row, id)| {
+            let (score, status) = (scores[row], statuses[row]);
+            if score.is_some() != (status == SCORED) {
+                let found = format!("{} beside the status {status:?} in row {row} of the batch", shown(score));
+                return Err(wrong("score", "a number where the status is \"scored\", null elsewhere", found));
+            }
+            let input = inputs[row].ok_or_else(|| null("input", row))?;
+            let input =
+                input.try_into().map_err(|_| wrong("input", "16 bytes", format!("{} in row {row}", input.len())))?;
+            let count = tokens[row].map(u32::try_from).transpose();
+            let count = count
+                .map_err(|_| wrong("tokens", "a number of tokens", format!("{} in row {row}", shown(tokens[row]))))?;
+            let take = |lists: &mut Option<Vec<Option<Vec<f64>>>>| lists.as_mut().and_then(|lists| lists[row].take());
+            Ok(Self {
+                id,
+                score,
+                status: status.to_owned(),
+                detail: details[row].map(str::to_owned),
+                tokens: count,
+                input,
+                run: runs[row].to_owned(),
+                device: devices[row].to_owned(),
+                probabilities: take(&mut probabilities),
+                // They were f32 when they were written.
+                logits: take(&mut logits).map(|list| list.into_iter().map(|logit| logit as f32).collect()),
+            })
+        });
+        rows.collect()
+    }
+
+    /// The hash of the id.
+    #[must_use]
+    pub fn id_hash(&self) -> RowHash {
+        RowHasher::new("id").id("id", &self.id).finish()
+    }
+
+    /// The hash of what was scored, which `input` already is.
+    #[must_use]
+    pub fn input_hash(&self) -> RowHash {
+        RowHasher::new("input").bytes("input", &self.input).finish()
+    }
+
+    /// The hash of all columns but `device`: on the CPU the same whoever computed the row.
+    #[must_use]
+    pub fn result_hash(&self) -> RowHash {
+        let Self { id, score, status, detail, tokens, input, run, device: _, probabilities, logits } = self;
+        let mut hasher =
+            RowHasher::new("result").id("id", id).text("status", status).bytes("input", input).text("run", run);
+        hasher = match score {
+            Some(score) => hasher.numbers("score", &[*score]),
+            None => hasher.null("score"),
+        };
+        hasher = match detail {
+            Some(detail) => hasher.text("detail", detail),
+            None => hasher.null("detail"),
+        };
+        hasher = match tokens {
+            Some(tokens) => hasher.integer("tokens", i128::from(*tokens)),
+            None => hasher.null("tokens"),
+        };
+        hasher = match probabilities {
+            Some(probabilities) => hasher.numbers("probabilities", probabilities),
+            None => hasher.null("probabilities"),
+        };
+        hasher = match logits {
+            Some(logits) => {
+                let logits: Vec<f64> = logits.iter().copied().map(f64::from).collect();
+                hasher.numbers("logits", &logits)
+            }
+            None => hasher.null("logits"),
+        };
+        hasher.finish()
+    }
+}
+
+/// A value in a message.
+fn shown(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "null".to_owned(), |value| value.to_string())
+}
+
+/// That a column has no value where it must have one.
+fn null(name: &str, row: usize) -> Error {
+    wrong(name, "a value in every row", format!("null in row {row} of the batch"))
+}
+
+/// What parts of a run add up to: how many rows, and the digests of their ids, inputs and results.
+///
+/// Equal `inputs` say that the same items were scored the same number of times, from the same texts; equal `results` that they got the
+/// same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResultDigests {
+    /// Number of rows.
+    pub rows: u64,
+    /// Of [`ResultRow::id_hash`].
+    pub ids: SetDigest,
+    /// Of [`ResultRow::input_hash`].
+    pub inputs: SetDigest,
+    /// Of [`ResultRow::result_hash`].
+    pub results: SetDigest,
+}
+
+impl ResultDigests {
+    /// Adds a row.
+    pub fn add(&mut self, row: &ResultRow) {
+        self.rows += 1;
+        self.ids.add(row.id_hash());
+        self.inputs.add(row.input_hash());
+        self.results.add(row.result_hash());
+    }
+}
+
+impl AddAssign for ResultDigests {
+    /// Adds another part.
+    fn add_assign(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.ids += other.ids;
+        self.inputs += other.inputs;
+        self.results += other.results;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{LargeBinaryArray, LargeStringArray, NullArray, StringArray, StringViewArray};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rows(kind: IdKind) -> impl Strategy<Value = Vec<ResultRow>> {
+        let id = move |number: i64| match kind {
+            IdKind::Text => ItemId::Text(format!("row {number} é")),
+            IdKind::Integer => ItemId::Integer(i128::from(number)),
+        };
+        let numbers = prop::option::of(prop::collection::vec(-1e9_f64..1e9, 0..4));
+        let row =
+            (any::<i64>(), prop::option::of(-5.0_f64..5.0), 0_u32..1 << 31, any::<[u8; 16]>(), numbers, any::<bool>());
+        let row = row.prop_map(move |(number, score, tokens, input, list, is_read)| ResultRow {
+            id: id(number),
+            score,
+            status: if score.is_some() { "scored" } else { "too_long" }.to_owned(),
+            detail: score.is_none().then(|| format!("found {tokens}")),
+            tokens: is_read.then_some(tokens),
+            input,
+            run: "0123456789abcdef".to_owned(),
+            device: "cpu".to_owned(),
+            logits: list.as_ref().map(|list| list.iter().map(|x| *x as f32).collect()),
+            probabilities: list,
+        });
+        prop::collection::vec(row, 0..8)
+    }
+
+    fn digests(rows: &[ResultRow]) -> ResultDigests {
+        let mut digests = ResultDigests::default();
+        rows.iter().for_each(|row| digests.add(row));
+        digests
+    }
+
+    proptest! {
+        #[test]
+        fn rows_come_back_from_batches_and_parts_add_up(
+            texts in rows(IdKind::Text), integers in rows(IdKind::Integer), cut in any::<prop::sample::Index>(),
+        ) {
+            for (kind, rows) in [(IdKind::Text, texts), (IdKind::Integer, integers)] {
+                let columns = ResultColumns { ids: kind, probabilities: true, logits: true };
+                let batch = columns.batch(&rows).unwrap();
+                prop_assert_eq!(batch.schema(), columns.schema());
+                prop_assert_eq!(&ResultRow::from_batch(&batch).unwrap(), &rows);
+                let (a, b) = rows.split_at(if rows.is_empty() { 0 } else { cut.index(rows.len()) });
+                let mut parts = digests(b);
+                parts += digests(a);
+                prop_assert_eq!(parts, digests(&rows));
+                // A slice of a batch is a batch.
+                let slice = batch.slice(a.len(), b.len());
+                prop_assert_eq!(&ResultRow::from_batch(&slice).unwrap(), b);
+                // Without what was not asked for.
+                let columns = ResultColumns { ids: kind, ..ResultColumns::default() };
+                let plain: Vec<ResultRow> =
+                    rows.iter().map(|row| ResultRow { probabilities: None, logits: None, ..row.clone() }).collect();
+                prop_assert_eq!(ResultRow::from_batch(&columns.batch(&rows).unwrap()).unwrap(), plain);
+            }
+        }
+    }
+
+    fn one() -> ResultRow {
+        ResultRow {
+            id: ItemId::Text("a".to_owned()),
+            score: Some(3.5),
+            status: SCORED.to_owned(),
+            detail: None,
+            tokens: Some(12),
+            input: [7; 16],
+            run: "r".to_owned(),
+            device: "cpu".to_owned(),
+            probabilities: Some(vec![0.25, 0.75]),
+            logits: Some(vec![1.0]),
+        }
+    }
+
+    #[test]
+    fn types_follow_from_what_was_asked_for_and_not_from_the_data() {
+        let all = ResultColumns { ids: IdKind::Integer, probabilities: true, logits: true };
+        assert_eq!(
+            all.spark_ddl(),
+            "id BIGINT, score DOUBLE, status STRING, detail STRING, tokens INT, input BINARY, run STRING, device STRING, \
+             probabilities ARRAY<DOUBLE>, logits ARRAY<FLOAT>"
+        );
+        let row = ResultRow { id: ItemId::Integer(1), score: None, status: "worker_died".to_owned(), ..one() };
+        let nothing = ResultRow { tokens: None, probabilities: None, logits: None, ..row };
+        for rows in [&[nothing][..], &[]] {
+            assert_eq!(all.batch(rows).unwrap().schema(), all.schema());
+        }
+        let kinds: Vec<DataType> = all.schema().fields().iter().map(|field| field.data_type().clone()).collect();
+        assert!(!kinds.iter().any(|kind| matches!(kind, DataType::Null | DataType::Dictionary(..))));
+    }
+
+    #[test]
+    fn every_column_but_the_device_is_part_of_the_result() {
+        let row = one();
+        let others = [
+            ResultRow { id: ItemId::Text("b".to_owned()), ..one() },
+            ResultRow { score: Some(f64::from_bits(3.5_f64.to_bits() + 1)), ..one() },
+            ResultRow { status: "other".to_owned(), ..one() },
+            ResultRow { detail: Some(String::new()), ..one() },
+            ResultRow { tokens: None, ..one() },
+            ResultRow { input: [8; 16], ..one() },
+            ResultRow { run: "s".to_owned(), ..one() },
+            ResultRow { probabilities: Some(vec![0.75, 0.25]), ..one() },
+            ResultRow { logits: None, ..one() },
+        ];
+        assert!(others.iter().all(|other| other.result_hash() != row.result_hash()));
+        assert_eq!(ResultRow { device: "cuda:0".to_owned(), ..one() }.result_hash(), row.result_hash());
+        assert!(others.iter().filter(|other| other.input_hash() != row.input_hash()).count() == 1);
+        assert!(others.iter().filter(|other| other.id_hash() != row.id_hash()).count() == 1);
+    }
+
+    /// A batch of one row with a column in place of another.
+    fn with(name: &str, column: ArrayRef) -> RecordBatch {
+        let columns = ResultColumns { probabilities: true, ..ResultColumns::default() };
+        let batch = columns.batch(&[one()]).unwrap();
+        let others = batch
+            .schema()
+            .fields()
+            .iter()
+            .zip(batch.columns())
+            .map(|(field, column)| (field.name().clone(), Arc::clone(column)))
+            .filter(|(other, _)| other != name)
+            .collect::<Vec<_>>();
+        let fields = others.into_iter().chain([(name.to_owned(), column)]);
+        RecordBatch::try_from_iter(fields).unwrap()
+    }
+
+    #[test]
+    fn engines_may_write_other_types_for_the_same() {
+        let columns: [(&str, ArrayRef); 4] = [
+            ("id", Arc::new(LargeStringArray::from(vec!["a"]))),
+            ("status", Arc::new(StringViewArray::from(vec!["scored"]))),
+            ("input", Arc::new(LargeBinaryArray::from(vec![&[7_u8; 16][..]]))),
+            ("tokens", Arc::new(arrow_array::Int64Array::from(vec![12]))),
+        ];
+        for (name, column) in columns {
+            let expected = ResultRow { logits: None, ..one() };
+            assert_eq!(ResultRow::from_batch(&with(name, column)).unwrap(), [expected], "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_result_is_named() {
+        let none: Option<&str> = None;
+        let cases: [(&str, ArrayRef, &str); 8] = [
+            ("id", Arc::new(StringArray::from(vec![none])), "null in row 0"),
+            ("id", Arc::new(arrow_array::BooleanArray::from(vec![true])), "Boolean"),
+            ("status", Arc::new(StringArray::from(vec![none])), "null in row 0"),
+            (
+                "status",
+                Arc::new(StringArray::from(vec!["too_long"])),
+                "column \"score\": expected a number where the status is \"scored\", null elsewhere, found 3.5 beside",
+            ),
+            ("score", Arc::new(NullArray::new(1)), "Null"),
+            ("tokens", Arc::new(arrow_array::Int64Array::from(vec![-1])), "found -1 in row 0"),
+            ("input", Arc::new(LargeBinaryArray::from(vec![&[7_u8; 15][..]])), "15 in row 0"),
+            ("probabilities", Arc::new(StringArray::from(vec!["0.5"])), "Utf8"),
+        ];
+        for (name, column, words) in cases {
+            let error = ResultRow::from_batch(&with(name, column)).unwrap_err().to_string();
+            assert!(error.contains(words), "{name}: {error}");
+        }
+        let columns = ResultColumns::default();
+        let batch = columns.batch(&[one()]).unwrap();
+        let error = ResultRow::from_batch(&batch.project(&[0, 1, 2]).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("no such column"), "{error}");
+        for id in [ItemId::Integer(1), ItemId::Integer(1 << 70)] {
+            let kind = if id == ItemId::Integer(1) { IdKind::Text } else { IdKind::Integer };
+            let columns = ResultColumns { ids: kind, ..columns };
+            assert!(columns.batch(&[ResultRow { id, ..one() }]).is_err());
+        }
+    }
+}

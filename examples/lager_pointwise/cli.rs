@@ -3,15 +3,12 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Parser, ValueEnum, value_parser};
-use judge_core::{
-    Condition, Generation, LagerSettings, LayerWeights, Lens, Prompt, PromptTemplate, Scale, ScoreRule, States, Variant,
-};
-use judge_data::{Carry, DatasetFormat, Settings, load};
-use judge_examples::console::usage;
+use clap::Parser;
+use judge_core::LagerSettings;
+use judge_data::{Carry, DatasetFormat, Settings};
 use judge_examples::files::{InputArgs, OutputArgs};
-use judge_examples::layers::LensArg;
-use judge_examples::model_args::{ModelArgs, read_template};
+use judge_examples::lager::LagerArgs;
+use judge_examples::model_args::ModelArgs;
 use serde_json::json;
 
 /// Score a data file with LAGER.
@@ -32,65 +29,13 @@ pub(crate) struct Cli {
     /// Which other fields are carried to the output: all, none, or names with commas between
     #[arg(long, default_value = "all", value_name = "FIELDS")]
     pub(crate) carry: Carry,
-    /// Layer weights that lager_evaluate has saved
-    #[arg(long, value_name = "FILE")]
-    weights: Option<PathBuf>,
-    /// Which score to write: lager_w, lager_wo, e_score, … (docs/lager.md lists them) [default: lager_w with --weights, e_score without]
-    #[arg(long, value_name = "NAME")]
-    variant: Option<Variant>,
-    /// Layers that the score combines; drop-last leaves out the last
-    #[arg(long, value_name = "all|drop-last")]
-    states: Option<States>,
-    /// Whether inner states get the final norm before the head
-    #[arg(long, value_enum, default_value_t = LensArg::Raw)]
-    lens: LensArg,
-    #[arg(long, hide = true, conflicts_with = "lens")]
-    normed: bool,
-    /// The scale is the numbers 1 to N
-    #[arg(long, default_value_t = 5, value_name = "N", value_parser = value_parser!(u16).range(2..))]
-    points: u16,
-    /// How the score is obtained: read at the end of the prompt, or after a short or a reasoned reply
-    #[arg(long, value_enum, default_value_t = ConditionArg::PromptEnd)]
-    condition: ConditionArg,
-    /// Which generated label is the score, with --condition direct or reasoning [default: last-label for direct, after-marker for reasoning]
-    #[arg(long, value_enum)]
-    rule: Option<Rule>,
-    /// The text after which after-marker looks for a label [default: Score:]
-    #[arg(long, value_name = "TEXT")]
-    marker: Option<String>,
-    /// Upper bound on generated tokens [default: 10 for direct, 256 for reasoning]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
-    max_new_tokens: Option<u32>,
-    /// A prompt template (JSON) [default: for prompt-end judge_template.json of the model folder, else a built-in one]
-    #[arg(long, value_name = "FILE")]
-    template: Option<PathBuf>,
-    /// By what responses are graded, for rows without a `rubric` [default: the template's own]
-    #[arg(long, value_name = "TEXT")]
-    rubric: Option<String>,
-    /// Opening of the reply, put after the prompt [default: "score: " for prompt-end, unless the model folder brings the template, or the template is raw or has a prefill]
-    #[arg(long, value_name = "TEXT")]
-    prefill: Option<String>,
+    #[command(flatten)]
+    pub(crate) lager: LagerArgs,
     /// Also write the result JSON of the LAGER reference program here; every item needs a human score
     #[arg(long, value_name = "FILE")]
     pub(crate) lager_json: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ConditionArg {
-    /// Read at the prompt's end; nothing is generated
-    PromptEnd,
-    /// Generate a short reply and read where its score is predicted
-    Direct,
-    /// Generate reasons, then the score
-    Reasoning,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Rule {
-    LastLabel,
-    AfterMarker,
 }
 
 fn format(name: &str) -> Result<DatasetFormat, String> {
@@ -99,157 +44,19 @@ fn format(name: &str) -> Result<DatasetFormat, String> {
 }
 
 impl Cli {
-    pub(crate) fn is_reasoning(&self) -> bool {
-        self.condition == ConditionArg::Reasoning
-    }
-
     /// Options without effect are refused rather than ignored, and no output may be an input.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.condition == ConditionArg::PromptEnd {
-            for (given, name) in [
-                (self.rule.is_some(), "--rule"),
-                (self.marker.is_some(), "--marker"),
-                (self.max_new_tokens.is_some(), "--max-new-tokens"),
-            ] {
-                if given {
-                    return Err(usage(format!("{name} needs --condition direct or reasoning")));
-                }
-            }
-        } else if self.marker.is_some() && self.rule() != Rule::AfterMarker {
-            return Err(usage("--marker needs --rule after-marker"));
-        }
-        let inputs = [Some(&self.input.input), self.weights.as_ref(), self.template.as_ref()];
+        self.lager.check()?;
+        let inputs = [&self.input.input].into_iter().chain(self.lager.inputs());
         let outputs = [Some(&self.output.output), self.lager_json.as_ref()];
-        Ok(judge_data::check_outputs(inputs.into_iter().flatten(), outputs.into_iter().flatten())?)
-    }
-
-    fn rule(&self) -> Rule {
-        let default = if self.is_reasoning() { Rule::AfterMarker } else { Rule::LastLabel };
-        self.rule.unwrap_or(default)
-    }
-
-    fn condition(&self) -> Condition {
-        let generation = |default| Generation {
-            max_new_tokens: self.max_new_tokens.map_or(default, |most| most as usize),
-            ..Generation::default()
-        };
-        let rule = match self.rule() {
-            Rule::LastLabel => ScoreRule::LastLabel,
-            Rule::AfterMarker => {
-                ScoreRule::AfterMarker { marker: self.marker.clone().unwrap_or_else(|| "Score:".to_owned()) }
-            }
-        };
-        match self.condition {
-            ConditionArg::PromptEnd => Condition::PromptEnd,
-            ConditionArg::Direct => Condition::Direct { generation: generation(10), rule },
-            ConditionArg::Reasoning => Condition::Reasoning { generation: generation(256), rule },
-        }
-    }
-
-    pub(crate) fn lager_settings(&self, format: DatasetFormat) -> Result<LagerSettings> {
-        let scale = Scale::integers(1, self.points.into())?;
-        let (template, own) = self.template(format, &scale)?;
-        let weights = self.weights.as_ref().map(load::<LayerWeights>).transpose()?;
-        // The model's own template leads right to the score, and so does one that opens the reply itself or is raw text.
-        let opens = match template.source() {
-            Prompt::Chat { prefill, .. } => own || !prefill.is_empty(),
-            Prompt::Raw(_) => true,
-        };
-        let opening = if self.condition == ConditionArg::PromptEnd && !opens { "score: " } else { "" };
-        Ok(LagerSettings {
-            template: self.model.dress_template(template),
-            opening: self.prefill.clone().unwrap_or_else(|| opening.to_owned()),
-            condition: self.condition(),
-            lens: if self.normed { Lens::Normed } else { self.lens.into() },
-            states: self.states.or(weights.as_ref().map(LayerWeights::states)).unwrap_or_default(),
-            weights,
-            variant: self.variant,
-            ..LagerSettings::prompt_end(scale)
-        })
-    }
-
-    /// The template, and whether it is the model's own.
-    fn template(&self, format: DatasetFormat, scale: &Scale) -> Result<(PromptTemplate, bool)> {
-        let folders = match (&self.template, format) {
-            (Some(_), _) => None,
-            (None, DatasetFormat::Graded | DatasetFormat::Prometheus) if self.condition == ConditionArg::PromptEnd => {
-                self.model.own_template()?
-            }
-            (None, _) => None,
-        };
-        let own = folders.is_some();
-        let template = match (&self.template, folders) {
-            (Some(path), _) => read_template(path)?,
-            (None, Some(template)) => template,
-            (None, None) => match format {
-                DatasetFormat::Graded | DatasetFormat::Prometheus if self.is_reasoning() => {
-                    PromptTemplate::pointwise_reasoning(scale)
-                }
-                DatasetFormat::Graded | DatasetFormat::Prometheus => PromptTemplate::pointwise_direct(scale),
-                DatasetFormat::Prompts => PromptTemplate::new(Prompt::user("{prompt}"))?,
-                DatasetFormat::Pairs => {
-                    let why = "lager_pointwise grades single responses; prompt_judge compares those of a pair. To grade pairs by a template of your own, give --template";
-                    return Err(usage(why));
-                }
-                DatasetFormat::Answers => {
-                    let why = "lager_pointwise grades single responses; rank_answers --apart grades all of a list. To grade lists by a template of your own, give --template";
-                    return Err(usage(why));
-                }
-                DatasetFormat::Lager if self.is_reasoning() => {
-                    PromptTemplate::new(Prompt::user("{user_prompt_feedback}"))?
-                }
-                DatasetFormat::Lager => PromptTemplate::new(Prompt::user("{user_prompt}"))?,
-                DatasetFormat::Emotion => emotion(scale)?,
-            },
-        };
-        Ok((
-            match &self.rubric {
-                Some(rubric) => template.with_default("rubric", rubric).map_err(usage)?,
-                None => template,
-            },
-            own,
-        ))
-    }
-
-    /// Which template it is, and what to do about a field that no row has.
-    pub(crate) fn template_hint(&self, format: DatasetFormat) -> String {
-        let whose = match (&self.template, format) {
-            (Some(path), _) => format!("the template {}", path.display()),
-            (None, DatasetFormat::Graded | DatasetFormat::Prometheus) if self.condition == ConditionArg::PromptEnd => {
-                "judge_template.json of the model folder, or else the built-in template,".to_owned()
-            }
-            _ => "the built-in template".to_owned(),
-        };
-        format!(
-            "{whose} uses this field; name the column with --columns, give --rubric TEXT for a rubric, or another --template"
-        )
+        Ok(judge_data::check_outputs(inputs, outputs.into_iter().flatten())?)
     }
 
     /// What decides about a row and is known before the model is loaded.
     pub(crate) fn settings(&self, settings: &LagerSettings) -> Result<Settings> {
-        let entries = [
-            ("template", serde_json::to_value(&settings.template)?),
-            ("opening", json!(settings.opening)),
-            ("points", json!(self.points)),
-            ("condition", serde_json::to_value(&settings.condition)?),
-            ("lens", json!(settings.lens)),
-            ("states", json!(settings.states)),
-            ("variant", json!(settings.variant.map(Variant::as_str))),
-            ("weights", json!(settings.weights.as_ref().map(LayerWeights::weights))),
-            ("carry", json!(format!("{:?}", self.carry))),
-            ("format", json!(self.format.map(DatasetFormat::as_str))),
-        ];
-        Ok(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+        let mut all = self.lager.settings(settings)?;
+        all.insert("carry".to_owned(), json!(format!("{:?}", self.carry)));
+        all.insert("format".to_owned(), json!(self.format.map(DatasetFormat::as_str)));
+        Ok(all)
     }
-}
-
-/// How strongly a character of a dialogue feels an emotion. Own wording; the reference's is not licensed.
-fn emotion(scale: &Scale) -> Result<PromptTemplate> {
-    let (low, high) = scale.range();
-    Ok(PromptTemplate::new(Prompt::user(format!(
-        "Read this dialogue, then judge what one of its characters feels at its end.\n\n\
-         {{dialogue}}\n\n\
-         How strongly does {{human}} feel {{emotion}} now? {low} means not at all, {high} means as strongly as can be. \
-         Reply with one line of the form\nscore: <number>"
-    )))?)
 }

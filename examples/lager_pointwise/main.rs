@@ -25,7 +25,7 @@ fn run(cli: &Cli) -> Result<()> {
     cli.check()?;
     let input = cli.input.open()?;
     let format = cli.input.records(&input, cli.format, Some(1))?.format();
-    let settings = cli.lager_settings(format)?;
+    let settings = cli.lager.lager_settings(format, &cli.model)?;
     let rows = check_data(cli, &input, format, &settings)?;
 
     let plan = cli.output.plan("lager_pointwise", &input, rows, &cli.input, &cli.model, cli.settings(&settings)?)?;
@@ -124,7 +124,7 @@ fn check_data(cli: &Cli, input: &Input, format: DatasetFormat, settings: &LagerS
     if let Some((id, error)) = first_missing {
         let file = input.path().display();
         if missing == rows {
-            bail!("{file}, item {id}: {error}\n{}", cli.template_hint(format));
+            bail!("{file}, item {id}: {error}\n{}", cli.lager.template_hint(format));
         }
         tell(format_args!(
             "note: {missing} of {rows} rows lack a field of the template and get no score; the first is {id}: {error}"
@@ -151,7 +151,7 @@ fn check_data(cli: &Cli, input: &Input, format: DatasetFormat, settings: &LagerS
 
 /// The finished output as the reference program's result file.
 fn write_lager(cli: &Cli, path: &std::path::Path, format: DatasetFormat) -> Result<()> {
-    let reasoning = cli.is_reasoning();
+    let reasoning = cli.lager.is_reasoning();
     let records = cli.input.records(&cli.input.open()?, Some(format), cli.model.limit)?;
     let results = Rows::open(&cli.output.output)?.zip(records).enumerate().map(|(row, (scored, record))| {
         let (scored, record) = (ScoreRow::from_row(scored?)?, record?);

@@ -6,6 +6,7 @@ pub mod files;
 pub mod inspector;
 pub mod interrupt;
 pub mod judged_pairs;
+pub mod lager;
 pub mod layers;
 pub mod model_args;
 pub mod pace;
@@ -16,6 +17,7 @@ pub mod progress;
 pub mod prompted;
 pub mod prompts;
 pub mod report;
+pub mod scoring;
 pub mod surface;
 
 pub use console::commit;

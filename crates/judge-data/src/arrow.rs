@@ -1,14 +1,20 @@
 //! Rows as Arrow record batches: how engines that move rows between machines hand them over (feature `arrow`).
 //!
 //! ```text
-//! rows of results ── ResultColumns::batch ──► RecordBatch ──► an engine, a file, another machine
-//!                                                 │
-//! ResultDigests ◄── ResultRow::hashes ◄── ResultRow::from_batch
+//! a stream ── BatchReader ──► RecordBatch ── ItemColumns::items ──► BatchItem
+//!                                                                      │ ResultScorer: a judge and a model
+//! a stream ◄── BatchWriter ── RecordBatch ◄── ResultColumns::batch ── ResultRow
+//!                                  │
+//! ResultTally ◄── ResultRow ◄── ResultRow::from_batch
 //! ```
 //!
-//! This file owns how columns are found in a batch and what types they may have; `arrow/result_row.rs` owns the columns of results.
+//! This file owns how columns are found in a batch and what types they may have. `arrow/stream.rs` has streams of batches, `arrow/items.rs`
+//! the columns of items, `arrow/result_row.rs` those of results, and `arrow/scoring.rs` is the way from one to the other.
 
+mod items;
 mod result_row;
+mod scoring;
+mod stream;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -20,7 +26,13 @@ use judge_core::ItemId;
 
 use crate::Error;
 
-pub use result_row::{IdKind, ResultColumns, ResultDigests, ResultRow};
+pub use items::{BatchItem, ItemColumns};
+pub use result_row::{IdKind, ResultColumns, ResultDigests, ResultRow, ResultTally};
+pub use scoring::ResultScorer;
+pub use stream::{BatchReader, BatchWriter};
+
+/// The `status` of a row with a score.
+const SCORED: &str = "scored";
 
 /// The column of this name, as readers of batches take it: the only one that has it.
 fn column<'b>(batch: &'b RecordBatch, name: &str) -> Option<&'b dyn Array> {

@@ -355,6 +355,48 @@ pub enum Error {
         /// What it holds, and where.
         found: String,
     },
+    /// A field that a template uses is in no column of a record batch, of the feature `arrow`.
+    #[error(
+        "the template uses {{{field}}}, and no column holds it: looked for {looked_for:?}, found {found:?}; if it has another name: --columns {field}=NAME"
+    )]
+    NoItemColumn {
+        /// The field.
+        field: String,
+        /// The columns that could hold it.
+        looked_for: Vec<String>,
+        /// The columns that there are.
+        found: Vec<String>,
+    },
+    /// Two columns of a record batch may be meant, of the feature `arrow`.
+    #[error(
+        "the columns {first:?} and {second:?} may both be {field}; choose: --columns {field}={first} or --columns {field}={second}"
+    )]
+    AmbiguousItemColumn {
+        /// The field.
+        field: String,
+        /// The one that comes first in the list of names.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// A stream of record batches that ends before its end mark, of the feature `arrow`: whoever wrote it died, or bytes were lost.
+    #[error("{}: the stream ends without its end mark, after {batches} whole batches", path.display())]
+    StreamCut {
+        /// What the stream is called.
+        path: PathBuf,
+        /// Batches before the cut.
+        batches: usize,
+    },
+    /// Bytes that are no stream of record batches, of the feature `arrow`.
+    #[error("{}: no Arrow IPC stream, after {batches} whole batches: {problem}", path.display())]
+    NoStream {
+        /// What the stream is called.
+        path: PathBuf,
+        /// Batches before.
+        batches: usize,
+        /// What is wrong.
+        problem: String,
+    },
     /// Text that is not a [`SetDigest`](crate::SetDigest).
     #[error("{found:?} is no digest of rows: expected 64 hexadecimal digits in small letters")]
     NoDigest {

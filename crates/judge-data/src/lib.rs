@@ -69,7 +69,7 @@
 //! | write rows | [`RunPlan`] and [`Run`]; [`JsonlWriter`] for what is quick; [`AtomicFile`] for anything else |
 //! | swap files with LAGER's program | [`read_lager_results`], [`write_lager_results`], [`LagerDataset`] |
 //! | keep hidden states, in one file or in shards | [`StatesWriter`], [`StatesFile`], [`Sharding`] |
-//! | hand results to an engine that moves rows | `ResultRow`, `ResultColumns` (feature `arrow`) |
+//! | take items from an engine that moves rows, score them, and hand over results | `BatchReader`, `ItemColumns`, `ResultScorer`, `ResultColumns`, `BatchWriter` (feature `arrow`) |
 //! | prove that parts of a run have each row once | [`SetDigest`] of [`RowHasher`]'s hashes |
 //! | keep fitted weights, run records, your own fitted things | [`save`], [`load`], [`Document`] |
 //!
@@ -123,7 +123,10 @@ mod verdict_row;
 
 pub use answers_record::AnswersRecord;
 #[cfg(feature = "arrow")]
-pub use arrow::{IdKind, ResultColumns, ResultDigests, ResultRow};
+pub use arrow::{
+    BatchItem, BatchReader, BatchWriter, IdKind, ItemColumns, ResultColumns, ResultDigests, ResultRow, ResultScorer,
+    ResultTally,
+};
 pub use atomic::{AtomicFile, write_atomic};
 pub use benchmark::{
     Benchmark, BenchmarkPair, PairTexts, PairVerdicts, PairVote, Perturbation, PerturbedPair, Published, Statistics,
@@ -154,6 +157,6 @@ pub use run_record::{Counts, Fate, InputFile, OutputFile, Program, RunRecord, re
 pub use score_file::{ScoreFile, ScoreFormat, ScoredItem};
 pub use score_row::{JudgedScore, LabelTable, ScoreOutcome, ScoreRow};
 pub use score_table::ScoreTable;
-pub use settings::{Difference, Settings};
+pub use settings::{Difference, Settings, run_id};
 pub use states::{Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, StatesWritten, ids_path};
 pub use verdict_row::{OrderRow, PairOrders, PairProbabilities, PairRow, PairVerdict, SingleRow, joined};

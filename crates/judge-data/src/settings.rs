@@ -9,6 +9,22 @@ use serde_json::Value;
 /// layers, the labels, the flags.
 pub type Settings = BTreeMap<String, Value>;
 
+/// Names a run by what may change a row of it: the first 16 hexadecimal digits of the BLAKE3 hash of the settings as JSON, with all
+/// keys in order and no white space. Leave out of them what changes no row, such as paths, threads and the device.
+///
+/// ```
+/// use judge_data::{Settings, run_id};
+///
+/// let settings: Settings = [("dtype".to_owned(), "bf16".into()), ("points".to_owned(), 5.into())].into();
+/// assert_eq!(run_id(&settings).len(), 16);
+/// ```
+#[must_use]
+pub fn run_id(settings: &Settings) -> String {
+    let mut json = Value::Object(settings.clone().into_iter().collect());
+    json.sort_all_objects();
+    blake3::hash(json.to_string().as_bytes()).to_hex()[..16].to_owned()
+}
+
 /// One setting in which two runs differ: a single value, with the path to it where it lies in an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
@@ -83,6 +99,16 @@ mod tests {
     fn between(before: Value, now: Value) -> Vec<String> {
         let settings = |value: Value| value.as_object().unwrap().clone().into_iter().collect::<Settings>();
         Difference::between(&settings(before), &settings(now)).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_run_is_named_by_the_content_of_its_settings() {
+        let settings = |text: &str| serde_json::from_str::<Settings>(text).unwrap();
+        let one = settings(r#"{"b": {"y": [1, {"d": 0, "c": 1}], "x": 0.5}, "a": null}"#);
+        let canonical = r#"{"a":null,"b":{"x":0.5,"y":[1,{"c":1,"d":0}]}}"#;
+        assert_eq!(run_id(&one), blake3::hash(canonical.as_bytes()).to_hex()[..16]);
+        assert_eq!(run_id(&one), run_id(&settings(canonical)));
+        assert_ne!(run_id(&one), run_id(&settings(r#"{"a": null}"#)));
     }
 
     #[test]

@@ -16,6 +16,7 @@
 //! The types follow from what was asked for and never from the data: a batch without any score has a column of doubles all the same.
 //! None is Arrow's null type, which writers of Parquet stumble over, and none a dictionary, which Spark does not know.
 
+use std::collections::BTreeMap;
 use std::ops::AddAssign;
 use std::sync::Arc;
 
@@ -26,12 +27,10 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use judge_core::ItemId;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use super::{bytes, column, ids, integers, lists, numbers, required, texts, wrong};
+use super::{SCORED, bytes, column, ids, integers, lists, numbers, required, texts, wrong};
 use crate::{Error, RowHash, RowHasher, SetDigest};
-
-/// The `status` of a row with a score.
-const SCORED: &str = "scored";
 
 /// What an item got, with what proves it: one row of results.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,6 +123,25 @@ impl ResultColumns {
         fields.extend(self.probabilities.then(|| Field::new("probabilities", list(DataType::Float64), true)));
         fields.extend(self.logits.then(|| Field::new("logits", list(DataType::Float32), true)));
         Arc::new(Schema::new(fields))
+    }
+
+    /// The schema as JSON: a list with `name`, `type` (in pyarrow's words) and `nullable` of each column.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let schema = self.schema();
+        let columns = schema.fields().iter().map(|field| {
+            let kind = match field.data_type() {
+                DataType::Int64 => "int64",
+                DataType::Float64 => "double",
+                DataType::Int32 => "int32",
+                DataType::Binary => "binary",
+                DataType::List(item) if *item.data_type() == DataType::Float64 => "list<double>",
+                DataType::List(_) => "list<float>",
+                _ => "string",
+            };
+            json!({"name": field.name(), "type": kind, "nullable": field.is_nullable()})
+        });
+        columns.collect()
     }
 
     /// The schema in Spark's words, e.g. for `mapInArrow`.
@@ -322,14 +340,27 @@ fn null(name: &str, row: usize) -> Error {
     wrong(name, "a value in every row", format!("null in row {row} of the batch"))
 }
 
-/// What parts of a run add up to: how many rows, and the digests of their ids, inputs and results.
+/// What parts of a run add up to: how many rows of each status, and the digests of their ids, inputs and results.
 ///
 /// Equal `inputs` say that the same items were scored the same number of times, from the same texts; equal `results` that they got the
 /// same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ResultDigests {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResultTally {
     /// Number of rows.
     pub rows: u64,
+    /// Rows with a score.
+    pub scored: u64,
+    /// Rows without, by status.
+    pub unscored: BTreeMap<String, u64>,
+    /// Tokens of the prompts that were read.
+    pub tokens: u64,
+    /// The digests.
+    pub digests: ResultDigests,
+}
+
+/// The digests of a set of rows, whatever their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResultDigests {
     /// Of [`ResultRow::id_hash`].
     pub ids: SetDigest,
     /// Of [`ResultRow::input_hash`].
@@ -338,23 +369,31 @@ pub struct ResultDigests {
     pub results: SetDigest,
 }
 
-impl ResultDigests {
+impl ResultTally {
     /// Adds a row.
     pub fn add(&mut self, row: &ResultRow) {
         self.rows += 1;
-        self.ids.add(row.id_hash());
-        self.inputs.add(row.input_hash());
-        self.results.add(row.result_hash());
+        match row.status == SCORED {
+            true => self.scored += 1,
+            false => *self.unscored.entry(row.status.clone()).or_default() += 1,
+        }
+        self.tokens += u64::from(row.tokens.unwrap_or_default());
+        self.digests.ids.add(row.id_hash());
+        self.digests.inputs.add(row.input_hash());
+        self.digests.results.add(row.result_hash());
     }
 }
 
-impl AddAssign for ResultDigests {
+impl AddAssign<&Self> for ResultTally {
     /// Adds another part.
-    fn add_assign(&mut self, other: Self) {
+    fn add_assign(&mut self, other: &Self) {
         self.rows += other.rows;
-        self.ids += other.ids;
-        self.inputs += other.inputs;
-        self.results += other.results;
+        self.scored += other.scored;
+        other.unscored.iter().for_each(|(status, rows)| *self.unscored.entry(status.clone()).or_default() += rows);
+        self.tokens += other.tokens;
+        self.digests.ids += other.digests.ids;
+        self.digests.inputs += other.digests.inputs;
+        self.digests.results += other.digests.results;
     }
 }
 
@@ -388,8 +427,8 @@ mod tests {
         prop::collection::vec(row, 0..8)
     }
 
-    fn digests(rows: &[ResultRow]) -> ResultDigests {
-        let mut digests = ResultDigests::default();
+    fn tally(rows: &[ResultRow]) -> ResultTally {
+        let mut digests = ResultTally::default();
         rows.iter().for_each(|row| digests.add(row));
         digests
     }
@@ -405,9 +444,9 @@ mod tests {
                 prop_assert_eq!(batch.schema(), columns.schema());
                 prop_assert_eq!(&ResultRow::from_batch(&batch).unwrap(), &rows);
                 let (a, b) = rows.split_at(if rows.is_empty() { 0 } else { cut.index(rows.len()) });
-                let mut parts = digests(b);
-                parts += digests(a);
-                prop_assert_eq!(parts, digests(&rows));
+                let mut parts = tally(b);
+                parts += &tally(a);
+                prop_assert_eq!(parts, tally(&rows));
                 // A slice of a batch is a batch.
                 let slice = batch.slice(a.len(), b.len());
                 prop_assert_eq!(&ResultRow::from_batch(&slice).unwrap(), b);

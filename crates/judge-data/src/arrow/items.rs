@@ -1,0 +1,439 @@
+//! Items out of record batches: which column holds which field of a template, and the texts of a row.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, Schema};
+use judge_core::{Fields, ItemId, Message, PromptTemplate};
+
+use super::{IdKind, ids, integers, required, texts, wrong};
+use crate::{Columns, Error, Extra, Field, PromptInput, PromptRecord, RowColumns, RowHasher};
+
+/// What a column of a template's field may hold.
+const TEXT: &str = "text (utf8, large_utf8 or utf8_view), whole numbers or booleans";
+/// What a column of conversations may hold.
+const MESSAGES: &str = "lists of structs with the texts \"role\" and \"content\"";
+/// The fields that a conversation whose last turn is an answer has.
+const OF_A_CONVERSATION: [&str; 3] = ["instruction", "response", "conversation"];
+
+/// Where the items of a stream or file of record batches come from: the column of their ids, and one for each field of a template.
+///
+/// It is found once, in the schema. So a field comes from the same column in all rows, and a null there is a value that is missing, even
+/// where another column could stand in for it.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow_array::{RecordBatch, StringArray};
+/// use judge_core::{Fields, Prompt, PromptTemplate};
+/// use judge_data::{IdKind, ItemColumns};
+///
+/// let column = |texts: Vec<Option<&str>>| Arc::new(StringArray::from(texts)) as _;
+/// let batch = RecordBatch::try_from_iter([
+///     ("id", column(vec![Some("a"), Some("b")])),
+///     ("completion", column(vec![Some("four"), None])),
+/// ])?;
+/// let template = PromptTemplate::new(Prompt::user("Rate this: {response}"))?;
+/// let columns = ItemColumns::find(&batch.schema(), &template, &"response=completion".parse()?, "id", IdKind::Text)?;
+/// let items = columns.items(&batch)?;
+/// assert_eq!(items[0].field("response").as_deref(), Some("four"));
+/// assert_eq!(items[1].field("response"), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ItemColumns {
+    id: String,
+    kind: IdKind,
+    fields: Arc<[String]>,
+    /// In the order of `fields`.
+    sources: Vec<Source>,
+}
+
+/// What a field of a template is read from.
+#[derive(Clone, Debug)]
+enum Source {
+    /// A column of texts, numbers or booleans.
+    Column(String),
+    /// The conversations of this column.
+    Messages(String),
+    /// Nothing: the template's default.
+    Default,
+}
+
+impl ItemColumns {
+    /// Finds the columns of a template's fields in a schema. Their names are those of [`Columns`], or the field's own. `instruction`,
+    /// `response` and `conversation` are also found in a column of `messages` whose last turn is an answer.
+    ///
+    /// # Errors
+    /// [`Error::NoItemColumn`] for a field without a column and without a default; [`Error::AmbiguousItemColumn`] if two columns
+    /// that nobody chose may hold it, or have its name; [`Error::BatchColumn`] for one of a type that is not read.
+    pub fn find(
+        schema: &Schema,
+        template: &PromptTemplate,
+        columns: &Columns,
+        id: &str,
+        kind: IdKind,
+    ) -> Result<Self, Error> {
+        let found = || schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
+        let absent = |field: &str, looked_for: Vec<String>| Error::NoItemColumn {
+            field: field.to_owned(),
+            looked_for,
+            found: found(),
+        };
+        let held = find(schema, "id", &[id], true)?.ok_or_else(|| absent("id", vec![id.to_owned()]))?;
+        let (expected, fits) = match kind {
+            IdKind::Text => ("texts as ids (for whole numbers: --id-type int64)", is_text(held)),
+            IdKind::Integer => ("whole numbers as ids (for texts: --id-type string)", held.is_integer()),
+        };
+        if !fits {
+            return Err(wrong(id, expected, held.to_string()));
+        }
+        let fields: Arc<[String]> = template.field_names().into_iter().map(str::to_owned).collect();
+        let sources = fields.iter().map(|field| {
+            let known = Field::from_name(field);
+            let names: Vec<&str> = match known {
+                Some(known) => columns.names(known).collect(),
+                None => vec![field],
+            };
+            let is_clear = known.is_some_and(|known| columns.is_chosen(known));
+            if let Some(held) = find(schema, field, &names, is_clear)? {
+                let name = names.iter().find(|name| schema.field_with_name(name).is_ok()).unwrap_or(&"");
+                return match is_text(held) || held.is_integer() || *held == DataType::Boolean {
+                    true => Ok(Source::Column((*name).to_owned())),
+                    false => Err(wrong(name, TEXT, held.to_string())),
+                };
+            }
+            let messages: Vec<&str> = columns.names(Field::Messages).collect();
+            if OF_A_CONVERSATION.contains(&field.as_str())
+                && let Some(held) = find(schema, "messages", &messages, true)?
+            {
+                let name = messages.iter().find(|name| schema.field_with_name(name).is_ok()).unwrap_or(&"");
+                return match is_conversation(held) {
+                    true => Ok(Source::Messages((*name).to_owned())),
+                    false => Err(wrong(name, MESSAGES, held.to_string())),
+                };
+            }
+            match template.defaults().contains_key(field) {
+                true => Ok(Source::Default),
+                false => Err(absent(field, names.into_iter().map(str::to_owned).collect())),
+            }
+        });
+        let sources = sources.collect::<Result<Vec<_>, Error>>()?;
+        Ok(Self { id: id.to_owned(), kind, fields, sources })
+    }
+
+    /// The indices of the columns that are read, in a schema in which they were found; each once.
+    pub fn indices(&self, schema: &Schema) -> Vec<usize> {
+        let names = self.sources.iter().filter_map(|source| match source {
+            Source::Column(name) | Source::Messages(name) => Some(name),
+            Source::Default => None,
+        });
+        let mut indices: Vec<usize> =
+            [&self.id].into_iter().chain(names).filter_map(|name| schema.index_of(name).ok()).collect();
+        indices.sort_unstable();
+        indices.dedup();
+        indices
+    }
+
+    /// What ids are.
+    pub fn ids(&self) -> IdKind {
+        self.kind
+    }
+
+    /// The items of a batch, in its order.
+    ///
+    /// # Errors
+    /// [`Error::BatchColumn`] for an id that is null, and for a batch of another schema than that in which the columns were found.
+    pub fn items(&self, batch: &RecordBatch) -> Result<Vec<BatchItem>, Error> {
+        let ids = ids(&self.id, required(batch, &self.id, "a column of ids")?)?;
+        let columns = self.fields.iter().zip(&self.sources).map(|(field, source)| match source {
+            Source::Column(name) => rendered(name, required(batch, name, TEXT)?),
+            Source::Messages(name) => of_conversations(field, &conversations(name, required(batch, name, MESSAGES)?)?),
+            Source::Default => Ok(vec![None; batch.num_rows()]),
+        });
+        let mut columns = columns.collect::<Result<Vec<_>, Error>>()?;
+        let items = ids.into_iter().enumerate().map(|(row, id)| {
+            let texts = columns.iter_mut().map(|column| column[row].take()).collect();
+            BatchItem { id, fields: self.fields.clone(), texts }
+        });
+        Ok(items.collect())
+    }
+}
+
+/// The type of the first of these columns that is there. Several of them are an error unless the choice `is_clear`, or the first is called
+/// like the field.
+fn find<'s>(schema: &'s Schema, field: &str, names: &[&str], is_clear: bool) -> Result<Option<&'s DataType>, Error> {
+    let mut present = names.iter().flat_map(|name| schema.fields().iter().filter(move |column| column.name() == name));
+    let Some(first) = present.next() else { return Ok(None) };
+    let is_clear = is_clear || first.name() == field;
+    match present.find(|other| !is_clear || other.name() == first.name()) {
+        None => Ok(Some(first.data_type())),
+        Some(second) => {
+            let (first, second) = (first.name().clone(), second.name().clone());
+            Err(Error::AmbiguousItemColumn { field: field.to_owned(), first, second })
+        }
+    }
+}
+
+fn is_text(kind: &DataType) -> bool {
+    matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+fn is_conversation(kind: &DataType) -> bool {
+    let (DataType::List(item) | DataType::LargeList(item)) = kind else { return false };
+    let DataType::Struct(fields) = item.data_type() else { return false };
+    ["role", "content"].iter().all(|name| fields.iter().any(|field| field.name() == name && is_text(field.data_type())))
+}
+
+/// The values of a column as a template shows them: as in a JSON file, the digits of a number, `true` and `false`.
+fn rendered(name: &str, array: &dyn Array) -> Result<Vec<Option<String>>, Error> {
+    match array.data_type() {
+        DataType::Boolean => Ok(array.as_boolean().iter().map(|value| value.map(|value| value.to_string())).collect()),
+        kind if kind.is_integer() => {
+            Ok(integers(name, array)?.into_iter().map(|value| value.map(|value| value.to_string())).collect())
+        }
+        _ => Ok(texts(name, array)?.into_iter().map(|value| value.map(str::to_owned)).collect()),
+    }
+}
+
+/// The conversations of a column; `None` where one is null, or a turn of it without a role or a content.
+fn conversations(name: &str, array: &dyn Array) -> Result<Vec<Option<Vec<Message>>>, Error> {
+    let turns = |list: Option<Arc<dyn Array>>| {
+        let Some(list) = list else { return Ok(None) };
+        let turns = list.as_struct_opt().ok_or_else(|| wrong(name, MESSAGES, list.data_type().to_string()))?;
+        let part = |part: &str| {
+            let column =
+                turns.column_by_name(part).ok_or_else(|| wrong(name, MESSAGES, format!("none called {part:?}")))?;
+            texts(name, &**column)
+        };
+        let pairs = part("role")?.into_iter().zip(part("content")?).enumerate();
+        let message = |(turn, (role, content)): (usize, (Option<&str>, Option<&str>))| match turns.is_null(turn) {
+            true => None,
+            false => Some(Message::new(role?, content?)),
+        };
+        Ok(pairs.map(message).collect::<Option<Vec<Message>>>())
+    };
+    match array.data_type() {
+        DataType::List(_) => array.as_list::<i32>().iter().map(turns).collect(),
+        DataType::LargeList(_) => array.as_list::<i64>().iter().map(turns).collect(),
+        other => Err(wrong(name, MESSAGES, other.to_string())),
+    }
+}
+
+/// What a field is in each conversation, as a [`PromptRecord`] has it.
+fn of_conversations(field: &str, conversations: &[Option<Vec<Message>>]) -> Result<Vec<Option<String>>, Error> {
+    let text = |conversation: &Option<Vec<Message>>| {
+        let input = PromptInput::Messages(conversation.clone()?);
+        let (columns, extra) = (RowColumns::default(), Extra::new());
+        let record = PromptRecord { id: ItemId::Integer(0), input, scores: Vec::new(), columns, extra };
+        record.field(field).map(Cow::into_owned)
+    };
+    Ok(conversations.iter().map(text).collect())
+}
+
+/// An item of a record batch: its id, and the texts that a template uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchItem {
+    /// Its id.
+    pub id: ItemId,
+    fields: Arc<[String]>,
+    /// In the order of `fields`; `None` where there is none.
+    texts: Vec<Option<String>>,
+}
+
+impl BatchItem {
+    /// What proves from which texts an item was scored: the first 16 bytes of BLAKE3 over the id and what the template uses, by
+    /// names, kinds and lengths ([`RowHasher`]). It is the same whatever types the columns have.
+    #[must_use]
+    pub fn input(&self) -> [u8; 16] {
+        let hasher = RowHasher::new("input").id("id", &self.id);
+        let values = self.fields.iter().zip(&self.texts);
+        let hasher = values.fold(hasher, |hasher, (field, text)| match text {
+            Some(text) => hasher.text(field, text),
+            None => hasher.null(field),
+        });
+        hasher.finish().short()
+    }
+}
+
+impl Fields for BatchItem {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        let index = self.fields.iter().position(|field| field == name)?;
+        self.texts[index].as_deref().map(Cow::Borrowed)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let there = self.fields.iter().zip(&self.texts).filter(|(_, text)| text.is_some());
+        there.map(|(field, _)| field.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::builder::{ListBuilder, StringBuilder, StructBuilder};
+    use arrow_array::{
+        ArrayRef, BooleanArray, Int64Array, LargeStringArray, StringArray, StringViewArray, UInt64Array,
+    };
+    use arrow_schema::Field as Column;
+    use judge_core::Prompt;
+
+    use super::*;
+
+    fn template(text: &str) -> PromptTemplate {
+        PromptTemplate::new(Prompt::user(text)).unwrap()
+    }
+
+    fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+        RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
+    }
+
+    fn find(batch: &RecordBatch, text: &str, columns: &str) -> Result<ItemColumns, Error> {
+        let columns = columns.parse().unwrap();
+        ItemColumns::find(&batch.schema(), &template(text), &columns, "id", IdKind::Text)
+    }
+
+    fn strings(texts: &[Option<&str>]) -> ArrayRef {
+        Arc::new(StringArray::from(texts.to_vec()))
+    }
+
+    /// A turn of a conversation, either of whose parts may be null.
+    type Turn<'a> = (Option<&'a str>, Option<&'a str>);
+
+    fn messages(conversations: &[Option<&[Turn<'_>]>]) -> ArrayRef {
+        let fields = [Column::new("role", DataType::Utf8, true), Column::new("content", DataType::Utf8, true)];
+        let turns = StructBuilder::from_fields(fields.to_vec(), 0);
+        let mut lists = ListBuilder::new(turns);
+        for conversation in conversations {
+            for &(role, content) in conversation.unwrap_or_default() {
+                for (index, text) in [role, content].into_iter().enumerate() {
+                    lists.values().field_builder::<StringBuilder>(index).unwrap().append_option(text);
+                }
+                lists.values().append(true);
+            }
+            lists.append(conversation.is_some());
+        }
+        Arc::new(lists.finish())
+    }
+
+    #[test]
+    fn all_types_of_text_make_the_same_items() {
+        let texts = [Some("größer"), None, Some("")];
+        let ids = [Some("a"), Some("b"), Some("a")];
+        let of = |id: ArrayRef, text: ArrayRef| {
+            let batch = batch(vec![("other", strings(&texts)), ("id", id), ("output", text)]);
+            let columns = find(&batch, "{response}", "").unwrap();
+            assert_eq!(columns.indices(&batch.schema()), [1, 2]);
+            let selected = batch.project(&[1, 2]).unwrap();
+            assert_eq!(columns.items(&selected).unwrap(), columns.items(&batch).unwrap());
+            columns.items(&batch).unwrap()
+        };
+        let items = of(strings(&ids), strings(&texts));
+        let large =
+            of(Arc::new(LargeStringArray::from(ids.to_vec())), Arc::new(LargeStringArray::from(texts.to_vec())));
+        let views = of(Arc::new(StringViewArray::from(ids.to_vec())), Arc::new(StringViewArray::from(texts.to_vec())));
+        assert_eq!((&items, &items), (&large, &views));
+        assert_eq!(
+            items.iter().map(|item| item.field("response")).collect::<Vec<_>>(),
+            texts.map(|text| text.map(Cow::from))
+        );
+        assert_eq!((items[0].names(), items[1].names()), (vec!["response".to_owned()], vec![]));
+        // The id counts, and an empty text is not a missing one.
+        assert!(items[0].input() != items[2].input() && items[1].input() != items[2].input());
+        assert_eq!(items[0].input(), large[0].input());
+    }
+
+    #[test]
+    fn numbers_and_booleans_are_shown_as_in_a_json_file() {
+        let batch = batch(vec![
+            ("id", strings(&[Some("a"), Some("b")])),
+            ("n", Arc::new(UInt64Array::from(vec![Some(u64::MAX), None]))),
+            ("b", Arc::new(BooleanArray::from(vec![true, false]))),
+        ]);
+        let items = find(&batch, "{n} {b}", "").unwrap().items(&batch).unwrap();
+        assert_eq!(items[0].field("n").as_deref(), Some("18446744073709551615"));
+        assert_eq!((items[0].field("b").as_deref(), items[1].field("b").as_deref()), (Some("true"), Some("false")));
+        assert_eq!((items[1].field("n"), items[1].field("x")), (None, None));
+    }
+
+    #[test]
+    fn a_conversation_has_the_fields_of_its_last_turn() {
+        let turns = [
+            (Some("user"), Some("hi")),
+            (Some("assistant"), Some("yes?")),
+            (Some("user"), Some("1 + 1?")),
+            (Some("assistant"), Some("2")),
+        ];
+        let nameless = [(Some("user"), None), (Some("assistant"), Some("2"))];
+        let batch = batch(vec![
+            ("id", strings(&[Some("a"), Some("b"), Some("c"), Some("d")])),
+            ("turns", messages(&[Some(&turns), None, Some(&nameless), Some(&[])])),
+        ]);
+        let text = "{instruction} {response} {conversation}";
+        let items = find(&batch, text, "messages=turns").unwrap().items(&batch).unwrap();
+        let field = |name: &str| items[0].field(name).unwrap().into_owned();
+        assert_eq!((field("instruction"), field("response")), ("1 + 1?".to_owned(), "2".to_owned()));
+        assert_eq!(field("conversation"), "User: hi\n\nAssistant: yes?");
+        assert!(items[1..].iter().all(|item| item.names().is_empty()));
+        // Columns of their own go first.
+        let wider = super::tests::batch(vec![
+            ("id", strings(&[Some("a")])),
+            ("messages", messages(&[Some(&turns)])),
+            ("response", strings(&[Some("3")])),
+        ]);
+        let items = find(&wider, text, "").unwrap().items(&wider).unwrap();
+        assert_eq!(
+            (items[0].field("response").as_deref(), items[0].field("instruction").as_deref()),
+            (Some("3"), Some("1 + 1?"))
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_with_columns_is_said_of_the_schema() {
+        let text = || strings(&[Some("t")]);
+        let numbers = || -> ArrayRef { Arc::new(Int64Array::from(vec![1])) };
+        let error = |columns: Vec<(&str, ArrayRef)>, template: &str, chosen: &str| {
+            find(&batch(columns), template, chosen).unwrap_err().to_string()
+        };
+        let said = error(vec![("id", text()), ("prompt", text())], "{instruction} {response}", "");
+        assert!(
+            said.contains("{response}") && said.contains("completion") && said.contains("--columns response=NAME"),
+            "{said}"
+        );
+        let said = error(vec![("key", text())], "{x}", "");
+        assert!(said.contains("\"id\""), "{said}");
+        let said = error(vec![("id", text()), ("answer", text()), ("output", text())], "{response}", "");
+        assert!(said.contains("\"output\" and \"answer\"") && said.contains("--columns response=output"), "{said}");
+        assert!(
+            find(&batch(vec![("id", text()), ("answer", text()), ("output", text())]), "{response}", "response=answer")
+                .is_ok()
+        );
+        let twice = Schema::new(vec![
+            Column::new("id", DataType::Utf8, true),
+            Column::new("x", DataType::Utf8, true),
+            Column::new("x", DataType::Utf8, true),
+        ]);
+        let said = ItemColumns::find(&twice, &template("{x}"), &Columns::default(), "id", IdKind::Text).unwrap_err();
+        assert!(matches!(said, Error::AmbiguousItemColumn { .. }), "{said}");
+        let lists = || messages(&[Some(&[])]);
+        let said = error(vec![("id", text()), ("x", lists())], "{x}", "");
+        assert!(said.starts_with("column \"x\": expected text"), "{said}");
+        let said = error(vec![("id", text()), ("messages", text())], "{response}", "");
+        assert!(said.starts_with("column \"messages\": expected lists of structs"), "{said}");
+        let said = error(vec![("id", numbers()), ("x", text())], "{x}", "");
+        assert!(said.contains("--id-type int64"), "{said}");
+        let schema = batch(vec![("id", text()), ("x", text())]).schema();
+        let said =
+            ItemColumns::find(&schema, &template("{x}"), &Columns::default(), "id", IdKind::Integer).unwrap_err();
+        assert!(said.to_string().contains("--id-type string"), "{said}");
+        // A default stands in for a column.
+        let template = template("{x} {y}").with_default("y", "none").unwrap();
+        let columns = ItemColumns::find(&schema, &template, &Columns::default(), "id", IdKind::Text).unwrap();
+        assert_eq!(columns.items(&batch(vec![("id", text()), ("x", text())])).unwrap()[0].field("y"), None);
+        // An id must be there in every row.
+        let nameless = batch(vec![("id", strings(&[None])), ("x", text())]);
+        let said = columns.items(&nameless).unwrap_err().to_string();
+        assert!(said.contains("null in row 0"), "{said}");
+    }
+}

@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use judge_core::PromptTemplate;
-use judge_data::{BatchItem, BatchReader, BatchWriter, Counts, ItemColumns, ResultRow, ResultTally, RunRecord, save};
+use judge_data::{
+    BatchItem, BatchReader, BatchWriter, Counts, ItemColumns, ItemSpec, ResultRow, ResultTally, RunRecord, save,
+};
 use judge_examples::console::{say, start, tell, usage};
 use judge_examples::scoring::{Scoring, ScoringArgs, now};
 use serde_json::json;
@@ -51,8 +52,7 @@ fn run(cli: &Cli) -> Result<()> {
         return say(results.spark_ddl());
     }
     let started = Instant::now();
-    let (_, template) = cli.scoring.judge()?;
-    let requests = requests(cli.scoring.clone(), template);
+    let requests = requests(cli.scoring.items(&cli.scoring.judge()?));
     let scoring = cli.scoring.open()?;
     let mut record = scoring.record("score_stream")?;
     save_record(cli, &record)?;
@@ -94,11 +94,11 @@ fn rows(scoring: &Scoring, items: Vec<BatchItem>) -> Result<Vec<ResultRow>> {
 
 /// The batches of standard input, then `None`. They are read by a thread of their own, which ends the process as soon as the input ends
 /// without its end mark or is none: whoever waits for an answer is gone, and a pass that is under way would be for nobody.
-fn requests(scoring: ScoringArgs, template: PromptTemplate) -> Receiver<Option<Vec<BatchItem>>> {
+fn requests(spec: ItemSpec) -> Receiver<Option<Vec<BatchItem>>> {
     // Of no length: one batch is computed, and the next one waits with its reader.
     let (sender, receiver) = sync_channel(0);
     thread::spawn(move || {
-        if let Err(error) = read_requests(&scoring, &template, &sender) {
+        if let Err(error) = read_requests(&spec, &sender) {
             let code = if error.downcast_ref::<clap::Error>().is_some() { 2 } else { 1 };
             tell(format_args!("error: {error:#}"));
             std::process::exit(code);
@@ -107,15 +107,9 @@ fn requests(scoring: ScoringArgs, template: PromptTemplate) -> Receiver<Option<V
     receiver
 }
 
-fn read_requests(
-    scoring: &ScoringArgs,
-    template: &PromptTemplate,
-    sender: &SyncSender<Option<Vec<BatchItem>>>,
-) -> Result<()> {
+fn read_requests(spec: &ItemSpec, sender: &SyncSender<Option<Vec<BatchItem>>>) -> Result<()> {
     let reader = BatchReader::new(BufReader::new(io::stdin()), "standard input")?;
-    let columns = scoring.columns.clone().unwrap_or_default();
-    let found = ItemColumns::find(reader.schema(), template, &columns, &scoring.id, scoring.results().ids);
-    let found = found.map_err(usage)?;
+    let found = ItemColumns::find(reader.schema(), spec).map_err(usage)?;
     let indices = found.indices(reader.schema());
     for batch in reader.select(indices) {
         // If nobody takes it, the other thread has failed and says why.

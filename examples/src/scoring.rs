@@ -3,8 +3,10 @@
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use judge_core::{Backbone, LagerJudge, LagerSettings, PromptTemplate};
-use judge_data::{Columns, DatasetFormat, IdKind, ORIGIN, ResultColumns, ResultScorer, RunRecord, Settings, run_id};
+use judge_core::{Backbone, LagerJudge, LagerSettings};
+use judge_data::{
+    Columns, DatasetFormat, IdKind, ItemSpec, ORIGIN, ResultColumns, ResultScorer, RunRecord, Settings, run_id,
+};
 use judge_models::Model;
 use serde_json::json;
 
@@ -76,14 +78,24 @@ impl ScoringArgs {
         ResultColumns { ids, probabilities: self.probabilities, logits: self.logits }
     }
 
-    /// The judge's settings and its template as it is filled, with the opening at its end: known before the model is loaded.
+    /// The judge, known before the model is loaded.
     ///
     /// # Errors
     /// If a file cannot be read.
-    pub fn judge(&self) -> Result<(LagerSettings, PromptTemplate)> {
-        let settings = self.lager.lager_settings(DatasetFormat::Graded, &self.model)?;
-        let template = settings.template.clone().with_prefill(&settings.opening);
-        Ok((settings, template))
+    pub fn judge(&self) -> Result<LagerSettings> {
+        self.lager.lager_settings(DatasetFormat::Graded, &self.model)
+    }
+
+    /// What this judge reads of its rows.
+    #[must_use]
+    pub fn items(&self, judge: &LagerSettings) -> ItemSpec {
+        let template = judge.template.clone().with_prefill(&judge.opening);
+        ItemSpec {
+            template,
+            columns: self.columns.clone().unwrap_or_default(),
+            id: self.id.clone(),
+            ids: self.results().ids,
+        }
     }
 
     /// Loads the model and names the run.
@@ -91,8 +103,8 @@ impl ScoringArgs {
     /// # Errors
     /// Whatever is wrong with the model, or between it and the judge; another device than the one required.
     pub fn open(&self) -> Result<Scoring> {
-        let (settings, _) = self.judge()?;
-        let known = self.lager.settings(&settings)?;
+        let settings = self.judge()?;
+        let (known, items) = (self.lager.settings(&settings)?, self.items(&settings));
         let mut options = self.model.clone();
         options.full_fingerprint = !self.sampled_fingerprint;
         let model = options.load()?;
@@ -113,9 +125,8 @@ impl ScoringArgs {
                 ("weight_form", json!(self.model.weight_form.to_string())),
                 ("date", json!(self.model.date.to_string())),
                 ("variant", json!(judge.variant().as_str())),
-                ("id", json!(self.id)),
-                ("columns", json!(self.columns.as_ref().map(ToString::to_string))),
-                ("results", self.results().json()),
+                ("items", serde_json::to_value(items)?),
+                ("results", serde_json::to_value(self.results())?),
             ]
             .map(|(key, value)| (key.to_owned(), value)),
         );

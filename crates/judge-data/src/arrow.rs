@@ -16,6 +16,8 @@ mod result_row;
 mod scoring;
 mod stream;
 
+use std::panic::{self, AssertUnwindSafe};
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
@@ -26,13 +28,19 @@ use judge_core::ItemId;
 
 use crate::Error;
 
-pub use items::{BatchItem, ItemColumns};
+pub use items::{BatchItem, ItemColumns, ItemSpec};
 pub use result_row::{IdKind, ResultColumns, ResultDigests, ResultRow, ResultTally};
 pub use scoring::ResultScorer;
 pub use stream::{BatchReader, BatchWriter};
 
 /// The `status` of a row with a score.
 const SCORED: &str = "scored";
+
+/// What libraries of Arrow and Parquet make of bytes that anybody may have made. They check them, but have panicked on malformed ones in the past, and a panic is
+/// not to take the caller with it.
+pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    panic::catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err("its parts contradict each other".to_owned()))
+}
 
 /// The column of this name, as readers of batches take it: the only one that has it.
 fn column<'b>(batch: &'b RecordBatch, name: &str) -> Option<&'b dyn Array> {

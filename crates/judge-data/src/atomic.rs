@@ -128,7 +128,7 @@ pub(crate) fn folder(path: &Path) -> &Path {
 }
 
 /// Without this the rename itself may be lost with the power. Only Unix lets a folder be opened and synced.
-fn sync_folder(path: &Path) -> Result<(), Error> {
+pub(crate) fn sync_folder(path: &Path) -> Result<(), Error> {
     if cfg!(unix) {
         let folder = folder(path);
         File::open(folder).and_then(|f| f.sync_all()).map_err(Error::io("sync the folder", folder))?;

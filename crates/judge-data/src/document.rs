@@ -48,10 +48,15 @@ struct Written<'a, T> {
 /// # Errors
 /// [`Error::Serialize`]; as [`write_atomic`].
 pub fn save<T: Document>(path: impl AsRef<Path>, document: &T) -> Result<(), Error> {
+    write_atomic(path.as_ref(), &text_of(document)?)
+}
+
+/// The text of a document's file.
+pub(crate) fn text_of<T: Document>(document: &T) -> Result<Vec<u8>, Error> {
     let written = Written { format: T::FORMAT, version: T::VERSION, content: document };
     let mut text = serde_json::to_vec_pretty(&written).map_err(Error::serialize)?;
     text.push(b'\n');
-    write_atomic(path.as_ref(), &text)
+    Ok(text)
 }
 
 /// Loads a document, also one of an older version that its type still reads.

@@ -397,6 +397,58 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+    /// A file that is no Parquet file, or whose pages cannot be read, of the feature `parquet`.
+    #[error("{}: cannot read it as Parquet: {problem}", path.display())]
+    NoParquet {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// What is wrong with the columns of a file, of the feature `parquet`.
+    #[error("{}: {source}", path.display())]
+    InFile {
+        /// The file.
+        path: PathBuf,
+        /// What.
+        source: Box<Error>,
+    },
+    /// A file is not the one that a plan was made of, of the feature `parquet`.
+    #[error("{}: it is not the file that the plan was made of: its size, rows or footer differ; make a new plan, into a new folder", path.display())]
+    FileChanged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An id that occurs twice in the files of a plan, of the feature `parquet`.
+    #[error("the id {id} occurs twice: {first}, and {second}")]
+    RepeatedRow {
+        /// The id.
+        id: String,
+        /// Where it is first.
+        first: String,
+        /// Where it is again.
+        second: String,
+    },
+    /// A part of another plan, of the feature `parquet`.
+    #[error("{}: expected a part of {expected}, found one of {found}; take a new folder for each plan", path.display())]
+    OtherPlan {
+        /// The part's record.
+        path: PathBuf,
+        /// The plan and the shard.
+        expected: String,
+        /// Those of the record.
+        found: String,
+    },
+    /// The rows of a part are not those of its shard, of the feature `parquet`.
+    #[error("{}: the {rows} rows that were scored are not the {planned} of the plan; an input has changed since", path.display())]
+    WrongInputs {
+        /// The part.
+        path: PathBuf,
+        /// Its rows.
+        rows: u64,
+        /// Those of the shard.
+        planned: u64,
+    },
     /// Text that is not a [`SetDigest`](crate::SetDigest).
     #[error("{found:?} is no digest of rows: expected 64 hexadecimal digits in small letters")]
     NoDigest {

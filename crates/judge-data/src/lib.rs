@@ -117,6 +117,8 @@ mod score_file;
 mod score_row;
 mod score_table;
 mod settings;
+#[cfg(feature = "parquet")]
+mod shards;
 mod states;
 mod texts;
 mod verdict_row;
@@ -124,8 +126,8 @@ mod verdict_row;
 pub use answers_record::AnswersRecord;
 #[cfg(feature = "arrow")]
 pub use arrow::{
-    BatchItem, BatchReader, BatchWriter, IdKind, ItemColumns, ResultColumns, ResultDigests, ResultRow, ResultScorer,
-    ResultTally,
+    BatchItem, BatchReader, BatchWriter, IdKind, ItemColumns, ItemSpec, ResultColumns, ResultDigests, ResultRow,
+    ResultScorer, ResultTally,
 };
 pub use atomic::{AtomicFile, write_atomic};
 pub use benchmark::{
@@ -158,5 +160,7 @@ pub use score_file::{ScoreFile, ScoreFormat, ScoredItem};
 pub use score_row::{JudgedScore, LabelTable, ScoreOutcome, ScoreRow};
 pub use score_table::ScoreTable;
 pub use settings::{Difference, Settings, run_id};
+#[cfg(feature = "parquet")]
+pub use shards::{Check, Completeness, Output, ParquetTable, PartRecord, PartWriter, PlannedFile, ShardPlan};
 pub use states::{Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, StatesWritten, ids_path};
 pub use verdict_row::{OrderRow, PairOrders, PairProbabilities, PairRow, PairVerdict, SingleRow, joined};

@@ -7,9 +7,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Schema};
 use judge_core::{Fields, ItemId, Message, PromptTemplate};
+use serde::{Deserialize, Serialize};
 
 use super::{IdKind, ids, integers, required, texts, wrong};
-use crate::{Columns, Error, Extra, Field, PromptInput, PromptRecord, RowColumns, RowHasher};
+use crate::{Columns, Error, Extra, Field, PromptInput, PromptRecord, RowColumns, RowHash, RowHasher};
 
 /// What a column of a template's field may hold.
 const TEXT: &str = "text (utf8, large_utf8 or utf8_view), whole numbers or booleans";
@@ -17,6 +18,35 @@ const TEXT: &str = "text (utf8, large_utf8 or utf8_view), whole numbers or boole
 const MESSAGES: &str = "lists of structs with the texts \"role\" and \"content\"";
 /// The fields that a conversation whose last turn is an answer has.
 const OF_A_CONVERSATION: [&str; 3] = ["instruction", "response", "conversation"];
+
+/// Which columns items are read from, before any schema is known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ItemSpec {
+    /// What is filled with an item's texts.
+    pub template: PromptTemplate,
+    /// Which columns hold which of its fields.
+    #[serde(with = "columns_as_text")]
+    pub columns: Columns,
+    /// The column of the ids.
+    pub id: String,
+    /// What ids are.
+    pub ids: IdKind,
+}
+
+/// Columns as they are written on a command line.
+mod columns_as_text {
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    use crate::Columns;
+
+    pub(super) fn serialize<S: Serializer>(columns: &Columns, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(columns)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Columns, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
 
 /// Where the items of a stream or file of record batches come from: the column of their ids, and one for each field of a template.
 ///
@@ -28,7 +58,7 @@ const OF_A_CONVERSATION: [&str; 3] = ["instruction", "response", "conversation"]
 ///
 /// use arrow_array::{RecordBatch, StringArray};
 /// use judge_core::{Fields, Prompt, PromptTemplate};
-/// use judge_data::{IdKind, ItemColumns};
+/// use judge_data::{IdKind, ItemColumns, ItemSpec};
 ///
 /// let column = |texts: Vec<Option<&str>>| Arc::new(StringArray::from(texts)) as _;
 /// let batch = RecordBatch::try_from_iter([
@@ -36,7 +66,9 @@ const OF_A_CONVERSATION: [&str; 3] = ["instruction", "response", "conversation"]
 ///     ("completion", column(vec![Some("four"), None])),
 /// ])?;
 /// let template = PromptTemplate::new(Prompt::user("Rate this: {response}"))?;
-/// let columns = ItemColumns::find(&batch.schema(), &template, &"response=completion".parse()?, "id", IdKind::Text)?;
+/// let columns = "response=completion".parse()?;
+/// let spec = ItemSpec { template, columns, id: "id".to_owned(), ids: IdKind::Text };
+/// let columns = ItemColumns::find(&batch.schema(), &spec)?;
 /// let items = columns.items(&batch)?;
 /// assert_eq!(items[0].field("response").as_deref(), Some("four"));
 /// assert_eq!(items[1].field("response"), None);
@@ -69,13 +101,9 @@ impl ItemColumns {
     /// # Errors
     /// [`Error::NoItemColumn`] for a field without a column and without a default; [`Error::AmbiguousItemColumn`] if two columns
     /// that nobody chose may hold it, or have its name; [`Error::BatchColumn`] for one of a type that is not read.
-    pub fn find(
-        schema: &Schema,
-        template: &PromptTemplate,
-        columns: &Columns,
-        id: &str,
-        kind: IdKind,
-    ) -> Result<Self, Error> {
+    pub fn find(schema: &Schema, spec: &ItemSpec) -> Result<Self, Error> {
+        let ItemSpec { template, columns, id, ids: kind } = spec;
+        let (id, kind) = (id.as_str(), *kind);
         let found = || schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
         let absent = |field: &str, looked_for: Vec<String>| Error::NoItemColumn {
             field: field.to_owned(),
@@ -256,6 +284,12 @@ impl BatchItem {
         });
         hasher.finish().short()
     }
+
+    /// The hash of [`input`](Self::input), as the digests of results have it.
+    #[must_use]
+    pub fn input_hash(&self) -> RowHash {
+        RowHasher::new("input").bytes("input", &self.input()).finish()
+    }
 }
 
 impl Fields for BatchItem {
@@ -285,13 +319,16 @@ mod tests {
         PromptTemplate::new(Prompt::user(text)).unwrap()
     }
 
+    fn spec(template: PromptTemplate, columns: &str, ids: IdKind) -> ItemSpec {
+        ItemSpec { template, columns: columns.parse().unwrap(), id: "id".to_owned(), ids }
+    }
+
     fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
         RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
     }
 
     fn find(batch: &RecordBatch, text: &str, columns: &str) -> Result<ItemColumns, Error> {
-        let columns = columns.parse().unwrap();
-        ItemColumns::find(&batch.schema(), &template(text), &columns, "id", IdKind::Text)
+        ItemColumns::find(&batch.schema(), &spec(template(text), columns, IdKind::Text))
     }
 
     fn strings(texts: &[Option<&str>]) -> ArrayRef {
@@ -414,7 +451,7 @@ mod tests {
             Column::new("x", DataType::Utf8, true),
             Column::new("x", DataType::Utf8, true),
         ]);
-        let said = ItemColumns::find(&twice, &template("{x}"), &Columns::default(), "id", IdKind::Text).unwrap_err();
+        let said = ItemColumns::find(&twice, &spec(template("{x}"), "", IdKind::Text)).unwrap_err();
         assert!(matches!(said, Error::AmbiguousItemColumn { .. }), "{said}");
         let lists = || messages(&[Some(&[])]);
         let said = error(vec![("id", text()), ("x", lists())], "{x}", "");
@@ -424,13 +461,14 @@ mod tests {
         let said = error(vec![("id", numbers()), ("x", text())], "{x}", "");
         assert!(said.contains("--id-type int64"), "{said}");
         let schema = batch(vec![("id", text()), ("x", text())]).schema();
-        let said =
-            ItemColumns::find(&schema, &template("{x}"), &Columns::default(), "id", IdKind::Integer).unwrap_err();
+        let said = ItemColumns::find(&schema, &spec(template("{x}"), "", IdKind::Integer)).unwrap_err();
         assert!(said.to_string().contains("--id-type string"), "{said}");
         // A default stands in for a column.
         let template = template("{x} {y}").with_default("y", "none").unwrap();
-        let columns = ItemColumns::find(&schema, &template, &Columns::default(), "id", IdKind::Text).unwrap();
+        let columns = ItemColumns::find(&schema, &spec(template, "", IdKind::Text)).unwrap();
         assert_eq!(columns.items(&batch(vec![("id", text()), ("x", text())])).unwrap()[0].field("y"), None);
+        let spec = spec(super::tests::template("{x}"), "response=a|b", IdKind::Integer);
+        assert_eq!(serde_json::from_value::<ItemSpec>(serde_json::to_value(&spec).unwrap()).unwrap(), spec);
         // An id must be there in every row.
         let nameless = batch(vec![("id", strings(&[None])), ("x", text())]);
         let said = columns.items(&nameless).unwrap_err().to_string();

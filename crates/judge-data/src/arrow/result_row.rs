@@ -58,12 +58,14 @@ pub struct ResultRow {
 }
 
 /// What ids are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IdKind {
     /// Texts.
     #[default]
+    #[serde(rename = "string")]
     Text,
     /// Whole numbers of 64 bits.
+    #[serde(rename = "int64")]
     Integer,
 }
 
@@ -91,7 +93,7 @@ pub enum IdKind {
 /// assert_eq!(ResultRow::from_batch(&batch)?, [row]);
 /// # Ok::<(), judge_data::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultColumns {
     /// What the input's ids are.
     pub ids: IdKind,

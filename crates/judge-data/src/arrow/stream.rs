@@ -10,7 +10,6 @@
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Read, Write};
-use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
@@ -21,6 +20,7 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_ipc::{Message, MessageHeader, root_as_message};
 use arrow_schema::{ArrowError, SchemaRef};
 
+use super::guarded;
 use crate::Error;
 
 /// What a message begins with, but in streams of before 2019.
@@ -177,12 +177,6 @@ fn next_message(source: &mut impl Read, name: &Path, batches: usize) -> Result<O
         u64::try_from(body_length).map_err(|_| wrong(format!("a message announces {body_length} bytes")))?;
     let body = bytes(body_length)?;
     Ok(Some(Encapsulated { head, body }))
-}
-
-/// What Arrow makes of bytes that anybody may have made. It checks them, but has panicked on malformed ones in the past, and a panic is
-/// not to take the caller with it.
-fn guarded<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    panic::catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err("its parts contradict each other".to_owned()))
 }
 
 /// Writes record batches to a stream. Each is in the hands of the operating system when [`write`](Self::write) returns, so that whoever

@@ -1,0 +1,379 @@
+//! The proof that every row was scored once, from the text that is in the files: on parts of a plan, or on what an engine wrote.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::buckets::Buckets;
+use super::part::PartRecord;
+use super::plan::{ShardPlan, items_of_table};
+use super::table::ParquetTable;
+use crate::{Error, InputFile, ItemSpec, ResultDigests, ResultRow, ResultTally, RowHash, RowHasher, SetDigest};
+
+/// Rows of each kind that are named.
+const NAMED: usize = 20;
+/// The status that a row has which its worker did not survive; `judge_stream.py` writes it.
+const LOST: &str = "worker_died";
+
+/// Where results lie, and what they must be the results of.
+#[derive(Clone, Debug)]
+pub enum Output<'a> {
+    /// The parts of a plan, in their folder.
+    Parts {
+        /// The plan.
+        plan: &'a ShardPlan,
+        /// The folder.
+        folder: &'a Path,
+    },
+    /// Files that an engine wrote.
+    Files {
+        /// What was scored.
+        input: &'a [PathBuf],
+        /// What is read of it.
+        items: &'a ItemSpec,
+        /// The run that all rows must belong to.
+        run: &'a str,
+        /// The results.
+        output: &'a [PathBuf],
+    },
+}
+
+/// What a check lets pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Check {
+    /// Rows that are there more than once, with equal results.
+    pub repeats: bool,
+    /// This many rows that their worker did not survive.
+    pub lost: u64,
+    /// Whether all rows must come from one device, for equal bits.
+    pub one_device: bool,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Completeness {
+    /// Whether every row of the input has its result, and nothing else is there but what was let pass.
+    pub complete: bool,
+    /// Rows of the input.
+    pub planned: u64,
+    /// Rows of the results.
+    pub rows: u64,
+    /// Those with a score.
+    pub scored: u64,
+    /// Those without, by status.
+    pub unscored: BTreeMap<String, u64>,
+    /// Rows of the input without a result.
+    pub missing: u64,
+    /// Results beyond the first of a row.
+    pub repeated: u64,
+    /// Those of them that are not equal to the first.
+    pub repeated_and_different: u64,
+    /// Results of rows that the input does not have.
+    pub foreign: u64,
+    /// Results that were made from other texts than those in the input.
+    pub changed: u64,
+    /// Rows that their worker did not survive.
+    pub lost: u64,
+    /// Rows by run.
+    pub runs: BTreeMap<String, u64>,
+    /// Rows by device.
+    pub devices: BTreeMap<String, u64>,
+    /// The digests of the results.
+    pub digests: ResultDigests,
+    /// Everything that keeps it from being complete, with names.
+    pub problems: Vec<String>,
+}
+
+/// A row of the slow pass: the id's hash, whether it is a result, the input's, the result's, and where it lies.
+type Record = [u8; 57];
+
+impl Check {
+    /// Compares results with what they must be the results of.
+    ///
+    /// The digests are added up first. Only where they differ are rows compared one by one, with temporary files and one more reading of
+    /// both sides. What is wrong with rows, parts and runs is no error but among the [problems](Completeness::problems).
+    ///
+    /// # Errors
+    /// [`Error::FileChanged`] for an input that is not the planned one; [`Error::InFile`] for files without the columns of items or results;
+    /// [`Error::NoParquet`], [`Error::Io`].
+    pub fn run(self, output: &Output<'_>, mut see: impl FnMut(usize)) -> Result<Completeness, Error> {
+        let mut found = Completeness::default();
+        let files = match output {
+            Output::Parts { plan, folder } => parts(plan, folder, &mut found.problems)?,
+            Output::Files { output, .. } => output.to_vec(),
+        };
+        let mut tally = ResultTally::default();
+        for file in &files {
+            for rows in results(file)? {
+                let rows = rows?;
+                see(rows.len());
+                for row in rows {
+                    tally.add(&row);
+                    *found.runs.entry(row.run).or_default() += 1;
+                    *found.devices.entry(row.device).or_default() += 1;
+                }
+            }
+        }
+        let (expected, ids, inputs, run) = expected(output, &mut see)?;
+        (found.planned, found.rows, found.scored) = (expected, tally.rows, tally.scored);
+        found.lost = tally.unscored.get(LOST).copied().unwrap_or_default();
+        (found.digests, found.unscored) = (tally.digests, tally.unscored);
+        if (found.planned, ids, inputs) != (found.rows, found.digests.ids, found.digests.inputs) {
+            compare(output, &files, self, &mut found, &mut see)?;
+        }
+        for (other, rows) in
+            found.runs.iter().filter(|(other, _)| **other != run && !(other.is_empty() && found.lost > 0))
+        {
+            found.problems.push(format!("{rows} rows of the run {other:?}, expected {run:?}"));
+        }
+        if self.one_device && found.devices.len() > 1 {
+            let devices: Vec<String> =
+                found.devices.iter().map(|(device, rows)| format!("{rows} of {device:?}")).collect();
+            found.problems.push(format!("rows of {} devices: {}", devices.len(), devices.join(", ")));
+        }
+        if found.lost > self.lost {
+            found.problems.push(format!("{} rows that their worker did not survive", found.lost));
+        }
+        found.complete = found.problems.is_empty();
+        Ok(found)
+    }
+}
+
+/// The parts of a plan that are there. What is wrong with them as files is a problem each.
+fn parts(plan: &ShardPlan, folder: &Path, problems: &mut Vec<String>) -> Result<Vec<PathBuf>, Error> {
+    let mut files = Vec::new();
+    let mut none = 0;
+    for shard in 0..plan.shards() {
+        let path = PartRecord::part_path(folder, shard, plan.shards());
+        let record = match PartRecord::find(folder, plan, shard) {
+            Ok(record) => record,
+            Err(error @ (Error::Io { .. } | Error::NoLocks { .. })) => return Err(error),
+            Err(error) => {
+                problems.push(format!("shard {shard}: {error}"));
+                None
+            }
+        };
+        let is_there = path.try_exists().map_err(Error::io("read", &path))?;
+        let name = path.display();
+        match record {
+            None if !is_there && none < NAMED => problems.push(format!("shard {shard}: no part {name}")),
+            None if !is_there => {}
+            None => problems.push(format!("shard {shard}: {name} has no record of its own; run the shard again")),
+            Some(record) => {
+                let now = InputFile::of(&path)?;
+                if (now.bytes, &now.blake3) != (record.file.bytes, &record.file.blake3) {
+                    problems.push(format!("shard {shard}: {name} is not the file that its record describes"));
+                }
+            }
+        }
+        match is_there {
+            true => files.push(path),
+            false => none += 1,
+        }
+    }
+    if none > NAMED {
+        problems.push(format!("{none} of {} shards have no part", plan.shards()));
+    }
+    // Whoever reads the folder as a data set reads these, too.
+    let mut others = Vec::new();
+    for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
+        let path = entry.map_err(Error::io("list", folder))?.path();
+        if path.extension().is_some_and(|extension| extension == "parquet") && !files.contains(&path) {
+            others.push(path);
+        }
+    }
+    others.sort();
+    for path in others {
+        problems.push(format!("{} is no part of this plan", path.display()));
+        files.push(path);
+    }
+    Ok(files)
+}
+
+/// The rows of a file of results, some at a time.
+fn results(path: &Path) -> Result<impl Iterator<Item = Result<Vec<ResultRow>, Error>> + use<>, Error> {
+    let table = ParquetTable::open(path)?;
+    let columns: Vec<usize> = (0..table.schema().fields().len()).collect();
+    let batches = table.batches(&columns, 0..table.rows())?;
+    let path = path.to_path_buf();
+    Ok(batches.map(move |batch| {
+        let rows = ResultRow::from_batch(&batch?);
+        rows.map_err(|source| Error::InFile { path: path.clone(), source: Box::new(source) })
+    }))
+}
+
+/// Number of rows, digests of ids and inputs, and run that the results must have.
+fn expected(output: &Output<'_>, see: &mut impl FnMut(usize)) -> Result<(u64, SetDigest, SetDigest, String), Error> {
+    match output {
+        Output::Parts { plan, .. } => Ok((plan.rows, plan.ids, plan.all_inputs(), plan.run.clone())),
+        Output::Files { run, .. } => {
+            let (mut rows, mut ids, mut inputs) = (0, SetDigest::default(), SetDigest::default());
+            each_input(output, |_, id, _, input| {
+                rows += 1;
+                ids.add(id);
+                inputs.add(input);
+                see(1);
+                Ok(())
+            })?;
+            Ok((rows, ids, inputs, (*run).to_owned()))
+        }
+    }
+}
+
+/// Calls with each row of the input: its number, the hash of its id, its 16 bytes, and their hash.
+fn each_input(
+    output: &Output<'_>,
+    mut each: impl FnMut(u64, RowHash, [u8; 16], RowHash) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut row = 0;
+    let mut see = |items: Vec<crate::BatchItem>| -> Result<(), Error> {
+        for item in items {
+            each(row, RowHasher::new("id").id("id", &item.id).finish(), item.input(), item.input_hash())?;
+            row += 1;
+        }
+        Ok(())
+    };
+    match output {
+        Output::Parts { plan, .. } => {
+            for items in plan.batches(0..plan.rows) {
+                see(items?)?;
+            }
+        }
+        Output::Files { input, items, .. } => {
+            for path in *input {
+                let table = ParquetTable::open(path)?;
+                for items in items_of_table(&table, items, 0..table.rows())? {
+                    see(items?)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The slow pass: brings the rows of both sides together by their ids, and names what does not fit.
+fn compare(
+    output: &Output<'_>,
+    files: &[PathBuf],
+    allowed: Check,
+    found: &mut Completeness,
+    see: &mut impl FnMut(usize),
+) -> Result<(), Error> {
+    let mut all = Buckets::<57>::new();
+    each_input(output, |row, id, input, _| all.push(&record(id, 0, input, [0; 16], row)))?;
+    for (index, file) in files.iter().enumerate() {
+        let mut row = 0_u64;
+        for rows in results(file)? {
+            let rows = rows?;
+            see(rows.len());
+            for result in rows {
+                let place = (index as u64) << 40 | row;
+                all.push(&record(result.id_hash(), 1, result.input, result.result_hash().short(), place))?;
+                row += 1;
+            }
+        }
+    }
+    let mut named: BTreeMap<&'static str, Vec<u64>> = BTreeMap::new();
+    let mut name = |kind: &'static str, record: &Record| {
+        let list = named.entry(kind).or_default();
+        if list.len() < NAMED {
+            list.push(u64::from_be_bytes(std::array::from_fn(|at| record[49 + at])));
+        }
+    };
+    let mut twice = 0_u64;
+    for records in all.sorted() {
+        for same in records?.chunk_by(|a, b| a[..16] == b[..16]) {
+            let (inputs, results) = same.split_at(same.iter().take_while(|record| record[16] == 0).count());
+            twice += (inputs.len() as u64).saturating_sub(1);
+            let Some(input) = inputs.first() else {
+                found.foreign += results.len() as u64;
+                results.iter().for_each(|record| name("foreign", record));
+                continue;
+            };
+            if results.len() < inputs.len() {
+                found.missing += (inputs.len() - results.len()) as u64;
+                name("missing", input);
+            }
+            for extra in results.iter().skip(inputs.len()) {
+                found.repeated += 1;
+                let differs = extra[33..49] != results[0][33..49];
+                found.repeated_and_different += u64::from(differs);
+                name(if differs { "repeated and different" } else { "repeated" }, extra);
+            }
+            for result in results.iter().filter(|result| result[17..33] != [0; 16]) {
+                if !inputs.iter().any(|input| input[17..33] == result[17..33]) {
+                    found.changed += 1;
+                    name("changed", result);
+                }
+            }
+        }
+    }
+    if twice > 0 {
+        found.problems.push(format!("{twice} rows of the input have an id that was there before"));
+    }
+    for (kind, places) in named {
+        if kind == "repeated" && allowed.repeats {
+            continue;
+        }
+        let what = match kind {
+            "missing" => format!("{} rows of the input have no result", found.missing),
+            "foreign" => format!("{} results are of rows that the input does not have", found.foreign),
+            "changed" => format!("{} results were made from other texts than those in the input", found.changed),
+            "repeated" => format!("{} results are repeated, and equal", found.repeated - found.repeated_and_different),
+            _ => format!("{} results are repeated, and differ", found.repeated_and_different),
+        };
+        let of_input = kind == "missing";
+        let names =
+            places.iter().map(|&place| if of_input { input_name(output, place) } else { result_name(files, place) });
+        found.problems.push(format!("{what}: {}", names.collect::<Result<Vec<_>, Error>>()?.join("; ")));
+    }
+    Ok(())
+}
+
+fn record(id: RowHash, side: u8, input: [u8; 16], result: [u8; 16], place: u64) -> Record {
+    let mut record = [0; 57];
+    record[..16].copy_from_slice(&id.short());
+    record[16] = side;
+    record[17..33].copy_from_slice(&input);
+    record[33..49].copy_from_slice(&result);
+    record[49..].copy_from_slice(&place.to_be_bytes());
+    record
+}
+
+/// A row of the input for a message: its id, and where it lies.
+fn input_name(output: &Output<'_>, row: u64) -> Result<String, Error> {
+    match output {
+        Output::Parts { plan, .. } => {
+            let items = plan.batches(row..row + 1).next().transpose()?.unwrap_or_default();
+            let id = items.first().map(|item| item.id.to_string()).unwrap_or_default();
+            Ok(format!("{id} ({})", plan.place(row)))
+        }
+        Output::Files { input, items, .. } => {
+            let mut row = row;
+            for path in *input {
+                let table = ParquetTable::open(path)?;
+                if row < table.rows() {
+                    let found = items_of_table(&table, items, row..row + 1)?.next().transpose()?.unwrap_or_default();
+                    let id = found.first().map(|item| item.id.to_string()).unwrap_or_default();
+                    return Ok(format!("{id} ({} row {row})", path.display()));
+                }
+                row -= table.rows();
+            }
+            Ok(String::new())
+        }
+    }
+}
+
+/// A result for a message: its id, and where it lies.
+fn result_name(files: &[PathBuf], place: u64) -> Result<String, Error> {
+    let (index, row) = ((place >> 40) as usize, place & ((1 << 40) - 1));
+    let Some(path) = files.get(index) else { return Ok(String::new()) };
+    let table = ParquetTable::open(path)?;
+    let columns: Vec<usize> = (0..table.schema().fields().len()).collect();
+    let batch = table.batches(&columns, row..row + 1)?.next().transpose()?;
+    let rows = batch.map(|batch| ResultRow::from_batch(&batch)).transpose()?.unwrap_or_default();
+    let id = rows.first().map(|row| row.id.to_string()).unwrap_or_default();
+    Ok(format!("{id} ({} row {row})", path.display()))
+}

@@ -1,0 +1,214 @@
+//! What is to be scored, in which shards, and what must come out.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::buckets::Buckets;
+use super::table::ParquetTable;
+use crate::{BatchItem, Document, Error, ItemColumns, ItemSpec, ResultColumns, RowHasher, SetDigest, Settings, run_id};
+
+/// Files of rows, cut into shards, and what their results must add up to.
+///
+/// Rows count from 0 through all files in their order. Shard `k` is the rows from `k · rows_per_shard` on, wherever they lie; who scores it,
+/// and together with which others, changes nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShardPlan {
+    /// The run: [`run_id`] of the settings.
+    pub run: String,
+    /// Everything that may change a row.
+    pub settings: Settings,
+    /// The options that say this to the program that made the plan.
+    pub arguments: Vec<String>,
+    /// What is read of the files.
+    pub items: ItemSpec,
+    /// What is kept of the results.
+    pub results: ResultColumns,
+    /// The files, in order.
+    pub files: Vec<PlannedFile>,
+    /// Number of rows.
+    pub rows: u64,
+    /// Rows of each shard but the last, which may have fewer.
+    pub rows_per_shard: u64,
+    /// The digest of all ids.
+    pub ids: SetDigest,
+    /// The digest of the inputs of each shard.
+    pub inputs: Vec<SetDigest>,
+}
+
+impl Document for ShardPlan {
+    const FORMAT: &'static str = "judge-shard-plan";
+    const VERSION: u64 = 1;
+}
+
+/// A file of a plan, and what tells whether it is still the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedFile {
+    /// Its path, as it was given.
+    pub path: PathBuf,
+    /// Its length.
+    pub bytes: u64,
+    /// Its rows.
+    pub rows: u64,
+    /// BLAKE3 of its footer, in lower-case hexadecimal.
+    pub footer: String,
+}
+
+impl ShardPlan {
+    /// Plans the scoring of files: reads the used columns of all rows once. `see` is told of every batch, by its rows.
+    ///
+    /// Ids are compared by 16 bytes of their hash, in temporary files: memory does not grow with the number of rows.
+    ///
+    /// # Errors
+    /// [`Error::RepeatedRow`] for an id that occurs twice; [`Error::InFile`] for a file without the columns; [`Error::NoParquet`], [`Error::Io`].
+    pub fn make(
+        settings: Settings,
+        arguments: Vec<String>,
+        items: ItemSpec,
+        results: ResultColumns,
+        files: &[PathBuf],
+        rows_per_shard: u64,
+        mut see: impl FnMut(usize),
+    ) -> Result<Self, Error> {
+        let rows_per_shard = rows_per_shard.max(1);
+        let files =
+            files.iter().map(|path| Ok(ParquetTable::open(path)?.identity())).collect::<Result<Vec<_>, Error>>()?;
+        let rows = files.iter().map(|file| file.rows).sum();
+        let (run, ids, inputs) = (run_id(&settings), SetDigest::default(), Vec::new());
+        let mut plan = Self { run, settings, arguments, items, results, files, rows, rows_per_shard, ids, inputs };
+        let mut seen = Buckets::<24>::new();
+        let mut row = 0_u64;
+        for batch in plan.batches(0..rows) {
+            let batch = batch?;
+            see(batch.len());
+            for item in &batch {
+                let id = RowHasher::new("id").id("id", &item.id).finish();
+                plan.ids.add(id);
+                let shard = usize::try_from(row / rows_per_shard).unwrap_or(usize::MAX);
+                if plan.inputs.len() == shard {
+                    plan.inputs.push(SetDigest::default());
+                }
+                plan.inputs[shard].add(item.input_hash());
+                let mut record = [0; 24];
+                record[..16].copy_from_slice(&id.short());
+                record[16..].copy_from_slice(&row.to_be_bytes());
+                seen.push(&record)?;
+                row += 1;
+            }
+        }
+        for records in seen.sorted() {
+            if let Some([first, second]) = records?.array_windows::<2>().find(|[a, b]| a[..16] == b[..16]) {
+                return Err(plan.repeated(first, second));
+            }
+        }
+        Ok(plan)
+    }
+
+    fn repeated(&self, first: &[u8; 24], second: &[u8; 24]) -> Error {
+        let row = |record: &[u8; 24]| u64::from_be_bytes(std::array::from_fn(|at| record[16 + at]));
+        let id = self.batches(row(second)..row(second) + 1).next();
+        let id = id.and_then(Result::ok).and_then(|items| items.first().map(|item| item.id.to_string()));
+        Error::RepeatedRow {
+            id: id.unwrap_or_default(),
+            first: self.place(row(first)),
+            second: self.place(row(second)),
+        }
+    }
+
+    /// The number of shards.
+    pub fn shards(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// What tells this plan from another: a hash of all that is in it but the command line.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let Self { run, settings: _, arguments: _, items, results, files, rows, rows_per_shard, ids, inputs } = self;
+        let content = serde_json::json!({
+            "run": run, "items": items, "results": results, "files": files, "rows": rows, "rows_per_shard": rows_per_shard, "ids": ids,
+            "inputs": inputs,
+        });
+        run_id(&[("plan".to_owned(), content)].into())
+    }
+
+    /// The digest of all inputs.
+    pub fn all_inputs(&self) -> SetDigest {
+        self.inputs.iter().copied().sum()
+    }
+
+    /// The rows of a shard.
+    pub fn range(&self, shard: usize) -> Range<u64> {
+        let start = (shard as u64).saturating_mul(self.rows_per_shard).min(self.rows);
+        start..(start + self.rows_per_shard).min(self.rows)
+    }
+
+    /// Where a row lies: its file, and its number there.
+    pub fn place(&self, mut row: u64) -> String {
+        for file in &self.files {
+            if row < file.rows {
+                return format!("{} row {row}", file.path.display());
+            }
+            row -= file.rows;
+        }
+        format!("row {row} behind the last file")
+    }
+
+    /// The items of some rows, some at a time. Each file is compared with the plan before it is read.
+    ///
+    /// An error is [`Error::FileChanged`] for another file than the planned one, or as of [`make`](Self::make); nothing comes after it.
+    pub fn batches(&self, rows: Range<u64>) -> impl Iterator<Item = Result<Vec<BatchItem>, Error>> + use<> {
+        let mut start = 0;
+        let mut ranges = Vec::new();
+        for file in &self.files {
+            let end = start + file.rows;
+            if start < rows.end && rows.start < end {
+                ranges.push((file.clone(), rows.start.max(start) - start..rows.end.min(end) - start));
+            }
+            start = end;
+        }
+        let spec = self.items.clone();
+        let mut is_done = false;
+        let batches = ranges.into_iter().flat_map(move |(file, range)| {
+            let items = items_of(&file, &spec, range);
+            let (error, items) = match items {
+                Ok(items) => (None, Some(items)),
+                Err(error) => (Some(Err(error)), None),
+            };
+            error.into_iter().chain(items.into_iter().flatten())
+        });
+        // The first error is given, and nothing behind it.
+        batches.take_while(move |batch| {
+            let goes_on = !is_done;
+            is_done = batch.is_err();
+            goes_on
+        })
+    }
+}
+
+/// The items of some rows of one file.
+fn items_of(
+    planned: &PlannedFile,
+    spec: &ItemSpec,
+    rows: Range<u64>,
+) -> Result<impl Iterator<Item = Result<Vec<BatchItem>, Error>> + use<>, Error> {
+    let table = ParquetTable::open(&planned.path)?;
+    let found = table.identity();
+    if found != *planned {
+        return Err(Error::FileChanged { path: planned.path.clone() });
+    }
+    items_of_table(&table, spec, rows)
+}
+
+/// The items of some rows of a table.
+pub(super) fn items_of_table(
+    table: &ParquetTable,
+    spec: &ItemSpec,
+    rows: Range<u64>,
+) -> Result<impl Iterator<Item = Result<Vec<BatchItem>, Error>> + use<>, Error> {
+    let path = table.path().to_path_buf();
+    let within = move |source: Error| Error::InFile { path: path.clone(), source: Box::new(source) };
+    let columns = ItemColumns::find(table.schema(), spec).map_err(&within)?;
+    let batches = table.batches(&columns.indices(table.schema()), rows)?;
+    Ok(batches.map(move |batch| columns.items(&batch?).map_err(&within)))
+}

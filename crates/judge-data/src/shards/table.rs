@@ -1,0 +1,125 @@
+//! Parquet files, a range of rows at a time.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+
+use super::plan::PlannedFile;
+use crate::Error;
+use crate::arrow::guarded;
+
+/// Rows that are read at a time.
+const BATCH: usize = 1024;
+/// What follows the footer: its length, and `PAR1`.
+const TAIL: u64 = 8;
+
+/// A Parquet file that is open for reading.
+///
+/// Texts come as texts, whatever the writer kept them as: the Arrow schema that some writers add is passed over. Files compressed with
+/// snappy or zstd, or not at all, are read; others are refused with the name of what is missing.
+#[derive(Debug)]
+pub struct ParquetTable {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    footer: String,
+    metadata: ArrowReaderMetadata,
+}
+
+impl ParquetTable {
+    /// Opens a file and reads its footer.
+    ///
+    /// # Errors
+    /// [`Error::NoParquet`] for what is no Parquet file or is cut, [`Error::Io`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let mut file = File::open(path).map_err(Error::io("open", path))?;
+        let bytes = file.metadata().map_err(Error::io("read", path))?.len();
+        let wrong = |problem: String| Error::NoParquet { path: path.to_path_buf(), problem };
+        let footer = footer(&mut file, bytes).map_err(Error::io("read", path))?;
+        let footer = footer.ok_or_else(|| wrong("it does not end with a footer; it may have been cut".to_owned()))?;
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let metadata = guarded(|| ArrowReaderMetadata::load(&file, options).map_err(|error| error.to_string()));
+        Ok(Self { path: path.to_path_buf(), file, bytes, footer, metadata: metadata.map_err(wrong)? })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> u64 {
+        u64::try_from(self.metadata.metadata().file_metadata().num_rows()).unwrap_or_default()
+    }
+
+    /// Its columns.
+    pub fn schema(&self) -> &SchemaRef {
+        self.metadata.schema()
+    }
+
+    /// What tells whether it is still the same file: its size, and the hash of its footer, which has where each piece of each column lies.
+    pub fn identity(&self) -> PlannedFile {
+        PlannedFile { path: self.path.clone(), bytes: self.bytes, rows: self.rows(), footer: self.footer.clone() }
+    }
+
+    /// Some of its rows, counted from 0, in batches of at most 1,024; of the columns those of these indices. Row groups outside of the
+    /// range are not read.
+    ///
+    /// # Errors
+    /// [`Error::NoParquet`], also of a batch: for pages that are damaged or compressed otherwise.
+    pub fn batches(
+        &self,
+        columns: &[usize],
+        rows: Range<u64>,
+    ) -> Result<impl Iterator<Item = Result<RecordBatch, Error>> + use<>, Error> {
+        let (mut groups, mut first, mut start) = (Vec::new(), None, 0);
+        for (index, group) in self.metadata.metadata().row_groups().iter().enumerate() {
+            let end = start + u64::try_from(group.num_rows()).unwrap_or_default();
+            if start < rows.end && rows.start < end {
+                groups.push(index);
+                first.get_or_insert(start);
+            }
+            start = end;
+        }
+        let size = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
+        let (offset, limit) = (size(rows.start - first.unwrap_or(rows.start)), size(rows.end - rows.start));
+        let file = self.file.try_clone().map_err(Error::io("open", &self.path))?;
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
+        let mask = ProjectionMask::roots(self.metadata.parquet_schema(), columns.iter().copied());
+        let builder = builder.with_projection(mask).with_row_groups(groups).with_offset(offset).with_limit(limit);
+        let path = self.path.clone();
+        let wrong = move |problem: String| Error::NoParquet { path: path.clone(), problem };
+        let mut reader =
+            guarded(|| builder.with_batch_size(BATCH).build().map_err(|error| error.to_string())).map_err(&wrong)?;
+        let mut is_done = false;
+        Ok(std::iter::from_fn(move || {
+            if is_done {
+                return None;
+            }
+            let batch = guarded(|| reader.next().transpose().map_err(|error| error.to_string())).transpose();
+            is_done = !matches!(batch, Some(Ok(_)));
+            batch.map(|batch| batch.map_err(&wrong))
+        }))
+    }
+}
+
+/// The hash of a file's footer; `None` if it has none.
+fn footer(file: &mut File, bytes: u64) -> std::io::Result<Option<String>> {
+    let Some(tail) = bytes.checked_sub(TAIL) else { return Ok(None) };
+    let mut end = [0; TAIL as usize];
+    file.seek(SeekFrom::Start(tail))?;
+    file.read_exact(&mut end)?;
+    let length = u32::from_le_bytes([end[0], end[1], end[2], end[3]]);
+    let Some(start) = tail.checked_sub(length.into()).filter(|_| end[4..] == *b"PAR1") else { return Ok(None) };
+    file.seek(SeekFrom::Start(start))?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(file)?;
+    Ok(Some(hasher.finalize().to_hex().to_string()))
+}

@@ -31,6 +31,8 @@ mod documentation {
     struct Architecture;
     #[doc = include_str!("../../docs/benchmarks.md")]
     struct Benchmarks;
+    #[doc = include_str!("../../docs/clusters.md")]
+    struct Clusters;
     #[doc = include_str!("../../docs/files.md")]
     struct Files;
     #[doc = include_str!("../../docs/first-steps.md")]

@@ -71,7 +71,7 @@ pub struct ModelArgs {
     /// What weights are kept as: as-stored (quantised folders keep their codes) or int8, half the memory of bf16, with an error that the documentation shows. CPU only
     #[arg(long, default_value = "as-stored", value_name = "FORM", help_heading = "Model")]
     pub weight_form: WeightForm,
-    /// CPU instruction set for bf16 matrix products: amx, avx512-bf16, avx512, avx2, portable; with --weight-form int8 also amx-int8 and avx512-vnni [default: the fastest there is]
+    /// CPU instruction set for bf16 matrix products: amx, avx512-bf16, avx512, avx2, portable; amx-int8 and avx512-vnni multiply weights in 8 bits (--weight-form int8, Q8_0, int-quantized) as integers, with less accuracy [default: the fastest there is]
     #[arg(long, value_name = "KERNEL", help_heading = "Model")]
     pub kernel: Option<Kernel>,
     /// Give prompts to the tokenizer as they are, without the model's chat template

@@ -70,12 +70,13 @@
 //! | swap files with LAGER's program | [`read_lager_results`], [`write_lager_results`], [`LagerDataset`] |
 //! | keep hidden states, in one file or in shards | [`StatesWriter`], [`StatesFile`], [`Sharding`] |
 //! | take items from an engine that moves rows, score them, and hand over results | `BatchReader`, `ItemColumns`, `ResultScorer`, `ResultColumns`, `BatchWriter` (feature `arrow`) |
-//! | prove that parts of a run have each row once | [`SetDigest`] of [`RowHasher`]'s hashes |
+//! | cut Parquet files into shards, and prove that no row is missing | `ShardPlan`, `PartWriter`, `Check` (feature `parquet`) |
+//! | prove that parts of anything have each row once | [`SetDigest`] of [`RowHasher`]'s hashes |
 //! | keep fitted weights, run records, your own fitted things | [`save`], [`load`], [`Document`] |
 //!
 //! # When not to use it
 //!
-//! There is no network and no table format (CSV, Parquet) here; gzip and zstd are read, not written. Files are not edited in place: a new version
+//! There is no network here, and no CSV; gzip and zstd are read, not written. Files are not edited in place: a new version
 //! replaces the old one. Model folders are read by `judge-models`.
 
 mod answers_record;

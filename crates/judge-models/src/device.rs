@@ -165,13 +165,14 @@ impl FromStr for Dtype {
 pub enum WeightForm {
     /// What the folder has, written `as-stored`: numbers in the [`Dtype`]. On the processor matrices of
     /// few bits stay codes of 8 or 4 bits, unless their scales would take as much room as that saves, and
-    /// products see the same numbers as if they had been expanded.
+    /// products see the same numbers as if they had been expanded, unless a kernel of integers is named
+    /// ([`Kernel::Avx512Vnni`](crate::Kernel), [`Kernel::AmxInt8`](crate::Kernel)).
     #[default]
     AsStored,
     /// Matrices in 8 bits, written `int8`, on the processor alone: about half the memory of bf16, and
     /// half the time of reading it while one text is written. Each number is rounded to the nearest
     /// of 255 steps up to the largest magnitude of its group, 128 columns of a row; products see that
-    /// number in the [`Dtype`], or as it is with [`Kernel::Avx512Vnni`](crate::Kernel). Matrices that the folder has as codes, vectors, routers of experts and
+    /// number in the [`Dtype`], or as it is with a kernel of integers. Matrices that the folder has as codes, vectors, routers of experts and
     /// tables of token inputs stay as they are.
     Int8,
 }

@@ -86,7 +86,6 @@ fn put_tensors(hasher: &mut Hasher, weights: &dyn Store, full: bool) {
     if !full {
         weights.reads_are_scattered(true);
         fetch(&weights.contents().map(|(.., bytes)| bytes).collect::<Vec<_>>());
-        weights.reads_are_scattered(false);
     }
     for (name, kind, bytes) in weights.contents() {
         put(hasher, name.as_bytes());
@@ -96,6 +95,9 @@ fn put_tensors(hasher: &mut Hasher, weights: &dyn Store, full: bool) {
         } else {
             sample(bytes).for_each(|piece| put(hasher, piece));
         }
+    }
+    if !full {
+        weights.reads_are_scattered(false); // only now: hashing touches the pages again
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! drive ─► Passes::prefill   as long as prompts are left and fit beside the texts that are being written
-//!      └─► Passes::step      else one more token of every text
+//!      └─► Passes::step      else one more token of every text that has room
 //!            each pass calls  Driver::take(Found of some sequences)
 //!              nothing is written   ─►  read it, and answer its job
 //!              a text is written    ─►  choose a token, read label logits; go on, or answer

@@ -16,13 +16,13 @@ use crate::Error;
 pub(crate) trait Passes {
     /// Runs one pass over prompts that have not been read, as many as fit beside the texts that are
     /// being written. `false` if none is left or none fits now. A pass may end in the middle of
-    /// prompts and then has nothing to hand to `take`.
+    /// prompts, or compute again what was dropped of a text, and then has nothing to hand to `take`.
     ///
     /// # Errors
     /// Those of the device, and those of `take`.
     fn prefill(&mut self, take: &mut Take<'_>) -> Result<bool, Error>;
 
-    /// Feeds the last token of the texts that are being written, and hands over what follows it.
+    /// Feeds the last token of the texts that are being written and have room, and hands over what follows it.
     /// `false` if no text is being written.
     ///
     /// # Errors

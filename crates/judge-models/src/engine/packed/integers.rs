@@ -368,8 +368,8 @@ mod tests {
         #[test]
         fn products_are_those_of_the_formula_to_the_bit_in_any_company(
             rows in prop::sample::select(vec![1_usize, 2, 5, 11, 12, 13, 16, 31, 33, 40, 400]),
-            width in prop::sample::select(vec![4_usize, 64, 132, 700, 1536]),
-            size in prop::sample::select(vec![4_usize, 32, 128, 256, 1536]),
+            width in prop::sample::select(vec![4_usize, 64, 132, 576, 700, 1536]),
+            size in prop::sample::select(vec![4_usize, 32, 128, 256, 512, 1536]),
             d_out in prop::sample::select(vec![1_usize, 32, 33, 100]),
             seed in any::<u64>(),
         ) {

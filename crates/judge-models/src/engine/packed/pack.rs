@@ -25,8 +25,8 @@
 //! [`PackedLinear::product`] is called for every projection of every block, for the head and for
 //! routers. What rows are made of, and what is added to results, rides along (`product.rs`):
 //!
-//! 1. With the matrix unit, products of pairs go to `blocked.rs`, which owns its own blocking; with
-//!    `avx512-vnni`, those of codes of eight bits go to `integers.rs`.
+//! 1. With `avx512-vnni` and `amx-int8`, products of codes of eight bits go to `integers.rs`; with the
+//!    matrix unit, all others of pairs go to `blocked.rs`, which owns its own blocking.
 //! 2. Otherwise activations are made and packed into words (rounded to bf16 where weights are), by
 //!    all threads.
 //! 3. Kernels that multiply f32 gain if many rows meet panels that were widened to f32 once. From
@@ -265,7 +265,7 @@ impl PackedLinear {
     }
 
     /// The product of the rows that `x` makes, `[rows, d_in]`, with the matrix; `out`, `[rows, d_out]`,
-    /// says what becomes of it. Activations are rounded as the weights are; sums are f32. A row of the
+    /// says what becomes of it. Activations are rounded as the weights are, or to integers (`integers.rs`); sums are f32. A row of the
     /// result depends on its row of `x` alone, and on what it is added to, to the bit. `scratch` is
     /// memory that products reuse; what it holds before and after does not matter.
     ///

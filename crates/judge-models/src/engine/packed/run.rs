@@ -263,10 +263,10 @@ impl<'a> SharedPasses<'a> {
     /// was taken and no text is being written, one is taken whether it fits or not. Empty if none
     /// is ready or none fits now.
     fn next_pass(&mut self) -> Vec<usize> {
-        let (mut taken, mut rows) = (Vec::new(), 0);
+        let (mut taken, mut rows, due) = (Vec::new(), 0, self.due());
         while let Some(&index) = self.ready.last() {
             let (len, keep) = (self.plan[index].positions.len(), self.positions_kept(index));
-            let fits = rows + len <= PASS.min(self.max_tokens) && self.kept + keep <= self.max_tokens;
+            let fits = rows + len <= PASS.min(self.max_tokens) && self.kept + due + keep <= self.max_tokens;
             let idle = taken.is_empty() && self.writing.is_empty();
             if !fits && !idle {
                 break;
@@ -511,6 +511,13 @@ impl<'a> SharedPasses<'a> {
         job.ids.len() + job.new_tokens() - len
     }
 
+    /// Positions that texts need before their next token. What is begun beside them is put aside again
+    /// for these, so nothing is begun in their place.
+    fn due(&self) -> usize {
+        let full = self.writing.iter().filter(|text| text.held.keys.is_full());
+        full.map(|text| self.left(text.held.segment, text.held.keys.end()).min(self.growth)).sum()
+    }
+
     /// The texts that are fed next, each with room for a position; the others are put aside. See
     /// *Memory* at the top of this file.
     fn with_room(&mut self) -> Vec<Writing> {
@@ -552,7 +559,7 @@ impl<'a> SharedPasses<'a> {
         let len = job.ids.len() + fed.len();
         let room = len + self.left(segment, len).min(self.growth);
         let counted = room + self.decoder.memory_in_positions(self.blocks);
-        if self.kept + counted > self.max_tokens && !self.writing.is_empty() {
+        if self.kept + self.due() + counted > self.max_tokens && !self.writing.is_empty() {
             self.aside.push_front(Aside { segment, fed, token });
             return false;
         }

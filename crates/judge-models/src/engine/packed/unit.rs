@@ -4,8 +4,8 @@
 //! two registers of bf16 pairs and adds the product to a third of f32 sums, and `TDPBSSD` does so with
 //! signed bytes, four to a word, and sums of 32 bits (Intel, *Architecture
 //! Instruction Set Extensions Programming Reference*). This file owns the set-up of the unit for a
-//! thread and the assembly; `blocked.rs` (weights) and `gather_on_unit.rs` (attention) decide what
-//! is multiplied. `processor.rs` says whether there is a unit.
+//! thread and the assembly; `blocked.rs` and `integers.rs` (weights) and `gather_on_unit.rs` (attention)
+//! decide what is multiplied. `processor.rs` says whether there is a unit.
 //!
 //! ```text
 //! one step of Unit::multiply: 32 rows by 32 lanes over 16 pairs          registers
@@ -166,7 +166,7 @@ impl ByteUnit {
     /// `sums` stays as it is.
     ///
     /// # Panics
-    /// If there is nothing to multiply, `b` is no whole number of registers, or rows are too short.
+    /// If there is nothing to multiply, `b` is no whole number of registers, rows are too short, or the second ones have another stride.
     pub(crate) fn multiply(
         &self,
         (first, second): (Words<'_>, Option<Words<'_>>),
@@ -180,8 +180,8 @@ impl ByteUnit {
         );
         assert!(second.as_ref().is_none_or(|second| second.stride == first.stride));
         let (stride, sums) = (4 * first.stride, sums.0.as_mut_ptr());
-        // SAFETY: the unit is set up for tiles of 16 rows of 64 bytes. Each step reads a word of 16 rows' next 64 bytes, `stride`
-        // apart, and 16 words of two times 16 lanes, 128 bytes apart, which the assertions say are there; `sums` has room for two
+        // SAFETY: the unit is set up for tiles of 16 rows of 64 bytes. Each step reads 64 bytes of each of 16 rows, `stride`
+        // bytes apart, and 16 words of two times 16 lanes, 128 bytes apart, which the assertions say are there; `sums` has room for two
         // by two tiles whose rows are 128 bytes apart.
         unsafe {
             match second {

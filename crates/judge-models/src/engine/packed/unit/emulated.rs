@@ -7,8 +7,11 @@
 //! having configured them gets the signal that it would get of a unit.
 //!
 //! It is thousands of times slower than a unit, hence a feature of its own; with it,
-//! [`Kernel::Amx`](crate::Kernel::Amx) can be named wherever there is AVX-512-BF16, and is never
-//! chosen for being the fastest.
+//! [`Kernel::Amx`](crate::Kernel::Amx) and [`Kernel::AmxInt8`](crate::Kernel::AmxInt8) can be named
+//! wherever there is AVX-512-BF16, and are never chosen for being the fastest.
+//!
+//! The handler has the stack that Rust gives a thread for signals, 8 KiB with the signal's own frame of
+//! up to 3.4 KiB on it, so nothing here may put all registers, another 8 KiB, on a stack.
 
 use std::arch::asm;
 use std::arch::x86_64::{
@@ -187,7 +190,8 @@ impl State {
                         && configuration[1..16].iter().all(|&byte| byte == 0)
                         && configuration[16..32] == [64, 0].repeat(8)
                         && configuration[48..56] == [16; 8];
-                    *self = Self { is_configured: is_known, registers: [[[0; PAIRS]; ROWS]; 8] };
+                    self.is_configured = is_known;
+                    self.registers.iter_mut().flatten().for_each(|row| row.fill(0));
                     return is_known;
                 }
                 Instruction::Release => self.is_configured = false,
@@ -221,13 +225,18 @@ impl State {
 }
 
 /// Runs `body` with numbers below the smallest normal one taken for zero, and rounded to it, as the
-/// unit does. The system restores the processor's own setting when the signal's handler returns.
+/// unit does, and puts the setting back that was there. Rust allows no other setting to its own code;
+/// `body` is to be a call of vector instructions alone, which compilers do not evaluate.
 fn with_small_numbers_as_zero(body: impl FnOnce()) {
     // All exceptions masked, to nearest, DAZ and FTZ.
-    let setting = 0x9fc0_u32;
+    let (setting, mut before) = (0x9fc0_u32, 0_u32);
     // SAFETY: the setting is a valid one; `body` is not moved before it, as it is a call of its own.
-    unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const setting, options(nostack, readonly)) };
+    unsafe {
+        asm!("stmxcsr [{}]", "ldmxcsr [{}]", in(reg) &raw mut before, in(reg) &raw const setting, options(nostack));
+    }
     body();
+    // SAFETY: the setting that was there.
+    unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const before, options(nostack, readonly)) };
 }
 
 /// `TDPBF16PS`: the sum over the first numbers of all pairs, and over the second ones, by fused

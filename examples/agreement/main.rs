@@ -3,7 +3,6 @@
 //! `cargo run --release --example agreement -- --input pairs.jsonl`
 
 mod pairs;
-mod plot;
 mod print;
 
 use std::collections::BTreeMap;
@@ -15,6 +14,7 @@ use clap::Parser;
 use judge_data::{check_outputs, write_atomic};
 use judge_examples::console::{progress, say, start, usage};
 use judge_examples::files::program;
+use judge_examples::reliability;
 use judge_examples::report::as_json;
 use judge_metrics::comparison::{Comparison, ComparisonSettings, Comparisons, Labels, STATISTICS};
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
@@ -144,7 +144,12 @@ fn run(cli: &Cli) -> Result<()> {
     let groups: Vec<(String, Comparisons)> = rows_of.into_iter().map(of_group).collect();
     bar.finish_and_clear();
 
-    let picture = cli.plot.as_ref().map(|path| (path, plot::svg(comparison.items(), &predicted, &human, &bootstrap)));
+    let picture = cli.plot.as_ref().map(|path| {
+        let bins = reliability::bins(comparison.items(), &bootstrap)?;
+        let svg = reliability::svg(comparison.items(), &bins, &predicted, &human, cli.level)?;
+        anyhow::Ok((path, svg))
+    });
+    let picture = picture.transpose()?;
     if let Some(path) = &cli.json {
         let report = json!({
             "program": program("agreement"), "n": overall.n, "excluded": n_excluded, "excluded_by_reason": excluded, "predicted": predicted, "human": human,
@@ -155,7 +160,7 @@ fn run(cli: &Cli) -> Result<()> {
         write_atomic(path, &serde_json::to_vec_pretty(&report)?)?;
     }
     if let Some((path, svg)) = picture {
-        write_atomic(path, svg?.as_bytes())?;
+        write_atomic(path, svg.as_bytes())?;
     }
     let counts: Vec<String> = excluded.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
     let left_out =

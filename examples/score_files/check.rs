@@ -1,13 +1,17 @@
 //! `check`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use judge_data::{Check, Completeness, ItemSpec, Output, RunRecord, ShardPlan, load, write_atomic};
+use judge_core::ModelInfo;
+use judge_data::{
+    Check, Completeness, Export, InputFile, ItemSpec, ORIGIN, Output, OutputFile, Resolved, RunPlan, RunRecord,
+    Settings, ShardPlan, check_outputs, load, record_path, save, write_atomic,
+};
 use judge_examples::console::{progress, say, usage};
-
-use crate::files::parquet_files;
+use judge_examples::files::{parquet_files, program};
+use serde_json::Value;
 
 #[derive(Args)]
 pub(crate) struct CheckArgs {
@@ -35,51 +39,106 @@ pub(crate) struct CheckArgs {
     /// Write what was found here
     #[arg(long, value_name = "FILE.json")]
     json: Option<PathBuf>,
+    /// If it is complete, write a score file here, for lager_evaluate, agreement and report: JSON lines in the order of the input, with the fields of the template
+    #[arg(long, value_name = "FILE.jsonl")]
+    export: Option<PathBuf>,
+    /// The input's column of human scores, for --export [default: human, scores or score, if one of them holds numbers]
+    #[arg(long, value_name = "COLUMN", requires = "export")]
+    human: Option<String>,
     /// No progress on stderr
     #[arg(long)]
     quiet: bool,
 }
 
 pub(crate) fn check(args: &CheckArgs) -> Result<()> {
-    let allowed = Check { repeats: args.allow_repeats, lost: args.allow_lost, one_device: args.one_device };
-    let bar = progress("checking", 0, args.quiet);
-    let found = match (&args.plan, &args.run) {
+    match (&args.plan, &args.run) {
         (Some(path), _) => {
             let plan: ShardPlan = load(path)?;
             let [folder] = &args.output[..] else { return Err(usage("with --plan, --output is one folder")) };
+            let files: Vec<PathBuf> = plan.files.iter().map(|file| file.path.clone()).collect();
             let output = Output::Parts { plan: &plan, folder: folder.as_ref() };
-            allowed.run(&output, |rows| bar.inc(rows))
+            let model = plan.resolved.get("model").map(|model| serde_json::from_value(model.clone())).transpose()?;
+            let scored = Scored { record: path, output, files: &files, model, resolved: &plan.resolved };
+            scored.check(args)
         }
         (None, Some(path)) => {
-            let (items, run) = of_record(path)?;
+            let record: RunRecord = load(path)?;
+            let setting = |name: &str| setting(path, record.setting(name), name);
+            let (items, run): (ItemSpec, String) =
+                (serde_json::from_value(setting("items")?)?, serde_json::from_value(setting("run")?)?);
             let (input, output) = (parquet_files(&args.input)?, parquet_files(&args.output)?);
             let output = Output::Files { input: &input, items: &items, run: &run, output: &output };
-            allowed.run(&output, |rows| bar.inc(rows))
+            let model = record.model.clone();
+            Scored { record: path, output, files: &input, model, resolved: &record.resolved }.check(args)
         }
-        (None, None) => return Err(usage("give --plan, or --input and --run")),
-    };
-    bar.finish_and_clear();
-    let found = found?;
-    if let Some(path) = &args.json {
-        write_atomic(path, (serde_json::to_string_pretty(&found)? + "\n").as_bytes())?;
-    }
-    show(&found)?;
-    match found.complete {
-        true => Ok(()),
-        false => bail!("not complete: {}", found.problems.join("\n  ")),
+        (None, None) => Err(usage("give --plan, or --input and --run")),
     }
 }
 
-/// What was read of the rows of a run, and its id.
-fn of_record(path: &PathBuf) -> Result<(ItemSpec, String)> {
-    let record: RunRecord = load(path)?;
-    let setting = |name: &str| {
-        record
-            .setting(name)
-            .cloned()
-            .with_context(|| format!("{}: expected the setting `{name}`, which score_stream writes", path.display()))
-    };
-    Ok((serde_json::from_value(setting("items")?)?, serde_json::from_value(setting("run")?)?))
+/// What was scored, and what is recorded of it.
+struct Scored<'a> {
+    /// The plan, or the record of the run.
+    record: &'a Path,
+    output: Output<'a>,
+    /// Of the input.
+    files: &'a [PathBuf],
+    model: Option<ModelInfo>,
+    resolved: &'a Settings,
+}
+
+impl Scored<'_> {
+    fn check(&self, args: &CheckArgs) -> Result<()> {
+        check_outputs(self.files, [&args.json, &args.export].into_iter().flatten())?;
+        let allowed = Check { repeats: args.allow_repeats, lost: args.allow_lost, one_device: args.one_device };
+        let bar = progress("checking", 0, args.quiet);
+        let found = allowed.run(&self.output, |rows| bar.inc(rows));
+        bar.finish_and_clear();
+        let found = found?;
+        if let Some(path) = &args.json {
+            write_atomic(path, (serde_json::to_string_pretty(&found)? + "\n").as_bytes())?;
+        }
+        show(&found)?;
+        if !found.complete {
+            bail!("not complete: {}", found.problems.join("\n  "));
+        }
+        match &args.export {
+            Some(path) => self.export(path, args),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes a score file, and the record beside it that says what its tables are read from.
+    fn export(&self, path: &Path, args: &CheckArgs) -> Result<()> {
+        let mut plan = RunPlan::new(path, 0, program("score_files"));
+        plan.inputs = self.files.iter().map(InputFile::of).collect::<Result<_, _>>()?;
+        let origin = serde_json::from_value(setting(self.record, self.resolved.get(ORIGIN), ORIGIN)?)?;
+        let bar = progress("exporting", 0, args.quiet);
+        let export = Export { output: &self.output, origin: &origin, human: args.human.as_deref() };
+        let counts = export.write(path, |rows| bar.inc(rows));
+        bar.finish_and_clear();
+        let counts = counts?;
+        let resolved = Resolved {
+            model: self.model.clone(),
+            template: Some(origin.template.clone()),
+            settings: self.resolved.clone(),
+        };
+        say(format_args!(
+            "{} rows, {} of them with a human score -> {}",
+            counts.rows(),
+            counts.graded,
+            path.display()
+        ))?;
+        let InputFile { path: file, bytes, blake3, .. } = InputFile::of(path)?;
+        let output = OutputFile { path: file, rows: counts.rows(), bytes, blake3: Some(blake3) };
+        let record = plan.record(resolved, counts, vec![output]);
+        Ok(save(record_path(path), &record)?)
+    }
+}
+
+/// A setting that must be there.
+fn setting(path: &Path, found: Option<&Value>, name: &str) -> Result<Value> {
+    let expected = || format!("{}: expected the setting `{name}`, as this version writes it", path.display());
+    found.cloned().with_context(expected)
 }
 
 fn show(found: &Completeness) -> Result<()> {

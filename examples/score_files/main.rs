@@ -7,7 +7,6 @@
 //! ```
 
 mod check;
-mod files;
 mod plan;
 mod run;
 

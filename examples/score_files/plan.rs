@@ -6,9 +6,8 @@ use anyhow::Result;
 use clap::Args;
 use judge_data::{ShardPlan, save};
 use judge_examples::console::{progress, say};
+use judge_examples::files::parquet_files;
 use judge_examples::scoring::ScoringArgs;
-
-use crate::files::parquet_files;
 
 #[derive(Args)]
 pub(crate) struct PlanArgs {
@@ -35,10 +34,12 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<()> {
     let bar = progress("reading", 0, args.scoring.model.quiet);
     let items = args.scoring.items(&judge);
     let rows = args.rows_per_shard;
+    let mut resolved = scoring.resolved()?;
+    resolved.insert("model".to_owned(), serde_json::to_value(scoring.model())?);
     let plan =
         ShardPlan::make(scoring.settings, arguments, items, args.scoring.results(), &files, rows, |rows| bar.inc(rows));
     bar.finish_and_clear();
-    let plan = plan?;
+    let plan = ShardPlan { resolved, ..plan? };
     save(&args.output, &plan)?;
     say(format_args!(
         "{} rows of {} files in {} shards, run {}, inputs {} -> {}",

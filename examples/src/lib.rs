@@ -16,6 +16,7 @@ pub mod probes;
 pub mod progress;
 pub mod prompted;
 pub mod prompts;
+pub mod reliability;
 pub mod report;
 pub mod scoring;
 pub mod surface;

@@ -3,7 +3,7 @@
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use judge_core::{Backbone, LagerJudge, LagerSettings};
+use judge_core::{Backbone, LagerJudge, LagerSettings, ModelInfo};
 use judge_data::{
     Columns, DatasetFormat, IdKind, ItemSpec, ORIGIN, ResultColumns, ResultScorer, RunRecord, Settings, run_id,
 };
@@ -173,9 +173,23 @@ impl Scoring {
             started: Some(now()),
             ..RunRecord::default()
         };
-        record.resolved.insert("run".to_owned(), json!(self.run));
-        record.resolved.insert(ORIGIN.to_owned(), serde_json::to_value(self.judge.origin())?);
+        record.resolved = self.resolved()?;
         Ok(record)
+    }
+
+    /// What follows from the settings and the model: the run, and what tables of layers are read from.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub fn resolved(&self) -> Result<Settings> {
+        let origin = serde_json::to_value(self.judge.origin())?;
+        Ok([("run".to_owned(), json!(self.run)), (ORIGIN.to_owned(), origin)].into())
+    }
+
+    /// The model.
+    #[must_use]
+    pub fn model(&self) -> &ModelInfo {
+        self.model.info()
     }
 }
 

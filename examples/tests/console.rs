@@ -57,6 +57,7 @@ fn every_example_has_a_version_with_its_commit() {
         "prompt_judge",
         "quickstart",
         "rank_answers",
+        "report",
         "score_files",
         "score_stream",
         "throughput",

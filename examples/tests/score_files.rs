@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use arrow_array::builder::{Float64Builder, ListBuilder};
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use judge_data::{BatchReader, BatchWriter, ParquetTable, PartRecord, ResultColumns, ResultRow, ShardPlan, load, save};
-use judge_examples::planted::{Split, generate};
+use judge_examples::planted::{Item as Row, Split, generate};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use program::{example, ran, succeed};
@@ -454,4 +455,115 @@ fn what_an_engine_wrote_is_checked_by_the_record_of_the_run() {
     fs::remove_file(desk.part(1)).expect("removed");
     desk.fails(&args, 1, &["60 rows of the input have no result"]);
     desk.fails(&["check", "--input", "in", "--output", "parts"], 2, &["--run"]);
+}
+
+#[test]
+fn what_was_scored_is_exported_in_the_order_of_the_input() {
+    let desk = Desk(TempDir::new().expect("folder"));
+    let rows = generate(Split::Test, 150, 0);
+    let text =
+        |of: fn(&Row) -> &str| -> ArrayRef { Arc::new(rows.iter().map(|row| Some(of(row))).collect::<StringArray>()) };
+    let mut raters = ListBuilder::new(Float64Builder::new());
+    for (index, row) in rows.iter().enumerate() {
+        // Nobody graded some, and one rater is silent in others.
+        match index % 10 {
+            3 => raters.append_null(),
+            _ => raters.append_value([Some(row.scores[0]), None, Some(row.scores[2])]),
+        }
+    }
+    let columns: [(&str, ArrayRef); 4] = [
+        ("id", text(|row| &row.id)),
+        ("scores", Arc::new(raters.finish())),
+        ("instruction", text(|row| &row.instruction)),
+        ("response", text(|row| &row.response)),
+    ];
+    let batch =
+        RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).expect("a batch");
+    fs::create_dir(desk.path("in")).expect("folder");
+    write(&desk.path("in/rows.parquet"), &batch, Compression::SNAPPY);
+    let options = ["--logits", "--probabilities", "--quiet", "--rows-per-shard", "40"];
+    desk.ok(&[&["plan", "--input", "in", "--output", "plan.json"][..], &options].concat());
+    desk.run("0/1");
+    let export = [
+        "check",
+        "--plan",
+        "plan.json",
+        "--output",
+        "parts",
+        "--quiet",
+        "--export",
+        "scores.jsonl",
+        "--json",
+        "check.json",
+    ];
+    let said = desk.ok(&export);
+    assert!(said.contains("150 rows, 135 of them with a human score"), "{said}");
+
+    // It is what lager_pointwise writes of the same rows.
+    let lines: Vec<Value> = rows
+        .iter()
+        .enumerate()
+        .map(|(index, row)| {
+            let human = if index % 10 == 3 { Value::Null } else { json!([row.scores[0], null, row.scores[2]]) };
+            json!({"id": row.id, "instruction": row.instruction, "response": row.response, "scores": human})
+        })
+        .collect();
+    program::write_rows(desk.path("rows.jsonl"), &lines);
+    succeed("lager_pointwise", desk.0.path(), &["--input", "rows.jsonl", "--output", "direct.jsonl", "--quiet"]);
+    let (exported, direct) = (program::rows(desk.path("scores.jsonl")), program::rows(desk.path("direct.jsonl")));
+    assert_eq!(exported.len(), 150);
+    for (exported, direct) in exported.iter().zip(&direct) {
+        for field in ["id", "human", "score", "probabilities", "labels", "layers", "logits", "unscored"] {
+            assert_eq!(exported.get(field), direct.get(field), "{field}");
+        }
+    }
+    for (exported, row) in exported.iter().zip(&rows) {
+        assert_eq!((&exported["instruction"], &exported["response"]), (&json!(row.instruction), &json!(row.response)));
+    }
+    // Other programs take it, with the record beside it.
+    let fit = ["--valid", "scores.jsonl", "--weights-out", "weights.json", "--input", "scores.jsonl"];
+    assert!(succeed("lager_evaluate", desk.0.path(), &fit).contains("135 items scored and graded"));
+    assert!(succeed("agreement", desk.0.path(), &["--input", "scores.jsonl"]).contains("135 rows"));
+    let report = ["--input", "scores.jsonl", "--check", "check.json", "--output", "report.html", "--quiet"];
+    assert!(succeed("report", desk.0.path(), &report).contains("150 rows, 150 scored, 135 with a human score"));
+    // And the parts as they are.
+    let report =
+        ["--input", "parts", "--run", "plan.json", "--check", "check.json", "--output", "parts.html", "--quiet"];
+    assert!(succeed("report", desk.0.path(), &report).contains("150 rows, 150 scored, 0 with a human score"));
+    let page = fs::read_to_string(desk.path("parts.html")).expect("a page");
+    let found: Value = serde_json::from_slice(&fs::read(desk.path("check.json")).expect("read")).expect("JSON");
+    for expected in
+        ["Complete: the check", "Slowest of 4 parts", found["digests"]["results"].as_str().expect("a digest")]
+    {
+        assert!(page.contains(expected), "{expected:?} is not in {page}");
+    }
+
+    // An engine's rows come in any order, and without logits they are no tables.
+    let mut results: Vec<ResultRow> = (0..4).rev().flat_map(|shard| results(&desk.part(shard))).collect();
+    results.reverse();
+    results.swap(3, 140);
+    fs::create_dir(desk.path("out")).expect("folder");
+    let columns = ResultColumns { probabilities: true, ..ResultColumns::default() };
+    write(&desk.path("out/a.parquet"), &columns.batch(&results).expect("rows"), Compression::SNAPPY);
+    let plan: Value = serde_json::from_slice(&fs::read(desk.path("plan.json")).expect("read")).expect("JSON");
+    let plan = &plan["content"];
+    let record = json!({"format": "judge-run-record", "version": 2, "content": {
+        "settings": {"items": plan["items"]}, "resolved": plan["resolved"],
+    }});
+    fs::write(desk.path("run.json"), record.to_string()).expect("written");
+    let from_engine =
+        ["check", "--input", "in", "--output", "out", "--run", "run.json", "--quiet", "--export", "engine.jsonl"];
+    desk.ok(&from_engine);
+    for (engine, direct) in program::rows(desk.path("engine.jsonl")).iter().zip(&direct) {
+        for field in ["id", "human", "score", "probabilities"] {
+            assert_eq!(engine.get(field), direct.get(field), "{field}");
+        }
+    }
+    // What is not complete is not exported, and a column without grades is refused.
+    desk.fails(&[&export[..], &["--human", "response"]].concat(), 1, &["response", "lists with one per rater"]);
+    desk.fails(&[&export[..], &["--human", "nowhere"]].concat(), 1, &["nowhere"]);
+    fs::remove_file(desk.path("scores.jsonl")).expect("removed");
+    fs::remove_file(desk.part(2)).expect("removed");
+    desk.fails(&export, 1, &["shard 2: no part"]);
+    assert!(!desk.path("scores.jsonl").exists());
 }

@@ -219,6 +219,8 @@ pub enum Reason {
     OffScale,
     /// A service declined to answer.
     Refused,
+    /// The process that scored it died of it, more than once.
+    WorkerDied,
 }
 
 impl Reason {
@@ -235,6 +237,7 @@ impl Reason {
             Self::Unparsed => "unparsed",
             Self::OffScale => "off_scale",
             Self::Refused => "refused",
+            Self::WorkerDied => "worker_died",
         }
     }
 }

@@ -48,12 +48,12 @@ fn column<'b>(batch: &'b RecordBatch, name: &str) -> Option<&'b dyn Array> {
 }
 
 /// That a column has not the type that is wanted, or a value not its form.
-fn wrong(name: &str, expected: &'static str, found: impl Into<String>) -> Error {
+pub(crate) fn wrong(name: &str, expected: &'static str, found: impl Into<String>) -> Error {
     Error::BatchColumn { column: name.to_owned(), expected, found: found.into() }
 }
 
 /// A column that must be there.
-fn required<'b>(batch: &'b RecordBatch, name: &str, expected: &'static str) -> Result<&'b dyn Array, Error> {
+pub(crate) fn required<'b>(batch: &'b RecordBatch, name: &str, expected: &'static str) -> Result<&'b dyn Array, Error> {
     column(batch, name).ok_or_else(|| wrong(name, expected, "no such column"))
 }
 
@@ -79,7 +79,7 @@ fn bytes<'a>(name: &str, array: &'a dyn Array) -> Result<Vec<Option<&'a [u8]>>, 
 }
 
 /// Whole numbers of a column of any width; `None` where it is null.
-fn integers(name: &str, array: &dyn Array) -> Result<Vec<Option<i128>>, Error> {
+pub(crate) fn integers(name: &str, array: &dyn Array) -> Result<Vec<Option<i128>>, Error> {
     macro_rules! of {
         ($kind:ty) => {
             Ok(array.as_primitive::<$kind>().iter().map(|number| number.map(i128::from)).collect())
@@ -99,7 +99,7 @@ fn integers(name: &str, array: &dyn Array) -> Result<Vec<Option<i128>>, Error> {
 }
 
 /// Numbers of a column of f32 or f64; `None` where it is null.
-fn numbers(name: &str, array: &dyn Array) -> Result<Vec<Option<f64>>, Error> {
+pub(crate) fn numbers(name: &str, array: &dyn Array) -> Result<Vec<Option<f64>>, Error> {
     match array.data_type() {
         DataType::Float32 => {
             Ok(array.as_primitive::<Float32Type>().iter().map(|number| number.map(f64::from)).collect())

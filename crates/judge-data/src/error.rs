@@ -429,6 +429,14 @@ pub enum Error {
         /// Where it is again.
         second: String,
     },
+    /// A row without a result in what is to be exported, of the feature `parquet`.
+    #[error("no result for the row {id} ({place}); a check names all such rows")]
+    NoResult {
+        /// The id.
+        id: String,
+        /// Where the row is.
+        place: String,
+    },
     /// A part of another plan, of the feature `parquet`.
     #[error("{}: expected a part of {expected}, found one of {found}; take a new folder for each plan", path.display())]
     OtherPlan {

@@ -162,6 +162,6 @@ pub use score_row::{JudgedScore, LabelTable, ScoreOutcome, ScoreRow};
 pub use score_table::ScoreTable;
 pub use settings::{Difference, Settings, run_id};
 #[cfg(feature = "parquet")]
-pub use shards::{Check, Completeness, Output, ParquetTable, PartRecord, PartWriter, PlannedFile, ShardPlan};
+pub use shards::{Check, Completeness, Export, Output, ParquetTable, PartRecord, PartWriter, PlannedFile, ShardPlan};
 pub use states::{Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, StatesWritten, ids_path};
 pub use verdict_row::{OrderRow, PairOrders, PairProbabilities, PairRow, PairVerdict, SingleRow, joined};

@@ -9,16 +9,18 @@
 //!
 //! Nobody hands out shards: whoever scores takes those whose number it was given, as often as it likes. A part replaces an equal one, so
 //! nothing is locked, and what a killed attempt has left is removed by the one that ends its shard. `shards/table.rs` reads Parquet,
-//! `shards/plan.rs` owns the plan, `shards/part.rs` parts and their records, `shards/check.rs` the proof, and `shards/buckets.rs` sorts
-//! what does not fit into memory.
+//! `shards/plan.rs` owns the plan, `shards/part.rs` parts and their records, `shards/check.rs` the proof, `shards/export.rs` makes a
+//! score file of what was scored, and `shards/buckets.rs` sorts what does not fit into memory.
 
 mod buckets;
 mod check;
+mod export;
 mod part;
 mod plan;
 mod table;
 
 pub use check::{Check, Completeness, Output};
+pub use export::Export;
 pub use part::{PartRecord, PartWriter};
 pub use plan::{PlannedFile, ShardPlan};
 pub use table::ParquetTable;

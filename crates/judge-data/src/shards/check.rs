@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use judge_core::Reason;
 use serde::{Deserialize, Serialize};
 
 use super::buckets::Buckets;
@@ -14,8 +15,6 @@ use crate::{Error, InputFile, ItemSpec, ResultDigests, ResultRow, ResultTally, R
 
 /// Rows of each kind that are named.
 const NAMED: usize = 20;
-/// The status that a row has which its worker did not survive; `judge_stream.py` writes it.
-const LOST: &str = "worker_died";
 
 /// Where results lie, and what they must be the results of.
 #[derive(Clone, Debug)]
@@ -118,7 +117,7 @@ impl Check {
         }
         let (expected, ids, inputs, run) = expected(output, &mut see)?;
         (found.planned, found.rows, found.scored) = (expected, tally.rows, tally.scored);
-        found.lost = tally.unscored.get(LOST).copied().unwrap_or_default();
+        found.lost = tally.unscored.get(Reason::WorkerDied.as_str()).copied().unwrap_or_default();
         (found.digests, found.unscored) = (tally.digests, tally.unscored);
         if (found.planned, ids, inputs) != (found.rows, found.digests.ids, found.digests.inputs) {
             compare(output, &files, self, &mut found, &mut see)?;
@@ -193,7 +192,7 @@ fn parts(plan: &ShardPlan, folder: &Path, problems: &mut Vec<String>) -> Result<
 }
 
 /// The rows of a file of results, some at a time.
-fn results(path: &Path) -> Result<impl Iterator<Item = Result<Vec<ResultRow>, Error>> + use<>, Error> {
+pub(super) fn results(path: &Path) -> Result<impl Iterator<Item = Result<Vec<ResultRow>, Error>> + use<>, Error> {
     let table = ParquetTable::open(path)?;
     let columns: Vec<usize> = (0..table.schema().fields().len()).collect();
     let batches = table.batches(&columns, 0..table.rows())?;
@@ -223,7 +222,7 @@ fn expected(output: &Output<'_>, see: &mut impl FnMut(usize)) -> Result<(u64, Se
 }
 
 /// Calls with each row of the input: its number, the hash of its id, its 16 bytes, and their hash.
-fn each_input(
+pub(super) fn each_input(
     output: &Output<'_>,
     mut each: impl FnMut(u64, RowHash, [u8; 16], RowHash) -> Result<(), Error>,
 ) -> Result<(), Error> {

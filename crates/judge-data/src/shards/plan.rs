@@ -19,6 +19,9 @@ pub struct ShardPlan {
     pub run: String,
     /// Everything that may change a row.
     pub settings: Settings,
+    /// What follows from the settings and is not the same wherever the model lies, e.g. what the tables of layers are read from.
+    #[serde(default)]
+    pub resolved: Settings,
     /// The options that say this to the program that made the plan.
     pub arguments: Vec<String>,
     /// What is read of the files.
@@ -76,7 +79,9 @@ impl ShardPlan {
             files.iter().map(|path| Ok(ParquetTable::open(path)?.identity())).collect::<Result<Vec<_>, Error>>()?;
         let rows = files.iter().map(|file| file.rows).sum();
         let (run, ids, inputs) = (run_id(&settings), SetDigest::default(), Vec::new());
-        let mut plan = Self { run, settings, arguments, items, results, files, rows, rows_per_shard, ids, inputs };
+        let resolved = Settings::new();
+        let mut plan =
+            Self { run, settings, resolved, arguments, items, results, files, rows, rows_per_shard, ids, inputs };
         let mut seen = Buckets::<24>::new();
         let mut row = 0_u64;
         for batch in plan.batches(0..rows) {
@@ -121,10 +126,22 @@ impl ShardPlan {
         self.inputs.len()
     }
 
-    /// What tells this plan from another: a hash of all that is in it but the command line.
+    /// What tells this plan from another: a hash of all that is in it but the command line and what is resolved.
     #[must_use]
     pub fn id(&self) -> String {
-        let Self { run, settings: _, arguments: _, items, results, files, rows, rows_per_shard, ids, inputs } = self;
+        let Self {
+            run,
+            settings: _,
+            resolved: _,
+            arguments: _,
+            items,
+            results,
+            files,
+            rows,
+            rows_per_shard,
+            ids,
+            inputs,
+        } = self;
         let content = serde_json::json!({
             "run": run, "items": items, "results": results, "files": files, "rows": rows, "rows_per_shard": rows_per_shard, "ids": ids,
             "inputs": inputs,
@@ -192,12 +209,21 @@ fn items_of(
     spec: &ItemSpec,
     rows: Range<u64>,
 ) -> Result<impl Iterator<Item = Result<Vec<BatchItem>, Error>> + use<>, Error> {
-    let table = ParquetTable::open(&planned.path)?;
-    let found = table.identity();
-    if found != *planned {
-        return Err(Error::FileChanged { path: planned.path.clone() });
+    items_of_table(&planned.open()?, spec, rows)
+}
+
+impl PlannedFile {
+    /// Opens the file.
+    ///
+    /// # Errors
+    /// [`Error::FileChanged`] for another file than the planned one; as [`ParquetTable::open`].
+    pub fn open(&self) -> Result<ParquetTable, Error> {
+        let table = ParquetTable::open(&self.path)?;
+        match table.identity() == *self {
+            true => Ok(table),
+            false => Err(Error::FileChanged { path: self.path.clone() }),
+        }
     }
-    items_of_table(&table, spec, rows)
 }
 
 /// The items of some rows of a table.

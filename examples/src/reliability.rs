@@ -6,6 +6,7 @@ use judge_metrics::prediction::SampleMean;
 use judge_metrics::preference::Proportion;
 use judge_metrics::resampling::Bootstrap;
 use plotters::prelude::*;
+use serde::Serialize;
 
 /// Bins of equally many rows.
 const BINS: usize = 10;
@@ -14,12 +15,16 @@ const BINS: usize = 10;
 const BARS: usize = 50;
 
 /// Rows whose predictions are alike.
-struct Bin {
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bin {
+    /// Number of rows.
+    pub n: usize,
     /// Mean prediction.
-    predicted: f64,
-    /// Mean human score, with its interval where there is one.
-    human: f64,
-    interval: Option<(f64, f64)>,
+    pub predicted: f64,
+    /// Mean human score.
+    pub human: f64,
+    /// Its interval; `None` where the rows define none.
+    pub interval: Option<(f64, f64)>,
 }
 
 /// Prediction, mean human score and cluster of a row.
@@ -27,7 +32,10 @@ type Point<'a> = (f64, f64, Option<&'a str>);
 
 /// Bins of equally many rows; rows of one prediction stay together. Where people say 0 or 1 the interval is Wilson's, otherwise
 /// Student's; where rows come in clusters it is the bootstrap's, of clusters.
-fn bins(items: &[ComparedItem], bootstrap: &Bootstrap) -> Result<Vec<Bin>> {
+///
+/// # Errors
+/// If a number is not finite, or the bootstrap's level is none.
+pub fn bins(items: &[ComparedItem], bootstrap: &Bootstrap) -> Result<Vec<Bin>> {
     let mut rows: Vec<Point<'_>> = items
         .iter()
         .filter_map(|item| Some((item.predicted.number()?, item.mean_human()?, item.cluster.as_deref())))
@@ -63,27 +71,30 @@ fn bins(items: &[ComparedItem], bootstrap: &Bootstrap) -> Result<Vec<Bin>> {
                 SampleMean::new(&humans)?.interval(level).ok()
             };
             let interval = interval.map(|interval| (interval.low, interval.high));
-            Ok(Bin { predicted: mean(|row| row.0), human: mean(|row| row.1), interval })
+            Ok(Bin { n: bin.len(), predicted: mean(|row| row.0), human: mean(|row| row.1), interval })
         })
         .collect()
 }
 
-/// The picture as SVG.
-pub fn svg(items: &[ComparedItem], predicted: &str, human: &str, bootstrap: &Bootstrap) -> Result<String> {
-    let bins = bins(items, bootstrap)?;
+/// The picture as SVG: [`bins`], and below them how many `items` have which prediction.
+///
+/// # Errors
+/// If it cannot be drawn.
+pub fn svg(items: &[ComparedItem], bins: &[Bin], predicted: &str, human: &str, level: f64) -> Result<String> {
     let predictions: Vec<f64> = items.iter().filter_map(|item| item.predicted.number()).collect();
     let mut text = String::new();
-    draw(&mut text, &bins, &predictions, predicted, human, bootstrap.level)
+    draw(&mut text, bins, &predictions, predicted, human, level)
         .map_err(|error| anyhow!("cannot draw the plot: {error}"))?;
     Ok(text)
 }
 
-/// Bars of equal width over the predictions: left, right, rows.
-fn histogram(predictions: &[f64], low: f64, high: f64) -> Vec<(f64, f64, usize)> {
-    let width = (high - low) / BARS as f64;
-    let mut counts = vec![0; BARS];
-    for &prediction in predictions {
-        counts[(((prediction - low) / width) as usize).min(BARS - 1)] += 1;
+/// Bars of equal width from `low` to `high`, which is above it: left, right, rows.
+#[must_use]
+pub fn histogram(values: &[f64], low: f64, high: f64, bars: usize) -> Vec<(f64, f64, usize)> {
+    let width = (high - low) / bars as f64;
+    let mut counts = vec![0; bars];
+    for &value in values {
+        counts[(((value - low) / width) as usize).min(bars - 1)] += 1;
     }
     let left = |bar: usize| low + bar as f64 * width;
     counts.into_iter().enumerate().map(|(bar, count)| (left(bar), left(bar + 1), count)).collect()
@@ -129,7 +140,7 @@ fn draw(
     chart.draw_series(LineSeries::new(bins.iter().map(|bin| (bin.predicted, bin.human)), BLUE.stroke_width(1)))?;
     chart.draw_series(bins.iter().map(|bin| Circle::new((bin.predicted, bin.human), 4, BLUE.filled())))?;
 
-    let histogram = histogram(predictions, low, high);
+    let histogram = histogram(predictions, low, high, BARS);
     let most = histogram.iter().map(|bar| bar.2).max().unwrap_or(1) as f64;
     let mut counts = ChartBuilder::on(&lower)
         .margin(12)

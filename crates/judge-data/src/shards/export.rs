@@ -1,0 +1,309 @@
+//! A score file of what was scored: rows of results in the order of the input, with the texts that were scored and what people said of them.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, Schema};
+use judge_core::{Fields, LayerTable, Reason, TableOrigin, Unscored};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::check::{Output, each_input, results};
+use super::part::PartRecord;
+use super::table::ParquetTable;
+use crate::arrow::{integers, numbers, required, wrong};
+use crate::{
+    BatchItem, Counts, Error, Extra, Fate, Field, ItemColumns, ItemSpec, JsonlWriter, JudgedScore, LabelTable,
+    ResultRow, RowHasher, ScoreOutcome, ScoreRow,
+};
+
+/// What a column of human scores may hold.
+const GRADES: &str = "numbers, or lists with one per rater";
+
+/// Turns results into a score file: JSON lines that `lager_evaluate` and `agreement` read, in the order of the input.
+///
+/// Each row has `id`, `human` where people scored it, what the model gave, and the fields that the template uses. With label logits it is a
+/// [`ScoreRow`], whose `step` is 0 and whose `completion` is empty, as results do not keep them; without, it has `score` and `probabilities` alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Export<'a> {
+    /// Where the results lie. Let a [`Check`](crate::Check) find them complete first; of repeated rows the first is taken.
+    pub output: &'a Output<'a>,
+    /// What the logits are read from: their labels and layers.
+    pub origin: &'a TableOrigin,
+    /// The column of human scores. `None`: the first of the field's usual names that is there and holds numbers, or none.
+    pub human: Option<&'a str>,
+}
+
+impl Export<'_> {
+    /// Writes the file, which appears whole. `see` is told of rows as they are read.
+    ///
+    /// Results wait in a temporary file of about their size; memory is 32 bytes a row.
+    ///
+    /// # Errors
+    /// [`Error::NoResult`] for a row without one; [`Error::BatchColumn`] for human scores that are no numbers; [`Error::Core`] for logits of another
+    /// shape than the origin's; [`Error::NonFinite`](judge_core::Error::NonFinite) among them; as of a [`Check`](crate::Check); [`Error::Io`].
+    pub fn write(&self, path: &Path, mut see: impl FnMut(usize)) -> Result<Counts, Error> {
+        let mut rows_of: Vec<([u8; 16], u64)> = Vec::new();
+        each_input(self.output, |row, id, _, _| {
+            rows_of.push((id.short(), row));
+            Ok(())
+        })?;
+        let mut waiting = Spool::new(rows_of.len())?;
+        rows_of.sort_unstable();
+        for file in files(self.output) {
+            for rows in results(&file)? {
+                let rows = rows?;
+                see(rows.len());
+                for result in rows {
+                    let id = RowHasher::new("id").id("id", &result.id).finish().short();
+                    if let Ok(at) = rows_of.binary_search_by_key(&id, |(id, _)| *id) {
+                        waiting.keep(usize::try_from(rows_of[at].1).unwrap_or(usize::MAX), &Kept::of(result))?;
+                    }
+                }
+            }
+        }
+        drop(rows_of);
+        let mut file = JsonlWriter::create(path)?;
+        let mut counts = Counts::default();
+        let mut waiting = waiting.rewound()?;
+        let mut number = 0;
+        self.each_graded(|place, item, human| {
+            let Some(kept) = waiting.take(number)? else {
+                return Err(Error::NoResult { id: item.id.to_string(), place: place() });
+            };
+            number += 1;
+            let reason = kept.reason()?;
+            counts.add(Fate { unscored: reason, graded: !human.is_empty() }, 1);
+            kept.write(&item, human, reason, self.origin, &mut file)
+        })?;
+        file.finish()?;
+        Ok(counts)
+    }
+
+    /// Calls with each row of the input in order: its place, what was scored, and what people gave it.
+    fn each_graded(
+        &self,
+        mut each: impl FnMut(&dyn Fn() -> String, BatchItem, Vec<f64>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut of_table = |table: ParquetTable, spec: &ItemSpec| {
+            let within = |source| Error::InFile { path: table.path().to_path_buf(), source: Box::new(source) };
+            let columns = ItemColumns::find(table.schema(), spec).map_err(within)?;
+            let human = self.human_column(table.schema(), spec).map_err(within)?;
+            let mut indices = columns.indices(table.schema());
+            indices.extend(human.as_deref().and_then(|human| table.schema().index_of(human).ok()));
+            let mut row = 0_u64;
+            for batch in table.batches(&indices, 0..table.rows())? {
+                let batch = batch?;
+                let grades = match &human {
+                    Some(human) => grades(human, &batch).map_err(within)?,
+                    None => vec![Vec::new(); batch.num_rows()],
+                };
+                for (item, human) in columns.items(&batch).map_err(within)?.into_iter().zip(grades) {
+                    each(&|| format!("{} row {row}", table.path().display()), item, human)?;
+                    row += 1;
+                }
+            }
+            Ok(())
+        };
+        match self.output {
+            Output::Parts { plan, .. } => plan.files.iter().try_for_each(|file| of_table(file.open()?, &plan.items)),
+            Output::Files { input, items, .. } => {
+                input.iter().try_for_each(|path| of_table(ParquetTable::open(path)?, items))
+            }
+        }
+    }
+
+    /// Which column of a schema has people's scores.
+    fn human_column(&self, schema: &Schema, spec: &ItemSpec) -> Result<Option<String>, Error> {
+        if let Some(human) = self.human {
+            let found = schema.field_with_name(human).map_err(|_| wrong(human, GRADES, "no such column"))?;
+            let kind = found.data_type();
+            return if is_grades(kind) {
+                Ok(Some(human.to_owned()))
+            } else {
+                Err(wrong(human, GRADES, kind.to_string()))
+            };
+        }
+        let mut names = spec.columns.names(Field::Human);
+        Ok(names
+            .find(|name| schema.field_with_name(name).is_ok_and(|column| is_grades(column.data_type())))
+            .map(str::to_owned))
+    }
+}
+
+/// The files of the results.
+fn files(output: &Output<'_>) -> Vec<PathBuf> {
+    match output {
+        Output::Parts { plan, folder } => {
+            (0..plan.shards()).map(|shard| PartRecord::part_path(folder, shard, plan.shards())).collect()
+        }
+        Output::Files { output, .. } => output.to_vec(),
+    }
+}
+
+fn is_grades(kind: &DataType) -> bool {
+    match kind {
+        DataType::List(item) | DataType::LargeList(item) => is_number(item.data_type()),
+        kind => is_number(kind),
+    }
+}
+
+fn is_number(kind: &DataType) -> bool {
+    kind.is_integer() || matches!(kind, DataType::Float32 | DataType::Float64)
+}
+
+/// What people gave each row of a batch; nobody where it is null or not a number.
+fn grades(name: &str, batch: &RecordBatch) -> Result<Vec<Vec<f64>>, Error> {
+    let of = |array: &dyn Array| -> Result<Vec<Option<f64>>, Error> {
+        let found = match array.data_type().is_integer() {
+            true => integers(name, array)?.into_iter().map(|number| number.map(|number| number as f64)).collect(),
+            false => numbers(name, array)?,
+        };
+        match found.iter().flatten().find(|number| !number.is_finite()) {
+            Some(number) => Err(wrong(name, "finite numbers, or null for none", number.to_string())),
+            None => Ok(found),
+        }
+    };
+    let list = |list: Option<std::sync::Arc<dyn Array>>| match list {
+        Some(list) => Ok(of(&*list)?.into_iter().flatten().collect()),
+        None => Ok(Vec::new()),
+    };
+    let array = required(batch, name, GRADES)?;
+    match array.data_type() {
+        DataType::List(_) => array.as_list::<i32>().iter().map(list).collect(),
+        DataType::LargeList(_) => array.as_list::<i64>().iter().map(list).collect(),
+        _ => Ok(of(array)?.into_iter().map(|grade| grade.into_iter().collect()).collect()),
+    }
+}
+
+/// What an item got, on its way from the results to its place in the file.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    score: Option<f64>,
+    status: String,
+    detail: Option<String>,
+    probabilities: Option<Vec<f64>>,
+    logits: Option<Vec<f32>>,
+}
+
+impl Kept {
+    fn of(row: ResultRow) -> Self {
+        let ResultRow { score, status, detail, probabilities, logits, .. } = row;
+        Self { score, status, detail, probabilities, logits }
+    }
+
+    /// Why there is no score; `None` if there is one.
+    fn reason(&self) -> Result<Option<Reason>, Error> {
+        if self.score.is_some() {
+            return Ok(None);
+        }
+        let reason = Reason::deserialize(json!(self.status));
+        reason.map(Some).map_err(|_| wrong("status", "the name of a reason where there is no score", &*self.status))
+    }
+
+    fn write(
+        self,
+        item: &BatchItem,
+        human: Vec<f64>,
+        reason: Option<Reason>,
+        origin: &TableOrigin,
+        file: &mut JsonlWriter,
+    ) -> Result<(), Error> {
+        let judged = self.score.map(|score| JudgedScore { score, probabilities: self.probabilities, label_mass: None });
+        let unscored = reason.map(|reason| Unscored::new(reason, self.detail.unwrap_or_default()));
+        let outcome = match (unscored, self.logits) {
+            (Some(unscored), _) => ScoreOutcome::Unscored(unscored),
+            (None, Some(logits)) => {
+                let labels: Vec<String> = origin.scale.points().iter().map(|point| point.label.clone()).collect();
+                let logits: Vec<f64> = logits.into_iter().map(f64::from).collect();
+                let layers = (0..=origin.n_layers).map(judge_core::Layer).collect();
+                let table = LayerTable::new(layers, labels.len(), logits)?;
+                ScoreOutcome::Read(LabelTable { labels, table, step: 0, completion: String::new() }, judged)
+            }
+            (None, None) => return file.write(&without_logits(item, &human, judged)?),
+        };
+        let mut extra = Extra::new();
+        for name in item.names() {
+            let text = item.field(&name).unwrap_or_default().into_owned();
+            extra.set(name, &text)?;
+        }
+        file.write(&ScoreRow { id: item.id.clone(), human, outcome, extra })
+    }
+}
+
+/// A row with a score whose table was not kept.
+fn without_logits(item: &BatchItem, human: &[f64], judged: Option<JudgedScore>) -> Result<Map<String, Value>, Error> {
+    let mut row = Map::from_iter([("id".to_owned(), json!(item.id))]);
+    match human {
+        [] => {}
+        [one] => _ = row.insert("human".to_owned(), json!(one)),
+        several => _ = row.insert("human".to_owned(), json!(several)),
+    }
+    if let Some(judged) = judged {
+        row.insert("score".to_owned(), json!(judged.score));
+        row.extend(judged.probabilities.map(|probabilities| ("probabilities".to_owned(), json!(probabilities))));
+    }
+    for name in item.names() {
+        let text = item.field(&name).unwrap_or_default().into_owned();
+        if ScoreRow::KNOWN.contains(&name.as_str()) {
+            let problem = format!("the template's field {name:?} has a name of the format itself");
+            return Err(Error::serialize(serde::ser::Error::custom(problem)));
+        }
+        row.insert(name, json!(text));
+    }
+    Ok(row)
+}
+
+/// Lines in a temporary file, each with a number.
+struct Spool<File> {
+    folder: PathBuf,
+    file: File,
+    end: u64,
+    /// Where the line of each number begins, plus one; 0 for none.
+    starts: Vec<u64>,
+}
+
+impl Spool<BufWriter<File>> {
+    fn new(rows: usize) -> Result<Self, Error> {
+        let folder = std::env::temp_dir();
+        let file = tempfile::tempfile_in(&folder).map_err(Error::io("create a file in", &folder))?;
+        Ok(Self { folder, file: BufWriter::new(file), end: 0, starts: vec![0; rows] })
+    }
+
+    /// Keeps a line, unless there is one of this number.
+    fn keep(&mut self, number: usize, kept: &Kept) -> Result<(), Error> {
+        if self.starts[number] == 0 {
+            let mut line = serde_json::to_vec(kept).map_err(Error::serialize)?;
+            line.push(b'\n');
+            self.file.write_all(&line).map_err(Error::io("write to", &self.folder))?;
+            self.starts[number] = self.end + 1;
+            self.end += line.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn rewound(self) -> Result<Spool<BufReader<File>>, Error> {
+        let Self { folder, file, starts, .. } = self;
+        let file = file.into_inner().map_err(|error| Error::io("write to", &folder)(error.into_error()))?;
+        let mut file = BufReader::new(file);
+        file.rewind().map_err(Error::io("read from", &folder))?;
+        Ok(Spool { folder, file, end: 0, starts })
+    }
+}
+
+impl Spool<BufReader<File>> {
+    /// The line of a number; `None` if none was kept.
+    fn take(&mut self, number: usize) -> Result<Option<Kept>, Error> {
+        let Some(start) = self.starts[number].checked_sub(1) else { return Ok(None) };
+        let io = || Error::io("read from", &self.folder);
+        // Within the buffer where lines follow one another, as those of parts do.
+        self.file.seek_relative(start as i64 - self.end as i64).map_err(io())?;
+        let mut line = Vec::new();
+        self.file.read_until(b'\n', &mut line).map_err(io())?;
+        self.end = start + line.len() as u64;
+        Ok(Some(serde_json::from_slice(&line).map_err(Error::serialize)?))
+    }
+}

@@ -1,0 +1,104 @@
+//! What is recorded of a run: by a run record, a plan, and a check.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use judge_core::ModelInfo;
+use judge_data::{Completeness, Counts, Program, RunRecord, Settings, ShardPlan, load, record_path};
+use serde::Serialize;
+use serde_json::Value;
+
+/// What is known of how the rows were made.
+#[derive(Default, Serialize)]
+pub struct Record {
+    /// The run's id, of programs that name it.
+    pub run: Option<String>,
+    pub program: Option<Program>,
+    pub model: Option<ModelInfo>,
+    /// Content id of the template.
+    pub template: Option<String>,
+    pub started: Option<String>,
+    pub finished: Option<String>,
+    /// From start to end, in seconds, where it was not interrupted.
+    pub seconds: Option<u64>,
+    pub command: Vec<String>,
+    pub settings: Settings,
+    /// Rows that the record counts.
+    pub counts: Option<Counts>,
+    /// What a check found.
+    pub completeness: Option<Completeness>,
+}
+
+impl Record {
+    /// Reads what there is: `path`, or else the record beside the input.
+    pub fn find(path: Option<&Path>, input: &Path, check: Option<&Path>) -> Result<Self> {
+        let mut record = match path {
+            Some(path) => Self::read(path)?,
+            None => {
+                let beside = record_path(input);
+                if beside.is_file() { Self::of_run(load(&beside)?) } else { Self::default() }
+            }
+        };
+        if let Some(path) = check {
+            let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let found = serde_json::from_slice(&text);
+            let expected = || format!("{}: expected what score_files check --json writes", path.display());
+            record.completeness = Some(found.with_context(expected)?);
+        }
+        Ok(record)
+    }
+
+    /// Either kind of file; its format says which.
+    fn read(path: &Path) -> Result<Self> {
+        let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let value: Value = serde_json::from_slice(&text).with_context(|| format!("{}: no JSON", path.display()))?;
+        match value.get("format").and_then(Value::as_str) {
+            Some("judge-shard-plan") => Ok(Self::of_plan(load(path)?)),
+            Some("judge-run-record") => Ok(Self::of_run(load(path)?)),
+            other => bail!("{}: expected a plan or a run record, found the format {other:?}", path.display()),
+        }
+    }
+
+    fn of_run(record: RunRecord) -> Self {
+        let run = record.setting("run").and_then(Value::as_str).map(str::to_owned);
+        let time = |text: &Option<String>| text.as_deref().and_then(|text| humantime::parse_rfc3339(text).ok());
+        let seconds = match (time(&record.started), time(&record.finished)) {
+            (Some(started), Some(finished)) if record.resumes == 0 => finished.duration_since(started).ok(),
+            _ => None,
+        };
+        let RunRecord { program, command, model, template, mut settings, resolved, started, finished, counts, .. } =
+            record;
+        settings.extend(resolved);
+        let seconds = seconds.map(|time| time.as_secs());
+        let counts = Some(counts).filter(|counts| counts.rows() > 0);
+        let program = Some(program).filter(|program| !program.version.is_empty());
+        Self {
+            run,
+            program,
+            model,
+            template,
+            started,
+            finished,
+            seconds,
+            command,
+            settings,
+            counts,
+            completeness: None,
+        }
+    }
+
+    fn of_plan(plan: ShardPlan) -> Self {
+        let ShardPlan { run, mut settings, resolved, arguments, items, .. } = plan;
+        let model = resolved.get("model").and_then(|model| serde_json::from_value(model.clone()).ok());
+        settings.extend(resolved);
+        let command = ["score_files", "plan"].into_iter().map(str::to_owned).chain(arguments).collect();
+        let template = Some(items.template.id().to_owned());
+        Self { run: Some(run), model, template, command, settings, ..Self::default() }
+    }
+
+    /// LAGER's weights by layer, where they were used.
+    pub fn layer_weights(&self) -> Option<Vec<f64>> {
+        serde_json::from_value(self.settings.get("weights")?.clone()).ok()
+    }
+}

@@ -37,6 +37,7 @@ def main():
     parser.add_argument("--cpus", type=float, default=1, help="of each; also its RAYON_NUM_THREADS. Leave some for the tasks that read and write, or nothing moves")
     parser.add_argument("--gpus", type=float, default=0, help="of each")
     parser.add_argument("--batch-size", type=int, default=1024)
+    parser.add_argument("--rows-per-task", type=int, help="what is done again when a worker dies [default: four batches]")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds after which a batch counts as hung")
     parser.add_argument("--isolate", action="store_true", help="find the row that kills a worker, and go on without its score")
     parser.add_argument("--address", help="of the cluster [default: that of the environment, or a new one]")
@@ -51,6 +52,8 @@ def main():
     context.actor_task_retry_on_errors = True  # a batch whose worker died is sent again
     columns = args.send.split(",")
     rows = ray.data.read_parquet(args.input, columns=columns)
+    # Ray cuts by bytes, for which scoring has no use: a block of its own size would keep one worker busy for hours, and the others idle.
+    rows = rows.repartition(target_num_rows_per_block=args.rows_per_task or 4 * args.batch_size)
     rows = rows.map_batches(
         Judge,
         fn_constructor_args=(args.command, columns, args.timeout, args.isolate),

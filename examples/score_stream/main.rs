@@ -18,7 +18,7 @@ use clap::Parser;
 use judge_data::{
     BatchItem, BatchReader, BatchWriter, Counts, ItemColumns, ItemSpec, ResultRow, ResultTally, RunRecord, save,
 };
-use judge_examples::console::{say, start, tell, usage};
+use judge_examples::console::{exit, say, start, tell, usage};
 use judge_examples::scoring::{Scoring, ScoringArgs, now};
 use serde_json::json;
 
@@ -99,9 +99,9 @@ fn requests(spec: ItemSpec) -> Receiver<Option<Vec<BatchItem>>> {
     let (sender, receiver) = sync_channel(0);
     thread::spawn(move || {
         if let Err(error) = read_requests(&spec, &sender) {
-            let code = if error.downcast_ref::<clap::Error>().is_some() { 2 } else { 1 };
-            tell(format_args!("error: {error:#}"));
-            std::process::exit(code);
+            let is_usage = error.is::<clap::Error>();
+            let _ = exit(Err(error)); // says what is wrong
+            std::process::exit(if is_usage { 2 } else { 1 });
         }
     });
     receiver

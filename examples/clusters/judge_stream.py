@@ -6,7 +6,9 @@
 Needs pyarrow and nothing else. What can go wrong on a cluster, and what is done about it:
 
 * The worker is killed, or dies of a row: `WorkerDied`, and the next batch starts a new one. The engine's own process lives on. With
-  `isolate=True` the batch is halved until the row is found; alone it has a second chance, then its status is `worker_died`.
+  `isolate=True` the batch is halved until the row is found; alone it has a second chance, then its status is `worker_died`. A worker
+  that cannot even answer an empty batch is no row's fault.
+* The worker refuses its command line or the columns (exit code 2): `WorkerRefused`. No retry helps, so let the job fail.
 * The worker hangs, or a reader waits for bytes that a wrong length announces: after `timeout` seconds it is killed, and that is a death.
 * This process is killed: the worker sees the end of its input without the end mark, and ends by itself.
 * A stream that is cut between two batches looks complete to every reader, so no answer where one is due is a death, and so are other ids.
@@ -28,6 +30,10 @@ class WorkerDied(RuntimeError):
     """The worker ended, or was ended, before it had answered."""
 
 
+def _is_text(kind):
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
 def result_schema(argv):
     """The columns of the results that this command gives, and the same as Spark's DDL. No model is loaded."""
     columns, ddl = subprocess.run([*argv, "--schema"], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
@@ -47,6 +53,10 @@ def shared(argv, columns, **options):
     return _shared[key]
 
 
+class WorkerRefused(RuntimeError):
+    """The worker says that it was started wrongly, or with columns that it does not read."""
+
+
 class JudgeStream:
     """One scoring process, started with the first batch. `columns` are those that are sent, the ids first."""
 
@@ -54,6 +64,7 @@ class JudgeStream:
         self.argv, self.columns, self.timeout, self.isolate, self.env = list(argv), list(columns), timeout, isolate, env
         self.results, self.ddl = result_schema(argv)
         self.requests = self.process = self.run = None
+        self.has_answered = False
         atexit.register(self.close)
 
     def __enter__(self):
@@ -64,7 +75,7 @@ class JudgeStream:
 
     def score(self, batch):
         """The results of a batch. WorkerDied if there are none; without `isolate`, the engine is to try again or to give up."""
-        if not self.isolate:
+        if not self.isolate or batch.num_rows == 0:
             return self._exchange(self._request(batch))
         return pa.Table.from_batches(self._halves(self._request(batch)), self.results).combine_chunks().to_batches()[0]
 
@@ -81,7 +92,11 @@ class JudgeStream:
             process.stdin.close()
         except (OSError, pa.ArrowException):
             pass  # it was dead already
-        code = process.wait()
+        try:
+            code = process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = process.wait()
         process.stdout.close()
         return code
 
@@ -89,16 +104,20 @@ class JudgeStream:
         """The batch in the one schema that a stream has, whatever types the engine gives its texts from batch to batch."""
         id_column, batch = self.columns[0], batch.select(self.columns)
         if self.requests is None:
-            one = {f.name: TEXT if pa.types.is_string(f.type) or pa.types.is_string_view(f.type) else f.type for f in batch.schema}
-            one[id_column] = self.results.field("id").type
+            one = {f.name: TEXT if _is_text(f.type) or pa.types.is_null(f.type) else f.type for f in batch.schema}
+            found, wanted = batch.schema.field(id_column).type, self.results.field("id").type
+            if not (_is_text(found) and _is_text(wanted) or pa.types.is_integer(found) and pa.types.is_integer(wanted)):
+                raise ValueError(f"the ids in {id_column!r} are {found}, the command reads {wanted}: see its --id-type")
+            one[id_column] = wanted
             self.requests = pa.schema([(name, one[name]) for name in self.columns])
         return pa.RecordBatch.from_arrays([batch.column(f.name).cast(f.type) for f in self.requests], schema=self.requests)
 
     def _exchange(self, request):
-        watchdog = None
+        watchdog, is_new = None, self.process is None
+        if is_new:
+            self.process = subprocess.Popen(self.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.env)
         try:
-            if self.process is None:
-                self.process = subprocess.Popen(self.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.env)
+            if is_new:
                 self.writer, self.reader = pa.ipc.new_stream(self.process.stdin, self.requests), None
             if self.timeout:
                 watchdog = threading.Timer(self.timeout, self.process.kill)
@@ -111,10 +130,16 @@ class JudgeStream:
                 raise WorkerDied("it answered with other rows")
         except (StopIteration, OSError, pa.ArrowException, WorkerDied) as problem:
             code = self.close(kill=True)
+            if code == 2:
+                raise WorkerRefused(f"{self.argv[0]} refused its options or the columns {self.columns}; it has said why") from None
             raise WorkerDied(f"the worker ended with {code} in a batch of {request.num_rows} rows: {problem!r}") from None
+        except BaseException:
+            self.close(kill=True)  # an answer may be under way that nobody will read
+            raise
         finally:
             if watchdog:
                 watchdog.cancel()
+        self.has_answered = True
         if reply.num_rows:
             self.run = reply.column("run")[0].as_py()
         return reply
@@ -125,6 +150,8 @@ class JudgeStream:
             try:
                 return [self._exchange(request)]
             except WorkerDied as death:
+                if not self.has_answered:
+                    self._exchange(request.slice(0, 0))
                 if request.num_rows > 1:
                     half = request.num_rows // 2
                     return self._halves(request.slice(0, half)) + self._halves(request.slice(half))

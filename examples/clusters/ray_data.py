@@ -16,7 +16,7 @@ import ray
 
 # Where the file lies on the workers: beside this one, which `ray job submit --working-dir` takes along.
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from judge_stream import JudgeStream  # noqa: E402
+from judge_stream import JudgeStream, WorkerDied  # noqa: E402
 
 
 class Judge:
@@ -38,6 +38,7 @@ def main():
     parser.add_argument("--gpus", type=float, default=0, help="of each")
     parser.add_argument("--batch-size", type=int, default=1024)
     parser.add_argument("--rows-per-task", type=int, help="what is done again when a worker dies [default: four batches]")
+    parser.add_argument("--retries", type=int, default=10, help="of a task whose worker, actor or node died")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds after which a batch counts as hung")
     parser.add_argument("--isolate", action="store_true", help="find the row that kills a worker, and go on without its score")
     parser.add_argument("--address", help="of the cluster [default: that of the environment, or a new one]")
@@ -49,7 +50,7 @@ def main():
     threads = {"RAYON_NUM_THREADS": str(max(1, int(args.cpus)))}
     ray.init(address=args.address, runtime_env={"env_vars": threads})
     context = ray.data.DataContext.get_current()
-    context.actor_task_retry_on_errors = True  # a batch whose worker died is sent again
+    context.actor_task_retry_on_errors = [WorkerDied]  # the task is done again, up to --retries times; other errors end the job
     columns = args.send.split(",")
     rows = ray.data.read_parquet(args.input, columns=columns)
     # Ray cuts by bytes, for which scoring has no use: a block of its own size would keep one worker busy for hours, and the others idle.
@@ -61,6 +62,7 @@ def main():
         batch_size=args.batch_size,
         num_cpus=args.cpus,
         num_gpus=args.gpus,
+        max_task_retries=args.retries,
         compute=ray.data.ActorPoolStrategy(size=args.workers),
     )
     rows.write_parquet(args.output)  # before anything counts them: counting runs the model

@@ -14,4 +14,5 @@
 # For GPUs: #SBATCH --gres=gpu:1, and --device cuda:0 below.
 set -euo pipefail
 export RAYON_NUM_THREADS="${SLURM_CPUS_PER_TASK:-1}"
-exec srun score_files run --plan plan.json --output parts --of "${1:?the size of the array}" --quiet
+# srun does not take the number of CPUs over from sbatch by itself.
+exec srun --cpus-per-task="${SLURM_CPUS_PER_TASK:-1}" score_files run --plan plan.json --output parts --of "${1:?the size of the array}" --quiet

@@ -4,12 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Parser;
-use judge_core::LagerSettings;
-use judge_data::{Carry, DatasetFormat, Settings};
+use judge_data::{Carry, DatasetFormat};
 use judge_examples::files::{InputArgs, OutputArgs};
 use judge_examples::lager::LagerArgs;
 use judge_examples::model_args::ModelArgs;
-use serde_json::json;
 
 /// Score a data file with LAGER.
 ///
@@ -50,13 +48,5 @@ impl Cli {
         let inputs = [&self.input.input].into_iter().chain(self.lager.inputs());
         let outputs = [Some(&self.output.output), self.lager_json.as_ref()];
         Ok(judge_data::check_outputs(inputs, outputs.into_iter().flatten())?)
-    }
-
-    /// What decides about a row and is known before the model is loaded.
-    pub(crate) fn settings(&self, settings: &LagerSettings) -> Result<Settings> {
-        let mut all = self.lager.settings(settings)?;
-        all.insert("carry".to_owned(), json!(format!("{:?}", self.carry)));
-        all.insert("format".to_owned(), json!(self.format.map(DatasetFormat::as_str)));
-        Ok(all)
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct CheckArgs {
     /// Rows that are there more than once are no fault if they are equal: an engine that tries again may write both
     #[arg(long)]
     allow_repeats: bool,
-    /// This many rows that their worker did not survive are no fault
+    /// This many rows whose worker died are no fault
     #[arg(long, default_value_t = 0, value_name = "ROWS")]
     allow_lost: u64,
     /// All rows must come from one device and instruction set: on the CPU, bits are promised for each
@@ -88,7 +88,10 @@ struct Scored<'a> {
 
 impl Scored<'_> {
     fn check(&self, args: &CheckArgs) -> Result<()> {
-        check_outputs(self.files, [&args.json, &args.export].into_iter().flatten())?;
+        check_outputs(
+            self.files.iter().map(PathBuf::as_path).chain([self.record]),
+            [&args.json, &args.export].into_iter().flatten(),
+        )?;
         let allowed = Check { repeats: args.allow_repeats, lost: args.allow_lost, one_device: args.one_device };
         let bar = progress("checking", 0, args.quiet);
         let found = allowed.run(&self.output, |rows| bar.inc(rows));

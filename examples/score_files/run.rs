@@ -133,7 +133,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let mine: Vec<usize> = (share.index..plan.shards()).step_by(share.of).collect();
     let mut pending = Vec::new();
     for &shard in &mine {
-        if PartRecord::find(&args.output, &plan, shard)?.is_none() {
+        let part = PartRecord::part_path(&args.output, shard, plan.shards());
+        let is_done = match PartRecord::find(&args.output, &plan, shard)? {
+            Some(record) => record.describes(&part)?,
+            None => false,
+        };
+        if !is_done {
             pending.push(shard);
         }
     }

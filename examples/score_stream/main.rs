@@ -111,9 +111,10 @@ fn read_requests(spec: &ItemSpec, sender: &SyncSender<Option<Vec<BatchItem>>>) -
     let reader = BatchReader::new(BufReader::new(io::stdin()), "standard input")?;
     let found = ItemColumns::find(reader.schema(), spec).map_err(usage)?;
     let indices = found.indices(reader.schema());
-    for batch in reader.select(indices) {
+    for (number, batch) in reader.select(indices).enumerate() {
+        let items = found.items(&batch?).with_context(|| format!("standard input: batch {number}"))?;
         // If nobody takes it, the other thread has failed and says why.
-        if sender.send(Some(found.items(&batch?)?)).is_err() {
+        if sender.send(Some(items)).is_err() {
             return Ok(());
         }
     }

@@ -115,7 +115,7 @@ impl OutputArgs {
 }
 
 /// Parquet files by their paths, their folders or patterns such as `data/*.parquet`, in the order of their names. Names that begin with a dot or an
-/// underscore, which engines use for what is no data, are passed over in folders.
+/// underscore, which engines use for what is no data, are passed over in folders, and where a pattern does not write them out.
 ///
 /// # Errors
 /// If one of them names no file.
@@ -132,6 +132,12 @@ pub fn parquet_files(names: &[String]) -> Result<Vec<PathBuf>> {
             let found = glob::glob(name).map_err(|error| usage(format!("{name:?} is no pattern of files: {error}")))?;
             for path in found {
                 let path = path.with_context(|| format!("cannot list {name:?}"))?;
+                // What an engine has not put in place yet, or keeps for itself, is no data.
+                let hidden = |part: &std::ffi::OsStr| part.to_string_lossy().starts_with(['.', '_']);
+                let is_of_pattern = |part: &std::ffi::OsStr| name.contains(&*part.to_string_lossy());
+                if path.iter().any(|part| part != "." && part != ".." && hidden(part) && !is_of_pattern(part)) {
+                    continue;
+                }
                 match path.is_dir() {
                     true => walk(&path, &mut files)?,
                     false => files.push(path),

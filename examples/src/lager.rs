@@ -31,9 +31,9 @@ pub struct LagerArgs {
     pub lens: LensArg,
     #[arg(long, hide = true, conflicts_with = "lens")]
     normed: bool,
-    /// The scale is the numbers 1 to N
-    #[arg(long, default_value_t = 5, value_name = "N", value_parser = value_parser!(u16).range(2..), help_heading = "Judge")]
-    pub points: u16,
+    /// The scale is the numbers 1 to N [default: 9 for emotions, as people graded them, else 5]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(2..), help_heading = "Judge")]
+    pub points: Option<u16>,
     /// How the score is obtained: read at the end of the prompt, or after a short or a reasoned reply
     #[arg(long, value_enum, default_value_t = ConditionArg::PromptEnd, help_heading = "Judge")]
     pub condition: ConditionArg,
@@ -138,7 +138,8 @@ impl LagerArgs {
     /// # Errors
     /// If a file cannot be read, or the format holds no single responses.
     pub fn lager_settings(&self, format: DatasetFormat, model: &ModelArgs) -> Result<LagerSettings> {
-        let scale = Scale::integers(1, self.points.into())?;
+        let points = self.points.unwrap_or(if format == DatasetFormat::Emotion { 9 } else { 5 });
+        let scale = Scale::integers(1, points.into())?;
         let (template, own) = self.template(format, &scale, model)?;
         let weights = self.weights.as_ref().map(load::<LayerWeights>).transpose()?;
         // The model's own template leads right to the score, and so does one that opens the reply itself or is raw text.
@@ -225,7 +226,7 @@ impl LagerArgs {
         let entries = [
             ("template", serde_json::to_value(&settings.template)?),
             ("opening", json!(settings.opening)),
-            ("points", json!(self.points)),
+            ("points", json!(settings.scale.points().len())),
             ("condition", serde_json::to_value(&settings.condition)?),
             ("lens", json!(settings.lens)),
             ("states", json!(settings.states)),

@@ -7,6 +7,7 @@ pub mod inspector;
 pub mod interrupt;
 pub mod judged_pairs;
 pub mod lager;
+pub mod lager_file;
 pub mod layers;
 pub mod model_args;
 pub mod pace;
@@ -34,6 +35,8 @@ mod documentation {
     struct Benchmarks;
     #[doc = include_str!("../../docs/clusters.md")]
     struct Clusters;
+    #[doc = include_str!("../../docs/emotion.md")]
+    struct Emotion;
     #[doc = include_str!("../../docs/files.md")]
     struct Files;
     #[doc = include_str!("../../docs/first-steps.md")]

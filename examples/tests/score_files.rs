@@ -190,11 +190,11 @@ type Damage = (&'static str, fn(&Desk), &'static [&'static str]);
 
 #[test]
 fn whatever_is_damaged_is_named() {
-    let damages: [Damage; 12] = [
+    let damages: [Damage; 15] = [
         (
             "a part is gone",
             |desk| fs::remove_file(desk.part(1)).expect("removed"),
-            &["shard 1: no part", "30 rows of the input have no result"],
+            &["shard 1: no part", "30 rows of the input without a result"],
         ),
         (
             "a record is gone",
@@ -206,7 +206,7 @@ fn whatever_is_damaged_is_named() {
             |desk| {
                 fs::copy(desk.part(2), desk.path("parts/again.parquet")).expect("copied");
             },
-            &["again.parquet is no part of this plan", "30 results are repeated, and equal"],
+            &["again.parquet is no part of this plan", "30 results repeated, and equal"],
         ),
         (
             "a byte is flipped",
@@ -224,13 +224,9 @@ fn whatever_is_damaged_is_named() {
                     rows.remove(4);
                 })
             },
-            &["1 rows of the input have no result", "row 4)"],
+            &["1 row of the input without a result", "row 4)"],
         ),
-        (
-            "a row is doubled",
-            |desk| desk.edit(3, |rows| rows.push(rows[4].clone())),
-            &["1 results are repeated, and equal"],
-        ),
+        ("a row is doubled", |desk| desk.edit(3, |rows| rows.push(rows[4].clone())), &["1 result repeated, and equal"]),
         (
             "a row is doubled and differs",
             |desk| {
@@ -239,22 +235,44 @@ fn whatever_is_damaged_is_named() {
                     rows.push(ResultRow { score, ..rows[4].clone() });
                 })
             },
-            &["1 results are repeated, and differ"],
+            &["1 result repeated, and not equal"],
         ),
         (
             "a row is of another text",
             |desk| desk.edit(3, |rows| rows[4].input[0] ^= 1),
-            &["1 results were made from other texts", "row 4)"],
+            &["1 result of other texts", "row 4)"],
         ),
         (
             "a row is of nobody",
             |desk| desk.edit(3, |rows| rows[4].id = "nobody".into()),
-            &["1 results are of rows that the input does not have: \"nobody\"", "1 rows of the input have no result"],
+            &["1 result with ids that the input does not have: \"nobody\"", "1 row of the input without a result"],
+        ),
+        (
+            "two rows are mixed up",
+            |desk| {
+                desk.edit(3, |rows| {
+                    let id = rows[4].id.clone();
+                    rows[4].id = std::mem::replace(&mut rows[5].id, id);
+                })
+            },
+            &["2 results of other texts", "row 4)", "row 5)"],
+        ),
+        (
+            "what proves a row is blank",
+            |desk| desk.edit(3, |rows| rows[4].input = [0; 16]),
+            &["1 result of other texts", "row 4)"],
+        ),
+        (
+            "an input was written again after it was scored",
+            |desk| {
+                write(&desk.path("in/train-00000-of-00002.parquet"), &batch(&rows(90)), Compression::UNCOMPRESSED);
+            },
+            &["train-00000-of-00002.parquet", "not the file that the plan was made of"],
         ),
         (
             "a row is of another run",
             |desk| desk.edit(3, |rows| rows[4].run = "0123456789abcdef".to_owned()),
-            &["1 rows of the run \"0123456789abcdef\""],
+            &["1 row of the run \"0123456789abcdef\""],
         ),
         (
             "a row is from another device",
@@ -268,7 +286,7 @@ fn whatever_is_damaged_is_named() {
                     (rows[4].score, rows[4].status) = (None, "worker_died".to_owned());
                 })
             },
-            &["1 rows that their worker did not survive"],
+            &["1 row whose worker died"],
         ),
     ];
     let whole = Desk::planned("30");
@@ -292,7 +310,18 @@ fn whatever_is_damaged_is_named() {
     assert_eq!(desk.check(&[])["complete"], true);
     desk.edit(3, |rows| rows[4].device = "cpu (abacus)".to_owned());
     assert_eq!(desk.check(&[])["complete"], true);
-    desk.edit(3, |rows| (rows[4].score, rows[4].status) = (None, "worker_died".to_owned()));
+    // As the glue writes it.
+    desk.edit(3, |rows| {
+        let lost = ResultRow {
+            score: None,
+            status: "worker_died".to_owned(),
+            tokens: None,
+            input: [0; 16],
+            ..rows[4].clone()
+        };
+        rows[4] = ResultRow { run: String::new(), device: String::new(), ..lost };
+    });
+    assert_eq!(desk.check(&["--allow-lost", "1", "--one-device"])["complete"], true);
     assert_eq!(
         (&desk.check(&[])["lost"], &desk.check(&["--allow-lost", "1"])["complete"]),
         (&Value::from(1), &Value::from(true))
@@ -451,9 +480,9 @@ fn what_an_engine_wrote_is_checked_by_the_record_of_the_run() {
     let args = ["check", "--input", "in", "--output", "parts/*.parquet", "--run", "run.json", "--quiet"];
     desk.ok(&args);
     desk.edit(1, |rows| rows[2].input[3] ^= 1);
-    desk.fails(&args, 1, &["1 results were made from other texts", "part-00001-of-00004.parquet row 2"]);
+    desk.fails(&args, 1, &["1 result of other texts", "part-00001-of-00004.parquet row 2"]);
     fs::remove_file(desk.part(1)).expect("removed");
-    desk.fails(&args, 1, &["60 rows of the input have no result"]);
+    desk.fails(&args, 1, &["60 rows of the input without a result"]);
     desk.fails(&["check", "--input", "in", "--output", "parts"], 2, &["--run"]);
 }
 

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 HERE = Path(__file__).parent
 GLUE = HERE.parents[1] / "examples" / "clusters"
 sys.path.insert(0, str(GLUE))
-from judge_stream import JudgeStream, WorkerDied  # noqa: E402
+from judge_stream import JudgeStream, WorkerDied, WorkerRefused  # noqa: E402
 
 EXAMPLES = Path(sys.argv[1]).resolve()
 WORKER = [str(EXAMPLES / "score_stream"), "--columns", "instruction=prompt,response=completion", "--quiet"]
@@ -121,6 +121,61 @@ def test_isolation():
     status = reply.column("status").to_pylist()
     assert status[17] == "worker_died" and status.count("scored") == 31, status
     assert reply.column("score")[17].as_py() is None and "1 rows" in reply.column("detail")[17].as_py()
+    # Such a row is known for what it is.
+    with tempfile.TemporaryDirectory() as folder:
+        write_input(f"{folder}/in", rows(32), 1)
+        Path(f"{folder}/out").mkdir()
+        pq.write_table(pa.Table.from_batches([reply]), f"{folder}/out/a.parquet")
+        digest(f"{folder}/in", f"{folder}/out", "--allow-lost", "1")
+        try:
+            digest(f"{folder}/in", f"{folder}/out")
+        except AssertionError as problem:
+            assert "1 row whose worker died" in str(problem), problem
+        else:
+            raise AssertionError("a lost row is no fault")
+    with JudgeStream(WORKER, COLUMNS, isolate=True) as judge:
+        assert judge.score(batch(20).slice(0, 0)).num_rows == 0
+
+
+def test_refusals():
+    """What no retry mends ends at once, also where rows that kill are looked for."""
+    for isolate in (False, True):
+        wrong = [str(EXAMPLES / "score_stream"), "--columns", "instruction=nowhere", "--quiet"]
+        with JudgeStream(wrong, COLUMNS, isolate=isolate) as judge:
+            try:
+                judge.score(batch(32))
+            except WorkerRefused:
+                pass
+            else:
+                raise AssertionError("a column that is not there")
+        # A worker that never starts is no row's fault.
+        starts = Path(tempfile.mkstemp()[1])
+        never = ["sh", "-c", f'if [ "$1" = --schema ]; then exec {WORKER[0]} --schema; fi; echo >> {starts}; exit 1', "sh"]
+        with JudgeStream(never, COLUMNS, isolate=isolate) as judge:
+            try:
+                judge.score(batch(32))
+            except WorkerDied:
+                assert len(starts.read_text()) <= 2, starts.read_text()
+            else:
+                raise AssertionError("nobody answered")
+    try:
+        with JudgeStream(WORKER, COLUMNS) as judge:
+            judge.score(rows(3).set_column(0, "id", pa.array([1, 2, 3])).to_batches()[0])
+    except ValueError as problem:
+        assert "--id-type" in str(problem), problem
+    else:
+        raise AssertionError("numbers as ids of texts")
+    # Answers that nobody reads keep no process.
+    judge = JudgeStream(WORKER, COLUMNS)
+    judge.score(batch(3))
+    signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        judge.score(rows(20000).to_batches()[0])
+    except KeyboardInterrupt:
+        assert judge.process is None and not left(), left()
+    else:
+        raise AssertionError("it was faster than the interrupt")
 
 
 def test_parent_killed():
@@ -194,11 +249,12 @@ def write_input(folder, table, files):
         pq.write_table(table.slice(file * size, size), f"{folder}/part-{file:05}.parquet")
 
 
-def kill_now_and_then(done, pattern, times, seconds=1.0):
-    """SIGKILL of one process that pgrep finds, some times."""
+def kill_now_and_then(job, done, pattern, times, seconds=1.0):
+    """SIGKILL of one process of a job that pgrep finds, some times."""
     killed = 0
     while killed < times and not done.wait(seconds):
         found = subprocess.run(["pgrep", *pattern], stdout=subprocess.PIPE, text=True).stdout.split()
+        found = [pid for pid in found if is_below(int(pid), {job})]
         if found:
             os.kill(int(found[-1]), signal.SIGKILL)
             killed += 1
@@ -208,14 +264,15 @@ def kill_now_and_then(done, pattern, times, seconds=1.0):
 def run_and_kill(command, log, pattern, times):
     done = threading.Event()
     counts = []
-    killer = threading.Thread(target=lambda: counts.append(kill_now_and_then(done, pattern, times)))
     with open(log, "w") as file:
         job = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, cwd=GLUE)
+        killer = threading.Thread(target=lambda: counts.append(kill_now_and_then(job.pid, done, pattern, times)))
         killer.start()
         code = job.wait()
         done.set()
         killer.join()
     assert code == 0, f"{command}: {code}\n{Path(log).read_text()[-4000:]}"
+    assert counts[0] > 0 or times == 0, f"nothing was killed: {pattern}"
     return counts[0]
 
 
@@ -255,6 +312,7 @@ def test_ray_nodes():
                 wait_until(lambda: job.poll() is not None or (len(left()) == 2 and any(Path(target).rglob("*.parquet"))), "no results", 300)
                 assert job.poll() is None, Path(f"{folder}/log").read_text()[-4000:]
                 lost = len(of_node())
+                assert lost > 0, "no worker runs on the node that is to go"
                 cluster.remove_node(other, allow_graceful=False)
                 assert job.wait() == 0, Path(f"{folder}/log").read_text()[-4000:]
         finally:
@@ -421,12 +479,19 @@ def test_memory_of_a_stream():
     print(f"  stream: {MILLION} rows, {scored} of them scored, {held[0]} MB after the first 40,960, {max(held)} MB at most")
 
 
-def most_memory(command):
-    """Runs a program to its end: its greatest resident memory in MB."""
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(child.pid, 0)
-    assert status == 0, f"{command}: {status}"
-    return usage.ru_maxrss // 1024
+def most_memory(command, code=0):
+    """Runs a program to its end: its greatest resident memory in MB. (What wait4 tells begins with the memory of this process.)"""
+    child, most = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL), 0
+    while True:
+        status = Path(f"/proc/{child.pid}/status").read_text()
+        if "VmHWM:" in status and Path(f"/proc/{child.pid}/exe").resolve() == Path(command[0]).resolve():
+            most = max(most, int(status.split("VmHWM:")[1].split()[0]) // 1024)
+        try:
+            found = child.wait(timeout=0.02)
+        except subprocess.TimeoutExpired:
+            continue
+        assert found == code, f"{command}: {found}"
+        return most
 
 
 def test_memory_of_files():
@@ -447,10 +512,7 @@ def test_memory_of_files():
             # Compared row by row, too.
             first = sorted(Path(parts).glob("*.parquet"))[0]
             first.unlink()
-            done = subprocess.Popen([program, "check", "--plan", plan, "--output", parts, "--quiet"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            _, status, usage = os.wait4(done.pid, 0)
-            assert os.waitstatus_to_exitcode(status) == 1
-            found[n].append(usage.ru_maxrss // 1024)
+            found[n].append(most_memory([program, "check", "--plan", plan, "--output", parts, "--quiet"], code=1))
     few, many = found.values()
     assert all(many <= few + 48 for few, many in zip(few, many)), found
     print(f"  files: MB at most of plan, run, check, and check row by row: {few} for {MILLION // 10} rows, {many} for {MILLION}")
@@ -492,7 +554,7 @@ def test_full_disk():
 
 TESTS = {
     "limits": (None, [test_full_disk, test_many_small_shards, test_memory_of_files, test_memory_of_a_stream]),
-    "glue": (None, [test_types, test_deaths, test_isolation, test_parent_killed]),
+    "glue": (None, [test_types, test_deaths, test_isolation, test_refusals, test_parent_killed]),
     "ray": ("ray", [test_ray_nodes, test_ray]),
     "spark": ("pyspark", [test_spark]),
     "parallel": ("parallel", [test_parallel]),
@@ -502,7 +564,7 @@ TESTS = {
 
 def main():
     for name in sys.argv[2:] or TESTS:
-        needed, tests = TESTS[name]
+        needed, tests = TESTS.get(name) or (None, [globals()[name]])  # a test alone, by its own name
         if needed and not shutil.which(needed) and importlib.util.find_spec(needed) is None:
             print(f"skipped: {name}, as {needed} is not installed")
             continue

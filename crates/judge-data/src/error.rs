@@ -380,7 +380,7 @@ pub enum Error {
         second: String,
     },
     /// A stream of record batches that ends before its end mark, of the feature `arrow`: whoever wrote it died, or bytes were lost.
-    #[error("{}: the stream ends without its end mark, after {batches} whole batches", path.display())]
+    #[error("{}: the stream ends without its end mark, after {batches} good batches", path.display())]
     StreamCut {
         /// What the stream is called.
         path: PathBuf,
@@ -388,7 +388,7 @@ pub enum Error {
         batches: usize,
     },
     /// Bytes that are no stream of record batches, of the feature `arrow`.
-    #[error("{}: no Arrow IPC stream, after {batches} whole batches: {problem}", path.display())]
+    #[error("{}: not an Arrow IPC stream, after {batches} good batches: {problem}", path.display())]
     NoStream {
         /// What the stream is called.
         path: PathBuf,
@@ -413,6 +413,16 @@ pub enum Error {
         /// What.
         source: Box<Error>,
     },
+    /// What is wrong with rows that were read together, of the feature `arrow`.
+    #[error("{what} {number}: {source}")]
+    InBatch {
+        /// What is counted: batches of a stream, or rows of a file.
+        what: &'static str,
+        /// The number of the batch, or of its first row, from 0.
+        number: u64,
+        /// What.
+        source: Box<Error>,
+    },
     /// A file is not the one that a plan was made of, of the feature `parquet`.
     #[error("{}: it is not the file that the plan was made of: its size, rows or footer differ; make a new plan, into a new folder", path.display())]
     FileChanged {
@@ -429,8 +439,8 @@ pub enum Error {
         /// Where it is again.
         second: String,
     },
-    /// A row without a result in what is to be exported, of the feature `parquet`.
-    #[error("no result for the row {id} ({place}); a check names all such rows")]
+    /// A row without a result of its own texts in what is to be exported, of the feature `parquet`.
+    #[error("no result of the texts of the row {id} ({place}); a check names all such rows")]
     NoResult {
         /// The id.
         id: String,

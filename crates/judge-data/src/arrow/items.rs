@@ -173,9 +173,17 @@ impl ItemColumns {
     /// The items of a batch, in its order.
     ///
     /// # Errors
-    /// [`Error::BatchColumn`] for an id that is null, and for a batch of another schema than that in which the columns were found.
+    /// [`Error::BatchColumn`] for an id that is null or a number beyond int64, and for a batch of another schema than that in which the columns were found.
     pub fn items(&self, batch: &RecordBatch) -> Result<Vec<BatchItem>, Error> {
         let ids = ids(&self.id, required(batch, &self.id, "a column of ids")?)?;
+        for (row, id) in ids.iter().enumerate() {
+            if let ItemId::Integer(number) = id
+                && i64::try_from(*number).is_err()
+            {
+                let found = format!("{number} in row {row} of the batch");
+                return Err(wrong(&self.id, "whole numbers from -2^63 to 2^63 - 1", found));
+            }
+        }
         let columns = self.fields.iter().zip(&self.sources).map(|(field, source)| match source {
             Source::Column(name) => rendered(name, required(batch, name, TEXT)?),
             Source::Messages(name) => of_conversations(field, &conversations(name, required(batch, name, MESSAGES)?)?),
@@ -288,7 +296,7 @@ impl BatchItem {
     /// The hash of [`input`](Self::input), as the digests of results have it.
     #[must_use]
     pub fn input_hash(&self) -> RowHash {
-        RowHasher::new("input").bytes("input", &self.input()).finish()
+        RowHasher::new("input").id("id", &self.id).bytes("input", &self.input()).finish()
     }
 }
 

@@ -25,7 +25,7 @@ use arrow_array::builder::{
 };
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use judge_core::ItemId;
+use judge_core::{ItemId, Reason};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -56,6 +56,9 @@ pub struct ResultRow {
     /// Label logits, `[layers, labels]`.
     pub logits: Option<Vec<f32>>,
 }
+
+/// What ids of the other kind, and whole numbers that do not fit, are told.
+const WHOLE: &str = "a whole number from -2^63 to 2^63 - 1";
 
 /// What ids are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -227,8 +230,7 @@ impl ResultColumns {
                 let mut builder = Int64Builder::new();
                 for row in rows {
                     let id = if let ItemId::Integer(id) = row.id { i64::try_from(id).ok() } else { None };
-                    builder
-                        .append_value(id.ok_or_else(|| wrong("id", "a whole number of 64 bits", row.id.to_string()))?);
+                    builder.append_value(id.ok_or_else(|| wrong("id", WHOLE, row.id.to_string()))?);
                 }
                 Ok(Arc::new(builder.finish()))
             }
@@ -264,11 +266,13 @@ impl ResultRow {
                 return Err(wrong("score", "a number where the status is \"scored\", null elsewhere", found));
             }
             let input = inputs[row].ok_or_else(|| null("input", row))?;
-            let input =
-                input.try_into().map_err(|_| wrong("input", "16 bytes", format!("{} in row {row}", input.len())))?;
+            let input = input
+                .try_into()
+                .map_err(|_| wrong("input", "16 bytes", format!("{} in row {row} of the batch", input.len())))?;
             let count = tokens[row].map(u32::try_from).transpose();
-            let count = count
-                .map_err(|_| wrong("tokens", "a number of tokens", format!("{} in row {row}", shown(tokens[row]))))?;
+            let count = count.map_err(|_| {
+                wrong("tokens", "a number of tokens", format!("{} in row {row} of the batch", shown(tokens[row])))
+            })?;
             let take = |lists: &mut Option<Vec<Option<Vec<f64>>>>| lists.as_mut().and_then(|lists| lists[row].take());
             Ok(Self {
                 id,
@@ -293,10 +297,16 @@ impl ResultRow {
         RowHasher::new("id").id("id", &self.id).finish()
     }
 
-    /// The hash of what was scored, which `input` already is.
+    /// The hash of what was scored, under which id: `input` of another row does not pass for this one's.
     #[must_use]
     pub fn input_hash(&self) -> RowHash {
-        RowHasher::new("input").bytes("input", &self.input).finish()
+        RowHasher::new("input").id("id", &self.id).bytes("input", &self.input).finish()
+    }
+
+    /// Whether this row stands for one whose worker died: it has nothing of its own but its id.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.status == Reason::WorkerDied.as_str()
     }
 
     /// The hash of all columns but `device`: on the CPU the same whoever computed the row.
@@ -509,7 +519,7 @@ mod tests {
         ];
         assert!(others.iter().all(|other| other.result_hash() != row.result_hash()));
         assert_eq!(ResultRow { device: "cuda:0".to_owned(), ..one() }.result_hash(), row.result_hash());
-        assert!(others.iter().filter(|other| other.input_hash() != row.input_hash()).count() == 1);
+        assert!(others.iter().filter(|other| other.input_hash() != row.input_hash()).count() == 2);
         assert!(others.iter().filter(|other| other.id_hash() != row.id_hash()).count() == 1);
     }
 

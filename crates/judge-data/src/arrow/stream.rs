@@ -315,6 +315,19 @@ mod tests {
         for bytes in [&[0xff, 0xff, 0xff, 0x7f, 1][..], &[255, 255, 255, 255, 255, 255, 255, 127, 1], &head[..40]] {
             assert!(matches!(read(bytes), Err(Error::StreamCut { .. })), "{bytes:?}");
         }
+        // Nobody asks the source for so many bytes at once.
+        struct Asked<'b>(&'b [u8], usize);
+        impl Read for Asked<'_> {
+            fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+                self.1 = self.1.max(into.len());
+                assert!(self.1 < 1 << 20, "{} bytes asked for at once", self.1);
+                self.0.read(into)
+            }
+        }
+        let bytes = [&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f][..], &[1; 100_000]].concat();
+        let mut source = Asked(&bytes, 0);
+        assert!(matches!(BatchReader::new(&mut source, "test"), Err(Error::StreamCut { .. })));
+        assert!(source.1 > 0 && source.0.is_empty());
         let negative = [255, 255, 255, 255, 0, 0, 0, 128, 1];
         assert!(matches!(read(&negative), Err(Error::NoStream { .. })));
     }

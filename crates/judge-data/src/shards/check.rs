@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use judge_core::Reason;
 use serde::{Deserialize, Serialize};
 
 use super::buckets::Buckets;
 use super::part::PartRecord;
 use super::plan::{ShardPlan, items_of_table};
 use super::table::ParquetTable;
-use crate::{Error, InputFile, ItemSpec, ResultDigests, ResultRow, ResultTally, RowHash, RowHasher, SetDigest};
+use crate::{Error, ItemSpec, ResultDigests, ResultRow, ResultTally, RowHash, RowHasher, SetDigest};
 
 /// Rows of each kind that are named.
 const NAMED: usize = 20;
@@ -44,7 +43,7 @@ pub enum Output<'a> {
 pub struct Check {
     /// Rows that are there more than once, with equal results.
     pub repeats: bool,
-    /// This many rows that their worker did not survive.
+    /// This many rows whose worker died.
     pub lost: u64,
     /// Whether all rows must come from one device, for equal bits.
     pub one_device: bool,
@@ -73,7 +72,7 @@ pub struct Completeness {
     pub foreign: u64,
     /// Results that were made from other texts than those in the input.
     pub changed: u64,
-    /// Rows that their worker did not survive.
+    /// Rows whose worker died. They are counted neither by run nor by device.
     pub lost: u64,
     /// Rows by run.
     pub runs: BTreeMap<String, u64>,
@@ -88,10 +87,16 @@ pub struct Completeness {
 /// A row of the slow pass: the id's hash, whether it is a result, the input's, the result's, and where it lies.
 type Record = [u8; 57];
 
+/// Sides of a record.
+const INPUT: u8 = 0;
+const RESULT: u8 = 1;
+/// A result whose worker died.
+const LOST: u8 = 2;
+
 impl Check {
     /// Compares results with what they must be the results of.
     ///
-    /// The digests are added up first. Only where they differ are rows compared one by one, with temporary files and one more reading of
+    /// The files of a plan must still be the planned ones. The digests are added up first. Only where they differ are rows compared one by one, with temporary files and one more reading of
     /// both sides. What is wrong with rows, parts and runs is no error but among the [problems](Completeness::problems).
     ///
     /// # Errors
@@ -100,7 +105,12 @@ impl Check {
     pub fn run(self, output: &Output<'_>, mut see: impl FnMut(usize)) -> Result<Completeness, Error> {
         let mut found = Completeness::default();
         let files = match output {
-            Output::Parts { plan, folder } => parts(plan, folder, &mut found.problems)?,
+            Output::Parts { plan, folder } => {
+                for file in &plan.files {
+                    file.open()?;
+                }
+                parts(plan, folder, &mut found.problems)?
+            }
             Output::Files { output, .. } => output.to_vec(),
         };
         let mut tally = ResultTally::default();
@@ -110,6 +120,10 @@ impl Check {
                 see(rows.len());
                 for row in rows {
                     tally.add(&row);
+                    if row.is_lost() {
+                        found.lost += 1;
+                        continue;
+                    }
                     *found.runs.entry(row.run).or_default() += 1;
                     *found.devices.entry(row.device).or_default() += 1;
                 }
@@ -117,15 +131,12 @@ impl Check {
         }
         let (expected, ids, inputs, run) = expected(output, &mut see)?;
         (found.planned, found.rows, found.scored) = (expected, tally.rows, tally.scored);
-        found.lost = tally.unscored.get(Reason::WorkerDied.as_str()).copied().unwrap_or_default();
         (found.digests, found.unscored) = (tally.digests, tally.unscored);
         if (found.planned, ids, inputs) != (found.rows, found.digests.ids, found.digests.inputs) {
             compare(output, &files, self, &mut found, &mut see)?;
         }
-        for (other, rows) in
-            found.runs.iter().filter(|(other, _)| **other != run && !(other.is_empty() && found.lost > 0))
-        {
-            found.problems.push(format!("{rows} rows of the run {other:?}, expected {run:?}"));
+        for (other, n) in found.runs.iter().filter(|(other, _)| **other != run) {
+            found.problems.push(format!("{} of the run {other:?}, expected {run:?}", rows_in_words(*n)));
         }
         if self.one_device && found.devices.len() > 1 {
             let devices: Vec<String> =
@@ -133,7 +144,7 @@ impl Check {
             found.problems.push(format!("rows of {} devices: {}", devices.len(), devices.join(", ")));
         }
         if found.lost > self.lost {
-            found.problems.push(format!("{} rows that their worker did not survive", found.lost));
+            found.problems.push(format!("{} whose worker died", rows_in_words(found.lost)));
         }
         found.complete = found.problems.is_empty();
         Ok(found)
@@ -161,9 +172,10 @@ fn parts(plan: &ShardPlan, folder: &Path, problems: &mut Vec<String>) -> Result<
             None if !is_there => {}
             None => problems.push(format!("shard {shard}: {name} has no record of its own; run the shard again")),
             Some(record) => {
-                let now = InputFile::of(&path)?;
-                if (now.bytes, &now.blake3) != (record.file.bytes, &record.file.blake3) {
-                    problems.push(format!("shard {shard}: {name} is not the file that its record describes"));
+                if !record.describes(&path)? {
+                    problems.push(format!(
+                        "shard {shard}: {name} is not the file that its record describes; run the shard again"
+                    ));
                 }
             }
         }
@@ -197,9 +209,15 @@ pub(super) fn results(path: &Path) -> Result<impl Iterator<Item = Result<Vec<Res
     let columns: Vec<usize> = (0..table.schema().fields().len()).collect();
     let batches = table.batches(&columns, 0..table.rows())?;
     let path = path.to_path_buf();
+    let mut row = 0;
     Ok(batches.map(move |batch| {
-        let rows = ResultRow::from_batch(&batch?);
-        rows.map_err(|source| Error::InFile { path: path.clone(), source: Box::new(source) })
+        let batch = batch?;
+        let first = row;
+        row += batch.num_rows() as u64;
+        ResultRow::from_batch(&batch).map_err(|source| {
+            let source = Error::InBatch { what: "in the rows from row", number: first, source: Box::new(source) };
+            Error::InFile { path: path.clone(), source: Box::new(source) }
+        })
     }))
 }
 
@@ -261,7 +279,8 @@ fn compare(
     see: &mut impl FnMut(usize),
 ) -> Result<(), Error> {
     let mut all = Buckets::<57>::new();
-    each_input(output, |row, id, input, _| all.push(&record(id, 0, input, [0; 16], row)))?;
+    each_input(output, |row, id, input, _| all.push(&record(id, INPUT, input, [0; 16], row)))?;
+    let before = found.problems.len();
     for (index, file) in files.iter().enumerate() {
         let mut row = 0_u64;
         for rows in results(file)? {
@@ -269,7 +288,8 @@ fn compare(
             see(rows.len());
             for result in rows {
                 let place = (index as u64) << 40 | row;
-                all.push(&record(result.id_hash(), 1, result.input, result.result_hash().short(), place))?;
+                let side = if result.is_lost() { LOST } else { RESULT };
+                all.push(&record(result.id_hash(), side, result.input, result.result_hash().short(), place))?;
                 row += 1;
             }
         }
@@ -284,7 +304,7 @@ fn compare(
     let mut twice = 0_u64;
     for records in all.sorted() {
         for same in records?.chunk_by(|a, b| a[..16] == b[..16]) {
-            let (inputs, results) = same.split_at(same.iter().take_while(|record| record[16] == 0).count());
+            let (inputs, results) = same.split_at(same.iter().take_while(|record| record[16] == INPUT).count());
             twice += (inputs.len() as u64).saturating_sub(1);
             let Some(input) = inputs.first() else {
                 found.foreign += results.len() as u64;
@@ -301,7 +321,7 @@ fn compare(
                 found.repeated_and_different += u64::from(differs);
                 name(if differs { "repeated and different" } else { "repeated" }, extra);
             }
-            for result in results.iter().filter(|result| result[17..33] != [0; 16]) {
+            for result in results.iter().filter(|result| result[16] == RESULT) {
                 if !inputs.iter().any(|input| input[17..33] == result[17..33]) {
                     found.changed += 1;
                     name("changed", result);
@@ -310,25 +330,39 @@ fn compare(
         }
     }
     if twice > 0 {
-        found.problems.push(format!("{twice} rows of the input have an id that was there before"));
+        found.problems.push(format!("{} of the input with an id that was there before", rows_in_words(twice)));
     }
     for (kind, places) in named {
         if kind == "repeated" && allowed.repeats {
             continue;
         }
         let what = match kind {
-            "missing" => format!("{} rows of the input have no result", found.missing),
-            "foreign" => format!("{} results are of rows that the input does not have", found.foreign),
-            "changed" => format!("{} results were made from other texts than those in the input", found.changed),
-            "repeated" => format!("{} results are repeated, and equal", found.repeated - found.repeated_and_different),
-            _ => format!("{} results are repeated, and differ", found.repeated_and_different),
+            "missing" => format!("{} of the input without a result", rows_in_words(found.missing)),
+            "foreign" => format!("{} with ids that the input does not have", results_in_words(found.foreign)),
+            "changed" => format!("{} of other texts than those in the input", results_in_words(found.changed)),
+            "repeated" => {
+                format!("{} repeated, and equal", results_in_words(found.repeated - found.repeated_and_different))
+            }
+            _ => format!("{} repeated, and not equal", results_in_words(found.repeated_and_different)),
         };
         let of_input = kind == "missing";
         let names =
             places.iter().map(|&place| if of_input { input_name(output, place) } else { result_name(files, place) });
         found.problems.push(format!("{what}: {}", names.collect::<Result<Vec<_>, Error>>()?.join("; ")));
     }
+    let is_explained = found.lost > 0 || found.repeated > 0 || found.problems.len() > before;
+    if !is_explained {
+        found.problems.push("the digests differ, but no row does".to_owned());
+    }
     Ok(())
+}
+
+fn rows_in_words(n: u64) -> String {
+    if n == 1 { "1 row".to_owned() } else { format!("{n} rows") }
+}
+
+fn results_in_words(n: u64) -> String {
+    if n == 1 { "1 result".to_owned() } else { format!("{n} results") }
 }
 
 fn record(id: RowHash, side: u8, input: [u8; 16], result: [u8; 16], place: u64) -> Record {

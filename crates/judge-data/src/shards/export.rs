@@ -43,7 +43,7 @@ impl Export<'_> {
     /// Results wait in a temporary file of about their size; memory is 32 bytes a row.
     ///
     /// # Errors
-    /// [`Error::NoResult`] for a row without one; [`Error::BatchColumn`] for human scores that are no numbers; [`Error::Core`] for logits of another
+    /// [`Error::NoResult`] for a row without one, or with one of other texts; [`Error::BatchColumn`] for human scores that are no numbers; [`Error::Core`] for logits of another
     /// shape than the origin's; [`Error::NonFinite`](judge_core::Error::NonFinite) among them; as of a [`Check`](crate::Check); [`Error::Io`].
     pub fn write(&self, path: &Path, mut see: impl FnMut(usize)) -> Result<Counts, Error> {
         let mut rows_of: Vec<([u8; 16], u64)> = Vec::new();
@@ -75,6 +75,9 @@ impl Export<'_> {
                 return Err(Error::NoResult { id: item.id.to_string(), place: place() });
             };
             number += 1;
+            if kept.status != Reason::WorkerDied.as_str() && kept.input != item.input() {
+                return Err(Error::NoResult { id: item.id.to_string(), place: place() });
+            }
             let reason = kept.reason()?;
             counts.add(Fate { unscored: reason, graded: !human.is_empty() }, 1);
             kept.write(&item, human, reason, self.origin, &mut file)
@@ -184,6 +187,7 @@ fn grades(name: &str, batch: &RecordBatch) -> Result<Vec<Vec<f64>>, Error> {
 struct Kept {
     score: Option<f64>,
     status: String,
+    input: [u8; 16],
     detail: Option<String>,
     probabilities: Option<Vec<f64>>,
     logits: Option<Vec<f32>>,
@@ -191,8 +195,8 @@ struct Kept {
 
 impl Kept {
     fn of(row: ResultRow) -> Self {
-        let ResultRow { score, status, detail, probabilities, logits, .. } = row;
-        Self { score, status, detail, probabilities, logits }
+        let ResultRow { score, status, input, detail, probabilities, logits, .. } = row;
+        Self { score, status, input, detail, probabilities, logits }
     }
 
     /// Why there is no score; `None` if there is one.

@@ -64,7 +64,7 @@ impl PartRecord {
         folder.join(stem(shard, shards) + ".parquet")
     }
 
-    /// The record of a shard that is done; `None` if it is not, be it that its part is gone.
+    /// The record of a shard that is done; `None` if it is not, be it that its part is gone or has another size.
     ///
     /// # Errors
     /// [`Error::OtherPlan`] for a record of another plan, or of another shard.
@@ -79,8 +79,21 @@ impl PartRecord {
             let found = format!("plan {}, shard {}", record.plan, record.shard);
             return Err(Error::OtherPlan { path, expected: format!("plan {id}, shard {shard}"), found });
         }
-        let part = Self::part_path(folder, shard, plan.shards());
-        Ok(part.try_exists().map_err(Error::io("read", &part))?.then_some(record))
+        match fs::metadata(Self::part_path(folder, shard, plan.shards())) {
+            Ok(part) => Ok((part.len() == record.file.bytes).then_some(record)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("read", &path)(error)),
+        }
+    }
+
+    /// Whether the part is the file that this describes, to the byte. It is not if it was damaged, or if two attempts of devices that round differently have
+    /// mixed theirs; then the shard is to be scored again.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn describes(&self, part: &Path) -> Result<bool, Error> {
+        let now = InputFile::of(part)?;
+        Ok((now.bytes, &now.blake3) == (self.file.bytes, &self.file.blake3))
     }
 }
 
@@ -160,13 +173,19 @@ impl PartWriter {
             started,
             finished: finished(),
         };
-        let mut text = temporary(&folder, shard, shards)?;
         let bytes = text_of(&record)?;
-        let is_written = text.write_all(&bytes).and_then(|()| text.as_file().sync_all());
-        is_written.map_err(Error::io("write", text.path()))?;
-        if !place(file, &part)? || !place(text, &PartRecord::path(&folder, shard, shards))? {
+        if !place(file, &part)? {
             let theirs = PartRecord::find(&folder, plan, shard)?;
             return theirs.ok_or_else(|| Error::io("replace", &part)(io::ErrorKind::NotFound.into()));
+        }
+        // The part is ours now, so the record must be: where another attempt cleans up meanwhile, it is written again.
+        loop {
+            let mut text = temporary(&folder, shard, shards)?;
+            let is_written = text.write_all(&bytes).and_then(|()| text.as_file().sync_all());
+            is_written.map_err(Error::io("write", text.path()))?;
+            if place(text, &PartRecord::path(&folder, shard, shards))? {
+                break;
+            }
         }
         remove_temporaries(&folder, shard, shards)?;
         Ok(record)

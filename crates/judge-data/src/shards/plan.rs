@@ -235,6 +235,14 @@ pub(super) fn items_of_table(
     let path = table.path().to_path_buf();
     let within = move |source: Error| Error::InFile { path: path.clone(), source: Box::new(source) };
     let columns = ItemColumns::find(table.schema(), spec).map_err(&within)?;
-    let batches = table.batches(&columns.indices(table.schema()), rows)?;
-    Ok(batches.map(move |batch| columns.items(&batch?).map_err(&within)))
+    let batches = table.batches(&columns.indices(table.schema()), rows.clone())?;
+    let mut row = rows.start;
+    Ok(batches.map(move |batch| {
+        let batch = batch?;
+        let first = row;
+        row += batch.num_rows() as u64;
+        let of_batch =
+            |source| Error::InBatch { what: "in the rows from row", number: first, source: Box::new(source) };
+        columns.items(&batch).map_err(|source| within(of_batch(source)))
+    }))
 }

@@ -99,12 +99,21 @@ impl ParquetTable {
         let mut reader =
             guarded(|| builder.with_batch_size(BATCH).build().map_err(|error| error.to_string())).map_err(&wrong)?;
         let mut is_done = false;
+        let mut due = size(rows.end.min(self.rows()).saturating_sub(rows.start));
         Ok(std::iter::from_fn(move || {
             if is_done {
                 return None;
             }
             let batch = guarded(|| reader.next().transpose().map_err(|error| error.to_string())).transpose();
+            let batch = match batch {
+                None if due > 0 => Some(Err(format!("{due} rows fewer than its footer announces"))),
+                Some(Ok(batch)) if batch.num_rows() > due => {
+                    Some(Err("more rows than its footer announces".to_owned()))
+                }
+                batch => batch,
+            };
             is_done = !matches!(batch, Some(Ok(_)));
+            due -= batch.as_ref().map_or(0, |batch| batch.as_ref().map_or(0, RecordBatch::num_rows));
             batch.map(|batch| batch.map_err(&wrong))
         }))
     }

@@ -1,0 +1,179 @@
+//! Files of rows that LAGER scores: what `lager_pointwise` and the experiments built on it have in common.
+
+use anyhow::{Context, Result, bail};
+use judge_core::{Backbone, LagerJudge, LagerSettings};
+use judge_data::{
+    Carry, Counts, DatasetFormat, HumanScores, Input, Numbered, ORIGIN, Opened, Record, Resolved, ScoreRow, Settings,
+    judge_rows, score_row, split_label,
+};
+use serde_json::json;
+
+use crate::console::tell;
+use crate::files::{InputArgs, OutputArgs};
+use crate::lager::LagerArgs;
+use crate::model_args::ModelArgs;
+use crate::pace::Watch;
+
+/// What is scored, by which judge, and where the rows go.
+pub struct LagerFile<'a> {
+    /// The program that asks, for the record.
+    pub program: &'static str,
+    /// The rows.
+    pub input: &'a InputArgs,
+    /// Their format; `None` to detect it from the first.
+    pub format: Option<DatasetFormat>,
+    /// Where the scores go.
+    pub output: &'a OutputArgs,
+    /// Which other fields are carried along.
+    pub carry: &'a Carry,
+    /// What is asked.
+    pub lager: &'a LagerArgs,
+    /// The model.
+    pub model: &'a ModelArgs,
+    /// The option for which every row needs a human score, if there is one.
+    pub needs_human: Option<&'static str>,
+}
+
+/// A file of scores.
+pub struct ScoredFile {
+    /// The format of the input.
+    pub format: DatasetFormat,
+    /// Its rows.
+    pub rows: usize,
+    /// What became of them.
+    pub counts: Counts,
+    /// Which score was written; `None` if it was all there before.
+    pub variant: Option<&'static str>,
+}
+
+impl LagerFile<'_> {
+    /// Scores what is not scored yet. The whole input is checked first; a finished output is recognised without a model. `finish` adds to a row what is known of its
+    /// record and else not kept.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the input, the output, the model, or between them.
+    pub fn score(
+        &self,
+        finish: impl Fn(&Record, &mut ScoreRow) -> Result<(), judge_data::Error> + Sync,
+    ) -> Result<ScoredFile> {
+        let input = self.input.open()?;
+        let format = self.input.records(&input, self.format, Some(1))?.format();
+        let settings = self.lager.lager_settings(format, self.model)?;
+        let rows = self.check_data(&input, format, &settings)?;
+
+        let of_run = self.settings(&settings)?;
+        let plan = self.output.plan(self.program, &input, rows, self.input, self.model, of_run)?;
+        let start = match plan.open()? {
+            Opened::Complete(record) => return Ok(ScoredFile { format, rows, counts: record.counts, variant: None }),
+            Opened::Ready(start) => start,
+        };
+        let model = self.model.load()?;
+        let judge = LagerJudge::new(settings, &model)?;
+        for note in judge.weight_notes() {
+            tell(format_args!("note: {note}"));
+        }
+        let labels: Vec<String> = judge.settings().scale.labels().map(str::to_owned).collect();
+        if judge.settings().condition.generation().is_none()
+            && let Some(record) = self.input.records(&input, Some(format), Some(1))?.next().transpose()?
+            && let Ok(prompt) = judge.template().fill(&record)
+            && let Some((label, found)) = split_label(&model, &prompt, &labels)?
+        {
+            tell(format_args!(
+                "note: after the first prompt the tokenizer would write label {label:?} as {:?}, not as {:?}; --prefill may end the prompt better",
+                found.together, found.apart
+            ));
+        }
+
+        let mut resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
+        resolved.template = Some(judge.template().id().to_owned());
+        resolved.settings.insert(ORIGIN.to_owned(), serde_json::to_value(judge.origin())?);
+        let mut output = start.begin(resolved)?;
+        let before = output.resumed().rows;
+        if before > 0 && !self.model.quiet {
+            tell(format_args!("resuming: {before} of {rows} rows are done"));
+        }
+        let mut watch = Watch::new("judging", before, rows, self.model.quiet)?;
+        let records = self.input.records(&input, Some(format), self.model.limit)?;
+        let summary = judge_rows(
+            &mut output,
+            &model,
+            vec![&judge],
+            records,
+            |result| {
+                let record = result.item.record.clone();
+                let (mut row, fate) = score_row(&judge, result, self.carry)?;
+                finish(&record, &mut row)?;
+                Ok((row, fate))
+            },
+            |result| watch.see(result),
+        )?;
+        watch.finish(summary.cancelled, "rows")?;
+        if let Some(mass) = summary.judges[0].mean_label_mass().filter(|mass| *mass < 0.5) {
+            tell(format_args!(
+                "note: on average {:.1} % of the model's probability lies on the labels; the prompt may not lead it to a label (see --prefill and --template)",
+                100.0 * mass
+            ));
+        }
+        let counts = output.finish()?.counts;
+        Ok(ScoredFile { format, rows, counts, variant: Some(judge.variant().as_str()) })
+    }
+
+    /// What decides about a row and is known before the model is loaded.
+    fn settings(&self, settings: &LagerSettings) -> Result<Settings> {
+        let mut all = self.lager.settings(settings)?;
+        all.insert("carry".to_owned(), json!(format!("{:?}", self.carry)));
+        all.insert("format".to_owned(), json!(self.format.map(DatasetFormat::as_str)));
+        Ok(all)
+    }
+
+    /// Reads the whole input and fills every prompt once, so that whatever is wrong is said before any model work. Returns the number of rows.
+    fn check_data(&self, input: &Input, format: DatasetFormat, settings: &LagerSettings) -> Result<usize> {
+        let template = settings.template.clone().with_prefill(&settings.opening);
+        let (mut rows, mut missing, mut first_missing, mut people) = (0, 0, None, HumanScores::default());
+        let (range, mut off_scale, mut first_off) = (settings.scale.range(), 0, None);
+        for record in self.input.records(input, Some(format), self.model.limit)? {
+            let record = record?;
+            if let Some(option) = self.needs_human.filter(|_| record.human().is_none()) {
+                bail!("{option}: item {} of {} has no human score", record.id(), input.path().display());
+            }
+            people.see(&record);
+            if let Some(grade) = record.human().filter(|grade| !(range.0..=range.1).contains(grade)) {
+                off_scale += 1;
+                first_off.get_or_insert((record.id().clone(), grade));
+            }
+            self.carry.of(record.extra().clone()).with_context(|| format!("{}", input.path().display()))?;
+            let item = Numbered { row: rows, record };
+            if let Err(error) = template.fill(&item) {
+                missing += 1;
+                first_missing.get_or_insert((item.record.id().clone(), error));
+            }
+            rows += 1;
+        }
+        if let Some((id, error)) = first_missing {
+            let file = input.path().display();
+            if missing == rows {
+                bail!("{file}, item {id}: {error}\n{}", self.lager.template_hint(format));
+            }
+            tell(format_args!(
+                "note: {missing} of {rows} rows lack a field of the template and get no score; the first is {id}: {error}"
+            ));
+        }
+        if !self.model.quiet {
+            tell(format_args!(
+                "{}: {rows} items of the format `{format}`, {} with a human score",
+                input.path().display(),
+                people.graded()
+            ));
+        }
+        if let Some((id, grade)) = first_off {
+            let (low, high) = range;
+            tell(format_args!(
+                "note: {off_scale} human scores are off the scale {low} to {high}, the first is {grade} of item {id}; layer weights cannot be fitted on them"
+            ));
+        }
+        if let Some(note) = people.note() {
+            tell(format_args!("note: {note}"));
+        }
+        Ok(rows)
+    }
+}

@@ -78,7 +78,7 @@ fn a_run_of_the_embedded_model_has_the_numbers_of_the_other_programs() {
     assert!(differences.len() == 25 && differences.is_sorted_by(|a, b| a >= b), "{differences:?}");
 
     let worst = &found["disagreements"][0];
-    let row = graded.iter().find(|row| worst["id"] == row["id"].to_string()).expect("a row");
+    let row = graded.iter().find(|row| worst["id"].as_str() == Some(&*row["id"].to_string())).expect("a row");
     assert!(worst["texts"].as_array().is_some_and(|texts| texts.contains(&json!(["instruction", row["instruction"]]))));
 
     let said = text(&page);

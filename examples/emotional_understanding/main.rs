@@ -63,7 +63,8 @@ fn run(cli: &Cli) -> Result<()> {
         carry: &cli.carry,
         lager: &cli.lager,
         model: &cli.model,
-        needs_human: None,
+        check: &|_| Ok(()),
+        template: None,
     };
     let ScoredFile { rows, counts, .. } = file.score(|record, row| match record {
         Record::Emotion(item) => row.extra.set("emotion", &item.emotion),

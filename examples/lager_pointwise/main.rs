@@ -6,7 +6,7 @@ mod cli;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use judge_data::{DatasetFormat, LagerResult, LagerScores, Rows, ScoreOutcome, ScoreRow, write_lager_results};
 use judge_examples::console::{check_scored, say, start};
 use judge_examples::lager_file::{LagerFile, ScoredFile};
@@ -27,7 +27,11 @@ fn run(cli: &Cli) -> Result<()> {
         carry: &cli.carry,
         lager: &cli.lager,
         model: &cli.model,
-        needs_human: cli.lager_json.is_some().then_some("--lager-json"),
+        check: &|record| {
+            ensure!(cli.lager_json.is_none() || record.human().is_some(), "--lager-json: it has no human score");
+            Ok(())
+        },
+        template: None,
     };
     let ScoredFile { format, rows, counts, variant } = file.score(|_, _| Ok(()))?;
     let output = cli.output.output.display();

@@ -10,7 +10,6 @@ mod findings;
 mod page;
 mod record;
 mod rows;
-mod texts;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -9,7 +9,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::figures;
 use crate::findings::Findings;
 use crate::rows::Disagreement;
-use crate::texts::{ID, SETTINGS, TEXT, cut, visible};
+use judge_examples::texts::{ID, SETTINGS, TEXT, cut, visible};
 
 /// Nothing is loaded and nothing runs; styles stand in the page.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";

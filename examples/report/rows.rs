@@ -10,7 +10,7 @@ use judge_metrics::comparison::{ComparedItem, Rating};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::texts::{ID, TEXT, cut};
+use judge_examples::texts::{ID, TEXT, cut};
 
 /// Rows of each list.
 pub const LISTED: usize = 25;

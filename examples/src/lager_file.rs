@@ -1,7 +1,7 @@
 //! Files of rows that LAGER scores: what `lager_pointwise` and the experiments built on it have in common.
 
 use anyhow::{Context, Result, bail};
-use judge_core::{Backbone, LagerJudge, LagerSettings};
+use judge_core::{Backbone, LagerJudge, LagerSettings, PromptTemplate};
 use judge_data::{
     Carry, Counts, DatasetFormat, HumanScores, Input, Numbered, ORIGIN, Opened, Record, Resolved, ScoreRow, Settings,
     judge_rows, score_row, split_label,
@@ -30,8 +30,10 @@ pub struct LagerFile<'a> {
     pub lager: &'a LagerArgs,
     /// The model.
     pub model: &'a ModelArgs,
-    /// The option for which every row needs a human score, if there is one.
-    pub needs_human: Option<&'static str>,
+    /// What must hold of a record besides, before any model work.
+    pub check: &'a dyn Fn(&Record) -> Result<()>,
+    /// What is asked unless `--template` says otherwise; `None` for the default of the format.
+    pub template: Option<PromptTemplate>,
 }
 
 /// A file of scores.
@@ -58,7 +60,10 @@ impl LagerFile<'_> {
     ) -> Result<ScoredFile> {
         let input = self.input.open()?;
         let format = self.input.records(&input, self.format, Some(1))?.format();
-        let settings = self.lager.lager_settings(format, self.model)?;
+        let mut settings = self.lager.lager_settings(format, self.model)?;
+        if let (Some(template), None) = (&self.template, &self.lager.template) {
+            settings.template = self.model.dress_template(template.clone());
+        }
         let rows = self.check_data(&input, format, &settings)?;
 
         let of_run = self.settings(&settings)?;
@@ -133,9 +138,7 @@ impl LagerFile<'_> {
         let (range, mut off_scale, mut first_off) = (settings.scale.range(), 0, None);
         for record in self.input.records(input, Some(format), self.model.limit)? {
             let record = record?;
-            if let Some(option) = self.needs_human.filter(|_| record.human().is_none()) {
-                bail!("{option}: item {} of {} has no human score", record.id(), input.path().display());
-            }
+            (self.check)(&record).with_context(|| format!("{}, item {}", input.path().display(), record.id()))?;
             people.see(&record);
             if let Some(grade) = record.human().filter(|grade| !(range.0..=range.1).contains(grade)) {
                 off_scale += 1;

@@ -1,6 +1,7 @@
 //! Pieces the examples share. Not a library to depend on: it promises nothing.
 
 pub mod api_args;
+pub mod boundary;
 pub mod console;
 pub mod files;
 pub mod inspector;
@@ -21,6 +22,7 @@ pub mod reliability;
 pub mod report;
 pub mod scoring;
 pub mod surface;
+pub mod texts;
 
 pub use console::commit;
 
@@ -47,6 +49,8 @@ mod documentation {
     struct Gpu;
     #[doc = include_str!("../../docs/judges.md")]
     struct Judges;
+    #[doc = include_str!("../../docs/knowledge.md")]
+    struct Knowledge;
     #[doc = include_str!("../../docs/labels.md")]
     struct Labels;
     #[doc = include_str!("../../docs/lager.md")]

@@ -61,6 +61,7 @@ fn every_example_has_a_version_with_its_commit() {
         "report",
         "score_files",
         "score_stream",
+        "self_knowledge",
         "throughput",
         "train_tiny_judge",
     ] {

@@ -27,7 +27,10 @@ pub(crate) mod mean;
 pub(crate) mod scoring;
 
 pub use auroc::{Auroc, AurocDifference, auroc, auroc_difference};
-pub use curves::{PrecisionRecallPoint, RocPoint, average_precision, precision_recall_curve, roc_curve};
+pub use curves::{
+    F1Threshold, PrecisionRecallPoint, RiskCoveragePoint, RocPoint, area_under_risk_coverage, average_precision,
+    best_f1_threshold, precision_recall_curve, risk_coverage_curve, roc_curve,
+};
 pub use divergence::{earth_movers_distance, jensen_shannon_divergence, kl_divergence, smoothed, total_variation};
 pub use errors::{bias, bias_in_words, mean_absolute_error, root_mean_squared_error};
 pub use mean::SampleMean;

@@ -61,15 +61,10 @@ pub struct PrecisionRecallPoint {
 /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::Undefined`] where no outcome is
 /// true.
 pub fn precision_recall_curve(outcomes: &[bool], scores: &[f64]) -> Result<Vec<PrecisionRecallPoint>, Error> {
-    check_lengths("scores", scores.len(), "outcomes", outcomes.len())?;
-    if outcomes.is_empty() {
-        return Err(Error::TooFewItems { required: 1, found: 0 });
-    }
-    check_finite("scores", scores)?;
+    let cuts = checked_cuts(outcomes, scores)?;
     if !outcomes.contains(&true) {
         return Err(Error::Undefined { statistic: "precision–recall curve", reason: "no outcome is true" });
     }
-    let cuts = cuts(outcomes, scores);
     let all = cuts[cuts.len() - 1].positives as f64;
     let point = |cut: &Cut| PrecisionRecallPoint {
         threshold: cut.threshold,
@@ -102,6 +97,110 @@ pub fn average_precision(outcomes: &[bool], scores: &[f64]) -> Result<f64, Error
         })
         .collect();
     Ok(sum(&steps).min(1.0))
+}
+
+/// A threshold, and how well it tells positive items from negative ones.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct F1Threshold {
+    /// Items that score at least this are called positive.
+    pub threshold: f64,
+    /// Positive items among those called positive.
+    pub precision: f64,
+    /// Positive items called positive, of all positive ones.
+    pub recall: f64,
+    /// 2 · precision · recall / (precision + recall); 0 where both are 0.
+    pub f1: f64,
+}
+
+/// The threshold with the largest F1 of the positive class; of several, the highest. Where it was chosen it flatters itself: judge it on other items.
+///
+/// Input and errors as for [`precision_recall_curve`]. O(n log n).
+///
+/// ```
+/// let best = judge_metrics::prediction::best_f1_threshold(&[false, false, true, true], &[0.1, 0.4, 0.35, 0.8])?;
+/// assert_eq!((best.threshold, best.recall), (0.35, 1.0));
+/// assert!((best.f1 - 0.8).abs() < 1e-15);
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+pub fn best_f1_threshold(outcomes: &[bool], scores: &[f64]) -> Result<F1Threshold, Error> {
+    let points = precision_recall_curve(outcomes, scores)?.into_iter().map(|point| {
+        let PrecisionRecallPoint { threshold, precision, recall } = point;
+        let both = precision + recall;
+        let f1 = if both > 0.0 { 2.0 * precision * recall / both } else { 0.0 };
+        F1Threshold { threshold, precision, recall, f1 }
+    });
+    // The curve has a point, as there is an item.
+    let best = points.reduce(|best, point| if point.f1 > best.f1 { point } else { best });
+    best.ok_or(Error::TooFewItems { required: 1, found: 0 })
+}
+
+/// One point of a risk–coverage curve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RiskCoveragePoint {
+    /// Items whose confidence is at least this are answered.
+    pub threshold: f64,
+    /// Items that are answered, of all.
+    pub coverage: f64,
+    /// Wrong items among those that are answered.
+    pub risk: f64,
+}
+
+/// What is risked at each coverage: one point per distinct confidence, descending, so that coverage rises to 1 (El-Yaniv and Wiener 2010).
+///
+/// `correct`: whether the answer to each item is right; `confidence`: n finite numbers, the larger the surer. O(n log n).
+///
+/// # Errors
+///
+/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`].
+///
+/// ```
+/// let curve = judge_metrics::prediction::risk_coverage_curve(&[true, true, false, true], &[0.9, 0.8, 0.7, 0.7])?;
+/// assert_eq!((curve.len(), curve[1].coverage, curve[1].risk), (3, 0.5, 0.0));
+/// assert_eq!((curve[2].threshold, curve[2].coverage, curve[2].risk), (0.7, 1.0, 0.25));
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+pub fn risk_coverage_curve(correct: &[bool], confidence: &[f64]) -> Result<Vec<RiskCoveragePoint>, Error> {
+    let cuts = checked_cuts(correct, confidence)?;
+    let point = |cut: &Cut| {
+        let answered = cut.positives + cut.negatives;
+        let (coverage, risk) = (answered as f64 / correct.len() as f64, cut.negatives as f64 / answered as f64);
+        RiskCoveragePoint { threshold: cut.threshold, coverage, risk }
+    };
+    Ok(cuts.iter().map(point).collect())
+}
+
+/// The area under the risk–coverage curve: the mean of the risks of answering the surest 1, 2, … n items (Geifman, Uziel and El-Yaniv 2019). In [0, 1],
+/// smaller is better; confidence without information gets the share of wrong items.
+///
+/// Of items of equal confidence any may come first, so each order counts alike. Without ties it is NumPy's
+/// `np.mean(np.cumsum(wrong) / np.arange(1, n + 1))`, sorted by falling confidence. Input and errors as for
+/// [`risk_coverage_curve`]; the interval is left to [`Bootstrap`](crate::resampling::Bootstrap).
+///
+/// ```
+/// let area = judge_metrics::prediction::area_under_risk_coverage(&[true, false, true], &[0.9, 0.8, 0.1])?;
+/// assert!((area - (0.0 + 1.0 / 2.0 + 1.0 / 3.0) / 3.0).abs() < 1e-15);
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+pub fn area_under_risk_coverage(correct: &[bool], confidence: &[f64]) -> Result<f64, Error> {
+    let cuts = checked_cuts(correct, confidence)?;
+    let (mut before, mut wrong_before) = (0, 0);
+    let mut risks = Vec::with_capacity(correct.len());
+    for cut in cuts {
+        let tied = cut.positives + cut.negatives - before;
+        let wrong_share = (cut.negatives - wrong_before) as f64 / tied as f64;
+        risks.extend((1..=tied).map(|k| (wrong_before as f64 + k as f64 * wrong_share) / (before + k) as f64));
+        (before, wrong_before) = (before + tied, cut.negatives);
+    }
+    Ok(sum(&risks) / correct.len() as f64)
+}
+
+fn checked_cuts(outcomes: &[bool], scores: &[f64]) -> Result<Vec<Cut>, Error> {
+    check_lengths("scores", scores.len(), "outcomes", outcomes.len())?;
+    if outcomes.is_empty() {
+        return Err(Error::TooFewItems { required: 1, found: 0 });
+    }
+    check_finite("scores", scores)?;
+    Ok(cuts(outcomes, scores))
 }
 
 /// How many items of either kind score at least `threshold`.

@@ -8,6 +8,7 @@ pub const TEXT: usize = 400;
 pub const SETTINGS: usize = 20_000;
 
 /// The beginning of a text, and how long it is where that is not all of it.
+#[must_use]
 pub fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),
@@ -17,6 +18,7 @@ pub fn cut(text: &str, most: usize) -> String {
 
 /// A text in which nothing is unseen: control characters, and those that turn the direction of writing or have no width, are written as `\u{202e}`.
 /// Line ends and tabs stay.
+#[must_use]
 pub fn visible(text: &str) -> String {
     let unseen = |c: char| {
         let turns = matches!(c, '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');

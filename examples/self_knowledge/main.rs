@@ -1,0 +1,112 @@
+//! Does a model know whether it can answer? Questions in, how answerable each is out, and what is risked by answering those.
+//!
+//! `cargo run --release --example self_knowledge -- --input questions.jsonl --output scores.jsonl`
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use judge_core::{Prompt, PromptTemplate};
+use judge_data::{Carry, Columns, DatasetFormat, ScoreOutcome, check_outputs, write_atomic};
+use judge_examples::boundary::{ANSWERABLE, Boundary, Judged, Rule};
+use judge_examples::console::{check_scored, say, start};
+use judge_examples::files::{InputArgs, OutputArgs};
+use judge_examples::lager::LagerArgs;
+use judge_examples::lager_file::{LagerFile, ScoredFile};
+use judge_examples::model_args::ModelArgs;
+
+/// Find out whether a model knows what it can answer.
+///
+/// Reads questions {"id", "question", "answerable"?: true or false}. The model says how answerable each is, and LAGER reads it from its states: one row per question in input
+/// order, {"id", "score", "answerable_p", …}. Where the input says which are answerable, prints how well a threshold tells the unanswerable ones, and what is risked
+/// by answering the surest.
+#[derive(Parser)]
+#[command(name = "self_knowledge")]
+struct Cli {
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Where the statistics go
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// How the threshold is found, at and above which a question counts as answerable [default: fitted with --valid, else min-max]
+    #[arg(long, value_enum, value_name = "RULE")]
+    threshold_rule: Option<Rule>,
+    /// Rows that this program has written of other questions, on which the threshold is fitted
+    #[arg(long, value_name = "FILE")]
+    valid: Option<PathBuf>,
+    /// Which other fields are carried to the output: all, none, or names with commas between
+    #[arg(long, default_value = "all", value_name = "FIELDS")]
+    carry: Carry,
+    #[command(flatten)]
+    lager: LagerArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+/// What the model is asked. Own wording; the reference's is not licensed.
+const PROMPT: &str = "Here is a question. Do not answer it. Judge only whether you could: whether what it asks is known, whether you know it, and whether it rests on nothing false.\n\n\
+     Question: {prompt}\n\n\
+     {low} means that you certainly could not answer it, {high} that you certainly could. Reply with one line of the form\nscore: <number>";
+
+fn main() -> ExitCode {
+    start(run)
+}
+
+fn run(cli: &Cli) -> Result<()> {
+    cli.lager.check()?;
+    let rule = Rule::choose(cli.threshold_rule, cli.valid.is_some())?;
+    let inputs = [&cli.input.input].into_iter().chain(&cli.valid).chain(cli.lager.inputs());
+    check_outputs(inputs, [Some(&cli.output.output), cli.json.as_ref()].into_iter().flatten())?;
+    let valid = cli.valid.as_ref().map(|path| Judged::read(path)).transpose()?;
+    // `answerable` is carried along as it is: it is no grade on the scale.
+    let columns: Columns = match &cli.input.columns {
+        Some(columns) => columns.clone(),
+        None => "prompt=question,human=".parse().context("the columns of questions")?,
+    };
+    let input = InputArgs { input: cli.input.input.clone(), columns: Some(columns) };
+    let (low, high) = (1, cli.lager.points.unwrap_or(5));
+    let prompt = PROMPT.replace("{low}", &low.to_string()).replace("{high}", &high.to_string());
+    let file = LagerFile {
+        program: "self_knowledge",
+        input: &input,
+        format: Some(DatasetFormat::Prompts),
+        output: &cli.output,
+        carry: &cli.carry,
+        lager: &cli.lager,
+        model: &cli.model,
+        check: &|record| {
+            let answerable = record.extra().text(ANSWERABLE).unwrap_or("null");
+            ensure!(
+                ["true", "false", "null"].contains(&answerable),
+                "expected {ANSWERABLE:?} to be true, false or null, found {answerable}"
+            );
+            Ok(())
+        },
+        template: Some(PromptTemplate::new(Prompt::user(prompt))?),
+    };
+    let ScoredFile { rows, counts, .. } = file.score(|_, row| match &row.outcome {
+        // How far along the scale: not a probability until people have said which are answerable.
+        ScoreOutcome::Read(_, Some(judged)) => {
+            let share = (judged.score - f64::from(low)) / f64::from(high - low);
+            row.extra.set("answerable_p", &share.clamp(0.0, 1.0))
+        }
+        _ => Ok(()),
+    })?;
+    say(format_args!("{} of {rows} questions scored -> {}", counts.scored, cli.output.output.display()))?;
+    for (reason, count) in &counts.unscored {
+        say(format_args!("unscored, {reason}: {count}"))?;
+    }
+    check_scored(counts.scored, counts.unscored)?;
+
+    let judged = Judged::read(&cli.output.output)?;
+    let found = Boundary::new(&judged, rule, valid.as_ref())?;
+    if let Some(path) = &cli.json {
+        let mut text = serde_json::to_vec_pretty(&found)?;
+        text.push(b'\n');
+        write_atomic(path, &text)?;
+    }
+    found.print()
+}

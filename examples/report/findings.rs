@@ -273,8 +273,9 @@ fn bars(values: &[f64], human: &[f64]) -> Vec<Bar> {
         .iter()
         .chain(human)
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| (low.min(value), high.max(value)));
-    // One value has a bar of its own.
-    let (low, high) = if high > low { (low, high) } else { (low - 0.5, high + 0.5) };
+    // One value, or what differs in its last digits, has a bar of its own.
+    let least = 1e-9 * low.abs().max(high.abs()).max(1.0);
+    let (low, high) = if high - low > least { (low, high) } else { (low - 0.5, high + 0.5) };
     let human = histogram(human, low, high, BARS);
     let both = histogram(values, low, high, BARS).into_iter().zip(human);
     both.map(|((low, high, rows), (.., human))| Bar { low, high, rows, human }).collect()

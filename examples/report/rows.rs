@@ -16,6 +16,10 @@ use judge_examples::texts::{ID, TEXT, cut};
 pub const LISTED: usize = 25;
 /// Examples of each reason.
 const EXAMPLES: usize = 5;
+/// Layers of a model, beyond which a curve over them is none that anybody could read.
+const LAYERS: usize = 512;
+/// Scores beyond this are on no scale, and their differences on no axis.
+const LARGEST: f64 = 1e100;
 /// Kinds of anything that a file may have any number of.
 const KINDS: usize = 25;
 /// Texts of a row.
@@ -246,6 +250,10 @@ impl Rows {
             return without("rows have no label logits");
         };
         let layers: Vec<usize> = row.required("layers", "a list of layer numbers from 0")?;
+        ensure!(layers.len() == logits.len(), "logits of {} layers, expected {}", logits.len(), layers.len());
+        if layers.len() > LAYERS {
+            return without("rows have more than 512 layers");
+        }
         let labels: Vec<String> = row.required("labels", "a list of texts")?;
         let Ok(values) = labels.iter().map(|label| label.parse()).collect::<Result<Vec<f64>, _>>() else {
             return without("labels are no numbers");
@@ -312,6 +320,12 @@ impl Rows {
                         self.long(&id, tokens);
                     }
                     match row.score {
+                        Some(score) if !(score.abs() <= LARGEST) => {
+                            bail!(
+                                "{}: expected scores from -{LARGEST:e} to {LARGEST:e}, found {score} in row {id}",
+                                path.display()
+                            );
+                        }
                         Some(score) => self.scores.push(score),
                         None => self.without(row.status, &id, row.detail.as_deref().unwrap_or_default()),
                     }
@@ -363,9 +377,9 @@ fn value(row: &Row, field: &str) -> Option<Value> {
 
 fn rating(value: &Value) -> Result<Rating> {
     match value {
-        Value::Number(number) => match number.as_f64().filter(|number| number.is_finite()) {
+        Value::Number(number) => match number.as_f64().filter(|number| number.abs() <= LARGEST) {
             Some(number) => Ok(Rating::Number(number + 0.0)),
-            None => bail!("expected a finite number, found {number}"),
+            None => bail!("expected a number from -{LARGEST:e} to {LARGEST:e}, found {number}"),
         },
         Value::Bool(truth) => Ok(Rating::Number(f64::from(u8::from(*truth)))),
         Value::String(text) => Ok(Rating::Text(text.clone())),

@@ -114,7 +114,7 @@ fn draw(
         [bin.predicted, low, high]
     });
     let (low, high) = ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
-    let margin = 0.05 * (high - low).max(1e-9);
+    let margin = 0.05 * (high - low).max(1e-9 * low.abs().max(high.abs()).max(1.0));
     let (low, high) = (low - margin, high + margin);
     let area = SVGBackend::with_string(text, (640, 640)).into_drawing_area();
     area.fill(&WHITE)?;

@@ -153,6 +153,13 @@ fn labels_and_rows_that_nobody_graded() {
     let (page, found) = self::page(folder.path(), &["--input", "constant.jsonl"]);
     assert!(found["agreement"]["spearman"]["undefined"].is_string());
     assert!(text(&page).contains("statistics are not defined"));
+    // Nothing varies, one row alone, and numbers of any size.
+    for (score, human, rows) in [(3.0, 3.0, 5), (3.0, 3.0, 1), (1e100, -1e100, 3), (1e99, 1e99, 3), (0.0, 1e-300, 3)] {
+        let same: Vec<Value> = (0..rows).map(|index| json!({"id": index, "score": score, "human": human})).collect();
+        write_rows(folder.path().join("same.jsonl"), &same);
+        let (_, found) = self::page(folder.path(), &["--input", "same.jsonl"]);
+        assert_eq!((&found["graded"], found["scores"].as_array().map(Vec::len)), (&json!(rows), Some(40)));
+    }
 }
 
 #[test]
@@ -170,6 +177,15 @@ fn what_is_wrong_with_an_input_is_said() {
     fails(&[good.clone(), good.clone()], &[], 1, "the id 1 was there before");
     fails(&[good.clone(), json!({"id": 2, "score": 1, "human": {"a": 1}})], &[], 1, "expected a number or a label");
     fails(&[good.clone(), json!({"id": 2, "score": 1, "human": "good"})], &[], 1, "good");
+    fails(
+        &[good.clone(), json!({"id": 2, "score": 1e200, "human": 1})],
+        &[],
+        1,
+        "expected a number from -1e100 to 1e100",
+    );
+    let ragged =
+        json!({"id": 1, "score": 1, "human": 2, "labels": ["1", "2"], "layers": [0], "logits": [[1, 2], [1, 2]]});
+    fails(&[ragged], &[], 1, "logits of 2 layers, expected 1");
     fails(std::slice::from_ref(&good), &["--json", "out.html"], 2, "out.html");
     fails(std::slice::from_ref(&good), &["--check", "in.jsonl"], 1, "expected what score_files check --json writes");
     fails(std::slice::from_ref(&good), &["--run", "in.jsonl"], 1, "expected a plan or a run record");

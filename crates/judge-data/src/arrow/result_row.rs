@@ -243,7 +243,7 @@ impl ResultRow {
     /// columns any order; others are passed over.
     ///
     /// # Errors
-    /// [`Error::BatchColumn`] for a column that is missing or of another type, a null where there must be a value, a score whose
+    /// [`Error::BatchColumn`] for a column that is missing or of another type, a null where there must be a value, a score that is not finite or whose
     /// status says that there is none or the reverse, and an `input` that has not 16 bytes.
     pub fn from_batch(batch: &RecordBatch) -> Result<Vec<Self>, Error> {
         let text = |name: &'static str| texts(name, required(batch, name, "a column of text")?);
@@ -264,6 +264,9 @@ impl ResultRow {
             if score.is_some() != (status == SCORED) {
                 let found = format!("{} beside the status {status:?} in row {row} of the batch", shown(score));
                 return Err(wrong("score", "a number where the status is \"scored\", null elsewhere", found));
+            }
+            if score.is_some_and(|score| !score.is_finite()) {
+                return Err(wrong("score", "finite numbers", format!("{} in row {row} of the batch", shown(score))));
             }
             let input = inputs[row].ok_or_else(|| null("input", row))?;
             let input = input
@@ -411,7 +414,7 @@ impl AddAssign<&Self> for ResultTally {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{LargeBinaryArray, LargeStringArray, NullArray, StringArray, StringViewArray};
+    use arrow_array::{Float64Array, LargeBinaryArray, LargeStringArray, NullArray, StringArray, StringViewArray};
     use proptest::prelude::*;
 
     use super::*;
@@ -556,7 +559,7 @@ mod tests {
     #[test]
     fn what_is_no_result_is_named() {
         let none: Option<&str> = None;
-        let cases: [(&str, ArrayRef, &str); 8] = [
+        let cases: [(&str, ArrayRef, &str); 9] = [
             ("id", Arc::new(StringArray::from(vec![none])), "null in row 0"),
             ("id", Arc::new(arrow_array::BooleanArray::from(vec![true])), "Boolean"),
             ("status", Arc::new(StringArray::from(vec![none])), "null in row 0"),
@@ -566,6 +569,7 @@ mod tests {
                 "column \"score\": expected a number where the status is \"scored\", null elsewhere, found 3.5 beside",
             ),
             ("score", Arc::new(NullArray::new(1)), "Null"),
+            ("score", Arc::new(Float64Array::from(vec![f64::NAN])), "found NaN in row 0"),
             ("tokens", Arc::new(arrow_array::Int64Array::from(vec![-1])), "found -1 in row 0"),
             ("input", Arc::new(LargeBinaryArray::from(vec![&[7_u8; 15][..]])), "15 in row 0"),
             ("probabilities", Arc::new(StringArray::from(vec!["0.5"])), "Utf8"),

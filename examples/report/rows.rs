@@ -320,7 +320,7 @@ impl Rows {
                         self.long(&id, tokens);
                     }
                     match row.score {
-                        Some(score) if !(score.abs() <= LARGEST) => {
+                        Some(score) if score.abs() > LARGEST => {
                             bail!(
                                 "{}: expected scores from -{LARGEST:e} to {LARGEST:e}, found {score} in row {id}",
                                 path.display()

@@ -261,7 +261,6 @@ def rows():
     """What pyarrow writes."""
     made = json.loads((CRATES / "judge-data" / "tests" / "fixtures" / "pyarrow.json").read_text())
     write("stream", [bytes.fromhex(case["bytes"]) for case in made["streams"] + made["refused"]])
-    write("parquet", [bytes.fromhex(case["bytes"]) for case in made["files"]])
 
 
 for make in (rows, pickle, config, tokenizer, chat_template, safetensors, weights, gguf, adapter):

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
+fuzz_target!(init: judge_fuzz::panics_of_others_unwind(), |bytes: &[u8]| {
     let mut parts = bytes.split(|&byte| byte == 0xff).map(String::from_utf8_lossy);
     let template = parts.next().unwrap_or_default();
     let parts: Vec<_> = parts.collect();

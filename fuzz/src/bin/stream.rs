@@ -5,7 +5,7 @@ use judge_core::{Prompt, PromptTemplate};
 use judge_data::{BatchReader, BatchWriter, IdKind, ItemColumns, ItemSpec, ResultRow};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(init: judge_fuzz::let_panics_be_caught(), |bytes: &[u8]| {
+fuzz_target!(init: judge_fuzz::panics_of_others_unwind(), |bytes: &[u8]| {
     let template = PromptTemplate::new(Prompt::user("{instruction} {response}")).unwrap();
     let columns = "instruction=prompt,response=completion".parse().unwrap();
     let mut spec = ItemSpec { template, columns, id: "id".to_owned(), ids: IdKind::Text };

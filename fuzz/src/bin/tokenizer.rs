@@ -1,9 +1,7 @@
 //! A `tokenizer.json`, a `tokenizer_config.json` and a `chat_template.jinja`: they are refused, or make the same tokens of a text each time, and text of tokens.
 #![no_main]
 
-use std::panic;
-
-use judge_fuzz::{folder, parts};
+use judge_fuzz::{folder, panics_of_others_unwind, parts};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(
@@ -17,15 +15,3 @@ fuzz_target!(
         judge_models::fuzzing::tokenizer(folder(&files));
     }
 );
-
-/// The crate `tokenizers` panics on some files, which judge-models makes an error of. libFuzzer's hook would end the process before that.
-fn panics_of_others_unwind() {
-    let abort = panic::take_hook();
-    panic::set_hook(Box::new(move |info| {
-        let is_of_others =
-            info.location().is_some_and(|place| !place.file().contains("judge-") && !place.file().starts_with("src/"));
-        if !is_of_others {
-            abort(info);
-        }
-    }));
-}

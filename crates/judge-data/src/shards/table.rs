@@ -22,7 +22,8 @@ const TAIL: u64 = 8;
 /// A Parquet file that is open for reading.
 ///
 /// Texts come as texts, whatever the writer kept them as: the Arrow schema that some writers add is passed over. Files compressed with
-/// snappy or zstd, or not at all, are read; others are refused with the name of what is missing.
+/// snappy or zstd, or not at all, are read; others are refused with the name of what is missing. Damage is an error, with one exception: a page that announces
+/// more values than there is memory for ends the process, in the library that reads pages.
 #[derive(Debug)]
 pub struct ParquetTable {
     path: PathBuf,

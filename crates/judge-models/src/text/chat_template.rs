@@ -38,6 +38,7 @@ mod source;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use judge_core::Message;
 use minijinja::syntax::SyntaxConfig;
@@ -148,7 +149,13 @@ impl ChatTemplate {
 
         budget::begin();
         let mut output = Capped(Vec::new());
-        self.environment.get_template(NAME)?.render_captured_to(Value::from_pairs(variables), &mut output)?;
+        // minijinja panics over some templates that it should refuse, e.g. for an empty text that is read backwards.
+        let render = || {
+            let template = self.environment.get_template(NAME)?;
+            template.render_captured_to(Value::from_pairs(variables), &mut output).map(|_| ())
+        };
+        let failed = |_| Err(JinjaError::new(ErrorKind::InvalidOperation, "the template's own engine failed over it"));
+        catch_unwind(AssertUnwindSafe(render)).unwrap_or_else(failed)?;
         String::from_utf8(output.0).map_err(|e| JinjaError::new(ErrorKind::BadSerialization, e.to_string()))
     }
 }

@@ -50,6 +50,20 @@ fn every_construct_renders_as_in_transformers() {
     assert!(fixture.cases.len() > 150);
 }
 
+/// minijinja 3.0.5 panics here, which is an error like any other. Should it learn to do it, the text is empty, as in Jinja2.
+#[test]
+fn a_template_over_which_its_engine_fails_is_an_error() {
+    let render = |source: &str| {
+        let template = ChatTemplate::new(source, Date::default()).unwrap();
+        template.render(&[], &BTreeMap::new(), &BTreeMap::new())
+    };
+    assert_eq!(render("{{ 'ab'[::-1] }}").unwrap(), "ba");
+    match render("{{ ''[::-1] }}") {
+        Ok(text) => assert_eq!(text, ""),
+        Err(error) => assert!(error.to_string().contains("the template's own engine failed"), "{error}"),
+    }
+}
+
 /// Templates come from downloaded folders: none may exhaust the memory or the stack.
 #[test]
 fn a_template_that_grows_without_bound_is_refused() {

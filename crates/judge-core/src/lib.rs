@@ -36,6 +36,7 @@
 //! ```
 //!
 //! * Judges that are asked in words: a [`PromptFamily`] with a [`WrittenJudge`], a [`LikelihoodJudge`], or the settings of a [`LagerJudge`].
+//! * No question at all: [`ResponseLikelihoodJudge`] reads how likely a response is, by itself and behind its prompt.
 //! * A judge of your own: implement [`Judge`] and let [`testing::check_judge`] look at it; for prompts, [`PromptTemplate`] fills the [`Fields`] of your item type.
 //! * Several judges as one: [`Panel`], [`Repeated`] for samples, [`Swapped`] for both orders of a pair, [`GradedPair`] for two grades, [`Tournament`] and [`EachAnswer`] to rank many answers, [`Calibrated`] for the human scale.
 //! * A model of your own: implement [`TextModel`], and [`Backbone`] if it can be read; [`testing::check_text_model`] and [`testing::check_backbone`] look at it.
@@ -95,7 +96,10 @@ pub use lager::{
 pub use layer::{Layer, Lens};
 pub use model_info::{Dimensions, ModelIdentity, ModelInfo};
 pub use prompt::{Message, Prompt};
-pub use prompted::{FamilyProblem, LikelihoodJudge, PromptFamily, PromptedJudge, Task, VerdictFrom, WrittenJudge};
+pub use prompted::{
+    FamilyProblem, LikelihoodJudge, PromptFamily, PromptedJudge, ResponseLikelihood, ResponseLikelihoodJudge, Task,
+    VerdictFrom, WrittenJudge,
+};
 pub use reading::{
     ContinuationLogProbs, Finish, Generated, HeadEntropies, LabelLogits, LabelStep, Outcome, PooledState, Reading,
     Reason, TokenAlternatives, TokenLogProbs, Unscored,

@@ -5,9 +5,11 @@ mod built_in;
 mod family;
 mod judge;
 mod likelihood;
+mod response_likelihood;
 mod written;
 
 pub use family::{FamilyProblem, PromptFamily, Task};
 pub use judge::{PromptedJudge, VerdictFrom};
 pub use likelihood::LikelihoodJudge;
+pub use response_likelihood::{ResponseLikelihood, ResponseLikelihoodJudge};
 pub use written::WrittenJudge;

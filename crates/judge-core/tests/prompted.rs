@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use judge_core::testing::{ScriptedBackbone, check_judge};
 use judge_core::{
     Error, FamilyProblem, Fields, Finish, Generated, GradedPair, ItemResult, Judge, LagerJudge, LikelihoodJudge,
-    OrderPolicy, Prompt, PromptFamily, Reason, Runner, Swapped, TokenAlternatives, WrittenJudge,
+    OrderPolicy, Prompt, PromptFamily, PromptTemplate, Reason, ResponseLikelihoodJudge, Runner, Swapped,
+    TokenAlternatives, WrittenJudge,
 };
 use serde_json::json;
 
@@ -179,6 +180,30 @@ fn labels_of_several_tokens_are_compared_whole() {
     assert_eq!(score.mode(), 10.0);
     let probabilities = score.distribution.as_ref().unwrap().probabilities();
     assert!((probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-12 && score.label_mass.unwrap() <= 1.0);
+}
+
+/// By hand: each character of a response costs 1 nat behind the prompt and 2 by itself, its first excepted, which nothing is before.
+#[test]
+fn a_response_is_as_likely_as_its_tokens() {
+    let model = ScriptedBackbone::new(2).with_log_probs(|before, _| if before.contains("city") { -1.0 } else { -2.0 });
+    let template = PromptTemplate::new(Prompt::user("{instruction}")).unwrap();
+    let judge = ResponseLikelihoodJudge::new(template, "response");
+    let with = |response: &str| {
+        let mut item = item("x", "y");
+        item.insert("response", response.to_owned());
+        item
+    };
+    check_judge(&judge, &model, [with("Rome")]).unwrap();
+    let results = judged(&model, &judge, &[with("Rome"), with("R"), with(""), item("x", "y")]);
+    assert_eq!(results[0].verdicts[0].value(), Some(-1.0));
+    let found = judge.likelihood(&results[0].rounds(0)).unwrap();
+    assert_eq!((found.given.log_probs.len(), found.alone.log_probs.len()), (4, 3));
+    assert_eq!((found.perplexity(), found.difficulty()), (Some(1.0_f64.exp()), Some(0.5)));
+    // One token alone has nothing before it, so there is no difficulty.
+    let one = judge.likelihood(&results[1].rounds(0)).unwrap();
+    assert_eq!((one.perplexity(), one.difficulty()), (Some(1.0_f64.exp()), None));
+    let reason = |row: usize| results[row].verdicts[0].unscored().unwrap().reason;
+    assert_eq!((reason(2), reason(3)), (Reason::EmptyPrompt, Reason::Missing));
 }
 
 /// The chance that one grade is above another is worked out by hand; exchanging the responses turns it round.

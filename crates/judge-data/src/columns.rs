@@ -13,7 +13,7 @@ use crate::{DatasetOptions, Error, Row};
 /// |---|---|---|
 /// | `id` | `id`, `idx` | a string or a whole number |
 /// | `prompt` | `prompt` | text for the model as it is |
-/// | `messages` | `messages` | a conversation: objects with `role` and `content` |
+/// | `messages` | `messages`, `conversations` | a conversation: objects with `role` and `content`, or with `from` and `value` as ShareGPT has them |
 /// | `instruction` | `instruction`, `question`, `prompt` | what was asked |
 /// | `response` | `response`, `output`, `prediction`, `answer`, `completion` | what was answered |
 /// | `response_a`, `response_b` | the same | the two answers of a pair |
@@ -75,7 +75,7 @@ impl Field {
         match self {
             Self::Id => &["id", "idx"],
             Self::Prompt => &["prompt"],
-            Self::Messages => &["messages"],
+            Self::Messages => &["messages", "conversations"],
             Self::Instruction => &["instruction", "question", "prompt"],
             Self::Response => &["response", "output", "prediction", "answer", "completion"],
             Self::ResponseA => &["response_a"],

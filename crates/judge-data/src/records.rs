@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use judge_core::{Fields, ItemId, Message, Prompt};
+use serde::Deserialize;
 
 use crate::ids::{NUMBERS, Raters, mean};
 use crate::reading::Reading;
@@ -11,7 +12,8 @@ use crate::texts::Texts;
 use crate::verdict_row::preference;
 use crate::{DatasetOptions, Error, Extra, Field, Row, RowColumns};
 
-/// A prompt to put before a model: `{"id", "prompt"}` or `{"id", "messages"}`, with `human` if people graded it.
+/// A prompt to put before a model: `{"id", "prompt"}` or `{"id", "messages"}`, with `human` if people graded it. Messages are objects with `role` and `content`, or with
+/// `from` and `value` as ShareGPT has them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PromptRecord {
     /// The item.
@@ -67,7 +69,7 @@ impl PromptRecord {
     /// [`Error::NoColumn`], [`Error::WrongColumn`], [`Error::AmbiguousColumns`], [`Error::FractionalId`];
     /// [`Error::BothFields`] for a row with both `prompt` and `messages`.
     pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
-        const MESSAGES: &str = "a list of objects with the strings \"role\" and \"content\"";
+        const MESSAGES: &str = "a list of objects with the strings \"role\" and \"content\", or \"from\" and \"value\"";
         let mut row = Reading::new(row, options);
         let id = row.id(index)?;
         let input = match (row.has(Field::Prompt), row.has(Field::Messages)) {
@@ -75,7 +77,10 @@ impl PromptRecord {
                 let place = row.row().place().clone();
                 return Err(Error::BothFields { place, first: "prompt", second: "messages" });
             }
-            (false, true) => PromptInput::Messages(row.required(Field::Messages, MESSAGES)?),
+            (false, true) => {
+                let turns: Vec<Turn> = row.required(Field::Messages, MESSAGES)?;
+                PromptInput::Messages(turns.into_iter().map(Message::from).collect())
+            }
             _ => PromptInput::Text(row.text(Field::Prompt)?),
         };
         row.ignore_null(&[Field::Prompt, Field::Messages]);
@@ -107,6 +112,28 @@ impl PromptRecord {
         };
         own.extend([("instruction", Some(&*request.content)), ("response", Some(&*response.content))]);
         Texts::new(own, Some(&self.columns), &self.extra).with("conversation", conversation(before))
+    }
+}
+
+/// A turn of a conversation as chat templates have it, or in the form that ShareGPT made common.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Turn {
+    Message(Message),
+    ShareGpt { from: String, value: String },
+}
+
+impl From<Turn> for Message {
+    /// ShareGPT's names of the two sides become `user` and `assistant`; others stay, for the chat template to know or to refuse.
+    fn from(turn: Turn) -> Self {
+        match turn {
+            Turn::Message(message) => message,
+            Turn::ShareGpt { from, value } => match from.as_str() {
+                "human" => Self::new("user", value),
+                "gpt" | "chatgpt" => Self::new("assistant", value),
+                _ => Self::new(from, value),
+            },
+        }
     }
 }
 

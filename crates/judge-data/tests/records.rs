@@ -27,6 +27,34 @@ fn error(text: &str) -> Error {
 }
 
 #[test]
+fn conversations_of_sharegpt_are_messages() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.jsonl");
+    let rows = concat!(
+        r#"{"id": 1, "conversations": [{"from": "system", "value": "s"}, {"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}]}"#,
+        "\n",
+        r#"{"id": 2, "conversations": [{"role": "user", "content": "q"}, {"from": "tool", "value": "t", "weight": 0}]}"#,
+        "\n",
+        r#"{"id": 3, "conversations": [{"from": "human"}]}"#,
+        "\n"
+    );
+    std::fs::write(&path, rows).unwrap();
+    let mut records = Dataset::open(&path, &DatasetOptions::default()).unwrap();
+    let mut next = || match records.next().unwrap() {
+        Ok(Record::Prompt(record)) => Ok(record),
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => Err(error),
+    };
+    let first = next().unwrap();
+    let names = ["instruction", "response", "conversation"].map(|name| first.field(name).unwrap().into_owned());
+    assert_eq!(names, ["q", "a", "system: s"]);
+    let PromptInput::Messages(messages) = next().unwrap().input else { panic!("messages") };
+    assert_eq!(messages.iter().map(|m| m.role.as_str()).collect::<Vec<_>>(), ["user", "tool"]);
+    let said = next().unwrap_err().to_string();
+    assert!(said.contains("\"from\" and \"value\"") && said.contains("conversations"), "{said}");
+}
+
+#[test]
 fn prompts() {
     let (format, records) = detected(
         "{\"id\": 18446744073709551615, \"prompt\": \"p\", \"k\": 1.50}\n\

@@ -1,0 +1,118 @@
+use crate::{
+    ContractBreach, Fields, Judge, JudgeError, Prompt, PromptTemplate, Reason, Request, Rounds, Score, TokenLogProbs,
+    Unscored, Want,
+};
+
+/// Asks no question: reads how likely the model finds a response behind its prompt, and how likely by itself.
+///
+/// The value is the mean log-probability of the response's tokens given the prompt, in nats per token, at most 0: the score of GPTScore (arXiv 2302.04166) with the
+/// task's prompt. [`likelihood`](Self::likelihood) has both readings, of which perplexity and instruction-following difficulty are made. They are what a judge of
+/// instruction data has to beat.
+///
+/// ```
+/// use judge_core::testing::ScriptedBackbone;
+/// use judge_core::{Prompt, PromptTemplate, ResponseLikelihoodJudge, Runner};
+///
+/// # fn main() -> Result<(), judge_core::Error> {
+/// // Capital letters surprise this model, unless the prompt has one too.
+/// let model = ScriptedBackbone::new(2).with_log_probs(|before, next| match next {
+///     'A'..='Z' if !before.contains("France") => -8.0,
+///     _ => -1.0,
+/// });
+/// let judge = ResponseLikelihoodJudge::new(PromptTemplate::new(Prompt::user("{instruction}"))?, "response");
+/// let item = [("instruction", "The capital of France?"), ("response", "It is Paris")];
+/// let result = &Runner::new(&model, vec![&judge]).collect([(0.into(), item)])?[0];
+/// let found = judge.likelihood(&result.rounds(0)).unwrap();
+/// assert_eq!(found.perplexity(), Some(1.0_f64.exp()));
+/// assert!(found.difficulty() < Some(1.0)); // the prompt makes the response likelier
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct ResponseLikelihoodJudge {
+    template: PromptTemplate,
+    response: String,
+}
+
+/// The two readings of a [`ResponseLikelihoodJudge`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResponseLikelihood {
+    /// The response's tokens given the prompt and those before them.
+    pub given: TokenLogProbs,
+    /// The response's tokens as raw text, given those before them alone. The first is there only if the model puts a token of its own before every text (BOS).
+    pub alone: TokenLogProbs,
+}
+
+impl ResponseLikelihood {
+    /// The perplexity of the response given the prompt, at least 1: `exp` of the mean negative log-probability; `None` for no token.
+    pub fn perplexity(&self) -> Option<f64> {
+        self.given.perplexity()
+    }
+
+    /// The instruction-following difficulty, at least 0: mean negative log-probability given the prompt, divided by that of the response alone (arXiv 2308.12032, equation 4). Below 1 the
+    /// prompt makes the response likelier, as it should; the nearer to 1, the less it helps. `None` where either has no token, or the response alone is certain.
+    pub fn difficulty(&self) -> Option<f64> {
+        let surprise = |read: &TokenLogProbs| Some(read.perplexity()?.ln());
+        let (given, alone) = (surprise(&self.given)?, surprise(&self.alone)?);
+        (alone > 0.0).then(|| given / alone)
+    }
+}
+
+impl ResponseLikelihoodJudge {
+    /// A judge whose prompt is `template`, behind which stands the text of the item's field `response` as it is.
+    pub fn new(template: PromptTemplate, response: impl Into<String>) -> Self {
+        Self { template, response: response.into() }
+    }
+
+    /// The prompt.
+    pub fn template(&self) -> &PromptTemplate {
+        &self.template
+    }
+
+    /// Both readings, from the rounds of one item.
+    ///
+    /// # Errors
+    /// [`JudgeError::Unscored`] if the item was not read, by its own fault; [`JudgeError::Failed`] if the outcomes are not those of this judge's requests.
+    pub fn likelihood(&self, rounds: &Rounds<'_>) -> Result<ResponseLikelihood, JudgeError> {
+        let readings = rounds.readings()?;
+        let [given, alone] = readings[..] else {
+            return Err(ContractBreach::Shape { what: "outcomes", expected: 2, found: readings.len() }.into());
+        };
+        let (Some(given), Some(alone)) = (given.continuations.first(), &alone.prompt_log_probs) else {
+            return Err(crate::Error::NotRead { what: "log-probabilities of a response" }.into());
+        };
+        Ok(ResponseLikelihood { given: given.tokens.clone(), alone: alone.clone() })
+    }
+}
+
+impl<Item: Fields + ?Sized> Judge<Item> for ResponseLikelihoodJudge {
+    /// `response_likelihood`.
+    fn name(&self) -> &str {
+        "response_likelihood"
+    }
+
+    fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
+        let Some(response) = item.field(&self.response) else {
+            let detail = format!("the item has no field {:?}; it has {:?}", self.response, item.names());
+            return Err(Unscored::new(Reason::Missing, detail).into());
+        };
+        if response.is_empty() {
+            let detail = format!("the field {:?} is empty, so it has no likelihood", self.response);
+            return Err(Unscored::new(Reason::EmptyPrompt, detail).into());
+        }
+        let given = Want { continuations: vec![response.clone().into_owned()], ..Want::default() };
+        let alone = Want { prompt_log_probs: true, ..Want::default() };
+        Ok(vec![
+            Request { prompt: self.template.fill(item)?, want: given },
+            Request { prompt: Prompt::Raw(response.into_owned()), want: alone },
+        ])
+    }
+
+    fn decide(&self, _item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        let found = self.likelihood(rounds)?;
+        match found.perplexity() {
+            Some(perplexity) => Ok(Score::new(-perplexity.ln())),
+            None => Err(Unscored::new(Reason::EmptyPrompt, "the response has no token").into()),
+        }
+    }
+}

@@ -15,7 +15,7 @@ use serde_json::json;
 
 /// Write generated rows to try the other examples on.
 ///
-/// Each is a question, an answer with planted defects, and the marks of three simulated raters: {"id", "instruction", "response", "rubric", "scores"}; with --pairs, two answers
+/// Each is a question, an answer with planted defects, and the marks of three simulated raters: {"id", "instruction", "response", "rubric", "scores"}, with --truth what was planted beside them; with --pairs, two answers
 /// to the question and which one each rater prefers: {"id", "instruction", "response_a", "response_b", "rubric", "human"}; with --answers, several answers and the mean mark of each: {"id",
 /// "instruction", "responses", "rubric", "human"}. The same arguments write the same bytes. The embedded model
 /// was trained on the split `train`; no question of one split occurs in another, and `shifted` has topics and wordings of its own.
@@ -37,6 +37,9 @@ struct Cli {
     /// So many answers to each question
     #[arg(long, value_name = "N", conflicts_with = "pairs", value_parser = clap::value_parser!(u8).range(2..=16))]
     answers: Option<u8>,
+    /// Also write what is planted: "quality", what the answer deserves, and "defects"
+    #[arg(long, conflicts_with_all = ["pairs", "answers"])]
+    truth: bool,
     #[command(flatten)]
     seed: SeedArgs,
 }
@@ -74,7 +77,12 @@ fn run(cli: &Cli) -> Result<()> {
         }
     } else {
         for item in planted::generate(split, cli.rows, cli.seed.seed) {
-            file.write(&json!({"id": item.id, "instruction": item.instruction, "response": item.response, "rubric": item.rubric, "scores": item.scores}))?;
+            let mut row = json!({"id": item.id, "instruction": item.instruction, "response": item.response, "rubric": item.rubric, "scores": item.scores});
+            if cli.truth {
+                row["quality"] = json!(item.quality);
+                row["defects"] = item.defects.iter().map(ToString::to_string).collect();
+            }
+            file.write(&row)?;
         }
     }
     file.finish()?;

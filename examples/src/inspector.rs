@@ -1,28 +1,28 @@
 //! Judging question and answer pairs by several probes at once, into a file that is resumed if it is interrupted.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use judge_core::{
-    Aspect, Backbone, Fields, InspectorJudge, InspectorSettings, ItemId, ItemResult, Judge, PromptTemplate, Reason,
-    RunEvent, RunSettings, Runner, Verdict, total_score,
+    Backbone, Fields, ItemId, ItemResult, Judge, Reason, RunEvent, RunSettings, Runner, Verdict, total_score,
 };
 use judge_data::{
     Columns, Counts, Error, Extra, Fate, Field, Input, IntoInput, Opened, Resolved, Rows, RunPlan, Settings,
     check_outputs,
 };
-use judge_probe::{ClassProbabilities, SavedProbe};
+use judge_probe::ClassProbabilities;
 use serde_json::{Map, Value, json};
 
 use crate::console::tell;
 use crate::files::{InputArgs, WriteArgs, program};
-use crate::model_args::{ModelArgs, read_template};
+use crate::model_args::ModelArgs;
 use crate::pace::Watch;
+use crate::probes::PromptedProbe;
+use crate::selection::choice::rows_of_share;
 
 /// The options of examples that judge by probes.
 #[derive(Args)]
@@ -42,14 +42,6 @@ pub struct ProbeArgs {
     /// The model and how it is run
     #[command(flatten)]
     pub model: ModelArgs,
-}
-
-/// A probe with the prompt that it was fitted on.
-struct Judged {
-    aspect: String,
-    file: String,
-    probe: Arc<SavedProbe>,
-    template: PromptTemplate,
 }
 
 /// A pair as the file has it.
@@ -98,7 +90,7 @@ const ADDED: [&str; 4] = ["total_score", "expected_total", "probabilities", "uns
 /// Of the input, of probes and templates, of the model, and of the output; a field of the input that would be overwritten is [`Error::FieldClash`].
 pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: judge_data::Layout) -> Result<Evaluation> {
     check_outputs([&args.input.input].into_iter().chain(&args.probes), [output])?;
-    let judged = probes(args)?;
+    let judged = PromptedProbe::read(&args.probes, args.templates.as_deref())?;
     let aspects: Vec<String> = judged.iter().map(|judged| judged.aspect.clone()).collect();
     let input = args.input.open()?;
     let columns = args.input.columns.clone().unwrap_or_default();
@@ -125,14 +117,7 @@ pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: judge_data:
         Opened::Ready(start) => start,
     };
     let model = args.model.load()?;
-    let judges = judged
-        .iter()
-        .map(|Judged { aspect, probe, template, .. }| {
-            let template = args.model.dress_template(template.clone());
-            let settings = InspectorSettings { aspect: aspect.clone(), template, probe: probe.clone() };
-            InspectorJudge::new(settings, model.info()).with_context(|| format!("the probe of {aspect}"))
-        })
-        .collect::<Result<Vec<_>>>()?;
+    let judges = judged.iter().map(|probe| probe.judge(&args.model, model.info())).collect::<Result<Vec<_>>>()?;
     let mut run = start.begin(Resolved { model: Some(model.info().clone()), ..Resolved::default() })?;
     let before = run.resumed().rows;
     if before > 0 && !args.model.quiet {
@@ -158,13 +143,9 @@ pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: judge_data:
 }
 
 /// What decides about a row, besides the input.
-fn settings(args: &ProbeArgs, judged: &[Judged]) -> Result<Settings> {
+fn settings(args: &ProbeArgs, judged: &[PromptedProbe]) -> Result<Settings> {
     let mut settings = args.model.settings()?;
-    let probes: Map<String, Value> = judged
-        .iter()
-        .map(|one| (one.aspect.clone(), json!({"probe": one.file, "template": one.template.id()})))
-        .collect();
-    settings.insert("probes".to_owned(), probes.into());
+    settings.insert("probes".to_owned(), PromptedProbe::settings(judged));
     if let Some(columns) = &args.input.columns {
         settings.insert("columns".to_owned(), columns.to_string().into());
     }
@@ -219,64 +200,6 @@ fn pairs<'a>(
     }))
 }
 
-fn probes(args: &ProbeArgs) -> Result<Vec<Judged>> {
-    let mut paths = Vec::new();
-    for path in &args.probes {
-        if !path.is_dir() {
-            paths.push(path.clone());
-            continue;
-        }
-        let mut inside = Vec::new();
-        for entry in std::fs::read_dir(path).with_context(|| format!("cannot list {}", path.display()))? {
-            let entry = entry?.path();
-            if entry.extension().is_some_and(|extension| extension == "safetensors") {
-                inside.push(entry);
-            }
-        }
-        ensure!(!inside.is_empty(), "{} has no probes (*.safetensors)", path.display());
-        inside.sort();
-        paths.extend(inside);
-    }
-    let mut judged: BTreeMap<(usize, String), Judged> = BTreeMap::new();
-    for path in paths {
-        let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let probe = SavedProbe::from_bytes(&bytes).with_context(|| format!("{} is no probe", path.display()))?;
-        let notes = &probe.origin().notes;
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let aspect = notes.get("aspect").cloned().unwrap_or(stem);
-        let template = template(args, &path, &aspect, notes.get("template_id").map(String::as_str))?;
-        // The five in the published order, others behind them.
-        let place = Aspect::ALL.iter().position(|known| known.as_str() == aspect).unwrap_or(Aspect::ALL.len());
-        let file = blake3::hash(&bytes).to_hex().to_string();
-        let entry = Judged { aspect: aspect.clone(), file, probe: Arc::new(probe), template };
-        if judged.insert((place, aspect.clone()), entry).is_some() {
-            bail!("{}: there are two probes of the aspect {aspect:?}", path.display());
-        }
-    }
-    Ok(judged.into_values().collect())
-}
-
-/// The template that a probe was fitted with.
-fn template(args: &ProbeArgs, probe: &Path, aspect: &str, id: Option<&str>) -> Result<PromptTemplate> {
-    let named = args.templates.as_ref().map(|folder| folder.join(format!("{aspect}.json")));
-    let beside = probe.with_extension("template.json");
-    let template = match named {
-        Some(path) => read_template(&path)?,
-        None if beside.exists() => read_template(&beside)?,
-        None => match aspect.parse::<Aspect>() {
-            Ok(aspect) if id == Some(aspect.template().id()) => aspect.template(),
-            _ => bail!(
-                "{} does not say which prompt it was fitted on: give --templates, a folder with {aspect}.json",
-                probe.display()
-            ),
-        },
-    };
-    if let Some(id) = id {
-        ensure!(template.id() == id, "{} was fitted on another prompt than the template given", probe.display());
-    }
-    Ok(template)
-}
-
 /// The rows of a judged file by merit.
 pub struct Ranking {
     /// Total and expected total of each row; `None` for a row without a total.
@@ -307,7 +230,7 @@ impl Ranking {
             (Some(a), Some(b)) => b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)),
             _ => std::cmp::Ordering::Equal, // rows without a total are left out above
         });
-        let wanted = (self.totals.len() as f64 * share).floor() as usize;
+        let wanted = rows_of_share(self.totals.len(), share);
         let total = |row: &usize| self.totals[*row].map(|(total, _)| total);
         let last = order.get(..wanted).and_then(<[usize]>::last).and_then(total);
         let tied = order.iter().skip(wanted).filter(|row| last.is_some() && total(row) == last).count();

@@ -21,6 +21,7 @@ pub mod prompts;
 pub mod reliability;
 pub mod report;
 pub mod scoring;
+pub mod selection;
 pub mod surface;
 pub mod texts;
 

@@ -42,6 +42,7 @@ fn every_example_has_a_version_with_its_commit() {
         "calibrate",
         "coverage",
         "custom_judge",
+        "data_selection",
         "emotional_understanding",
         "generate_rows",
         "hidden_states",

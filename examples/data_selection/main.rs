@@ -122,7 +122,7 @@ fn run(cli: &Cli) -> Result<()> {
     let rubrics = Rubrics::read(cli.rubrics.as_deref(), &cli.aspects)?;
     let is_graded = asks(&[Criterion::Score, Criterion::Direct, Criterion::Expected]);
     let aspects = is_graded.then(|| Aspects::new(&rubrics, &cli.lager, &cli.model)).transpose()?;
-    let probes = PromptedProbe::read(&cli.probes, cli.templates.as_deref())?;
+    let probes = PromptedProbe::read(&cli.probes, cli.templates.as_deref(), None)?;
     let input = cli.input.open()?;
     let (rows, repeats) = cli.look_through(&input)?;
     write::check_fields(&input, rows, cli.groups.as_deref())?;
@@ -228,12 +228,13 @@ impl Cli {
 
     /// Reads all rows once, so that whatever is wrong with one is said before any model work: their number, and which repeat an earlier one, with that.
     fn look_through(&self, input: &Input) -> Result<(usize, Vec<(usize, usize)>)> {
-        let (mut seen, mut repeats): (HashMap<u128, usize>, _) = (HashMap::new(), Vec::new());
+        let (mut seen, mut repeats): (HashMap<u64, u32>, _) = (HashMap::new(), Vec::new());
         let rows = example::check(input, &self.input, self.model.limit, |example| {
             if let Some(digest) = example.digest() {
-                let first = *seen.entry(digest).or_insert(example.row);
-                if first != example.row {
-                    repeats.push((example.row, first));
+                let row = u32::try_from(example.row)?;
+                let first = *seen.entry(digest).or_insert(row);
+                if first != row {
+                    repeats.push((example.row, first as usize));
                 }
             }
             Ok(())

@@ -65,8 +65,9 @@ fn run(cli: &Cli) -> Result<()> {
         model: &cli.model,
         check: &|_| Ok(()),
         template: None,
+        probe: None,
     };
-    let ScoredFile { rows, counts, .. } = file.score(|record, row| match record {
+    let ScoredFile { rows, counts, .. } = file.score(|record, _, row| match record {
         Record::Emotion(item) => row.extra.set("emotion", &item.emotion),
         _ => Ok(()),
     })?;

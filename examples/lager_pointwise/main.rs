@@ -32,8 +32,9 @@ fn run(cli: &Cli) -> Result<()> {
             Ok(())
         },
         template: None,
+        probe: None,
     };
-    let ScoredFile { format, rows, counts, variant } = file.score(|_, _| Ok(()))?;
+    let ScoredFile { format, rows, counts, variant } = file.score(|_, _, _| Ok(()))?;
     let output = cli.output.output.display();
     let Some(variant) = variant else {
         return say(format_args!("{output} is complete: {} of {rows} items scored; nothing to do", counts.scored));

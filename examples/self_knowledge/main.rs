@@ -7,19 +7,20 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use judge_core::{Prompt, PromptTemplate};
+use judge_core::{Prompt, PromptTemplate, Score};
 use judge_data::{Carry, Columns, DatasetFormat, ScoreOutcome, check_outputs, write_atomic};
-use judge_examples::boundary::{ANSWERABLE, Boundary, Judged, Rule};
+use judge_examples::boundary::{ANSWERABLE, Boundary, Judged, PROBE, Rule};
 use judge_examples::console::{check_scored, say, start};
 use judge_examples::files::{InputArgs, OutputArgs};
 use judge_examples::lager::LagerArgs;
 use judge_examples::lager_file::{LagerFile, ScoredFile};
 use judge_examples::model_args::ModelArgs;
+use judge_examples::probes::PromptedProbe;
 
 /// Find out whether a model knows what it can answer.
 ///
 /// Reads questions {"id", "question", "answerable"?: true or false}. The model says how answerable each is, and LAGER reads it from its states: one row per question in input
-/// order, {"id", "score", "answerable_p", …}. Where the input says which are answerable, prints how well a threshold tells the unanswerable ones, and what is risked
+/// order, {"id", "score", "answerable_p", …}, with --probe also what the probe says. Where the input says which are answerable, prints how well a threshold tells the unanswerable ones, and what is risked
 /// by answering the surest.
 #[derive(Parser)]
 #[command(name = "self_knowledge")]
@@ -37,6 +38,9 @@ struct Cli {
     /// Rows that this program has written of other questions, on which the threshold is fitted
     #[arg(long, value_name = "FILE")]
     valid: Option<PathBuf>,
+    /// A probe that was fitted on questions with grade 0 or 1, or on any grades that rise with answerability, as a second method
+    #[arg(long, value_name = "FILE")]
+    probe: Option<PathBuf>,
     /// Which other fields are carried to the output: all, none, or names with commas between
     #[arg(long, default_value = "all", value_name = "FIELDS")]
     carry: Carry,
@@ -58,7 +62,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<()> {
     cli.lager.check()?;
     let rule = Rule::choose(cli.threshold_rule, cli.valid.is_some())?;
-    let inputs = [&cli.input.input].into_iter().chain(&cli.valid).chain(cli.lager.inputs());
+    let inputs = [&cli.input.input].into_iter().chain(&cli.valid).chain(&cli.probe).chain(cli.lager.inputs());
     check_outputs(inputs, [Some(&cli.output.output), cli.json.as_ref()].into_iter().flatten())?;
     let valid = cli.valid.as_ref().map(|path| Judged::read(path)).transpose()?;
     // `answerable` is carried along as it is: it is no grade on the scale.
@@ -69,6 +73,15 @@ fn run(cli: &Cli) -> Result<()> {
     let input = InputArgs { input: cli.input.input.clone(), columns: Some(columns) };
     let (low, high) = (1, cli.lager.points.unwrap_or(5));
     let prompt = PROMPT.replace("{low}", &low.to_string()).replace("{high}", &high.to_string());
+    let probe = match &cli.probe {
+        Some(path) => {
+            let plain = PromptTemplate::new(Prompt::user("{prompt}"))?;
+            let mut found = PromptedProbe::read(std::slice::from_ref(path), None, Some(&plain))?;
+            ensure!(found.len() == 1, "--probe {}: expected one probe, found {}", path.display(), found.len());
+            found.pop()
+        }
+        None => None,
+    };
     let file = LagerFile {
         program: "self_knowledge",
         input: &input,
@@ -83,17 +96,29 @@ fn run(cli: &Cli) -> Result<()> {
                 ["true", "false", "null"].contains(&answerable),
                 "expected {ANSWERABLE:?} to be true, false or null, found {answerable}"
             );
-            Ok(())
+            match ["answerable_p", PROBE].into_iter().find(|field| record.extra().text(field).is_some()) {
+                Some(field) => Err(judge_data::Error::FieldClash { field: field.to_owned() }.into()),
+                None => Ok(()),
+            }
         },
         template: Some(PromptTemplate::new(Prompt::user(prompt))?),
+        probe: probe.as_ref(),
     };
-    let ScoredFile { rows, counts, .. } = file.score(|_, row| match &row.outcome {
-        // How far along the scale: not a probability until people have said which are answerable.
-        ScoreOutcome::Read(_, Some(judged)) => {
+    let ScoredFile { rows, counts, .. } = file.score(|_, by_probe, row| {
+        if let ScoreOutcome::Read(_, Some(judged)) = &row.outcome {
+            // How far along the scale: not a probability until people have said which are answerable.
             let share = (judged.score - f64::from(low)) / f64::from(high - low);
-            row.extra.set("answerable_p", &share.clamp(0.0, 1.0))
+            row.extra.set("answerable_p", &share.clamp(0.0, 1.0))?;
         }
-        _ => Ok(()),
+        match by_probe {
+            // The expected class, or the class of a probe that knows no probabilities; `null` if it could not be read.
+            Some(verdict) => {
+                let expected =
+                    |score: &Score| score.distribution.as_ref().map_or(score.value, |known| known.expected());
+                row.extra.set(PROBE, &verdict.score().map(expected))
+            }
+            None => Ok(()),
+        }
     })?;
     say(format_args!("{} of {rows} questions scored -> {}", counts.scored, cli.output.output.display()))?;
     for (reason, count) in &counts.unscored {

@@ -7,7 +7,9 @@ use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use judge_data::{Program, Rows};
 use judge_metrics::comparison::{Estimate, Statistic};
-use judge_metrics::prediction::{area_under_risk_coverage, auroc, best_f1_threshold, risk_coverage_curve};
+use judge_metrics::prediction::{
+    area_under_risk_coverage, auroc, auroc_difference, best_f1_threshold, risk_coverage_curve,
+};
 use serde::{Serialize, Serializer};
 
 use crate::console::{say, usage};
@@ -16,6 +18,9 @@ use crate::report::{BOOTSTRAP, as_json};
 
 /// The field that says whether a question can be answered.
 pub const ANSWERABLE: &str = "answerable";
+
+/// The field that has what a probe says.
+pub const PROBE: &str = "probe";
 
 /// Points of the curve that are kept.
 const POINTS: usize = 200;
@@ -55,6 +60,8 @@ pub struct Judged {
     scores: Vec<f64>,
     /// Of those rows of which the input says whether they are answerable: index of the score, and what it says.
     known: Vec<(usize, bool)>,
+    /// What a probe says of the same rows, where there was one.
+    probe: Vec<Option<f64>>,
     unscored: BTreeMap<String, usize>,
 }
 
@@ -64,7 +71,7 @@ impl Judged {
     /// # Errors
     /// Whatever is wrong with the file.
     pub fn read(path: &Path) -> Result<Self> {
-        let mut found = Self { scores: Vec::new(), known: Vec::new(), unscored: BTreeMap::new() };
+        let mut found = Self { scores: Vec::new(), known: Vec::new(), probe: Vec::new(), unscored: BTreeMap::new() };
         for row in Rows::open(path)? {
             let row = row?;
             let answerable: Option<bool> = row.optional(ANSWERABLE, "true or false")?;
@@ -72,6 +79,7 @@ impl Judged {
                 Some(score) => {
                     found.known.extend(answerable.map(|answerable| (found.scores.len(), answerable)));
                     found.scores.push(score);
+                    found.probe.push(row.optional(PROBE, "a number")?);
                 }
                 None => {
                     let why =
@@ -162,6 +170,59 @@ pub struct Boundary {
     #[serde(serialize_with = "statistic")]
     area_under_risk_coverage: Statistic,
     risk_coverage: Vec<Point>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probe: Option<ByProbe>,
+}
+
+/// The second method, on the rows of which it says something and of which it is known whether they are answerable.
+#[derive(Serialize)]
+struct ByProbe {
+    n: usize,
+    #[serde(serialize_with = "statistic")]
+    auroc: Statistic,
+    /// AUROC of LAGER on these rows minus that of the probe.
+    #[serde(serialize_with = "statistic")]
+    difference: Statistic,
+}
+
+impl ByProbe {
+    fn new(judged: &Judged) -> Result<Option<Self>> {
+        if judged.probe.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let rows = judged
+            .known
+            .iter()
+            .filter_map(|&(row, answerable)| Some((judged.scores[row], judged.probe[row]?, answerable)));
+        let (mut lager, mut probe, mut answerable) = (Vec::new(), Vec::new(), Vec::new());
+        for (by_lager, by_probe, known) in rows {
+            lager.push(by_lager);
+            probe.push(by_probe);
+            answerable.push(known);
+        }
+        let difference = match auroc_difference(&answerable, &lager, &probe) {
+            Ok(found) => Statistic::Defined(Estimate {
+                estimate: found.estimate,
+                interval: Some(found.interval(BOOTSTRAP.level)?),
+                p: Some(found.p_value),
+                method: "DeLong".to_owned(),
+            }),
+            Err(error) => Statistic::Undefined { reason: error.to_string() },
+        };
+        Ok(Some(Self { n: answerable.len(), auroc: auroc_of(&answerable, &probe), difference }))
+    }
+}
+
+fn auroc_of(answerable: &[bool], scores: &[f64]) -> Statistic {
+    match auroc(answerable, scores) {
+        Ok(found) => Statistic::Defined(Estimate {
+            estimate: found.estimate,
+            interval: found.interval(BOOTSTRAP.level).ok(),
+            p: None,
+            method: "DeLong".to_owned(),
+        }),
+        Err(error) => Statistic::Undefined { reason: error.to_string() },
+    }
 }
 
 fn statistic<S: Serializer>(found: &Statistic, serializer: S) -> Result<S::Ok, S::Error> {
@@ -188,15 +249,6 @@ impl Boundary {
             let (scores, answerable) = take(rows);
             area_under_risk_coverage(&answerable, &scores)
         });
-        let of_order = match auroc(&answerable, &scores) {
-            Ok(found) => Statistic::Defined(Estimate {
-                estimate: found.estimate,
-                interval: found.interval(BOOTSTRAP.level).ok(),
-                p: None,
-                method: "DeLong".to_owned(),
-            }),
-            Err(error) => Statistic::Undefined { reason: error.to_string() },
-        };
         let curve = if n == 0 { Vec::new() } else { risk_coverage_curve(&answerable, &scores)? };
         let step = curve.len().div_ceil(POINTS).max(1);
         let last = curve.len().saturating_sub(1);
@@ -212,9 +264,10 @@ impl Boundary {
             threshold,
             called_unanswerable: judged.scores.iter().filter(|score| !threshold.is_answerable(**score)).count(),
             f1_unanswerable: Statistic::of(f1)?,
-            auroc: of_order,
+            auroc: auroc_of(&answerable, &scores),
             area_under_risk_coverage: Statistic::of(area)?,
             risk_coverage: risk_coverage.collect(),
+            probe: ByProbe::new(judged)?,
         })
     }
 
@@ -241,6 +294,9 @@ impl Boundary {
             ("area under the risk-coverage curve", &self.area_under_risk_coverage),
         ] {
             say(format_args!("{name}: {found:.3}"))?;
+        }
+        if let Some(ByProbe { n, auroc, difference }) = &self.probe {
+            say(format_args!("AUROC of the probe on {n} questions: {auroc:.3}; LAGER's is higher by {difference:.3}"))?;
         }
         let unanswerable = 1.0 - self.answerable as f64 / self.known as f64;
         say(format_args!("answering all risks {unanswerable:.3}; of the surest:"))?;
@@ -283,6 +339,7 @@ mod tests {
         Judged {
             scores: rows.iter().map(|row| row.0).collect(),
             known: rows.iter().enumerate().map(|(index, row)| (index, row.1)).collect(),
+            probe: vec![None; rows.len()],
             unscored: BTreeMap::new(),
         }
     }
@@ -313,9 +370,20 @@ mod tests {
         assert!(Boundary::new(&test, Rule::Fitted, Some(&judged(&[(1.0, true)]))).is_err());
     }
 
+    /// The probe is right about every pair, LAGER about three of four.
+    #[test]
+    fn a_probe_is_compared_on_the_rows_that_it_knows() {
+        let mut rows = judged(&[(1.0, false), (3.0, false), (2.0, true), (4.0, true), (5.0, false)]);
+        rows.probe = vec![Some(0.1), Some(0.2), Some(0.8), Some(0.9), None];
+        let found = Boundary::new(&rows, Rule::MinMax, None).unwrap().probe.unwrap();
+        assert_eq!((found.n, found.auroc.estimate(), found.difference.estimate()), (4, Some(1.0), Some(-0.25)));
+        assert!(Boundary::new(&judged(&[(1.0, false), (2.0, true)]), Rule::MinMax, None).unwrap().probe.is_none());
+    }
+
     #[test]
     fn what_nobody_knows_is_undefined() {
-        let unknown = Judged { scores: vec![1.0, 2.0], known: Vec::new(), unscored: BTreeMap::new() };
+        let unknown =
+            Judged { scores: vec![1.0, 2.0], known: Vec::new(), probe: vec![None; 2], unscored: BTreeMap::new() };
         let found = Boundary::new(&unknown, Rule::MinMax, None).unwrap();
         assert!(found.f1_unanswerable.estimate().is_none() && found.auroc.estimate().is_none());
         assert_eq!((found.called_unanswerable, found.risk_coverage.len()), (1, 0));

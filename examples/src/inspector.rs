@@ -90,7 +90,7 @@ const ADDED: [&str; 4] = ["total_score", "expected_total", "probabilities", "uns
 /// Of the input, of probes and templates, of the model, and of the output; a field of the input that would be overwritten is [`Error::FieldClash`].
 pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: judge_data::Layout) -> Result<Evaluation> {
     check_outputs([&args.input.input].into_iter().chain(&args.probes), [output])?;
-    let judged = PromptedProbe::read(&args.probes, args.templates.as_deref())?;
+    let judged = PromptedProbe::read(&args.probes, args.templates.as_deref(), None)?;
     let aspects: Vec<String> = judged.iter().map(|judged| judged.aspect.clone()).collect();
     let input = args.input.open()?;
     let columns = args.input.columns.clone().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Files of rows that LAGER scores: what `lager_pointwise` and the experiments built on it have in common.
 
 use anyhow::{Context, Result, bail};
-use judge_core::{Backbone, LagerJudge, LagerSettings, PromptTemplate};
+use judge_core::{Backbone, Judge, LagerJudge, LagerSettings, PromptTemplate, Verdict};
 use judge_data::{
     Carry, Counts, DatasetFormat, HumanScores, Input, Numbered, ORIGIN, Opened, Record, Resolved, ScoreRow, Settings,
     judge_rows, score_row, split_label,
@@ -13,6 +13,7 @@ use crate::files::{InputArgs, OutputArgs};
 use crate::lager::LagerArgs;
 use crate::model_args::ModelArgs;
 use crate::pace::Watch;
+use crate::probes::PromptedProbe;
 
 /// What is scored, by which judge, and where the rows go.
 pub struct LagerFile<'a> {
@@ -34,6 +35,8 @@ pub struct LagerFile<'a> {
     pub check: &'a dyn Fn(&Record) -> Result<()>,
     /// What is asked unless `--template` says otherwise; `None` for the default of the format.
     pub template: Option<PromptTemplate>,
+    /// What else judges each row in the same run; its verdict is handed to `finish` alone.
+    pub probe: Option<&'a PromptedProbe>,
 }
 
 /// A file of scores.
@@ -50,13 +53,13 @@ pub struct ScoredFile {
 
 impl LagerFile<'_> {
     /// Scores what is not scored yet. The whole input is checked first; a finished output is recognised without a model. `finish` adds to a row what is known of its
-    /// record and else not kept.
+    /// record and else not kept, and what the probe says.
     ///
     /// # Errors
     /// Whatever is wrong with the input, the output, the model, or between them.
     pub fn score(
         &self,
-        finish: impl Fn(&Record, &mut ScoreRow) -> Result<(), judge_data::Error> + Sync,
+        finish: impl Fn(&Record, Option<&Verdict>, &mut ScoreRow) -> Result<(), judge_data::Error> + Sync,
     ) -> Result<ScoredFile> {
         let input = self.input.open()?;
         let format = self.input.records(&input, self.format, Some(1))?.format();
@@ -74,6 +77,7 @@ impl LagerFile<'_> {
         };
         let model = self.model.load()?;
         let judge = LagerJudge::new(settings, &model)?;
+        let probe = self.probe.map(|probe| probe.judge(self.model, model.info())).transpose()?;
         for note in judge.weight_notes() {
             tell(format_args!("note: {note}"));
         }
@@ -102,12 +106,12 @@ impl LagerFile<'_> {
         let summary = judge_rows(
             &mut output,
             &model,
-            vec![&judge],
+            [&judge as &dyn Judge<Numbered>].into_iter().chain(probe.as_ref().map(|probe| probe as _)).collect(),
             records,
             |result| {
-                let record = result.item.record.clone();
+                let (record, by_probe) = (result.item.record.clone(), result.verdicts.get(1).cloned());
                 let (mut row, fate) = score_row(&judge, result, self.carry)?;
-                finish(&record, &mut row)?;
+                finish(&record, by_probe.as_ref(), &mut row)?;
                 Ok((row, fate))
             },
             |result| watch.see(result),
@@ -126,6 +130,9 @@ impl LagerFile<'_> {
     /// What decides about a row and is known before the model is loaded.
     fn settings(&self, settings: &LagerSettings) -> Result<Settings> {
         let mut all = self.lager.settings(settings)?;
+        if let Some(probe) = self.probe {
+            all.insert("probe".to_owned(), PromptedProbe::settings(std::slice::from_ref(probe)));
+        }
         all.insert("carry".to_owned(), json!(format!("{:?}", self.carry)));
         all.insert("format".to_owned(), json!(self.format.map(DatasetFormat::as_str)));
         Ok(all)

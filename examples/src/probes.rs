@@ -66,11 +66,11 @@ pub struct PromptedProbe {
 
 impl PromptedProbe {
     /// Reads probe files and folders of them, the five published aspects in their order and others behind them. `templates` is a folder of ASPECT.json, the prompts; without it those
-    /// beside the probes.
+    /// beside the probes, and for probes that name no prompt, because they were fitted on prompts as they are, `plain`.
     ///
     /// # Errors
     /// If a file is no probe, two have one aspect, or the prompt of one is not there or not the one that it was fitted on.
-    pub fn read(probes: &[PathBuf], templates: Option<&Path>) -> Result<Vec<Self>> {
+    pub fn read(probes: &[PathBuf], templates: Option<&Path>, plain: Option<&PromptTemplate>) -> Result<Vec<Self>> {
         let mut paths = Vec::new();
         for path in probes {
             if !path.is_dir() {
@@ -95,7 +95,8 @@ impl PromptedProbe {
             let notes = &probe.origin().notes;
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let aspect = notes.get("aspect").cloned().unwrap_or(stem);
-            let template = template(templates, &path, &aspect, notes.get("template_id").map(String::as_str))?;
+            let id = notes.get("template_id").map(String::as_str);
+            let template = template(templates, plain, &path, &aspect, id)?;
             // The five in the published order, others behind them.
             let place = Aspect::ALL.iter().position(|known| known.as_str() == aspect).unwrap_or(Aspect::ALL.len());
             let file = blake3::hash(&bytes).to_hex().to_string();
@@ -126,14 +127,21 @@ impl PromptedProbe {
 }
 
 /// The template that a probe was fitted with.
-fn template(templates: Option<&Path>, probe: &Path, aspect: &str, id: Option<&str>) -> Result<PromptTemplate> {
+fn template(
+    templates: Option<&Path>,
+    plain: Option<&PromptTemplate>,
+    probe: &Path,
+    aspect: &str,
+    id: Option<&str>,
+) -> Result<PromptTemplate> {
     let named = templates.map(|folder| folder.join(format!("{aspect}.json")));
     let beside = probe.with_extension("template.json");
     let template = match named {
         Some(path) => read_template(&path)?,
         None if beside.exists() => read_template(&beside)?,
-        None => match aspect.parse::<Aspect>() {
-            Ok(aspect) if id == Some(aspect.template().id()) => aspect.template(),
+        None => match (aspect.parse::<Aspect>(), plain) {
+            (Ok(aspect), _) if id == Some(aspect.template().id()) => aspect.template(),
+            (_, Some(plain)) if id.is_none() => plain.clone(),
             _ => bail!(
                 "{} does not say which prompt it was fitted on: give --templates, a folder with {aspect}.json",
                 probe.display()

@@ -80,6 +80,62 @@ fn questions_are_scored_and_the_boundary_is_found() {
 }
 
 #[test]
+fn a_probe_is_the_second_method() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let mut items = questions();
+    for item in &mut items {
+        item["grade"] = json!(i32::from(item["answerable"] == true));
+    }
+    write_rows(folder.join("train.jsonl"), &items[..32]);
+    write_rows(folder.join("in.jsonl"), &items[32..]);
+    let args = [
+        "--input",
+        "train.jsonl",
+        "--columns",
+        "prompt=question,human=grade",
+        "--scale",
+        "0-1",
+        "--output",
+        "probes",
+        "--quiet",
+    ];
+    succeed("inspector_train", folder, &args);
+    let probe = "probes/quality.safetensors";
+    let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--json", "out.json", "--probe", probe, "--quiet"];
+    let said = succeed("self_knowledge", folder, &args);
+    assert!(said.contains("AUROC of the probe on 16 questions"), "{said}");
+    let (scored, found) = (rows(folder.join("out.jsonl")), read(&folder.join("out.json")));
+    let pairs: Vec<(f64, bool)> = scored
+        .iter()
+        .map(|row| (row["probe"].as_f64().expect("an expected class"), row["answerable"] == true))
+        .collect();
+    assert!(pairs.iter().all(|(expected, _)| (0.0..=1.0).contains(expected)));
+    // By hand: the share of pairs in the right order, and the difference.
+    let auroc = |score: &dyn Fn(usize) -> f64| {
+        let (mut right, mut all) = (0.0, 0.0);
+        for (a, b) in (0..16).flat_map(|a| (0..16).map(move |b| (a, b))).filter(|&(a, b)| pairs[a].1 && !pairs[b].1) {
+            right += match score(a).total_cmp(&score(b)) {
+                std::cmp::Ordering::Greater => 1.0,
+                std::cmp::Ordering::Equal => 0.5,
+                std::cmp::Ordering::Less => 0.0,
+            };
+            all += 1.0;
+        }
+        right / all
+    };
+    let (lager, probe) = (auroc(&|row| scored[row]["score"].as_f64().expect("a score")), auroc(&|row| pairs[row].0));
+    let estimate = |found: &Value| found["estimate"].as_f64().expect("an estimate");
+    assert!((estimate(&found["probe"]["auroc"]) - probe).abs() < 1e-12);
+    assert!((estimate(&found["probe"]["difference"]) - (lager - probe)).abs() < 1e-12);
+    // LAGER's scores are what they are without a probe.
+    succeed("self_knowledge", folder, &["--input", "in.jsonl", "--output", "alone.jsonl", "--quiet"]);
+    for (row, alone) in scored.iter().zip(rows(folder.join("alone.jsonl"))) {
+        assert_eq!(row["score"], alone["score"]);
+    }
+}
+
+#[test]
 fn wrong_use_and_wrong_rows_are_said_before_any_model_work() {
     let folder = TempDir::new().expect("folder");
     let fails = |rows: &[Value], args: &[&str], code: i32, said: &str| {
@@ -100,5 +156,6 @@ fn wrong_use_and_wrong_rows_are_said_before_any_model_work() {
     fails(std::slice::from_ref(&good), &["--valid", "in.jsonl"], 1, "neither a score nor why there is none");
     fails(&[good.clone(), json!({"id": 2, "question": "Is it?", "answerable": "yes"})], &[], 1, "found \"yes\"");
     fails(&[good.clone(), good.clone()], &[], 1, "in.jsonl");
+    fails(&[json!({"id": 2, "question": "Is it?", "answerable_p": 1})], &[], 1, "answerable_p");
     fails(&[good, json!({"id": 2, "text": "Is it?"})], &[], 1, "question");
 }

@@ -62,6 +62,8 @@ mod documentation {
     struct Probes;
     #[doc = include_str!("../../docs/prompted.md")]
     struct Prompted;
+    #[doc = include_str!("../../docs/selection.md")]
+    struct Selection;
     #[doc = include_str!("../../docs/statistics.md")]
     struct Statistics;
     #[doc = include_str!("../../docs/troubleshooting.md")]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use anyhow::{Context, Result};
 use judge_core::{Fields, ItemId, Message};
-use judge_data::{Dataset, DatasetFormat, DatasetOptions, Error, Ids, Input, PromptInput, Record};
+use judge_data::{Dataset, DatasetFormat, DatasetOptions, Error, Field, Ids, Input, PromptInput, Record};
 use serde_json::{Value, json};
 
 use crate::files::InputArgs;
@@ -48,7 +48,8 @@ pub enum Form {
     Sharegpt,
 }
 
-/// The examples of a file: graded rows (Alpaca's among them) or conversations (ShareGPT's among them), at most `limit`.
+/// The examples of a file: graded rows (Alpaca's among them) or conversations (ShareGPT's among them), at most `limit`. A file of another format is read too if columns are chosen for
+/// instruction and response.
 ///
 /// # Errors
 /// Whatever is wrong with the first row; a file of another format.
@@ -58,9 +59,12 @@ pub fn examples(
     limit: Option<usize>,
 ) -> Result<impl Iterator<Item = Result<Example, Error>> + use<>> {
     // Instruction data seldom have ids.
+    let columns = columns.columns.clone().unwrap_or_default();
+    let is_named = [Field::Instruction, Field::Response].iter().all(|&field| columns.is_chosen(field));
     let options = DatasetOptions {
+        format: is_named.then_some(DatasetFormat::Graded),
         max_rows: limit,
-        columns: columns.columns.clone().unwrap_or_default(),
+        columns,
         ids: Ids::RowNumber,
         ..DatasetOptions::default()
     };
@@ -68,7 +72,7 @@ pub fn examples(
     let format = rows.format();
     anyhow::ensure!(
         matches!(format, DatasetFormat::Graded | DatasetFormat::Prompts),
-        "{}: expected rows with an instruction and a response, or conversations, found the format `{format}`",
+        "{}: expected rows with an instruction and a response, or conversations, found the format `{format}`; name the columns: --columns instruction=NAME,response=NAME",
         input.path().display()
     );
     Ok(rows.enumerate().map(|(row, record)| Example::new(row, record?)))

@@ -5,7 +5,7 @@
 //!         (example)  (pass, graders)               one row per example             (numbers)  (choice)  (write, report)
 //! ```
 //!
-//! What a model says is kept in files beside the output, so that another choice from the same rows needs no model. Memory is some 40 bytes for each row, whatever the rows hold.
+//! What a model says is kept in files beside the output, so that another choice from the same rows needs no model. Memory is some 170 bytes for each row, whatever the rows hold.
 
 pub mod choice;
 pub mod example;

@@ -66,7 +66,6 @@ pub fn examples(
         max_rows: limit,
         columns,
         ids: Ids::RowNumber,
-        ..DatasetOptions::default()
     };
     let rows = Dataset::open(input, &options)?;
     let format = rows.format();

@@ -21,7 +21,7 @@ use crate::{
 /// });
 /// let judge = ResponseLikelihoodJudge::new(PromptTemplate::new(Prompt::user("{instruction}"))?, "response");
 /// let item = [("instruction", "The capital of France?"), ("response", "It is Paris")];
-/// let result = &Runner::new(&model, vec![&judge]).collect([(0.into(), item)])?[0];
+/// let result = &Runner::new(&model, vec![&judge]).collect([(1_u64.into(), item)])?[0];
 /// let found = judge.likelihood(&result.rounds(0)).unwrap();
 /// assert_eq!(found.perplexity(), Some(1.0_f64.exp()));
 /// assert!(found.difficulty() < Some(1.0)); // the prompt makes the response likelier

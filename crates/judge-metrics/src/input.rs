@@ -42,3 +42,12 @@ pub(crate) fn check_varies(argument: &'static str, values: &[f64]) -> Result<(),
 pub(crate) fn check_level(level: f64) -> Result<(), Error> {
     if level > 0.0 && level < 1.0 { Ok(()) } else { Err(Error::LevelOutOfRange { level }) }
 }
+
+/// A power of two that brings values of this magnitude near 1, so that their squares neither overflow nor vanish; 1 where they would not anyway, so that ordinary values keep their bits. For statistics
+/// that do not depend on the unit.
+pub(crate) fn unit_of(largest: f64) -> f64 {
+    match largest {
+        _ if largest == 0.0 || (1e-100..1e100).contains(&largest) => 1.0,
+        _ => 2f64.powi(-(largest.log2().floor() as i32).clamp(-1_000, 1_000)),
+    }
+}

@@ -21,7 +21,75 @@ fn a_standard_error_of_zero_is_found_as_such() {
     }
 }
 
+/// Chance decides everything where a side has one label, whatever the counts round to.
+#[test]
+fn kappa_has_no_test_where_a_side_has_one_label() {
+    for n in 2..60_usize {
+        for ones in 1..n {
+            let truth: Vec<usize> = (0..n).map(|row| usize::from(row < ones)).collect();
+            let predicted = vec![1; n];
+            for (truth, predicted) in [(&truth, &predicted), (&predicted, &truth)] {
+                let matrix = ConfusionMatrix::new(vec![0, 1], truth, predicted).unwrap();
+                for weights in [AgreementWeights::Identity, AgreementWeights::Linear, AgreementWeights::Quadratic] {
+                    let kappa = matrix.cohen_kappa(&weights).unwrap();
+                    assert!(kappa.p_value().unwrap_err().is_undefined(), "{ones} of {n}");
+                }
+            }
+        }
+    }
+}
+
+/// `pingouin.intraclass_corr` 0.7.0 gives 8.67 for ICC(A,k) of these.
+#[test]
+fn a_mean_of_raters_without_variance_has_no_agreement() {
+    let ratings = [[4.0, 4.0, 1.0], [1.0, 3.0, 4.0], [3.0, 4.0, 2.0], [3.0, 1.0, 3.0]];
+    let icc = IntraclassCorrelations::new(&ratings).unwrap();
+    let single = icc.agreement().unwrap();
+    assert!(single.estimate < 0.0);
+    assert!(single.of_mean().unwrap_err().is_undefined());
+    assert!(icc.consistency().unwrap().of_mean().unwrap().estimate < 1.0);
+}
+
+/// Squares of these would be infinite, or nothing.
+#[test]
+fn very_large_and_very_small_ratings_agree_as_others_do() {
+    let plain = [[1.0, 2.0, 2.0], [3.0, 3.0, 4.0], [5.0, 4.0, 5.0], [2.0, 2.0, 1.0]];
+    let known = IntraclassCorrelations::new(&plain).unwrap().agreement().unwrap();
+    let by_rater = |scale: f64| -> Vec<Vec<Option<f64>>> {
+        (0..3).map(|rater| plain.iter().map(|row| Some(row[rater] * scale)).collect()).collect()
+    };
+    for exponent in [-1_000, -600, 0, 600, 1_000] {
+        let scale = 2_f64.powi(exponent);
+        let scaled = plain.map(|row| row.map(|x| x * scale));
+        let icc = IntraclassCorrelations::new(&scaled).unwrap().agreement().unwrap();
+        assert_eq!(icc.estimate, known.estimate, "2^{exponent}");
+        assert_eq!(icc.interval(0.95), known.interval(0.95), "2^{exponent}");
+        for measurement in [Measurement::Nominal, Measurement::Ordinal, Measurement::Interval, Measurement::Ratio] {
+            let alpha = krippendorff_alpha(&by_rater(scale), measurement).unwrap();
+            assert_eq!(alpha, krippendorff_alpha(&by_rater(1.0), measurement).unwrap(), "2^{exponent}");
+        }
+    }
+    let Err(error) = krippendorff_alpha(&by_rater(-(2_f64.powi(600))), Measurement::Ratio) else { panic!("negative") };
+    assert!(error.to_string().contains(&(-5.0 * 2_f64.powi(600)).to_string()), "{error}");
+}
+
 proptest! {
+    /// No mean agrees better than fully, and no interval has left the numbers.
+    #[test]
+    fn agreement_of_means_is_at_most_one(
+        ratings in prop::collection::vec(prop::collection::vec(1_i32..5, 3), 2..6)
+    ) {
+        let ratings: Vec<Vec<f64>> = ratings.into_iter().map(|row| row.into_iter().map(f64::from).collect()).collect();
+        let Ok(icc) = IntraclassCorrelations::new(&ratings) else { return Ok(()) };
+        for form in [icc.one_way(), icc.agreement(), icc.consistency()].into_iter().flatten() {
+            let Ok(mean) = form.of_mean() else { continue };
+            prop_assert!(mean.estimate <= 1.0 + 1e-12, "{mean:?}");
+            if let Ok(interval) = mean.interval(0.95) {
+                prop_assert!(interval.low <= interval.high && interval.high <= 1.0 + 1e-9, "{interval:?}");
+            }
+        }
+    }
+
     #[test]
     fn sides_names_and_order_do_not_matter(
         pairs in prop::collection::vec((0_usize..4, 0_usize..4), 2..60),

@@ -26,6 +26,16 @@ fn judged() -> impl Strategy<Value = (Vec<TwoOrder>, Vec<Preference>)> {
         .prop_map(|rows| rows.into_iter().unzip())
 }
 
+#[test]
+fn more_than_all_are_no_share() {
+    let share = judge_metrics::preference::Proportion { count: 5, n: 3 };
+    for error in
+        [share.estimate().unwrap_err(), share.wilson(0.95).unwrap_err(), share.clopper_pearson(0.95).unwrap_err()]
+    {
+        assert!(matches!(error, judge_metrics::Error::OutOfRange { argument: "count", .. }), "{error}");
+    }
+}
+
 fn policy() -> impl Strategy<Value = Unparsed> {
     prop_oneof![Just(Unparsed::Dropped), Just(Unparsed::Tie), Just(Unparsed::Wrong), Just(Unparsed::OwnLabel)]
 }

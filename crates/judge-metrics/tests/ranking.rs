@@ -67,6 +67,39 @@ fn strengths_equal_statsmodels_and_thirty_digit_arithmetic() {
 }
 
 #[test]
+fn difficulties_that_say_nothing_are_named() {
+    let preferences = [1.0, 0.0, 1.0, 0.5, 0.0, 1.0];
+    let lengths = [[9.0, 5.0], [8.0, 6.0], [7.0, 7.5], [9.5, 4.0], [5.0, 6.6], [6.0, 8.0]];
+    let fit = |l2: f64, difficulties: &[f64]| LengthControlled { l2 }.fit(&preferences, &lengths, Some(difficulties));
+    assert_eq!(fit(0.0, &[2.0; 6]).unwrap_err(), Error::Constant { argument: "difficulties", value: 2.0 });
+    let gaps = lengths.map(|[a, b]| a - b);
+    let mean = gaps.iter().sum::<f64>() / 6.0;
+    let spread = (gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / 5.0).sqrt();
+    let straight = gaps.map(|gap| 3.0 - 2.0 * (gap / spread).tanh());
+    assert_eq!(fit(0.0, &straight).unwrap_err(), Error::Collinear { argument: "difficulties", index: None });
+    // A penalty divides the effect between the two.
+    assert!(fit(1.0, &straight).is_ok());
+}
+
+/// A tiny prior is the natural answer to items that do not meet, and must not widen intervals of those that do.
+#[test]
+fn a_prior_adds_no_variance_of_the_common_level() {
+    let games: Vec<_> = (0..4)
+        .flat_map(|i| (i + 1..4).map(move |j| (i, j)))
+        .flat_map(|(i, j)| [comparison(i, j, 0), comparison(i, j, 1), comparison(i, j, 0)])
+        .collect();
+    let width = |prior_precision: f64| {
+        let fitted = BradleyTerry { ties: TieModel::HalfWin, prior_precision }.fit(&games).unwrap();
+        let interval = fitted.interval(0, 0.95).unwrap();
+        interval.high - interval.low
+    };
+    let plain = width(0.0);
+    for prior in [1e-2, 1e-6, 1e-9] {
+        assert!((width(prior) / plain - 1.0).abs() < prior + 1e-6, "{prior}: {} and {plain}", width(prior));
+    }
+}
+
+#[test]
 fn length_controlled_win_rates_equal_statsmodels() {
     for case in list(&fixture()["length"]) {
         let lengths: Vec<[f64; 2]> =

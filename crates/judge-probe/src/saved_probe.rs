@@ -3,7 +3,7 @@
 mod container;
 mod error;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use judge_core::{Layer, ModelInfo, Signal};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ use crate::{Error, FittedClassifier, FittedProbe};
 /// Equal probes have equal bytes. What writes them to disk is `judge-data`.
 ///
 /// ```
-/// use std::collections::BTreeMap;
+/// use std::collections::{BTreeMap, HashSet};
 ///
 /// use judge_core::{Layer, Pooling, Signal};
 /// use judge_probe::{
@@ -109,15 +109,16 @@ impl From<&ModelInfo> for ProbedModel {
     }
 }
 
-/// Scores under cross-validation.
+/// Scores on data that the probe was not fitted on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Validation {
     /// Name of the score, as scikit-learn names scorers.
     pub scoring: String,
-    /// Its mean over folds.
+    /// Its mean over folds, or over the splits that were held out. What a search reports of the best of many settings is too high for that reason; `ProbeTraining` stores the held-out score, and an
+    /// imported probe what its file states, which is a search's.
     pub mean: f64,
-    /// One a fold.
+    /// One a fold, or one a split that was held out.
     pub folds: Vec<f64>,
 }
 
@@ -138,10 +139,9 @@ impl SavedProbe {
         if total != Some(n_features) || signals.is_empty() {
             return Err(SavedProbeError::Width { signals: signals.clone(), d_model, n_heads, n_features }.into());
         }
-        for (index, &(layer, signal)) in signals.iter().enumerate() {
-            if signals[..index].contains(&(layer, signal)) {
-                return Err(SavedProbeError::DuplicateSignal { layer, signal }.into());
-            }
+        let mut known = HashSet::new();
+        if let Some(&(layer, signal)) = signals.iter().find(|signal| !known.insert(**signal)) {
+            return Err(SavedProbeError::DuplicateSignal { layer, signal }.into());
         }
         if let Some(validation) = &origin.validation {
             let mut scores = validation.folds.iter().copied().chain([validation.mean]);

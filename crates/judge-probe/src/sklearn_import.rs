@@ -10,6 +10,8 @@ pub use error::{ImportError, ImportProblem};
 pub use metadata::InspectorMetadata;
 pub use save::ImportedFrom;
 
+use std::collections::HashMap;
+
 use place::Place;
 
 use crate::pickle::{self, Limits, Value};
@@ -151,13 +153,48 @@ fn scaler(place: &Place<'_, '_>, n_features: usize, precision: Precision) -> Res
     FittedStandardScaler::from_parts(mean, scale)
 }
 
+/// Folds of a search, at most: a pickle could name an array of its own size once more with every few bytes.
+const MOST_FOLDS: usize = 1_000;
+
+/// Scores of a search, those of all settings on all folds, at most.
+const MOST_SCORES: usize = 1 << 22;
+
 fn search(place: &Place<'_, '_>) -> Result<Search, ImportError> {
     let index = place.get("best_index_")?.count()?;
     let results = place.get("cv_results_")?;
-    let mut fold_scores = Vec::new();
-    for fold in 0..place.get("n_splits_")?.count()? {
-        let scores = results.get(&format!("split{fold}_test_score"))?;
+    let Value::Dict(entries) = results.value else { return Err(results.unexpected("a dictionary")) };
+    let by_name: HashMap<&str, &Value<'_>> = entries
+        .iter()
+        .filter_map(|(name, value)| match name {
+            Value::Str(name) => Some((*name, value)),
+            _ => None,
+        })
+        .collect();
+    let splits = place.get("n_splits_")?;
+    let n_splits = splits.count()?;
+    if n_splits > MOST_FOLDS {
+        return Err(splits.error(ImportProblem::Count {
+            what: "folds at most",
+            expected: MOST_FOLDS,
+            found: n_splits,
+        }));
+    }
+    let (mut fold_scores, mut n_scores) = (Vec::new(), 0_usize);
+    for fold in 0..n_splits {
+        let name = format!("split{fold}_test_score");
+        let Some(value) = by_name.get(name.as_str()) else {
+            return Err(results.within(results.value, &format!(".{name}")).error(ImportProblem::Missing));
+        };
+        let scores = results.within(value, &format!(".{name}"));
         let Value::Array(array) = scores.value else { return Err(scores.unexpected("an array")) };
+        n_scores = n_scores.saturating_add(array.shape().iter().product());
+        if n_scores > MOST_SCORES {
+            return Err(scores.error(ImportProblem::Count {
+                what: "scores at most",
+                expected: MOST_SCORES,
+                found: n_scores,
+            }));
+        }
         let all = scores.floats(&[array.shape().iter().product()])?;
         let expected = index.saturating_add(1);
         let count = ImportProblem::Count { what: "candidates or more", expected, found: all.len() };
@@ -176,4 +213,34 @@ fn search(place: &Place<'_, '_>) -> Result<Search, ImportError> {
         fold_scores,
         best_params: best_params.collect::<Result<_, _>>()?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// What takes 17 minutes if every fold walks over all names, or over one shared array, is refused or done at once.
+    #[test]
+    fn a_search_costs_no_more_than_its_size() {
+        let names: Vec<String> = (0..200_000).map(|fold| format!("split{fold}_test_score")).collect();
+        let entries: Vec<(Value<'_>, Value<'_>)> =
+            names.iter().map(|name| (Value::Str(name), Value::Float(0.5))).collect();
+        let search_of = |n_splits: i64| {
+            let attributes = vec![
+                (Value::Str("best_index_"), Value::Int(0)),
+                (Value::Str("cv_results_"), Value::Dict(entries.clone())),
+                (Value::Str("n_splits_"), Value::Int(n_splits)),
+            ];
+            let value = Value::Dict(attributes);
+            let started = Instant::now();
+            let problem = search(&Place::root(&value)).unwrap_err();
+            assert!(started.elapsed() < Duration::from_secs(10));
+            problem
+        };
+        let many = search_of(200_000);
+        assert_eq!(many.problem, ImportProblem::Count { what: "folds at most", expected: 1_000, found: 200_000 });
+        assert!(matches!(search_of(1_000).problem, ImportProblem::Type { expected: "an array", .. }));
+    }
 }

@@ -151,6 +151,22 @@ fn another_model_or_other_states_are_refused() {
     }
 }
 
+/// A state of width 1 for each of so many layers: what comparing every signal with every other takes half an hour for.
+#[test]
+fn many_signals_cost_no_more_than_they_are() {
+    let n = 500_000;
+    let coefficients = Matrix::new(vec![0.5; n], n).unwrap();
+    let classifier = LinearClassifier::from_parts(DecisionRule::Logistic, vec![0, 1], coefficients, vec![0.0]).unwrap();
+    let probe = FittedProbe::new(None, classifier, Precision::F64).unwrap();
+    let mut wide = origin(None);
+    wide.model.d_model = 1;
+    wide.signals = (0..n).map(|layer| (Layer(layer), Signal::State(Pooling::Last))).collect();
+    let started = std::time::Instant::now();
+    let bytes = SavedProbe::new(probe, wide).unwrap().to_bytes().unwrap();
+    assert!(SavedProbe::from_bytes(&bytes).is_ok());
+    assert!(started.elapsed() < std::time::Duration::from_secs(30));
+}
+
 #[test]
 fn an_origin_must_fit_the_probe() {
     let with = |change: fn(&mut ProbeOrigin)| {

@@ -1,5 +1,5 @@
 use crate::distribution::{f_quantile, f_sf};
-use crate::input::{check_finite, check_lengths, check_level};
+use crate::input::{check_finite, check_lengths, check_level, unit_of};
 use crate::{Error, Interval};
 
 /// The mean squares from which all intraclass correlations are made (McGraw and Wong, 1996), of k raters who each rated all of n subjects.
@@ -81,18 +81,22 @@ impl IntraclassCorrelations {
         }
         let n = ratings.len();
         let (subjects_n, raters_n) = (n as f64, k as f64);
-        let all = || ratings.iter().flat_map(|row| row.as_ref());
+        // Correlations and F ratios do not depend on the unit, but squares of very large or small ratings would not be numbers.
+        let unit =
+            unit_of(ratings.iter().flat_map(|row| row.as_ref()).fold(0.0, |largest: f64, x| largest.max(x.abs())));
+        let ratings: Vec<Vec<f64>> =
+            ratings.iter().map(|row| row.as_ref().iter().map(|x| x * unit).collect()).collect();
+        let all = || ratings.iter().flatten();
         let mean = all().sum::<f64>() / (subjects_n * raters_n);
         // Deviations first: a common offset costs no accuracy.
         let of_subject: Vec<f64> =
-            ratings.iter().map(|row| row.as_ref().iter().map(|x| x - mean).sum::<f64>() / raters_n).collect();
-        let of_rater: Vec<f64> = (0..k)
-            .map(|rater| ratings.iter().map(|row| row.as_ref()[rater] - mean).sum::<f64>() / subjects_n)
-            .collect();
+            ratings.iter().map(|row| row.iter().map(|x| x - mean).sum::<f64>() / raters_n).collect();
+        let of_rater: Vec<f64> =
+            (0..k).map(|rater| ratings.iter().map(|row| row[rater] - mean).sum::<f64>() / subjects_n).collect();
         let squares = |values: &[f64]| values.iter().map(|x| x * x).sum::<f64>();
         let (mut rest, mut within) = (0.0, 0.0);
         for (row, subject) in ratings.iter().zip(&of_subject) {
-            for (x, rater) in row.as_ref().iter().zip(&of_rater) {
+            for (x, rater) in row.iter().zip(&of_rater) {
                 within += (x - mean - subject).powi(2);
                 rest += (x - mean - subject - rater).powi(2);
             }
@@ -162,12 +166,19 @@ impl IntraclassCorrelation {
     ///
     /// # Errors
     ///
-    /// [`Error::Undefined`] where subjects do not differ.
+    /// [`Error::Undefined`] where subjects do not differ; of ICC(A,k) also where they differ so much less than a rater from himself that the variance of a mean is estimated as 0 or less.
     pub fn of_mean(self) -> Result<Self, Error> {
         let IntraclassCorrelations { n, subjects, raters, rest, within, .. } = self.squares;
         let estimate = match self.form {
             Form::OneWay => ratio(subjects - within, subjects)?,
-            Form::Agreement => ratio(subjects - rest, subjects + (raters - rest) / n)?,
+            Form::Agreement => {
+                let variance = subjects + (raters - rest) / n;
+                if variance < 0.0 {
+                    let reason = "the variance of a subject's mean is estimated below 0";
+                    return Err(Error::Undefined { statistic: "the intraclass correlation", reason });
+                }
+                ratio(subjects - rest, variance)?
+            }
             Form::Consistency => ratio(subjects - rest, subjects)?,
         };
         Ok(Self { estimate, of_mean: true, ..self })
@@ -201,7 +212,8 @@ impl IntraclassCorrelation {
     ///
     /// # Errors
     ///
-    /// [`Error::LevelOutOfRange`]; [`Error::Undefined`] where raters agree exactly.
+    /// [`Error::LevelOutOfRange`]; [`Error::Undefined`] where raters agree exactly, and for ICC(A,k) where the interval of a single rater reaches so far below 0 that means have none;
+    /// for ICC(A) where Satterthwaite's degrees of freedom vanish.
     pub fn interval(&self, level: f64) -> Result<Interval, Error> {
         check_level(level)?;
         let (ratio, above, below) = self.ratio()?;
@@ -214,13 +226,28 @@ impl IntraclassCorrelation {
             let share = n * (1.0 + (k - 1.0) * icc) - k * icc;
             let dof = below * (k * icc * of_raters + share).powi(2)
                 / ((n - 1.0) * (k * icc * of_raters).powi(2) + share * share);
+            // Where raters disagree just as subjects do, the formula's two parts cancel and leave no distribution.
+            if dof.is_nan() || dof < 1e-6 {
+                return Err(Error::Undefined {
+                    statistic: "the interval of an intraclass correlation",
+                    reason: "its degrees of freedom (Satterthwaite) vanish",
+                });
+            }
             let (f_low, f_high) = (f_quantile(upper, n - 1.0, dof), f_quantile(upper, dof, n - 1.0));
             let noise = k * raters + (k * n - k - n) * rest;
             // Divided by the quantile, which overflows where the degrees of freedom vanish: a correlation below what is possible.
             let low = n * (subjects / f_low - rest) / (noise + n * subjects / f_low);
             let high = n * (f_high * subjects - rest) / (noise + n * f_high * subjects);
             if self.of_mean {
-                (k * low / (1.0 + (k - 1.0) * low), k * high / (1.0 + (k - 1.0) * high))
+                // Spearman and Brown's formula has a pole at -1 / (k - 1), below which no mean of raters corresponds to a single one.
+                let of_mean = |icc: f64| match 1.0 + (k - 1.0) * icc {
+                    below if below > 0.0 => Ok(k * icc / below),
+                    _ => Err(Error::Undefined {
+                        statistic: "the interval of an intraclass correlation of means",
+                        reason: "that of a single rater reaches below -1 / (k - 1)",
+                    }),
+                };
+                (of_mean(low)?, of_mean(high)?)
             } else {
                 (low, high)
             }

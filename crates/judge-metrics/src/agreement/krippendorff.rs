@@ -1,5 +1,5 @@
 use crate::Error;
-use crate::input::check_lengths;
+use crate::input::{check_lengths, unit_of};
 
 /// What differences between ratings mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,8 +71,10 @@ pub fn krippendorff_alpha<R: AsRef<[Option<f64>]>>(ratings: &[R], measurement: M
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct RatedUnits {
-    /// The ratings of each unit, without gaps.
+    /// The ratings of each unit, without gaps, times `scale`.
     units: Vec<Vec<f64>>,
+    /// A power of two.
+    scale: f64,
 }
 
 impl RatedUnits {
@@ -97,10 +99,13 @@ impl RatedUnits {
                 return Err(Error::NonFinite { argument: "ratings", index, value });
             }
         }
-        // -0 and +0 are one value.
-        let unit =
-            |unit: usize| ratings.iter().filter_map(|rater| rater.as_ref()[unit]).map(|value| value + 0.0).collect();
-        Ok(Self { units: (0..n_units).map(unit).collect() })
+        // No level of measurement depends on the unit, but squares of very large or small ratings would not be numbers. -0 and +0 are one value.
+        let all = ratings.iter().flat_map(|rater| rater.as_ref()).flatten();
+        let scale = unit_of(all.fold(0.0, |largest: f64, x| largest.max(x.abs())));
+        let unit = |unit: usize| {
+            ratings.iter().filter_map(|rater| rater.as_ref()[unit]).map(|value| value * scale + 0.0).collect()
+        };
+        Ok(Self { units: (0..n_units).map(unit).collect(), scale })
     }
 
     /// Number of units, those with fewer than two ratings included.
@@ -141,6 +146,7 @@ impl RatedUnits {
         }
         values.sort_unstable_by(f64::total_cmp);
         if let (Measurement::Ratio, Some(&value)) = (measurement, values.first().filter(|&&least| least < 0.0)) {
+            let value = value / self.scale;
             return Err(Error::OutOfRange { argument: "ratings", index: None, value, low: 0.0, high: f64::MAX });
         }
         if values.first() == values.last() {

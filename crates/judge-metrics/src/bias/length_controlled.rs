@@ -1,4 +1,4 @@
-//! The win rate that would be if answers were equally long, as AlpacaEval 2 defines it (Dubois et al., 2024).
+//! The win rate that would be if answers were equally long: the idea of AlpacaEval 2 (Dubois et al., 2024). Its numbers are not those of the leaderboard: [`LengthControlled`] lists what differs.
 
 use crate::distribution::normal_two_sided_quantile;
 use crate::input::{check_finite, check_lengths, check_level, check_varies};
@@ -46,7 +46,7 @@ impl LengthControlled {
     /// # Errors
     ///
     /// [`Error::LengthMismatch`], [`Error::TooFewItems`] for fewer than two, [`Error::NonFinite`], [`Error::OutOfRange`] for a preference
-    /// outside [0, 1] or a negative penalty; [`Error::Constant`] where all differences in length are the same;
+    /// outside [0, 1] or a negative penalty; [`Error::Constant`] where all differences in length, or all difficulties, are the same; [`Error::Collinear`] where difficulties are a straight function of tanh(Δ / s) and there is no penalty;
     /// [`Error::NoConvergence`] where one side always wins and there is no penalty.
     ///
     /// ```
@@ -84,6 +84,7 @@ impl LengthControlled {
         if let Some(difficulties) = difficulties {
             check_lengths("difficulties", difficulties.len(), "preferences", n)?;
             check_finite("difficulties", difficulties)?;
+            check_varies("difficulties", difficulties)?;
         }
         let mean = differences.iter().sum::<f64>() / n as f64;
         let spread = (differences.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1) as f64).sqrt();
@@ -94,6 +95,9 @@ impl LengthControlled {
             .map(|(row, d)| [1.0, (d / spread).tanh()].into_iter().chain(difficulty(row)).collect())
             .collect();
         let k = features[0].len();
+        if self.l2 == 0.0 && difficulties.is_some() && are_collinear(&features) {
+            return Err(Error::Collinear { argument: "difficulties", index: None });
+        }
         let likelihood = |weights: &[f64]| {
             let mut at = Likelihood { value: 0.0, gradient: vec![0.0; k], information: vec![0.0; k * k] };
             for (x, &p) in features.iter().zip(preferences) {
@@ -133,6 +137,21 @@ impl LengthControlled {
             standard_error: variance.max(0.0).sqrt(),
         })
     }
+}
+
+/// Whether the third of three columns is a straight function of the second, but for rounding; the first is constant.
+fn are_collinear(features: &[Vec<f64>]) -> bool {
+    let n = features.len() as f64;
+    let centred = |column: usize| -> Vec<f64> {
+        let mean = features.iter().map(|x| x[column]).sum::<f64>() / n;
+        let largest = features.iter().fold(0.0, |largest: f64, x| largest.max((x[column] - mean).abs()));
+        features.iter().map(|x| (x[column] - mean) / largest.max(f64::MIN_POSITIVE)).collect()
+    };
+    let (a, b) = (centred(1), centred(2));
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let slope = dot(&a, &b) / dot(&a, &a);
+    let left: Vec<f64> = a.iter().zip(&b).map(|(a, b)| b - slope * a).collect();
+    dot(&left, &left) <= 1e-20 * dot(&b, &b)
 }
 
 impl LengthControlledWinRate {

@@ -18,8 +18,12 @@ impl Proportion {
     ///
     /// # Errors
     ///
-    /// [`Error::Undefined`] for a share of nothing.
+    /// [`Error::Undefined`] for a share of nothing, [`Error::OutOfRange`] for more than there are.
     pub fn estimate(&self) -> Result<f64, Error> {
+        if self.count > self.n {
+            let (value, high) = (self.count as f64, self.n as f64);
+            return Err(Error::OutOfRange { argument: "count", index: None, value, low: 0.0, high });
+        }
         if self.n == 0 {
             return Err(Error::Undefined { statistic: "proportion", reason: "no item to take a share of" });
         }
@@ -31,7 +35,7 @@ impl Proportion {
     ///
     /// # Errors
     ///
-    /// [`Error::LevelOutOfRange`], [`Error::Undefined`] for a share of nothing.
+    /// [`Error::LevelOutOfRange`], and those of [`estimate`](Self::estimate).
     pub fn wilson(&self, level: f64) -> Result<Interval, Error> {
         check_level(level)?;
         let p = self.estimate()?;
@@ -51,7 +55,7 @@ impl Proportion {
     ///
     /// # Errors
     ///
-    /// [`Error::LevelOutOfRange`], [`Error::Undefined`] for a share of nothing.
+    /// [`Error::LevelOutOfRange`], and those of [`estimate`](Self::estimate).
     pub fn clopper_pearson(&self, level: f64) -> Result<Interval, Error> {
         check_level(level)?;
         self.estimate()?;

@@ -181,13 +181,16 @@ impl BradleyTerry {
         let (x, at) = maximise(n, likelihood)
             .ok_or(Error::NoConvergence { statistic: "the Bradley-Terry model", iterations: 200 })?;
         let mean = x[..m].iter().sum::<f64>() / m as f64;
-        let inverse = Cholesky::new(&at.information, n)
+        // Only differences are known. What all strengths have in common is held by 1/m in every cell of the information: where there is a prior that is added here, since a small prior alone would leave
+        // a matrix that cannot be inverted well. The sum of the strengths is 0, so its share of the inverse is no variance of theirs.
+        let mut information = at.information;
+        if self.prior_precision != 0.0 {
+            (0..m * m).for_each(|cell| information[cell / m * n + cell % m] += 1.0 / m as f64);
+        }
+        let inverse = Cholesky::new(&information, n)
             .ok_or(Error::NoConvergence { statistic: "the Bradley-Terry model", iterations: 200 })?
             .inverse();
-        // Only differences are known: what all strengths have in common is fixed by 1/m in every cell of the information, or by the prior. The sum of the strengths is 0, so its share of
-        // the inverse is no variance of theirs.
-        let common = if self.prior_precision == 0.0 { 1.0 } else { self.prior_precision };
-        let excess = 1.0 / (m as f64 * common);
+        let excess = 1.0 / (m as f64 * (1.0 + self.prior_precision));
         let covariance = (0..m * m).map(|cell| inverse[cell / m * n + cell % m] - excess).collect();
         Ok(FittedBradleyTerry {
             items: names,

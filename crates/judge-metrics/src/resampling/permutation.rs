@@ -2,6 +2,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 
 use crate::Error;
+use crate::correlation::average_ranks;
 use crate::input::{check_finite, check_lengths, check_paired};
 use crate::resampling::bootstrap::clusters;
 use crate::resampling::stream::{Purpose, below, parallel, stream};
@@ -59,7 +60,10 @@ pub struct PermutationResult {
 
 impl PermutationTest {
     /// Two judges on the same items: within each item it is a coin's toss which is which. The statistic gets both columns, such as
-    /// two judges' errors or two correlations with people to be compared.
+    /// two judges' errors.
+    ///
+    /// What is exchanged must be exchangeable if the judges are equally good, scale included. For correlations with people that is not so where judges use different scales, or one scale differently: a column
+    /// of scores from 1 to 5 and from 0 to 100 in turns correlates with nothing. [`paired_ranks`](Self::paired_ranks) exchanges ranks.
     ///
     /// # Errors
     ///
@@ -84,6 +88,33 @@ impl PermutationTest {
     {
         let items: Vec<usize> = (0..x.len()).collect();
         self.clustered(x, y, &items, statistic)
+    }
+
+    /// Two judges on the same items whose scales may differ: each judge's numbers become their average ranks first, and ranks are exchanged within items. For correlations with people (Deutsch, Dror and Roth, 2021, who standardise).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`paired`](Self::paired).
+    ///
+    /// ```
+    /// use judge_metrics::correlation::pearson;
+    /// use judge_metrics::resampling::PermutationTest;
+    ///
+    /// let human = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+    /// let of_100 = [11.0, 25.0, 28.0, 44.0, 52.0, 61.0, 75.0, 80.0];
+    /// let of_5 = [2.0, 1.0, 4.0, 3.0, 1.0, 5.0, 2.0, 3.0];
+    /// let human = judge_metrics::correlation::average_ranks(&human)?;
+    /// let gain = |x: &[f64], y: &[f64]| Ok(pearson(x, &human)?.estimate - pearson(y, &human)?.estimate);
+    /// assert!(PermutationTest::default().paired_ranks(&of_100, &of_5, gain)?.p_value < 0.1);
+    /// assert!(PermutationTest::default().paired(&of_100, &of_5, gain)?.p_value > 0.1);
+    /// # Ok::<(), judge_metrics::Error>(())
+    /// ```
+    pub fn paired_ranks<S>(&self, x: &[f64], y: &[f64], statistic: S) -> Result<PermutationResult, Error>
+    where
+        S: Fn(&[f64], &[f64]) -> Result<f64, Error> + Sync,
+    {
+        check_paired(x, y, 1)?;
+        self.paired(&average_ranks(x)?, &average_ranks(y)?, statistic)
     }
 
     /// The same where items come in clusters, such as all answers to one question: the two judges change places in a whole

@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use judge_core::{Layer, Pooling};
 
 use super::classifier::setting_error;
@@ -51,9 +53,10 @@ impl InspectorMetadata {
         };
         let layers = place.get("layers")?;
         let mut pooled: Vec<(Layer, Pooling)> = Vec::new();
+        let mut known: HashSet<Layer> = HashSet::new();
         for block in layers.items()? {
             let layer = Layer(block.count()?.saturating_add(1));
-            if pooled.iter().any(|(known, _)| *known == layer) {
+            if !known.insert(layer) {
                 return Err(block.unexpected("each layer once"));
             }
             pooled.extend(poolings.iter().map(|pooling| (layer, *pooling)));
@@ -90,4 +93,40 @@ pub(super) fn printed(place: &Place<'_, '_>) -> Result<String, ImportError> {
         Value::Str(text) => (*text).to_owned(),
         _ => return Err(place.unexpected("a number, text, truth value or None")),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::DecisionRule;
+
+    /// What takes minutes if each layer is compared with all before it.
+    #[test]
+    fn many_layers_cost_no_more_than_they_are() {
+        let n = 400_000;
+        let entry = |name: &'static str, value: Value<'static>| (Value::Str(name), value);
+        let layers = |last: i64| Value::List((0..n).chain([last]).map(Value::Int).collect());
+        let metadata = |last: i64| {
+            Value::Dict(vec![
+                entry("classification", Value::Str("binary")),
+                entry("use_attn", Value::Bool(false)),
+                entry("pool", Value::Str("last")),
+                entry("layers", layers(last)),
+            ])
+        };
+        let parts = LinearParts {
+            rule: DecisionRule::Logistic,
+            classes: vec![0, 1],
+            weights: Vec::new(),
+            n_features: 7,
+            intercepts: Vec::new(),
+        };
+        let started = Instant::now();
+        let problem = |last: i64| InspectorMetadata::read(&Place::root(&metadata(last)), &parts).unwrap_err().problem;
+        assert!(matches!(problem(n), ImportProblem::Count { .. }));
+        assert!(matches!(problem(5), ImportProblem::Type { expected: "each layer once", .. }));
+        assert!(started.elapsed() < Duration::from_secs(10));
+    }
 }

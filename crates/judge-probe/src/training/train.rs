@@ -147,7 +147,7 @@ impl ProbeTraining {
                 steps: selected.steps.clone(),
             },
         };
-        let origin = self.origin(rows, &parts.train, &selected.chosen, best, c, origin)?;
+        let origin = self.origin(rows, &parts.train, &selected.chosen, &report.splits, c, origin)?;
         Ok(TrainedProbe { probe: SavedProbe::new(probe, origin)?, report })
     }
 
@@ -213,7 +213,7 @@ impl ProbeTraining {
         rows: &[GradedRow],
         train: &[usize],
         chosen: &[LayerView<View, FeatureFamily>],
-        scores: &SearchScores,
+        splits: &BTreeMap<String, Evaluation>,
         c: Option<f64>,
         origin: &TrainingOrigin,
     ) -> Result<ProbeOrigin, Error> {
@@ -226,6 +226,9 @@ impl ProbeTraining {
             let json = serde_json::to_vec(&(prompt, grade));
             hash.add(&json.map_err(|error| TrainingError::Prompt { id: id.clone(), reason: error.to_string() })?);
         }
+        // The search's own score is that of the best of many; these rows had no part in the choice.
+        let of_split = |evaluation: &Evaluation| evaluation.predictors.get("probe")?.macro_f1.estimate();
+        let held_out: Vec<f64> = splits.values().filter_map(of_split).collect();
         let mut notes = origin.notes.clone();
         notes.insert("aspect".to_owned(), origin.aspect.clone());
         notes.insert("classification".to_owned(), self.grading.classification().to_owned());
@@ -235,10 +238,10 @@ impl ProbeTraining {
         Ok(ProbeOrigin {
             model: origin.model.clone(),
             signals: chosen.iter().flat_map(of_view).collect(),
-            validation: Some(Validation {
+            validation: (!held_out.is_empty()).then(|| Validation {
                 scoring: "f1_macro".to_owned(),
-                mean: scores.best_mean,
-                folds: scores.candidates[scores.best].by_split.iter().flatten().copied().collect(),
+                mean: held_out.iter().sum::<f64>() / held_out.len() as f64,
+                folds: held_out.clone(),
             }),
             data_hash: Some(hash.finish()),
             notes,

@@ -152,6 +152,10 @@ impl Judge<Example> for AspectJudge {
     }
 
     fn ask(&self, item: &Example) -> Result<Vec<judge_core::Request>, JudgeError> {
+        if item.said.is_none() {
+            let detail = "no conversation of a user and an assistant in turns that ends with an answer, or a history that is no list of pairs";
+            return Err(Unscored::new(Reason::Missing, detail).into());
+        }
         self.judge.ask(item)
     }
 

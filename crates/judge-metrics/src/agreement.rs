@@ -6,7 +6,9 @@
 //! | several raters, labels | [`RatingTable`]: Fleiss' kappa, Gwet's AC1 and AC2 |
 //! | several raters, any scale, gaps | [`krippendorff_alpha`], [`RatedUnits`] for its interval |
 //! | several raters, numbers, no gaps | [`IntraclassCorrelations`] |
+//! | several annotators and a judge that may take their place | [`AlternativeAnnotatorTest`] |
 
+mod alternative_annotator;
 mod confusion;
 mod icc;
 mod kappa;
@@ -14,6 +16,7 @@ mod krippendorff;
 mod rating_table;
 mod weights;
 
+pub use alternative_annotator::{AlternativeAnnotatorTest, AlternativeAnnotators, LeftOut};
 pub use confusion::{Average, AverageScores, ClassScores, ConfusionMatrix, ZeroDivision};
 pub(crate) use confusion::{check_labels, place};
 pub use icc::{FTest, IntraclassCorrelation, IntraclassCorrelations};

@@ -5,11 +5,12 @@
 //!
 //! | module | statistics |
 //! |---|---|
-//! | [`agreement`] | confusion matrix and what follows from it, kappas, Krippendorff's alpha, Gwet's AC, intraclass correlation |
+//! | [`agreement`] | confusion matrix and what follows from it, kappas, Krippendorff's alpha, Gwet's AC, intraclass correlation, the alternative annotator test |
 //! | [`bias`] | what sways a judge: position, its own output, perturbations, intransitive verdicts |
 //! | [`calibration`] | scores on the human scale with intervals, calibration error, isotonic regression, conformal intervals, prediction-powered means |
 //! | [`comparison`] | all of the above and below that a set of rows defines, by name, for a report |
 //! | [`correlation`] | Pearson, Spearman, Kendall, Somers, weighted, partial; which of two judges correlates better |
+//! | [`multiplicity`] | p-values of many tests taken together: Holm, Benjamini–Hochberg, Benjamini–Yekutieli |
 //! | [`preference`] | pairwise verdicts: votes of judge and people, both presentation orders |
 //! | [`prediction`] | error, bias, divergences of score distributions, Brier score, log loss, AUROC, average precision |
 //! | [`ranking`] | win rates, Bradley–Terry strengths with ties |
@@ -48,6 +49,7 @@ pub mod bias;
 pub mod calibration;
 pub mod comparison;
 pub mod correlation;
+pub mod multiplicity;
 pub mod prediction;
 pub mod preference;
 pub mod ranking;

@@ -1,0 +1,250 @@
+use crate::distribution::student_t_tail;
+use crate::input::{check_finite, check_lengths, check_level};
+use crate::multiplicity::Adjustment;
+use crate::prediction::SampleMean;
+use crate::preference::Proportion;
+use crate::{Error, Interval};
+
+/// The alternative annotator test: may a judge take the place of the people who annotate? (Calderon, Reichart and Dror, 2025, arXiv 2501.10970.)
+///
+/// Each annotator is left out in turn. On each of their items, judge and annotator are scored by how well they agree with the other annotators; the judge has the advantage where its score is at least as high.
+/// The hypothesis against the judge is that the annotator has the advantage more often by ε or more, ε being what a person costs beyond the judge; it is tested by Student's t on the differences of
+/// the two indicators. The judge wins against those annotators whose hypothesis is rejected, all tests taken together. With a winning rate of one half or more the authors
+/// hold the judge to be as good as the annotators.
+///
+/// ```
+/// use judge_metrics::agreement::AlternativeAnnotatorTest;
+///
+/// // Forty items: two annotators who slip now and then, and a judge that seldom does.
+/// let truth: Vec<u8> = (0..40).map(|item| item % 3).collect();
+/// let off = |every: usize, at: usize| -> Vec<u8> {
+///     truth.iter().enumerate().map(|(item, &label)| if item % every == at { (label + 1) % 3 } else { label }).collect()
+/// };
+/// let (a, b, c, judge) = (off(5, 0), off(6, 1), off(7, 2), off(39, 3));
+/// let annotations: Vec<[Option<u8>; 3]> = (0..40).map(|item| [Some(a[item]), Some(b[item]), Some(c[item])]).collect();
+/// let judge: Vec<Option<u8>> = judge.into_iter().map(Some).collect();
+/// let found = AlternativeAnnotatorTest::default().of_labels(&judge, &annotations)?;
+/// assert_eq!(found.winning_rate().estimate()?, 1.0);
+/// assert!(found.may_replace()? && found.advantage > 0.9);
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AlternativeAnnotatorTest {
+    /// ε in [0, 1): the authors propose 0.2 against experts, 0.15 against skilled annotators and 0.1 against crowd workers.
+    pub epsilon: f64,
+    /// The level that the adjustment keeps, in (0, 1).
+    pub level: f64,
+    /// How the tests are taken together; the authors' is Benjamini and Yekutieli's.
+    pub adjustment: Adjustment,
+    /// Annotators of fewer items are left out of the result, at least 2.
+    pub min_items: usize,
+}
+
+impl Default for AlternativeAnnotatorTest {
+    /// As published: ε = 0.2, level 0.05, Benjamini–Yekutieli, at least 30 items.
+    fn default() -> Self {
+        Self { epsilon: 0.2, level: 0.05, adjustment: Adjustment::BenjaminiYekutieli, min_items: 30 }
+    }
+}
+
+/// What an [`AlternativeAnnotatorTest`] came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlternativeAnnotators {
+    /// The mean over annotators of the share of items on which the judge is at least as good: what judges are compared by. In [0, 1].
+    pub advantage: f64,
+    /// Each annotator who was tested, in the order of the columns.
+    pub annotators: Vec<LeftOut>,
+    /// The columns of those who have too few items.
+    pub skipped: Vec<usize>,
+    /// Items that the judge and at least two annotators have labelled.
+    pub n_items: usize,
+}
+
+/// The judge against one annotator.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LeftOut {
+    /// The annotator's column.
+    pub annotator: usize,
+    /// Items on which the judge agrees with the others at least as well as the annotator.
+    pub judge: Proportion,
+    /// Items on which the annotator does at least as well as the judge.
+    pub person: Proportion,
+    /// The annotator's share less the judge's, with its standard error.
+    pub difference: SampleMean,
+    /// One-sided p-value of the hypothesis that the difference is ε or more.
+    pub p_value: f64,
+    /// The same, all tests taken together.
+    pub adjusted_p_value: f64,
+    /// Whether it is rejected.
+    pub is_won: bool,
+}
+
+impl AlternativeAnnotatorTest {
+    /// Labels, alike or not: a score is the share of the others who gave the same label. `judge` and `annotations` have one entry and one row to an item; a row one entry to an annotator, `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`of`](Self::of).
+    pub fn of_labels<L: PartialEq, R: AsRef<[Option<L>]>>(
+        &self,
+        judge: &[Option<L>],
+        annotations: &[R],
+    ) -> Result<AlternativeAnnotators, Error> {
+        self.of(judge, annotations, |label, others| {
+            others.iter().filter(|other| **other == label).count() as f64 / others.len() as f64
+        })
+    }
+
+    /// Numbers: a score is the root mean squared distance from the others, negated.
+    ///
+    /// # Errors
+    ///
+    /// As [`of`](Self::of); [`Error::NonFinite`] for a rating that is no number.
+    pub fn of_ratings<R: AsRef<[Option<f64>]>>(
+        &self,
+        judge: &[Option<f64>],
+        annotations: &[R],
+    ) -> Result<AlternativeAnnotators, Error> {
+        let known: Vec<f64> = judge.iter().flatten().copied().collect();
+        check_finite("judge", &known)?;
+        for (row, ratings) in annotations.iter().enumerate() {
+            let known: Vec<f64> = ratings.as_ref().iter().flatten().copied().collect();
+            check_finite("annotations", &known).map_err(|error| Error::InRow { row, error: Box::new(error) })?;
+        }
+        self.of(judge, annotations, |rating, others| {
+            let squares: f64 = others.iter().map(|other| (rating - **other).powi(2)).sum();
+            -(squares / others.len() as f64).sqrt()
+        })
+    }
+
+    /// Anything, by a score of your own: how well something agrees with what the others, at least one, said of the same item; larger is better.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] for ε or the number of items, [`Error::LevelOutOfRange`], [`Error::LengthMismatch`]; [`Error::NonFinite`] for a score; [`Error::TooFewItems`] if no annotator has enough items that the judge
+    /// and another annotator labelled too.
+    pub fn of<L, R: AsRef<[Option<L>]>>(
+        &self,
+        judge: &[Option<L>],
+        annotations: &[R],
+        score: impl Fn(&L, &[&L]) -> f64,
+    ) -> Result<AlternativeAnnotators, Error> {
+        check_level(self.level)?;
+        if !(0.0..1.0).contains(&self.epsilon) {
+            return Err(Error::OutOfRange {
+                argument: "epsilon",
+                index: None,
+                value: self.epsilon,
+                low: 0.0,
+                high: 1.0,
+            });
+        }
+        if self.min_items < 2 {
+            let (value, high) = (self.min_items as f64, f64::MAX);
+            return Err(Error::OutOfRange { argument: "min_items", index: None, value, low: 2.0, high });
+        }
+        check_lengths("annotations", annotations.len(), "judge", judge.len())?;
+        let n_annotators = annotations.first().map_or(0, |row| row.as_ref().len());
+        for row in annotations {
+            check_lengths("annotations", row.as_ref().len(), "annotations[0]", n_annotators)?;
+        }
+        // Per annotator, 1 where they alone have the advantage, -1 where the judge alone has it, 0 where both score alike.
+        let mut differences: Vec<Vec<f64>> = vec![Vec::new(); n_annotators];
+        let mut n_items = 0;
+        for (item, (said, row)) in judge.iter().zip(annotations).enumerate() {
+            let Some(said) = said else { continue };
+            let given: Vec<(usize, &L)> = row
+                .as_ref()
+                .iter()
+                .enumerate()
+                .filter_map(|(annotator, label)| Some((annotator, label.as_ref()?)))
+                .collect();
+            if given.len() < 2 {
+                continue;
+            }
+            n_items += 1;
+            for &(annotator, own) in &given {
+                let others: Vec<&L> =
+                    given.iter().filter(|(other, _)| *other != annotator).map(|(_, label)| *label).collect();
+                let (of_person, of_judge) = (score(own, &others), score(said, &others));
+                if let Some(value) = [of_person, of_judge].into_iter().find(|score| score.is_nan()) {
+                    return Err(Error::NonFinite { argument: "score", index: item, value });
+                }
+                differences[annotator]
+                    .push(f64::from(i8::from(of_person >= of_judge) - i8::from(of_judge >= of_person)));
+            }
+        }
+        let (tested, skipped): (Vec<usize>, Vec<usize>) =
+            (0..n_annotators).partition(|&annotator| differences[annotator].len() >= self.min_items);
+        if tested.is_empty() {
+            let found = differences.iter().map(Vec::len).max().unwrap_or(0);
+            return Err(Error::TooFewItems { required: self.min_items, found });
+        }
+        let mut annotators = Vec::with_capacity(tested.len());
+        for annotator in tested {
+            let found = &differences[annotator];
+            let count = |loses: f64| found.iter().filter(|difference| **difference != loses).count();
+            let difference = SampleMean::new(found)?;
+            annotators.push(LeftOut {
+                annotator,
+                judge: Proportion { count: count(1.0), n: found.len() },
+                person: Proportion { count: count(-1.0), n: found.len() },
+                p_value: below(&difference, self.epsilon),
+                difference,
+                adjusted_p_value: 1.0,
+                is_won: false,
+            });
+        }
+        let p_values: Vec<f64> = annotators.iter().map(|left_out| left_out.p_value).collect();
+        for (left_out, adjusted) in annotators.iter_mut().zip(self.adjustment.adjust(&p_values)?) {
+            left_out.adjusted_p_value = adjusted;
+            left_out.is_won = adjusted <= self.level;
+        }
+        let shares =
+            annotators.iter().map(|left_out| left_out.judge.estimate()).collect::<Result<Vec<f64>, Error>>()?;
+        let advantage = shares.iter().sum::<f64>() / shares.len() as f64;
+        Ok(AlternativeAnnotators { advantage, annotators, skipped, n_items })
+    }
+}
+
+impl AlternativeAnnotators {
+    /// The share of the annotators tested against whom the judge wins.
+    #[must_use]
+    pub fn winning_rate(&self) -> Proportion {
+        Proportion { count: self.annotators.iter().filter(|one| one.is_won).count(), n: self.annotators.len() }
+    }
+
+    /// Whether the winning rate is at least one half.
+    ///
+    /// # Errors
+    ///
+    /// None that is known of: somebody was tested.
+    pub fn may_replace(&self) -> Result<bool, Error> {
+        Ok(self.winning_rate().estimate()? >= 0.5)
+    }
+}
+
+impl LeftOut {
+    /// Student's interval of the difference.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LevelOutOfRange`].
+    pub fn interval(&self, level: f64) -> Result<Interval, Error> {
+        self.difference.interval(level)
+    }
+}
+
+/// P(T ≤ t) for the mean's distance from `bound` in standard errors: `scipy.stats.ttest_1samp(…, bound, alternative="less")`. Items that do not vary leave no doubt on which side of the bound they lie; on it, nothing
+/// speaks for less.
+fn below(mean: &SampleMean, bound: f64) -> f64 {
+    let distance = mean.estimate - bound;
+    match mean.standard_error {
+        Some(error) if error > 0.0 => {
+            let tail = student_t_tail(distance / error, mean.n as f64 - 1.0) / 2.0;
+            if distance < 0.0 { tail } else { 1.0 - tail }
+        }
+        _ if distance < 0.0 => 0.0,
+        _ => 1.0,
+    }
+}

@@ -14,7 +14,7 @@ use judge_metrics::correlation::{
     DependentCorrelations, RankVariance, fisher_interval, kendall_interval, kendall_tau_b, pearson, spearman,
     spearman_interval,
 };
-use judge_metrics::prediction::{auroc, mean_absolute_error};
+use judge_metrics::prediction::{ClusteredMean, auroc, mean_absolute_error};
 use judge_metrics::preference::{Preference, Proportion};
 use judge_metrics::ranking::BradleyTerry;
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod, RankedPair};
@@ -151,6 +151,12 @@ fn bootstraps(n: usize) -> Vec<Simulation> {
             let x: Vec<f64> = questions.iter().map(|&question| of_question[question] + draw.normal()).collect();
             let mean = |rows: &[usize]| Ok(rows.iter().map(|&row| x[row]).sum::<f64>() / rows.len() as f64);
             Ok(holds(settings(BootstrapMethod::Percentile).clustered(&questions, mean)?.interval, 0.0))
+        }),
+        simulation("mean of n/4 questions of 4 answers, clustered standard error", n, |draw, n| {
+            let questions: Vec<usize> = (0..n).map(|row| row / 4).collect();
+            let of_question: Vec<f64> = (0..n.div_ceil(4)).map(|_| draw.normal()).collect();
+            let x: Vec<f64> = questions.iter().map(|&question| of_question[question] + draw.normal()).collect();
+            Ok(holds(ClusteredMean::new(&x, &questions)?.interval(LEVEL)?, 0.0))
         }),
     ]
 }

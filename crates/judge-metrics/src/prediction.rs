@@ -1,7 +1,7 @@
 //! How far predicted scores and probabilities are from what people said: errors, proper scores, divergences, and how
 //! well a score tells good from bad.
 //!
-//! Whatever averages over items is a [`SampleMean`], whose interval is Student's; [`auroc`] brings DeLong's. Root mean
+//! Whatever averages over items is a [`SampleMean`], whose interval is Student's, or, where items come in clusters, a [`ClusteredMean`]; [`auroc`] brings DeLong's. Root mean
 //! squared error, average precision and anything built from them take theirs from
 //! [`Bootstrap`](crate::resampling::Bootstrap):
 //!
@@ -19,6 +19,7 @@
 //! row per item.
 
 mod auroc;
+mod clustered_mean;
 mod curves;
 pub(crate) mod distributions;
 mod divergence;
@@ -27,6 +28,7 @@ pub(crate) mod mean;
 pub(crate) mod scoring;
 
 pub use auroc::{Auroc, AurocDifference, auroc, auroc_difference};
+pub use clustered_mean::ClusteredMean;
 pub use curves::{
     F1Threshold, PrecisionRecallPoint, RiskCoveragePoint, RocPoint, area_under_risk_coverage, average_precision,
     best_f1_threshold, precision_recall_curve, risk_coverage_curve, roc_curve,

@@ -6,6 +6,7 @@ mod permutation;
 mod ranked_pair;
 pub(crate) mod stream;
 
+pub(crate) use bootstrap::clusters;
 pub use bootstrap::{Bootstrap, BootstrapInterval, BootstrapMethod};
 pub use permutation::{Alternative, PermutationResult, PermutationTest};
 pub use ranked_pair::RankedPair;

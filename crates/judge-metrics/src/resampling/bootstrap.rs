@@ -238,7 +238,7 @@ impl Bootstrap {
 }
 
 /// Indices of the rows of each group, groups in the order of their first rows.
-pub(super) fn clusters<G: Ord>(groups: &[G]) -> Vec<Vec<usize>> {
+pub(crate) fn clusters<G: Ord>(groups: &[G]) -> Vec<Vec<usize>> {
     let mut known: BTreeMap<&G, usize> = BTreeMap::new();
     let mut clusters: Vec<Vec<usize>> = Vec::new();
     for (row, group) in groups.iter().enumerate() {

@@ -3,7 +3,8 @@
 
     PYTHONPATH=path/to/mt-metrics-eval python scripts/metrics/pairwise_accuracy_fixtures.py
 
-pairwise_accuracy.json   tau_optimization(scores, human, TauSufficientStats.acc_23) on rows of items that are compared with each other, missing entries as None.
+pairwise_accuracy.json   tau_optimization(scores, human, TauSufficientStats.acc_23) on rows of items that are compared with each other, missing entries as None. The file in the repository was written with a
+                         copy of that module made by hand from the commit named, without its comments and unused functions; not yet repeated with a checkout.
 """
 
 import json

@@ -12,14 +12,14 @@ use anyhow::Result;
 use clap::{ArgGroup, Parser};
 use judge_data::{Input, Settings, check_outputs, record_path, write_atomic};
 use judge_examples::console::{check_scored, progress, say, start, usage};
-use judge_examples::files::{InputArgs, OutputArgs, program};
+use judge_examples::files::{InputArgs, OutputArgs, beside, program};
 use judge_examples::interrupt::{Interrupts, Stopped};
 use judge_examples::lager::LagerArgs;
 use judge_examples::model_args::{ModelArgs, SeedArgs};
 use judge_examples::probes::PromptedProbe;
 use judge_examples::selection::choice::{Choice, Directions, Near, best, diverse, reaching, rows_of_share};
 use judge_examples::selection::example::{self, Form};
-use judge_examples::selection::graders::{self, Aspects, beside};
+use judge_examples::selection::graders::{self, Aspects};
 use judge_examples::selection::numbers::{Criterion, Files, Missing, Numbers};
 use judge_examples::selection::pass::Passes;
 use judge_examples::selection::report::{Repeat, Repeats, Report, Sources};
@@ -138,13 +138,16 @@ fn run(cli: &Cli) -> Result<()> {
     };
     let mut files = Files::default();
     if let Some(aspects) = &aspects {
-        files.aspects = Some(aspects.grade(&passes, &grades, &cli.lager)?.path);
+        aspects.grade(&passes, &grades, &cli.lager)?;
+        files.aspects = Some(grades);
     }
     if asks(&[Criterion::Perplexity, Criterion::Difficulty]) {
-        files.likelihood = Some(graders::likelihoods(&passes, &likelihood)?.path);
+        graders::likelihoods(&passes, &likelihood)?;
+        files.likelihood = Some(likelihood);
     }
     if asks(&[Criterion::Probe]) {
-        files.probe = Some(graders::probes(&passes, &probe, &probes)?.path);
+        graders::probes(&passes, &probe, &probes)?;
+        files.probe = Some(probe);
     }
     let names = rubrics.names().len();
     let numbers = Numbers { passes: &passes, files, aspects: names, missing: cli.missing, seed: cli.seed.seed };

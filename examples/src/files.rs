@@ -71,6 +71,18 @@ impl WriteArgs {
         let locking = if self.no_lock { Locking::None } else { Locking::default() };
         WriteOptions { overwrite: self.overwrite, locking, ..WriteOptions::default() }
     }
+
+    /// The plan of a run that writes `rows` rows to `output`, without inputs. `settings` are what decides about a row besides the columns.
+    #[must_use]
+    pub fn plan(self, output: &Path, name: &str, rows: usize, columns: &InputArgs, settings: Settings) -> RunPlan {
+        let mut plan = RunPlan::new(output, rows, program(name));
+        plan.settings = settings;
+        if let Some(columns) = &columns.columns {
+            plan.settings.insert("columns".to_owned(), columns.to_string().into());
+        }
+        plan.options = self.options();
+        plan
+    }
 }
 
 /// This program, for run records.
@@ -104,14 +116,17 @@ impl OutputArgs {
     /// The plan of a run of `rows` rows, without inputs and without a model on this machine. `settings` are what else decides about a row.
     #[must_use]
     pub fn plan_of(&self, name: &str, rows: usize, columns: &InputArgs, settings: Settings) -> RunPlan {
-        let mut plan = RunPlan::new(&self.output, rows, program(name));
-        plan.settings = settings;
-        if let Some(columns) = &columns.columns {
-            plan.settings.insert("columns".to_owned(), columns.to_string().into());
-        }
-        plan.options = self.write.options();
-        plan
+        self.write.plan(&self.output, name, rows, columns, settings)
     }
+}
+
+/// A file beside an output that keeps what it was made from: `OUTPUT.WHAT`.
+#[must_use]
+pub fn beside(output: &Path, what: &str) -> PathBuf {
+    let mut path = output.as_os_str().to_owned();
+    path.push(".");
+    path.push(what);
+    path.into()
 }
 
 /// Parquet files by their paths, their folders or patterns such as `data/*.parquet`, in the order of their names. Names that begin with a dot or an

@@ -18,7 +18,7 @@ use judge_probe::ClassProbabilities;
 use serde_json::{Map, Value, json};
 
 use crate::console::tell;
-use crate::files::{InputArgs, WriteArgs, program};
+use crate::files::{InputArgs, WriteArgs, beside, program};
 use crate::model_args::ModelArgs;
 use crate::pace::Watch;
 use crate::probes::PromptedProbe;
@@ -242,9 +242,7 @@ impl Ranking {
 /// `OUTPUT.judged.jsonl`, where all judged rows stay if `OUTPUT` gets only some.
 #[must_use]
 pub fn judged_path(output: &Path) -> PathBuf {
-    let mut path = output.as_os_str().to_owned();
-    path.push(".judged.jsonl");
-    path.into()
+    beside(output, "judged.jsonl")
 }
 
 /// The rows of an input at these places, in the order of the places.

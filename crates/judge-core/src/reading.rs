@@ -53,10 +53,15 @@ impl TokenLogProbs {
         self.log_probs.iter().map(|&p| f64::from(p)).sum()
     }
 
+    /// The mean log-probability of a token, in nats; `None` for no token.
+    pub fn mean(&self) -> Option<f64> {
+        let n = self.log_probs.len();
+        (n > 0).then(|| self.sum() / n as f64)
+    }
+
     /// The perplexity, `exp` of the mean negative log-probability; `None` for no token.
     pub fn perplexity(&self) -> Option<f64> {
-        let n = self.log_probs.len();
-        (n > 0).then(|| (-self.sum() / n as f64).exp())
+        self.mean().map(|mean| (-mean).exp())
     }
 }
 

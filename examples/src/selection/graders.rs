@@ -1,7 +1,7 @@
 //! The passes: seven aspects, likelihoods, probes, and states.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use judge_core::{
@@ -12,22 +12,13 @@ use judge_data::{DatasetFormat, Error, Settings, Sharding, StatesFile, StatesSpe
 use serde_json::json;
 
 use super::example::Example;
-use super::pass::{Answer, Passed, Passes};
+use super::pass::{Answer, Passes};
 use super::rubrics::{Rubric, Rubrics};
 use crate::console::{tell, usage};
 use crate::lager::{ConditionArg, LagerArgs};
 use crate::model_args::ModelArgs;
 use crate::probes::PromptedProbe;
 use crate::prompts;
-
-/// A file beside the output: `OUTPUT.aspects.jsonl` and so on.
-#[must_use]
-pub fn beside(output: &Path, what: &str) -> PathBuf {
-    let mut path = output.as_os_str().to_owned();
-    path.push(".");
-    path.push(what);
-    path.into()
-}
 
 /// How each aspect is asked about.
 pub struct Aspects {
@@ -74,16 +65,11 @@ impl Aspects {
         Ok(Self { settings: rubrics.asked().map(of).collect::<Result<_>>()? })
     }
 
-    /// Names, in the order in which they are asked.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.settings.iter().map(|(name, _)| name.as_str())
-    }
-
     /// Grades all examples on each aspect; see [`Passes::pass`].
     ///
     /// # Errors
     /// As there.
-    pub fn grade(&self, passes: &Passes<'_>, output: &Path, lager: &LagerArgs) -> Result<Passed> {
+    pub fn grade(&self, passes: &Passes<'_>, output: &Path, lager: &LagerArgs) -> Result<()> {
         let mut settings = Settings::new();
         for (name, of_one) in &self.settings {
             let of_one: serde_json::Map<String, serde_json::Value> = lager.settings(of_one)?.into_iter().collect();
@@ -168,7 +154,7 @@ impl Judge<Example> for AspectJudge {
 ///
 /// # Errors
 /// As there.
-pub fn likelihoods(passes: &Passes<'_>, output: &Path) -> Result<Passed> {
+pub fn likelihoods(passes: &Passes<'_>, output: &Path) -> Result<()> {
     let template = passes.model.dress_template(PromptTemplate::new(Prompt::user("{instruction}"))?);
     let mut settings = Settings::new();
     settings.insert("template".to_owned(), json!(template.id()));
@@ -193,7 +179,7 @@ pub fn likelihoods(passes: &Passes<'_>, output: &Path) -> Result<Passed> {
 ///
 /// # Errors
 /// As there.
-pub fn probes(passes: &Passes<'_>, output: &Path, probes: &[PromptedProbe]) -> Result<Passed> {
+pub fn probes(passes: &Passes<'_>, output: &Path, probes: &[PromptedProbe]) -> Result<()> {
     let mut settings = Settings::new();
     settings.insert("probes".to_owned(), PromptedProbe::settings(probes));
     let judges = |model: &judge_models::Model| -> Result<Vec<InspectorJudge>> {

@@ -1,18 +1,18 @@
 //! What a model says of every example, in files that are resumed.
 
 use std::cell::OnceCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
-use judge_core::{ItemId, ItemResult, Judge, RunEvent, RunSettings, Runner, Unscored};
-use judge_data::{Counts, Error, Fate, Input, Opened, Resolved, RunPlan, Settings};
+use judge_core::{Backbone, ItemId, ItemResult, Judge, RunEvent, RunSettings, Runner, Unscored};
+use judge_data::{Error, Fate, Input, Opened, Resolved, RunPlan, Settings};
 use judge_models::Model;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::example::{Example, examples};
 use crate::console::tell;
-use crate::files::{InputArgs, WriteArgs, program};
+use crate::files::{InputArgs, WriteArgs};
 use crate::model_args::ModelArgs;
 use crate::pace::Watch;
 
@@ -32,14 +32,6 @@ pub struct Passes<'a> {
     pub model: &'a ModelArgs,
     /// It, once it is loaded.
     pub loaded: OnceCell<Model>,
-}
-
-/// A file with one row for each example, and what became of them.
-pub struct Passed {
-    /// The file.
-    pub path: PathBuf,
-    /// Its counts.
-    pub counts: Counts,
 }
 
 impl Passes<'_> {
@@ -68,13 +60,8 @@ impl Passes<'_> {
     /// # Errors
     /// If the input cannot be read.
     pub fn plan(&self, output: &Path, settings: Settings) -> Result<RunPlan> {
-        let mut plan = RunPlan::new(output, self.rows, program(self.program));
+        let mut plan = self.write.plan(output, self.program, self.rows, self.columns, settings);
         plan.inputs = vec![self.input.identity()?.with_rows(self.rows)];
-        plan.settings = settings;
-        if let Some(columns) = &self.columns.columns {
-            plan.settings.insert("columns".to_owned(), columns.to_string().into());
-        }
-        plan.options = self.write.options();
         Ok(plan)
     }
 
@@ -90,18 +77,17 @@ impl Passes<'_> {
         settings: Settings,
         judges: impl FnOnce(&Model) -> Result<Vec<J>>,
         mut row: impl FnMut(&[J], &ItemResult<Example>) -> Result<Answer>,
-    ) -> Result<Passed> {
+    ) -> Result<()> {
         let mut plan = self.plan(output, settings)?;
         plan.settings.extend(self.model.settings()?);
         let rows = self.rows;
-        let path = output.to_path_buf();
         let start = match plan.open()? {
-            Opened::Complete(record) => return Ok(Passed { path, counts: record.counts }),
+            Opened::Complete(_) => return Ok(()),
             Opened::Ready(start) => start,
         };
         let model = self.model()?;
         let judges = judges(model)?;
-        let mut run = start.begin(Resolved { model: Some(model_info(model)), ..Resolved::default() })?;
+        let mut run = start.begin(Resolved { model: Some(model.info().clone()), ..Resolved::default() })?;
         let before = run.resumed().rows;
         if before > 0 && !self.model.quiet {
             tell(format_args!("resuming: {before} of {rows} rows are done"));
@@ -119,7 +105,7 @@ impl Passes<'_> {
             let flow = watch.see(&result);
             let answer = row(&judges, &result)?;
             let fate = answer.unscored.first().map_or(Fate::SCORED, |(_, why)| Fate::unscored(why.reason));
-            run.push(result.item.row, &answer.to_row(&result.id)?, fate)?;
+            run.push(result.item.row, &answer.into_row(&result.id)?, fate)?;
             anyhow::Ok(flow)
         })?;
         watch.finish(summary.cancelled, "rows")?;
@@ -135,12 +121,9 @@ impl Passes<'_> {
                 100.0 * mass
             ));
         }
-        Ok(Passed { path, counts: run.finish()?.counts })
+        run.finish()?;
+        Ok(())
     }
-}
-
-fn model_info(model: &Model) -> judge_core::ModelInfo {
-    judge_core::Backbone::info(model).clone()
 }
 
 /// What is written of one example.
@@ -165,14 +148,13 @@ impl Answer {
         self.unscored.push((what.to_owned(), why));
     }
 
-    fn to_row(&self, id: &ItemId) -> Result<Map<String, Value>> {
+    fn into_row(self, id: &ItemId) -> Result<Map<String, Value>> {
         let mut row = Map::new();
         row.insert("id".to_owned(), serde_json::to_value(id)?);
-        row.extend(self.fields.clone());
+        row.extend(self.fields);
         if !self.unscored.is_empty() {
-            let why =
-                |(what, why): &(String, Unscored)| (what.clone(), json!({"reason": why.reason, "detail": why.detail}));
-            row.insert("unscored".to_owned(), Value::Object(self.unscored.iter().map(why).collect()));
+            let unscored = self.unscored.into_iter().map(|(what, why)| Ok((what, serde_json::to_value(why)?)));
+            row.insert("unscored".to_owned(), Value::Object(unscored.collect::<Result<_>>()?));
         }
         Ok(row)
     }

@@ -52,9 +52,8 @@ impl ResponseLikelihood {
     /// The instruction-following difficulty, at least 0: mean negative log-probability given the prompt, divided by that of the response alone (arXiv 2308.12032, equation 4). Below 1 the
     /// prompt makes the response likelier, as it should; the nearer to 1, the less it helps. `None` where either has no token, or the response alone is certain.
     pub fn difficulty(&self) -> Option<f64> {
-        let surprise = |read: &TokenLogProbs| Some(read.perplexity()?.ln());
-        let (given, alone) = (surprise(&self.given)?, surprise(&self.alone)?);
-        (alone > 0.0).then(|| given / alone)
+        let (given, alone) = (self.given.mean()?, self.alone.mean()?);
+        (alone < 0.0).then(|| given / alone)
     }
 }
 
@@ -109,9 +108,8 @@ impl<Item: Fields + ?Sized> Judge<Item> for ResponseLikelihoodJudge {
     }
 
     fn decide(&self, _item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        let found = self.likelihood(rounds)?;
-        match found.perplexity() {
-            Some(perplexity) => Ok(Score::new(-perplexity.ln())),
+        match self.likelihood(rounds)?.given.mean() {
+            Some(mean) => Ok(Score::new(mean)),
             None => Err(Unscored::new(Reason::EmptyPrompt, "the response has no token").into()),
         }
     }

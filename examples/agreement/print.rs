@@ -1,7 +1,7 @@
 //! What people read: first whether the judge can be trusted and how sure that is, then every figure.
 
 use judge_examples::console::table;
-use judge_metrics::comparison::{Comparisons, Estimate, Statistic};
+use judge_metrics::comparison::{Comparisons, Reported, Statistic};
 use judge_metrics::prediction::bias_in_words;
 
 /// More groups than this get a line each.
@@ -15,7 +15,7 @@ pub fn whole(title: &str, found: &Comparisons, methods: bool) -> String {
 
 fn sentences(found: &Comparisons) -> Vec<String> {
     let known = |name: &str| found.get(name).and_then(Statistic::defined);
-    let sure = |known: &Estimate| {
+    let sure = |known: &Reported| {
         known.interval.map_or_else(
             || " (no interval)".to_owned(),
             |interval| {

@@ -17,7 +17,7 @@ use clap::Parser;
 use judge_data::AtomicFile;
 use judge_examples::console::{progress, say, start, table, usage};
 use judge_examples::interrupt::{Interrupts, Stopped};
-use judge_metrics::preference::Proportion;
+use judge_metrics::Proportion;
 use serde_json::json;
 
 use crate::draw::Draw;

@@ -5,20 +5,14 @@ use std::f64::consts::PI;
 use judge_metrics::agreement::{
     AgreementWeights, ConfusionMatrix, IntraclassCorrelation, IntraclassCorrelations, Measurement, RatedUnits,
 };
-use judge_metrics::bias::transitivity::Comparison;
-use judge_metrics::calibration::{
-    CalibrationMethod, Calibrator, OrdinalConformal, PredictionPoweredMean, SplitConformal,
-};
-use judge_metrics::correlation::KendallTest;
-use judge_metrics::correlation::{
-    DependentCorrelations, RankVariance, fisher_interval, kendall_interval, kendall_tau_b, pearson, spearman,
-    spearman_interval,
-};
-use judge_metrics::prediction::{ClusteredMean, auroc, mean_absolute_error};
-use judge_metrics::preference::{Preference, Proportion};
-use judge_metrics::ranking::BradleyTerry;
+use judge_metrics::calibration::{CalibrationMethod, Calibrator, OrdinalConformal, SplitConformal};
+use judge_metrics::correlation::{DependentCorrelations, KendallTest, kendall_tau_b, pearson, somers_d, spearman};
+use judge_metrics::means::{PredictionPoweredMean, clustered_mean};
+use judge_metrics::prediction::{auroc, mean_absolute_error};
+use judge_metrics::preference::Preference;
+use judge_metrics::ranking::{BradleyTerry, Comparison};
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod, RankedPair};
-use judge_metrics::{Error, Interval};
+use judge_metrics::{Error, Interval, Proportion};
 
 use crate::draw::Draw;
 
@@ -89,17 +83,19 @@ fn correlations(n: usize) -> Vec<Simulation> {
     vec![
         simulation("Pearson, Fisher", n, |draw, n| {
             let (x, y) = draw.correlated(n, RHO);
-            Ok(holds(fisher_interval(pearson(&x, &y)?.estimate, n, LEVEL)?, RHO))
+            Ok(holds(pearson(&x, &y)?.interval(LEVEL)?, RHO))
         }),
         simulation("Spearman, Bonett-Wright", n, move |draw, n| {
             let (x, y) = draw.correlated(n, RHO);
-            let rho = spearman(&x, &y)?.estimate;
-            Ok(holds(spearman_interval(rho, n, LEVEL, RankVariance::BonettWright)?, rank))
+            Ok(holds(spearman(&x, &y)?.interval(LEVEL)?, rank))
         }),
         simulation("Kendall, Fieller", n, move |draw, n| {
             let (x, y) = draw.correlated(n, RHO);
-            let found = kendall_tau_b(&x, &y, KendallTest::Asymptotic)?.estimate;
-            Ok(holds(kendall_interval(found, n, LEVEL)?, tau))
+            Ok(holds(kendall_tau_b(&x, &y, KendallTest::Asymptotic)?.interval(LEVEL)?, tau))
+        }),
+        simulation("Somers' D, Goodman-Kruskal", n, move |draw, n| {
+            let (x, y) = draw.correlated(n, RHO);
+            Ok(holds(somers_d(&x, &y)?.interval(LEVEL)?, tau))
         }),
         simulation("difference of dependent correlations, Zou", n, |draw, n| {
             // Two judges of .7 and .5 with people, who share nothing but them.
@@ -141,7 +137,7 @@ fn bootstraps(n: usize) -> Vec<Simulation> {
         simulation("Krippendorff's alpha of .6 (interval), bootstrap of units", n, move |draw, n| {
             // Of two columns of one mean and variance it is their correlation.
             let (x, y) = draw.correlated(n, RHO);
-            let units = RatedUnits::new(&[x, y].map(|column| column.into_iter().map(Some).collect::<Vec<_>>()))?;
+            let units = RatedUnits::new(&x.iter().zip(&y).map(|(&x, &y)| [Some(x), Some(y)]).collect::<Vec<_>>())?;
             let alpha = |rows: &[usize]| units.alpha(rows, Measurement::Interval);
             Ok(holds(settings(BootstrapMethod::Percentile).interval(n, alpha)?.interval, RHO))
         }),
@@ -156,7 +152,7 @@ fn bootstraps(n: usize) -> Vec<Simulation> {
             let questions: Vec<usize> = (0..n).map(|row| row / 4).collect();
             let of_question: Vec<f64> = (0..n.div_ceil(4)).map(|_| draw.normal()).collect();
             let x: Vec<f64> = questions.iter().map(|&question| of_question[question] + draw.normal()).collect();
-            Ok(holds(ClusteredMean::new(&x, &questions)?.interval(LEVEL)?, 0.0))
+            Ok(holds(clustered_mean(&x, &questions)?.interval(LEVEL)?, 0.0))
         }),
     ]
 }
@@ -171,7 +167,7 @@ fn proportions_and_means(n: usize) -> Vec<Simulation> {
         simulation("mean absolute error, Student t", n, |draw, n| {
             let (x, y) = draw.correlated(n, 0.5);
             // Differences are normal with variance 1: E|d| = sqrt(2 / pi).
-            Ok(holds(mean_absolute_error(&x, &y)?.interval(LEVEL)?, (2.0 / PI).sqrt()))
+            Ok(holds(mean_absolute_error(&y, &x)?.interval(LEVEL)?, (2.0 / PI).sqrt()))
         }),
         simulation("AUROC of .76, DeLong on the logit scale", n, |draw, n| {
             // Two normal populations one standard deviation apart: Phi(1 / sqrt 2).
@@ -251,7 +247,7 @@ fn conformal(n: usize) -> Vec<Simulation> {
     vec![
         at_least("a new score, split conformal", n, |draw, n| {
             let (judge, human) = draw.correlated(n + 1, 0.7);
-            let fitted = SplitConformal { level: LEVEL }.fit(&judge[..n], &human[..n])?;
+            let fitted = SplitConformal { level: LEVEL }.fit(&human[..n], &judge[..n])?;
             Ok(holds(fitted.interval(judge[n])?, human[n]))
         }),
         simulation("a new score, calibrated (isotonic)", n, |draw, n| {
@@ -274,7 +270,7 @@ fn conformal(n: usize) -> Vec<Simulation> {
                 grades.push(draw.category(&seen));
                 rows.push(distribution(quality));
             }
-            let fitted = OrdinalConformal { level: LEVEL }.fit(&rows[..n], &grades[..n])?;
+            let fitted = OrdinalConformal { level: LEVEL }.fit(&grades[..n], &rows[..n])?;
             Ok(fitted.set(&rows[n])?.contains(grades[n]))
         }),
     ]

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use judge_data::{Program, Rows};
-use judge_metrics::comparison::{Estimate, Statistic};
+use judge_metrics::comparison::Statistic;
 use judge_metrics::prediction::{
     area_under_risk_coverage, auroc, auroc_difference, best_f1_threshold, risk_coverage_curve,
 };
@@ -200,29 +200,13 @@ impl ByProbe {
             probe.push(by_probe);
             answerable.push(known);
         }
-        let difference = match auroc_difference(&answerable, &lager, &probe) {
-            Ok(found) => Statistic::Defined(Estimate {
-                estimate: found.estimate,
-                interval: Some(found.interval(BOOTSTRAP.level)?),
-                p: Some(found.p_value),
-                method: "DeLong".to_owned(),
-            }),
-            Err(error) => Statistic::Undefined { reason: error.to_string() },
-        };
+        let difference = Statistic::estimated(auroc_difference(&answerable, &lager, &probe), BOOTSTRAP.level);
         Ok(Some(Self { n: answerable.len(), auroc: auroc_of(&answerable, &probe), difference }))
     }
 }
 
 fn auroc_of(answerable: &[bool], scores: &[f64]) -> Statistic {
-    match auroc(answerable, scores) {
-        Ok(found) => Statistic::Defined(Estimate {
-            estimate: found.estimate,
-            interval: found.interval(BOOTSTRAP.level).ok(),
-            p: None,
-            method: "DeLong".to_owned(),
-        }),
-        Err(error) => Statistic::Undefined { reason: error.to_string() },
-    }
+    Statistic::estimated(auroc(answerable, scores), BOOTSTRAP.level)
 }
 
 fn statistic<S: Serializer>(found: &Statistic, serializer: S) -> Result<S::Ok, S::Error> {

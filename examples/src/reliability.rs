@@ -1,9 +1,9 @@
 //! What people say by what the judge says, as a picture.
 
 use anyhow::{Result, anyhow};
+use judge_metrics::Proportion;
 use judge_metrics::comparison::ComparedItem;
-use judge_metrics::prediction::SampleMean;
-use judge_metrics::preference::Proportion;
+use judge_metrics::means::sample_mean;
 use judge_metrics::resampling::Bootstrap;
 use plotters::prelude::*;
 use serde::Serialize;
@@ -68,7 +68,7 @@ pub fn bins(items: &[ComparedItem], bootstrap: &Bootstrap) -> Result<Vec<Bin>> {
                 let count = humans.iter().filter(|&&human| human == 1.0).count();
                 Some(Proportion { count, n: bin.len() }.wilson(level)?)
             } else {
-                SampleMean::new(&humans)?.interval(level).ok()
+                sample_mean(&humans)?.interval(level).ok()
             };
             let interval = interval.map(|interval| (interval.low, interval.high));
             Ok(Bin { n: bin.len(), predicted: mean(|row| row.0), human: mean(|row| row.1), interval })

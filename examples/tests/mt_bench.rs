@@ -177,7 +177,7 @@ fn gpt_4s_three_grades_are_as_reliable_as_published() {
         let theirs = theirs.as_f64().unwrap();
         assert!((ours - theirs).abs() < 1e-10, "{name}: {ours}, not {theirs}");
     };
-    let runs: Vec<Vec<Option<f64>>> = (0..3).map(|run| grades.iter().map(|row| Some(row[run])).collect()).collect();
+    let runs: Vec<Vec<Option<f64>>> = grades.iter().map(|row| row.iter().copied().map(Some).collect()).collect();
     for (name, measurement) in [
         ("alpha_nominal", Measurement::Nominal),
         ("alpha_ordinal", Measurement::Ordinal),

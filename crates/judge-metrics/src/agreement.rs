@@ -20,7 +20,6 @@ pub use alternative_annotator::{AlternativeAnnotatorTest, AlternativeAnnotators,
 pub use confusion::{Average, AverageScores, ClassScores, ConfusionMatrix, ZeroDivision};
 pub(crate) use confusion::{check_labels, place};
 pub use icc::{FTest, IntraclassCorrelation, IntraclassCorrelations};
-pub use kappa::CohenKappa;
 pub use krippendorff::{Measurement, RatedUnits, krippendorff_alpha};
-pub use rating_table::{FleissKappa, GwetCoefficient, RatingTable};
+pub use rating_table::RatingTable;
 pub use weights::AgreementWeights;

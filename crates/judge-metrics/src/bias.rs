@@ -3,7 +3,7 @@
 //! Verdicts are [`Preference`](crate::preference::Preference)s about the two *items* of a pair, after mapping back from
 //! the order in which they were shown.
 
-mod paired;
+mod equal_opportunity;
 
 pub mod length_controlled;
 pub mod position;
@@ -13,4 +13,4 @@ pub mod self_preference;
 pub mod transitivity;
 pub mod verbosity;
 
-pub use paired::PairedDifference;
+pub use equal_opportunity::EqualOpportunity;

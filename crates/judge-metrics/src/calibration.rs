@@ -1,5 +1,5 @@
 //! Whether a judge's confidence means what it says, and how to make it: calibration error, isotonic calibration to the
-//! human scale, conformal intervals for single scores, and prediction-powered means from few human labels.
+//! human scale, and conformal intervals for single scores. What a judge's scores say of a *mean* is in [`means`](crate::means).
 //!
 //! | question | item |
 //! |---|---|
@@ -7,7 +7,6 @@
 //! | what does this score mean on the human scale, and how sure is that? | [`Calibrator`] |
 //! | which human score does this judge's score stand for? | [`IsotonicRegression`] |
 //! | between which scores does this item's human score lie? | [`SplitConformal`], [`OrdinalConformal`] |
-//! | what would people say on average of all items, having labelled a few? | [`PredictionPoweredMean`] |
 
 mod assess;
 mod calibrator;
@@ -16,7 +15,6 @@ mod curves;
 mod isotonic;
 mod ordinal;
 mod parts;
-mod prediction_powered;
 mod reliability;
 
 pub use assess::CalibrationReport;
@@ -25,5 +23,4 @@ pub use conformal::{FittedNormalizedConformal, FittedSplitConformal, SplitConfor
 pub use isotonic::{Direction, FittedIsotonicRegression, IsotonicRegression};
 pub use ordinal::{FittedOrdinalConformal, OrdinalConformal, OrdinalSet};
 pub use parts::{CalibratorParts, CurveParts, FoldParts};
-pub use prediction_powered::{PoweredMean, PredictionPoweredMean, Tuning};
 pub use reliability::{Binning, ReliabilityBin, ReliabilityCurve};

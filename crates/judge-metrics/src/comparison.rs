@@ -58,7 +58,7 @@ pub use labels::Labels;
 pub use pairs::{JudgedPair, PairComparison, PairComparisons, PairStatistic};
 pub use perturbations::{PerturbationReport, PerturbedVerdicts};
 pub use rank_agreement::{RankAgreement, rank_agreement, spearman_difference};
-pub use statistic::{Estimate, Statistic};
+pub use statistic::{Reported, Statistic};
 pub use votes::{JudgeVote, VoteComparison, VoteStatistic};
 
 use crate::Error;
@@ -177,6 +177,7 @@ impl Comparison {
 
 /// The statistics of a set of rows, in the order of a report.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Comparisons {
     /// Rows.
     pub n: usize,

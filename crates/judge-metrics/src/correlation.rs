@@ -2,6 +2,7 @@
 
 mod dependent;
 mod fisher;
+mod inversions;
 mod kendall;
 mod pairs;
 mod pairwise_accuracy;
@@ -16,6 +17,7 @@ mod weighted_tau;
 
 pub use dependent::{DependentCorrelations, DifferenceTest};
 pub use fisher::fisher_interval;
+pub(crate) use fisher::on_fisher_scale;
 pub use kendall::{KendallTest, kendall_tau_b, kendall_tau_c};
 pub use pairwise_accuracy::{PairwiseAccuracy, pairwise_accuracy, pairwise_accuracy_at};
 pub use partial::{partial_pearson, partial_spearman};
@@ -26,30 +28,3 @@ pub use ranks::average_ranks;
 pub use somers::somers_d;
 pub use spearman::spearman;
 pub use weighted_tau::{TauWeights, weighted_tau};
-
-/// A correlation of two columns and the test of the hypothesis that they are independent.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Correlation {
-    /// The coefficient, in [-1, 1].
-    pub estimate: f64,
-    /// Two-sided p-value, in [0, 1]: the probability of a coefficient at least as far from 0 under independence.
-    pub p_value: f64,
-    /// The distribution the p-value comes from.
-    pub null_distribution: NullDistribution,
-    /// Number of pairs.
-    pub n: usize,
-}
-
-/// Where a p-value comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum NullDistribution {
-    /// Beta on (-1, 1) with a = b = n/2 − 1, or (n − k)/2 − 1 with k covariates: exact for Pearson correlations of normal samples.
-    Beta,
-    /// Student's t with n − 2 degrees of freedom, n − k − 2 with k covariates: an approximation for rank correlations.
-    StudentT,
-    /// All n! orders equally likely: exact for ranks without ties.
-    Permutation,
-    /// Standard normal, the variance corrected for ties: an approximation for large n.
-    Normal,
-}

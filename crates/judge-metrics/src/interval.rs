@@ -1,5 +1,6 @@
 /// A two-sided interval of a statistic.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Interval {
     /// Lower end.
     pub low: f64,

@@ -7,9 +7,10 @@
 //! |---|---|
 //! | [`agreement`] | confusion matrix and what follows from it, kappas, Krippendorff's alpha, Gwet's AC, intraclass correlation, the alternative annotator test |
 //! | [`bias`] | what sways a judge: position, its own output, perturbations, intransitive verdicts |
-//! | [`calibration`] | scores on the human scale with intervals, calibration error, isotonic regression, conformal intervals, prediction-powered means |
+//! | [`calibration`] | scores on the human scale with intervals, calibration error, isotonic regression, conformal intervals |
 //! | [`comparison`] | all of the above and below that a set of rows defines, by name, for a report |
 //! | [`correlation`] | Pearson, Spearman, Kendall, Somers, weighted, partial; which of two judges correlates better |
+//! | [`means`] | means with their intervals, of independent or clustered items, of differences, and prediction-powered |
 //! | [`multiplicity`] | p-values of many tests taken together: Holm, Benjamini–Hochberg, Benjamini–Yekutieli |
 //! | [`preference`] | pairwise verdicts: votes of judge and people, both presentation orders |
 //! | [`prediction`] | error, bias, divergences of score distributions, Brier score, log loss, AUROC, average precision |
@@ -25,7 +26,7 @@
 //!
 //!     let agreement = spearman(&judge, &human)?;
 //!     assert!((agreement.estimate - 0.848_625_1).abs() < 1e-7);
-//!     assert!((agreement.p_value - 0.007_716_9).abs() < 1e-7);
+//!     assert!((agreement.p_value()? - 0.007_716_9).abs() < 1e-7);
 //!
 //!     let bootstrap = Bootstrap { resamples: 2_000, seed: 7, ..Bootstrap::default() };
 //!     let sure = bootstrap.paired(&judge, &human, |judge, human| Ok(spearman(judge, human)?.estimate))?;
@@ -49,6 +50,7 @@ pub mod bias;
 pub mod calibration;
 pub mod comparison;
 pub mod correlation;
+pub mod means;
 pub mod multiplicity;
 pub mod prediction;
 pub mod preference;
@@ -57,11 +59,15 @@ pub mod resampling;
 
 mod distribution;
 mod error;
+mod estimate;
 mod input;
 mod interval;
 mod newton;
 mod number;
+mod proportion;
 mod sum;
 
 pub use error::Error;
+pub use estimate::{Estimate, NullDistribution};
 pub use interval::Interval;
+pub use proportion::Proportion;

@@ -1,7 +1,7 @@
 //! How far predicted scores and probabilities are from what people said: errors, proper scores, divergences, and how
 //! well a score tells good from bad.
 //!
-//! Whatever averages over items is a [`SampleMean`], whose interval is Student's, or, where items come in clusters, a [`ClusteredMean`]; [`auroc`] brings DeLong's. Root mean
+//! Whatever averages over items has Student's interval, as a [`sample_mean`](crate::means::sample_mean); [`auroc`] brings DeLong's. Root mean
 //! squared error, average precision and anything built from them take theirs from
 //! [`Bootstrap`](crate::resampling::Bootstrap):
 //!
@@ -19,21 +19,17 @@
 //! row per item.
 
 mod auroc;
-mod clustered_mean;
 mod curves;
 pub(crate) mod distributions;
 mod divergence;
 pub(crate) mod errors;
-pub(crate) mod mean;
 pub(crate) mod scoring;
 
-pub use auroc::{Auroc, AurocDifference, auroc, auroc_difference};
-pub use clustered_mean::ClusteredMean;
+pub use auroc::{auroc, auroc_difference};
 pub use curves::{
     F1Threshold, PrecisionRecallPoint, RiskCoveragePoint, RocPoint, area_under_risk_coverage, average_precision,
     best_f1_threshold, precision_recall_curve, risk_coverage_curve, roc_curve,
 };
 pub use divergence::{earth_movers_distance, jensen_shannon_divergence, kl_divergence, smoothed, total_variation};
 pub use errors::{bias, bias_in_words, mean_absolute_error, root_mean_squared_error};
-pub use mean::SampleMean;
 pub use scoring::{brier_score, log_loss, multiclass_brier_score, multiclass_log_loss, ranked_probability_score};

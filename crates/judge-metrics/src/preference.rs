@@ -26,7 +26,7 @@
 //! // Per pair both orders, each about the answers as they were given: `Greater` says that the first one is better.
 //! let orders: [[Option<Ordering>; 2]; 3] = [[Some(Greater), Some(Greater)], [Some(Less), Some(Greater)], [None, Some(Equal)]];
 //! let gold = [Greater, Less, Equal].map(Preference::from);
-//! let agreement = two_order_agreement(&orders.map(TwoOrder::from), &gold, Unparsed::Wrong)?;
+//! let agreement = two_order_agreement(&gold, &orders.map(TwoOrder::from), Unparsed::Wrong)?;
 //! assert_eq!((agreement.both.count, agreement.consistent.count, agreement.unparsed), (1, 1, 1));
 //!
 //! // The same as votes.
@@ -38,20 +38,18 @@
 //!
 //! // The probability that the first answer is better: as a verdict, and as it is.
 //! assert_eq!(Preference::from_probability(0.55, 0.1)?, Preference::Tie);
-//! assert!((soft_agreement(&[0.9, 0.2, 0.5], &gold)?.estimate - 0.9).abs() < 1e-12);
+//! assert!((soft_agreement(&gold, &[0.9, 0.2, 0.5])?.estimate - 0.9).abs() < 1e-12);
 //! # Ok::<(), judge_metrics::Error>(())
 //! ```
 //!
 //! The direction of an order effect is a bias of the judge: see [`bias`](crate::bias).
 
 mod group;
-mod proportion;
 mod soft;
 mod two_order;
 mod votes;
 
 pub use group::by_group;
-pub use proportion::Proportion;
 pub use soft::soft_agreement;
 pub use two_order::{
     Resolution, SingleOrderAgreement, TwoOrder, TwoOrderAgreement, score_average, single_order_agreement,
@@ -60,12 +58,14 @@ pub use two_order::{
 pub use votes::{QuestionAgreement, Ties, Vote, VoteAgreement, annotator_agreement, judge_human_agreement};
 
 use std::cmp::Ordering;
+use std::fmt;
 
 use crate::Error;
 use crate::input::check_finite;
 
 /// A verdict on a pair of items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Preference {
     /// The first item of the pair is better.
     First,
@@ -136,6 +136,17 @@ impl Preference {
     /// Whether one of the items is better.
     pub const fn is_decisive(self) -> bool {
         !matches!(self, Self::Tie)
+    }
+}
+
+/// `first`, `second`, `tie`: verdicts are labels wherever labels are asked for.
+impl fmt::Display for Preference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::First => "first",
+            Self::Second => "second",
+            Self::Tie => "tie",
+        })
     }
 }
 

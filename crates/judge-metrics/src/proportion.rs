@@ -6,6 +6,7 @@ use crate::{Error, Interval};
 
 /// A share, with the counts it is made of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Proportion {
     /// How many.
     pub count: usize,
@@ -64,6 +65,22 @@ impl Proportion {
         let low = if self.count == 0 { 0.0 } else { beta_quantile(count, rest + 1.0, tail) };
         let high = if self.count == self.n { 1.0 } else { beta_quantile(count + 1.0, rest, 1.0 - tail) };
         Ok(Interval { low, high, level })
+    }
+
+    /// Newcombe's hybrid score interval of the difference of two shares, first − second, within [-1, 1] (1998, method 10).
+    ///
+    /// `correlation` in [-1, 1] is that of the two indicators where both shares are of the same items, corrected for continuity; 0 where they
+    /// are of different ones (`statsmodels.stats.proportion.confint_proportions_2indep(method="newcomb")`).
+    pub(crate) fn newcombe(shares: [Self; 2], correlation: f64, level: f64) -> Result<Interval, Error> {
+        let [(p, of_p), (q, of_q)] =
+            [(shares[0].estimate()?, shares[0].wilson(level)?), (shares[1].estimate()?, shares[1].wilson(level)?)];
+        let side = |x: f64, y: f64| (x * x - 2.0 * correlation * x * y + y * y).max(0.0).sqrt();
+        let difference = p - q;
+        Ok(Interval {
+            low: difference - side(p - of_p.low, of_q.high - q),
+            high: difference + side(of_p.high - p, q - of_q.low),
+            level,
+        })
     }
 
     pub(crate) fn add(&mut self, counts: bool) {

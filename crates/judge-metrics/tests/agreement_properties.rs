@@ -17,7 +17,7 @@ fn a_standard_error_of_zero_is_found_as_such() {
     for (truth, predicted) in [(truth, predicted), (predicted, truth)] {
         let matrix = ConfusionMatrix::new(vec![0, 1, 2, 3], &truth, &predicted).unwrap();
         let kappa = matrix.cohen_kappa(&AgreementWeights::Quadratic).unwrap();
-        assert!(kappa.estimate.abs() < 1e-15 && kappa.standard_error < 1e-15, "{kappa:?}");
+        assert!(kappa.estimate.abs() < 1e-15 && kappa.standard_error().unwrap() < 1e-15, "{kappa:?}");
     }
 }
 
@@ -55,9 +55,7 @@ fn a_mean_of_raters_without_variance_has_no_agreement() {
 fn very_large_and_very_small_ratings_agree_as_others_do() {
     let plain = [[1.0, 2.0, 2.0], [3.0, 3.0, 4.0], [5.0, 4.0, 5.0], [2.0, 2.0, 1.0]];
     let known = IntraclassCorrelations::new(&plain).unwrap().agreement().unwrap();
-    let by_rater = |scale: f64| -> Vec<Vec<Option<f64>>> {
-        (0..3).map(|rater| plain.iter().map(|row| Some(row[rater] * scale)).collect()).collect()
-    };
+    let scaled_by = |scale: f64| plain.map(|row| row.map(|x| Some(x * scale)));
     for exponent in [-1_000, -600, 0, 600, 1_000] {
         let scale = 2_f64.powi(exponent);
         let scaled = plain.map(|row| row.map(|x| x * scale));
@@ -65,11 +63,11 @@ fn very_large_and_very_small_ratings_agree_as_others_do() {
         assert_eq!(icc.estimate, known.estimate, "2^{exponent}");
         assert_eq!(icc.interval(0.95), known.interval(0.95), "2^{exponent}");
         for measurement in [Measurement::Nominal, Measurement::Ordinal, Measurement::Interval, Measurement::Ratio] {
-            let alpha = krippendorff_alpha(&by_rater(scale), measurement).unwrap();
-            assert_eq!(alpha, krippendorff_alpha(&by_rater(1.0), measurement).unwrap(), "2^{exponent}");
+            let alpha = krippendorff_alpha(&scaled_by(scale), measurement).unwrap();
+            assert_eq!(alpha, krippendorff_alpha(&scaled_by(1.0), measurement).unwrap(), "2^{exponent}");
         }
     }
-    let Err(error) = krippendorff_alpha(&by_rater(-(2_f64.powi(600))), Measurement::Ratio) else { panic!("negative") };
+    let Err(error) = krippendorff_alpha(&scaled_by(-(2_f64.powi(600))), Measurement::Ratio) else { panic!("negative") };
     assert!(error.to_string().contains(&(-5.0 * 2_f64.powi(600)).to_string()), "{error}");
 }
 
@@ -109,7 +107,7 @@ proptest! {
         }
         for weights in [AgreementWeights::Identity, AgreementWeights::Quadratic, AgreementWeights::Ordinal] {
             if let (Ok(a), Ok(b)) = (matrix.cohen_kappa(&weights), swapped.cohen_kappa(&weights)) {
-                prop_assert!(near(a.estimate, b.estimate) && near(a.standard_error, b.standard_error));
+                prop_assert!(near(a.estimate, b.estimate) && near(a.standard_error().unwrap(), b.standard_error().unwrap()));
                 prop_assert!(a.estimate >= -1.0 && a.estimate <= 1.0);
                 prop_assert_eq!(a.estimate == 1.0, truth == predicted);
             }
@@ -144,10 +142,10 @@ proptest! {
         units in prop::collection::vec(prop::collection::vec(prop::option::weighted(0.8, 1_u8..6), 4), 2..25),
         order in Just(vec![0_usize, 1, 2, 3]).prop_shuffle(),
     ) {
-        let rater = |rater: usize| units.iter().map(|unit| unit[rater].map(f64::from)).collect::<Vec<_>>();
-        let plain: Vec<Vec<Option<f64>>> = (0..4).map(rater).collect();
+        let plain: Vec<Vec<Option<f64>>> =
+            units.iter().map(|unit| unit.iter().map(|rating| rating.map(f64::from)).collect()).collect();
         let mixed: Vec<Vec<Option<f64>>> =
-            order.iter().map(|&i| rater(i).into_iter().rev().collect()).collect();
+            plain.iter().rev().map(|unit| order.iter().map(|&rater| unit[rater]).collect()).collect();
         for measurement in [Measurement::Nominal, Measurement::Ordinal, Measurement::Interval, Measurement::Ratio] {
             match (krippendorff_alpha(&plain, measurement), krippendorff_alpha(&mixed, measurement)) {
                 (Ok(a), Ok(b)) => prop_assert!(near(a, b) && a <= 1.0),
@@ -171,7 +169,7 @@ proptest! {
         if let [Ok(a), Ok(b)] = tables
             && let (Ok(a), Ok(b)) = (a.gwet(&AgreementWeights::Linear), b.gwet(&AgreementWeights::Linear))
         {
-            prop_assert!(near(a.estimate, b.estimate) && near(a.standard_error, b.standard_error) && a.estimate <= 1.0);
+            prop_assert!(near(a.estimate, b.estimate) && near(a.standard_error().unwrap(), b.standard_error().unwrap()) && a.estimate <= 1.0);
         }
     }
 

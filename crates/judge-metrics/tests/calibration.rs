@@ -4,9 +4,9 @@
 
 use judge_metrics::Interval;
 use judge_metrics::calibration::{
-    Binning, Direction, IsotonicRegression, OrdinalConformal, PredictionPoweredMean, ReliabilityCurve, SplitConformal,
-    Tuning,
+    Binning, Direction, IsotonicRegression, OrdinalConformal, ReliabilityCurve, SplitConformal,
 };
+use judge_metrics::means::{PredictionPoweredMean, Tuning};
 use serde_json::Value;
 
 fn cases(area: &str, expected: usize) -> Vec<Value> {
@@ -94,7 +94,7 @@ fn conformal_intervals_equal_mapies() {
         let [predicted, observed, difficulty] = ["predicted", "observed", "difficulty"].map(|key| numbers(&case[key]));
         let level = case["level"].as_f64().unwrap();
         let conformal = SplitConformal { level };
-        let fitted = conformal.fit(&predicted, &observed).unwrap();
+        let fitted = conformal.fit(&observed, &predicted).unwrap();
         assert_close(&case, "radius", fitted.radius, case["radius"].as_f64().unwrap(), 0.0);
         assert_eq!((fitted.level, fitted.n), (level, predicted.len()));
         if let Some(interval) = case.get("mapie") {
@@ -103,7 +103,7 @@ fn conformal_intervals_equal_mapies() {
             assert_eq!(ours, Interval { low, high, level });
             by_mapie += 1;
         }
-        let normalized = conformal.fit_normalized(&predicted, &observed, &difficulty).unwrap();
+        let normalized = conformal.fit_normalized(&observed, &predicted, &difficulty).unwrap();
         let expected = case["normalized"].as_f64().unwrap();
         assert_close(&case, "normalised radius", normalized.radius, expected, 0.0);
         let ours = normalized.interval(2.0, 0.5).unwrap();
@@ -118,7 +118,7 @@ fn ordinal_sets_are_those_of_lu_et_al() {
     for case in cases("ordinal", 6) {
         let level = case["level"].as_f64().unwrap();
         let fitted =
-            OrdinalConformal { level }.fit(&table(&case["distributions"]), &indices(&case["observed"])).unwrap();
+            OrdinalConformal { level }.fit(&indices(&case["observed"]), &table(&case["distributions"])).unwrap();
         assert_close(&case, "threshold", fitted.threshold, case["threshold"].as_f64().unwrap(), 1e-15);
         for (row, expected) in table(&case["new"]).iter().zip(case["sets"].as_array().unwrap()) {
             let set = fitted.set(row).unwrap();

@@ -2,9 +2,9 @@
 
 use judge_metrics::Error;
 use judge_metrics::calibration::{
-    Binning, Direction, IsotonicRegression, OrdinalConformal, PredictionPoweredMean, ReliabilityCurve, SplitConformal,
-    Tuning,
+    Binning, Direction, IsotonicRegression, OrdinalConformal, ReliabilityCurve, SplitConformal,
 };
+use judge_metrics::means::{PredictionPoweredMean, Tuning};
 
 #[test]
 fn reliability_curves_check_probabilities_and_bins() {
@@ -75,14 +75,14 @@ fn conformal_intervals_say_how_many_items_they_need() {
     }
     let conformal = SplitConformal::default();
     assert_eq!(conformal.fit(&[], &[]), Err(Error::TooFewItems { required: 19, found: 0 }));
-    let lengths = Error::LengthMismatch { argument: "observed", found: 1, other: "predicted", expected: 0 };
-    assert_eq!(conformal.fit(&[], &[0.0]), Err(lengths));
-    let nan = conformal.fit(&[f64::NAN], &[0.0]);
+    let lengths = Error::LengthMismatch { argument: "predicted", found: 0, other: "observed", expected: 1 };
+    assert_eq!(conformal.fit(&[0.0], &[]), Err(lengths));
+    let nan = conformal.fit(&[0.0], &[f64::NAN]);
     assert!(matches!(nan, Err(Error::NonFinite { argument: "predicted", index: 0, .. })));
     for level in [0.0, 1.0, 95.0] {
         assert_eq!(SplitConformal { level }.fit(&zeros, &zeros), Err(Error::LevelOutOfRange { level }));
     }
-    let overflow = SplitConformal { level: 0.5 }.fit(&[f64::MAX; 3], &[-f64::MAX; 3]);
+    let overflow = SplitConformal { level: 0.5 }.fit(&[-f64::MAX; 3], &[f64::MAX; 3]);
     assert!(matches!(overflow, Err(Error::Undefined { .. })));
     let fitted = conformal.fit(&zeros, &zeros).unwrap();
     assert_eq!(fitted.radius, 0.0);
@@ -101,18 +101,18 @@ fn ordinal_sets_check_distributions_and_labels() {
     let conformal = OrdinalConformal { level: 0.5 };
     let row = [0.25, 0.5, 0.25];
     let none: [[f64; 3]; 0] = [];
-    assert_eq!(conformal.fit(&none, &[]), Err(Error::TooFewItems { required: 1, found: 0 }));
+    assert_eq!(conformal.fit(&[], &none), Err(Error::TooFewItems { required: 1, found: 0 }));
     let unknown = Error::UnknownLabel { argument: "observed", index: 0, found: "3".into(), known: "0 to 2".into() };
-    assert_eq!(conformal.fit(&[row], &[3]), Err(unknown));
+    assert_eq!(conformal.fit(&[3], &[row]), Err(unknown));
     let lengths = Error::LengthMismatch { argument: "observed", found: 0, other: "distributions", expected: 1 };
-    assert_eq!(conformal.fit(&[row], &[]), Err(lengths));
+    assert_eq!(conformal.fit(&[], &[row]), Err(lengths));
     let sum = Error::NotADistribution { argument: "distributions", sum: 0.5 };
-    assert_eq!(conformal.fit(&[row, [0.0, 0.5, 0.0]], &[0, 0]), Err(Error::InRow { row: 1, error: Box::new(sum) }));
-    let few = OrdinalConformal { level: 0.9 }.fit(&[row; 8], &[1; 8]);
+    assert_eq!(conformal.fit(&[0, 0], &[row, [0.0, 0.5, 0.0]]), Err(Error::InRow { row: 1, error: Box::new(sum) }));
+    let few = OrdinalConformal { level: 0.9 }.fit(&[1; 8], &[row; 8]);
     assert_eq!(few, Err(Error::TooFewItems { required: 9, found: 8 }));
-    assert_eq!(OrdinalConformal { level: 1.0 }.fit(&[row], &[0]), Err(Error::LevelOutOfRange { level: 1.0 }));
+    assert_eq!(OrdinalConformal { level: 1.0 }.fit(&[0], &[row]), Err(Error::LevelOutOfRange { level: 1.0 }));
 
-    let fitted = conformal.fit(&[row, row, row], &[1, 0, 2]).unwrap();
+    let fitted = conformal.fit(&[1, 0, 2], &[row, row, row]).unwrap();
     // Equally probable neighbours: the lower one joins first.
     assert_eq!(fitted.set(&row).map(|set| (set.low, set.high)), Ok((0, 1)));
     let lengths = Error::LengthMismatch { argument: "distribution", found: 2, other: "the scale", expected: 3 };

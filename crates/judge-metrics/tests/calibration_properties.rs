@@ -2,9 +2,9 @@
 
 use judge_metrics::Error;
 use judge_metrics::calibration::{
-    Binning, Direction, IsotonicRegression, OrdinalConformal, PredictionPoweredMean, ReliabilityCurve, SplitConformal,
-    Tuning,
+    Binning, Direction, IsotonicRegression, OrdinalConformal, ReliabilityCurve, SplitConformal,
 };
+use judge_metrics::means::{PredictionPoweredMean, Tuning};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rand_chacha::ChaCha8Rng;
@@ -114,13 +114,13 @@ proptest! {
 
     #[test]
     fn conformal_radii_cover_the_calibration_items((x, y) in columns(), level in 0.05..0.95f64) {
-        match (SplitConformal { level }).fit(&x, &y) {
+        match (SplitConformal { level }).fit(&y, &x) {
             Ok(fitted) => {
                 let covered = x.iter().zip(&y).filter(|(x, y)| (*x - *y).abs() <= fitted.radius).count();
                 prop_assert!(covered as f64 >= (x.len() + 1) as f64 * level - 1e-9);
-                let lower = SplitConformal { level: level / 2.0 }.fit(&x, &y).unwrap();
+                let lower = SplitConformal { level: level / 2.0 }.fit(&y, &x).unwrap();
                 prop_assert!(lower.radius <= fitted.radius);
-                let alike = SplitConformal { level }.fit_normalized(&x, &y, &vec![1.0; x.len()]).unwrap();
+                let alike = SplitConformal { level }.fit_normalized(&y, &x, &vec![1.0; x.len()]).unwrap();
                 prop_assert_eq!(alike.radius, fitted.radius);
             }
             Err(error) => {
@@ -189,9 +189,9 @@ fn split_conformal_intervals_hold_their_level() {
             .collect();
         let [predicted, observed, difficulty] = [0, 1, 2].map(|i| items.iter().map(|item| item[i]).collect::<Vec<_>>());
         let conformal = SplitConformal { level };
-        let interval = conformal.fit(&predicted[..n], &observed[..n]).unwrap().interval(predicted[n]).unwrap();
+        let interval = conformal.fit(&observed[..n], &predicted[..n]).unwrap().interval(predicted[n]).unwrap();
         plain += u32::from(interval.low <= observed[n] && observed[n] <= interval.high);
-        let fitted = conformal.fit_normalized(&predicted[..n], &observed[..n], &difficulty[..n]).unwrap();
+        let fitted = conformal.fit_normalized(&observed[..n], &predicted[..n], &difficulty[..n]).unwrap();
         let interval = fitted.interval(predicted[n], difficulty[n]).unwrap();
         normalized += u32::from(interval.low <= observed[n] && observed[n] <= interval.high);
     }
@@ -224,7 +224,7 @@ fn ordinal_conformal_sets_hold_their_level() {
             .collect();
         let (mut distributions, mut labels): (Vec<Vec<f64>>, Vec<usize>) = items.into_iter().unzip();
         let (new, label) = (distributions.pop().unwrap(), labels.pop().unwrap());
-        let set = OrdinalConformal { level }.fit(&distributions, &labels).unwrap().set(&new).unwrap();
+        let set = OrdinalConformal { level }.fit(&labels, &distributions).unwrap().set(&new).unwrap();
         hits += u32::from(set.contains(label));
         sizes += set.size();
     }

@@ -53,9 +53,8 @@ fn every_name_is_listed_and_every_listed_name_occurs() {
 #[test]
 fn resampled_alphas_are_centred_on_the_estimate() {
     let n = 41;
-    let (x, y): (Vec<_>, Vec<_>) =
-        (0..n).map(|i| (Some(f64::from(i * 37 % 41)), Some(f64::from(i * 37 % 41) + f64::from(i % 5) - 1.7))).unzip();
-    let ratings = [x, y];
+    let ratings: Vec<_> =
+        (0..n).map(|i| [f64::from(i * 37 % 41), f64::from(i * 37 % 41) + f64::from(i % 5) - 1.7].map(Some)).collect();
     let units = RatedUnits::new(&ratings).unwrap();
     let bootstrap = Bootstrap { resamples: 2_000, ..Bootstrap::default() };
     for measurement in [Measurement::Nominal, Measurement::Ordinal, Measurement::Interval] {
@@ -66,7 +65,7 @@ fn resampled_alphas_are_centred_on_the_estimate() {
     }
     // The mean over all resamples of two units, by hand: the observed disagreement is a mean over units, the expected one that of all pairs of
     // ratings but those between copies.
-    let two = RatedUnits::new(&[[Some(1.0), Some(4.0)], [Some(2.0), Some(6.0)]]).unwrap();
+    let two = RatedUnits::new(&[[Some(1.0), Some(2.0)], [Some(4.0), Some(6.0)]]).unwrap();
     let alpha = |units: &[usize]| two.alpha(units, Measurement::Interval).unwrap();
     // Differences squared within are 1 and 4, between 9, 25, 4, 16.
     let expected = (1.0 + 4.0 + 9.0 + 25.0 + 4.0 + 16.0) / 6.0;

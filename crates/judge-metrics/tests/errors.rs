@@ -1,13 +1,12 @@
 //! What the correlations refuse, and that the error says where.
 
-use judge_metrics::Error;
 use judge_metrics::correlation::{
-    Correlation, KendallTest, NullDistribution, RankVariance, TauWeights, average_ranks, fisher_interval,
-    kendall_interval, kendall_tau_b, kendall_tau_c, pearson, point_biserial, somers_d, spearman, spearman_interval,
-    weighted_tau,
+    KendallTest, RankVariance, TauWeights, average_ranks, fisher_interval, kendall_interval, kendall_tau_b,
+    kendall_tau_c, pearson, point_biserial, somers_d, spearman, spearman_interval, weighted_tau,
 };
+use judge_metrics::{Error, Estimate};
 
-type Statistic = fn(&[f64], &[f64]) -> Result<Correlation, Error>;
+type Statistic = fn(&[f64], &[f64]) -> Result<Estimate, Error>;
 
 const CORRELATIONS: [Statistic; 10] = [
     pearson,
@@ -17,15 +16,10 @@ const CORRELATIONS: [Statistic; 10] = [
     |x, y| kendall_tau_b(x, y, KendallTest::Asymptotic),
     |x, y| kendall_tau_c(x, y, KendallTest::Auto),
     somers_d,
-    |x, y| weighted(x, y, TauWeights::Mean),
-    |x, y| weighted(x, y, TauWeights::ByX),
-    |x, y| weighted(x, y, TauWeights::AsGiven),
+    |x, y| weighted_tau(x, y, TauWeights::Mean),
+    |x, y| weighted_tau(x, y, TauWeights::ByX),
+    |x, y| weighted_tau(x, y, TauWeights::AsGiven),
 ];
-
-fn weighted(x: &[f64], y: &[f64], weights: TauWeights) -> Result<Correlation, Error> {
-    let estimate = weighted_tau(x, y, weights)?;
-    Ok(Correlation { estimate, p_value: 1.0, null_distribution: NullDistribution::Normal, n: x.len() })
-}
 
 #[test]
 fn unusable_columns_are_refused_by_every_correlation() {

@@ -2,15 +2,15 @@
 //! (`scripts/metrics/preference_fixtures.py`), and what is refused.
 
 use judge_metrics::Error;
+use judge_metrics::Proportion;
+use judge_metrics::bias::EqualOpportunity;
 use judge_metrics::bias::position::{
     FirstShown, McNemarTest, OrderEffect, first_shown, mcnemar, order_effect, repetition_stability,
 };
 use judge_metrics::bias::robustness::{attack_success, consistency_rate, robustness_rate, score_shift};
-use judge_metrics::bias::self_preference::{
-    EqualOpportunity, equal_opportunity, self_enhancement, self_enhancement_error_rate,
-};
+use judge_metrics::bias::self_preference::{equal_opportunity, self_enhancement, self_enhancement_error_rate};
 use judge_metrics::preference::Preference::{First, Second, Tie};
-use judge_metrics::preference::{Preference, Proportion, TwoOrder, Unparsed};
+use judge_metrics::preference::{Preference, TwoOrder, Unparsed};
 use serde_json::Value;
 
 const POLICIES: [(&str, Unparsed); 4] = [
@@ -199,22 +199,23 @@ fn repetition_stability_is_the_mean_share_of_the_mode() {
 #[test]
 fn intervals_of_two_proportions_equal_statsmodels() {
     for case in list(&fixture()["two_proportions"]) {
-        let ours = EqualOpportunity { own: proportion(&case["own"]), other: proportion(&case["other"]), unparsed: 0 };
+        let ours =
+            EqualOpportunity { favoured: proportion(&case["own"]), other: proportion(&case["other"]), unparsed: 0 };
         for (name, level) in [("0.95", 0.95), ("0.9", 0.9)] {
-            let interval = ours.interval(level).unwrap();
+            let difference = ours.difference().unwrap();
+            let interval = difference.interval(level).unwrap();
             near(interval.low, number(&case[name][0]));
             near(interval.high, number(&case[name][1]));
-            assert!(interval.low <= ours.difference().unwrap() && ours.difference().unwrap() <= interval.high);
+            assert!(interval.low <= difference.estimate && difference.estimate <= interval.high);
         }
-        close(ours.p_value().unwrap(), number(&case["p"]));
+        close(ours.difference().unwrap().p_value().unwrap(), number(&case["p"]));
     }
     let all =
-        EqualOpportunity { own: Proportion { count: 3, n: 3 }, other: Proportion { count: 2, n: 2 }, unparsed: 0 };
-    assert!(all.p_value().unwrap_err().is_undefined());
-    assert_eq!(all.interval(1.0), Err(Error::LevelOutOfRange { level: 1.0 }));
-    let none = EqualOpportunity { own: Proportion { count: 0, n: 0 }, ..all };
+        EqualOpportunity { favoured: Proportion { count: 3, n: 3 }, other: Proportion { count: 2, n: 2 }, unparsed: 0 };
+    assert!(all.difference().unwrap().p_value().unwrap_err().is_undefined());
+    assert_eq!(all.difference().unwrap().interval(1.0), Err(Error::LevelOutOfRange { level: 1.0 }));
+    let none = EqualOpportunity { favoured: Proportion { count: 0, n: 0 }, ..all };
     assert!(none.difference().unwrap_err().is_undefined());
-    assert!(none.interval(0.95).unwrap_err().is_undefined());
 }
 
 #[test]
@@ -227,28 +228,28 @@ fn self_preference_counts_as_defined() {
         (Unparsed::Wrong, (1, 2), (1, 3), 3.5 / 6.0 - 2.5 / 6.0),
         (Unparsed::OwnLabel, (1, 2), (1, 3), 3.5 / 6.0 - 2.5 / 6.0),
     ] {
-        let ours = equal_opportunity(&judge, &human, policy).unwrap();
-        assert_eq!((ours.own.count, ours.own.n), own);
+        let ours = equal_opportunity(&human, &judge, policy).unwrap();
+        assert_eq!((ours.favoured.count, ours.favoured.n), own);
         assert_eq!((ours.other.count, ours.other.n), other);
-        let ours = self_enhancement(&judge, &human, policy).unwrap();
-        near(ours.excess.mean, excess);
+        let ours = self_enhancement(&human, &judge, policy).unwrap();
+        near(ours.excess.estimate, excess);
         near(ours.judge - ours.human, excess);
         assert_eq!(ours.unparsed, 1);
     }
     for refused in [
-        equal_opportunity(&judge, &human, Unparsed::Refused).map(drop),
-        self_enhancement(&judge, &human, Unparsed::Refused).map(drop),
+        equal_opportunity(&human, &judge, Unparsed::Refused).map(drop),
+        self_enhancement(&human, &judge, Unparsed::Refused).map(drop),
     ] {
         assert_eq!(refused, Err(Error::Unparsed { argument: "judge", index: 1 }));
     }
     for refused in [
-        equal_opportunity(&judge, &human[1..], Unparsed::Tie).map(drop),
-        self_enhancement(&judge, &human[1..], Unparsed::Tie).map(drop),
+        equal_opportunity(&human[1..], &judge, Unparsed::Tie).map(drop),
+        self_enhancement(&human[1..], &judge, Unparsed::Tie).map(drop),
     ] {
         assert_eq!(refused, Err(Error::LengthMismatch { argument: "human", found: 5, other: "judge", expected: 6 }));
     }
     assert_eq!(equal_opportunity(&[], &[], Unparsed::Tie), Err(Error::TooFewItems { required: 1, found: 0 }));
-    let one = self_enhancement(&[Some(First), None], &[First, First], Unparsed::Dropped);
+    let one = self_enhancement(&[First, First], &[Some(First), None], Unparsed::Dropped);
     assert_eq!(one, Err(Error::TooFewItems { required: 2, found: 1 }));
 }
 
@@ -270,13 +271,14 @@ fn score_shifts_equal_scipys_paired_t() {
     for case in list(&fixture()["paired"]) {
         let [a, b] = ["a", "b"].map(|column| list(&case[column]).iter().map(number).collect::<Vec<_>>());
         let ours = score_shift(&a, &b).unwrap();
-        close(ours.mean, number(&case["mean"]));
-        close(ours.standard_deviation, number(&case["sd"]));
+        let standard_deviation = ours.standard_error().unwrap() * (ours.n as f64).sqrt();
+        close(ours.estimate, number(&case["mean"]));
+        close(standard_deviation, number(&case["sd"]));
         close(ours.p_value().unwrap(), number(&case["p"]));
         for (name, level) in [("0.95", 0.95), ("0.8", 0.8)] {
             let interval = ours.interval(level).unwrap();
             // An end near 0 is a difference of numbers as large as the mean.
-            let scale = ours.mean.abs() + ours.standard_deviation;
+            let scale = ours.estimate.abs() + standard_deviation;
             assert!((interval.low - number(&case[name][0])).abs() <= 1e-10 * scale);
             assert!((interval.high - number(&case[name][1])).abs() <= 1e-10 * scale);
         }
@@ -286,7 +288,7 @@ fn score_shifts_equal_scipys_paired_t() {
 #[test]
 fn score_shifts_that_say_nothing_are_undefined() {
     let shift = score_shift(&[0.1, 0.2, 0.3], &[0.1, 0.2, 0.3]).unwrap();
-    assert_eq!((shift.mean, shift.standard_deviation), (0.0, 0.0));
+    assert_eq!((shift.estimate, shift.standard_error()), (0.0, Ok(0.0)));
     assert!(shift.p_value().unwrap_err().is_undefined());
     assert!(shift.interval(0.95).unwrap_err().is_undefined());
     assert!(score_shift(&[-f64::MAX, 0.0], &[f64::MAX, 0.0]).unwrap_err().is_undefined());

@@ -4,12 +4,14 @@
 use std::collections::BTreeMap;
 
 use judge_metrics::Error;
-use judge_metrics::bias::transitivity::{Comparison, TripleCounts, preference_transitivity, triples};
+use judge_metrics::Proportion;
+use judge_metrics::bias::transitivity::{TripleCounts, preference_transitivity, triples};
 use judge_metrics::preference::Preference::{First, Second, Tie};
 use judge_metrics::preference::{
-    Preference, Proportion, Resolution, Ties, TwoOrder, Unparsed, Vote, VoteAgreement, annotator_agreement, by_group,
+    Preference, Resolution, Ties, TwoOrder, Unparsed, Vote, VoteAgreement, annotator_agreement, by_group,
     judge_human_agreement, score_average, single_order_agreement, soft_agreement, two_order_agreement,
 };
+use judge_metrics::ranking::Comparison;
 use judge_metrics::resampling::Bootstrap;
 use serde_json::Value;
 
@@ -63,7 +65,7 @@ fn two_orders_are_counted_as_defined_under_every_policy() {
         for (name, policy) in POLICIES {
             let expected = &case[name];
             let at = |field: &str| count(&expected[field]);
-            let ours = two_order_agreement(&pairs, &gold, policy).unwrap();
+            let ours = two_order_agreement(&gold, &pairs, policy).unwrap();
             for (proportion, field) in [
                 (ours.original, "original"),
                 (ours.swapped, "swapped"),
@@ -75,17 +77,17 @@ fn two_orders_are_counted_as_defined_under_every_policy() {
             }
             assert_eq!(ours.unparsed, at("unparsed"));
 
-            let single = single_order_agreement(&original, &gold, policy).unwrap();
+            let single = single_order_agreement(&gold, &original, policy).unwrap();
             let left = original.iter().filter(|verdict| verdict.is_some() || policy != Unparsed::Dropped).count();
             assert_eq!(single.correct.n, left);
             if policy != Unparsed::Dropped {
                 assert_eq!(single.correct, ours.original);
             }
         }
-        let refused = two_order_agreement(&pairs, &gold, Unparsed::Refused);
+        let refused = two_order_agreement(&gold, &pairs, Unparsed::Refused);
         match pairs.iter().position(|pair| pair.original.is_none() || pair.swapped.is_none()) {
             Some(index) => assert_eq!(refused, Err(Error::Unparsed { argument: "verdicts", index })),
-            None => assert_eq!(refused, two_order_agreement(&pairs, &gold, Unparsed::Dropped)),
+            None => assert_eq!(refused, two_order_agreement(&gold, &pairs, Unparsed::Dropped)),
         }
     }
 }
@@ -140,7 +142,7 @@ fn auto_js_strict_rule_asks_both_orders_to_be_right() {
         .flat_map(|&(a, b, n)| std::iter::repeat_n(TwoOrder::from_shown([Some(a), Some(b)]), n))
         .collect();
     assert_eq!(pairs.len(), 1392);
-    let ours = two_order_agreement(&pairs, &vec![First; 1392], Unparsed::Refused).unwrap();
+    let ours = two_order_agreement(&vec![First; 1392], &pairs, Unparsed::Refused).unwrap();
     assert_eq!(ours.consistent.count, 558 + 573 + 30);
     assert!((ours.consistent.estimate().unwrap() - 0.83405).abs() < 5e-6);
     // Were the first item always right, the second order would be whenever it names the place shown second.
@@ -149,7 +151,7 @@ fn auto_js_strict_rule_asks_both_orders_to_be_right() {
 
     let pairs = [[First, First], [First, Tie], [Tie, First], [Second, Second], [Tie, Tie]];
     let pairs = pairs.map(|[a, b]| TwoOrder::new(Some(a), Some(b)));
-    let ours = two_order_agreement(&pairs, &[First, First, First, First, Tie], Unparsed::Refused).unwrap();
+    let ours = two_order_agreement(&[First, First, First, First, Tie], &pairs, Unparsed::Refused).unwrap();
     let of_five = |count| Proportion { count, n: 5 };
     assert_eq!((ours.both, ours.consistent, ours.conservative), (of_five(2), of_five(3), of_five(2)));
     assert_eq!(ours.accuracy(Resolution::First), Ok(0.6));
@@ -304,17 +306,17 @@ fn comparisons_that_name_a_pair_twice_are_refused() {
 fn unusable_columns_are_refused() {
     let pair = TwoOrder::new(Some(First), None);
     assert_eq!(
-        two_order_agreement(&[pair], &[], Unparsed::Tie),
+        two_order_agreement(&[], &[pair], Unparsed::Tie),
         Err(Error::LengthMismatch { argument: "gold", found: 0, other: "verdicts", expected: 1 })
     );
     assert_eq!(two_order_agreement(&[], &[], Unparsed::Tie), Err(Error::TooFewItems { required: 1, found: 0 }));
     assert_eq!(single_order_agreement(&[], &[], Unparsed::Tie), Err(Error::TooFewItems { required: 1, found: 0 }));
     assert_eq!(
-        single_order_agreement(&[Some(First), None], &[First, First], Unparsed::Refused),
+        single_order_agreement(&[First, First], &[Some(First), None], Unparsed::Refused),
         Err(Error::Unparsed { argument: "verdicts", index: 1 })
     );
     // All pairs dropped: counted, and undefined only when a share is asked for.
-    let dropped = two_order_agreement(&[pair], &[First], Unparsed::Dropped).unwrap();
+    let dropped = two_order_agreement(&[First], &[pair], Unparsed::Dropped).unwrap();
     assert_eq!((dropped.both, dropped.unparsed), (Proportion { count: 0, n: 0 }, 1));
     for resolution in [Resolution::First, Resolution::Average, Resolution::BothCorrect, Resolution::Conservative] {
         assert!(dropped.accuracy(resolution).unwrap_err().is_undefined());
@@ -330,7 +332,7 @@ fn a_group_without_the_statistic_leaves_the_others_alone() {
     let verdicts = [Some(First), None, Some(Tie)];
     let accuracy = by_group(&["b", "a", "b"], |rows| {
         let taken: Vec<_> = rows.iter().map(|&row| verdicts[row]).collect();
-        single_order_agreement(&taken, &vec![First; rows.len()], Unparsed::Dropped)?.correct.estimate()
+        single_order_agreement(&vec![First; rows.len()], &taken, Unparsed::Dropped)?.correct.estimate()
     });
     assert_eq!(accuracy[&"b"], Ok(0.5));
     assert!(accuracy[&"a"].as_ref().unwrap_err().is_undefined());
@@ -359,12 +361,12 @@ fn orderings_and_probabilities_become_verdicts() {
 
     // Certain probabilities agree as verdicts do, and a judge that exchanges the items agrees with exchanged labels.
     let gold = [First, Second, Tie, First];
-    assert_eq!(soft_agreement(&[1.0, 1.0, 0.5, 0.0], &gold).unwrap().estimate, 0.5);
+    assert_eq!(soft_agreement(&gold, &[1.0, 1.0, 0.5, 0.0]).unwrap().estimate, 0.5);
     let p = [0.7, 0.2, 0.6, 0.1];
     let (ours, swapped) =
-        (soft_agreement(&p, &gold), soft_agreement(&p.map(|p| 1.0 - p), &gold.map(Preference::swapped)));
+        (soft_agreement(&gold, &p), soft_agreement(&gold.map(Preference::swapped), &p.map(|p| 1.0 - p)));
     assert!((ours.unwrap().estimate - swapped.unwrap().estimate).abs() < 1e-12);
-    assert!(matches!(soft_agreement(&[2.0], &[Tie]), Err(Error::OutOfRange { index: Some(0), .. })));
-    assert!(matches!(soft_agreement(&[0.5], &[]), Err(Error::LengthMismatch { .. })));
+    assert!(matches!(soft_agreement(&[Tie], &[2.0]), Err(Error::OutOfRange { index: Some(0), .. })));
+    assert!(matches!(soft_agreement(&[], &[0.5]), Err(Error::LengthMismatch { .. })));
     assert_eq!(soft_agreement(&[], &[]), Err(Error::TooFewItems { required: 1, found: 0 }));
 }

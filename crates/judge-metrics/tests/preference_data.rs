@@ -7,14 +7,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use judge_metrics::Proportion;
 use judge_metrics::bias::position::{McNemarTest, order_effect};
 use judge_metrics::bias::self_preference::{equal_opportunity, self_enhancement};
-use judge_metrics::bias::transitivity::{Comparison, TripleCounts, triples};
+use judge_metrics::bias::transitivity::{TripleCounts, triples};
 use judge_metrics::preference::Preference::{First, Second, Tie};
 use judge_metrics::preference::{
-    Preference, Proportion, Resolution, Ties, TwoOrder, Unparsed, Vote, annotator_agreement, by_group,
-    judge_human_agreement, two_order_agreement,
+    Preference, Resolution, Ties, TwoOrder, Unparsed, Vote, annotator_agreement, by_group, judge_human_agreement,
+    two_order_agreement,
 };
+use judge_metrics::ranking::Comparison;
 use judge_metrics::resampling::Bootstrap;
 use serde_json::Value;
 
@@ -64,7 +66,7 @@ fn llmbars_shipped_statistics_follow_from_its_outputs() {
     for run in LLMBAR {
         let folder = data.join("llmbar/LLMBar").join(run);
         let (pairs, gold) = llmbar(&folder);
-        let ours = two_order_agreement(&pairs, &gold, Unparsed::OwnLabel).unwrap();
+        let ours = two_order_agreement(&gold, &pairs, Unparsed::OwnLabel).unwrap();
         let shipped: Value = serde_json::from_str(&read(&folder.join("statistics.json"))).unwrap();
         // Printed as "92 / 100 = 92.0%".
         for (field, ours) in [
@@ -95,7 +97,7 @@ fn unparsed_verdicts_of_llmbar_change_figures_only_through_the_policy() {
         (Unparsed::Wrong, 57, 134),
         (Unparsed::OwnLabel, 57, 134),
     ] {
-        let ours = two_order_agreement(&pairs, &gold, policy).unwrap();
+        let ours = two_order_agreement(&gold, &pairs, policy).unwrap();
         assert_eq!(ours.unparsed, 2);
         assert_eq!((ours.original.count, ours.swapped.count, ours.both.count), (77, swapped, 11));
         assert_eq!((ours.consistent.count, ours.consistent.n), (21, n));
@@ -228,15 +230,15 @@ fn gpt4_favours_its_own_answers_in_mt_bench() {
         }
     }
     assert_eq!(human.len(), 880);
-    let opportunity = equal_opportunity(&judge, &human, Unparsed::Refused).unwrap();
-    assert_eq!(opportunity.own, Proportion { count: 486, n: 564 });
+    let opportunity = equal_opportunity(&human, &judge, Unparsed::Refused).unwrap();
+    assert_eq!(opportunity.favoured, Proportion { count: 486, n: 564 });
     assert_eq!(opportunity.other, Proportion { count: 18, n: 140 });
 
-    let enhancement = self_enhancement(&judge, &human, Unparsed::Refused).unwrap();
+    let enhancement = self_enhancement(&human, &judge, Unparsed::Refused).unwrap();
     assert_eq!((enhancement.judge, enhancement.human), (753.5 / 880.0, 652.0 / 880.0));
     let interval = enhancement.excess.interval(0.95).unwrap();
     for (ours, expected) in [
-        (enhancement.excess.mean, 0.115_340_909_090_909_1),
+        (enhancement.excess.estimate, 0.115_340_909_090_909_1),
         (interval.low, 0.088_051_531_808_073_8),
         (interval.high, 0.142_630_286_373_744_4),
     ] {

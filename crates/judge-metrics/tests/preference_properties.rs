@@ -1,12 +1,13 @@
 //! What must hold for any verdicts.
 
 use judge_metrics::bias::position::{first_shown, order_effect};
-use judge_metrics::bias::transitivity::{Comparison, triples};
+use judge_metrics::bias::transitivity::triples;
 use judge_metrics::preference::Preference::{self, First, Second, Tie};
 use judge_metrics::preference::{
     Resolution, Ties, TwoOrder, Unparsed, Vote, annotator_agreement, judge_human_agreement, single_order_agreement,
     two_order_agreement,
 };
+use judge_metrics::ranking::Comparison;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -28,7 +29,7 @@ fn judged() -> impl Strategy<Value = (Vec<TwoOrder>, Vec<Preference>)> {
 
 #[test]
 fn more_than_all_are_no_share() {
-    let share = judge_metrics::preference::Proportion { count: 5, n: 3 };
+    let share = judge_metrics::Proportion { count: 5, n: 3 };
     for error in
         [share.estimate().unwrap_err(), share.wilson(0.95).unwrap_err(), share.clopper_pearson(0.95).unwrap_err()]
     {
@@ -63,8 +64,8 @@ proptest! {
     fn naming_the_items_the_other_way_round_changes_nothing((pairs, gold) in judged(), policy in policy()) {
         let renamed: Vec<_> = pairs.iter().map(|pair| pair.renamed()).collect();
         let gold_renamed: Vec<_> = gold.iter().map(|gold| gold.swapped()).collect();
-        let ours = two_order_agreement(&pairs, &gold, policy).unwrap();
-        let other = two_order_agreement(&renamed, &gold_renamed, policy).unwrap();
+        let ours = two_order_agreement(&gold, &pairs, policy).unwrap();
+        let other = two_order_agreement(&gold_renamed, &renamed, policy).unwrap();
         // Which order is called the original is part of the names.
         prop_assert_eq!((ours.original, ours.swapped), (other.swapped, other.original));
         prop_assert_eq!((ours.both, ours.conservative, ours.consistent), (other.both, other.conservative, other.consistent));
@@ -74,7 +75,7 @@ proptest! {
 
     #[test]
     fn the_strict_rule_is_the_strictest((pairs, gold) in judged(), policy in policy()) {
-        let ours = two_order_agreement(&pairs, &gold, policy).unwrap();
+        let ours = two_order_agreement(&gold, &pairs, policy).unwrap();
         prop_assert!(ours.both.count <= ours.original.count.min(ours.swapped.count));
         prop_assert!(ours.both.count <= ours.consistent.count);
         prop_assert!(ours.both.count <= ours.conservative.count);
@@ -93,7 +94,7 @@ proptest! {
         if matches!(policy, Unparsed::Dropped | Unparsed::Tie) {
             prop_assert_eq!(effect.undirected, 0);
         }
-        prop_assert_eq!(effect.consistency(), two_order_agreement(&pairs, &gold, policy).unwrap().consistent);
+        prop_assert_eq!(effect.consistency(), two_order_agreement(&gold, &pairs, policy).unwrap().consistent);
         if effect.n > 0 {
             let shares = [effect.consistency(), effect.prefer_before(), effect.prefer_after()];
             let sum: f64 = shares.iter().map(|share| share.estimate().unwrap()).sum();
@@ -118,7 +119,7 @@ proptest! {
         gold in prop::collection::vec(prop_oneof![Just(First), Just(Second)], 1..60),
     ) {
         let pairs = vec![TwoOrder::from_shown([Some(First), Some(First)]); gold.len()];
-        let ours = two_order_agreement(&pairs, &gold, Unparsed::Refused).unwrap();
+        let ours = two_order_agreement(&gold, &pairs, Unparsed::Refused).unwrap();
         prop_assert_eq!(ours.consistent.count, 0);
         prop_assert_eq!(ours.original.count + ours.swapped.count, gold.len());
         prop_assert!((ours.accuracy(Resolution::Average).unwrap() - 0.5).abs() < 1e-15);
@@ -127,17 +128,17 @@ proptest! {
 
     #[test]
     fn parsed_and_unparsed_are_all((pairs, gold) in judged()) {
-        let dropped = two_order_agreement(&pairs, &gold, Unparsed::Dropped).unwrap();
+        let dropped = two_order_agreement(&gold, &pairs, Unparsed::Dropped).unwrap();
         prop_assert_eq!(dropped.both.n + dropped.unparsed, pairs.len());
         for policy in KEPT {
-            let kept = two_order_agreement(&pairs, &gold, policy).unwrap();
+            let kept = two_order_agreement(&gold, &pairs, policy).unwrap();
             prop_assert_eq!((kept.both.n, kept.unparsed), (pairs.len(), dropped.unparsed));
         }
         let shown: Vec<_> = pairs.iter().flat_map(|pair| pair.shown()).collect();
         let counts = first_shown(&shown).unwrap();
         prop_assert_eq!(counts.first + counts.second + counts.ties + counts.unparsed, shown.len());
         let single: Vec<_> = pairs.iter().map(|pair| pair.original).collect();
-        let single = single_order_agreement(&single, &gold, Unparsed::Dropped).unwrap();
+        let single = single_order_agreement(&gold, &single, Unparsed::Dropped).unwrap();
         prop_assert_eq!(single.correct.n + single.unparsed, pairs.len());
     }
 

@@ -3,9 +3,9 @@
 
 use judge_metrics::Error;
 use judge_metrics::bias::length_controlled::LengthControlled;
-use judge_metrics::bias::transitivity::Comparison;
 use judge_metrics::correlation::{KendallTest, kendall_tau_b};
 use judge_metrics::preference::Preference;
+use judge_metrics::ranking::Comparison;
 use judge_metrics::ranking::{AdaptivePairing, BradleyTerry, Goal, TieCredit, TieModel, WinRecord, win_records};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -112,8 +112,8 @@ fn length_controlled_win_rates_equal_statsmodels() {
         near(ours.length, weights[1]);
         assert_eq!(ours.difficulty.is_some(), weights.len() == 3);
         ours.difficulty.into_iter().for_each(|weight| near(weight, weights[2]));
-        near(ours.estimate, case["estimate"].as_f64().unwrap());
-        let interval = ours.interval(0.95).unwrap();
+        near(ours.win_rate.estimate, case["estimate"].as_f64().unwrap());
+        let interval = ours.win_rate.interval(0.95).unwrap();
         near((interval.high - interval.low) / 2.0, 1.959_963_984_540_054 * case["se"].as_f64().unwrap());
 
         // The sides exchanged, and every answer as much longer.
@@ -121,7 +121,7 @@ fn length_controlled_win_rates_equal_statsmodels() {
         let others: Vec<f64> = preferences.iter().map(|p| 1.0 - p).collect();
         if difficulties.is_none() {
             let mirrored = LengthControlled::default().fit(&others, &swapped, None).unwrap();
-            near(mirrored.estimate, 1.0 - ours.estimate);
+            near(mirrored.win_rate.estimate, 1.0 - ours.win_rate.estimate);
             near(mirrored.length, ours.length);
         }
         let ridge = LengthControlled { l2: 5.0 }.fit(&preferences, &lengths, difficulties.as_deref()).unwrap();

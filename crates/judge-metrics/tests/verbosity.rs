@@ -10,6 +10,7 @@ use judge_metrics::bias::verbosity::{
     equal_opportunity, length_correlation, length_correlation_given_human, length_preference,
 };
 use judge_metrics::preference::Preference::{self, First, Second, Tie};
+use judge_metrics::preference::Unparsed;
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -20,8 +21,9 @@ fn the_excess_has_newcombes_interval() {
     let lengths = [[2.0, 1.0]; 50];
     let judge: Vec<_> = (0..50).map(|i| Some(if i < 48 { First } else { Second })).collect();
     let human: Vec<_> = (0..50).map(|i| if (36..48).contains(&i) { Second } else { First }).collect();
-    let (excess, interval) = length_preference(&lengths, &judge, &human).unwrap().excess(0.95).unwrap();
-    assert!((excess - 0.2).abs() < 1e-15);
+    let excess = length_preference(&lengths, &human, &judge, Unparsed::Refused).unwrap().excess().unwrap();
+    let interval = excess.interval(0.95).unwrap();
+    assert!((excess.estimate - 0.2).abs() < 1e-15);
     assert!((interval.low - 0.0569).abs() < 5e-5 && (interval.high - 0.3404).abs() < 5e-5, "{interval:?}");
 }
 
@@ -30,12 +32,18 @@ fn opportunity_is_counted_by_what_people_prefer() {
     let lengths = [[9.0, 1.0], [9.0, 1.0], [9.0, 1.0], [1.0, 9.0], [5.0, 5.0], [9.0, 1.0], [1.0, 9.0]];
     let human = [First, First, Second, First, First, Tie, Second];
     let judge = [Some(First), Some(Tie), Some(First), None, Some(First), Some(First), Some(Second)];
-    let found = equal_opportunity(&lengths, &judge, &human).unwrap();
+    let found = equal_opportunity(&lengths, &human, &judge, Unparsed::Wrong).unwrap();
+    assert_eq!(found.unparsed, 1);
     // Longer preferred: rows 0, 1 and 6, right twice; shorter preferred: rows 2 and 3, never right.
-    assert_eq!((found.longer.count, found.longer.n, found.shorter.count, found.shorter.n), (2, 3, 0, 2));
-    assert!((found.gap().unwrap() - 2.0 / 3.0).abs() < 1e-15);
-    let interval = found.interval(0.95).unwrap();
+    assert_eq!((found.favoured.count, found.favoured.n, found.other.count, found.other.n), (2, 3, 0, 2));
+    assert!((found.difference().unwrap().estimate - 2.0 / 3.0).abs() < 1e-15);
+    let interval = found.difference().unwrap().interval(0.95).unwrap();
     assert!(interval.low < 2.0 / 3.0 && interval.high > 2.0 / 3.0 && interval.high <= 1.0);
+    // A dropped verdict takes no part.
+    let dropped = equal_opportunity(&lengths, &human, &judge, Unparsed::Dropped).unwrap();
+    assert_eq!((dropped.favoured.n, dropped.other.n, dropped.unparsed), (3, 1, 1));
+    let refused = Error::Unparsed { argument: "judge", index: 3 };
+    assert_eq!(equal_opportunity(&lengths, &human, &judge, Unparsed::Refused), Err(refused));
 }
 
 fn verdict() -> impl Strategy<Value = Preference> {
@@ -55,22 +63,24 @@ proptest! {
         let swapped: Vec<[f64; 2]> = lengths.iter().map(|&[a, b]| [b + more, a + more]).collect();
         let others: Vec<_> = judge.iter().map(|judge| judge.map(Preference::swapped)).collect();
         let people: Vec<_> = human.iter().map(|human| human.swapped()).collect();
-        let found = length_preference(&lengths, &judge, &human).unwrap();
-        prop_assert_eq!(found, length_preference(&swapped, &others, &people).unwrap());
+        let found = length_preference(&lengths, &human, &judge, Unparsed::Wrong).unwrap();
+        prop_assert_eq!(found, length_preference(&swapped, &people, &others, Unparsed::Wrong).unwrap());
         prop_assert_eq!(
-            equal_opportunity(&lengths, &judge, &human),
-            equal_opportunity(&swapped, &others, &people)
+            equal_opportunity(&lengths, &human, &judge, Unparsed::Tie),
+            equal_opportunity(&swapped, &people, &others, Unparsed::Tie)
         );
-        if let Ok((excess, interval)) = found.excess(0.9) {
+        if let Ok(excess) = found.excess() {
+            let (excess, interval) = (excess.estimate, excess.interval(0.9).unwrap());
             prop_assert!(interval.low <= excess && excess <= interval.high && excess.abs() <= 1.0);
         }
-        match (length_correlation(&lengths, &judge), length_correlation(&swapped, &others)) {
+        let policy = Unparsed::Dropped;
+        match (length_correlation(&lengths, &judge, policy), length_correlation(&swapped, &others, policy)) {
             (Ok(a), Ok(b)) => prop_assert!((a.estimate - b.estimate).abs() < 1e-9),
             (a, b) => prop_assert_eq!(a.is_ok(), b.is_ok()),
         }
         if let (Ok(a), Ok(b)) = (
-            length_correlation_given_human(&lengths, &judge, &human),
-            length_correlation_given_human(&swapped, &others, &people),
+            length_correlation_given_human(&lengths, &human, &judge, policy),
+            length_correlation_given_human(&swapped, &people, &others, policy),
         ) {
             prop_assert!((a.estimate - b.estimate).abs() < 1e-6);
         }
@@ -82,13 +92,14 @@ fn bad_input_is_refused() {
     let lengths = [[1.0, 2.0], [3.0, 1.0]];
     let judge = [Some(First), None];
     let length = Error::LengthMismatch { argument: "human", found: 1, other: "lengths", expected: 2 };
-    assert_eq!(length_preference(&lengths, &judge, &[First]), Err(length));
-    assert_eq!(length_preference(&[], &[], &[]), Err(Error::TooFewItems { required: 1, found: 0 }));
-    let nan = length_preference(&[[1.0, f64::NAN], [1.0, 2.0]], &judge, &[First, First]);
+    assert_eq!(length_preference(&lengths, &[First], &judge, Unparsed::Wrong), Err(length));
+    assert_eq!(length_preference(&[], &[], &[], Unparsed::Wrong), Err(Error::TooFewItems { required: 1, found: 0 }));
+    let nan = length_preference(&[[1.0, f64::NAN], [1.0, 2.0]], &[First, First], &judge, Unparsed::Wrong);
     assert!(matches!(nan, Err(Error::InRow { row: 0, .. })));
-    let undecided = length_preference(&lengths, &judge, &[Tie, Tie]).unwrap();
-    assert!(undecided.excess(0.95).unwrap_err().is_undefined());
-    assert!(equal_opportunity(&lengths, &judge, &[Tie, Tie]).unwrap().gap().unwrap_err().is_undefined());
+    let undecided = length_preference(&lengths, &[Tie, Tie], &judge, Unparsed::Wrong).unwrap();
+    assert!(undecided.excess().unwrap_err().is_undefined());
+    let none = equal_opportunity(&lengths, &[Tie, Tie], &judge, Unparsed::Wrong).unwrap();
+    assert!(none.difference().unwrap_err().is_undefined());
 
     assert_eq!(ScaleUse::new(&[1, 2], &[]), Err(Error::TooFewItems { required: 1, found: 0 }));
     assert!(matches!(ScaleUse::new(&[1, 2], &[3]), Err(Error::UnknownLabel { argument: "scores", index: 0, .. })));
@@ -134,13 +145,13 @@ fn people_and_pandalm_prefer_longer_responses() {
             Some(preference(verdict["pandalm_result"].as_i64().unwrap()))
         })
         .collect();
-    let found = length_preference(&lengths, &judge, &human).unwrap();
+    let found = length_preference(&lengths, &human, &judge, Unparsed::Refused).unwrap();
     assert_eq!((found.human.n, found.judge.n), (887, 876));
     assert!((found.human.estimate().unwrap() - 0.675).abs() < 5e-4, "{:?}", found.human);
     assert!((found.judge.estimate().unwrap() - 0.655).abs() < 5e-4, "{:?}", found.judge);
     // The judge is no fonder of length than people are.
-    let (excess, interval) = found.excess(0.95).unwrap();
-    assert!(excess < 0.01 && interval.low < 0.0, "{excess} {interval:?}");
+    let excess = found.excess().unwrap();
+    assert!(excess.estimate < 0.01 && excess.interval(0.95).unwrap().low < 0.0, "{excess:?}");
 }
 
 /// Gold is the longer output in 11.9 % of LLMBar's Neighbor and 56.6 % of its Natural pairs.
@@ -155,7 +166,7 @@ fn llmbars_pairs_are_adversarial_to_length() {
             .collect();
         let gold: Vec<Preference> = rows.iter().map(|row| if row["label"] == 1 { First } else { Second }).collect();
         let judge: Vec<_> = gold.iter().copied().map(Some).collect();
-        let found = length_preference(&lengths, &judge, &gold).unwrap();
+        let found = length_preference(&lengths, &gold, &judge, Unparsed::Refused).unwrap();
         assert!((found.human.estimate().unwrap() - expected).abs() < 1e-3, "{set}: {:?}", found.human);
     }
 }

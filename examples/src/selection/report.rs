@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
 use judge_data::{Input, Program, Rows};
-use judge_metrics::preference::Proportion;
+use judge_metrics::Proportion;
 use serde::Serialize;
 use serde_json::Value;
 

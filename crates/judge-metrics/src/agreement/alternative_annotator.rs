@@ -1,9 +1,8 @@
 use crate::distribution::student_t_tail;
 use crate::input::{check_finite, check_lengths, check_level};
+use crate::means::sample_mean;
 use crate::multiplicity::Adjustment;
-use crate::prediction::SampleMean;
-use crate::preference::Proportion;
-use crate::{Error, Interval};
+use crate::{Error, Estimate, Proportion};
 
 /// The alternative annotator test: may a judge take the place of the people who annotate? (Calderon, Reichart and Dror, 2025, arXiv 2501.10970.)
 ///
@@ -49,6 +48,7 @@ impl Default for AlternativeAnnotatorTest {
 
 /// What an [`AlternativeAnnotatorTest`] came to.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct AlternativeAnnotators {
     /// The mean over annotators of the share of items on which the judge is at least as good: what judges are compared by. In [0, 1].
     pub advantage: f64,
@@ -62,6 +62,7 @@ pub struct AlternativeAnnotators {
 
 /// The judge against one annotator.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct LeftOut {
     /// The annotator's column.
     pub annotator: usize,
@@ -70,7 +71,7 @@ pub struct LeftOut {
     /// Items on which the annotator does at least as well as the judge.
     pub person: Proportion,
     /// The annotator's share less the judge's, with its standard error.
-    pub difference: SampleMean,
+    pub difference: Estimate,
     /// One-sided p-value of the hypothesis that the difference is ε or more.
     pub p_value: f64,
     /// The same, all tests taken together.
@@ -184,7 +185,7 @@ impl AlternativeAnnotatorTest {
         for annotator in tested {
             let found = &differences[annotator];
             let count = |loses: f64| found.iter().filter(|difference| **difference != loses).count();
-            let difference = SampleMean::new(found)?;
+            let difference = sample_mean(found)?;
             annotators.push(LeftOut {
                 annotator,
                 judge: Proportion { count: count(1.0), n: found.len() },
@@ -224,23 +225,12 @@ impl AlternativeAnnotators {
     }
 }
 
-impl LeftOut {
-    /// Student's interval of the difference.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::LevelOutOfRange`].
-    pub fn interval(&self, level: f64) -> Result<Interval, Error> {
-        self.difference.interval(level)
-    }
-}
-
 /// P(T ≤ t) for the mean's distance from `bound` in standard errors: `scipy.stats.ttest_1samp(…, bound, alternative="less")`. Items that do not vary leave no doubt on which side of the bound they lie; on it, nothing
 /// speaks for less.
-fn below(mean: &SampleMean, bound: f64) -> f64 {
+fn below(mean: &Estimate, bound: f64) -> f64 {
     let distance = mean.estimate - bound;
-    match mean.standard_error {
-        Some(error) if error > 0.0 => {
+    match mean.standard_error() {
+        Ok(error) if error > 0.0 => {
             let tail = student_t_tail(distance / error, mean.n as f64 - 1.0) / 2.0;
             if distance < 0.0 { tail } else { 1.0 - tail }
         }

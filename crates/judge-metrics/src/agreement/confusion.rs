@@ -1,9 +1,9 @@
 use std::fmt::Display;
 
-use crate::Error;
-use crate::agreement::{AgreementWeights, CohenKappa};
+use crate::agreement::AgreementWeights;
+use crate::agreement::kappa::cohen_kappa;
 use crate::input::check_lengths;
-use crate::preference::Proportion;
+use crate::{Error, Estimate, Proportion};
 
 /// How often each label was given where each label is right.
 ///
@@ -40,6 +40,7 @@ pub enum Average {
 
 /// Scores of one class. `None`: the ratio has no denominator.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ClassScores {
     /// Right among those given this label, in [0, 1].
     pub precision: Option<f64>,
@@ -53,6 +54,7 @@ pub struct ClassScores {
 
 /// Scores over all classes, each in [0, 1].
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct AverageScores {
     /// Average precision of classes.
     pub precision: f64,
@@ -214,9 +216,9 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
     /// # Errors
     ///
     /// [`Error::Undefined`] where chance alone agrees fully, because both columns have one and the same label; those of the weights.
-    pub fn cohen_kappa(&self, weights: &AgreementWeights) -> Result<CohenKappa, Error> {
+    pub fn cohen_kappa(&self, weights: &AgreementWeights) -> Result<Estimate, Error> {
         let weights = weights.matrix(self.labels.len())?;
-        CohenKappa::new(&self.counts, &weights, &self.row_sums(), &self.column_sums())
+        cohen_kappa(&self.counts, &weights, &self.row_sums(), &self.column_sums())
     }
 
     fn row_sums(&self) -> Vec<u64> {

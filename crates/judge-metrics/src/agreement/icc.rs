@@ -52,6 +52,7 @@ enum Form {
 
 /// The test that subjects do not differ.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FTest {
     /// The F ratio.
     pub statistic: f64,

@@ -17,7 +17,7 @@ pub enum Measurement {
 /// Krippendorff's alpha, reliability of any number of raters with any ratings missing: `krippendorff.alpha` 0.9.0
 /// (Krippendorff, *Content Analysis*, chapter 12).
 ///
-/// `ratings` has one row to a rater, one entry to a unit; units with fewer than two ratings are left out. At most 1, which is full
+/// `ratings` has one row to a unit, one entry to a rater; units with fewer than two ratings are left out. At most 1, which is full
 /// agreement; 0 is what chance gives; below 0 raters disagree systematically. Names are numbers here: any code will do for
 /// [`Measurement::Nominal`], but continuous scores will not, since hardly two of them are the same name.
 ///
@@ -26,7 +26,7 @@ pub enum Measurement {
 /// ```
 /// use judge_metrics::agreement::{Measurement, krippendorff_alpha};
 ///
-/// let ratings = [[Some(1.0), Some(2.0), Some(3.0), Some(3.0)], [Some(1.0), Some(2.0), Some(2.0), None]];
+/// let ratings = [[Some(1.0), Some(1.0)], [Some(2.0), Some(2.0)], [Some(3.0), Some(2.0)], [Some(3.0), None]];
 /// let alpha = krippendorff_alpha(&ratings, Measurement::Ordinal)?;
 /// assert!((alpha - 7.0 / 9.0).abs() < 1e-12);
 /// # Ok::<(), judge_metrics::Error>(())
@@ -58,9 +58,14 @@ pub fn krippendorff_alpha<R: AsRef<[Option<f64>]>>(ratings: &[R], measurement: M
 /// use judge_metrics::resampling::Bootstrap;
 ///
 /// let ratings = [
-///     [Some(1.0), Some(2.0), Some(3.0), Some(3.0), Some(2.0), Some(1.0), Some(4.0), None],
-///     [Some(1.0), Some(2.0), Some(3.0), Some(3.0), Some(2.0), Some(2.0), Some(4.0), Some(1.0)],
-///     [None, Some(3.0), Some(3.0), Some(3.0), Some(2.0), Some(3.0), Some(4.0), Some(1.0)],
+///     [Some(1.0), Some(1.0), None],
+///     [Some(2.0), Some(2.0), Some(3.0)],
+///     [Some(3.0), Some(3.0), Some(3.0)],
+///     [Some(3.0), Some(3.0), Some(3.0)],
+///     [Some(2.0), Some(2.0), Some(2.0)],
+///     [Some(1.0), Some(2.0), Some(3.0)],
+///     [Some(4.0), Some(4.0), Some(4.0)],
+///     [None, Some(1.0), Some(1.0)],
 /// ];
 /// let units = RatedUnits::new(&ratings)?;
 /// let bootstrap = Bootstrap { resamples: 500, ..Bootstrap::default() };
@@ -78,34 +83,31 @@ pub struct RatedUnits {
 }
 
 impl RatedUnits {
-    /// `ratings` has one row to a rater, one entry to a unit.
+    /// `ratings` has one row to a unit, one entry to a rater, `None` where a rater gave none.
     ///
     /// # Errors
     ///
-    /// [`Error::TooFewItems`] for fewer than two raters, [`Error::LengthMismatch`], [`Error::NonFinite`].
+    /// [`Error::TooFewItems`] for no unit or fewer than two raters, [`Error::LengthMismatch`]; [`Error::InRow`] around
+    /// [`Error::NonFinite`].
     pub fn new<R: AsRef<[Option<f64>]>>(ratings: &[R]) -> Result<Self, Error> {
-        if ratings.len() < 2 {
-            return Err(Error::TooFewItems { required: 2, found: ratings.len() });
+        let Some(first) = ratings.first() else { return Err(Error::TooFewItems { required: 1, found: 0 }) };
+        let n_raters = first.as_ref().len();
+        if n_raters < 2 {
+            return Err(Error::TooFewItems { required: 2, found: n_raters });
         }
-        let n_units = ratings[0].as_ref().len();
-        for rater in ratings {
-            check_lengths("ratings", rater.as_ref().len(), "ratings[0]", n_units)?;
-            let bad = rater
-                .as_ref()
-                .iter()
-                .enumerate()
-                .find_map(|(i, value)| Some((i, (*value)?)).filter(|(_, v)| !v.is_finite()));
-            if let Some((index, value)) = bad {
-                return Err(Error::NonFinite { argument: "ratings", index, value });
+        for (row, unit) in ratings.iter().enumerate() {
+            check_lengths("ratings", unit.as_ref().len(), "ratings[0]", n_raters)?;
+            let mut known = unit.as_ref().iter().enumerate().filter_map(|(rater, rating)| Some((rater, (*rating)?)));
+            if let Some((index, value)) = known.find(|(_, value)| !value.is_finite()) {
+                let error = Box::new(Error::NonFinite { argument: "ratings", index, value });
+                return Err(Error::InRow { row, error });
             }
         }
         // No level of measurement depends on the unit, but squares of very large or small ratings would not be numbers. -0 and +0 are one value.
-        let all = ratings.iter().flat_map(|rater| rater.as_ref()).flatten();
+        let all = ratings.iter().flat_map(|unit| unit.as_ref()).flatten();
         let scale = unit_of(all.fold(0.0, |largest: f64, x| largest.max(x.abs())));
-        let unit = |unit: usize| {
-            ratings.iter().filter_map(|rater| rater.as_ref()[unit]).map(|value| value * scale + 0.0).collect()
-        };
-        Ok(Self { units: (0..n_units).map(unit).collect(), scale })
+        let scaled = |unit: &R| unit.as_ref().iter().flatten().map(|value| value * scale + 0.0).collect();
+        Ok(Self { units: ratings.iter().map(scaled).collect(), scale })
     }
 
     /// Number of units, those with fewer than two ratings included.

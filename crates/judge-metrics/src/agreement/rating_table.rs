@@ -2,9 +2,10 @@ use std::fmt::Display;
 
 use crate::agreement::AgreementWeights;
 use crate::agreement::confusion::{check_labels, place};
-use crate::distribution::{normal_tail, student_t_quantile, student_t_tail};
-use crate::input::{check_lengths, check_level};
-use crate::{Error, Interval};
+use crate::distribution::{normal_tail, student_t_tail};
+use crate::estimate::{Missing, Spread};
+use crate::input::check_lengths;
+use crate::{Error, Estimate, NullDistribution};
 
 /// How many raters gave each label to each subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,42 +15,20 @@ pub struct RatingTable {
     counts: Vec<u64>,
 }
 
-/// Fleiss' kappa and its test.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FleissKappa {
-    /// At most 1, which is full agreement; 0 is what chance gives.
-    pub estimate: f64,
-    /// If there is no agreement beyond chance (Fleiss, Nee and Landis, 1979).
-    pub null_standard_error: f64,
-    /// Two-sided p-value of no agreement beyond chance, normal.
-    pub p_value: f64,
-}
-
-/// Gwet's AC1 or AC2 with its standard error over subjects.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct GwetCoefficient {
-    /// At most 1, which is full agreement; 0 is what chance gives.
-    pub estimate: f64,
-    /// Over subjects, the raters being given (Gwet, 2008).
-    pub standard_error: f64,
-    /// Number of subjects with a rating.
-    pub n: usize,
-}
-
 impl RatingTable {
-    /// Counts ratings: one row to a rater, one entry to a subject, `None` where a rater gave none. Subjects that nobody rated are
+    /// Counts ratings: one row to a subject, one entry to a rater, `None` where a rater gave none. Subjects that nobody rated are
     /// left out.
     ///
     /// # Errors
     ///
     /// [`Error::TooFewItems`] for fewer than two raters or labels, or no rating at all, [`Error::LengthMismatch`],
-    /// [`Error::DuplicateLabel`], [`Error::UnknownLabel`].
+    /// [`Error::DuplicateLabel`]; [`Error::InRow`] around [`Error::UnknownLabel`].
     ///
     /// ```
     /// use judge_metrics::agreement::{AgreementWeights, RatingTable};
     ///
-    /// let raters = [[1, 2, 3, 3, 1].map(Some), [1, 2, 3, 2, 1].map(Some), [1, 3, 3, 3, 1].map(Some)];
-    /// let table = RatingTable::new(&[1, 2, 3], &raters)?;
+    /// let ratings = [[1, 1, 1], [2, 2, 3], [3, 3, 3], [3, 2, 3], [1, 1, 1]].map(|row| row.map(Some));
+    /// let table = RatingTable::new(&[1, 2, 3], &ratings)?;
     /// assert!((table.fleiss_kappa()?.estimate - 0.583_333_3).abs() < 1e-7);
     /// assert!(table.gwet(&AgreementWeights::Quadratic)?.estimate > table.gwet(&AgreementWeights::Identity)?.estimate);
     /// # Ok::<(), judge_metrics::Error>(())
@@ -60,16 +39,18 @@ impl RatingTable {
         R: AsRef<[Option<L>]>,
     {
         check_labels(labels)?;
-        if ratings.len() < 2 {
-            return Err(Error::TooFewItems { required: 2, found: ratings.len() });
+        let n_raters = ratings.first().map_or(0, |row| row.as_ref().len());
+        if n_raters < 2 {
+            return Err(Error::TooFewItems { required: 2, found: n_raters });
         }
-        let n_subjects = ratings[0].as_ref().len();
-        let mut counts = vec![0; n_subjects * labels.len()];
-        for rater in ratings {
-            check_lengths("ratings", rater.as_ref().len(), "ratings[0]", n_subjects)?;
-            for (index, label) in rater.as_ref().iter().enumerate() {
+        let mut counts = vec![0; ratings.len() * labels.len()];
+        for (subject, row) in ratings.iter().enumerate() {
+            check_lengths("ratings", row.as_ref().len(), "ratings[0]", n_raters)?;
+            for (rater, label) in row.as_ref().iter().enumerate() {
                 if let Some(label) = label {
-                    counts[index * labels.len() + place(labels, "ratings", index, label)?] += 1;
+                    let place = place(labels, "ratings", rater, label)
+                        .map_err(|error| Error::InRow { row: subject, error: Box::new(error) })?;
+                    counts[subject * labels.len() + place] += 1;
                 }
             }
         }
@@ -110,13 +91,14 @@ impl RatingTable {
         self.counts.len() / self.n_labels
     }
 
-    /// Fleiss' kappa (1971): `statsmodels.stats.inter_rater.fleiss_kappa`, and the test of R's `irr::kappam.fleiss`.
+    /// Fleiss' kappa (1971), at most 1, which is full agreement; 0 is what chance gives: `statsmodels.stats.inter_rater.fleiss_kappa`. The
+    /// p-value is that of no agreement beyond chance (Fleiss, Nee and Landis, 1979; R's `irr::kappam.fleiss`), normal.
     ///
     /// # Errors
     ///
     /// [`Error::LengthMismatch`] where subjects have different numbers of ratings, [`Error::TooFewItems`] for fewer than two, and
     /// [`Error::Undefined`] where all ratings are one label.
-    pub fn fleiss_kappa(&self) -> Result<FleissKappa, Error> {
+    pub fn fleiss_kappa(&self) -> Result<Estimate, Error> {
         let totals: Vec<u64> = self.rows().map(|row| row.iter().sum()).collect();
         for &total in &totals {
             check_lengths("a subject's ratings", total as usize, "the first subject's ratings", totals[0] as usize)?;
@@ -136,7 +118,8 @@ impl RatingTable {
         let skew: f64 = shares.iter().map(|p| p * (1.0 - p) * (1.0 - 2.0 * p)).sum();
         let null_standard_error = (2.0 / (n * m * (m - 1.0)) * (chance * chance - skew)).sqrt() / chance;
         let estimate = 1.0 - (1.0 - agreeing) / chance;
-        Ok(FleissKappa { estimate, null_standard_error, p_value: normal_tail(estimate / null_standard_error) })
+        let p_value = normal_tail(estimate / null_standard_error);
+        Ok(Estimate::new("Fleiss' kappa", estimate, self.n_subjects()).tested(p_value, NullDistribution::Normal))
     }
 
     fn label_counts(&self) -> impl Iterator<Item = u64> + '_ {
@@ -144,12 +127,13 @@ impl RatingTable {
     }
 
     /// Gwet's AC1 (with [`AgreementWeights::Identity`]) and AC2 (with any other weights), for any number of ratings to a subject: R's
-    /// `irrCAC::gwet.ac1.raw` (Gwet, 2008). Where one label is common it does not fall as kappa does.
+    /// `irrCAC::gwet.ac1.raw` (Gwet, 2008). Where one label is common it does not fall as kappa does. At most 1; 0 is what chance gives. The
+    /// standard error is over subjects, the raters being given; interval, cut off at 1, and test of no agreement beyond chance are Student's.
     ///
     /// # Errors
     ///
     /// [`Error::TooFewItems`] for one subject, [`Error::Undefined`] where no subject has two ratings; those of the weights.
-    pub fn gwet(&self, weights: &AgreementWeights) -> Result<GwetCoefficient, Error> {
+    pub fn gwet(&self, weights: &AgreementWeights) -> Result<Estimate, Error> {
         let weights = weights.matrix(self.n_labels)?;
         let (n, q) = (self.n_subjects(), self.n_labels);
         if n < 2 {
@@ -192,32 +176,14 @@ impl RatingTable {
                 (own - 2.0 * (1.0 - estimate) * (own_chance - chance) / (1.0 - chance) - estimate).powi(2)
             })
             .sum();
-        Ok(GwetCoefficient { estimate, standard_error: (squares / (n * (n - 1)) as f64).sqrt(), n })
-    }
-}
-
-impl GwetCoefficient {
-    /// Student's t interval over subjects, cut at 1.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::LevelOutOfRange`].
-    pub fn interval(&self, level: f64) -> Result<Interval, Error> {
-        check_level(level)?;
-        let half = student_t_quantile((1.0 + level) / 2.0, (self.n - 1) as f64) * self.standard_error;
-        Ok(Interval { low: self.estimate - half, high: (self.estimate + half).min(1.0), level })
-    }
-
-    /// Two-sided p-value of no agreement beyond chance, Student's t.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Undefined`] where all subjects are alike, so that the standard error is 0.
-    pub fn p_value(&self) -> Result<f64, Error> {
-        if self.standard_error == 0.0 {
-            let reason = "all subjects are alike: the standard error is 0";
-            return Err(Error::Undefined { statistic: "the test of Gwet's coefficient", reason });
-        }
-        Ok(student_t_tail(self.estimate / self.standard_error, (self.n - 1) as f64))
+        let (standard_error, degrees_of_freedom) = ((squares / (n * (n - 1)) as f64).sqrt(), (n - 1) as f64);
+        let interval = Spread::StudentT { degrees_of_freedom, range: [f64::NEG_INFINITY, 1.0] };
+        let estimate = Estimate::new("Gwet's coefficient", estimate, n).with_error(standard_error, interval);
+        Ok(if standard_error == 0.0 {
+            estimate.untested(Missing::Because("all subjects are alike: the standard error is 0"))
+        } else {
+            let p_value = student_t_tail(estimate.estimate / standard_error, degrees_of_freedom);
+            estimate.tested(p_value, NullDistribution::StudentT)
+        })
     }
 }

@@ -1,9 +1,9 @@
 //! The win rate that would be if answers were equally long: the idea of AlpacaEval 2 (Dubois et al., 2024). Its numbers are not those of the leaderboard: [`LengthControlled`] lists what differs.
 
-use crate::distribution::normal_two_sided_quantile;
-use crate::input::{check_finite, check_lengths, check_level, check_varies};
+use crate::estimate::Spread;
+use crate::input::{check_finite, check_lengths, check_varies};
 use crate::newton::{Cholesky, Likelihood, log_logistic, logistic, maximise};
-use crate::{Error, Interval};
+use crate::{Error, Estimate};
 
 /// Length-controlled win rate of one system against a baseline.
 ///
@@ -23,10 +23,12 @@ pub struct LengthControlled {
 }
 
 /// A fitted length-controlled win rate.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct LengthControlledWinRate {
-    /// In [0, 1].
-    pub estimate: f64,
+    /// In [0, 1]. The interval is normal, cut off at 0 and 1, with the standard error of the delta method: it takes instructions as given and
+    /// verdicts as independent. Preferences of ½ make it a little too wide.
+    pub win_rate: Estimate,
     /// The plain mean preference, in [0, 1].
     pub raw: f64,
     /// θ.
@@ -35,8 +37,6 @@ pub struct LengthControlledWinRate {
     pub length: f64,
     /// ψ, where difficulties were given.
     pub difficulty: Option<f64>,
-    /// By the delta method, from the observed information.
-    standard_error: f64,
 }
 
 impl LengthControlled {
@@ -56,7 +56,7 @@ impl LengthControlled {
     /// let lengths = [[90.0, 50.0], [80.0, 60.0], [70.0, 75.0], [95.0, 40.0], [50.0, 66.0], [85.0, 80.0], [60.0, 55.0], [88.0, 50.0]];
     /// let preferences = [1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.5];
     /// let found = LengthControlled::default().fit(&preferences, &lengths, None)?;
-    /// assert!(found.length > 0.0 && found.estimate < found.raw);
+    /// assert!(found.length > 0.0 && found.win_rate.estimate < found.raw);
     /// # Ok::<(), judge_metrics::Error>(())
     /// ```
     pub fn fit(
@@ -128,13 +128,14 @@ impl LengthControlled {
             slope.iter_mut().zip(&level).for_each(|(slope, x)| *slope += p * (1.0 - p) * x / n as f64);
         }
         let variance: f64 = covariance.solve(&slope).iter().zip(&slope).map(|(a, b)| a * b).sum();
+        let interval = Spread::Normal { range: [0.0, 1.0] };
+        let win_rate = Estimate::new("the length-controlled win rate", estimate, n);
         Ok(LengthControlledWinRate {
-            estimate,
+            win_rate: win_rate.with_error(variance.max(0.0).sqrt(), interval),
             raw: preferences.iter().sum::<f64>() / n as f64,
             quality: weights[0],
             length: weights[1],
             difficulty: weights.get(2).copied(),
-            standard_error: variance.max(0.0).sqrt(),
         })
     }
 }
@@ -152,18 +153,4 @@ fn are_collinear(features: &[Vec<f64>]) -> bool {
     let slope = dot(&a, &b) / dot(&a, &a);
     let left: Vec<f64> = a.iter().zip(&b).map(|(a, b)| b - slope * a).collect();
     dot(&left, &left) <= 1e-20 * dot(&b, &b)
-}
-
-impl LengthControlledWinRate {
-    /// Wald's interval, cut to [0, 1], by the delta method: it takes instructions as given and verdicts as independent. Preferences of ½ make it a
-    /// little too wide.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::LevelOutOfRange`].
-    pub fn interval(&self, level: f64) -> Result<Interval, Error> {
-        check_level(level)?;
-        let half = normal_two_sided_quantile(level) * self.standard_error;
-        Ok(Interval { low: (self.estimate - half).max(0.0), high: (self.estimate + half).min(1.0), level })
-    }
 }

@@ -4,9 +4,9 @@
 //! answers are worth; [`order_effect`] counts such flips and their direction. With one order alone there is only
 //! [`first_shown`], which means something where the order was drawn at random.
 
-use crate::Error;
 use crate::distribution::{binomial_two_sided, normal_tail};
-use crate::preference::{Preference, Proportion, TwoOrder, Unparsed, check_any};
+use crate::preference::{Preference, TwoOrder, Unparsed, check_any};
+use crate::{Error, Proportion};
 
 /// What the exchange of two answers did to the verdicts of a judge.
 ///
@@ -17,6 +17,7 @@ use crate::preference::{Preference, Proportion, TwoOrder, Unparsed, check_any};
 ///
 /// `n = consistent + primacy + recency + undirected`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OrderEffect {
     /// Pairs counted.
     pub n: usize,
@@ -177,6 +178,7 @@ fn place(shown: Preference) -> i32 {
 
 /// How often the answer that was shown first wins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FirstShown {
     /// Verdicts for the answer shown first.
     pub first: usize,
@@ -251,6 +253,7 @@ pub enum McNemarTest {
 
 /// A test of two paired proportions.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct McNemar {
     /// The smaller of the two counts, or chi-squared.
     pub statistic: f64,

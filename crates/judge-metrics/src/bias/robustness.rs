@@ -4,13 +4,14 @@
 //! 2024; Chen et al., 2024; Raina et al., 2024). A judge also contradicts itself when nothing changes: report
 //! [`robustness_rate`] beside the [`consistency_rate`] of repeated runs, which is its ceiling.
 
-use super::PairedDifference;
-use crate::Error;
 use crate::input::check_lengths;
-use crate::preference::{Preference, Proportion, Unparsed, check_any};
+use crate::means::paired_difference_of;
+use crate::preference::{Preference, Unparsed, check_any};
+use crate::{Error, Estimate, Proportion};
 
 /// On how many items two runs of a judge say the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SameVerdict {
     /// Items with the same verdict, of those counted.
     pub same: Proportion,
@@ -85,16 +86,17 @@ fn for_each_pair(
 /// use judge_metrics::bias::robustness::score_shift;
 ///
 /// let shift = score_shift(&[3.0, 4.0, 2.0, 5.0], &[4.0, 4.0, 4.0, 5.0])?;
-/// assert_eq!(shift.mean, 0.75);
+/// assert_eq!(shift.estimate, 0.75);
 /// assert!(shift.interval(0.95)?.low < 0.0, "four items do not tell it from none");
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
-pub fn score_shift(original: &[f64], perturbed: &[f64]) -> Result<PairedDifference, Error> {
-    PairedDifference::new(("original", original), ("perturbed", perturbed))
+pub fn score_shift(original: &[f64], perturbed: &[f64]) -> Result<Estimate, Error> {
+    paired_difference_of(("original", original), ("perturbed", perturbed))
 }
 
 /// How often an attack wins over a verdict that stood against it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct AttackSuccess {
     /// Items won over, of those whose verdict was against the target before the attack.
     pub rate: Proportion,

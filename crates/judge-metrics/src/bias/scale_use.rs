@@ -2,9 +2,8 @@
 
 use std::fmt::Display;
 
-use crate::Error;
 use crate::agreement::{check_labels, place};
-use crate::preference::Proportion;
+use crate::{Error, Proportion};
 
 /// How scores spread over the levels of a scale.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,21 +3,22 @@
 //! In every pair here the *first* item is the judge's own output ([`Preference::swapped`] names them so), and human
 //! verdicts on the same pairs say what it is worth.
 
-use super::PairedDifference;
-use crate::distribution::normal_tail;
+use super::EqualOpportunity;
 use crate::input::{check_finite, check_lengths};
-use crate::preference::{Preference, Proportion, Unparsed, check_any};
-use crate::{Error, Interval, sum};
+use crate::means::paired_difference_of;
+use crate::preference::{Preference, Unparsed, check_any};
+use crate::{Error, Estimate, Proportion, sum};
 
 /// Win rates of a judge's own output, a tie counting half.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct SelfEnhancement {
     /// By the judge's own verdicts, in [0, 1].
     pub judge: f64,
     /// By people's.
     pub human: f64,
     /// Judge − human, in [−1, 1], within pairs; its interval takes the pairs as independent.
-    pub excess: PairedDifference,
+    pub excess: Estimate,
     /// Pairs with an unparsed verdict, whatever became of them.
     pub unparsed: usize,
 }
@@ -33,8 +34,8 @@ pub struct SelfEnhancement {
 /// [`Error::LengthMismatch`], [`Error::TooFewItems`] if fewer than 2 pairs are left, [`Error::Unparsed`] under
 /// [`Unparsed::Refused`].
 pub fn self_enhancement(
-    judge: &[Option<Preference>],
     human: &[Preference],
+    judge: &[Option<Preference>],
     unparsed: Unparsed,
 ) -> Result<SelfEnhancement, Error> {
     let (mut by_judge, mut by_human) = (Vec::new(), Vec::new());
@@ -42,69 +43,13 @@ pub fn self_enhancement(
         by_judge.push(judge.map_or(0.0, Preference::credit));
         by_human.push(human.credit());
     })?;
-    let excess = PairedDifference::new(("human", &by_human), ("judge", &by_judge))?;
+    let excess = paired_difference_of(("human", &by_human), ("judge", &by_judge))?;
     let mean = |credits: &[f64]| sum::sum(credits) / credits.len() as f64;
     Ok(SelfEnhancement { judge: mean(&by_judge), human: mean(&by_human), excess, unparsed })
 }
 
-/// How often a judge picks the answer that people prefer, where that is its own and where it is the other's.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct EqualOpportunity {
-    /// Own output picked, of the pairs in which people prefer it.
-    pub own: Proportion,
-    /// The other's output picked, of the pairs in which people prefer that.
-    pub other: Proportion,
-    /// Pairs with an unparsed verdict, whatever became of them.
-    pub unparsed: usize,
-}
-
-impl EqualOpportunity {
-    /// The bias, own − other, in [−1, 1]: 0 is fair, positive favours the judge's own output.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Undefined`] if people prefer no own output, or none of the others'.
-    pub fn difference(&self) -> Result<f64, Error> {
-        Ok(self.own.estimate()? - self.other.estimate()?)
-    }
-
-    /// Newcombe's hybrid score interval of the difference of two independent proportions (1998, method 10;
-    /// `statsmodels.stats.proportion.confint_proportions_2indep(method="newcomb")`), within [−1, 1].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::LevelOutOfRange`] and those of [`difference`](Self::difference).
-    pub fn interval(&self, level: f64) -> Result<Interval, Error> {
-        let (own, own_at) = (self.own.wilson(level)?, self.own.estimate()?);
-        let (other, other_at) = (self.other.wilson(level)?, self.other.estimate()?);
-        let difference = own_at - other_at;
-        Ok(Interval {
-            low: difference - (own_at - own.low).hypot(other.high - other_at),
-            high: difference + (own.high - own_at).hypot(other_at - other.low),
-            level,
-        })
-    }
-
-    /// Two-sided p-value of equal proportions by the pooled two-proportion z test
-    /// (`statsmodels.stats.proportion.proportions_ztest`), in [0, 1]: an approximation for large counts.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`difference`](Self::difference), and [`Error::Undefined`] if the judge always picks what people
-    /// prefer, or never does.
-    pub fn p_value(&self) -> Result<f64, Error> {
-        let difference = self.difference()?;
-        let pooled = [self.own, self.other].into_iter().sum::<Proportion>().estimate()?;
-        if pooled == 0.0 || pooled == 1.0 {
-            return Err(Error::Undefined { statistic: "two-proportion z test", reason: "all verdicts are the same" });
-        }
-        let share = 1.0 / self.own.n as f64 + 1.0 / self.other.n as f64;
-        Ok(normal_tail(difference / (pooled * (1.0 - pooled) * share).sqrt()))
-    }
-}
-
 /// Self-preference as a violation of equal opportunity (Wataoka et al., 2024, section 3): P(judge picks own | people
-/// prefer own) − P(judge picks other | people prefer other).
+/// prefer own) − P(judge picks other | people prefer other). The favoured answer of the result is the judge's own.
 ///
 /// Pairs that people call a tie take no part; a judge's tie picks neither, and so does an unparsed verdict that is
 /// kept.
@@ -119,22 +64,22 @@ impl EqualOpportunity {
 ///
 /// let human = [First, First, First, Second, Second, Second, Second, Tie];
 /// let judge = [First, First, First, First, First, Second, Tie, First].map(Some);
-/// let bias = equal_opportunity(&judge, &human, Unparsed::Refused)?;
-/// assert_eq!(bias.difference()?, 1.0 - 0.25);
+/// let bias = equal_opportunity(&human, &judge, Unparsed::Refused)?;
+/// assert_eq!(bias.difference()?.estimate, 1.0 - 0.25);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 pub fn equal_opportunity(
-    judge: &[Option<Preference>],
     human: &[Preference],
+    judge: &[Option<Preference>],
     unparsed: Unparsed,
 ) -> Result<EqualOpportunity, Error> {
-    let (mut own, mut other) = (Proportion::default(), Proportion::default());
+    let (mut favoured, mut other) = (Proportion::default(), Proportion::default());
     let unparsed = for_each_pair(judge, human, unparsed, |judge, human| match human {
-        Preference::First => own.add(judge == Some(human)),
+        Preference::First => favoured.add(judge == Some(human)),
         Preference::Second => other.add(judge == Some(human)),
         Preference::Tie => {}
     })?;
-    Ok(EqualOpportunity { own, other, unparsed })
+    Ok(EqualOpportunity { favoured, other, unparsed })
 }
 
 /// CALM's error rate of self-enhancement (Ye et al., 2024): |1 − own/reference|, where `own` are the scores a judge

@@ -7,22 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Sum;
 
-use crate::Error;
-use crate::preference::{Preference, Proportion};
-
-/// A verdict on two named items.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Comparison<'a> {
-    /// The two items, in any order.
-    pub items: [&'a str; 2],
-    /// The verdict, about `items[0]` and `items[1]`.
-    pub preference: Preference,
-}
+use crate::preference::Preference;
+use crate::ranking::Comparison;
+use crate::{Error, Proportion};
 
 /// Triples of items whose three pairs were all judged, and how many of them fit no ranking.
 ///
 /// `cyclic ≤ strict ≤ weak ≤ triples`, and of the 27 possible triples of verdicts 2, 8 and 14 are violations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TripleCounts {
     /// Triples with all three verdicts.
     pub triples: usize,
@@ -77,8 +70,9 @@ impl Sum for TripleCounts {
 /// in whatever order.
 ///
 /// ```
-/// use judge_metrics::bias::transitivity::{Comparison, triples};
+/// use judge_metrics::bias::transitivity::triples;
 /// use judge_metrics::preference::Preference::*;
+/// use judge_metrics::ranking::Comparison;
 ///
 /// let verdicts = [("a", "b", First), ("b", "c", First), ("a", "c", Second)];
 /// let counts = triples(&verdicts.map(|(a, b, preference)| Comparison { items: [a, b], preference }))?;

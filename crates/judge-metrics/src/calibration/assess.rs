@@ -1,11 +1,12 @@
 use super::Calibrator;
 use super::calibrator::required_rows;
-use crate::Error;
-use crate::prediction::{SampleMean, mean_absolute_error};
-use crate::preference::Proportion;
+use crate::means::mean_of;
+use crate::prediction::mean_absolute_error;
+use crate::{Error, Estimate, Proportion};
 
 /// How good calibration is on rows that it was not learnt from.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CalibrationReport {
     /// Graded rows.
     pub n: usize,
@@ -18,9 +19,9 @@ pub struct CalibrationReport {
     /// Rows whose human score lies in the interval, of all; [`Proportion::wilson`] has its interval.
     pub coverage: Proportion,
     /// Mean width of the intervals, in the unit of the human scores.
-    pub width: SampleMean,
+    pub width: Estimate,
     /// Mean distance of the value from the human score.
-    pub error: SampleMean,
+    pub error: Estimate,
 }
 
 impl Calibrator {
@@ -57,8 +58,8 @@ impl Calibrator {
             level: self.level,
             guaranteed: self.guaranteed_coverage(n),
             coverage,
-            width: SampleMean::of("mean width", &widths)?,
-            error: mean_absolute_error(&values, human)?,
+            width: mean_of("mean width", &widths)?,
+            error: mean_absolute_error(human, &values)?,
         })
     }
 

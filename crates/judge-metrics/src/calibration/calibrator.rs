@@ -3,7 +3,7 @@ use super::curves::{Curves, kth_smallest};
 use super::{Direction, IsotonicRegression};
 use crate::correlation::spearman;
 use crate::input::{check_finite, check_paired, check_varies};
-use crate::prediction::mean::in_range;
+use crate::number::in_range;
 use crate::resampling::stream::{Purpose, below, stream};
 use crate::{Error, Interval};
 
@@ -203,6 +203,7 @@ impl Calibrator {
 
 /// A score on the human scale.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CalibratedScore {
     /// The human score to expect. It never falls as the judge's score rises, or never rises, by the fitted direction.
     pub value: f64,

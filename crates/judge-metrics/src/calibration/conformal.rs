@@ -1,6 +1,6 @@
 use crate::input::{check_finite, check_lengths, check_level};
+use crate::number::in_range;
 use crate::prediction::errors::check_predictions;
-use crate::prediction::mean::in_range;
 use crate::{Error, Interval};
 
 /// Split-conformal intervals: how far human scores lie from a judge's on items set apart, turned into an interval for
@@ -19,9 +19,9 @@ use crate::{Error, Interval};
 /// let judge: Vec<f64> = (0..19).map(f64::from).collect();
 /// let human: Vec<f64> = judge.iter().map(|score| score + score / 100.0).collect();
 /// // With 19 items and 95 %, the largest of the 19 errors.
-/// let interval = SplitConformal { level: 0.95 }.fit(&judge, &human)?.interval(7.0)?;
+/// let interval = SplitConformal { level: 0.95 }.fit(&human, &judge)?.interval(7.0)?;
 /// assert!((interval.low - 6.82).abs() < 1e-12 && (interval.high - 7.18).abs() < 1e-12);
-/// assert!(SplitConformal { level: 0.95 }.fit(&judge[1..], &human[1..]).is_err());
+/// assert!(SplitConformal { level: 0.95 }.fit(&human[1..], &judge[1..]).is_err());
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,8 +47,8 @@ impl SplitConformal {
     /// [`Error::TooFewItems`] where n items bound nothing at this level: 19 are needed at 95 %, 9 at 90 %.
     /// [`Error::LevelOutOfRange`], [`Error::LengthMismatch`], [`Error::NonFinite`]; [`Error::Undefined`] where the
     /// radius overflows.
-    pub fn fit(&self, predicted: &[f64], observed: &[f64]) -> Result<FittedSplitConformal, Error> {
-        check_predictions(predicted, observed, 0)?;
+    pub fn fit(&self, observed: &[f64], predicted: &[f64]) -> Result<FittedSplitConformal, Error> {
+        check_predictions(observed, predicted, 0)?;
         let residuals = predicted.iter().zip(observed).map(|(predicted, observed)| (observed - predicted).abs());
         let radius = in_range(STATISTIC, conformal_quantile(residuals.collect(), self.level)?)?;
         Ok(FittedSplitConformal { radius, level: self.level, n: predicted.len() })
@@ -64,11 +64,11 @@ impl SplitConformal {
     /// Those of [`fit`](Self::fit); [`Error::OutOfRange`] for a difficulty of 0 or less.
     pub fn fit_normalized(
         &self,
-        predicted: &[f64],
         observed: &[f64],
+        predicted: &[f64],
         difficulty: &[f64],
     ) -> Result<FittedNormalizedConformal, Error> {
-        check_predictions(predicted, observed, 0)?;
+        check_predictions(observed, predicted, 0)?;
         check_lengths("difficulty", difficulty.len(), "predicted", predicted.len())?;
         check_difficulty(difficulty)?;
         let scores = predicted

@@ -1,7 +1,7 @@
 use crate::Error;
 use crate::correlation::spearman;
 use crate::input::{check_finite, check_lengths, check_paired};
-use crate::prediction::mean::in_range;
+use crate::number::in_range;
 
 /// Whether the fitted function rises or falls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

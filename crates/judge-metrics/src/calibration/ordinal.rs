@@ -18,7 +18,7 @@ use crate::prediction::distributions::{check_distribution, check_table};
 /// // The judge's distributions over grades 1 to 4, and where on that scale the human grade stands.
 /// let judge = [[0.7, 0.2, 0.1, 0.0], [0.1, 0.5, 0.3, 0.1], [0.0, 0.1, 0.3, 0.6], [0.3, 0.4, 0.2, 0.1]];
 /// let human = [0, 2, 3, 0];
-/// let fitted = OrdinalConformal { level: 0.8 }.fit(&judge, &human)?;
+/// let fitted = OrdinalConformal { level: 0.8 }.fit(&human, &judge)?;
 /// let set = fitted.set(&[0.1, 0.2, 0.6, 0.1])?;
 /// assert_eq!((set.low, set.high, set.size()), (2, 2, 1));
 /// let unsure = fitted.set(&[0.1, 0.3, 0.35, 0.25])?;
@@ -51,8 +51,8 @@ impl OrdinalConformal {
     /// [`Error::LengthMismatch`], [`Error::UnknownLabel`]; [`Error::InRow`] around what is wrong with a row.
     pub fn fit<R: AsRef<[f64]>>(
         &self,
-        distributions: &[R],
         observed: &[usize],
+        distributions: &[R],
     ) -> Result<FittedOrdinalConformal, Error> {
         let labels = check_table(distributions, observed, 1)?;
         let masses = distributions.iter().zip(observed).map(|(distribution, &label)| {
@@ -97,6 +97,7 @@ impl FittedOrdinalConformal {
 
 /// A run of labels of an ordered scale, by their indices.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OrdinalSet {
     /// Lowest label.
     pub low: usize,

@@ -30,6 +30,7 @@ impl Default for Binning {
 /// Items of like confidence. Holds at least one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ReliabilityBin {
     /// Lower end: of the bin if bins have equal width, else the smallest confidence in it.
     pub low: f64,
@@ -72,6 +73,7 @@ impl ReliabilityBin {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ReliabilityCurve {
     /// The bins that hold items, in ascending order of confidence.
     pub bins: Vec<ReliabilityBin>,

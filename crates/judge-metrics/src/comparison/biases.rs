@@ -51,6 +51,7 @@ pub struct BiasReport {
 
 /// What was found about one bias.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct BiasFinding {
     /// `position`, `verbosity` or `self_preference`; of a [`PerturbationReport`](super::PerturbationReport) the name that it was given.
     pub bias: String,
@@ -60,6 +61,7 @@ pub struct BiasFinding {
     pub n: usize,
     /// Their questions.
     pub questions: usize,
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(super) words: Words,
 }
 
@@ -159,9 +161,6 @@ impl BiasReport {
             let (mut lengths, mut judge, mut human) = (Vec::new(), Vec::new(), Vec::new());
             for pair in rows {
                 for verdict in [pair.given, pair.swapped].into_iter().take(orders) {
-                    if verdict.is_none() && self.unparsed == Unparsed::Dropped {
-                        continue;
-                    }
                     lengths.extend(pair.lengths);
                     judge.push(verdict);
                     human.push(pair.human);
@@ -171,7 +170,7 @@ impl BiasReport {
         };
         let preference = |rows: &[&BiasPair]| {
             let (lengths, judge, human) = stacked(rows);
-            length_preference(&lengths, &judge, &human)
+            length_preference(&lengths, &human, &judge, self.unparsed)
         };
         self.finding(
             "verbosity",
@@ -179,13 +178,13 @@ impl BiasReport {
             &rows,
             "the texts of the responses are needed",
             [
-                ("longer_excess", &|rows| Ok(preference(rows)?.excess(self.bootstrap.level)?.0)),
+                ("longer_excess", &|rows| Ok(preference(rows)?.excess()?.estimate)),
                 ("longer_share", &|rows| preference(rows)?.judge.estimate()),
                 ("longer_share_human", &|rows| preference(rows)?.human.estimate()),
                 ("longer_share_when_they_differ", &|rows| preference(rows)?.judge_when_they_differ.estimate()),
                 ("opportunity_gap", &|rows| {
                     let (lengths, judge, human) = stacked(rows);
-                    equal_opportunity(&lengths, &judge, &human)?.gap()
+                    Ok(equal_opportunity(&lengths, &human, &judge, self.unparsed)?.difference()?.estimate)
                 }),
             ],
         )
@@ -210,7 +209,7 @@ impl BiasReport {
         };
         let enhancement = |rows: &[&BiasPair]| {
             let (judge, human) = columns(rows);
-            self_preference::self_enhancement(&judge, &human, self.unparsed)
+            self_preference::self_enhancement(&human, &judge, self.unparsed)
         };
         self.finding(
             "self_preference",
@@ -226,7 +225,7 @@ impl BiasReport {
                 ("own_win_rate_human", &|rows| Ok(enhancement(rows)?.human)),
                 ("opportunity_difference", &|rows| {
                     let (judge, human) = columns(rows);
-                    self_preference::equal_opportunity(&judge, &human, self.unparsed)?.difference()
+                    Ok(self_preference::equal_opportunity(&human, &judge, self.unparsed)?.difference()?.estimate)
                 }),
             ],
         )

@@ -1,8 +1,8 @@
 use std::collections::HashSet;
 
-use super::{ComparedItem, ComparisonSettings, Estimate, Statistic};
+use super::{ComparedItem, ComparisonSettings, Reported, Statistic};
 use crate::resampling::{Bootstrap, BootstrapInterval, PermutationTest};
-use crate::{Error, Interval};
+use crate::{Error, Estimate, Interval};
 
 /// The source of a p-value that clusters do not spoil.
 pub(super) const PERMUTATION: &str = "permutation";
@@ -51,7 +51,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    pub(super) fn add(&mut self, name: &str, known: Result<Estimate, Error>) {
+    pub(super) fn add(&mut self, name: &str, known: Result<Reported, Error>) {
         self.push(
             name,
             known.map_or_else(|error| Statistic::Undefined { reason: error.to_string() }, Statistic::Defined),
@@ -103,11 +103,11 @@ impl<'a> Collector<'a> {
         let known = match drawn {
             Ok(drawn) => {
                 let (interval, method) = trusted(&drawn, what, &source);
-                Ok(Estimate { estimate: drawn.estimate, interval, p, method })
+                Ok(Reported { estimate: drawn.estimate, interval, p, method })
             }
             // The statistic may be defined where its spread is not.
             Err(error) if error.is_undefined() || matches!(error, Error::UndefinedOnEveryResample { .. }) => {
-                statistic(&(0..n).collect::<Vec<_>>()).map(|estimate| Estimate {
+                statistic(&(0..n).collect::<Vec<_>>()).map(|estimate| Reported {
                     estimate,
                     interval: None,
                     p,
@@ -123,13 +123,15 @@ impl<'a> Collector<'a> {
     pub(super) fn closed(
         &mut self,
         name: &str,
-        known: Result<Estimate, Error>,
-        statistic: impl Fn(&[usize]) -> Result<f64, Error> + Sync,
+        statistic: impl Fn(&[usize]) -> Result<Estimate, Error> + Sync,
         n: usize,
     ) {
-        match (&self.clusters, known) {
-            (Some(_), Ok(_)) => self.resample(name, None, statistic, n),
-            (_, known) => self.add(name, known),
+        if self.has_clusters() {
+            self.resample(name, None, |rows| Ok(statistic(rows)?.estimate), n);
+        } else if self.wants(name) {
+            let all: Vec<usize> = (0..n).collect();
+            let found = Statistic::estimated(statistic(&all), self.level());
+            self.push(name, found);
         }
     }
 }

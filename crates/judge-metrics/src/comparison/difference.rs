@@ -1,6 +1,6 @@
 //! Which of two judges agrees better with people.
 
-use super::Estimate;
+use super::Reported;
 use super::collector::{Collector, PERMUTATION, take};
 use crate::Error;
 use crate::correlation::{DependentCorrelations, DifferenceTest, pearson};
@@ -36,7 +36,7 @@ pub(super) fn compare(found: &mut Collector<'_>, people: &[f64], first: &[f64], 
         }
         let known = DependentCorrelations::of_columns(people, first, second).and_then(|both| {
             let interval = Some(both.zou_interval(found.level())?);
-            Ok(Estimate {
+            Ok(Reported {
                 estimate: both.difference(),
                 interval,
                 p: Some(test(&both)?.p_value),
@@ -62,7 +62,7 @@ pub(super) fn compare(found: &mut Collector<'_>, people: &[f64], first: &[f64], 
     let chance = found.exchange(&of_first, &of_second, |x, y| Ok(mean(x) - mean(y)));
     let difference = |rows: &[usize]| {
         let people = take(people, rows);
-        let error = |judge: &[f64]| Ok::<_, Error>(mean_absolute_error(&take(judge, rows), &people)?.estimate);
+        let error = |judge: &[f64]| Ok::<_, Error>(mean_absolute_error(&people, &take(judge, rows))?.estimate);
         Ok(error(first)? - error(second)?)
     };
     found.resample("difference_mae", chance.ok().map(|p| (p, PERMUTATION)), difference, n);

@@ -1,11 +1,10 @@
 //! Scores as labels.
 
 use super::collector::Collector;
-use super::{ComparedItem, Estimate, Labels};
-use crate::Error;
+use super::{ComparedItem, Labels, Reported};
 use crate::agreement::{AgreementWeights, Average, ConfusionMatrix, RatingTable, ZeroDivision};
 use crate::bias::scale_use::ScaleUse;
-use crate::preference::Proportion;
+use crate::{Error, Proportion};
 
 /// How the judge's labels agree with the majority's, in the order of the table.
 pub(super) const OF_MAJORITY: [&str; 10] = [
@@ -48,7 +47,7 @@ pub(super) fn compare(found: &mut Collector<'_>, rows: &[&ComparedItem], labels:
     if human.iter().any(|votes| votes.len() > 1) {
         let share = Proportion { count: kept.len(), n: rows.len() };
         let method = "of raters; the others have no label".to_owned();
-        let known = share.estimate().map(|estimate| Estimate { estimate, interval: None, p: None, method });
+        let known = share.estimate().map(|estimate| Reported { estimate, interval: None, p: None, method });
         found.add(ROWS_WITH_A_MAJORITY, known);
     }
     if kept.is_empty() {
@@ -68,14 +67,9 @@ fn pick(column: &[usize], rows: &[usize]) -> Vec<usize> {
 }
 
 fn against_majority(found: &mut Collector<'_>, labels: &Labels, truth: &[usize], predicted: &[usize]) {
-    let (n, level) = (truth.len(), found.level());
-    let all: Vec<usize> = (0..n).collect();
+    let n = truth.len();
     let of_rows = |rows: &[usize]| ConfusionMatrix::new(labels.indices(), &pick(truth, rows), &pick(predicted, rows));
-    let known = of_rows(&all).and_then(|matrix| {
-        let (estimate, interval) = (matrix.accuracy().estimate()?, matrix.accuracy().wilson(level)?);
-        Ok(Estimate { estimate, interval: Some(interval), p: None, method: "Wilson".to_owned() })
-    });
-    found.closed("accuracy", known, |rows| of_rows(rows)?.accuracy().estimate(), n);
+    found.closed("accuracy", |rows| of_rows(rows)?.accuracy().try_into(), n);
     type Of = fn(&ConfusionMatrix<usize>) -> Result<f64, Error>;
     // A class that is never predicted has precision 0 here, as in scikit-learn.
     let averages: [(&str, Of); 5] = [
@@ -99,36 +93,23 @@ fn against_majority(found: &mut Collector<'_>, labels: &Labels, truth: &[usize],
             found.undefined(name, "the labels are not numbers");
             continue;
         };
-        let known = of_rows(&all).and_then(|matrix| matrix.cohen_kappa(&weights)).and_then(|kappa| {
-            let (p, method) = (kappa.p_value().ok(), "large sample".to_owned());
-            Ok(Estimate { estimate: kappa.estimate, interval: Some(kappa.interval(level)?), p, method })
-        });
-        found.closed(name, known, |rows| Ok(of_rows(rows)?.cohen_kappa(&weights)?.estimate), n);
+        found.closed(name, |rows| of_rows(rows)?.cohen_kappa(&weights), n);
     }
     let gwet = |rows: &[usize]| {
-        let column = |column: &[usize]| rows.iter().map(|&row| Some(column[row])).collect::<Vec<_>>();
-        RatingTable::new(&labels.indices(), &[column(truth), column(predicted)])?.gwet(&AgreementWeights::Identity)
+        let ratings: Vec<_> = rows.iter().map(|&row| [Some(truth[row]), Some(predicted[row])]).collect();
+        RatingTable::new(&labels.indices(), &ratings)?.gwet(&AgreementWeights::Identity)
     };
-    let known = gwet(&all).and_then(|ac1| {
-        let (p, method) = (ac1.p_value().ok(), "Student t".to_owned());
-        Ok(Estimate { estimate: ac1.estimate, interval: Some(ac1.interval(level)?), p, method })
-    });
-    found.closed("gwet_ac1", known, |rows| Ok(gwet(rows)?.estimate), n);
+    found.closed("gwet_ac1", gwet, n);
 }
 
 /// Of all rows, with a majority or without.
 fn scale_use(found: &mut Collector<'_>, labels: &Labels, predicted: &[usize]) {
-    let (n, level) = (predicted.len(), found.level());
-    let all: Vec<usize> = (0..n).collect();
+    let n = predicted.len();
     let uses = |rows: &[usize]| ScaleUse::new(&labels.indices(), &pick(predicted, rows));
     let [mode_share, ceiling, entropy] = OF_USE;
     type Share = fn(&ScaleUse) -> Proportion;
     for (name, share) in [(mode_share, ScaleUse::mode_share as Share), (ceiling, ScaleUse::ceiling)] {
-        let known = uses(&all).and_then(|uses| {
-            let (estimate, interval) = (share(&uses).estimate()?, share(&uses).wilson(level)?);
-            Ok(Estimate { estimate, interval: Some(interval), p: None, method: "Wilson".to_owned() })
-        });
-        found.closed(name, known, |rows| share(&uses(rows)?).estimate(), n);
+        found.closed(name, |rows| share(&uses(rows)?).try_into(), n);
     }
     found.resample(entropy, None, |rows| Ok(uses(rows)?.entropy_bits()), n);
 }

@@ -3,15 +3,14 @@
 use super::collector::{Collector, take};
 use super::difference::{self, DIFFERENCES};
 use super::probabilities::{self, PROBABILITIES};
-use super::{ComparedItem, Estimate, Labels, Rating};
-use crate::Error;
+use super::{ComparedItem, Labels, Rating, Reported};
 use crate::agreement::{IntraclassCorrelation, IntraclassCorrelations, Measurement, RatedUnits};
 use crate::correlation::{
-    Correlation, KendallTest, TauWeights, fisher_interval, kendall_tau_b, kendall_tau_c, pearson, somers_d, spearman,
-    weighted_tau,
+    KendallTest, TauWeights, kendall_tau_b, kendall_tau_c, pearson, somers_d, spearman, weighted_tau,
 };
-use crate::prediction::{SampleMean, bias, mean_absolute_error, root_mean_squared_error};
+use crate::prediction::{bias, mean_absolute_error, root_mean_squared_error};
 use crate::resampling::RankedPair;
+use crate::{Error, Estimate};
 
 /// What only numbers define, in the order of the table.
 pub(super) const OF_NUMBERS: [&str; 15] = [
@@ -57,18 +56,14 @@ pub(super) fn undefined(found: &mut Collector<'_>, items: &[&ComparedItem]) {
 
 fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
     let n = predicted.len();
-    let known = pearson(predicted, human).and_then(|r| {
-        let interval = fisher_interval(r.estimate, n, found.level())?;
-        Ok(Estimate { estimate: r.estimate, interval: Some(interval), p: Some(r.p_value), method: "Fisher".to_owned() })
-    });
-    found.closed("pearson", known, |rows| Ok(pearson(&take(predicted, rows), &take(human, rows))?.estimate), n);
+    found.closed("pearson", |rows| pearson(&take(predicted, rows), &take(human, rows)), n);
     match (spearman(predicted, human), RankedPair::new(predicted, human)) {
         (Ok(rho), Ok(pair)) => {
-            found.resample("spearman", Some((rho.p_value, "Student t")), |rows| pair.spearman(rows), n)
+            found.resample("spearman", rho.p_value().ok().map(|p| (p, "Student t")), |rows| pair.spearman(rows), n)
         }
         (Err(error), _) | (_, Err(error)) => found.add("spearman", Err(error)),
     }
-    type Rank = fn(&[f64], &[f64]) -> Result<Correlation, Error>;
+    type Rank = fn(&[f64], &[f64]) -> Result<Estimate, Error>;
     let ranks: [(&str, &'static str, Rank); 3] = [
         ("kendall_tau_b", "exact if small without ties, else normal", |x, y| kendall_tau_b(x, y, KendallTest::Auto)),
         ("kendall_tau_c", "exact if small without ties, else normal", |x, y| kendall_tau_c(x, y, KendallTest::Auto)),
@@ -76,48 +71,44 @@ fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
         ("somers_d", "normal", somers_d),
     ];
     for (name, source, statistic) in ranks {
-        let p = statistic(predicted, human).ok().map(|found| (found.p_value, source));
+        let p = statistic(predicted, human).and_then(|found| found.p_value()).ok().map(|p| (p, source));
         found.resample(name, p, |rows| Ok(statistic(&take(predicted, rows), &take(human, rows))?.estimate), n);
     }
-    let weighted = |rows: &[usize]| weighted_tau(&take(predicted, rows), &take(human, rows), TauWeights::Mean);
+    let weighted =
+        |rows: &[usize]| Ok(weighted_tau(&take(predicted, rows), &take(human, rows), TauWeights::Mean)?.estimate);
     found.resample("weighted_tau", None, weighted, n);
 }
 
 fn errors(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
-    type Mean = fn(&[f64], &[f64]) -> Result<SampleMean, Error>;
+    type Mean = fn(&[f64], &[f64]) -> Result<Estimate, Error>;
     let means: [(&str, Mean); 2] = [("mae", mean_absolute_error), ("bias", bias)];
     for (name, statistic) in means {
-        let known = statistic(predicted, human).map(|mean| mean_of(mean, found.level()));
-        found.closed(
-            name,
-            known,
-            |rows| Ok(statistic(&take(predicted, rows), &take(human, rows))?.estimate),
-            predicted.len(),
-        );
+        found.closed(name, |rows| statistic(&take(human, rows), &take(predicted, rows)), predicted.len());
     }
-    let rmse = |rows: &[usize]| root_mean_squared_error(&take(predicted, rows), &take(human, rows));
+    let rmse = |rows: &[usize]| root_mean_squared_error(&take(human, rows), &take(predicted, rows));
     found.resample("rmse", None, rmse, predicted.len());
-}
-
-pub(super) fn mean_of(mean: SampleMean, level: f64) -> Estimate {
-    Estimate { estimate: mean.estimate, interval: mean.interval(level).ok(), p: None, method: "Student t".to_owned() }
 }
 
 /// The judge as one rater and people as another.
 fn reliability(found: &mut Collector<'_>, predicted: &[f64], human: &[f64], labels: Result<&Labels, &String>) {
-    let column = |column: &[f64]| column.iter().copied().map(Some).collect::<Vec<_>>();
     let nominal = labels.map_err(String::clone).and_then(|labels| {
         // Of several raters the mean, which may lie between two labels.
         let places = predicted.iter().chain(human).map(|&value| labels.place(&Rating::Number(value)));
         places.collect::<Result<Vec<_>, _>>().map(|_| ())
     });
-    alphas(found, "", &[column(predicted), column(human)], nominal.as_ref().err().map(String::as_str));
     let both: Vec<[f64; 2]> = predicted.iter().zip(human).map(|(&p, &h)| [p, h]).collect();
+    let ratings: Vec<[Option<f64>; 2]> = both.iter().map(|row| row.map(Some)).collect();
+    alphas(found, "", &ratings, nominal.as_ref().err().map(String::as_str));
     intraclass(found, "", &both);
 }
 
 /// Krippendorff's alphas. The nominal one compares labels, and `not_labels` says why scores are none: hardly two continuous scores are the same label.
-pub(super) fn alphas(found: &mut Collector<'_>, prefix: &str, ratings: &[Vec<Option<f64>>], not_labels: Option<&str>) {
+pub(super) fn alphas<R: AsRef<[Option<f64>]>>(
+    found: &mut Collector<'_>,
+    prefix: &str,
+    ratings: &[R],
+    not_labels: Option<&str>,
+) {
     let units = RatedUnits::new(ratings);
     let kinds =
         [("nominal", Measurement::Nominal), ("ordinal", Measurement::Ordinal), ("interval", Measurement::Interval)];
@@ -140,7 +131,7 @@ pub(super) fn intraclass<R: AsRef<[f64]> + Clone + Sync>(found: &mut Collector<'
         ("icc_c1", IntraclassCorrelations::consistency),
     ];
     for (name, form) in forms {
-        let known = IntraclassCorrelations::new(ratings).and_then(|squares| form(&squares)).map(|icc| Estimate {
+        let known = IntraclassCorrelations::new(ratings).and_then(|squares| form(&squares)).map(|icc| Reported {
             estimate: icc.estimate,
             interval: icc.interval(found.level()).ok(),
             p: icc.f_test().ok().map(|test| test.p_value),
@@ -150,6 +141,10 @@ pub(super) fn intraclass<R: AsRef<[f64]> + Clone + Sync>(found: &mut Collector<'
             let ratings: Vec<R> = rows.iter().map(|&row| ratings[row].clone()).collect();
             Ok(form(&IntraclassCorrelations::new(&ratings)?)?.estimate)
         };
-        found.closed(&format!("{prefix}{name}"), known, of_rows, ratings.len());
+        let name = format!("{prefix}{name}");
+        match known {
+            Ok(_) if found.has_clusters() => found.resample(&name, None, of_rows, ratings.len()),
+            known => found.add(&name, known),
+        }
     }
 }

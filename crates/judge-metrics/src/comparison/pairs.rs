@@ -1,12 +1,12 @@
 //! Verdicts on pairs against gold labels, as benchmarks of pairwise judges report them.
 
+use super::Statistic;
 use super::collector::{Collector, take};
-use super::{Estimate, Statistic};
-use crate::Error;
 use crate::agreement::{AgreementWeights, ConfusionMatrix};
 use crate::input::check_lengths;
-use crate::preference::{Preference, Proportion, Unparsed};
+use crate::preference::{Preference, Unparsed};
 use crate::resampling::Bootstrap;
+use crate::{Error, Proportion};
 
 /// What a judge said of one pair, and what is right. All is about the items of the pair, `First` being the first one as the pair is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +67,7 @@ pub struct PairComparison {
 
 /// The statistics of a set of pairs.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PairComparisons {
     /// Pairs, whatever became of them.
     pub n: usize,
@@ -78,6 +79,7 @@ pub struct PairComparisons {
 
 /// A statistic of pairs.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PairStatistic {
     /// Its name.
     pub name: &'static str,
@@ -285,12 +287,7 @@ impl Found {
                 };
                 found.resample(name, None, mean, n);
             }
-            let of_rows = |rows: &[usize]| matrix(rows)?.cohen_kappa(&AgreementWeights::Identity);
-            let known = of_rows(&(0..n).collect::<Vec<_>>()).and_then(|kappa| {
-                let (p, interval) = (kappa.p_value().ok(), Some(kappa.interval(found.level())?));
-                Ok(Estimate { estimate: kappa.estimate, interval, p, method: "large sample".to_owned() })
-            });
-            found.closed(kappa, known, |rows| Ok(of_rows(rows)?.estimate), n);
+            found.closed(kappa, |rows| matrix(rows)?.cohen_kappa(&AgreementWeights::Identity), n);
         });
     }
 
@@ -311,10 +308,5 @@ impl Found {
 /// A share of pairs: Wilson's interval where they are independent.
 fn add_share(found: &mut Collector<'_>, name: &str, counts: &[bool]) {
     let share = |rows: &[usize]| Proportion { count: rows.iter().filter(|&&row| counts[row]).count(), n: rows.len() };
-    let all = share(&(0..counts.len()).collect::<Vec<_>>());
-    let known = all.estimate().and_then(|estimate| {
-        let interval = Some(all.wilson(found.level())?);
-        Ok(Estimate { estimate, interval, p: None, method: "Wilson".to_owned() })
-    });
-    found.closed(name, known, |rows| share(rows).estimate(), counts.len());
+    found.closed(name, |rows| share(rows).try_into(), counts.len());
 }

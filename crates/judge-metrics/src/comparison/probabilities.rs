@@ -1,8 +1,6 @@
 //! Scores as probabilities of what people say is 0 or 1.
 
-use super::Estimate;
 use super::collector::{Collector, take};
-use super::numbers::mean_of;
 use crate::calibration::{Binning, ReliabilityCurve};
 use crate::number::six_digits;
 use crate::prediction::{auroc, average_precision, brier_score, log_loss};
@@ -17,20 +15,14 @@ pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64
         return found.all_undefined(&PROBABILITIES, reason);
     }
     let outcomes: Vec<bool> = human.iter().map(|&human| human == 1.0).collect();
-    let (n, level) = (outcomes.len(), found.level());
+    let n = outcomes.len();
     let on = |rows: &[usize]| (take(&outcomes, rows), take(predicted, rows));
     let [of_order, of_precision, of_brier, of_log_loss, of_ece, of_ece_adaptive] = PROBABILITIES;
-    let known = auroc(&outcomes, predicted).map(|auroc| Estimate {
-        estimate: auroc.estimate,
-        interval: auroc.interval(level).ok(),
-        p: None,
-        method: "DeLong, logit".to_owned(),
-    });
-    let statistic = |rows: &[usize]| {
+    let area = |rows: &[usize]| {
         let (y, p) = on(rows);
-        Ok(auroc(&y, &p)?.estimate)
+        auroc(&y, &p)
     };
-    found.closed(of_order, known, statistic, n);
+    found.closed(of_order, area, n);
     let statistic = |rows: &[usize]| {
         let (y, p) = on(rows);
         average_precision(&y, &p)
@@ -51,15 +43,13 @@ pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64
         let (y, p) = on(rows);
         brier_score(&y, &p)
     };
-    let known = brier(&(0..n).collect::<Vec<_>>()).map(|mean| mean_of(mean, level));
-    found.closed(of_brier, known, |rows| Ok(brier(rows)?.estimate), n);
+    found.closed(of_brier, brier, n);
     const CLIP: f64 = 1e-15;
     let loss = |rows: &[usize]| {
         let (y, p) = on(rows);
         log_loss(&y, &p, CLIP)
     };
-    let known = loss(&(0..n).collect::<Vec<_>>()).map(|mean| mean_of(mean, level));
-    found.closed(of_log_loss, known, |rows| Ok(loss(rows)?.estimate), n);
+    found.closed(of_log_loss, loss, n);
     let binnings = [(of_ece, Binning::EqualWidth { bins: 10 }), (of_ece_adaptive, Binning::EqualMass { bins: 10 })];
     for (name, binning) in binnings {
         let ece = |rows: &[usize]| {

@@ -6,6 +6,7 @@ use crate::resampling::{Bootstrap, RankedPair};
 
 /// How well scores agree with people in order and in proportion.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct RankAgreement {
     /// Spearman's rank correlation.
     pub spearman: Statistic,

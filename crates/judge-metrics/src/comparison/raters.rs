@@ -28,10 +28,8 @@ pub(super) fn compare(
     }
     let n = rows.len();
     if numeric {
-        let rater = |rater: usize| -> Vec<Option<f64>> {
-            rows.iter().map(|row| row.human.get(rater).and_then(Rating::number)).collect()
-        };
-        let ratings: Vec<Vec<Option<f64>>> = (0..k).map(rater).collect();
+        let of_row = |row: &&ComparedItem| (0..k).map(|rater| row.human.get(rater).and_then(Rating::number)).collect();
+        let ratings: Vec<Vec<Option<f64>>> = rows.iter().map(of_row).collect();
         alphas(found, "human_", &ratings, labels.err().map(String::as_str));
         let complete: Option<Vec<Vec<f64>>> = rows
             .iter()
@@ -45,13 +43,12 @@ pub(super) fn compare(
         names.sort();
         names.dedup();
         let place = |rating: &Rating| names.binary_search(&rating.label()).ok();
-        let votes: Vec<Vec<Option<usize>>> = rows.iter().map(|row| row.human.iter().map(place).collect()).collect();
+        let of_row = |row: &&ComparedItem| (0..k).map(|rater| place(row.human.get(rater)?)).collect();
+        let votes: Vec<Vec<Option<usize>>> = rows.iter().map(of_row).collect();
         let indices: Vec<usize> = (0..names.len()).collect();
         let fleiss = |drawn: &[usize]| {
-            let rater = |rater: usize| -> Vec<Option<usize>> {
-                drawn.iter().map(|&row| votes[row].get(rater).copied().flatten()).collect()
-            };
-            Ok(RatingTable::new(&indices, &(0..k).map(rater).collect::<Vec<_>>())?.fleiss_kappa()?.estimate)
+            let drawn: Vec<&[Option<usize>]> = drawn.iter().map(|&row| votes[row].as_slice()).collect();
+            Ok(RatingTable::new(&indices, &drawn)?.fleiss_kappa()?.estimate)
         };
         found.resample("human_fleiss_kappa", None, fleiss, n);
     }

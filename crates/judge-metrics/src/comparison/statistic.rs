@@ -1,13 +1,14 @@
 use std::fmt;
 
 use crate::resampling::BootstrapInterval;
-use crate::{Error, Interval};
+use crate::{Error, Estimate, Interval};
 
 /// A statistic, or why the data do not define it.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Statistic {
     /// It is defined.
-    Defined(Estimate),
+    Defined(Reported),
     /// It is not, e.g. because all scores are equal.
     Undefined {
         /// Why.
@@ -15,9 +16,10 @@ pub enum Statistic {
     },
 }
 
-/// What is known of a statistic besides its name.
+/// What a report says of a statistic.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Estimate {
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Reported {
     /// On the rows as they are.
     pub estimate: f64,
     /// Its interval; `None` where there is none, and `method` says why.
@@ -29,6 +31,27 @@ pub struct Estimate {
 }
 
 impl Statistic {
+    /// What a statistic came out as, with the interval of nominal coverage `level` and the p-value that it knows.
+    pub fn estimated(found: Result<Estimate, Error>, level: f64) -> Self {
+        match found {
+            Ok(found) => Self::Defined(Reported::new(&found, level)),
+            Err(error) => Self::Undefined { reason: error.to_string() },
+        }
+    }
+}
+
+impl Reported {
+    /// With the interval of nominal coverage `level` and the p-value that the estimate knows.
+    fn new(found: &Estimate, level: f64) -> Self {
+        let (interval, method) = match found.interval(level) {
+            Ok(interval) => (Some(interval), found.method().unwrap_or_default().to_owned()),
+            Err(error) => (None, format!("no interval: {error}")),
+        };
+        Self { estimate: found.estimate, interval, p: found.p_value().ok(), method }
+    }
+}
+
+impl Statistic {
     /// What a bootstrap found.
     ///
     /// # Errors
@@ -36,7 +59,7 @@ impl Statistic {
     /// Those that do not mean that the data leave it undefined.
     pub fn of(found: Result<BootstrapInterval, Error>) -> Result<Self, Error> {
         match found {
-            Ok(found) => Ok(Self::Defined(Estimate {
+            Ok(found) => Ok(Self::Defined(Reported {
                 estimate: found.estimate,
                 interval: Some(found.interval),
                 p: None,
@@ -60,7 +83,7 @@ impl Statistic {
     }
 
     /// What is known, where it is defined.
-    pub fn defined(&self) -> Option<&Estimate> {
+    pub fn defined(&self) -> Option<&Reported> {
         match self {
             Self::Defined(known) => Some(known),
             Self::Undefined { .. } => None,
@@ -73,8 +96,8 @@ impl fmt::Display for Statistic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(3);
         match self {
-            Self::Defined(Estimate { estimate, interval: None, .. }) => write!(f, "{estimate:.digits$}"),
-            Self::Defined(Estimate { estimate, interval: Some(Interval { low, high, .. }), .. }) => {
+            Self::Defined(Reported { estimate, interval: None, .. }) => write!(f, "{estimate:.digits$}"),
+            Self::Defined(Reported { estimate, interval: Some(Interval { low, high, .. }), .. }) => {
                 write!(f, "{estimate:.digits$} [{low:.digits$}, {high:.digits$}]")
             }
             Self::Undefined { reason } => write!(f, "undefined: {reason}"),

@@ -1,7 +1,7 @@
 //! Votes of judges and of people on the same pairs, as MT-bench's tables compare them.
 
 use super::collector::trusted;
-use super::{Estimate, Statistic};
+use super::{Reported, Statistic};
 use crate::Error;
 use crate::preference::{Ties, Vote, VoteAgreement, annotator_agreement, judge_human_agreement};
 use crate::resampling::Bootstrap;
@@ -113,6 +113,6 @@ impl<'a> VoteComparison<'a> {
             }
             Err(error) => return Err(error),
         };
-        Ok(Statistic::Defined(Estimate { estimate, interval, p: None, method }))
+        Ok(Statistic::Defined(Reported { estimate, interval, p: None, method }))
     }
 }

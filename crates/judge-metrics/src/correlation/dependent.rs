@@ -35,6 +35,7 @@ pub struct DependentCorrelations {
 
 /// A test of the hypothesis that two dependent correlations are equal.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct DifferenceTest {
     /// Positive where the first judge's correlation is higher.
     pub statistic: f64,

@@ -22,7 +22,7 @@ pub fn fisher_interval(r: f64, n: usize, level: f64) -> Result<Interval, Error> 
 }
 
 /// tanh(atanh r ∓ z √(`scale` / (n − `lost`))): everything where nothing is left of n.
-pub(super) fn on_fisher_scale(r: f64, n: usize, level: f64, scale: f64, lost: usize) -> Result<Interval, Error> {
+pub(crate) fn on_fisher_scale(r: f64, n: usize, level: f64, scale: f64, lost: usize) -> Result<Interval, Error> {
     check_correlation(r)?;
     if n < 2 {
         return Err(Error::TooFewItems { required: 2, found: n });

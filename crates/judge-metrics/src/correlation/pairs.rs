@@ -1,3 +1,5 @@
+use crate::correlation::inversions::{Weighed, sort_weighing_inversions};
+
 /// How the n(n − 1)/2 pairs of rows fall.
 pub(super) struct PairCounts {
     pub(super) total: u64,
@@ -31,10 +33,11 @@ impl PairCounts {
         let both = Ties::new(rows.chunk_by(|a, b| a == b).map(<[_]>::len)).pairs;
 
         // Rows tied in x stand in ascending order of y, so an inversion of y is a discordant pair and nothing else.
-        let mut y: Vec<f64> = rows.into_iter().map(|row| row.1).collect();
-        let discordant = sort_counting_inversions(&mut y);
+        let mut y: Vec<One> = rows.into_iter().map(|row| One(row.1)).collect();
+        // Sums of halves: exact up to 2^53.
+        let discordant = sort_weighing_inversions(&mut y) as u64;
         let n = y.len() as u64;
-        let y = Ties::new(y.chunk_by(|a, b| a == b).map(<[_]>::len));
+        let y = Ties::new(y.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len));
         Self { total: n * (n - 1) / 2, discordant, x, y, both }
     }
 
@@ -56,6 +59,20 @@ impl PairCounts {
     }
 }
 
+/// A value of which each pair counts as one.
+#[derive(Clone, Copy)]
+struct One(f64);
+
+impl Weighed for One {
+    fn value(&self) -> f64 {
+        self.0
+    }
+
+    fn weight(&self) -> f64 {
+        0.5
+    }
+}
+
 impl Ties {
     fn new(group_sizes: impl Iterator<Item = usize>) -> Self {
         group_sizes.fold(Self::default(), |sums, size| {
@@ -68,33 +85,4 @@ impl Ties {
             }
         })
     }
-}
-
-/// Merge sort, bottom up, that counts the pairs standing in the wrong order.
-fn sort_counting_inversions(values: &mut Vec<f64>) -> u64 {
-    let n = values.len();
-    let mut merged = Vec::with_capacity(n);
-    let mut inversions = 0;
-    let mut width = 1;
-    while width < n {
-        for run in values.chunks(2 * width) {
-            let (mut left, mut right) = run.split_at(width.min(run.len()));
-            while let (Some((&l, left_rest)), Some((&r, right_rest))) = (left.split_first(), right.split_first()) {
-                if l <= r {
-                    merged.push(l);
-                    left = left_rest;
-                } else {
-                    merged.push(r);
-                    right = right_rest;
-                    inversions += left.len() as u64;
-                }
-            }
-            merged.extend_from_slice(left);
-            merged.extend_from_slice(right);
-        }
-        std::mem::swap(values, &mut merged);
-        merged.clear();
-        width *= 2;
-    }
-    inversions
 }

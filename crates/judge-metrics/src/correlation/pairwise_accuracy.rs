@@ -9,6 +9,7 @@ use crate::input::{check_finite, check_lengths, check_paired};
 /// with those of their own group, such as the answers to one question, and the accuracy is the mean over the groups that have a pair. Kendall's tau and its relatives leave ties out, or take them
 /// from scores as they are: a judge that never ties is then wrong about all pairs that people tie, and one that always does is right about them.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PairwiseAccuracy {
     /// In [0, 1].
     pub estimate: f64,

@@ -1,10 +1,10 @@
-use crate::Error;
 use crate::correlation::pearson::centred;
 use crate::correlation::ranks::doubled_ranks;
-use crate::correlation::{Correlation, NullDistribution};
 use crate::distribution::correlation_tail;
+use crate::estimate::Spread;
 use crate::input::{check_finite, check_lengths, check_paired, check_varies};
 use crate::sum::dot;
+use crate::{Error, Estimate, NullDistribution};
 
 /// What is left of a column relative to its spread, below which it counts as a linear function of the others.
 const COLLINEAR: f64 = 1e-10;
@@ -14,8 +14,8 @@ const COLLINEAR: f64 = 1e-10;
 /// It is the correlation of what is left of both after least-squares regression on the covariates and a constant. `x`, `y` and each
 /// of the k covariates: n ≥ k + 3 finite numbers. Without covariates it is [`pearson`](super::pearson).
 ///
-/// The p-value is Student's t with n − k − 2 degrees of freedom, exact for normal samples. Its Fisher interval is
-/// [`fisher_interval`](super::fisher_interval) of `estimate` with n − k in place of n.
+/// The p-value is Student's t with n − k − 2 degrees of freedom, exact for normal samples. The interval is Fisher's with n − k in place of
+/// n.
 ///
 /// # Errors
 ///
@@ -24,18 +24,18 @@ const COLLINEAR: f64 = 1e-10;
 /// spread less than 10⁻¹⁰ is left.
 ///
 /// ```
-/// use judge_metrics::correlation::{fisher_interval, partial_pearson};
+/// use judge_metrics::correlation::partial_pearson;
 ///
 /// let judge = [3.0, 4.5, 2.0, 5.0, 3.5, 4.0];
 /// let human = [3.0, 4.0, 2.0, 4.0, 4.0, 3.0];
 /// let words = [120.0, 180.0, 60.0, 260.0, 90.0, 210.0];
 /// let given_length = partial_pearson(&judge, &human, &[&words])?;
 /// assert!((given_length.estimate - 0.974_313).abs() < 1e-6);
-/// let interval = fisher_interval(given_length.estimate, given_length.n - 1, 0.95)?;
+/// let interval = given_length.interval(0.95)?;
 /// assert!((interval.low - 0.656_0).abs() < 1e-3);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
-pub fn partial_pearson(x: &[f64], y: &[f64], covariates: &[&[f64]]) -> Result<Correlation, Error> {
+pub fn partial_pearson(x: &[f64], y: &[f64], covariates: &[&[f64]]) -> Result<Estimate, Error> {
     check(x, y, covariates)?;
     partial(centred(x), centred(y), covariates.iter().map(|column| centred(column)), NullDistribution::Beta)
 }
@@ -43,7 +43,7 @@ pub fn partial_pearson(x: &[f64], y: &[f64], covariates: &[&[f64]]) -> Result<Co
 /// Spearman's correlation of `x` and `y` with `covariates` held fixed, as `pingouin.partial_corr(…, method="spearman")`.
 ///
 /// It is [`partial_pearson`] of the average ranks of all columns, with the same arguments and errors; the p-value is an
-/// approximation.
+/// approximation, and no interval is known in closed form.
 ///
 /// ```
 /// use judge_metrics::correlation::partial_spearman;
@@ -55,7 +55,7 @@ pub fn partial_pearson(x: &[f64], y: &[f64], covariates: &[&[f64]]) -> Result<Co
 /// assert_eq!(partial_spearman(&judge, &human, &[&words])?, partial_spearman(&judge, &human, &[&same])?);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
-pub fn partial_spearman(x: &[f64], y: &[f64], covariates: &[&[f64]]) -> Result<Correlation, Error> {
+pub fn partial_spearman(x: &[f64], y: &[f64], covariates: &[&[f64]]) -> Result<Estimate, Error> {
     check(x, y, covariates)?;
     let ranks = |values: &[f64]| {
         let centre = values.len() as i64 + 1;
@@ -80,7 +80,7 @@ fn partial(
     mut y: Vec<f64>,
     covariates: impl Iterator<Item = Vec<f64>>,
     null_distribution: NullDistribution,
-) -> Result<Correlation, Error> {
+) -> Result<Estimate, Error> {
     let n = x.len();
     let mut basis: Vec<Vec<f64>> = Vec::new();
     for (index, mut column) in covariates.enumerate() {
@@ -94,7 +94,10 @@ fn partial(
 
     let estimate = (dot(&x, &y) / x_left / y_left).clamp(-1.0, 1.0);
     let p_value = correlation_tail(estimate, (n - basis.len() - 2) as f64);
-    Ok(Correlation { estimate, p_value, null_distribution, n })
+    let interval = Spread::Fisher { n: n - basis.len(), scale: 1.0, lost: 3 };
+    let estimate = Estimate::new("the partial correlation", estimate, n).tested(p_value, null_distribution);
+    // Of ranks no formula is known to cover.
+    Ok(if null_distribution == NullDistribution::Beta { estimate.with_interval(interval) } else { estimate })
 }
 
 /// Subtracts the projection on the orthonormal `basis`; the length of what is left, unless that is rounding.

@@ -1,6 +1,6 @@
-use crate::Error;
-use crate::correlation::{Correlation, pearson};
+use crate::correlation::pearson;
 use crate::input::check_lengths;
+use crate::{Error, Estimate};
 
 /// The point-biserial correlation of a binary and a numeric column, as `scipy.stats.pointbiserialr`.
 ///
@@ -19,7 +19,7 @@ use crate::input::check_lengths;
 /// assert!((r.estimate - 0.784_067).abs() < 1e-6);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
-pub fn point_biserial(x: &[bool], y: &[f64]) -> Result<Correlation, Error> {
+pub fn point_biserial(x: &[bool], y: &[f64]) -> Result<Estimate, Error> {
     check_lengths("y", y.len(), "x", x.len())?;
     let x: Vec<f64> = x.iter().map(|&x| f64::from(u8::from(x))).collect();
     pearson(&x, y)

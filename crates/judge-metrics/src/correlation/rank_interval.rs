@@ -1,6 +1,9 @@
 use crate::correlation::fisher::on_fisher_scale;
 use crate::{Error, Interval};
 
+/// What n − 4 divides in the variance of Fisher's z of Kendall's τ.
+pub(super) const KENDALL_SCALE: f64 = 0.437;
+
 /// Which variance of Fisher's z of a rank correlation [`spearman_interval`] supposes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RankVariance {
@@ -33,11 +36,17 @@ pub enum RankVariance {
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 pub fn spearman_interval(rho: f64, n: usize, level: f64, variance: RankVariance) -> Result<Interval, Error> {
-    let scale = match variance {
-        RankVariance::BonettWright => 1.0 + rho * rho / 2.0,
-        RankVariance::Fieller => 1.06,
-    };
-    on_fisher_scale(rho, n, level, scale, 3)
+    on_fisher_scale(rho, n, level, variance.scale(rho), 3)
+}
+
+impl RankVariance {
+    /// What n − 3 divides.
+    pub(super) fn scale(self, rho: f64) -> f64 {
+        match self {
+            Self::BonettWright => 1.0 + rho * rho / 2.0,
+            Self::Fieller => 1.06,
+        }
+    }
 }
 
 /// Interval of a Kendall correlation on Fisher's scale, with the variance 0.437/(n − 4) of Fieller, Hartley and Pearson (1957), which
@@ -61,5 +70,5 @@ pub fn spearman_interval(rho: f64, n: usize, level: f64, variance: RankVariance)
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 pub fn kendall_interval(tau: f64, n: usize, level: f64) -> Result<Interval, Error> {
-    on_fisher_scale(tau, n, level, 0.437, 4)
+    on_fisher_scale(tau, n, level, KENDALL_SCALE, 4)
 }

@@ -1,5 +1,6 @@
-use crate::Error;
+use crate::correlation::inversions::{Weighed, sort_weighing_inversions};
 use crate::input::{check_paired, check_varies};
+use crate::{Error, Estimate};
 
 /// Which items weigh most in [`weighted_tau`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,15 +33,15 @@ pub enum TauWeights {
 /// let people = [5.0, 4.0, 3.0, 2.0, 1.0];
 /// let top = weighted_tau(&people, &[4.0, 5.0, 3.0, 2.0, 1.0], TauWeights::Mean)?;
 /// let bottom = weighted_tau(&people, &[5.0, 4.0, 3.0, 1.0, 2.0], TauWeights::Mean)?;
-/// assert!(top < 0.7 && bottom > 0.9);
+/// assert!(top.estimate < 0.7 && bottom.estimate > 0.9);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
-pub fn weighted_tau(x: &[f64], y: &[f64], weights: TauWeights) -> Result<f64, Error> {
+pub fn weighted_tau(x: &[f64], y: &[f64], weights: TauWeights) -> Result<Estimate, Error> {
     check_paired(x, y, 2)?;
     check_varies("x", x)?;
     check_varies("y", y)?;
 
-    Ok(match weights {
+    let tau = match weights {
         TauWeights::Mean => f64::midpoint(ranked_by_first(x, y), ranked_by_first(y, x)),
         TauWeights::ByX => ranked_by_first(x, y),
         TauWeights::AsGiven => {
@@ -53,7 +54,8 @@ pub fn weighted_tau(x: &[f64], y: &[f64], weights: TauWeights) -> Result<f64, Er
             sort(&mut rows);
             of_sorted(&rows)
         }
-    })
+    };
+    Ok(Estimate::new("the weighted tau", tau, x.len()))
 }
 
 fn hyperbolic(rank: usize) -> f64 {
@@ -76,6 +78,16 @@ struct Row {
     weight: f64,
 }
 
+impl Weighed for Row {
+    fn value(&self) -> f64 {
+        self.y
+    }
+
+    fn weight(&self) -> f64 {
+        self.weight
+    }
+}
+
 fn sort(rows: &mut [Row]) {
     rows.sort_unstable_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
 }
@@ -96,35 +108,4 @@ fn of_sorted(rows: &[Row]) -> f64 {
 /// Sum of the weights of all pairs of `rows`: each row is in all but one.
 fn pair_weight(rows: &[Row]) -> f64 {
     rows.iter().map(|row| row.weight).sum::<f64>() * (rows.len() - 1) as f64
-}
-
-/// Merge sort by y, bottom up, that sums the weights of the pairs standing in the wrong order.
-fn sort_weighing_inversions(rows: &mut Vec<Row>) -> f64 {
-    let n = rows.len();
-    let mut merged = Vec::with_capacity(n);
-    let mut inversions = 0.0;
-    let mut width = 1;
-    while width < n {
-        for run in rows.chunks(2 * width) {
-            let (mut left, mut right) = run.split_at(width.min(run.len()));
-            let mut left_weight: f64 = left.iter().map(|row| row.weight).sum();
-            while let (Some((l, left_rest)), Some((r, right_rest))) = (left.split_first(), right.split_first()) {
-                if l.y <= r.y {
-                    merged.push(*l);
-                    left_weight -= l.weight;
-                    left = left_rest;
-                } else {
-                    merged.push(*r);
-                    inversions += left_weight + r.weight * left.len() as f64;
-                    right = right_rest;
-                }
-            }
-            merged.extend_from_slice(left);
-            merged.extend_from_slice(right);
-        }
-        std::mem::swap(rows, &mut merged);
-        merged.clear();
-        width *= 2;
-    }
-    inversions
 }

@@ -1,68 +1,43 @@
-use crate::distribution::{student_t_quantile, student_t_tail};
-use crate::input::{check_level, check_paired};
-use crate::{Error, Interval, sum};
+use super::sample::{mean_of, tested_against_zero};
+use crate::input::check_paired;
+use crate::{Error, Estimate};
 
-/// The mean of differences within items, b − a, and how sure it is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PairedDifference {
-    /// Mean difference.
-    pub mean: f64,
-    /// Standard deviation of the differences, with n − 1.
-    pub standard_deviation: f64,
-    /// Items, 2 or more.
-    pub n: usize,
+/// The mean of differences within items, second − first: two judges on the same items, or one judge before and after.
+///
+/// `first`, `second`: n ≥ 2 finite numbers each. Interval and p-value are those of Student's paired t test (`scipy.stats.ttest_rel`), which
+/// supposes items that are independent; where several belong to one question, give the differences to
+/// [`clustered_mean`](super::clustered_mean). If all differences are equal they do not show how much they vary, and there is neither.
+///
+/// # Errors
+///
+/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::Undefined`] on overflow.
+///
+/// ```
+/// let difference = judge_metrics::means::paired_difference(&[2.0, 3.0, 4.0, 1.0], &[3.0, 3.0, 5.0, 3.0])?;
+/// assert_eq!(difference.estimate, 1.0);
+/// assert!((difference.p_value()? - 0.091_721_1).abs() < 1e-6);
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+pub fn paired_difference(first: &[f64], second: &[f64]) -> Result<Estimate, Error> {
+    paired_difference_of(("first", first), ("second", second))
 }
 
-impl PairedDifference {
-    /// Two finite columns of equal length, called `a` and `b` in errors.
-    pub(crate) fn new(a: (&'static str, &[f64]), b: (&'static str, &[f64])) -> Result<Self, Error> {
-        check_paired(a.1, b.1, 2).map_err(|error| named(error, a.0, b.0))?;
-        let n = a.1.len();
-        let differences: Vec<f64> = a.1.iter().zip(b.1).map(|(a, b)| b - a).collect();
-        let mean = sum::sum(&differences) / n as f64;
-        let deviations: Vec<f64> = differences.iter().map(|difference| difference - mean).collect();
-        let variance = sum::dot(&deviations, &deviations) / (n - 1) as f64;
-        if !(mean.is_finite() && variance.is_finite()) {
-            return Err(Error::Undefined { statistic: "paired difference", reason: "the differences overflow" });
-        }
-        // Equal differences must not differ by the rounding of their mean.
-        let equal = differences.iter().all(|&difference| difference == differences[0]);
-        let (mean, variance) = if equal { (differences[0], 0.0) } else { (mean, variance) };
-        Ok(Self { mean, standard_deviation: variance.sqrt(), n })
-    }
-
-    /// Student's t interval of the mean difference. It supposes items that are independent; where several belong to one
-    /// question, resample questions with a [`Bootstrap`](crate::resampling::Bootstrap).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::LevelOutOfRange`]; [`Error::Undefined`] if all differences are equal, which says nothing about their
-    /// spread.
-    pub fn interval(&self, level: f64) -> Result<Interval, Error> {
-        check_level(level)?;
-        let margin = student_t_quantile(f64::midpoint(1.0, level), self.dof()) * self.standard_error()?;
-        Ok(Interval { low: self.mean - margin, high: self.mean + margin, level })
-    }
-
-    /// Two-sided p-value of a mean difference of 0 by Student's paired t test (`scipy.stats.ttest_rel`), in [0, 1].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Undefined`] if all differences are equal.
-    pub fn p_value(&self) -> Result<f64, Error> {
-        Ok(student_t_tail(self.mean / self.standard_error()?, self.dof()))
-    }
-
-    fn dof(&self) -> f64 {
-        (self.n - 1) as f64
-    }
-
-    fn standard_error(&self) -> Result<f64, Error> {
-        if self.standard_deviation == 0.0 {
-            return Err(Error::Undefined { statistic: "paired t", reason: "all differences are equal" });
-        }
-        Ok(self.standard_deviation / (self.n as f64).sqrt())
-    }
+/// The same, of columns that errors call by names of their own.
+pub(crate) fn paired_difference_of(
+    first: (&'static str, &[f64]),
+    second: (&'static str, &[f64]),
+) -> Result<Estimate, Error> {
+    check_paired(first.1, second.1, 2).map_err(|error| named(error, first.0, second.0))?;
+    let differences: Vec<f64> = first.1.iter().zip(second.1).map(|(first, second)| second - first).collect();
+    let mean = mean_of("paired difference", &differences)?;
+    let mean = tested_against_zero(mean, (mean.n - 1) as f64);
+    // An interval of no width would look like certainty.
+    let equal = mean.standard_error() == Ok(0.0);
+    Ok(if equal {
+        mean.without_interval("all differences are equal, so that they do not show how much they vary")
+    } else {
+        mean
+    })
 }
 
 /// The error about `x` and `y` as one about the caller's own parameters.

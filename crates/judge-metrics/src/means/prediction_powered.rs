@@ -1,6 +1,6 @@
 use crate::distribution::normal_two_sided_quantile;
 use crate::input::{check_finite, check_lengths, check_level, check_varies};
-use crate::prediction::mean::in_range;
+use crate::number::in_range;
 use crate::sum::{dot, sum};
 use crate::{Error, Interval};
 
@@ -27,7 +27,7 @@ pub enum Tuning {
 /// 0.8) a nominal 95 % came out as 94 % with 50 and 100 labels, 91 % with 20 and 88 % with 10.
 ///
 /// ```
-/// use judge_metrics::calibration::PredictionPoweredMean;
+/// use judge_metrics::means::PredictionPoweredMean;
 ///
 /// let human = [3.0, 4.0, 2.0, 5.0, 4.0, 3.0, 1.0, 4.0];
 /// let judge = [3.4, 4.1, 2.9, 4.8, 4.4, 3.1, 2.0, 4.2];
@@ -54,6 +54,7 @@ impl Default for PredictionPoweredMean {
 
 /// A mean estimated with a judge's help, beside the same mean without.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PoweredMean {
     /// The prediction-powered mean, in the unit of the labels.
     pub estimate: f64,

@@ -5,6 +5,7 @@ use crate::sum::sum;
 
 /// One point of a receiver operating characteristic.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RocPoint {
     /// Items that score at least this are called positive; `None` stands above every score.
     pub threshold: Option<f64>,
@@ -41,6 +42,7 @@ pub fn roc_curve(outcomes: &[bool], scores: &[f64]) -> Result<Vec<RocPoint>, Err
 
 /// One point of a precision–recall curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PrecisionRecallPoint {
     /// Items that score at least this are called positive.
     pub threshold: f64,
@@ -101,6 +103,7 @@ pub fn average_precision(outcomes: &[bool], scores: &[f64]) -> Result<f64, Error
 
 /// A threshold, and how well it tells positive items from negative ones.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct F1Threshold {
     /// Items that score at least this are called positive.
     pub threshold: f64,
@@ -136,6 +139,7 @@ pub fn best_f1_threshold(outcomes: &[bool], scores: &[f64]) -> Result<F1Threshol
 
 /// One point of a risk–coverage curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RiskCoveragePoint {
     /// Items whose confidence is at least this are answered.
     pub threshold: f64,

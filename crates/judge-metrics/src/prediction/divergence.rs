@@ -7,7 +7,7 @@ use crate::sum::sum;
 ///
 /// `p`, `q`: probabilities of the same labels. Both are divided by their sums, which must be within 1e-6 of 1. At least 0, and 0
 /// only where they are equal. A label with p = 0 adds nothing. For the mean over items with an interval, hand the
-/// items' divergences to [`SampleMean::new`](crate::prediction::SampleMean::new).
+/// items' divergences to [`sample_mean`](crate::means::sample_mean).
 ///
 /// # Errors
 ///
@@ -106,7 +106,7 @@ pub fn earth_movers_distance(p: &[f64], q: &[f64], values: &[f64]) -> Result<f64
             surplus.abs() * (step[1] - step[0])
         })
         .sum();
-    crate::prediction::mean::in_range("earth mover's distance", moved)
+    crate::number::in_range("earth mover's distance", moved)
 }
 
 fn normalized(p: &[f64]) -> Vec<f64> {

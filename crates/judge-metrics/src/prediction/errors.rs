@@ -1,14 +1,14 @@
 use std::cmp::Ordering;
 
-use crate::Error;
 use crate::input::{check_finite, check_lengths};
-use crate::prediction::SampleMean;
-use crate::prediction::mean::{in_range, root_mean_square};
+use crate::means::{mean_of, root_mean_square};
+use crate::number::in_range;
+use crate::{Error, Estimate};
 
 /// Mean absolute error, as `sklearn.metrics.mean_absolute_error`.
 ///
-/// `predicted`, `observed`: n ≥ 1 finite numbers each, in one unit; the result is in that unit, at least 0. Its interval is
-/// [`SampleMean::interval`].
+/// `observed`, `predicted`: n ≥ 1 finite numbers each, in one unit; the result is in that unit, at least 0. Its interval is
+/// Student's.
 ///
 /// # Errors
 ///
@@ -18,13 +18,13 @@ use crate::prediction::mean::{in_range, root_mean_square};
 /// ```
 /// use judge_metrics::prediction::mean_absolute_error;
 ///
-/// let error = mean_absolute_error(&[3.5, 1.0, 4.0], &[3.0, 2.0, 4.0])?;
+/// let error = mean_absolute_error(&[3.0, 2.0, 4.0], &[3.5, 1.0, 4.0])?;
 /// assert_eq!(error.estimate, 0.5);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
-pub fn mean_absolute_error(predicted: &[f64], observed: &[f64]) -> Result<SampleMean, Error> {
-    let absolute: Vec<f64> = differences(predicted, observed)?.into_iter().map(f64::abs).collect();
-    SampleMean::of("mean absolute error", &absolute)
+pub fn mean_absolute_error(observed: &[f64], predicted: &[f64]) -> Result<Estimate, Error> {
+    let absolute: Vec<f64> = differences(observed, predicted)?.into_iter().map(f64::abs).collect();
+    mean_of("mean absolute error", &absolute)
 }
 
 /// Mean signed error, predicted minus observed: above 0 where the judge is more generous than people.
@@ -32,12 +32,12 @@ pub fn mean_absolute_error(predicted: &[f64], observed: &[f64]) -> Result<Sample
 /// Input, interval and errors as for [`mean_absolute_error`].
 ///
 /// ```
-/// let bias = judge_metrics::prediction::bias(&[3.5, 2.0, 5.0], &[3.0, 2.0, 4.0])?;
+/// let bias = judge_metrics::prediction::bias(&[3.0, 2.0, 4.0], &[3.5, 2.0, 5.0])?;
 /// assert_eq!(bias.estimate, 0.5);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
-pub fn bias(predicted: &[f64], observed: &[f64]) -> Result<SampleMean, Error> {
-    SampleMean::of("bias", &differences(predicted, observed)?)
+pub fn bias(observed: &[f64], predicted: &[f64]) -> Result<Estimate, Error> {
+    mean_of("bias", &differences(observed, predicted)?)
 }
 
 /// A [`bias`] as a person would say it, with two significant digits and in the unit of the scores.
@@ -66,25 +66,25 @@ pub fn bias_in_words(bias: f64) -> String {
 /// normal errors of known mean, which scores do not have: take it from [`Bootstrap`](crate::resampling::Bootstrap).
 ///
 /// ```
-/// let error = judge_metrics::prediction::root_mean_squared_error(&[3.0, 1.0], &[0.0, 5.0])?;
+/// let error = judge_metrics::prediction::root_mean_squared_error(&[0.0, 5.0], &[3.0, 1.0])?;
 /// assert!((error - 12.5f64.sqrt()).abs() < 1e-15);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
-pub fn root_mean_squared_error(predicted: &[f64], observed: &[f64]) -> Result<f64, Error> {
-    in_range("root mean squared error", root_mean_square(&differences(predicted, observed)?))
+pub fn root_mean_squared_error(observed: &[f64], predicted: &[f64]) -> Result<f64, Error> {
+    in_range("root mean squared error", root_mean_square(&differences(observed, predicted)?))
 }
 
-fn differences(predicted: &[f64], observed: &[f64]) -> Result<Vec<f64>, Error> {
-    check_predictions(predicted, observed, 1)?;
+fn differences(observed: &[f64], predicted: &[f64]) -> Result<Vec<f64>, Error> {
+    check_predictions(observed, predicted, 1)?;
     Ok(predicted.iter().zip(observed).map(|(predicted, observed)| predicted - observed).collect())
 }
 
-/// As many observations as predictions, at least `required`, all finite.
-pub(crate) fn check_predictions(predicted: &[f64], observed: &[f64], required: usize) -> Result<(), Error> {
-    check_lengths("observed", observed.len(), "predicted", predicted.len())?;
-    if predicted.len() < required {
-        return Err(Error::TooFewItems { required, found: predicted.len() });
+/// As many predictions as observations, at least `required`, all finite.
+pub(crate) fn check_predictions(observed: &[f64], predicted: &[f64], required: usize) -> Result<(), Error> {
+    check_lengths("predicted", predicted.len(), "observed", observed.len())?;
+    if observed.len() < required {
+        return Err(Error::TooFewItems { required, found: observed.len() });
     }
-    check_finite("predicted", predicted)?;
-    check_finite("observed", observed)
+    check_finite("observed", observed)?;
+    check_finite("predicted", predicted)
 }

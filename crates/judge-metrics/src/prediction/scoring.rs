@@ -1,12 +1,12 @@
-use crate::Error;
 use crate::input::check_lengths;
-use crate::prediction::SampleMean;
+use crate::means::mean_of;
 use crate::prediction::distributions::{check_probabilities, check_table};
+use crate::{Error, Estimate};
 
 /// Brier score of probabilities of one event: the mean of (p − y)², in [0, 1] (`sklearn.metrics.brier_score_loss`).
 ///
 /// `outcomes`: whether the event came to be; `probabilities`: what the judge gave it, in [0, 1]. n ≥ 1 each. 0.25 is what a
-/// judge scores who always says one half. The interval is [`SampleMean::interval`].
+/// judge scores who always says one half. The interval is Student's.
 ///
 /// # Errors
 ///
@@ -17,11 +17,11 @@ use crate::prediction::distributions::{check_probabilities, check_table};
 /// assert!((score.estimate - 0.037_5).abs() < 1e-15);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
-pub fn brier_score(outcomes: &[bool], probabilities: &[f64]) -> Result<SampleMean, Error> {
+pub fn brier_score(outcomes: &[bool], probabilities: &[f64]) -> Result<Estimate, Error> {
     check_forecasts(outcomes, probabilities)?;
     let squares: Vec<f64> =
         outcomes.iter().zip(probabilities).map(|(&came, p)| (p - f64::from(came)).powi(2)).collect();
-    SampleMean::of("Brier score", &squares)
+    mean_of("Brier score", &squares)
 }
 
 /// Brier score of distributions over labels: the mean of Σ (p − y)² over the labels, in [0, 2].
@@ -34,7 +34,7 @@ pub fn brier_score(outcomes: &[bool], probabilities: &[f64]) -> Result<SampleMea
 ///
 /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::UnknownLabel`]; [`Error::InRow`] around what is wrong
 /// with a row: its length, a number that is no probability, or [`Error::NotADistribution`].
-pub fn multiclass_brier_score<R: AsRef<[f64]>>(observed: &[usize], distributions: &[R]) -> Result<SampleMean, Error> {
+pub fn multiclass_brier_score<R: AsRef<[f64]>>(observed: &[usize], distributions: &[R]) -> Result<Estimate, Error> {
     check_table(distributions, observed, 1)?;
     per_item("Brier score", observed, distributions, |label, p| {
         p.iter().enumerate().map(|(i, p)| (p - f64::from(i == label)).powi(2)).sum()
@@ -57,7 +57,7 @@ pub fn multiclass_brier_score<R: AsRef<[f64]>>(observed: &[usize], distributions
 /// assert_eq!((near.estimate, far.estimate), (0.5, 1.0));
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
-pub fn ranked_probability_score<R: AsRef<[f64]>>(observed: &[usize], distributions: &[R]) -> Result<SampleMean, Error> {
+pub fn ranked_probability_score<R: AsRef<[f64]>>(observed: &[usize], distributions: &[R]) -> Result<Estimate, Error> {
     let steps = check_table(distributions, observed, 2)? - 1;
     per_item("ranked probability score", observed, distributions, |label, p| {
         let mut cumulative = 0.0;
@@ -86,7 +86,7 @@ pub fn ranked_probability_score<R: AsRef<[f64]>>(observed: &[usize], distributio
 /// assert!(log_loss(&[true], &[0.0], 0.0).is_err());
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
-pub fn log_loss(outcomes: &[bool], probabilities: &[f64], clip: f64) -> Result<SampleMean, Error> {
+pub fn log_loss(outcomes: &[bool], probabilities: &[f64], clip: f64) -> Result<Estimate, Error> {
     check_forecasts(outcomes, probabilities)?;
     check_clip(clip)?;
     let losses: Vec<f64> = outcomes
@@ -111,7 +111,7 @@ pub fn multiclass_log_loss<R: AsRef<[f64]>>(
     observed: &[usize],
     distributions: &[R],
     clip: f64,
-) -> Result<SampleMean, Error> {
+) -> Result<Estimate, Error> {
     check_table(distributions, observed, 1)?;
     check_clip(clip)?;
     let losses: Vec<f64> =
@@ -119,12 +119,12 @@ pub fn multiclass_log_loss<R: AsRef<[f64]>>(
     mean_of_losses(&losses)
 }
 
-fn mean_of_losses(losses: &[f64]) -> Result<SampleMean, Error> {
+fn mean_of_losses(losses: &[f64]) -> Result<Estimate, Error> {
     if losses.contains(&f64::INFINITY) {
         let reason = "what came to be had probability 0 and clip is 0";
         return Err(Error::Undefined { statistic: "log loss", reason });
     }
-    SampleMean::of("log loss", losses)
+    mean_of("log loss", losses)
 }
 
 fn check_clip(clip: f64) -> Result<(), Error> {
@@ -149,7 +149,7 @@ fn per_item<R: AsRef<[f64]>>(
     observed: &[usize],
     distributions: &[R],
     score: impl Fn(usize, &[f64]) -> f64,
-) -> Result<SampleMean, Error> {
+) -> Result<Estimate, Error> {
     let scores: Vec<f64> = observed.iter().zip(distributions).map(|(&label, p)| score(label, p.as_ref())).collect();
-    SampleMean::of(statistic, &scores)
+    mean_of(statistic, &scores)
 }

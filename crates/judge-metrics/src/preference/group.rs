@@ -17,7 +17,7 @@ use crate::Error;
 /// let agreement = by_group(&scenario, |rows| {
 ///     let verdicts: Vec<_> = rows.iter().map(|&row| verdicts[row]).collect();
 ///     let gold: Vec<_> = rows.iter().map(|&row| gold[row]).collect();
-///     two_order_agreement(&verdicts, &gold, Unparsed::Refused)?.both.estimate()
+///     two_order_agreement(&gold, &verdicts, Unparsed::Refused)?.both.estimate()
 /// });
 /// assert_eq!(agreement[&"code"], Ok(0.5));
 /// assert_eq!(agreement[&"email"], Ok(0.0));

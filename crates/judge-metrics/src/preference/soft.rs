@@ -1,14 +1,14 @@
 use super::Preference;
-use crate::Error;
 use crate::input::{check_finite, check_lengths};
-use crate::prediction::SampleMean;
+use crate::means::mean_of;
+use crate::{Error, Estimate};
 
 /// How far probabilities agree with gold labels: the mean of 1 − |p − credit|, in [0, 1], where the gold label's
 /// [`credit`](Preference::credit) is 1 for the first item, 0 for the second and ½ for a tie.
 ///
 /// `probabilities[i]` is the probability that the first item of pair i is better, with half of a tie's probability. On pairs without ties
 /// this is the accuracy to expect of verdicts that are drawn with these probabilities. It rewards being sure and right, unlike the Brier score
-/// it is no proper score: do not tune by it. Its interval is [`SampleMean::interval`].
+/// it is no proper score: do not tune by it. Its interval is Student's.
 ///
 /// # Errors
 ///
@@ -17,11 +17,11 @@ use crate::prediction::SampleMean;
 /// ```
 /// use judge_metrics::preference::{Preference::*, soft_agreement};
 ///
-/// let agreement = soft_agreement(&[0.9, 0.2, 0.5], &[First, First, Tie])?;
+/// let agreement = soft_agreement(&[First, First, Tie], &[0.9, 0.2, 0.5])?;
 /// assert!((agreement.estimate - 0.7).abs() < 1e-12);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
-pub fn soft_agreement(probabilities: &[f64], gold: &[Preference]) -> Result<SampleMean, Error> {
+pub fn soft_agreement(gold: &[Preference], probabilities: &[f64]) -> Result<Estimate, Error> {
     check_lengths("gold", gold.len(), "probabilities", probabilities.len())?;
     check_finite("probabilities", probabilities)?;
     if let Some(index) = probabilities.iter().position(|p| !(0.0..=1.0).contains(p)) {
@@ -29,5 +29,5 @@ pub fn soft_agreement(probabilities: &[f64], gold: &[Preference]) -> Result<Samp
         return Err(Error::OutOfRange { argument: "probabilities", index: Some(index), value, low: 0.0, high: 1.0 });
     }
     let agreement: Vec<f64> = probabilities.iter().zip(gold).map(|(p, gold)| 1.0 - (p - gold.credit()).abs()).collect();
-    SampleMean::of("soft agreement", &agreement)
+    mean_of("soft agreement", &agreement)
 }

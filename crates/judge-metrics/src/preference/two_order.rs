@@ -1,12 +1,13 @@
 use std::cmp::Ordering;
 
-use super::{Preference, Proportion, Unparsed, check_any};
-use crate::Error;
+use super::{Preference, Unparsed, check_any};
 use crate::input::check_lengths;
+use crate::{Error, Proportion};
 
 /// The verdicts on one pair in both presentation orders, both about the items; `None` where the answer could not be
 /// parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TwoOrder {
     /// From the order as given: the first item shown first.
     pub original: Option<Preference>,
@@ -103,6 +104,7 @@ pub enum Resolution {
 
 /// How verdicts in both orders compare with gold labels and with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TwoOrderAgreement {
     /// Pairs that are right in the order as given, of those counted (LLMBar's `correct_False`).
     pub original: Proportion,
@@ -153,14 +155,14 @@ impl TwoOrderAgreement {
 /// // As the judge answered, "first" and "second" being places on the page.
 /// let shown = [[Some(First), Some(Second)], [Some(First), Some(First)], [Some(Second), None]];
 /// let verdicts = shown.map(TwoOrder::from_shown);
-/// let agreement = two_order_agreement(&verdicts, &[First, First, Second], Unparsed::Wrong)?;
+/// let agreement = two_order_agreement(&[First, First, Second], &verdicts, Unparsed::Wrong)?;
 /// assert_eq!((agreement.both.count, agreement.consistent.count, agreement.both.n), (1, 1, 3));
 /// assert_eq!(agreement.accuracy(Resolution::Average)?, 2.0 / 3.0);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 pub fn two_order_agreement(
-    verdicts: &[TwoOrder],
     gold: &[Preference],
+    verdicts: &[TwoOrder],
     unparsed: Unparsed,
 ) -> Result<TwoOrderAgreement, Error> {
     check_lengths("gold", gold.len(), "verdicts", verdicts.len())?;
@@ -188,6 +190,7 @@ pub fn two_order_agreement(
 
 /// How verdicts in one order compare with gold labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SingleOrderAgreement {
     /// Pairs that are right, of those counted.
     pub correct: Proportion,
@@ -202,8 +205,8 @@ pub struct SingleOrderAgreement {
 ///
 /// [`Error::LengthMismatch`], [`Error::TooFewItems`] for no pair, [`Error::Unparsed`] under [`Unparsed::Refused`].
 pub fn single_order_agreement(
-    verdicts: &[Option<Preference>],
     gold: &[Preference],
+    verdicts: &[Option<Preference>],
     unparsed: Unparsed,
 ) -> Result<SingleOrderAgreement, Error> {
     check_lengths("gold", gold.len(), "verdicts", verdicts.len())?;

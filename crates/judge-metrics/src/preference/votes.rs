@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
-use super::{Preference, Proportion, check_any};
-use crate::Error;
+use super::{Preference, TwoOrder, check_any};
 use crate::resampling::{Bootstrap, BootstrapInterval};
+use crate::{Error, Proportion};
 
 /// One annotator's verdict on two models' answers to one turn of one question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,14 @@ pub struct Vote<'a> {
     /// The verdict, about `models[0]` and `models[1]`. MT-bench's "tie (inconsistent)", two orders that disagree, is a
     /// tie here; keep it apart where it is stored.
     pub preference: Preference,
+}
+
+impl Vote<'_> {
+    /// The same voter's verdict as MT-bench makes one of both orders ([`TwoOrder::conservative`]); `None` where an order is unparsed.
+    #[must_use]
+    pub fn of_orders(self, verdicts: TwoOrder) -> Option<Self> {
+        Some(Self { preference: verdicts.conservative()?, ..self })
+    }
 }
 
 /// Whether ties take part in the agreement of votes.

@@ -1,19 +1,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::LN_10;
 
-use crate::bias::transitivity::Comparison;
 use crate::distribution::normal_two_sided_quantile;
 use crate::input::{check_finite, check_level};
 use crate::newton::{Cholesky, Likelihood, log_logistic, logistic, maximise};
 use crate::preference::Preference;
+use crate::ranking::Comparison;
 use crate::{Error, Interval};
 
 /// The Bradley–Terry model (1952): item i beats item j with probability 1 / (1 + exp(θ_j − θ_i)).
 ///
 /// ```
-/// use judge_metrics::bias::transitivity::Comparison;
 /// use judge_metrics::preference::Preference::{First, Second, Tie};
-/// use judge_metrics::ranking::BradleyTerry;
+/// use judge_metrics::ranking::{BradleyTerry, Comparison};
 ///
 /// let games = [("a", "b", First), ("b", "c", First), ("a", "c", First), ("c", "a", First), ("b", "a", Tie), ("c", "b", Second)];
 /// let games: Vec<_> = games.map(|(x, y, preference)| Comparison { items: [x, y], preference }).to_vec();

@@ -1,12 +1,13 @@
 use std::collections::BTreeMap;
 
-use crate::bias::transitivity::Comparison;
-use crate::prediction::SampleMean;
-use crate::preference::{Preference, Proportion};
-use crate::{Error, Interval};
+use crate::means::sample_mean;
+use crate::preference::Preference;
+use crate::ranking::Comparison;
+use crate::{Error, Interval, Proportion};
 
 /// How one item fared against the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct WinRecord {
     /// Pairs won.
     pub wins: usize,
@@ -64,7 +65,7 @@ impl WinRecord {
         if ties == TieCredit::Half && self.ties > 0 {
             let scores = [(1.0, self.wins), (0.5, self.ties), (0.0, self.losses)];
             let scores: Vec<f64> = scores.into_iter().flat_map(|(score, count)| vec![score; count]).collect();
-            let interval = SampleMean::new(&scores)?.interval(level)?;
+            let interval = sample_mean(&scores)?.interval(level)?;
             return Ok(Interval { low: interval.low.max(0.0), high: interval.high.min(1.0), level });
         }
         self.proportion(ties).wilson(level)

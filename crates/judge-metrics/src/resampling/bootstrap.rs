@@ -54,6 +54,7 @@ impl Default for Bootstrap {
 
 /// A statistic with its bootstrap interval, and how much of the bootstrap it rests on.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BootstrapInterval {
     /// The statistic of the rows as they were given.
     pub estimate: f64,

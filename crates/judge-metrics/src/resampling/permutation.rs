@@ -47,6 +47,7 @@ impl Default for PermutationTest {
 
 /// A statistic and how likely it is by chance.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PermutationResult {
     /// The statistic of the data as they were given.
     pub estimate: f64,

@@ -1,11 +1,10 @@
 //! Seeded draws that depend on their number alone, and work shared out to threads by number.
 
-use std::num::NonZero;
 use std::ops::Range;
-use std::thread;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use crate::Error;
 
@@ -34,33 +33,30 @@ pub(crate) fn below(stream: &mut ChaCha8Rng, n: usize) -> usize {
     ((u128::from(stream.next_u64()) * n as u128) >> 64) as usize
 }
 
-/// What `work` makes of `0..count`, cut into successive ranges, one for each of the machine's threads, in order. Of several errors
-/// that of the first range is returned.
+/// What `work` makes of `0..count`, cut into successive ranges, a few for each thread of the caller's rayon pool, in order. Of several
+/// errors that of the first range is returned.
 pub(super) fn parallel<T: Send>(
     count: usize,
     work: impl Fn(Range<usize>) -> Result<Vec<T>, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
-    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(count);
-    parallel_on(threads, count, work)
+    // A thread that is held up elsewhere leaves ranges to the others.
+    const RANGES_PER_THREAD: usize = 4;
+    in_ranges((rayon::current_num_threads() * RANGES_PER_THREAD).min(count), count, work)
 }
 
-fn parallel_on<T: Send>(
-    threads: usize,
+fn in_ranges<T: Send>(
+    ranges: usize,
     count: usize,
     work: impl Fn(Range<usize>) -> Result<Vec<T>, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
-    let bound = |part: usize| (part as u128 * count as u128 / threads as u128) as usize;
-    let work = &work;
-    thread::scope(|scope| {
-        let workers: Vec<_> =
-            (0..threads).map(|part| scope.spawn(move || work(bound(part)..bound(part + 1)))).collect();
-        let mut results = Vec::with_capacity(count);
-        for worker in workers {
-            let part = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            results.extend(part?);
-        }
-        Ok(results)
-    })
+    let bound = |part: usize| (part as u128 * count as u128 / ranges as u128) as usize;
+    let parts: Vec<Result<Vec<T>, Error>> =
+        (0..ranges).into_par_iter().map(|part| work(bound(part)..bound(part + 1))).collect();
+    let mut results = Vec::with_capacity(count);
+    for part in parts {
+        results.extend(part?);
+    }
+    Ok(results)
 }
 
 #[cfg(test)]
@@ -68,16 +64,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_are_in_order_on_any_number_of_threads() {
+    fn results_are_in_order_in_any_number_of_ranges() {
         let squares = |range: Range<usize>| Ok(range.map(|i| i * i).collect());
         let expected: Vec<usize> = (0..100).map(|i| i * i).collect();
-        for threads in [1, 2, 3, 7, 100] {
-            assert_eq!(parallel_on(threads, 100, squares).as_ref(), Ok(&expected));
+        for ranges in [1, 2, 3, 7, 100] {
+            assert_eq!(in_ranges(ranges, 100, squares).as_ref(), Ok(&expected));
             let failing = |range: Range<usize>| match range.clone().find(|i| i % 40 == 39) {
                 Some(found) => Err(Error::TooFewItems { required: 0, found }),
                 None => Ok(vec![0; range.len()]),
             };
-            assert_eq!(parallel_on(threads, 100, failing), Err(Error::TooFewItems { required: 0, found: 39 }));
+            assert_eq!(in_ranges(ranges, 100, failing), Err(Error::TooFewItems { required: 0, found: 39 }));
         }
         assert_eq!(parallel(0, squares), Ok(Vec::new()));
     }

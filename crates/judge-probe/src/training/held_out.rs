@@ -1,5 +1,5 @@
 use judge_metrics::agreement::{Average, AverageScores, ConfusionMatrix, ZeroDivision};
-use judge_metrics::comparison::{self, Estimate};
+use judge_metrics::comparison::{self, Reported};
 use judge_metrics::correlation::spearman;
 use judge_metrics::resampling::Bootstrap;
 use serde::{Deserialize, Serialize};
@@ -31,10 +31,10 @@ pub enum Statistic {
 impl From<&comparison::Statistic> for Statistic {
     fn from(found: &comparison::Statistic) -> Self {
         match found {
-            comparison::Statistic::Defined(Estimate { estimate, interval: Some(interval), .. }) => {
+            comparison::Statistic::Defined(Reported { estimate, interval: Some(interval), .. }) => {
                 Self::Defined { estimate: *estimate, low: interval.low, high: interval.high }
             }
-            comparison::Statistic::Defined(Estimate { estimate, method, .. }) => {
+            comparison::Statistic::Defined(Reported { estimate, method, .. }) => {
                 Self::Undefined { undefined: format!("{estimate} without an interval: {method}") }
             }
             comparison::Statistic::Undefined { reason } => Self::Undefined { undefined: reason.clone() },

@@ -1,0 +1,226 @@
+use crate::correlation::on_fisher_scale;
+use crate::distribution::{normal_two_sided_quantile, student_t_quantile};
+use crate::input::check_level;
+use crate::number::in_range;
+use crate::{Error, Interval, Proportion};
+
+/// A statistic of a sample, how sure it is, and whether it could be chance.
+///
+/// Every statistic of this crate for which a standard error, an interval or a test is known comes as this type. What is not known of one is an
+/// error that says why, and mostly that resampling will do: [`Bootstrap`](crate::resampling::Bootstrap) for an interval,
+/// [`PermutationTest`](crate::resampling::PermutationTest) for a test. All of it takes items as independent, unless the statistic's own
+/// documentation says otherwise.
+///
+/// ```
+/// use judge_metrics::correlation::spearman;
+///
+/// let rho = spearman(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[2.0, 1.0, 3.0, 5.0, 4.0, 6.0])?;
+/// assert!((rho.estimate - 0.885_714).abs() < 1e-6 && (rho.p_value()? - 0.018_845).abs() < 1e-6);
+/// let interval = rho.interval(0.95)?;
+/// assert!(interval.low < rho.estimate && rho.estimate < interval.high);
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The statistic of the items given. Always finite.
+    pub estimate: f64,
+    /// Number of items it is made of.
+    pub n: usize,
+    /// What it is called in errors.
+    statistic: &'static str,
+    standard_error: Result<f64, Missing>,
+    interval: Result<Spread, Missing>,
+    test: Result<Test, Missing>,
+}
+
+/// Why something is not known of a statistic.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Missing {
+    /// It takes more items.
+    TooFewItems { required: usize, found: usize },
+    /// As a sentence without its end.
+    Because(&'static str),
+}
+
+/// How an interval is made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Spread {
+    /// estimate ∓ z · standard error, cut off at the ends of the statistic's range.
+    Normal { range: [f64; 2] },
+    /// estimate ∓ t · standard error, cut off likewise.
+    StudentT { degrees_of_freedom: f64, range: [f64; 2] },
+    /// logit estimate ∓ z · standard error / (estimate (1 − estimate)), turned back.
+    Logit,
+    /// tanh(atanh estimate ∓ z √(scale / (n − lost))).
+    Fisher { n: usize, scale: f64, lost: usize },
+    /// tanh(atanh estimate ∓ z · standard error / (1 − estimate²)).
+    FisherOfError,
+    /// Of a share.
+    Wilson(Proportion),
+    /// Of a difference of shares with this correlation.
+    Newcombe([Proportion; 2], f64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Test {
+    p_value: f64,
+    null_distribution: NullDistribution,
+}
+
+/// Where a p-value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub enum NullDistribution {
+    /// Beta on (-1, 1) with a = b = n/2 − 1, or (n − k)/2 − 1 with k covariates: exact for Pearson correlations of normal samples.
+    Beta,
+    /// Student's t; for correlations with n − 2 degrees of freedom, n − k − 2 with k covariates: an approximation for rank correlations.
+    StudentT,
+    /// All n! orders equally likely: exact for ranks without ties.
+    Permutation,
+    /// Standard normal, an approximation for large n; for correlations with the variance corrected for ties.
+    Normal,
+}
+
+pub(crate) const UNBOUNDED: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
+
+impl Estimate {
+    /// Nothing is known of it but its value.
+    pub(crate) const fn new(statistic: &'static str, estimate: f64, n: usize) -> Self {
+        let no_error = Missing::Because("no standard error is known in closed form: take a bootstrap");
+        let no_interval = Missing::Because("no interval is known in closed form: take a bootstrap");
+        let no_test = Missing::Because("no test is known in closed form: take a permutation test");
+        Self { estimate, n, statistic, standard_error: Err(no_error), interval: Err(no_interval), test: Err(no_test) }
+    }
+
+    pub(crate) const fn with_error(self, standard_error: f64, interval: Spread) -> Self {
+        Self { standard_error: Ok(standard_error), interval: Ok(interval), ..self }
+    }
+
+    /// Only the interval: no standard error on the statistic's own scale goes with it.
+    pub(crate) const fn with_interval(self, interval: Spread) -> Self {
+        Self { interval: Ok(interval), ..self }
+    }
+
+    pub(crate) const fn without_error(self, missing: Missing) -> Self {
+        Self { standard_error: Err(missing), interval: Err(missing), ..self }
+    }
+
+    pub(crate) const fn without_interval(self, reason: &'static str) -> Self {
+        Self { interval: Err(Missing::Because(reason)), ..self }
+    }
+
+    pub(crate) const fn tested(self, p_value: f64, null_distribution: NullDistribution) -> Self {
+        Self { test: Ok(Test { p_value, null_distribution }), ..self }
+    }
+
+    pub(crate) const fn untested(self, missing: Missing) -> Self {
+        Self { test: Err(missing), ..self }
+    }
+
+    /// The standard error, in the unit of the estimate. At least 0.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooFewItems`], [`Error::Undefined`] where none is known.
+    pub fn standard_error(&self) -> Result<f64, Error> {
+        self.standard_error.map_err(|missing| self.error(missing))
+    }
+
+    /// The interval of nominal coverage `level` in (0, 1), two-sided with equal tails, by the method that the statistic's documentation names.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LevelOutOfRange`]; [`Error::TooFewItems`], [`Error::Undefined`] where none is known, and where an end exceeds the largest
+    /// finite number.
+    pub fn interval(&self, level: f64) -> Result<Interval, Error> {
+        check_level(level)?;
+        let spread = self.interval.map_err(|missing| self.error(missing))?;
+        let around = |half: f64, [least, most]: [f64; 2]| {
+            let end = |end| in_range(self.statistic, end);
+            // The estimate may lie beyond its range by a rounding error: cut off without passing it.
+            let low = end(self.estimate - half)?.max(least.min(self.estimate));
+            Ok(Interval { low, high: end(self.estimate + half)?.min(most.max(self.estimate)), level })
+        };
+        let z = || normal_two_sided_quantile(level);
+        match spread {
+            Spread::Normal { range } => around(z() * self.standard_error()?, range),
+            Spread::StudentT { degrees_of_freedom, range } => {
+                let t = student_t_quantile(0.5 + level / 2.0, degrees_of_freedom);
+                around(t * self.standard_error()?, range)
+            }
+            Spread::Logit => {
+                let (share, rest) = (self.estimate, 1.0 - self.estimate);
+                let odds_ratio = (z() * self.standard_error()? / share / rest).exp();
+                let (low, high) = (share / (share + rest * odds_ratio), share / (share + rest / odds_ratio));
+                Ok(Interval { low, high, level })
+            }
+            Spread::Fisher { n, scale, lost } => on_fisher_scale(self.estimate, n, level, scale, lost),
+            Spread::FisherOfError => {
+                let half = z() * self.standard_error()? / (1.0 - self.estimate * self.estimate);
+                let centre = self.estimate.atanh();
+                Ok(Interval { low: (centre - half).tanh(), high: (centre + half).tanh(), level })
+            }
+            Spread::Wilson(share) => share.wilson(level),
+            Spread::Newcombe(shares, correlation) => Proportion::newcombe(shares, correlation, level),
+        }
+    }
+
+    /// Two-sided p-value of the hypothesis that it is 0 but for chance, or ½ where ½ is what chance gives; in [0, 1].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooFewItems`], [`Error::Undefined`] where no test is known.
+    pub fn p_value(&self) -> Result<f64, Error> {
+        self.test.map(|test| test.p_value).map_err(|missing| self.error(missing))
+    }
+
+    /// The distribution the p-value comes from, where there is one.
+    pub fn null_distribution(&self) -> Option<NullDistribution> {
+        self.test.ok().map(|test| test.null_distribution)
+    }
+
+    /// How the interval is made, in a word or two for a report; `None` where there is none.
+    pub fn method(&self) -> Option<&'static str> {
+        self.interval.ok().map(|spread| match spread {
+            Spread::Normal { .. } => "large sample",
+            Spread::StudentT { .. } => "Student t",
+            Spread::Logit => "DeLong, logit",
+            Spread::Fisher { .. } | Spread::FisherOfError => "Fisher",
+            Spread::Wilson(_) => "Wilson",
+            Spread::Newcombe(..) => "Newcombe",
+        })
+    }
+
+    fn error(&self, missing: Missing) -> Error {
+        match missing {
+            Missing::TooFewItems { required, found } => Error::TooFewItems { required, found },
+            Missing::Because(reason) => Error::Undefined { statistic: self.statistic, reason },
+        }
+    }
+}
+
+/// A record of `estimate`, `n`, `standard_error` and `p_value`, what is not known being null; intervals come at a level of your choice from
+/// [`interval`](Estimate::interval).
+#[cfg(feature = "serde")]
+impl serde::Serialize for Estimate {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+
+        let mut record = serializer.serialize_struct("Estimate", 4)?;
+        record.serialize_field("estimate", &self.estimate)?;
+        record.serialize_field("n", &self.n)?;
+        record.serialize_field("standard_error", &self.standard_error().ok())?;
+        record.serialize_field("p_value", &self.p_value().ok())?;
+        record.end()
+    }
+}
+
+/// With Wilson's interval.
+impl TryFrom<Proportion> for Estimate {
+    type Error = Error;
+
+    fn try_from(share: Proportion) -> Result<Self, Error> {
+        Ok(Self::new("proportion", share.estimate()?, share.n).with_interval(Spread::Wilson(share)))
+    }
+}

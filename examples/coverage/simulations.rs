@@ -231,7 +231,7 @@ fn raters(n: usize) -> Vec<Simulation> {
                 }
             }
             let fitted = BradleyTerry::default().fit(&games)?;
-            Ok(holds(fitted.difference_interval(0, 3, LEVEL)?, 1.2))
+            Ok(holds(fitted.difference("a", "d")?.interval(LEVEL)?, 1.2))
         }),
     ]
 }

@@ -160,17 +160,18 @@ impl RankOutcome {
         let fitted = MODEL.fit_soft(scored.len(), &games).map_err(failed)?;
         let (mut scores, mut intervals) = (vec![None; n], vec![None; n]);
         for (place, &answer) in scored.iter().enumerate() {
-            let Interval { low, high, .. } = fitted.interval(place, LEVEL).map_err(failed)?;
+            let strength = fitted.strength(&fitted.items()[place]).map_err(failed)?;
+            let Interval { low, high, .. } = strength.interval(LEVEL).map_err(failed)?;
             scores[answer] = Some(rounded(fitted.strengths()[place]));
             intervals[answer] = Some([low, high]);
         }
         let ranking = ranked(&scores);
         let margin = match ranking[..] {
             [best, second, ..] => {
-                let [best, second] = [best, second].map(place);
-                let Interval { low, high, .. } = fitted.difference_interval(best, second, LEVEL).map_err(failed)?;
-                let estimate = fitted.strengths()[best] - fitted.strengths()[second];
-                Some(Margin { estimate, low, high })
+                let [best, second] = [best, second].map(|answer| fitted.items()[place(answer)].as_str());
+                let difference = fitted.difference(best, second).map_err(failed)?;
+                let Interval { low, high, .. } = difference.interval(LEVEL).map_err(failed)?;
+                Some(Margin { estimate: difference.estimate, low, high })
             }
             _ => None,
         };

@@ -6,7 +6,9 @@ use judge_metrics::bias::length_controlled::LengthControlled;
 use judge_metrics::correlation::{KendallTest, kendall_tau_b};
 use judge_metrics::preference::Preference;
 use judge_metrics::ranking::Comparison;
-use judge_metrics::ranking::{AdaptivePairing, BradleyTerry, Goal, TieCredit, TieModel, WinRecord, win_records};
+use judge_metrics::ranking::{
+    AdaptivePairing, BradleyTerry, FittedBradleyTerry, Goal, TieCredit, TieModel, WinRecord, win_records,
+};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -47,12 +49,12 @@ fn strengths_equal_statsmodels_and_thirty_digit_arithmetic() {
         let expected = numbers(&case["strengths"]);
         for (item, (ours, expected)) in fitted.strengths().iter().zip(&expected).enumerate() {
             near(*ours, *expected);
-            let interval = fitted.interval(item, 0.95).unwrap();
+            let interval = fitted.strength(NAMES[item]).unwrap().interval(0.95).unwrap();
             near((interval.high - interval.low) / 2.0, z * case["se"][item].as_f64().unwrap());
         }
-        let difference = fitted.difference_interval(0, 1, 0.95).unwrap();
+        let difference = fitted.difference(NAMES[0], NAMES[1]).unwrap().interval(0.95).unwrap();
         near((difference.high - difference.low) / 2.0, z * case["difference_se"].as_f64().unwrap());
-        near(fitted.win_probability(0, 1).unwrap(), 1.0 / (1.0 + (expected[1] - expected[0]).exp()));
+        near(fitted.win_probability(NAMES[0], NAMES[1]).unwrap(), 1.0 / (1.0 + (expected[1] - expected[0]).exp()));
         near(fitted.elo(1000.0)[0], 1000.0 + expected[0] * 400.0 / 10_f64.ln());
 
         let davidson = BradleyTerry { ties: TieModel::Davidson, ..BradleyTerry::default() }.fit(&games).unwrap();
@@ -61,7 +63,10 @@ fn strengths_equal_statsmodels_and_thirty_digit_arithmetic() {
         }
         near(davidson.tie_parameter().unwrap(), case["nu"].as_f64().unwrap());
         near(davidson.log_likelihood(), case["davidson_log_likelihood"].as_f64().unwrap());
-        let (win, loss) = (davidson.win_probability(0, 1).unwrap(), davidson.win_probability(1, 0).unwrap());
+        let (win, loss) = (
+            davidson.win_probability(NAMES[0], NAMES[1]).unwrap(),
+            davidson.win_probability(NAMES[1], NAMES[0]).unwrap(),
+        );
         assert!(win + loss < 1.0);
     }
 }
@@ -90,7 +95,7 @@ fn a_prior_adds_no_variance_of_the_common_level() {
         .collect();
     let width = |prior_precision: f64| {
         let fitted = BradleyTerry { ties: TieModel::HalfWin, prior_precision }.fit(&games).unwrap();
-        let interval = fitted.interval(0, 0.95).unwrap();
+        let interval = fitted.strength(NAMES[0]).unwrap().interval(0.95).unwrap();
         interval.high - interval.low
     };
     let plain = width(0.0);
@@ -182,8 +187,8 @@ fn bad_input_is_refused() {
         assert!(matches!(refused, Err(Error::OutOfRange { argument: "prior_precision", .. })));
     }
     let fitted = fit(&[comparison(0, 1, 2)]).unwrap();
-    assert!(matches!(fitted.interval(2, 0.95), Err(Error::OutOfRange { argument: "item", .. })));
-    assert!(matches!(fitted.interval(1, 1.0), Err(Error::LevelOutOfRange { .. })));
+    assert!(matches!(fitted.strength("nobody"), Err(Error::UnknownLabel { argument: "item", .. })));
+    assert!(matches!(fitted.difference(NAMES[0], "nobody"), Err(Error::UnknownLabel { argument: "second", .. })));
 
     let none = WinRecord::default();
     for ties in [TieCredit::Half, TieCredit::Loss, TieCredit::Excluded] {
@@ -223,7 +228,8 @@ fn probabilities_are_divided_games() {
     ];
     for item in 0..3 {
         near(ours.strengths()[item], theirs.strengths()[item]);
-        near(ours.interval(item, 0.9).unwrap().low, theirs.interval(item, 0.9).unwrap().low);
+        let low = |fitted: &FittedBradleyTerry, name: &str| fitted.strength(name).unwrap().interval(0.9).unwrap().low;
+        near(low(&ours, &item.to_string()), low(&theirs, NAMES[item]));
     }
     let refused = |preference: f64| BradleyTerry::default().fit_soft(2, &[([0, 1], preference)]).unwrap_err();
     assert!(matches!(refused(1.5), Error::OutOfRange { argument: "preference", index: Some(0), .. }));
@@ -237,8 +243,9 @@ fn probabilities_are_divided_games() {
     let theta = sure.strengths()[0];
     near(1.0 - 1.0 / (1.0 + (-2.0 * theta).exp()), theta);
     // The two strengths are θ and -θ: what is known of one is half of what is known of their difference.
-    let [one, both] = [sure.interval(0, 0.95).unwrap(), sure.difference_interval(0, 1, 0.95).unwrap()];
-    near(2.0 * (one.high - one.low), both.high - both.low);
+    let [one, both] = [sure.strength("0").unwrap(), sure.difference("0", "1").unwrap()];
+    near(2.0 * one.standard_error().unwrap(), both.standard_error().unwrap());
+    assert!(matches!(sure.strength("2"), Err(Error::UnknownLabel { argument: "item", .. })));
     assert!(matches!(prior.fit_soft(0, &[]), Err(Error::TooFewItems { .. })));
 }
 

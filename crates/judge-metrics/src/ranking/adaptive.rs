@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use rand_chacha::rand_core::Rng;
 
 use super::BradleyTerry;
-use super::bradley_terry::FittedBradleyTerry;
+use super::FittedBradleyTerry;
 use crate::Error;
 use crate::distribution::normal_quantile;
 use crate::newton::{Cholesky, logistic};
@@ -153,9 +153,9 @@ impl Draws {
 }
 
 /// Entropy of the outcome less its mean entropy given the strengths, in nats, by the trapezoidal rule over six standard deviations.
-fn about_strengths(fitted: &FittedBradleyTerry, [first, second]: [usize; 2]) -> f64 {
+fn about_strengths(fitted: &FittedBradleyTerry, items: [usize; 2]) -> f64 {
     const STEPS: i32 = 48;
-    let (mean, variance) = fitted.difference(first, second);
+    let (mean, variance) = fitted.difference_of(items);
     let spread = variance.max(0.0).sqrt();
     let (mut weights, mut won, mut entropies) = (0.0, 0.0, 0.0);
     for step in -STEPS..=STEPS {

@@ -1,14 +1,15 @@
 use std::collections::{BTreeMap, BTreeSet};
-use std::f64::consts::LN_10;
 
-use crate::distribution::normal_two_sided_quantile;
-use crate::input::{check_finite, check_level};
+use crate::Error;
+use crate::input::check_finite;
 use crate::newton::{Cholesky, Likelihood, log_logistic, logistic, maximise};
 use crate::preference::Preference;
-use crate::ranking::Comparison;
-use crate::{Error, Interval};
+use crate::ranking::{Comparison, FittedBradleyTerry};
 
 /// The Bradley–Terry model (1952): item i beats item j with probability 1 / (1 + exp(θ_j − θ_i)).
+///
+/// [`fit`](Self::fit) takes verdicts, [`fit_soft`](Self::fit_soft) probabilities of numbered items, and [`fit_games`](Self::fit_games)
+/// probabilities, weights, covariates such as length, and clusters.
 ///
 /// ```
 /// use judge_metrics::preference::Preference::{First, Second, Tie};
@@ -19,8 +20,7 @@ use crate::{Error, Interval};
 /// let fitted = BradleyTerry::default().fit(&games)?;
 /// assert_eq!(fitted.items(), ["a", "b", "c"]);
 /// assert!(fitted.strengths()[0] > fitted.strengths()[2]);
-/// let (a, c) = (0, 2);
-/// assert!(fitted.difference_interval(a, c, 0.95)?.low < 0.0, "so few games show little");
+/// assert!(fitted.difference("a", "c")?.interval(0.95)?.low < 0.0, "so few games show little");
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,28 +49,17 @@ impl Default for BradleyTerry {
     }
 }
 
-/// Strengths by maximum likelihood, their sum 0.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FittedBradleyTerry {
-    items: Vec<String>,
-    strengths: Vec<f64>,
-    /// Of the strengths, row-major.
-    covariance: Vec<f64>,
-    tie_parameter: Option<f64>,
-    log_likelihood: f64,
-}
-
 /// Verdicts on two items, numbered.
 #[derive(Default)]
-struct Pair {
-    wins: f64,
-    losses: f64,
+pub(super) struct Pair {
+    pub(super) wins: f64,
+    pub(super) losses: f64,
     ties: f64,
 }
 
 /// Verdicts by pair of items, the item of the lower number first.
 #[derive(Default)]
-struct Pairs(BTreeMap<[usize; 2], Pair>);
+pub(super) struct Pairs(pub(super) BTreeMap<[usize; 2], Pair>);
 
 impl Pairs {
     /// Of preferences between `n` numbered items.
@@ -96,7 +85,12 @@ impl Pairs {
     }
 
     /// Counts comparison number `index`; `count` is told whether the pair's items are in the other order.
-    fn add(&mut self, index: usize, items: [usize; 2], count: impl FnOnce(&mut Pair, bool)) -> Result<(), Error> {
+    pub(super) fn add(
+        &mut self,
+        index: usize,
+        items: [usize; 2],
+        count: impl FnOnce(&mut Pair, bool),
+    ) -> Result<(), Error> {
         let [first, second] = items;
         if first == second {
             return Err(Error::SelfComparison { argument: "comparisons", index });
@@ -108,7 +102,7 @@ impl Pairs {
 }
 
 /// All names once, in ascending order, and their numbers.
-fn numbered<'a>(names: impl Iterator<Item = &'a str>) -> (Vec<&'a str>, BTreeMap<&'a str, usize>) {
+pub(super) fn numbered<'a>(names: impl Iterator<Item = &'a str>) -> (Vec<&'a str>, BTreeMap<&'a str, usize>) {
     let names: BTreeSet<&str> = names.collect();
     (names.iter().copied().collect(), names.into_iter().zip(0..).collect())
 }
@@ -158,16 +152,7 @@ impl BradleyTerry {
         pairs: &BTreeMap<[usize; 2], Pair>,
         n_comparisons: usize,
     ) -> Result<FittedBradleyTerry, Error> {
-        if !(self.prior_precision >= 0.0 && self.prior_precision.is_finite()) {
-            let (value, low, high) = (self.prior_precision, 0.0, f64::MAX);
-            return Err(Error::OutOfRange { argument: "prior_precision", index: None, value, low, high });
-        }
-        if names.is_empty() || (n_comparisons == 0 && self.prior_precision == 0.0) {
-            return Err(Error::TooFewItems { required: 1, found: 0 });
-        }
-        if self.prior_precision == 0.0 {
-            check_connected(&names, pairs)?;
-        }
+        self.check(&names, pairs, n_comparisons)?;
         let ties: f64 = pairs.values().map(|pair| pair.ties).sum();
         let davidson = self.ties == TieModel::Davidson;
         if davidson && (ties == 0.0 || ties == n_comparisons as f64) {
@@ -195,9 +180,29 @@ impl BradleyTerry {
             items: names,
             strengths: x[..m].iter().map(|x| x - mean).collect(),
             covariance,
+            coefficients: Vec::new(),
+            n: n_comparisons,
+            clusters: None,
             tie_parameter: davidson.then(|| x[m].exp()),
             log_likelihood: at.value,
         })
+    }
+
+    /// That there is something to fit, and that finite strengths fit it best.
+    pub(super) fn check(
+        &self,
+        names: &[String],
+        pairs: &BTreeMap<[usize; 2], Pair>,
+        n_comparisons: usize,
+    ) -> Result<(), Error> {
+        if !(self.prior_precision >= 0.0 && self.prior_precision.is_finite()) {
+            let (value, low, high) = (self.prior_precision, 0.0, f64::MAX);
+            return Err(Error::OutOfRange { argument: "prior_precision", index: None, value, low, high });
+        }
+        if names.is_empty() || (n_comparisons == 0 && self.prior_precision == 0.0) {
+            return Err(Error::TooFewItems { required: 1, found: 0 });
+        }
+        if self.prior_precision == 0.0 { check_connected(names, pairs) } else { Ok(()) }
     }
 
     /// The last of n parameters is Davidson's ln ν, where there is one.
@@ -280,96 +285,4 @@ fn check_connected(names: &[String], pairs: &BTreeMap<[usize; 2], Pair>) -> Resu
         }
     }
     Ok(())
-}
-
-impl FittedBradleyTerry {
-    /// Names, in ascending order.
-    pub fn items(&self) -> &[String] {
-        &self.items
-    }
-
-    /// Log-strengths θ in the order of the items; they add up to 0.
-    pub fn strengths(&self) -> &[f64] {
-        &self.strengths
-    }
-
-    /// Strengths as arenas show them: `base` + 400 θ / ln 10.
-    pub fn elo(&self, base: f64) -> Vec<f64> {
-        self.strengths.iter().map(|strength| base + 400.0 * strength / LN_10).collect()
-    }
-
-    /// Davidson's ν; `None` where ties are half wins.
-    pub fn tie_parameter(&self) -> Option<f64> {
-        self.tie_parameter
-    }
-
-    /// The log-likelihood at the maximum, the prior included.
-    pub fn log_likelihood(&self) -> f64 {
-        self.log_likelihood
-    }
-
-    /// Wald's interval of one strength, from the observed information. Verdicts are taken as independent: where several come
-    /// from one question, resample questions with [`Bootstrap`](crate::resampling::Bootstrap). Half wins understate how much ties
-    /// say, so that intervals are then a little too wide.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::LevelOutOfRange`], [`Error::OutOfRange`] for an item that is not there.
-    pub fn interval(&self, item: usize, level: f64) -> Result<Interval, Error> {
-        self.check(item)?;
-        self.wald(self.strengths[item], self.covariance(item, item), level)
-    }
-
-    /// The same of the difference of two strengths: does `first` beat `second`?
-    ///
-    /// # Errors
-    ///
-    /// Those of [`interval`](Self::interval).
-    pub fn difference_interval(&self, first: usize, second: usize, level: f64) -> Result<Interval, Error> {
-        self.check(first)?;
-        self.check(second)?;
-        let (difference, variance) = self.difference(first, second);
-        self.wald(difference, variance, level)
-    }
-
-    /// The difference of two strengths, and its variance.
-    pub(super) fn difference(&self, first: usize, second: usize) -> (f64, f64) {
-        let variance =
-            self.covariance(first, first) + self.covariance(second, second) - 2.0 * self.covariance(first, second);
-        (self.strengths[first] - self.strengths[second], variance)
-    }
-
-    /// Probability that `first` beats `second`; with Davidson's ties the rest is shared by loss and tie.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::OutOfRange`] for an item that is not there.
-    pub fn win_probability(&self, first: usize, second: usize) -> Result<f64, Error> {
-        self.check(first)?;
-        self.check(second)?;
-        let d = self.strengths[first] - self.strengths[second];
-        Ok(match self.tie_parameter {
-            None => logistic(d),
-            Some(ties) => 1.0 / (1.0 + (-d).exp() + ties * (-d / 2.0).exp()),
-        })
-    }
-
-    /// The covariance of two strengths.
-    pub(super) fn covariance(&self, a: usize, b: usize) -> f64 {
-        self.covariance[a * self.items.len() + b]
-    }
-
-    fn wald(&self, estimate: f64, variance: f64, level: f64) -> Result<Interval, Error> {
-        check_level(level)?;
-        let half = normal_two_sided_quantile(level) * variance.max(0.0).sqrt();
-        Ok(Interval { low: estimate - half, high: estimate + half, level })
-    }
-
-    fn check(&self, item: usize) -> Result<(), Error> {
-        if item < self.items.len() {
-            return Ok(());
-        }
-        let (value, high) = (item as f64, (self.items.len() - 1) as f64);
-        Err(Error::OutOfRange { argument: "item", index: None, value, low: 0.0, high })
-    }
 }

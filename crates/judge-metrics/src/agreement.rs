@@ -6,6 +6,7 @@
 //! | several raters, labels | [`RatingTable`]: Fleiss' kappa, Gwet's AC1 and AC2 |
 //! | several raters, any scale, gaps | [`krippendorff_alpha`], [`RatedUnits`] for its interval |
 //! | several raters, numbers, no gaps | [`IntraclassCorrelations`] |
+//! | which of two judges is right more often, item by item | [`mcnemar`], [`clustered_mcnemar`] |
 //! | several annotators and a judge that may take their place | [`AlternativeAnnotatorTest`] |
 
 mod alternative_annotator;
@@ -13,6 +14,7 @@ mod confusion;
 mod icc;
 mod kappa;
 mod krippendorff;
+mod mcnemar;
 mod rating_table;
 mod weights;
 
@@ -21,5 +23,6 @@ pub use confusion::{Average, AverageScores, ClassScores, ConfusionMatrix, ZeroDi
 pub(crate) use confusion::{check_labels, place};
 pub use icc::{FTest, IntraclassCorrelation, IntraclassCorrelations};
 pub use krippendorff::{Measurement, RatedUnits, krippendorff_alpha};
+pub use mcnemar::{McNemar, McNemarTest, clustered_mcnemar, mcnemar};
 pub use rating_table::RatingTable;
 pub use weights::AgreementWeights;

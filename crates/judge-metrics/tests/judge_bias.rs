@@ -3,10 +3,9 @@
 
 use judge_metrics::Error;
 use judge_metrics::Proportion;
+use judge_metrics::agreement::{McNemarTest, mcnemar};
 use judge_metrics::bias::EqualOpportunity;
-use judge_metrics::bias::position::{
-    FirstShown, McNemarTest, OrderEffect, first_shown, mcnemar, order_effect, repetition_stability,
-};
+use judge_metrics::bias::position::{FirstShown, OrderEffect, first_shown, order_effect, repetition_stability};
 use judge_metrics::bias::robustness::{attack_success, consistency_rate, robustness_rate, score_shift};
 use judge_metrics::bias::self_preference::{equal_opportunity, self_enhancement, self_enhancement_error_rate};
 use judge_metrics::preference::Preference::{First, Second, Tie};

@@ -8,7 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use judge_metrics::Proportion;
-use judge_metrics::bias::position::{McNemarTest, order_effect};
+use judge_metrics::agreement::McNemarTest;
+use judge_metrics::bias::position::order_effect;
 use judge_metrics::bias::self_preference::{equal_opportunity, self_enhancement};
 use judge_metrics::bias::transitivity::{TripleCounts, triples};
 use judge_metrics::preference::Preference::{First, Second, Tie};

@@ -226,10 +226,10 @@ fn probabilities_are_divided_games() {
         BradleyTerry::default().fit_soft(3, &quarters).unwrap(),
         BradleyTerry::default().fit(&whole.concat()).unwrap(),
     ];
-    for item in 0..3 {
+    let low = |fitted: &FittedBradleyTerry, name: &str| fitted.strength(name).unwrap().interval(0.9).unwrap().low;
+    for (item, name) in NAMES.iter().take(3).enumerate() {
         near(ours.strengths()[item], theirs.strengths()[item]);
-        let low = |fitted: &FittedBradleyTerry, name: &str| fitted.strength(name).unwrap().interval(0.9).unwrap().low;
-        near(low(&ours, &item.to_string()), low(&theirs, NAMES[item]));
+        near(low(&ours, &item.to_string()), low(&theirs, name));
     }
     let refused = |preference: f64| BradleyTerry::default().fit_soft(2, &[([0, 1], preference)]).unwrap_err();
     assert!(matches!(refused(1.5), Error::OutOfRange { argument: "preference", index: Some(0), .. }));

@@ -4,7 +4,8 @@
 //! answers are worth; [`order_effect`] counts such flips and their direction. With one order alone there is only
 //! [`first_shown`], which means something where the order was drawn at random.
 
-use crate::distribution::{binomial_two_sided, normal_tail};
+use crate::agreement::{McNemar, McNemarTest, mcnemar};
+use crate::distribution::binomial_two_sided;
 use crate::preference::{Preference, TwoOrder, Unparsed, check_any};
 use crate::{Error, Proportion};
 
@@ -129,7 +130,8 @@ impl OrderEffect {
 /// [`Error::TooFewItems`] for no pair, [`Error::Unparsed`] under [`Unparsed::Refused`].
 ///
 /// ```
-/// use judge_metrics::bias::position::{McNemarTest, order_effect};
+/// use judge_metrics::agreement::McNemarTest;
+/// use judge_metrics::bias::position::order_effect;
 /// use judge_metrics::preference::{Preference::*, TwoOrder, Unparsed};
 ///
 /// // A judge that likes the first place: of ten pairs it contradicts itself on seven, six times in favour of it.
@@ -238,55 +240,6 @@ pub fn first_shown(shown: &[Option<Preference>]) -> Result<FirstShown, Error> {
         } += 1;
     }
     Ok(counts)
-}
-
-/// Which form of McNemar's test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum McNemarTest {
-    /// Binomial: exact for any number of discordant pairs.
-    Exact,
-    /// Chi-squared with one degree of freedom, Edwards' continuity correction taken off.
-    ChiSquared,
-    /// Chi-squared with the correction: max(0, |b − c| − 1)² / (b + c).
-    ChiSquaredCorrected,
-}
-
-/// A test of two paired proportions.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct McNemar {
-    /// The smaller of the two counts, or chi-squared.
-    pub statistic: f64,
-    /// Two-sided p-value, in [0, 1].
-    pub p_value: f64,
-}
-
-/// McNemar's test that two kinds of discordant pairs, `b` and `c` of them, are equally likely: flips of a judge with
-/// the order, or items that one of two judges alone gets right.
-///
-/// Equals `statsmodels.stats.contingency_tables.mcnemar`, but for the corrected form at b = c, where statsmodels lets
-/// the correction overshoot to 1/(b + c) and this is 0 as in R's `mcnemar.test`.
-///
-/// # Errors
-///
-/// [`Error::Undefined`] if there is no discordant pair.
-pub fn mcnemar(b: usize, c: usize, test: McNemarTest) -> Result<McNemar, Error> {
-    let discordant = b + c;
-    if discordant == 0 {
-        return Err(Error::Undefined { statistic: "McNemar's test", reason: "no pair is discordant" });
-    }
-    let chi_squared = |correction: f64| {
-        let excess = (b.abs_diff(c) as f64 - correction).max(0.0);
-        let statistic = excess * excess / discordant as f64;
-        McNemar { statistic, p_value: normal_tail(statistic.sqrt()) }
-    };
-    Ok(match test {
-        McNemarTest::Exact => {
-            McNemar { statistic: b.min(c) as f64, p_value: binomial_two_sided(b as u64, discordant as u64, 0.5) }
-        }
-        McNemarTest::ChiSquared => chi_squared(0.0),
-        McNemarTest::ChiSquaredCorrected => chi_squared(1.0),
-    })
 }
 
 /// Repetition stability (Shi et al., 2024, section 3): put the same query several times; the share of its answers that

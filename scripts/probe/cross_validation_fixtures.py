@@ -1,6 +1,6 @@
 # scikit-learn==1.9.1 numpy==2.4.6 scipy==1.17.1
 """Writes the fixture of judge-probe's cross-validation: scores and choices of scikit-learn's GridSearchCV, cross_val_score and
-cross_val_predict, nested as well.
+cross_val_predict, of classes, of probabilities and of numbers, nested as well.
 
     python scripts/probe/cross_validation_fixtures.py
 
@@ -9,12 +9,13 @@ Features and labels come from an integer formula that the test repeats, so only 
 
 import json
 import pathlib
+import warnings
 
 import numpy as np
-from scipy.stats import spearmanr
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score, train_test_split
-from sklearn.metrics import make_scorer
+from scipy.stats import pearsonr, spearmanr
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_predict, cross_val_score, train_test_split
+from sklearn.metrics import cohen_kappa_score, make_scorer, mean_absolute_error
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -28,7 +29,19 @@ GRID = [0.001, 0.01, 0.1, 1.0]
 SCORING = {
     "accuracy": "accuracy", "balanced_accuracy": "balanced_accuracy", "macro_f1": "f1_macro", "weighted_f1": "f1_weighted",
     "spearman": make_scorer(lambda truth, predicted: spearmanr(truth, predicted).statistic),
+    "expected_spearman": lambda fitted, x, y: spearmanr(y, expected(fitted, x)).statistic,
+    "roc_auc": "roc_auc_ovr", "neg_log_loss": "neg_log_loss",
+    "quadratic_kappa": make_scorer(cohen_kappa_score, weights="quadratic"),
+    "neg_mean_absolute_error": lambda fitted, x, y: -mean_absolute_error(y, expected(fitted, x)),
 }
+REGRESSION_SCORING = {
+    "spearman": SCORING["spearman"], "pearson": make_scorer(lambda truth, predicted: pearsonr(truth, predicted).statistic),
+    "neg_mean_absolute_error": "neg_mean_absolute_error", "neg_root_mean_squared_error": "neg_root_mean_squared_error",
+}
+
+
+def expected(fitted, x):
+    return fitted.predict_proba(x) @ fitted.classes_
 
 
 def stir(number):
@@ -82,6 +95,7 @@ for n, d, n_classes, signal, balanced, shuffle in [
         case["searches"][scoring] = results(search(x, y, scoring, balanced, cv))
     case["cross_val_score"] = cross_val_score(pipeline(0.1, balanced), x, y, cv=cv, scoring="f1_macro").tolist()
     case["cross_val_predict"] = cross_val_predict(pipeline(0.1, balanced), x, y, cv=cv).tolist()
+    case["probabilities"] = cross_val_predict(pipeline(0.1, balanced), x, y, cv=cv, method="predict_proba").tolist()
     nested = []
     for train, test in cv.split(x, y):
         inner = search(x[train], y[train], "macro_f1", balanced, StratifiedKFold(3))
@@ -92,7 +106,25 @@ for n, d, n_classes, signal, balanced, shuffle in [
     case["refit"] = {**results(fitted), "predicted": fitted.predict(x[test]).tolist()}
     cases.append(case)
 
-header = json.dumps({"script": "scripts/probe/cross_validation_fixtures.py", "versions": VERSIONS, "grid": GRID})[:-1]
+# Sorted by class, so that folds without shuffling leave a class out of what is learnt: its probability is then 0.
+x, y = data(60, 5, 3, 0.5)
+rows = np.argsort(y, kind="stable")
+x, y = x[rows], y[rows]
+with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+    left_out = cross_val_predict(pipeline(0.1), x, y, cv=KFold(3), method="predict_proba")
+missing = {"n": 60, "d": 5, "n_classes": 3, "signal": 0.5, "n_splits": 3, "rows": rows.tolist(), "probabilities": left_out.tolist()}
+
+# Means of three people's scores: a third of a class away from it.
+x, y = data(90, 12, 5, 0.2)
+y = y + np.array([stir(77 + row) % 3 - 1 for row in range(90)]) / 3
+cv, alphas = KFold(5, shuffle=True, random_state=3), [0.1, 10.0, 1000.0]
+regression = {"n": 90, "d": 12, "n_classes": 5, "signal": 0.2, "shuffle": 3, "labels": y.tolist(), "alphas": alphas, "searches": {}}
+ridge = make_pipeline(StandardScaler(), Ridge(solver="cholesky"))
+for scoring, scorer in REGRESSION_SCORING.items():
+    regression["searches"][scoring] = results(GridSearchCV(ridge, {"ridge__alpha": alphas}, scoring=scorer, cv=cv).fit(x, y))
+regression["cross_val_predict"] = cross_val_predict(ridge.set_params(ridge__alpha=10.0), x, y, cv=cv).tolist()
+
+header = json.dumps({"script": "scripts/probe/cross_validation_fixtures.py", "versions": VERSIONS, "grid": GRID, "missing": missing, "regression": regression})[:-1]
 OUT.write_text((header + ', "cases": [\n' + ",\n".join(json.dumps(case) for case in cases) + "\n]}\n").replace("NaN", "null"))
 print(len(cases), "cases", OUT.stat().st_size, "bytes")
 for case in cases:

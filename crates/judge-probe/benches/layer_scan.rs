@@ -9,7 +9,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use judge_probe::{
-    ClassWeight, Classifier, FittedClassifier, LogisticRegression, Matrix, Pipeline, StandardScaler, StratifiedKFold,
+    ClassWeight, Estimator, FittedEstimator, LogisticRegression, Matrix, Pipeline, StandardScaler, StratifiedKFold,
 };
 use rayon::prelude::*;
 
@@ -63,7 +63,7 @@ fn labels(shape: &Shape) -> Vec<i64> {
 fn scan(features: &Matrix, labels: &[i64]) -> Result<Vec<Vec<i64>>, judge_probe::Error> {
     let settings = CS.map(|c| Pipeline {
         transformer: StandardScaler::default(),
-        classifier: LogisticRegression { c, class_weight: ClassWeight::Balanced, ..LogisticRegression::default() },
+        estimator: LogisticRegression { c, class_weight: ClassWeight::Balanced, ..LogisticRegression::default() },
     });
     let mut predicted = vec![vec![0; labels.len()]; CS.len()];
     for split in StratifiedKFold::default().split(labels)? {

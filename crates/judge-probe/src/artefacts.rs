@@ -77,10 +77,11 @@ impl<C: Classifier + Send> ArtefactCheck<C> {
     ///
     /// # Errors
     ///
-    /// [`Error::TextCount`] for lists of different lengths; [`Error::SplitRow`], [`Error::SplitPart`] and [`Error::SplitOverlap`] for splits that do
+    /// [`Error::NoProbabilities`] for a scoring of probabilities, which the majority does not have; [`Error::TextCount`] for lists of different lengths; [`Error::SplitRow`], [`Error::SplitPart`] and [`Error::SplitOverlap`] for splits that do
     /// not fit them; [`Error::InSplit`] with what a baseline reports; [`Error::Metric`] where a score or its
     /// interval is undefined.
     pub fn report(&self, rows: &LabelledTexts<'_>, splits: &[Split]) -> Result<ArtefactReport, Error> {
+        self.scoring.check(None)?;
         let lengths = [rows.questions.len(), rows.responses.len(), rows.sources.map_or(rows.labels.len(), <[_]>::len)];
         if let Some(&found) = lengths.iter().find(|&&length| length != rows.labels.len()) {
             return Err(Error::TextCount { expected: rows.labels.len(), found });

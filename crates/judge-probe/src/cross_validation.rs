@@ -1,62 +1,87 @@
 use rayon::prelude::*;
 
-use crate::{Classifier, Error, FittedClassifier, Matrix, Scoring, Split, SplitScores};
+use crate::scoring::score_of;
+use crate::{Error, Estimator, FittedEstimator, Matrix, Predictions, ProbabilityTable, Scorer, Split, SplitScores};
 
 /// Scores of one estimator on each split, as `sklearn.model_selection.cross_val_score`.
 ///
 /// All that the estimator learns, it learns from the split's `train` alone. Splits are worked on in parallel; results do not depend on
-/// the number of threads.
+/// the number of threads. Each thread holds a copy of the rows of its split.
 ///
 /// # Errors
 ///
 /// [`Error::LabelCount`]; [`Error::SplitRow`], [`Error::SplitPart`], [`Error::SplitOverlap`] for splits that do not fit the rows;
-/// [`Error::InSplit`] with what the estimator reports.
-pub fn cross_val_score<C: Classifier>(
-    estimator: &C,
+/// [`Error::InSplit`] with what the estimator reports, or the scorer unless the score [is undefined](Scorer::score).
+pub fn cross_val_score<E: Estimator>(
+    estimator: &E,
     features: &Matrix,
-    labels: &[i64],
+    labels: &[E::Label],
     splits: &[Split],
-    scoring: Scoring,
+    scoring: impl Scorer<E::Label>,
 ) -> Result<SplitScores, Error> {
     let by_split = in_each_split(features, labels, splits, |_, data| {
-        let predicted = estimator.fit(&data.train, &data.train_labels)?.predict(&data.test)?;
-        scoring.score(&data.test_labels, &predicted)
+        let predicted = estimator.fit(&data.train, &data.train_labels)?.predictions(&data.test)?;
+        score_of(&scoring, &data.test_labels, &predicted)
     })?;
     Ok(SplitScores { by_split })
 }
 
-/// The class that each row is predicted in the split that tests on it, as `sklearn.model_selection.cross_val_predict`.
+/// What is predicted of each row in the split that tests on it, by an estimator that has not learnt from the row: labels, as
+/// `sklearn.model_selection.cross_val_predict`, and probabilities where the estimator knows them, as with `method="predict_proba"`. It is what a
+/// calibrator is to be fitted to.
+///
+/// The table of probabilities has a column for each class that some split has learnt. Where a split has not learnt a class, its rows have
+/// probability 0 of it, as in scikit-learn.
 ///
 /// # Errors
 ///
 /// Those of [`cross_val_score`]; [`Error::TestedTimes`] unless each row is tested on in exactly one split.
-pub fn cross_val_predict<C: Classifier>(
-    estimator: &C,
+///
+/// ```
+/// use judge_probe::{LogisticRegression, Matrix, StratifiedKFold, cross_val_predict};
+///
+/// # fn main() -> Result<(), judge_probe::Error> {
+/// let features = Matrix::from_rows((0..20).map(|row| [f64::from(row)]))?;
+/// let labels: Vec<i64> = (0..20).map(|row| 1 + row / 10).collect();
+/// let splits = StratifiedKFold::default().split(&labels)?;
+/// let held_out = cross_val_predict(&LogisticRegression::default(), &features, &labels, &splits)?;
+/// assert_eq!((held_out.labels[0], held_out.labels[19]), (1, 2));
+/// let expected = held_out.expected_classes().unwrap_or_default();
+/// assert!(expected[0] < 1.1 && 1.9 < expected[19]);
+/// # Ok(())
+/// # }
+/// ```
+pub fn cross_val_predict<E: Estimator>(
+    estimator: &E,
     features: &Matrix,
-    labels: &[i64],
+    labels: &[E::Label],
     splits: &[Split],
-) -> Result<Vec<i64>, Error> {
+) -> Result<Predictions<E::Label>, Error> {
     check_partition(splits, features.n_rows())?;
     let predicted = in_each_split(features, labels, splits, |_, data| {
-        estimator.fit(&data.train, &data.train_labels)?.predict(&data.test)
+        estimator.fit(&data.train, &data.train_labels)?.predictions(&data.test)
     })?;
-    Ok(by_row(splits, predicted, features.n_rows()))
+    let (of_splits, tables): (Vec<_>, Vec<_>) =
+        predicted.into_iter().map(|Predictions { labels, probabilities }| (labels, probabilities)).unzip();
+    let tables: Option<Vec<ProbabilityTable>> = tables.into_iter().collect();
+    let probabilities = tables.map(|tables| joined(splits, &tables, features.n_rows())).transpose()?;
+    Ok(Predictions { labels: by_row(splits, of_splits), probabilities })
 }
 
 /// The rows of one split.
-pub(crate) struct SplitData {
+pub(crate) struct SplitData<L> {
     pub(crate) train: Matrix,
-    pub(crate) train_labels: Vec<i64>,
+    pub(crate) train_labels: Vec<L>,
     pub(crate) test: Matrix,
-    pub(crate) test_labels: Vec<i64>,
+    pub(crate) test_labels: Vec<L>,
 }
 
 /// What `work` makes of each split, in their order.
-pub(crate) fn in_each_split<T: Send>(
+pub(crate) fn in_each_split<L: Copy + Sync, T: Send>(
     features: &Matrix,
-    labels: &[i64],
+    labels: &[L],
     splits: &[Split],
-    work: impl Fn(&Split, SplitData) -> Result<T, Error> + Sync,
+    work: impl Fn(&Split, SplitData<L>) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
     let n_rows = features.n_rows();
     if labels.len() != n_rows {
@@ -92,12 +117,30 @@ pub(crate) fn select<T: Clone>(values: &[T], rows: &[usize]) -> Vec<T> {
 }
 
 /// Values of tested rows brought in the order of rows, for splits that [`check_partition`] has passed.
-pub(crate) fn by_row(splits: &[Split], of_splits: Vec<Vec<i64>>, n_rows: usize) -> Vec<i64> {
-    let mut values = vec![0; n_rows];
-    for (split, of_split) in splits.iter().zip(of_splits) {
-        split.test.iter().zip(of_split).for_each(|(&row, value)| values[row] = value);
+fn by_row<L>(splits: &[Split], of_splits: Vec<Vec<L>>) -> Vec<L> {
+    let rows = splits.iter().flat_map(|split| &split.test);
+    let mut values: Vec<(&usize, L)> = rows.zip(of_splits.into_iter().flatten()).collect();
+    values.sort_by_key(|&(row, _)| row);
+    values.into_iter().map(|(_, value)| value).collect()
+}
+
+/// One table of all rows and of the classes of all tables, 0 where a table lacks one; the splits as for [`by_row`].
+fn joined(splits: &[Split], tables: &[ProbabilityTable], n_rows: usize) -> Result<ProbabilityTable, Error> {
+    let mut classes: Vec<i64> = tables.iter().flat_map(ProbabilityTable::classes).copied().collect();
+    classes.sort_unstable();
+    classes.dedup();
+    let mut values = vec![0.0; n_rows * classes.len()];
+    for (split, table) in splits.iter().zip(tables) {
+        let columns: Vec<usize> =
+            table.classes().iter().map(|class| classes.partition_point(|other| other < class)).collect();
+        for (&row, probabilities) in split.test.iter().zip(table.probabilities().rows()) {
+            for (&column, &p) in columns.iter().zip(probabilities) {
+                values[row * classes.len() + column] = p;
+            }
+        }
     }
-    values
+    let n_classes = classes.len();
+    ProbabilityTable::new(classes, Matrix::new(values, n_classes)?)
 }
 
 /// Every split must have rows on both sides, all of them among `n_rows` and none on both.

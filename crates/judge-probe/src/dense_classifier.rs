@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use crate::linear_functions::linear_functions;
-use crate::{Error, FittedClassifier, LinearClassifier, Matrix};
+use crate::{Error, FittedClassifier, FittedEstimator, LinearClassifier, Matrix, Predictions};
 
 /// Linear functions of which only what is above 0 goes on: max(0, w·x + b) for each unit.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,22 +93,30 @@ impl<C: Into<LinearClassifier>> From<C> for DenseClassifier {
     }
 }
 
-impl FittedClassifier for DenseClassifier {
-    fn classes(&self) -> &[i64] {
-        self.output.classes()
-    }
+impl FittedEstimator for DenseClassifier {
+    type Label = i64;
 
     fn n_features(&self) -> usize {
         self.hidden.first().map_or(self.output.n_features(), |layer| layer.weights.n_features())
     }
 
+    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
+        self.output.predict(self.images(features)?.as_ref())
+    }
+
+    fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
+        Predictions::of_classifier(self, features)
+    }
+}
+
+impl FittedClassifier for DenseClassifier {
+    fn classes(&self) -> &[i64] {
+        self.output.classes()
+    }
+
     /// Besides what the trait says, [`Error::NonFiniteFeature`] where a unit overflows: row and unit.
     fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
         self.output.decision_function(self.images(features)?.as_ref())
-    }
-
-    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
-        self.output.predict(self.images(features)?.as_ref())
     }
 
     fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error> {

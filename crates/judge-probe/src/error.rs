@@ -51,15 +51,6 @@ pub enum Error {
         value: f64,
     },
 
-    /// Another number of targets than of rows.
-    #[error("{n_rows} rows but {n_targets} targets")]
-    TargetCount {
-        /// Rows of features.
-        n_rows: usize,
-        /// Targets given.
-        n_targets: usize,
-    },
-
     /// Another number of features than at fitting.
     #[error("fitted on {expected} features, found {found}")]
     FeatureCount {
@@ -291,6 +282,20 @@ pub enum Error {
         n_candidates: usize,
         /// Splits there are.
         n_splits: usize,
+    },
+
+    /// A score that is NaN or infinite.
+    #[error("the score is {score}, not a finite number")]
+    NonFiniteScore {
+        /// What the scorer gave.
+        score: f64,
+    },
+
+    /// A score of probabilities, asked of a classifier that knows none.
+    #[error("{scoring:?} scores probabilities, and the classifier knows none")]
+    NoProbabilities {
+        /// What was to be scored.
+        scoring: crate::Scoring,
     },
 
     /// An estimator that does not answer each of its settings with one fit.

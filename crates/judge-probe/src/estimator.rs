@@ -1,4 +1,4 @@
-use crate::{Error, Matrix};
+use crate::{Error, Matrix, Predictions, ProbabilityTable};
 
 /// Settings of something that learns a map between feature spaces, such as [`StandardScaler`](crate::StandardScaler).
 ///
@@ -31,33 +31,70 @@ pub trait FittedTransformer: Send + Sync {
     fn transform(&self, features: &Matrix) -> Result<Matrix, Error>;
 }
 
-/// Settings of something that learns to tell classes apart.
-pub trait Classifier: Clone + Sync {
-    /// The classifier learnt.
-    type Fitted: FittedClassifier;
+/// Settings of something that learns labels from features: a classifier, whose labels are classes (`i64`), or a regressor, whose labels
+/// are numbers such as the mean of several people's scores (`f64`).
+///
+/// Everything that fits and compares estimators takes either: [`Pipeline`](crate::Pipeline), [`cross_val_score`](crate::cross_val_score),
+/// [`cross_val_predict`](crate::cross_val_predict), [`GridSearch`](crate::GridSearch) and [`LayerSelection`](crate::LayerSelection). The type of
+/// the labels decides what may score predictions, see [`Scorer`](crate::Scorer).
+pub trait Estimator: Clone + Sync {
+    /// What is learnt and predicted of a row.
+    type Label: Copy + Send + Sync;
 
-    /// Learns from features `[n_rows, n_features]` and the class of each row. Any integers name classes; there must be two or more.
+    /// What has learnt.
+    type Fitted: FittedEstimator<Label = Self::Label>;
+
+    /// Learns from features `[n_rows, n_features]` and the label of each row. A classifier takes any integers as classes, and needs two or
+    /// more; a regressor takes finite numbers.
     ///
     /// # Errors
     ///
-    /// [`Error::LabelCount`], [`Error::OneClass`], and those of the classifier.
-    fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<Self::Fitted, Error>;
+    /// [`Error::LabelCount`]; of a classifier [`Error::OneClass`], of a regressor [`Error::NonFiniteTarget`]; and those of the estimator.
+    fn fit(&self, features: &Matrix, labels: &[Self::Label]) -> Result<Self::Fitted, Error>;
 
     /// Fits several settings to the same data; results in their order, each as [`fit`](Self::fit) gives it but for rounding.
     ///
     /// Here one after another; an estimator overrides it where settings can share work.
-    fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<Self::Fitted, Error>> {
+    fn fit_each(settings: &[Self], features: &Matrix, labels: &[Self::Label]) -> Vec<Result<Self::Fitted, Error>> {
         settings.iter().map(|settings| settings.fit(features, labels)).collect()
     }
 }
 
-/// A classifier that knows its classes. Rows are judged one by one: a row's result does not depend on the others'.
-pub trait FittedClassifier: Send + Sync {
-    /// The classes, ascending, two or more.
-    fn classes(&self) -> &[i64];
+/// What predicts labels. Rows are judged one by one: a row's result does not depend on the others'.
+pub trait FittedEstimator: Send + Sync {
+    /// What is predicted of a row.
+    type Label: Copy + Send + Sync;
 
     /// Features that a row must have.
     fn n_features(&self) -> usize;
+
+    /// The label of each row of `[n_rows, n_features]`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::FeatureCount`]; [`Error::NonFiniteFeature`] where a value overflows.
+    fn predict(&self, features: &Matrix) -> Result<Vec<Self::Label>, Error>;
+
+    /// The label of each row and, of a classifier that knows them, the probability of each class.
+    ///
+    /// A classifier answers [`Predictions::of_classifier`], a regressor `Ok(self.predict(features)?.into())`.
+    ///
+    /// # Errors
+    ///
+    /// As [`predict`](Self::predict).
+    fn predictions(&self, features: &Matrix) -> Result<Predictions<Self::Label>, Error>;
+}
+
+/// Estimators that tell classes apart. It has no methods of its own: whatever is an [`Estimator`] of `i64` and fits a
+/// [`FittedClassifier`] is one.
+pub trait Classifier: Estimator<Label = i64, Fitted: FittedClassifier> {}
+
+impl<E: Estimator<Label = i64, Fitted: FittedClassifier>> Classifier for E {}
+
+/// A classifier that knows its classes.
+pub trait FittedClassifier: FittedEstimator<Label = i64> {
+    /// The classes, ascending, two or more.
+    fn classes(&self) -> &[i64];
 
     /// What the classifier decides by. Of two classes one column, `[n_rows, 1]`, above 0 for the second; of more `[n_rows, n_classes]`,
     /// greatest for the class predicted. Any unit. One rule keeps to scikit-learn where that departs from this:
@@ -68,13 +105,6 @@ pub trait FittedClassifier: Send + Sync {
     /// [`Error::FeatureCount`]; [`Error::NonFiniteFeature`] where a value overflows (of the decisions: row and column).
     fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error>;
 
-    /// The class of each row.
-    ///
-    /// # Errors
-    ///
-    /// As [`decision_function`](Self::decision_function).
-    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error>;
-
     /// The probability of each class, `[n_rows, n_classes]`, rows summing to 1; `None` where the classifier knows no probabilities.
     ///
     /// # Errors
@@ -84,22 +114,26 @@ pub trait FittedClassifier: Send + Sync {
 
     /// Each row's class as a number on the scale of the classes: the mean of them under their probabilities; `None` where there are none.
     ///
-    /// Isotonic regression, fitted to rows that the classifier has not learnt from, carries it to the scale of people's scores:
+    /// A calibrator carries it to the scale of people's scores; it must be fitted to rows that the classifier has not learnt from, which
+    /// are all rows if their predictions are [out of fold](crate::cross_val_predict).
     ///
     /// ```
     /// use judge_metrics::calibration::IsotonicRegression;
-    /// use judge_probe::{Classifier, FittedClassifier, Matrix, OrdinalRegression};
+    /// use judge_probe::{Estimator, FittedClassifier, Matrix, OrdinalRegression, StratifiedKFold, cross_val_predict};
     ///
     /// # fn main() -> Result<(), judge_probe::Error> {
-    /// let features = Matrix::from_rows([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])?;
-    /// let probe = OrdinalRegression::default().fit(&features, &[1, 1, 2, 2, 3, 3])?;
+    /// let features = Matrix::from_rows((0..30).map(|row| [f64::from(row)]))?;
+    /// let classes: Vec<i64> = (0..30).map(|row| 1 + row / 10).collect();
+    /// let people: Vec<f64> = classes.iter().map(|&class| [10.0, 40.0, 90.0][class as usize - 1]).collect();
     ///
-    /// let held_out = Matrix::from_rows([[0.5], [2.5], [4.5]])?;
-    /// let scores = probe.expected_classes(&held_out)?.unwrap_or_default();
-    /// let calibrator = IsotonicRegression::default().fit(&scores, &[10.0, 40.0, 90.0])?;
-    /// let between = probe.expected_classes(&Matrix::from_rows([[3.5]])?)?.unwrap_or_default();
-    /// let calibrated = calibrator.predict(&between)?[0];
-    /// assert!(calibrated > 40.0 && calibrated < 90.0);
+    /// let splits = StratifiedKFold { n_splits: 5, shuffle: Some(0) }.split(&classes)?;
+    /// let held_out = cross_val_predict(&OrdinalRegression::default(), &features, &classes, &splits)?;
+    /// let scores = held_out.expected_classes().unwrap_or_default();
+    /// let calibrator = IsotonicRegression::default().fit(&scores, &people)?;
+    ///
+    /// let probe = OrdinalRegression::default().fit(&features, &classes)?;
+    /// let unseen = probe.expected_classes(&Matrix::from_rows([[14.5]])?)?.unwrap_or_default();
+    /// assert!((calibrator.predict(&unseen)?[0] - 40.0).abs() < 1e-9);
     /// # Ok(())
     /// # }
     /// ```
@@ -108,7 +142,7 @@ pub trait FittedClassifier: Send + Sync {
     ///
     /// As [`decision_function`](Self::decision_function).
     fn expected_classes(&self, features: &Matrix) -> Result<Option<Vec<f64>>, Error> {
-        let mean = |p: &[f64]| self.classes().iter().zip(p).map(|(&class, p)| class as f64 * p).sum();
-        Ok(self.predict_proba(features)?.map(|probabilities| probabilities.rows().map(mean).collect()))
+        let table = self.predict_proba(features)?.map(|p| ProbabilityTable::new(self.classes().to_vec(), p));
+        Ok(table.transpose()?.map(|table| table.expected_classes()))
     }
 }

@@ -1,6 +1,6 @@
 use crate::{
-    DenseClassifier, Error, FittedClassifier, FittedPipeline, FittedStandardScaler, HiddenLayer, LinearClassifier,
-    Matrix, Precision,
+    DenseClassifier, Error, FittedClassifier, FittedEstimator, FittedPipeline, FittedStandardScaler, HiddenLayer,
+    LinearClassifier, Matrix, Precision, Predictions,
 };
 
 /// A probe, ready to use: a scaler and hidden layers, if it has them, and a linear classifier. What the trainers of this crate find and what is
@@ -8,12 +8,12 @@ use crate::{
 ///
 /// ```
 /// use judge_probe::{
-///     Classifier, FittedClassifier, FittedProbe, LogisticRegression, Matrix, Pipeline, StandardScaler,
+///     Estimator, FittedEstimator, FittedProbe, LogisticRegression, Matrix, Pipeline, StandardScaler,
 /// };
 ///
 /// # fn main() -> Result<(), judge_probe::Error> {
 /// let features = Matrix::from_rows([[0.0, 9.0], [1.0, 7.0], [2.0, 8.0], [3.0, 6.0]])?;
-/// let settings = Pipeline { transformer: StandardScaler::default(), classifier: LogisticRegression::default() };
+/// let settings = Pipeline { transformer: StandardScaler::default(), estimator: LogisticRegression::default() };
 /// let fitted = settings.fit(&features, &[0, 0, 1, 1])?;
 /// let expected = fitted.predict(&features)?;
 ///
@@ -96,7 +96,23 @@ impl<C: Into<DenseClassifier>> TryFrom<FittedPipeline<FittedStandardScaler, C>> 
 
     /// What a pipeline of this crate fitted, in double precision.
     fn try_from(fitted: FittedPipeline<FittedStandardScaler, C>) -> Result<Self, Error> {
-        Self::new(Some(fitted.transformer), fitted.classifier, Precision::F64)
+        Self::new(Some(fitted.transformer), fitted.estimator, Precision::F64)
+    }
+}
+
+impl FittedEstimator for FittedProbe {
+    type Label = i64;
+
+    fn n_features(&self) -> usize {
+        self.classifier.n_features()
+    }
+
+    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
+        self.classifier.predict(&self.scaled(features)?)
+    }
+
+    fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
+        Predictions::of_classifier(self, features)
     }
 }
 
@@ -105,16 +121,8 @@ impl FittedClassifier for FittedProbe {
         self.classifier.classes()
     }
 
-    fn n_features(&self) -> usize {
-        self.classifier.n_features()
-    }
-
     fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
         self.classifier.decision_function(&self.scaled(features)?)
-    }
-
-    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
-        self.classifier.predict(&self.scaled(features)?)
     }
 
     fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error> {

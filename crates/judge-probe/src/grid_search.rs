@@ -1,7 +1,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cross_validation::{SplitData, in_each_split};
-use crate::{Classifier, Error, FittedClassifier, Matrix, Scoring, Split, SplitScores};
+use crate::scoring::score_of;
+use crate::{Error, Estimator, FittedEstimator, Matrix, Predictions, Scorer, Scoring, Split, SplitScores};
 
 /// Chooses among settings by cross-validation, as `sklearn.model_selection.GridSearchCV`: the one with the highest mean score over the
 /// splits; of equal ones the first, so list the simplest first.
@@ -10,11 +11,11 @@ use crate::{Classifier, Error, FittedClassifier, Matrix, Scoring, Split, SplitSc
 /// its steps. The score of the candidate chosen is that of the best of many, and too high for that reason:
 /// [`nested`](Self::nested) gives an honest one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct GridSearch<C> {
+pub struct GridSearch<E, S = Scoring> {
     /// The settings to choose from, in order.
-    pub candidates: Vec<C>,
-    /// What they are compared by.
-    pub scoring: Scoring,
+    pub candidates: Vec<E>,
+    /// What they are compared by: a [`Scorer`] of the candidates' labels.
+    pub scoring: S,
 }
 
 /// How each candidate of a [`GridSearch`] fared, and which is best.
@@ -32,29 +33,29 @@ pub struct SearchScores {
 
 /// What a [`GridSearch`] chose, fitted to all rows.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FittedGridSearch<C: Classifier> {
+pub struct FittedGridSearch<E: Estimator> {
     /// How it was chosen.
     pub scores: SearchScores,
     /// The settings chosen.
-    pub settings: C,
+    pub settings: E,
     /// These settings fitted to all rows.
-    pub classifier: C::Fitted,
+    pub estimator: E::Fitted,
 }
 
 /// One outer split of [`GridSearch::nested`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct NestedSplit {
+pub struct NestedSplit<L> {
     /// The search among the rows learnt from.
     pub search: SearchScores,
     /// What its choice predicts for each row of the outer `test`, in their order.
-    pub predicted: Vec<i64>,
+    pub predicted: Predictions<L>,
     /// The score of these predictions.
     pub score: Option<f64>,
 }
 
-impl<C: Classifier> GridSearch<C> {
+impl<E: Estimator, S: Scorer<E::Label>> GridSearch<E, S> {
     /// Scores every candidate on every split. Splits are worked on in parallel, the candidates of one together
-    /// ([`Classifier::fit_each`]); results do not depend on the number of threads.
+    /// ([`Estimator::fit_each`]); results do not depend on the number of threads.
     ///
     /// A candidate whose score is undefined in a split is not chosen.
     ///
@@ -62,7 +63,7 @@ impl<C: Classifier> GridSearch<C> {
     ///
     /// Those of [`cross_val_score`](crate::cross_val_score), where [`Error::InCandidate`] names the candidate that cannot be fitted;
     /// [`Error::NoScore`] without candidates or splits, and where the score of every candidate is undefined in some split.
-    pub fn scores(&self, features: &Matrix, labels: &[i64], splits: &[Split]) -> Result<SearchScores, Error> {
+    pub fn scores(&self, features: &Matrix, labels: &[E::Label], splits: &[Split]) -> Result<SearchScores, Error> {
         let by_split = in_each_split(features, labels, splits, |_, data| self.scores_in(&data))?;
         let candidates: Vec<SplitScores> = (0..self.candidates.len())
             .map(|candidate| SplitScores { by_split: by_split.iter().map(|scores| scores[candidate]).collect() })
@@ -85,11 +86,11 @@ impl<C: Classifier> GridSearch<C> {
     /// # Errors
     ///
     /// Those of [`scores`](Self::scores); [`Error::InCandidate`] if the best cannot be fitted to all rows.
-    pub fn fit(&self, features: &Matrix, labels: &[i64], splits: &[Split]) -> Result<FittedGridSearch<C>, Error> {
+    pub fn fit(&self, features: &Matrix, labels: &[E::Label], splits: &[Split]) -> Result<FittedGridSearch<E>, Error> {
         let scores = self.scores(features, labels, splits)?;
         let settings = self.candidates[scores.best].clone();
-        let classifier = settings.fit(features, labels).map_err(|error| in_candidate(scores.best, error))?;
-        Ok(FittedGridSearch { scores, settings, classifier })
+        let estimator = settings.fit(features, labels).map_err(|error| in_candidate(scores.best, error))?;
+        Ok(FittedGridSearch { scores, settings, estimator })
     }
 
     /// Searches anew within the training rows of each outer split and tests the choice on rows that had no part in it: the scores are
@@ -123,26 +124,27 @@ impl<C: Classifier> GridSearch<C> {
     pub fn nested(
         &self,
         features: &Matrix,
-        labels: &[i64],
+        labels: &[E::Label],
         outer: &[Split],
         inner: impl Fn(&[usize]) -> Result<Vec<Split>, Error> + Sync,
-    ) -> Result<Vec<NestedSplit>, Error> {
+    ) -> Result<Vec<NestedSplit<E::Label>>, Error> {
         in_each_split(features, labels, outer, |split, data| {
             let chosen = self.fit(&data.train, &data.train_labels, &inner(&split.train)?)?;
-            let predicted = chosen.classifier.predict(&data.test)?;
-            let score = self.scoring.score(&data.test_labels, &predicted)?;
+            let predicted = chosen.estimator.predictions(&data.test)?;
+            let score = score_of(&self.scoring, &data.test_labels, &predicted)?;
             Ok(NestedSplit { search: chosen.scores, predicted, score })
         })
     }
 
     /// The score of each candidate on one split.
-    fn scores_in(&self, data: &SplitData) -> Result<Vec<Option<f64>>, Error> {
-        let fitted = C::fit_each(&self.candidates, &data.train, &data.train_labels);
+    fn scores_in(&self, data: &SplitData<E::Label>) -> Result<Vec<Option<f64>>, Error> {
+        let fitted = E::fit_each(&self.candidates, &data.train, &data.train_labels);
         if fitted.len() != self.candidates.len() {
             return Err(Error::FittedCount { expected: self.candidates.len(), found: fitted.len() });
         }
-        let score =
-            |fitted: Result<C::Fitted, Error>| self.scoring.score(&data.test_labels, &fitted?.predict(&data.test)?);
+        let score = |fitted: Result<E::Fitted, Error>| {
+            score_of(&self.scoring, &data.test_labels, &fitted?.predictions(&data.test)?)
+        };
         let named = |(candidate, fitted)| score(fitted).map_err(|error| in_candidate(candidate, error));
         fitted.into_iter().enumerate().map(named).collect()
     }

@@ -2,7 +2,7 @@
 
 use judge_core::{Layer, ModelInfo, Probe, ProbeError, ProbeOutput, Signal};
 
-use crate::{FittedClassifier, Matrix, SavedProbe};
+use crate::{FittedClassifier, FittedEstimator, Matrix, SavedProbe};
 
 impl Probe for SavedProbe {
     fn signals(&self) -> &[(Layer, Signal)] {

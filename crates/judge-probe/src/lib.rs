@@ -28,13 +28,13 @@
 //! pickle of scikit-learn's that is read and never run (see [`pickle`]). A [`SavedProbe`] is its file, and refuses models and layers other than
 //! its own.
 //!
-//! Your own estimators join by two traits, [`Classifier`] and [`FittedClassifier`]; [`testing::check_estimator`] tells whether they keep
+//! Your own estimators join by the traits [`Estimator`] and [`FittedEstimator`], classifiers by [`FittedClassifier`] besides; [`testing::check_estimator`] tells whether they keep
 //! their contract.
 //!
 //! Features come as a [`Matrix`], which is finite and rectangular by construction, so an estimator has only shapes left to check.
 //!
 //! ```
-//! use judge_probe::{Error, Matrix, Ridge, StandardScaler};
+//! use judge_probe::{Error, Estimator, FittedEstimator, Matrix, Ridge, StandardScaler};
 //!
 //! fn main() -> Result<(), Error> {
 //!     // Two surface features of five responses, length and word overlap, and the scores people gave.
@@ -92,6 +92,7 @@ mod pca;
 pub mod pickle;
 mod pipeline;
 mod precision;
+mod predictions;
 mod products;
 mod python_random;
 mod ridge;
@@ -116,11 +117,13 @@ pub use cross_validation::{cross_val_predict, cross_val_score};
 pub use data_hash::DataHash;
 pub use dense_classifier::{DenseClassifier, HiddenLayer};
 pub use error::Error;
-pub use estimator::{Classifier, FittedClassifier, FittedTransformer, Transformer};
+pub use estimator::{Classifier, Estimator, FittedClassifier, FittedEstimator, FittedTransformer, Transformer};
 pub use feature_family::{FeatureFamily, FittedFeatureFamily};
 pub use fitted_probe::FittedProbe;
 pub use grid_search::{FittedGridSearch, GridSearch, NestedSplit, SearchScores};
-pub use layer_selection::{FittedLayerProbe, LayerSelection, LayerView, ScoredView, SelectedLayers, SelectionStep};
+pub use layer_selection::{
+    FittedLayerProbe, LayerSelection, LayerView, NestedSelection, ScoredView, SelectedLayers, SelectionStep,
+};
 pub use linear_classifier::{DecisionRule, LinearClassifier};
 pub use linear_svc::{FittedLinearSvc, LinearSvc};
 #[cfg(feature = "linfa")]
@@ -133,10 +136,11 @@ pub use ordinal_regression::{FittedOrdinalRegression, OrdinalRegression};
 pub use pca::{FittedPca, Pca};
 pub use pipeline::{FittedPipeline, Pipeline};
 pub use precision::Precision;
+pub use predictions::{Predictions, ProbabilityTable};
 pub use ridge::{FittedRidge, Ridge};
 pub use ridge_to_class::{FittedRidgeToClass, RidgeToClass};
 pub use saved_probe::{ProbeOrigin, ProbedModel, SavedProbe, SavedProbeError, Validation};
-pub use scoring::{Scoring, SplitScores};
+pub use scoring::{RegressionScoring, Scorer, Scoring, SplitScores};
 pub use sklearn_import::{ImportError, ImportProblem, ImportedFrom, InspectorMetadata, Search, SklearnProbe};
 pub use split::{GroupKFold, KFold, Split, StratifiedGroupKFold, StratifiedKFold, TestSize, TrainTestSplit};
 pub use standard_scaler::{FittedStandardScaler, StandardScaler};

@@ -1,6 +1,9 @@
 use crate::linear_functions::{first_greatest, linear_functions};
 use crate::sigmoid::softplus;
-use crate::{Error, FittedClassifier, FittedLinearSvc, FittedLogisticRegression, FittedOrdinalRegression, Matrix};
+use crate::{
+    Error, FittedClassifier, FittedEstimator, FittedLinearSvc, FittedLogisticRegression, FittedOrdinalRegression,
+    Matrix, Predictions,
+};
 
 /// How the values of linear functions become a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -172,13 +175,32 @@ impl From<FittedOrdinalRegression> for LinearClassifier {
     }
 }
 
-impl FittedClassifier for LinearClassifier {
-    fn classes(&self) -> &[i64] {
-        &self.classes
-    }
+impl FittedEstimator for LinearClassifier {
+    type Label = i64;
 
     fn n_features(&self) -> usize {
         self.coefficients.n_features()
+    }
+
+    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
+        let functions = self.functions(features)?;
+        let class_of = |row: &[f64]| match (self.rule, row) {
+            (DecisionRule::OneVsOne, row) => first_greatest(&self.votes(row)),
+            (_, [value]) => usize::from(*value > 0.0),
+            (DecisionRule::Cumulative, row) => first_greatest(&self.log_probabilities(row)),
+            (DecisionRule::Logistic | DecisionRule::OneVsRest, row) => first_greatest(row),
+        };
+        Ok(functions.rows().map(|row| self.classes[class_of(row)]).collect())
+    }
+
+    fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
+        Predictions::of_classifier(self, features)
+    }
+}
+
+impl FittedClassifier for LinearClassifier {
+    fn classes(&self) -> &[i64] {
+        &self.classes
     }
 
     fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
@@ -193,17 +215,6 @@ impl FittedClassifier for LinearClassifier {
                 Matrix::new(functions.rows().flat_map(|row| self.graded_votes(row)).collect(), n_classes)
             }
         }
-    }
-
-    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
-        let functions = self.functions(features)?;
-        let class_of = |row: &[f64]| match (self.rule, row) {
-            (DecisionRule::OneVsOne, row) => first_greatest(&self.votes(row)),
-            (_, [value]) => usize::from(*value > 0.0),
-            (DecisionRule::Cumulative, row) => first_greatest(&self.log_probabilities(row)),
-            (DecisionRule::Logistic | DecisionRule::OneVsRest, row) => first_greatest(row),
-        };
-        Ok(functions.rows().map(|row| self.classes[class_of(row)]).collect())
     }
 
     fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error> {

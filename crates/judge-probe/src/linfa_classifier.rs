@@ -6,9 +6,9 @@ use linfa_logistic::MultiLogisticRegression;
 use ndarray::{Array1, Array2};
 
 use crate::labels::EncodedLabels;
-use crate::{Classifier, Error, FittedClassifier, Matrix};
+use crate::{Error, Estimator, FittedClassifier, FittedEstimator, Matrix, Predictions};
 
-/// Any classifier of linfa's as a [`Classifier`]: parameters `P` that fit `Array2<f64>` features to `Array1<usize>` targets, which are the
+/// Any classifier of linfa's as a [`Classifier`](crate::Classifier): parameters `P` that fit `Array2<f64>` features to `Array1<usize>` targets, which are the
 /// positions of the classes, or else report an `E`.
 ///
 /// linfa's classifiers have no decision function in common: the class predicted counts 1, others 0 (of two classes 1 and −1), and
@@ -19,7 +19,7 @@ use crate::{Classifier, Error, FittedClassifier, Matrix};
 /// early where rows differ in magnitude, as hidden states do.
 ///
 /// ```
-/// use judge_probe::{Classifier, FittedClassifier, LinfaClassifier, Matrix};
+/// use judge_probe::{Estimator, FittedEstimator, LinfaClassifier, Matrix};
 ///
 /// # fn main() -> Result<(), judge_probe::Error> {
 /// let features = Matrix::from_rows([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])?;
@@ -76,12 +76,13 @@ impl<M> FittedLinfaClassifier<M> {
     }
 }
 
-impl<P, E> Classifier for LinfaClassifier<P, E>
+impl<P, E> Estimator for LinfaClassifier<P, E>
 where
     P: Fit<Array2<f64>, Array1<usize>, E> + Clone + Sync,
     P::Object: PredictInplace<Array2<f64>, Array1<usize>> + Send + Sync,
     E: std::error::Error + From<linfa::error::Error>,
 {
+    type Label = i64;
     type Fitted = FittedLinfaClassifier<P::Object>;
 
     /// # Errors
@@ -118,13 +119,25 @@ impl<M: PredictInplace<Array2<f64>, Array1<usize>> + Send + Sync> FittedLinfaCla
     }
 }
 
-impl<M: PredictInplace<Array2<f64>, Array1<usize>> + Send + Sync> FittedClassifier for FittedLinfaClassifier<M> {
-    fn classes(&self) -> &[i64] {
-        &self.classes
-    }
+impl<M: PredictInplace<Array2<f64>, Array1<usize>> + Send + Sync> FittedEstimator for FittedLinfaClassifier<M> {
+    type Label = i64;
 
     fn n_features(&self) -> usize {
         self.n_features
+    }
+
+    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
+        Ok(self.positions(features)?.into_iter().map(|position| self.classes[position]).collect())
+    }
+
+    fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
+        Predictions::of_classifier(self, features)
+    }
+}
+
+impl<M: PredictInplace<Array2<f64>, Array1<usize>> + Send + Sync> FittedClassifier for FittedLinfaClassifier<M> {
+    fn classes(&self) -> &[i64] {
+        &self.classes
     }
 
     /// Besides what the trait says, [`Error::PredictedPosition`].
@@ -138,10 +151,6 @@ impl<M: PredictInplace<Array2<f64>, Array1<usize>> + Send + Sync> FittedClassifi
         }
         let of_row = |position| (0..self.classes.len()).map(move |class| if class == position { 1.0 } else { 0.0 });
         Matrix::new(positions.into_iter().flat_map(of_row).collect(), self.classes.len())
-    }
-
-    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
-        Ok(self.positions(features)?.into_iter().map(|position| self.classes[position]).collect())
     }
 
     /// None.

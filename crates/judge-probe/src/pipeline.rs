@@ -1,47 +1,48 @@
-use crate::{Classifier, Error, FittedClassifier, FittedTransformer, Matrix, Transformer};
+use crate::{Error, Estimator, FittedClassifier, FittedEstimator, FittedTransformer, Matrix, Predictions, Transformer};
 
-/// A transformer whose images a classifier learns from, as `sklearn.pipeline.Pipeline`. A pipeline is itself a classifier, so longer ones
-/// nest: scaler, then (PCA, then classifier).
+/// A transformer whose images an estimator learns from, as `sklearn.pipeline.Pipeline`. A pipeline is itself an estimator, a classifier or a
+/// regressor as its last step is, so longer ones nest: scaler, then (PCA, then classifier).
 ///
 /// ```
-/// use judge_probe::{Classifier, FittedClassifier, LogisticRegression, Matrix, Pipeline, StandardScaler};
+/// use judge_probe::{Estimator, FittedEstimator, LogisticRegression, Matrix, Pipeline, StandardScaler};
 ///
 /// # fn main() -> Result<(), judge_probe::Error> {
 /// let features = Matrix::from_rows([[120.0, 0.6], [80.0, 0.3], [200.0, 0.5], [40.0, 0.1]])?;
-/// let probe = Pipeline { transformer: StandardScaler::default(), classifier: LogisticRegression::default() };
+/// let probe = Pipeline { transformer: StandardScaler::default(), estimator: LogisticRegression::default() };
 /// let fitted = probe.fit(&features, &[1, 0, 1, 0])?;
 /// assert_eq!(fitted.predict(&features)?, [1, 0, 1, 0]);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Pipeline<T, C> {
+pub struct Pipeline<T, E> {
     /// What comes first.
     pub transformer: T,
     /// What learns from its images.
-    pub classifier: C,
+    pub estimator: E,
 }
 
 /// A [`Pipeline`] fitted: both of its parts, the second on images of the first.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FittedPipeline<T, C> {
+pub struct FittedPipeline<T, F> {
     /// What maps the features.
     pub transformer: T,
     /// What judges their images.
-    pub classifier: C,
+    pub estimator: F,
 }
 
-impl<T: Transformer, C: Classifier> Classifier for Pipeline<T, C> {
-    type Fitted = FittedPipeline<T::Fitted, C::Fitted>;
+impl<T: Transformer, E: Estimator> Estimator for Pipeline<T, E> {
+    type Label = E::Label;
+    type Fitted = FittedPipeline<T::Fitted, E::Fitted>;
 
-    fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<Self::Fitted, Error> {
+    fn fit(&self, features: &Matrix, labels: &[E::Label]) -> Result<Self::Fitted, Error> {
         let transformer = self.transformer.fit(features)?;
-        let classifier = self.classifier.fit(&transformer.transform(features)?, labels)?;
-        Ok(FittedPipeline { transformer, classifier })
+        let estimator = self.estimator.fit(&transformer.transform(features)?, labels)?;
+        Ok(FittedPipeline { transformer, estimator })
     }
 
-    /// Equal transformers are fitted once, and their classifiers together.
-    fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<Self::Fitted, Error>> {
+    /// Equal transformers are fitted once, and their estimators together.
+    fn fit_each(settings: &[Self], features: &Matrix, labels: &[E::Label]) -> Vec<Result<Self::Fitted, Error>> {
         let mut fitted: Vec<Option<Result<Self::Fitted, Error>>> = settings.iter().map(|_| None).collect();
         while let Some(first) = fitted.iter().position(Option::is_none) {
             let alike: Vec<usize> =
@@ -55,23 +56,23 @@ impl<T: Transformer, C: Classifier> Classifier for Pipeline<T, C> {
     }
 }
 
-impl<T: Transformer, C: Classifier> Pipeline<T, C> {
+impl<T: Transformer, E: Estimator> Pipeline<T, E> {
     /// Of settings with equal transformers, at least one.
     fn fit_alike(
         settings: &[&Self],
         features: &Matrix,
-        labels: &[i64],
-    ) -> Vec<Result<<Self as Classifier>::Fitted, Error>> {
+        labels: &[E::Label],
+    ) -> Vec<Result<<Self as Estimator>::Fitted, Error>> {
         let transformed = settings[0].transformer.fit(features).and_then(|transformer| {
             let images = transformer.transform(features)?;
             Ok((transformer, images))
         });
         match transformed {
             Ok((transformer, images)) => {
-                let classifiers: Vec<C> = settings.iter().map(|settings| settings.classifier.clone()).collect();
-                let fitted = C::fit_each(&classifiers, &images, labels).into_iter();
+                let estimators: Vec<E> = settings.iter().map(|settings| settings.estimator.clone()).collect();
+                let fitted = E::fit_each(&estimators, &images, labels).into_iter();
                 fitted
-                    .map(|classifier| Ok(FittedPipeline { transformer: transformer.clone(), classifier: classifier? }))
+                    .map(|estimator| Ok(FittedPipeline { transformer: transformer.clone(), estimator: estimator? }))
                     .collect()
             }
             Err(error) => settings.iter().map(|_| Err(error.clone())).collect(),
@@ -79,24 +80,32 @@ impl<T: Transformer, C: Classifier> Pipeline<T, C> {
     }
 }
 
-impl<T: FittedTransformer, C: FittedClassifier> FittedClassifier for FittedPipeline<T, C> {
-    fn classes(&self) -> &[i64] {
-        self.classifier.classes()
-    }
+impl<T: FittedTransformer, F: FittedEstimator> FittedEstimator for FittedPipeline<T, F> {
+    type Label = F::Label;
 
     fn n_features(&self) -> usize {
         self.transformer.n_features_in()
     }
 
-    fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
-        self.classifier.decision_function(&self.transformer.transform(features)?)
+    fn predict(&self, features: &Matrix) -> Result<Vec<F::Label>, Error> {
+        self.estimator.predict(&self.transformer.transform(features)?)
     }
 
-    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
-        self.classifier.predict(&self.transformer.transform(features)?)
+    fn predictions(&self, features: &Matrix) -> Result<Predictions<F::Label>, Error> {
+        self.estimator.predictions(&self.transformer.transform(features)?)
+    }
+}
+
+impl<T: FittedTransformer, F: FittedClassifier> FittedClassifier for FittedPipeline<T, F> {
+    fn classes(&self) -> &[i64] {
+        self.estimator.classes()
+    }
+
+    fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
+        self.estimator.decision_function(&self.transformer.transform(features)?)
     }
 
     fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error> {
-        self.classifier.predict_proba(&self.transformer.transform(features)?)
+        self.estimator.predict_proba(&self.transformer.transform(features)?)
     }
 }

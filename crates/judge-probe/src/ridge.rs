@@ -1,6 +1,7 @@
 use crate::cholesky::{self, dot};
+use crate::linear_functions::linear_functions;
 use crate::matrix::check_overflow;
-use crate::{Error, Matrix};
+use crate::{Error, Estimator, FittedEstimator, Matrix, Predictions};
 
 /// Least squares with an L2 penalty on the coefficients: minimises ‖y − X w − intercept‖² + alpha ‖w‖², as
 /// `sklearn.linear_model.Ridge` does. The intercept is not penalised.
@@ -22,11 +23,15 @@ impl Default for Ridge {
 /// The linear function that a [`Ridge`] found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedRidge {
-    coefficients: Vec<f64>,
+    /// `[1, n_features]`.
+    coefficients: Matrix,
     intercept: f64,
 }
 
-impl Ridge {
+impl Estimator for Ridge {
+    type Label = f64;
+    type Fitted = FittedRidge;
+
     /// Fits features `[n_rows, n_features]` to one target per row, in closed form.
     ///
     /// The normal equations of the centred data are solved by Cholesky's method, in O(m²(n_rows + n_features)) for the smaller m
@@ -35,16 +40,16 @@ impl Ridge {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidAlpha`], [`Error::TargetCount`], [`Error::NonFiniteTarget`]; [`Error::Singular`] where alpha is 0, or too
+    /// [`Error::InvalidAlpha`], [`Error::LabelCount`], [`Error::NonFiniteTarget`]; [`Error::Singular`] where alpha is 0, or too
     /// small to matter, and features are combinations of others (always so with more features than rows);
     /// [`Error::Overflow`].
-    pub fn fit(&self, features: &Matrix, targets: &[f64]) -> Result<FittedRidge, Error> {
+    fn fit(&self, features: &Matrix, targets: &[f64]) -> Result<FittedRidge, Error> {
         let (n_rows, n_features) = (features.n_rows(), features.n_features());
         if !(self.alpha.is_finite() && self.alpha >= 0.0) {
             return Err(Error::InvalidAlpha { alpha: self.alpha });
         }
         if targets.len() != n_rows {
-            return Err(Error::TargetCount { n_rows, n_targets: targets.len() });
+            return Err(Error::LabelCount { n_rows, n_labels: targets.len() });
         }
         if let Some(row) = targets.iter().position(|target| !target.is_finite()) {
             return Err(Error::NonFiniteTarget { row, value: targets[row] });
@@ -77,9 +82,11 @@ impl Ridge {
                 return Err(Error::Overflow { feature });
             }
         }
-        Ok(FittedRidge { coefficients, intercept })
+        Ok(FittedRidge { coefficients: Matrix::new(coefficients, n_features)?, intercept })
     }
+}
 
+impl Ridge {
     /// (A + alpha I)⁻¹ b for an A of inner products of `length` terms.
     fn solve(&self, mut a: Vec<f64>, mut b: Vec<f64>, length: usize) -> Result<Vec<f64>, Error> {
         let order = b.len();
@@ -95,22 +102,28 @@ impl Ridge {
 impl FittedRidge {
     /// The weight of each feature, `[n_features]`.
     pub fn coefficients(&self) -> &[f64] {
-        &self.coefficients
+        self.coefficients.values()
     }
 
     /// The value at the origin.
     pub fn intercept(&self) -> f64 {
         self.intercept
     }
+}
 
-    /// One prediction per row of `[n_rows, n_features]`. On huge features it may overflow to an infinity.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::FeatureCount`].
-    pub fn predict(&self, features: &Matrix) -> Result<Vec<f64>, Error> {
-        features.check_features(self.coefficients.len())?;
-        Ok(features.rows().map(|row| dot(row, &self.coefficients) + self.intercept).collect())
+impl FittedEstimator for FittedRidge {
+    type Label = f64;
+
+    fn n_features(&self) -> usize {
+        self.coefficients.n_features()
+    }
+
+    fn predict(&self, features: &Matrix) -> Result<Vec<f64>, Error> {
+        Ok(linear_functions(features, &self.coefficients, &[self.intercept])?.values().to_vec())
+    }
+
+    fn predictions(&self, features: &Matrix) -> Result<Predictions<f64>, Error> {
+        Ok(self.predict(features)?.into())
     }
 }
 

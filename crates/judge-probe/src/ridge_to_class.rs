@@ -1,6 +1,6 @@
 use crate::labels::EncodedLabels;
 use crate::linear_functions::first_greatest;
-use crate::{Classifier, Error, FittedClassifier, FittedRidge, Matrix, Ridge};
+use crate::{Error, Estimator, FittedClassifier, FittedEstimator, FittedRidge, Matrix, Predictions, Ridge};
 
 /// [`Ridge`] as a classifier of scores: it is fitted to the classes as numbers, and predicts the class nearest to its function.
 ///
@@ -8,7 +8,7 @@ use crate::{Classifier, Error, FittedClassifier, FittedRidge, Matrix, Ridge};
 /// for what their values say, and knows no probabilities.
 ///
 /// ```
-/// use judge_probe::{Classifier, FittedClassifier, Matrix, RidgeToClass};
+/// use judge_probe::{Estimator, FittedEstimator, Matrix, RidgeToClass};
 ///
 /// # fn main() -> Result<(), judge_probe::Error> {
 /// let features = Matrix::from_rows([[0.0], [1.0], [2.0], [3.0]])?;
@@ -37,7 +37,8 @@ impl FittedRidgeToClass {
     }
 }
 
-impl Classifier for RidgeToClass {
+impl Estimator for RidgeToClass {
+    type Label = i64;
     type Fitted = FittedRidgeToClass;
 
     /// # Errors
@@ -50,13 +51,31 @@ impl Classifier for RidgeToClass {
     }
 }
 
-impl FittedClassifier for FittedRidgeToClass {
-    fn classes(&self) -> &[i64] {
-        &self.classes
-    }
+impl FittedEstimator for FittedRidgeToClass {
+    type Label = i64;
 
     fn n_features(&self) -> usize {
         self.ridge.coefficients().len()
+    }
+
+    /// The nearest class, the lower of equals.
+    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
+        let decisions = self.decision_function(features)?;
+        let class_of = |row: &[f64]| match row {
+            [value] => usize::from(*value > 0.0),
+            row => first_greatest(row),
+        };
+        Ok(decisions.rows().map(|row| self.classes[class_of(row)]).collect())
+    }
+
+    fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
+        Predictions::of_classifier(self, features)
+    }
+}
+
+impl FittedClassifier for FittedRidgeToClass {
+    fn classes(&self) -> &[i64] {
+        &self.classes
     }
 
     /// Of two classes the function less the middle of them; of more its distance from each, negated.
@@ -68,16 +87,6 @@ impl FittedClassifier for FittedRidgeToClass {
         }
         let distances = |value: f64| self.classes.iter().map(move |&class| -(value - class as f64).abs());
         Matrix::new(values.into_iter().flat_map(distances).collect(), self.classes.len())
-    }
-
-    /// The nearest class, the lower of equals.
-    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
-        let decisions = self.decision_function(features)?;
-        let class_of = |row: &[f64]| match row {
-            [value] => usize::from(*value > 0.0),
-            row => first_greatest(row),
-        };
-        Ok(decisions.rows().map(|row| self.classes[class_of(row)]).collect())
     }
 
     /// None.

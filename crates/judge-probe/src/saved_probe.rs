@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub use error::SavedProbeError;
 
-use crate::{Error, FittedClassifier, FittedProbe};
+use crate::{Error, FittedEstimator, FittedProbe};
 
 /// A probe and what it belongs to.
 ///
@@ -29,7 +29,7 @@ use crate::{Error, FittedClassifier, FittedProbe};
 ///
 /// use judge_core::{Layer, Pooling, Signal};
 /// use judge_probe::{
-///     DecisionRule, FittedClassifier, FittedProbe, LinearClassifier, Matrix, Precision, ProbeOrigin, ProbedModel, SavedProbe,
+///     DecisionRule, FittedEstimator, FittedProbe, LinearClassifier, Matrix, Precision, ProbeOrigin, ProbedModel, SavedProbe,
 /// };
 ///
 /// # fn main() -> Result<(), judge_probe::Error> {

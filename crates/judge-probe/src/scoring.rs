@@ -1,11 +1,66 @@
-use judge_metrics::agreement::{Average, ConfusionMatrix, ZeroDivision};
-use judge_metrics::correlation::spearman;
+use judge_metrics::agreement::{AgreementWeights, Average, ConfusionMatrix, ZeroDivision};
+use judge_metrics::correlation::{pearson, spearman};
+use judge_metrics::prediction::{auroc, log_loss, mean_absolute_error, root_mean_squared_error};
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::pairwise_sum::pairwise_sum;
+use crate::{Error, Predictions, ProbabilityTable};
 
-/// How predictions are scored against the truth; more is better.
+/// What says how good predictions of held-out rows are: what [`cross_val_score`](crate::cross_val_score),
+/// [`GridSearch`](crate::GridSearch) and [`LayerSelection`](crate::LayerSelection) maximise.
+///
+/// [`Scoring`] has the usual ones of classes (`L` is `i64`) and [`RegressionScoring`] those of numbers (`f64`). Any closure of the right
+/// signature is one too:
+///
+/// ```
+/// use judge_probe::{Error, GridSearch, LogisticRegression, Matrix, Predictions, StratifiedKFold};
+///
+/// # fn main() -> Result<(), Error> {
+/// // The share of rows that are predicted at most one class off.
+/// let within_one = |observed: &[i64], predicted: &Predictions<i64>| -> Result<f64, Error> {
+///     let near = observed.iter().zip(&predicted.labels).filter(|(a, b)| a.abs_diff(**b) <= 1).count();
+///     Ok(near as f64 / observed.len() as f64)
+/// };
+/// let features = Matrix::from_rows((0..30).map(|row| [f64::from(row), f64::from(row % 7)]))?;
+/// let labels: Vec<i64> = (0..30).map(|row| 1 + row / 10).collect();
+/// let search = GridSearch { candidates: vec![LogisticRegression::default()], scoring: within_one };
+/// let scores = search.scores(&features, &labels, &StratifiedKFold::default().split(&labels)?)?;
+/// assert_eq!(scores.best_mean, 1.0);
+/// # Ok(())
+/// # }
+/// ```
+pub trait Scorer<L>: Sync {
+    /// The score of predictions, one or more, each beside what was observed of its row. More is better, so losses are negated.
+    ///
+    /// # Errors
+    ///
+    /// An [`Error::Metric`] that [is undefined](judge_metrics::Error::is_undefined), such as a correlation with constant predictions, means that
+    /// these rows have no score; any other error ends what asked for the score.
+    fn score(&self, observed: &[L], predicted: &Predictions<L>) -> Result<f64, Error>;
+}
+
+impl<L, F: Fn(&[L], &Predictions<L>) -> Result<f64, Error> + Sync> Scorer<L> for F {
+    fn score(&self, observed: &[L], predicted: &Predictions<L>) -> Result<f64, Error> {
+        self(observed, predicted)
+    }
+}
+
+/// The score, `None` where it is undefined; [`Error::NonFiniteScore`] for what is no number.
+pub(crate) fn score_of<L>(
+    scorer: &impl Scorer<L>,
+    observed: &[L],
+    predicted: &Predictions<L>,
+) -> Result<Option<f64>, Error> {
+    match scorer.score(observed, predicted) {
+        Ok(score) if score.is_finite() => Ok(Some(score)),
+        Ok(score) => Err(Error::NonFiniteScore { score }),
+        Err(Error::Metric(error)) if error.is_undefined() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// How predicted classes, or their probabilities, are scored against the true classes; more is better. In brackets the name of
+/// scikit-learn's scorer, to which it is equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scoring {
@@ -20,52 +75,147 @@ pub enum Scoring {
     WeightedF1,
     /// Spearman's rank correlation of predicted and true class, for scales.
     Spearman,
+    /// Spearman's rank correlation of the expected and the true class: of the value that a probe gives as a judge.
+    ExpectedSpearman,
+    /// Area under the receiver operating characteristic of the second class's probability (`roc_auc`); of more classes the mean over each
+    /// against the rest (`roc_auc_ovr`), undefined where one of them has no held-out row.
+    RocAuc,
+    /// Mean natural logarithm of the true class's probability (`neg_log_loss`), which counts as at least 2⁻⁵²; a class that was not learnt has
+    /// probability 0.
+    NegLogLoss,
+    /// Cohen's kappa with weights that fall with the squared distance of the classes' values: `cohen_kappa_score(weights="quadratic")` with all
+    /// whole numbers from the lowest class to the highest as its `labels`.
+    QuadraticKappa,
+    /// Mean absolute difference of the expected and the true class, negated (`neg_mean_absolute_error` of expected classes).
+    NegMeanAbsoluteError,
 }
 
+/// Probabilities below this are taken for it, as scikit-learn does for double precision.
+const CLIP: f64 = f64::EPSILON;
+
 impl Scoring {
-    /// The score of predictions, one or more, each beside the true class; `None` where the statistic is undefined, as a correlation with
-    /// constant predictions is. As scikit-learn has it, a class that is never predicted has F1 0.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Metric`] for columns of unequal length or none.
-    ///
-    /// ```
-    /// use judge_probe::Scoring;
-    ///
-    /// let (truth, predicted) = ([1, 2, 3, 3], [1, 2, 2, 3]);
-    /// assert_eq!(Scoring::Accuracy.score(&truth, &predicted)?, Some(0.75));
-    /// assert_eq!(Scoring::Spearman.score(&truth, &[2; 4])?, None);
-    /// # Ok::<(), judge_probe::Error>(())
-    /// ```
-    pub fn score(self, truth: &[i64], predicted: &[i64]) -> Result<Option<f64>, Error> {
-        match self.statistic(truth, predicted) {
-            Ok(score) => Ok(Some(score)),
-            Err(error) if error.is_undefined() => Ok(None),
-            Err(error) => Err(error.into()),
+    /// Whether it scores probabilities, which some classifiers do not know.
+    pub fn needs_probabilities(self) -> bool {
+        matches!(self, Self::ExpectedSpearman | Self::RocAuc | Self::NegLogLoss | Self::NegMeanAbsoluteError)
+    }
+
+    /// [`Error::NoProbabilities`] where they are needed and unknown.
+    pub(crate) fn check(self, probabilities: Option<&ProbabilityTable>) -> Result<(), Error> {
+        if self.needs_probabilities() && probabilities.is_none() {
+            return Err(Error::NoProbabilities { scoring: self });
+        }
+        Ok(())
+    }
+
+    /// Undefined where probabilities are needed and unknown: see [`check`](Self::check).
+    pub(crate) fn statistic(self, truth: &[i64], predicted: &Predictions<i64>) -> Result<f64, judge_metrics::Error> {
+        let unknown = judge_metrics::Error::Undefined { statistic: "score", reason: "no probabilities are known" };
+        let table = || predicted.probabilities.as_ref().ok_or(unknown);
+        match self {
+            Self::ExpectedSpearman => Ok(spearman(&numbers(truth), &table()?.expected_classes())?.estimate),
+            Self::NegMeanAbsoluteError => {
+                Ok(-mean_absolute_error(&table()?.expected_classes(), &numbers(truth))?.estimate)
+            }
+            Self::RocAuc => area(truth, table()?),
+            Self::NegLogLoss => Ok(-log_loss_of_true(truth, table()?)?),
+            _ => self.of_classes(truth, &predicted.labels),
         }
     }
 
-    pub(crate) fn statistic(self, truth: &[i64], predicted: &[i64]) -> Result<f64, judge_metrics::Error> {
+    fn of_classes(self, truth: &[i64], predicted: &[i64]) -> Result<f64, judge_metrics::Error> {
         let mut labels = [truth, predicted].concat();
         labels.sort_unstable();
         labels.dedup();
         let n_labels = labels.len();
+        let values = numbers(&labels);
         let matrix = || ConfusionMatrix::new(labels, truth, predicted);
         let f1 = |matrix: ConfusionMatrix<i64>, average| Ok(matrix.average(average, ZeroDivision::Zero)?.f1);
         match self {
-            Self::Spearman => {
-                let numbers = |labels: &[i64]| labels.iter().map(|&label| label as f64).collect::<Vec<_>>();
-                Ok(spearman(&numbers(truth), &numbers(predicted))?.estimate)
+            Self::Spearman => Ok(spearman(&numbers(truth), &numbers(predicted))?.estimate),
+            Self::QuadraticKappa if n_labels == 1 && truth.len() == predicted.len() => {
+                Err(judge_metrics::Error::Undefined { statistic: "kappa", reason: "there is one class alone" })
             }
+            Self::QuadraticKappa => Ok(matrix()?.cohen_kappa(&AgreementWeights::QuadraticOf(values))?.estimate),
             // Nothing is wrong. A confusion matrix would ask for a second label, which must not be averaged over.
             _ if n_labels == 1 && truth.len() == predicted.len() => Ok(1.0),
-            Self::Accuracy => matrix()?.accuracy().estimate(),
             Self::BalancedAccuracy => matrix()?.balanced_accuracy(),
             Self::MacroF1 => f1(matrix()?, Average::Macro),
             Self::WeightedF1 => f1(matrix()?, Average::Weighted),
+            _ => matrix()?.accuracy().estimate(),
         }
     }
+}
+
+/// As scikit-learn has it, a class that is never predicted has F1 0.
+///
+/// ```
+/// use judge_probe::{Error, Scorer, Scoring};
+///
+/// let truth = [1, 2, 3, 3];
+/// assert_eq!(Scoring::Accuracy.score(&truth, &vec![1, 2, 2, 3].into())?, 0.75);
+/// let constant = Scoring::Spearman.score(&truth, &vec![2; 4].into());
+/// assert!(matches!(constant, Err(Error::Metric(error)) if error.is_undefined()));
+/// assert!(matches!(Scoring::RocAuc.score(&truth, &vec![2; 4].into()), Err(Error::NoProbabilities { .. })));
+/// # Ok::<(), Error>(())
+/// ```
+impl Scorer<i64> for Scoring {
+    /// Besides undefined statistics, [`Error::Metric`] for columns of unequal length or none, and [`Error::NoProbabilities`].
+    fn score(&self, observed: &[i64], predicted: &Predictions<i64>) -> Result<f64, Error> {
+        self.check(predicted.probabilities.as_ref())?;
+        Ok(self.statistic(observed, predicted)?)
+    }
+}
+
+/// How predicted numbers are scored against those observed; more is better. In brackets the name of scikit-learn's scorer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RegressionScoring {
+    /// Spearman's rank correlation.
+    #[default]
+    Spearman,
+    /// Pearson's correlation.
+    Pearson,
+    /// Mean absolute error, negated (`neg_mean_absolute_error`).
+    NegMeanAbsoluteError,
+    /// Root of the mean squared error, negated (`neg_root_mean_squared_error`).
+    NegRootMeanSquaredError,
+}
+
+impl Scorer<f64> for RegressionScoring {
+    fn score(&self, observed: &[f64], predicted: &Predictions<f64>) -> Result<f64, Error> {
+        let predicted = &predicted.labels;
+        Ok(match self {
+            Self::Spearman => spearman(observed, predicted)?.estimate,
+            Self::Pearson => pearson(observed, predicted)?.estimate,
+            Self::NegMeanAbsoluteError => -mean_absolute_error(predicted, observed)?.estimate,
+            Self::NegRootMeanSquaredError => -root_mean_squared_error(predicted, observed)?,
+        })
+    }
+}
+
+fn numbers(classes: &[i64]) -> Vec<f64> {
+    classes.iter().map(|&class| class as f64).collect()
+}
+
+/// Of each class against the rest, of two classes that of the second alone.
+fn area(truth: &[i64], table: &ProbabilityTable) -> Result<f64, judge_metrics::Error> {
+    let of_class = |(column, class): (usize, &i64)| {
+        let outcomes: Vec<bool> = truth.iter().map(|observed| observed == class).collect();
+        let scores: Vec<f64> = table.probabilities().rows().map(|row| row[column]).collect();
+        Ok(auroc(&outcomes, &scores)?.estimate)
+    };
+    let classes = table.classes();
+    let skipped = if classes.len() == 2 { 1 } else { 0 };
+    let areas: Vec<f64> =
+        classes.iter().enumerate().skip(skipped).map(of_class).collect::<Result<_, judge_metrics::Error>>()?;
+    Ok(pairwise_sum(&areas) / areas.len() as f64)
+}
+
+fn log_loss_of_true(truth: &[i64], table: &ProbabilityTable) -> Result<f64, judge_metrics::Error> {
+    let column = |row: usize| table.classes().binary_search(truth.get(row)?).ok();
+    let of_true = |(index, row): (usize, &[f64])| column(index).map_or(0.0, |column| row[column]);
+    let probabilities: Vec<f64> = table.probabilities().rows().enumerate().map(of_true).collect();
+    Ok(log_loss(&vec![true; truth.len()], &probabilities, CLIP)?.estimate)
 }
 
 /// Scores of one thing on several splits, `None` where a score is undefined.

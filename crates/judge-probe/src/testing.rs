@@ -1,6 +1,6 @@
 //! Checks of the contracts in this crate, for those who implement its traits.
 
-use crate::{Classifier, Error, FittedClassifier, Matrix};
+use crate::{Classifier, Error, FittedClassifier, FittedEstimator, Matrix, Predictions};
 
 /// Where an estimator departs from its contract.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -48,6 +48,10 @@ pub enum ContractBreach {
         values: Vec<f64>,
     },
 
+    /// [`FittedEstimator::predictions`] that are not those of `predict` and `predict_proba`.
+    #[error("predictions are not what predict and predict_proba say")]
+    Predictions,
+
     /// A result that depends on what it should not depend on.
     #[error("{method} of row {row} is {found:?} {when}, {expected:?} otherwise")]
     Changed {
@@ -84,11 +88,11 @@ pub enum ContractBreach {
     },
 }
 
-/// Checks that settings do what [`Classifier`] promises, and what they fit what [`FittedClassifier`] does, on 36 rows of 4 features made up here
+/// Checks that settings do what [`Classifier`] promises, that is what [`Estimator`](crate::Estimator) does, and what they fit what [`FittedClassifier`] does, on 36 rows of 4 features made up here
 /// of two and of three classes far apart.
 ///
 /// * The classes are those of the labels, whatever integers these are; results have the shapes promised.
-/// * Most rows are predicted right.
+/// * Most rows are predicted right, and `predictions` says what `predict` and `predict_proba` say.
 /// * Probabilities sum to 1; the class predicted is the most probable and has the greatest decision.
 /// * Fitting again gives the same to the bit; so do rows in another order and one by one. Settings fitted together give what each gives alone, but
 ///   for rounding.
@@ -98,7 +102,7 @@ pub enum ContractBreach {
 /// use judge_probe::testing::check_estimator;
 /// use judge_probe::{LogisticRegression, Pipeline, StandardScaler};
 ///
-/// check_estimator(&Pipeline { transformer: StandardScaler::default(), classifier: LogisticRegression::default() })?;
+/// check_estimator(&Pipeline { transformer: StandardScaler::default(), estimator: LogisticRegression::default() })?;
 /// # Ok::<(), judge_probe::Error>(())
 /// ```
 ///
@@ -238,6 +242,9 @@ impl Results {
             decisions: fitted.decision_function(features)?,
             probabilities: fitted.predict_proba(features)?,
         };
+        if fitted.predictions(features)? != Predictions::of_classifier(fitted, features)? {
+            return Err(ContractBreach::Predictions.into());
+        }
         let n_decisions = if n_classes == 2 { 1 } else { n_classes };
         let shape = |matrix: &Matrix| (matrix.n_rows(), matrix.n_features());
         check_shape(PREDICT, (n_rows, 1), (results.predicted.len(), 1))?;

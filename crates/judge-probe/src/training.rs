@@ -71,7 +71,6 @@ pub use comparison::Outcome;
 pub use error::TrainingError;
 pub use grading::{GradeScale, Grading};
 pub use held_out::{Agreement, Gain, HeldOut, Statistic};
-pub use predictions::Predictions;
 pub use report::{ChosenView, Evaluation, Selection, TrainingReport};
 pub use rows::{GradedRow, RowSignals};
 pub use settings::{ProbeClassifier, ProbeTraining};

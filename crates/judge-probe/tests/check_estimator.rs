@@ -2,8 +2,9 @@
 
 use judge_probe::testing::{ContractBreach, check_estimator};
 use judge_probe::{
-    Block, Blocks, ClassWeight, Classifier, Error, FeatureFamily, FittedClassifier, FittedLogisticRegression,
-    LinearSvc, LogisticRegression, Matrix, OrdinalRegression, Pca, Pipeline, RidgeToClass, StandardScaler,
+    Block, Blocks, ClassWeight, Error, Estimator, FeatureFamily, FittedClassifier, FittedEstimator,
+    FittedLogisticRegression, LinearSvc, LogisticRegression, Matrix, OrdinalRegression, Pca, Pipeline, Predictions,
+    RidgeToClass, StandardScaler,
 };
 
 #[test]
@@ -19,12 +20,12 @@ fn classifiers_keep_their_contract() {
 
 #[test]
 fn pipelines_keep_the_contract() {
-    let scaled = Pipeline { transformer: StandardScaler::default(), classifier: LogisticRegression::default() };
+    let scaled = Pipeline { transformer: StandardScaler::default(), estimator: LogisticRegression::default() };
     check_estimator(&scaled).unwrap();
-    check_estimator(&Pipeline { transformer: Pca { n_components: 2 }, classifier: scaled }).unwrap();
+    check_estimator(&Pipeline { transformer: Pca { n_components: 2 }, estimator: scaled }).unwrap();
     let block = |transformer| Block { n_features: 2, transformer };
     let blocks = [FeatureFamily::State, FeatureFamily::Pca { n_components: 1 }].map(block).to_vec();
-    let layers = Pipeline { transformer: Blocks { blocks }, classifier: OrdinalRegression::default() };
+    let layers = Pipeline { transformer: Blocks { blocks }, estimator: OrdinalRegression::default() };
     check_estimator(&layers).unwrap();
 }
 
@@ -46,7 +47,8 @@ struct FittedBroken {
     classes: Vec<i64>,
 }
 
-impl Classifier for Broken {
+impl Estimator for Broken {
+    type Label = i64;
     type Fitted = FittedBroken;
 
     fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<FittedBroken, Error> {
@@ -63,13 +65,29 @@ impl Classifier for Broken {
     }
 }
 
-impl FittedClassifier for FittedBroken {
-    fn classes(&self) -> &[i64] {
-        &self.classes
-    }
+impl FittedEstimator for FittedBroken {
+    type Label = i64;
 
     fn n_features(&self) -> usize {
         self.sound.n_features()
+    }
+
+    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
+        match self.fault {
+            Broken::AlwaysTheFirst => Ok(vec![self.classes[0]; features.n_rows()]),
+            Broken::AnyWidth if features.n_features() != self.n_features() => Ok(vec![self.classes[0]]),
+            _ => self.sound.predict(features),
+        }
+    }
+
+    fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
+        Predictions::of_classifier(self, features)
+    }
+}
+
+impl FittedClassifier for FittedBroken {
+    fn classes(&self) -> &[i64] {
+        &self.classes
     }
 
     fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
@@ -82,14 +100,6 @@ impl FittedClassifier for FittedBroken {
             Broken::OneColumnTooMany => Matrix::beside(&[decisions.clone(), decisions]),
             Broken::AlwaysTheFirst => Matrix::new(vec![-1.0; decisions.n_rows()], 1),
             _ => Ok(decisions),
-        }
-    }
-
-    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
-        match self.fault {
-            Broken::AlwaysTheFirst => Ok(vec![self.classes[0]; features.n_rows()]),
-            Broken::AnyWidth if features.n_features() != self.n_features() => Ok(vec![self.classes[0]]),
-            _ => self.sound.predict(features),
         }
     }
 

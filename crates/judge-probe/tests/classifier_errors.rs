@@ -1,6 +1,8 @@
 //! What the linear classifiers refuse, and that the error says why.
 
-use judge_probe::{Classifier, Error, FittedClassifier, LinearSvc, LogisticRegression, Matrix};
+use judge_probe::{
+    Classifier, Error, Estimator, FittedClassifier, FittedEstimator, LinearSvc, LogisticRegression, Matrix,
+};
 
 fn features() -> Matrix {
     Matrix::from_rows([[1.0, 2.0], [3.0, 5.0], [4.0, 4.0], [0.0, 1.0]]).unwrap()

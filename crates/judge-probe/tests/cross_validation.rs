@@ -2,10 +2,10 @@
 //! `scripts/probe/cross_validation_fixtures.py`; what cannot be fitted or tested is named.
 
 use judge_probe::{
-    ClassWeight, Error, GridSearch, LogisticRegression, Matrix, Pipeline, Scoring, SearchScores, Split, SplitScores,
-    StandardScaler, StratifiedKFold, TestSize, TrainTestSplit, cross_val_predict, cross_val_score,
+    ClassWeight, Error, Estimator, FittedClassifier, FittedEstimator, GridSearch, KFold, LinearSvc, LogisticRegression,
+    Matrix, Pipeline, Predictions, ProbabilityTable, RegressionScoring, Ridge, Scorer, Scoring, SearchScores, Split,
+    SplitScores, StandardScaler, StratifiedKFold, TestSize, TrainTestSplit, cross_val_predict, cross_val_score,
 };
-use judge_probe::{Classifier, FittedClassifier};
 use serde_json::Value;
 
 type Probe = Pipeline<StandardScaler, LogisticRegression>;
@@ -32,8 +32,8 @@ fn data(n: u64, d: u64, n_classes: u64, signal: f64) -> (Matrix, Vec<i64>) {
 
 fn probe(c: f64, balanced: bool) -> Probe {
     let class_weight = if balanced { ClassWeight::Balanced } else { ClassWeight::Uniform };
-    let classifier = LogisticRegression { c, class_weight, ..LogisticRegression::default() };
-    Pipeline { transformer: StandardScaler::default(), classifier }
+    let estimator = LogisticRegression { c, class_weight, ..LogisticRegression::default() };
+    Pipeline { transformer: StandardScaler::default(), estimator }
 }
 
 fn search(balanced: bool, scoring: Scoring) -> GridSearch<Probe> {
@@ -44,24 +44,28 @@ fn classes(list: &Value) -> Vec<i64> {
     list.as_array().unwrap().iter().map(|number| number.as_i64().unwrap()).collect()
 }
 
-/// Scores follow from equal predictions, so they may differ in rounding alone.
+/// Scores of equal classes may differ in rounding alone.
+const ROUNDING: f64 = 1e-14;
+/// Probabilities are those at the optimum but for where each solver ends.
+const SOLVERS: f64 = 1e-8;
+
 #[track_caller]
-fn assert_close(ours: Option<f64>, expected: &Value) {
+fn assert_close(ours: Option<f64>, expected: &Value, tolerance: f64) {
     match (ours, expected.as_f64()) {
-        (Some(ours), Some(expected)) => assert!((ours - expected).abs() < 1e-14, "{ours} is not {expected}"),
+        (Some(ours), Some(expected)) => assert!((ours - expected).abs() < tolerance, "{ours} is not {expected}"),
         (ours, expected) => assert_eq!(ours, expected),
     }
 }
 
 #[track_caller]
-fn assert_equal(ours: &SearchScores, expected: &Value) {
-    assert_eq!(ours.candidates.len(), 4);
+fn assert_equal(ours: &SearchScores, expected: &Value, tolerance: f64) {
+    assert_eq!(ours.candidates.len(), expected["scores"].as_array().unwrap().len());
     for (candidate, scores) in ours.candidates.iter().enumerate() {
         for (split, &score) in scores.by_split.iter().enumerate() {
-            assert_close(score, &expected["scores"][candidate][split]);
+            assert_close(score, &expected["scores"][candidate][split], tolerance);
         }
-        assert_close(scores.mean(), &expected["means"][candidate]);
-        assert_close(scores.deviation(), &expected["deviations"][candidate]);
+        assert_close(scores.mean(), &expected["means"][candidate], tolerance);
+        assert_close(scores.deviation(), &expected["deviations"][candidate], tolerance);
     }
     assert_eq!(ours.best as u64, expected["best"].as_u64().unwrap());
     assert_eq!(Some(ours.best_mean), ours.candidates[ours.best].mean());
@@ -86,25 +90,35 @@ fn scores_and_choices_equal_scikit_learns() {
             ("macro_f1", Scoring::MacroF1),
             ("weighted_f1", Scoring::WeightedF1),
             ("spearman", Scoring::Spearman),
+            ("expected_spearman", Scoring::ExpectedSpearman),
+            ("roc_auc", Scoring::RocAuc),
+            ("neg_log_loss", Scoring::NegLogLoss),
+            ("quadratic_kappa", Scoring::QuadraticKappa),
+            ("neg_mean_absolute_error", Scoring::NegMeanAbsoluteError),
         ] {
             let scores = search(balanced, scoring).scores(&features, &labels, &splits).unwrap();
-            assert_equal(&scores, &case["searches"][name]);
+            assert_equal(
+                &scores,
+                &case["searches"][name],
+                if scoring.needs_probabilities() { SOLVERS } else { ROUNDING },
+            );
         }
 
         let scores = cross_val_score(&probe(0.1, balanced), &features, &labels, &splits, Scoring::MacroF1).unwrap();
         for (ours, expected) in scores.by_split.iter().zip(case["cross_val_score"].as_array().unwrap()) {
-            assert_close(*ours, expected);
+            assert_close(*ours, expected, ROUNDING);
         }
         let predicted = cross_val_predict(&probe(0.1, balanced), &features, &labels, &splits).unwrap();
-        assert_eq!(predicted, classes(&case["cross_val_predict"]));
+        assert_eq!(predicted.labels, classes(&case["cross_val_predict"]));
+        assert_probabilities(&predicted, &case["probabilities"]);
 
         let inner = |rows: &[usize]| StratifiedKFold { n_splits: 3, shuffle: None }.split(&select(rows));
         let nested = search(balanced, Scoring::MacroF1).nested(&features, &labels, &splits, inner).unwrap();
         assert_eq!(nested.len(), 5);
         for (ours, expected) in nested.iter().zip(case["nested"].as_array().unwrap()) {
-            assert_equal(&ours.search, expected);
-            assert_eq!(ours.predicted, classes(&expected["predicted"]));
-            assert_close(ours.score, &expected["score"]);
+            assert_equal(&ours.search, expected, ROUNDING);
+            assert_eq!(ours.predicted.labels, classes(&expected["predicted"]));
+            assert_close(ours.score, &expected["score"], ROUNDING);
         }
 
         let Split { train, test } =
@@ -112,10 +126,97 @@ fn scores_and_choices_equal_scikit_learns() {
         let (train_features, train_labels) = (features.select_rows(&train).unwrap(), select(&train));
         let folds = StratifiedKFold::default().split(&train_labels).unwrap();
         let refit = search(balanced, Scoring::MacroF1).fit(&train_features, &train_labels, &folds).unwrap();
-        assert_equal(&refit.scores, &case["refit"]);
-        let predicted = refit.classifier.predict(&features.select_rows(&test).unwrap()).unwrap();
+        assert_equal(&refit.scores, &case["refit"], ROUNDING);
+        let predicted = refit.estimator.predict(&features.select_rows(&test).unwrap()).unwrap();
         assert_eq!(predicted, classes(&case["refit"]["predicted"]));
         assert_eq!(refit.settings, search(balanced, Scoring::MacroF1).candidates[refit.scores.best]);
+    }
+}
+
+#[track_caller]
+fn assert_probabilities(ours: &Predictions<i64>, expected: &Value) {
+    let table = ours.probabilities.as_ref().unwrap();
+    let expected = expected.as_array().unwrap();
+    assert_eq!(table.probabilities().n_rows(), expected.len());
+    for (row, expected) in table.probabilities().rows().zip(expected) {
+        row.iter()
+            .zip(expected.as_array().unwrap())
+            .for_each(|(p, expected)| assert_close(Some(*p), expected, SOLVERS));
+    }
+}
+
+#[test]
+fn a_class_that_a_split_has_not_learnt_has_probability_0() {
+    let fixture: Value = serde_json::from_str(include_str!("fixtures/cross_validation.json")).unwrap();
+    let case = &fixture["missing"];
+    let number = |name: &str| case[name].as_u64().unwrap();
+    let (features, labels) = data(number("n"), number("d"), number("n_classes"), case["signal"].as_f64().unwrap());
+    let rows: Vec<usize> = classes(&case["rows"]).into_iter().map(|row| row as usize).collect();
+    let (features, labels): (_, Vec<i64>) =
+        (features.select_rows(&rows).unwrap(), rows.iter().map(|&row| labels[row]).collect());
+    let splits = KFold { n_splits: number("n_splits") as usize, shuffle: None }.split(labels.len()).unwrap();
+    let predicted = cross_val_predict(&probe(0.1, true), &features, &labels, &splits).unwrap();
+    assert_probabilities(&predicted, &case["probabilities"]);
+    let table = predicted.probabilities.as_ref().unwrap();
+    assert_eq!(table.classes(), [0, 1, 2]);
+    assert!(table.of_class(0).unwrap().iter().filter(|p| **p == 0.0).count() > 10);
+    assert_eq!(predicted.expected_classes().unwrap(), table.expected_classes());
+}
+
+#[test]
+fn regressors_are_chosen_as_scikit_learn_chooses_them() {
+    let fixture: Value = serde_json::from_str(include_str!("fixtures/cross_validation.json")).unwrap();
+    let case = &fixture["regression"];
+    let numbers =
+        |list: &Value| list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect::<Vec<_>>();
+    let number = |name: &str| case[name].as_u64().unwrap();
+    let (features, _) = data(number("n"), number("d"), number("n_classes"), case["signal"].as_f64().unwrap());
+    let labels = numbers(&case["labels"]);
+    let splits = KFold { n_splits: 5, shuffle: Some(number("shuffle") as u32) }.split(labels.len()).unwrap();
+    let ridge = |alpha: f64| Pipeline {
+        transformer: StandardScaler::default(),
+        estimator: Ridge { alpha, ..Ridge::default() },
+    };
+    for (name, scoring) in [
+        ("spearman", RegressionScoring::Spearman),
+        ("pearson", RegressionScoring::Pearson),
+        ("neg_mean_absolute_error", RegressionScoring::NegMeanAbsoluteError),
+        ("neg_root_mean_squared_error", RegressionScoring::NegRootMeanSquaredError),
+    ] {
+        let candidates = numbers(&case["alphas"]).into_iter().map(ridge).collect();
+        let search = GridSearch { candidates, scoring };
+        let found = search.fit(&features, &labels, &splits).unwrap();
+        assert_equal(&found.scores, &case["searches"][name], 1e-12);
+        assert_eq!(found.settings, search.candidates[found.scores.best]);
+    }
+    let predicted = cross_val_predict(&ridge(10.0), &features, &labels, &splits).unwrap();
+    assert_eq!(predicted.probabilities, None);
+    for (ours, expected) in predicted.labels.iter().zip(numbers(&case["cross_val_predict"])) {
+        assert!((ours - expected).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn scores_of_probabilities_need_them_and_scores_are_numbers() {
+    let (features, labels) = data(40, 2, 2, 0.5);
+    let splits = StratifiedKFold { n_splits: 2, shuffle: None }.split(&labels).unwrap();
+    let in_first = |error: Error| Error::InSplit { split: 0, error: Box::new(error) };
+    for scoring in [Scoring::ExpectedSpearman, Scoring::RocAuc, Scoring::NegLogLoss, Scoring::NegMeanAbsoluteError] {
+        let scores = cross_val_score(&LinearSvc::default(), &features, &labels, &splits, scoring);
+        assert_eq!(scores, Err(in_first(Error::NoProbabilities { scoring })));
+    }
+    let infinite = |_: &[i64], _: &Predictions<i64>| -> Result<f64, Error> { Ok(f64::INFINITY) };
+    let scores = cross_val_score(&Constant(0), &features, &labels, &splits, infinite);
+    assert_eq!(scores, Err(in_first(Error::NonFiniteScore { score: f64::INFINITY })));
+    // A class that was not learnt counts with the least probability there is.
+    let table = ProbabilityTable::new(vec![0, 1], Matrix::from_rows([[0.5, 0.5], [0.25, 0.75]]).unwrap()).unwrap();
+    let predictions = Predictions { labels: vec![0, 1], probabilities: Some(table) };
+    let score = Scoring::NegLogLoss.score(&[0, 2], &predictions).unwrap();
+    assert!((score - (0.5_f64.ln() + f64::EPSILON.ln()) / 2.0).abs() < 1e-12);
+    assert!(matches!(Scoring::NegLogLoss.score(&[0], &predictions), Err(Error::Metric(_))));
+    for scoring in [Scoring::RocAuc, Scoring::QuadraticKappa] {
+        let alike = Predictions { labels: vec![0, 0], ..predictions.clone() };
+        assert!(matches!(scoring.score(&[0, 0], &alike), Err(Error::Metric(error)) if error.is_undefined()));
     }
 }
 
@@ -170,11 +271,28 @@ struct Constant(i64);
 
 struct FittedConstant(i64, Vec<i64>, usize);
 
-impl Classifier for Constant {
+impl Estimator for Constant {
+    type Label = i64;
     type Fitted = FittedConstant;
 
     fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<FittedConstant, Error> {
         Ok(FittedConstant(self.0, labels.to_vec(), features.n_features()))
+    }
+}
+
+impl FittedEstimator for FittedConstant {
+    type Label = i64;
+
+    fn n_features(&self) -> usize {
+        self.2
+    }
+
+    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
+        Ok(vec![self.0; features.n_rows()])
+    }
+
+    fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
+        Predictions::of_classifier(self, features)
     }
 }
 
@@ -183,16 +301,8 @@ impl FittedClassifier for FittedConstant {
         &self.1
     }
 
-    fn n_features(&self) -> usize {
-        self.2
-    }
-
     fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
         Matrix::new(vec![0.0; features.n_rows()], 1)
-    }
-
-    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
-        Ok(vec![self.0; features.n_rows()])
     }
 
     fn predict_proba(&self, _: &Matrix) -> Result<Option<Matrix>, Error> {

@@ -1,6 +1,6 @@
 //! What matrices and estimators refuse, and that the error says where.
 
-use judge_probe::{Error, Matrix, Ridge, StandardScaler};
+use judge_probe::{Error, Estimator, FittedEstimator, Matrix, Ridge, StandardScaler};
 
 fn matrix(rows: &[[f64; 2]]) -> Matrix {
     Matrix::from_rows(rows).unwrap()
@@ -52,7 +52,7 @@ fn ridge_refuses_bad_settings_and_targets() {
     assert!(matches!(nan, Err(Error::InvalidAlpha { .. })));
 
     let ridge = Ridge::default();
-    assert_eq!(ridge.fit(&features, &targets[1..]), Err(Error::TargetCount { n_rows: 3, n_targets: 2 }));
+    assert_eq!(ridge.fit(&features, &targets[1..]), Err(Error::LabelCount { n_rows: 3, n_labels: 2 }));
     let infinite = ridge.fit(&features, &[1.0, f64::NEG_INFINITY, 2.0]);
     assert_eq!(infinite, Err(Error::NonFiniteTarget { row: 1, value: f64::NEG_INFINITY }));
     let fitted = ridge.fit(&features, &targets).unwrap();

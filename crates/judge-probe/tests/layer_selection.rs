@@ -3,9 +3,9 @@
 
 use judge_core::{Layer, Pooling};
 use judge_probe::{
-    ClassWeight, Error, FeatureFamily, FittedClassifier, FittedTransformer, LayerSelection, LayerView,
-    LogisticRegression, Matrix, Pipeline, Scoring, SearchScores, SelectedLayers, StandardScaler, StratifiedKFold,
-    Transformer,
+    ClassWeight, Error, FeatureFamily, FittedEstimator, FittedTransformer, LayerSelection, LayerView,
+    LogisticRegression, Matrix, Pipeline, Scorer, Scoring, SearchScores, SelectedLayers, Split, StandardScaler,
+    StratifiedKFold, Transformer,
 };
 use serde_json::Value;
 
@@ -50,9 +50,9 @@ fn selection(top_k: usize) -> Selection {
     }
     let probe = |c| Pipeline {
         transformer: StandardScaler::default(),
-        classifier: LogisticRegression { c, class_weight: ClassWeight::Balanced, ..LogisticRegression::default() },
+        estimator: LogisticRegression { c, class_weight: ClassWeight::Balanced, ..LogisticRegression::default() },
     };
-    LayerSelection { views, classifiers: [0.01, 1.0].map(probe).to_vec(), scoring: Scoring::MacroF1, top_k }
+    LayerSelection { views, estimators: [0.01, 1.0].map(probe).to_vec(), scoring: Scoring::MacroF1, top_k }
 }
 
 /// States of the n-th reading of each layer.
@@ -102,7 +102,9 @@ fn selections_equal_those_made_of_scikit_learns_parts() {
         }
         let views: Vec<_> = positions(&case["chosen"]).into_iter().map(|view| selection.views[view]).collect();
         assert_eq!(selected.chosen, views);
-        assert_eq!(selected.classifier, selection.classifiers[case["classifier"].as_u64().unwrap() as usize]);
+        let last = selected.steps.iter().rev().find(|step| step.kept).unwrap();
+        assert_eq!(Some(&selected.scores), last.scores.as_ref());
+        assert_eq!(selected.estimator, selection.estimators[case["classifier"].as_u64().unwrap() as usize]);
 
         let probe = selected.fit(&source, &labels).unwrap();
         let features = selected.features(&source).unwrap();
@@ -116,6 +118,33 @@ fn selections_equal_those_made_of_scikit_learns_parts() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
         assert_eq!(pool.install(|| selection.select(&source, &labels, &splits)).unwrap(), selected);
     }
+}
+
+#[test]
+fn a_nested_selection_is_one_for_each_outer_split_by_hand() {
+    let labels = labels(3);
+    let source = source(3, 1.5);
+    let folds = StratifiedKFold { n_splits: 3, shuffle: Some(5) };
+    let outer = folds.split(&labels).unwrap();
+    let of = |rows: &[usize]| rows.iter().map(|&row| labels[row]).collect::<Vec<_>>();
+    let selection = selection(3);
+    let nested = selection.nested(&source, &labels, &outer, |rows| folds.split(&of(rows))).unwrap();
+    assert_eq!(nested.len(), 3);
+    for (split, nested) in outer.iter().zip(nested) {
+        let part = |rows: &[usize], layer: Layer, pooling: &Pooling| source(layer, pooling)?.select_rows(rows);
+        let train = |layer: Layer, pooling: &Pooling| part(&split.train, layer, pooling);
+        let inner = folds.split(&of(&split.train)).unwrap();
+        let selected = selection.select(train, &of(&split.train), &inner).unwrap();
+        assert_eq!(nested.selected, selected);
+        let fitted = selected.fit(train, &of(&split.train)).unwrap();
+        let tested = selected.features(|layer, pooling| part(&split.test, layer, pooling)).unwrap();
+        assert_eq!(nested.predicted, fitted.predictions(&tested).unwrap());
+        assert_eq!(nested.score, Scoring::MacroF1.score(&of(&split.test), &nested.predicted).ok());
+        assert!(nested.score < Some(selected.scores.best_mean + 0.2));
+    }
+    let overlapping = [Split { train: vec![0, 1], test: vec![1] }];
+    let refused = selection.nested(&source, &labels, &overlapping, |rows| folds.split(&of(rows)));
+    assert_eq!(refused, Err(Error::SplitOverlap { split: 0, row: 1 }));
 }
 
 #[test]

@@ -3,7 +3,9 @@
 mod formula;
 
 use formula::Data;
-use judge_probe::{ClassWeight, Classifier, DecisionRule, FittedClassifier, LinearClassifier, LinearSvc, Matrix};
+use judge_probe::{
+    ClassWeight, DecisionRule, Estimator, FittedClassifier, FittedEstimator, LinearClassifier, LinearSvc, Matrix,
+};
 use serde::Deserialize;
 
 #[derive(Deserialize)]

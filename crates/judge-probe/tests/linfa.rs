@@ -5,7 +5,7 @@ mod formula;
 
 use formula::Data;
 use judge_probe::testing::check_estimator;
-use judge_probe::{Classifier, FittedClassifier, LinfaClassifier, LogisticRegression, Matrix};
+use judge_probe::{Estimator, FittedClassifier, FittedEstimator, LinfaClassifier, LogisticRegression, Matrix};
 use linfa_logistic::error::Error as LogisticError;
 use linfa_logistic::{LogisticRegression as LinfaLogistic, MultiLogisticRegression};
 use serde_json::{Value, from_value};

@@ -3,7 +3,9 @@
 mod formula;
 
 use formula::Data;
-use judge_probe::{ClassWeight, Classifier, FittedClassifier, FittedLogisticRegression, LogisticRegression, Matrix};
+use judge_probe::{
+    ClassWeight, Estimator, FittedClassifier, FittedEstimator, FittedLogisticRegression, LogisticRegression, Matrix,
+};
 use serde::Deserialize;
 
 #[derive(Deserialize)]

@@ -6,8 +6,8 @@ mod formula;
 use formula::Data;
 use judge_probe::testing::check_estimator;
 use judge_probe::{
-    Classifier, DenseClassifier, Error, FittedClassifier, FittedMlpClassifier, FittedProbe, GridSearch, Matrix,
-    MlpClassifier, MlpError, Pipeline, Scoring, StandardScaler, StratifiedKFold, TestSize, cross_val_predict,
+    DenseClassifier, Error, Estimator, FittedClassifier, FittedEstimator, FittedMlpClassifier, FittedProbe, GridSearch,
+    Matrix, MlpClassifier, MlpError, Pipeline, Scoring, StandardScaler, StratifiedKFold, TestSize, cross_val_predict,
 };
 use serde::Deserialize;
 
@@ -97,7 +97,7 @@ fn it_keeps_the_contract() {
         ..MlpClassifier::default()
     };
     check_estimator(&stopping).unwrap();
-    check_estimator(&Pipeline { transformer: StandardScaler::default(), classifier: stopping }).unwrap();
+    check_estimator(&Pipeline { transformer: StandardScaler::default(), estimator: stopping }).unwrap();
 }
 
 /// Rows on a ring: which side of it they lie on no linear function tells.
@@ -111,7 +111,7 @@ fn ring(n_rows: usize) -> (Matrix, Vec<i64>) {
 }
 
 fn ring_settings(alpha: f64) -> Pipeline<StandardScaler, MlpClassifier> {
-    let classifier = MlpClassifier {
+    let estimator = MlpClassifier {
         hidden_layer_sizes: vec![16],
         alpha,
         learning_rate_init: 0.02,
@@ -119,7 +119,7 @@ fn ring_settings(alpha: f64) -> Pipeline<StandardScaler, MlpClassifier> {
         tol: 1e-3,
         ..MlpClassifier::default()
     };
-    Pipeline { transformer: StandardScaler::default(), classifier }
+    Pipeline { transformer: StandardScaler::default(), estimator }
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn it_stands_in_cross_validation_and_grid_search() {
     let (features, labels) = ring(90);
     let splits = StratifiedKFold { n_splits: 3, shuffle: Some(1) }.split(&labels).unwrap();
     let predicted = cross_val_predict(&ring_settings(1e-4), &features, &labels, &splits).unwrap();
-    let right = predicted.iter().zip(&labels).filter(|(ours, label)| ours == label).count();
+    let right = predicted.labels.iter().zip(&labels).filter(|(ours, label)| ours == label).count();
     // 60 are of the commoner class, and a linear function does no better.
     assert!(right > 75, "{right} of 90");
 
@@ -135,7 +135,7 @@ fn it_stands_in_cross_validation_and_grid_search() {
     let search = GridSearch { candidates: vec![ring_settings(1e3), ring_settings(1e-4)], scoring: Scoring::MacroF1 };
     let found = search.fit(&features, &labels, &splits).unwrap();
     assert_eq!(found.scores.best, 1);
-    let fitted = found.classifier;
+    let fitted = found.estimator;
     let probe = FittedProbe::try_from(fitted.clone()).unwrap();
     assert_eq!(probe.hidden_layers().len(), 1);
     assert_eq!(probe.predict(&features).unwrap(), fitted.predict(&features).unwrap());

@@ -1,6 +1,6 @@
 //! What defines the estimators, on any features.
 
-use judge_probe::{Matrix, Ridge, StandardScaler};
+use judge_probe::{Estimator, FittedEstimator, Matrix, Ridge, StandardScaler};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use judge_core::{Layer, ModelInfo, Pooling, Probe, Signal};
 use judge_probe::{
-    Classifier, DecisionRule, DenseClassifier, Error, FittedClassifier, FittedProbe, FittedStandardScaler, HiddenLayer,
-    LinearClassifier, LinearSvc, LogisticRegression, Matrix, OrdinalRegression, Pipeline, Precision, ProbeOrigin,
-    ProbedModel, SavedProbe, SavedProbeError, StandardScaler, Validation,
+    Classifier, DecisionRule, DenseClassifier, Error, Estimator, FittedClassifier, FittedEstimator, FittedProbe,
+    FittedStandardScaler, HiddenLayer, LinearClassifier, LinearSvc, LogisticRegression, Matrix, OrdinalRegression,
+    Pipeline, Precision, ProbeOrigin, ProbedModel, SavedProbe, SavedProbeError, StandardScaler, Validation,
 };
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
@@ -72,10 +72,10 @@ fn what_is_read_back_is_what_was_written() {
 }
 
 /// Fitted here, to features of the width of [`origin`], scaled.
-fn fitted<C: Classifier<Fitted: Into<DenseClassifier>>>(classifier: C, labels: &[i64]) -> FittedProbe {
+fn fitted<C: Classifier<Fitted: Into<DenseClassifier>>>(estimator: C, labels: &[i64]) -> FittedProbe {
     let value = |i: usize| ((i * i + 7 * i) % 23) as f64 / 7.0 + labels[i / 4] as f64;
     let features = Matrix::new((0..4 * labels.len()).map(value).collect(), 4).unwrap();
-    let pipeline = Pipeline { transformer: StandardScaler::default(), classifier };
+    let pipeline = Pipeline { transformer: StandardScaler::default(), estimator };
     FittedProbe::try_from(pipeline.fit(&features, labels).unwrap()).unwrap()
 }
 

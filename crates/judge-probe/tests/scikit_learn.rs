@@ -1,6 +1,6 @@
 //! Equality with scikit-learn 1.9.1 on the fixtures of `scripts/probe/make_fixtures.py`.
 
-use judge_probe::{Matrix, Ridge, StandardScaler};
+use judge_probe::{Estimator, FittedEstimator, Matrix, Ridge, StandardScaler};
 use serde_json::Value;
 
 fn numbers(list: &Value) -> Vec<f64> {

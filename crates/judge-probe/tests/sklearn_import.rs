@@ -6,7 +6,8 @@
 use judge_core::{Layer, Pooling};
 use judge_probe::pickle::Limits;
 use judge_probe::{
-    DecisionRule, Error, FittedClassifier, FittedProbe, ImportProblem, Matrix, Precision, SavedProbe, SklearnProbe,
+    DecisionRule, Error, FittedClassifier, FittedEstimator, FittedProbe, ImportProblem, Matrix, Precision, SavedProbe,
+    SklearnProbe,
 };
 use serde_json::Value;
 

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use judge_core::{Layer, Pooling, Signal};
 use judge_probe::pickle::{Limits, Problem};
 use judge_probe::{
-    Error, FittedClassifier, ImportProblem, ImportedFrom, Matrix, Precision, ProbedModel, SavedProbe, SavedProbeError,
-    SklearnProbe,
+    Error, FittedClassifier, FittedEstimator, ImportProblem, ImportedFrom, Matrix, Precision, ProbedModel, SavedProbe,
+    SavedProbeError, SklearnProbe,
 };
 use serde_json::Value;
 

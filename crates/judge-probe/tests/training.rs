@@ -7,7 +7,7 @@ use judge_probe::training::{
     GradeScale, GradedRow, Grading, Outcome, ProbeClassifier, ProbeTraining, RowSignals, Statistic, TrainedProbe,
     TrainingError, TrainingOrigin, View,
 };
-use judge_probe::{Error, FittedClassifier, Matrix, ProbedModel, SavedProbe};
+use judge_probe::{Error, FittedClassifier, FittedEstimator, Matrix, ProbedModel, SavedProbe};
 
 const D_MODEL: usize = 2;
 

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::artefacts::LabelledTexts;
 use crate::cross_validation::{in_each_split, in_parallel, select};
 use crate::{
-    Classifier, Error, FittedClassifier, Pipeline, Scoring, Split, StandardScaler, TfidfVectorizer, surface_features,
+    Classifier, Error, Estimator, FittedEstimator, Pipeline, Scoring, Split, StandardScaler, TfidfVectorizer,
+    surface_features,
 };
 
 /// Something that predicts labels without meaning, and how well.
@@ -100,7 +101,7 @@ impl<'a> Tested<'a> {
 
     pub(super) fn surface<C: Classifier>(&self, classifier: &C) -> Result<Vec<i64>, Error> {
         let features = surface_features(self.rows.questions, self.rows.responses)?;
-        let probe = Pipeline { transformer: StandardScaler::default(), classifier: classifier.clone() };
+        let probe = Pipeline { transformer: StandardScaler::default(), estimator: classifier.clone() };
         let predicted = in_each_split(&features, self.rows.labels, self.splits, |_, data| {
             probe.fit(&data.train, &data.train_labels)?.predict(&data.test)
         })?;
@@ -121,7 +122,7 @@ impl<'a> Tested<'a> {
 
     pub(super) fn baseline(&self, name: &str, predicted: &[i64], majority: &[i64]) -> Result<Baseline, Error> {
         let gain = self.over_questions(|truth, rows| {
-            let score = |predicted: &[i64]| self.scoring.statistic(truth, &select(predicted, rows));
+            let score = |predicted: &[i64]| self.scoring.statistic(truth, &select(predicted, rows).into());
             Ok(score(predicted)? - score(majority)?)
         })?;
         Ok(Baseline {
@@ -133,7 +134,7 @@ impl<'a> Tested<'a> {
     }
 
     pub(super) fn score(&self, predicted: &[i64]) -> Result<ScoreInterval, Error> {
-        self.over_questions(|truth, rows| self.scoring.statistic(truth, &select(predicted, rows)))
+        self.over_questions(|truth, rows| self.scoring.statistic(truth, &select(predicted, rows).into()))
     }
 
     /// A statistic of the truth of resampled rows and the positions of these rows among those tested on.

@@ -4,7 +4,10 @@ use faer::Mat;
 
 use crate::labels::EncodedLabels;
 use crate::products::{check_squares, lower_gram, transposed};
-use crate::{ClassWeight, Classifier, DecisionRule, Error, FittedClassifier, LinearClassifier, Matrix};
+use crate::{
+    ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, LinearClassifier, Matrix,
+    Predictions,
+};
 use smo::{TwoClasses, symmetric_part};
 
 /// A linear support vector machine for every two classes, as `sklearn.svm.SVC(kernel="linear")`, which is libsvm's. (Not as
@@ -14,7 +17,7 @@ use smo::{TwoClasses, symmetric_part};
 /// wins is put to the vote; see [`DecisionRule::OneVsOne`].
 ///
 /// ```
-/// use judge_probe::{Classifier, FittedClassifier, LinearSvc, Matrix};
+/// use judge_probe::{Estimator, FittedClassifier, LinearSvc, Matrix};
 ///
 /// # fn main() -> Result<(), judge_probe::Error> {
 /// let features = Matrix::from_rows([[0.0], [1.0], [3.0], [4.0]])?;
@@ -119,7 +122,8 @@ impl<'a> Data<'a> {
     }
 }
 
-impl Classifier for LinearSvc {
+impl Estimator for LinearSvc {
+    type Label = i64;
     type Fitted = FittedLinearSvc;
 
     /// Holds the inner products of all rows: 8 n_rows² bytes, and as much again at most.
@@ -152,24 +156,32 @@ impl FittedLinearSvc {
     }
 }
 
-impl FittedClassifier for FittedLinearSvc {
-    fn classes(&self) -> &[i64] {
-        self.linear.classes()
-    }
+impl FittedEstimator for FittedLinearSvc {
+    type Label = i64;
 
     fn n_features(&self) -> usize {
         self.linear.n_features()
+    }
+
+    /// As scikit-learn's with `break_ties=False`: the first of the classes with most votes.
+    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
+        self.linear.predict(features)
+    }
+
+    fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
+        Predictions::of_classifier(self, features)
+    }
+}
+
+impl FittedClassifier for FittedLinearSvc {
+    fn classes(&self) -> &[i64] {
+        self.linear.classes()
     }
 
     /// As scikit-learn's with `decision_function_shape="ovr"`: where classes have equal votes, the greatest need not be that of the class
     /// predicted. See [`DecisionRule::OneVsOne`].
     fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
         self.linear.decision_function(features)
-    }
-
-    /// As scikit-learn's with `break_ties=False`: the first of the classes with most votes.
-    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
-        self.linear.predict(features)
     }
 
     /// Always none: Platt's probabilities are not fitted.

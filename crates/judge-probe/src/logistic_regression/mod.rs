@@ -5,7 +5,10 @@ use faer::Mat;
 
 use crate::labels::EncodedLabels;
 use crate::row_space::RowSpace;
-use crate::{ClassWeight, Classifier, DecisionRule, Error, FittedClassifier, LinearClassifier, Matrix};
+use crate::{
+    ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, LinearClassifier, Matrix,
+    Predictions,
+};
 use loss::Loss;
 use newton::{Objective, Preconditioner};
 
@@ -16,7 +19,7 @@ use newton::{Objective, Preconditioner};
 /// of the row's class and S the sum of them.
 ///
 /// ```
-/// use judge_probe::{Classifier, FittedClassifier, LogisticRegression, Matrix};
+/// use judge_probe::{Estimator, FittedClassifier, FittedEstimator, LogisticRegression, Matrix};
 ///
 /// # fn main() -> Result<(), judge_probe::Error> {
 /// let features = Matrix::from_rows([[0.0], [1.0], [2.0], [3.0]])?;
@@ -67,7 +70,8 @@ impl LogisticRegression {
     }
 }
 
-impl Classifier for LogisticRegression {
+impl Estimator for LogisticRegression {
+    type Label = i64;
     type Fitted = FittedLogisticRegression;
 
     /// In O(m² (n_rows + n_features)) a step for the smaller m of the two sides.
@@ -168,23 +172,31 @@ impl FittedLogisticRegression {
     }
 }
 
-impl FittedClassifier for FittedLogisticRegression {
-    fn classes(&self) -> &[i64] {
-        self.linear.classes()
-    }
+impl FittedEstimator for FittedLogisticRegression {
+    type Label = i64;
 
     fn n_features(&self) -> usize {
         self.linear.n_features()
     }
 
-    /// The logits.
-    fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
-        self.linear.decision_function(features)
-    }
-
     /// Of two classes the second where its logit is above 0; else the first of the classes with the greatest.
     fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
         self.linear.predict(features)
+    }
+
+    fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
+        Predictions::of_classifier(self, features)
+    }
+}
+
+impl FittedClassifier for FittedLogisticRegression {
+    fn classes(&self) -> &[i64] {
+        self.linear.classes()
+    }
+
+    /// The logits.
+    fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
+        self.linear.decision_function(features)
     }
 
     /// Always some.

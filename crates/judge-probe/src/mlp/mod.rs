@@ -10,7 +10,10 @@ use crate::cross_validation::select;
 use crate::labels::EncodedLabels;
 use crate::numpy_random::NumpyRandom;
 use crate::products::check_squares;
-use crate::{Classifier, DecisionRule, DenseClassifier, Error, FittedClassifier, Matrix, Split, TestSize};
+use crate::{
+    DecisionRule, DenseClassifier, Error, Estimator, FittedClassifier, FittedEstimator, Matrix, Predictions, Split,
+    TestSize,
+};
 use loss::Batch;
 use network::Network;
 
@@ -25,7 +28,7 @@ use network::Network;
 /// same for all weights.
 ///
 /// ```
-/// use judge_probe::{Classifier, FittedClassifier, Matrix, MlpClassifier};
+/// use judge_probe::{Estimator, FittedEstimator, Matrix, MlpClassifier};
 ///
 /// # fn main() -> Result<(), judge_probe::Error> {
 /// // Which no linear function tells apart.
@@ -181,7 +184,8 @@ impl HeldOut {
     }
 }
 
-impl Classifier for MlpClassifier {
+impl Estimator for MlpClassifier {
+    type Label = i64;
     type Fitted = FittedMlpClassifier;
 
     /// # Errors
@@ -237,22 +241,30 @@ impl Classifier for MlpClassifier {
     }
 }
 
-impl FittedClassifier for FittedMlpClassifier {
-    fn classes(&self) -> &[i64] {
-        self.classifier.classes()
-    }
+impl FittedEstimator for FittedMlpClassifier {
+    type Label = i64;
 
     fn n_features(&self) -> usize {
         self.classifier.n_features()
     }
 
+    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
+        self.classifier.predict(features)
+    }
+
+    fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
+        Predictions::of_classifier(self, features)
+    }
+}
+
+impl FittedClassifier for FittedMlpClassifier {
+    fn classes(&self) -> &[i64] {
+        self.classifier.classes()
+    }
+
     /// Of two classes the log-odds of the second; of more each class's logarithm of its probability, but for a number that all share.
     fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
         self.classifier.decision_function(features)
-    }
-
-    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
-        self.classifier.predict(features)
     }
 
     /// Always some.

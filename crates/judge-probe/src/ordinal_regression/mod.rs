@@ -2,7 +2,10 @@ mod objective;
 
 use crate::labels::EncodedLabels;
 use crate::row_space::RowSpace;
-use crate::{ClassWeight, Classifier, DecisionRule, Error, FittedClassifier, LinearClassifier, Matrix};
+use crate::{
+    ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, LinearClassifier, Matrix,
+    Predictions,
+};
 use objective::{Objective, Point};
 
 /// Ordinal regression for classes that stand in order, such as scores from 1 to 5: the cumulative logit or proportional odds model (McCullagh
@@ -17,7 +20,7 @@ use objective::{Objective, Point};
 /// classes counts in fitting, not how far apart their values are.
 ///
 /// ```
-/// use judge_probe::{Classifier, FittedClassifier, Matrix, OrdinalRegression};
+/// use judge_probe::{Estimator, FittedClassifier, FittedEstimator, Matrix, OrdinalRegression};
 ///
 /// # fn main() -> Result<(), judge_probe::Error> {
 /// let features = Matrix::from_rows([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])?;
@@ -84,7 +87,8 @@ impl OrdinalRegression {
     }
 }
 
-impl Classifier for OrdinalRegression {
+impl Estimator for OrdinalRegression {
+    type Label = i64;
     type Fitted = FittedOrdinalRegression;
 
     /// In O(m² (n_rows + n_features)) a step for the smaller m of the two sides.
@@ -130,23 +134,31 @@ impl FittedOrdinalRegression {
     }
 }
 
-impl FittedClassifier for FittedOrdinalRegression {
-    fn classes(&self) -> &[i64] {
-        self.linear.classes()
-    }
+impl FittedEstimator for FittedOrdinalRegression {
+    type Label = i64;
 
     fn n_features(&self) -> usize {
         self.linear.n_features()
     }
 
-    /// Of two classes w·x less the threshold; of more the logarithm of each class's probability.
-    fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
-        self.linear.decision_function(features)
-    }
-
     /// The most probable class, the first of equals.
     fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
         self.linear.predict(features)
+    }
+
+    fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
+        Predictions::of_classifier(self, features)
+    }
+}
+
+impl FittedClassifier for FittedOrdinalRegression {
+    fn classes(&self) -> &[i64] {
+        self.linear.classes()
+    }
+
+    /// Of two classes w·x less the threshold; of more the logarithm of each class's probability.
+    fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
+        self.linear.decision_function(features)
     }
 
     /// Always some.

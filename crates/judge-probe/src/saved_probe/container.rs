@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{ProbeOrigin, SavedProbe, SavedProbeError};
 use crate::{
-    DecisionRule, DenseClassifier, Error, FittedClassifier, FittedProbe, FittedStandardScaler, HiddenLayer,
-    LinearClassifier, Matrix, Precision,
+    DecisionRule, DenseClassifier, Error, FittedClassifier, FittedEstimator, FittedProbe, FittedStandardScaler,
+    HiddenLayer, LinearClassifier, Matrix, Precision,
 };
 
 const ENTRY: &str = "judge_probe";

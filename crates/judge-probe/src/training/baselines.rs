@@ -4,14 +4,14 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::slice;
 
-use super::{GradedRow, Predictions};
+use super::GradedRow;
 use crate::{
-    ClassWeight, Classifier, Error, FittedTfidfVectorizer, GridSearch, LogisticRegression, Matrix, Pipeline, Scoring,
-    Split, SplitScores, StandardScaler, TfidfVectorizer, surface_features,
+    ClassWeight, Error, Estimator, FittedEstimator, FittedTfidfVectorizer, GridSearch, LogisticRegression, Matrix,
+    Pipeline, Predictions, Scoring, Split, SplitScores, StandardScaler, TfidfVectorizer, surface_features,
 };
 
 type Learner = Pipeline<StandardScaler, LogisticRegression>;
-type Fitted = <Learner as Classifier>::Fitted;
+type Fitted = <Learner as Estimator>::Fitted;
 
 /// Learnt from the same rows as a probe, C chosen in the same folds.
 pub(super) struct Baselines {
@@ -35,10 +35,10 @@ impl Baselines {
         let majority = counts.into_iter().max_by_key(|&(class, count)| (count, Reverse(class)));
         let logistic = |&c: &f64| Pipeline {
             transformer: StandardScaler::default(),
-            classifier: LogisticRegression { c, class_weight: ClassWeight::Balanced, ..LogisticRegression::default() },
+            estimator: LogisticRegression { c, class_weight: ClassWeight::Balanced, ..LogisticRegression::default() },
         };
         let search = GridSearch { candidates: c.iter().map(logistic).collect(), scoring: Scoring::MacroF1 };
-        let surface = search.fit(&surface(rows, train)?, classes, folds)?.classifier;
+        let surface = search.fit(&surface(rows, train)?, classes, folds)?.estimator;
         let texts = responses(rows, train);
         let learner = best_with_words(&search, &texts, classes, folds)?;
         let words = TfidfVectorizer::default().fit(&texts)?;
@@ -46,12 +46,16 @@ impl Baselines {
         Ok(Self { majority: majority.map_or(0, |(class, _)| class), surface, words, tfidf })
     }
 
-    pub(super) fn predict(&self, rows: &[GradedRow], tested: &[usize]) -> Result<Vec<(String, Predictions)>, Error> {
+    pub(super) fn predict(
+        &self,
+        rows: &[GradedRow],
+        tested: &[usize],
+    ) -> Result<Vec<(String, Predictions<i64>)>, Error> {
         let words = self.words.transform(&responses(rows, tested))?;
         Ok(vec![
-            ("majority".to_owned(), Predictions::constant(self.majority, tested.len())),
-            ("surface".to_owned(), Predictions::of(&self.surface, &surface(rows, tested)?)?),
-            ("tfidf".to_owned(), Predictions::of(&self.tfidf, &words)?),
+            ("majority".to_owned(), vec![self.majority; tested.len()].into()),
+            ("surface".to_owned(), self.surface.predictions(&surface(rows, tested)?)?),
+            ("tfidf".to_owned(), self.tfidf.predictions(&words)?),
         ])
     }
 }

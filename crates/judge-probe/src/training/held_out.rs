@@ -4,8 +4,8 @@ use judge_metrics::correlation::spearman;
 use judge_metrics::resampling::Bootstrap;
 use serde::{Deserialize, Serialize};
 
-use super::Predictions;
-use crate::Error;
+use super::predictions::values;
+use crate::{Error, Predictions};
 
 /// A statistic with its bootstrap interval, or why the rows do not define it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -105,12 +105,13 @@ impl HeldOut<'_> {
     /// # Errors
     ///
     /// [`Error::Metric`] for another number of predictions than of rows; what the rows do not define is [`Statistic::Undefined`].
-    pub fn agreement(&self, predictions: &Predictions) -> Result<Agreement, Error> {
+    pub fn agreement(&self, predictions: &Predictions<i64>) -> Result<Agreement, Error> {
+        let values = values(predictions);
         Ok(Agreement {
             weighted_f1: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Weighted)?.f1))?,
             macro_f1: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Macro)?.f1))?,
             accuracy: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Micro)?.f1))?,
-            spearman: self.statistic(|rows| self.spearman(predictions, rows))?,
+            spearman: self.statistic(|rows| self.spearman(&values, rows))?,
         })
     }
 
@@ -119,10 +120,12 @@ impl HeldOut<'_> {
     /// # Errors
     ///
     /// As [`agreement`](Self::agreement).
-    pub fn gain(&self, predictions: &Predictions, others: &Predictions) -> Result<Gain, Error> {
-        let f1 =
-            |of: &Predictions, rows: &[usize]| Ok::<_, judge_metrics::Error>(self.f1(of, rows, Average::Weighted)?.f1);
-        let rank = |rows: &[usize]| Ok(self.spearman(predictions, rows)? - self.spearman(others, rows)?);
+    pub fn gain(&self, predictions: &Predictions<i64>, others: &Predictions<i64>) -> Result<Gain, Error> {
+        let f1 = |of: &Predictions<i64>, rows: &[usize]| {
+            Ok::<_, judge_metrics::Error>(self.f1(of, rows, Average::Weighted)?.f1)
+        };
+        let (ours, theirs) = (values(predictions), values(others));
+        let rank = |rows: &[usize]| Ok(self.spearman(&ours, rows)? - self.spearman(&theirs, rows)?);
         Ok(Gain {
             weighted_f1: self.statistic(|rows| Ok(f1(predictions, rows)? - f1(others, rows)?))?,
             spearman: self.statistic(rank)?,
@@ -135,18 +138,18 @@ impl HeldOut<'_> {
 
     fn f1(
         &self,
-        predictions: &Predictions,
+        predictions: &Predictions<i64>,
         rows: &[usize],
         average: Average,
     ) -> Result<AverageScores, judge_metrics::Error> {
         let pick = |classes: &[i64]| rows.iter().filter_map(|&row| classes.get(row).copied()).collect::<Vec<_>>();
-        let matrix = ConfusionMatrix::new(self.labels.to_vec(), &pick(&self.classes), &pick(&predictions.classes))?;
+        let matrix = ConfusionMatrix::new(self.labels.to_vec(), &pick(&self.classes), &pick(&predictions.labels))?;
         // A class that neither occurs nor is predicted has no F1, and no part in the mean.
         matrix.average(average, ZeroDivision::LeftOut)
     }
 
-    fn spearman(&self, predictions: &Predictions, rows: &[usize]) -> Result<f64, judge_metrics::Error> {
+    fn spearman(&self, values: &[f64], rows: &[usize]) -> Result<f64, judge_metrics::Error> {
         let pick = |values: &[f64]| rows.iter().filter_map(|&row| values.get(row).copied()).collect::<Vec<_>>();
-        Ok(spearman(&pick(&predictions.values), &pick(&self.grades))?.estimate)
+        Ok(spearman(&pick(values), &pick(&self.grades))?.estimate)
     }
 }

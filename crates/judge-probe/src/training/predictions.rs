@@ -1,70 +1,49 @@
+//! What is predicted of rows by the model itself, and the one number that each prediction comes to.
+
 use crate::linear_functions::first_greatest;
-use crate::{Error, FittedClassifier, Matrix};
+use crate::{Error, Matrix, Predictions, ProbabilityTable};
 
 use super::grading::whole;
 use super::{GradedRow, Grading, RowSignals, TrainingError};
 
-/// What was predicted of some rows.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Predictions {
-    /// The class of each row.
-    pub classes: Vec<i64>,
-    /// Its expected class, where probabilities are known; else the class itself.
-    pub values: Vec<f64>,
+/// The expected class of each row where probabilities are known; else the class itself.
+pub(super) fn values(predictions: &Predictions<i64>) -> Vec<f64> {
+    let classes = || predictions.labels.iter().map(|&class| class as f64).collect();
+    predictions.expected_classes().unwrap_or_else(classes)
 }
 
-impl Predictions {
-    /// Of a classifier.
-    ///
-    /// # Errors
-    ///
-    /// As [`FittedClassifier::predict`].
-    pub fn of(classifier: &impl FittedClassifier, features: &Matrix) -> Result<Self, Error> {
-        let classes = classifier.predict(features)?;
-        let values = match classifier.expected_classes(features)? {
-            Some(values) => values,
-            None => classes.iter().map(|&class| class as f64).collect(),
-        };
-        Ok(Self { classes, values })
-    }
-
-    /// The same class for each of `n` rows.
-    pub fn constant(class: i64, n: usize) -> Self {
-        Self { classes: vec![class; n], values: vec![class as f64; n] }
-    }
-
-    /// The model's own score: the softmax over the grades' logits. A prompt asks for a grade, so for two classes the probabilities of the grades of each
-    /// are added up, and a tie goes to the lower class. `None` where the logits were not read.
-    pub(super) fn prompted<S: RowSignals>(
-        signals: &S,
-        tested: &[usize],
-        rows: &[GradedRow],
-        grading: Grading,
-    ) -> Result<Option<Self>, S::Error> {
-        let mut grades: Vec<i64> = rows.iter().map(|row| whole(row.grade)).collect();
-        grades.sort_unstable();
-        grades.dedup();
-        let mut found = Self { classes: Vec::new(), values: Vec::new() };
-        for &row in tested {
-            let Some(logits) = signals.grade_logits(row)? else { return Ok(None) };
-            let probabilities = softmax(&rows[row], &logits, grades.len()).map_err(Error::from)?;
-            let (class, value) = match grading {
-                Grading::AtLeast(_) => {
-                    let good =
-                        grades.iter().zip(&probabilities).filter(|&(&grade, _)| grading.class(grade as f64) == 1);
-                    let share: f64 = good.map(|(_, p)| p).sum();
-                    (i64::from(share > 0.5), share)
-                }
-                Grading::Whole => {
-                    let expected = grades.iter().zip(&probabilities).map(|(&grade, p)| grade as f64 * p).sum();
-                    (grades[first_greatest(&probabilities)], expected)
-                }
-            };
-            found.classes.push(class);
-            found.values.push(value);
+/// The model's own score: the softmax over the grades' logits. A prompt asks for a grade, so for two classes the probabilities of the grades of each
+/// are added up, and a tie goes to the lower class. `None` where the logits were not read.
+pub(super) fn prompted<S: RowSignals>(
+    signals: &S,
+    tested: &[usize],
+    rows: &[GradedRow],
+    grading: Grading,
+) -> Result<Option<Predictions<i64>>, S::Error> {
+    let mut grades: Vec<i64> = rows.iter().map(|row| whole(row.grade)).collect();
+    grades.sort_unstable();
+    grades.dedup();
+    let (mut labels, mut table) = (Vec::new(), Vec::new());
+    for &row in tested {
+        let Some(logits) = signals.grade_logits(row)? else { return Ok(None) };
+        let probabilities = softmax(&rows[row], &logits, grades.len()).map_err(Error::from)?;
+        match grading {
+            Grading::AtLeast(_) => {
+                let good = grades.iter().zip(&probabilities).filter(|&(&grade, _)| grading.class(grade as f64) == 1);
+                // Rounding may take the sum of all past 1.
+                let share = good.map(|(_, p)| p).sum::<f64>().min(1.0);
+                labels.push(i64::from(share > 0.5));
+                table.extend([1.0 - share, share]);
+            }
+            Grading::Whole => {
+                labels.push(grades[first_greatest(&probabilities)]);
+                table.extend(probabilities);
+            }
         }
-        Ok(Some(found))
     }
+    let classes = if let Grading::AtLeast(_) = grading { vec![0, 1] } else { grades };
+    let table = Matrix::new(table, classes.len()).and_then(|table| ProbabilityTable::new(classes, table))?;
+    Ok(Some(Predictions { labels, probabilities: Some(table) }))
 }
 
 fn softmax(row: &GradedRow, logits: &[f64], expected: usize) -> Result<Vec<f64>, TrainingError> {

@@ -5,15 +5,16 @@ use judge_metrics::resampling::PermutationTest;
 
 use super::baselines::Baselines;
 use super::parts::{Parts, classes, groups};
+use super::predictions::prompted;
 use super::{
-    ChosenView, Evaluation, GradedRow, HeldOut, Predictions, ProbeClassifier, ProbeTraining, RowSignals, Selection,
-    TrainingError, TrainingReport, View,
+    ChosenView, Evaluation, GradedRow, HeldOut, ProbeClassifier, ProbeTraining, RowSignals, Selection, TrainingError,
+    TrainingReport, View,
 };
 use crate::artefacts::{ArtefactCheck, ArtefactReport, LabelledTexts, Shift};
 use crate::{
-    ClassWeight, Classifier, DataHash, Error, FeatureFamily, FittedProbe, LayerSelection, LayerView, LinearClassifier,
-    LinearSvc, LogisticRegression, Pipeline, ProbeOrigin, ProbedModel, SavedProbe, Scoring, SearchScores,
-    SelectedLayers, Split, StandardScaler, TfidfVectorizer, Validation,
+    ClassWeight, Classifier, DataHash, Error, FeatureFamily, FittedEstimator, FittedProbe, LayerSelection, LayerView,
+    LinearClassifier, LinearSvc, LogisticRegression, Pipeline, Predictions, ProbeOrigin, ProbedModel, SavedProbe,
+    Scoring, Split, StandardScaler, TfidfVectorizer, Validation,
 };
 
 /// Permutations of the test for slipped responses.
@@ -91,7 +92,7 @@ impl ProbeTraining {
         origin: &TrainingOrigin,
     ) -> Result<TrainedProbe, S::Error>
     where
-        C: Classifier + Copy + Send + PartialEq,
+        C: Classifier + Copy + Send,
         C::Fitted: Into<LinearClassifier> + Clone,
         S: RowSignals,
     {
@@ -107,20 +108,18 @@ impl ProbeTraining {
         let source = |layer: Layer, view: &View| matrix(&parts.train, layer, *view);
         let selected = selection.select(source, &train_classes, &folds)?;
         let fitted = selected.fit(source, &train_classes)?;
-        let probe: FittedProbe = FittedProbe::try_from(fitted.classifier)?;
-        let best = best(&selected).ok_or(Error::NoScore { n_candidates: candidates.len(), n_splits: folds.len() })?;
-        let known = selection.classifiers.iter().position(|known| *known == selected.classifier);
-        let c = known.and_then(|index| candidates.get(index)).map(|&(c, _)| c);
+        let probe: FittedProbe = FittedProbe::try_from(fitted.estimator)?;
+        let c = candidates.get(selected.scores.best).map(|&(c, _)| c);
 
         let baselines = Baselines::fit(rows, &parts.train, &train_classes, &folds, &self.c)?;
         let all_classes = classes(self, rows, &(0..rows.len()).collect::<Vec<_>>());
         let (mut splits, mut artefacts) = (BTreeMap::new(), BTreeMap::new());
         for (name, tested) in &parts.tests {
             let features = selected.features(|layer, view| matrix(tested, layer, *view))?;
-            let ours = Predictions::of(&probe, &features)?;
+            let ours = probe.predictions(&features)?;
             let mut others = baselines.predict(rows, tested)?;
-            let prompted = Predictions::prompted(signals, tested, rows, self.grading)?;
-            others.extend(prompted.map(|predictions| ("prompted".to_owned(), predictions)));
+            let by_model = prompted(signals, tested, rows, self.grading)?;
+            others.extend(by_model.map(|predictions| ("prompted".to_owned(), predictions)));
             splits.insert(name.clone(), self.evaluate(rows, tested, &labels, &ours, others)?);
             let split = Split { train: parts.train.clone(), test: tested.clone() };
             artefacts.insert(name.clone(), self.artefacts(rows, &all_classes, split)?);
@@ -136,8 +135,8 @@ impl ProbeTraining {
                 .iter()
                 .map(|view| ChosenView { layer: view.layer, pooling: view.reading })
                 .collect(),
-            cv_mean: best.best_mean,
-            cv_deviation: best.best_deviation,
+            cv_mean: selected.scores.best_mean,
+            cv_deviation: selected.scores.best_deviation,
             splits,
             artefacts,
             shifts: shifts(rows)?,
@@ -156,10 +155,10 @@ impl ProbeTraining {
         candidates: &[(f64, C)],
     ) -> LayerSelection<View, FeatureFamily, Pipeline<StandardScaler, C>> {
         let view = |layer: Layer, reading: View| LayerView { layer, reading, family: FeatureFamily::State };
-        let pipeline = |classifier| Pipeline { transformer: StandardScaler::default(), classifier };
+        let pipeline = |estimator| Pipeline { transformer: StandardScaler::default(), estimator };
         LayerSelection {
             views: self.views.iter().flat_map(|&of| self.layers.iter().map(move |&layer| view(layer, of))).collect(),
-            classifiers: candidates.iter().map(|&(_, classifier)| pipeline(classifier)).collect(),
+            estimators: candidates.iter().map(|&(_, classifier)| pipeline(classifier)).collect(),
             scoring: Scoring::MacroF1,
             top_k: self.top_k,
         }
@@ -170,8 +169,8 @@ impl ProbeTraining {
         rows: &[GradedRow],
         tested: &[usize],
         labels: &[i64],
-        ours: &Predictions,
-        baselines: Vec<(String, Predictions)>,
+        ours: &Predictions<i64>,
+        baselines: Vec<(String, Predictions<i64>)>,
     ) -> Result<Evaluation, Error> {
         let truth = HeldOut {
             classes: classes(self, rows, tested),
@@ -247,11 +246,6 @@ impl ProbeTraining {
             notes,
         })
     }
-}
-
-/// The scores of what was chosen.
-fn best<V, T, C>(selected: &SelectedLayers<V, T, C>) -> Option<&SearchScores> {
-    selected.steps.iter().rev().find(|step| step.kept)?.scores.as_ref()
 }
 
 fn shifts(rows: &[GradedRow]) -> Result<Vec<Shift>, Error> {

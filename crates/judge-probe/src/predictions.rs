@@ -1,0 +1,115 @@
+use crate::{Error, FittedClassifier, Matrix};
+
+/// What an estimator says of some rows, one entry per row: classes (`i64`) or numbers (`f64`), and the probabilities of classes where they
+/// are known.
+///
+/// ```
+/// use judge_probe::{Matrix, Predictions, ProbabilityTable};
+///
+/// let probabilities = ProbabilityTable::new(vec![1, 3], Matrix::from_rows([[0.75, 0.25], [0.5, 0.5]])?)?;
+/// let predictions = Predictions { labels: vec![1, 1], probabilities: Some(probabilities) };
+/// assert_eq!(predictions.expected_classes(), Some(vec![1.5, 2.0]));
+/// assert_eq!(Predictions::from(vec![1, 3]).expected_classes(), None);
+/// # Ok::<(), judge_probe::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Predictions<L> {
+    /// The label predicted of each row.
+    pub labels: Vec<L>,
+    /// The probability of each class, as many rows as labels; `None` of regressors and of classifiers without probabilities.
+    pub probabilities: Option<ProbabilityTable>,
+}
+
+impl<L> From<Vec<L>> for Predictions<L> {
+    /// Labels alone.
+    fn from(labels: Vec<L>) -> Self {
+        Self { labels, probabilities: None }
+    }
+}
+
+impl Predictions<i64> {
+    /// Of a classifier: what [`FittedEstimator::predict`](crate::FittedEstimator::predict) and [`FittedClassifier::predict_proba`] say.
+    ///
+    /// # Errors
+    ///
+    /// Those of both; [`Error::ParameterCount`] and [`Error::ClassOrder`] where the probabilities are not those of the classes.
+    pub fn of_classifier(classifier: &(impl FittedClassifier + ?Sized), features: &Matrix) -> Result<Self, Error> {
+        let labels = classifier.predict(features)?;
+        let table = |p: Matrix| ProbabilityTable::new(classifier.classes().to_vec(), p);
+        Ok(Self { labels, probabilities: classifier.predict_proba(features)?.map(table).transpose()? })
+    }
+
+    /// The mean of the classes under their probabilities, for each row; `None` where there are none.
+    pub fn expected_classes(&self) -> Option<Vec<f64>> {
+        self.probabilities.as_ref().map(ProbabilityTable::expected_classes)
+    }
+}
+
+/// The probability of each class for several rows: `[n_rows, n_classes]`, and the class of each column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProbabilityTable {
+    classes: Vec<i64>,
+    probabilities: Matrix,
+}
+
+impl ProbabilityTable {
+    /// A table of classes, ascending, and of a row of as many probabilities for each item. That rows sum to 1 is not checked.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ParameterCount`] for another number of columns than of classes; [`Error::ClassOrder`]; [`Error::InvalidParameter`] for
+    /// what is not in [0, 1], counted row by row.
+    pub fn new(classes: Vec<i64>, probabilities: Matrix) -> Result<Self, Error> {
+        let (expected, found) = (classes.len(), probabilities.n_features());
+        if expected != found {
+            return Err(Error::ParameterCount { name: "columns of probabilities", expected, found });
+        }
+        if let Some(pair) = classes.windows(2).find(|pair| pair[0] >= pair[1]) {
+            return Err(Error::ClassOrder { before: pair[0], after: pair[1] });
+        }
+        match probabilities.values().iter().position(|p| !(0.0..=1.0).contains(p)) {
+            Some(index) => {
+                Err(Error::InvalidParameter { name: "probability", index, value: probabilities.values()[index] })
+            }
+            None => Ok(Self { classes, probabilities }),
+        }
+    }
+
+    /// The class of each column, ascending.
+    pub fn classes(&self) -> &[i64] {
+        &self.classes
+    }
+
+    /// `[n_rows, n_classes]`.
+    pub fn probabilities(&self) -> &Matrix {
+        &self.probabilities
+    }
+
+    /// The probability of one class for each row; `None` of a class that the table does not have.
+    pub fn of_class(&self, class: i64) -> Option<Vec<f64>> {
+        let column = self.classes.binary_search(&class).ok()?;
+        Some(self.probabilities.rows().map(|row| row[column]).collect())
+    }
+
+    /// The mean of the classes under their probabilities, for each row.
+    pub fn expected_classes(&self) -> Vec<f64> {
+        let mean = |row: &[f64]| self.classes.iter().zip(row).map(|(&class, p)| class as f64 * p).sum();
+        self.probabilities.rows().map(mean).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_table_of_probabilities_is_refused() {
+        let new = |classes: &[i64], row: [f64; 2]| ProbabilityTable::new(classes.to_vec(), Matrix::from_rows([row])?);
+        assert!(matches!(new(&[1], [1.0, 0.0]), Err(Error::ParameterCount { expected: 1, found: 2, .. })));
+        assert_eq!(new(&[2, 2], [0.5, 0.5]), Err(Error::ClassOrder { before: 2, after: 2 }));
+        assert!(matches!(new(&[1, 2], [0.5, 1.5]), Err(Error::InvalidParameter { index: 1, .. })));
+        let table = new(&[-1, 3], [0.25, 0.75]).unwrap();
+        assert_eq!((table.of_class(3), table.of_class(2)), (Some(vec![0.75]), None));
+        assert_eq!(table.expected_classes(), [2.0]);
+    }
+}

@@ -12,7 +12,7 @@ use clap::Parser;
 use judge_data::{JsonlWriter, check_outputs};
 use judge_examples::console::{progress, say, start};
 use judge_examples::probes::ProbeFile;
-use judge_probe::{FittedClassifier, FittedProbe, Matrix, Precision};
+use judge_probe::{FittedClassifier, FittedEstimator, FittedProbe, Matrix, Precision};
 use serde_json::{Map, Value, json};
 
 use crate::features::{Features, States};

@@ -14,7 +14,9 @@ use judge_examples::model_args::{find_model, read_template};
 use judge_examples::probes::ProbeFile;
 use judge_models::{LoadOptions, Model};
 use judge_probe::training::View;
-use judge_probe::{DecisionRule, FittedClassifier, ImportedFrom, Precision, ProbedModel, SklearnProbe};
+use judge_probe::{
+    DecisionRule, FittedClassifier, FittedEstimator, ImportedFrom, Precision, ProbedModel, SklearnProbe,
+};
 
 /// Import a scikit-learn probe.
 ///

@@ -5,7 +5,7 @@
 //! digit is one.
 
 use anyhow::Result;
-use judge_probe::{FittedRidge, FittedStandardScaler, Matrix, Ridge, StandardScaler};
+use judge_probe::{Estimator, FittedEstimator, FittedRidge, FittedStandardScaler, Matrix, Ridge, StandardScaler};
 
 use crate::planted::Item;
 

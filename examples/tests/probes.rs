@@ -11,7 +11,7 @@ use judge_core::{Layer, Pooling, Signal};
 use judge_data::StatesFile;
 use judge_examples::planted::{Split, generate};
 use judge_probe::pickle::Limits;
-use judge_probe::{FittedClassifier, Matrix, Precision, SavedProbe, SklearnProbe};
+use judge_probe::{FittedClassifier, FittedEstimator, Matrix, Precision, SavedProbe, SklearnProbe};
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use serde_json::{Value, json};
 use tempfile::TempDir;

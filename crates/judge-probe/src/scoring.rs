@@ -114,7 +114,7 @@ impl Scoring {
         match self {
             Self::ExpectedSpearman => Ok(spearman(&numbers(truth), &table()?.expected_classes())?.estimate),
             Self::NegMeanAbsoluteError => {
-                Ok(-mean_absolute_error(&table()?.expected_classes(), &numbers(truth))?.estimate)
+                Ok(-mean_absolute_error(&numbers(truth), &table()?.expected_classes())?.estimate)
             }
             Self::RocAuc => area(truth, table()?),
             Self::NegLogLoss => Ok(-log_loss_of_true(truth, table()?)?),
@@ -187,8 +187,8 @@ impl Scorer<f64> for RegressionScoring {
         Ok(match self {
             Self::Spearman => spearman(observed, predicted)?.estimate,
             Self::Pearson => pearson(observed, predicted)?.estimate,
-            Self::NegMeanAbsoluteError => -mean_absolute_error(predicted, observed)?.estimate,
-            Self::NegRootMeanSquaredError => -root_mean_squared_error(predicted, observed)?,
+            Self::NegMeanAbsoluteError => -mean_absolute_error(observed, predicted)?.estimate,
+            Self::NegRootMeanSquaredError => -root_mean_squared_error(observed, predicted)?,
         })
     }
 }

@@ -30,6 +30,13 @@ impl<F> FittedBlocks<F> {
     }
 }
 
+impl<F> From<Vec<F>> for FittedBlocks<F> {
+    /// Blocks that have been fitted one by one, in the order of their features.
+    fn from(blocks: Vec<F>) -> Self {
+        Self { blocks }
+    }
+}
+
 impl<T: Transformer> Transformer for Blocks<T> {
     type Fitted = FittedBlocks<T::Fitted>;
 
@@ -44,11 +51,11 @@ impl<T: Transformer> Transformer for Blocks<T> {
 
 impl<F: FittedTransformer> FittedTransformer for FittedBlocks<F> {
     fn n_features_in(&self) -> usize {
-        self.blocks.iter().map(F::n_features_in).sum()
+        self.blocks.iter().map(F::n_features_in).fold(0, usize::saturating_add)
     }
 
     fn n_features_out(&self) -> usize {
-        self.blocks.iter().map(F::n_features_out).sum()
+        self.blocks.iter().map(F::n_features_out).fold(0, usize::saturating_add)
     }
 
     fn transform(&self, features: &Matrix) -> Result<Matrix, Error> {

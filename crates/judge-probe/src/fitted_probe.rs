@@ -1,65 +1,74 @@
+use std::borrow::Cow;
+
 use crate::{
-    DenseClassifier, Error, FittedClassifier, FittedEstimator, FittedPipeline, FittedStandardScaler, HiddenLayer,
-    LinearClassifier, Matrix, Precision, Predictions,
+    DenseClassifier, Error, FittedClassifier, FittedEstimator, FittedPipeline, FittedTransformer, HiddenLayer,
+    LinearClassifier, Matrix, Precision, Predictions, ProbeStage,
 };
 
-/// A probe, ready to use: a scaler and hidden layers, if it has them, and a linear classifier. What the trainers of this crate find and what is
-/// imported from scikit-learn both come to this, and it is what is saved.
+/// A probe, ready to use: transformers, if it has them, and a classifier, a linear one or one with hidden layers. What the trainers of this
+/// crate find comes to it by [`IntoProbe`], what is imported from scikit-learn is one, and it is what is saved.
 ///
 /// ```
 /// use judge_probe::{
-///     Estimator, FittedEstimator, FittedProbe, LogisticRegression, Matrix, Pipeline, StandardScaler,
+///     Estimator, FittedEstimator, IntoProbe, LogisticRegression, Matrix, Pca, Pipeline, ProbeStage, StandardScaler,
 /// };
 ///
 /// # fn main() -> Result<(), judge_probe::Error> {
 /// let features = Matrix::from_rows([[0.0, 9.0], [1.0, 7.0], [2.0, 8.0], [3.0, 6.0]])?;
-/// let settings = Pipeline { transformer: StandardScaler::default(), estimator: LogisticRegression::default() };
+/// let scaled = Pipeline { transformer: StandardScaler::default(), estimator: LogisticRegression::default() };
+/// let settings = Pipeline { transformer: Pca { n_components: 1 }, estimator: scaled };
 /// let fitted = settings.fit(&features, &[0, 0, 1, 1])?;
 /// let expected = fitted.predict(&features)?;
 ///
-/// let probe = FittedProbe::try_from(fitted)?;
+/// let probe = fitted.into_probe()?;
+/// assert!(matches!(probe.stages(), [ProbeStage::Pca(_), ProbeStage::Scaler(_)]));
 /// assert_eq!(probe.predict(&features)?, expected);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedProbe {
-    scaler: Option<FittedStandardScaler>,
+    stages: Vec<ProbeStage>,
     classifier: DenseClassifier,
     precision: Precision,
 }
 
 impl FittedProbe {
-    /// A probe from its parts. `precision` is that of the features it will be given: they, and what the scaler makes of them, are rounded to it.
+    /// A probe from its parts, transformers in the order in which features meet them. `precision` is that of the features it will be given:
+    /// they, and what a scaler makes of them, are rounded to it.
+    ///
+    /// Blocks that leave all features as they are ([`FeatureFamily::State`](crate::FeatureFamily::State)) are not kept.
     ///
     /// # Errors
     ///
-    /// [`Error::FeatureCount`] where the scaler was fitted on other features than the classifier.
+    /// [`Error::FeatureCount`] where a transformer, or the classifier, does not take what the one before it gives.
     pub fn new(
-        scaler: Option<FittedStandardScaler>,
+        mut stages: Vec<ProbeStage>,
         classifier: impl Into<DenseClassifier>,
         precision: Precision,
     ) -> Result<Self, Error> {
         let classifier = classifier.into();
-        match &scaler {
-            Some(scaler) if scaler.mean().len() != classifier.n_features() => {
-                Err(Error::FeatureCount { expected: scaler.mean().len(), found: classifier.n_features() })
-            }
-            _ => Ok(Self { scaler, classifier, precision }),
+        let taken = stages.iter().skip(1).map(ProbeStage::n_features_in).chain([classifier.n_features()]);
+        if let Some((found, expected)) =
+            stages.iter().map(ProbeStage::n_features_out).zip(taken).find(|(given, taken)| given != taken)
+        {
+            return Err(Error::FeatureCount { expected, found });
         }
+        stages.retain(|stage| !stage.is_identity());
+        Ok(Self { stages, classifier, precision })
     }
 
-    /// What brings the features to one scale, if anything does.
-    pub fn scaler(&self) -> Option<&FittedStandardScaler> {
-        self.scaler.as_ref()
+    /// The transformers, in the order in which features meet them.
+    pub fn stages(&self) -> &[ProbeStage] {
+        &self.stages
     }
 
-    /// The layers between the features, scaled, and the classifier; of a linear probe none.
+    /// The layers between the features, transformed, and the classifier; of a linear probe none.
     pub fn hidden_layers(&self) -> &[HiddenLayer] {
         self.classifier.hidden()
     }
 
-    /// What judges the features, or what the last hidden layer makes of them.
+    /// What judges the transformed features, or what the last hidden layer makes of them.
     pub fn classifier(&self) -> &LinearClassifier {
         self.classifier.output()
     }
@@ -69,34 +78,63 @@ impl FittedProbe {
         self.precision
     }
 
-    /// The features as the first layer, or else the classifier, meets them: rounded and scaled, of the shape given.
+    /// The features as the first layer, or else the classifier, meets them: rounded to [`precision`](Self::precision) and transformed.
     ///
     /// # Errors
     ///
     /// [`Error::FeatureCount`]; [`Error::NonFiniteFeature`] where a value leaves the range of the precision.
-    pub fn scaled(&self, features: &Matrix) -> Result<Matrix, Error> {
+    pub fn transform<'f>(&self, features: &'f Matrix) -> Result<Cow<'f, Matrix>, Error> {
         features.check_features(self.n_features())?;
-        let round = |value| self.precision.round(value);
-        let Some(scaler) = &self.scaler else {
-            return Matrix::new(features.values().iter().copied().map(round).collect(), features.n_features());
+        let rounded = if self.precision == Precision::F64 {
+            Cow::Borrowed(features)
+        } else {
+            let values = features.values().iter().map(|&value| self.precision.round(value));
+            Cow::Owned(Matrix::new(values.collect(), features.n_features())?)
         };
-        let scale = |row: &[f64]| -> Vec<f64> {
-            let parameters = scaler.mean().iter().zip(scaler.scale());
-            row.iter()
-                .zip(parameters)
-                .map(|(value, (mean, scale))| round(round(round(*value) - mean) / scale))
-                .collect()
+        let apply = |features: Cow<'f, Matrix>, stage: &ProbeStage| {
+            stage.transform_in(&features, self.precision).map(Cow::Owned)
         };
-        Matrix::new(features.rows().flat_map(scale).collect(), features.n_features())
+        self.stages.iter().try_fold(rounded, apply)
+    }
+
+    /// The number that a judge's score is made of for each row: the expected class, or the function of a [`DecisionRule::Nearest`] kept
+    /// between the lowest and the highest class; `None` where the probe knows neither.
+    ///
+    /// # Errors
+    ///
+    /// As [`FittedClassifier::decision_function`].
+    ///
+    /// [`DecisionRule::Nearest`]: crate::DecisionRule::Nearest
+    pub fn scores(&self, features: &Matrix) -> Result<Option<Vec<f64>>, Error> {
+        let features = self.transform(features)?;
+        match self.classifier.hidden() {
+            [] => self.classifier.output().scores(&features),
+            _ => self.classifier.expected_classes(&features),
+        }
     }
 }
 
-impl<C: Into<DenseClassifier>> TryFrom<FittedPipeline<FittedStandardScaler, C>> for FittedProbe {
-    type Error = Error;
+/// What can be kept as a [`FittedProbe`]: fitted classifiers, alone or at the end of pipelines, with all transformers before them.
+pub trait IntoProbe {
+    /// The probe, for features in double precision.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`FittedProbe::new`], which parts that were fitted together do not give.
+    fn into_probe(self) -> Result<FittedProbe, Error>;
+}
 
-    /// What a pipeline of this crate fitted, in double precision.
-    fn try_from(fitted: FittedPipeline<FittedStandardScaler, C>) -> Result<Self, Error> {
-        Self::new(Some(fitted.transformer), fitted.estimator, Precision::F64)
+impl<C: Into<DenseClassifier>> IntoProbe for C {
+    fn into_probe(self) -> Result<FittedProbe, Error> {
+        FittedProbe::new(Vec::new(), self, Precision::F64)
+    }
+}
+
+impl<T: Into<ProbeStage>, F: IntoProbe> IntoProbe for FittedPipeline<T, F> {
+    fn into_probe(self) -> Result<FittedProbe, Error> {
+        let FittedProbe { mut stages, classifier, precision } = self.estimator.into_probe()?;
+        stages.insert(0, self.transformer.into());
+        FittedProbe::new(stages, classifier, precision)
     }
 }
 
@@ -104,15 +142,15 @@ impl FittedEstimator for FittedProbe {
     type Label = i64;
 
     fn n_features(&self) -> usize {
-        self.classifier.n_features()
+        self.stages.first().map_or(self.classifier.n_features(), ProbeStage::n_features_in)
     }
 
     fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
-        self.classifier.predict(&self.scaled(features)?)
+        self.classifier.predict(self.transform(features)?.as_ref())
     }
 
     fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
-        Predictions::of_classifier(self, features)
+        self.classifier.predictions(self.transform(features)?.as_ref())
     }
 }
 
@@ -122,10 +160,10 @@ impl FittedClassifier for FittedProbe {
     }
 
     fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
-        self.classifier.decision_function(&self.scaled(features)?)
+        self.classifier.decision_function(self.transform(features)?.as_ref())
     }
 
     fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error> {
-        self.classifier.predict_proba(&self.scaled(features)?)
+        self.classifier.predict_proba(self.transform(features)?.as_ref())
     }
 }

@@ -24,7 +24,7 @@
 //! | what explains the labels without meaning | [`artefacts`], [`surface_features`], [`TfidfVectorizer`] |
 //! | all of it, from graded prompts to a saved probe with evidence | [`training`] |
 //!
-//! Probes that stay: [`FittedProbe`] is a scaler with a [`LinearClassifier`], or a [`DenseClassifier`], from a pipeline fitted here or, as a [`SklearnProbe`], from a
+//! Probes that stay: [`FittedProbe`] is transformers with a [`LinearClassifier`], or a [`DenseClassifier`], from a pipeline fitted here ([`IntoProbe`]) or, as a [`SklearnProbe`], from a
 //! pickle of scikit-learn's that is read and never run (see [`pickle`]). A [`SavedProbe`] is its file, and refuses models and layers other than
 //! its own.
 //!
@@ -93,6 +93,7 @@ pub mod pickle;
 mod pipeline;
 mod precision;
 mod predictions;
+mod probe_stage;
 mod products;
 mod python_random;
 mod ridge;
@@ -119,7 +120,7 @@ pub use dense_classifier::{DenseClassifier, HiddenLayer};
 pub use error::Error;
 pub use estimator::{Classifier, Estimator, FittedClassifier, FittedEstimator, FittedTransformer, Transformer};
 pub use feature_family::{FeatureFamily, FittedFeatureFamily};
-pub use fitted_probe::FittedProbe;
+pub use fitted_probe::{FittedProbe, IntoProbe};
 pub use grid_search::{FittedGridSearch, GridSearch, NestedSplit, SearchScores};
 pub use layer_selection::{
     FittedLayerProbe, LayerSelection, LayerView, NestedSelection, ScoredView, SelectedLayers, SelectionStep,
@@ -137,8 +138,9 @@ pub use pca::{FittedPca, Pca};
 pub use pipeline::{FittedPipeline, Pipeline};
 pub use precision::Precision;
 pub use predictions::{Predictions, ProbabilityTable};
+pub use probe_stage::ProbeStage;
 pub use ridge::{FittedRidge, Ridge};
-pub use ridge_to_class::{FittedRidgeToClass, RidgeToClass};
+pub use ridge_to_class::{FittedRidgeToClass, OnScale, RidgeToClass};
 pub use saved_probe::{ProbeOrigin, ProbedModel, SavedProbe, SavedProbeError, Validation};
 pub use scoring::{RegressionScoring, Scorer, Scoring, SplitScores};
 pub use sklearn_import::{ImportError, ImportProblem, ImportedFrom, InspectorMetadata, Search, SklearnProbe};

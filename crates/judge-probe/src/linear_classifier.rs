@@ -23,6 +23,10 @@ pub enum DecisionRule {
     /// Ordinal regression: a function for every two neighbouring classes, whose sigmoid is the probability of a class above the lower one. They
     /// differ in their intercepts alone, which fall. The most probable class wins, the first of equals.
     Cumulative,
+    /// [`RidgeToClass`](crate::RidgeToClass): one function, whatever the number of classes. The class whose value is nearest to it wins, the lower of
+    /// equals; there are no probabilities. The decision of two classes is the function less their middle, that of more its distance
+    /// from each, negated.
+    Nearest,
 }
 
 impl DecisionRule {
@@ -33,6 +37,7 @@ impl DecisionRule {
             Self::Logistic | Self::OneVsRest => n_classes,
             Self::OneVsOne => n_classes.saturating_mul(n_classes - 1) / 2,
             Self::Cumulative => n_classes - 1,
+            Self::Nearest => 1,
         }
     }
 }
@@ -108,6 +113,25 @@ impl LinearClassifier {
     /// [`Error::FeatureCount`]; [`Error::NonFiniteFeature`] where a value overflows.
     pub fn functions(&self, features: &Matrix) -> Result<Matrix, Error> {
         linear_functions(features, &self.coefficients, &self.intercepts)
+    }
+
+    /// See [`FittedProbe::scores`](crate::FittedProbe::scores).
+    pub(crate) fn scores(&self, features: &Matrix) -> Result<Option<Vec<f64>>, Error> {
+        match (self.rule, &self.classes[..]) {
+            (DecisionRule::Nearest, &[low, .., high]) => {
+                let on_scale = |value: &f64| value.clamp(low as f64, high as f64);
+                Ok(Some(self.functions(features)?.values().iter().map(on_scale).collect()))
+            }
+            _ => self.expected_classes(features),
+        }
+    }
+
+    /// What a value of the function speaks for the classes, see [`DecisionRule::Nearest`].
+    fn nearness(&self, value: f64) -> Vec<f64> {
+        match self.classes[..] {
+            [first, second] => vec![value - (first as f64 / 2.0 + second as f64 / 2.0)],
+            _ => self.classes.iter().map(|&class| -(value - class as f64).abs()).collect(),
+        }
     }
 
     /// The pairs of classes in the order of [`DecisionRule::OneVsOne`].
@@ -186,6 +210,10 @@ impl FittedEstimator for LinearClassifier {
         let functions = self.functions(features)?;
         let class_of = |row: &[f64]| match (self.rule, row) {
             (DecisionRule::OneVsOne, row) => first_greatest(&self.votes(row)),
+            (DecisionRule::Nearest, row) => match self.nearness(row[0])[..] {
+                [value] => usize::from(value > 0.0),
+                ref distances => first_greatest(distances),
+            },
             (_, [value]) => usize::from(*value > 0.0),
             (DecisionRule::Cumulative, row) => first_greatest(&self.log_probabilities(row)),
             (DecisionRule::Logistic | DecisionRule::OneVsRest, row) => first_greatest(row),
@@ -210,6 +238,10 @@ impl FittedClassifier for LinearClassifier {
             (DecisionRule::Cumulative, n_classes) => {
                 Matrix::new(functions.rows().flat_map(|row| self.log_probabilities(row)).collect(), n_classes)
             }
+            (DecisionRule::Nearest, n_classes) => {
+                let n_decisions = if n_classes == 2 { 1 } else { n_classes };
+                Matrix::new(functions.values().iter().flat_map(|&value| self.nearness(value)).collect(), n_decisions)
+            }
             (DecisionRule::OneVsOne, 2) => Matrix::new(functions.values().iter().map(|value| -value).collect(), 1),
             (DecisionRule::OneVsOne, n_classes) => {
                 Matrix::new(functions.rows().flat_map(|row| self.graded_votes(row)).collect(), n_classes)
@@ -218,7 +250,7 @@ impl FittedClassifier for LinearClassifier {
     }
 
     fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error> {
-        if let DecisionRule::OneVsRest | DecisionRule::OneVsOne = self.rule {
+        if let DecisionRule::OneVsRest | DecisionRule::OneVsOne | DecisionRule::Nearest = self.rule {
             return Ok(None);
         }
         let functions = self.functions(features)?;

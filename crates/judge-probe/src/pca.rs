@@ -56,22 +56,10 @@ impl Transformer for Pca {
         let components = Matrix::new(components, n_features)?;
         let total: f64 = values.iter().map(|value| value * value).sum();
         let variances = values.iter().take(self.n_components).map(|value| value * value);
-        Ok(FittedPca {
-            offsets: linear_functions(
-                &Matrix::new(mean.clone(), n_features)?,
-                &components,
-                &vec![0.0; self.n_components],
-            )?
-            .values()
-            .iter()
-            .map(|along| -along)
-            .collect(),
-            explained_variance: variances.clone().map(|square| square / (n_rows - 1) as f64).collect(),
-            // Equal rows have no variance to share.
-            explained_variance_ratio: variances.map(|square| if total > 0.0 { square / total } else { 0.0 }).collect(),
-            mean,
-            components,
-        })
+        let variance = variances.clone().map(|square| square / (n_rows - 1) as f64).collect();
+        // Equal rows have no variance to share.
+        let ratio = variances.map(|square| if total > 0.0 { square / total } else { 0.0 }).collect();
+        FittedPca::from_parts(mean, components, variance, ratio)
     }
 }
 
@@ -84,6 +72,39 @@ fn orient(component: &mut [f64]) {
 }
 
 impl FittedPca {
+    /// Components from what was saved of them: means `[n_features]`, components `[n_components, n_features]`, and the variance along
+    /// each, absolute and as a share. That components are orthonormal is not checked.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ParameterCount`] for means or variances of another number; [`Error::InvalidParameter`] for a mean that is not finite or a
+    /// variance that is not finite and at least 0; [`Error::NonFiniteFeature`] where the mean's place along a component overflows.
+    pub fn from_parts(
+        mean: Vec<f64>,
+        components: Matrix,
+        explained_variance: Vec<f64>,
+        explained_variance_ratio: Vec<f64>,
+    ) -> Result<Self, Error> {
+        let (n_components, n_features) = (components.n_rows(), components.n_features());
+        let (variance, ratio) = ("explained variance", "share of the variance");
+        for (name, values, expected) in [
+            ("mean", &mean, n_features),
+            (variance, &explained_variance, n_components),
+            (ratio, &explained_variance_ratio, n_components),
+        ] {
+            if values.len() != expected {
+                return Err(Error::ParameterCount { name, expected, found: values.len() });
+            }
+            let valid = |value: &f64| value.is_finite() && (name == "mean" || *value >= 0.0);
+            if let Some(index) = values.iter().position(|value| !valid(value)) {
+                return Err(Error::InvalidParameter { name, index, value: values[index] });
+            }
+        }
+        let along = linear_functions(&Matrix::new(mean.clone(), n_features)?, &components, &vec![0.0; n_components])?;
+        let offsets = along.values().iter().map(|along| -along).collect();
+        Ok(Self { mean, components, offsets, explained_variance, explained_variance_ratio })
+    }
+
     /// The mean of each feature, `[n_features]`.
     pub fn mean(&self) -> &[f64] {
         &self.mean

@@ -1,11 +1,14 @@
 use crate::labels::EncodedLabels;
-use crate::linear_functions::first_greatest;
-use crate::{Error, Estimator, FittedClassifier, FittedEstimator, FittedRidge, Matrix, Predictions, Ridge};
+use crate::{
+    DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, FittedPipeline, FittedRidge, LinearClassifier,
+    Matrix, Predictions, Ridge,
+};
 
 /// [`Ridge`] as a classifier of scores: it is fitted to the classes as numbers, and predicts the class nearest to its function.
 ///
-/// The fastest probe there is, in closed form. Unlike [`OrdinalRegression`](crate::OrdinalRegression) it takes the distances between classes
-/// for what their values say, and knows no probabilities.
+/// Unlike [`OrdinalRegression`](crate::OrdinalRegression) it takes the distances between classes for what their values say, and knows no
+/// probabilities. For scores that are no whole numbers, such as means over people, fit [`Ridge`] itself; [`OnScale`] makes the same
+/// classifier of it.
 ///
 /// ```
 /// use judge_probe::{Estimator, FittedEstimator, Matrix, RidgeToClass};
@@ -23,17 +26,73 @@ pub struct RidgeToClass {
     pub ridge: Ridge,
 }
 
-/// The linear function that a [`RidgeToClass`] found.
+/// The linear function that a [`RidgeToClass`] found, and the classes that it is compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedRidgeToClass {
-    ridge: FittedRidge,
-    classes: Vec<i64>,
+    linear: LinearClassifier,
 }
 
 impl FittedRidgeToClass {
-    /// The function.
-    pub fn ridge(&self) -> &FittedRidge {
-        &self.ridge
+    /// The function and how it decides, which is [`DecisionRule::Nearest`].
+    pub fn linear(&self) -> &LinearClassifier {
+        &self.linear
+    }
+}
+
+impl From<FittedRidgeToClass> for LinearClassifier {
+    fn from(fitted: FittedRidgeToClass) -> Self {
+        fitted.linear
+    }
+}
+
+/// A regression whose function is read on a scale of classes, so that it can be kept and used as a judge: [`FittedRidge`], alone or at the end
+/// of pipelines.
+///
+/// ```
+/// use judge_probe::{Estimator, FittedEstimator, IntoProbe, Matrix, OnScale, Pipeline, Ridge, StandardScaler};
+///
+/// # fn main() -> Result<(), judge_probe::Error> {
+/// let features = Matrix::from_rows([[0.0], [1.0], [2.0], [3.0]])?;
+/// let settings = Pipeline { transformer: StandardScaler::default(), estimator: Ridge { alpha: 1e-9, ..Ridge::default() } };
+/// let fitted = settings.fit(&features, &[1.0, 2.0, 3.0, 4.0])?;
+///
+/// let probe = fitted.on_scale(&[1, 2, 3, 4, 5])?.into_probe()?;
+/// let unseen = Matrix::from_rows([[1.67], [9.0]])?;
+/// assert_eq!(probe.predict(&unseen)?, [3, 5]);
+/// let scores = probe.scores(&unseen)?.unwrap_or_default();
+/// assert!((scores[0] - 2.67).abs() < 1e-6 && scores[1] == 5.0);
+/// # Ok(())
+/// # }
+/// ```
+pub trait OnScale {
+    /// The classifier that it becomes.
+    type Classifier;
+
+    /// Reads the function on a scale of classes, ascending, two or more: the nearest is predicted, the lower of equals.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ClassOrder`]; [`Error::ParameterCount`] for fewer than two classes.
+    fn on_scale(self, classes: &[i64]) -> Result<Self::Classifier, Error>;
+}
+
+impl OnScale for FittedRidge {
+    type Classifier = FittedRidgeToClass;
+
+    fn on_scale(self, classes: &[i64]) -> Result<FittedRidgeToClass, Error> {
+        let (coefficients, intercept) = (self.coefficients().to_vec(), self.intercept());
+        let coefficients = Matrix::new(coefficients, self.n_features())?;
+        let linear =
+            LinearClassifier::from_parts(DecisionRule::Nearest, classes.to_vec(), coefficients, vec![intercept])?;
+        Ok(FittedRidgeToClass { linear })
+    }
+}
+
+impl<T, F: OnScale> OnScale for FittedPipeline<T, F> {
+    type Classifier = FittedPipeline<T, F::Classifier>;
+
+    fn on_scale(self, classes: &[i64]) -> Result<Self::Classifier, Error> {
+        Ok(FittedPipeline { transformer: self.transformer, estimator: self.estimator.on_scale(classes)? })
     }
 }
 
@@ -47,7 +106,7 @@ impl Estimator for RidgeToClass {
     fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<FittedRidgeToClass, Error> {
         let classes = EncodedLabels::new(features, labels)?.classes;
         let targets: Vec<f64> = labels.iter().map(|&label| label as f64).collect();
-        Ok(FittedRidgeToClass { ridge: self.ridge.fit(features, &targets)?, classes })
+        self.ridge.fit(features, &targets)?.on_scale(&classes)
     }
 }
 
@@ -55,42 +114,31 @@ impl FittedEstimator for FittedRidgeToClass {
     type Label = i64;
 
     fn n_features(&self) -> usize {
-        self.ridge.coefficients().len()
+        self.linear.n_features()
     }
 
     /// The nearest class, the lower of equals.
     fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
-        let decisions = self.decision_function(features)?;
-        let class_of = |row: &[f64]| match row {
-            [value] => usize::from(*value > 0.0),
-            row => first_greatest(row),
-        };
-        Ok(decisions.rows().map(|row| self.classes[class_of(row)]).collect())
+        self.linear.predict(features)
     }
 
     fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
-        Predictions::of_classifier(self, features)
+        self.linear.predictions(features)
     }
 }
 
 impl FittedClassifier for FittedRidgeToClass {
     fn classes(&self) -> &[i64] {
-        &self.classes
+        self.linear.classes()
     }
 
     /// Of two classes the function less the middle of them; of more its distance from each, negated.
     fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
-        let values = self.ridge.predict(features)?;
-        if let [first, second] = self.classes[..] {
-            let middle = first as f64 / 2.0 + second as f64 / 2.0;
-            return Matrix::new(values.into_iter().map(|value| value - middle).collect(), 1);
-        }
-        let distances = |value: f64| self.classes.iter().map(move |&class| -(value - class as f64).abs());
-        Matrix::new(values.into_iter().flat_map(distances).collect(), self.classes.len())
+        self.linear.decision_function(features)
     }
 
     /// None.
-    fn predict_proba(&self, _: &Matrix) -> Result<Option<Matrix>, Error> {
-        Ok(None)
+    fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error> {
+        self.linear.predict_proba(features)
     }
 }

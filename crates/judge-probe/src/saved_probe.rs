@@ -2,6 +2,7 @@
 
 mod container;
 mod error;
+mod stages;
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,11 +17,15 @@ use crate::{Error, FittedEstimator, FittedProbe};
 ///
 /// # Format
 ///
-/// One safetensors file. Its tensors are the numbers, bit by bit: `coefficients` `[n_functions, n_features]`, `intercepts` `[n_functions]` and,
-/// of a probe with a scaler, `mean` and `scale` `[n_features]`, and of hidden layer i, counted from 0, `hidden.i.weights` `[n_units, n_inputs]` and
-/// `hidden.i.intercepts` `[n_units]`, all `F64`; and `checksum`, the BLAKE3 hash of everything else. Its one metadata
-/// entry, `judge_probe`, is JSON: the format's version, the decision rule, classes, precision and number of hidden layers, and the [`ProbeOrigin`]. A
-/// second file beside it could be lost or swapped; numbers in JSON would be larger and slower to read.
+/// One safetensors file. Its tensors are the numbers, bit by bit: `coefficients` `[n_functions, n_features]`, `intercepts` `[n_functions]`, of
+/// hidden layer i, counted from 0, `hidden.i.weights` `[n_units, n_inputs]` and `hidden.i.intercepts` `[n_units]`, and of transformer i
+/// `stages.i.mean` and `stages.i.scale` `[n_features]` if it is a scaler, or `stages.i.mean`, `stages.i.components` `[n_components, n_features]`,
+/// `stages.i.explained_variance` and `stages.i.explained_variance_ratio` `[n_components]` if it is a PCA, which in block j of blocks are
+/// `stages.i.j.mean` and so on; all `F64`; and `checksum`, the BLAKE3 hash of everything else, which finds damage and proves no author. Its one
+/// metadata entry, `judge_probe`, is JSON: the format's version, the decision rule, classes, precision, transformers and number of hidden layers, and the
+/// [`ProbeOrigin`]. A second file beside it could be lost or swapped; numbers in JSON would be larger and slower to read.
+///
+/// The version written is 2. Version 1, whose only transformer is a scaler with tensors `mean` and `scale`, is still read.
 ///
 /// Equal probes have equal bytes. What writes them to disk is `judge-data`.
 ///
@@ -48,7 +53,7 @@ use crate::{Error, FittedEstimator, FittedProbe};
 ///     data_hash: None,
 ///     notes: BTreeMap::from([("aspect".into(), "fluency".into())]),
 /// };
-/// let saved = SavedProbe::new(FittedProbe::new(None, classifier, Precision::F64)?, origin)?;
+/// let saved = SavedProbe::new(FittedProbe::new(vec![], classifier, Precision::F64)?, origin)?;
 ///
 /// let reread = SavedProbe::from_bytes(&saved.to_bytes()?)?;
 /// assert_eq!(reread, saved);

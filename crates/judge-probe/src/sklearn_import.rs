@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use place::Place;
 
 use crate::pickle::{self, Limits, Value};
-use crate::{DecisionRule, Error, FittedProbe, FittedStandardScaler, LinearClassifier, Matrix, Precision};
+use crate::{DecisionRule, Error, FittedProbe, FittedStandardScaler, LinearClassifier, Matrix, Precision, ProbeStage};
 
 /// What a pickle of scikit-learn's held.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,7 +88,7 @@ impl SklearnProbe {
         let LinearParts { rule, classes, weights, n_features, intercepts } = parts;
         let classifier = LinearClassifier::from_parts(rule, classes, Matrix::new(weights, n_features)?, intercepts)?;
         Ok(Self {
-            probe: FittedProbe::new(scaler, classifier, precision)?,
+            probe: FittedProbe::new(scaler.into_iter().map(ProbeStage::from).collect(), classifier, precision)?,
             sklearn_version: fitted.find("_sklearn_version").map(|version| version.text()).transpose()?,
             search,
             metadata,

@@ -6,7 +6,7 @@ mod formula;
 use formula::Data;
 use judge_probe::testing::check_estimator;
 use judge_probe::{
-    DenseClassifier, Error, Estimator, FittedClassifier, FittedEstimator, FittedMlpClassifier, FittedProbe, GridSearch,
+    DenseClassifier, Error, Estimator, FittedClassifier, FittedEstimator, FittedMlpClassifier, GridSearch, IntoProbe,
     Matrix, MlpClassifier, MlpError, Pipeline, Scoring, StandardScaler, StratifiedKFold, TestSize, cross_val_predict,
 };
 use serde::Deserialize;
@@ -136,7 +136,7 @@ fn it_stands_in_cross_validation_and_grid_search() {
     let found = search.fit(&features, &labels, &splits).unwrap();
     assert_eq!(found.scores.best, 1);
     let fitted = found.estimator;
-    let probe = FittedProbe::try_from(fitted.clone()).unwrap();
+    let probe = fitted.clone().into_probe().unwrap();
     assert_eq!(probe.hidden_layers().len(), 1);
     assert_eq!(probe.predict(&features).unwrap(), fitted.predict(&features).unwrap());
 }

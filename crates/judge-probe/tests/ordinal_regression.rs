@@ -5,8 +5,8 @@ mod formula;
 
 use formula::Data;
 use judge_probe::{
-    ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, FittedOrdinalRegression,
-    FittedProbe, LinearClassifier, LogisticRegression, Matrix, OrdinalRegression, Pipeline, StandardScaler,
+    ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, FittedOrdinalRegression, IntoProbe,
+    LinearClassifier, LogisticRegression, Matrix, OrdinalRegression, Pipeline, StandardScaler,
 };
 use serde::Deserialize;
 
@@ -149,7 +149,7 @@ fn probabilities_far_out_are_still_probabilities() {
 fn it_is_a_probe_that_can_be_kept() {
     let settings = Pipeline { transformer: StandardScaler::default(), estimator: OrdinalRegression::default() };
     let fitted = settings.fit(&features(), &[1, 4, 2, 5, 1, 4]).unwrap();
-    let probe = FittedProbe::try_from(fitted.clone()).unwrap();
+    let probe = fitted.clone().into_probe().unwrap();
     assert_eq!(probe.classifier().rule(), DecisionRule::Cumulative);
     assert_eq!(probe.predict_proba(&features()).unwrap(), fitted.predict_proba(&features()).unwrap());
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use judge_core::{Layer, ModelInfo, Pooling, Probe, Signal};
 use judge_probe::{
-    Classifier, DecisionRule, DenseClassifier, Error, Estimator, FittedClassifier, FittedEstimator, FittedProbe,
-    FittedStandardScaler, HiddenLayer, LinearClassifier, LinearSvc, LogisticRegression, Matrix, OrdinalRegression,
-    Pipeline, Precision, ProbeOrigin, ProbedModel, SavedProbe, SavedProbeError, StandardScaler, Validation,
+    Block, Blocks, Classifier, DecisionRule, DenseClassifier, Error, Estimator, FeatureFamily, FittedClassifier,
+    FittedEstimator, FittedProbe, FittedStandardScaler, HiddenLayer, IntoProbe, LinearClassifier, LinearSvc,
+    LogisticRegression, Matrix, OrdinalRegression, Pca, Pipeline, Precision, ProbeOrigin, ProbeStage, ProbedModel,
+    RidgeToClass, SavedProbe, SavedProbeError, StandardScaler, Validation,
 };
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
@@ -33,7 +34,7 @@ fn probe(rule: DecisionRule, scaled: bool) -> FittedProbe {
     let coefficients = Matrix::new((0..12).map(|i| f64::from(i).sin() / 3.0).collect(), 4).unwrap();
     let classifier = LinearClassifier::from_parts(rule, vec![-1, 2, 5], coefficients, vec![0.1, -0.2, 1e-300]).unwrap();
     let scaler = FittedStandardScaler::from_parts(vec![1.0, -2e3, 0.0, 0.1], vec![0.5, 57.6, 0.012, 1.0]).unwrap();
-    FittedProbe::new(scaled.then_some(scaler), classifier, Precision::F16).unwrap()
+    FittedProbe::new(scaled.then_some(scaler.into()).into_iter().collect(), classifier, Precision::F16).unwrap()
 }
 
 fn saved(fingerprint: Option<&str>) -> SavedProbe {
@@ -72,11 +73,11 @@ fn what_is_read_back_is_what_was_written() {
 }
 
 /// Fitted here, to features of the width of [`origin`], scaled.
-fn fitted<C: Classifier<Fitted: Into<DenseClassifier>>>(estimator: C, labels: &[i64]) -> FittedProbe {
+fn fitted<C: Classifier<Fitted: IntoProbe>>(estimator: C, labels: &[i64]) -> FittedProbe {
     let value = |i: usize| ((i * i + 7 * i) % 23) as f64 / 7.0 + labels[i / 4] as f64;
     let features = Matrix::new((0..4 * labels.len()).map(value).collect(), 4).unwrap();
     let pipeline = Pipeline { transformer: StandardScaler::default(), estimator };
-    FittedProbe::try_from(pipeline.fit(&features, labels).unwrap()).unwrap()
+    pipeline.fit(&features, labels).unwrap().into_probe().unwrap()
 }
 
 #[test]
@@ -118,7 +119,7 @@ fn deep_probe() -> FittedProbe {
     let coefficients = Matrix::new(vec![0.5, -2.0], 2).unwrap();
     let output = LinearClassifier::from_parts(DecisionRule::Logistic, vec![0, 1], coefficients, vec![0.1]).unwrap();
     let classifier = DenseClassifier::from_parts(vec![layer(3, 4), layer(2, 3)], output).unwrap();
-    FittedProbe::new(None, classifier, Precision::F64).unwrap()
+    FittedProbe::new(vec![], classifier, Precision::F64).unwrap()
 }
 
 #[test]
@@ -157,7 +158,7 @@ fn many_signals_cost_no_more_than_they_are() {
     let n = 500_000;
     let coefficients = Matrix::new(vec![0.5; n], n).unwrap();
     let classifier = LinearClassifier::from_parts(DecisionRule::Logistic, vec![0, 1], coefficients, vec![0.0]).unwrap();
-    let probe = FittedProbe::new(None, classifier, Precision::F64).unwrap();
+    let probe = FittedProbe::new(vec![], classifier, Precision::F64).unwrap();
     let mut wide = origin(None);
     wide.model.d_model = 1;
     wide.signals = (0..n).map(|layer| (Layer(layer), Signal::State(Pooling::Last))).collect();
@@ -266,8 +267,9 @@ fn a_made_file_is_refused_for_what_it_says() {
             *text = text.replace(from, to);
         }))
     };
-    assert_eq!(problem(text("\"version\":1", "\"version\":2")), SavedProbeError::Version { expected: 1, found: 2 });
-    assert!(matches!(problem(text("\"version\":1", "\"version\":1,\"x\":0")), SavedProbeError::Description { .. }));
+    assert_eq!(problem(text("\"version\":2", "\"version\":3")), SavedProbeError::Version { expected: 2, found: 3 });
+    assert!(matches!(problem(text("\"version\":2", "\"version\":1")), SavedProbeError::Description { .. }));
+    assert!(matches!(problem(text("\"version\":2", "\"version\":2,\"x\":0")), SavedProbeError::Description { .. }));
     assert!(matches!(problem(text("logistic", "forest")), SavedProbeError::Description { .. }));
     assert!(matches!(problem(text("mean\"", "median\"")), SavedProbeError::Description { .. }));
     assert_eq!(text("[-1,2,5]", "[2,-1,5]"), Err(Error::ClassOrder { before: 2, after: -1 }));
@@ -275,7 +277,7 @@ fn a_made_file_is_refused_for_what_it_says() {
     let rows = Error::ParameterCount { name: "rows of coefficients", expected: 1, found: 3 };
     assert_eq!(text("[-1,2,5]", "[-1,2]"), Err(rows));
     assert!(matches!(problem(text("\"d_model\":2", "\"d_model\":1")), SavedProbeError::Width { .. }));
-    assert!(matches!(problem(text("\"scaled\":true", "\"scaled\":false")), SavedProbeError::UnknownTensor { .. }));
+    assert!(matches!(problem(text("[\"scaler\"]", "[]")), SavedProbeError::UnknownTensor { .. }));
 
     let number = |tensor: usize, value: f64| {
         SavedProbe::from_bytes(&made(move |_, tensors| tensors[tensor].3[8..16].copy_from_slice(&value.to_le_bytes())))
@@ -296,18 +298,126 @@ fn a_made_file_is_refused_for_what_it_says() {
     assert_eq!(misshapen(shape(0, &[12])), "coefficients");
     assert_eq!(misshapen(shape(0, &[4, 3])), "intercepts");
     assert_eq!(misshapen(shape(1, &[3, 1])), "intercepts");
-    assert_eq!(misshapen(shape(2, &[1, 4])), "mean");
+    assert_eq!(misshapen(shape(2, &[1, 4])), "stages.0.mean");
     let single = made(|_, tensors| {
         tensors[1].1 = Dtype::F32;
         tensors[1].2 = vec![6];
     });
     assert_eq!(misshapen(SavedProbe::from_bytes(&single)), "intercepts");
     let gone = made(|_, tensors| drop(tensors.remove(2)));
-    assert_eq!(problem(SavedProbe::from_bytes(&gone)), SavedProbeError::MissingTensor { name: "mean".to_owned() });
+    assert_eq!(
+        problem(SavedProbe::from_bytes(&gone)),
+        SavedProbeError::MissingTensor { name: "stages.0.mean".to_owned() }
+    );
 
     let foreign = safetensors::serialize([("x", TensorView::new(Dtype::U8, vec![1], &[0]).unwrap())], None).unwrap();
     assert_eq!(problem(SavedProbe::from_bytes(&foreign)), SavedProbeError::NotAProbe { name: "judge_probe" });
     assert!(matches!(problem(SavedProbe::from_bytes(b"")), SavedProbeError::Container { n_bytes: 0, .. }));
+}
+
+/// The layout of version 1: a flag in place of the transformers, and the scaler's tensors without a prefix.
+#[test]
+fn a_file_of_version_1_is_read() {
+    let to_first = |stages: &'static str, scaled: &'static str| {
+        move |text: &mut String, tensors: &mut Vec<Tensor>| {
+            assert!(text.contains(stages));
+            *text = text.replace("\"version\":2", "\"version\":1").replace(stages, scaled);
+            tensors.iter_mut().for_each(|tensor| tensor.0 = tensor.0.replace("stages.0.", ""));
+        }
+    };
+    let scaled = saved(Some("5eed"));
+    let first = made_from(&scaled, to_first("\"stages\":[\"scaler\"]", "\"scaled\":true"));
+    assert!(!String::from_utf8_lossy(&first).contains("stages"));
+    assert_eq!(SavedProbe::from_bytes(&first), Ok(scaled));
+    let deep = SavedProbe::new(deep_probe(), origin(None)).unwrap();
+    let first = made_from(&deep, to_first("\"stages\":[]", "\"scaled\":false"));
+    assert_eq!(SavedProbe::from_bytes(&first), Ok(deep));
+}
+
+/// Two signals of four coordinates, each with its family.
+fn selected<E: Classifier<Fitted: IntoProbe>>(families: [FeatureFamily; 2], estimator: E) -> (FittedProbe, Matrix) {
+    let labels = [1, 3, 5, 1, 3, 5, 3, 1, 5, 3, 1, 5];
+    let value = |i: usize| ((i * i + 7 * i) % 23) as f64 / 7.0 + labels[i / 8] as f64;
+    let features = Matrix::new((0..8 * labels.len()).map(value).collect(), 8).unwrap();
+    let blocks = families.map(|transformer| Block { n_features: 4, transformer }).to_vec();
+    let scaled = Pipeline { transformer: StandardScaler::default(), estimator };
+    let pipeline = Pipeline { transformer: Blocks { blocks }, estimator: scaled };
+    let fitted = pipeline.fit(&features, &labels).unwrap();
+    let expected = fitted.decision_function(&features).unwrap();
+    let probe = fitted.into_probe().unwrap();
+    assert_eq!(probe.decision_function(&features).unwrap(), expected);
+    (probe, features)
+}
+
+#[test]
+fn everything_that_a_selection_chooses_is_kept_and_judges() {
+    let families = [
+        FeatureFamily::State,
+        FeatureFamily::Statistics,
+        FeatureFamily::Pca { n_components: 2 },
+        FeatureFamily::Pca { n_components: 4 },
+        FeatureFamily::Summary,
+    ];
+    let mut probes = Vec::new();
+    for first in families {
+        for second in families {
+            probes.push(selected([first, second], LogisticRegression::default()));
+            probes.push(selected([first, second], OrdinalRegression::default()));
+            probes.push(selected([first, second], LinearSvc::default()));
+            probes.push(selected([first, second], RidgeToClass::default()));
+            let pca = Pca { n_components: 3 };
+            probes.push(selected([first, second], Pipeline { transformer: pca, estimator: RidgeToClass::default() }));
+        }
+    }
+    let mut origin = origin(Some("5eed"));
+    origin.model.d_model = 4;
+    for (probe, features) in probes {
+        let saved = SavedProbe::new(probe, origin.clone()).unwrap();
+        let read = SavedProbe::from_bytes(&saved.to_bytes().unwrap()).unwrap();
+        assert_eq!(read, saved);
+        assert_eq!(read.probe().predictions(&features), saved.probe().predictions(&features));
+        // As a judge meets it: row by row, in single precision.
+        for row in features.rows() {
+            let row: Vec<f32> = row.iter().map(|&value| value as f32).collect();
+            let single = Matrix::new(row.iter().map(|&value| f64::from(value)).collect(), 8).unwrap();
+            let class = Probe::classes(&read)[read.classify(&row).unwrap().class];
+            assert_eq!([class], saved.probe().predict(&single).unwrap()[..]);
+        }
+    }
+    // States as they are need no block, and what a transformer was left out of does not fit its signals.
+    let (plain, _) = selected([FeatureFamily::State; 2], LogisticRegression::default());
+    assert!(matches!(plain.stages(), [ProbeStage::Scaler(_)]));
+    let (reduced, _) = selected([FeatureFamily::Statistics; 2], LogisticRegression::default());
+    let without =
+        FittedProbe::new(reduced.stages()[1..].to_vec(), reduced.classifier().clone(), Precision::F64).unwrap();
+    assert!(matches!(problem(SavedProbe::new(without, origin)), SavedProbeError::Width { n_features: 6, .. }));
+}
+
+#[test]
+fn made_transformers_are_refused() {
+    let mut origin = origin(Some("5eed"));
+    origin.model.d_model = 4;
+    let families = [FeatureFamily::Statistics, FeatureFamily::Pca { n_components: 2 }];
+    let saved = SavedProbe::new(selected(families, LogisticRegression::default()).0, origin).unwrap();
+    let changed = |change: fn(&mut String, &mut Vec<Tensor>)| SavedProbe::from_bytes(&made_from(&saved, change));
+    assert_eq!(changed(|_, _| {}), Ok(saved.clone()));
+    let wide = changed(|text, _| *text = text.replace("{\"statistics\":4}", "{\"statistics\":18446744073709551615}"));
+    assert!(matches!(problem(wide), SavedProbeError::Width { n_features: usize::MAX, .. }));
+    let state = changed(|text, _| *text = text.replace("statistics", "state"));
+    assert_eq!(state, Err(Error::FeatureCount { expected: 5, found: 6 }));
+    let unknown = changed(|text, _| *text = text.replace("statistics", "median"));
+    assert!(matches!(problem(unknown), SavedProbeError::Description { .. }));
+    let place = |tensors: &[Tensor], name: &str| tensors.iter().position(|tensor| tensor.0 == name).unwrap();
+    let gone = changed(|_, tensors| {
+        let place = tensors.iter().position(|tensor| tensor.0 == "stages.0.1.mean").unwrap();
+        tensors.remove(place);
+    });
+    assert_eq!(problem(gone), SavedProbeError::MissingTensor { name: "stages.0.1.mean".to_owned() });
+    let negative = SavedProbe::from_bytes(&made_from(&saved, |_, tensors| {
+        let place = place(tensors, "stages.0.1.explained_variance");
+        tensors[place].3[..8].copy_from_slice(&(-1.0_f64).to_le_bytes());
+    }));
+    assert!(matches!(negative, Err(Error::InvalidParameter { name: "explained variance", index: 0, .. })));
 }
 
 #[test]

@@ -6,8 +6,8 @@
 use judge_core::{Layer, Pooling};
 use judge_probe::pickle::Limits;
 use judge_probe::{
-    DecisionRule, Error, FittedClassifier, FittedEstimator, FittedProbe, ImportProblem, Matrix, Precision, SavedProbe,
-    SklearnProbe,
+    DecisionRule, Error, FittedClassifier, FittedEstimator, FittedProbe, ImportProblem, Matrix, Precision, ProbeStage,
+    SavedProbe, SklearnProbe,
 };
 use serde_json::Value;
 
@@ -206,7 +206,7 @@ fn other_objects_are_refused() {
 
 /// Row i, column j of the golden input: mean + scale z, where z in [−2, 2) comes from a hash of the position.
 fn golden_input(probe: &FittedProbe) -> Matrix {
-    let scaler = probe.scaler().unwrap();
+    let [ProbeStage::Scaler(scaler)] = probe.stages() else { panic!("{:?}", probe.stages()) };
     let value = |i: u64, j: u64| {
         let u = (i + 1) * 1_315_423_911 + (j + 1) * 2_654_435_761 + (i + 1) * (j + 1) * 40_503;
         let z = 4.0 * (u % (1 << 32)) as f64 / 2f64.powi(32) - 2.0;
@@ -235,7 +235,7 @@ fn the_published_probes_decide_as_scikit_learn_does() {
             assert_eq!(probe.predict(&input).unwrap(), integers(&expected["predict"]), "{file}, {dtype}");
             let decision = probe.decision_function(&input).unwrap();
             let off = difference(decision.values(), &numbers(&expected["decision"]));
-            let functions = probe.classifier().functions(&probe.scaled(&input).unwrap()).unwrap();
+            let functions = probe.classifier().functions(&probe.transform(&input).unwrap()).unwrap();
             let off_functions = match &expected["ovo"] {
                 Value::Null => 0.0,
                 ovo => difference(functions.values(), &numbers(ovo)),

@@ -5,14 +5,15 @@ use std::collections::HashMap;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
+use super::stages::{self, Stage};
 use super::{ProbeOrigin, SavedProbe, SavedProbeError};
 use crate::{
-    DecisionRule, DenseClassifier, Error, FittedClassifier, FittedEstimator, FittedProbe, FittedStandardScaler,
-    HiddenLayer, LinearClassifier, Matrix, Precision,
+    DecisionRule, DenseClassifier, Error, FittedClassifier, FittedProbe, HiddenLayer, LinearClassifier, Matrix,
+    Precision,
 };
 
 const ENTRY: &str = "judge_probe";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What the metadata entry holds.
 #[derive(Serialize, Deserialize)]
@@ -22,11 +23,35 @@ struct Description {
     rule: DecisionRule,
     classes: Vec<i64>,
     precision: Precision,
-    scaled: bool,
+    /// The transformers, from the features on.
+    stages: Vec<Stage>,
     /// How many there are; not written where there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     hidden_layers: usize,
     origin: ProbeOrigin,
+}
+
+/// What it held in version 1, which knew no transformers but a scaler, with tensors `mean` and `scale`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FirstDescription {
+    #[serde(rename = "version")]
+    _version: u32,
+    rule: DecisionRule,
+    classes: Vec<i64>,
+    precision: Precision,
+    scaled: bool,
+    #[serde(default)]
+    hidden_layers: usize,
+    origin: ProbeOrigin,
+}
+
+impl From<FirstDescription> for Description {
+    fn from(first: FirstDescription) -> Self {
+        let FirstDescription { rule, classes, precision, scaled, hidden_layers, origin, .. } = first;
+        let stages = if scaled { vec![Stage::Scaler] } else { Vec::new() };
+        Self { version: VERSION, rule, classes, precision, stages, hidden_layers, origin }
+    }
 }
 
 fn is_zero(count: &usize) -> bool {
@@ -40,7 +65,7 @@ struct Version {
 }
 
 /// A tensor's name, shape and bytes.
-struct Numbers {
+pub(super) struct Numbers {
     name: String,
     shape: Vec<usize>,
     bytes: Vec<u8>,
@@ -52,11 +77,11 @@ impl Numbers {
         Self { name: name.into(), shape: shape.to_vec(), bytes }
     }
 
-    fn matrix(name: impl Into<String>, matrix: &Matrix) -> Self {
+    pub(super) fn matrix(name: impl Into<String>, matrix: &Matrix) -> Self {
         Self::new(name, &[matrix.n_rows(), matrix.n_features()], matrix.values())
     }
 
-    fn vector(name: impl Into<String>, numbers: &[f64]) -> Self {
+    pub(super) fn vector(name: impl Into<String>, numbers: &[f64]) -> Self {
         Self::new(name, &[numbers.len()], numbers)
     }
 }
@@ -73,13 +98,13 @@ impl SavedProbe {
     ///
     /// [`SavedProbeError::Container`] where the container's writer refuses, and [`SavedProbeError::Description`] where that of JSON does.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        let (classifier, scaler) = (self.probe.classifier(), self.probe.scaler());
+        let (classifier, stages) = (self.probe.classifier(), self.probe.stages());
         let description = Description {
             version: VERSION,
             rule: classifier.rule(),
             classes: classifier.classes().to_vec(),
             precision: self.probe.precision(),
-            scaled: scaler.is_some(),
+            stages: stages.iter().map(Stage::of).collect(),
             hidden_layers: self.probe.hidden_layers().len(),
             origin: self.origin.clone(),
         };
@@ -88,9 +113,8 @@ impl SavedProbe {
             Numbers::matrix("coefficients", classifier.coefficients()),
             Numbers::vector("intercepts", classifier.intercepts()),
         ];
-        if let Some(scaler) = scaler {
-            tensors.push(Numbers::vector("mean", scaler.mean()));
-            tensors.push(Numbers::vector("scale", scaler.scale()));
+        for (index, stage) in stages.iter().enumerate() {
+            tensors.extend(stages::tensors(stage, &stages::prefix(index)));
         }
         for (index, layer) in self.probe.hidden_layers().iter().enumerate() {
             let [intercepts, weights] = hidden_names(index);
@@ -117,7 +141,7 @@ impl SavedProbe {
     /// # Errors
     ///
     /// [`Error::SavedProbe`], and of the parts [`Error::NonFiniteFeature`] (of coefficients: row and column), [`Error::InvalidParameter`],
-    /// [`Error::ParameterCount`], [`Error::ClassOrder`], [`Error::OneClass`], [`Error::CumulativeFunctions`], [`Error::FeatureCount`] (of layers), and
+    /// [`Error::ParameterCount`], [`Error::ClassOrder`], [`Error::OneClass`], [`Error::CumulativeFunctions`], [`Error::FeatureCount`] (of transformers and layers), and
     /// [`Error::Empty`] for a tensor without numbers.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         if matches!(bytes, [0x80, 2..=5, ..]) && SafeTensors::read_metadata(bytes).is_err() {
@@ -131,16 +155,19 @@ impl SavedProbe {
         let text = header.metadata().as_ref().and_then(|entries| entries.get(ENTRY));
         let text = text.ok_or(SavedProbeError::NotAProbe { name: ENTRY })?;
         let Version { version } = serde_json::from_str(text).map_err(|error| description_error(&error))?;
-        if version != VERSION {
-            return Err(SavedProbeError::Version { expected: VERSION, found: version }.into());
-        }
-        let Description { rule, classes, precision, scaled, hidden_layers, origin, .. } =
-            serde_json::from_str(text).map_err(|error| description_error(&error))?;
+        let description = match version {
+            1 => serde_json::from_str::<FirstDescription>(text).map(Description::from),
+            VERSION => serde_json::from_str(text),
+            found => return Err(SavedProbeError::Version { expected: VERSION, found }.into()),
+        };
+        let Description { rule, classes, precision, stages, hidden_layers, origin, .. } =
+            description.map_err(|error| description_error(&error))?;
+        let prefix = |stage| if version == 1 { String::new() } else { stages::prefix(stage) };
 
         let file = SafeTensors::deserialize(bytes).map_err(container)?;
         let mut names = vec!["coefficients".to_owned(), "intercepts".to_owned()];
-        if scaled {
-            names.extend(["mean".to_owned(), "scale".to_owned()]);
+        for (index, stage) in stages.iter().enumerate() {
+            names.extend(stage.names(&prefix(index)));
         }
         for layer in 0..hidden_layers {
             let of_layer = hidden_names(layer);
@@ -165,26 +192,22 @@ impl SavedProbe {
         }
 
         let coefficients = matrix(&file, "coefficients")?;
-        let intercepts = vector(&file, "intercepts", coefficients.n_rows())?;
+        let intercepts = vector(&file, "intercepts", Some(coefficients.n_rows()))?;
         let output = LinearClassifier::from_parts(rule, classes, coefficients, intercepts)?;
         let mut hidden = Vec::new();
         for [intercepts, weights] in (0..hidden_layers).map(hidden_names) {
             let weights = matrix(&file, &weights)?;
-            let intercepts = vector(&file, &intercepts, weights.n_rows())?;
+            let intercepts = vector(&file, &intercepts, Some(weights.n_rows()))?;
             hidden.push(HiddenLayer::from_parts(weights, intercepts)?);
         }
         let classifier = DenseClassifier::from_parts(hidden, output)?;
-        let scaler = if scaled {
-            let of_features = |name| vector(&file, name, classifier.n_features());
-            Some(FittedStandardScaler::from_parts(of_features("mean")?, of_features("scale")?)?)
-        } else {
-            None
-        };
-        Self::new(FittedProbe::new(scaler, classifier, precision)?, origin)
+        let read = |(index, stage): (usize, &Stage)| stage.read(&file, &prefix(index));
+        let stages = stages.iter().enumerate().map(read).collect::<Result<Vec<_>, Error>>()?;
+        Self::new(FittedProbe::new(stages, classifier, precision)?, origin)
     }
 }
 
-fn matrix(file: &SafeTensors<'_>, name: &str) -> Result<Matrix, Error> {
+pub(super) fn matrix(file: &SafeTensors<'_>, name: &str) -> Result<Matrix, Error> {
     let view = tensor(file, name, Dtype::F64, None)?;
     match view.shape() {
         &[_, n_columns] => Matrix::new(numbers(&view), n_columns),
@@ -192,8 +215,14 @@ fn matrix(file: &SafeTensors<'_>, name: &str) -> Result<Matrix, Error> {
     }
 }
 
-fn vector(file: &SafeTensors<'_>, name: &str, length: usize) -> Result<Vec<f64>, Error> {
-    Ok(numbers(&tensor(file, name, Dtype::F64, Some(&[length]))?))
+/// A tensor of one dimension, of this length where it is known.
+pub(super) fn vector(file: &SafeTensors<'_>, name: &str, length: Option<usize>) -> Result<Vec<f64>, Error> {
+    let shape = length.map(|length| [length]);
+    let view = tensor(file, name, Dtype::F64, shape.as_ref().map(<[usize; 1]>::as_slice))?;
+    match view.shape() {
+        [_] => Ok(numbers(&view)),
+        _ => Err(tensor_error(name, Dtype::F64, "one dimension", &view).into()),
+    }
 }
 
 fn tensor<'a>(

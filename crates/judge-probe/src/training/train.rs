@@ -12,9 +12,9 @@ use super::{
 };
 use crate::artefacts::{ArtefactCheck, ArtefactReport, LabelledTexts, Shift};
 use crate::{
-    ClassWeight, Classifier, DataHash, Error, FeatureFamily, FittedEstimator, FittedProbe, LayerSelection, LayerView,
-    LinearClassifier, LinearSvc, LogisticRegression, Pipeline, Predictions, ProbeOrigin, ProbedModel, SavedProbe,
-    Scoring, Split, StandardScaler, TfidfVectorizer, Validation,
+    ClassWeight, Classifier, DataHash, Error, FeatureFamily, FittedEstimator, FittedProbe, IntoProbe, LayerSelection,
+    LayerView, LinearClassifier, LinearSvc, LogisticRegression, Pipeline, Predictions, ProbeOrigin, ProbedModel,
+    SavedProbe, Scoring, Split, StandardScaler, TfidfVectorizer, Validation,
 };
 
 /// Permutations of the test for slipped responses.
@@ -93,7 +93,7 @@ impl ProbeTraining {
     ) -> Result<TrainedProbe, S::Error>
     where
         C: Classifier + Copy + Send,
-        C::Fitted: Into<LinearClassifier> + Clone,
+        C::Fitted: Into<LinearClassifier>,
         S: RowSignals,
     {
         self.scale.check(rows).map_err(Error::from)?;
@@ -108,7 +108,7 @@ impl ProbeTraining {
         let source = |layer: Layer, view: &View| matrix(&parts.train, layer, *view);
         let selected = selection.select(source, &train_classes, &folds)?;
         let fitted = selected.fit(source, &train_classes)?;
-        let probe: FittedProbe = FittedProbe::try_from(fitted.estimator)?;
+        let probe: FittedProbe = fitted.into_probe()?;
         let c = candidates.get(selected.scores.best).map(|&(c, _)| c);
 
         let baselines = Baselines::fit(rows, &parts.train, &train_classes, &folds, &self.c)?;

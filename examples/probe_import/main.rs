@@ -139,10 +139,11 @@ fn found(imported: &SklearnProbe) -> Vec<Vec<String>> {
         DecisionRule::Logistic => "logistic regression",
         DecisionRule::OneVsOne => "support vector machine, one against one",
         DecisionRule::Cumulative => "ordinal regression",
+        DecisionRule::Nearest => "ridge regression, nearest class",
         DecisionRule::OneVsRest => "support vector machine, one against the rest",
     };
     row("classifier", rule.to_owned());
-    row("scaler", if imported.probe.scaler().is_some() { "StandardScaler" } else { "none" }.to_owned());
+    row("scaler", if imported.probe.stages().is_empty() { "none" } else { "StandardScaler" }.to_owned());
     row("classes", format!("{:?}", imported.probe.classes()));
     row("features", imported.probe.n_features().to_string());
     if let Some(version) = &imported.sklearn_version {

@@ -11,7 +11,7 @@ use judge_core::{Layer, Pooling, Signal};
 use judge_data::StatesFile;
 use judge_examples::planted::{Split, generate};
 use judge_probe::pickle::Limits;
-use judge_probe::{FittedClassifier, FittedEstimator, Matrix, Precision, SavedProbe, SklearnProbe};
+use judge_probe::{FittedClassifier, FittedEstimator, Matrix, Precision, ProbeStage, SavedProbe, SklearnProbe};
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -230,7 +230,7 @@ fn published_probes_judge_as_published() {
         seen += 1;
         let bytes = fs::read(&pickle).unwrap();
         let probe = SklearnProbe::from_pickle(&bytes, &Limits::default(), Precision::F64).unwrap().probe;
-        let scaler = probe.scaler().unwrap();
+        let [ProbeStage::Scaler(scaler)] = probe.stages() else { panic!("{:?}", probe.stages()) };
         let d = probe.n_features();
         let mut features = Vec::new();
         for i in 0..12_u64 {

@@ -1,14 +1,17 @@
 mod smo;
 
+use std::slice;
+
 use faer::Mat;
 
+use crate::cross_validation::select;
 use crate::labels::EncodedLabels;
 use crate::products::{check_squares, lower_gram, transposed};
 use crate::{
     ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, LinearClassifier, Matrix,
     Predictions,
 };
-use smo::{TwoClasses, symmetric_part};
+use smo::{TwoClasses, mirror_lower};
 
 /// A linear support vector machine for every two classes, as `sklearn.svm.SVC(kernel="linear")`, which is libsvm's. (Not as
 /// `sklearn.svm.LinearSVC`, which sets each class against the rest, squares the loss and penalises the intercept.)
@@ -54,12 +57,49 @@ pub struct FittedLinearSvc {
     n_iter: Vec<usize>,
 }
 
-/// What all settings share.
-struct Data<'a> {
-    features: &'a Matrix,
-    labels: EncodedLabels,
-    /// Inner products of the rows, the lower triangle.
+/// What one of the settings has found so far: coefficients, intercepts and iterations of the pairs of classes done.
+type Found = (Vec<f64>, Vec<f64>, Vec<usize>);
+
+/// The rows of two classes.
+struct Pair {
+    features: Matrix,
+    /// Inner products of the rows, in full.
     products: Mat<f64>,
+    /// The class of each row, one of the two.
+    classes: Vec<usize>,
+    /// The first of the two.
+    first: usize,
+}
+
+impl Pair {
+    fn new(features: &Matrix, labels: &EncodedLabels, first: usize, second: usize) -> Result<Self, Error> {
+        let of_pair = |row: &usize| [first, second].contains(&labels.class_of_row[*row]);
+        let rows: Vec<usize> = (0..features.n_rows()).filter(of_pair).collect();
+        let features = features.select_rows(&rows)?;
+        let mut products = lower_gram(transposed(&features).transpose());
+        mirror_lower(&mut products);
+        Ok(Self { features, products, classes: select(&labels.class_of_row, &rows), first })
+    }
+
+    /// Coefficients, intercept and iterations; `weights` are those of the classes.
+    fn solve(&self, settings: &LinearSvc, weights: &[f64]) -> Result<(Vec<f64>, f64, usize), Error> {
+        let sign = |&class: &usize| if class == self.first { 1.0 } else { -1.0 };
+        let problem = TwoClasses {
+            products: self.products.as_ref(),
+            signs: &self.classes.iter().map(sign).collect::<Vec<_>>(),
+            bounds: &self.classes.iter().map(|&class| settings.c * weights[class]).collect::<Vec<_>>(),
+        };
+        let found = problem.solve(settings.max_iter, settings.tol);
+        if found.gap >= settings.tol {
+            let (max_iter, tol) = (settings.max_iter, settings.tol);
+            return Err(Error::NotConverged { n_iter: found.n_iter, max_iter, gap: found.gap, tol });
+        }
+        let mut coefficients = vec![0.0; self.features.n_features()];
+        for (row, weight) in self.features.rows().zip(&found.weights).filter(|(_, weight)| **weight != 0.0) {
+            coefficients.iter_mut().zip(row).for_each(|(sum, value)| *sum += weight * value);
+        }
+        Ok((coefficients, found.intercept, found.n_iter))
+    }
 }
 
 impl LinearSvc {
@@ -73,52 +113,38 @@ impl LinearSvc {
         Ok(())
     }
 
-    fn fit_to(&self, data: &Data<'_>) -> Result<FittedLinearSvc, Error> {
-        self.check()?;
-        let weights = self.class_weight.of_classes(&data.labels.counts);
-        let classes = 0..weights.len();
-        let (mut coefficients, mut intercepts, mut n_iter) = (Vec::new(), Vec::new(), Vec::new());
-        for (first, second) in classes.clone().flat_map(|i| classes.clone().skip(i + 1).map(move |j| (i, j))) {
-            let of_pair = |row: &usize| [first, second].contains(&data.labels.class_of_row[*row]);
-            let rows: Vec<usize> = (0..data.features.n_rows()).filter(of_pair).collect();
-            let classes = rows.iter().map(|&row| data.labels.class_of_row[row]);
-            let products = symmetric_part(&data.products, &rows);
-            let problem = TwoClasses {
-                products: products.as_ref(),
-                signs: &classes.clone().map(|class| if class == first { 1.0 } else { -1.0 }).collect::<Vec<_>>(),
-                bounds: &classes.map(|class| self.c * weights[class]).collect::<Vec<_>>(),
-            };
-            let found = problem.solve(self.max_iter, self.tol);
-            if found.gap >= self.tol {
-                let (max_iter, tol) = (self.max_iter, self.tol);
-                return Err(Error::NotConverged { n_iter: found.n_iter, max_iter, gap: found.gap, tol });
-            }
-            coefficients.extend(data.weighted_sum(&rows, &found.weights));
-            intercepts.push(found.intercept);
-            n_iter.push(found.n_iter);
-        }
-        let coefficients = Matrix::new(coefficients, data.features.n_features())?;
-        let classes = data.labels.classes.clone();
-        let linear = LinearClassifier::from_parts(DecisionRule::OneVsOne, classes, coefficients, intercepts)?;
-        Ok(FittedLinearSvc { linear, n_iter })
-    }
-}
-
-impl<'a> Data<'a> {
-    fn new(features: &'a Matrix, labels: &[i64]) -> Result<Self, Error> {
-        let labels = EncodedLabels::new(features, labels)?;
+    /// Goes through the pairs of classes one by one, and through the settings for each, so that one table of inner products is held at a time.
+    fn fit_all(
+        settings: &[Self],
+        features: &Matrix,
+        labels: &EncodedLabels,
+    ) -> Result<Vec<Result<FittedLinearSvc, Error>>, Error> {
         check_squares(features)?;
-        Ok(Self { features, labels, products: lower_gram(transposed(features).transpose()) })
-    }
-
-    fn weighted_sum(&self, rows: &[usize], weights: &[f64]) -> Vec<f64> {
-        let n_features = self.features.n_features();
-        let mut sum = vec![0.0; n_features];
-        for (row, weight) in rows.iter().zip(weights).filter(|(_, weight)| **weight != 0.0) {
-            let row = &self.features.values()[row * n_features..][..n_features];
-            sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += weight * value);
+        let mut found: Vec<Result<Found, Error>> =
+            settings.iter().map(|settings| settings.check().map(|()| Found::default())).collect();
+        let classes = 0..labels.classes.len();
+        for (first, second) in classes.clone().flat_map(|i| classes.clone().skip(i + 1).map(move |j| (i, j))) {
+            let pair = Pair::new(features, labels, first, second)?;
+            for (settings, slot) in settings.iter().zip(&mut found) {
+                let Ok((coefficients, intercepts, n_iter)) = slot else { continue };
+                match pair.solve(settings, &settings.class_weight.of_classes(&labels.counts)) {
+                    Ok((of_pair, intercept, iterations)) => {
+                        coefficients.extend(of_pair);
+                        intercepts.push(intercept);
+                        n_iter.push(iterations);
+                    }
+                    Err(error) => *slot = Err(error),
+                }
+            }
         }
-        sum
+        let fitted = |found: Result<Found, Error>| {
+            let (coefficients, intercepts, n_iter) = found?;
+            let coefficients = Matrix::new(coefficients, features.n_features())?;
+            let rule = DecisionRule::OneVsOne;
+            let linear = LinearClassifier::from_parts(rule, labels.classes.clone(), coefficients, intercepts)?;
+            Ok(FittedLinearSvc { linear, n_iter })
+        };
+        Ok(found.into_iter().map(fitted).collect())
     }
 }
 
@@ -126,21 +152,23 @@ impl Estimator for LinearSvc {
     type Label = i64;
     type Fitted = FittedLinearSvc;
 
-    /// Holds the inner products of all rows: 8 n_rows² bytes, and as much again at most.
+    /// Holds the inner products of the rows of two classes at a time and a copy of these rows: 8 m² + 8 m n_features bytes for the m rows of
+    /// the two largest classes. [`GridSearch`](crate::GridSearch) and whatever else fits splits in parallel needs as much for each thread, however
+    /// many settings it compares: 5,000 rows of two classes take 200 MB a thread besides their features.
     ///
     /// # Errors
     ///
     /// [`Error::LabelCount`], [`Error::OneClass`], [`Error::InvalidC`], [`Error::InvalidTol`], [`Error::NotConverged`], [`Error::Overflow`].
     fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<Self::Fitted, Error> {
-        self.fit_to(&Data::new(features, labels)?)
+        let labels = EncodedLabels::new(features, labels)?;
+        let fitted = Self::fit_all(slice::from_ref(self), features, &labels)?.pop();
+        fitted.unwrap_or(Err(Error::FittedCount { expected: 1, found: 0 }))
     }
 
     /// Inner products are formed once.
     fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<Self::Fitted, Error>> {
-        match Data::new(features, labels) {
-            Ok(data) => settings.iter().map(|settings| settings.fit_to(&data)).collect(),
-            Err(error) => settings.iter().map(|_| Err(error.clone())).collect(),
-        }
+        let all = EncodedLabels::new(features, labels).and_then(|labels| Self::fit_all(settings, features, &labels));
+        all.unwrap_or_else(|error| settings.iter().map(|_| Err(error.clone())).collect())
     }
 }
 

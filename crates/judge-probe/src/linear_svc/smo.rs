@@ -158,7 +158,11 @@ impl State<'_> {
     }
 }
 
-/// The matrix of which `lower` is the lower triangle, without all rows and columns but these.
-pub(super) fn symmetric_part(lower: &Mat<f64>, rows: &[usize]) -> Mat<f64> {
-    Mat::from_fn(rows.len(), rows.len(), |i, j| lower[(rows[i].max(rows[j]), rows[i].min(rows[j]))])
+/// Fills the upper triangle of a symmetric matrix from the lower one.
+pub(super) fn mirror_lower(matrix: &mut Mat<f64>) {
+    for column in 1..matrix.ncols() {
+        for row in 0..column {
+            matrix[(row, column)] = matrix[(column, row)];
+        }
+    }
 }

@@ -7,7 +7,7 @@ use judge_metrics::agreement::{
 };
 use judge_metrics::calibration::{CalibrationMethod, Calibrator, OrdinalConformal, SplitConformal};
 use judge_metrics::correlation::{DependentCorrelations, KendallTest, kendall_tau_b, pearson, somers_d, spearman};
-use judge_metrics::means::{PredictionPoweredMean, clustered_mean};
+use judge_metrics::means::{PredictionPoweredMean, clustered_mean, corrected_proportion};
 use judge_metrics::prediction::{auroc, mean_absolute_error};
 use judge_metrics::preference::Preference;
 use judge_metrics::ranking::{BradleyTerry, Comparison};
@@ -179,7 +179,33 @@ fn proportions_and_means(n: usize) -> Vec<Simulation> {
             let sample = |draw: &mut Draw, n: usize| draw.correlated(n, 0.8);
             let (labels, predictions) = sample(draw, n);
             let (_, unlabelled) = sample(draw, 1_000);
-            Ok(holds(PredictionPoweredMean::default().estimate(&labels, &predictions, &unlabelled)?.interval, 0.0))
+            let found = PredictionPoweredMean::default().estimate(&labels, &predictions, &unlabelled)?;
+            Ok(holds(found.mean.interval(LEVEL)?, 0.0))
+        }),
+        simulation("the same of 4 answers to a question, clustered", n, |draw, n| {
+            let sample = |draw: &mut Draw, n: usize, from: usize| {
+                let questions: Vec<usize> = (0..n).map(|row| from + row / 4).collect();
+                let (of_question, of_judge) = draw.correlated(n.div_ceil(4), 0.8);
+                let (mut labels, mut predictions) = draw.correlated(n, 0.8);
+                for (row, question) in questions.iter().map(|question| question - from).enumerate() {
+                    labels[row] += of_question[question];
+                    predictions[row] += of_judge[question];
+                }
+                (labels, predictions, questions)
+            };
+            let (labels, predictions, groups) = sample(draw, n, 0);
+            let (_, unlabelled, others) = sample(draw, 1_000, n);
+            let model = PredictionPoweredMean::default();
+            let found = model.clustered(&labels, &predictions, &groups, &unlabelled, &others)?;
+            Ok(holds(found.mean.interval(LEVEL)?, 0.0))
+        }),
+        simulation("share of .3 by a judge of .9 and .8, Lang-Reiczigel", n, |draw, n| {
+            let mut verdict = |yes: bool| draw.chance(if yes { 0.9 } else { 0.2 });
+            let labels: Vec<bool> = (0..n).map(|row| row % 2 == 0).collect();
+            let verdicts: Vec<bool> = labels.iter().map(|&label| verdict(label)).collect();
+            let truth: Vec<bool> = (0..1_000).map(|_| draw.chance(0.3)).collect();
+            let unlabelled: Vec<bool> = truth.iter().map(|&yes| draw.chance(if yes { 0.9 } else { 0.2 })).collect();
+            Ok(holds(corrected_proportion(&labels, &verdicts, &unlabelled)?.share.interval(LEVEL)?, 0.3))
         }),
     ]
 }

@@ -57,6 +57,8 @@ pub(crate) enum Spread {
     FisherOfError,
     /// Of a share.
     Wilson(Proportion),
+    /// Of a share that a judge counted whose errors are known from these shares.
+    Misclassified { judged: Proportion, sensitivity: Proportion, specificity: Proportion },
     /// Of a difference of shares with this correlation.
     Newcombe([Proportion; 2], f64),
 }
@@ -162,6 +164,10 @@ impl Estimate {
                 Ok(Interval { low: (centre - half).tanh(), high: (centre + half).tanh(), level })
             }
             Spread::Wilson(share) => share.wilson(level),
+            Spread::Misclassified { judged, sensitivity, specificity } => {
+                let interval = lang_reiczigel([judged, sensitivity, specificity], z(), level)?;
+                Ok(Interval { low: interval.low.min(self.estimate), high: interval.high.max(self.estimate), level })
+            }
             Spread::Newcombe(shares, correlation) => Proportion::newcombe(shares, correlation, level),
         }
     }
@@ -188,6 +194,7 @@ impl Estimate {
             Spread::Logit => "DeLong, logit",
             Spread::Fisher { .. } | Spread::FisherOfError => "Fisher",
             Spread::Wilson(_) => "Wilson",
+            Spread::Misclassified { .. } => "Lang and Reiczigel",
             Spread::Newcombe(..) => "Newcombe",
         })
     }
@@ -198,6 +205,29 @@ impl Estimate {
             Missing::Because(reason) => Error::Undefined { statistic: self.statistic, reason },
         }
     }
+}
+
+/// The interval of a share corrected for misclassification, within [0, 1] (Lang and Reiczigel, 2014, *Preventive Veterinary Medicine* 113): Wald's
+/// after adding z² judged items, half of them yes, and two labelled ones of either kind, one of them wrong, with a shift for their skew.
+fn lang_reiczigel(shares: [Proportion; 3], z: f64, level: f64) -> Result<Interval, Error> {
+    let more = |share: Proportion, added: f64| -> (f64, f64) {
+        let n = share.n as f64 + added;
+        ((share.count as f64 + added / 2.0) / n, n)
+    };
+    let [(p, n), (sensitivity, n_yes), (specificity, n_no)] =
+        [more(shares[0], z * z), more(shares[1], 2.0), more(shares[2], 2.0)];
+    let informedness = sensitivity + specificity - 1.0;
+    if informedness <= 0.0 {
+        let reason = "the judge's error rates are known too badly to tell its verdicts from chance";
+        return Err(Error::Undefined { statistic: "the interval of a corrected share", reason });
+    }
+    let share = (p + specificity - 1.0) / informedness;
+    let (of_yes, of_no) = (sensitivity * (1.0 - sensitivity) / n_yes, specificity * (1.0 - specificity) / n_no);
+    let shift = 2.0 * z * z * (share * of_yes - (1.0 - share) * of_no);
+    let variance = p * (1.0 - p) / n + share * share * of_yes + (1.0 - share).powi(2) * of_no;
+    let half = z * variance.sqrt() / informedness;
+    let end = |end: f64| end.clamp(0.0, 1.0);
+    Ok(Interval { low: end(share + shift - half), high: end(share + shift + half), level })
 }
 
 /// A record of `estimate`, `n`, `standard_error` and `p_value`, what is not known being null; intervals come at a level of your choice from

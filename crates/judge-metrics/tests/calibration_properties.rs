@@ -136,18 +136,19 @@ proptest! {
     fn without_the_judge_the_powered_mean_is_the_classical_one((x, y) in columns(), shift in -100..100i32) {
         prop_assume!(x.len() >= 4);
         let n = x.len() / 2;
-        let settings = |tuning| PredictionPoweredMean { tuning, ..PredictionPoweredMean::default() };
+        let settings = |tuning| PredictionPoweredMean { tuning };
         let estimate = |tuning, judge: &[f64]| settings(tuning).estimate(&y[..n], &judge[..n], &judge[n..]);
         let alone = estimate(Tuning::Fixed(0.0), &x).unwrap();
-        prop_assert_eq!((alone.estimate, alone.interval), (alone.classical_estimate, alone.classical_interval));
+        prop_assert_eq!(alone.mean, alone.classical);
         // A judge that is off by a constant is as good as one that is not.
         let moved: Vec<f64> = x.iter().map(|x| x + f64::from(shift)).collect();
         for tuning in [Tuning::Fixed(1.0), Tuning::Optimal] {
             match (estimate(tuning, &x), estimate(tuning, &moved)) {
                 (Ok(ours), Ok(moved)) => {
-                    prop_assert!((ours.estimate - moved.estimate).abs() <= 1e-8 && (0.0..=1.0).contains(&ours.lambda));
-                    prop_assert!((ours.interval.low - moved.interval.low).abs() <= 1e-7);
-                    prop_assert!(ours.interval.low <= ours.estimate && ours.estimate <= ours.interval.high);
+                    prop_assert!((ours.mean.estimate - moved.mean.estimate).abs() <= 1e-8 && (0.0..=1.0).contains(&ours.lambda));
+                    let (interval, of_moved) = (ours.mean.interval(0.95).unwrap(), moved.mean.interval(0.95).unwrap());
+                    prop_assert!((interval.low - of_moved.low).abs() <= 1e-7);
+                    prop_assert!(interval.low <= ours.mean.estimate && ours.mean.estimate <= interval.high);
                 }
                 (ours, moved) => prop_assert!(ours.unwrap_err().is_undefined() && moved.unwrap_err().is_undefined()),
             }

@@ -12,6 +12,7 @@
 //! | [`correlation`] | Pearson, Spearman, Kendall, Somers, weighted, partial; which of two judges correlates better |
 //! | [`means`] | means with their intervals, of independent or clustered items, of differences, and prediction-powered |
 //! | [`multiplicity`] | p-values of many tests taken together: Holm, Benjamini–Hochberg, Benjamini–Yekutieli |
+//! | [`planning`] | how many items an interval of a wanted width takes |
 //! | [`preference`] | pairwise verdicts: votes of judge and people, both presentation orders |
 //! | [`prediction`] | error, bias, divergences of score distributions, Brier score, log loss, AUROC, average precision |
 //! | [`ranking`] | win rates, Bradley–Terry strengths with ties |
@@ -52,6 +53,7 @@ pub mod comparison;
 pub mod correlation;
 pub mod means;
 pub mod multiplicity;
+pub mod planning;
 pub mod prediction;
 pub mod preference;
 pub mod ranking;

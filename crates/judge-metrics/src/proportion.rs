@@ -44,7 +44,7 @@ impl Proportion {
         let z = normal_two_sided_quantile(level);
         let squared = z * z / n;
         let centre = p + squared / 2.0;
-        let margin = z * (p * (1.0 - p) / n + squared / (4.0 * n)).sqrt();
+        let margin = wilson_margin(p, n, z);
         // Where none or all count, an end is 0 or 1 exactly, but for rounding.
         let low = if self.count == 0 { 0.0 } else { (centre - margin) / (1.0 + squared) };
         let high = if self.count == self.n { 1.0 } else { (centre + margin) / (1.0 + squared) };
@@ -87,6 +87,16 @@ impl Proportion {
         self.count += usize::from(counts);
         self.n += 1;
     }
+}
+
+/// Half of the width of Wilson's interval of a share of `n` items, whether or not a whole number of them makes it; `z` is the normal quantile.
+pub(crate) fn wilson_half_width(share: f64, n: f64, z: f64) -> f64 {
+    wilson_margin(share, n, z) / (1.0 + z * z / n)
+}
+
+/// The same times 1 + z²/n, which divides the centre too.
+fn wilson_margin(share: f64, n: f64, z: f64) -> f64 {
+    z * (share * (1.0 - share) / n + z * z / n / (4.0 * n)).sqrt()
 }
 
 /// Pooled: counts are added up.

@@ -4,6 +4,7 @@
 //! | question | item |
 //! |---|---|
 //! | is the judge right as often as it claims? | [`ReliabilityCurve`] |
+//! | are its probabilities too extreme, or too high? | [`LogisticRecalibration`] |
 //! | what does this score mean on the human scale, and how sure is that? | [`Calibrator`] |
 //! | which human score does this judge's score stand for? | [`IsotonicRegression`] |
 //! | between which scores does this item's human score lie? | [`SplitConformal`], [`OrdinalConformal`] |
@@ -15,6 +16,7 @@ mod curves;
 mod isotonic;
 mod ordinal;
 mod parts;
+mod recalibration;
 mod reliability;
 
 pub use assess::CalibrationReport;
@@ -23,4 +25,5 @@ pub use conformal::{FittedNormalizedConformal, FittedSplitConformal, SplitConfor
 pub use isotonic::{Direction, FittedIsotonicRegression, IsotonicRegression};
 pub use ordinal::{FittedOrdinalConformal, OrdinalConformal, OrdinalSet};
 pub use parts::{CalibratorParts, CurveParts, FoldParts};
+pub use recalibration::LogisticRecalibration;
 pub use reliability::{Binning, ReliabilityBin, ReliabilityCurve};

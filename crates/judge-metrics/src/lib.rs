@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`agreement`] | confusion matrix and what follows from it, kappas, Krippendorff's alpha, Gwet's AC, intraclass correlation, the alternative annotator test |
 //! | [`bias`] | what sways a judge: position, its own output, perturbations, intransitive verdicts |
-//! | [`calibration`] | scores on the human scale with intervals, calibration error, isotonic regression, conformal intervals |
+//! | [`calibration`] | scores on the human scale with intervals, calibration error, slope and intercept, isotonic regression, conformal intervals |
 //! | [`comparison`] | all of the above and below that a set of rows defines, by name, for a report |
 //! | [`correlation`] | Pearson, Spearman, Kendall, Somers, weighted, partial; which of two judges correlates better |
 //! | [`means`] | means with their intervals, of independent or clustered items, of differences, and prediction-powered |

@@ -127,7 +127,7 @@ fn mean_of_losses(losses: &[f64]) -> Result<Estimate, Error> {
     mean_of("log loss", losses)
 }
 
-fn check_clip(clip: f64) -> Result<(), Error> {
+pub(crate) fn check_clip(clip: f64) -> Result<(), Error> {
     if (0.0..0.5).contains(&clip) {
         Ok(())
     } else {

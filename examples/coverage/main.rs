@@ -3,6 +3,7 @@
 //! `cargo run --release --example coverage`
 
 mod draw;
+mod prediction_powered;
 mod simulations;
 
 use std::collections::BTreeSet;

@@ -15,8 +15,9 @@ use judge_metrics::resampling::{Bootstrap, BootstrapMethod, RankedPair};
 use judge_metrics::{Error, Interval, Proportion};
 
 use crate::draw::Draw;
+use crate::prediction_powered::prediction_powered;
 
-const LEVEL: f64 = 0.95;
+pub const LEVEL: f64 = 0.95;
 
 /// Says of one sample whether its interval holds the truth.
 type Holds = dyn Fn(&mut Draw) -> Result<bool, Error> + Sync;
@@ -31,7 +32,7 @@ pub struct Simulation {
     pub holds: Box<Holds>,
 }
 
-fn simulation(
+pub fn simulation(
     name: &'static str,
     n: usize,
     holds: impl Fn(&mut Draw, usize) -> Result<bool, Error> + Sync + 'static,
@@ -48,7 +49,7 @@ fn at_least(
     Simulation { nominal: "≥ 95 %", ..simulation(name, n, holds) }
 }
 
-fn holds(interval: Interval, truth: f64) -> bool {
+pub fn holds(interval: Interval, truth: f64) -> bool {
     interval.low <= truth && truth <= interval.high
 }
 
@@ -62,6 +63,9 @@ pub fn simulations() -> Vec<Simulation> {
     }
     for n in [20, 50, 200] {
         all.extend(proportions_and_means(n));
+    }
+    for n in [20, 100, 1_000] {
+        all.extend(prediction_powered(n));
     }
     for n in [10, 20, 50, 200] {
         all.extend(raters(n));
@@ -179,25 +183,8 @@ fn proportions_and_means(n: usize) -> Vec<Simulation> {
             let sample = |draw: &mut Draw, n: usize| draw.correlated(n, 0.8);
             let (labels, predictions) = sample(draw, n);
             let (_, unlabelled) = sample(draw, 1_000);
-            let found = PredictionPoweredMean::default().estimate(&labels, &predictions, &unlabelled)?;
-            Ok(holds(found.mean.interval(LEVEL)?, 0.0))
-        }),
-        simulation("the same of 4 answers to a question, clustered", n, |draw, n| {
-            let sample = |draw: &mut Draw, n: usize, from: usize| {
-                let questions: Vec<usize> = (0..n).map(|row| from + row / 4).collect();
-                let (of_question, of_judge) = draw.correlated(n.div_ceil(4), 0.8);
-                let (mut labels, mut predictions) = draw.correlated(n, 0.8);
-                for (row, question) in questions.iter().map(|question| question - from).enumerate() {
-                    labels[row] += of_question[question];
-                    predictions[row] += of_judge[question];
-                }
-                (labels, predictions, questions)
-            };
-            let (labels, predictions, groups) = sample(draw, n, 0);
-            let (_, unlabelled, others) = sample(draw, 1_000, n);
-            let model = PredictionPoweredMean::default();
-            let found = model.clustered(&labels, &predictions, &groups, &unlabelled, &others)?;
-            Ok(holds(found.mean.interval(LEVEL)?, 0.0))
+            let powered = PredictionPoweredMean::default().estimate(&labels, &predictions, &unlabelled)?;
+            Ok(holds(powered.mean.interval(LEVEL)?, 0.0))
         }),
         simulation("share of .3 by a judge of .9 and .8, Lang-Reiczigel", n, |draw, n| {
             let mut verdict = |yes: bool| draw.chance(if yes { 0.9 } else { 0.2 });

@@ -10,7 +10,8 @@ isotonic     sklearn.isotonic.IsotonicRegression(out_of_bounds="clip")
 split        mapie.regression.SplitConformalRegressor on a fitted regressor, and numpy.quantile(method="inverted_cdf") at
              ceil((n + 1) level) / n. (Method "higher" at that point takes the score one place further up.)
 ordinal      the sets of Lu, Angelopoulos and Pomerantz (2022), grown one label at a time for every threshold that makes a difference
-powered      ppi_py.ppi_mean_ci and ppi_mean_pointestimate, with lam=None and lam given; baselines.classical_mean_ci
+powered      λ and estimate of ppi_py (lam=None and lam given); at that λ scipy.stats.ttest_ind(rectifiers, -λ * unlabelled, equal_var=False)'s
+             interval, since ppi_py's own is normal with deviations by n; the classical one is scipy.stats.ttest_1samp's
 """
 
 import importlib.metadata
@@ -23,7 +24,7 @@ from fractions import Fraction
 import numpy as np
 import ppi_py
 from mapie.regression import SplitConformalRegressor
-from ppi_py import baselines
+from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.calibration import calibration_curve
 from sklearn.isotonic import IsotonicRegression
@@ -226,13 +227,15 @@ def powered():
         case = {"name": name, **columns, "results": []}
         for lam in (None, 0.0, 0.5, 1.0):
             for level in (0.9, 0.95):
-                low, high = ppi_py.ppi_mean_ci(labels, predictions, unlabelled, alpha=1 - level, lam=lam)
-                result = {"fixed": lam, "level": level, "low": low.item(), "high": high.item()}
+                used = ppi_py.ppi._calc_lam_glm(labels, predictions, unlabelled, np.eye(1), clip=True) if lam is None else lam
+                used = float(np.squeeze(used))
+                welch = stats.ttest_ind(labels - used * predictions, -used * unlabelled, equal_var=False).confidence_interval(level)
+                result = {"fixed": lam, "level": level, "low": float(welch.low), "high": float(welch.high)}
                 result["estimate"] = float(np.squeeze(ppi_py.ppi_mean_pointestimate(labels, predictions, unlabelled, lam=lam)))
                 if lam is None:
-                    result["lambda"] = ppi_py.ppi._calc_lam_glm(labels, predictions, unlabelled, np.eye(1), clip=True)
-                classical = baselines.classical_mean_ci(labels, alpha=1 - level)
-                result["classical"] = [float(np.squeeze(end)) for end in classical]
+                    result["lambda"] = used
+                classical = stats.ttest_1samp(labels, 0).confidence_interval(level)
+                result["classical"] = [float(classical.low), float(classical.high)]
                 case["results"].append(result)
         yield case
 

@@ -5,10 +5,12 @@
 //! | the mean of one number per item | [`sample_mean`] |
 //! | the same where several items belong to one question | [`clustered_mean`] |
 //! | the mean difference of two numbers per item | [`paired_difference`] |
-//! | what would people say on average of all items, having labelled a few? | [`PredictionPoweredMean`]: plain, clustered, stratified, of differences |
+//! | what would people say on average of all items, having labelled a few? | [`PredictionPoweredMean::estimate`] |
+//! | the same of clusters, of strata, of the difference of two systems | its [`clustered`](PredictionPoweredMean::clustered), [`stratified`](PredictionPoweredMean::stratified), [`difference`](PredictionPoweredMean::difference) |
 //! | how many items would people say yes to, by a judge whose errors are known? | [`corrected_proportion`] |
 //!
-//! The first three are [`Estimate`](crate::Estimate)s: one function each, of plain slices.
+//! The first three are [`Estimate`](crate::Estimate)s: one function each, of plain slices. The others bring some with
+//! them, such as the mean of the labels alone.
 
 mod clustered;
 mod misclassification;
@@ -20,6 +22,8 @@ pub use clustered::clustered_mean;
 pub use misclassification::{CorrectedProportion, corrected_proportion};
 pub use paired::paired_difference;
 pub(crate) use paired::paired_difference_of;
-pub use prediction_powered::{PoweredMean, PredictionPoweredMean, Stratum, Tuning};
+pub use prediction_powered::{
+    PoweredMean, PredictionPoweredMean, StratifiedPoweredMean, Stratum, StratumWeights, Tuning,
+};
 pub use sample::sample_mean;
 pub(crate) use sample::{mean_of, root_mean_square};

@@ -135,8 +135,8 @@ fn prediction_powered_means_check_all_three_columns() {
         let infinite = Error::NonFinite { argument, index: 1, value: f64::INFINITY };
         assert_eq!(settings.estimate(&columns[0], &columns[1], &columns[2]), Err(infinite));
     }
-    let mean = settings.estimate(&labels, &judge, &unlabelled).unwrap().mean;
-    assert_eq!(mean.interval(1.0), Err(Error::LevelOutOfRange { level: 1.0 }));
+    let level = settings.estimate(&labels, &judge, &unlabelled).unwrap().mean.interval(1.0);
+    assert_eq!(level, Err(Error::LevelOutOfRange { level: 1.0 }));
     let fixed = |lambda| PredictionPoweredMean { tuning: Tuning::Fixed(lambda) };
     let nan = fixed(f64::NAN).estimate(&labels, &judge, &unlabelled);
     assert!(matches!(nan, Err(Error::NonFinite { argument: "lambda", .. })));
@@ -145,6 +145,7 @@ fn prediction_powered_means_check_all_three_columns() {
     assert_eq!(fixed(1.0).estimate(&labels, &[3.0; 3], &[3.0; 4]).unwrap().effective_sample_size, Some(3.0));
     let certain = fixed(1.0).estimate(&labels, &labels, &[3.0; 4]).unwrap();
     assert_eq!((certain.mean.estimate, certain.effective_sample_size), (3.0, None), "no variance is left");
+    assert!(certain.mean.interval(0.95).unwrap_err().is_undefined() && certain.mean.p_value().is_err());
     let overflow = settings.estimate(&[f64::MAX, 0.0, f64::MAX], &judge, &unlabelled);
     assert!(matches!(overflow, Err(Error::Undefined { .. })));
 }

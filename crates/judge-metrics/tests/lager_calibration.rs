@@ -70,11 +70,14 @@ fn flask_scores_calibrate_as_the_references_say() {
     let unlabelled: Vec<f64> = (0..expected.len()).filter(|row| row % 10 != 0).map(|row| expected[row]).collect();
     let mean = PredictionPoweredMean::default().estimate(&labelled(&human), &labelled(&expected), &unlabelled).unwrap();
     assert_close(mean.lambda, 0.432_226_942_062_818_2);
-    let [interval, of_labels] = [mean.mean, mean.classical].map(|mean| mean.interval(0.95).unwrap());
-    assert_close(interval.low, 3.738_655_532_511_328_4);
-    assert_close(interval.high, 4.008_523_500_137_153);
-    assert_close(of_labels.low, 3.668_570_189_861_332);
-    assert_close(of_labels.high, 3.961_429_810_138_668);
+    // The middle of ppi_py's interval, and its half widths, which have deviations by n.
+    assert_close(mean.mean.estimate, (3.738_655_532_511_328_4 + 4.008_523_500_137_153) / 2.0);
+    assert_close(mean.classical.estimate, (3.668_570_189_861_332 + 3.961_429_810_138_668) / 2.0);
+    let z = 1.959_963_984_540_054;
+    let by_n = (3.961_429_810_138_668 - 3.668_570_189_861_332) / 2.0 / z;
+    assert_close(mean.classical.standard_error().unwrap(), by_n * (200.0_f64 / 199.0).sqrt());
+    let ratio = mean.mean.standard_error().unwrap() * 2.0 * z / (4.008_523_500_137_153 - 3.738_655_532_511_328_4);
+    assert!((1.0..(200.0_f64 / 199.0).sqrt()).contains(&ratio), "{ratio}");
     let size = mean.effective_sample_size.unwrap();
     assert!((230.0..245.0).contains(&size), "200 labels do the work of {size}");
 }

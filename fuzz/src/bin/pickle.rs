@@ -2,7 +2,7 @@
 #![no_main]
 
 use judge_probe::pickle::Limits;
-use judge_probe::{FittedClassifier, Matrix, Precision, SklearnProbe};
+use judge_probe::{FittedClassifier, FittedEstimator, Matrix, Precision, SklearnProbe};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

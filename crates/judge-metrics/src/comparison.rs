@@ -125,7 +125,7 @@ impl Comparison {
         let Some(first) = items.first() else { return Err(Error::TooFewItems { required: 1, found: 0 }) };
         let numeric = first.predicted.number().is_some();
         for (row, item) in items.iter().enumerate() {
-            item.check(numeric).map_err(|error| Error::InRow { row, error: Box::new(error) })?;
+            item.check(numeric).map_err(Error::in_row(row))?;
         }
         let unknown = settings.only.iter().flatten().enumerate().find(|(_, name)| !STATISTICS.contains(&name.as_str()));
         if let Some((index, name)) = unknown {

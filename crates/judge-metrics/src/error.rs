@@ -265,6 +265,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// The error as one of this row: for `map_err`.
+    pub(crate) fn in_row(row: usize) -> impl Fn(Self) -> Self {
+        move |error| Self::InRow { row, error: Box::new(error) }
+    }
+
     /// Whether the data are sound but do not define the statistic, as a constant column does not define a correlation.
     ///
     /// A [`Bootstrap`](crate::resampling::Bootstrap) counts such resamples; any other error ends it.

@@ -1,5 +1,5 @@
 use crate::correlation::on_fisher_scale;
-use crate::distribution::{normal_two_sided_quantile, student_t_quantile};
+use crate::distribution::{normal_tail, normal_two_sided_quantile, student_t_quantile, student_t_tail};
 use crate::input::check_level;
 use crate::number::in_range;
 use crate::{Error, Interval, Proportion};
@@ -116,6 +116,23 @@ impl Estimate {
         Self { test: Ok(Test { p_value, null_distribution }), ..self }
     }
 
+    /// Tested for 0 by its standard error, with the distribution of its interval; `certain` is why there is no test where the standard error is 0. Without
+    /// a standard error it has no test for the same reason.
+    pub(crate) fn tested_against_zero(self, certain: &'static str) -> Self {
+        let error = match self.standard_error {
+            Ok(0.0) => return self.untested(Missing::Because(certain)),
+            Ok(error) => error,
+            Err(missing) => return self.untested(missing),
+        };
+        let ratio = self.estimate / error;
+        match self.interval {
+            Ok(Spread::StudentT { degrees_of_freedom, .. }) => {
+                self.tested(student_t_tail(ratio, degrees_of_freedom), NullDistribution::StudentT)
+            }
+            _ => self.tested(normal_tail(ratio), NullDistribution::Normal),
+        }
+    }
+
     pub(crate) const fn untested(self, missing: Missing) -> Self {
         Self { test: Err(missing), ..self }
     }
@@ -165,7 +182,7 @@ impl Estimate {
             }
             Spread::Wilson(share) => share.wilson(level),
             Spread::Misclassified { judged, sensitivity, specificity } => {
-                let interval = lang_reiczigel([judged, sensitivity, specificity], z(), level)?;
+                let interval = Proportion::lang_reiczigel(judged, [sensitivity, specificity], level)?;
                 Ok(Interval { low: interval.low.min(self.estimate), high: interval.high.max(self.estimate), level })
             }
             Spread::Newcombe(shares, correlation) => Proportion::newcombe(shares, correlation, level),
@@ -205,29 +222,6 @@ impl Estimate {
             Missing::Because(reason) => Error::Undefined { statistic: self.statistic, reason },
         }
     }
-}
-
-/// The interval of a share corrected for misclassification, within [0, 1] (Lang and Reiczigel, 2014, *Preventive Veterinary Medicine* 113): Wald's
-/// after adding z² judged items, half of them yes, and two labelled ones of either kind, one of them wrong, with a shift for their skew.
-fn lang_reiczigel(shares: [Proportion; 3], z: f64, level: f64) -> Result<Interval, Error> {
-    let more = |share: Proportion, added: f64| -> (f64, f64) {
-        let n = share.n as f64 + added;
-        ((share.count as f64 + added / 2.0) / n, n)
-    };
-    let [(p, n), (sensitivity, n_yes), (specificity, n_no)] =
-        [more(shares[0], z * z), more(shares[1], 2.0), more(shares[2], 2.0)];
-    let informedness = sensitivity + specificity - 1.0;
-    if informedness <= 0.0 {
-        let reason = "the judge's error rates are known too badly to tell its verdicts from chance";
-        return Err(Error::Undefined { statistic: "the interval of a corrected share", reason });
-    }
-    let share = (p + specificity - 1.0) / informedness;
-    let (of_yes, of_no) = (sensitivity * (1.0 - sensitivity) / n_yes, specificity * (1.0 - specificity) / n_no);
-    let shift = 2.0 * z * z * (share * of_yes - (1.0 - share) * of_no);
-    let variance = p * (1.0 - p) / n + share * share * of_yes + (1.0 - share).powi(2) * of_no;
-    let half = z * variance.sqrt() / informedness;
-    let end = |end: f64| end.clamp(0.0, 1.0);
-    Ok(Interval { low: end(share + shift - half), high: end(share + shift + half), level })
 }
 
 /// A record of `estimate`, `n`, `standard_error` and `p_value`, what is not known being null; intervals come at a level of your choice from

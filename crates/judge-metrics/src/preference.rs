@@ -207,6 +207,21 @@ impl Unparsed {
         }
     }
 
+    /// Visits each verdict that counts, settled, with its index; returns how many are unparsed, whatever becomes of them.
+    pub(crate) fn settle_each(
+        self,
+        argument: &'static str,
+        verdicts: &[Option<Preference>],
+        mut visit: impl FnMut(usize, Option<Preference>),
+    ) -> Result<usize, Error> {
+        for (index, &verdict) in verdicts.iter().enumerate() {
+            if let Some([verdict]) = self.settle([verdict], argument, index)? {
+                visit(index, verdict);
+            }
+        }
+        Ok(verdicts.iter().filter(|verdict| verdict.is_none()).count())
+    }
+
     /// Whether two settled verdicts agree.
     pub(crate) fn agree(self, a: Option<Preference>, b: Option<Preference>) -> bool {
         a == b && (a.is_some() || self == Self::OwnLabel)

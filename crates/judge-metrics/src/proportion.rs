@@ -83,6 +83,31 @@ impl Proportion {
         })
     }
 
+    /// The interval of a share corrected for misclassification, within [0, 1] (Lang and Reiczigel, 2014, *Preventive Veterinary Medicine* 113);
+    /// `rates` are sensitivity and specificity. It is Wald's after adding z² judged items, half of them yes, and two labelled ones of either kind, one
+    /// of them wrong, with a shift for their skew.
+    pub(crate) fn lang_reiczigel(judged: Self, rates: [Self; 2], level: f64) -> Result<Interval, Error> {
+        let z = normal_two_sided_quantile(level);
+        let more = |share: Self, added: f64| -> (f64, f64) {
+            let n = share.n as f64 + added;
+            ((share.count as f64 + added / 2.0) / n, n)
+        };
+        let [(p, n), (sensitivity, n_yes), (specificity, n_no)] =
+            [more(judged, z * z), more(rates[0], 2.0), more(rates[1], 2.0)];
+        let informedness = sensitivity + specificity - 1.0;
+        if informedness <= 0.0 {
+            let reason = "the judge's error rates are known too badly to tell its verdicts from chance";
+            return Err(Error::Undefined { statistic: "the interval of a corrected share", reason });
+        }
+        let share = (p + specificity - 1.0) / informedness;
+        let (of_yes, of_no) = (sensitivity * (1.0 - sensitivity) / n_yes, specificity * (1.0 - specificity) / n_no);
+        let shift = 2.0 * z * z * (share * of_yes - (1.0 - share) * of_no);
+        let variance = p * (1.0 - p) / n + share * share * of_yes + (1.0 - share).powi(2) * of_no;
+        let half = z * variance.sqrt() / informedness;
+        let end = |end: f64| end.clamp(0.0, 1.0);
+        Ok(Interval { low: end(share + shift - half), high: end(share + shift + half), level })
+    }
+
     pub(crate) fn add(&mut self, counts: bool) {
         self.count += usize::from(counts);
         self.n += 1;

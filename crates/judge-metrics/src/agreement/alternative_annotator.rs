@@ -110,7 +110,7 @@ impl AlternativeAnnotatorTest {
         check_finite("judge", &known)?;
         for (row, ratings) in annotations.iter().enumerate() {
             let known: Vec<f64> = ratings.as_ref().iter().flatten().copied().collect();
-            check_finite("annotations", &known).map_err(|error| Error::InRow { row, error: Box::new(error) })?;
+            check_finite("annotations", &known).map_err(Error::in_row(row))?;
         }
         self.of(judge, annotations, |rating, others| {
             let squares: f64 = others.iter().map(|other| (rating - **other).powi(2)).sum();

@@ -78,7 +78,7 @@ impl IntraclassCorrelations {
         }
         for (row, ratings) in ratings.iter().enumerate() {
             check_lengths("ratings", ratings.as_ref().len(), "ratings[0]", k)?;
-            check_finite("ratings", ratings.as_ref()).map_err(|error| Error::InRow { row, error: Box::new(error) })?;
+            check_finite("ratings", ratings.as_ref()).map_err(Error::in_row(row))?;
         }
         let n = ratings.len();
         let (subjects_n, raters_n) = (n as f64, k as f64);

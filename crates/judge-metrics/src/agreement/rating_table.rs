@@ -2,8 +2,8 @@ use std::fmt::Display;
 
 use crate::agreement::AgreementWeights;
 use crate::agreement::confusion::{check_labels, place};
-use crate::distribution::{normal_tail, student_t_tail};
-use crate::estimate::{Missing, Spread};
+use crate::distribution::normal_tail;
+use crate::estimate::Spread;
 use crate::input::check_lengths;
 use crate::{Error, Estimate, NullDistribution};
 
@@ -48,8 +48,7 @@ impl RatingTable {
             check_lengths("ratings", row.as_ref().len(), "ratings[0]", n_raters)?;
             for (rater, label) in row.as_ref().iter().enumerate() {
                 if let Some(label) = label {
-                    let place = place(labels, "ratings", rater, label)
-                        .map_err(|error| Error::InRow { row: subject, error: Box::new(error) })?;
+                    let place = place(labels, "ratings", rater, label).map_err(Error::in_row(subject))?;
                     counts[subject * labels.len() + place] += 1;
                 }
             }
@@ -179,11 +178,6 @@ impl RatingTable {
         let (standard_error, degrees_of_freedom) = ((squares / (n * (n - 1)) as f64).sqrt(), (n - 1) as f64);
         let interval = Spread::StudentT { degrees_of_freedom, range: [f64::NEG_INFINITY, 1.0] };
         let estimate = Estimate::new("Gwet's coefficient", estimate, n).with_error(standard_error, interval);
-        Ok(if standard_error == 0.0 {
-            estimate.untested(Missing::Because("all subjects are alike: the standard error is 0"))
-        } else {
-            let p_value = student_t_tail(estimate.estimate / standard_error, degrees_of_freedom);
-            estimate.tested(p_value, NullDistribution::StudentT)
-        })
+        Ok(estimate.tested_against_zero("all subjects are alike: the standard error is 0"))
     }
 }

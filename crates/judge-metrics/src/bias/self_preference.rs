@@ -119,10 +119,5 @@ fn for_each_pair(
 ) -> Result<usize, Error> {
     check_lengths("human", human.len(), "judge", judge.len())?;
     check_any(judge)?;
-    for (index, (&verdict, &human)) in judge.iter().zip(human).enumerate() {
-        if let Some([verdict]) = unparsed.settle([verdict], "judge", index)? {
-            visit(verdict, human);
-        }
-    }
-    Ok(judge.iter().filter(|verdict| verdict.is_none()).count())
+    unparsed.settle_each("judge", judge, |index, verdict| visit(verdict, human[index]))
 }

@@ -180,12 +180,7 @@ fn for_each_pair(
     mut visit: impl FnMut(usize, [f64; 2], Option<Preference>),
 ) -> Result<usize, Error> {
     check_pairs(lengths, judge.len(), "judge")?;
-    for (row, (&lengths, &verdict)) in lengths.iter().zip(judge).enumerate() {
-        if let Some([verdict]) = unparsed.settle([verdict], "judge", row)? {
-            visit(row, lengths, verdict);
-        }
-    }
-    Ok(judge.iter().filter(|verdict| verdict.is_none()).count())
+    unparsed.settle_each("judge", judge, |row, verdict| visit(row, lengths[row], verdict))
 }
 
 fn check_pairs(lengths: &[[f64; 2]], found: usize, argument: &'static str) -> Result<(), Error> {
@@ -193,7 +188,5 @@ fn check_pairs(lengths: &[[f64; 2]], found: usize, argument: &'static str) -> Re
     if lengths.is_empty() {
         return Err(Error::TooFewItems { required: 1, found: 0 });
     }
-    lengths.iter().enumerate().try_for_each(|(row, pair)| {
-        check_finite("lengths", pair).map_err(|error| Error::InRow { row, error: Box::new(error) })
-    })
+    lengths.iter().enumerate().try_for_each(|(row, pair)| check_finite("lengths", pair).map_err(Error::in_row(row)))
 }

@@ -1,10 +1,9 @@
-use crate::distribution::normal_tail;
 use crate::estimate::{Spread, UNBOUNDED};
 use crate::input::check_varies;
 use crate::newton::{Cholesky, Likelihood, log_logistic, logistic, maximise};
 use crate::prediction::scoring::{check_clip, check_forecasts};
 use crate::sum::{dot, sum};
-use crate::{Error, Estimate, NullDistribution};
+use crate::{Error, Estimate};
 
 /// Cox's logistic recalibration of probabilities of one event (1958): logit P(event) = intercept + slope · logit p, by maximum likelihood.
 ///
@@ -77,10 +76,9 @@ impl LogisticRecalibration {
         let variance = covariance[0] - 2.0 * shift * covariance[1] + shift * shift * covariance[3];
         let estimate =
             |name, value, error| Estimate::new(name, value, n).with_error(error, Spread::Normal { range: UNBOUNDED });
-        let (intercept, error) = (found[0] - shift * found[1], variance.sqrt());
+        let intercept = estimate("calibration intercept", found[0] - shift * found[1], variance.sqrt());
         Ok(Self {
-            intercept: estimate("calibration intercept", intercept, error)
-                .tested(normal_tail(intercept / error), NullDistribution::Normal),
+            intercept: intercept.tested_against_zero("its standard error is 0"),
             slope: estimate("calibration slope", found[1] / scale, covariance[3].sqrt() / scale),
         })
     }

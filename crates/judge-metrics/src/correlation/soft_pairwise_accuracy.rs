@@ -50,7 +50,7 @@ pub fn soft_pairwise_accuracy<R: AsRef<[f64]>, S: AsRef<[f64]>>(
             .and_then(|()| check_lengths("scores", scores.len(), "systems of the first row", systems))
             .and_then(|()| check_finite("human", human))
             .and_then(|()| check_finite("scores", scores))
-            .map_err(|error| Error::InRow { row, error: Box::new(error) })?;
+            .map_err(Error::in_row(row))?;
     }
     let by_people: Vec<Vec<f64>> =
         (0..systems).map(|system| human.iter().map(|row| row.as_ref()[system]).collect()).collect();

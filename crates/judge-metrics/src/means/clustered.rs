@@ -1,4 +1,4 @@
-use super::sample::{root_mean_square, tested_against_zero};
+use super::sample::{EQUAL_ITEMS, root_mean_square};
 use crate::estimate::{Spread, UNBOUNDED};
 use crate::input::{check_finite, check_lengths};
 use crate::number::in_range;
@@ -49,5 +49,5 @@ pub fn clustered_mean<G: Ord>(values: &[f64], groups: &[G]) -> Result<Estimate, 
     let degrees_of_freedom = n_clusters - 1.0;
     let interval = Spread::StudentT { degrees_of_freedom, range: UNBOUNDED };
     let mean = Estimate::new("mean", mean, values.len()).with_error(standard_error, interval);
-    Ok(tested_against_zero(mean, degrees_of_freedom))
+    Ok(mean.tested_against_zero(EQUAL_ITEMS))
 }

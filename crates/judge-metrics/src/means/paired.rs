@@ -1,4 +1,4 @@
-use super::sample::{mean_of, tested_against_zero};
+use super::sample::{EQUAL_ITEMS, mean_of};
 use crate::input::check_paired;
 use crate::{Error, Estimate};
 
@@ -29,8 +29,7 @@ pub(crate) fn paired_difference_of(
 ) -> Result<Estimate, Error> {
     check_paired(first.1, second.1, 2).map_err(|error| named(error, first.0, second.0))?;
     let differences: Vec<f64> = first.1.iter().zip(second.1).map(|(first, second)| second - first).collect();
-    let mean = mean_of("paired difference", &differences)?;
-    let mean = tested_against_zero(mean, (mean.n - 1) as f64);
+    let mean = mean_of("paired difference", &differences)?.tested_against_zero(EQUAL_ITEMS);
     // An interval of no width would look like certainty.
     let equal = mean.standard_error() == Ok(0.0);
     Ok(if equal {

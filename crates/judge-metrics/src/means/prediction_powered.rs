@@ -3,7 +3,7 @@ mod stratified;
 
 pub use stratified::{StratifiedPoweredMean, Stratum, StratumWeights};
 
-use super::sample::{mean_of, tested_against_zero};
+use super::sample::{EQUAL_ITEMS, mean_of};
 use crate::estimate::{Spread, UNBOUNDED};
 use crate::input::{check_finite, check_lengths, check_varies};
 use crate::number::in_range;
@@ -92,8 +92,7 @@ impl PredictionPoweredMean {
         let parts = powered_parts(labels, predictions, unlabelled, lambda)?;
         let value = parts.iter().map(|part| part.mean).sum();
         let mean = sum_of_parts(value, &parts, labels.len() + unlabelled.len())?;
-        let classical = mean_of(STATISTIC, labels)?;
-        let classical = tested_against_zero(classical, (labels.len() - 1) as f64);
+        let classical = mean_of(STATISTIC, labels)?.tested_against_zero(EQUAL_ITEMS);
         let effective_sample_size = effective_sample_size(labels.len(), &mean, &classical)?;
         Ok(PoweredMean { mean, lambda, classical, effective_sample_size })
     }
@@ -201,7 +200,7 @@ fn student(value: f64, standard_error: f64, degrees_of_freedom: f64, n: usize) -
     let standard_error = in_range(STATISTIC, standard_error)?;
     let spread = Spread::StudentT { degrees_of_freedom, range: UNBOUNDED };
     let mean = Estimate::new(STATISTIC, in_range(STATISTIC, value)?, n).with_error(standard_error, spread);
-    let mean = tested_against_zero(mean, degrees_of_freedom);
+    let mean = mean.tested_against_zero(EQUAL_ITEMS);
     // An interval of no width would look like certainty.
     Ok(if standard_error == 0.0 { mean.without_interval("no variance is left to make one of") } else { mean })
 }

@@ -1,9 +1,8 @@
-use crate::distribution::student_t_tail;
 use crate::estimate::{Missing, Spread, UNBOUNDED};
 use crate::input::check_finite;
 use crate::number::in_range;
 use crate::sum::{dot, sum};
-use crate::{Error, Estimate, NullDistribution};
+use crate::{Error, Estimate};
 
 /// The mean of `values`, n ≥ 1 finite numbers, one to an item; in their unit.
 ///
@@ -28,8 +27,7 @@ use crate::{Error, Estimate, NullDistribution};
 /// ```
 pub fn sample_mean(values: &[f64]) -> Result<Estimate, Error> {
     check_finite("values", values)?;
-    let mean = mean_of("mean", values)?;
-    Ok(tested_against_zero(mean, (mean.n - 1) as f64))
+    Ok(mean_of("mean", values)?.tested_against_zero(EQUAL_ITEMS))
 }
 
 /// The mean of what a statistic makes of each item; not finite only where its arithmetic overflowed.
@@ -51,16 +49,8 @@ pub(crate) fn mean_of(statistic: &'static str, values: &[f64]) -> Result<Estimat
     Ok(mean.with_error(standard_error, interval))
 }
 
-/// Student's two-sided test that the mean is 0, with the degrees of freedom of its interval.
-pub(super) fn tested_against_zero(mean: Estimate, degrees_of_freedom: f64) -> Estimate {
-    match mean.standard_error() {
-        Ok(error) if error > 0.0 => {
-            mean.tested(student_t_tail(mean.estimate / error, degrees_of_freedom), NullDistribution::StudentT)
-        }
-        Ok(_) => mean.untested(Missing::Because("all items are equal, so that they do not show how much they vary")),
-        Err(_) => mean.untested(Missing::TooFewItems { required: 2, found: mean.n }),
-    }
-}
+/// Why equal items leave nothing to test a mean by.
+pub(super) const EQUAL_ITEMS: &str = "all items are equal, so that they do not show how much they vary";
 
 /// √(Σv²/n) of at least one value, without overflow or underflow of the squares.
 pub(crate) fn root_mean_square(values: &[f64]) -> f64 {

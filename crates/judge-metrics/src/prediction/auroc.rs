@@ -1,8 +1,7 @@
 use crate::correlation::ranks::doubled_ranks;
-use crate::distribution::normal_tail;
 use crate::estimate::{Missing, Spread};
 use crate::input::{check_finite, check_lengths};
-use crate::{Error, Estimate, NullDistribution};
+use crate::{Error, Estimate};
 
 /// How well scores tell items with an outcome from items without: `sklearn.metrics.roc_auc_score`, in O(n log n).
 ///
@@ -80,11 +79,9 @@ pub fn auroc_difference(outcomes: &[bool], first: &[f64], second: &[f64]) -> Res
     if variance == 0.0 {
         return Err(Error::Undefined { statistic: STATISTIC, reason: "the difference does not vary over items" });
     }
-    let (estimate, standard_error) = (differences.mean(), variance.sqrt());
-    let z = estimate / standard_error;
-    let interval = Spread::Normal { range: [-1.0, 1.0] };
-    let difference = Estimate::new(STATISTIC, estimate, outcomes.len()).with_error(standard_error, interval);
-    Ok(difference.tested(normal_tail(z), NullDistribution::Normal))
+    let difference = Estimate::new(STATISTIC, differences.mean(), outcomes.len());
+    let difference = difference.with_error(variance.sqrt(), Spread::Normal { range: [-1.0, 1.0] });
+    Ok(difference.tested_against_zero("the difference does not vary over items"))
 }
 
 /// DeLong's structural components, as whole numbers.

@@ -50,12 +50,12 @@ pub(crate) fn check_table<R: AsRef<[f64]>>(
     };
     let width = first.as_ref().len();
     if width < labels {
-        return Err(in_row(0)(Error::TooFewItems { required: labels, found: width }));
+        return Err(Error::in_row(0)(Error::TooFewItems { required: labels, found: width }));
     }
     for (row, distribution) in distributions.iter().enumerate() {
         let distribution = distribution.as_ref();
-        check_lengths("distributions", distribution.len(), "the first row", width).map_err(in_row(row))?;
-        check_distribution("distributions", distribution).map_err(in_row(row))?;
+        check_lengths("distributions", distribution.len(), "the first row", width).map_err(Error::in_row(row))?;
+        check_distribution("distributions", distribution).map_err(Error::in_row(row))?;
     }
     match observed.iter().position(|&label| label >= width) {
         Some(index) => Err(Error::UnknownLabel {
@@ -66,8 +66,4 @@ pub(crate) fn check_table<R: AsRef<[f64]>>(
         }),
         None => Ok(width),
     }
-}
-
-fn in_row(row: usize) -> impl Fn(Error) -> Error {
-    move |error| Error::InRow { row, error: Box::new(error) }
 }

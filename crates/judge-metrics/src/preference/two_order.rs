@@ -211,12 +211,8 @@ pub fn single_order_agreement(
 ) -> Result<SingleOrderAgreement, Error> {
     check_lengths("gold", gold.len(), "verdicts", verdicts.len())?;
     check_any(verdicts)?;
-    let mut result = SingleOrderAgreement { correct: Proportion::default(), unparsed: 0 };
-    for (index, (&verdict, &gold)) in verdicts.iter().zip(gold).enumerate() {
-        result.unparsed += usize::from(verdict.is_none());
-        if let Some([verdict]) = unparsed.settle([verdict], "verdicts", index)? {
-            result.correct.add(verdict == Some(gold));
-        }
-    }
-    Ok(result)
+    let mut correct = Proportion::default();
+    let unparsed =
+        unparsed.settle_each("verdicts", verdicts, |index, verdict| correct.add(verdict == Some(gold[index])))?;
+    Ok(SingleOrderAgreement { correct, unparsed })
 }

@@ -1,7 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Error;
-use crate::input::check_finite;
 use crate::newton::{Cholesky, Likelihood, log_logistic, logistic, maximise};
 use crate::preference::Preference;
 use crate::ranking::{Comparison, FittedBradleyTerry};
@@ -66,31 +65,33 @@ impl Pairs {
     fn soft(n: usize, comparisons: &[([usize; 2], f64)]) -> Result<Self, Error> {
         let mut pairs = Self::default();
         for (index, &(items, preference)) in comparisons.iter().enumerate() {
-            let outside =
-                |argument, value, high| Error::OutOfRange { argument, index: Some(index), value, low: 0.0, high };
             if let Some(item) = items.into_iter().find(|item| *item >= n) {
-                return Err(outside("comparisons", item as f64, n.saturating_sub(1) as f64));
+                let (value, high) = (item as f64, n.saturating_sub(1) as f64);
+                return Err(Error::OutOfRange { argument: "comparisons", index: Some(index), value, low: 0.0, high });
             }
-            check_finite("preference", &[preference])?;
-            if !(0.0..=1.0).contains(&preference) {
-                return Err(outside("preference", preference, 1.0));
-            }
-            pairs.add(index, items, |pair, turned| {
-                let first = if turned { 1.0 - preference } else { preference };
-                pair.wins += first;
-                pair.losses += 1.0 - first;
-            })?;
+            check_amount("preference", index, preference, 1.0)?;
+            pairs.divide(index, items, preference, 1.0)?;
         }
         Ok(pairs)
     }
 
-    /// Counts comparison number `index`; `count` is told whether the pair's items are in the other order.
-    pub(super) fn add(
+    /// Comparison number `index` as that many games of which the first item wins the share `preference`.
+    pub(super) fn divide(
         &mut self,
         index: usize,
         items: [usize; 2],
-        count: impl FnOnce(&mut Pair, bool),
+        preference: f64,
+        weight: f64,
     ) -> Result<(), Error> {
+        self.add(index, items, |pair, turned| {
+            let first = if turned { 1.0 - preference } else { preference };
+            pair.wins += weight * first;
+            pair.losses += weight * (1.0 - first);
+        })
+    }
+
+    /// Counts comparison number `index`; `count` is told whether the pair's items are in the other order.
+    fn add(&mut self, index: usize, items: [usize; 2], count: impl FnOnce(&mut Pair, bool)) -> Result<(), Error> {
         let [first, second] = items;
         if first == second {
             return Err(Error::SelfComparison { argument: "comparisons", index });
@@ -98,6 +99,17 @@ impl Pairs {
         let turned = first > second;
         count(self.0.entry(if turned { [second, first] } else { items }).or_default(), turned);
         Ok(())
+    }
+}
+
+/// That a number which came with comparison `index` is in [0, `high`].
+pub(super) fn check_amount(argument: &'static str, index: usize, value: f64, high: f64) -> Result<(), Error> {
+    if !value.is_finite() {
+        Err(Error::NonFinite { argument, index, value })
+    } else if (0.0..=high).contains(&value) {
+        Ok(())
+    } else {
+        Err(Error::OutOfRange { argument, index: Some(index), value, low: 0.0, high })
     }
 }
 
@@ -161,24 +173,12 @@ impl BradleyTerry {
         }
         let m = names.len();
         let n = m + usize::from(davidson);
-        let likelihood = |x: &[f64]| self.likelihood(pairs, m, n, x);
-        let (x, at) = maximise(n, likelihood)
-            .ok_or(Error::NoConvergence { statistic: "the Bradley-Terry model", iterations: 200 })?;
-        let mean = x[..m].iter().sum::<f64>() / m as f64;
-        // Only differences are known. What all strengths have in common is held by 1/m in every cell of the information: where there is a prior that is added here, since a small prior alone would leave
-        // a matrix that cannot be inverted well. The sum of the strengths is 0, so its share of the inverse is no variance of theirs.
-        let mut information = at.information;
-        if self.prior_precision != 0.0 {
-            (0..m * m).for_each(|cell| information[cell / m * n + cell % m] += 1.0 / m as f64);
-        }
-        let inverse = Cholesky::new(&information, n)
-            .ok_or(Error::NoConvergence { statistic: "the Bradley-Terry model", iterations: 200 })?
-            .inverse();
-        let excess = 1.0 / (m as f64 * (1.0 + self.prior_precision));
+        let (x, at, inverse) = self.maximum(m, n, |x| self.likelihood(pairs, m, n, x))?;
+        let excess = self.common_variance(m);
         let covariance = (0..m * m).map(|cell| inverse[cell / m * n + cell % m] - excess).collect();
         Ok(FittedBradleyTerry {
             items: names,
-            strengths: x[..m].iter().map(|x| x - mean).collect(),
+            strengths: of_sum_zero(&x[..m]),
             covariance,
             coefficients: Vec::new(),
             n: n_comparisons,
@@ -239,19 +239,55 @@ impl BradleyTerry {
                 information[a * n + b] += sign * bend;
             }
         }
+        self.with_prior(Likelihood { value, gradient, information }, m, x)
+    }
+
+    /// A likelihood of m strengths, and what else there is, with the prior of the strengths.
+    pub(super) fn with_prior(&self, mut at: Likelihood, m: usize, x: &[f64]) -> Likelihood {
         // Without a prior only differences matter: the sum is held at 0.
-        let prior = self.prior_precision;
+        let (n, prior) = (x.len(), self.prior_precision);
         let held = if prior == 0.0 { 1.0 / m as f64 } else { 0.0 };
         let sum: f64 = x[..m].iter().sum();
-        for i in 0..m {
-            value -= prior * x[i] * x[i] / 2.0;
-            gradient[i] -= prior * x[i] + held * sum;
-            information[i * n + i] += prior;
-            (0..m).for_each(|j| information[i * n + j] += held);
+        for (i, strength) in x[..m].iter().enumerate() {
+            at.value -= prior * strength * strength / 2.0;
+            at.gradient[i] -= prior * strength + held * sum;
+            at.information[i * n + i] += prior;
+            (0..m).for_each(|j| at.information[i * n + j] += held);
         }
-        value -= held * sum * sum / 2.0;
-        Likelihood { value, gradient, information }
+        at.value -= held * sum * sum / 2.0;
+        at
     }
+
+    /// The maximum of a likelihood of m strengths and n parameters in all, the likelihood there, and the inverse of the information, in which what all
+    /// strengths have in common is held by 1/m in every cell.
+    pub(super) fn maximum(
+        &self,
+        m: usize,
+        n: usize,
+        at: impl Fn(&[f64]) -> Likelihood,
+    ) -> Result<(Vec<f64>, Likelihood, Vec<f64>), Error> {
+        let failed = || Error::NoConvergence { statistic: "the Bradley-Terry model", iterations: 200 };
+        let (x, at) = maximise(n, at).ok_or_else(failed)?;
+        // Only differences are known. Where there is a prior the common part is held here, since a small prior alone would leave a matrix that
+        // cannot be inverted well.
+        let mut information = at.information.clone();
+        if self.prior_precision != 0.0 {
+            (0..m * m).for_each(|cell| information[cell / m * n + cell % m] += 1.0 / m as f64);
+        }
+        let inverse = Cholesky::new(&information, n).ok_or_else(failed)?.inverse();
+        Ok((x, at, inverse))
+    }
+
+    /// The sum of m strengths is 0, so what its share of the inverse is in every cell is no variance of theirs.
+    pub(super) fn common_variance(&self, m: usize) -> f64 {
+        1.0 / (m as f64 * (1.0 + self.prior_precision))
+    }
+}
+
+/// The same strengths, added up to 0.
+pub(super) fn of_sum_zero(strengths: &[f64]) -> Vec<f64> {
+    let mean = strengths.iter().sum::<f64>() / strengths.len() as f64;
+    strengths.iter().map(|strength| strength - mean).collect()
 }
 
 /// Every item must have beaten or tied another, and so on, until all are reached, and the other way round.

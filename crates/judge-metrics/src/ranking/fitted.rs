@@ -1,9 +1,8 @@
 use std::f64::consts::LN_10;
 
-use crate::distribution::{normal_tail, student_t_tail};
-use crate::estimate::{Missing, Spread, UNBOUNDED};
+use crate::estimate::{Spread, UNBOUNDED};
 use crate::newton::logistic;
-use crate::{Error, Estimate, NullDistribution};
+use crate::{Error, Estimate};
 
 /// Strengths by maximum likelihood, their sum 0.
 ///
@@ -105,20 +104,11 @@ impl FittedBradleyTerry {
 
     fn estimate(&self, statistic: &'static str, value: f64, variance: f64) -> Estimate {
         let error = variance.max(0.0).sqrt();
-        let (spread, p_value, null_distribution) = match self.clusters {
-            Some(clusters) => {
-                let degrees_of_freedom = (clusters - 1) as f64;
-                let spread = Spread::StudentT { degrees_of_freedom, range: UNBOUNDED };
-                (spread, student_t_tail(value / error, degrees_of_freedom), NullDistribution::StudentT)
-            }
-            None => (Spread::Normal { range: UNBOUNDED }, normal_tail(value / error), NullDistribution::Normal),
+        let spread = match self.clusters {
+            Some(clusters) => Spread::StudentT { degrees_of_freedom: (clusters - 1) as f64, range: UNBOUNDED },
+            None => Spread::Normal { range: UNBOUNDED },
         };
-        let estimate = Estimate::new(statistic, value, self.n).with_error(error, spread);
-        if error > 0.0 {
-            estimate.tested(p_value, null_distribution)
-        } else {
-            estimate.untested(Missing::Because("its standard error is 0"))
-        }
+        Estimate::new(statistic, value, self.n).with_error(error, spread).tested_against_zero("its standard error is 0")
     }
 
     fn number(&self, argument: &'static str, item: &str) -> Result<usize, Error> {

@@ -1,7 +1,7 @@
-use super::bradley_terry::{Pairs, numbered};
+use super::bradley_terry::{Pairs, check_amount, numbered, of_sum_zero};
 use crate::Error;
 use crate::input::{check_finite, check_lengths};
-use crate::newton::{Cholesky, Likelihood, log_logistic, logistic, maximise};
+use crate::newton::{Likelihood, log_logistic, logistic};
 use crate::ranking::{BradleyTerry, Comparison, FittedBradleyTerry, TieModel};
 use crate::resampling::clusters;
 
@@ -64,11 +64,11 @@ impl BradleyTerry {
     pub fn fit_games(&self, games: &[Game<'_>]) -> Result<FittedBradleyTerry, Error> {
         let k = games.first().map_or(0, |game| game.covariates.len());
         for (row, game) in games.iter().enumerate() {
-            check_share("preference", row, game.preference, 1.0)?;
-            check_share("weight", row, game.weight, f64::MAX)?;
+            check_amount("preference", row, game.preference, 1.0)?;
+            check_amount("weight", row, game.weight, f64::MAX)?;
             check_lengths("covariates", game.covariates.len(), "covariates of the first game", k)
                 .and_then(|()| check_finite("covariates", game.covariates))
-                .map_err(|error| Error::InRow { row, error: Box::new(error) })?;
+                .map_err(Error::in_row(row))?;
         }
         if self.ties == TieModel::Davidson {
             let reason = "games have preferences and no ties, which Davidson's model needs";
@@ -77,11 +77,7 @@ impl BradleyTerry {
         let (names, number) = numbered(games.iter().flat_map(|game| game.items));
         let mut pairs = Pairs::default();
         for (index, game) in games.iter().enumerate() {
-            pairs.add(index, game.items.map(|name| number[name]), |pair, turned| {
-                let first = if turned { 1.0 - game.preference } else { game.preference };
-                pair.wins += game.weight * first;
-                pair.losses += game.weight * (1.0 - first);
-            })?;
+            pairs.divide(index, game.items.map(|name| number[name]), game.preference, game.weight)?;
         }
         let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
         self.check(&names, &pairs.0, games.len())?;
@@ -93,28 +89,20 @@ impl BradleyTerry {
                 Played { first, second, game: *game }
             })
             .collect();
-        let failed = || Error::NoConvergence { statistic: "the Bradley-Terry model", iterations: 200 };
-        let (x, at) = maximise(m + k, |x| self.of_games(&played, m, x)).ok_or_else(failed)?;
         let n = m + k;
-        // As in fits without covariates: what all strengths have in common is held by 1/m in every cell.
-        let mut information = at.information;
-        if self.prior_precision != 0.0 {
-            (0..m * m).for_each(|cell| information[cell / m * n + cell % m] += 1.0 / m as f64);
-        }
-        let mut covariance = Cholesky::new(&information, n).ok_or_else(failed)?.inverse();
+        let (x, at, mut covariance) = self.maximum(m, n, |x| self.of_games(&played, m, x))?;
         let clusters = if games.iter().any(|game| game.cluster.is_some()) {
             let (robust, count) = sandwich(&covariance, &played, m, &x)?;
             covariance = robust;
             Some(count)
         } else {
-            let excess = 1.0 / (m as f64 * (1.0 + self.prior_precision));
+            let excess = self.common_variance(m);
             (0..m * m).for_each(|cell| covariance[cell / m * n + cell % m] -= excess);
             None
         };
-        let mean = x[..m].iter().sum::<f64>() / m as f64;
         Ok(FittedBradleyTerry {
             items: names,
-            strengths: x[..m].iter().map(|x| x - mean).collect(),
+            strengths: of_sum_zero(&x[..m]),
             coefficients: (m..n).map(|place| (x[place], covariance[place * n + place].max(0.0).sqrt())).collect(),
             covariance: (0..m * m).map(|cell| covariance[cell / m * n + cell % m]).collect(),
             n: games.len(),
@@ -141,18 +129,7 @@ impl BradleyTerry {
                 }
             }
         }
-        // Without a prior only differences matter: the sum is held at 0.
-        let prior = self.prior_precision;
-        let held = if prior == 0.0 { 1.0 / m as f64 } else { 0.0 };
-        let sum: f64 = x[..m].iter().sum();
-        for i in 0..m {
-            value -= prior * x[i] * x[i] / 2.0;
-            gradient[i] -= prior * x[i] + held * sum;
-            information[i * n + i] += prior;
-            (0..m).for_each(|j| information[i * n + j] += held);
-        }
-        value -= held * sum * sum / 2.0;
-        Likelihood { value, gradient, information }
+        self.with_prior(Likelihood { value, gradient, information }, m, x)
     }
 }
 
@@ -201,15 +178,4 @@ fn sandwich(inverse: &[f64], games: &[Played<'_>], m: usize, x: &[f64]) -> Resul
     let count = clusters.len() as f64;
     covariance.iter_mut().for_each(|cell| *cell *= count / (count - 1.0));
     Ok((covariance, clusters.len()))
-}
-
-fn check_share(argument: &'static str, index: usize, value: f64, high: f64) -> Result<(), Error> {
-    if !value.is_finite() {
-        return Err(Error::NonFinite { argument, index, value });
-    }
-    if (0.0..=high).contains(&value) {
-        Ok(())
-    } else {
-        Err(Error::OutOfRange { argument, index: Some(index), value, low: 0.0, high })
-    }
 }

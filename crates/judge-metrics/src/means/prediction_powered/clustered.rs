@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use super::{
     PoweredMean, PredictionPoweredMean, STATISTIC, Tuning, check_columns, checked, effective_sample_size, student,
 };
@@ -7,6 +5,7 @@ use crate::Error;
 use crate::input::{check_lengths, check_varies};
 use crate::means::clustered_mean;
 use crate::number::in_range;
+use crate::resampling::clusters;
 use crate::sum::{dot, sum};
 
 impl PredictionPoweredMean {
@@ -53,9 +52,9 @@ impl PredictionPoweredMean {
         check_lengths("unlabelled_groups", unlabelled_groups.len(), "unlabelled", unlabelled.len())?;
 
         let clusters = Clusters::new(groups, unlabelled_groups)?;
-        let of_labels = clusters.influences(labels, Kind::Labelled);
-        let of_predictions = clusters.influences(predictions, Kind::Labelled);
-        let of_unlabelled = clusters.influences(unlabelled, Kind::Unlabelled);
+        let of_labels = clusters.influences(labels, 0, clusters.n_labelled);
+        let of_predictions = clusters.influences(predictions, 0, clusters.n_labelled);
+        let of_unlabelled = clusters.influences(unlabelled, labels.len(), clusters.n_unlabelled);
         let slopes: Vec<f64> = of_predictions.iter().zip(&of_unlabelled).map(|(of, other)| of - other).collect();
         let lambda = match self.tuning {
             Tuning::Fixed(lambda) => checked(lambda)?,
@@ -86,54 +85,32 @@ impl PredictionPoweredMean {
     }
 }
 
-#[derive(Clone, Copy)]
-enum Kind {
-    Labelled,
-    Unlabelled,
-}
-
-/// Which cluster each item belongs to; those with labelled items first.
+/// Rows of each cluster, labelled items first and those clusters first that have some.
 struct Clusters {
-    of_labelled: Vec<usize>,
-    of_unlabelled: Vec<usize>,
-    n: usize,
+    rows: Vec<Vec<usize>>,
     n_labelled: usize,
     n_unlabelled: usize,
 }
 
 impl Clusters {
     fn new<G: Ord>(groups: &[G], unlabelled_groups: &[G]) -> Result<Self, Error> {
-        let mut known: BTreeMap<&G, usize> = BTreeMap::new();
-        let mut number = |group| {
-            let next = known.len();
-            *known.entry(group).or_insert(next)
-        };
-        let of_labelled: Vec<usize> = groups.iter().map(&mut number).collect();
-        let of_unlabelled: Vec<usize> = unlabelled_groups.iter().map(&mut number).collect();
-        let n = known.len();
-        let mut has_unlabelled = vec![false; n];
-        of_unlabelled.iter().for_each(|&cluster| has_unlabelled[cluster] = true);
-        let n_labelled = of_labelled.iter().max().map_or(0, |last| last + 1);
-        let n_unlabelled = has_unlabelled.iter().filter(|has| **has).count();
+        let rows = clusters(&groups.iter().chain(unlabelled_groups).collect::<Vec<_>>());
+        let n_labels = groups.len();
+        let count = |has: &dyn Fn(usize) -> bool| rows.iter().filter(|rows| rows.iter().any(|&row| has(row))).count();
+        let (n_labelled, n_unlabelled) = (count(&|row| row < n_labels), count(&|row| row >= n_labels));
         for found in [n_labelled, n_unlabelled] {
             if found < 2 {
                 return Err(Error::TooFewItems { required: 2, found });
             }
         }
-        Ok(Self { of_labelled, of_unlabelled, n, n_labelled, n_unlabelled })
+        Ok(Self { rows, n_labelled, n_unlabelled })
     }
 
-    /// What each cluster adds to the mean of `values`, corrected for the few that there are.
-    fn influences(&self, values: &[f64], kind: Kind) -> Vec<f64> {
-        let (of, n_clusters) = match kind {
-            Kind::Labelled => (&self.of_labelled, self.n_labelled),
-            Kind::Unlabelled => (&self.of_unlabelled, self.n_unlabelled),
-        };
+    /// What each cluster adds to the mean of `values`, those of the rows from `start` on, corrected for the few clusters that have such rows.
+    fn influences(&self, values: &[f64], start: usize, n_clusters: usize) -> Vec<f64> {
         let factor = (n_clusters as f64 / (n_clusters - 1) as f64).sqrt() / values.len() as f64;
-        let mut influences = vec![0.0; self.n];
-        for (deviation, &cluster) in super::centred(values).iter().zip(of) {
-            influences[cluster] += factor * deviation;
-        }
-        influences
+        let deviations = super::centred(values);
+        let of_row = |row: &usize| row.checked_sub(start).and_then(|place| deviations.get(place));
+        self.rows.iter().map(|rows| rows.iter().filter_map(of_row).map(|deviation| factor * deviation).sum()).collect()
     }
 }

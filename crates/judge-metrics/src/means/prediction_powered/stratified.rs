@@ -92,7 +92,7 @@ impl PredictionPoweredMean {
         let mut of_strata = Vec::with_capacity(strata.len());
         for (row, (stratum, &lambda)) in strata.iter().zip(&lambdas).enumerate() {
             let parts = powered_parts(stratum.labels, stratum.predictions, stratum.unlabelled, lambda);
-            of_strata.push(Vec::from(parts.map_err(|error| in_row(row, error))?));
+            of_strata.push(Vec::from(parts.map_err(Error::in_row(row))?));
         }
         let mean = weighted(of_strata, &shares, estimated_from, n)?;
         let of_labels = in_each(strata, |stratum| Ok(vec![Part::of(stratum.labels)?]))?;
@@ -158,9 +158,5 @@ fn known(weights: &[f64], n_strata: usize) -> Result<Vec<f64>, Error> {
 }
 
 fn in_each<T>(strata: &[Stratum<'_>], of: impl Fn(&Stratum<'_>) -> Result<T, Error>) -> Result<Vec<T>, Error> {
-    strata.iter().enumerate().map(|(row, stratum)| of(stratum).map_err(|error| in_row(row, error))).collect()
-}
-
-fn in_row(row: usize, error: Error) -> Error {
-    Error::InRow { row, error: Box::new(error) }
+    strata.iter().enumerate().map(|(row, stratum)| of(stratum).map_err(Error::in_row(row))).collect()
 }

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release --example agreement -- --input pairs.jsonl`
 
+mod figures;
+mod means;
 mod pairs;
 mod print;
 
@@ -16,18 +18,22 @@ use judge_examples::console::{progress, say, start, usage};
 use judge_examples::files::program;
 use judge_examples::reliability;
 use judge_examples::report::as_json;
-use judge_metrics::comparison::{Comparison, ComparisonSettings, Comparisons, Labels, STATISTICS};
+use judge_metrics::agreement::AlternativeAnnotatorTest;
+use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Comparisons, Labels, STATISTICS};
+use judge_metrics::prediction::RiskCoveragePoint;
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde_json::{Value, json};
 
+use crate::means::MEANS;
 use crate::pairs::{Fields, Pairs};
 
 /// How a judge's scores agree with people's.
 ///
 /// Input: JSON lines; each has a prediction and a human score, which is a number, a label, or a list of raters (their mean is then the
 /// human score). The score files of lager_pointwise are read as they are. Scores in [0, 1] against 0 and 1 are also judged as
-/// probabilities, whole numbers and texts also as labels. A row without a prediction or a human score is left out and counted. What the data do
-/// not define is shown as undefined with the reason.
+/// probabilities, whole numbers and texts also as labels. With three raters or more it is tested whether the judge may take the place of one; for that a
+/// rater has the same place in every list, and null is a rater who gave none. A row without a prediction or a human score is left out and counted; the
+/// judge's scores of rows that nobody graded help to estimate the mean of all. What the data do not define is shown as undefined with the reason.
 #[derive(Parser)]
 #[command(name = "agreement")]
 struct Cli {
@@ -40,6 +46,12 @@ struct Cli {
     /// Where a reliability plot goes: what people say by what the judge says
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
+    /// Where a risk-coverage plot goes: the loss of the rows that the judge is surest of, at each share of them
+    #[arg(long, value_name = "FILE.svg")]
+    risk_plot: Option<PathBuf>,
+    /// Where a plot goes that compares the judge with the second one, and groups with each other
+    #[arg(long, value_name = "FILE.svg")]
+    comparison_plot: Option<PathBuf>,
     /// Field of the prediction [default: predicted, else score]
     #[arg(long, value_name = "FIELD")]
     predicted: Option<String>,
@@ -55,6 +67,12 @@ struct Cli {
     /// Field that says which rows belong together, such as a question's id: intervals then draw whole clusters
     #[arg(long, value_name = "FIELD")]
     cluster: Option<String>,
+    /// Field of how sure the judge is, a number or a set of probabilities [default: probabilities, if all rows have them]
+    #[arg(long, value_name = "FIELD")]
+    confidence: Option<String>,
+    /// What a rater costs beyond the judge, in the test whether it may take their place: 0.2 for experts, 0.15 for skilled raters, 0.1 for crowd workers
+    #[arg(long, default_value_t = 0.2, value_name = "SHARE")]
+    epsilon: f64,
     /// All labels, in their order [default: those that occur, if all scores are whole numbers or texts]
     #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
     labels: Option<Vec<String>>,
@@ -86,25 +104,32 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    check_outputs([&cli.input], [&cli.json, &cli.plot].into_iter().flatten())?;
+    check_outputs([&cli.input], [&cli.json, &cli.plot, &cli.risk_plot, &cli.comparison_plot].into_iter().flatten())?;
     if !(cli.level > 0.0 && cli.level < 1.0) {
         return Err(usage("--level must lie between 0 and 1"));
     }
     if cli.resamples == 0 {
         return Err(usage("--resamples must be at least 1"));
     }
-    if let Some(name) = cli.statistics.iter().flatten().find(|name| !STATISTICS.contains(&name.as_str())) {
-        return Err(usage(format!("--statistics: {name:?} is not one of {}", STATISTICS.join(", "))));
+    if !(0.0..1.0).contains(&cli.epsilon) {
+        return Err(usage("--epsilon must be at least 0 and below 1"));
     }
-    check_outputs([&cli.input], [&cli.json, &cli.plot].into_iter().flatten())?;
+    let names = || STATISTICS.into_iter().chain(MEANS);
+    if let Some(name) = cli.statistics.iter().flatten().find(|name| !names().any(|known| known == *name)) {
+        return Err(usage(format!("--statistics: {name:?} is not one of {}", names().collect::<Vec<_>>().join(", "))));
+    }
+    if cli.comparison_plot.is_some() && cli.second.is_none() && cli.group.is_none() {
+        return Err(usage("--comparison-plot compares two judges or groups of rows: name --second or --group"));
+    }
     let fields = Fields {
         predicted: cli.predicted.as_deref(),
         human: cli.human.as_deref(),
         second: cli.second.as_deref(),
         group: cli.group.as_deref(),
         cluster: cli.cluster.as_deref(),
+        confidence: cli.confidence.as_deref(),
     };
-    let Pairs { predicted, human, items, groups, excluded } = Pairs::read(&cli.input, &fields, cli.limit)?;
+    let Pairs { predicted, human, items, groups, unlabelled, excluded } = Pairs::read(&cli.input, &fields, cli.limit)?;
     let n_excluded: usize = excluded.values().sum();
     ensure!(
         !items.is_empty(),
@@ -118,8 +143,19 @@ fn run(cli: &Cli) -> Result<()> {
     ensure!(cli.plot.is_none() || numeric, "--plot needs scores that are numbers; {} has texts", cli.input.display());
     let bootstrap =
         Bootstrap { resamples: cli.resamples, level: cli.level, seed: cli.seed, method: BootstrapMethod::Percentile };
-    let settings = ComparisonSettings { bootstrap, labels: cli.labels.clone(), only: cli.statistics.clone() };
-    let comparison = Comparison::new(items, settings)?;
+    let only = cli
+        .statistics
+        .as_ref()
+        .map(|names| names.iter().filter(|name| STATISTICS.contains(&name.as_str())).cloned().collect());
+    let alternative = AlternativeAnnotatorTest { epsilon: cli.epsilon, ..AlternativeAnnotatorTest::default() };
+    let settings = ComparisonSettings { bootstrap, labels: cli.labels.clone(), alternative, only };
+    let comparison = Comparison::new(items, settings.clone())?;
+    let all: Vec<usize> = (0..comparison.items().len()).collect();
+    let risk = comparison.selective_risk(&all);
+    ensure!(
+        cli.risk_plot.is_none() || risk.is_some(),
+        "--risk-plot: nothing says how sure the judge is of a row; name a field with --confidence"
+    );
 
     let mut rows_of: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     if let Some(field) = &cli.group {
@@ -133,8 +169,10 @@ fn run(cli: &Cli) -> Result<()> {
         }
     }
     let bar = progress("comparing sets of rows", rows_of.len() + 1, cli.quiet);
-    let all: Vec<usize> = (0..comparison.items().len()).collect();
-    let overall = comparison.statistics(&all);
+    let mut overall = comparison.statistics(&all);
+    let wanted = |name: &String| cli.statistics.as_ref().is_none_or(|names| names.contains(name));
+    let means = means::means(comparison.items(), &unlabelled, cli.level);
+    overall.statistics.extend(means.into_iter().filter(|(name, _)| wanted(name)));
     bar.inc(1);
     let of_group = |(group, rows): (String, Vec<usize>)| {
         let found = comparison.statistics(&rows);
@@ -144,29 +182,37 @@ fn run(cli: &Cli) -> Result<()> {
     let groups: Vec<(String, Comparisons)> = rows_of.into_iter().map(of_group).collect();
     bar.finish_and_clear();
 
-    let picture = cli.plot.as_ref().map(|path| {
+    let mut pictures: Vec<(&PathBuf, String)> = Vec::new();
+    if let Some(path) = &cli.plot {
         let bins = reliability::bins(comparison.items(), &bootstrap)?;
-        let svg = reliability::svg(comparison.items(), &bins, &predicted, &human, cli.level)?;
-        anyhow::Ok((path, svg))
-    });
-    let picture = picture.transpose()?;
+        pictures.push((path, reliability::svg(comparison.items(), &bins, &predicted, &human, cli.level)?));
+    }
+    if let (Some(path), Some(risk)) = (&cli.risk_plot, &risk) {
+        pictures.push((path, figures::risk(risk, &predicted)?));
+    }
+    if let Some(path) = &cli.comparison_plot {
+        let second = second_judge(&comparison, settings)?;
+        let second = second.as_ref().map(|found| (cli.second.as_deref().unwrap_or_default(), found));
+        pictures.push((path, figures::comparison((&predicted, &overall), second, &groups, cli.level)?));
+    }
     if let Some(path) = &cli.json {
         let report = json!({
             "program": program("agreement"), "n": overall.n, "excluded": n_excluded, "excluded_by_reason": excluded, "predicted": predicted, "human": human,
             "level": cli.level, "resamples": cli.resamples, "seed": cli.seed, "statistics": by_name(&overall),
+            "risk_coverage": risk.as_ref().map(|risk| risk.curve()).transpose()?.map(|curve| risk_coverage(&curve)),
             "groups": groups.iter().map(|(group, found)| (group.clone(), json!({"n": found.n, "statistics": by_name(found)})))
                 .collect::<BTreeMap<_, _>>(),
         });
         write_atomic(path, &serde_json::to_vec_pretty(&report)?)?;
     }
-    if let Some((path, svg)) = picture {
+    for (path, svg) in pictures {
         write_atomic(path, svg.as_bytes())?;
     }
     let counts: Vec<String> = excluded.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
     let left_out =
         if counts.is_empty() { String::new() } else { format!(", {n_excluded} left out ({})", counts.join(", ")) };
     let title = format!("{predicted} against {human}: {}{left_out}", rows_in_words(overall.n));
-    say(print::whole(&title, &overall, cli.methods).trim_end())?;
+    say(print::whole(&title, &overall, risk.as_ref(), cli.methods)?.trim_end())?;
     if groups.len() > print::FEW_GROUPS || (cli.statistics.is_some() && !groups.is_empty()) {
         let names: Vec<&str> = match &cli.statistics {
             Some(names) => names.iter().map(String::as_str).collect(),
@@ -180,8 +226,24 @@ fn run(cli: &Cli) -> Result<()> {
     }
     groups.iter().try_for_each(|(group, found)| {
         let title = format!("{group}: {}", rows_in_words(found.n));
-        say(format_args!("\n{}", print::whole(&title, found, cli.methods).trim_end()))
+        say(format_args!("\n{}", print::whole(&title, found, None, cli.methods)?.trim_end()))
     })
+}
+
+/// What the second judge is compared by, on the same rows; `None` where there is none.
+fn second_judge(comparison: &Comparison, settings: ComparisonSettings) -> Result<Option<Comparisons>> {
+    let as_first = |item: &ComparedItem| {
+        Some(ComparedItem { predicted: item.second.clone()?, second: None, confidence: None, ..item.clone() })
+    };
+    let Some(items) = comparison.items().iter().map(as_first).collect::<Option<Vec<_>>>() else { return Ok(None) };
+    let only = figures::COMPARED.map(str::to_owned).to_vec();
+    let all: Vec<usize> = (0..items.len()).collect();
+    Ok(Some(Comparison::new(items, ComparisonSettings { only: Some(only), ..settings })?.statistics(&all)))
+}
+
+fn risk_coverage(curve: &[RiskCoveragePoint]) -> Value {
+    let point = |point: &RiskCoveragePoint| json!({"threshold": point.threshold, "coverage": point.coverage, "risk": point.risk});
+    figures::thinned(curve).iter().map(point).collect()
 }
 
 /// As the contract has it.

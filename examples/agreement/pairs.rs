@@ -15,6 +15,7 @@ pub struct Fields<'a> {
     pub second: Option<&'a str>,
     pub group: Option<&'a str>,
     pub cluster: Option<&'a str>,
+    pub confidence: Option<&'a str>,
 }
 
 /// What the file holds.
@@ -25,9 +26,20 @@ pub struct Pairs {
     pub items: Vec<ComparedItem>,
     /// Each item's group: null, or no such field, is a group too.
     pub groups: Vec<Option<String>>,
+    /// Rows that the judge has scored and people have not.
+    pub unlabelled: Vec<Unlabelled>,
     /// Rows left out, by reason.
     pub excluded: BTreeMap<String, usize>,
 }
+
+/// A row without a human score.
+pub struct Unlabelled {
+    pub predicted: f64,
+    pub cluster: Option<String>,
+}
+
+/// Where the judge's confidence is looked for unless a field is named: rows of this project's score files have the probability of each label there.
+const CONFIDENCE: &str = "probabilities";
 
 /// In the order in which they are looked for. A score file has its prediction in `score`, which is then not the human one.
 const PREDICTED: [&str; 2] = ["predicted", "score"];
@@ -82,12 +94,13 @@ impl Pairs {
             };
             bail!("{}: no row has a human score (looked for {looked}); {hint}; name it with --human", path.display());
         };
-        let mut pairs = Self { predicted, human, items: Vec::new(), groups: Vec::new(), excluded: BTreeMap::new() };
+        let (items, groups, unlabelled, excluded) = (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
+        let mut pairs = Self { predicted, human, items, groups, unlabelled, excluded };
         let mut first: Option<(bool, String)> = None;
         for (place, row) in &rows {
             match pairs.item(row, fields).with_context(|| place.clone())? {
                 Ok(item) => {
-                    for rating in item.human.iter().chain([&item.predicted]).chain(&item.second) {
+                    for rating in item.ratings().chain([&item.predicted]).chain(&item.second) {
                         let numeric = rating.number().is_some();
                         let (known, at) = first.get_or_insert_with(|| (numeric, place.clone()));
                         if *known != numeric {
@@ -109,8 +122,8 @@ impl Pairs {
         Ok(pairs)
     }
 
-    /// A row's ratings, or why it is left out.
-    fn item(&self, row: &Extra, fields: &Fields<'_>) -> Result<Result<ComparedItem, String>> {
+    /// A row's ratings, or why it is left out; what the judge says of a row that nobody graded is kept.
+    fn item(&mut self, row: &Extra, fields: &Fields<'_>) -> Result<Result<ComparedItem, String>> {
         if let Some(unscored) = value(row, "unscored") {
             let reason = unscored.get("reason").and_then(Value::as_str).unwrap_or("unscored");
             return Ok(Err(reason.to_owned()));
@@ -125,17 +138,21 @@ impl Pairs {
         };
         let human = match value(row, &self.human) {
             None => Vec::new(),
+            // A rater who gave none keeps the place.
             Some(Value::Array(raters)) => raters
                 .iter()
-                .filter(|rater| !rater.is_null())
-                .map(|rater| rating(&self.human, rater))
+                .map(|rater| (!rater.is_null()).then(|| rating(&self.human, rater)).transpose())
                 .collect::<Result<Vec<_>>>()?,
-            Some(value) => vec![rating(&self.human, &value)?],
+            Some(value) => vec![Some(rating(&self.human, &value)?)],
         };
-        if human.is_empty() {
+        let score = |field: &str| value(row, field).map(|value| rating(field, &value)).transpose();
+        if human.iter().all(Option::is_none) {
+            if let Some(predicted) = score(&self.predicted)?.and_then(|rating| rating.number()) {
+                let cluster = fields.cluster.and_then(|field| text(row, field));
+                self.unlabelled.push(Unlabelled { predicted, cluster });
+            }
             return Ok(Err("no_human_score".to_owned()));
         }
-        let score = |field: &str| value(row, field).map(|value| rating(field, &value)).transpose();
         let Some(predicted) = score(&self.predicted)? else { return Ok(Err("no_prediction".to_owned())) };
         let second = match fields.second {
             None => None,
@@ -150,7 +167,31 @@ impl Pairs {
                 format!("--cluster: the row has no {field:?}, so it is not known which rows it belongs to")
             })?),
         };
-        Ok(Ok(ComparedItem { predicted, second, human, cluster }))
+        let confidence = match fields.confidence {
+            None => value(row, CONFIDENCE).and_then(|value| confidence(&value)),
+            Some(field) => {
+                let found = value(row, field).with_context(|| format!("--confidence: the row has no {field:?}"))?;
+                let named = confidence(&found);
+                Some(named.with_context(|| {
+                    format!("--confidence: {field} is {found}, not a number or a set of probabilities")
+                })?)
+            }
+        };
+        Ok(Ok(ComparedItem { predicted, second, human, confidence, cluster }))
+    }
+}
+
+/// A number is the confidence itself; of probabilities, by label or in a list, it is the largest.
+fn confidence(value: &Value) -> Option<f64> {
+    let largest = |values: &mut dyn Iterator<Item = &Value>| {
+        let numbers: Option<Vec<f64>> = values.map(Value::as_f64).collect();
+        numbers?.into_iter().max_by(f64::total_cmp)
+    };
+    match value {
+        Value::Number(number) => number.as_f64(),
+        Value::Array(list) => largest(&mut list.iter()),
+        Value::Object(by_label) => largest(&mut by_label.values()),
+        _ => None,
     }
 }
 
@@ -167,10 +208,10 @@ fn text(row: &Extra, field: &str) -> Option<String> {
     })
 }
 
-/// Fields that hold numbers or lists of numbers in any of the first rows.
 /// Fields of this project's score files that nobody gave as a grade.
 const OWN: [&str; 7] = ["id", "probabilities", "label_mass", "labels", "layers", "logits", "step"];
 
+/// Fields that hold numbers or lists of numbers in any of the first rows.
 fn like_scores(rows: &[(String, Extra)], predicted: &str) -> Vec<String> {
     let number = |value: &Value| value.is_number();
     let mut names = BTreeSet::new();

@@ -1,16 +1,56 @@
 //! What people read: first whether the judge can be trusted and how sure that is, then every figure.
 
+use anyhow::Result;
 use judge_examples::console::table;
-use judge_metrics::comparison::{Comparisons, Reported, Statistic};
+use judge_metrics::comparison::{Comparisons, Loss, Reported, STATISTICS, SelectiveRisk, Statistic};
 use judge_metrics::prediction::bias_in_words;
+
+use crate::means::MEANS;
 
 /// More groups than this get a line each.
 pub const FEW_GROUPS: usize = 50;
 
+/// What each part of the table is about, and the first statistic of it.
+const PARTS: [(&str, &str); 9] = [
+    ("do rows rise with people's scores?", "pearson"),
+    ("how far off are scores?", "mae"),
+    ("judge and people as two raters", "krippendorff_alpha_nominal"),
+    ("are probabilities right?", "auroc"),
+    ("the first judge less the second", "difference_pearson"),
+    ("what does keeping the surest rows risk?", "area_under_risk_coverage"),
+    ("are labels right?", "rows_with_a_majority"),
+    ("people themselves", "alternative_winning_rate"),
+    ("people's mean score", "human_mean"),
+];
+
 /// A group's rows and figures as sentences and a table.
-pub fn whole(title: &str, found: &Comparisons, methods: bool) -> String {
-    let sentences: String = sentences(found).into_iter().map(|line| format!("  {line}\n")).collect();
-    format!("{title}\n{sentences}{}", figures(found, methods))
+///
+/// # Errors
+/// If the losses of `risk` overflow.
+pub fn whole(title: &str, found: &Comparisons, risk: Option<&SelectiveRisk>, methods: bool) -> Result<String> {
+    let mut lines = sentences(found);
+    lines.extend(risk.map(surest).transpose()?.flatten());
+    let sentences: String = lines.into_iter().map(|line| format!("  {line}\n")).collect();
+    Ok(format!("{title}\n{sentences}{}", figures(found, methods)))
+}
+
+/// What half of the rows cost, those that the judge is surest of.
+fn surest(risk: &SelectiveRisk) -> Result<Option<String>> {
+    let curve = risk.curve()?;
+    let (Some(half), Some(all)) = (curve.iter().find(|point| point.coverage >= 0.5), curve.last()) else {
+        return Ok(None);
+    };
+    let loss = match risk.loss {
+        Loss::WrongDecision => "share of wrong decisions",
+        Loss::OtherLabel => "share of raters with another label",
+        _ => "mean absolute error",
+    };
+    Ok(Some(format!(
+        "Of the {:.0} % of rows that it is surest of, the {loss} is {:.2}; of all, {:.2}.",
+        100.0 * half.coverage,
+        half.risk,
+        all.risk
+    )))
 }
 
 fn sentences(found: &Comparisons) -> Vec<String> {
@@ -24,6 +64,13 @@ fn sentences(found: &Comparisons) -> Vec<String> {
         )
     };
     let mut lines = Vec::new();
+    if let Some(wins) = known("alternative_winning_rate") {
+        let place = if wins.estimate >= 0.5 { "The judge may take" } else { "Nothing shows that the judge may take" };
+        lines.push(format!(
+            "{place} a rater's place: it does as well as {:.0} % of them (alternative annotator test).",
+            100.0 * wins.estimate
+        ));
+    }
     if let Some(rank) = known("spearman") {
         lines.push(format!(
             "The judge orders rows as people do with a rank correlation of {:.2}{}.",
@@ -56,7 +103,25 @@ fn sentences(found: &Comparisons) -> Vec<String> {
         };
         lines.push(format!("The first judge {first}: {:.2} more{}.", difference.estimate, sure(difference)));
     }
+    if let Some(difference) = known("difference_accuracy") {
+        let p = difference.p.map_or_else(String::new, |p| format!(", p = {p:.2} by McNemar's test"));
+        lines.push(format!("It is right about {:.0} % more rows than the second{p}.", 100.0 * difference.estimate));
+    }
+    if let Some(mean) = known("human_mean_prediction_powered") {
+        lines.push(format!(
+            "People would give all rows, those without a human score included, {:.2} on average{}.",
+            mean.estimate,
+            sure(mean)
+        ));
+    }
     lines
+}
+
+/// What the part of the table that has this statistic is about.
+fn part_of(name: &str) -> &'static str {
+    let place = |name: &str| STATISTICS.iter().chain(&MEANS).position(|known| *known == name);
+    let part = PARTS.iter().rev().find(|(_, first)| place(first) <= place(name));
+    part.map_or("", |(title, _)| *title)
 }
 
 /// The table of a group; the reasons of what is undefined below it, each once.
@@ -67,9 +132,16 @@ fn figures(found: &Comparisons, methods: bool) -> String {
     }
     let number = |x: Option<f64>| x.map_or_else(String::new, |x| format!("{x:.4}"));
     let mut undefined: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut shown = "";
     for (name, statistic) in &found.statistics {
         match statistic {
             Statistic::Defined(known) => {
+                // A part of which nothing is defined has no heading.
+                let part = part_of(name);
+                if part != shown {
+                    rows.push(vec![part.to_owned()]);
+                    shown = part;
+                }
                 let p = known.p.map_or_else(String::new, |p| match p {
                     0.0 => "<1e-300".to_owned(),
                     p if p < 1e-4 => format!("{p:.1e}"),

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
+use judge_examples::drawing::{self, Area, FONT};
 use judge_probe::training::{Selection, View};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
@@ -15,7 +16,6 @@ type Line = Vec<(f64, f64, f64)>;
 const SIZE: (u32, u32) = (860, 460);
 /// Right of the chart, so that the legend covers nothing of it.
 const LEGEND_WIDTH: u32 = 170;
-const FONT: (&str, i32) = ("sans-serif", 14);
 
 /// A line for each pooling, with bars of one standard deviation over folds; a ring marks what was chosen. `None` if nothing could be scored.
 pub fn svg(title: &str, selection: &Selection, folds: usize) -> Result<Option<String>> {
@@ -32,13 +32,11 @@ pub fn svg(title: &str, selection: &Selection, folds: usize) -> Result<Option<St
     if lines.is_empty() {
         return Ok(None);
     }
-    let mut text = String::new();
-    draw(&mut text, title, folds, &lines, &rings).map_err(|error| anyhow!("cannot draw the figure: {error}"))?;
-    Ok(Some(text))
+    drawing::svg(SIZE, |area| draw(area, title, folds, &lines, &rings)).map(Some)
 }
 
 fn draw(
-    text: &mut String,
+    area: &Area<'_>,
     title: &str,
     folds: usize,
     lines: &BTreeMap<View, Line>,
@@ -49,8 +47,6 @@ fn draw(
     let last = all().map(|point| point.0).fold(f64::NEG_INFINITY, f64::max);
     let low = all().map(|point| point.1 - point.2).fold(f64::INFINITY, f64::min) - 0.02;
     let high = all().map(|point| point.1 + point.2).fold(f64::NEG_INFINITY, f64::max) + 0.02;
-    let area = SVGBackend::with_string(text, SIZE).into_drawing_area();
-    area.fill(&WHITE)?;
     let (left, right) = area.split_horizontally(SIZE.0 - LEGEND_WIDTH);
     let mut chart: Chart<'_, '_> = ChartBuilder::on(&left)
         .caption(title, ("sans-serif", 20))
@@ -93,7 +89,6 @@ fn draw(
         right.draw(&PathElement::new(line, BLACK.stroke_width(1)))?;
     }
     right.draw(&Text::new("± 1 SD over folds", (38, y + 18), FONT))?;
-    area.present()?;
     Ok(())
 }
 

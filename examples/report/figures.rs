@@ -1,12 +1,12 @@
 //! Drawings, inline: no address, no script.
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
+use judge_examples::drawing::{Area, FONT, svg};
 use plotters::prelude::*;
 
 use crate::findings::{Bar, LayerAgreement};
 
 const SIZE: (u32, u32) = (640, 300);
-const FONT: (&str, u32) = ("sans-serif", 14);
 /// What plotters puts first. Inside of a page it says nothing, and it reads like an address.
 const NAMESPACE: &str = " xmlns=\"http://www.w3.org/2000/svg\"";
 
@@ -97,17 +97,6 @@ pub fn layers(layers: &[LayerAgreement]) -> Result<String> {
     })
 }
 
-type Area<'t> = DrawingArea<SVGBackend<'t>, plotters::coord::Shift>;
-
 fn drawn(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Result<(), Box<dyn std::error::Error>>) -> Result<String> {
-    let mut text = String::new();
-    let drawn = || -> Result<(), Box<dyn std::error::Error>> {
-        let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
-        area.fill(&WHITE)?;
-        draw(&area)?;
-        area.present()?;
-        Ok(())
-    };
-    drawn().map_err(|error| anyhow!("cannot draw: {error}"))?;
-    Ok(inline(&text))
+    Ok(inline(&svg(size, draw)?))
 }

@@ -191,7 +191,7 @@ impl Rows {
         };
         let human = human.context("the human score")?;
         if !human.is_empty() {
-            let item = ComparedItem { predicted, second: None, human, cluster: None };
+            let item = ComparedItem::new(predicted, human);
             self.compare(item, &row, id)?;
         }
         Ok(())

@@ -231,9 +231,9 @@ impl Boundary {
         });
         let area = BOOTSTRAP.interval(n, |rows| {
             let (scores, answerable) = take(rows);
-            area_under_risk_coverage(&answerable, &scores)
+            area_under_risk_coverage(&losses(&answerable), &scores)
         });
-        let curve = if n == 0 { Vec::new() } else { risk_coverage_curve(&answerable, &scores)? };
+        let curve = if n == 0 { Vec::new() } else { risk_coverage_curve(&losses(&answerable), &scores)? };
         let step = curve.len().div_ceil(POINTS).max(1);
         let last = curve.len().saturating_sub(1);
         let kept = curve.iter().enumerate().filter(|(index, _)| index % step == 0 || *index == last);
@@ -296,6 +296,11 @@ impl Boundary {
         }
         Ok(())
     }
+}
+
+/// Answering costs 1 where there is no answer.
+fn losses(answerable: &[bool]) -> Vec<f64> {
+    answerable.iter().map(|answerable| f64::from(u8::from(!answerable))).collect()
 }
 
 /// F1 with the unanswerable class positive; undefined without a question that is or is called unanswerable.

@@ -3,6 +3,7 @@
 pub mod api_args;
 pub mod boundary;
 pub mod console;
+pub mod drawing;
 pub mod files;
 pub mod inspector;
 pub mod interrupt;

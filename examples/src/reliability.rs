@@ -1,12 +1,14 @@
 //! What people say by what the judge says, as a picture.
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use judge_metrics::Proportion;
 use judge_metrics::comparison::ComparedItem;
 use judge_metrics::means::sample_mean;
 use judge_metrics::resampling::Bootstrap;
 use plotters::prelude::*;
 use serde::Serialize;
+
+use crate::drawing::{self, Area};
 
 /// Bins of equally many rows.
 const BINS: usize = 10;
@@ -82,10 +84,7 @@ pub fn bins(items: &[ComparedItem], bootstrap: &Bootstrap) -> Result<Vec<Bin>> {
 /// If it cannot be drawn.
 pub fn svg(items: &[ComparedItem], bins: &[Bin], predicted: &str, human: &str, level: f64) -> Result<String> {
     let predictions: Vec<f64> = items.iter().filter_map(|item| item.predicted.number()).collect();
-    let mut text = String::new();
-    draw(&mut text, bins, &predictions, predicted, human, level)
-        .map_err(|error| anyhow!("cannot draw the plot: {error}"))?;
-    Ok(text)
+    drawing::svg((640, 640), |area| draw(area, bins, &predictions, predicted, human, level))
 }
 
 /// Bars of equal width from `low` to `high`, which is above it: left, right, rows.
@@ -101,7 +100,7 @@ pub fn histogram(values: &[f64], low: f64, high: f64, bars: usize) -> Vec<(f64, 
 }
 
 fn draw(
-    text: &mut String,
+    area: &Area<'_>,
     bins: &[Bin],
     predictions: &[f64],
     predicted: &str,
@@ -116,8 +115,6 @@ fn draw(
     let (low, high) = ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
     let margin = 0.05 * (high - low).max(1e-9 * low.abs().max(high.abs()).max(1.0));
     let (low, high) = (low - margin, high + margin);
-    let area = SVGBackend::with_string(text, (640, 640)).into_drawing_area();
-    area.fill(&WHITE)?;
     let (upper, lower) = area.split_vertically(500);
     let mut chart = ChartBuilder::on(&upper)
         .caption(format!("{human} by {predicted}, n = {n}"), ("sans-serif", 22))
@@ -161,6 +158,5 @@ fn draw(
             .iter()
             .map(|&(left, right, count)| Rectangle::new([(left, 0.0), (right, count as f64)], BLUE.mix(0.5).filled())),
     )?;
-    area.present()?;
     Ok(())
 }

@@ -7,11 +7,8 @@
 //! ```
 //! use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Rating};
 //!
-//! let item = |predicted: f64, raters: &[f64]| ComparedItem {
-//!     predicted: Rating::Number(predicted),
-//!     human: raters.iter().copied().map(Rating::Number).collect(),
-//!     second: None,
-//!     cluster: None,
+//! let item = |predicted: f64, raters: &[f64]| {
+//!     ComparedItem::new(Rating::Number(predicted), raters.iter().copied().map(Rating::Number))
 //! };
 //! let items = vec![item(3.4, &[3.0, 4.0]), item(1.2, &[1.0, 1.0]), item(4.4, &[5.0, 4.0]), item(2.9, &[2.0, 3.0])];
 //! let comparison = Comparison::new(items, ComparisonSettings::default())?;
@@ -46,8 +43,10 @@ mod perturbations;
 mod probabilities;
 mod rank_agreement;
 mod raters;
+mod risk;
 mod statistic;
 mod votes;
+mod within;
 
 use std::collections::BTreeMap;
 
@@ -58,27 +57,33 @@ pub use labels::Labels;
 pub use pairs::{JudgedPair, PairComparison, PairComparisons, PairStatistic};
 pub use perturbations::{PerturbationReport, PerturbedVerdicts};
 pub use rank_agreement::{RankAgreement, rank_agreement, spearman_difference};
+pub use risk::{Loss, SelectiveRisk};
 pub use statistic::{Reported, Statistic};
 pub use votes::{JudgeVote, VoteComparison, VoteStatistic};
 
 use crate::Error;
+use crate::agreement::AlternativeAnnotatorTest;
 use crate::resampling::Bootstrap;
 use collector::Collector;
 
-/// All names, in the order of a report. Which of them rows bring depends on whether scores are numbers, and on whether there are several raters
-/// and a second judge.
-pub const STATISTICS: [&str; 48] = joined(&[
+/// All names, in the order of a report. Which of them rows bring depends on whether scores are numbers, and on whether there are several raters,
+/// a second judge, clusters, and confidences.
+pub const STATISTICS: [&str; 56] = joined(&[
     &numbers::OF_NUMBERS,
+    &within::WITHIN,
     &probabilities::PROBABILITIES,
     &difference::DIFFERENCES,
+    &risk::RISK,
     &[nominal::ROWS_WITH_A_MAJORITY],
     &nominal::OF_MAJORITY,
+    &[nominal::DIFFERENCE],
     &nominal::OF_USE,
+    &raters::ALTERNATIVE,
     &raters::OF_RATERS,
 ]);
 
-const fn joined(parts: &[&[&'static str]]) -> [&'static str; 48] {
-    let mut all = [""; 48];
+const fn joined<const N: usize>(parts: &[&[&'static str]]) -> [&'static str; N] {
+    let mut all = [""; N];
     let (mut count, mut part) = (0, 0);
     while part < parts.len() {
         let mut name = 0;
@@ -100,6 +105,8 @@ pub struct ComparisonSettings {
     pub bootstrap: Bootstrap,
     /// All labels, in their order; else those that occur, where all ratings are whole numbers or texts.
     pub labels: Option<Vec<String>>,
+    /// The test whether the judge may take the place of a rater, of three raters or more.
+    pub alternative: AlternativeAnnotatorTest,
     /// Names out of [`STATISTICS`]: only these are computed. `None` for all.
     pub only: Option<Vec<String>>,
 }
@@ -160,9 +167,16 @@ impl Comparison {
         } else {
             numbers::undefined(&mut found, &items);
         }
+        risk::compare(&mut found, &items);
         nominal::compare(&mut found, &items, self.labels.as_ref());
         raters::compare(&mut found, &items, self.numeric, self.labels.as_ref());
         Comparisons { n: items.len(), statistics: found.found }
+    }
+
+    /// What some of the rows cost and how sure the judge is of each, for a risk–coverage curve; `None` where nothing says how sure it is. Indices as for
+    /// [`statistics`](Self::statistics).
+    pub fn selective_risk(&self, rows: &[usize]) -> Option<SelectiveRisk> {
+        SelectiveRisk::new(&rows.iter().filter_map(|&row| self.items.get(row)).collect::<Vec<_>>())
     }
 
     /// The statistics of each group of rows: `groups[i]` is the group of row i.

@@ -104,6 +104,14 @@ impl Estimate {
         Self { interval: Ok(interval), ..self }
     }
 
+    /// Its interval cut off at the ends of this range.
+    pub(crate) const fn within(mut self, range: [f64; 2]) -> Self {
+        if let Ok(Spread::Normal { range: ends } | Spread::StudentT { range: ends, .. }) = &mut self.interval {
+            *ends = range;
+        }
+        self
+    }
+
     pub(crate) const fn without_error(self, missing: Missing) -> Self {
         Self { standard_error: Err(missing), interval: Err(missing), ..self }
     }

@@ -3,11 +3,16 @@
 use std::collections::BTreeSet;
 
 use judge_metrics::Error;
-use judge_metrics::agreement::{Measurement, RatedUnits, krippendorff_alpha};
-use judge_metrics::comparison::{
-    ComparedItem, Comparison, ComparisonSettings, Labels, Rating, STATISTICS, Statistic, rank_agreement,
-    spearman_difference,
+use judge_metrics::agreement::{
+    AlternativeAnnotatorTest, McNemarTest, Measurement, RatedUnits, clustered_mcnemar, krippendorff_alpha, mcnemar,
 };
+use judge_metrics::calibration::LogisticRecalibration;
+use judge_metrics::comparison::{
+    ComparedItem, Comparison, ComparisonSettings, Comparisons, Labels, Loss, Rating, STATISTICS, Statistic,
+    rank_agreement, spearman_difference,
+};
+use judge_metrics::correlation::{grouped_correlation, pairwise_accuracy, spearman};
+use judge_metrics::prediction::area_under_risk_coverage;
 use judge_metrics::resampling::Bootstrap;
 
 fn settings() -> ComparisonSettings {
@@ -18,13 +23,12 @@ fn settings() -> ComparisonSettings {
 }
 
 fn item(predicted: f64, human: &[f64]) -> ComparedItem {
-    let human = human.iter().copied().map(Rating::Number).collect();
-    ComparedItem { predicted: Rating::Number(predicted), second: None, human, cluster: None }
+    ComparedItem::new(Rating::Number(predicted), human.iter().copied().map(Rating::Number))
 }
 
 fn text(predicted: &str, human: &[&str]) -> ComparedItem {
     let text = |text: &&str| Rating::Text((*text).to_owned());
-    ComparedItem { predicted: text(&predicted), second: None, human: human.iter().map(text).collect(), cluster: None }
+    ComparedItem::new(text(&predicted), human.iter().map(text))
 }
 
 #[test]
@@ -33,9 +37,14 @@ fn every_name_is_listed_and_every_listed_name_occurs() {
         let (a, b) = (f64::from(i % 5), f64::from((i * 3 + i / 7) % 5));
         ComparedItem { second: Some(Rating::Number(f64::from(i % 4))), ..item(a, &[b, f64::from(i % 3)]) }
     });
+    let of_questions = (0..40).map(|i| ComparedItem {
+        cluster: Some((i / 4).to_string()),
+        confidence: Some(f64::from(i % 7)),
+        ..item(f64::from(i * 3 % 8), &[f64::from(i % 5), f64::from(i % 4), f64::from(i % 6)])
+    });
     let texts = (0..9).map(|i| text(["a", "b", "c"][i % 3], &[["a", "b"][i % 2], "a"]));
     let mut names = BTreeSet::new();
-    for items in [numbers.collect::<Vec<_>>(), texts.collect()] {
+    for items in [numbers.collect::<Vec<_>>(), of_questions.collect(), texts.collect()] {
         let comparison = Comparison::new(items, settings()).unwrap();
         let found = comparison.statistics(&(0..comparison.items().len()).collect::<Vec<_>>());
         for (name, statistic) in &found.statistics {
@@ -163,4 +172,142 @@ fn rank_agreement_refuses_what_is_unusable_and_explains_the_rest() {
     assert_eq!((same.estimate(), same.interval().map(|i| (i.low, i.high))), (Some(0.0), Some((0.0, 0.0))));
     assert_eq!(format!("{same:.1}"), "0.0 [0.0, 0.0]");
     assert!(matches!(spearman_difference(&human, &human[..4], &human, &bootstrap), Err(Error::LengthMismatch { .. })));
+}
+
+/// The statistics of all rows.
+fn all(items: Vec<ComparedItem>) -> Comparisons {
+    let comparison = Comparison::new(items, settings()).unwrap();
+    comparison.statistics(&(0..comparison.items().len()).collect::<Vec<_>>())
+}
+
+#[track_caller]
+fn p_value(found: &Comparisons, name: &str) -> f64 {
+    found
+        .get(name)
+        .and_then(Statistic::defined)
+        .and_then(|known| known.p)
+        .unwrap_or_else(|| panic!("{name}: {found:?}"))
+}
+
+/// Rows of three raters, of whom the second leaves some out; a rater keeps their place.
+#[test]
+fn the_judge_may_take_a_raters_place() {
+    let truth = |i: u32| f64::from(i * 7 % 5);
+    let rated = |i: u32| {
+        let off = |every: u32| truth(i) + f64::from(u8::from(i % every == 0));
+        [Some(off(2)), (i % 9 != 4).then(|| off(3)), Some(off(4))]
+    };
+    let items = (0..60).map(|i| ComparedItem {
+        human: rated(i).map(|rating| rating.map(Rating::Number)).to_vec(),
+        ..item(truth(i) + f64::from(u8::from(i % 20 == 0)), &[])
+    });
+    let found = all(items.collect());
+    let (judge, ratings): (Vec<_>, Vec<_>) =
+        (0..60).map(|i| (Some(truth(i) + f64::from(u8::from(i % 20 == 0))), rated(i))).unzip();
+    let direct = AlternativeAnnotatorTest::default().of_ratings(&judge, &ratings).unwrap();
+    assert_eq!(direct.winning_rate().n, 3);
+    let of = |name: &str| found.get(name).and_then(Statistic::estimate).unwrap();
+    assert_eq!(of("alternative_winning_rate"), direct.winning_rate().estimate().unwrap());
+    assert_eq!(of("alternative_advantage"), direct.advantage);
+    assert!(found.get("alternative_advantage").and_then(Statistic::interval).is_some());
+
+    // Two raters are too few, and rows of questions are not independent.
+    let reason = |items: Vec<ComparedItem>| all(items).get("alternative_winning_rate").unwrap().to_string();
+    assert!(reason((0..40).map(|i| item(truth(i), &[truth(i), 1.0])).collect()).contains("three raters or more"));
+    let clustered = |i: u32| ComparedItem { cluster: Some((i / 2).to_string()), ..item(truth(i), &[truth(i), 1.0, 2.0]) };
+    assert!(reason((0..40).map(clustered).collect()).contains("clusters"));
+}
+
+#[test]
+fn within_questions_are_the_functions_of_groups() {
+    let (human, judge): (Vec<f64>, Vec<f64>) = (0..40).map(|i| (f64::from(i * 7 % 5), f64::from(i * 3 % 11))).unzip();
+    let question: Vec<String> = (0..40).map(|i| (i / 4).to_string()).collect();
+    let items = (0..40).map(|i| ComparedItem { cluster: Some(question[i].clone()), ..item(judge[i], &human[i..=i]) });
+    let found = all(items.collect());
+    let within = grouped_correlation(&human, &judge, &question, spearman).unwrap().mean;
+    let pairs = pairwise_accuracy(&human, &judge, &question).unwrap().accuracy;
+    for (name, expected) in [("spearman_within_clusters", within), ("pairwise_accuracy", pairs)] {
+        let statistic = found.get(name).unwrap();
+        assert_eq!(statistic.estimate(), Some(expected.estimate), "{name}");
+        assert_eq!(statistic.interval(), expected.interval(settings().bootstrap.level).ok(), "{name}");
+    }
+    // Without questions there is nothing within them.
+    let plain = all((0..40).map(|i| item(judge[i], &human[i..=i])).collect());
+    assert!(plain.get("pairwise_accuracy").is_none() && plain.get("spearman_within_clusters").is_none());
+}
+
+#[test]
+fn two_judges_are_compared_by_tests_that_suit_the_rows() {
+    let human: Vec<f64> = (0..40).map(|i| f64::from(i * 7 % 3)).collect();
+    let first: Vec<f64> = (0..40).map(|i| f64::from((i * 7 + i32::from(i % 5 == 0)) % 3)).collect();
+    let second: Vec<f64> = (0..40).map(|i| f64::from((i * 7 + i32::from(i % 2 == 0)) % 3)).collect();
+    let question: Vec<String> = (0..40).map(|i| (i / 4).to_string()).collect();
+    let rows = |clusters: bool| -> Vec<ComparedItem> {
+        let row = |i: usize| ComparedItem {
+            second: Some(Rating::Number(second[i])),
+            cluster: clusters.then(|| question[i].clone()),
+            ..item(first[i], &human[i..=i])
+        };
+        (0..40).map(row).collect()
+    };
+    let right =
+        |judge: &[f64]| -> Vec<bool> { judge.iter().zip(&human).map(|(judge, human)| judge == human).collect() };
+    let (one, other) = (right(&first), right(&second));
+    let alone = |a: &[bool], b: &[bool]| a.iter().zip(b).filter(|(a, b)| **a && !**b).count();
+    let (independent, clustered) = (all(rows(false)), all(rows(true)));
+    let exact = mcnemar(alone(&one, &other), alone(&other, &one), McNemarTest::Exact).unwrap().p_value;
+    assert_eq!(p_value(&independent, "difference_accuracy"), exact);
+    assert_eq!(p_value(&clustered, "difference_accuracy"), clustered_mcnemar(&one, &other, &question).unwrap().p_value);
+    let gain = independent.get("difference_accuracy").and_then(Statistic::estimate).unwrap();
+    let share = |right: &[bool]| right.iter().filter(|right| **right).count() as f64 / 40.0;
+    assert!((gain - (share(&one) - share(&other))).abs() < 1e-12);
+
+    // Ranks change places, so the unit of a judge does not matter.
+    let ranked = p_value(&independent, "difference_spearman");
+    let of_100: Vec<ComparedItem> = rows(false)
+        .into_iter()
+        .zip(&second)
+        .map(|(row, score)| ComparedItem { second: Some(Rating::Number(100.0 * score)), ..row })
+        .collect();
+    assert_eq!(p_value(&all(of_100), "difference_spearman"), ranked);
+    assert!(ranked > 0.0 && ranked < 0.2 && p_value(&clustered, "difference_spearman") < 0.5, "{ranked}");
+}
+
+#[test]
+fn what_is_risked_depends_on_what_is_rated() {
+    let sure = |i: u32| Some(f64::from(i % 4));
+    let area = |found: &Comparisons| found.get("area_under_risk_coverage").map(|area| area.estimate().unwrap());
+    let expected = |losses: &[f64], confidence: &[f64]| Some(area_under_risk_coverage(losses, confidence).unwrap());
+    let confidence: Vec<f64> = (0..20).map(|i| f64::from(i % 4)).collect();
+
+    let grades: Vec<ComparedItem> =
+        (0..20).map(|i| ComparedItem { confidence: sure(i), ..item(3.0, &[f64::from(i % 5), 3.0]) }).collect();
+    let losses: Vec<f64> = (0..20).map(|i| (3.0 - (f64::from(i % 5) + 3.0) / 2.0).abs()).collect();
+    assert_eq!(area(&all(grades.clone())), expected(&losses, &confidence));
+    // One row that does not say how sure the judge is leaves no curve.
+    let mut gap = grades;
+    gap[3].confidence = None;
+    assert_eq!(area(&all(gap)), None);
+
+    // Probabilities say it themselves.
+    let p = |i: u32| f64::from(i) / 20.0;
+    let yes = |i: u32| f64::from(u8::from(i * 7 % 20 > 8));
+    let losses: Vec<f64> = (0..20).map(|i| f64::from(u8::from((p(i) > 0.5) != (yes(i) == 1.0)))).collect();
+    let from_half: Vec<f64> = (0..20).map(|i| (p(i) - 0.5).abs()).collect();
+    let comparison = Comparison::new((0..20).map(|i| item(p(i), &[yes(i)])).collect(), settings()).unwrap();
+    let rows: Vec<usize> = (0..20).collect();
+    assert_eq!(area(&comparison.statistics(&rows)), expected(&losses, &from_half));
+    let risk = comparison.selective_risk(&rows).unwrap();
+    assert_eq!((risk.loss, &risk.losses, &risk.confidence), (Loss::WrongDecision, &losses, &from_half));
+    let slope = LogisticRecalibration::new(
+        &(0..20).map(|i| yes(i) == 1.0).collect::<Vec<_>>(),
+        &(0..20).map(p).collect::<Vec<_>>(),
+        1e-15,
+    );
+    let found = comparison.statistics(&rows);
+    assert_eq!(found.get("calibration_slope").and_then(Statistic::estimate), Some(slope.unwrap().slope.estimate));
+
+    let labels = (0..20).map(|i| ComparedItem { confidence: sure(i), ..text("a", &["a", ["a", "b"][i as usize % 2]]) });
+    let losses: Vec<f64> = (0..20).map(|i| f64::from(i % 2) / 2.0).collect();
+    assert_eq!(area(&all(labels.collect())), expected(&losses, &confidence));
 }

@@ -2,6 +2,7 @@
 
 use judge_metrics::Error;
 use judge_metrics::correlation::{pairwise_accuracy, pairwise_accuracy_at};
+use judge_metrics::means::sample_mean;
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -24,9 +25,9 @@ fn it_equals_the_package_of_the_metrics_tasks() {
         let found = pairwise_accuracy(&human, &scores, &groups).unwrap();
         let number = |name: &str| case[name].as_f64().unwrap();
         assert_eq!(found.threshold, number("threshold"));
-        assert!((found.estimate - number("accuracy")).abs() < 1e-12, "{found:?}");
+        assert!((found.accuracy.estimate - number("accuracy")).abs() < 1e-12, "{found:?}");
         let without = pairwise_accuracy_at(&human, &scores, &groups, 0.0).unwrap();
-        assert!((without.estimate - number("without")).abs() < 1e-12, "{without:?}");
+        assert!((without.accuracy.estimate - number("without")).abs() < 1e-12, "{without:?}");
     }
 }
 
@@ -56,10 +57,10 @@ proptest! {
         let scores: Vec<f64> = rows.iter().map(|row| f64::from(row.1)).collect();
         let groups: Vec<u8> = rows.iter().map(|row| row.2).collect();
         let Ok(best) = pairwise_accuracy(&human, &scores, &groups) else { return Ok(()) };
-        let at = |threshold: f64| pairwise_accuracy_at(&human, &scores, &groups, threshold).unwrap().estimate;
-        prop_assert_eq!(at(best.threshold), best.estimate);
-        prop_assert!(at(f64::from(other)) <= best.estimate + 1e-9);
-        prop_assert!((0.0..=1.0).contains(&best.estimate));
+        let at = |threshold: f64| pairwise_accuracy_at(&human, &scores, &groups, threshold).unwrap().accuracy.estimate;
+        prop_assert_eq!(at(best.threshold), best.accuracy.estimate);
+        prop_assert!(at(f64::from(other)) <= best.accuracy.estimate + 1e-9);
+        prop_assert!((0.0..=1.0).contains(&best.accuracy.estimate));
         // By the definition, without any sorting.
         let mut by_group: Vec<Vec<bool>> = vec![Vec::new(); 4];
         for a in 0..rows.len() {
@@ -76,7 +77,14 @@ proptest! {
             .filter(|pairs| !pairs.is_empty())
             .map(|pairs| pairs.iter().filter(|right| **right).count() as f64 / pairs.len() as f64)
             .collect();
-        prop_assert!((shares.iter().sum::<f64>() / shares.len() as f64 - best.estimate).abs() < 1e-12);
+        prop_assert!((shares.iter().sum::<f64>() / shares.len() as f64 - best.accuracy.estimate).abs() < 1e-12);
+        // Groups are the draws: Student's interval of their shares, within [0, 1].
+        prop_assert_eq!(best.accuracy.n, shares.len());
+        if let Ok(interval) = best.accuracy.interval(0.95) {
+            let plain = sample_mean(&shares).unwrap().interval(0.95).unwrap();
+            let (low, high) = (plain.low.max(0.0), plain.high.min(1.0));
+            prop_assert!((interval.low - low).abs() < 1e-12 && (interval.high - high).abs() < 1e-12, "{interval:?}");
+        }
     }
 
     /// Neither the order of items, nor the unit of scores, nor which side is called larger matters.

@@ -20,31 +20,30 @@ fn orders(items: &[usize]) -> Vec<Vec<usize>> {
 }
 
 /// The mean of the risks of the surest 1, 2, … n, of one order.
-fn area(correct: &[bool], order: &[usize]) -> f64 {
-    let mut wrong = 0;
+fn area(losses: &[f64], order: &[usize]) -> f64 {
+    let mut lost = 0.0;
     let risks = order.iter().enumerate().map(|(index, &item)| {
-        wrong += usize::from(!correct[item]);
-        wrong as f64 / (index + 1) as f64
+        lost += losses[item];
+        lost / (index + 1) as f64
     });
     risks.sum::<f64>() / order.len() as f64
 }
 
 proptest! {
     #[test]
-    fn the_area_is_the_mean_over_the_orders_of_ties(items in prop::collection::vec((any::<bool>(), 0_u8..3), 1..7)) {
-        let (correct, confidence): (Vec<bool>, Vec<f64>) =
-            items.iter().map(|(correct, confidence)| (*correct, f64::from(*confidence))).unzip();
+    fn the_area_is_the_mean_over_the_orders_of_ties(items in prop::collection::vec((0_u8..5, 0_u8..3), 1..7)) {
+        let (losses, confidence): (Vec<f64>, Vec<f64>) =
+            items.iter().map(|(loss, confidence)| (f64::from(*loss), f64::from(*confidence))).unzip();
         let all: Vec<usize> = (0..items.len()).collect();
         let falling = |order: &Vec<usize>| order.windows(2).all(|two| confidence[two[0]] >= confidence[two[1]]);
-        let areas: Vec<f64> = orders(&all).iter().filter(|order| falling(order)).map(|order| area(&correct, order)).collect();
+        let areas: Vec<f64> = orders(&all).iter().filter(|order| falling(order)).map(|order| area(&losses, order)).collect();
         let mean = areas.iter().sum::<f64>() / areas.len() as f64;
-        let found = area_under_risk_coverage(&correct, &confidence).unwrap();
+        let found = area_under_risk_coverage(&losses, &confidence).unwrap();
         prop_assert!((found - mean).abs() < 1e-12, "{found} {mean}");
         // The curve ends with everything answered.
-        let curve = risk_coverage_curve(&correct, &confidence).unwrap();
+        let curve = risk_coverage_curve(&losses, &confidence).unwrap();
         let last = curve.last().unwrap();
-        let wrong = correct.iter().filter(|correct| !**correct).count();
-        prop_assert_eq!((last.coverage, last.risk), (1.0, wrong as f64 / items.len() as f64));
+        prop_assert_eq!((last.coverage, last.risk), (1.0, losses.iter().sum::<f64>() / items.len() as f64));
         prop_assert!(curve.is_sorted_by(|a, b| a.threshold > b.threshold && a.coverage < b.coverage));
     }
 
@@ -72,17 +71,19 @@ proptest! {
 
 #[test]
 fn confidence_without_information_risks_what_there_is() {
-    let correct = [true, false, false, true, false];
-    let constant = area_under_risk_coverage(&correct, &[0.5; 5]).unwrap();
+    let losses = [0.0, 1.0, 1.0, 0.0, 1.0];
+    let constant = area_under_risk_coverage(&losses, &[0.5; 5]).unwrap();
     assert!((constant - 0.6).abs() < 1e-15);
-    assert_eq!(risk_coverage_curve(&correct, &[0.5; 5]).unwrap().len(), 1);
+    assert_eq!(risk_coverage_curve(&losses, &[0.5; 5]).unwrap().len(), 1);
     // Nothing wrong, nothing risked.
-    assert_eq!(area_under_risk_coverage(&[true; 3], &[0.1, 0.2, 0.3]), Ok(0.0));
+    assert_eq!(area_under_risk_coverage(&[0.0; 3], &[0.1, 0.2, 0.3]), Ok(0.0));
 }
 
 #[test]
 fn what_is_no_confidence_is_refused() {
     assert!(matches!(risk_coverage_curve(&[], &[]), Err(Error::TooFewItems { .. })));
-    assert!(matches!(area_under_risk_coverage(&[true], &[f64::NAN]), Err(Error::NonFinite { .. })));
+    assert!(matches!(area_under_risk_coverage(&[0.0], &[f64::NAN]), Err(Error::NonFinite { .. })));
+    assert!(matches!(risk_coverage_curve(&[f64::NAN], &[0.5]), Err(Error::NonFinite { argument: "losses", .. })));
+    assert!(risk_coverage_curve(&[f64::MAX; 2], &[0.5, 0.4]).unwrap_err().is_undefined());
     assert!(matches!(best_f1_threshold(&[true, false], &[1.0]), Err(Error::LengthMismatch { .. })));
 }

@@ -1,15 +1,35 @@
 use std::collections::HashSet;
 
 use super::{ComparedItem, ComparisonSettings, Reported, Statistic};
+use crate::agreement::AlternativeAnnotatorTest;
 use crate::resampling::{Bootstrap, BootstrapInterval, PermutationTest};
 use crate::{Error, Estimate, Interval};
 
-/// The source of a p-value that clusters do not spoil.
-pub(super) const PERMUTATION: &str = "permutation";
+/// A p-value and where it comes from.
+#[derive(Clone, Copy)]
+pub(super) struct PValue {
+    value: f64,
+    source: &'static str,
+    /// Whether it holds where rows come in clusters.
+    holds_in_clusters: bool,
+}
+
+impl PValue {
+    /// Of a test that takes rows as independent.
+    pub(super) fn of_rows(value: f64, source: &'static str) -> Self {
+        Self { value, source, holds_in_clusters: false }
+    }
+
+    /// Of a test of whole clusters, where rows come in some.
+    pub(super) fn of_clusters(value: f64, source: &'static str) -> Self {
+        Self { value, source, holds_in_clusters: true }
+    }
+}
 
 /// The statistics of one set of rows, as they are found.
 pub(super) struct Collector<'a> {
     bootstrap: Bootstrap,
+    pub(super) alternative: AlternativeAnnotatorTest,
     only: Option<&'a [String]>,
     /// Which cluster each row belongs to, where clusters were named.
     pub(super) clusters: Option<Vec<&'a str>>,
@@ -20,6 +40,7 @@ impl<'a> Collector<'a> {
     pub(super) fn new(settings: &'a ComparisonSettings, items: &[&'a ComparedItem]) -> Self {
         Self {
             bootstrap: settings.bootstrap,
+            alternative: settings.alternative,
             only: settings.only.as_deref(),
             clusters: items.iter().map(|item| item.cluster.as_deref()).collect(),
             found: Vec::new(),
@@ -30,7 +51,7 @@ impl<'a> Collector<'a> {
     pub(super) fn of_rows(bootstrap: Bootstrap, clusters: Option<Vec<&'a str>>) -> Self {
         let distinct = |clusters: &Vec<&str>| clusters.iter().collect::<HashSet<_>>().len() == clusters.len();
         let clusters = clusters.filter(|clusters| !distinct(clusters));
-        Self { bootstrap, only: None, clusters, found: Vec::new() }
+        Self { bootstrap, alternative: AlternativeAnnotatorTest::default(), only: None, clusters, found: Vec::new() }
     }
 
     pub(super) fn level(&self) -> f64 {
@@ -66,27 +87,26 @@ impl<'a> Collector<'a> {
         names.iter().for_each(|name| self.undefined(name, reason));
     }
 
-    /// The chance of a difference of two columns as large, if they change places within rows or within clusters.
+    /// The chance of a difference of two columns as large, if they change places within rows or within clusters; `None` where the data define none.
     pub(super) fn exchange(
         &self,
         x: &[f64],
         y: &[f64],
         statistic: impl Fn(&[f64], &[f64]) -> Result<f64, Error> + Sync,
-    ) -> Result<f64, Error> {
+    ) -> Option<PValue> {
         let test = PermutationTest { seed: self.bootstrap.seed, ..PermutationTest::default() };
         let result = match &self.clusters {
             Some(clusters) => test.clustered(x, y, clusters, statistic),
             None => test.paired(x, y, statistic),
         };
-        Ok(result?.p_value)
+        result.ok().map(|found| PValue::of_clusters(found.p_value, "permutation"))
     }
 
-    /// By the bootstrap, of rows or of clusters. A p-value comes with its source; one that takes rows as independent is left out
-    /// where they come in clusters.
+    /// By the bootstrap, of rows or of clusters. A p-value that takes rows as independent is left out where they come in clusters.
     pub(super) fn resample(
         &mut self,
         name: &str,
-        p: Option<(f64, &'static str)>,
+        p: Option<PValue>,
         statistic: impl Fn(&[usize]) -> Result<f64, Error> + Sync,
         n: usize,
     ) {
@@ -97,9 +117,9 @@ impl<'a> Collector<'a> {
             Some(clusters) => (self.bootstrap.clustered(clusters, &statistic), "bootstrap of clusters"),
             None => (self.bootstrap.interval(n, &statistic), "bootstrap"),
         };
-        let p = p.filter(|&(_, source)| !self.has_clusters() || source == PERMUTATION);
-        let source = p.map_or_else(String::new, |(_, source)| format!("; p: {source}"));
-        let p = p.map(|(p, _)| p);
+        let p = p.filter(|p| !self.has_clusters() || p.holds_in_clusters);
+        let source = p.map_or_else(String::new, |p| format!("; p: {}", p.source));
+        let p = p.map(|p| p.value);
         let known = match drawn {
             Ok(drawn) => {
                 let (interval, method) = trusted(&drawn, what, &source);

@@ -1,9 +1,9 @@
 //! Which of two judges agrees better with people.
 
 use super::Reported;
-use super::collector::{Collector, PERMUTATION, take};
+use super::collector::{Collector, PValue, take};
 use crate::Error;
-use crate::correlation::{DependentCorrelations, DifferenceTest, pearson};
+use crate::correlation::{DependentCorrelations, DifferenceTest, average_ranks, pearson};
 use crate::prediction::mean_absolute_error;
 use crate::resampling::RankedPair;
 
@@ -47,7 +47,8 @@ pub(super) fn compare(found: &mut Collector<'_>, people: &[f64], first: &[f64], 
     }
     match (RankedPair::new(first, people), RankedPair::new(second, people)) {
         (Ok(one), Ok(other)) => {
-            found.resample("difference_spearman", None, |rows| Ok(one.spearman(rows)? - other.spearman(rows)?), n);
+            let chance = found.wants("difference_spearman").then(|| by_ranks(found, people, first, second)).flatten();
+            found.resample("difference_spearman", chance, |rows| Ok(one.spearman(rows)? - other.spearman(rows)?), n);
         }
         (Err(error), _) | (_, Err(error)) => found.add("difference_spearman", Err(error)),
     }
@@ -65,5 +66,13 @@ pub(super) fn compare(found: &mut Collector<'_>, people: &[f64], first: &[f64], 
         let error = |judge: &[f64]| Ok::<_, Error>(mean_absolute_error(&people, &take(judge, rows))?.estimate);
         Ok(error(first)? - error(second)?)
     };
-    found.resample("difference_mae", chance.ok().map(|p| (p, PERMUTATION)), difference, n);
+    found.resample("difference_mae", chance, difference, n);
+}
+
+/// Each judge's ranks change places, since the judges' scales may differ.
+fn by_ranks(found: &Collector<'_>, people: &[f64], first: &[f64], second: &[f64]) -> Option<PValue> {
+    let [people, first, second] = [people, first, second].map(average_ranks);
+    let (people, first, second) = (people.ok()?, first.ok()?, second.ok()?);
+    let gain = |x: &[f64], y: &[f64]| Ok(pearson(&people, x)?.estimate - pearson(&people, y)?.estimate);
+    found.exchange(&first, &second, gain)
 }

@@ -48,24 +48,38 @@ pub struct ComparedItem {
     pub predicted: Rating,
     /// A second judge's.
     pub second: Option<Rating>,
-    /// People's: one for each rater, at least one.
-    pub human: Vec<Rating>,
+    /// People's: one place for each rater, `None` where one gave no rating; at least one rating. Where raters are told apart (the alternative annotator test),
+    /// a place is one person's throughout.
+    pub human: Vec<Option<Rating>>,
+    /// How sure the judge is of its rating, in any unit: the larger the surer. All rows have one, or none has.
+    pub confidence: Option<f64>,
     /// What the row belongs to, such as its question: rows of one cluster are drawn together. All rows have one, or none has.
     pub cluster: Option<String>,
 }
 
 impl ComparedItem {
+    /// A row of one judge's rating and people's, all of which are there.
+    pub fn new(predicted: Rating, human: impl IntoIterator<Item = Rating>) -> Self {
+        let human = human.into_iter().map(Some).collect();
+        Self { predicted, second: None, human, confidence: None, cluster: None }
+    }
+
+    /// The ratings that people gave.
+    pub fn ratings(&self) -> impl Iterator<Item = &Rating> + Clone {
+        self.human.iter().flatten()
+    }
+
     /// The mean of the human ratings, where they are numbers.
     pub fn mean_human(&self) -> Option<f64> {
-        let numbers: Option<Vec<f64>> = self.human.iter().map(Rating::number).collect();
+        let numbers: Option<Vec<f64>> = self.ratings().map(Rating::number).collect();
         numbers.filter(|numbers| !numbers.is_empty()).map(|numbers| numbers.iter().sum::<f64>() / numbers.len() as f64)
     }
 
     pub(super) fn check(&self, numeric: bool) -> Result<(), Error> {
-        if self.human.is_empty() {
+        if self.ratings().next().is_none() {
             return Err(Error::TooFewItems { required: 1, found: 0 });
         }
-        for (index, rating) in self.human.iter().chain([&self.predicted]).chain(&self.second).enumerate() {
+        for (index, rating) in self.ratings().chain([&self.predicted]).chain(&self.second).enumerate() {
             match rating {
                 Rating::Number(value) if !value.is_finite() => {
                     return Err(Error::NonFinite { argument: "ratings", index, value: *value });
@@ -76,6 +90,9 @@ impl ComparedItem {
                 _ => {}
             }
         }
-        Ok(())
+        match self.confidence {
+            Some(value) if !value.is_finite() => Err(Error::NonFinite { argument: "confidence", index: 0, value }),
+            _ => Ok(()),
+        }
     }
 }

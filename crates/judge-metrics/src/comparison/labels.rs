@@ -46,7 +46,7 @@ impl Labels {
     pub(super) fn occurring(items: &[ComparedItem]) -> Result<Self, String> {
         let mut names = BTreeSet::new();
         let mut ratings = Vec::new();
-        for rating in items.iter().flat_map(|item| item.human.iter().chain([&item.predicted])) {
+        for rating in items.iter().flat_map(|item| item.ratings().chain([&item.predicted])) {
             if rating.number().is_some_and(|value| value.fract() != 0.0) {
                 return Err(format!(
                     "{rating} is not a whole number, so scores are no labels; name the labels if they are"

@@ -1,8 +1,10 @@
 //! Scores as labels.
 
-use super::collector::Collector;
+use super::collector::{Collector, PValue};
 use super::{ComparedItem, Labels, Reported};
-use crate::agreement::{AgreementWeights, Average, ConfusionMatrix, RatingTable, ZeroDivision};
+use crate::agreement::{
+    AgreementWeights, Average, ConfusionMatrix, McNemarTest, RatingTable, ZeroDivision, clustered_mcnemar, mcnemar,
+};
 use crate::bias::scale_use::ScaleUse;
 use crate::{Error, Proportion};
 
@@ -20,6 +22,9 @@ pub(super) const OF_MAJORITY: [&str; 10] = [
     "gwet_ac1",
 ];
 
+/// The first judge's share of right labels less the second's.
+pub(super) const DIFFERENCE: &str = "difference_accuracy";
+
 /// Of how many rows most raters say the same, where there are several.
 pub(super) const ROWS_WITH_A_MAJORITY: &str = "rows_with_a_majority";
 
@@ -30,13 +35,15 @@ pub(super) const OF_USE: [&str; 3] = ["predicted_mode_share", "predicted_ceiling
 pub(super) fn compare(found: &mut Collector<'_>, rows: &[&ComparedItem], labels: Result<&Labels, &String>) {
     let placed = labels.map_err(String::clone).and_then(|labels| {
         let human =
-            |row: &&ComparedItem| row.human.iter().map(|rating| labels.place(rating)).collect::<Result<Vec<_>, _>>();
+            |row: &&ComparedItem| row.ratings().map(|rating| labels.place(rating)).collect::<Result<Vec<_>, _>>();
         let predicted: Vec<usize> = rows.iter().map(|row| labels.place(&row.predicted)).collect::<Result<_, _>>()?;
         Ok((labels, predicted, rows.iter().map(human).collect::<Result<Vec<_>, _>>()?))
     });
+    let has_second = rows.iter().any(|row| row.second.is_some());
+    let of_second: &[&str] = if has_second { &[DIFFERENCE] } else { &[] };
     let (labels, predicted, human) = match placed {
         Ok(placed) => placed,
-        Err(reason) => return found.all_undefined(&[&OF_MAJORITY[..], &OF_USE[..]].concat(), &reason),
+        Err(reason) => return found.all_undefined(&[&OF_MAJORITY[..], of_second, &OF_USE[..]].concat(), &reason),
     };
     let majority = |votes: &Vec<usize>| {
         let count = |label: usize| votes.iter().filter(|&&vote| vote == label).count();
@@ -51,12 +58,21 @@ pub(super) fn compare(found: &mut Collector<'_>, rows: &[&ComparedItem], labels:
         found.add(ROWS_WITH_A_MAJORITY, known);
     }
     if kept.is_empty() {
-        found.all_undefined(&OF_MAJORITY, "no row has a majority of its raters");
+        found.all_undefined(&[&OF_MAJORITY[..], of_second].concat(), "no row has a majority of its raters");
     } else {
         let judged: Vec<usize> = kept.iter().map(|&row| predicted[row]).collect();
         let clusters = found.clusters.take();
         found.clusters = clusters.as_ref().map(|clusters| kept.iter().map(|&row| clusters[row]).collect());
         against_majority(found, labels, &truth, &judged);
+        if has_second {
+            let second =
+                kept.iter().map(|&row| rows[row].second.as_ref().map(|second| labels.place(second)).transpose());
+            match second.collect::<Result<Option<Vec<usize>>, String>>() {
+                Ok(Some(second)) => difference(found, &truth, &judged, &second),
+                Ok(None) => found.undefined(DIFFERENCE, "a row has no rating of the second judge"),
+                Err(reason) => found.undefined(DIFFERENCE, &reason),
+            }
+        }
         found.clusters = clusters;
     }
     scale_use(found, labels, &predicted);
@@ -100,6 +116,26 @@ fn against_majority(found: &mut Collector<'_>, labels: &Labels, truth: &[usize],
         RatingTable::new(&labels.indices(), &ratings)?.gwet(&AgreementWeights::Identity)
     };
     found.closed("gwet_ac1", gwet, n);
+}
+
+/// Which of two judges is right more often, by McNemar's test.
+fn difference(found: &mut Collector<'_>, truth: &[usize], first: &[usize], second: &[usize]) {
+    let right =
+        |judged: &[usize]| -> Vec<bool> { truth.iter().zip(judged).map(|(truth, judged)| truth == judged).collect() };
+    let (first, second) = (right(first), right(second));
+    let test = match &found.clusters {
+        Some(clusters) => clustered_mcnemar(&first, &second, clusters)
+            .map(|test| PValue::of_clusters(test.p_value, "McNemar, of clusters")),
+        None => {
+            let alone =
+                |one: &[bool], other: &[bool]| one.iter().zip(other).filter(|(one, other)| **one && !**other).count();
+            mcnemar(alone(&first, &second), alone(&second, &first), McNemarTest::Exact)
+                .map(|test| PValue::of_rows(test.p_value, "McNemar, exact"))
+        }
+    };
+    let share =
+        |right: &[bool], rows: &[usize]| rows.iter().filter(|&&row| right[row]).count() as f64 / rows.len() as f64;
+    found.resample(DIFFERENCE, test.ok(), |rows| Ok(share(&first, rows) - share(&second, rows)), truth.len());
 }
 
 /// Of all rows, with a majority or without.

@@ -1,8 +1,9 @@
 //! Scores as numbers.
 
-use super::collector::{Collector, take};
+use super::collector::{Collector, PValue, take};
 use super::difference::{self, DIFFERENCES};
 use super::probabilities::{self, PROBABILITIES};
+use super::within::{self, WITHIN};
 use super::{ComparedItem, Labels, Rating, Reported};
 use crate::agreement::{IntraclassCorrelation, IntraclassCorrelations, Measurement, RatedUnits};
 use crate::correlation::{
@@ -37,6 +38,7 @@ pub(super) fn compare(found: &mut Collector<'_>, items: &[&ComparedItem], labels
     let predicted: Vec<f64> = items.iter().filter_map(|item| item.predicted.number()).collect();
     let human: Vec<f64> = items.iter().filter_map(|item| item.mean_human()).collect();
     correlations(found, &predicted, &human);
+    within::compare(found, &predicted, &human);
     errors(found, &predicted, &human);
     reliability(found, &predicted, &human, labels);
     probabilities::compare(found, &predicted, &human);
@@ -49,7 +51,10 @@ pub(super) fn compare(found: &mut Collector<'_>, items: &[&ComparedItem], labels
 /// The same for texts: nothing of it is defined.
 pub(super) fn undefined(found: &mut Collector<'_>, items: &[&ComparedItem]) {
     let second = items.iter().any(|item| item.second.is_some());
-    for name in OF_NUMBERS.iter().chain(&PROBABILITIES).chain(DIFFERENCES.iter().filter(|_| second)) {
+    let clusters = found.has_clusters();
+    let of_clusters = WITHIN.iter().filter(|_| clusters);
+    let of_second = DIFFERENCES.iter().filter(|_| second);
+    for name in OF_NUMBERS.iter().chain(of_clusters).chain(&PROBABILITIES).chain(of_second) {
         found.undefined(name, "scores are texts, not numbers");
     }
 }
@@ -58,9 +63,12 @@ fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
     let n = predicted.len();
     found.closed("pearson", |rows| pearson(&take(predicted, rows), &take(human, rows)), n);
     match (spearman(predicted, human), RankedPair::new(predicted, human)) {
-        (Ok(rho), Ok(pair)) => {
-            found.resample("spearman", rho.p_value().ok().map(|p| (p, "Student t")), |rows| pair.spearman(rows), n)
-        }
+        (Ok(rho), Ok(pair)) => found.resample(
+            "spearman",
+            rho.p_value().ok().map(|p| PValue::of_rows(p, "Student t")),
+            |rows| pair.spearman(rows),
+            n,
+        ),
         (Err(error), _) | (_, Err(error)) => found.add("spearman", Err(error)),
     }
     type Rank = fn(&[f64], &[f64]) -> Result<Estimate, Error>;
@@ -71,7 +79,7 @@ fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
         ("somers_d", "normal", somers_d),
     ];
     for (name, source, statistic) in ranks {
-        let p = statistic(predicted, human).and_then(|found| found.p_value()).ok().map(|p| (p, source));
+        let p = statistic(predicted, human).and_then(|found| found.p_value()).ok().map(|p| PValue::of_rows(p, source));
         found.resample(name, p, |rows| Ok(statistic(&take(predicted, rows), &take(human, rows))?.estimate), n);
     }
     let weighted =

@@ -1,12 +1,21 @@
 //! Scores as probabilities of what people say is 0 or 1.
 
 use super::collector::{Collector, take};
-use crate::calibration::{Binning, ReliabilityCurve};
+use crate::calibration::{Binning, LogisticRecalibration, ReliabilityCurve};
 use crate::number::six_digits;
 use crate::prediction::{auroc, average_precision, brier_score, log_loss};
 
 /// What only scores of yes or no define.
-pub(super) const PROBABILITIES: [&str; 6] = ["auroc", "average_precision", "brier", "log_loss", "ece", "ece_adaptive"];
+pub(super) const PROBABILITIES: [&str; 8] = [
+    "auroc",
+    "average_precision",
+    "brier",
+    "log_loss",
+    "ece",
+    "ece_adaptive",
+    "calibration_slope",
+    "calibration_intercept",
+];
 
 /// Scores of what people say is 0 or 1: how well they order, and as probabilities if they lie in [0, 1].
 pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
@@ -17,7 +26,8 @@ pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64
     let outcomes: Vec<bool> = human.iter().map(|&human| human == 1.0).collect();
     let n = outcomes.len();
     let on = |rows: &[usize]| (take(&outcomes, rows), take(predicted, rows));
-    let [of_order, of_precision, of_brier, of_log_loss, of_ece, of_ece_adaptive] = PROBABILITIES;
+    let [of_order, of_precision, of_brier, of_log_loss, of_ece, of_ece_adaptive, of_slope, of_intercept] =
+        PROBABILITIES;
     let area = |rows: &[usize]| {
         let (y, p) = on(rows);
         auroc(&y, &p)
@@ -58,4 +68,11 @@ pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64
         };
         found.resample(name, None, ece, n);
     }
+    // Probabilities of 0 and 1 are moved by as little as the log loss moves them.
+    let recalibrated = |rows: &[usize]| {
+        let (y, p) = on(rows);
+        LogisticRecalibration::new(&y, &p, CLIP)
+    };
+    found.closed(of_slope, |rows| Ok(recalibrated(rows)?.slope), n);
+    found.closed(of_intercept, |rows| Ok(recalibrated(rows)?.intercept), n);
 }

@@ -2,8 +2,12 @@
 
 use super::collector::Collector;
 use super::numbers::{alphas, intraclass};
-use super::{ComparedItem, Labels, Rating};
-use crate::agreement::RatingTable;
+use super::{ComparedItem, Labels, Rating, Reported};
+use crate::Error;
+use crate::agreement::{AlternativeAnnotatorTest, AlternativeAnnotators, RatingTable};
+
+/// What says whether the judge may take the place of a rater.
+pub(super) const ALTERNATIVE: [&str; 2] = ["alternative_winning_rate", "alternative_advantage"];
 
 /// What several raters define.
 pub(super) const OF_RATERS: [&str; 7] = [
@@ -27,24 +31,27 @@ pub(super) fn compare(
         return;
     }
     let n = rows.len();
+    let rating = |row: &&ComparedItem, rater: usize| row.human.get(rater).cloned().flatten();
     if numeric {
-        let of_row = |row: &&ComparedItem| (0..k).map(|rater| row.human.get(rater).and_then(Rating::number)).collect();
+        let of_row = |row: &&ComparedItem| (0..k).map(|rater| rating(row, rater)?.number()).collect();
         let ratings: Vec<Vec<Option<f64>>> = rows.iter().map(of_row).collect();
+        let judge: Vec<Option<f64>> = rows.iter().map(|row| row.predicted.number()).collect();
+        alternative(found, k, &judge, &ratings, AlternativeAnnotatorTest::of_ratings);
         alphas(found, "human_", &ratings, labels.err().map(String::as_str));
-        let complete: Option<Vec<Vec<f64>>> = rows
-            .iter()
-            .map(|row| (row.human.len() == k).then(|| row.human.iter().filter_map(Rating::number).collect()))
-            .collect();
+        let complete: Option<Vec<Vec<f64>>> = ratings.iter().map(|row| row.iter().copied().collect()).collect();
         if let Some(ratings) = complete {
             intraclass(found, "human_", &ratings);
         }
     } else {
-        let mut names: Vec<String> = rows.iter().flat_map(|row| &row.human).map(Rating::label).collect();
+        let mut names: Vec<String> =
+            rows.iter().flat_map(|row| row.ratings().chain([&row.predicted])).map(Rating::label).collect();
         names.sort();
         names.dedup();
-        let place = |rating: &Rating| names.binary_search(&rating.label()).ok();
-        let of_row = |row: &&ComparedItem| (0..k).map(|rater| place(row.human.get(rater)?)).collect();
+        let place = |rating: Rating| names.binary_search(&rating.label()).ok();
+        let of_row = |row: &&ComparedItem| (0..k).map(|rater| place(rating(row, rater)?)).collect();
         let votes: Vec<Vec<Option<usize>>> = rows.iter().map(of_row).collect();
+        let judge: Vec<Option<usize>> = rows.iter().map(|row| place(row.predicted.clone())).collect();
+        alternative(found, k, &judge, &votes, AlternativeAnnotatorTest::of_labels);
         let indices: Vec<usize> = (0..names.len()).collect();
         let fleiss = |drawn: &[usize]| {
             let drawn: Vec<&[Option<usize>]> = drawn.iter().map(|&row| votes[row].as_slice()).collect();
@@ -52,4 +59,38 @@ pub(super) fn compare(
         };
         found.resample("human_fleiss_kappa", None, fleiss, n);
     }
+}
+
+/// A form of the test: a judge's column and a row of ratings for each of its entries.
+type Test<T> = fn(&AlternativeAnnotatorTest, &[Option<T>], &[Vec<Option<T>>]) -> Result<AlternativeAnnotators, Error>;
+
+/// May the judge take the place of a rater? Of three raters or more, as its authors ask.
+fn alternative<T: Copy + Sync>(
+    found: &mut Collector<'_>,
+    k: usize,
+    judge: &[Option<T>],
+    ratings: &[Vec<Option<T>>],
+    test: Test<T>,
+) {
+    if k < 3 {
+        return found.all_undefined(&ALTERNATIVE, "the alternative annotator test asks for three raters or more");
+    }
+    let [winning_rate, advantage] = ALTERNATIVE;
+    let settings = found.alternative;
+    if found.has_clusters() {
+        found.undefined(winning_rate, "rows come in clusters, and this test takes them as independent");
+    } else if found.wants(winning_rate) {
+        let known = test(&settings, judge, ratings).and_then(|tested| {
+            let share = tested.winning_rate();
+            let method = format!("of {} raters, {} by Student t at epsilon {}", share.n, share.count, settings.epsilon);
+            Ok(Reported { estimate: share.estimate()?, interval: None, p: None, method })
+        });
+        found.add(winning_rate, known);
+    }
+    let of_rows = |rows: &[usize]| {
+        let judge: Vec<Option<T>> = rows.iter().map(|&row| judge[row]).collect();
+        let ratings: Vec<Vec<Option<T>>> = rows.iter().map(|&row| ratings[row].clone()).collect();
+        Ok(test(&settings, &judge, &ratings)?.advantage)
+    };
+    found.resample(advantage, None, of_rows, ratings.len());
 }

@@ -42,7 +42,7 @@ impl Statistic {
 
 impl Reported {
     /// With the interval of nominal coverage `level` and the p-value that the estimate knows.
-    fn new(found: &Estimate, level: f64) -> Self {
+    pub(super) fn new(found: &Estimate, level: f64) -> Self {
         let (interval, method) = match found.interval(level) {
             Ok(interval) => (Some(interval), found.method().unwrap_or_default().to_owned()),
             Err(error) => (None, format!("no interval: {error}")),

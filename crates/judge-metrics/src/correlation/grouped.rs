@@ -7,7 +7,7 @@ use crate::{Error, Estimate};
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GroupedCorrelation {
-    /// The mean over the groups in which the correlation is defined, whose number is `n`, with Student's interval over groups.
+    /// The mean over the groups in which the correlation is defined, whose number is `n`, with Student's interval over groups, cut off at -1 and 1.
     pub mean: Estimate,
     /// Groups in which it is not, such as those with one item or with one score throughout.
     pub undefined: usize,
@@ -62,5 +62,5 @@ pub fn grouped_correlation<G: Ord>(
             reason: "it is undefined in every group",
         });
     }
-    Ok(GroupedCorrelation { mean: sample_mean(&found)?, undefined })
+    Ok(GroupedCorrelation { mean: sample_mean(&found)?.within([-1.0, 1.0]), undefined })
 }

@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
-use crate::Error;
 use crate::input::{check_finite, check_lengths, check_paired};
+use crate::means::mean_of;
+use crate::{Error, Estimate};
 
 /// Pairwise accuracy with ties calibrated, acc*eq (Deutsch, Foster and Freitag, 2023, arXiv 2305.14324): how often scores order two items as people do, ties included.
 ///
@@ -9,17 +10,18 @@ use crate::input::{check_finite, check_lengths, check_paired};
 /// with those of their own group, such as the answers to one question, and the accuracy is the mean over the groups that have a pair. Kendall's tau and its relatives leave ties out, or take them
 /// from scores as they are: a judge that never ties is then wrong about all pairs that people tie, and one that always does is right about them.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PairwiseAccuracy {
-    /// In [0, 1].
-    pub estimate: f64,
+    /// The mean over the groups that have a pair, whose number is `n`; in [0, 1]. Its interval is Student's over groups, cut off at 0 and 1, and takes the threshold as given.
+    pub accuracy: Estimate,
     /// The largest difference of two scores that counts as a tie, at least 0.
     pub threshold: f64,
     /// Pairs of items.
     pub n_pairs: usize,
-    /// Groups with a pair.
-    pub n_groups: usize,
 }
+
+const STATISTIC: &str = "pairwise accuracy";
 
 /// A pair of items of a group.
 struct Pair {
@@ -69,28 +71,22 @@ impl Pairs {
             found.groups.push((n, right));
         }
         if found.pairs.is_empty() {
-            return Err(Error::Undefined { statistic: "pairwise accuracy", reason: "no group has two items" });
+            return Err(Error::Undefined { statistic: STATISTIC, reason: "no group has two items" });
         }
         Ok(found)
     }
 
-    fn at(&self, right: &[i64], threshold: f64) -> PairwiseAccuracy {
-        let shares = self.groups.iter().zip(right).map(|((n, _), right)| *right as f64 / *n as f64);
-        let n_groups = self.groups.len();
-        PairwiseAccuracy {
-            estimate: shares.sum::<f64>() / n_groups as f64,
-            threshold,
-            n_pairs: self.pairs.len(),
-            n_groups,
-        }
+    fn at(&self, right: &[i64], threshold: f64) -> Result<PairwiseAccuracy, Error> {
+        let shares: Vec<f64> = self.groups.iter().zip(right).map(|((n, _), right)| *right as f64 / *n as f64).collect();
+        let accuracy = mean_of(STATISTIC, &shares)?.within([0.0, 1.0]);
+        Ok(PairwiseAccuracy { accuracy, threshold, n_pairs: self.pairs.len() })
     }
 }
 
 /// The accuracy at the threshold that makes it largest, the smallest of equal ones: 0 or a difference that occurs. `tau_optimization` of google-research/mt-metrics-eval with `acc_23`.
 ///
 /// `human`, `scores`: at least two finite numbers each, one an item; `groups` says which items are compared. Time and memory grow with the pairs of a group, 24 bytes each. The threshold is fitted to
-/// these items, so the accuracy is a little too high for others: for a judge that is to be used, fit it on some questions and take [`pairwise_accuracy_at`] on the rest. For an interval, draw groups anew
-/// ([`Bootstrap::clustered`](crate::resampling::Bootstrap::clustered)).
+/// these items, so the accuracy is a little too high for others: for a judge that is to be used, fit it on some questions and take [`pairwise_accuracy_at`] on the rest.
 ///
 /// # Errors
 ///
@@ -105,9 +101,9 @@ impl Pairs {
 /// let question = [1, 1, 1, 2, 2];
 /// let found = pairwise_accuracy(&human, &judge, &question)?;
 /// assert!((found.threshold - 0.03).abs() < 1e-9);
-/// assert_eq!((found.estimate, found.n_pairs, found.n_groups), (1.0, 4, 2));
+/// assert_eq!((found.accuracy.estimate, found.accuracy.n, found.n_pairs), (1.0, 2, 4));
 /// let without = pairwise_accuracy_at(&human, &judge, &question, 0.0)?;
-/// assert!((without.estimate - 5.0 / 6.0).abs() < 1e-12);
+/// assert!((without.accuracy.estimate - 5.0 / 6.0).abs() < 1e-12);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 pub fn pairwise_accuracy<G: Ord>(human: &[f64], scores: &[f64], groups: &[G]) -> Result<PairwiseAccuracy, Error> {
@@ -126,7 +122,7 @@ pub fn pairwise_accuracy<G: Ord>(human: &[f64], scores: &[f64], groups: &[G]) ->
             best = (gain, tied[0].distance, right.clone());
         }
     }
-    Ok(all.at(&best.2, best.1))
+    all.at(&best.2, best.1)
 }
 
 /// The accuracy where scores that differ by no more than `threshold` are ties; see [`PairwiseAccuracy`].
@@ -154,5 +150,5 @@ pub fn pairwise_accuracy_at<G: Ord>(
     for pair in all.pairs.iter().filter(|pair| pair.distance <= threshold) {
         right[pair.group] += i64::from(pair.gain);
     }
-    Ok(all.at(&right, threshold))
+    all.at(&right, threshold)
 }

@@ -137,67 +137,6 @@ pub fn best_f1_threshold(outcomes: &[bool], scores: &[f64]) -> Result<F1Threshol
     best.ok_or(Error::TooFewItems { required: 1, found: 0 })
 }
 
-/// One point of a risk–coverage curve.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct RiskCoveragePoint {
-    /// Items whose confidence is at least this are answered.
-    pub threshold: f64,
-    /// Items that are answered, of all.
-    pub coverage: f64,
-    /// Wrong items among those that are answered.
-    pub risk: f64,
-}
-
-/// What is risked at each coverage: one point per distinct confidence, descending, so that coverage rises to 1 (El-Yaniv and Wiener 2010).
-///
-/// `correct`: whether the answer to each item is right; `confidence`: n finite numbers, the larger the surer. O(n log n).
-///
-/// # Errors
-///
-/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`].
-///
-/// ```
-/// let curve = judge_metrics::prediction::risk_coverage_curve(&[true, true, false, true], &[0.9, 0.8, 0.7, 0.7])?;
-/// assert_eq!((curve.len(), curve[1].coverage, curve[1].risk), (3, 0.5, 0.0));
-/// assert_eq!((curve[2].threshold, curve[2].coverage, curve[2].risk), (0.7, 1.0, 0.25));
-/// # Ok::<(), judge_metrics::Error>(())
-/// ```
-pub fn risk_coverage_curve(correct: &[bool], confidence: &[f64]) -> Result<Vec<RiskCoveragePoint>, Error> {
-    let cuts = checked_cuts(correct, confidence)?;
-    let point = |cut: &Cut| {
-        let answered = cut.positives + cut.negatives;
-        let (coverage, risk) = (answered as f64 / correct.len() as f64, cut.negatives as f64 / answered as f64);
-        RiskCoveragePoint { threshold: cut.threshold, coverage, risk }
-    };
-    Ok(cuts.iter().map(point).collect())
-}
-
-/// The area under the risk–coverage curve: the mean of the risks of answering the surest 1, 2, … n items (Geifman, Uziel and El-Yaniv 2019). In [0, 1],
-/// smaller is better; confidence without information gets the share of wrong items.
-///
-/// Of items of equal confidence any may come first, so each order counts alike. Without ties it is NumPy's
-/// `np.mean(np.cumsum(wrong) / np.arange(1, n + 1))`, sorted by falling confidence. Input and errors as for
-/// [`risk_coverage_curve`]; the interval is left to [`Bootstrap`](crate::resampling::Bootstrap).
-///
-/// ```
-/// let area = judge_metrics::prediction::area_under_risk_coverage(&[true, false, true], &[0.9, 0.8, 0.1])?;
-/// assert!((area - (0.0 + 1.0 / 2.0 + 1.0 / 3.0) / 3.0).abs() < 1e-15);
-/// # Ok::<(), judge_metrics::Error>(())
-/// ```
-pub fn area_under_risk_coverage(correct: &[bool], confidence: &[f64]) -> Result<f64, Error> {
-    let cuts = checked_cuts(correct, confidence)?;
-    let (mut before, mut wrong_before) = (0, 0);
-    let mut risks = Vec::with_capacity(correct.len());
-    for cut in cuts {
-        let tied = cut.positives + cut.negatives - before;
-        let wrong_share = (cut.negatives - wrong_before) as f64 / tied as f64;
-        risks.extend((1..=tied).map(|k| (wrong_before as f64 + k as f64 * wrong_share) / (before + k) as f64));
-        (before, wrong_before) = (before + tied, cut.negatives);
-    }
-    Ok(sum(&risks) / correct.len() as f64)
-}
-
 fn checked_cuts(outcomes: &[bool], scores: &[f64]) -> Result<Vec<Cut>, Error> {
     check_lengths("scores", scores.len(), "outcomes", outcomes.len())?;
     if outcomes.is_empty() {

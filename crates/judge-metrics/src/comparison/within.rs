@@ -1,0 +1,43 @@
+//! Scores within clusters, such as the answers to one question: differences between questions count for nothing.
+
+use super::Reported;
+use super::collector::Collector;
+use crate::correlation::{grouped_correlation, pairwise_accuracy, spearman};
+use crate::{Error, Estimate};
+
+/// What clusters define.
+pub(super) const WITHIN: [&str; 2] = ["spearman_within_clusters", "pairwise_accuracy"];
+
+/// The mean over clusters of the rank correlation within each, and the pairwise accuracy with ties calibrated. Clusters are the draws of both intervals.
+pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
+    let Some(clusters) = found.clusters.clone() else { return };
+    let level = found.level();
+    let reported = |estimate: Result<Estimate, Error>, more: String| {
+        let mut known = Reported::new(&estimate?, level);
+        known.method += &format!(" over clusters{more}");
+        // That of no correlation is asked of the other statistics; here it would be one of the mean.
+        known.p = None;
+        Ok(known)
+    };
+    let [of_ranks, of_pairs] = WITHIN;
+    if found.wants(of_ranks) {
+        let within = grouped_correlation(human, predicted, &clusters, spearman);
+        let undefined = within.as_ref().map_or(0, |within| within.undefined);
+        let more = if undefined == 0 { String::new() } else { format!("; {undefined} more have none") };
+        found.add(of_ranks, reported(within.map(|within| within.mean), more));
+    }
+    if found.wants(of_pairs) {
+        let pairs = pairwise_accuracy(human, predicted, &clusters);
+        let more = pairs.as_ref().map_or_else(
+            |_| String::new(),
+            |pairs| {
+                format!(
+                    "; {} pairs, scores up to {} apart are ties",
+                    pairs.n_pairs,
+                    crate::number::six_digits(pairs.threshold)
+                )
+            },
+        );
+        found.add(of_pairs, reported(pairs.map(|pairs| pairs.accuracy), more));
+    }
+}

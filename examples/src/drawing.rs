@@ -1,0 +1,109 @@
+//! Pictures as SVG: the frame of all, and a line for each statistic with its interval.
+
+use std::error::Error;
+
+use anyhow::{Result, anyhow};
+use judge_metrics::Interval;
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+/// What is drawn on.
+pub type Area<'t> = DrawingArea<SVGBackend<'t>, Shift>;
+
+/// The text of labels.
+pub const FONT: (&str, i32) = ("sans-serif", 14);
+
+const WIDTH: u32 = 760;
+const ROW: u32 = 44;
+/// Caption, axis and margins.
+const AROUND: u32 = 110;
+
+/// A white picture of this size, with what `draw` puts on it.
+///
+/// # Errors
+/// If it cannot be drawn.
+pub fn svg(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Result<(), Box<dyn Error>>) -> Result<String> {
+    let mut text = String::new();
+    let drawn = || -> Result<(), Box<dyn Error>> {
+        let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
+        area.fill(&WHITE)?;
+        draw(&area)?;
+        area.present()?;
+        Ok(())
+    };
+    drawn().map_err(|error| anyhow!("cannot draw the figure: {error}"))?;
+    Ok(text)
+}
+
+/// A line of [`intervals`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// To the left of it.
+    pub name: String,
+    /// Points with their intervals, one above the other.
+    pub points: Vec<Point>,
+}
+
+/// A statistic.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Its value.
+    pub estimate: f64,
+    /// Its interval, if it has one.
+    pub interval: Option<Interval>,
+    /// The colour of both.
+    pub colour: RGBColor,
+}
+
+/// A line for each statistic, on it its points and intervals; the axis holds at least `range`.
+///
+/// # Errors
+/// If it cannot be drawn.
+pub fn intervals(title: &str, note: &str, range: [f64; 2], lines: &[Line]) -> Result<String> {
+    let count = lines.len() as f64;
+    let points = lines.iter().flat_map(|line| &line.points);
+    let ends = points.flat_map(|point| match point.interval {
+        Some(interval) => [point.estimate, interval.low, interval.high],
+        None => [point.estimate; 3],
+    });
+    let (low, high) = ends.fold((range[0], range[1]), |(low, high), x| (low.min(x), high.max(x)));
+    let margin = 0.025 * (high - low);
+    svg((WIDTH, AROUND + ROW * lines.len() as u32), |area| {
+        let mut chart = ChartBuilder::on(area)
+            .caption(title, ("sans-serif", 20))
+            .margin(12)
+            .x_label_area_size(40)
+            .y_label_area_size(210)
+            .build_cartesian_2d(low - margin..high + margin, (count - 0.5)..-0.5)?;
+        let name = |place: &f64| {
+            let row = place.round();
+            let known = (place - row).abs() < 1e-9 && row >= 0.0;
+            if known { lines.get(row as usize).map_or(String::new(), |line| line.name.clone()) } else { String::new() }
+        };
+        chart
+            .configure_mesh()
+            .disable_y_mesh()
+            .light_line_style(WHITE)
+            .y_labels(2 * lines.len() + 1)
+            .y_label_formatter(&name)
+            .x_label_formatter(&|x: &f64| format!("{:.1}", if x.abs() < 1e-9 { 0.0 } else { *x }))
+            .x_desc(note)
+            .label_style(FONT)
+            .draw()?;
+        if low <= 0.0 {
+            chart.draw_series([PathElement::new([(0.0, -0.5), (0.0, count - 0.5)], BLACK.mix(0.5))])?;
+        }
+        for (row, line) in lines.iter().enumerate() {
+            let middle = (line.points.len() as f64 - 1.0) / 2.0;
+            for (index, point) in line.points.iter().enumerate() {
+                let place = row as f64 + 0.3 * (index as f64 - middle);
+                if let Some(interval) = point.interval {
+                    let ends = [(interval.low, place), (interval.high, place)];
+                    chart.draw_series([PathElement::new(ends, point.colour.stroke_width(2))])?;
+                }
+                chart.draw_series([Circle::new((point.estimate, place), 5, point.colour.filled())])?;
+            }
+        }
+        Ok(())
+    })
+}

@@ -120,7 +120,7 @@ impl Findings {
         if graded > 0 {
             constant_guess = guess(&compared, &human);
             let only = Some(SAID.map(str::to_owned).to_vec());
-            let settings = ComparisonSettings { bootstrap: BOOTSTRAP, labels: None, only };
+            let settings = ComparisonSettings { bootstrap: BOOTSTRAP, only, ..ComparisonSettings::default() };
             let comparison = Comparison::new(compared, settings)?;
             let all: Vec<usize> = (0..graded).collect();
             agreement = comparison.statistics(&all).statistics;

@@ -185,6 +185,89 @@ fn a_plot_is_drawn() {
     assert!(svg.starts_with("<svg") && svg.contains("human by predicted, n = 6") && svg.contains("<circle"));
 }
 
+/// Ninety rows of three raters, one of whom left some out, with a second judge, probabilities of labels, and twenty rows that nobody graded.
+fn raters() -> String {
+    let mut rows = String::new();
+    for i in 0..110 {
+        let truth = 1 + i * 7 % 5;
+        let off = |every: i32| if i % every == 0 { truth % 5 + 1 } else { truth };
+        let (judge, second) = (f64::from(off(11)) + 0.01 * f64::from(i % 9), off(2));
+        let sure = if i % 11 == 0 { 0.4 } else { 0.6 + 0.01 * f64::from(i % 30) };
+        let second_rater = if i % 9 == 4 { Value::Null } else { json!(off(4)) };
+        let human = if i < 90 { json!([off(3), second_rater, off(5)]) } else { json!([null, null, null]) };
+        let row = json!({
+            "id": i, "predicted": judge, "human": human, "other": second, "question": i / 5,
+            "probabilities": {"1": sure, "2": 1.0 - sure},
+        });
+        rows += &format!("{row}\n");
+    }
+    rows
+}
+
+#[test]
+fn raters_confidence_and_ungraded_rows_are_used() {
+    let found = results(&raters(), &["--second", "other"]);
+    assert_eq!((&found["n"], &found["excluded_by_reason"]), (&json!(90), &json!({"no_human_score": 20})));
+    let of = |name: &str| found["statistics"][name].clone();
+    assert_eq!(of("alternative_winning_rate")["estimate"], 1.0);
+    assert!(
+        of("alternative_winning_rate")["method"].as_str().unwrap().contains("3 raters, 3 by Student t at epsilon 0.2")
+    );
+    assert!(of("alternative_advantage")["low"].as_f64().unwrap() > 0.5);
+    // The mean of all 110 rows rests on the judge's 20 too, and is surer for it.
+    let (graded, all) = (of("human_mean"), of("human_mean_prediction_powered"));
+    let width = |of: &Value| of["high"].as_f64().unwrap() - of["low"].as_f64().unwrap();
+    assert!(width(&all) < width(&graded), "{graded} {all}");
+    // What the judge is unsure of is what it gets wrong.
+    let curve = found["risk_coverage"].as_array().unwrap();
+    assert_eq!(curve.last().unwrap()["coverage"], 1.0);
+    let area = of("area_under_risk_coverage")["estimate"].as_f64().unwrap();
+    assert!(area < 0.7 * curve.last().unwrap()["risk"].as_f64().unwrap(), "{area} {curve:?}");
+    assert_eq!(curve.last().unwrap()["risk"], of("mae")["estimate"]);
+    // A harder test is not passed, and what a person costs is named.
+    let harder = results(&raters(), &["--epsilon", "0", "--statistics", "alternative_winning_rate"]);
+    assert!(harder["statistics"]["alternative_winning_rate"]["estimate"].as_f64().unwrap() <= 1.0);
+    assert!(harder["statistics"]["alternative_winning_rate"]["method"].as_str().unwrap().ends_with("epsilon 0"));
+
+    // Within questions there are ranks and pairs; the test of raters takes rows as independent.
+    let found = results(&raters(), &["--cluster", "question"]);
+    for name in ["spearman_within_clusters", "pairwise_accuracy", "human_mean_prediction_powered"] {
+        assert!(found["statistics"][name]["low"].is_f64(), "{name}: {}", found["statistics"][name]);
+    }
+    undefined(&found, "alternative_winning_rate", "clusters");
+    let chosen = results(&raters(), &["--statistics", "human_mean"]);
+    assert_eq!(chosen["statistics"].as_object().unwrap().keys().collect::<Vec<_>>(), ["human_mean"]);
+}
+
+#[test]
+fn risk_and_comparison_are_drawn() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("pairs.jsonl"), raters()).unwrap();
+    let args = ["--input", "pairs.jsonl", "--quiet", "--resamples", "20", "--second", "other", "--group", "question"];
+    let plots = ["--risk-plot", "risk.svg", "--comparison-plot", "comparison.svg"];
+    let output = run("agreement", folder.path(), &[&args[..], &plots].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let (risk, comparison) = (read("risk.svg"), read("comparison.svg"));
+    assert!(risk.contains("risk by coverage, predicted, n = 90") && risk.contains("mean absolute error"), "{risk}");
+    assert!(comparison.contains("predicted (blue) and other (red) against people"), "{comparison}");
+    assert!(comparison.contains("kendall_tau_b") && comparison.contains("spearman, 17"), "{comparison}");
+
+    let grades = |args: &[&str]| refused(GRADES, args);
+    let (code, message) = grades(&["--risk-plot", "risk.svg"]);
+    assert!(code == Some(1) && message.contains("name a field with --confidence"), "{message}");
+    let (code, message) = grades(&["--comparison-plot", "c.svg"]);
+    assert!(code == Some(2) && message.contains("name --second or --group"), "{message}");
+    let (code, message) = grades(&["--confidence", "nowhere"]);
+    assert!(
+        code == Some(1) && message.contains("the row has no \"nowhere\"") && message.contains("pairs.jsonl"),
+        "{message}"
+    );
+    let (code, message) = grades(&["--confidence", "set"]);
+    assert!(code == Some(1) && message.contains("not a number or a set of probabilities"), "{message}");
+    assert_eq!(grades(&["--epsilon", "1"]).0, Some(2));
+}
+
 #[test]
 fn bad_rows_are_named_by_their_line() {
     let good = "{\"id\": 1, \"predicted\": 1, \"human\": 1}\n";
@@ -295,6 +378,18 @@ fn people_read_first_whether_to_trust_the_judge() {
     // What is undefined is said once, in few characters a line and with few digits.
     assert!(text.matches("is not a whole number").count() == 1, "{text}");
     assert!(text.lines().all(|line| line.len() < 160) && !text.contains("33333333"), "{text}");
+
+    // What each part of the table asks is said above it, once.
+    let heads = ["do rows rise with people's scores?", "how far off are scores?", "people's mean score"];
+    assert!(heads.iter().all(|head| text.matches(head).count() == 1), "{text}");
+    let raters = said(&raters(), &["--second", "other"]);
+    for sentence in [
+        "The judge may take a rater's place: it does as well as 100 % of them",
+        "rows that it is surest of, the mean absolute error is",
+        "People would give all rows, those without a human score included,",
+    ] {
+        assert!(raters.contains(sentence), "{raters}");
+    }
 
     // A line for each of many groups, and for few with chosen statistics.
     let many = said(&rows, &["--group", "q"]);

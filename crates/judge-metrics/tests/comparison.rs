@@ -214,7 +214,8 @@ fn the_judge_may_take_a_raters_place() {
     // Two raters are too few, and rows of questions are not independent.
     let reason = |items: Vec<ComparedItem>| all(items).get("alternative_winning_rate").unwrap().to_string();
     assert!(reason((0..40).map(|i| item(truth(i), &[truth(i), 1.0])).collect()).contains("three raters or more"));
-    let clustered = |i: u32| ComparedItem { cluster: Some((i / 2).to_string()), ..item(truth(i), &[truth(i), 1.0, 2.0]) };
+    let clustered =
+        |i: u32| ComparedItem { cluster: Some((i / 2).to_string()), ..item(truth(i), &[truth(i), 1.0, 2.0]) };
     assert!(reason((0..40).map(clustered).collect()).contains("clusters"));
 }
 

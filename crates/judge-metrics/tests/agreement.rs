@@ -5,11 +5,11 @@
 
 use std::path::PathBuf;
 
-use judge_metrics::Error;
 use judge_metrics::agreement::{
     AgreementWeights, Average, ConfusionMatrix, IntraclassCorrelations, Measurement, RatingTable, ZeroDivision,
     krippendorff_alpha,
 };
+use judge_metrics::{Error, NullDistribution};
 use serde_json::Value;
 
 fn fixture() -> Value {
@@ -140,9 +140,11 @@ fn intraclass_correlations_equal_pingouins() {
     for case in list(&fixture()["subjects"]) {
         let ratings: Vec<Vec<f64>> = list(&case["ratings"]).iter().map(numbers).collect();
         let icc = IntraclassCorrelations::new(&ratings).unwrap();
-        let single = [icc.one_way(), icc.agreement(), icc.consistency()].map(Result::unwrap);
-        let all = single.into_iter().chain(single.map(|form| form.of_mean().unwrap()));
-        for (ours, expected) in all.zip(list(&case["forms"])) {
+        let single = [icc.one_way(), icc.agreement(), icc.consistency()];
+        let means = [icc.mean_one_way(), icc.mean_agreement(), icc.mean_consistency()];
+        let tests = [icc.one_way_test(), icc.two_way_test(), icc.two_way_test()].map(Result::unwrap);
+        let all = single.into_iter().chain(means).map(Result::unwrap);
+        for ((ours, test), expected) in all.zip(tests.iter().cycle()).zip(list(&case["forms"])) {
             // An offset of 10,000 leaves pingouin's sums of squares nine digits.
             let near = |ours: f64, expected: &Value| {
                 let expected = expected.as_f64().unwrap();
@@ -150,7 +152,8 @@ fn intraclass_correlations_equal_pingouins() {
                 assert!((ours - expected).abs() <= tolerance * expected.abs().max(1e-3), "{ours}, not {expected}");
             };
             near(ours.estimate, &expected["icc"]);
-            let test = ours.f_test().unwrap();
+            assert_eq!((ours.n, ours.null_distribution()), (ratings.len(), Some(NullDistribution::F)));
+            assert_eq!(ours.p_value(), Ok(test.p_value));
             near(test.statistic, &expected["f"]);
             near(test.p_value, &expected["p"]);
             assert_eq!(vec![test.dof.0 as f64, test.dof.1 as f64], numbers(&expected["dof"]));
@@ -225,12 +228,14 @@ fn bad_input_is_refused() {
     assert!(IntraclassCorrelations::new(&[[1.0, 1.0], [1.0, 1.0]]).unwrap_err().is_undefined());
     let nan = IntraclassCorrelations::new(&[[1.0, 2.0], [f64::NAN, 1.0]]);
     assert!(matches!(nan, Err(Error::InRow { row: 1, .. })));
-    let exact = IntraclassCorrelations::new(&[[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]]).unwrap().agreement().unwrap();
+    let squares = IntraclassCorrelations::new(&[[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]]).unwrap();
+    let exact = squares.agreement().unwrap();
     assert_eq!(exact.estimate, 1.0);
-    assert!(exact.f_test().unwrap_err().is_undefined() && exact.interval(0.95).unwrap_err().is_undefined());
+    assert!(squares.two_way_test().unwrap_err().is_undefined() && squares.one_way_test().unwrap_err().is_undefined());
+    assert!(exact.p_value().unwrap_err().is_undefined() && exact.interval(0.95).unwrap_err().is_undefined());
     let shifted = IntraclassCorrelations::new(&[[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]).unwrap();
     assert!(shifted.consistency().unwrap_err().is_undefined());
-    assert!(shifted.one_way().unwrap().of_mean().unwrap_err().is_undefined());
+    assert!(shifted.mean_one_way().unwrap_err().is_undefined());
 }
 
 /// A file of the published data; `None`, said on stderr, where there are none.
@@ -334,10 +339,13 @@ fn gpt_4s_repeated_grades_are_as_reliable_as_published() {
     close(krippendorff_alpha(&runs, Measurement::Ordinal).unwrap(), &expected["alpha_ordinal"]);
     close(krippendorff_alpha(&runs, Measurement::Interval).unwrap(), &expected["alpha_interval"]);
     let icc = IntraclassCorrelations::new(&grades).unwrap();
-    for (name, form) in [("1", icc.one_way()), ("A", icc.agreement()), ("C", icc.consistency())] {
-        let form = form.unwrap();
-        close(form.estimate, &expected["icc"][format!("ICC({name},1)")]);
-        close(form.of_mean().unwrap().estimate, &expected["icc"][format!("ICC({name},k)")]);
+    for (name, single, mean) in [
+        ("1", icc.one_way(), icc.mean_one_way()),
+        ("A", icc.agreement(), icc.mean_agreement()),
+        ("C", icc.consistency(), icc.mean_consistency()),
+    ] {
+        close(single.unwrap().estimate, &expected["icc"][format!("ICC({name},1)")]);
+        close(mean.unwrap().estimate, &expected["icc"][format!("ICC({name},k)")]);
     }
     let run = |run: usize| grades.iter().map(|row| row[run] as i64).collect::<Vec<_>>();
     let matrix = ConfusionMatrix::new(vec![1, 2, 3, 4, 5], &run(0), &run(1)).unwrap();

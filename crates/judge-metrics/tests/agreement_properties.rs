@@ -46,8 +46,8 @@ fn a_mean_of_raters_without_variance_has_no_agreement() {
     let icc = IntraclassCorrelations::new(&ratings).unwrap();
     let single = icc.agreement().unwrap();
     assert!(single.estimate < 0.0);
-    assert!(single.of_mean().unwrap_err().is_undefined());
-    assert!(icc.consistency().unwrap().of_mean().unwrap().estimate < 1.0);
+    assert!(icc.mean_agreement().unwrap_err().is_undefined());
+    assert!(icc.mean_consistency().unwrap().estimate < 1.0);
 }
 
 /// Squares of these would be infinite, or nothing.
@@ -79,8 +79,7 @@ proptest! {
     ) {
         let ratings: Vec<Vec<f64>> = ratings.into_iter().map(|row| row.into_iter().map(f64::from).collect()).collect();
         let Ok(icc) = IntraclassCorrelations::new(&ratings) else { return Ok(()) };
-        for form in [icc.one_way(), icc.agreement(), icc.consistency()].into_iter().flatten() {
-            let Ok(mean) = form.of_mean() else { continue };
+        for mean in [icc.mean_one_way(), icc.mean_agreement(), icc.mean_consistency()].into_iter().flatten() {
             prop_assert!(mean.estimate <= 1.0 + 1e-12, "{mean:?}");
             if let Ok(interval) = mean.interval(0.95) {
                 prop_assert!(interval.low <= interval.high && interval.high <= 1.0 + 1e-9, "{interval:?}");

@@ -3,8 +3,8 @@
 use super::collector::{Collector, take};
 use super::difference::{self, DIFFERENCES};
 use super::probabilities::{self, PROBABILITIES};
-use super::{ComparedItem, Labels, Rating, Reported};
-use crate::agreement::{IntraclassCorrelation, IntraclassCorrelations, Measurement, RatedUnits};
+use super::{ComparedItem, Labels, Rating};
+use crate::agreement::{IntraclassCorrelations, Measurement, RatedUnits};
 use crate::correlation::{
     KendallTest, TauWeights, kendall_tau_b, kendall_tau_c, pearson, somers_d, spearman, weighted_tau,
 };
@@ -122,7 +122,7 @@ pub(super) fn alphas<R: AsRef<[Option<f64>]>>(
     }
 }
 
-type Form = fn(&IntraclassCorrelations) -> Result<IntraclassCorrelation, Error>;
+type Form = fn(&IntraclassCorrelations) -> Result<Estimate, Error>;
 
 pub(super) fn intraclass<R: AsRef<[f64]> + Clone + Sync>(found: &mut Collector<'_>, prefix: &str, ratings: &[R]) {
     let forms: [(&str, Form); 3] = [
@@ -131,20 +131,10 @@ pub(super) fn intraclass<R: AsRef<[f64]> + Clone + Sync>(found: &mut Collector<'
         ("icc_c1", IntraclassCorrelations::consistency),
     ];
     for (name, form) in forms {
-        let known = IntraclassCorrelations::new(ratings).and_then(|squares| form(&squares)).map(|icc| Reported {
-            estimate: icc.estimate,
-            interval: icc.interval(found.level()).ok(),
-            p: icc.f_test().ok().map(|test| test.p_value),
-            method: "F".to_owned(),
-        });
         let of_rows = |rows: &[usize]| {
             let ratings: Vec<R> = rows.iter().map(|&row| ratings[row].clone()).collect();
-            Ok(form(&IntraclassCorrelations::new(&ratings)?)?.estimate)
+            form(&IntraclassCorrelations::new(&ratings)?)
         };
-        let name = format!("{prefix}{name}");
-        match known {
-            Ok(_) if found.has_clusters() => found.resample(&name, None, of_rows, ratings.len()),
-            known => found.add(&name, known),
-        }
+        found.closed(&format!("{prefix}{name}"), of_rows, ratings.len());
     }
 }

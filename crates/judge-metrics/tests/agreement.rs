@@ -103,7 +103,15 @@ fn raters_equal_krippendorff_statsmodels_and_irrcac() {
             ("ratio", Measurement::Ratio),
         ];
         for (name, measurement) in measurements {
-            close(krippendorff_alpha(&ratings, measurement).unwrap(), &case["krippendorff"][name]);
+            let ours = krippendorff_alpha(&ratings, measurement).unwrap();
+            let expected = &case["krippendorff_spread"][name];
+            close(ours.estimate, &case["krippendorff"][name]);
+            close(ours.standard_error().unwrap(), &expected["se"]);
+            // irrCAC takes it from 1 - P(T < t), which leaves an error of 1e-16.
+            assert!((ours.p_value().unwrap() - expected["p"].as_f64().unwrap()).abs() < 1e-14);
+            let interval = ours.interval(0.95).unwrap();
+            close(interval.low, &expected["low"]);
+            close(interval.high, &expected["high"]);
         }
         let coded: Vec<Vec<Option<i64>>> =
             ratings.iter().map(|row| row.iter().map(|value| value.map(|value| value as i64)).collect()).collect();
@@ -114,6 +122,11 @@ fn raters_equal_krippendorff_statsmodels_and_irrcac() {
             let z = ours.estimate / case["fleiss_se0"].as_f64().unwrap();
             let p = libm::erfc(z.abs() / std::f64::consts::SQRT_2);
             assert!((ours.p_value().unwrap() - p).abs() <= 1e-10 * p, "{ours:?}");
+            let expected = &case["fleiss_spread"];
+            close(ours.standard_error().unwrap(), &expected["se"]);
+            let interval = ours.interval(0.95).unwrap();
+            close(interval.low, &expected["low"]);
+            close(interval.high, &expected["high"]);
         } else {
             assert!(matches!(table.fleiss_kappa(), Err(Error::LengthMismatch { .. })));
         }
@@ -211,10 +224,21 @@ fn bad_input_is_refused() {
         Err(Error::OutOfRange { argument: "ratings", .. })
     ));
     assert!(matches!(alpha(&rows(&[1.0, 2.0], &[1.0]), Measurement::Nominal), Err(Error::LengthMismatch { .. })));
+    // A single unit does not say how units differ, nor do units that are all alike.
+    let one = alpha(&[vec![Some(1.0), Some(2.0)], vec![Some(1.0), None]], Measurement::Interval).unwrap();
+    let too_few = Error::TooFewItems { required: 2, found: 1 };
+    assert_eq!((one.n, one.interval(0.95), one.p_value()), (1, Err(too_few.clone()), Err(too_few.clone())));
+    for measurement in [Measurement::Nominal, Measurement::Ordinal, Measurement::Interval, Measurement::Ratio] {
+        let alike = alpha(&[[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]].map(|row| row.map(Some).to_vec()), measurement).unwrap();
+        assert_eq!(alike.standard_error(), Ok(0.0), "{measurement:?}");
+        assert!(alike.p_value().unwrap_err().is_undefined());
+    }
 
     assert!(matches!(RatingTable::new(&[1, 2], &[[Some(1), Some(3)]]), Err(Error::InRow { row: 0, .. })));
     assert_eq!(RatingTable::new(&[1, 2], &[[None, None]]), Err(Error::TooFewItems { required: 1, found: 0 }));
     assert!(RatingTable::from_counts(&[[3, 0], [3, 0]]).unwrap().fleiss_kappa().unwrap_err().is_undefined());
+    let one = RatingTable::from_counts(&[[2, 1]]).unwrap().fleiss_kappa().unwrap();
+    assert_eq!((one.interval(0.95), one.standard_error()), (Err(too_few.clone()), Err(too_few)));
     assert!(
         RatingTable::from_counts(&[[1, 0], [0, 1]])
             .unwrap()
@@ -266,7 +290,7 @@ fn pandalm_figures_are_those_published() {
     close(table.unwrap().fleiss_kappa().unwrap().estimate, &expected["fleiss"]);
     let ratings: Vec<Vec<Option<f64>>> =
         coded.iter().map(|row| row.iter().map(|label| label.map(|label| label as f64)).collect()).collect();
-    close(krippendorff_alpha(&ratings, Measurement::Nominal).unwrap(), &expected["krippendorff_nominal"]);
+    close(krippendorff_alpha(&ratings, Measurement::Nominal).unwrap().estimate, &expected["krippendorff_nominal"]);
 
     // Two of three always agree.
     let gold: Vec<i64> = (0..rows.len())
@@ -335,9 +359,9 @@ fn gpt_4s_repeated_grades_are_as_reliable_as_published() {
     let expected = &data("expected.json").unwrap()["prometheus_mt_bench_eval"];
     let grades: Vec<Vec<f64>> = list(&file).iter().map(|row| numbers(&row["gpt4_score"])).collect();
     let runs: Vec<Vec<Option<f64>>> = grades.iter().map(|row| row.iter().copied().map(Some).collect()).collect();
-    close(krippendorff_alpha(&runs, Measurement::Nominal).unwrap(), &expected["alpha_nominal"]);
-    close(krippendorff_alpha(&runs, Measurement::Ordinal).unwrap(), &expected["alpha_ordinal"]);
-    close(krippendorff_alpha(&runs, Measurement::Interval).unwrap(), &expected["alpha_interval"]);
+    close(krippendorff_alpha(&runs, Measurement::Nominal).unwrap().estimate, &expected["alpha_nominal"]);
+    close(krippendorff_alpha(&runs, Measurement::Ordinal).unwrap().estimate, &expected["alpha_ordinal"]);
+    close(krippendorff_alpha(&runs, Measurement::Interval).unwrap().estimate, &expected["alpha_interval"]);
     let icc = IntraclassCorrelations::new(&grades).unwrap();
     for (name, single, mean) in [
         ("1", icc.one_way(), icc.mean_one_way()),

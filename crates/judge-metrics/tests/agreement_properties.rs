@@ -147,7 +147,13 @@ proptest! {
             plain.iter().rev().map(|unit| order.iter().map(|&rater| unit[rater]).collect()).collect();
         for measurement in [Measurement::Nominal, Measurement::Ordinal, Measurement::Interval, Measurement::Ratio] {
             match (krippendorff_alpha(&plain, measurement), krippendorff_alpha(&mixed, measurement)) {
-                (Ok(a), Ok(b)) => prop_assert!(near(a, b) && a <= 1.0),
+                (Ok(a), Ok(b)) => {
+                    prop_assert!(near(a.estimate, b.estimate) && a.estimate <= 1.0);
+                    match (a.standard_error(), b.standard_error()) {
+                        (Ok(a), Ok(b)) => prop_assert!(near(a, b)),
+                        (a, b) => prop_assert_eq!(a, b),
+                    }
+                }
                 (a, b) => prop_assert_eq!(a, b),
             }
         }
@@ -156,10 +162,15 @@ proptest! {
             plain.iter().map(|row| row.iter().map(|value| value.map(f)).collect()).collect()
         };
         if let Ok(alpha) = krippendorff_alpha(&plain, Measurement::Ordinal) {
-            prop_assert!(near(alpha, krippendorff_alpha(&map(&f64::exp), Measurement::Ordinal).unwrap()));
+            let mapped = krippendorff_alpha(&map(&f64::exp), Measurement::Ordinal).unwrap();
+            prop_assert!(near(alpha.estimate, mapped.estimate) && alpha.standard_error() == mapped.standard_error());
         }
         if let Ok(alpha) = krippendorff_alpha(&plain, Measurement::Interval) {
-            prop_assert!(near(alpha, krippendorff_alpha(&map(&|x| 1e3 - 7.0 * x), Measurement::Interval).unwrap()));
+            let mapped = krippendorff_alpha(&map(&|x| 1e3 - 7.0 * x), Measurement::Interval).unwrap();
+            prop_assert!(near(alpha.estimate, mapped.estimate));
+            if let (Ok(a), Ok(b)) = (alpha.standard_error(), mapped.standard_error()) {
+                prop_assert!(near(a, b));
+            }
         }
         let labels = |rows: &[Vec<Option<f64>>]| -> Vec<Vec<Option<u8>>> {
             rows.iter().map(|row| row.iter().map(|value| value.map(|value| value as u8)).collect()).collect()

@@ -4,7 +4,7 @@ use super::collector::{Collector, take};
 use super::difference::{self, DIFFERENCES};
 use super::probabilities::{self, PROBABILITIES};
 use super::{ComparedItem, Labels, Rating};
-use crate::agreement::{IntraclassCorrelations, Measurement, RatedUnits};
+use crate::agreement::{IntraclassCorrelations, Measurement, RatedUnits, krippendorff_alpha};
 use crate::correlation::{
     KendallTest, TauWeights, kendall_tau_b, kendall_tau_c, pearson, somers_d, spearman, weighted_tau,
 };
@@ -103,7 +103,7 @@ fn reliability(found: &mut Collector<'_>, predicted: &[f64], human: &[f64], labe
 }
 
 /// Krippendorff's alphas. The nominal one compares labels, and `not_labels` says why scores are none: hardly two continuous scores are the same label.
-pub(super) fn alphas<R: AsRef<[Option<f64>]>>(
+pub(super) fn alphas<R: AsRef<[Option<f64>]> + Sync>(
     found: &mut Collector<'_>,
     prefix: &str,
     ratings: &[R],
@@ -116,7 +116,11 @@ pub(super) fn alphas<R: AsRef<[Option<f64>]>>(
         let name = format!("{prefix}krippendorff_alpha_{kind}");
         match (&units, not_labels) {
             (_, Some(reason)) if kind == "nominal" => found.undefined(&name, reason),
-            (Ok(units), _) => found.resample(&name, None, |rows| units.alpha(rows, measurement), units.len()),
+            // Copies of a row are no two units.
+            (Ok(units), _) if found.has_clusters() => {
+                found.resample(&name, None, |rows| units.alpha(rows, measurement), units.len());
+            }
+            (Ok(units), _) => found.closed(&name, |_| krippendorff_alpha(ratings, measurement), units.len()),
             (Err(error), _) => found.add(&name, Err(error.clone())),
         }
     }

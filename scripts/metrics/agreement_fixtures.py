@@ -5,7 +5,7 @@
 
 agreement.json    labels.*: sklearn.metrics.precision_recall_fscore_support, balanced_accuracy_score, matthews_corrcoef,
                   cohen_kappa_score and statsmodels.stats.inter_rater.cohens_kappa; raters.*: krippendorff.alpha,
-                  statsmodels fleiss_kappa, irrCAC CAC.gwet; subjects.*: pingouin.intraclass_corr.
+                  statsmodels fleiss_kappa, irrCAC CAC.gwet, CAC.krippendorff and CAC.fleiss; subjects.*: pingouin.intraclass_corr.
 
 pingouin rounds intervals; the unrounded ones are computed here by McGraw and Wong's formulas and must round to its figures.
 """
@@ -102,6 +102,26 @@ def gwet(table, weights):
     return {"estimate": estimate, "se": se, "p": 2 * stats.t.sf(abs(t), n - 1), "low": estimate - half, "high": min(1, estimate + half)}
 
 
+def spread(found):
+    """What irrCAC says of a coefficient, with as many digits as it has."""
+    low, high = found["confidence_interval"]
+    return {"estimate": found["coefficient_value"], "se": found["se"], "p": found["p_value"], "low": low, "high": high}
+
+
+def krippendorff_spreads(ratings, alphas):
+    """By irrCAC, whose ordinal weights are others: those of Krippendorff's ordinal distances come as a matrix."""
+    values, counts = np.unique(ratings[:, (~np.isnan(ratings)).sum(0) >= 2], return_counts=True)
+    values, counts = values[~np.isnan(values)], counts[: (~np.isnan(values)).sum()]
+    ranks = np.cumsum(counts) - counts / 2
+    distance = np.subtract.outer(ranks, ranks) ** 2
+    weights = {"nominal": "identity", "ordinal": 1 - distance / distance.max(), "interval": "quadratic", "ratio": "ratio"}
+    out = {}
+    for level, matrix in weights.items():
+        out[level] = spread(CAC(pd.DataFrame(ratings.T), weights=matrix, categories=values.tolist(), digits=17).krippendorff()["est"])
+        assert abs(out[level]["estimate"] - alphas[level]) < 1e-12, (level, out[level], alphas[level])
+    return out
+
+
 def raters():
     rng = np.random.default_rng(8)
     cases = []
@@ -116,10 +136,13 @@ def raters():
         case = {"ratings": [[None if np.isnan(x) else x for x in row] for row in ratings], "labels": domain}
         case["krippendorff"] = {level: krippendorff.alpha(ratings, level_of_measurement=level)
                                 for level in ("nominal", "ordinal", "interval", "ratio")}
+        case["krippendorff_spread"] = krippendorff_spreads(ratings, case["krippendorff"])
         table = np.array([[np.sum(ratings[:, u] == value) for value in domain] for u in range(n_units)])
         table = table[table.sum(1) > 0]
         if not missing:
             case["fleiss"] = inter_rater.fleiss_kappa(table, method="fleiss")
+            case["fleiss_spread"] = spread(CAC(pd.DataFrame(ratings.T), categories=domain, digits=17).fleiss()["est"])
+            assert abs(case["fleiss_spread"]["estimate"] - case["fleiss"]) < 1e-12
             p = table.sum(0) / table.sum()
             pq = (p * (1 - p)).sum()
             case["fleiss_se0"] = float(np.sqrt(2 / (pq**2 * n_units * n_raters * (n_raters - 1)) * (pq**2 - (p * (1 - p) * (1 - 2 * p)).sum())))

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | two columns of labels | [`ConfusionMatrix`]: accuracy, precision, recall, F1, Matthews, Cohen's kappa |
 //! | several raters, labels | [`RatingTable`]: Fleiss' kappa, Gwet's AC1 and AC2 |
-//! | several raters, any scale, gaps | [`krippendorff_alpha`], [`RatedUnits`] for its interval |
+//! | several raters, any scale, gaps | [`krippendorff_alpha`], [`RatedUnits`] for resamples of it |
 //! | several raters, numbers, no gaps | [`IntraclassCorrelations`] |
 //! | which of two judges is right more often, item by item | [`mcnemar`], [`clustered_mcnemar`] |
 //! | several annotators and a judge that may take their place | [`AlternativeAnnotatorTest`] |
@@ -12,6 +12,7 @@
 mod alternative_annotator;
 mod confusion;
 mod icc;
+mod influence;
 mod kappa;
 mod krippendorff;
 mod mcnemar;
@@ -21,7 +22,8 @@ mod weights;
 pub use alternative_annotator::{AlternativeAnnotatorTest, AlternativeAnnotators, LeftOut};
 pub use confusion::{Average, AverageScores, ClassScores, ConfusionMatrix, ZeroDivision};
 pub(crate) use confusion::{check_labels, place};
-pub use icc::{FTest, IntraclassCorrelation, IntraclassCorrelations};
+pub(crate) use icc::McGrawWong;
+pub use icc::{FTest, IntraclassCorrelations};
 pub use krippendorff::{Measurement, RatedUnits, krippendorff_alpha};
 pub use mcnemar::{McNemar, McNemarTest, clustered_mcnemar, mcnemar};
 pub use rating_table::RatingTable;

@@ -1,3 +1,4 @@
+use crate::agreement::McGrawWong;
 use crate::correlation::on_fisher_scale;
 use crate::distribution::{normal_tail, normal_two_sided_quantile, student_t_quantile, student_t_tail};
 use crate::input::check_level;
@@ -61,6 +62,8 @@ pub(crate) enum Spread {
     Misclassified { judged: Proportion, sensitivity: Proportion, specificity: Proportion },
     /// Of a difference of shares with this correlation.
     Newcombe([Proportion; 2], f64),
+    /// Of an intraclass correlation.
+    McGrawWong(McGrawWong),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -82,6 +85,8 @@ pub enum NullDistribution {
     Permutation,
     /// Standard normal, an approximation for large n; for correlations with the variance corrected for ties.
     Normal,
+    /// Fisher's F, one-sided: exact for intraclass correlations of normal ratings.
+    F,
 }
 
 pub(crate) const UNBOUNDED: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
@@ -194,10 +199,12 @@ impl Estimate {
                 Ok(Interval { low: interval.low.min(self.estimate), high: interval.high.max(self.estimate), level })
             }
             Spread::Newcombe(shares, correlation) => Proportion::newcombe(shares, correlation, level),
+            Spread::McGrawWong(squares) => squares.interval(level),
         }
     }
 
-    /// Two-sided p-value of the hypothesis that it is 0 but for chance, or ½ where ½ is what chance gives; in [0, 1].
+    /// Two-sided p-value of the hypothesis that it is 0 but for chance, or ½ where ½ is what chance gives; one-sided for
+    /// [`NullDistribution::F`]. In [0, 1].
     ///
     /// # Errors
     ///
@@ -221,6 +228,7 @@ impl Estimate {
             Spread::Wilson(_) => "Wilson",
             Spread::Misclassified { .. } => "Lang and Reiczigel",
             Spread::Newcombe(..) => "Newcombe",
+            Spread::McGrawWong(_) => "F",
         })
     }
 

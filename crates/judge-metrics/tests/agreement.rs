@@ -5,11 +5,11 @@
 
 use std::path::PathBuf;
 
-use judge_metrics::Error;
 use judge_metrics::agreement::{
     AgreementWeights, Average, ConfusionMatrix, IntraclassCorrelations, Measurement, RatingTable, ZeroDivision,
     krippendorff_alpha,
 };
+use judge_metrics::{Error, NullDistribution};
 use serde_json::Value;
 
 fn fixture() -> Value {
@@ -103,7 +103,15 @@ fn raters_equal_krippendorff_statsmodels_and_irrcac() {
             ("ratio", Measurement::Ratio),
         ];
         for (name, measurement) in measurements {
-            close(krippendorff_alpha(&ratings, measurement).unwrap(), &case["krippendorff"][name]);
+            let ours = krippendorff_alpha(&ratings, measurement).unwrap();
+            let expected = &case["krippendorff_spread"][name];
+            close(ours.estimate, &case["krippendorff"][name]);
+            close(ours.standard_error().unwrap(), &expected["se"]);
+            // irrCAC takes it from 1 - P(T < t), which leaves an error of 1e-16.
+            assert!((ours.p_value().unwrap() - expected["p"].as_f64().unwrap()).abs() < 1e-14);
+            let interval = ours.interval(0.95).unwrap();
+            close(interval.low, &expected["low"]);
+            close(interval.high, &expected["high"]);
         }
         let coded: Vec<Vec<Option<i64>>> =
             ratings.iter().map(|row| row.iter().map(|value| value.map(|value| value as i64)).collect()).collect();
@@ -114,6 +122,11 @@ fn raters_equal_krippendorff_statsmodels_and_irrcac() {
             let z = ours.estimate / case["fleiss_se0"].as_f64().unwrap();
             let p = libm::erfc(z.abs() / std::f64::consts::SQRT_2);
             assert!((ours.p_value().unwrap() - p).abs() <= 1e-10 * p, "{ours:?}");
+            let expected = &case["fleiss_spread"];
+            close(ours.standard_error().unwrap(), &expected["se"]);
+            let interval = ours.interval(0.95).unwrap();
+            close(interval.low, &expected["low"]);
+            close(interval.high, &expected["high"]);
         } else {
             assert!(matches!(table.fleiss_kappa(), Err(Error::LengthMismatch { .. })));
         }
@@ -140,9 +153,11 @@ fn intraclass_correlations_equal_pingouins() {
     for case in list(&fixture()["subjects"]) {
         let ratings: Vec<Vec<f64>> = list(&case["ratings"]).iter().map(numbers).collect();
         let icc = IntraclassCorrelations::new(&ratings).unwrap();
-        let single = [icc.one_way(), icc.agreement(), icc.consistency()].map(Result::unwrap);
-        let all = single.into_iter().chain(single.map(|form| form.of_mean().unwrap()));
-        for (ours, expected) in all.zip(list(&case["forms"])) {
+        let single = [icc.one_way(), icc.agreement(), icc.consistency()];
+        let means = [icc.mean_one_way(), icc.mean_agreement(), icc.mean_consistency()];
+        let tests = [icc.one_way_test(), icc.two_way_test(), icc.two_way_test()].map(Result::unwrap);
+        let all = single.into_iter().chain(means).map(Result::unwrap);
+        for ((ours, test), expected) in all.zip(tests.iter().cycle()).zip(list(&case["forms"])) {
             // An offset of 10,000 leaves pingouin's sums of squares nine digits.
             let near = |ours: f64, expected: &Value| {
                 let expected = expected.as_f64().unwrap();
@@ -150,7 +165,8 @@ fn intraclass_correlations_equal_pingouins() {
                 assert!((ours - expected).abs() <= tolerance * expected.abs().max(1e-3), "{ours}, not {expected}");
             };
             near(ours.estimate, &expected["icc"]);
-            let test = ours.f_test().unwrap();
+            assert_eq!((ours.n, ours.null_distribution()), (ratings.len(), Some(NullDistribution::F)));
+            assert_eq!(ours.p_value(), Ok(test.p_value));
             near(test.statistic, &expected["f"]);
             near(test.p_value, &expected["p"]);
             assert_eq!(vec![test.dof.0 as f64, test.dof.1 as f64], numbers(&expected["dof"]));
@@ -208,10 +224,22 @@ fn bad_input_is_refused() {
         Err(Error::OutOfRange { argument: "ratings", .. })
     ));
     assert!(matches!(alpha(&rows(&[1.0, 2.0], &[1.0]), Measurement::Nominal), Err(Error::LengthMismatch { .. })));
+    // A single unit does not say how units differ, nor do units that are all alike.
+    let one = alpha(&[vec![Some(1.0), Some(2.0)], vec![Some(1.0), None]], Measurement::Interval).unwrap();
+    let too_few = Error::TooFewItems { required: 2, found: 1 };
+    assert_eq!((one.n, one.interval(0.95), one.p_value()), (1, Err(too_few.clone()), Err(too_few.clone())));
+    for measurement in [Measurement::Nominal, Measurement::Ordinal, Measurement::Interval, Measurement::Ratio] {
+        let alike =
+            alpha(&[[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]].map(|row| row.map(Some).to_vec()), measurement).unwrap();
+        assert_eq!(alike.standard_error(), Ok(0.0), "{measurement:?}");
+        assert!(alike.p_value().unwrap_err().is_undefined());
+    }
 
     assert!(matches!(RatingTable::new(&[1, 2], &[[Some(1), Some(3)]]), Err(Error::InRow { row: 0, .. })));
     assert_eq!(RatingTable::new(&[1, 2], &[[None, None]]), Err(Error::TooFewItems { required: 1, found: 0 }));
     assert!(RatingTable::from_counts(&[[3, 0], [3, 0]]).unwrap().fleiss_kappa().unwrap_err().is_undefined());
+    let one = RatingTable::from_counts(&[[2, 1]]).unwrap().fleiss_kappa().unwrap();
+    assert_eq!((one.interval(0.95), one.standard_error()), (Err(too_few.clone()), Err(too_few)));
     assert!(
         RatingTable::from_counts(&[[1, 0], [0, 1]])
             .unwrap()
@@ -225,12 +253,14 @@ fn bad_input_is_refused() {
     assert!(IntraclassCorrelations::new(&[[1.0, 1.0], [1.0, 1.0]]).unwrap_err().is_undefined());
     let nan = IntraclassCorrelations::new(&[[1.0, 2.0], [f64::NAN, 1.0]]);
     assert!(matches!(nan, Err(Error::InRow { row: 1, .. })));
-    let exact = IntraclassCorrelations::new(&[[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]]).unwrap().agreement().unwrap();
+    let squares = IntraclassCorrelations::new(&[[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]]).unwrap();
+    let exact = squares.agreement().unwrap();
     assert_eq!(exact.estimate, 1.0);
-    assert!(exact.f_test().unwrap_err().is_undefined() && exact.interval(0.95).unwrap_err().is_undefined());
+    assert!(squares.two_way_test().unwrap_err().is_undefined() && squares.one_way_test().unwrap_err().is_undefined());
+    assert!(exact.p_value().unwrap_err().is_undefined() && exact.interval(0.95).unwrap_err().is_undefined());
     let shifted = IntraclassCorrelations::new(&[[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]]).unwrap();
     assert!(shifted.consistency().unwrap_err().is_undefined());
-    assert!(shifted.one_way().unwrap().of_mean().unwrap_err().is_undefined());
+    assert!(shifted.mean_one_way().unwrap_err().is_undefined());
 }
 
 /// A file of the published data; `None`, said on stderr, where there are none.
@@ -261,7 +291,7 @@ fn pandalm_figures_are_those_published() {
     close(table.unwrap().fleiss_kappa().unwrap().estimate, &expected["fleiss"]);
     let ratings: Vec<Vec<Option<f64>>> =
         coded.iter().map(|row| row.iter().map(|label| label.map(|label| label as f64)).collect()).collect();
-    close(krippendorff_alpha(&ratings, Measurement::Nominal).unwrap(), &expected["krippendorff_nominal"]);
+    close(krippendorff_alpha(&ratings, Measurement::Nominal).unwrap().estimate, &expected["krippendorff_nominal"]);
 
     // Two of three always agree.
     let gold: Vec<i64> = (0..rows.len())
@@ -330,14 +360,17 @@ fn gpt_4s_repeated_grades_are_as_reliable_as_published() {
     let expected = &data("expected.json").unwrap()["prometheus_mt_bench_eval"];
     let grades: Vec<Vec<f64>> = list(&file).iter().map(|row| numbers(&row["gpt4_score"])).collect();
     let runs: Vec<Vec<Option<f64>>> = grades.iter().map(|row| row.iter().copied().map(Some).collect()).collect();
-    close(krippendorff_alpha(&runs, Measurement::Nominal).unwrap(), &expected["alpha_nominal"]);
-    close(krippendorff_alpha(&runs, Measurement::Ordinal).unwrap(), &expected["alpha_ordinal"]);
-    close(krippendorff_alpha(&runs, Measurement::Interval).unwrap(), &expected["alpha_interval"]);
+    close(krippendorff_alpha(&runs, Measurement::Nominal).unwrap().estimate, &expected["alpha_nominal"]);
+    close(krippendorff_alpha(&runs, Measurement::Ordinal).unwrap().estimate, &expected["alpha_ordinal"]);
+    close(krippendorff_alpha(&runs, Measurement::Interval).unwrap().estimate, &expected["alpha_interval"]);
     let icc = IntraclassCorrelations::new(&grades).unwrap();
-    for (name, form) in [("1", icc.one_way()), ("A", icc.agreement()), ("C", icc.consistency())] {
-        let form = form.unwrap();
-        close(form.estimate, &expected["icc"][format!("ICC({name},1)")]);
-        close(form.of_mean().unwrap().estimate, &expected["icc"][format!("ICC({name},k)")]);
+    for (name, single, mean) in [
+        ("1", icc.one_way(), icc.mean_one_way()),
+        ("A", icc.agreement(), icc.mean_agreement()),
+        ("C", icc.consistency(), icc.mean_consistency()),
+    ] {
+        close(single.unwrap().estimate, &expected["icc"][format!("ICC({name},1)")]);
+        close(mean.unwrap().estimate, &expected["icc"][format!("ICC({name},k)")]);
     }
     let run = |run: usize| grades.iter().map(|row| row[run] as i64).collect::<Vec<_>>();
     let matrix = ConfusionMatrix::new(vec![1, 2, 3, 4, 5], &run(0), &run(1)).unwrap();

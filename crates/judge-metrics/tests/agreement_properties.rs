@@ -46,8 +46,8 @@ fn a_mean_of_raters_without_variance_has_no_agreement() {
     let icc = IntraclassCorrelations::new(&ratings).unwrap();
     let single = icc.agreement().unwrap();
     assert!(single.estimate < 0.0);
-    assert!(single.of_mean().unwrap_err().is_undefined());
-    assert!(icc.consistency().unwrap().of_mean().unwrap().estimate < 1.0);
+    assert!(icc.mean_agreement().unwrap_err().is_undefined());
+    assert!(icc.mean_consistency().unwrap().estimate < 1.0);
 }
 
 /// Squares of these would be infinite, or nothing.
@@ -79,8 +79,7 @@ proptest! {
     ) {
         let ratings: Vec<Vec<f64>> = ratings.into_iter().map(|row| row.into_iter().map(f64::from).collect()).collect();
         let Ok(icc) = IntraclassCorrelations::new(&ratings) else { return Ok(()) };
-        for form in [icc.one_way(), icc.agreement(), icc.consistency()].into_iter().flatten() {
-            let Ok(mean) = form.of_mean() else { continue };
+        for mean in [icc.mean_one_way(), icc.mean_agreement(), icc.mean_consistency()].into_iter().flatten() {
             prop_assert!(mean.estimate <= 1.0 + 1e-12, "{mean:?}");
             if let Ok(interval) = mean.interval(0.95) {
                 prop_assert!(interval.low <= interval.high && interval.high <= 1.0 + 1e-9, "{interval:?}");
@@ -148,7 +147,13 @@ proptest! {
             plain.iter().rev().map(|unit| order.iter().map(|&rater| unit[rater]).collect()).collect();
         for measurement in [Measurement::Nominal, Measurement::Ordinal, Measurement::Interval, Measurement::Ratio] {
             match (krippendorff_alpha(&plain, measurement), krippendorff_alpha(&mixed, measurement)) {
-                (Ok(a), Ok(b)) => prop_assert!(near(a, b) && a <= 1.0),
+                (Ok(a), Ok(b)) => {
+                    prop_assert!(near(a.estimate, b.estimate) && a.estimate <= 1.0);
+                    match (a.standard_error(), b.standard_error()) {
+                        (Ok(a), Ok(b)) => prop_assert!(near(a, b)),
+                        (a, b) => prop_assert_eq!(a, b),
+                    }
+                }
                 (a, b) => prop_assert_eq!(a, b),
             }
         }
@@ -157,10 +162,15 @@ proptest! {
             plain.iter().map(|row| row.iter().map(|value| value.map(f)).collect()).collect()
         };
         if let Ok(alpha) = krippendorff_alpha(&plain, Measurement::Ordinal) {
-            prop_assert!(near(alpha, krippendorff_alpha(&map(&f64::exp), Measurement::Ordinal).unwrap()));
+            let mapped = krippendorff_alpha(&map(&f64::exp), Measurement::Ordinal).unwrap();
+            prop_assert!(near(alpha.estimate, mapped.estimate) && alpha.standard_error() == mapped.standard_error());
         }
         if let Ok(alpha) = krippendorff_alpha(&plain, Measurement::Interval) {
-            prop_assert!(near(alpha, krippendorff_alpha(&map(&|x| 1e3 - 7.0 * x), Measurement::Interval).unwrap()));
+            let mapped = krippendorff_alpha(&map(&|x| 1e3 - 7.0 * x), Measurement::Interval).unwrap();
+            prop_assert!(near(alpha.estimate, mapped.estimate));
+            if let (Ok(a), Ok(b)) = (alpha.standard_error(), mapped.standard_error()) {
+                prop_assert!(near(a, b));
+            }
         }
         let labels = |rows: &[Vec<Option<f64>>]| -> Vec<Vec<Option<u8>>> {
             rows.iter().map(|row| row.iter().map(|value| value.map(|value| value as u8)).collect()).collect()

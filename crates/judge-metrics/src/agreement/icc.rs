@@ -1,8 +1,14 @@
 use crate::distribution::{f_quantile, f_sf};
-use crate::input::{check_finite, check_lengths, check_level, unit_of};
-use crate::{Error, Interval};
+use crate::estimate::{Missing, Spread};
+use crate::input::{check_finite, check_lengths, unit_of};
+use crate::{Error, Estimate, Interval, NullDistribution};
 
 /// The mean squares from which all intraclass correlations are made (McGraw and Wong, 1996), of k raters who each rated all of n subjects.
+///
+/// Each of the six comes with the interval of McGraw and Wong (1996), table 7: exact for normal ratings, but for the two of agreement
+/// (Satterthwaite). Its p-value is that of the F test that subjects do not differ, which is one-sided. Neither exists where raters agree
+/// exactly. The interval of agreement is undefined also where Satterthwaite's degrees of freedom vanish, and that of the mean where the one
+/// of a single rater reaches so far below 0 that means have none. None has a standard error.
 ///
 /// ```
 /// use judge_metrics::agreement::IntraclassCorrelations;
@@ -14,7 +20,7 @@ use crate::{Error, Interval};
 /// assert_eq!(round(icc.one_way()?.estimate), 0.17);
 /// assert_eq!(round(icc.agreement()?.estimate), 0.29);
 /// assert_eq!(round(icc.consistency()?.estimate), 0.71);
-/// assert_eq!(round(icc.consistency()?.of_mean()?.estimate), 0.91);
+/// assert_eq!(round(icc.mean_consistency()?.estimate), 0.91);
 /// let interval = icc.agreement()?.interval(0.95)?;
 /// assert_eq!((round(interval.low), round(interval.high)), (0.02, 0.76));
 /// # Ok::<(), judge_metrics::Error>(())
@@ -33,21 +39,23 @@ pub struct IntraclassCorrelations {
     within: f64,
 }
 
-/// One intraclass correlation.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct IntraclassCorrelation {
-    /// At most 1.
-    pub estimate: f64,
-    form: Form,
-    of_mean: bool,
-    squares: IntraclassCorrelations,
-}
+const STATISTIC: &str = "the intraclass correlation";
+const INFINITE: &str = "raters agree exactly: the F ratio is infinite";
 
+/// Whose ratings are compared with whose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     OneWay,
     Agreement,
     Consistency,
+}
+
+/// What the interval of one intraclass correlation is made of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct McGrawWong {
+    form: Form,
+    of_mean: bool,
+    squares: IntraclassCorrelations,
 }
 
 /// The test that subjects do not differ.
@@ -109,10 +117,7 @@ impl IntraclassCorrelations {
         let (rest, within, between) = (clean(rest), clean(within), clean(raters_n * squares(&of_subject)));
         let raters = clean(subjects_n * squares(&of_rater));
         if within == 0.0 && between == 0.0 {
-            return Err(Error::Undefined {
-                statistic: "the intraclass correlation",
-                reason: "all ratings are one value",
-            });
+            return Err(Error::Undefined { statistic: STATISTIC, reason: "all ratings are one value" });
         }
         Ok(Self {
             n: subjects_n,
@@ -124,105 +129,136 @@ impl IntraclassCorrelations {
         })
     }
 
-    /// ICC(1): each subject has raters of its own.
+    /// ICC(1): each subject has raters of its own. At most 1.
     ///
     /// # Errors
     ///
     /// [`Error::Undefined`] where the ratings leave 0/0: subjects that do not differ, whatever raters do.
-    pub fn one_way(&self) -> Result<IntraclassCorrelation, Error> {
-        self.form(Form::OneWay)
+    pub fn one_way(&self) -> Result<Estimate, Error> {
+        let Self { k, subjects, within, .. } = *self;
+        Ok(self.of_one(Form::OneWay, ratio(subjects - within, subjects + (k - 1.0) * within)?))
     }
 
-    /// ICC(A,1), also ICC2: raters are a sample of all raters, and where they differ in level they do not agree.
+    /// ICC(A,1), also ICC2: raters are a sample of all raters, and where they differ in level they do not agree. At most 1.
     ///
     /// # Errors
     ///
     /// [`Error::Undefined`] where the ratings leave 0/0: subjects that do not differ, whatever raters do.
-    pub fn agreement(&self) -> Result<IntraclassCorrelation, Error> {
-        self.form(Form::Agreement)
+    pub fn agreement(&self) -> Result<Estimate, Error> {
+        Ok(self.of_one(Form::Agreement, self.single_agreement()?))
     }
 
-    /// ICC(C,1), also ICC3: raters may differ in level, as long as they do so always.
+    /// ICC(C,1), also ICC3: raters may differ in level, as long as they do so always. At most 1.
     ///
     /// # Errors
     ///
     /// [`Error::Undefined`] where the ratings leave 0/0: subjects that do not differ, whatever raters do.
-    pub fn consistency(&self) -> Result<IntraclassCorrelation, Error> {
-        self.form(Form::Consistency)
+    pub fn consistency(&self) -> Result<Estimate, Error> {
+        let Self { k, subjects, rest, .. } = *self;
+        Ok(self.of_one(Form::Consistency, ratio(subjects - rest, subjects + (k - 1.0) * rest)?))
     }
 
-    fn form(&self, form: Form) -> Result<IntraclassCorrelation, Error> {
-        let Self { n, k, subjects, raters, rest, within } = *self;
-        let estimate = match form {
-            Form::OneWay => ratio(subjects - within, subjects + (k - 1.0) * within)?,
-            Form::Agreement => ratio(subjects - rest, subjects + (k - 1.0) * rest + k * (raters - rest) / n)?,
-            Form::Consistency => ratio(subjects - rest, subjects + (k - 1.0) * rest)?,
-        };
-        Ok(IntraclassCorrelation { estimate, form, of_mean: false, squares: *self })
-    }
-}
-
-impl IntraclassCorrelation {
-    /// The same of the mean of all k raters: ICC(1,k), ICC(A,k), ICC(C,k).
+    /// ICC(1,k): [`one_way`](Self::one_way) of the mean of all k raters.
     ///
     /// # Errors
     ///
-    /// [`Error::Undefined`] where subjects do not differ; of ICC(A,k) also where they differ so much less than a rater from himself that the variance of a mean is estimated as 0 or less.
-    pub fn of_mean(self) -> Result<Self, Error> {
-        let IntraclassCorrelations { n, subjects, raters, rest, within, .. } = self.squares;
-        let estimate = match self.form {
-            Form::OneWay => ratio(subjects - within, subjects)?,
-            Form::Agreement => {
-                let variance = subjects + (raters - rest) / n;
-                if variance < 0.0 {
-                    let reason = "the variance of a subject's mean is estimated below 0";
-                    return Err(Error::Undefined { statistic: "the intraclass correlation", reason });
-                }
-                ratio(subjects - rest, variance)?
-            }
-            Form::Consistency => ratio(subjects - rest, subjects)?,
-        };
-        Ok(Self { estimate, of_mean: true, ..self })
+    /// [`Error::Undefined`] where subjects do not differ.
+    pub fn mean_one_way(&self) -> Result<Estimate, Error> {
+        Ok(self.of_mean(Form::OneWay, ratio(self.subjects - self.within, self.subjects)?))
     }
 
-    /// The test that subjects do not differ.
+    /// ICC(A,k): [`agreement`](Self::agreement) of the mean of all k raters.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Undefined`] where subjects do not differ, or differ so much less than a rater from himself that the variance of a mean is
+    /// estimated as 0 or less.
+    pub fn mean_agreement(&self) -> Result<Estimate, Error> {
+        let variance = self.subjects + (self.raters - self.rest) / self.n;
+        if variance < 0.0 {
+            let reason = "the variance of a subject's mean is estimated below 0";
+            return Err(Error::Undefined { statistic: STATISTIC, reason });
+        }
+        Ok(self.of_mean(Form::Agreement, ratio(self.subjects - self.rest, variance)?))
+    }
+
+    /// ICC(C,k): [`consistency`](Self::consistency) of the mean of all k raters; Cronbach's alpha.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Undefined`] where subjects do not differ.
+    pub fn mean_consistency(&self) -> Result<Estimate, Error> {
+        Ok(self.of_mean(Form::Consistency, ratio(self.subjects - self.rest, self.subjects)?))
+    }
+
+    /// The test that subjects do not differ, with differences within subjects as the error: that of both correlations of
+    /// [one way](Self::one_way).
     ///
     /// # Errors
     ///
     /// [`Error::Undefined`] where raters agree exactly, so that the ratio is infinite.
-    pub fn f_test(&self) -> Result<FTest, Error> {
-        let (statistic, above, below) = self.ratio()?;
-        let dof = (above as usize, below as usize);
-        Ok(FTest { statistic, dof, p_value: f_sf(statistic, above, below) })
+    pub fn one_way_test(&self) -> Result<FTest, Error> {
+        self.test(Form::OneWay)
     }
 
-    fn ratio(&self) -> Result<(f64, f64, f64), Error> {
-        let IntraclassCorrelations { n, k, subjects, rest, within, .. } = self.squares;
-        let (error, below) = match self.form {
-            Form::OneWay => (within, n * (k - 1.0)),
-            Form::Agreement | Form::Consistency => (rest, (n - 1.0) * (k - 1.0)),
-        };
-        if error == 0.0 {
-            let reason = "raters agree exactly: the F ratio is infinite";
-            return Err(Error::Undefined { statistic: "the F test of an intraclass correlation", reason });
-        }
-        Ok((subjects / error, n - 1.0, below))
-    }
-
-    /// The interval of McGraw and Wong (1996), tables 7: exact for normal ratings, but for ICC(A) (Satterthwaite).
+    /// The test that subjects do not differ, with what raters' levels leave of the differences as the error: that of
+    /// [agreement](Self::agreement) and [consistency](Self::consistency).
     ///
     /// # Errors
     ///
-    /// [`Error::LevelOutOfRange`]; [`Error::Undefined`] where raters agree exactly, and for ICC(A,k) where the interval of a single rater reaches so far below 0 that means have none;
-    /// for ICC(A) where Satterthwaite's degrees of freedom vanish.
-    pub fn interval(&self, level: f64) -> Result<Interval, Error> {
-        check_level(level)?;
-        let (ratio, above, below) = self.ratio()?;
+    /// [`Error::Undefined`] where raters agree exactly but for their levels, so that the ratio is infinite.
+    pub fn two_way_test(&self) -> Result<FTest, Error> {
+        self.test(Form::Consistency)
+    }
+
+    fn single_agreement(&self) -> Result<f64, Error> {
+        let Self { n, k, subjects, raters, rest, .. } = *self;
+        ratio(subjects - rest, subjects + (k - 1.0) * rest + k * (raters - rest) / n)
+    }
+
+    fn of_one(&self, form: Form, estimate: f64) -> Estimate {
+        self.estimate(estimate, McGrawWong { form, of_mean: false, squares: *self })
+    }
+
+    fn of_mean(&self, form: Form, estimate: f64) -> Estimate {
+        self.estimate(estimate, McGrawWong { form, of_mean: true, squares: *self })
+    }
+
+    fn estimate(&self, estimate: f64, interval: McGrawWong) -> Estimate {
+        let found = Estimate::new(STATISTIC, estimate, self.n as usize);
+        match self.test(interval.form) {
+            Ok(test) => found.with_interval(Spread::McGrawWong(interval)).tested(test.p_value, NullDistribution::F),
+            Err(_) => found.without_interval(INFINITE).untested(Missing::Because(INFINITE)),
+        }
+    }
+
+    fn test(&self, form: Form) -> Result<FTest, Error> {
+        let (error, above, below) = self.error_of(form);
+        if error == 0.0 {
+            return Err(Error::Undefined { statistic: "the F test of an intraclass correlation", reason: INFINITE });
+        }
+        let statistic = self.subjects / error;
+        Ok(FTest { statistic, dof: (above as usize, below as usize), p_value: f_sf(statistic, above, below) })
+    }
+
+    /// The mean square that subjects are compared with, and the degrees of freedom of both.
+    fn error_of(&self, form: Form) -> (f64, f64, f64) {
+        let Self { n, k, rest, within, .. } = *self;
+        match form {
+            Form::OneWay => (within, n - 1.0, n * (k - 1.0)),
+            Form::Agreement | Form::Consistency => (rest, n - 1.0, (n - 1.0) * (k - 1.0)),
+        }
+    }
+}
+
+impl McGrawWong {
+    pub(crate) fn interval(&self, level: f64) -> Result<Interval, Error> {
         let IntraclassCorrelations { n, k, subjects, raters, rest, .. } = self.squares;
+        let (error, above, below) = self.squares.error_of(self.form);
         let upper = (1.0 + level) / 2.0;
         let (low, high) = if self.form == Form::Agreement {
             // Of a single rater, whichever was asked for.
-            let icc = self.squares.agreement()?.estimate;
+            let icc = self.squares.single_agreement()?;
             let of_raters = raters / rest;
             let share = n * (1.0 + (k - 1.0) * icc) - k * icc;
             let dof = below * (k * icc * of_raters + share).powi(2)
@@ -253,6 +289,7 @@ impl IntraclassCorrelation {
                 (low, high)
             }
         } else {
+            let ratio = subjects / error;
             let (low, high) = (ratio / f_quantile(upper, above, below), ratio * f_quantile(upper, below, above));
             let icc = |f: f64| if self.of_mean { 1.0 - 1.0 / f } else { (f - 1.0) / (f + k - 1.0) };
             (icc(low), icc(high))
@@ -263,7 +300,7 @@ impl IntraclassCorrelation {
 
 fn ratio(above: f64, below: f64) -> Result<f64, Error> {
     if below == 0.0 {
-        return Err(Error::Undefined { statistic: "the intraclass correlation", reason: "subjects do not differ" });
+        return Err(Error::Undefined { statistic: STATISTIC, reason: "subjects do not differ" });
     }
     Ok(above / below)
 }

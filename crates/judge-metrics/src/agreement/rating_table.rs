@@ -2,8 +2,8 @@ use std::fmt::Display;
 
 use crate::agreement::AgreementWeights;
 use crate::agreement::confusion::{check_labels, place};
+use crate::agreement::influence::over_subjects;
 use crate::distribution::normal_tail;
-use crate::estimate::Spread;
 use crate::input::check_lengths;
 use crate::{Error, Estimate, NullDistribution};
 
@@ -91,7 +91,9 @@ impl RatingTable {
     }
 
     /// Fleiss' kappa (1971), at most 1, which is full agreement; 0 is what chance gives: `statsmodels.stats.inter_rater.fleiss_kappa`. The
-    /// p-value is that of no agreement beyond chance (Fleiss, Nee and Landis, 1979; R's `irr::kappam.fleiss`), normal.
+    /// p-value is that of no agreement beyond chance (Fleiss, Nee and Landis, 1979; R's `irr::kappam.fleiss`), normal. The standard error is
+    /// over subjects, the raters being given, whether they agree beyond chance or not (Gwet, 2008; `irrCAC.raw.CAC.fleiss` of Python); the
+    /// interval is Student's, cut off at 1, and takes two subjects.
     ///
     /// # Errors
     ///
@@ -118,7 +120,16 @@ impl RatingTable {
         let null_standard_error = (2.0 / (n * m * (m - 1.0)) * (chance * chance - skew)).sqrt() / chance;
         let estimate = 1.0 - (1.0 - agreeing) / chance;
         let p_value = normal_tail(estimate / null_standard_error);
-        Ok(Estimate::new("Fleiss' kappa", estimate, self.n_subjects()).tested(p_value, NullDistribution::Normal))
+        let influences: Vec<f64> = self
+            .rows()
+            .map(|row| {
+                let counts = || row.iter().map(|&count| count as f64);
+                let disagreeing = 1.0 - counts().map(|count| count * (count - 1.0)).sum::<f64>() / (m * (m - 1.0));
+                let own_chance = counts().zip(&shares).map(|(count, p)| count * (1.0 - p)).sum::<f64>() / m;
+                (1.0 - estimate) * (2.0 * own_chance / chance - 1.0) - disagreeing / chance
+            })
+            .collect();
+        Ok(over_subjects("Fleiss' kappa", estimate, &influences).tested(p_value, NullDistribution::Normal))
     }
 
     fn label_counts(&self) -> impl Iterator<Item = u64> + '_ {
@@ -166,18 +177,16 @@ impl RatingTable {
         }
         let seen = agreeing.iter().flatten().sum::<f64>() / several as f64;
         let estimate = (seen - chance) / (1.0 - chance);
-        let squares: f64 = agreeing
+        let influences: Vec<f64> = agreeing
             .iter()
             .zip(shares.chunks_exact(q))
             .map(|(agreeing, shares)| {
                 let own = agreeing.map_or(0.0, |own| n as f64 / several as f64 * (own - chance) / (1.0 - chance));
                 let own_chance = weight * shares.iter().zip(&mean).map(|(share, p)| share * (1.0 - p)).sum::<f64>();
-                (own - 2.0 * (1.0 - estimate) * (own_chance - chance) / (1.0 - chance) - estimate).powi(2)
+                own - 2.0 * (1.0 - estimate) * (own_chance - chance) / (1.0 - chance) - estimate
             })
-            .sum();
-        let (standard_error, degrees_of_freedom) = ((squares / (n * (n - 1)) as f64).sqrt(), (n - 1) as f64);
-        let interval = Spread::StudentT { degrees_of_freedom, range: [f64::NEG_INFINITY, 1.0] };
-        let estimate = Estimate::new("Gwet's coefficient", estimate, n).with_error(standard_error, interval);
-        Ok(estimate.tested_against_zero("all subjects are alike: the standard error is 0"))
+            .collect();
+        Ok(over_subjects("Gwet's coefficient", estimate, &influences)
+            .tested_against_zero("all subjects are alike: the standard error is 0"))
     }
 }

@@ -4,8 +4,8 @@ use super::collector::{Collector, PValue, take};
 use super::difference::{self, DIFFERENCES};
 use super::probabilities::{self, PROBABILITIES};
 use super::within::{self, WITHIN};
-use super::{ComparedItem, Labels, Rating, Reported};
-use crate::agreement::{IntraclassCorrelation, IntraclassCorrelations, Measurement, RatedUnits};
+use super::{ComparedItem, Labels, Rating};
+use crate::agreement::{IntraclassCorrelations, Measurement, RatedUnits, krippendorff_alpha};
 use crate::correlation::{
     KendallTest, TauWeights, kendall_tau_b, kendall_tau_c, pearson, somers_d, spearman, weighted_tau,
 };
@@ -111,7 +111,7 @@ fn reliability(found: &mut Collector<'_>, predicted: &[f64], human: &[f64], labe
 }
 
 /// Krippendorff's alphas. The nominal one compares labels, and `not_labels` says why scores are none: hardly two continuous scores are the same label.
-pub(super) fn alphas<R: AsRef<[Option<f64>]>>(
+pub(super) fn alphas<R: AsRef<[Option<f64>]> + Sync>(
     found: &mut Collector<'_>,
     prefix: &str,
     ratings: &[R],
@@ -124,13 +124,17 @@ pub(super) fn alphas<R: AsRef<[Option<f64>]>>(
         let name = format!("{prefix}krippendorff_alpha_{kind}");
         match (&units, not_labels) {
             (_, Some(reason)) if kind == "nominal" => found.undefined(&name, reason),
-            (Ok(units), _) => found.resample(&name, None, |rows| units.alpha(rows, measurement), units.len()),
+            // Copies of a row are no two units.
+            (Ok(units), _) if found.has_clusters() => {
+                found.resample(&name, None, |rows| units.alpha(rows, measurement), units.len());
+            }
+            (Ok(units), _) => found.closed(&name, |_| krippendorff_alpha(ratings, measurement), units.len()),
             (Err(error), _) => found.add(&name, Err(error.clone())),
         }
     }
 }
 
-type Form = fn(&IntraclassCorrelations) -> Result<IntraclassCorrelation, Error>;
+type Form = fn(&IntraclassCorrelations) -> Result<Estimate, Error>;
 
 pub(super) fn intraclass<R: AsRef<[f64]> + Clone + Sync>(found: &mut Collector<'_>, prefix: &str, ratings: &[R]) {
     let forms: [(&str, Form); 3] = [
@@ -139,20 +143,10 @@ pub(super) fn intraclass<R: AsRef<[f64]> + Clone + Sync>(found: &mut Collector<'
         ("icc_c1", IntraclassCorrelations::consistency),
     ];
     for (name, form) in forms {
-        let known = IntraclassCorrelations::new(ratings).and_then(|squares| form(&squares)).map(|icc| Reported {
-            estimate: icc.estimate,
-            interval: icc.interval(found.level()).ok(),
-            p: icc.f_test().ok().map(|test| test.p_value),
-            method: "F".to_owned(),
-        });
         let of_rows = |rows: &[usize]| {
             let ratings: Vec<R> = rows.iter().map(|&row| ratings[row].clone()).collect();
-            Ok(form(&IntraclassCorrelations::new(&ratings)?)?.estimate)
+            form(&IntraclassCorrelations::new(&ratings)?)
         };
-        let name = format!("{prefix}{name}");
-        match known {
-            Ok(_) if found.has_clusters() => found.resample(&name, None, of_rows, ratings.len()),
-            known => found.add(&name, known),
-        }
+        found.closed(&format!("{prefix}{name}"), of_rows, ratings.len());
     }
 }

@@ -55,9 +55,9 @@ pub(super) fn compare(
         let indices: Vec<usize> = (0..names.len()).collect();
         let fleiss = |drawn: &[usize]| {
             let drawn: Vec<&[Option<usize>]> = drawn.iter().map(|&row| votes[row].as_slice()).collect();
-            Ok(RatingTable::new(&indices, &drawn)?.fleiss_kappa()?.estimate)
+            RatingTable::new(&indices, &drawn)?.fleiss_kappa()
         };
-        found.resample("human_fleiss_kappa", None, fleiss, n);
+        found.closed("human_fleiss_kappa", fleiss, n);
     }
 }
 

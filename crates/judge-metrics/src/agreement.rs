@@ -8,23 +8,37 @@
 //! | several raters, numbers, no gaps | [`IntraclassCorrelations`] |
 //! | which of two judges is right more often, item by item | [`mcnemar`], [`clustered_mcnemar`] |
 //! | several annotators and a judge that may take their place | [`AlternativeAnnotatorTest`] |
+//! | the same, and how well people agree by the judge's own measure | [`HumanCeiling`] |
+//! | items with several acceptable labels | [`ResponseSets`] |
+//! | people's and the judge's distributions over labels | [`SoftLabels`] |
+//!
+//! What annotators say together, each weighed by skill, is in [`aggregation`](crate::aggregation).
 
 mod alternative_annotator;
+mod ceiling;
 mod confusion;
 mod icc;
 mod influence;
 mod kappa;
 mod krippendorff;
+mod leave_one_out;
 mod mcnemar;
+mod placed;
 mod rating_table;
+mod response_sets;
+mod soft_labels;
 mod weights;
 
 pub use alternative_annotator::{AlternativeAnnotatorTest, AlternativeAnnotators, LeftOut};
+pub use ceiling::{AnnotatorCeiling, HumanCeiling, ItemCeiling};
 pub use confusion::{Average, AverageScores, ClassScores, ConfusionMatrix, ZeroDivision};
 pub(crate) use confusion::{check_labels, place};
 pub(crate) use icc::McGrawWong;
 pub use icc::{FTest, IntraclassCorrelations};
 pub use krippendorff::{Measurement, RatedUnits, krippendorff_alpha};
 pub use mcnemar::{McNemar, McNemarTest, clustered_mcnemar, mcnemar};
+pub(crate) use placed::PlacedRatings;
 pub use rating_table::RatingTable;
+pub use response_sets::{ResponseSets, SetAgreement, SetOverlap};
+pub use soft_labels::{SoftLabels, SoftMeasure};
 pub use weights::AgreementWeights;

@@ -50,6 +50,8 @@ pub(crate) enum Spread {
     Normal { range: [f64; 2] },
     /// estimate ∓ t · standard error, cut off likewise.
     StudentT { degrees_of_freedom: f64, range: [f64; 2] },
+    /// estimate · exp(∓ t · standard error / estimate), of an estimate above 0.
+    LogStudentT { degrees_of_freedom: f64 },
     /// logit estimate ∓ z · standard error / (estimate (1 − estimate)), turned back.
     Logit,
     /// tanh(atanh estimate ∓ z √(scale / (n − lost))).
@@ -181,6 +183,12 @@ impl Estimate {
                 let t = student_t_quantile(0.5 + level / 2.0, degrees_of_freedom);
                 around(t * self.standard_error()?, range)
             }
+            Spread::LogStudentT { degrees_of_freedom } => {
+                let t = student_t_quantile(0.5 + level / 2.0, degrees_of_freedom);
+                let factor = (t * self.standard_error()? / self.estimate).exp();
+                let high = in_range(self.statistic, self.estimate * factor)?;
+                Ok(Interval { low: self.estimate / factor, high, level })
+            }
             Spread::Logit => {
                 let (share, rest) = (self.estimate, 1.0 - self.estimate);
                 let odds_ratio = (z() * self.standard_error()? / share / rest).exp();
@@ -223,6 +231,7 @@ impl Estimate {
         self.interval.ok().map(|spread| match spread {
             Spread::Normal { .. } => "large sample",
             Spread::StudentT { .. } => "Student t",
+            Spread::LogStudentT { .. } => "Student t of the logarithm",
             Spread::Logit => "DeLong, logit",
             Spread::Fisher { .. } | Spread::FisherOfError => "Fisher",
             Spread::Wilson(_) => "Wilson",

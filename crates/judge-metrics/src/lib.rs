@@ -5,7 +5,8 @@
 //!
 //! | module | statistics |
 //! |---|---|
-//! | [`agreement`] | confusion matrix and what follows from it, kappas, Krippendorff's alpha, Gwet's AC, intraclass correlation, the alternative annotator test |
+//! | [`aggregation`] | majority vote, Dawid and Skene's model of annotators, the effective size of a panel |
+//! | [`agreement`] | confusion matrix and what follows from it, kappas, Krippendorff's alpha, Gwet's AC, intraclass correlation, response sets, soft labels, the human ceiling, the alternative annotator test |
 //! | [`bias`] | what sways a judge: position, its own output, perturbations, intransitive verdicts |
 //! | [`calibration`] | scores on the human scale with intervals, calibration error, slope and intercept, isotonic regression, conformal intervals |
 //! | [`comparison`] | all of the above and below that a set of rows defines, by name, for a report |
@@ -46,6 +47,7 @@
 //!   sure of themselves: take [`resampling::Bootstrap::clustered`] and [`resampling::PermutationTest::clustered`].
 //! - For anything but slices in memory: the crate reads no file and holds no model.
 
+pub mod aggregation;
 pub mod agreement;
 pub mod bias;
 pub mod calibration;

@@ -21,7 +21,7 @@
 mod auroc;
 mod curves;
 pub(crate) mod distributions;
-mod divergence;
+pub(crate) mod divergence;
 pub(crate) mod errors;
 mod risk_coverage;
 pub(crate) mod scoring;

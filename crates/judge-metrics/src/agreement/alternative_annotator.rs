@@ -1,5 +1,6 @@
+use crate::agreement::leave_one_out::{ScoredAnnotator, check_ratings, leave_one_out};
 use crate::distribution::student_t_tail;
-use crate::input::{check_finite, check_lengths, check_level};
+use crate::input::check_level;
 use crate::means::sample_mean;
 use crate::multiplicity::Adjustment;
 use crate::{Error, Estimate, Proportion};
@@ -106,12 +107,7 @@ impl AlternativeAnnotatorTest {
         judge: &[Option<f64>],
         annotations: &[R],
     ) -> Result<AlternativeAnnotators, Error> {
-        let known: Vec<f64> = judge.iter().flatten().copied().collect();
-        check_finite("judge", &known)?;
-        for (row, ratings) in annotations.iter().enumerate() {
-            let known: Vec<f64> = ratings.as_ref().iter().flatten().copied().collect();
-            check_finite("annotations", &known).map_err(Error::in_row(row))?;
-        }
+        check_ratings(judge, annotations)?;
         self.of(judge, annotations, |rating, others| {
             let squares: f64 = others.iter().map(|other| (rating - **other).powi(2)).sum();
             -(squares / others.len() as f64).sqrt()
@@ -144,36 +140,11 @@ impl AlternativeAnnotatorTest {
             let (value, high) = (self.min_items as f64, f64::MAX);
             return Err(Error::OutOfRange { argument: "min_items", index: None, value, low: 2.0, high });
         }
-        check_lengths("annotations", annotations.len(), "judge", judge.len())?;
-        let n_annotators = annotations.first().map_or(0, |row| row.as_ref().len());
-        for row in annotations {
-            check_lengths("annotations", row.as_ref().len(), "annotations[0]", n_annotators)?;
-        }
+        let (n_annotators, items) = leave_one_out(judge, annotations, score)?;
         // Per annotator, 1 where they alone have the advantage, -1 where the judge alone has it, 0 where both score alike.
         let mut differences: Vec<Vec<f64>> = vec![Vec::new(); n_annotators];
-        let mut n_items = 0;
-        for (item, (said, row)) in judge.iter().zip(annotations).enumerate() {
-            let Some(said) = said else { continue };
-            let given: Vec<(usize, &L)> = row
-                .as_ref()
-                .iter()
-                .enumerate()
-                .filter_map(|(annotator, label)| Some((annotator, label.as_ref()?)))
-                .collect();
-            if given.len() < 2 {
-                continue;
-            }
-            n_items += 1;
-            for &(annotator, own) in &given {
-                let others: Vec<&L> =
-                    given.iter().filter(|(other, _)| *other != annotator).map(|(_, label)| *label).collect();
-                let (of_person, of_judge) = (score(own, &others), score(said, &others));
-                if let Some(value) = [of_person, of_judge].into_iter().find(|score| score.is_nan()) {
-                    return Err(Error::NonFinite { argument: "score", index: item, value });
-                }
-                differences[annotator]
-                    .push(f64::from(i8::from(of_person >= of_judge) - i8::from(of_judge >= of_person)));
-            }
+        for ScoredAnnotator { annotator, person, judge } in items.iter().flat_map(|item| &item.left_out) {
+            differences[*annotator].push(f64::from(i8::from(person >= judge) - i8::from(judge >= person)));
         }
         let (tested, skipped): (Vec<usize>, Vec<usize>) =
             (0..n_annotators).partition(|&annotator| differences[annotator].len() >= self.min_items);
@@ -204,7 +175,7 @@ impl AlternativeAnnotatorTest {
         let shares =
             annotators.iter().map(|left_out| left_out.judge.estimate()).collect::<Result<Vec<f64>, Error>>()?;
         let advantage = shares.iter().sum::<f64>() / shares.len() as f64;
-        Ok(AlternativeAnnotators { advantage, annotators, skipped, n_items })
+        Ok(AlternativeAnnotators { advantage, annotators, skipped, n_items: items.len() })
     }
 }
 

@@ -1,8 +1,8 @@
 use std::fmt::Display;
 
 use crate::agreement::AgreementWeights;
-use crate::agreement::confusion::{check_labels, place};
 use crate::agreement::influence::over_subjects;
+use crate::agreement::placed::PlacedRatings;
 use crate::distribution::normal_tail;
 use crate::input::check_lengths;
 use crate::{Error, Estimate, NullDistribution};
@@ -38,22 +38,8 @@ impl RatingTable {
         L: PartialEq + Display,
         R: AsRef<[Option<L>]>,
     {
-        check_labels(labels)?;
-        let n_raters = ratings.first().map_or(0, |row| row.as_ref().len());
-        if n_raters < 2 {
-            return Err(Error::TooFewItems { required: 2, found: n_raters });
-        }
-        let mut counts = vec![0; ratings.len() * labels.len()];
-        for (subject, row) in ratings.iter().enumerate() {
-            check_lengths("ratings", row.as_ref().len(), "ratings[0]", n_raters)?;
-            for (rater, label) in row.as_ref().iter().enumerate() {
-                if let Some(label) = label {
-                    let place = place(labels, "ratings", rater, label).map_err(Error::in_row(subject))?;
-                    counts[subject * labels.len() + place] += 1;
-                }
-            }
-        }
-        Self::checked(labels.len(), counts)
+        let counts = PlacedRatings::new(labels, ratings)?.counts();
+        Self::checked(labels.len(), counts.concat())
     }
 
     /// Takes counts as they are, one row to a subject, one entry to a label: `fleiss_kappa`'s table of statsmodels.

@@ -109,7 +109,8 @@ pub fn earth_movers_distance(p: &[f64], q: &[f64], values: &[f64]) -> Result<f64
     crate::number::in_range("earth mover's distance", moved)
 }
 
-fn normalized(p: &[f64]) -> Vec<f64> {
+/// A distribution whose sum is 1 but for rounding.
+pub(crate) fn normalized(p: &[f64]) -> Vec<f64> {
     let total = sum(p);
     p.iter().map(|p| p / total).collect()
 }

@@ -1,0 +1,196 @@
+use std::fmt::Display;
+
+use super::expectation::{Expected, Parameters};
+use super::majority::shares;
+use crate::Error;
+use crate::agreement::PlacedRatings;
+
+/// The label that is right of each subject, and how good each annotator is, from labels alone: Dawid and Skene's model (1979), by expectation maximisation.
+///
+/// Annotators, people or judges, err independently of one another given the label that is right. Where they differ in skill, good ones come to count for more than in a
+/// majority vote. Where errors are shared, as those of judges of one family are, the model takes agreement for skill: see [`PanelSize`](super::PanelSize).
+///
+/// The iteration starts from each subject's shares of votes, so the result depends on the data alone, and ends at a local maximum of the likelihood near the majority vote.
+/// Labels that are split evenly by annotators who never agree may leave it where it started. Settings are public fields; [`fit`](Self::fit) checks them.
+///
+/// ```
+/// use judge_metrics::aggregation::{DawidSkene, MajorityVote};
+///
+/// // Two annotators who are always right on subjects 0 to 5, and three who say "no" whatever they see: the majority is wrong on "yes".
+/// let ratings: Vec<[Option<&str>; 5]> = (0..12)
+///     .map(|subject| {
+///         let right = Some(if subject % 2 == 0 { "yes" } else { "no" });
+///         let lazy = Some(if subject == 4 { "yes" } else { "no" });
+///         [right, right, lazy, lazy, Some(if subject == 0 { "yes" } else { "no" })]
+///     })
+///     .collect();
+/// let labels = ["yes", "no"];
+/// assert_eq!(MajorityVote::new(&labels, &ratings)?.winners[2], Some(1));
+/// let found = DawidSkene::default().fit(&labels, &ratings)?;
+/// assert_eq!(found.most_probable[2], 0);
+/// assert!(found.annotators[0].accuracy > 0.99 && found.annotators[2].accuracy < 0.7);
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DawidSkene {
+    /// What an annotator's errors depend on.
+    pub model: AnnotatorModel,
+    /// Pseudo-counts, in [0, 10⁹], added to every cell of each annotator's confusion matrix; of [`AnnotatorModel::OneCoin`], to each label that may be given, so that accuracies shrink
+    /// towards one in as many as there are labels. The fit is then the mode under a Dirichlet prior. 0 is maximum likelihood, under which an annotator with few labels soon seems infallible.
+    pub smoothing: f64,
+    /// The iteration ends where no posterior probability moves by more than this; in [0, 1]. What is left to go may be many times that where the iteration is slow.
+    pub tolerance: f64,
+    /// Iterations after which it is given up, at least 1.
+    pub max_iterations: usize,
+}
+
+/// What the errors of an annotator depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnnotatorModel {
+    /// The label that is right and the one that is given: a confusion matrix to an annotator (Dawid and Skene, 1979). It takes many labels of each annotator.
+    ConfusionMatrix,
+    /// Nothing: one accuracy to an annotator, all errors being equally likely (the one-coin model; Zhang, Chen, Zhou and Jordan, 2016). It takes few labels, and label bias misleads it.
+    OneCoin,
+}
+
+impl Default for DawidSkene {
+    /// Confusion matrices by maximum likelihood, 10⁻⁸, 100,000 iterations.
+    fn default() -> Self {
+        Self { model: AnnotatorModel::ConfusionMatrix, smoothing: 0.0, tolerance: 1e-8, max_iterations: 100_000 }
+    }
+}
+
+/// What [`DawidSkene::fit`] found.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct AggregatedLabels {
+    /// Per subject how probable each label is to be right, in the order of the labels: a distribution. The model's assumptions make it surer than it should be.
+    pub posteriors: Vec<Vec<f64>>,
+    /// Per subject the place of the most probable label; of labels within 10⁻⁹ of it, which rounding alone would tell apart, the first in the list.
+    pub most_probable: Vec<usize>,
+    /// How often each label is right: a distribution.
+    pub prevalences: Vec<f64>,
+    /// Each annotator, in the order of the columns.
+    pub annotators: Vec<Annotator>,
+    /// Of all ratings under the parameters found, in nats, without a part for the prior.
+    pub log_likelihood: f64,
+    /// Made, each of a maximum and an expectation step.
+    pub iterations: usize,
+}
+
+/// How good an annotator is, as far as the model can tell.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Annotator {
+    /// Labels given.
+    pub n: usize,
+    /// The mean probability that a label given is right, in [0, 1]; of [`AnnotatorModel::OneCoin`] the model's accuracy, which smoothing moves.
+    pub accuracy: f64,
+    /// `confusion[truth][given]`: how probable each label is to be given where one is right. Each row is a distribution; even where nothing that the annotator saw may have had that label.
+    pub confusion: Vec<Vec<f64>>,
+}
+
+const STATISTIC: &str = "Dawid and Skene's model";
+
+impl DawidSkene {
+    /// Fits ratings: one row to a subject, one entry to an annotator, `None` where an annotator gave none. Labels are pinned by the caller; one that nobody gives has prevalence 0.
+    ///
+    /// Equals `crowdkit.aggregation.DawidSkene` and `OneCoinDawidSkene` of crowd-kit 1.4 run to convergence, but that those keep probabilities from 0 by 10⁻¹⁰, and spread what is not known of an
+    /// annotator over the labels that they gave rather than all.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] for a setting; [`Error::TooFewItems`] for fewer than two labels or no subject, [`Error::LengthMismatch`], [`Error::DuplicateLabel`]; [`Error::InRow`] around
+    /// [`Error::UnknownLabel`], and around [`Error::TooFewItems`] for a subject that nobody rated; [`Error::Undefined`] for fewer than three annotators, of whom the likelihood cannot tell
+    /// who is right, and where an annotator gave no label; [`Error::NoConvergence`].
+    pub fn fit<L, R>(&self, labels: &[L], ratings: &[R]) -> Result<AggregatedLabels, Error>
+    where
+        L: PartialEq + Display,
+        R: AsRef<[Option<L>]>,
+    {
+        self.check()?;
+        let placed = PlacedRatings::new(labels, ratings)?;
+        placed.check_all_rated()?;
+        let undefined = |reason| Err(Error::Undefined { statistic: STATISTIC, reason });
+        if placed.n_raters < 3 {
+            return undefined("of fewer than three annotators the likelihood cannot tell who is right");
+        }
+        let mut given = vec![0; placed.n_raters];
+        placed.subjects.iter().flatten().for_each(|&(annotator, _)| given[annotator] += 1);
+        if given.contains(&0) {
+            return undefined("an annotator gave no label");
+        }
+        let maximised =
+            |posteriors: &[Vec<f64>]| Parameters::maximised(self.model, self.smoothing, &placed, posteriors);
+        let mut posteriors = shares(&placed.counts());
+        for iterations in 1..=self.max_iterations {
+            let parameters = maximised(&posteriors);
+            let expected = parameters.expected(&placed);
+            if furthest(&posteriors, &expected.posteriors) <= self.tolerance {
+                return Ok(self.aggregated(&placed, &given, parameters, expected, iterations));
+            }
+            posteriors = expected.posteriors;
+        }
+        Err(Error::NoConvergence { statistic: STATISTIC, iterations: self.max_iterations })
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let settings = [
+            ("smoothing", self.smoothing, 0.0, 1e9),
+            ("tolerance", self.tolerance, 0.0, 1.0),
+            ("max_iterations", self.max_iterations as f64, 1.0, f64::MAX),
+        ];
+        match settings.into_iter().find(|(_, value, low, high)| !(*low..=*high).contains(value)) {
+            Some((argument, value, low, high)) => Err(Error::OutOfRange { argument, index: None, value, low, high }),
+            None => Ok(()),
+        }
+    }
+
+    fn aggregated(
+        &self,
+        ratings: &PlacedRatings,
+        given: &[usize],
+        parameters: Parameters,
+        expected: Expected,
+        iterations: usize,
+    ) -> AggregatedLabels {
+        let k = ratings.n_labels;
+        let mut right = vec![0.0; given.len()];
+        for (labels, posterior) in ratings.subjects.iter().zip(&expected.posteriors) {
+            labels.iter().for_each(|&(annotator, label)| right[annotator] += posterior[label]);
+        }
+        let annotator = |(column, matrix): (usize, &[f64])| Annotator {
+            n: given[column],
+            accuracy: match self.model {
+                AnnotatorModel::ConfusionMatrix => (right[column] / given[column] as f64).min(1.0),
+                AnnotatorModel::OneCoin => matrix[0],
+            },
+            confusion: matrix.chunks_exact(k).map(<[f64]>::to_vec).collect(),
+        };
+        let annotators = parameters.confusion.chunks_exact(k * k).enumerate().map(annotator).collect();
+        AggregatedLabels {
+            most_probable: expected.posteriors.iter().map(|posterior| first_of_largest(posterior)).collect(),
+            posteriors: expected.posteriors,
+            prevalences: parameters.prevalences,
+            annotators,
+            log_likelihood: expected.log_likelihood,
+            iterations,
+        }
+    }
+}
+
+/// The largest difference of two probabilities of one subject and label.
+fn furthest(before: &[Vec<f64>], after: &[Vec<f64>]) -> f64 {
+    let pairs = before.iter().flatten().zip(after.iter().flatten());
+    pairs.map(|(before, after)| (before - after).abs()).fold(0.0, f64::max)
+}
+
+/// Of the labels whose probability is the largest but for rounding, the first.
+fn first_of_largest(posterior: &[f64]) -> usize {
+    const ROUNDING: f64 = 1e-9;
+    let largest = posterior.iter().copied().fold(0.0, f64::max);
+    // Some label has the largest probability.
+    posterior.iter().position(|&p| p >= largest - ROUNDING).unwrap_or_default()
+}

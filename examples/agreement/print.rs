@@ -71,6 +71,21 @@ fn sentences(found: &Comparisons) -> Vec<String> {
             100.0 * wins.estimate
         ));
     }
+    if let (Some(judge), Some(people)) = (known("against_rest_judge"), known("against_rest_human")) {
+        // Numbers are held against the mean of the others, labels against what most of them say.
+        lines.push(if known("mae").is_some() {
+            format!(
+                "It is {:.2} from the mean of the other raters on average; a rater is {:.2} from it.",
+                judge.estimate, people.estimate
+            )
+        } else {
+            format!(
+                "It gives the label of most other raters in {:.0} % of rows; a rater does in {:.0} %.",
+                100.0 * judge.estimate,
+                100.0 * people.estimate
+            )
+        });
+    }
     if let Some(rank) = known("spearman") {
         lines.push(format!(
             "The judge orders rows as people do with a rank correlation of {:.2}{}.",

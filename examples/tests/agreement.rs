@@ -385,6 +385,7 @@ fn people_read_first_whether_to_trust_the_judge() {
     let raters = said(&raters(), &["--second", "other"]);
     for sentence in [
         "The judge may take a rater's place: it does as well as 100 % of them",
+        "from the mean of the other raters on average; a rater is",
         "rows that it is surest of, the mean absolute error is",
         "People would give all rows, those without a human score included,",
     ] {

@@ -68,7 +68,7 @@ use collector::Collector;
 
 /// All names, in the order of a report. Which of them rows bring depends on whether scores are numbers, and on whether there are several raters,
 /// a second judge, clusters, and confidences.
-pub const STATISTICS: [&str; 56] = joined(&[
+pub const STATISTICS: [&str; 60] = joined(&[
     &numbers::OF_NUMBERS,
     &within::WITHIN,
     &probabilities::PROBABILITIES,
@@ -76,9 +76,10 @@ pub const STATISTICS: [&str; 56] = joined(&[
     &risk::RISK,
     &[nominal::ROWS_WITH_A_MAJORITY],
     &nominal::OF_MAJORITY,
-    &[nominal::DIFFERENCE],
+    &[nominal::OF_CONSENSUS, nominal::DIFFERENCE],
     &nominal::OF_USE,
     &raters::ALTERNATIVE,
+    &raters::AGAINST_REST,
     &raters::OF_RATERS,
 ]);
 

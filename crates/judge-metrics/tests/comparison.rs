@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use judge_metrics::Error;
+use judge_metrics::aggregation::DawidSkene;
 use judge_metrics::agreement::{
-    AlternativeAnnotatorTest, McNemarTest, Measurement, RatedUnits, clustered_mcnemar, krippendorff_alpha, mcnemar,
+    AlternativeAnnotatorTest, HumanCeiling, McNemarTest, Measurement, RatedUnits, clustered_mcnemar,
+    krippendorff_alpha, mcnemar,
 };
 use judge_metrics::calibration::LogisticRecalibration;
 use judge_metrics::comparison::{
@@ -210,6 +212,19 @@ fn the_judge_may_take_a_raters_place() {
     assert_eq!(of("alternative_winning_rate"), direct.winning_rate().estimate().unwrap());
     assert_eq!(of("alternative_advantage"), direct.advantage);
     assert!(found.get("alternative_advantage").and_then(Statistic::interval).is_some());
+
+    let ceiling = HumanCeiling::of_ratings(&judge, &ratings).unwrap();
+    assert_eq!(of("against_rest_judge"), ceiling.judge.estimate);
+    assert_eq!(of("against_rest_human"), ceiling.people.estimate);
+    assert!(p_value(&found, "against_rest_difference") < 0.05 && of("against_rest_difference") < 0.0);
+    let (places, columns): (Vec<usize>, Vec<Vec<Option<usize>>>) = judge
+        .iter()
+        .zip(&ratings)
+        .map(|(judge, row)| (judge.unwrap() as usize, row.iter().map(|r| r.map(|r| r as usize)).collect()))
+        .unzip();
+    let consensus = DawidSkene::default().fit(&[0, 1, 2, 3, 4, 5], &columns).unwrap().most_probable;
+    let right = places.iter().zip(&consensus).filter(|(place, label)| place == label).count();
+    assert_eq!(of("accuracy_dawid_skene"), right as f64 / 60.0);
 
     // Two raters are too few, and rows of questions are not independent.
     let reason = |items: Vec<ComparedItem>| all(items).get("alternative_winning_rate").unwrap().to_string();

@@ -1,7 +1,8 @@
 //! Scores as labels.
 
 use super::collector::{Collector, PValue};
-use super::{ComparedItem, Labels, Reported};
+use super::{ComparedItem, Labels, Rating, Reported};
+use crate::aggregation::{AggregatedLabels, DawidSkene};
 use crate::agreement::{
     AgreementWeights, Average, ConfusionMatrix, McNemarTest, RatingTable, ZeroDivision, clustered_mcnemar, mcnemar,
 };
@@ -21,6 +22,9 @@ pub(super) const OF_MAJORITY: [&str; 10] = [
     "cohen_kappa_quadratic",
     "gwet_ac1",
 ];
+
+/// Of how many rows the judge gives the label that three raters or more, weighed by their skill, make most probable.
+pub(super) const OF_CONSENSUS: &str = "accuracy_dawid_skene";
 
 /// The first judge's share of right labels less the second's.
 pub(super) const DIFFERENCE: &str = "difference_accuracy";
@@ -75,7 +79,29 @@ pub(super) fn compare(found: &mut Collector<'_>, rows: &[&ComparedItem], labels:
         }
         found.clusters = clusters;
     }
+    consensus(found, labels, rows, &predicted);
     scale_use(found, labels, &predicted);
+}
+
+/// Against the labels that Dawid and Skene's model finds, taken as known.
+fn consensus(found: &mut Collector<'_>, labels: &Labels, rows: &[&ComparedItem], predicted: &[usize]) {
+    let k = rows.iter().map(|row| row.human.len()).max().unwrap_or(0);
+    if k < 3 || !found.wants(OF_CONSENSUS) {
+        return;
+    }
+    let place = |rating: Option<&Option<Rating>>| labels.place(rating?.as_ref()?).ok();
+    let ratings: Vec<Vec<Option<usize>>> =
+        rows.iter().map(|row| (0..k).map(|rater| place(row.human.get(rater))).collect()).collect();
+    match DawidSkene::default().fit(&labels.indices(), &ratings) {
+        Ok(AggregatedLabels { most_probable, .. }) => {
+            let of_rows = |rows: &[usize]| {
+                let count = rows.iter().filter(|&&row| predicted[row] == most_probable[row]).count();
+                Proportion { count, n: rows.len() }.try_into()
+            };
+            found.closed(OF_CONSENSUS, of_rows, rows.len());
+        }
+        Err(error) => found.undefined(OF_CONSENSUS, &error.to_string()),
+    }
 }
 
 fn pick(column: &[usize], rows: &[usize]) -> Vec<usize> {

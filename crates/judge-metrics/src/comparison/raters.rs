@@ -1,13 +1,16 @@
 //! People among themselves: the ceiling of any judge.
 
-use super::collector::Collector;
+use super::collector::{Collector, take};
 use super::numbers::{alphas, intraclass};
 use super::{ComparedItem, Labels, Rating, Reported};
-use crate::Error;
-use crate::agreement::{AlternativeAnnotatorTest, AlternativeAnnotators, RatingTable};
+use crate::agreement::{AlternativeAnnotatorTest, AlternativeAnnotators, HumanCeiling, RatingTable};
+use crate::{Error, Estimate};
 
 /// What says whether the judge may take the place of a rater.
 pub(super) const ALTERNATIVE: [&str; 2] = ["alternative_winning_rate", "alternative_advantage"];
+
+/// The judge and each rater against the other raters, by one measure: the mean share of rows with the label of most of them, or the mean distance from their mean.
+pub(super) const AGAINST_REST: [&str; 3] = ["against_rest_judge", "against_rest_human", "against_rest_difference"];
 
 /// What several raters define.
 pub(super) const OF_RATERS: [&str; 7] = [
@@ -37,6 +40,7 @@ pub(super) fn compare(
         let ratings: Vec<Vec<Option<f64>>> = rows.iter().map(of_row).collect();
         let judge: Vec<Option<f64>> = rows.iter().map(|row| row.predicted.number()).collect();
         alternative(found, k, &judge, &ratings, AlternativeAnnotatorTest::of_ratings);
+        against_rest(found, &judge, &ratings, HumanCeiling::of_ratings);
         alphas(found, "human_", &ratings, labels.err().map(String::as_str));
         let complete: Option<Vec<Vec<f64>>> = ratings.iter().map(|row| row.iter().copied().collect()).collect();
         if let Some(ratings) = complete {
@@ -52,6 +56,7 @@ pub(super) fn compare(
         let votes: Vec<Vec<Option<usize>>> = rows.iter().map(of_row).collect();
         let judge: Vec<Option<usize>> = rows.iter().map(|row| place(row.predicted.clone())).collect();
         alternative(found, k, &judge, &votes, AlternativeAnnotatorTest::of_labels);
+        against_rest(found, &judge, &votes, HumanCeiling::of_labels);
         let indices: Vec<usize> = (0..names.len()).collect();
         let fleiss = |drawn: &[usize]| {
             let drawn: Vec<&[Option<usize>]> = drawn.iter().map(|&row| votes[row].as_slice()).collect();
@@ -88,9 +93,28 @@ fn alternative<T: Copy + Sync>(
         found.add(winning_rate, known);
     }
     let of_rows = |rows: &[usize]| {
-        let judge: Vec<Option<T>> = rows.iter().map(|&row| judge[row]).collect();
         let ratings: Vec<Vec<Option<T>>> = rows.iter().map(|&row| ratings[row].clone()).collect();
-        Ok(test(&settings, &judge, &ratings)?.advantage)
+        Ok(test(&settings, &take(judge, rows), &ratings)?.advantage)
     };
     found.resample(advantage, None, of_rows, ratings.len());
+}
+
+/// A form of the ceiling: a judge's column and a row of ratings for each of its entries.
+type Ceiling<T> = fn(&[Option<T>], &[Vec<Option<T>>]) -> Result<HumanCeiling, Error>;
+
+/// How far the judge is from what people reach among themselves.
+fn against_rest<T: Copy + Sync>(
+    found: &mut Collector<'_>,
+    judge: &[Option<T>],
+    ratings: &[Vec<Option<T>>],
+    ceiling: Ceiling<T>,
+) {
+    let parts: [fn(HumanCeiling) -> Estimate; 3] = [|all| all.judge, |all| all.people, |all| all.difference];
+    for (name, part) in AGAINST_REST.into_iter().zip(parts) {
+        let of_rows = |rows: &[usize]| {
+            let ratings: Vec<Vec<Option<T>>> = rows.iter().map(|&row| ratings[row].clone()).collect();
+            Ok(part(ceiling(&take(judge, rows), &ratings)?))
+        };
+        found.closed(name, of_rows, ratings.len());
+    }
 }

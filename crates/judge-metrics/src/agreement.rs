@@ -10,6 +10,7 @@
 //! | several annotators and a judge that may take their place | [`AlternativeAnnotatorTest`] |
 
 mod alternative_annotator;
+mod averages;
 mod confusion;
 mod icc;
 mod influence;
@@ -20,7 +21,8 @@ mod rating_table;
 mod weights;
 
 pub use alternative_annotator::{AlternativeAnnotatorTest, AlternativeAnnotators, LeftOut};
-pub use confusion::{Average, AverageScores, ClassScores, ConfusionMatrix, ZeroDivision};
+pub use averages::{Average, AverageScores, ZeroDivision};
+pub use confusion::{ClassScores, ConfusionMatrix};
 pub(crate) use confusion::{check_labels, place};
 pub(crate) use icc::McGrawWong;
 pub use icc::{FTest, IntraclassCorrelations};

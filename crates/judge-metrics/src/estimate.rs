@@ -52,6 +52,8 @@ pub(crate) enum Spread {
     StudentT { degrees_of_freedom: f64, range: [f64; 2] },
     /// logit estimate ∓ z · standard error / (estimate (1 − estimate)), turned back.
     Logit,
+    /// ln estimate ∓ t · standard error / estimate, turned back.
+    Log { degrees_of_freedom: f64 },
     /// tanh(atanh estimate ∓ z √(scale / (n − lost))).
     Fisher { n: usize, scale: f64, lost: usize },
     /// tanh(atanh estimate ∓ z · standard error / (1 − estimate²)).
@@ -179,6 +181,15 @@ impl Estimate {
                 let (low, high) = (share / (share + rest * odds_ratio), share / (share + rest / odds_ratio));
                 Ok(Interval { low, high, level })
             }
+            Spread::Log { degrees_of_freedom } => {
+                let t = student_t_quantile(0.5 + level / 2.0, degrees_of_freedom);
+                let ratio = (t * self.standard_error()? / self.estimate).exp();
+                Ok(Interval {
+                    low: self.estimate / ratio,
+                    high: in_range(self.statistic, self.estimate * ratio)?,
+                    level,
+                })
+            }
             Spread::Fisher { n, scale, lost } => on_fisher_scale(self.estimate, n, level, scale, lost),
             Spread::FisherOfError => {
                 let half = z() * self.standard_error()? / (1.0 - self.estimate * self.estimate);
@@ -215,7 +226,8 @@ impl Estimate {
         self.interval.ok().map(|spread| match spread {
             Spread::Normal { .. } => "large sample",
             Spread::StudentT { .. } => "Student t",
-            Spread::Logit => "DeLong, logit",
+            Spread::Logit => "large sample, logit",
+            Spread::Log { .. } => "Student t, logarithm",
             Spread::Fisher { .. } | Spread::FisherOfError => "Fisher",
             Spread::Wilson(_) => "Wilson",
             Spread::Misclassified { .. } => "Lang and Reiczigel",

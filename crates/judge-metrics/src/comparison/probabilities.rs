@@ -25,7 +25,7 @@ pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64
     found.closed(of_order, area, n);
     let statistic = |rows: &[usize]| {
         let (y, p) = on(rows);
-        average_precision(&y, &p)
+        Ok(average_precision(&y, &p)?.estimate)
     };
     found.resample(of_precision, None, statistic, n);
 

@@ -58,6 +58,43 @@ def kappas(matrix, truth, predicted, labels, values):
     return out
 
 
+def class_means(shares):
+    """Averages over classes and Matthews' correlation as functions of the shares of cells, which may be complex."""
+    rows, columns, right = shares.sum(1), shares.sum(0), np.diag(shares)
+    ratio = lambda above, below: np.array([a / b if b.real > 0 else 0 for a, b in zip(above, below)])
+    scores = {"precision": ratio(right, columns), "recall": ratio(right, rows), "f1": ratio(2 * right, rows + columns)}
+    out = {("macro", name): score.mean() for name, score in scores.items()}
+    out |= {("weighted", name): (rows * score).sum() for name, score in scores.items()}
+    out["balanced", ""] = scores["recall"][rows.real > 0].mean()
+    of_rows, of_columns = 1 - (rows**2).sum(), 1 - (columns**2).sum()
+    if of_rows.real > 0 and of_columns.real > 0:
+        out["matthews", ""] = (right.sum() - (rows * columns).sum()) / np.sqrt(of_rows) / np.sqrt(of_columns)
+    return out
+
+
+def spreads(matrix, case):
+    """Delta method over multinomial counts, derivatives by complex steps."""
+    n, step = matrix.sum(), 1e-30
+    shares = (matrix / n).astype(complex)
+    at = np.argwhere(matrix > 0)
+    slopes = []
+    for i, j in at:
+        moved = shares.copy()
+        moved[i, j] += 1j * step
+        slopes.append({name: value.imag / step for name, value in class_means(moved).items()})
+    p = np.array([matrix[i, j] / n for i, j in at])
+    out = {"macro": {}, "weighted": {}}
+    for (kind, name), value in class_means(shares).items():
+        assert abs(value.real - (case[kind][name] if name else case[kind])) < 1e-12, (kind, name)
+        slope = np.array([slope[kind, name] for slope in slopes])
+        error = np.sqrt((p * (slope - p @ slope) ** 2).sum() / n)
+        if name:
+            out[kind][name] = error
+        else:
+            out[kind] = error
+    return out
+
+
 def labels():
     rng = np.random.default_rng(3)
     cases = []
@@ -76,6 +113,7 @@ def labels():
             "balanced": metrics.balanced_accuracy_score(truth, predicted), "matthews": metrics.matthews_corrcoef(truth, predicted),
             "kappa": kappas(matrix, truth, predicted, all_labels, values),
         })
+        cases[-1]["spread"] = spreads(matrix, cases[-1])
     return cases
 
 

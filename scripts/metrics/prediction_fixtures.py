@@ -71,6 +71,12 @@ def errors():
         case["rmse"] = settle(
             name, metrics.root_mean_squared_error(observed, predicted), mpmath.sqrt(mpmath.fsum(d * d for d in seen) / n)
         )
+        if n > 1:
+            # The delta method on the mean square; Student's interval of the logarithm.
+            root, square = mpmath.sqrt(mpmath.fsum(d * d for d in seen) / n), mpmath.fsum(d * d for d in seen) / n
+            error = mpmath.sqrt(mpmath.fsum((d * d - square) ** 2 for d in seen) / (n - 1) / n) / 2 / root if root else mpmath.mpf(0)
+            ratio = mpmath.exp(stats.t.ppf(0.975, n - 1) * error / root) if root else mpmath.mpf(1)
+            case["rmse_se"], case["rmse_interval"] = float(error), [float(root / ratio), float(root * ratio)]
         for key, values in (("mae", [abs(d) for d in seen]), ("bias", seen)):
             mean = mpmath.fsum(values) / n
             package = metrics.mean_absolute_error(observed, predicted) if key == "mae" else float(np.mean(np.subtract(predicted, observed)))

@@ -15,6 +15,7 @@
 //! What annotators say together, each weighed by skill, is in [`aggregation`](crate::aggregation).
 
 mod alternative_annotator;
+mod averages;
 mod ceiling;
 mod confusion;
 mod icc;
@@ -30,8 +31,9 @@ mod soft_labels;
 mod weights;
 
 pub use alternative_annotator::{AlternativeAnnotatorTest, AlternativeAnnotators, LeftOut};
+pub use averages::{Average, AverageScores, ZeroDivision};
 pub use ceiling::{AnnotatorCeiling, HumanCeiling, ItemCeiling};
-pub use confusion::{Average, AverageScores, ClassScores, ConfusionMatrix, ZeroDivision};
+pub use confusion::{ClassScores, ConfusionMatrix};
 pub(crate) use confusion::{check_labels, place};
 pub(crate) use icc::McGrawWong;
 pub use icc::{FTest, IntraclassCorrelations};

@@ -50,10 +50,10 @@ pub(crate) enum Spread {
     Normal { range: [f64; 2] },
     /// estimate ∓ t · standard error, cut off likewise.
     StudentT { degrees_of_freedom: f64, range: [f64; 2] },
-    /// estimate · exp(∓ t · standard error / estimate), of an estimate above 0.
-    LogStudentT { degrees_of_freedom: f64 },
     /// logit estimate ∓ z · standard error / (estimate (1 − estimate)), turned back.
     Logit,
+    /// ln estimate ∓ t · standard error / estimate, turned back.
+    Log { degrees_of_freedom: f64 },
     /// tanh(atanh estimate ∓ z √(scale / (n − lost))).
     Fisher { n: usize, scale: f64, lost: usize },
     /// tanh(atanh estimate ∓ z · standard error / (1 − estimate²)).
@@ -183,17 +183,20 @@ impl Estimate {
                 let t = student_t_quantile(0.5 + level / 2.0, degrees_of_freedom);
                 around(t * self.standard_error()?, range)
             }
-            Spread::LogStudentT { degrees_of_freedom } => {
-                let t = student_t_quantile(0.5 + level / 2.0, degrees_of_freedom);
-                let factor = (t * self.standard_error()? / self.estimate).exp();
-                let high = in_range(self.statistic, self.estimate * factor)?;
-                Ok(Interval { low: self.estimate / factor, high, level })
-            }
             Spread::Logit => {
                 let (share, rest) = (self.estimate, 1.0 - self.estimate);
                 let odds_ratio = (z() * self.standard_error()? / share / rest).exp();
                 let (low, high) = (share / (share + rest * odds_ratio), share / (share + rest / odds_ratio));
                 Ok(Interval { low, high, level })
+            }
+            Spread::Log { degrees_of_freedom } => {
+                let t = student_t_quantile(0.5 + level / 2.0, degrees_of_freedom);
+                let ratio = (t * self.standard_error()? / self.estimate).exp();
+                Ok(Interval {
+                    low: self.estimate / ratio,
+                    high: in_range(self.statistic, self.estimate * ratio)?,
+                    level,
+                })
             }
             Spread::Fisher { n, scale, lost } => on_fisher_scale(self.estimate, n, level, scale, lost),
             Spread::FisherOfError => {
@@ -231,8 +234,8 @@ impl Estimate {
         self.interval.ok().map(|spread| match spread {
             Spread::Normal { .. } => "large sample",
             Spread::StudentT { .. } => "Student t",
-            Spread::LogStudentT { .. } => "Student t of the logarithm",
-            Spread::Logit => "DeLong, logit",
+            Spread::Logit => "large sample, logit",
+            Spread::Log { .. } => "Student t, logarithm",
             Spread::Fisher { .. } | Spread::FisherOfError => "Fisher",
             Spread::Wilson(_) => "Wilson",
             Spread::Misclassified { .. } => "Lang and Reiczigel",

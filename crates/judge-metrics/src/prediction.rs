@@ -1,17 +1,20 @@
 //! How far predicted scores and probabilities are from what people said: errors, proper scores, divergences, and how
 //! well a score tells good from bad.
 //!
-//! Whatever averages over items has Student's interval, as a [`sample_mean`](crate::means::sample_mean); [`auroc`] brings DeLong's. Root mean
-//! squared error, average precision and anything built from them take theirs from
+//! Whatever averages over items has Student's interval, as a [`sample_mean`](crate::means::sample_mean), and [`root_mean_squared_error`] one on
+//! the scale of logarithms; [`auroc`] brings DeLong's. [`average_precision`] and anything built from several statistics take theirs from
 //! [`Bootstrap`](crate::resampling::Bootstrap):
 //!
 //! ```
-//! use judge_metrics::{Error, prediction::root_mean_squared_error, resampling::Bootstrap};
+//! use judge_metrics::{Error, prediction::average_precision, resampling::Bootstrap};
 //!
 //! let judge = [3.1, 4.7, 1.2, 2.8, 4.9, 2.0, 3.6, 1.9];
-//! let human = [3.0, 5.0, 1.0, 2.0, 4.0, 2.0, 4.0, 3.0];
-//! let error = Bootstrap::default().paired(&judge, &human, root_mean_squared_error)?;
-//! assert!(error.interval.low < error.estimate && error.estimate < error.interval.high);
+//! let good = [true, true, false, false, true, false, false, true];
+//! let precision = Bootstrap::default().interval(8, |rows| {
+//!     let (good, judge): (Vec<_>, Vec<_>) = rows.iter().map(|&row| (good[row], judge[row])).unzip();
+//!     Ok(average_precision(&good, &judge)?.estimate)
+//! })?;
+//! assert!(precision.interval.low < precision.estimate && precision.estimate <= precision.interval.high);
 //! # Ok::<(), Error>(())
 //! ```
 //!

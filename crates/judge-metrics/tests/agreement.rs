@@ -46,9 +46,20 @@ fn labels_equal_scikit_learn_and_statsmodels() {
             }
         }
         close(matrix.accuracy().estimate().unwrap(), &case["accuracy"]);
-        close(matrix.balanced_accuracy().unwrap(), &case["balanced"]);
+        let spread = &case["spread"];
+        let balanced = matrix.balanced_accuracy().unwrap();
+        close(balanced.estimate, &case["balanced"]);
+        close(balanced.standard_error().unwrap(), &spread["balanced"]);
         match matrix.matthews() {
-            Ok(ours) => close(ours, &case["matthews"]),
+            Ok(ours) => {
+                close(ours.estimate, &case["matthews"]);
+                close(ours.standard_error().unwrap(), &spread["matthews"]);
+                let (fisher, error) = (ours.estimate.atanh(), ours.standard_error().unwrap());
+                let half = 1.959_963_984_540_054 * error / (1.0 - ours.estimate.powi(2));
+                let interval = ours.interval(0.95).unwrap();
+                assert!((interval.low - (fisher - half).tanh()).abs() < 1e-14);
+                assert!((interval.high - (fisher + half).tanh()).abs() < 1e-14);
+            }
             Err(error) => assert!(error.is_undefined() && case["matthews"] == 0.0),
         }
         for (label, class) in matrix.by_class().iter().enumerate() {
@@ -59,9 +70,19 @@ fn labels_equal_scikit_learn_and_statsmodels() {
         }
         for (name, average) in [("macro", Average::Macro), ("micro", Average::Micro), ("weighted", Average::Weighted)] {
             let ours = matrix.average(average, ZeroDivision::Zero).unwrap();
-            close(ours.precision, &case[name]["precision"]);
-            close(ours.recall, &case[name]["recall"]);
-            close(ours.f1, &case[name]["f1"]);
+            for (score, ours) in [("precision", ours.precision), ("recall", ours.recall), ("f1", ours.f1)] {
+                close(ours.estimate, &case[name][score]);
+                if average == Average::Micro {
+                    assert_eq!(ours.interval(0.95), matrix.accuracy().wilson(0.95));
+                    continue;
+                }
+                close(ours.standard_error().unwrap(), &spread[name][score]);
+                let interval = ours.interval(0.95).unwrap();
+                let logit = |share: f64| (share / (1.0 - share)).ln();
+                let half = logit(interval.high) - logit(ours.estimate);
+                let error = ours.standard_error().unwrap() / ours.estimate / (1.0 - ours.estimate);
+                assert!((half - 1.959_963_984_540_054 * error).abs() < 1e-10 && interval.low < ours.estimate);
+            }
         }
         let weights = [
             ("identity", AgreementWeights::Identity),
@@ -195,8 +216,12 @@ fn bad_input_is_refused() {
     assert!(one.cohen_kappa(&AgreementWeights::Identity).unwrap_err().is_undefined());
     assert!(one.matthews().unwrap_err().is_undefined());
     assert!(one.average(Average::Macro, ZeroDivision::Undefined).unwrap_err().is_undefined());
-    assert_eq!(one.average(Average::Macro, ZeroDivision::LeftOut).unwrap().f1, 1.0);
-    assert_eq!(one.average(Average::Macro, ZeroDivision::Zero).unwrap().f1, 0.5);
+    assert_eq!(one.average(Average::Macro, ZeroDivision::LeftOut).unwrap().f1.estimate, 1.0);
+    assert!(one.average(Average::Macro, ZeroDivision::LeftOut).unwrap().f1.interval(0.95).unwrap_err().is_undefined());
+    assert_eq!(one.average(Average::Macro, ZeroDivision::Zero).unwrap().f1.estimate, 0.5);
+    let same = matrix(&["yes", "no", "no"], &["yes", "no", "no"]).unwrap().matthews().unwrap();
+    assert_eq!((same.estimate, same.standard_error()), (1.0, Ok(0.0)));
+    assert!(same.interval(0.95).unwrap_err().is_undefined());
     let lopsided =
         matrix(&["yes", "no", "yes"], &["yes"; 3]).unwrap().cohen_kappa(&AgreementWeights::Identity).unwrap();
     assert_eq!(lopsided.estimate, 0.0);
@@ -308,11 +333,11 @@ fn pandalm_figures_are_those_published() {
         let matrix = ConfusionMatrix::new(labels, gold, predicted).unwrap();
         close(matrix.accuracy().estimate().unwrap(), &expected["accuracy"]);
         let scores = matrix.average(Average::Macro, ZeroDivision::Zero).unwrap();
-        close(scores.precision, &expected["precision"]);
-        close(scores.recall, &expected["recall"]);
-        close(scores.f1, &expected["f1"]);
+        close(scores.precision.estimate, &expected["precision"]);
+        close(scores.recall.estimate, &expected["recall"]);
+        close(scores.f1.estimate, &expected["f1"]);
         if expected.get("mcc").is_some() {
-            close(matrix.matthews().unwrap(), &expected["mcc"]);
+            close(matrix.matthews().unwrap().estimate, &expected["mcc"]);
             close(matrix.cohen_kappa(&AgreementWeights::Identity).unwrap().estimate, &expected["cohen_kappa"]);
             for (i, row) in list(&expected["confusion_012"]).iter().enumerate() {
                 for (j, count) in integers(row).into_iter().enumerate() {

@@ -112,7 +112,8 @@ proptest! {
             }
         }
         if let (Ok(a), Ok(b)) = (matrix.matthews(), swapped.matthews()) {
-            prop_assert!(near(a, b) && a.abs() <= 1.0);
+            prop_assert!(near(a.estimate, b.estimate) && a.estimate.abs() <= 1.0);
+            prop_assert!(near(a.standard_error().unwrap(), b.standard_error().unwrap()));
         }
 
         // Other names for the labels.
@@ -125,7 +126,7 @@ proptest! {
             prop_assert!(near(a.estimate, b.estimate));
         }
         let (a, b) = (matrix.average(Average::Macro, ZeroDivision::Zero), renamed.average(Average::Macro, ZeroDivision::Zero));
-        prop_assert!(near(a.unwrap().f1, b.unwrap().f1));
+        prop_assert!(near(a.unwrap().f1.estimate, b.unwrap().f1.estimate));
 
         // Another order of the items.
         let turn = |labels: &[usize]| {

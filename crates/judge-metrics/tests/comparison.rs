@@ -120,7 +120,10 @@ fn one_cluster_or_row_has_an_estimate_without_an_interval() {
     }
     let one = Comparison::new(vec![item(1.0, &[3.0])], settings()).unwrap().statistics(&[0]);
     let rmse = one.get("rmse").and_then(Statistic::defined).unwrap();
-    assert!(rmse.estimate == 2.0 && rmse.interval.is_none() && rmse.method.contains("only one row"), "{rmse:?}");
+    assert!(rmse.estimate == 2.0 && rmse.interval.is_none() && rmse.method.contains("2 items or more"), "{rmse:?}");
+    let one = Comparison::new(vec![item(0.5, &[1.0])], settings()).unwrap().statistics(&[0]);
+    let precision = one.get("average_precision").and_then(Statistic::defined).unwrap();
+    assert!(precision.interval.is_none() && precision.method.contains("only one row"), "{precision:?}");
 }
 
 #[test]

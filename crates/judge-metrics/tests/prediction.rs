@@ -50,7 +50,16 @@ fn assert_interval(case: &Value, what: &str, ours: Interval, expected: &Value) {
 fn errors_equal_sklearns_and_their_intervals_scipys() {
     for case in cases("errors", 11) {
         let (predicted, observed) = (numbers(&case["predicted"]), numbers(&case["observed"]));
-        assert_close(&case, "rmse", root_mean_squared_error(&observed, &predicted).unwrap(), &case["rmse"]);
+        let root = root_mean_squared_error(&observed, &predicted).unwrap();
+        assert_close(&case, "rmse", root.estimate, &case["rmse"]);
+        match case.get("rmse_se") {
+            Some(expected) => {
+                assert_close(&case, "standard error", root.standard_error().unwrap(), expected);
+                let interval = root.interval(0.95).unwrap();
+                assert_interval(&case, "rmse", interval, &case["rmse_interval"]);
+            }
+            None => assert_eq!(root.interval(0.95), Err(Error::TooFewItems { required: 2, found: 1 })),
+        }
         let statistics: [(_, Statistic); 2] = [("mae", mean_absolute_error), ("bias", bias)];
         for (name, statistic) in statistics {
             let ours = statistic(&observed, &predicted).unwrap();
@@ -134,7 +143,8 @@ fn areas_and_curves_equal_sklearns_and_standard_errors_delongs() {
                 with_error += 1;
             }
             let precision = average_precision(&outcomes, scores).unwrap();
-            assert_close(&case, "average precision", precision, &expected["average_precision"]);
+            assert!(precision.interval(0.95).unwrap_err().is_undefined());
+            assert_close(&case, "average precision", precision.estimate, &expected["average_precision"]);
             assert_curves(&case, &outcomes, scores, expected);
         }
         match case.get("difference") {

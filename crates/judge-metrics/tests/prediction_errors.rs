@@ -18,9 +18,10 @@ fn in_row(row: usize, error: Error) -> Error {
 
 #[test]
 fn errors_refuse_unusable_columns() {
-    let statistics: [Columns; 3] =
-        [|o, p| Ok(mean_absolute_error(o, p)?.estimate), |o, p| Ok(bias(o, p)?.estimate), root_mean_squared_error];
+    let statistics = [mean_absolute_error, bias, root_mean_squared_error]
+        .map(|of| of as fn(&[f64], &[f64]) -> Result<Estimate, Error>);
     for statistic in statistics {
+        let statistic = |observed: &[f64], predicted: &[f64]| Ok(statistic(observed, predicted)?.estimate);
         assert_eq!(statistic(&[], &[]), Err(Error::TooFewItems { required: 1, found: 0 }));
         let lengths = Error::LengthMismatch { argument: "predicted", found: 1, other: "observed", expected: 2 };
         assert_eq!(statistic(&[1.0, 2.0], &[1.0]), Err(lengths));
@@ -33,6 +34,16 @@ fn errors_refuse_unusable_columns() {
             "the difference overflows"
         );
         assert_eq!(statistic(&[7.0; 4], &[7.0; 4]), Ok(0.0));
+    }
+    // No error at all, and errors whose squares are no numbers.
+    let none = root_mean_squared_error(&[7.0; 4], &[7.0; 4]).unwrap();
+    assert_eq!((none.standard_error(), none.interval(0.95).unwrap().high), (Ok(0.0), 0.0));
+    let [plain, large, small] = [1.0, 1e200, 1e-200].map(|unit| {
+        let error = root_mean_squared_error(&[0.0, 0.0, 0.0], &[unit, -2.0 * unit, 4.0 * unit]).unwrap();
+        (error.estimate / unit, error.standard_error().unwrap() / unit, error.interval(0.9).unwrap().high / unit)
+    });
+    for (a, b) in [(large, plain), (small, plain)] {
+        assert!((a.0 - b.0).abs() < 1e-14 && (a.1 - b.1).abs() < 1e-14 && (a.2 - b.2).abs() < 1e-13, "{a:?}, {b:?}");
     }
     assert_eq!(sample_mean(&[]), Err(Error::TooFewItems { required: 1, found: 0 }));
     assert!(matches!(sample_mean(&[f64::MAX, f64::MAX, 0.0]), Err(Error::Undefined { .. })));
@@ -143,7 +154,7 @@ fn areas_need_both_outcomes() {
         assert_eq!(statistic(&[true, false], &[f64::NEG_INFINITY, 1.0]), Err(infinite));
     }
     assert!(average_precision(&[false, false], &[1.0, 2.0]).unwrap_err().is_undefined());
-    assert_eq!(average_precision(&[true, true], &[1.0, 2.0]), Ok(1.0));
+    assert_eq!(average_precision(&[true, true], &[1.0, 2.0]).unwrap().estimate, 1.0);
     assert_eq!(precision_recall_curve(&[], &[]), Err(Error::TooFewItems { required: 1, found: 0 }));
 
     let few = auroc(&[true, false, false], &[1.0, 2.0, 0.0]).unwrap();

@@ -51,7 +51,7 @@ proptest! {
     fn errors_are_ordered_and_bias_is_signed((x, y) in columns()) {
         let (mae, rmse) = (mean_absolute_error(&y, &x).unwrap(), root_mean_squared_error(&y, &x).unwrap());
         let signed = bias(&y, &x).unwrap();
-        prop_assert!(signed.estimate.abs() <= mae.estimate + 1e-12 && mae.estimate <= rmse + 1e-12);
+        prop_assert!(signed.estimate.abs() <= mae.estimate + 1e-12 && mae.estimate <= rmse.estimate + 1e-12);
         let swapped = bias(&x, &y).unwrap();
         prop_assert_eq!((swapped.estimate, swapped.standard_error()), (-signed.estimate, signed.standard_error()));
         prop_assert_eq!(mean_absolute_error(&x, &y).unwrap(), mae);
@@ -59,7 +59,7 @@ proptest! {
         // RMSE² = bias² + variance
         if let Ok(error) = signed.standard_error() {
             let n = x.len() as f64;
-            prop_assert!(close(rmse * rmse, signed.estimate.powi(2) + error * error * (n - 1.0)));
+            prop_assert!(close(rmse.estimate.powi(2), signed.estimate.powi(2) + error * error * (n - 1.0)));
         }
     }
 
@@ -177,7 +177,7 @@ proptest! {
         let end = curve[curve.len() - 1];
         prop_assert_eq!((end.false_positive_rate, end.true_positive_rate), (1.0, 1.0));
         let precision = average_precision(&outcomes, &scores).unwrap();
-        prop_assert!(precision > 0.0 && precision <= 1.0);
+        prop_assert!(precision.estimate > 0.0 && precision.estimate <= 1.0);
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl Scoring {
         let n_labels = labels.len();
         let values = numbers(&labels);
         let matrix = || ConfusionMatrix::new(labels, truth, predicted);
-        let f1 = |matrix: ConfusionMatrix<i64>, average| Ok(matrix.average(average, ZeroDivision::Zero)?.f1);
+        let f1 = |matrix: ConfusionMatrix<i64>, average| Ok(matrix.average(average, ZeroDivision::Zero)?.f1.estimate);
         match self {
             Self::Spearman => Ok(spearman(&numbers(truth), &numbers(predicted))?.estimate),
             Self::QuadraticKappa if n_labels == 1 && truth.len() == predicted.len() => {
@@ -138,7 +138,7 @@ impl Scoring {
             Self::QuadraticKappa => Ok(matrix()?.cohen_kappa(&AgreementWeights::QuadraticOf(values))?.estimate),
             // Nothing is wrong. A confusion matrix would ask for a second label, which must not be averaged over.
             _ if n_labels == 1 && truth.len() == predicted.len() => Ok(1.0),
-            Self::BalancedAccuracy => matrix()?.balanced_accuracy(),
+            Self::BalancedAccuracy => Ok(matrix()?.balanced_accuracy()?.estimate),
             Self::MacroF1 => f1(matrix()?, Average::Macro),
             Self::WeightedF1 => f1(matrix()?, Average::Weighted),
             _ => matrix()?.accuracy().estimate(),
@@ -188,7 +188,7 @@ impl Scorer<f64> for RegressionScoring {
             Self::Spearman => spearman(observed, predicted)?.estimate,
             Self::Pearson => pearson(observed, predicted)?.estimate,
             Self::NegMeanAbsoluteError => -mean_absolute_error(observed, predicted)?.estimate,
-            Self::NegRootMeanSquaredError => -root_mean_squared_error(observed, predicted)?,
+            Self::NegRootMeanSquaredError => -root_mean_squared_error(observed, predicted)?.estimate,
         })
     }
 }

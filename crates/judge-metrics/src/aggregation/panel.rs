@@ -154,7 +154,7 @@ fn with_jackknife(ratio: Estimate, squares: [&[f64]; 2]) -> Estimate {
     }
     let spread: f64 = about_mean(&replicates).iter().map(|deviation| deviation * deviation).sum();
     let standard_error = ratio.estimate * ((n - 1.0) / n * spread).sqrt();
-    ratio.with_error(standard_error, Spread::LogStudentT { degrees_of_freedom: n - 1.0 })
+    ratio.with_error(standard_error, Spread::Log { degrees_of_freedom: n - 1.0 })
 }
 
 fn mean_correlation(columns: &[Vec<f64>]) -> Result<f64, Error> {

@@ -13,29 +13,7 @@ use crate::{Error, Estimate, Proportion};
 pub struct ConfusionMatrix<L> {
     labels: Vec<L>,
     /// Row-major `[truth, predicted]`.
-    counts: Vec<u64>,
-}
-
-/// What is done where a ratio has no denominator: a class that nobody predicts has no precision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ZeroDivision {
-    /// The average is undefined.
-    Undefined,
-    /// The class counts as 0: scikit-learn's default, which warns.
-    Zero,
-    /// The class is left out of the average: `zero_division=nan` of scikit-learn.
-    LeftOut,
-}
-
-/// How classes are averaged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Average {
-    /// Each class counts the same.
-    Macro,
-    /// Counts of all classes together. With all labels pinned, precision, recall and F1 are then the accuracy.
-    Micro,
-    /// Each class counts as often as it is right.
-    Weighted,
+    pub(super) counts: Vec<u64>,
 }
 
 /// Scores of one class. `None`: the ratio has no denominator.
@@ -50,18 +28,6 @@ pub struct ClassScores {
     pub f1: Option<f64>,
     /// Items that it is right for.
     pub support: u64,
-}
-
-/// Scores over all classes, each in [0, 1].
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct AverageScores {
-    /// Average precision of classes.
-    pub precision: f64,
-    /// Average recall of classes.
-    pub recall: f64,
-    /// Average F1 of classes, not the harmonic mean of the two others.
-    pub f1: f64,
 }
 
 impl<L: PartialEq + Display> ConfusionMatrix<L> {
@@ -79,7 +45,7 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
     /// let judge = ["first", "first", "second", "first", "tie", "second"];
     /// let matrix = ConfusionMatrix::new(vec!["first", "second", "tie"], &human, &judge)?;
     /// assert_eq!(matrix.accuracy().estimate()?, 0.5);
-    /// assert!((matrix.average(Average::Macro, ZeroDivision::Zero)?.f1 - 0.388_888_9).abs() < 1e-7);
+    /// assert!((matrix.average(Average::Macro, ZeroDivision::Zero)?.f1.estimate - 0.388_888_9).abs() < 1e-7);
     /// let kappa = matrix.cohen_kappa(&AgreementWeights::Identity)?;
     /// assert!((kappa.estimate - 0.181_818_2).abs() < 1e-7);
     /// # Ok::<(), judge_metrics::Error>(())
@@ -137,76 +103,6 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
             .collect()
     }
 
-    /// Scores over all classes: `sklearn.metrics.precision_recall_fscore_support`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Undefined`] where a class has no denominator and `zero_division` does not say what to do, or says to leave
-    /// out all classes.
-    pub fn average(&self, average: Average, zero_division: ZeroDivision) -> Result<AverageScores, Error> {
-        let classes = self.by_class();
-        if average == Average::Micro {
-            let accuracy = self.accuracy().estimate()?;
-            return Ok(AverageScores { precision: accuracy, recall: accuracy, f1: accuracy });
-        }
-        let mean = |statistic: &'static str, of: fn(&ClassScores) -> Option<f64>| {
-            let (mut sum, mut total) = (0.0, 0.0);
-            for class in &classes {
-                let weight = if average == Average::Weighted { class.support as f64 } else { 1.0 };
-                match (of(class), zero_division) {
-                    (Some(score), _) => (sum, total) = (sum + weight * score, total + weight),
-                    (None, ZeroDivision::Zero) => total += weight,
-                    (None, ZeroDivision::LeftOut) => {}
-                    (None, ZeroDivision::Undefined) => {
-                        return Err(Error::Undefined { statistic, reason: "a class has no denominator" });
-                    }
-                }
-            }
-            if total > 0.0 {
-                Ok(sum / total)
-            } else {
-                Err(Error::Undefined { statistic, reason: "no class has a denominator" })
-            }
-        };
-        Ok(AverageScores {
-            precision: mean("average precision of classes", |class| class.precision)?,
-            recall: mean("average recall of classes", |class| class.recall)?,
-            f1: mean("average F1 of classes", |class| class.f1)?,
-        })
-    }
-
-    /// Mean recall of the classes that occur: `sklearn.metrics.balanced_accuracy_score`.
-    ///
-    /// # Errors
-    ///
-    /// None in practice: some class occurs. ([`Error::Undefined`] otherwise.)
-    pub fn balanced_accuracy(&self) -> Result<f64, Error> {
-        let recalls: Vec<f64> = self.by_class().iter().filter_map(|class| class.recall).collect();
-        if recalls.is_empty() {
-            return Err(Error::Undefined { statistic: "balanced accuracy", reason: "no class occurs" });
-        }
-        Ok(recalls.iter().sum::<f64>() / recalls.len() as f64)
-    }
-
-    /// Matthews' correlation of the two columns, in [-1, 1]: `sklearn.metrics.matthews_corrcoef`, for two classes or more (Gorodkin, 2004).
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Undefined`] where one column has one label only; scikit-learn returns 0 there.
-    pub fn matthews(&self) -> Result<f64, Error> {
-        // In floats: products of counts exceed any integer.
-        let (rows, columns) = (self.row_sums(), self.column_sums());
-        let n = self.n() as f64;
-        let right = self.accuracy().count as f64;
-        let product = |a: &[u64], b: &[u64]| a.iter().zip(b).map(|(&a, &b)| a as f64 * b as f64).sum::<f64>();
-        let spread = |sums: &[u64]| n * n - product(sums, sums);
-        let (of_rows, of_columns) = (spread(&rows), spread(&columns));
-        if of_rows <= 0.0 || of_columns <= 0.0 {
-            return Err(Error::Undefined { statistic: "Matthews' correlation", reason: "a column has one label only" });
-        }
-        Ok(((right * n - product(&rows, &columns)) / (of_rows.sqrt() * of_columns.sqrt())).clamp(-1.0, 1.0))
-    }
-
     /// Cohen's kappa: agreement beyond what two independent raters with these label frequencies reach, in [-1, 1].
     ///
     /// With [`AgreementWeights::Identity`], `Linear` and `Quadratic` it is `sklearn.metrics.cohen_kappa_score`, and in all cases
@@ -221,11 +117,11 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
         cohen_kappa(&self.counts, &weights, &self.row_sums(), &self.column_sums())
     }
 
-    fn row_sums(&self) -> Vec<u64> {
+    pub(super) fn row_sums(&self) -> Vec<u64> {
         self.counts.chunks_exact(self.labels.len()).map(|row| row.iter().sum()).collect()
     }
 
-    fn column_sums(&self) -> Vec<u64> {
+    pub(super) fn column_sums(&self) -> Vec<u64> {
         let n = self.labels.len();
         (0..n).map(|column| self.counts.iter().skip(column).step_by(n).sum()).collect()
     }

@@ -1,6 +1,7 @@
-use crate::Error;
+use crate::estimate::Spread;
 use crate::prediction::scoring::check_forecasts;
 use crate::sum::sum;
+use crate::{Error, Estimate};
 
 /// How confidences are grouped. The calibration error depends on it, so say which was used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl ReliabilityBin {
 ///
 /// There is no standard calibration error: it depends on the bins, and even a perfectly calibrated judge has one above
 /// 0, the more so the smaller the bins. [`Bootstrap`](crate::resampling::Bootstrap) gives its interval, which inherits
-/// that bias upwards.
+/// that bias upwards. [`debiased_squared_error`](Self::debiased_squared_error) has the bias taken off.
 ///
 /// ```
 /// use judge_metrics::calibration::{Binning, ReliabilityCurve};
@@ -130,6 +131,58 @@ impl ReliabilityCurve {
     pub fn expected_calibration_error(&self) -> f64 {
         let gaps: Vec<f64> = self.bins.iter().map(|bin| bin.gap().abs() * bin.count as f64).collect();
         sum(&gaps) / self.n as f64
+    }
+
+    /// Squared calibration error, Σ (count/n) · (accuracy − confidence)², less what chance adds to it: accuracy · (1 − accuracy) / (count − 1) of
+    /// each bin (Kumar, Liang and Ma, 2019; `unbiased_square_ce` of the Python package `uncertainty-calibration` 0.1.4). Bröcker (2012) and
+    /// Ferro and Fricker (2012) correct the reliability term of the Brier score in the same way.
+    ///
+    /// Its mean over samples is the squared error that infinitely many items would have in these bins, so that judges and data sets of different
+    /// sizes compare. It may come out below 0, which means that nothing tells the judge from a calibrated one. Where it is positive its root is
+    /// the debiased L2 error, in the unit of the confidence; the root itself is no longer without bias. Bins of equal mass serve it best: each
+    /// needs two items.
+    ///
+    /// The standard error takes the gaps of bins as normal: variance Σ (count/n)² (4 g² v + 2 v²), with v what was taken off a bin and g²
+    /// what was left of its squared gap, at least 0. The interval is that of the normal distribution, cut off at 0 and 1; of a calibrated
+    /// judge it is wider than it need be. [`Bootstrap`](crate::resampling::Bootstrap) would not do: its resamples lie higher by what chance adds.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Undefined`] where a bin holds a single item. The interval is undefined where each bin has one outcome alone.
+    ///
+    /// ```
+    /// use judge_metrics::calibration::{Binning, ReliabilityCurve};
+    ///
+    /// let correct = [true, false, true, true, false, true, true, true];
+    /// let confidence = [0.55, 0.58, 0.61, 0.7, 0.8, 0.9, 0.95, 0.99];
+    /// let curve = ReliabilityCurve::new(&correct, &confidence, Binning::EqualMass { bins: 2 })?;
+    /// // Both bins are right in three of four cases: gaps of 0.14 and −0.16, and 1/16 taken off each square.
+    /// assert!((curve.debiased_squared_error()?.estimate - (0.022_6 - 0.062_5)).abs() < 1e-12);
+    /// # Ok::<(), judge_metrics::Error>(())
+    /// ```
+    pub fn debiased_squared_error(&self) -> Result<Estimate, Error> {
+        const STATISTIC: &str = "the debiased squared calibration error";
+        let n = self.n as f64;
+        let (mut errors, mut variances) = (Vec::new(), Vec::new());
+        for bin in &self.bins {
+            if bin.count < 2 {
+                let reason = "a bin holds a single item: take fewer bins";
+                return Err(Error::Undefined { statistic: STATISTIC, reason });
+            }
+            let (share, accuracy) = (bin.count as f64 / n, bin.accuracy());
+            let chance = accuracy * (1.0 - accuracy) / (bin.count - 1) as f64;
+            let square = bin.gap().powi(2) - chance;
+            errors.push(share * square);
+            variances.push(share * share * (4.0 * square.max(0.0) * chance + 2.0 * chance * chance));
+        }
+        let standard_error = sum(&variances).sqrt();
+        let found = Estimate::new(STATISTIC, sum(&errors), self.n)
+            .with_error(standard_error, Spread::Normal { range: [0.0, 1.0] });
+        Ok(if standard_error > 0.0 {
+            found
+        } else {
+            found.without_interval("each bin has one outcome alone, which does not show how much accuracies vary")
+        })
     }
 
     /// Maximum calibration error: the largest |accuracy − confidence| of a bin, in [0, 1].

@@ -7,7 +7,7 @@ use crate::agreement::{
     AgreementWeights, Average, ConfusionMatrix, McNemarTest, RatingTable, ZeroDivision, clustered_mcnemar, mcnemar,
 };
 use crate::bias::scale_use::ScaleUse;
-use crate::{Error, Proportion};
+use crate::{Error, Estimate, Proportion};
 
 /// How the judge's labels agree with the majority's, in the order of the table.
 pub(super) const OF_MAJORITY: [&str; 10] = [
@@ -112,7 +112,7 @@ fn against_majority(found: &mut Collector<'_>, labels: &Labels, truth: &[usize],
     let n = truth.len();
     let of_rows = |rows: &[usize]| ConfusionMatrix::new(labels.indices(), &pick(truth, rows), &pick(predicted, rows));
     found.closed("accuracy", |rows| of_rows(rows)?.accuracy().try_into(), n);
-    type Of = fn(&ConfusionMatrix<usize>) -> Result<f64, Error>;
+    type Of = fn(&ConfusionMatrix<usize>) -> Result<Estimate, Error>;
     // A class that is never predicted has precision 0 here, as in scikit-learn.
     let averages: [(&str, Of); 5] = [
         ("precision_macro", |matrix| Ok(matrix.average(Average::Macro, ZeroDivision::Zero)?.precision)),
@@ -122,7 +122,7 @@ fn against_majority(found: &mut Collector<'_>, labels: &Labels, truth: &[usize],
         ("matthews", ConfusionMatrix::matthews),
     ];
     for (name, statistic) in averages {
-        found.resample(name, None, |rows| statistic(&of_rows(rows)?), n);
+        found.closed(name, |rows| statistic(&of_rows(rows)?), n);
     }
     // By value, so that a grade that does not occur changes nothing.
     let weights = |of: fn(Vec<f64>) -> AgreementWeights| labels.values().map(<[f64]>::to_vec).map(of);

@@ -94,7 +94,7 @@ fn errors(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
         found.closed(name, |rows| statistic(&take(human, rows), &take(predicted, rows)), predicted.len());
     }
     let rmse = |rows: &[usize]| root_mean_squared_error(&take(human, rows), &take(predicted, rows));
-    found.resample("rmse", None, rmse, predicted.len());
+    found.closed("rmse", rmse, predicted.len());
 }
 
 /// The judge as one rater and people as another.

@@ -6,13 +6,14 @@ use crate::number::six_digits;
 use crate::prediction::{auroc, average_precision, brier_score, log_loss};
 
 /// What only scores of yes or no define.
-pub(super) const PROBABILITIES: [&str; 8] = [
+pub(super) const PROBABILITIES: [&str; 9] = [
     "auroc",
     "average_precision",
     "brier",
     "log_loss",
     "ece",
     "ece_adaptive",
+    "squared_calibration_error_debiased",
     "calibration_slope",
     "calibration_intercept",
 ];
@@ -26,7 +27,7 @@ pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64
     let outcomes: Vec<bool> = human.iter().map(|&human| human == 1.0).collect();
     let n = outcomes.len();
     let on = |rows: &[usize]| (take(&outcomes, rows), take(predicted, rows));
-    let [of_order, of_precision, of_brier, of_log_loss, of_ece, of_ece_adaptive, of_slope, of_intercept] =
+    let [of_order, of_precision, of_brier, of_log_loss, of_ece, of_ece_adaptive, of_debiased, of_slope, of_intercept] =
         PROBABILITIES;
     let area = |rows: &[usize]| {
         let (y, p) = on(rows);
@@ -35,7 +36,7 @@ pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64
     found.closed(of_order, area, n);
     let statistic = |rows: &[usize]| {
         let (y, p) = on(rows);
-        average_precision(&y, &p)
+        Ok(average_precision(&y, &p)?.estimate)
     };
     found.resample(of_precision, None, statistic, n);
 
@@ -68,6 +69,11 @@ pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64
         };
         found.resample(name, None, ece, n);
     }
+    let debiased = |rows: &[usize]| {
+        let (y, p) = on(rows);
+        ReliabilityCurve::new(&y, &p, Binning::EqualMass { bins: 10 })?.debiased_squared_error()
+    };
+    found.closed(of_debiased, debiased, n);
     // Probabilities of 0 and 1 are moved by as little as the log loss moves them.
     let recalibrated = |rows: &[usize]| {
         let (y, p) = on(rows);

@@ -1,7 +1,7 @@
-use crate::Error;
 use crate::input::{check_finite, check_lengths};
 use crate::prediction::auroc::check_scores;
 use crate::sum::sum;
+use crate::{Error, Estimate};
 
 /// One point of a receiver operating characteristic.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -80,14 +80,15 @@ pub fn precision_recall_curve(outcomes: &[bool], scores: &[f64]) -> Result<Vec<P
 /// (`sklearn.metrics.average_precision_score`).
 ///
 /// In (0, 1]; scores without information get the share of positive items. Input and errors as for
-/// [`precision_recall_curve`]; the interval is left to [`Bootstrap`](crate::resampling::Bootstrap).
+/// [`precision_recall_curve`]; it has no standard error in closed form, so that its interval is that of
+/// [`Bootstrap`](crate::resampling::Bootstrap).
 ///
 /// ```
 /// let precision = judge_metrics::prediction::average_precision(&[false, false, true, true], &[0.1, 0.4, 0.35, 0.8])?;
-/// assert!((precision - 0.833_333_3).abs() < 1e-7);
+/// assert!((precision.estimate - 0.833_333_3).abs() < 1e-7);
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
-pub fn average_precision(outcomes: &[bool], scores: &[f64]) -> Result<f64, Error> {
+pub fn average_precision(outcomes: &[bool], scores: &[f64]) -> Result<Estimate, Error> {
     let curve = precision_recall_curve(outcomes, scores)?;
     let mut recall = 0.0;
     let steps: Vec<f64> = curve
@@ -98,7 +99,7 @@ pub fn average_precision(outcomes: &[bool], scores: &[f64]) -> Result<f64, Error
             gain * point.precision
         })
         .collect();
-    Ok(sum(&steps).min(1.0))
+    Ok(Estimate::new("average precision", sum(&steps).min(1.0), outcomes.len()))
 }
 
 /// A threshold, and how well it tells positive items from negative ones.

@@ -108,9 +108,9 @@ impl HeldOut<'_> {
     pub fn agreement(&self, predictions: &Predictions<i64>) -> Result<Agreement, Error> {
         let values = values(predictions);
         Ok(Agreement {
-            weighted_f1: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Weighted)?.f1))?,
-            macro_f1: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Macro)?.f1))?,
-            accuracy: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Micro)?.f1))?,
+            weighted_f1: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Weighted)?.f1.estimate))?,
+            macro_f1: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Macro)?.f1.estimate))?,
+            accuracy: self.statistic(|rows| Ok(self.f1(predictions, rows, Average::Micro)?.f1.estimate))?,
             spearman: self.statistic(|rows| self.spearman(&values, rows))?,
         })
     }
@@ -122,7 +122,7 @@ impl HeldOut<'_> {
     /// As [`agreement`](Self::agreement).
     pub fn gain(&self, predictions: &Predictions<i64>, others: &Predictions<i64>) -> Result<Gain, Error> {
         let f1 = |of: &Predictions<i64>, rows: &[usize]| {
-            Ok::<_, judge_metrics::Error>(self.f1(of, rows, Average::Weighted)?.f1)
+            Ok::<_, judge_metrics::Error>(self.f1(of, rows, Average::Weighted)?.f1.estimate)
         };
         let (ours, theirs) = (values(predictions), values(others));
         let rank = |rows: &[usize]| Ok(self.spearman(&ours, rows)? - self.spearman(&theirs, rows)?);

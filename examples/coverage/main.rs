@@ -2,8 +2,15 @@
 //!
 //! `cargo run --release --example coverage`
 
+mod agreement;
+mod bootstraps;
+mod calibrated_mean;
+mod calibration;
+mod correlation;
 mod draw;
+mod means;
 mod prediction_powered;
+mod ranking;
 mod simulations;
 
 use std::collections::BTreeSet;
@@ -18,7 +25,7 @@ use clap::Parser;
 use judge_data::AtomicFile;
 use judge_examples::console::{progress, say, start, table, usage};
 use judge_examples::interrupt::{Interrupts, Stopped};
-use judge_metrics::Proportion;
+use judge_metrics::{Error, Proportion};
 use serde_json::json;
 
 use crate::draw::Draw;
@@ -28,10 +35,11 @@ use crate::simulations::{Simulation, simulations};
 ///
 /// Each line is one interval on one kind of data: so many samples are drawn from a population whose parameter is known, and the
 /// share of intervals that hold it is the true coverage, with its own 95 % interval. Samples that leave the statistic undefined are counted apart.
+/// A line whose nominal level is "power" is a test: its share is that of samples in which it finds what is there.
 #[derive(Parser)]
 #[command(name = "coverage", after_help = names())]
 struct Cli {
-    /// Samples drawn for each line, at least 100
+    /// Samples drawn for each line, at least 100; 400 at most of what takes long
     #[arg(long, default_value_t = 2_000, value_name = "SAMPLES")]
     runs: usize,
     /// Only lines whose name contains this; the names are below
@@ -66,11 +74,13 @@ fn run(cli: &Cli) -> Result<()> {
     let json = cli.json.as_ref().map(AtomicFile::create).transpose()?;
     let stop = Interrupts::catch()?;
     let bar = progress("simulating", simulations.len(), cli.quiet);
-    let mut lines =
-        vec![["interval", "n", "nominal", "coverage", "95 % of it", "undefined"].map(str::to_owned).to_vec()];
+    let mut lines = vec![
+        ["interval", "n", "nominal", "coverage", "95 % of it", "samples", "undefined"].map(str::to_owned).to_vec(),
+    ];
     let mut figures = Vec::new();
     for (number, simulation) in simulations.iter().enumerate() {
-        let Counts { held, missed } = count(cli, simulation, &stop)?;
+        let runs = simulation.most.map_or(cli.runs, |most| most.min(cli.runs));
+        let Counts { held, missed } = count(cli.seed, simulation, runs, &stop)?;
         if let Some(signal) = stop.interrupted() {
             let (done, total) = (number, simulations.len());
             return Err(Stopped { signal, done, total, what: "lines", resumes: false }.into());
@@ -78,7 +88,7 @@ fn run(cli: &Cli) -> Result<()> {
         bar.inc(1);
         let coverage = Proportion { count: held, n: held + missed };
         let (estimate, interval) = (coverage.estimate()?, coverage.clopper_pearson(0.95)?);
-        let undefined = cli.runs - held - missed;
+        let undefined = runs - held - missed;
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
         lines.push(vec![
             simulation.name.to_owned(),
@@ -86,10 +96,11 @@ fn run(cli: &Cli) -> Result<()> {
             simulation.nominal.to_owned(),
             percent(estimate),
             format!("{} – {}", percent(interval.low), percent(interval.high)),
+            runs.to_string(),
             undefined.to_string(),
         ]);
         figures.push(json!({
-            "name": simulation.name, "n": simulation.n, "nominal": simulation.nominal, "runs": cli.runs, "number": number,
+            "name": simulation.name, "n": simulation.n, "nominal": simulation.nominal, "runs": runs, "number": number,
             "coverage": estimate, "low": interval.low, "high": interval.high, "undefined": undefined,
         }));
     }
@@ -117,19 +128,20 @@ struct Counts {
 
 /// Runs a simulation on all cores, until it is done or a signal stops it. A sample depends on the seed, the line's name and its own
 /// number alone.
-fn count(cli: &Cli, simulation: &Simulation, stop: &Interrupts) -> Result<Counts> {
+fn count(seed: u64, simulation: &Simulation, runs: usize, stop: &Interrupts) -> Result<Counts> {
     let next = AtomicUsize::new(0);
     let work = || -> Result<Counts> {
         let mut counts = Counts { held: 0, missed: 0 };
         loop {
             let run = next.fetch_add(1, Ordering::Relaxed);
-            if run >= cli.runs || stop.interrupted().is_some() {
+            if run >= runs || stop.interrupted().is_some() {
                 return Ok(counts);
             }
-            match (simulation.holds)(&mut Draw::new(cli.seed, simulation, run)) {
+            match (simulation.holds)(&mut Draw::new(seed, simulation, run)) {
                 Ok(true) => counts.held += 1,
                 Ok(false) => counts.missed += 1,
-                Err(error) if error.is_undefined() => {}
+                // Where one side always wins, a likelihood has no maximum.
+                Err(error) if error.is_undefined() || matches!(error, Error::NoConvergence { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }

@@ -7,17 +7,22 @@
 //! | the mean difference of two numbers per item | [`paired_difference`] |
 //! | what would people say on average of all items, having labelled a few? | [`PredictionPoweredMean::estimate`] |
 //! | the same of clusters, of strata, of the difference of two systems | its [`clustered`](PredictionPoweredMean::clustered), [`stratified`](PredictionPoweredMean::stratified), [`difference`](PredictionPoweredMean::difference) |
+//! | the same where the judge's scale is not the human one | [`CalibratedMean::estimate`] |
+//! | does a calibration hold for another system or period? | [`CalibratedMean::transport_check`] |
 //! | how many items would people say yes to, by a judge whose errors are known? | [`corrected_proportion`] |
 //!
 //! The first three are [`Estimate`](crate::Estimate)s: one function each, of plain slices. The others bring some with
 //! them, such as the mean of the labels alone.
 
+mod calibrated;
 mod clustered;
 mod misclassification;
 mod paired;
+mod parts;
 mod prediction_powered;
 mod sample;
 
+pub use calibrated::{CalibratedMean, CalibratedMeanResult, TransportCheck, TransportVerdict, TransportedMean};
 pub use clustered::clustered_mean;
 pub use misclassification::{CorrectedProportion, corrected_proportion};
 pub use paired::paired_difference;

@@ -2,11 +2,13 @@
 //! neither on threads nor on order.
 
 mod bootstrap;
+mod folds;
 mod permutation;
 mod ranked_pair;
 pub(crate) mod stream;
 
 pub(crate) use bootstrap::clusters;
 pub use bootstrap::{Bootstrap, BootstrapInterval, BootstrapMethod};
+pub(crate) use folds::{check_folds, folds_of};
 pub use permutation::{Alternative, PermutationResult, PermutationTest};
 pub use ranked_pair::RankedPair;

@@ -2,6 +2,7 @@ use super::Calibrator;
 use super::calibrator::required_rows;
 use crate::means::mean_of;
 use crate::prediction::mean_absolute_error;
+use crate::resampling::folds_of;
 use crate::{Error, Estimate, Proportion};
 
 /// How good calibration is on rows that it was not learnt from.
@@ -38,7 +39,7 @@ impl Calibrator {
         self.check(scores, human, self.required()?)?;
         let n = scores.len();
         let increasing = self.increasing(scores, human)?;
-        let fold_of = self.folds_of(n);
+        let fold_of = folds_of(n, self.folds, self.seed);
         let folds = self.folds.min(n);
         let (mut values, mut widths) = (vec![0.0; n], vec![0.0; n]);
         let mut coverage = Proportion::default();

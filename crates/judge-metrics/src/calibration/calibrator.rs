@@ -4,7 +4,7 @@ use super::{Direction, IsotonicRegression};
 use crate::correlation::spearman;
 use crate::input::{check_finite, check_paired, check_varies};
 use crate::number::in_range;
-use crate::resampling::stream::{Purpose, below, stream};
+use crate::resampling::{check_folds, folds_of};
 use crate::{Error, Interval};
 
 /// What a judge's score means on the human scale: learnt from rows that people have graded too, it gives each score a value and an
@@ -122,10 +122,7 @@ impl Calibrator {
     }
 
     pub(super) fn check(&self, scores: &[f64], human: &[f64], required: usize) -> Result<(), Error> {
-        if self.folds < 2 {
-            let (value, high) = (self.folds as f64, usize::MAX as f64);
-            return Err(Error::OutOfRange { argument: "folds", index: None, value, low: 2.0, high });
-        }
+        check_folds(self.folds)?;
         check_paired(scores, human, 0)?;
         if scores.len() < required {
             return Err(Error::TooFewItems { required, found: scores.len() });
@@ -169,7 +166,7 @@ impl Calibrator {
         let direction = if increasing { Direction::Increasing } else { Direction::Decreasing };
         let fit = IsotonicRegression { direction, ..IsotonicRegression::default() };
         let curves = Curves::fit(&fit, scores, human, grades.as_deref())?;
-        let fold_of = self.folds_of(n);
+        let fold_of = folds_of(n, self.folds, self.seed);
         let folds = (0..self.folds.min(n)).map(|fold| {
             let (kept, left): (Vec<usize>, Vec<usize>) = (0..n).partition(|&row| fold_of[row] != fold);
             let take = |column: &[f64], rows: &[usize]| rows.iter().map(|&row| column[row]).collect::<Vec<_>>();
@@ -183,21 +180,6 @@ impl Calibrator {
         });
         let folds = folds.collect::<Result<Vec<_>, Error>>()?;
         Ok(FittedCalibrator { level: self.level, range: self.range, grades, curves, folds, rank })
-    }
-
-    /// The fold of each row: sizes differ by one at most.
-    pub(super) fn folds_of(&self, n: usize) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..n).collect();
-        let mut draws = stream(self.seed, Purpose::Folds, 0);
-        // Fisher and Yates.
-        for last in (1..n).rev() {
-            order.swap(last, below(&mut draws, last + 1));
-        }
-        let mut fold_of = vec![0; n];
-        for (place, row) in order.into_iter().enumerate() {
-            fold_of[row] = place % self.folds.min(n);
-        }
-        fold_of
     }
 }
 

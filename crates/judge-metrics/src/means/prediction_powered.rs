@@ -1,10 +1,11 @@
 mod clustered;
 mod stratified;
 
+pub(super) use clustered::{Rows, clustered_parts};
 pub use stratified::{StratifiedPoweredMean, Stratum, StratumWeights};
 
+use super::parts::{Part, sum_of_parts};
 use super::sample::{EQUAL_ITEMS, mean_of};
-use crate::estimate::{Spread, UNBOUNDED};
 use crate::input::{check_finite, check_lengths, check_varies};
 use crate::number::in_range;
 use crate::sum::{dot, sum};
@@ -89,9 +90,9 @@ impl PredictionPoweredMean {
                 Comoments::of(labels, predictions, unlabelled).lambda()?
             }
         };
-        let parts = powered_parts(labels, predictions, unlabelled, lambda)?;
+        let parts = powered_parts(STATISTIC, labels, predictions, unlabelled, lambda)?;
         let value = parts.iter().map(|part| part.mean).sum();
-        let mean = sum_of_parts(value, &parts, labels.len() + unlabelled.len())?;
+        let mean = sum_of_parts(STATISTIC, value, &parts, labels.len() + unlabelled.len())?;
         let classical = mean_of(STATISTIC, labels)?.tested_against_zero(EQUAL_ITEMS);
         let effective_sample_size = effective_sample_size(labels.len(), &mean, &classical)?;
         Ok(PoweredMean { mean, lambda, classical, effective_sample_size })
@@ -142,7 +143,7 @@ fn differences(argument: &'static str, [first, second]: [&[f64]; 2]) -> Result<V
     first.iter().zip(second).map(|(first, second)| in_range(STATISTIC, second - first)).collect()
 }
 
-fn check_columns(labels: &[f64], predictions: &[f64], unlabelled: &[f64]) -> Result<(), Error> {
+pub(super) fn check_columns(labels: &[f64], predictions: &[f64], unlabelled: &[f64]) -> Result<(), Error> {
     check_lengths("predictions", predictions.len(), "labels", labels.len())?;
     for items in [labels, unlabelled] {
         if items.len() < 2 {
@@ -162,50 +163,23 @@ fn rectified(labels: &[f64], predictions: &[f64], lambda: f64) -> Vec<f64> {
     labels.iter().zip(predictions).map(|(label, score)| label - lambda * score).collect()
 }
 
-/// What an estimate is the sum of, each independent of the others.
-struct Part {
-    mean: f64,
-    standard_error: f64,
-    degrees_of_freedom: f64,
-}
-
-impl Part {
-    fn of(values: &[f64]) -> Result<Self, Error> {
-        let mean = mean_of(STATISTIC, values)?;
-        let degrees_of_freedom = (values.len() - 1) as f64;
-        Ok(Self { mean: mean.estimate, standard_error: mean.standard_error()?, degrees_of_freedom })
-    }
-
-    fn times(self, weight: f64) -> Self {
-        Self { mean: weight * self.mean, standard_error: weight * self.standard_error, ..self }
-    }
-}
-
-fn powered_parts(labels: &[f64], predictions: &[f64], unlabelled: &[f64], lambda: f64) -> Result<[Part; 2], Error> {
+/// The judge's mean and the mean residual.
+pub(super) fn powered_parts(
+    statistic: &'static str,
+    labels: &[f64],
+    predictions: &[f64],
+    unlabelled: &[f64],
+    lambda: f64,
+) -> Result<[Part; 2], Error> {
     let imputed: Vec<f64> = unlabelled.iter().map(|score| lambda * score).collect();
-    Ok([Part::of(&imputed)?, Part::of(&rectified(labels, predictions, lambda))?])
+    Ok([Part::of(statistic, &imputed)?, Part::of(statistic, &rectified(labels, predictions, lambda))?])
 }
 
-/// With Welch's degrees of freedom.
-fn sum_of_parts(value: f64, parts: &[Part], n: usize) -> Result<Estimate, Error> {
-    let standard_error = parts.iter().fold(0.0, |all: f64, part| all.hypot(part.standard_error));
-    // By shares of the variance, so that small squares do not vanish.
-    let reciprocal: f64 =
-        parts.iter().map(|part| (part.standard_error / standard_error).powi(4) / part.degrees_of_freedom).sum();
-    student(value, standard_error, reciprocal.recip(), n)
-}
-
-/// An estimate whose interval and test are Student's; neither where there is no variance.
-fn student(value: f64, standard_error: f64, degrees_of_freedom: f64, n: usize) -> Result<Estimate, Error> {
-    let standard_error = in_range(STATISTIC, standard_error)?;
-    let spread = Spread::StudentT { degrees_of_freedom, range: UNBOUNDED };
-    let mean = Estimate::new(STATISTIC, in_range(STATISTIC, value)?, n).with_error(standard_error, spread);
-    let mean = mean.tested_against_zero(EQUAL_ITEMS);
-    // An interval of no width would look like certainty.
-    Ok(if standard_error == 0.0 { mean.without_interval("no variance is left to make one of") } else { mean })
-}
-
-fn effective_sample_size(n_labels: usize, mean: &Estimate, classical: &Estimate) -> Result<Option<f64>, Error> {
+pub(super) fn effective_sample_size(
+    n_labels: usize,
+    mean: &Estimate,
+    classical: &Estimate,
+) -> Result<Option<f64>, Error> {
     let ratio = classical.standard_error()? / mean.standard_error()?;
     Ok(Some(n_labels as f64 * ratio * ratio).filter(|size| size.is_finite()))
 }

@@ -1,9 +1,8 @@
-use super::{
-    PoweredMean, PredictionPoweredMean, STATISTIC, Tuning, check_columns, checked, effective_sample_size, student,
-};
+use super::{PoweredMean, PredictionPoweredMean, STATISTIC, Tuning, check_columns, checked, effective_sample_size};
 use crate::Error;
 use crate::input::{check_lengths, check_varies};
 use crate::means::clustered_mean;
+use crate::means::parts::{Part, sum_of_parts};
 use crate::number::in_range;
 use crate::resampling::clusters;
 use crate::sum::{dot, sum};
@@ -51,37 +50,77 @@ impl PredictionPoweredMean {
         check_lengths("groups", groups.len(), "labels", labels.len())?;
         check_lengths("unlabelled_groups", unlabelled_groups.len(), "unlabelled", unlabelled.len())?;
 
-        let clusters = Clusters::new(groups, unlabelled_groups)?;
-        let of_labels = clusters.influences(labels, 0, clusters.n_labelled);
-        let of_predictions = clusters.influences(predictions, 0, clusters.n_labelled);
-        let of_unlabelled = clusters.influences(unlabelled, labels.len(), clusters.n_unlabelled);
-        let slopes: Vec<f64> = of_predictions.iter().zip(&of_unlabelled).map(|(of, other)| of - other).collect();
-        let lambda = match self.tuning {
-            Tuning::Fixed(lambda) => checked(lambda)?,
+        let rows = Rows { labels, predictions, groups, unlabelled, unlabelled_groups };
+        let lambda = |influences: &Influences| match self.tuning {
+            Tuning::Fixed(lambda) => checked(lambda),
             Tuning::Optimal | Tuning::OptimalCommon => {
                 check_varies("predictions", &[predictions, unlabelled].concat())?;
-                in_range(STATISTIC, dot(&of_labels, &slopes) / dot(&slopes, &slopes))?.clamp(0.0, 1.0)
+                influences.lambda()
             }
         };
-
-        let mean_of = |values: &[f64]| sum(values) / values.len() as f64;
-        let rectifier = mean_of(&super::rectified(labels, predictions, lambda));
-        let value = lambda * mean_of(unlabelled) + rectifier;
-        let influences: Vec<f64> = of_labels.iter().zip(&slopes).map(|(label, slope)| label - lambda * slope).collect();
-        // Clusters with labels come first.
-        let (labelled, others) = influences.split_at(clusters.n_labelled);
-        let squares = [dot(labelled, labelled), dot(others, others)];
-        let variance = squares[0] + squares[1];
-        let reciprocal: f64 = squares
-            .iter()
-            .zip([labelled.len(), others.len()])
-            .filter(|(square, _)| **square > 0.0)
-            .map(|(square, n)| (square / variance).powi(2) / n.saturating_sub(1).max(1) as f64)
-            .sum();
-        let mean = student(value, variance.sqrt(), reciprocal.recip(), labels.len() + unlabelled.len())?;
+        let (value, parts, lambda) = clustered_parts(STATISTIC, &rows, lambda)?;
+        let mean = sum_of_parts(STATISTIC, value, &parts, labels.len() + unlabelled.len())?;
         let classical = clustered_mean(labels, groups)?;
         let effective_sample_size = effective_sample_size(labels.len(), &mean, &classical)?;
         Ok(PoweredMean { mean, lambda, classical, effective_sample_size })
+    }
+}
+
+/// Items of both kinds and the clusters that they belong to; columns of one kind are of one length.
+pub(in crate::means) struct Rows<'a, G> {
+    pub(in crate::means) labels: &'a [f64],
+    pub(in crate::means) predictions: &'a [f64],
+    pub(in crate::means) groups: &'a [G],
+    pub(in crate::means) unlabelled: &'a [f64],
+    pub(in crate::means) unlabelled_groups: &'a [G],
+}
+
+/// The prediction-powered mean, the errors of clusters with labels and of those without, and the λ that was chosen.
+pub(in crate::means) fn clustered_parts<G: Ord>(
+    statistic: &'static str,
+    rows: &Rows<'_, G>,
+    lambda: impl FnOnce(&Influences) -> Result<f64, Error>,
+) -> Result<(f64, [Part; 2], f64), Error> {
+    let influences = Influences::of(rows)?;
+    let lambda = lambda(&influences)?;
+    let mean_of = |values: &[f64]| sum(values) / values.len() as f64;
+    let rectifier = mean_of(&super::rectified(rows.labels, rows.predictions, lambda));
+    let value = in_range(statistic, lambda * mean_of(rows.unlabelled) + rectifier)?;
+    Ok((value, influences.parts(lambda), lambda))
+}
+
+/// What each cluster adds to the mean: to that of labels, and for each unit of λ. Clusters with labels come first.
+pub(in crate::means) struct Influences {
+    of_labels: Vec<f64>,
+    slopes: Vec<f64>,
+    n_labelled: usize,
+}
+
+impl Influences {
+    fn of<G: Ord>(rows: &Rows<'_, G>) -> Result<Self, Error> {
+        let clusters = Clusters::new(rows.groups, rows.unlabelled_groups)?;
+        let of_labels = clusters.influences(rows.labels, 0, clusters.n_labelled);
+        let of_predictions = clusters.influences(rows.predictions, 0, clusters.n_labelled);
+        let of_unlabelled = clusters.influences(rows.unlabelled, rows.labels.len(), clusters.n_unlabelled);
+        let slopes = of_predictions.iter().zip(&of_unlabelled).map(|(of, other)| of - other).collect();
+        Ok(Self { of_labels, slopes, n_labelled: clusters.n_labelled })
+    }
+
+    /// The λ in [0, 1] of the least variance.
+    fn lambda(&self) -> Result<f64, Error> {
+        let ratio = dot(&self.of_labels, &self.slopes) / dot(&self.slopes, &self.slopes);
+        Ok(in_range(STATISTIC, ratio)?.clamp(0.0, 1.0))
+    }
+
+    fn parts(&self, lambda: f64) -> [Part; 2] {
+        let influences: Vec<f64> =
+            self.of_labels.iter().zip(&self.slopes).map(|(label, slope)| label - lambda * slope).collect();
+        let (labelled, others) = influences.split_at(self.n_labelled);
+        [labelled, others].map(|influences| Part {
+            mean: 0.0,
+            standard_error: dot(influences, influences).sqrt(),
+            degrees_of_freedom: influences.len().saturating_sub(1).max(1) as f64,
+        })
     }
 }
 

@@ -1,7 +1,6 @@
-use super::{
-    Comoments, Part, PredictionPoweredMean, STATISTIC, Tuning, check_columns, checked, powered_parts, sum_of_parts,
-};
+use super::{Comoments, PredictionPoweredMean, STATISTIC, Tuning, check_columns, checked, powered_parts};
 use crate::input::{check_lengths, check_varies};
+use crate::means::parts::{Part, sum_of_parts};
 use crate::number::in_range;
 use crate::prediction::distributions::check_distribution;
 use crate::{Error, Estimate};
@@ -91,11 +90,11 @@ impl PredictionPoweredMean {
 
         let mut of_strata = Vec::with_capacity(strata.len());
         for (row, (stratum, &lambda)) in strata.iter().zip(&lambdas).enumerate() {
-            let parts = powered_parts(stratum.labels, stratum.predictions, stratum.unlabelled, lambda);
+            let parts = powered_parts(STATISTIC, stratum.labels, stratum.predictions, stratum.unlabelled, lambda);
             of_strata.push(Vec::from(parts.map_err(Error::in_row(row))?));
         }
         let mean = weighted(of_strata, &shares, estimated_from, n)?;
-        let of_labels = in_each(strata, |stratum| Ok(vec![Part::of(stratum.labels)?]))?;
+        let of_labels = in_each(strata, |stratum| Ok(vec![Part::of(STATISTIC, stratum.labels)?]))?;
         let n_labels = strata.iter().map(|stratum| stratum.labels.len()).sum();
         let classical = weighted(of_labels, &shares, estimated_from, n_labels)?;
         let effective_sample_size = super::effective_sample_size(n_labels, &mean, &classical)?;
@@ -147,7 +146,7 @@ fn weighted(
         let standard_error = in_range(STATISTIC, (spread / items as f64).sqrt())?;
         parts.push(Part { mean: 0.0, standard_error, degrees_of_freedom: (items - 1) as f64 });
     }
-    sum_of_parts(value, &parts, n)
+    sum_of_parts(STATISTIC, value, &parts, n)
 }
 
 /// Shares as they were given, once they are found to be such.

@@ -1,0 +1,28 @@
+//! Rows cut into folds by chance.
+
+use super::stream::{Purpose, below, stream};
+use crate::Error;
+
+/// At least two folds are asked for.
+pub(crate) fn check_folds(folds: usize) -> Result<(), Error> {
+    if folds >= 2 {
+        return Ok(());
+    }
+    let (value, high) = (folds as f64, usize::MAX as f64);
+    Err(Error::OutOfRange { argument: "folds", index: None, value, low: 2.0, high })
+}
+
+/// The fold of each of n rows: sizes differ by one at most. With as many folds as rows, or more, each row is a fold.
+pub(crate) fn folds_of(n: usize, folds: usize, seed: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..n).collect();
+    let mut draws = stream(seed, Purpose::Folds, 0);
+    // Fisher and Yates.
+    for last in (1..n).rev() {
+        order.swap(last, below(&mut draws, last + 1));
+    }
+    let mut fold_of = vec![0; n];
+    for (place, row) in order.into_iter().enumerate() {
+        fold_of[row] = place % folds.min(n);
+    }
+    fold_of
+}

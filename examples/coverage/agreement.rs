@@ -1,0 +1,108 @@
+//! Agreement of raters.
+
+use judge_metrics::Error;
+use judge_metrics::agreement::{
+    AgreementWeights, AlternativeAnnotatorTest, ConfusionMatrix, IntraclassCorrelation, IntraclassCorrelations,
+    RatingTable,
+};
+
+use crate::draw::Draw;
+use crate::simulations::{LEVEL, Simulation, holds, simulation};
+
+pub fn raters(n: usize) -> Vec<Simulation> {
+    type Form = fn(&IntraclassCorrelations) -> Result<IntraclassCorrelation, Error>;
+    // Subjects of variance 4 rated by three raters with variance 1 of their own each time; the raters' levels have `spread`.
+    let icc = |form: Form, spread: f64, truth: f64, mean: bool| {
+        move |draw: &mut Draw, n: usize| {
+            let levels: [f64; 3] = std::array::from_fn(|_| spread * draw.normal());
+            let ratings: Vec<[f64; 3]> = (0..n)
+                .map(|_| {
+                    let subject = 2.0 * draw.normal();
+                    levels.map(|level| subject + level + draw.normal())
+                })
+                .collect();
+            let found = form(&IntraclassCorrelations::new(&ratings)?)?;
+            let found = if mean { found.of_mean()? } else { found };
+            Ok(holds(found.interval(LEVEL)?, truth))
+        }
+    };
+    vec![
+        simulation("ICC(1), 3 raters", n, icc(IntraclassCorrelations::one_way, 0.0, 0.8, false)),
+        simulation("ICC(A,1), 3 raters", n, icc(IntraclassCorrelations::agreement, 0.5, 4.0 / 5.25, false)),
+        simulation("ICC(C,1), 3 raters", n, icc(IntraclassCorrelations::consistency, 0.5, 0.8, false)),
+        simulation("ICC(C,k), 3 raters", n, icc(IntraclassCorrelations::consistency, 0.5, 12.0 / 13.0, true)),
+        simulation("Cohen's kappa of .55, large sample", n, |draw, n| {
+            let (first, second) = three_labels(draw, n);
+            let kappa =
+                ConfusionMatrix::new(vec![0, 1, 2], &first, &second)?.cohen_kappa(&AgreementWeights::Identity)?;
+            Ok(holds(kappa.interval(LEVEL)?, 0.55))
+        }),
+        simulation("Gwet's AC1 of .55, Student t", n, |draw, n| {
+            let (first, second) = three_labels(draw, n);
+            let ratings: Vec<[Option<usize>; 2]> =
+                first.into_iter().zip(second).map(|(a, b)| [Some(a), Some(b)]).collect();
+            let found = RatingTable::new(&[0, 1, 2], &ratings)?.gwet(&AgreementWeights::Identity)?;
+            Ok(holds(found.interval(LEVEL)?, 0.55))
+        }),
+        simulation("Gwet's AC1 of .87, one label common, Student t", n, |draw, n| {
+            // Nine of ten are yes; the other rater says the same nine times in ten.
+            let ratings: Vec<[Option<bool>; 2]> = (0..n)
+                .map(|_| {
+                    let yes = draw.chance(0.9);
+                    [Some(yes), Some(yes == draw.chance(0.9))]
+                })
+                .collect();
+            let yes: f64 = f64::midpoint(0.9, 0.9 * 0.9 + 0.1 * 0.1);
+            let chance = 2.0 * yes * (1.0 - yes);
+            let found = RatingTable::new(&[false, true], &ratings)?.gwet(&AgreementWeights::Identity)?;
+            Ok(holds(found.interval(LEVEL)?, (0.9 - chance) / (1.0 - chance)))
+        }),
+        simulation("alternative annotator: a person's advantage over a judge, Student t", n, move |draw, n| {
+            let label = |draw: &mut Draw, right: f64| draw.category(&answers(right));
+            let annotations: Vec<[Option<usize>; 3]> =
+                (0..n).map(|_| std::array::from_fn(|_| Some(label(draw, PERSON)))).collect();
+            let judge: Vec<Option<usize>> = (0..n).map(|_| Some(label(draw, JUDGE))).collect();
+            let settings = AlternativeAnnotatorTest { min_items: 2, ..AlternativeAnnotatorTest::default() };
+            let found = settings.of_labels(&judge, &annotations)?;
+            Ok(holds(found.annotators[0].difference.interval(LEVEL)?, advantage()))
+        }),
+    ]
+}
+
+/// Three labels as likely; the other rater says the same in 70 of 100, else either of the others.
+fn three_labels(draw: &mut Draw, n: usize) -> (Vec<usize>, Vec<usize>) {
+    (0..n)
+        .map(|_| {
+            let label = draw.category(&[1.0 / 3.0; 3]);
+            let other = if draw.chance(0.7) { label } else { (label + 1 + usize::from(draw.chance(0.5))) % 3 };
+            (label, other)
+        })
+        .unzip()
+}
+
+/// How often a person and the judge give the right one of three labels.
+const PERSON: f64 = 0.8;
+const JUDGE: f64 = 0.7;
+
+/// Chances of the right label, which is the first, and of either other.
+fn answers(right: f64) -> [f64; 3] {
+    [right, (1.0 - right) / 2.0, (1.0 - right) / 2.0]
+}
+
+/// The chance that a person agrees with the two others more than the judge does, less that of the opposite: over all that four can say.
+fn advantage() -> f64 {
+    let (person, judge) = (answers(PERSON), answers(JUDGE));
+    let mut advantage = 0.0;
+    for (a, by_person) in person.iter().enumerate() {
+        for (j, by_judge) in judge.iter().enumerate() {
+            for (b, second) in person.iter().enumerate() {
+                for (c, third) in person.iter().enumerate() {
+                    let agrees = |label: usize| i32::from(label == b) + i32::from(label == c);
+                    let sign = (agrees(a) - agrees(j)).signum();
+                    advantage += f64::from(sign) * by_person * by_judge * second * third;
+                }
+            }
+        }
+    }
+    advantage
+}

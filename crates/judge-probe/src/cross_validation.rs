@@ -117,7 +117,7 @@ pub(crate) fn select<T: Clone>(values: &[T], rows: &[usize]) -> Vec<T> {
 }
 
 /// Values of tested rows brought in the order of rows, for splits that [`check_partition`] has passed.
-fn by_row<L>(splits: &[Split], of_splits: Vec<Vec<L>>) -> Vec<L> {
+pub(crate) fn by_row<L>(splits: &[Split], of_splits: Vec<Vec<L>>) -> Vec<L> {
     let rows = splits.iter().flat_map(|split| &split.test);
     let mut values: Vec<(&usize, L)> = rows.zip(of_splits.into_iter().flatten()).collect();
     values.sort_by_key(|&(row, _)| row);

@@ -79,6 +79,11 @@ impl DenseClassifier {
         &self.output
     }
 
+    /// See [`FittedProbe::scores`](crate::FittedProbe::scores).
+    pub(crate) fn scores(&self, features: &Matrix) -> Result<Option<Vec<f64>>, Error> {
+        self.output.scores(self.images(features)?.as_ref())
+    }
+
     /// What the classifier at the end meets.
     fn images<'a>(&self, features: &'a Matrix) -> Result<Cow<'a, Matrix>, Error> {
         let image = |inputs: Cow<'a, Matrix>, layer: &HiddenLayer| layer.transform(&inputs).map(Cow::Owned);

@@ -1,8 +1,9 @@
-//! Saved probes as the judges of `judge-core` use them.
+//! Saved probes as the judges of `judge-core` use them: one row of single-precision features at a time, with the calibration that was saved.
 
-use judge_core::{Layer, ModelInfo, Probe, ProbeError, ProbeOutput, Signal};
+use judge_core::{Calibration, Layer, ModelInfo, Probe, ProbeError, ProbeOutput, Signal};
+use judge_metrics::calibration::CalibratedScore;
 
-use crate::{FittedClassifier, FittedEstimator, Matrix, SavedProbe};
+use crate::{DecisionRule, FittedClassifier, FittedEstimator, Matrix, SavedProbe};
 
 impl Probe for SavedProbe {
     fn signals(&self) -> &[(Layer, Signal)] {
@@ -21,10 +22,20 @@ impl Probe for SavedProbe {
         let row = Matrix::from_rows([features.iter().map(|&x| f64::from(x)).collect::<Vec<_>>()])?;
         let predicted = self.probe().predict(&row)?;
         let class = self.classes().iter().position(|class| predicted.first() == Some(class));
+        let number = self.probe().scores(&row)?.and_then(|scores| scores.first().copied());
+        let calibrated = self.calibrator().zip(number).map(|(calibrator, number)| calibrator.calibrate(number));
         let probabilities = self.probe().predict_proba(&row)?;
         Ok(ProbeOutput {
-            class: class.ok_or("the probe predicts a class that it does not have")?,
             probabilities: probabilities.map(|matrix| matrix.values().to_vec()),
+            // Where there are probabilities the class is the judge's value, as it is in INSPECTOR.
+            number: number.filter(|_| self.probe().classifier().rule() == DecisionRule::Nearest),
+            calibrated: calibrated.transpose()?.map(|CalibratedScore { value, interval }| Calibration {
+                value,
+                low: interval.low,
+                high: interval.high,
+                level: interval.level,
+            }),
+            ..ProbeOutput::new(class.ok_or("the probe predicts a class that it does not have")?)
         })
     }
 }

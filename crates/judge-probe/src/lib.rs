@@ -19,6 +19,7 @@
 //! | a set with as many rows of each score | [`BalancedSample`] |
 //! | test rows, folds, whole questions on one side | [`TrainTestSplit`], [`KFold`], [`StratifiedKFold`], [`GroupKFold`], [`StratifiedGroupKFold`] |
 //! | scores and predictions of held-out rows | [`cross_val_score`], [`cross_val_predict`], [`Scoring`] |
+//! | numbers of held-out rows, and what they mean on people's scale | [`out_of_fold_scores`], [`calibrate_out_of_fold`], [`SavedProbe::with_calibrator`] |
 //! | choosing settings, and how well the choosing does | [`GridSearch`], [`GridSearch::nested`] |
 //! | choosing layers, poolings and feature families | [`LayerSelection`] |
 //! | what explains the labels without meaning | [`artefacts`], [`surface_features`], [`TfidfVectorizer`] |
@@ -61,6 +62,7 @@
 pub mod artefacts;
 mod balanced_sample;
 mod blocks;
+mod calibration;
 mod cholesky;
 mod class_probabilities;
 mod class_weight;
@@ -112,6 +114,7 @@ pub mod training;
 
 pub use balanced_sample::BalancedSample;
 pub use blocks::{Block, Blocks, FittedBlocks};
+pub use calibration::{calibrate_out_of_fold, out_of_fold_scores};
 pub use class_probabilities::ClassProbabilities;
 pub use class_weight::ClassWeight;
 pub use cross_validation::{cross_val_predict, cross_val_score};

@@ -40,6 +40,14 @@ impl DecisionRule {
             Self::Nearest => 1,
         }
     }
+
+    /// Whether classifiers of this rule answer with a number besides a class: the mean under probabilities, or a function.
+    pub fn has_number(self) -> bool {
+        match self {
+            Self::Logistic | Self::Cumulative | Self::Nearest => true,
+            Self::OneVsRest | Self::OneVsOne => false,
+        }
+    }
 }
 
 /// Linear functions and the rule they decide by: what every linear classifier is once it is fitted, wherever that was.

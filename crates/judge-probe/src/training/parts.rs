@@ -66,6 +66,10 @@ pub(super) fn classes(training: &ProbeTraining, rows: &[GradedRow], of: &[usize]
     of.iter().map(|&row| training.grading.class(rows[row].grade)).collect()
 }
 
+pub(super) fn grades(rows: &[GradedRow], of: &[usize]) -> Vec<f64> {
+    of.iter().map(|&row| rows[row].grade).collect()
+}
+
 pub(super) fn groups<'r>(rows: &'r [GradedRow], of: &[usize]) -> Vec<&'r str> {
     of.iter().map(|&row| rows[row].group.as_str()).collect()
 }

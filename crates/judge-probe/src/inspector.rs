@@ -3,7 +3,7 @@
 use judge_core::{Calibration, Layer, ModelInfo, Probe, ProbeError, ProbeOutput, Signal};
 use judge_metrics::calibration::CalibratedScore;
 
-use crate::{DecisionRule, FittedClassifier, FittedEstimator, Matrix, SavedProbe};
+use crate::{DecisionRule, F32Rows, FittedClassifier, FittedEstimator, SavedProbe};
 
 impl Probe for SavedProbe {
     fn signals(&self) -> &[(Layer, Signal)] {
@@ -19,7 +19,7 @@ impl Probe for SavedProbe {
     }
 
     fn classify(&self, features: &[f32]) -> Result<ProbeOutput, ProbeError> {
-        let row = Matrix::from_rows([features.iter().map(|&x| f64::from(x)).collect::<Vec<_>>()])?;
+        let row = F32Rows::new(features, features.len())?.to_matrix();
         let predicted = self.probe().predict(&row)?;
         let class = self.classes().iter().position(|class| predicted.first() == Some(class));
         let number = self.probe().scores(&row)?.and_then(|scores| scores.first().copied());

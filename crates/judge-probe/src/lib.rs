@@ -32,7 +32,8 @@
 //! Your own estimators join by the traits [`Estimator`] and [`FittedEstimator`], classifiers by [`FittedClassifier`] besides; [`testing::check_estimator`] tells whether they keep
 //! their contract.
 //!
-//! Features come as a [`Matrix`], which is finite and rectangular by construction, so an estimator has only shapes left to check.
+//! Features come as a [`Matrix`], which is finite and rectangular by construction, so an estimator has only shapes left to check. Hidden states in single
+//! precision are predicted from as [`F32Rows`], without a copy of them all in double precision.
 //!
 //! ```
 //! use judge_probe::{Error, Estimator, FittedEstimator, Matrix, Ridge, StandardScaler};
@@ -133,7 +134,7 @@ pub use linear_svc::{FittedLinearSvc, LinearSvc};
 #[cfg(feature = "linfa")]
 pub use linfa_classifier::{FittedLinfaClassifier, LinfaClassifier};
 pub use logistic_regression::{FittedLogisticRegression, LogisticRegression};
-pub use matrix::Matrix;
+pub use matrix::{F32Rows, Matrix};
 #[cfg(feature = "mlp")]
 pub use mlp::{FittedMlpClassifier, MlpClassifier, MlpError};
 pub use ordinal_regression::{FittedOrdinalRegression, OrdinalRegression};

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use judge_examples::console::{say, table};
 use judge_metrics::Proportion;
-use judge_probe::artefacts::{ArtefactReport, Duplicates, Neighbour, ScoreInterval, Shift};
+use judge_probe::artefacts::{ArtefactReport, BaselineScore, Duplicates, Neighbour, Shift};
 use judge_probe::training::{Evaluation, ProbeCalibration, TrainingReport};
 
 /// Rows that would look slipped by chance as rarely as this are shown.
@@ -124,10 +124,10 @@ fn slips(shifts: &[Shift]) -> String {
     text
 }
 
-fn cell(score: &ScoreInterval) -> String {
-    match (score.low, score.high) {
-        (Some(low), Some(high)) => format!("{:.3} [{low:.3}, {high:.3}]", score.estimate),
-        _ => format!("{:.3} (one question, no interval)", score.estimate),
+fn cell(score: &BaselineScore) -> String {
+    match score.interval {
+        Some(interval) => format!("{:.3} [{:.3}, {:.3}]", score.estimate, interval.low, interval.high),
+        None => format!("{:.3} (one question, no interval)", score.estimate),
     }
 }
 

@@ -1,7 +1,7 @@
 //! How much memory it takes to predict from hidden states in single precision: as a matrix of them all, or as `F32Rows`. Prints one line of JSON with the process's
 //! peak; a run measures one way, because a peak never falls.
 //!
-//!     cargo bench -p judge-probe --bench f32_features -- matrix|rows [ROWS FEATURES]
+//!     cargo bench -p judge-probe --bench f32_features -- [matrix|rows [ROWS FEATURES]]
 
 #![allow(clippy::print_stdout, reason = "the result")]
 
@@ -40,17 +40,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let states: Vec<f32> = (0..n_rows * n_features).map(|i| (i * 7919 % 997) as f32 / 331.0 - 1.5).collect();
     let before = peak();
     let started = Instant::now();
-    let predictions = match words.first().map(String::as_str) {
-        Some("matrix") => {
-            probe.predictions(&Matrix::new(states.iter().map(|&state| state.into()).collect(), n_features)?)?
-        }
-        Some("rows") => F32Rows::new(&states, n_features)?.predictions(&probe)?,
-        _ => return Err("expected `matrix` or `rows`".into()),
+    let way = words.first().map_or("rows", String::as_str);
+    let predictions = match way {
+        "matrix" => probe.predictions(&Matrix::new(states.iter().map(|&state| state.into()).collect(), n_features)?)?,
+        "rows" => F32Rows::new(&states, n_features)?.predictions(&probe)?,
+        other => return Err(format!("expected `matrix` or `rows`, found {other:?}").into()),
     };
     let seconds = started.elapsed().as_secs_f64();
     let sum: i64 = predictions.labels.iter().sum();
     let result = serde_json::json!({
-        "way": words[0], "rows": n_rows, "features": n_features, "labels": sum, "seconds": seconds,
+        "way": way, "rows": n_rows, "features": n_features, "labels": sum, "seconds": seconds,
         "states_mib": (states.len() * 4) as f64 / 1_048_576.0, "peak_before_mib": before, "peak_mib": peak(),
     });
     println!("{result}");

@@ -64,7 +64,6 @@ pub mod artefacts;
 mod balanced_sample;
 mod blocks;
 mod calibration;
-mod cholesky;
 mod class_probabilities;
 mod class_weight;
 mod cross_validation;

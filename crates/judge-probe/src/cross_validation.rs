@@ -1,3 +1,8 @@
+//! Estimators on rows they have not learnt from: the splits' checks, their data and the bringing together of what they give.
+//!
+//! Where splits come from is `split`'s business, what a score is `scoring`'s. Everything runs through `in_each_split`, so that there is one place in which a row could
+//! leak from test to train: a split's `train` and `test` are checked to be disjoint, and an estimator is given copies of its own rows.
+
 use rayon::prelude::*;
 
 use crate::scoring::score_of;

@@ -1,3 +1,5 @@
+//! Fitted hidden layers before a linear classifier. How they are trained is `mlp`'s business; this applies them, without Burn.
+
 use std::borrow::Cow;
 
 use crate::linear_functions::linear_functions;

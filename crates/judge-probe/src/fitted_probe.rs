@@ -1,3 +1,6 @@
+//! What is left of training: transformers and a classifier, of whatever origin, as one thing that predicts and can be saved. It knows neither its model nor its
+//! layers; `saved_probe` adds those.
+
 use std::borrow::Cow;
 
 use crate::{

@@ -1,3 +1,9 @@
+//! From the values of linear functions to classes, decisions and probabilities: one type for every linear classifier, fitted here or imported, so that there is one
+//! file format and one way to predict. It learns nothing.
+//!
+//! The rules differ in what the functions stand for and are kept apart by [`DecisionRule`] alone; each follows the program whose probes it reads, to the order in
+//! which ties are broken.
+
 use crate::linear_functions::{first_greatest, linear_functions};
 use crate::sigmoid::softplus;
 use crate::{

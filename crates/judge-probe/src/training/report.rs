@@ -1,3 +1,5 @@
+//! The record of a training. Names of fields are those of the JSON file, which other programs read: they do not change without need.
+
 use std::collections::BTreeMap;
 
 use judge_core::Layer;

@@ -1,3 +1,5 @@
+//! The settings of a training, all of them fields with a default.
+
 use judge_core::{Layer, Signal};
 use judge_metrics::calibration::Calibrator;
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};

@@ -1,3 +1,14 @@
+//! The training itself, in the order in which it must happen: split, choose, fit, calibrate, compare with what does not read the model, and save. Each step is another file's work; here is
+//! which rows it may see.
+//!
+//! | step | rows |
+//! |---|---|
+//! | choosing layers, poolings and C | trained on, in folds |
+//! | the probe | all of those |
+//! | its calibrator | the same, each by a fit of the other folds |
+//! | baselines | the same, their C in the same folds |
+//! | everything the report says of them | the others |
+
 use std::collections::BTreeMap;
 
 use judge_core::{Layer, Signal};
@@ -85,6 +96,9 @@ impl ProbeTraining {
         Ok(())
     }
 
+    /// The training with these settings of a classifier, each with its C.
+    ///
+    /// The order of the steps is the order of what may be looked at: the test rows' features are asked for last, when everything that is learnt has been.
     fn train_with<C, S>(
         &self,
         candidates: Vec<(f64, C)>,
@@ -181,6 +195,8 @@ impl ProbeTraining {
         Ok(TrainedProbe { probe, report })
     }
 
+    /// The views to choose from: poolings in the order given, and of each pooling all layers, so that ties go to the earlier pooling. The scaler is
+    /// part of what is chosen, and so is fitted within each fold.
     fn selection<C: Copy>(
         &self,
         candidates: &[(f64, C)],
@@ -195,6 +211,7 @@ impl ProbeTraining {
         }
     }
 
+    /// The probe and its baselines on the rows of one split.
     fn evaluate(
         &self,
         rows: &[GradedRow],
@@ -279,11 +296,13 @@ impl ProbeTraining {
     }
 }
 
+/// Both tests for slipped responses, over rows as they were given: their order is what a slip shows in.
 fn shifts(rows: &[GradedRow]) -> Result<Vec<Shift>, Error> {
     let test = PermutationTest { permutations: PERMUTATIONS, ..PermutationTest::default() };
     Shift::both(&texts(rows, |row| &row.question), &texts(rows, |row| &row.response), test)
 }
 
+/// One text of every row.
 fn texts(rows: &[GradedRow], of: fn(&GradedRow) -> &String) -> Vec<String> {
     rows.iter().map(|row| of(row).clone()).collect()
 }

@@ -18,17 +18,24 @@ impl Probe for SavedProbe {
         Ok(Self::check_model(self, model)?)
     }
 
+    /// The class, and the three things that may be known besides: probabilities, a regression's number, and what the saved calibrator makes of the
+    /// [number](crate::FittedProbe::scores). Each comes from the same row in double precision, so that a judge says to the bit what the library says.
     fn classify(&self, features: &[f32]) -> Result<ProbeOutput, ProbeError> {
         let row = F32Rows::new(features, features.len())?.to_matrix();
-        let predicted = self.probe().predict(&row)?;
-        let class = self.classes().iter().position(|class| predicted.first() == Some(class));
-        let number = self.probe().scores(&row)?.and_then(|scores| scores.first().copied());
-        let calibrated = self.calibrator().zip(number).map(|(calibrator, number)| calibrator.calibrate(number));
-        let probabilities = self.probe().predict_proba(&row)?;
+        let predictions = self.probe().predictions(&row)?;
+        let class = self.classes().iter().position(|class| predictions.labels.first() == Some(class));
+        let first = |numbers: Option<Vec<f64>>| numbers.and_then(|numbers| numbers.first().copied());
+        // Where there are probabilities the class is the judge's value, as it is in INSPECTOR.
+        let (number, to_calibrate) = if self.probe().classifier().rule() == DecisionRule::Nearest {
+            let number = first(self.probe().scores(&row)?);
+            (number, number)
+        } else {
+            (None, first(predictions.expected_classes()))
+        };
+        let calibrated = self.calibrator().zip(to_calibrate).map(|(calibrator, number)| calibrator.calibrate(number));
         Ok(ProbeOutput {
-            probabilities: probabilities.map(|matrix| matrix.values().to_vec()),
-            // Where there are probabilities the class is the judge's value, as it is in INSPECTOR.
-            number: number.filter(|_| self.probe().classifier().rule() == DecisionRule::Nearest),
+            probabilities: predictions.probabilities.map(|table| table.probabilities().values().to_vec()),
+            number,
             calibrated: calibrated.transpose()?.map(|CalibratedScore { value, interval }| Calibration {
                 value,
                 low: interval.low,

@@ -154,6 +154,7 @@ impl LinearClassifier {
         (0..n_classes).flat_map(move |i| (i + 1..n_classes).map(move |j| (i, j)))
     }
 
+    /// How many of its pairs each class wins, as libsvm's `predict` counts.
     fn votes(&self, functions: &[f64]) -> Vec<f64> {
         let mut votes = vec![0.0; self.classes.len()];
         for ((i, j), value) in self.pairs().zip(functions) {

@@ -43,11 +43,14 @@ pub struct BaselineScore {
 
 /// The rows tested on, those of all splits one after another; predictions are listed alike.
 pub(super) struct Tested<'a> {
+    /// All rows, tested on or not.
     rows: &'a LabelledTexts<'a>,
     splits: &'a [Split],
     scoring: Scoring,
     bootstrap: Bootstrap,
+    /// The label of each row tested on, a row once for each split that tests on it.
     truth: Vec<i64>,
+    /// What each of them is drawn with.
     drawn: Vec<Drawn<'a>>,
 }
 
@@ -101,6 +104,7 @@ impl<'a> Tested<'a> {
         self.splits.iter().flat_map(of_split).collect()
     }
 
+    /// What a classifier says that has learnt surface features within each split, scaled.
     pub(super) fn surface<C: Classifier>(&self, classifier: &C) -> Result<Vec<i64>, Error> {
         let features = surface_features(self.rows.questions, self.rows.responses)?;
         let probe = Pipeline { transformer: StandardScaler::default(), estimator: classifier.clone() };
@@ -122,6 +126,7 @@ impl<'a> Tested<'a> {
         Ok(predicted.concat())
     }
 
+    /// A baseline from its predictions and those of the majority, one for each row tested on.
     pub(super) fn baseline(&self, name: &str, predicted: &[i64], majority: &[i64]) -> Result<Baseline, Error> {
         let gain = self.over_questions(|truth, rows| {
             let score = |predicted: &[i64]| self.scoring.statistic(truth, &select(predicted, rows).into());
@@ -135,6 +140,7 @@ impl<'a> Tested<'a> {
         })
     }
 
+    /// The score of predictions, one for each row tested on, with its interval.
     pub(super) fn score(&self, predicted: &[i64]) -> Result<BaselineScore, Error> {
         self.over_questions(|truth, rows| self.scoring.statistic(truth, &select(predicted, rows).into()))
     }
@@ -156,6 +162,7 @@ impl<'a> Tested<'a> {
         }
     }
 
+    /// The labels that a split learns from.
     fn learnt(&self, split: &Split) -> impl Iterator<Item = i64> {
         split.train.iter().map(|&row| self.rows.labels[row])
     }

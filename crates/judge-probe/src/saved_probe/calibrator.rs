@@ -31,6 +31,7 @@ pub(super) struct Layout {
     errors: Vec<usize>,
 }
 
+/// How one fit's part of the long lists is divided, and the one number that it has besides.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fit {
@@ -40,6 +41,7 @@ struct Fit {
 }
 
 impl Layout {
+    /// Of a calibrator that is to be written.
     pub(super) fn of(calibrator: &FittedCalibrator) -> Self {
         let CalibratorParts { level, range, grades, increasing, whole, folds } = calibrator.parts();
         let errors = folds.iter().map(|fold| fold.errors.len()).collect();

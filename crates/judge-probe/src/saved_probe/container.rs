@@ -20,6 +20,9 @@ const VERSION: u32 = 3;
 const WITHOUT_CALIBRATOR: u32 = 2;
 
 /// What the metadata entry holds.
+///
+/// Written by `serde_json` with its shortest exact form of each number, and read back to the same bits. Unknown fields are refused: a reader that skips what it does not
+/// know would use a probe otherwise than it was meant.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
@@ -78,6 +81,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
+    /// Little-endian, as safetensors has it, on every machine.
     fn new(name: impl Into<String>, shape: &[usize], numbers: &[f64]) -> Self {
         let bytes = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         Self { name: name.into(), shape: shape.to_vec(), bytes }
@@ -255,11 +259,13 @@ fn tensor<'a>(
     Err(tensor_error(name, dtype, &shape, &view))
 }
 
+/// A tensor that is there but is another.
 fn tensor_error(name: &str, dtype: Dtype, shape: &str, found: &TensorView<'_>) -> SavedProbeError {
     let found = format!("{:?} {:?}", found.dtype(), found.shape());
     SavedProbeError::Tensor { name: name.to_owned(), expected: format!("{dtype:?} {shape}"), found }
 }
 
+/// A tensor's numbers. That its bytes make whole ones is the container's check.
 fn numbers(view: &TensorView<'_>) -> Vec<f64> {
     let (numbers, _) = view.data().as_chunks::<8>();
     numbers.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect()
@@ -275,6 +281,7 @@ fn checksum<'a>(description: &'a str, tensors: impl Iterator<Item = &'a [u8]>) -
     *hasher.finalize().as_bytes()
 }
 
+/// Where in the description the parser stopped, and why.
 fn description_error(error: &serde_json::Error) -> SavedProbeError {
     SavedProbeError::Description { line: error.line(), column: error.column(), reason: error.to_string() }
 }

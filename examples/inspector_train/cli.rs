@@ -191,6 +191,7 @@ impl Cli {
             "test_share": training.test_share,
             "split_seed": training.split_seed,
             "grouped": training.grouped,
+            "calibration": training.calibration.map(|calibrator| calibrator.level),
         });
         Ok(serde_json::from_value(settings)?)
     }

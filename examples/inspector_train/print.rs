@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use judge_examples::console::{say, table};
-use judge_probe::artefacts::{ArtefactReport, Duplicates, Neighbour, ScoreInterval, Shift};
-use judge_probe::training::{Evaluation, TrainingReport};
+use judge_metrics::Proportion;
+use judge_probe::artefacts::{ArtefactReport, BaselineScore, Duplicates, Neighbour, Shift};
+use judge_probe::training::{Evaluation, ProbeCalibration, TrainingReport};
 
 /// Rows that would look slipped by chance as rarely as this are shown.
 const SLIPPED: f64 = 0.01;
@@ -36,6 +37,9 @@ pub fn print(aspect: &str, report: &TrainingReport) -> Result<()> {
         let findings = evaluation.findings(|name| called(name, TUNED));
         findings.iter().try_for_each(|finding| say(format_args!("{split}: {finding}")))?;
     }
+    if let Some(calibration) = &report.calibration {
+        say(calibrated(calibration)?.trim_end())?;
+    }
     for (split, found) in &report.artefacts {
         say(artefacts(split, found).trim_end())?;
     }
@@ -55,6 +59,25 @@ fn evaluated(split: &str, evaluation: &Evaluation) -> String {
         text += &format!("probe minus {name}: weighted F1 {}, Spearman {}\n", gain.weighted_f1, gain.spearman);
     }
     text
+}
+
+/// Whether people's grades lie where the calibrator says.
+fn calibrated(calibration: &ProbeCalibration) -> Result<String> {
+    let (out_of_fold, held_out) = match calibration {
+        ProbeCalibration::Undefined { undefined } => return Ok(format!("no calibrator is kept: {undefined}")),
+        ProbeCalibration::Kept { out_of_fold, held_out } => (out_of_fold, held_out),
+    };
+    let line = |rows: &str, coverage: Proportion, width: f64, error: f64| {
+        let (share, aim) = (100.0 * coverage.estimate()?, 100.0 * out_of_fold.level);
+        anyhow::Ok(format!(
+            "calibrated, {rows}: {share:.1} % of grades in their intervals (aim {aim:.0} %), mean width {width:.2}, mean error {error:.2}\n"
+        ))
+    };
+    let mut text = line("out of fold", out_of_fold.coverage, out_of_fold.width.estimate, out_of_fold.error.estimate)?;
+    for (split, found) in held_out {
+        text += &line(split, found.coverage, found.width, found.error)?;
+    }
+    Ok(text)
 }
 
 fn artefacts(split: &str, report: &ArtefactReport) -> String {
@@ -101,10 +124,10 @@ fn slips(shifts: &[Shift]) -> String {
     text
 }
 
-fn cell(score: &ScoreInterval) -> String {
-    match (score.low, score.high) {
-        (Some(low), Some(high)) => format!("{:.3} [{low:.3}, {high:.3}]", score.estimate),
-        _ => format!("{:.3} (one question, no interval)", score.estimate),
+fn cell(score: &BaselineScore) -> String {
+    match score.interval {
+        Some(interval) => format!("{:.3} [{:.3}, {:.3}]", score.estimate, interval.low, interval.high),
+        None => format!("{:.3} (one question, no interval)", score.estimate),
     }
 }
 

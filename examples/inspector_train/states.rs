@@ -95,6 +95,13 @@ impl States {
     }
 }
 
+impl States {
+    fn file(&self, signal: Signal, layer: Layer) -> Result<&StatesFile> {
+        let file = self.files.iter().find(|&&(known, _)| known == signal).map(|(_, file)| file);
+        file.with_context(|| format!("there is no {signal:?} of {layer}"))
+    }
+}
+
 impl RowSignals for States {
     type Error = anyhow::Error;
 
@@ -103,17 +110,15 @@ impl RowSignals for States {
     }
 
     fn matrix(&self, rows: &[usize], layer: Layer, signals: &[Signal]) -> Result<Matrix> {
-        let mut values = Vec::new();
-        let mut width = 0;
+        let widths = signals.iter().map(|signal| Ok(self.file(*signal, layer)?.d_model()));
+        let width = widths.sum::<Result<usize>>()?;
+        let mut values = Vec::with_capacity(rows.len() * width);
         for &row in rows {
-            let before = values.len();
-            for signal in signals {
-                let file = self.files.iter().find(|(known, _)| known == signal).map(|(_, file)| file);
-                let state = file.map(|file| file.state(row, layer)).transpose()?.flatten();
+            for &signal in signals {
+                let state = self.file(signal, layer)?.state(row, layer)?;
                 let state = state.with_context(|| format!("row {row} has no {signal:?} of {layer}"))?;
                 values.extend(state.into_iter().map(f64::from));
             }
-            width = values.len() - before;
         }
         Ok(Matrix::new(values, width)?)
     }

@@ -104,12 +104,12 @@ impl States {
 
     /// The probe's features of a row; `None` if it was not read.
     pub fn row(&self, row: usize) -> Result<Option<Matrix>> {
-        let mut values: Vec<f64> = Vec::new();
+        let mut values: Vec<f32> = Vec::new();
         for &(file, layer) in &self.places {
             let Some(state) = self.files[file].state(row, layer)? else { return Ok(None) };
-            values.extend(state.into_iter().map(f64::from));
+            values.extend(state);
         }
-        Ok(Some(Matrix::from_rows([values])?))
+        Ok(Some(Matrix::from_f32_rows([values])?))
     }
 }
 

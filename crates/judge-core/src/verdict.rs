@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-use crate::{OrderPolicy, PanelRule, ScoreDistribution, Unscored};
+use crate::{Error, OrderPolicy, PanelRule, ScoreDistribution, Unscored};
 
 /// What a judge says of one item.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -100,6 +100,17 @@ pub struct Calibration {
     pub high: f64,
     /// Nominal coverage, in (0, 1).
     pub level: f64,
+}
+
+impl Calibration {
+    /// Refuses NaN. An end may be infinite: an interval that excludes nothing on one side.
+    pub(crate) fn checked(self) -> Result<Self, Error> {
+        let values = [self.value, self.low, self.high, self.level];
+        match values.iter().position(|value| value.is_nan()) {
+            Some(index) => Err(Error::NonFinite { what: "a calibrated score", index, value: values[index] }),
+            None => Ok(self),
+        }
+    }
 }
 
 impl Score {

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
-    Aspect, Backbone, Error, InspectorJudge, InspectorSettings, ItemId, Judge, Layer, ModelInfo, Outcome, Pooling,
-    Probe, ProbeError, ProbeOutput, Reading, Reason, Rounds, RunEvent, Runner, Signal, TextModel, Verdict, total_score,
+    Aspect, Backbone, Calibrated, Calibration, Error, InspectorJudge, InspectorSettings, ItemId, Judge, Layer,
+    ModelInfo, Outcome, Pooling, Probe, ProbeError, ProbeOutput, Reading, Reason, Rounds, RunEvent, Runner, Signal,
+    TextModel, Verdict, total_score,
 };
 
 /// Predicts by the sum of its features; knows probabilities or not.
@@ -38,7 +39,7 @@ impl Probe for Summing {
         let class = features.iter().map(|x| x.to_bits() as usize % 97).sum::<usize>() % self.classes.len();
         let of = |i: usize| if i == class { 0.6 } else { 0.4 / (self.classes.len() - 1) as f64 };
         let probabilities = self.with_probabilities.then(|| (0..self.classes.len()).map(of).collect());
-        Ok(ProbeOutput { class, probabilities })
+        Ok(ProbeOutput { probabilities, ..ProbeOutput::new(class) })
     }
 }
 
@@ -109,7 +110,7 @@ impl Probe for Telling {
 
     fn classify(&self, features: &[f32]) -> Result<ProbeOutput, ProbeError> {
         *self.0.lock().unwrap() = features.to_vec();
-        Ok(ProbeOutput { class: 0, probabilities: None })
+        Ok(ProbeOutput::new(0))
     }
 }
 
@@ -169,6 +170,71 @@ fn a_probe_without_probabilities_says_its_class() {
             ControlFlow::Continue(())
         })
         .unwrap();
+}
+
+/// A regression that was saved with a calibrator.
+struct Regressing {
+    number: f64,
+    high: f64,
+}
+
+impl Probe for Regressing {
+    fn signals(&self) -> &[(Layer, Signal)] {
+        &[(Layer(1), Signal::State(Pooling::Last))]
+    }
+
+    fn classes(&self) -> &[i64] {
+        &[1, 2, 3]
+    }
+
+    fn check_model(&self, _: &ModelInfo) -> Result<(), ProbeError> {
+        Ok(())
+    }
+
+    fn classify(&self, _: &[f32]) -> Result<ProbeOutput, ProbeError> {
+        let calibrated = Calibration { value: 40.0, low: 10.0, high: self.high, level: 0.9 };
+        Ok(ProbeOutput { number: Some(self.number), calibrated: Some(calibrated), ..ProbeOutput::new(1) })
+    }
+}
+
+#[test]
+fn a_verdict_has_the_number_and_the_calibration_of_its_probe() {
+    let model = ScriptedBackbone::new(4);
+    let decide = |number: f64, high: f64, outer: bool| {
+        let template = Aspect::Fluency.template();
+        let probe = Arc::new(Regressing { number, high });
+        let settings = InspectorSettings { aspect: "fluency".into(), template, probe };
+        let judge = InspectorJudge::new(settings, model.info()).unwrap();
+        let item = [("question", "q"), ("response", "r")];
+        let mut outcomes = Vec::new();
+        let mut keep = |_, outcome| {
+            outcomes.push(outcome);
+            ControlFlow::Continue(())
+        };
+        model.run(&judge.ask(&item).unwrap(), &mut keep).unwrap();
+        let rounds = [&outcomes[..]];
+        let halved = |value: f64| -> Result<Calibration, Error> {
+            Ok(Calibration { value: value / 2.0, low: 0.0, high: 9.0, level: 0.5 })
+        };
+        if outer {
+            Calibrated::new(judge, halved).decide(&item, &Rounds::new(rounds))
+        } else {
+            judge.decide(&item, &Rounds::new(rounds))
+        }
+    };
+    let score = decide(2.25, 90.0, false).unwrap();
+    assert_eq!((score.value, score.distribution), (2.25, None));
+    assert_eq!(score.calibrated, Some(Calibration { value: 40.0, low: 10.0, high: 90.0, level: 0.9 }));
+    // A calibrator around the judge is the one that was asked for last.
+    assert_eq!(decide(2.25, 90.0, true).unwrap().calibrated.map(|found| found.value), Some(1.125));
+    for (number, high, message) in [
+        (f64::INFINITY, 90.0, "the number that a probe predicts"),
+        (f64::NAN, 90.0, "the number that a probe predicts"),
+        (2.25, f64::NAN, "a calibrated score"),
+    ] {
+        let refused = decide(number, high, false).unwrap_err().to_string();
+        assert!(refused.contains(message), "{refused}");
+    }
 }
 
 #[test]

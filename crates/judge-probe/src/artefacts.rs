@@ -4,7 +4,7 @@ mod baselines;
 mod duplicates;
 mod shifts;
 
-pub use baselines::{Baseline, ScoreInterval};
+pub use baselines::{Baseline, BaselineScore};
 pub use duplicates::{Duplicate, Duplicates};
 pub use shifts::{Neighbour, Shift};
 
@@ -58,7 +58,7 @@ pub struct ArtefactReport {
     /// Rows tested on whose response has been learnt from.
     pub responses: Duplicates,
     /// The score of predicting each split's most frequent label (of several the smallest) for all rows.
-    pub majority: ScoreInterval,
+    pub majority: BaselineScore,
     /// What predicts labels without meaning: `surface`, `tfidf`, and `source` where sources are known.
     pub baselines: Vec<Baseline>,
 }

@@ -1,3 +1,5 @@
+//! As many rows of each score, drawn as CPython draws. What the draws are used for is up to the caller.
+
 use crate::Error;
 use crate::python_random::PythonRandom;
 

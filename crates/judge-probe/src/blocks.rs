@@ -1,3 +1,6 @@
+//! A transformer for each of several runs of neighbouring features, so that layers side by side keep their own PCA or summary. Blocks lie side by side
+//! without gaps and cover the row; the images do too, in the same order.
+
 use crate::{Error, FittedTransformer, Matrix, Transformer};
 
 /// Transforms neighbouring features block by block and puts the images side by side, as `sklearn.compose.ColumnTransformer` does for

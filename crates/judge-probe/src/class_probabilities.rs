@@ -1,3 +1,5 @@
+//! Probabilities of one row with their classes, for files. Tables of many rows are `predictions::ProbabilityTable`.
+
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 

@@ -1,3 +1,5 @@
+//! How much a row counts in a loss. Only the trainers read it: scoring and splitting weigh rows alike.
+
 /// How much the rows of each class count, as scikit-learn's `class_weight`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ClassWeight {

@@ -1,3 +1,8 @@
+//! Estimators on rows they have not learnt from: the splits' checks, their data and the bringing together of what they give.
+//!
+//! Where splits come from is `split`'s business, what a score is `scoring`'s. Everything runs through `in_each_split`, so that there is one place in which a row could
+//! leak from test to train: a split's `train` and `test` are checked to be disjoint, and an estimator is given copies of its own rows.
+
 use rayon::prelude::*;
 
 use crate::scoring::score_of;
@@ -117,7 +122,7 @@ pub(crate) fn select<T: Clone>(values: &[T], rows: &[usize]) -> Vec<T> {
 }
 
 /// Values of tested rows brought in the order of rows, for splits that [`check_partition`] has passed.
-fn by_row<L>(splits: &[Split], of_splits: Vec<Vec<L>>) -> Vec<L> {
+pub(crate) fn by_row<L>(splits: &[Split], of_splits: Vec<Vec<L>>) -> Vec<L> {
     let rows = splits.iter().flat_map(|split| &split.test);
     let mut values: Vec<(&usize, L)> = rows.zip(of_splits.into_iter().flatten()).collect();
     values.sort_by_key(|&(row, _)| row);

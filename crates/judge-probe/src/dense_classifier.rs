@@ -1,3 +1,5 @@
+//! Fitted hidden layers before a linear classifier. How they are trained is `mlp`'s business; this applies them, without Burn.
+
 use std::borrow::Cow;
 
 use crate::linear_functions::linear_functions;
@@ -77,6 +79,11 @@ impl DenseClassifier {
     /// What judges the last layer's images, or the features themselves.
     pub fn output(&self) -> &LinearClassifier {
         &self.output
+    }
+
+    /// See [`FittedProbe::scores`](crate::FittedProbe::scores).
+    pub(crate) fn scores(&self, features: &Matrix) -> Result<Option<Vec<f64>>, Error> {
+        self.output.scores(self.images(features)?.as_ref())
     }
 
     /// What the classifier at the end meets.

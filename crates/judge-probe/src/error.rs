@@ -298,6 +298,13 @@ pub enum Error {
         scoring: crate::Scoring,
     },
 
+    /// A number to be calibrated, asked of a probe that knows classes alone.
+    #[error("the rule {rule:?} gives classes without probabilities, so there is no number to calibrate")]
+    NoNumber {
+        /// How the probe decides.
+        rule: crate::DecisionRule,
+    },
+
     /// An estimator that does not answer each of its settings with one fit.
     #[error("{expected} settings were fitted, {found} came back")]
     FittedCount {

@@ -1,3 +1,5 @@
+//! The traits that everything here is written against, after scikit-learn's: settings are fitted, what is fitted predicts.
+
 use crate::{Error, Matrix, Predictions, ProbabilityTable};
 
 /// Settings of something that learns a map between feature spaces, such as [`StandardScaler`](crate::StandardScaler).

@@ -1,3 +1,5 @@
+//! How a signal becomes the features of a probe: as it is, or reduced in one of three ways. Choosing among them is `layer_selection`'s.
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, FittedPca, FittedTransformer, Matrix, Pca, Transformer};

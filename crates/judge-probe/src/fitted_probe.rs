@@ -1,3 +1,6 @@
+//! What is left of training: transformers and a classifier, of whatever origin, as one thing that predicts and can be saved. It knows neither its model nor its
+//! layers; `saved_probe` adds those.
+
 use std::borrow::Cow;
 
 use crate::{
@@ -97,8 +100,9 @@ impl FittedProbe {
         self.stages.iter().try_fold(rounded, apply)
     }
 
-    /// The number that a judge's score is made of for each row: the expected class, or the function of a [`DecisionRule::Nearest`] kept
-    /// between the lowest and the highest class; `None` where the probe knows neither.
+    /// The number on the scale of the classes that the probe knows of each row, `[n_rows]`: the class expected under the probabilities, or the function of a
+    /// [`DecisionRule::Nearest`] kept between the lowest and the highest class; `None` where the probe [knows neither](crate::DecisionRule::has_number).
+    /// It says more than the class predicted, and is what a [calibrator](crate::calibrate_out_of_fold) carries to people's scale.
     ///
     /// # Errors
     ///
@@ -106,11 +110,7 @@ impl FittedProbe {
     ///
     /// [`DecisionRule::Nearest`]: crate::DecisionRule::Nearest
     pub fn scores(&self, features: &Matrix) -> Result<Option<Vec<f64>>, Error> {
-        let features = self.transform(features)?;
-        match self.classifier.hidden() {
-            [] => self.classifier.output().scores(&features),
-            _ => self.classifier.expected_classes(&features),
-        }
+        self.classifier.scores(self.transform(features)?.as_ref())
     }
 }
 

@@ -1,3 +1,5 @@
+//! The choice among settings by cross-validation, and an honest estimate of what the choosing yields.
+
 use serde::{Deserialize, Serialize};
 
 use crate::cross_validation::{SplitData, in_each_split};

@@ -1,3 +1,5 @@
+//! From labels to positions of classes, which is what the solvers count with.
+
 use crate::{Error, Matrix};
 
 /// Labels by the position of their class.

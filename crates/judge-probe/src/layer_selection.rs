@@ -1,3 +1,5 @@
+//! The choice of layers, poolings and feature families, greedy: views are ranked alone, then the best layers are tried one by one and kept where that helps.
+
 use judge_core::Layer;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -19,6 +19,7 @@
 //! | a set with as many rows of each score | [`BalancedSample`] |
 //! | test rows, folds, whole questions on one side | [`TrainTestSplit`], [`KFold`], [`StratifiedKFold`], [`GroupKFold`], [`StratifiedGroupKFold`] |
 //! | scores and predictions of held-out rows | [`cross_val_score`], [`cross_val_predict`], [`Scoring`] |
+//! | numbers of held-out rows, and what they mean on people's scale | [`out_of_fold_scores`], [`calibrate_out_of_fold`], [`SavedProbe::with_calibrator`] |
 //! | choosing settings, and how well the choosing does | [`GridSearch`], [`GridSearch::nested`] |
 //! | choosing layers, poolings and feature families | [`LayerSelection`] |
 //! | what explains the labels without meaning | [`artefacts`], [`surface_features`], [`TfidfVectorizer`] |
@@ -31,7 +32,8 @@
 //! Your own estimators join by the traits [`Estimator`] and [`FittedEstimator`], classifiers by [`FittedClassifier`] besides; [`testing::check_estimator`] tells whether they keep
 //! their contract.
 //!
-//! Features come as a [`Matrix`], which is finite and rectangular by construction, so an estimator has only shapes left to check.
+//! Features come as a [`Matrix`], which is finite and rectangular by construction, so an estimator has only shapes left to check. Hidden states in single
+//! precision are predicted from as [`F32Rows`], without a copy of them all in double precision.
 //!
 //! ```
 //! use judge_probe::{Error, Estimator, FittedEstimator, Matrix, Ridge, StandardScaler};
@@ -61,7 +63,7 @@
 pub mod artefacts;
 mod balanced_sample;
 mod blocks;
-mod cholesky;
+mod calibration;
 mod class_probabilities;
 mod class_weight;
 mod cross_validation;
@@ -112,6 +114,7 @@ pub mod training;
 
 pub use balanced_sample::BalancedSample;
 pub use blocks::{Block, Blocks, FittedBlocks};
+pub use calibration::{calibrate_out_of_fold, out_of_fold_scores};
 pub use class_probabilities::ClassProbabilities;
 pub use class_weight::ClassWeight;
 pub use cross_validation::{cross_val_predict, cross_val_score};
@@ -130,7 +133,7 @@ pub use linear_svc::{FittedLinearSvc, LinearSvc};
 #[cfg(feature = "linfa")]
 pub use linfa_classifier::{FittedLinfaClassifier, LinfaClassifier};
 pub use logistic_regression::{FittedLogisticRegression, LogisticRegression};
-pub use matrix::Matrix;
+pub use matrix::{F32Rows, Matrix};
 #[cfg(feature = "mlp")]
 pub use mlp::{FittedMlpClassifier, MlpClassifier, MlpError};
 pub use ordinal_regression::{FittedOrdinalRegression, OrdinalRegression};

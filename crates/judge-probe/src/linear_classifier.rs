@@ -1,3 +1,9 @@
+//! From the values of linear functions to classes, decisions and probabilities: one type for every linear classifier, fitted here or imported, so that there is one
+//! file format and one way to predict. It learns nothing.
+//!
+//! The rules differ in what the functions stand for and are kept apart by [`DecisionRule`] alone; each follows the program whose probes it reads, to the order in
+//! which ties are broken.
+
 use crate::linear_functions::{first_greatest, linear_functions};
 use crate::sigmoid::softplus;
 use crate::{
@@ -38,6 +44,14 @@ impl DecisionRule {
             Self::OneVsOne => n_classes.saturating_mul(n_classes - 1) / 2,
             Self::Cumulative => n_classes - 1,
             Self::Nearest => 1,
+        }
+    }
+
+    /// Whether classifiers of this rule answer with a number besides a class: the mean under probabilities, or a function.
+    pub fn has_number(self) -> bool {
+        match self {
+            Self::Logistic | Self::Cumulative | Self::Nearest => true,
+            Self::OneVsRest | Self::OneVsOne => false,
         }
     }
 }
@@ -140,6 +154,7 @@ impl LinearClassifier {
         (0..n_classes).flat_map(move |i| (i + 1..n_classes).map(move |j| (i, j)))
     }
 
+    /// How many of its pairs each class wins, as libsvm's `predict` counts.
     fn votes(&self, functions: &[f64]) -> Vec<f64> {
         let mut votes = vec![0.0; self.classes.len()];
         for ((i, j), value) in self.pairs().zip(functions) {

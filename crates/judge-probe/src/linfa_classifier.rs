@@ -1,3 +1,5 @@
+//! The bridge to classifiers of linfa: arrays one way, positions of classes the other. Whether they are any good is linfa's matter.
+
 use std::marker::PhantomData;
 
 use linfa::DatasetBase;

@@ -1,6 +1,16 @@
+//! Features as estimators take them: shapes and finite values are checked once, here, and by nobody after. What is made of them is the
+//! estimators' business.
+
+mod f32_rows;
+
+pub use f32_rows::F32Rows;
+
 use crate::Error;
 
 /// Features of several items, `[n_rows, n_features]`, row by row: at least one of each, every value finite.
+///
+/// In double precision, whatever they came in. Hidden states are in single precision: [`F32Rows`] predicts from them without making a matrix of them all, and
+/// [`from_f32_rows`](Self::from_f32_rows) collects rows to learn from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matrix {
     values: Vec<f64>,
@@ -14,19 +24,9 @@ impl Matrix {
     ///
     /// [`Error::Empty`], [`Error::PartialRow`], [`Error::NonFiniteFeature`].
     pub fn new(values: Vec<f64>, n_features: usize) -> Result<Self, Error> {
-        if values.is_empty() || n_features == 0 {
-            let n_rows = values.len().checked_div(n_features).unwrap_or(0);
-            return Err(Error::Empty { n_rows, n_features });
-        }
-        if !values.len().is_multiple_of(n_features) {
-            return Err(Error::PartialRow { n_values: values.len(), n_features });
-        }
+        check_shape(values.len(), n_features)?;
         match values.iter().position(|value| !value.is_finite()) {
-            Some(index) => Err(Error::NonFiniteFeature {
-                row: index / n_features,
-                feature: index % n_features,
-                value: values[index],
-            }),
+            Some(index) => Err(not_finite(index, n_features, values[index])),
             None => Ok(Self { values, n_features }),
         }
     }
@@ -37,14 +37,42 @@ impl Matrix {
     ///
     /// [`Error::Empty`], [`Error::RaggedRow`], [`Error::NonFiniteFeature`].
     pub fn from_rows<R: AsRef<[f64]>>(rows: impl IntoIterator<Item = R>) -> Result<Self, Error> {
+        Self::collected(rows, |values, row: &R| {
+            values.extend_from_slice(row.as_ref());
+            row.as_ref().len()
+        })
+    }
+
+    /// The same of rows in single precision, such as states that are read one by one: widened as they come, so that they are never all there in both
+    /// precisions. Memory is asked for once where `rows` knows how many there are.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_rows`](Self::from_rows).
+    pub fn from_f32_rows<R: AsRef<[f32]>>(rows: impl IntoIterator<Item = R>) -> Result<Self, Error> {
+        Self::collected(rows, |values, row: &R| {
+            values.extend(row.as_ref().iter().map(|&value| f64::from(value)));
+            row.as_ref().len()
+        })
+    }
+
+    /// Rows that `append` adds to the values, one by one, and says how many numbers it added.
+    fn collected<R>(
+        rows: impl IntoIterator<Item = R>,
+        append: impl Fn(&mut Vec<f64>, &R) -> usize,
+    ) -> Result<Self, Error> {
+        let rows = rows.into_iter();
+        let (expected_rows, _) = rows.size_hint();
         let (mut values, mut n_features, mut n_rows) = (Vec::new(), None, 0);
-        for (index, row) in rows.into_iter().enumerate() {
-            let row = row.as_ref();
-            let expected = *n_features.get_or_insert(row.len());
-            if row.len() != expected {
-                return Err(Error::RaggedRow { row: index, expected, found: row.len() });
+        for (index, row) in rows.enumerate() {
+            let found = append(&mut values, &row);
+            let expected = *n_features.get_or_insert(found);
+            if found != expected {
+                return Err(Error::RaggedRow { row: index, expected, found });
             }
-            values.extend_from_slice(row);
+            if index == 0 {
+                values.reserve_exact(expected_rows.saturating_sub(1).saturating_mul(found));
+            }
             n_rows += 1;
         }
         match n_features {
@@ -123,6 +151,20 @@ impl Matrix {
     pub(crate) fn check_features(&self, expected: usize) -> Result<(), Error> {
         if self.n_features == expected { Ok(()) } else { Err(Error::FeatureCount { expected, found: self.n_features }) }
     }
+}
+
+/// Refuses what does not make one whole row or more.
+fn check_shape(n_values: usize, n_features: usize) -> Result<(), Error> {
+    if n_values == 0 || n_features == 0 {
+        let n_rows = n_values.checked_div(n_features).unwrap_or(0);
+        return Err(Error::Empty { n_rows, n_features });
+    }
+    if n_values.is_multiple_of(n_features) { Ok(()) } else { Err(Error::PartialRow { n_values, n_features }) }
+}
+
+/// The error of a value by its place among all.
+fn not_finite(index: usize, n_features: usize, value: f64) -> Error {
+    Error::NonFiniteFeature { row: index / n_features, feature: index % n_features, value }
 }
 
 /// Refuses a vector with one number per feature that has left the range of double precision.

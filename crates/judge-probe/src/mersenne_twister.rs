@@ -1,3 +1,6 @@
+//! The generator of words behind NumPy's and CPython's older random numbers, which published splits and samples were drawn with. Not for anything new: other seeds in this project
+//! go to ChaCha. What is drawn *from* the words differs by program, see `numpy_random` and `python_random`.
+
 const WORDS: usize = 624;
 /// How far ahead of a word stands the one it is mixed with.
 const AHEAD: usize = 397;

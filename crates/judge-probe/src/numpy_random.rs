@@ -1,3 +1,5 @@
+//! The draws of NumPy's `RandomState` that scikit-learn's splitters and initial weights are made of, to the bit.
+
 use crate::mersenne_twister::MersenneTwister;
 
 /// NumPy's `RandomState`, as far as scikit-learn draws from it: the same seed gives the same draws, which NumPy promises to keep.

@@ -1,3 +1,5 @@
+//! NumPy's order of summation. Everything else sums as it likes.
+
 /// The sum as NumPy orders it along a contiguous axis. Where scikit-learn compares means that may tie, the last bit decides.
 pub(crate) fn pairwise_sum(values: &[f64]) -> f64 {
     match values.len() {

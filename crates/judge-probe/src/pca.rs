@@ -1,3 +1,5 @@
+//! Principal components of centred features by a singular value decomposition.
+
 use crate::linear_functions::linear_functions;
 use crate::products::{check_squares, right_singular_vectors};
 use crate::{Error, FittedTransformer, Matrix, Transformer};

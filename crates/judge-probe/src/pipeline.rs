@@ -1,3 +1,5 @@
+//! A transformer before an estimator, fitted as one thing so that the transformer learns from training rows alone.
+
 use crate::{Error, Estimator, FittedClassifier, FittedEstimator, FittedTransformer, Matrix, Predictions, Transformer};
 
 /// A transformer whose images an estimator learns from, as `sklearn.pipeline.Pipeline`. A pipeline is itself an estimator, a classifier or a

@@ -1,3 +1,6 @@
+//! Arithmetic in the precision of the features, where a probe was fitted on numbers that had been rounded. What is computed in it is the scaling
+//! (`probe_stage`); classifiers compute in double precision.
+
 /// Arithmetic in which features come and are scaled.
 ///
 /// scikit-learn's `StandardScaler` keeps the dtype of what it is given: `float16` features are rounded to `float16` again after the mean is

@@ -1,3 +1,5 @@
+//! What estimators say of rows: a label each, and the probabilities of classes where they are known.
+
 use crate::{Error, FittedClassifier, Matrix};
 
 /// What an estimator says of some rows, one entry per row: classes (`i64`) or numbers (`f64`), and the probabilities of classes where they
@@ -24,6 +26,25 @@ impl<L> From<Vec<L>> for Predictions<L> {
     /// Labels alone.
     fn from(labels: Vec<L>) -> Self {
         Self { labels, probabilities: None }
+    }
+}
+
+impl<L> Predictions<L> {
+    /// One after another, of one estimator, at least one.
+    pub(crate) fn joined(parts: Vec<Self>) -> Result<Self, Error> {
+        let (mut labels, mut classes, mut values) = (Vec::new(), None, Vec::new());
+        for part in parts {
+            labels.extend(part.labels);
+            if let Some(ProbabilityTable { classes: of_part, probabilities }) = part.probabilities {
+                values.extend_from_slice(probabilities.values());
+                classes.get_or_insert(of_part);
+            }
+        }
+        let table = |classes: Vec<i64>| {
+            let n_classes = classes.len();
+            ProbabilityTable::new(classes, Matrix::new(values, n_classes)?)
+        };
+        Ok(Self { labels, probabilities: classes.map(table).transpose()? })
     }
 }
 

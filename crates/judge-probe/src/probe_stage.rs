@@ -1,3 +1,5 @@
+//! The transformers that a probe can be saved with: a closed set, because a file must be able to name each.
+
 use crate::{
     Error, FittedBlocks, FittedFeatureFamily, FittedPca, FittedStandardScaler, FittedTransformer, Matrix, Precision,
 };
@@ -34,6 +36,7 @@ impl ProbeStage {
     }
 }
 
+/// In double precision. A probe transforms by [`transform_in`](ProbeStage::transform_in), which is the same where its precision is double.
 impl FittedTransformer for ProbeStage {
     fn n_features_in(&self) -> usize {
         match self {

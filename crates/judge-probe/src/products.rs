@@ -3,9 +3,10 @@
 
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::{self, factor::LltError};
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::svd::{self, ComputeSvdVectors};
-use faer::linalg::{cholesky::llt, householder, matmul::matmul, qr::no_pivoting, triangular_solve};
+use faer::linalg::{householder, matmul::matmul, qr::no_pivoting, triangular_solve};
 use faer::{Accum, Conj, Mat, MatMut, MatRef, Par};
 
 use crate::{Error, Matrix};
@@ -15,6 +16,7 @@ pub(crate) fn transposed(matrix: &Matrix) -> MatRef<'_, f64> {
     MatRef::from_column_major_slice(matrix.values(), matrix.n_features(), matrix.n_rows())
 }
 
+/// A B, in place of what is in `into`.
 pub(crate) fn multiply(into: MatMut<'_, f64>, left: MatRef<'_, f64>, right: MatRef<'_, f64>) {
     matmul(into, Accum::Replace, left, right, 1.0, Par::Seq);
 }
@@ -87,6 +89,7 @@ pub(crate) fn right_singular_vectors(features: &Matrix) -> Result<(Vec<f64>, Vec
 
 /// Q R = A of more rows than columns, Q's columns orthonormal.
 pub(crate) struct Qr {
+    /// Both in one matrix, as LAPACK's `geqrf` leaves them:
     /// R in and above the diagonal, Householder vectors below.
     factors: Mat<f64>,
     coefficients: Mat<f64>,
@@ -136,27 +139,84 @@ impl Qr {
     }
 }
 
-/// L Lᵀ = A for a symmetric positive definite A.
+/// The first pivot that is 0, negative or NaN but for rounding.
+#[derive(Debug, PartialEq)]
+pub(crate) struct NotPositiveDefinite {
+    pub(crate) pivot: usize,
+}
+
+/// L Lᵀ = A for a symmetric positive definite A: the only such factorisation of this crate.
 pub(crate) struct Cholesky(Mat<f64>);
 
 impl Cholesky {
-    /// Reads the lower triangle; `None` if A is not positive definite.
-    pub(crate) fn new(mut a: Mat<f64>) -> Option<Self> {
-        let scratch = llt::factor::cholesky_in_place_scratch::<f64>(a.nrows(), Par::Seq, Default::default());
-        llt::factor::cholesky_in_place(
+    /// Reads the lower triangle. A pivot counts as 0 up to `rounding` times the diagonal entry it is left of: what rounding of A's own entries may leave where
+    /// nothing is. With `rounding` 0 only what has no factorisation is refused.
+    pub(crate) fn new(mut a: Mat<f64>, rounding: f64) -> Result<Self, NotPositiveDefinite> {
+        let order = a.nrows();
+        let diagonal: Vec<f64> = (0..order).map(|i| a[(i, i)]).collect();
+        let scratch = llt::factor::cholesky_in_place_scratch::<f64>(order, Par::Seq, Default::default());
+        let factored = llt::factor::cholesky_in_place(
             a.as_mut(),
             Default::default(),
             Par::Seq,
             MemStack::new(&mut MemBuffer::new(scratch)),
             Default::default(),
-        )
-        .ok()?;
-        Some(Self(a))
+        );
+        // Columns before one that fails are done; one of them may have been left with rounding alone and spoilt the others.
+        let n_done = match factored {
+            Ok(_) => order,
+            Err(LltError::NonPositivePivot { index }) => index.min(order),
+        };
+        let stands = |i: usize| a[(i, i)] * a[(i, i)] > rounding * diagonal[i];
+        match (0..n_done).find(|&i| !stands(i)).or((n_done < order).then_some(n_done)) {
+            Some(pivot) => Err(NotPositiveDefinite { pivot }),
+            None => Ok(Self(a)),
+        }
     }
 
     /// Replaces B by A⁻¹ B.
     pub(crate) fn solve(&self, mut b: MatMut<'_, f64>) {
         triangular_solve::solve_lower_triangular_in_place(self.0.as_ref(), b.as_mut(), Par::Seq);
         triangular_solve::solve_upper_triangular_in_place(self.0.transpose(), b.as_mut(), Par::Seq);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_pivot_without_substance_is_named() {
+        // Of the Gram matrix of columns of which one is a combination of those before it, or all but so.
+        let gram = |almost: f64| {
+            let columns = |i: usize, j: usize| match j {
+                3 => ((i * 37) % 11) as f64 - ((i * 53) % 7) as f64 + almost * ((i % 2) as f64),
+                1 => ((i * 37) % 11) as f64,
+                2 => ((i * 53) % 7) as f64,
+                j => ((i * 31 + j * j) % 13) as f64,
+            };
+            let columns = Mat::from_fn(40, 6, columns);
+            lower_gram(columns.transpose())
+        };
+        let rounding = 40.0 * f64::EPSILON;
+        assert_eq!(Cholesky::new(gram(0.0), rounding).err(), Some(NotPositiveDefinite { pivot: 3 }));
+        assert!(Cholesky::new(gram(1e-3), rounding).is_ok());
+        assert_eq!(Cholesky::new(Mat::zeros(2, 2), 0.0).err(), Some(NotPositiveDefinite { pivot: 0 }));
+        let negative = Mat::from_fn(3, 3, |i, j| if i != j { 0.0 } else { [1.0, 4.0, -1.0][i] });
+        assert_eq!(Cholesky::new(negative, 0.0).err(), Some(NotPositiveDefinite { pivot: 2 }));
+        let nan = Mat::from_fn(2, 2, |i, _| if i == 0 { 1.0 } else { f64::NAN });
+        assert_eq!(Cholesky::new(nan, 0.0).err(), Some(NotPositiveDefinite { pivot: 1 }));
+
+        let factor = Cholesky::new(gram(1.0), rounding).ok().map(|factor| {
+            let mut x = Mat::from_fn(6, 1, |i, _| i as f64);
+            factor.solve(x.as_mut());
+            x
+        });
+        let (a, x) = (gram(1.0), factor.unwrap());
+        for i in 0..6 {
+            let entry = |j: usize| if j <= i { a[(i, j)] } else { a[(j, i)] };
+            let product: f64 = (0..6).map(|j| entry(j) * x[(j, 0)]).sum();
+            assert!((product - i as f64).abs() < 1e-9, "{i}: {product}");
+        }
     }
 }

@@ -1,3 +1,5 @@
+//! The draws of CPython's `random.sample`, to the bit. Two methods share one function there, and which of them draws depends on the sizes; both are followed.
+
 use std::collections::HashSet;
 
 use crate::mersenne_twister::MersenneTwister;

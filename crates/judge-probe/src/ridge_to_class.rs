@@ -1,3 +1,5 @@
+//! Regression read on a scale of classes, which makes it a classifier that can be saved and judge.
+
 use crate::labels::EncodedLabels;
 use crate::{
     DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, FittedPipeline, FittedRidge, LinearClassifier,
@@ -107,6 +109,17 @@ impl Estimator for RidgeToClass {
         let classes = EncodedLabels::new(features, labels)?.classes;
         let targets: Vec<f64> = labels.iter().map(|&label| label as f64).collect();
         self.ridge.fit(features, &targets)?.on_scale(&classes)
+    }
+
+    /// As [`Ridge`]'s: what does not depend on alpha is computed once.
+    fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<FittedRidgeToClass, Error>> {
+        let classes = match EncodedLabels::new(features, labels) {
+            Ok(labels) => labels.classes,
+            Err(error) => return settings.iter().map(|_| Err(error.clone())).collect(),
+        };
+        let targets: Vec<f64> = labels.iter().map(|&label| label as f64).collect();
+        let ridges: Vec<Ridge> = settings.iter().map(|settings| settings.ridge).collect();
+        Ridge::fit_each(&ridges, features, &targets).into_iter().map(|ridge| ridge?.on_scale(&classes)).collect()
     }
 }
 

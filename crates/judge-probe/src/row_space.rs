@@ -1,3 +1,5 @@
+//! Rows in as few coordinates as hold them, so that fitting costs what the lesser of rows and features costs. Probes have a few hundred rows of some thousand features.
+
 use faer::{Mat, MatRef};
 
 use crate::products::{Qr, check_squares, transposed};

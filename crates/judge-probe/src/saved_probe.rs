@@ -1,5 +1,6 @@
-//! Probes in a file: how they are written and read, and what they belong to.
+//! Probes in a file: how they are written and read, what they belong to, and the calibrator that goes with them.
 
+mod calibrator;
 mod container;
 mod error;
 mod stages;
@@ -7,6 +8,7 @@ mod stages;
 use std::collections::{BTreeMap, HashSet};
 
 use judge_core::{Layer, ModelInfo, Signal};
+use judge_metrics::calibration::FittedCalibrator;
 use serde::{Deserialize, Serialize};
 
 pub use error::SavedProbeError;
@@ -25,7 +27,11 @@ use crate::{Error, FittedEstimator, FittedProbe};
 /// metadata entry, `judge_probe`, is JSON: the format's version, the decision rule, classes, precision, transformers and number of hidden layers, and the
 /// [`ProbeOrigin`]. A second file beside it could be lost or swapped; numbers in JSON would be larger and slower to read.
 ///
-/// The version written is 2. Version 1, whose only transformer is a scaler with tensors `mean` and `scale`, is still read.
+/// A [calibrator](Self::with_calibrator) adds `calibrator.x` and `calibrator.y`, the thresholds of all its curves and their values, `calibrator.errors`, the errors of all
+/// folds, one list after another as the description divides them, and for grades `calibrator.shares` `[n_folds + 1, n_grades]`.
+///
+/// The version written is 2, and with a calibrator 3, which readers of version 2 refuse by its number. Version 1, whose only transformer is a scaler with
+/// tensors `mean` and `scale`, is still read.
 ///
 /// Equal probes have equal bytes. What writes them to disk is `judge-data`.
 ///
@@ -65,6 +71,7 @@ use crate::{Error, FittedEstimator, FittedProbe};
 pub struct SavedProbe {
     probe: FittedProbe,
     origin: ProbeOrigin,
+    calibrator: Option<FittedCalibrator>,
 }
 
 /// Where a probe comes from: what its features are of, and how good it was.
@@ -154,7 +161,7 @@ impl SavedProbe {
                 return Err(SavedProbeError::NonFinite { name: "a validation score", value }.into());
             }
         }
-        Ok(Self { probe, origin })
+        Ok(Self { probe, origin, calibrator: None })
     }
 
     /// The probe.
@@ -165,6 +172,33 @@ impl SavedProbe {
     /// Where it comes from.
     pub fn origin(&self) -> &ProbeOrigin {
         &self.origin
+    }
+
+    /// The probe with what carries its [numbers](FittedProbe::scores) to people's scale, in place of the calibrator it may have: one fitted to numbers of this procedure
+    /// for rows it had not learnt from, see [`calibrate_out_of_fold`](crate::calibrate_out_of_fold). Whether it was cannot be told from its numbers.
+    ///
+    /// From then on every verdict of a judge with this probe carries the calibrated value and its interval
+    /// ([`Score::calibrated`](judge_core::Score::calibrated)).
+    ///
+    /// # Errors
+    ///
+    /// [`SavedProbeError::NothingToCalibrate`] for a probe that knows classes alone.
+    pub fn with_calibrator(self, calibrator: FittedCalibrator) -> Result<Self, Error> {
+        match self.probe.classifier().rule() {
+            rule if rule.has_number() => Ok(Self { calibrator: Some(calibrator), ..self }),
+            rule => Err(SavedProbeError::NothingToCalibrate { rule }.into()),
+        }
+    }
+
+    /// The probe alone: its verdicts carry what another calibrator says, or nothing.
+    #[must_use]
+    pub fn without_calibrator(self) -> Self {
+        Self { calibrator: None, ..self }
+    }
+
+    /// What carries the probe's numbers to people's scale, where it was kept.
+    pub fn calibrator(&self) -> Option<&FittedCalibrator> {
+        self.calibrator.as_ref()
     }
 
     /// Refuses a model other than the one whose states the probe was fitted on.

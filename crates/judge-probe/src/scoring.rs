@@ -1,3 +1,5 @@
+//! What says how good predictions are. Every score is greatest for the best predictions; errors are negated, as in scikit-learn.
+
 use judge_metrics::agreement::{AgreementWeights, Average, ConfusionMatrix, ZeroDivision};
 use judge_metrics::correlation::{pearson, spearman};
 use judge_metrics::prediction::{auroc, log_loss, mean_absolute_error, root_mean_squared_error};

@@ -41,11 +41,14 @@ fn check_n_splits(n_splits: usize, unit: &'static str, n_units: usize) -> Result
 /// Values by the position of each among the distinct ones in ascending order, as `numpy.unique` with `return_inverse` and
 /// `return_counts`.
 struct Distinct {
+    /// Of each row, the position of its value.
     place_of_row: Vec<usize>,
+    /// How many rows have each value.
     counts: Vec<usize>,
 }
 
 impl Distinct {
+    /// By sorting, O(n log n), so that values need no hash, and positions do not depend on the order of rows.
     fn new<T: Ord>(values: &[T]) -> Self {
         let mut distinct: Vec<&T> = values.iter().collect();
         distinct.sort_unstable();

@@ -1,3 +1,5 @@
+//! Features that anyone can count without reading a model: what a probe has to beat before its states can be said to matter.
+
 use std::collections::BTreeSet;
 
 use crate::tfidf::words;

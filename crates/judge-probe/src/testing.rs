@@ -116,6 +116,7 @@ pub fn check_estimator(settings: &impl Classifier) -> Result<(), Error> {
     Ok(())
 }
 
+/// As few rows as a class of each kind can be learnt from: contracts are to be checked in every test run.
 const N_ROWS: usize = 36;
 const N_FEATURES: usize = 4;
 
@@ -141,6 +142,7 @@ fn features(n_classes: usize) -> Result<Matrix, Error> {
     Matrix::new((0..N_ROWS * N_FEATURES).map(|i| value(i / N_FEATURES, i % N_FEATURES)).collect(), N_FEATURES)
 }
 
+/// All checks with labels of these classes, which may be any integers.
 fn check_classes<C: Classifier>(settings: &C, classes: &[i64]) -> Result<(), Error> {
     let features = features(classes.len())?;
     let labels: Vec<i64> = (0..N_ROWS).map(|row| classes[position(row, classes.len())]).collect();
@@ -182,6 +184,7 @@ fn check_classes<C: Classifier>(settings: &C, classes: &[i64]) -> Result<(), Err
 /// By which results may differ, relative to their size, where that is allowed.
 const ROUNDING: f64 = 1e-6;
 
+/// What must be refused, and how: an estimator that learns from labels that are not there learns something else than it was asked to.
 fn check_refusals<C: Classifier>(
     settings: &C,
     fitted: &C::Fitted,
@@ -212,6 +215,7 @@ fn check_refusals<C: Classifier>(
     Ok(())
 }
 
+/// The refusal found must be the one expected, field for field.
 fn refuses(given: &'static str, expected: Error, found: Option<Error>) -> Result<(), ContractBreach> {
     if found.as_ref() == Some(&expected) {
         return Ok(());
@@ -219,6 +223,7 @@ fn refuses(given: &'static str, expected: Error, found: Option<Error>) -> Result
     Err(ContractBreach::Refusal { given, expected: Box::new(expected), found: found.map(Box::new) })
 }
 
+/// Rows and columns, both.
 fn check_shape(method: &'static str, expected: (usize, usize), found: (usize, usize)) -> Result<(), ContractBreach> {
     if expected == found { Ok(()) } else { Err(ContractBreach::Shape { method, expected, found }) }
 }
@@ -235,6 +240,7 @@ struct Results {
 }
 
 impl Results {
+    /// Asks for everything, and checks the shapes; columns of decisions are one for two classes.
     fn of(fitted: &impl FittedClassifier, features: &Matrix) -> Result<Self, Error> {
         let (n_rows, n_classes) = (features.n_rows(), fitted.classes().len());
         let results = Self {
@@ -289,6 +295,7 @@ impl Results {
         Ok(())
     }
 
+    /// The results of these rows, as if they alone had been asked about.
     fn rows(&self, rows: &[usize]) -> Result<Self, Error> {
         Ok(Self {
             predicted: rows.iter().map(|&row| self.predicted[row]).collect(),

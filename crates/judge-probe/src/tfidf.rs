@@ -1,3 +1,5 @@
+//! Words counted and weighed, as a baseline that reads what is said without its order.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Error, Matrix};

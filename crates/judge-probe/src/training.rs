@@ -3,7 +3,8 @@
 //! [`ProbeTraining`] holds the settings and [`ProbeTraining::train`] does the work. It needs no model: the rows are plain data
 //! ([`GradedRow`]), and the features come from a [`RowSignals`], which a closure can be. What comes back is a [`TrainedProbe`]: the
 //! [`SavedProbe`](crate::SavedProbe) with its provenance, and a [`TrainingReport`] in which held-out rows say whether the probe beats the
-//! majority class, surface features, TF-IDF, and the model's own prompted score.
+//! majority class, surface features, TF-IDF, and the model's own prompted score. Unless [`calibration`](ProbeTraining::calibration) is turned off, the probe is kept
+//! with a calibrator that carries its numbers to the scale of the grades.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -55,6 +56,7 @@
 //! ```
 
 mod baselines;
+mod calibration;
 mod comparison;
 mod error;
 mod grading;
@@ -67,6 +69,7 @@ mod settings;
 mod train;
 mod view;
 
+pub use calibration::{HeldOutCalibration, ProbeCalibration};
 pub use comparison::Outcome;
 pub use error::TrainingError;
 pub use grading::{GradeScale, Grading};

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use judge_metrics::resampling::{Bootstrap, PermutationTest};
-use judge_probe::artefacts::{ArtefactCheck, ArtefactReport, Duplicate, LabelledTexts, Neighbour, Shift, SourceCounts};
+use judge_probe::artefacts::{
+    ArtefactCheck, ArtefactReport, BaselineScore, Duplicate, LabelledTexts, Neighbour, Shift, SourceCounts,
+};
 use judge_probe::{
     ClassWeight, Error, LogisticRegression, SURFACE_FEATURES, Scoring, Split, StratifiedKFold, TfidfVectorizer,
     surface_features,
@@ -61,7 +63,11 @@ fn each_kind_of_artefact_is_told_from_the_others() {
     assert_eq!(told.baselines[2].score.estimate, 1.0);
     let zeros = labels.iter().filter(|&&label| label == 0).count();
     assert_eq!(told.source_counts[0], SourceCounts { source: "file 0".to_owned(), labels: vec![(0, zeros)] });
-    assert!(told.majority.low < Some(told.majority.estimate) && Some(told.majority.estimate) < told.majority.high);
+    let interval = told.majority.interval.unwrap();
+    assert!(interval.low < told.majority.estimate && told.majority.estimate < interval.high);
+    let json = serde_json::to_value(told.majority).unwrap();
+    assert_eq!(json.as_object().unwrap().keys().collect::<Vec<_>>(), ["estimate", "low", "high", "level"]);
+    assert_eq!(serde_json::from_value::<BaselineScore>(json).unwrap(), told.majority);
 }
 
 #[test]
@@ -134,9 +140,12 @@ fn a_question_that_is_not_known_is_nobody_elses() {
     assert_eq!((unknown.questions.n_tested, unknown.questions.found.len()), (40, 0));
     assert_eq!(unknown.responses.found.len(), 40);
     // Rows are drawn one by one, as where each has a question of its own; one question for all would be no sample.
-    assert!(unknown.majority.low.is_some() && unknown.majority.low < unknown.majority.high);
+    assert!(unknown.majority.interval.is_some_and(|interval| interval.low < interval.high));
     let one = report(vec!["Why?".to_owned(); 40]);
-    assert_eq!((one.questions.found.len(), one.majority.low, one.majority.high), (40, None, None));
+    assert_eq!((one.questions.found.len(), one.majority.interval), (40, None));
+    let json = serde_json::to_value(one.majority).unwrap();
+    assert_eq!(json.as_object().unwrap().keys().collect::<Vec<_>>(), ["estimate"]);
+    assert_eq!(serde_json::from_value::<BaselineScore>(json).unwrap(), one.majority);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Saved probes: what is read back is what was written, and everything else is refused.
 
+mod made;
+
 use std::collections::BTreeMap;
 
 use judge_core::{Layer, ModelInfo, Pooling, Probe, Signal};
@@ -9,7 +11,8 @@ use judge_probe::{
     LogisticRegression, Matrix, OrdinalRegression, Pca, Pipeline, Precision, ProbeOrigin, ProbeStage, ProbedModel,
     RidgeToClass, SavedProbe, SavedProbeError, StandardScaler, Validation,
 };
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use made::{Tensor, made_from};
+use safetensors::tensor::{Dtype, TensorView};
 
 const SIGNALS: [(Layer, Signal); 2] =
     [(Layer(4), Signal::State(Pooling::Mean)), (Layer(2), Signal::State(Pooling::Last))];
@@ -231,33 +234,6 @@ fn made(change: impl Fn(&mut String, &mut Vec<Tensor>)) -> Vec<u8> {
     made_from(&saved(Some("5eed")), change)
 }
 
-/// Name, type, shape and bytes.
-type Tensor = (String, Dtype, Vec<usize>, Vec<u8>);
-
-fn made_from(saved: &SavedProbe, change: impl Fn(&mut String, &mut Vec<Tensor>)) -> Vec<u8> {
-    let bytes = saved.to_bytes().unwrap();
-    let (_, header) = SafeTensors::read_metadata(&bytes).unwrap();
-    let mut text = header.metadata().as_ref().unwrap()["judge_probe"].clone();
-    let file = SafeTensors::deserialize(&bytes).unwrap();
-    let mut names: Vec<&str> = file.names().into_iter().filter(|name| *name != "checksum").collect();
-    names.sort_unstable();
-    let mut tensors: Vec<Tensor> = names
-        .into_iter()
-        .map(|name| (name, file.tensor(name).unwrap()))
-        .map(|(name, view)| (name.to_owned(), view.dtype(), view.shape().to_vec(), view.data().to_vec()))
-        .collect();
-    change(&mut text, &mut tensors);
-    let mut hasher = blake3::Hasher::new();
-    for part in std::iter::once(text.as_bytes()).chain(tensors.iter().map(|tensor| tensor.3.as_slice())) {
-        hasher.update(&(part.len() as u64).to_le_bytes());
-        hasher.update(part);
-    }
-    tensors.push(("checksum".to_owned(), Dtype::U8, vec![32], hasher.finalize().as_bytes().to_vec()));
-    let views =
-        tensors.iter().map(|(name, dtype, shape, data)| (name, TensorView::new(*dtype, shape.clone(), data).unwrap()));
-    safetensors::serialize(views, Some([("judge_probe".to_owned(), text)].into())).unwrap()
-}
-
 #[test]
 fn a_made_file_is_refused_for_what_it_says() {
     assert_eq!(SavedProbe::from_bytes(&made(|_, _| {})), Ok(saved(Some("5eed"))));
@@ -267,7 +243,7 @@ fn a_made_file_is_refused_for_what_it_says() {
             *text = text.replace(from, to);
         }))
     };
-    assert_eq!(problem(text("\"version\":2", "\"version\":3")), SavedProbeError::Version { expected: 2, found: 3 });
+    assert_eq!(problem(text("\"version\":2", "\"version\":4")), SavedProbeError::Version { expected: 3, found: 4 });
     assert!(matches!(problem(text("\"version\":2", "\"version\":1")), SavedProbeError::Description { .. }));
     assert!(matches!(problem(text("\"version\":2", "\"version\":2,\"x\":0")), SavedProbeError::Description { .. }));
     assert!(matches!(problem(text("logistic", "forest")), SavedProbeError::Description { .. }));

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use judge_core::{Layer, Pooling, Prompt, Signal};
+use judge_metrics::calibration::Calibrator;
 use judge_probe::training::{
-    GradeScale, GradedRow, Grading, Outcome, ProbeClassifier, ProbeTraining, RowSignals, Statistic, TrainedProbe,
-    TrainingError, TrainingOrigin, View,
+    GradeScale, GradedRow, Grading, Outcome, ProbeCalibration, ProbeClassifier, ProbeTraining, RowSignals, Statistic,
+    TrainedProbe, TrainingError, TrainingOrigin, View,
 };
 use judge_probe::{Error, FittedClassifier, FittedEstimator, Matrix, ProbedModel, SavedProbe};
 
@@ -141,6 +142,67 @@ fn the_layer_that_tells_is_chosen_and_saved_with_its_provenance() {
     assert_eq!(json["chosen"][0]["layer"], 2);
     assert!(json["chosen"][0]["pooling"].is_string());
     assert_eq!(json["selection"]["scan"][0]["view"]["reading"], "last");
+}
+
+#[test]
+fn the_probe_is_kept_with_a_calibrator_of_the_grades() {
+    let rows = rows(240);
+    let TrainedProbe { probe, report } = train(&training(), &rows);
+    let Some(ProbeCalibration::Kept { out_of_fold, held_out }) = &report.calibration else {
+        panic!("{:?}", report.calibration)
+    };
+    assert_eq!((out_of_fold.n, out_of_fold.level), (report.n_train, 0.9));
+    assert!((0.8..=1.0).contains(&out_of_fold.coverage.estimate().unwrap()), "{out_of_fold:?}");
+    assert_eq!(held_out.keys().collect::<Vec<_>>(), ["test"]);
+    let test = held_out["test"];
+    assert_eq!(test.coverage.n, report.splits["test"].n);
+    assert!(test.coverage.estimate().unwrap() > 0.75, "{test:?}");
+    // Closer to the grades than their own mean is (1 on average), and intervals on the scale.
+    assert!(test.error < 0.7 && 0.0 < test.width && test.width <= 4.0, "{test:?}");
+
+    let calibrator = probe.calibrator().unwrap();
+    assert_eq!(calibrator.n(), report.n_train);
+    for number in [-9.0, 1.0, 2.5, 9.0] {
+        let found = calibrator.calibrate(number).unwrap();
+        assert!(1.0 <= found.interval.low && found.interval.high <= 5.0, "{found:?}");
+    }
+    assert_eq!(SavedProbe::from_bytes(&probe.to_bytes().unwrap()).unwrap(), probe);
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["calibration"]["out_of_fold"]["n"], report.n_train);
+    assert_eq!(json["calibration"]["held_out"]["test"]["coverage"]["n"], report.splits["test"].n);
+
+    // Two classes are calibrated to the grades too, not to 0 and 1.
+    let binary = train(&ProbeTraining { grading: Grading::AtLeast(3.0), ..training() }, &rows);
+    let high = binary.probe.calibrator().unwrap().calibrate(1.0).unwrap();
+    assert!((2.8..=4.0).contains(&high.value), "{high:?}");
+
+    let off = train(&ProbeTraining { calibration: None, ..training() }, &rows);
+    assert_eq!((off.probe.calibrator(), &off.report.calibration), (None, &None));
+    assert!(serde_json::to_value(&off.report).unwrap().get("calibration").is_none());
+    assert_eq!(off.probe, probe.without_calibrator());
+}
+
+#[test]
+fn why_there_is_no_calibrator_is_said() {
+    let undefined = |training: &ProbeTraining, rows: &[GradedRow]| {
+        let TrainedProbe { probe, report } = train(training, rows);
+        assert_eq!(probe.calibrator(), None);
+        match report.calibration {
+            Some(ProbeCalibration::Undefined { undefined }) => undefined,
+            other => panic!("{other:?}"),
+        }
+    };
+    let svm = ProbeTraining { classifier: ProbeClassifier::LinearSvc, ..training() };
+    assert!(undefined(&svm, &rows(60)).contains("no number to calibrate"));
+    let strict = Calibrator { level: 0.99, ..Calibrator::default() };
+    let strict = ProbeTraining { calibration: Some(strict), ..training() };
+    assert!(undefined(&strict, &rows(60)).contains("48"));
+    // A setting that is wrong whatever the rows is an error.
+    let none = Calibrator { level: 1.5, ..Calibrator::default() };
+    let none = ProbeTraining { calibration: Some(none), ..training() };
+    let rows = rows(60);
+    let refused = none.train(&rows, &Told::new(&rows), &origin());
+    assert!(matches!(refused, Err(Error::Metric(_))), "{refused:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use std::error::Error as StdError;
 
-use crate::{Calibration, Error, Judge, JudgeError, Request, Rounds, Score};
+use crate::{Calibration, Judge, JudgeError, Request, Rounds, Score};
 
 /// A fitted map from a judge's value to the human scale, with an interval.
 ///
@@ -49,10 +49,6 @@ impl<Item: ?Sized, J: Judge<Item>, C: Calibrator> Judge<Item> for Calibrated<J, 
     fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
         let score = self.judge.decide(item, rounds)?;
         let found = self.calibrator.calibrate(score.value).map_err(JudgeError::Failed)?;
-        let values = [found.value, found.low, found.high, found.level];
-        if let Some(index) = values.iter().position(|value| value.is_nan()) {
-            return Err(Error::NonFinite { what: "a calibrated score", index, value: values[index] }.into());
-        }
-        Ok(Score { calibrated: Some(found), ..score })
+        Ok(Score { calibrated: Some(found.checked()?), ..score })
     }
 }

@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use super::Probe;
 use crate::{
-    ContractBreach, Error, Fields, Judge, JudgeError, Layer, ModelInfo, PromptTemplate, Reading, Request, Rounds,
-    Scale, ScalePoint, Score, ScoreDistribution, Signal, Verdict, Want,
+    Calibration, ContractBreach, Error, Fields, Judge, JudgeError, Layer, ModelInfo, PromptTemplate, Reading, Request,
+    Rounds, Scale, ScalePoint, Score, ScoreDistribution, Signal, Verdict, Want,
 };
 
 /// What an [`InspectorJudge`] is to do.
@@ -21,8 +21,10 @@ pub struct InspectorSettings {
 /// Judges one aspect of an item by a probe on the model's states, or on how its heads attend (INSPECTOR): one pass over the prompt, no block above the highest layer that
 /// the probe reads, nothing generated.
 ///
-/// The score is the predicted class. Its distribution is the probe's probabilities over the classes; a probe that knows none, such as a support vector machine,
-/// gives none.
+/// The score is the predicted class, and of a regression the [number](crate::ProbeOutput::number) that it predicts, between the classes. Its distribution is the probe's
+/// probabilities over the classes; a probe that knows none, such as a support vector machine, gives none. A probe that was saved with a
+/// calibrator also gives the value and the interval on the human scale ([`Score::calibrated`]); no [`Calibrated`](crate::Calibrated) is needed around the judge,
+/// and one that is there replaces them.
 ///
 /// Several aspects are several judges of one [`Runner`](crate::Runner); [`total_score`] adds them up.
 #[derive(Clone)]
@@ -101,7 +103,11 @@ impl<Item: Fields + ?Sized> Judge<Item> for InspectorJudge {
             let (expected, found) = (self.scale.len(), output.class);
             return Err(ContractBreach::Shape { what: "the predicted class, below", expected, found }.into());
         };
-        let mut score = Score::new(point.value);
+        if let Some(value) = output.number.filter(|number| !number.is_finite()) {
+            return Err(Error::NonFinite { what: "the number that a probe predicts", index: 0, value }.into());
+        }
+        let mut score = Score::new(output.number.unwrap_or(point.value));
+        score.calibrated = output.calibrated.map(Calibration::checked).transpose()?;
         if let Some(probabilities) = &output.probabilities {
             score.distribution = Some(ScoreDistribution::from_weights(&self.scale, probabilities)?);
         }
@@ -128,7 +134,8 @@ pub fn class_scale(classes: &[i64]) -> Result<Scale, Error> {
     Scale::new(classes.iter().map(point).collect())
 }
 
-/// INSPECTOR's total: the sum of the aspects' predicted classes; `None` unless all are scored. Five aspects on 1 to 5 give 5 to 25.
+/// INSPECTOR's total: the sum of the aspects' values, which of classifiers are the predicted classes; `None` unless all are scored. Five aspects on
+/// 1 to 5 give 5 to 25.
 #[must_use]
 pub fn total_score(verdicts: &[Verdict]) -> Option<f64> {
     verdicts.iter().map(Verdict::value).sum()

@@ -1,6 +1,6 @@
 use std::error::Error as StdError;
 
-use crate::{Layer, ModelInfo, Signal};
+use crate::{Calibration, Layer, ModelInfo, Signal};
 
 /// A classifier over pooled states and attention entropies of one model, as an [`InspectorJudge`](crate::InspectorJudge) uses it. `judge-probe` has them, fitted
 /// here or imported from scikit-learn.
@@ -28,11 +28,25 @@ pub trait Probe: Send + Sync {
 /// Why a [`Probe`] refuses a model or features; the implementation's own error.
 pub type ProbeError = Box<dyn StdError + Send + Sync>;
 
-/// What a [`Probe`] says of one item.
+/// What a [`Probe`] says of one item. Made with [`new`](Self::new), and the fields that the probe knows filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProbeOutput {
     /// Position of the predicted class among [`Probe::classes`].
     pub class: usize,
     /// The probability of each class, if the probe knows probabilities; a support vector machine does not.
     pub probabilities: Option<Vec<f64>>,
+    /// The number on the scale of the classes that a regression predicts, of which the class is only the nearest. `None` of a classifier, whose
+    /// number is the class itself. Finite.
+    pub number: Option<f64>,
+    /// What people would say of the item, by a calibrator that was saved with the probe. The probe calibrates what it knows best, such as the mean of the classes
+    /// under their probabilities, and not the class: nothing outside it needs to know which.
+    pub calibrated: Option<Calibration>,
+}
+
+impl ProbeOutput {
+    /// A class of which nothing else is known.
+    #[must_use]
+    pub fn new(class: usize) -> Self {
+        Self { class, probabilities: None, number: None, calibrated: None }
+    }
 }

@@ -94,7 +94,7 @@ pub(super) fn required_rows(level: f64) -> Result<usize, Error> {
 }
 
 /// Ordinal calibration is for grades: each further one costs a fit in each fold.
-const MOST_GRADES: usize = 101;
+pub(super) const MOST_GRADES: usize = 101;
 
 impl Calibrator {
     /// Learns from n graded rows: `scores` of the judge, `human` of people, finite numbers. O(folds · n log n), times the number of grades

@@ -1,5 +1,5 @@
 use super::FittedIsotonicRegression;
-use super::calibrator::{FittedCalibrator, Fold};
+use super::calibrator::{FittedCalibrator, Fold, MOST_GRADES};
 use super::conformal::conformal_rank;
 use super::curves::Curves;
 use crate::Error;
@@ -71,7 +71,7 @@ impl FittedCalibrator {
     ///
     /// # Errors
     ///
-    /// [`Error::LevelOutOfRange`], [`Error::TooFewItems`] for fewer errors than the level needs, [`Error::LengthMismatch`] where curves or
+    /// [`Error::LevelOutOfRange`], [`Error::TooFewItems`] for fewer errors than the level needs, [`Error::TooManyItems`] for more than 101 grades, [`Error::LengthMismatch`] where curves or
     /// shares do not fit the grades, [`Error::NotAscending`], [`Error::NonFinite`], [`Error::OutOfRange`]; [`Error::Undefined`] where a curve
     /// turns round.
     pub fn from_parts(parts: CalibratorParts) -> Result<Self, Error> {
@@ -86,6 +86,9 @@ impl FittedCalibrator {
         if let Some(grades) = &grades {
             if grades.is_empty() {
                 return Err(Error::TooFewItems { required: 1, found: 0 });
+            }
+            if grades.len() > MOST_GRADES {
+                return Err(Error::TooManyItems { limit: MOST_GRADES, found: grades.len() });
             }
             check_finite("grades", grades)?;
             if let Some(before) = grades.windows(2).position(|pair| pair[0] >= pair[1]) {

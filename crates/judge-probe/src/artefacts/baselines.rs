@@ -1,6 +1,13 @@
+//! What predicts labels without reading the model, scored on held-out rows with an interval.
+//!
+//! A score is that of all splits' tested rows together, not the mean of splits: questions recur over splits, and the bootstrap must draw a question
+//! with all of its rows. Intervals are percentile ones over resampled questions; the gain over the majority is computed on the same resamples,
+//! so that what both have in common cancels. What the baselines see is in `surface` and `tfidf`.
+
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use judge_metrics::Interval;
 use judge_metrics::resampling::Bootstrap;
 use serde::{Deserialize, Serialize};
 
@@ -17,35 +24,33 @@ pub struct Baseline {
     /// Its name.
     pub name: String,
     /// Its score.
-    pub score: ScoreInterval,
+    pub score: BaselineScore,
     /// Its score less that of the majority, with the interval of the difference over the same resamples.
-    pub gain: ScoreInterval,
+    pub gain: BaselineScore,
     /// Whether the whole interval of the gain is above 0: the label is then explained in part by what this baseline sees.
     pub explains: bool,
 }
 
-/// A score and its bootstrap interval.
+/// A score and its bootstrap interval: in JSON `estimate`, and beside it `low`, `high` and `level` where there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct ScoreInterval {
+pub struct BaselineScore {
     /// On the rows as they are.
     pub estimate: f64,
-    /// Lower end; `None` where all rows are about one question, so that there is nothing to draw.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub low: Option<f64>,
-    /// Upper end, likewise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub high: Option<f64>,
-    /// Nominal coverage.
-    pub level: f64,
+    /// Where it lies over the resamples; `None` where all rows are about one question, so that there is nothing to draw.
+    #[serde(flatten)]
+    pub interval: Option<Interval>,
 }
 
 /// The rows tested on, those of all splits one after another; predictions are listed alike.
 pub(super) struct Tested<'a> {
+    /// All rows, tested on or not.
     rows: &'a LabelledTexts<'a>,
     splits: &'a [Split],
     scoring: Scoring,
     bootstrap: Bootstrap,
+    /// The label of each row tested on, a row once for each split that tests on it.
     truth: Vec<i64>,
+    /// What each of them is drawn with.
     drawn: Vec<Drawn<'a>>,
 }
 
@@ -99,6 +104,7 @@ impl<'a> Tested<'a> {
         self.splits.iter().flat_map(of_split).collect()
     }
 
+    /// What a classifier says that has learnt surface features within each split, scaled.
     pub(super) fn surface<C: Classifier>(&self, classifier: &C) -> Result<Vec<i64>, Error> {
         let features = surface_features(self.rows.questions, self.rows.responses)?;
         let probe = Pipeline { transformer: StandardScaler::default(), estimator: classifier.clone() };
@@ -120,6 +126,7 @@ impl<'a> Tested<'a> {
         Ok(predicted.concat())
     }
 
+    /// A baseline from its predictions and those of the majority, one for each row tested on.
     pub(super) fn baseline(&self, name: &str, predicted: &[i64], majority: &[i64]) -> Result<Baseline, Error> {
         let gain = self.over_questions(|truth, rows| {
             let score = |predicted: &[i64]| self.scoring.statistic(truth, &select(predicted, rows).into());
@@ -129,11 +136,12 @@ impl<'a> Tested<'a> {
             name: name.to_owned(),
             score: self.score(predicted)?,
             gain,
-            explains: gain.low.is_some_and(|low| low > 0.0),
+            explains: gain.interval.is_some_and(|interval| interval.low > 0.0),
         })
     }
 
-    pub(super) fn score(&self, predicted: &[i64]) -> Result<ScoreInterval, Error> {
+    /// The score of predictions, one for each row tested on, with its interval.
+    pub(super) fn score(&self, predicted: &[i64]) -> Result<BaselineScore, Error> {
         self.over_questions(|truth, rows| self.scoring.statistic(truth, &select(predicted, rows).into()))
     }
 
@@ -141,22 +149,20 @@ impl<'a> Tested<'a> {
     fn over_questions(
         &self,
         statistic: impl Fn(&[i64], &[usize]) -> Result<f64, judge_metrics::Error> + Sync,
-    ) -> Result<ScoreInterval, Error> {
+    ) -> Result<BaselineScore, Error> {
         let of = |rows: &[usize]| statistic(&select(&self.truth, rows), rows);
         match self.bootstrap.clustered(&self.drawn, of) {
-            Ok(result) => {
-                let judge_metrics::Interval { low, high, level } = result.interval;
-                Ok(ScoreInterval { estimate: result.estimate, low: Some(low), high: Some(high), level })
-            }
+            Ok(result) => Ok(BaselineScore { estimate: result.estimate, interval: Some(result.interval) }),
             // All rows are about one question, so that nothing can be drawn.
             Err(judge_metrics::Error::Undefined { .. }) => {
                 let all: Vec<usize> = (0..self.truth.len()).collect();
-                Ok(ScoreInterval { estimate: of(&all)?, low: None, high: None, level: self.bootstrap.level })
+                Ok(BaselineScore { estimate: of(&all)?, interval: None })
             }
             Err(error) => Err(error.into()),
         }
     }
 
+    /// The labels that a split learns from.
     fn learnt(&self, split: &Split) -> impl Iterator<Item = i64> {
         split.train.iter().map(|&row| self.rows.labels[row])
     }

@@ -1,3 +1,5 @@
+//! Texts that are both learnt from and tested on. Equality is that of words but for case and white space; near-duplicates are not looked for.
+
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! Whether one list has slipped against another: a permutation test of whose question a response speaks of.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use judge_metrics::resampling::{Alternative, PermutationTest};

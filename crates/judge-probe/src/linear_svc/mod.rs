@@ -1,3 +1,6 @@
+//! Support vector classification with a linear kernel, as libsvm fits it: settings, a problem for every two classes, and the fold of multipliers into weights.
+//! The solver of a single problem is in `smo`.
+
 mod smo;
 
 use std::slice;

@@ -84,11 +84,15 @@ impl State<'_> {
         }
     }
 
+    /// How fast the optimality of a pair changes as weight moves between its rows: ‖xᵢ − xⱼ‖², and at least a little, so that equal rows do not divide by 0.
     fn curvature(&self, i: usize, j: usize) -> f64 {
         let products = self.problem.products;
         (products[(i, i)] + products[(j, j)] - 2.0 * products[(i, j)]).max(LEAST_CURVATURE)
     }
 
+    /// The pair to optimise next: as `up` the row that would gain most by rising, as `low`, of those that may fall, the one with which the objective falls most to second
+    /// order (Fan, Chen and Lin, Journal of Machine Learning Research 6, 2005, working set selection 2). The gap is that of the first-order condition, which libsvm's `tol`
+    /// bounds.
     fn violation(&self) -> Violation {
         let rows = 0..self.intercepts.len();
         let mut up = (0, f64::NEG_INFINITY);
@@ -111,6 +115,8 @@ impl State<'_> {
         Violation { up: up.0, low, gap: up.1 - least, middle: (up.1 + least) / 2.0 }
     }
 
+    /// Moves weight from `low` to `up`: to the optimum of the pair, or until one of the two meets its bound, which it then gets exactly, without rounding, so that
+    /// it counts as bounded from then on. The intercepts follow by the two columns of products.
     fn optimise(&mut self, up: usize, low: usize) {
         let TwoClasses { products, signs, bounds } = *self.problem;
         let room = |row: usize, rising: bool| {
@@ -133,10 +139,12 @@ impl State<'_> {
         }
     }
 
+    /// Multipliers with the signs of their classes: what the rows are weighed by in the function.
     fn weights(&self) -> Vec<f64> {
         self.multipliers.iter().zip(self.problem.signs).map(|(multiplier, sign)| multiplier * sign).collect()
     }
 
+    /// Computes the intercepts anew from the multipliers. Each update adds its rounding; a solution is only believed when this has taken it away.
     fn refresh(&mut self) {
         let weights = self.weights();
         self.intercepts.copy_from_slice(self.problem.signs);

@@ -33,6 +33,8 @@ impl Loss<'_> {
         self.class_of_row.iter().zip(&self.weights).enumerate().map(of_row).sum()
     }
 
+    /// Gradient and curvatures at these logits. A probability's complement is computed as such and not as 1 − p, so that gradients of rows that are all but certain keep
+    /// their digits.
     pub(super) fn expand(&self, logits: &Mat<f64>) -> Expansion {
         let mut probabilities = logits.clone();
         let mut gradient = logits.clone();

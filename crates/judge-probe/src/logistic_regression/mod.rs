@@ -1,3 +1,5 @@
+//! Logistic regression with an L2 penalty: settings, their checks, and what is fitted. The objective is `loss`, its minimum `newton`'s.
+
 mod loss;
 mod newton;
 

@@ -20,6 +20,7 @@ pub(super) struct Objective<'a> {
 
 /// More than these iterations of conjugate gradients and a new factorisation of the preconditioner pays.
 const ITERATIONS_WORTH_A_FACTORISATION: usize = 12;
+/// Conjugate gradients end by themselves; rounding may keep them from it. A step that is cut short is still one downhill.
 const MOST_ITERATIONS: usize = 2_000;
 
 /// The symmetric matrix S (S⁻¹ M S⁻¹ + rounding) S for the diagonal S² of M, factored.
@@ -82,6 +83,7 @@ impl Objective<'_> {
         sum
     }
 
+    /// Adds `factor` times the penalised coordinates: the penalty's gradient, or its curvature times a direction.
     fn add_penalised(&self, to: &mut Mat<f64>, coefficients: &Mat<f64>, factor: f64) {
         for column in 0..to.ncols() {
             for row in 0..self.n_penalised {
@@ -90,12 +92,15 @@ impl Objective<'_> {
         }
     }
 
+    /// The inner product over the penalised coordinates alone.
     fn penalised_product(&self, x: &Mat<f64>, y: &Mat<f64>) -> f64 {
         (0..x.ncols())
             .map(|column| dot(&x.col_as_slice(column)[..self.n_penalised], &y.col_as_slice(column)[..self.n_penalised]))
             .sum()
     }
 
+    /// The Hessian with each row's curvature the same in all directions, P diag(curvature) Pᵀ + lambda, scaled to a diagonal of 1 and factored. The scaling takes the
+    /// spread of the features' scales out of the factorisation, whose error it would square.
     /// `None` where rounding has left nothing positive definite.
     fn precondition(&self, expansion: &Expansion) -> Option<Preconditioner> {
         let (n_coordinates, n_rows) = self.points.shape();
@@ -117,7 +122,7 @@ impl Objective<'_> {
             // More than rounding can have taken away, so that the factorisation exists.
             matrix[(column, column)] += 4.0 * (n_rows + n_coordinates) as f64 * f64::EPSILON;
         }
-        Some(Preconditioner { scale, factor: Cholesky::new(matrix)?, stale: false })
+        Some(Preconditioner { scale, factor: Cholesky::new(matrix, 0.0).ok()?, stale: false })
     }
 
     /// −H⁻¹ gradient, the more exactly the smaller it is.
@@ -175,6 +180,7 @@ impl Objective<'_> {
 }
 
 impl Preconditioner {
+    /// M⁻¹ residual for each column. Of several classes the mean over classes is taken away, which lies in the loss's null space.
     fn apply(&self, residual: &Mat<f64>) -> Mat<f64> {
         let mut image = residual.clone();
         self.unscale(&mut image);
@@ -186,6 +192,7 @@ impl Preconditioner {
         image
     }
 
+    /// S⁻¹ of each column.
     fn unscale(&self, vectors: &mut Mat<f64>) {
         for column in 0..vectors.ncols() {
             vectors.col_as_slice_mut(column).iter_mut().zip(&self.scale).for_each(|(value, scale)| *value /= scale);
@@ -202,6 +209,7 @@ fn centre(vectors: &mut Mat<f64>) {
     }
 }
 
+/// The inner product of two matrices as vectors.
 fn inner(x: &Mat<f64>, y: &Mat<f64>) -> f64 {
     (0..x.ncols()).map(|column| dot(x.col_as_slice(column), y.col_as_slice(column))).sum()
 }

@@ -1,3 +1,5 @@
+//! Why a multi-layer perceptron was not fitted.
+
 /// Why a multi-layer perceptron was not fitted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]

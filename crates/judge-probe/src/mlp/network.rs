@@ -10,14 +10,18 @@ const BETA_1: f64 = 0.9;
 const BETA_2: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
 
+/// A multi-layer perceptron while it is trained: `[n_features] → hidden sizes → functions that decide`, rectified in between. The loss and its gradients come from
+/// `loss`, by Burn; the numbers stay here, in double precision, so that a step and what is saved do not depend on a tensor library.
 pub(super) struct Network {
     /// From the features on.
     hidden: Vec<Layer>,
     /// Its units are the functions that decide.
     output: Layer,
+    /// Adam corrects its means for how few steps they are over.
     steps_done: u64,
 }
 
+/// Units, each a linear function of the layer before.
 pub(super) struct Layer {
     pub(super) n_inputs: usize,
     pub(super) n_units: usize,
@@ -29,8 +33,11 @@ pub(super) struct Layer {
 
 /// Numbers that are learnt, and Adam's running means of their gradients and of the squares of these.
 pub(super) struct Parameter {
+    /// What is learnt.
     pub(super) values: Vec<f64>,
+    /// The running mean of gradients, from 0.
     mean: Vec<f64>,
+    /// That of their squares, likewise.
     square: Vec<f64>,
 }
 
@@ -98,6 +105,7 @@ impl Layer {
         Ok(Self { n_inputs, n_units, weights, intercepts })
     }
 
+    /// The weights as they are saved. [`Error::NonFiniteFeature`] where training has run away.
     fn matrix(&self) -> Result<Matrix, Error> {
         Matrix::new(self.weights.values.clone(), self.n_inputs)
     }
@@ -109,6 +117,7 @@ impl Parameter {
         Self { values, mean: zeros.clone(), square: zeros }
     }
 
+    /// Kingma and Ba's algorithm 1, in the order of operations of its section 2: the correction of both means is in `rate`.
     fn step(&mut self, gradient: &[f64], rate: f64) {
         let moments = self.mean.iter_mut().zip(&mut self.square);
         for ((value, (mean, square)), g) in self.values.iter_mut().zip(moments).zip(gradient) {
@@ -118,6 +127,7 @@ impl Parameter {
         }
     }
 
+    /// The means count too: one that has overflowed spoils every later step.
     fn is_finite(&self) -> bool {
         let finite = |numbers: &[f64]| numbers.iter().all(|number| number.is_finite());
         finite(&self.values) && finite(&self.mean) && finite(&self.square)

@@ -1,3 +1,6 @@
+//! Ordinal regression, the proportional-odds model of McCullagh (Journal of the Royal Statistical Society B 42, 1980): settings and what is fitted. The loss and its minimum are in
+//! `objective`.
+
 mod objective;
 
 use crate::labels::EncodedLabels;

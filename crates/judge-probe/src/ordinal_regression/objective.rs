@@ -212,7 +212,7 @@ fn solve(mut a: Mat<f64>, b: &mut Mat<f64>, n_terms: usize) -> Option<()> {
     }
     let unscale = |b: &mut Mat<f64>| b.col_as_slice_mut(0).iter_mut().zip(&scale).for_each(|(b, scale)| *b /= scale);
     unscale(b);
-    Cholesky::new(a)?.solve(b.as_mut());
+    Cholesky::new(a, 0.0).ok()?.solve(b.as_mut());
     unscale(b);
     Some(())
 }

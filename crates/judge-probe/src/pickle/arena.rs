@@ -36,7 +36,7 @@ pub(super) enum Node<'a> {
     MaskedArray(Option<(ArrayNode<'a>, Bytes<'a>)>),
 }
 
-/// An array whose data fit its shape.
+/// An array whose data fit its shape. Its objects, if it holds any, are still places in the arena.
 #[derive(Debug)]
 pub(super) struct ArrayNode<'a> {
     pub(super) element: Element,

@@ -1,3 +1,5 @@
+//! Arrays of NumPy's as bytes with a type, a shape and an order of axes. They stay slices of the pickle until numbers are asked for.
+
 use std::borrow::Cow;
 
 use super::Value;

@@ -126,6 +126,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
+    /// The state of an array: what `__setstate__` of `numpy.ndarray` is given, version 1, which every release of NumPy writes.
     fn array_state(
         &mut self,
         version: Id,
@@ -149,6 +150,8 @@ impl<'a> Machine<'a> {
         self.filled_array(shape, element, fortran.into(), data)
     }
 
+    /// An array whose data are as long as its shape and elements say. The product of the axes is bounded after each one, so that it cannot wrap round, and axes of
+    /// length 0 cannot hide what the others say.
     fn filled_array(
         &self,
         shape: Id,
@@ -186,6 +189,7 @@ impl<'a> Machine<'a> {
         Ok(ArrayNode { element, shape: lengths, order, data })
     }
 
+    /// A number of NumPy's, which is an array of no axes to pickle and a plain number here.
     fn scalar(&self, dtype: Id, bytes: Id) -> Result<Node<'a>, ReadError> {
         let (element, content) = (self.dtype(dtype)?, self.bytes_of(bytes)?);
         if element == Element::Object {
@@ -226,6 +230,7 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Refuses anything but one particular name in this place.
     fn expect_global(&self, id: Id, expected: Global) -> Result<(), ReadError> {
         match self.slots[id].node {
             Node::Global(global) if global == expected => Ok(()),
@@ -266,6 +271,7 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// The kind of elements that a dtype names.
     fn dtype(&self, id: Id) -> Result<Element, ReadError> {
         match self.slots[id].node {
             Node::DType(element) => Ok(element),
@@ -282,6 +288,7 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Bytes, whichever protocol wrote them.
     fn bytes_of(&self, id: Id) -> Result<Bytes<'a>, ReadError> {
         match self.slots[id].node {
             Node::Bytes(bytes) => Ok(bytes),
@@ -305,6 +312,7 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// The error of elements that are not read. Texts get one of their own, because labels that are texts are a common mistake, and one that its owner can fix.
     fn element_type(&self, code: &str, order: &str) -> ReadError {
         if code.starts_with(['U', 'S']) {
             return self.error(Problem::TextArray { code: cut(code) });
@@ -312,6 +320,7 @@ impl<'a> Machine<'a> {
         self.error(Problem::ElementType { code: cut(code), order: cut(order) })
     }
 
+    /// The error of a value that is not what an idiom has in its place.
     pub(super) fn unexpected(&self, expected: &'static str, found: Id) -> ReadError {
         self.error(Problem::Unexpected { expected, found: self.kind(found) })
     }

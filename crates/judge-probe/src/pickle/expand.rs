@@ -13,15 +13,18 @@ pub(super) fn expand<'a>(slots: &[Slot<'a>], root: Id, limits: &Limits) -> Resul
     Expansion { slots, limits, n_values: 0, path: Vec::new() }.value(root)
 }
 
+/// One value being written out, from the root downwards.
 struct Expansion<'s, 'a> {
     slots: &'s [Slot<'a>],
     limits: &'s Limits,
+    /// Values written so far. A shared value counts as often as it is referred to: that is what a tree of it costs, and how a small pickle grows to a large one.
     n_values: usize,
     /// The values around the present one.
     path: Vec<Id>,
 }
 
 impl<'a> Expansion<'_, 'a> {
+    /// A value and all below it. The depth is checked before it is gone into, so that the recursion is as deep as the limit and no deeper.
     fn value(&mut self, id: Id) -> Result<Value<'a>, ReadError> {
         self.n_values += 1;
         self.check_limit(id, Limit::ExpandedValues, self.limits.expanded_values, self.n_values)?;
@@ -36,6 +39,7 @@ impl<'a> Expansion<'_, 'a> {
         Ok(value)
     }
 
+    /// The value itself. Arrays keep their bytes where they are; only arrays of objects are gone into.
     fn content(&mut self, id: Id) -> Result<Value<'a>, ReadError> {
         let slots = self.slots;
         Ok(match &slots[id].node {
@@ -78,6 +82,7 @@ impl<'a> Expansion<'_, 'a> {
         ids.iter().map(|id| self.value(*id)).collect()
     }
 
+    /// An object's attributes: a dictionary whose keys are texts, as `__dict__` is.
     fn attributes(&mut self, state: Id) -> Result<Vec<(&'a str, Value<'a>)>, ReadError> {
         let Value::Dict(entries) = self.value(state)? else {
             return Err(self
@@ -92,6 +97,7 @@ impl<'a> Expansion<'_, 'a> {
         named.collect()
     }
 
+    /// An array whose objects, if it holds any, are written out; numbers stay bytes.
     fn array(&mut self, array: &ArrayNode<'a>) -> Result<Array<'a>, ReadError> {
         let slots = self.slots;
         let data = array.data.expanded(|list| match &slots[list].node {
@@ -124,6 +130,8 @@ impl<'a> Expansion<'_, 'a> {
     }
 }
 
+/// A key as far as it tells entries apart. A dictionary with a key twice is refused: Python would keep the last of both, and a reader that keeps the first
+/// reads another classifier than Python does.
 #[derive(PartialEq, Eq, Hash)]
 enum Key<'a> {
     Text(&'a str),

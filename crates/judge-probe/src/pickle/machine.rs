@@ -8,18 +8,27 @@ use super::error::cut;
 use super::globals::Global;
 use super::{Limit, Limits, Problem, ReadError, Value, expand, opcode};
 
+/// The state of one reading. It begins with an empty stack and ends at STOP with one value on it; nothing of the machine outlives it but slices of the pickle.
+///
+/// Every growth is bounded before it happens: opcodes by [`Limits::opcodes`], the memo by [`Limits::memo_entries`], values by the opcodes that push them (one each), and
+/// bytes by the pickle itself, which they are slices of.
 pub(super) struct Machine<'a> {
+    /// The pickle, which text and bytes are slices of.
     bytes: &'a [u8],
     pub(super) limits: Limits,
     position: usize,
     /// Where the opcode being run stands, and its name.
     offset: usize,
     opcode: &'static str,
+    /// Where the frame that was announced ends, while inside one. An opcode may not cross it: real picklers never do.
     frame_end: Option<usize>,
+    /// The arena: all values made so far, kept even when they are popped, so that a place never changes its value.
     pub(super) slots: Vec<Slot<'a>>,
+    /// Places of the values that opcodes work on.
     stack: Vec<Id>,
     /// Heights of the stack at its marks.
     marks: Vec<usize>,
+    /// Values to be recalled, by number. A map and not a list: the numbers are the pickle's word, and 2³² of them would be room for nothing.
     memo: HashMap<u32, Id>,
 }
 
@@ -80,6 +89,8 @@ impl<'a> Machine<'a> {
         expand::expand(&self.slots, root, &self.limits)
     }
 
+    /// Runs one opcode. What is not listed is forbidden, though `pickletools` may know it: references to other files (PERSID), extension codes (EXT1 …), sets,
+    /// classes of Python 2 (INST, OBJ), and texts that were escaped (STRING, INT), none of which NumPy and scikit-learn write.
     fn step(&mut self, byte: u8) -> Result<(), ReadError> {
         match byte {
             0x95 => self.frame(),
@@ -200,6 +211,7 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// FRAME of protocol 4: a promise that so many bytes hold whole opcodes.
     fn frame(&mut self) -> Result<(), ReadError> {
         let length = u64::from_le_bytes(self.array()?);
         let end = (self.position as u64).saturating_add(length);
@@ -213,6 +225,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
+    /// LONG1 and LONG4: little-endian two's complement of any length, of which 64 bits are read.
     fn long(&mut self, byte: u8) -> Result<(), ReadError> {
         let n_bytes = match byte {
             0x8a => u64::from(self.array::<1>()?[0]),
@@ -229,6 +242,7 @@ impl<'a> Machine<'a> {
         self.push(Node::Int(i64::from_le_bytes(wide)))
     }
 
+    /// A Unicode text. Whether it may stand for bytes, as in protocol 2, is found out now, once for each opcode: each use of it costs nothing then.
     fn text(&mut self, byte: u8) -> Result<(), ReadError> {
         let length = self.length(byte)?;
         let bytes = self.take(length)?;
@@ -249,6 +263,7 @@ impl<'a> Machine<'a> {
         })
     }
 
+    /// Adds to the list on top, as APPEND and APPENDS do.
     fn append(&mut self, items: &[Id]) -> Result<(), ReadError> {
         let target = self.top()?;
         match &mut self.changing(target)?.node {
@@ -258,6 +273,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
+    /// Adds keys, each followed by its value, to the dictionary on top, as SETITEM and SETITEMS do. Whether keys repeat is seen when the tree is written out.
     fn set_items(&mut self, items: &[Id]) -> Result<(), ReadError> {
         let target = self.top()?;
         if !items.len().is_multiple_of(2) {
@@ -272,6 +288,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
+    /// A slot to be changed. What an object or an array has been built of is complete: to change it later would change the object behind its back.
     fn changing(&mut self, id: Id) -> Result<&mut Slot<'a>, ReadError> {
         if self.slots[id].complete {
             return Err(self.error(Problem::Changed { what: self.kind(id) }));
@@ -279,18 +296,21 @@ impl<'a> Machine<'a> {
         Ok(&mut self.slots[id])
     }
 
+    /// Puts the top into the memo. Python lets a number be used again; so does this.
     fn remember(&mut self, index: u32) -> Result<(), ReadError> {
         let top = self.top()?;
         self.memo.insert(index, top);
         self.check_limit(Limit::MemoEntries, self.limits.memo_entries, self.memo.len())
     }
 
+    /// Pushes a value of the memo: the same place, not a copy, which is how shared values and cycles arise.
     fn recall(&mut self, index: u32) -> Result<(), ReadError> {
         let id = *self.memo.get(&index).ok_or_else(|| self.error(Problem::NoMemo { index }))?;
         self.stack.push(id);
         Ok(())
     }
 
+    /// Looks a name up among those allowed. Nothing is imported: the name becomes one of an enumeration, or an error.
     fn global(&mut self, module: &str, name: &str) -> Result<(), ReadError> {
         let global = Global::find(module, name).ok_or_else(|| match module.split('.').next() {
             Some("joblib") => self.error(Problem::Joblib),
@@ -299,6 +319,7 @@ impl<'a> Machine<'a> {
         self.push(Node::Global(global))
     }
 
+    /// Makes a value and puts it on the stack, with the opcode that made it for error messages.
     pub(super) fn push(&mut self, node: Node<'a>) -> Result<(), ReadError> {
         self.stack.push(self.slots.len());
         self.slots.push(Slot { node, offset: self.offset, opcode: self.opcode, complete: false });
@@ -310,6 +331,7 @@ impl<'a> Machine<'a> {
         self.marks.last().copied().unwrap_or(0)
     }
 
+    /// The value on top. Below a mark lies what an opcode must not see.
     fn top(&self) -> Result<Id, ReadError> {
         match self.stack.last() {
             Some(top) if self.stack.len() > self.floor() => Ok(*top),
@@ -323,6 +345,7 @@ impl<'a> Machine<'a> {
         Ok(top)
     }
 
+    /// What has been pushed since the last mark, which is taken away with it.
     fn pop_to_mark(&mut self) -> Result<Vec<Id>, ReadError> {
         let mark = self.marks.pop().ok_or_else(|| self.error(Problem::NoMark))?;
         Ok(self.stack.split_off(mark))
@@ -341,6 +364,7 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// The next N bytes, for numbers of fixed width.
     fn array<const N: usize>(&mut self) -> Result<[u8; N], ReadError> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N as u64)?);
@@ -368,10 +392,12 @@ impl<'a> Machine<'a> {
         std::str::from_utf8(bytes).map_err(|error| self.error(Problem::NotUtf8 { valid_up_to: error.valid_up_to() }))
     }
 
+    /// Refuses more of something than the reader was told to expect.
     pub(super) fn check_limit(&self, limit: Limit, most: usize, found: usize) -> Result<(), ReadError> {
         if found > most { Err(self.error(Problem::TooLarge { limit, most, found })) } else { Ok(()) }
     }
 
+    /// A problem at the opcode that is being run.
     pub(super) fn error(&self, problem: Problem) -> ReadError {
         ReadError { offset: self.offset, opcode: self.opcode, problem }
     }

@@ -1,3 +1,5 @@
+//! What a pickle holds once it is read: plain values, arrays, and objects as a class's name with attributes. Nothing here can act.
+
 use super::array::{Array, Bytes};
 
 /// A value of a pickle. Text and bytes are slices of the pickle itself.

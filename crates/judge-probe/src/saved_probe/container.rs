@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
+use super::calibrator::{self, Layout};
 use super::stages::{self, Stage};
 use super::{ProbeOrigin, SavedProbe, SavedProbeError};
 use crate::{
@@ -13,9 +14,15 @@ use crate::{
 };
 
 const ENTRY: &str = "judge_probe";
-const VERSION: u32 = 2;
+/// The first version with calibrators.
+const VERSION: u32 = 3;
+/// What probes without one are written as, so that those who know no calibrators read them.
+const WITHOUT_CALIBRATOR: u32 = 2;
 
 /// What the metadata entry holds.
+///
+/// Written by `serde_json` with its shortest exact form of each number, and read back to the same bits. Unknown fields are refused: a reader that skips what it does not
+/// know would use a probe otherwise than it was meant.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
@@ -28,6 +35,8 @@ struct Description {
     /// How many there are; not written where there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     hidden_layers: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    calibrator: Option<Layout>,
     origin: ProbeOrigin,
 }
 
@@ -50,7 +59,7 @@ impl From<FirstDescription> for Description {
     fn from(first: FirstDescription) -> Self {
         let FirstDescription { rule, classes, precision, scaled, hidden_layers, origin, .. } = first;
         let stages = if scaled { vec![Stage::Scaler] } else { Vec::new() };
-        Self { version: VERSION, rule, classes, precision, stages, hidden_layers, origin }
+        Self { version: VERSION, rule, classes, precision, stages, hidden_layers, calibrator: None, origin }
     }
 }
 
@@ -72,6 +81,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
+    /// Little-endian, as safetensors has it, on every machine.
     fn new(name: impl Into<String>, shape: &[usize], numbers: &[f64]) -> Self {
         let bytes = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         Self { name: name.into(), shape: shape.to_vec(), bytes }
@@ -100,12 +110,13 @@ impl SavedProbe {
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         let (classifier, stages) = (self.probe.classifier(), self.probe.stages());
         let description = Description {
-            version: VERSION,
+            version: if self.calibrator.is_some() { VERSION } else { WITHOUT_CALIBRATOR },
             rule: classifier.rule(),
             classes: classifier.classes().to_vec(),
             precision: self.probe.precision(),
             stages: stages.iter().map(Stage::of).collect(),
             hidden_layers: self.probe.hidden_layers().len(),
+            calibrator: self.calibrator.as_ref().map(Layout::of),
             origin: self.origin.clone(),
         };
         let description = serde_json::to_string(&description).map_err(|error| description_error(&error))?;
@@ -120,6 +131,9 @@ impl SavedProbe {
             let [intercepts, weights] = hidden_names(index);
             tensors.push(Numbers::vector(intercepts, layer.intercepts()));
             tensors.push(Numbers::matrix(weights, layer.weights()));
+        }
+        if let Some(calibrator) = &self.calibrator {
+            tensors.extend(calibrator::tensors(calibrator)?);
         }
         tensors.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let checksum = checksum(&description, tensors.iter().map(|tensor| tensor.bytes.as_slice()));
@@ -136,7 +150,8 @@ impl SavedProbe {
     }
 
     /// Reads a file's bytes and checks everything: the checksum, the shapes against each other, that numbers are finite, that classes
-    /// ascend, that the states named make up the features.
+    /// ascend, that the states named make up the features, that a calibrator's curves do not turn round and its errors are as many as its
+    /// level needs.
     ///
     /// # Errors
     ///
@@ -157,10 +172,10 @@ impl SavedProbe {
         let Version { version } = serde_json::from_str(text).map_err(|error| description_error(&error))?;
         let description = match version {
             1 => serde_json::from_str::<FirstDescription>(text).map(Description::from),
-            VERSION => serde_json::from_str(text),
+            WITHOUT_CALIBRATOR | VERSION => serde_json::from_str(text),
             found => return Err(SavedProbeError::Version { expected: VERSION, found }.into()),
         };
-        let Description { rule, classes, precision, stages, hidden_layers, origin, .. } =
+        let Description { rule, classes, precision, stages, hidden_layers, calibrator, origin, .. } =
             description.map_err(|error| description_error(&error))?;
         let prefix = |stage| if version == 1 { String::new() } else { stages::prefix(stage) };
 
@@ -177,6 +192,7 @@ impl SavedProbe {
             }
             names.extend(of_layer);
         }
+        names.extend(calibrator.iter().flat_map(Layout::names));
         names.sort_unstable();
         let known = |name: &str| name == "checksum" || names.binary_search_by(|known| known.as_str().cmp(name)).is_ok();
         if let Some(name) = file.names().into_iter().find(|name| !known(name)) {
@@ -203,7 +219,11 @@ impl SavedProbe {
         let classifier = DenseClassifier::from_parts(hidden, output)?;
         let read = |(index, stage): (usize, &Stage)| stage.read(&file, &prefix(index));
         let stages = stages.iter().enumerate().map(read).collect::<Result<Vec<_>, Error>>()?;
-        Self::new(FittedProbe::new(stages, classifier, precision)?, origin)
+        let saved = Self::new(FittedProbe::new(stages, classifier, precision)?, origin)?;
+        match calibrator {
+            Some(layout) => saved.with_calibrator(layout.read(&file)?),
+            None => Ok(saved),
+        }
     }
 }
 
@@ -239,11 +259,13 @@ fn tensor<'a>(
     Err(tensor_error(name, dtype, &shape, &view))
 }
 
+/// A tensor that is there but is another.
 fn tensor_error(name: &str, dtype: Dtype, shape: &str, found: &TensorView<'_>) -> SavedProbeError {
     let found = format!("{:?} {:?}", found.dtype(), found.shape());
     SavedProbeError::Tensor { name: name.to_owned(), expected: format!("{dtype:?} {shape}"), found }
 }
 
+/// A tensor's numbers. That its bytes make whole ones is the container's check.
 fn numbers(view: &TensorView<'_>) -> Vec<f64> {
     let (numbers, _) = view.data().as_chunks::<8>();
     numbers.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect()
@@ -259,6 +281,7 @@ fn checksum<'a>(description: &'a str, tensors: impl Iterator<Item = &'a [u8]>) -
     *hasher.finalize().as_bytes()
 }
 
+/// Where in the description the parser stopped, and why.
 fn description_error(error: &serde_json::Error) -> SavedProbeError {
     SavedProbeError::Description { line: error.line(), column: error.column(), reason: error.to_string() }
 }

@@ -1,4 +1,8 @@
+//! Why bytes are no saved probe, or a probe does not belong to what it was given. Errors of a probe's parts are the crate's own.
+
 use judge_core::{Layer, Pooling, Signal};
+
+use crate::DecisionRule;
 
 /// Why bytes are no saved probe, or a saved probe is not to be used here.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -158,6 +162,19 @@ pub enum SavedProbeError {
         expected: String,
         /// The aspect given.
         found: String,
+    },
+
+    /// A calibrator that its own numbers contradict.
+    #[error("calibrator: {0}")]
+    Calibrator(judge_metrics::Error),
+
+    /// A calibrator for a probe without a number to calibrate.
+    #[error(
+        "a calibrator needs a probe whose score is a number: the rule {rule:?} gives classes without probabilities"
+    )]
+    NothingToCalibrate {
+        /// How the probe decides.
+        rule: DecisionRule,
     },
 
     /// A number of the description that is not finite.

@@ -107,6 +107,7 @@ pub(super) fn tensors(stage: &ProbeStage, prefix: &str) -> Vec<Numbers> {
     }
 }
 
+/// What a PCA is made of, each part a tensor. The offsets of its components are not kept: they follow from the rest.
 fn of_pca(pca: &FittedPca, prefix: &str) -> Vec<Numbers> {
     vec![
         Numbers::matrix(format!("{prefix}components"), pca.components()),
@@ -116,6 +117,7 @@ fn of_pca(pca: &FittedPca, prefix: &str) -> Vec<Numbers> {
     ]
 }
 
+/// The number of components is that of the matrix's rows; the lists must be as long.
 fn read_pca(file: &SafeTensors<'_>, prefix: &str) -> Result<FittedPca, Error> {
     let [components, variance, ratio, mean] = PCA.map(|part| format!("{prefix}{part}"));
     let components = matrix(file, &components)?;

@@ -32,6 +32,7 @@ pub(super) fn check_n_features(place: &Place<'_, '_>, expected: usize) -> Result
     }
 }
 
+/// `classes_`: whole numbers, ascending, two or more. Texts are refused by name, with those found: they have no order and no distance, which a judge's grades need.
 fn classes(place: &Place<'_, '_>) -> Result<Vec<i64>, ImportError> {
     if let Some(found) = place.texts().filter(|texts| !texts.is_empty()) {
         return Err(place.error(ImportProblem::TextClasses { found }));
@@ -150,6 +151,7 @@ fn starts(n_support: &Place<'_, '_>, n_classes: usize, n_vectors: usize) -> Resu
     Ok(starts)
 }
 
+/// The error of a setting under which the classifier decides otherwise than is done here.
 pub(super) fn setting_error(place: &Place<'_, '_>, expected: &'static str, found: &str) -> ImportError {
     place.error(ImportProblem::Setting { expected, found: found.chars().take(100).collect() })
 }

@@ -1,3 +1,5 @@
+//! Why an object of scikit-learn's is no probe, and the path of attributes to what is wrong.
+
 /// Why something that scikit-learn saved is not a probe, and where in it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{path}: {problem}")]

@@ -1,3 +1,5 @@
+//! What INSPECTOR's program writes beside a classifier, and the layers that it names. It is a stranger's word: counts are bounded before anything is compared.
+
 use std::collections::HashSet;
 
 use judge_core::{Layer, Pooling};

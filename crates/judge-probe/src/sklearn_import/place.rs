@@ -1,3 +1,6 @@
+//! A value of a pickle with the path to it, so that every complaint says where: `pickle.classifier.coef_`. Reading attributes and checking their types is
+//! here, what they must be for a classifier is not.
+
 use super::{ImportError, ImportProblem};
 use crate::pickle::{Array, Data, Object, Value};
 
@@ -9,14 +12,17 @@ pub(super) struct Place<'p, 'a> {
 }
 
 impl<'p, 'a> Place<'p, 'a> {
+    /// The pickle's own value, from which all paths begin.
     pub(super) fn root(value: &'p Value<'a>) -> Self {
         Self { value, path: "pickle".to_owned() }
     }
 
+    /// A problem at this place.
     pub(super) fn error(&self, problem: ImportProblem) -> ImportError {
         ImportError { path: self.path.clone(), problem }
     }
 
+    /// The problem of a value that is of another kind than it must be.
     pub(super) fn unexpected(&self, expected: &'static str) -> ImportError {
         self.error(ImportProblem::Type { expected, found: self.value.kind() })
     }
@@ -36,10 +42,12 @@ impl<'p, 'a> Place<'p, 'a> {
             .ok_or_else(|| ImportError { path: format!("{}.{name}", self.path), problem: ImportProblem::Missing })
     }
 
+    /// A value inside this one; `step` is how Python would write the way to it.
     pub(super) fn within(&self, value: &'p Value<'a>, step: &str) -> Self {
         Self { value, path: format!("{}{step}", self.path) }
     }
 
+    /// An object, whose class is still to be asked for.
     pub(super) fn object(&self) -> Result<&'p Object<'a>, ImportError> {
         match self.value {
             Value::Object(object) => Ok(object),
@@ -47,6 +55,7 @@ impl<'p, 'a> Place<'p, 'a> {
         }
     }
 
+    /// The items of a list or tuple, each with its place. Their number is bounded by the pickle's limits.
     pub(super) fn items(&self) -> Result<Vec<Self>, ImportError> {
         match self.value {
             Value::List(items) | Value::Tuple(items) => {
@@ -56,6 +65,7 @@ impl<'p, 'a> Place<'p, 'a> {
         }
     }
 
+    /// A text, copied.
     pub(super) fn text(&self) -> Result<String, ImportError> {
         match self.value {
             Value::Str(text) => Ok((*text).to_owned()),
@@ -63,6 +73,7 @@ impl<'p, 'a> Place<'p, 'a> {
         }
     }
 
+    /// A truth value; 0 and 1 are none, because scikit-learn writes none.
     pub(super) fn flag(&self) -> Result<bool, ImportError> {
         match self.value {
             Value::Bool(flag) => Ok(*flag),
@@ -70,6 +81,7 @@ impl<'p, 'a> Place<'p, 'a> {
         }
     }
 
+    /// A whole number of at least 0.
     pub(super) fn count(&self) -> Result<usize, ImportError> {
         match self.value {
             Value::Int(count) => {
@@ -80,6 +92,7 @@ impl<'p, 'a> Place<'p, 'a> {
         }
     }
 
+    /// A finite number, whole or not.
     pub(super) fn number(&self) -> Result<f64, ImportError> {
         match self.value {
             Value::Float(number) => self.finite(vec![*number]).map(|_| *number),
@@ -88,6 +101,7 @@ impl<'p, 'a> Place<'p, 'a> {
         }
     }
 
+    /// An array of any kind.
     fn array(&self) -> Result<&'p Array<'a>, ImportError> {
         match self.value {
             Value::Array(array) => Ok(array),
@@ -131,6 +145,7 @@ impl<'p, 'a> Place<'p, 'a> {
         objects.iter().take(8).map(text).collect()
     }
 
+    /// Refuses an array of another shape, before its numbers are read.
     fn check_shape(&self, array: &Array<'_>, expected: &[usize]) -> Result<(), ImportError> {
         if array.shape() == expected {
             return Ok(());
@@ -138,6 +153,7 @@ impl<'p, 'a> Place<'p, 'a> {
         Err(self.error(ImportProblem::Shape { expected: expected.to_vec(), found: array.shape().to_vec() }))
     }
 
+    /// Refuses NaN and infinities: a classifier with one predicts nothing of worth.
     fn finite(&self, numbers: Vec<f64>) -> Result<Vec<f64>, ImportError> {
         match numbers.iter().position(|number| !number.is_finite()) {
             Some(index) => {

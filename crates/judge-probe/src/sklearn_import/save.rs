@@ -1,3 +1,5 @@
+//! From an imported classifier to a saved probe: what the pickle does not say, a person must.
+
 use std::collections::BTreeMap;
 
 use judge_core::{Layer, Signal};

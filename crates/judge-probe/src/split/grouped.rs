@@ -1,3 +1,5 @@
+//! Folds in which no group is on both sides.
+
 use crate::Error;
 use crate::numpy_random::NumpyRandom;
 use crate::split::k_fold::nearly_equal_parts;

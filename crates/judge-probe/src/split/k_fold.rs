@@ -1,3 +1,5 @@
+//! Folds of rows, with or without regard to classes.
+
 use crate::Error;
 use crate::numpy_random::NumpyRandom;
 use crate::split::{Distinct, Split, check_n_splits, one_split_per_fold};

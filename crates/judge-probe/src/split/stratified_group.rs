@@ -1,3 +1,5 @@
+//! Folds that keep groups whole and classes as even as that allows.
+
 use crate::Error;
 use crate::numpy_random::NumpyRandom;
 use crate::pairwise_sum::pairwise_sum;

@@ -1,3 +1,5 @@
+//! One split in two, of rows, classes or groups.
+
 use crate::Error;
 use crate::numpy_random::NumpyRandom;
 use crate::split::{Distinct, Split};

@@ -10,14 +10,19 @@ use crate::{
     Pipeline, Predictions, Scoring, Split, SplitScores, StandardScaler, TfidfVectorizer, surface_features,
 };
 
+/// What learns from surface features and from words: as simple as the simplest probe, so that a difference is one of features.
 type Learner = Pipeline<StandardScaler, LogisticRegression>;
 type Fitted = <Learner as Estimator>::Fitted;
 
 /// Learnt from the same rows as a probe, C chosen in the same folds.
 pub(super) struct Baselines {
+    /// The most frequent class, of equals the smallest.
     majority: i64,
+    /// On lengths, overlaps and the like.
     surface: Fitted,
+    /// The words that occur in the rows trained on, and how rare each is.
     words: FittedTfidfVectorizer,
+    /// On those words.
     tfidf: Fitted,
 }
 
@@ -46,6 +51,7 @@ impl Baselines {
         Ok(Self { majority: majority.map_or(0, |(class, _)| class), surface, words, tfidf })
     }
 
+    /// What each baseline says of the rows in `tested`, by name. The majority has no probabilities, so it has no Spearman either: its numbers are all equal.
     pub(super) fn predict(
         &self,
         rows: &[GradedRow],
@@ -88,10 +94,12 @@ fn best_with_words(
     best.map(|(_, learner)| *learner).ok_or(unscored)
 }
 
+/// The texts that words are counted in.
 fn responses<'a>(rows: &'a [GradedRow], of: &[usize]) -> Vec<&'a str> {
     of.iter().map(|&row| rows[row].response.as_str()).collect()
 }
 
+/// [`surface_features`](crate::surface_features) of these rows.
 fn surface(rows: &[GradedRow], of: &[usize]) -> Result<Matrix, Error> {
     let questions: Vec<&str> = of.iter().map(|&row| rows[row].question.as_str()).collect();
     surface_features(&questions, &responses(rows, of))

@@ -1,3 +1,5 @@
+//! What the report says in words. Numbers and intervals are made in `held_out`.
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! Why no probe could be trained: what is wrong with the graded rows. What is wrong with features or settings is the crate's error.
+
 use judge_core::ItemId;
 
 use super::GradeScale;

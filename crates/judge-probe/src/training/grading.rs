@@ -1,3 +1,5 @@
+//! Grades, the scale that they must lie on, and the classes that they become.
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;

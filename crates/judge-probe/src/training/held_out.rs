@@ -1,3 +1,5 @@
+//! How predictions of rows that nothing was learnt from agree with people, each statistic with a bootstrap interval over groups of rows.
+
 use judge_metrics::agreement::{Average, AverageScores, ConfusionMatrix, ZeroDivision};
 use judge_metrics::comparison::{self, Reported};
 use judge_metrics::correlation::spearman;

@@ -10,6 +10,7 @@ const TRAIN: &str = "train";
 
 /// Rows by what becomes of them, as positions among all.
 pub(super) struct Parts {
+    /// Rows to learn from.
     pub(super) train: Vec<usize>,
     /// Rows to test on, by the name of their split.
     pub(super) tests: BTreeMap<String, Vec<usize>>,
@@ -35,6 +36,7 @@ impl Parts {
         if tests.is_empty() { Err(TrainingError::NoTestRows.into()) } else { Ok(Self { train, tests }) }
     }
 
+    /// One part held out: whole groups where rows share them, else rows with classes as frequent on both sides.
     fn held_out(training: &ProbeTraining, rows: &[GradedRow], read: &[usize]) -> Result<Self, Error> {
         let split = TrainTestSplit { test_size: TestSize::Fraction(training.test_share), seed: training.split_seed };
         let Split { train, test } = if is_grouped(training, rows, read) {
@@ -62,10 +64,17 @@ impl Parts {
     }
 }
 
+/// The class of each of these rows.
 pub(super) fn classes(training: &ProbeTraining, rows: &[GradedRow], of: &[usize]) -> Vec<i64> {
     of.iter().map(|&row| training.grading.class(rows[row].grade)).collect()
 }
 
+/// The grade of each of these rows, as people gave it.
+pub(super) fn grades(rows: &[GradedRow], of: &[usize]) -> Vec<f64> {
+    of.iter().map(|&row| rows[row].grade).collect()
+}
+
+/// The group of each of these rows.
 pub(super) fn groups<'r>(rows: &'r [GradedRow], of: &[usize]) -> Vec<&'r str> {
     of.iter().map(|&row| rows[row].group.as_str()).collect()
 }

@@ -46,6 +46,7 @@ pub(super) fn prompted<S: RowSignals>(
     Ok(Some(Predictions { labels, probabilities: Some(table) }))
 }
 
+/// The probabilities of one row's grades. As many logits as grades occur are asked for: with fewer, a probability would be that of another grade.
 fn softmax(row: &GradedRow, logits: &[f64], expected: usize) -> Result<Vec<f64>, TrainingError> {
     if logits.len() != expected {
         return Err(TrainingError::GradeLogits { id: row.id.clone(), expected, found: logits.len() });

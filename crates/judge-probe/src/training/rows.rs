@@ -1,3 +1,5 @@
+//! What training is given: graded prompts, and whoever has the model's signals for them. No model is run here.
+
 use judge_core::{ItemId, Layer, Prompt, Signal};
 
 use crate::{Error, Matrix};

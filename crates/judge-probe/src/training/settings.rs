@@ -1,4 +1,7 @@
+//! The settings of a training, all of them fields with a default.
+
 use judge_core::{Layer, Signal};
+use judge_metrics::calibration::Calibrator;
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +36,10 @@ pub struct ProbeTraining {
     pub grouped: bool,
     /// The intervals of the evaluation, over groups of rows.
     pub bootstrap: Bootstrap,
+    /// How the probe's numbers are carried to the grades as they were given, also those between whole ones; `None` keeps the probe without a calibrator. The
+    /// numbers are those of fits that had not learnt from the row, in the folds of the cross-validation
+    /// ([`calibrate_out_of_fold`](crate::calibrate_out_of_fold)). Where it names no range, it is that of [`scale`](Self::scale).
+    pub calibration: Option<Calibrator>,
 }
 
 /// A classifier that training can fit; classes are weighted so that each counts the same.
@@ -48,7 +55,7 @@ pub enum ProbeClassifier {
 
 impl Default for ProbeTraining {
     /// Whole grades from 1 to 5; last and mean pooling; logistic regression with C from 0.001 to 1; at most 5 layers, 5 folds, a fifth of the
-    /// groups held out; percentile intervals of 1,000 resamples at 95 %.
+    /// groups held out; percentile intervals of 1,000 resamples at 95 %; isotonic calibration with intervals at 90 %.
     fn default() -> Self {
         Self {
             grading: Grading::Whole,
@@ -64,6 +71,7 @@ impl Default for ProbeTraining {
             split_seed: 731,
             grouped: true,
             bootstrap: Bootstrap { resamples: 1_000, level: 0.95, seed: 0, method: BootstrapMethod::Percentile },
+            calibration: Some(Calibrator::default()),
         }
     }
 }

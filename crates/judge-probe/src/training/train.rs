@@ -1,10 +1,22 @@
+//! The training itself, in the order in which it must happen: split, choose, fit, calibrate, compare with what does not read the model, and save. Each step is another file's work; here is
+//! which rows it may see.
+//!
+//! | step | rows |
+//! |---|---|
+//! | choosing layers, poolings and C | trained on, in folds |
+//! | the probe | all of those |
+//! | its calibrator | the same, each by a fit of the other folds |
+//! | baselines | the same, their C in the same folds |
+//! | everything the report says of them | the others |
+
 use std::collections::BTreeMap;
 
 use judge_core::{Layer, Signal};
 use judge_metrics::resampling::PermutationTest;
 
 use super::baselines::Baselines;
-use super::parts::{Parts, classes, groups};
+use super::calibration::{Fitted, HeldOutCalibration, ProbeCalibration};
+use super::parts::{Parts, classes, grades, groups};
 use super::predictions::prompted;
 use super::{
     ChosenView, Evaluation, GradedRow, HeldOut, ProbeClassifier, ProbeTraining, RowSignals, Selection, TrainingError,
@@ -14,7 +26,7 @@ use crate::artefacts::{ArtefactCheck, ArtefactReport, LabelledTexts, Shift};
 use crate::{
     ClassWeight, Classifier, DataHash, Error, FeatureFamily, FittedEstimator, FittedProbe, IntoProbe, LayerSelection,
     LayerView, LinearClassifier, LinearSvc, LogisticRegression, Pipeline, Predictions, ProbeOrigin, ProbedModel,
-    SavedProbe, Scoring, Split, StandardScaler, TfidfVectorizer, Validation,
+    SavedProbe, Scoring, Split, StandardScaler, TfidfVectorizer, Validation, out_of_fold_scores,
 };
 
 /// Permutations of the test for slipped responses.
@@ -37,7 +49,7 @@ pub struct TrainingOrigin {
 /// A probe and how good it is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainedProbe {
-    /// The probe, fitted to the rows trained on.
+    /// The probe, fitted to the rows trained on, with its calibrator where [one could be fitted](TrainingReport::calibration).
     pub probe: SavedProbe,
     /// How it was chosen, and how it fares on the other rows.
     pub report: TrainingReport,
@@ -84,6 +96,9 @@ impl ProbeTraining {
         Ok(())
     }
 
+    /// The training with these settings of a classifier, each with its C.
+    ///
+    /// The order of the steps is the order of what may be looked at: the test rows' features are asked for last, when everything that is learnt has been.
     fn train_with<C, S>(
         &self,
         candidates: Vec<(f64, C)>,
@@ -110,13 +125,30 @@ impl ProbeTraining {
         let fitted = selected.fit(source, &train_classes)?;
         let probe: FittedProbe = fitted.into_probe()?;
         let c = candidates.get(selected.scores.best).map(|&(c, _)| c);
+        let rule = probe.classifier().rule();
+        let calibrator: Option<Fitted> = match self.calibration {
+            None => None,
+            Some(_) if !rule.has_number() => Some(Err(Error::NoNumber { rule }.to_string())),
+            Some(settings) => {
+                // States stay as they are, so that the chosen estimator on all features side by side is all of the procedure.
+                let features = selected.features(source)?;
+                let numbers = out_of_fold_scores(&selected.estimator, &features, &train_classes, &folds)?;
+                Some(self.calibrator(settings, &numbers, &grades(rows, &parts.train))?)
+            }
+        };
 
         let baselines = Baselines::fit(rows, &parts.train, &train_classes, &folds, &self.c)?;
         let all_classes = classes(self, rows, &(0..rows.len()).collect::<Vec<_>>());
-        let (mut splits, mut artefacts) = (BTreeMap::new(), BTreeMap::new());
+        let (mut splits, mut artefacts, mut calibrated) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for (name, tested) in &parts.tests {
             let features = selected.features(|layer, view| matrix(tested, layer, *view))?;
             let ours = probe.predictions(&features)?;
+            if let Some(Ok((calibrator, _))) = &calibrator
+                && let Some(numbers) = probe.scores(&features)?
+            {
+                let held_out = HeldOutCalibration::new(calibrator, &numbers, &grades(rows, tested))?;
+                calibrated.insert(name.clone(), held_out);
+            }
             let mut others = baselines.predict(rows, tested)?;
             let by_model = prompted(signals, tested, rows, self.grading)?;
             others.extend(by_model.map(|predictions| ("prompted".to_owned(), predictions)));
@@ -124,6 +156,13 @@ impl ProbeTraining {
             let split = Split { train: parts.train.clone(), test: tested.clone() };
             artefacts.insert(name.clone(), self.artefacts(rows, &all_classes, split)?);
         }
+        let (calibrator, calibration) = match calibrator {
+            None => (None, None),
+            Some(Err(undefined)) => (None, Some(ProbeCalibration::Undefined { undefined })),
+            Some(Ok((calibrator, out_of_fold))) => {
+                (Some(calibrator), Some(ProbeCalibration::Kept { out_of_fold, held_out: calibrated }))
+            }
+        };
         let report = TrainingReport {
             n: rows.len(),
             unscored: rows.len() - read.len(),
@@ -138,6 +177,7 @@ impl ProbeTraining {
             cv_mean: selected.scores.best_mean,
             cv_deviation: selected.scores.best_deviation,
             splits,
+            calibration,
             artefacts,
             shifts: shifts(rows)?,
             selection: Selection {
@@ -147,9 +187,16 @@ impl ProbeTraining {
             },
         };
         let origin = self.origin(rows, &parts.train, &selected.chosen, &report.splits, c, origin)?;
-        Ok(TrainedProbe { probe: SavedProbe::new(probe, origin)?, report })
+        let probe = SavedProbe::new(probe, origin)?;
+        let probe = match calibrator {
+            Some(calibrator) => probe.with_calibrator(calibrator)?,
+            None => probe,
+        };
+        Ok(TrainedProbe { probe, report })
     }
 
+    /// The views to choose from: poolings in the order given, and of each pooling all layers, so that ties go to the earlier pooling. The scaler is
+    /// part of what is chosen, and so is fitted within each fold.
     fn selection<C: Copy>(
         &self,
         candidates: &[(f64, C)],
@@ -164,6 +211,7 @@ impl ProbeTraining {
         }
     }
 
+    /// The probe and its baselines on the rows of one split.
     fn evaluate(
         &self,
         rows: &[GradedRow],
@@ -174,7 +222,7 @@ impl ProbeTraining {
     ) -> Result<Evaluation, Error> {
         let truth = HeldOut {
             classes: classes(self, rows, tested),
-            grades: tested.iter().map(|&row| rows[row].grade).collect(),
+            grades: grades(rows, tested),
             groups: groups(rows, tested),
             labels,
             bootstrap: self.bootstrap,
@@ -248,11 +296,13 @@ impl ProbeTraining {
     }
 }
 
+/// Both tests for slipped responses, over rows as they were given: their order is what a slip shows in.
 fn shifts(rows: &[GradedRow]) -> Result<Vec<Shift>, Error> {
     let test = PermutationTest { permutations: PERMUTATIONS, ..PermutationTest::default() };
     Shift::both(&texts(rows, |row| &row.question), &texts(rows, |row| &row.response), test)
 }
 
+/// One text of every row.
 fn texts(rows: &[GradedRow], of: fn(&GradedRow) -> &String) -> Vec<String> {
     rows.iter().map(|row| of(row).clone()).collect()
 }

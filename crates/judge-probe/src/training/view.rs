@@ -1,3 +1,5 @@
+//! The ways of pooling that can be chosen from, by the words that name them in files and on command lines.
+
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,0 +1,126 @@
+//! The calibrator of a saved probe: its description and its tensors. What its numbers must be like is checked by `judge_metrics`; here only
+//! that they are as many as the description says.
+
+use judge_metrics::calibration::{CalibratorParts, CurveParts, FittedCalibrator, FoldParts};
+use safetensors::tensor::SafeTensors;
+use serde::{Deserialize, Serialize};
+
+use super::SavedProbeError;
+use super::container::{Numbers, matrix, vector};
+use crate::{Error, Matrix};
+
+const ERRORS: &str = "calibrator.errors";
+const SHARES: &str = "calibrator.shares";
+const X: &str = "calibrator.x";
+const Y: &str = "calibrator.y";
+
+/// All of it but the long lists, and how these are divided: thresholds and errors of all fits stand one after another in their tensors.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Layout {
+    level: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    range: Option<[f64; 2]>,
+    /// Ascending; not there for isotonic calibration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    grades: Option<Vec<f64>>,
+    increasing: bool,
+    /// The fit to all rows, then that without each fold.
+    fits: Vec<Fit>,
+    /// How many errors each fold has.
+    errors: Vec<usize>,
+}
+
+/// How one fit's part of the long lists is divided, and the one number that it has besides.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fit {
+    mixed: f64,
+    /// How many thresholds each curve has.
+    curves: Vec<usize>,
+}
+
+impl Layout {
+    /// Of a calibrator that is to be written.
+    pub(super) fn of(calibrator: &FittedCalibrator) -> Self {
+        let CalibratorParts { level, range, grades, increasing, whole, folds } = calibrator.parts();
+        let errors = folds.iter().map(|fold| fold.errors.len()).collect();
+        let fit =
+            |fit: FoldParts| Fit { mixed: fit.mixed, curves: fit.curves.iter().map(|curve| curve.x.len()).collect() };
+        Self { level, range, grades, increasing, fits: [whole].into_iter().chain(folds).map(fit).collect(), errors }
+    }
+
+    /// The names of its tensors.
+    pub(super) fn names(&self) -> Vec<String> {
+        let shares = self.grades.is_some().then_some(SHARES);
+        [ERRORS].into_iter().chain(shares).chain([X, Y]).map(str::to_owned).collect()
+    }
+
+    /// The calibrator, of which the tensors named are in the file.
+    pub(super) fn read(self, file: &SafeTensors<'_>) -> Result<FittedCalibrator, Error> {
+        let Self { level, range, grades, increasing, fits, errors } = self;
+        if fits.len() != errors.len().saturating_add(1) {
+            let expected = errors.len().saturating_add(1);
+            return Err(Error::ParameterCount { name: "fits of a calibrator", expected, found: fits.len() });
+        }
+        // A curve needs a number in the file before there is room made for it in memory.
+        if fits.iter().flat_map(|fit| &fit.curves).any(|&n| n == 0) {
+            return Err(Error::ParameterCount { name: "thresholds of a curve, at least", expected: 1, found: 0 });
+        }
+        let total = |counts: &mut dyn Iterator<Item = usize>| counts.fold(0, usize::saturating_add);
+        let n_thresholds = total(&mut fits.iter().flat_map(|fit| fit.curves.iter().copied()));
+        let (x, y) = (vector(file, X, Some(n_thresholds))?, vector(file, Y, Some(n_thresholds))?);
+        let all_errors = vector(file, ERRORS, Some(total(&mut errors.iter().copied())))?;
+        let shares = match &grades {
+            None => vec![Vec::new(); fits.len()],
+            Some(grades) => {
+                let shares = matrix(file, SHARES)?;
+                for (name, expected, found) in [
+                    ("rows of a calibrator's shares", fits.len(), shares.n_rows()),
+                    ("columns of a calibrator's shares", grades.len(), shares.n_features()),
+                ] {
+                    if expected != found {
+                        return Err(Error::ParameterCount { name, expected, found });
+                    }
+                }
+                shares.rows().map(<[f64]>::to_vec).collect()
+            }
+        };
+        // As many as all the counts together, so none is asked for more than it has.
+        let (mut x, mut y, mut all_errors) = (x.into_iter(), y.into_iter(), all_errors.into_iter());
+        let mut parts = Vec::with_capacity(fits.len());
+        for ((fit, shares), n_errors) in fits.into_iter().zip(shares).zip([0].into_iter().chain(errors)) {
+            let curve = |&n: &usize| CurveParts { x: x.by_ref().take(n).collect(), y: y.by_ref().take(n).collect() };
+            let curves = fit.curves.iter().map(curve).collect();
+            parts.push(FoldParts {
+                curves,
+                shares,
+                mixed: fit.mixed,
+                errors: all_errors.by_ref().take(n_errors).collect(),
+            });
+        }
+        let folds = parts.split_off(1);
+        let whole = parts.remove(0);
+        let parts = CalibratorParts { level, range, grades, increasing, whole, folds };
+        Ok(FittedCalibrator::from_parts(parts).map_err(SavedProbeError::Calibrator)?)
+    }
+}
+
+/// Its tensors.
+pub(super) fn tensors(calibrator: &FittedCalibrator) -> Result<Vec<Numbers>, Error> {
+    let CalibratorParts { grades, whole, folds, .. } = calibrator.parts();
+    let fits: Vec<FoldParts> = [whole].into_iter().chain(folds).collect();
+    let thresholds = |of: fn(&CurveParts) -> &[f64]| -> Vec<f64> {
+        fits.iter().flat_map(|fit| &fit.curves).flat_map(|curve| of(curve).iter().copied()).collect()
+    };
+    let list = |of: fn(&FoldParts) -> &[f64]| fits.iter().flat_map(|fit| of(fit).iter().copied()).collect::<Vec<_>>();
+    let mut tensors = vec![
+        Numbers::vector(ERRORS, &list(|fit| &fit.errors)),
+        Numbers::vector(X, &thresholds(|curve| &curve.x)),
+        Numbers::vector(Y, &thresholds(|curve| &curve.y)),
+    ];
+    if let Some(grades) = grades {
+        tensors.push(Numbers::matrix(SHARES, &Matrix::new(list(|fit| &fit.shares), grades.len())?));
+    }
+    Ok(tensors)
+}

@@ -1,0 +1,32 @@
+//! Files of saved probes of the right form but with changes: not damaged but made.
+
+use judge_probe::SavedProbe;
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+
+/// Name, type, shape and bytes.
+pub(crate) type Tensor = (String, Dtype, Vec<usize>, Vec<u8>);
+
+/// The file of a probe with changes to its description and tensors, and a checksum that fits them.
+pub(crate) fn made_from(saved: &SavedProbe, change: impl Fn(&mut String, &mut Vec<Tensor>)) -> Vec<u8> {
+    let bytes = saved.to_bytes().unwrap();
+    let (_, header) = SafeTensors::read_metadata(&bytes).unwrap();
+    let mut text = header.metadata().as_ref().unwrap()["judge_probe"].clone();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    let mut names: Vec<&str> = file.names().into_iter().filter(|name| *name != "checksum").collect();
+    names.sort_unstable();
+    let mut tensors: Vec<Tensor> = names
+        .into_iter()
+        .map(|name| (name, file.tensor(name).unwrap()))
+        .map(|(name, view)| (name.to_owned(), view.dtype(), view.shape().to_vec(), view.data().to_vec()))
+        .collect();
+    change(&mut text, &mut tensors);
+    let mut hasher = blake3::Hasher::new();
+    for part in std::iter::once(text.as_bytes()).chain(tensors.iter().map(|tensor| tensor.3.as_slice())) {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    tensors.push(("checksum".to_owned(), Dtype::U8, vec![32], hasher.finalize().as_bytes().to_vec()));
+    let views =
+        tensors.iter().map(|(name, dtype, shape, data)| (name, TensorView::new(*dtype, shape.clone(), data).unwrap()));
+    safetensors::serialize(views, Some([("judge_probe".to_owned(), text)].into())).unwrap()
+}

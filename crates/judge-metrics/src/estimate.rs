@@ -49,8 +49,8 @@ pub(crate) enum Spread {
     Normal { range: [f64; 2] },
     /// estimate ∓ t · standard error, cut off likewise.
     StudentT { degrees_of_freedom: f64, range: [f64; 2] },
-    /// estimate · exp(∓ t · standard error / estimate), of an estimate above 0.
-    LogStudentT { degrees_of_freedom: f64 },
+    /// estimate · exp(∓ t · standard error / estimate), of an estimate above 0, cut off at the least that it can be.
+    LogStudentT { degrees_of_freedom: f64, least: f64 },
     /// logit estimate ∓ z · standard error / (estimate (1 − estimate)), turned back.
     Logit,
     /// tanh(atanh estimate ∓ z √(scale / (n − lost))).
@@ -170,11 +170,12 @@ impl Estimate {
                 let t = student_t_quantile(0.5 + level / 2.0, degrees_of_freedom);
                 around(t * self.standard_error()?, range)
             }
-            Spread::LogStudentT { degrees_of_freedom } => {
+            Spread::LogStudentT { degrees_of_freedom, least } => {
                 let t = student_t_quantile(0.5 + level / 2.0, degrees_of_freedom);
                 let factor = (t * self.standard_error()? / self.estimate).exp();
                 let high = in_range(self.statistic, self.estimate * factor)?;
-                Ok(Interval { low: self.estimate / factor, high, level })
+                // As above: the estimate itself may be below the least by a rounding error.
+                Ok(Interval { low: (self.estimate / factor).max(least.min(self.estimate)), high, level })
             }
             Spread::Logit => {
                 let (share, rest) = (self.estimate, 1.0 - self.estimate);

@@ -1,18 +1,18 @@
 //! Agreement of raters.
 
-use judge_metrics::Error;
 use judge_metrics::agreement::{
-    AgreementWeights, AlternativeAnnotatorTest, ConfusionMatrix, IntraclassCorrelation, IntraclassCorrelations,
-    RatingTable,
+    AgreementWeights, AlternativeAnnotatorTest, ConfusionMatrix, IntraclassCorrelations, Measurement, RatingTable,
+    krippendorff_alpha,
 };
+use judge_metrics::{Error, Estimate};
 
 use crate::draw::Draw;
 use crate::simulations::{LEVEL, Simulation, holds, simulation};
 
 pub fn raters(n: usize) -> Vec<Simulation> {
-    type Form = fn(&IntraclassCorrelations) -> Result<IntraclassCorrelation, Error>;
+    type Form = fn(&IntraclassCorrelations) -> Result<Estimate, Error>;
     // Subjects of variance 4 rated by three raters with variance 1 of their own each time; the raters' levels have `spread`.
-    let icc = |form: Form, spread: f64, truth: f64, mean: bool| {
+    let icc = |form: Form, spread: f64, truth: f64| {
         move |draw: &mut Draw, n: usize| {
             let levels: [f64; 3] = std::array::from_fn(|_| spread * draw.normal());
             let ratings: Vec<[f64; 3]> = (0..n)
@@ -21,16 +21,41 @@ pub fn raters(n: usize) -> Vec<Simulation> {
                     levels.map(|level| subject + level + draw.normal())
                 })
                 .collect();
-            let found = form(&IntraclassCorrelations::new(&ratings)?)?;
-            let found = if mean { found.of_mean()? } else { found };
-            Ok(holds(found.interval(LEVEL)?, truth))
+            Ok(holds(form(&IntraclassCorrelations::new(&ratings)?)?.interval(LEVEL)?, truth))
         }
     };
     vec![
-        simulation("ICC(1), 3 raters", n, icc(IntraclassCorrelations::one_way, 0.0, 0.8, false)),
-        simulation("ICC(A,1), 3 raters", n, icc(IntraclassCorrelations::agreement, 0.5, 4.0 / 5.25, false)),
-        simulation("ICC(C,1), 3 raters", n, icc(IntraclassCorrelations::consistency, 0.5, 0.8, false)),
-        simulation("ICC(C,k), 3 raters", n, icc(IntraclassCorrelations::consistency, 0.5, 12.0 / 13.0, true)),
+        simulation("ICC(1), 3 raters", n, icc(IntraclassCorrelations::one_way, 0.0, 0.8)),
+        simulation("ICC(A,1), 3 raters", n, icc(IntraclassCorrelations::agreement, 0.5, 4.0 / 5.25)),
+        simulation("ICC(C,1), 3 raters", n, icc(IntraclassCorrelations::consistency, 0.5, 0.8)),
+        simulation("ICC(C,k), 3 raters", n, icc(IntraclassCorrelations::mean_consistency, 0.5, 12.0 / 13.0)),
+        simulation("Krippendorff's alpha of .55, nominal, 2 raters", n, |draw, n| {
+            let (first, second) = three_labels(draw, n);
+            let rating = |label: usize| Some(label as f64);
+            let ratings: Vec<[Option<f64>; 2]> =
+                first.into_iter().zip(second).map(|(a, b)| [rating(a), rating(b)]).collect();
+            Ok(holds(krippendorff_alpha(&ratings, Measurement::Nominal)?.interval(LEVEL)?, 0.55))
+        }),
+        simulation("Krippendorff's alpha of .8, numbers, 3 raters, a fifth missing", n, |draw, n| {
+            let ratings: Vec<[Option<f64>; 3]> = (0..n)
+                .map(|_| {
+                    let subject = 2.0 * draw.normal();
+                    std::array::from_fn(|_| (!draw.chance(0.2)).then(|| subject + draw.normal()))
+                })
+                .collect();
+            Ok(holds(krippendorff_alpha(&ratings, Measurement::Interval)?.interval(LEVEL)?, 0.8))
+        }),
+        simulation("Fleiss' kappa of .55, 3 raters", n, |draw, n| {
+            // Each says the right one of three labels with probability p, else either other: two agree with p² + (1 − p)²/2.
+            let right = (1.0 + 2.0 * 0.55_f64.sqrt()) / 3.0;
+            let ratings: Vec<[Option<usize>; 3]> = (0..n)
+                .map(|_| {
+                    let label = draw.category(&[1.0 / 3.0; 3]);
+                    std::array::from_fn(|_| Some((label + draw.category(&answers(right))) % 3))
+                })
+                .collect();
+            Ok(holds(RatingTable::new(&[0, 1, 2], &ratings)?.fleiss_kappa()?.interval(LEVEL)?, 0.55))
+        }),
         simulation("Cohen's kappa of .55, large sample", n, |draw, n| {
             let (first, second) = three_labels(draw, n);
             let kappa =

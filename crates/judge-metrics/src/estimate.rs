@@ -52,8 +52,8 @@ pub(crate) enum Spread {
     StudentT { degrees_of_freedom: f64, range: [f64; 2] },
     /// logit estimate ∓ z · standard error / (estimate (1 − estimate)), turned back.
     Logit,
-    /// ln estimate ∓ t · standard error / estimate, turned back.
-    Log { degrees_of_freedom: f64 },
+    /// ln estimate ∓ t · standard error / estimate, turned back, of an estimate above 0; cut off at the least that it can be.
+    Log { degrees_of_freedom: f64, least: f64 },
     /// tanh(atanh estimate ∓ z √(scale / (n − lost))).
     Fisher { n: usize, scale: f64, lost: usize },
     /// tanh(atanh estimate ∓ z · standard error / (1 − estimate²)).
@@ -189,14 +189,12 @@ impl Estimate {
                 let (low, high) = (share / (share + rest * odds_ratio), share / (share + rest / odds_ratio));
                 Ok(Interval { low, high, level })
             }
-            Spread::Log { degrees_of_freedom } => {
+            Spread::Log { degrees_of_freedom, least } => {
                 let t = student_t_quantile(0.5 + level / 2.0, degrees_of_freedom);
                 let ratio = (t * self.standard_error()? / self.estimate).exp();
-                Ok(Interval {
-                    low: self.estimate / ratio,
-                    high: in_range(self.statistic, self.estimate * ratio)?,
-                    level,
-                })
+                let high = in_range(self.statistic, self.estimate * ratio)?;
+                // As above: the estimate itself may be below the least by a rounding error.
+                Ok(Interval { low: (self.estimate / ratio).max(least.min(self.estimate)), high, level })
             }
             Spread::Fisher { n, scale, lost } => on_fisher_scale(self.estimate, n, level, scale, lost),
             Spread::FisherOfError => {

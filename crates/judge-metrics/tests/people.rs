@@ -189,6 +189,33 @@ fn what_is_no_response_set_is_refused() {
     assert!(matches!(sets.overlap(&other), Err(Error::UnknownLabel { index: 0, .. })));
 }
 
+/// Raters who name one label each are raters who were made to choose; one who names none accepts nothing.
+#[test]
+fn raters_may_accept_several_labels_or_none() {
+    for case in list(&fixture()["response_sets"]) {
+        let labels: Vec<usize> = (0..case["labels"].as_u64().unwrap() as usize).collect();
+        let ratings = table(&case["ratings"]);
+        let single: Vec<Vec<Option<[usize; 1]>>> =
+            ratings.iter().map(|row| row.iter().map(|label| label.map(|label| [label])).collect()).collect();
+        let threshold = case["threshold"].as_f64().unwrap();
+        let sets = ResponseSets::of_rater_sets(labels.clone(), &single, threshold).unwrap();
+        assert_eq!(sets, ResponseSets::of_ratings(labels, &ratings, threshold).unwrap());
+    }
+    let ratings = [[Some(vec!["a", "b", "a"]), Some(vec!["b"]), None], [Some(vec![]), Some(vec!["a"]), Some(vec![])]];
+    let of = |threshold| ResponseSets::of_rater_sets(vec!["a", "b"], &ratings, threshold).unwrap();
+    assert_eq!(of(0.5).accepted(), [[true, true], [false, false]]);
+    assert_eq!(of(1.0).accepted(), [[false, true], [false, false]]);
+    assert_eq!(of(0.3).accepted(), [[true, true], [true, false]]);
+    let refused =
+        |ratings: &[Vec<Option<Vec<&str>>>]| ResponseSets::of_rater_sets(vec!["a", "b"], ratings, 0.5).unwrap_err();
+    assert!(
+        matches!(refused(&[vec![None, None]]), Error::InRow { row: 0, error } if matches!(*error, Error::TooFewItems { .. }))
+    );
+    let unknown = refused(&[vec![None, Some(vec!["c"])]]);
+    assert!(matches!(unknown, Error::InRow { error, .. } if matches!(*error, Error::UnknownLabel { index: 1, .. })));
+    assert!(matches!(refused(&[vec![Some(vec!["a"])], vec![]]), Error::LengthMismatch { .. }));
+}
+
 #[test]
 fn what_is_no_soft_label_is_refused() {
     let people = [[0.5, 0.5], [1.0, 0.0]];

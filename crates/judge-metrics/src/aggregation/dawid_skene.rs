@@ -11,7 +11,8 @@ use crate::agreement::PlacedRatings;
 /// majority vote. Where errors are shared, as those of judges of one family are, the model takes agreement for skill: see [`PanelSize`](super::PanelSize).
 ///
 /// The iteration starts from each subject's shares of votes, so the result depends on the data alone, and ends at a local maximum of the likelihood near the majority vote.
-/// Labels that are split evenly by annotators who never agree may leave it where it started. Settings are public fields; [`fit`](Self::fit) checks them.
+/// Labels that are split evenly by annotators who never agree may leave it where it started. For an interval of an accuracy or a prevalence draw subjects by the
+/// [`Bootstrap`](crate::resampling::Bootstrap). Settings are public fields; [`fit`](Self::fit) checks them.
 ///
 /// ```
 /// use judge_metrics::aggregation::{DawidSkene, MajorityVote};

@@ -42,6 +42,7 @@ pub struct HumanCeiling {
 
 /// One annotator and the judge against the rest, over the annotator's items.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct AnnotatorCeiling {
     /// The annotator's column.
@@ -56,6 +57,7 @@ pub struct AnnotatorCeiling {
 
 /// One item's figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ItemCeiling {
     /// The item's row.
@@ -111,26 +113,16 @@ impl HumanCeiling {
         score: impl Fn(&L, &[&L]) -> f64,
     ) -> Result<Self, Error> {
         let (n_annotators, scored) = leave_one_out(judge, annotations, score)?;
-        let mean = |scores: &[&ScoredAnnotator], of: fn(&ScoredAnnotator) -> f64| {
-            Ok(mean_of("a mean score against the rest", &scores.iter().map(|one| of(one)).collect::<Vec<_>>())?
-                .estimate)
-        };
-        let (person, judge): (fn(&ScoredAnnotator) -> f64, fn(&ScoredAnnotator) -> f64) =
-            (|one| one.person, |one| one.judge);
         let mut items = Vec::with_capacity(scored.len());
-        let mut by_annotator: Vec<Vec<&ScoredAnnotator>> = vec![Vec::new(); n_annotators];
+        let mut by_annotator: Vec<Vec<ScoredAnnotator>> = vec![Vec::new(); n_annotators];
         for known in &scored {
-            let left_out: Vec<&ScoredAnnotator> = known.left_out.iter().collect();
-            items.push(ItemCeiling {
-                item: known.item,
-                people: mean(&left_out, person)?,
-                judge: mean(&left_out, judge)?,
-            });
-            left_out.iter().for_each(|one| by_annotator[one.annotator].push(one));
+            let (people, judge) = mean_scores(&known.left_out)?;
+            items.push(ItemCeiling { item: known.item, people, judge });
+            known.left_out.iter().for_each(|one| by_annotator[one.annotator].push(*one));
         }
         let mut annotators = Vec::new();
         for (annotator, scores) in by_annotator.iter().enumerate().filter(|(_, scores)| !scores.is_empty()) {
-            let (person, judge) = (mean(scores, person)?, mean(scores, judge)?);
+            let (person, judge) = mean_scores(scores)?;
             annotators.push(AnnotatorCeiling { annotator, n: scores.len(), person, judge });
         }
         let (people, judge): (Vec<f64>, Vec<f64>) = items.iter().map(|item| (item.people, item.judge)).unzip();
@@ -157,4 +149,11 @@ impl HumanCeiling {
         check_finite("differences", &differences)?;
         clustered_mean(&differences, &self.items.iter().map(|item| &groups[item.item]).collect::<Vec<_>>())
     }
+}
+
+/// Of the annotators and of the judge, of at least one score each.
+fn mean_scores(scores: &[ScoredAnnotator]) -> Result<(f64, f64), Error> {
+    let (people, judge): (Vec<f64>, Vec<f64>) = scores.iter().map(|one| (one.person, one.judge)).unzip();
+    let mean = |scores: &[f64]| Ok(mean_of("a mean score against the rest", scores)?.estimate);
+    Ok((mean(&people)?, mean(&judge)?))
 }

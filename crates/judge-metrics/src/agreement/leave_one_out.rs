@@ -12,6 +12,7 @@ pub(super) struct ScoredItem {
 }
 
 /// How an annotator and the judge score against the others.
+#[derive(Clone, Copy)]
 pub(super) struct ScoredAnnotator {
     /// The annotator's column.
     pub(super) annotator: usize,

@@ -112,6 +112,41 @@ impl<L: PartialEq + Display> ResponseSets<L> {
         Self::of_shares(labels, &shares, threshold)
     }
 
+    /// The labels that at least `threshold` of an item's raters accept, each of whom named all that they accept, none or several: rows are items, entries raters, `None` where a rater was not asked. This is how the
+    /// authors of response sets would have people asked.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] where items have different numbers of entries; [`Error::InRow`] around [`Error::UnknownLabel`], whose index is the rater's, and around [`Error::TooFewItems`] for an item that nobody was asked about; those of
+    /// [`of_shares`](Self::of_shares).
+    pub fn of_rater_sets<S: AsRef<[L]>, R: AsRef<[Option<S>]>>(
+        labels: Vec<L>,
+        ratings: &[R],
+        threshold: f64,
+    ) -> Result<Self, Error> {
+        check_labels(&labels)?;
+        let n_raters = ratings.first().map_or(0, |row| row.as_ref().len());
+        let mut shares = Vec::with_capacity(ratings.len());
+        for (item, row) in ratings.iter().enumerate() {
+            check_lengths("ratings", row.as_ref().len(), "ratings[0]", n_raters)?;
+            let (mut counts, mut n) = (vec![0_u64; labels.len()], 0_u64);
+            for (rater, set) in row.as_ref().iter().enumerate() {
+                let Some(set) = set else { continue };
+                let mut named = vec![false; labels.len()];
+                for label in set.as_ref() {
+                    named[place(&labels, "ratings", rater, label).map_err(Error::in_row(item))?] = true;
+                }
+                counts.iter_mut().zip(named).for_each(|(count, named)| *count += u64::from(named));
+                n += 1;
+            }
+            if n == 0 {
+                return Err(Error::in_row(item)(Error::TooFewItems { required: 1, found: 0 }));
+            }
+            shares.push(counts.into_iter().map(|count| count as f64 / n as f64).collect::<Vec<f64>>());
+        }
+        Self::of_shares(labels, &shares, threshold)
+    }
+
     fn checked(labels: Vec<L>, accepted: Vec<Vec<bool>>) -> Result<Self, Error> {
         if accepted.is_empty() {
             Err(Error::TooFewItems { required: 1, found: 0 })

@@ -89,7 +89,7 @@ pub fn root_mean_squared_error(observed: &[f64], predicted: &[f64]) -> Result<Es
     // Relative to the root: squares of large and small differences would not be numbers.
     let squares: Vec<f64> = differences.iter().map(|difference| (difference / root).powi(2)).collect();
     let relative = mean_of(STATISTIC, &squares)?.standard_error()? / 2.0;
-    Ok(found.with_error(in_range(STATISTIC, relative * root)?, Spread::Log { degrees_of_freedom }))
+    Ok(found.with_error(in_range(STATISTIC, relative * root)?, Spread::Log { degrees_of_freedom, least: 0.0 }))
 }
 
 fn differences(observed: &[f64], predicted: &[f64]) -> Result<Vec<f64>, Error> {

@@ -95,7 +95,7 @@ pub fn raters(n: usize) -> Vec<Simulation> {
 }
 
 /// Three labels as likely; the other rater says the same in 70 of 100, else either of the others.
-fn three_labels(draw: &mut Draw, n: usize) -> (Vec<usize>, Vec<usize>) {
+pub fn three_labels(draw: &mut Draw, n: usize) -> (Vec<usize>, Vec<usize>) {
     (0..n)
         .map(|_| {
             let label = draw.category(&[1.0 / 3.0; 3]);

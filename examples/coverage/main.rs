@@ -8,6 +8,7 @@ mod calibrated_mean;
 mod calibration;
 mod correlation;
 mod draw;
+mod labels;
 mod means;
 mod prediction_powered;
 mod ranking;

@@ -8,6 +8,7 @@ use crate::calibrated_mean::calibrated_means;
 use crate::calibration::{conformal, recalibration};
 use crate::correlation::correlations;
 use crate::draw::Draw;
+use crate::labels::{calibration_error, labels};
 use crate::means::proportions_and_means;
 use crate::prediction_powered::prediction_powered;
 use crate::ranking::rankings;
@@ -93,6 +94,10 @@ pub fn simulations() -> Vec<Simulation> {
     }
     for n in [20, 50, 100, 1_000] {
         all.extend(recalibration(n));
+        all.extend(labels(n));
+    }
+    for n in [100, 1_000] {
+        all.extend(calibration_error(n));
     }
     all
 }

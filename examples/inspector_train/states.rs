@@ -110,7 +110,7 @@ impl RowSignals for States {
     }
 
     fn matrix(&self, rows: &[usize], layer: Layer, signals: &[Signal]) -> Result<Matrix> {
-        let widths = signals.iter().map(|signal| Ok(self.file(*signal, layer)?.d_model()));
+        let widths = signals.iter().map(|&signal| self.file(signal, layer).map(StatesFile::d_model));
         let width = widths.sum::<Result<usize>>()?;
         let mut values = Vec::with_capacity(rows.len() * width);
         for &row in rows {

@@ -16,9 +16,9 @@ use crate::pairwise_sum::pairwise_sum;
 pub enum ProbeCalibration {
     /// One was fitted and kept.
     Kept {
-        /// On the rows trained on, each with the number of a fit that had not learnt from it, calibrated by one that had not either. The layers and C
-        /// were chosen on the same rows, so it may flatter a little.
-        out_of_fold: CalibrationReport,
+        /// On the rows trained on, each with the number of a fit that had not learnt from it, calibrated by one that had not either. It may flatter: the layers and
+        /// C were chosen on the same rows, and calibrators are fitted and assessed on folds of rows, which may share a question.
+        out_of_fold: Box<CalibrationReport>,
         /// On rows that had no part in anything, by the name of their split.
         held_out: BTreeMap<String, HeldOutCalibration>,
     },

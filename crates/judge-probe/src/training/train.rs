@@ -159,9 +159,10 @@ impl ProbeTraining {
         let (calibrator, calibration) = match calibrator {
             None => (None, None),
             Some(Err(undefined)) => (None, Some(ProbeCalibration::Undefined { undefined })),
-            Some(Ok((calibrator, out_of_fold))) => {
-                (Some(calibrator), Some(ProbeCalibration::Kept { out_of_fold, held_out: calibrated }))
-            }
+            Some(Ok((calibrator, out_of_fold))) => (
+                Some(calibrator),
+                Some(ProbeCalibration::Kept { out_of_fold: Box::new(out_of_fold), held_out: calibrated }),
+            ),
         };
         let report = TrainingReport {
             n: rows.len(),

@@ -65,7 +65,7 @@ pub struct ModelArgs {
         help_heading = "Model"
     )]
     pub devices: Vec<Device>,
-    /// Arithmetic of the weights: f32 or bf16 [default: bf16 if the checkpoint is bf16 or f16, else f32]
+    /// Arithmetic of the weights: f32 or bf16, on GPUs also tf32 [default: bf16 if the checkpoint is bf16 or f16, else f32]
     #[arg(long, value_name = "DTYPE", help_heading = "Model")]
     pub dtype: Option<Dtype>,
     /// What weights are kept as: as-stored (quantised folders keep their codes) or int8, half the memory of bf16, with an error that the documentation shows. CPU only

@@ -4,19 +4,22 @@
     cargo build --release --features judge-examples/cuda --example throughput
     cargo test --release --features judge-models/cuda -p judge-models --test parity --no-run
     python scripts/gpu/check.py --parity target/release/deps/parity-HASH
-        [--dtypes f32,bf16] [--throughput target/release/examples/throughput] [--device cuda:0] [--without-transformers]
+        [--dtypes f32,tf32,bf16] [--throughput target/release/examples/throughput] [--device cuda:0] [--without-transformers]
         [--models qwen3-0.6b,qwen3-1.7b,llama-3.1-8b] [--prompts 256] [--max-batch-tokens 32768] [--work FOLDER]
 
-1  Parity: tests/parity.rs on the device, in f32 and in bf16, against the committed values of transformers and so against the CPU path in
-   f32, which is held to the same values within 1e-4. Without --parity this part is left out, and the script says so; --dtypes names
-   one of the two where there is no time for both.
+1  Parity: tests/parity.rs on the device, in f32, tf32 and bf16, against the committed values of transformers and so against the CPU path
+   in f32, which is held to the same values within 1e-4, as f32 is here. Without --parity this part is left out, and the script says so;
+   --dtypes names some of the three where there is no time for all. A processor has no tf32, which is left out there.
 2  The card's peak: a bf16 product of 8192 x 8192 by 8192 x 8192 in torch, and beside it the same product here.
 3  The benchmark: published shapes, random bf16 weights (scripts/bench/make_model.py; `:4` means four blocks; '' means no benchmark).
-   Equal: prompts of 512 tokens. Ragged: as long as judge prompts are. Both sides bring the last token's states of all layers to the host.
+   Equal: prompts of 512 tokens. Ragged: as long as judge prompts are. Shared: one rubric before all, and five questions about each response.
+   Both sides bring the last token's states of all layers to the host.
    Transformers runs bf16 and sdpa at several batch sizes of equal tokens, the best counts; here each prompt is read three times, the
    fastest counts. The first of the three has to find its kernels, unless an earlier run has left them; its time is the column `first`.
    All prompts must be read whole, and the first one's states be there and finite. `agree` is the largest difference of these states,
    relative to the layer's largest value. Memory is what nvidia-smi says of the cards, above what was in use before, for both sides.
+   A second table is of this crate alone: label logits of every layer of the ragged prompts, which are multiplied on the device, and tokens
+   written greedily behind prompts of 64 tokens, which leave the batch as they end.
 
 A part that fails is named, the rest is run, and the script ends with 1; where transformers fails, the line has no figures of it. `--without-transformers` is for a machine that has no torch: the
 peak is then that of the products here, and nothing is compared. `--device cuda:0,cuda:1` spreads the model's layers over cards, and
@@ -46,8 +49,13 @@ def workloads(count):
     draw = random.Random(1)
     lengths = [min(2000, 160 + len(cpu.words(f"{instruction} {response}"))) for instruction, response in cpu.judged_texts(None, 64)]
     tokens = lambda length: [draw.randrange(10, 120000) for _ in range(length)]
+    rubric = " ".join(f"rubric{i}" for i in range(120))
+    question = lambda k: " ".join(f"aspect{k}word{i}" for i in range(40))
+    responses = cpu.judged_texts(None, -(-count // cpu.ASPECTS))
+    shared = [cpu.words(f"{rubric} {instruction} {response} {question(k)}")[:2000] for instruction, response in responses for k in range(cpu.ASPECTS)]
     return {"equal": [tokens(512) for _ in range(count)],
-            "ragged": [tokens(lengths[index % len(lengths)]) for index in range(count)]}
+            "ragged": [tokens(lengths[index % len(lengths)]) for index in range(count)],
+            "shared": shared[:count]}
 
 
 def physical(device):
@@ -106,6 +114,9 @@ class CardMemory:
 def parity(binary, device, dtypes):
     passed = True
     for dtype in dtypes.split(","):
+        if dtype == "tf32" and device == "cpu":
+            print("parity, cpu, tf32: left out, a processor has none")
+            continue
         environment = dict(os.environ, JUDGE_TEST_DEVICE=device, JUDGE_TEST_DTYPE=dtype,
                            CARGO_MANIFEST_DIR=str(ROOT / "crates/judge-models"))
         # Whether numbers are right does not depend on which kernel is fastest, and many small shapes would each be searched for it.
@@ -167,6 +178,23 @@ def check(result, config, ids):
         wrong.append("not every coordinate of a state is finite")
     if wrong:
         raise SystemExit("; ".join(wrong))
+
+
+def alone(args, model, config, ids):
+    """Lines of what is measured of this crate alone."""
+    flags = ["--repeat", "3", "--device", args.device, "--max-batch-tokens", str(args.max_batch_tokens)]
+    labels = cpu.ours(args.throughput, model, ids, args.work, "--read", "labels", *flags)
+    steps, layers = labels["first"]["labels"], config["num_hidden_layers"] + 1
+    if [len(step["logits"]) for step in steps] != [5 * layers]:
+        raise SystemExit(f"the first prompt has not the logits of 5 labels at {layers} layers")
+    if not all(x is not None and math.isfinite(x) for step in steps for x in step["logits"]):
+        raise SystemExit("not every label logit is finite")
+    short = [row[:64] for row in ids]
+    text = cpu.ours(args.throughput, model, short, args.work, *cpu.TEXT, *flags)
+    if not 0 < text["new_tokens"] <= cpu.NEW_TOKENS * len(short):
+        raise SystemExit(f"{text['new_tokens']} tokens were written behind {len(short)} prompts")
+    return [[f"label logits of {layers} layers", len(ids), f"{labels['tokens_per_s']:.0f} read", f"{labels['read_s']:.1f}"],
+            ["text", len(short), f"{text['new_tokens'] / text['read_s']:.0f} written", f"{text['read_s']:.1f}"]]
 
 
 def theirs(args, model, ids):
@@ -247,7 +275,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--parity", type=pathlib.Path, help="the test binary of tests/parity.rs")
-    parser.add_argument("--dtypes", default="f32,bf16", help="those of the parity part")
+    parser.add_argument("--dtypes", default="f32,tf32,bf16", help="those of the parity part")
     parser.add_argument("--throughput", type=pathlib.Path, default=ROOT / "target/release/examples/throughput")
     parser.add_argument("--models", default="qwen3-0.6b,qwen3-1.7b,llama-3.1-8b")
     parser.add_argument("--prompts", type=int, default=256)
@@ -273,6 +301,7 @@ def main():
     line = lambda cells: print("| " + " | ".join(map(str, cells)) + " |", flush=True)
     line(columns)
     line(["---"] * len(columns))
+    own = []
     for spec, model, config in cpu.models(args.models, args.work):
         for which, ids in workloads(args.prompts).items():
             mine, peer = None, None
@@ -287,6 +316,15 @@ def main():
                 passed = False
             if mine:
                 line(row(spec, config, which, ids, peak, mine, peer))
+        try:
+            own += [[spec, *cells] for cells in alone(args, model, config, workloads(args.prompts)["ragged"])]
+        except (subprocess.CalledProcessError, SystemExit) as error:
+            print(f"{spec}, alone: {error}", flush=True)
+            passed = False
+    print()
+    columns = ["model", "what", "prompts", "tokens/s", "fastest pass, s"]
+    for cells in [columns, ["---"] * len(columns), *own]:
+        line(cells)
     return 0 if passed else 1
 
 

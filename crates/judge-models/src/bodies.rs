@@ -17,6 +17,7 @@ use crate::engine::packed::{
     KeyShape, Keys, Lines, Mask, PackedLinear, Queries, Settings, Supported, Word, attend, vector,
 };
 use crate::engine::tensor::ops::{self, Attention};
+use crate::engine::tensor::precision::Precision;
 use crate::engine::tensor::rotation::Rotation;
 use crate::weights::Numbers;
 
@@ -77,7 +78,7 @@ fn linear(kernel: Supported, rows: usize) -> Body {
         name: "linear",
         rows,
         fast: Box::new(move || packed.apply(&x, rows, &mut out, &mut scratch)),
-        composed: Box::new(move || drop(ops::linear(tensors.clone(), weight.clone(), None))),
+        composed: Box::new(move || drop(ops::linear(tensors.clone(), weight.clone(), None, Precision::FULL))),
     }
 }
 
@@ -113,7 +114,7 @@ fn attention(kernel: Supported, rows: usize) -> Body {
             attend(settings, 0, &[queries], &qkv, stride, &mut out);
         }),
         composed: Box::new(move || {
-            let with = Attention { scale, soft_cap: None, hidden: None, sinks: None };
+            let with = Attention { scale, soft_cap: None, hidden: None, sinks: None, precision: Precision::FULL };
             drop(ops::attention(queries.clone(), tensor_keys.clone(), values.clone(), with));
         }),
     }

@@ -116,28 +116,43 @@ impl FromStr for Device {
 
 /// Arithmetic of the weights.
 ///
-/// | | `F32` | `Bf16` |
-/// |---|---|---|
-/// | weights, and what products take in | f32 | bf16 (rounded to nearest, ties to even) |
-/// | what products give | f32 | f32; on a GPU bf16 |
-/// | what attention takes in | f32 | bf16; on a GPU f16 |
-/// | sums, norms, rotations, activations, residual stream | f32 | f32 |
+/// | | `F32` | `Tf32`, on GPUs alone | `Bf16` |
+/// |---|---|---|---|
+/// | weights | f32 | f32 | bf16 (rounded to nearest, ties to even) |
+/// | what products take in | f32 | f32, which a GPU may round to ten bits after the point | bf16 |
+/// | what products give | f32 | f32 | f32; on a GPU bf16 |
+/// | what attention takes in | f32 | as products | bf16; on a GPU f16 |
+/// | sums, norms, rotations, activations, residual stream | f32 | f32 | f32 |
 ///
-/// On the CPU `F32` therefore means that nothing is rounded but results of f32 arithmetic. `Bf16`
-/// is nearer to exact arithmetic than a program that rounds every intermediate state to bf16. On a
-/// GPU products in f32 may be taken with ten bits after the point (TF32).
+/// `F32` therefore means that nothing is rounded but results of f32 arithmetic; on a GPU each product
+/// is six for that, since a GPU rounds what one product takes. `Bf16` is nearer to exact arithmetic
+/// than a program that rounds every intermediate state to bf16. What is f32 beside bf16 products on
+/// a GPU, such as logits over the vocabulary, may be multiplied with ten bits after the point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dtype {
     /// 32-bit floats, written `f32`.
     F32,
+    /// 32-bit floats whose products a GPU may take with ten bits after the point, written `tf32`.
+    Tf32,
     /// bfloat16 weights, written `bf16`.
     Bf16,
+}
+
+impl Dtype {
+    /// What weights are kept in: f32 or bf16.
+    pub(crate) fn of_weights(self) -> Self {
+        match self {
+            Self::F32 | Self::Tf32 => Self::F32,
+            Self::Bf16 => Self::Bf16,
+        }
+    }
 }
 
 impl fmt::Display for Dtype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::F32 => "f32",
+            Self::Tf32 => "tf32",
             Self::Bf16 => "bf16",
         })
     }
@@ -146,13 +161,14 @@ impl fmt::Display for Dtype {
 impl FromStr for Dtype {
     type Err = Error;
 
-    /// Reads `f32` or `bf16`.
+    /// Reads `f32`, `tf32` or `bf16`.
     ///
     /// # Errors
     /// [`Error::UnknownDtype`] for any other text.
     fn from_str(text: &str) -> Result<Self, Error> {
         match text {
             "f32" => Ok(Self::F32),
+            "tf32" => Ok(Self::Tf32),
             "bf16" => Ok(Self::Bf16),
             _ => Err(Error::UnknownDtype { found: text.to_owned() }),
         }
@@ -230,6 +246,9 @@ pub enum DevicesProblem {
         /// The form.
         form: WeightForm,
     },
+    /// Products of ten bits after the point are asked for, which only GPUs have.
+    #[error("tf32 products are for GPUs only: use f32")]
+    Tf32,
     /// There are fewer blocks than devices.
     #[error("the model has {n_layers} blocks, and each device needs one")]
     TooMany {
@@ -285,7 +304,7 @@ mod tests {
         for device in [Device::Cpu, Device::Cuda(0), Device::Cuda(12)] {
             assert_eq!(device.to_string().parse::<Device>().unwrap(), device);
         }
-        for dtype in [Dtype::F32, Dtype::Bf16] {
+        for dtype in [Dtype::F32, Dtype::Tf32, Dtype::Bf16] {
             assert_eq!(dtype.to_string().parse::<Dtype>().unwrap(), dtype);
         }
     }

@@ -9,8 +9,8 @@
 //! | [`packed`] decoder and encoder | a single CPU | kernels of this crate over packed weights; sequences of any length share a pass |
 //! | [`tensor`] decoder | GPUs, one or several (in tests also the CPU) | Burn's operations over batches of padded sequences |
 //!
-//! Both decoders share the order of operations inside a block ([`block`]) and the weights of the
-//! inputs by token ([`token_inputs`]). The composed operations of [`tensor`] are also what
+//! Both decoders share the order of operations inside a block ([`block`]), the weights of the
+//! inputs by token ([`token_inputs`]), and the search for what sequences begin with (`segments.rs`). The composed operations of [`tensor`] are also what
 //! gradients flow through in training, and the reference that the kernels of [`packed`] are tested
 //! against.
 //!
@@ -20,6 +20,7 @@
 pub(crate) mod block;
 pub(crate) mod packed;
 mod rate;
+mod segments;
 pub(crate) mod tensor;
 pub(crate) mod token_inputs;
 
@@ -42,7 +43,7 @@ pub(crate) trait Engine: Send + Sync {
 
     /// Rows of the output head in f32, `[tokens.len(), d_model]`, row-major, with the model's
     /// `logit_scale` in them. `model.rs` asks once for each set of labels; label logits are
-    /// products with these rows on the host.
+    /// products with these rows, on the host unless the engine brings them itself.
     ///
     /// The caller has checked that the model has a head over the vocabulary and that every token is
     /// in it.

@@ -183,7 +183,7 @@ pub enum Error {
         found: String,
     },
     /// A text is not the name of a dtype.
-    #[error("{found:?} is no dtype, expected f32 or bf16")]
+    #[error("{found:?} is no dtype, expected f32, tf32 or bf16")]
     UnknownDtype {
         /// The text.
         found: String,

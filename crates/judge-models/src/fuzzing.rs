@@ -287,7 +287,7 @@ impl Tensors for Ones {
     ) -> Result<(), Error> {
         let count = shape[0] * shape[1];
         match dtype {
-            Dtype::F32 => take(0, Numbers::F32(&vec![1.0; count])),
+            Dtype::F32 | Dtype::Tf32 => take(0, Numbers::F32(&vec![1.0; count])),
             Dtype::Bf16 => take(0, Numbers::Bf16(&vec![half::bf16::ONE; count])),
         }
         Ok(())

@@ -278,7 +278,7 @@ fn bytes(numbers: Numbers<'_>) -> Vec<u8> {
 /// Little-endian bytes in `dtype` of values that were rounded to it before, so nothing is lost.
 fn rounded(values: &[f32], dtype: Dtype) -> Vec<u8> {
     match dtype {
-        Dtype::F32 => bytes(Numbers::F32(values)),
+        Dtype::F32 | Dtype::Tf32 => bytes(Numbers::F32(values)),
         Dtype::Bf16 => bytes(Numbers::Bf16(&values.iter().map(|&x| bf16::from_f32(x)).collect::<Vec<_>>())),
     }
 }
@@ -301,7 +301,7 @@ fn config(folder: &Folder, spec: &ModelSpec, dtype: Dtype) -> Result<Value, Erro
     }
     fields.insert("vocab_size".to_owned(), spec.d_vocab.into());
     let name = match dtype {
-        Dtype::F32 => "float32",
+        Dtype::F32 | Dtype::Tf32 => "float32",
         Dtype::Bf16 => "bfloat16",
     };
     // The name before transformers 5. Later releases read it too.

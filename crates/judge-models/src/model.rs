@@ -29,7 +29,7 @@ use crate::arch::{Architecture, OneOrMany};
 use crate::checked::CheckedWeights;
 use crate::engine::Engine;
 use crate::engine::packed::{PackedCache, PackedDecoder, PackedEncoder, Supported, cache_key};
-use crate::engine::tensor::{Batched, Shapes, batch_tokens};
+use crate::engine::tensor::{Batched, Precision, Shapes, batch_tokens};
 use crate::folder::{Folder, file};
 use crate::reading::answers::{Answers, Sink};
 use crate::reading::context::Context;
@@ -169,8 +169,9 @@ pub struct Model {
 enum Choice {
     /// Packed weights on the CPU: the decoder's or the encoder's.
     Packed,
-    /// Burn's operations over padded batches of these shapes, on any devices. Decoders only.
-    Batched(Shapes),
+    /// Burn's operations over padded batches of these shapes, on any devices, in the precision that a
+    /// dtype means there. Decoders only.
+    Batched(Shapes, fn(Dtype) -> Precision),
 }
 
 impl Choice {
@@ -178,7 +179,7 @@ impl Choice {
     fn of(devices: &[Device]) -> Self {
         match devices {
             [Device::Cpu] => Self::Packed,
-            _ => Self::Batched(Shapes::CUDA),
+            _ => Self::Batched(Shapes::CUDA, Precision::on_gpus),
         }
     }
 }
@@ -225,6 +226,7 @@ impl Model {
     }
 
     /// [`load`](Self::load) over batches of the given shapes, whatever the devices of the options.
+    /// f32 products are single ones, as on a processor.
     #[cfg(test)]
     pub(crate) fn load_batched(
         folder: &Path,
@@ -232,7 +234,15 @@ impl Model {
         shapes: Shapes,
         devices: Vec<burn::tensor::Device>,
     ) -> Result<Self, Error> {
-        Self::load_as(folder, options, devices, Some(Choice::Batched(shapes)))
+        let precision = |dtype| if dtype == Dtype::F32 { Precision::FULL } else { Precision::on_gpus(dtype) };
+        Self::load_as(folder, options, devices, Some(Choice::Batched(shapes, precision)))
+    }
+
+    /// [`load`](Self::load) over batches as on GPUs, on the processor.
+    #[cfg(test)]
+    pub(crate) fn load_as_on_gpus(folder: &Path, options: &LoadOptions, shapes: Shapes) -> Result<Self, Error> {
+        let choice = Choice::Batched(shapes, Precision::on_gpus);
+        Self::load_as(folder, options, vec![burn::tensor::Device::flex()], Some(choice))
     }
 
     /// Loads a folder on Burn's `devices`, with the engine of `choice` or else the one that suits
@@ -249,11 +259,12 @@ impl Model {
             .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
         let choice = choice.unwrap_or_else(|| Choice::of(&options.devices));
         let problem = match (&spec, choice) {
-            (Architecture::Encoder(_), Choice::Batched(_)) => Some(DevicesProblem::Encoder),
-            (_, Choice::Batched(_)) if options.packed_cache.is_some() => Some(DevicesProblem::PackedCache),
-            (_, Choice::Batched(_)) if options.weights != WeightForm::AsStored => {
+            (Architecture::Encoder(_), Choice::Batched(..)) => Some(DevicesProblem::Encoder),
+            (_, Choice::Batched(..)) if options.packed_cache.is_some() => Some(DevicesProblem::PackedCache),
+            (_, Choice::Batched(..)) if options.weights != WeightForm::AsStored => {
                 Some(DevicesProblem::WeightForm { form: options.weights })
             }
+            (_, Choice::Packed) if options.dtype == Some(Dtype::Tf32) => Some(DevicesProblem::Tf32),
             _ if devices.len() > spec.n_layers() => Some(DevicesProblem::TooMany { n_layers: spec.n_layers() }),
             _ => None,
         };
@@ -266,8 +277,11 @@ impl Model {
             None => spec.eos().to_vec(),
         };
 
-        let mut weights = CheckedWeights::open(&folder, &mut spec, options.dtype, &options.adapters)?;
+        let mut weights =
+            CheckedWeights::open(&folder, &mut spec, options.dtype.map(Dtype::of_weights), &options.adapters)?;
         let dtype = weights.dtype;
+        // What was asked for, or follows from the checkpoint.
+        let arithmetic = options.dtype.unwrap_or(dtype);
         let fingerprint = fingerprint::of(&folder, &*weights.base, &weights.adapters, options.full_fingerprint)?;
         let max_batch_tokens = match options.max_batch_tokens {
             Some(tokens) => tokens.max(1),
@@ -293,8 +307,8 @@ impl Model {
             }
         };
         let engine: Box<dyn Engine> = match (&spec, choice) {
-            (Architecture::Decoder(spec), Choice::Batched(shapes)) => {
-                Box::new(Batched::load(Arc::clone(spec), &devices, dtype, shapes, tensors)?)
+            (Architecture::Decoder(spec), Choice::Batched(shapes, precision)) => {
+                Box::new(Batched::load(Arc::clone(spec), &devices, precision(arithmetic), shapes, tensors)?)
             }
             (Architecture::Decoder(spec), Choice::Packed) => {
                 let kernel = kernel()?;
@@ -328,7 +342,7 @@ impl Model {
         info.revision = options.revision.clone();
         info.family = spec.family().to_owned();
         info.dtype = match options.weights {
-            WeightForm::AsStored => dtype.to_string(),
+            WeightForm::AsStored => arithmetic.to_string(),
             form => format!("{form}-{dtype}"),
         };
         info.device = match engine.kernel() {

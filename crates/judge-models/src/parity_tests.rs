@@ -16,7 +16,7 @@ use judge_core::TokenId;
 
 use crate::arch::ModelSpec;
 use crate::engine::packed::{Angles, BufferPool, Keys, PackedCache, PackedDecoder, Span, Supported};
-use crate::engine::tensor::decoder::Decoder;
+use crate::engine::tensor::decoder::{Decoder, Pass};
 use crate::engine::tensor::rotation::Rotation;
 use crate::fixtures::{Expected, families, folder, relative_error};
 use crate::folder::Folder;
@@ -68,7 +68,7 @@ fn hidden_states(decoder: &Decoder, ids: &[i32]) -> Vec<Vec<f32>> {
     let rotation = Rotation::new(&config.ropes, ids.len(), &Device::flex());
     let mut states = Vec::new();
     decoder
-        .forward(tokens(ids), &[rotation], None, None, &mut |layer, state| {
+        .forward(tokens(ids), &[rotation], Pass::default(), &mut |layer, state| {
             let state = if layer == config.n_layers() { decoder.final_norm(state.clone()) } else { state.clone() };
             states.push(values(state));
             ControlFlow::Continue(())
@@ -253,12 +253,13 @@ fn a_padded_batch_under_autodiff_equals_each_sequence_alone() {
             rows.iter().flat_map(|row| row.iter().copied().chain(vec![0; seq - row.len()])).collect();
         let batch = TensorData::new(padded, [rows.len(), seq]);
         let rotation = Rotation::new(&config.ropes, seq, &device);
-        let states = decoder.forward(batch, &[rotation], None, None, &mut |_, _| ControlFlow::Continue(())).unwrap();
+        let states =
+            decoder.forward(batch, &[rotation], Pass::default(), &mut |_, _| ControlFlow::Continue(())).unwrap();
         let logits = decoder.logits(decoder.final_norm(states.clone()));
         for (index, row) in rows.iter().enumerate() {
             let rotation = Rotation::new(&config.ropes, seq, &Device::flex());
             let alone = plain
-                .forward(tokens(row), &[rotation.positions(0, row.len())], None, None, &mut |_, _| {
+                .forward(tokens(row), &[rotation.positions(0, row.len())], Pass::default(), &mut |_, _| {
                     ControlFlow::Continue(())
                 })
                 .unwrap();

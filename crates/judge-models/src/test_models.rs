@@ -12,14 +12,14 @@ use crate::{Dtype, Kernel, LoadOptions, Model};
 
 /// The model in padded batches, its layers over `devices` devices, each of which is the processor.
 fn batched(folder: &Path, options: &LoadOptions, devices: usize) -> Model {
-    Model::load_batched(folder, options, Shapes { step: 16 }, vec![Device::flex(); devices]).unwrap()
+    Model::load_batched(folder, options, Shapes { step: 16, pass: 8 }, vec![Device::flex(); devices]).unwrap()
 }
 
 /// The model in passes over one sequence each, without padding: the reference for the other
 /// engines.
 pub(crate) fn alone(folder: &Path, options: &LoadOptions) -> Model {
     let options = LoadOptions { max_batch_tokens: Some(1), ..options.clone() };
-    Model::load_batched(folder, &options, Shapes { step: 1 }, vec![Device::flex()]).unwrap()
+    Model::load_batched(folder, &options, Shapes { step: 1, pass: 0 }, vec![Device::flex()]).unwrap()
 }
 
 /// The model on every engine in f32, by name: one sequence at a time, in padded batches, in two

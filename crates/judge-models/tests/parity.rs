@@ -17,7 +17,7 @@ use judge_models::{Device, Dtype, LoadOptions, Model};
 use safetensors::SafeTensors;
 
 /// Where and how the models of these tests run: `JUDGE_TEST_DEVICE` (`cpu`, or `cuda:N` in a build with the feature `cuda`, or several
-/// of these with commas between them) and `JUDGE_TEST_DTYPE` (`f32` or `bf16`). Unset: the CPU in f32.
+/// of these with commas between them) and `JUDGE_TEST_DTYPE` (`f32`, `tf32` or `bf16`). Unset: the CPU in f32.
 fn place() -> (Vec<Device>, Dtype) {
     let read = |name: &str, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
     let devices = read("JUDGE_TEST_DEVICE", "cpu").split(',').map(|device| device.parse().unwrap()).collect();
@@ -29,9 +29,9 @@ fn tolerance() -> f32 {
     match place() {
         // Weights are rounded too.
         (_, Dtype::Bf16) => 5e-2,
-        (devices, Dtype::F32) if devices == [Device::Cpu] => 1e-4,
-        // A card multiplies f32 with ten bits after the point where that is faster.
-        (_, Dtype::F32) => 2e-2,
+        (_, Dtype::F32) => 1e-4,
+        // A card multiplies with ten bits after the point where that is faster.
+        (_, Dtype::Tf32) => 2e-2,
     }
 }
 

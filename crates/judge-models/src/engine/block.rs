@@ -115,8 +115,8 @@ pub(crate) trait Ops {
     fn add_gated(&mut self, x: Self::Rows, gate: Self::Rows, y: Self::Rows) -> Self::Rows;
 
     /// The rows of the residual stream `x` that go on behind attention, as many as
-    /// [`attend`](Self::attend) gave. All of them, except in the last block of a pass of
-    /// `engine/packed`, where only positions that are read go on.
+    /// [`attend`](Self::attend) gave. All of them, except in the last block of a pass, where only
+    /// positions that are read go on.
     fn keep(&mut self, index: usize, x: Self::Rows) -> Self::Rows;
 
     /// `x + residual_scale * y`: the residual stream and what attention or the MLP adds to it, or

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! load ──► decoder, encoder        the weights, packed by `pack`
-//! Group ─► plan                    cuts the sequences of a decoder into segments, a trie of prefixes
+//! Group ─► segments.rs             cuts the sequences of a decoder into segments, a trie of prefixes
 //!       ─► run, encoder_passes     choose what shares a pass, keep keys, collect what is read
 //!       ─► decoder, encoder        one pass: rows of all sequences through the blocks
 //!             block_ops            the operations of a decoder's block
@@ -42,7 +42,7 @@
 //! - A kernel: `kernel` (name and detection), `tile` or `tile/x86` (its body), and `softmax` if it
 //!   has a body of its own for weights of attention.
 //! - What a pass brings: `reads` for the last position, `run` for what runs over all positions.
-//! - What shares a pass: `plan` and `run`. Results must keep their bits, which
+//! - What shares a pass: `engine/segments.rs` and `run`. Results must keep their bits, which
 //!   `tests/batch_invariance.rs` checks.
 
 mod attention;
@@ -74,7 +74,6 @@ mod lines;
 mod load;
 mod pack;
 mod places;
-mod plan;
 #[cfg(target_arch = "x86_64")]
 mod processor;
 mod product;

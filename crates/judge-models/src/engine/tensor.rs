@@ -3,8 +3,7 @@
 //! Sequences are sorted by length, padded on the right, and run in few shapes. Under causal
 //! attention padding changes nothing before it, so it needs no mask; what is read of a sequence are
 //! its own positions alone. A batch is read once, when its pass is over: states are gathered or
-//! pooled on their device, and label logits are dot products in `f64` on the host, as on every
-//! path.
+//! pooled on their device, and label logits are multiplied there.
 //!
 //! ```text
 //! load    Tensors ─► Stored ─► parameters.rs ─► Decoder, over one device or several (stages.rs)
@@ -20,7 +19,7 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `precision.rs` | what is narrower than f32 |
+//! | `precision.rs`, `product.rs` | what is narrower than f32, and products that are not |
 //! | `token_inputs.rs` | what blocks get of a token besides the residual stream |
 //! | `batch_size.rs` | how many tokens share a batch where nobody says it |
 //! | `host.rs` | the wait for a device, and its failures as errors |
@@ -47,16 +46,20 @@ mod block_ops;
 pub(crate) mod cuda;
 pub(crate) mod decoder;
 mod delta;
+mod fetched;
 pub(crate) mod host;
+mod label_products;
 mod masks;
 pub(crate) mod ops;
 mod parameters;
 pub(crate) mod past;
 mod plan;
 pub(crate) mod precision;
+mod product;
 mod reads;
 pub(crate) mod rotation;
 mod run;
+mod schedule;
 mod score;
 mod slots;
 mod stages;
@@ -79,7 +82,8 @@ use decoder::Decoder;
 use host::{from_device, host, on_device};
 use parameters::Source;
 pub(crate) use plan::Shapes;
-use precision::{Precision, widen};
+pub(crate) use precision::Precision;
+use precision::widen;
 
 /// The engine of this path: a decoder, and the shapes it is run in.
 pub(crate) struct Batched {
@@ -113,8 +117,7 @@ impl Drop for Memory {
 
 impl Batched {
     /// Takes the decoder that `spec` describes from its checkpoint, matrix by matrix. `devices` are
-    /// at least one and no more than blocks, in the order of a pass; `Dtype::F32` means
-    /// [`Precision::FULL`], `Dtype::Bf16` [`Precision::HALF`].
+    /// at least one and no more than blocks, in the order of a pass.
     ///
     /// One number of every tensor is read back at the end, because a copy that found no room on the
     /// device is not known before.
@@ -125,17 +128,13 @@ impl Batched {
     pub(crate) fn load(
         spec: Arc<ModelSpec>,
         devices: &[Device],
-        dtype: Dtype,
+        precision: Precision,
         shapes: Shapes,
         tensors: &mut dyn Tensors,
     ) -> Result<Self, Error> {
-        let precision = match dtype {
-            Dtype::F32 => Precision::FULL,
-            Dtype::Bf16 => Precision::HALF,
-        };
         // Before the decoder, so that it is dropped after what was loaded where the rest cannot be.
         let memory = Memory(devices.to_vec());
-        let mut source = Stored { tensors, dtype };
+        let mut source = Stored { tensors, dtype: precision.dtype() };
         let decoder = on_device(|| Decoder::with_precision(spec, devices, precision, &mut source))?;
         for corner in decoder.corners() {
             host(widen(corner)).map_err(|error| Error::Upload { source: Box::new(error) })?;

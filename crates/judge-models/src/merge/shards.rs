@@ -68,7 +68,7 @@ impl Shards {
     /// `model.safetensors`, several are numbered.
     pub(super) fn new(folder: &Path, entries: Vec<Entry>, dtype: Dtype, most: u64) -> Self {
         let (width, dtype) = match dtype {
-            Dtype::F32 => (4, "F32"),
+            Dtype::F32 | Dtype::Tf32 => (4, "F32"),
             Dtype::Bf16 => (2, "BF16"),
         };
         let mut groups: Vec<(Vec<(Entry, u64)>, u64)> = Vec::new();

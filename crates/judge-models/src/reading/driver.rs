@@ -17,25 +17,25 @@
 use std::mem;
 use std::ops::ControlFlow;
 
-use judge_core::{TokenId, Unscored};
+use judge_core::{Sampling, TokenId, Unscored};
 use rayon::prelude::*;
 
 use super::answers::{Answers, Part};
 use super::context::Context;
 use super::jobs::{Job, Scores};
 use super::labels::{States, Steps};
-use super::next_token::{NextLogProbs, NextToken};
+use super::next_token::{Choice, GreedyToken, NextLogProbs, NextToken};
 use super::passes::{Found, Next, Passes};
 use super::written::Text;
 use crate::Error;
 
 /// Answers the jobs of one group, each as soon as it is known, until the engine has nothing left to
-/// do. Returns [`ControlFlow::Break`] if whoever takes the answers wants no more; no further pass
-/// is begun then.
+/// do. Returns [`ControlFlow::Break`] if whoever takes the answers wants no more; the engine is not
+/// asked for a further pass then.
 ///
 /// # Errors
-/// Those of the engine's device, and [`Error::NothingRead`] if an engine brings no logits where a
-/// text is written.
+/// Those of the engine's device, and [`Error::NothingRead`] if an engine brings nothing to choose
+/// a token from where a text is written.
 pub(crate) fn drive(
     context: &Context,
     jobs: &[Job<'_>],
@@ -134,20 +134,26 @@ fn take_one<'d>(
                     NextToken::new(logits, spec.final_soft_cap(), "step 0").and_then(|next| read(Some(&next)))
                 }
                 Next::Some(next) => read(Some(&next)),
+                Next::Greedy(greedy) => read(Some(&greedy.next)),
                 Next::Unknown => read(None),
             };
             return Ok(Taken::Over(part));
         }
     };
-    let Next::Logits(logits) = found.next else { return Err(Error::NothingRead) };
-    Ok(write(context, text, &found.brought.states, logits))
+    let states = &found.brought.states;
+    let step = format!("step {}", text.tokens.len());
+    Ok(match found.next {
+        Next::Logits(logits) => write(context, text, states, NextToken::new(logits, spec.final_soft_cap(), step)),
+        Next::Greedy(found) if text.generation.sampling == Sampling::Greedy => {
+            write(context, text, states, GreedyToken::new(found, step))
+        }
+        _ => return Err(Error::NothingRead),
+    })
 }
 
-/// Chooses one more token of a text, from the logits `[d_vocab]` of a pass and its states. The text
-/// is over if it ends there, or if a logit is not finite.
-fn write<'d>(context: &Context, mut text: Text<'d>, states: &States, logits: &mut [f32]) -> Taken<'d> {
-    let step = format_args!("step {}", text.tokens.len());
-    let next = NextToken::new(logits, context.spec.final_soft_cap(), step);
+/// Chooses one more token of a text, from what a pass says of it and the pass's states. The text is
+/// over if it ends there, or if a logit is not finite.
+fn write<'d>(context: &Context, mut text: Text<'d>, states: &States, next: Result<impl Choice, Unscored>) -> Taken<'d> {
     match next.map(|next| text.write(context, states, &next)) {
         Ok(None) => Taken::GoesOn(text),
         Ok(Some(finish)) => Taken::Over(text.finish(finish, context)),

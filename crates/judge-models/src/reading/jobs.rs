@@ -208,6 +208,17 @@ impl Job<'_> {
         pooled.map(|&(layer, pooling)| (layer, Signal::State(pooling))).chain(entropies)
     }
 
+    /// How many leading positions there are of which nothing is read, so that what computes them for
+    /// several sequences need not read them: fewer than there are tokens.
+    pub(crate) fn unread(&self) -> usize {
+        if self.whole().next().is_some() {
+            return 0;
+        }
+        // A token is scored where the position before it is.
+        let first_read = self.scored_from.map_or(usize::MAX, |from| from - 1);
+        first_read.min(self.ids.len() - 1)
+    }
+
     /// The log-probabilities of [`ends`](Self::ends), in their order.
     pub(crate) fn score_ends(&self, next: &dyn NextLogProbs) -> Vec<f32> {
         self.ends.iter().map(|end| next.log_prob(end.token) as f32).collect()
@@ -270,7 +281,7 @@ impl Job<'_> {
 /// What a pass brought of a sequence, besides what comes next.
 #[derive(Default)]
 pub(crate) struct Brought {
-    /// States at the last position, from which label logits are made.
+    /// What label logits come of at the last position.
     pub(crate) states: States,
     /// What the prompt's positions brought; empty where the pass fed a new token.
     pub(crate) signals: Signals,

@@ -1,11 +1,12 @@
 //! Label logits: which states they are made from, and the tables that come of it.
 //!
-//! An engine brings the states that `wants_state` asks for; `Steps` multiplies them with the head's
-//! rows on the host. `Model::heads` reads those rows, a few of the whole head, once for the
-//! requests that are answered together.
+//! An engine brings the states that `wants_state` asks for, and `Steps` multiplies them with the
+//! head's rows on the host; or it brings what it has multiplied on a device ([`AtLayer`]).
+//! `Model::heads` reads those rows, a few of the whole head, once for the requests that are answered
+//! together.
 //!
 //! ```text
-//! logit of label s at layer l = Σ_d head[s, d] * state_l[d]     f64, in the order of d
+//! logit of label s at layer l = Σ_d head[s, d] * state_l[d]     on the host in f64, in the order of d
 //! ```
 //!
 //! There is no soft-cap and no scale in a label logit. The mass of labels has both, since it comes
@@ -26,9 +27,32 @@ use super::next_token::NextLogProbs;
 /// tokens.
 pub(crate) type Heads<'a> = HashMap<&'a [TokenId], Vec<f32>>;
 
-/// The last position's states as the head meets them, by layer and [lens](lens_at). Each
-/// `[d_model]`.
-pub(crate) type States = HashMap<(Layer, Lens), Vec<f32>>;
+/// What label logits come of at the last position, by layer and [lens](lens_at).
+pub(crate) type States = HashMap<(Layer, Lens), AtLayer>;
+
+/// What label logits come of at a layer.
+#[derive(Clone, Debug)]
+pub(crate) enum AtLayer {
+    /// The state as the head meets it, `[d_model]`, for products on the host.
+    State(Vec<f32>),
+    /// The logits of some tokens, ascending by token, from an engine that multiplies on its device:
+    /// those of all labels that are read there.
+    Logits(Vec<(TokenId, f32)>),
+}
+
+impl AtLayer {
+    /// The logits of labels whose rows of the head are `head` `[n_scores, d_model]`. NaN, which is
+    /// refused with the reading, for a label that is not among [`Logits`](Self::Logits).
+    fn logits(&self, labels: &[TokenId], head: &[f32]) -> Vec<f32> {
+        match self {
+            Self::State(state) => dots(head, state).collect(),
+            Self::Logits(logits) => {
+                let of = |label: &TokenId| logits.binary_search_by_key(label, |&(token, _)| token);
+                labels.iter().map(|label| of(label).map_or(f32::NAN, |place| logits[place].1)).collect()
+            }
+        }
+    }
+}
 
 /// How a layer meets the head: the last one is normed under both lenses.
 pub(crate) fn lens_at(lens: Lens, layer: Layer, n_layers: usize) -> Lens {
@@ -87,7 +111,7 @@ impl<'a> Steps<'a> {
             found.push(LabelStep {
                 step,
                 token: token.filter(|_| read.at != ReadAt::PromptEnd),
-                logits: states.flat_map(|state| dots(head, state)).collect(),
+                logits: states.flat_map(|state| state.logits(&read.tokens, head)).collect(),
                 label_mass: next.filter(|_| read.label_mass).map(|next| next.mass(&read.tokens)),
             });
         }
@@ -130,6 +154,13 @@ mod tests {
         assert_eq!(logits, [11.0, -1.0]);
     }
 
+    #[test]
+    fn logits_of_a_device_are_found_by_their_label() {
+        let logits = AtLayer::Logits(vec![(3, 0.5), (8, -1.5)]);
+        assert_eq!(logits.logits(&[8, 3], &[]), [-1.5, 0.5]);
+        assert!(logits.logits(&[4], &[])[0].is_nan());
+    }
+
     struct Halves;
 
     impl NextLogProbs for Halves {
@@ -153,7 +184,11 @@ mod tests {
         let mut steps = Steps::new(&want, &heads, 1);
         for (step, token) in [Some(3), Some(4), Some(4), None].into_iter().enumerate() {
             // Layer 1 is the last: both lenses meet its normed state.
-            let states = States::from([((Layer(1), Lens::Normed), vec![step as f32])]);
+            let state = match step {
+                1 => AtLayer::Logits(vec![(3, 2.0), (4, -1.0)]), // as if the device had multiplied
+                _ => AtLayer::State(vec![step as f32]),
+            };
+            let states = States::from([((Layer(1), Lens::Normed), state)]);
             steps.read(step, token, &states, Some(&Halves));
         }
         steps.truncate(2);

@@ -18,6 +18,7 @@ use std::fmt::Display;
 use judge_core::{Reason, Sampling, TokenId, Unscored};
 
 use super::exp::exp;
+use super::passes::{GreedyNext, NextOfSome};
 use super::sampling::choose;
 use super::side_by_side::{highest, sum};
 
@@ -36,6 +37,12 @@ pub(crate) trait NextLogProbs {
         let distinct = tokens.iter().enumerate().filter(|(place, token)| !tokens[..*place].contains(token));
         distinct.map(|(_, &token)| libm::exp(self.log_prob(token))).sum::<f64>().clamp(0.0, 1.0) as f32
     }
+}
+
+/// What a token can be chosen from.
+pub(crate) trait Choice: NextLogProbs {
+    /// The token that follows, where `step` tokens were written before it.
+    fn choose(&self, sampling: &Sampling, step: usize) -> TokenId;
 }
 
 /// The last layer's logits `[d_vocab]` at one position, with the family's soft-cap, all finite.
@@ -67,10 +74,46 @@ impl<'a> NextToken<'a> {
             None => Ok(Self { logits, normalizer: OnceCell::new() }),
         }
     }
+}
 
-    /// The token that follows; see [`choose`].
-    pub(crate) fn choose(&self, sampling: &Sampling, step: usize) -> TokenId {
+impl Choice for NextToken<'_> {
+    /// See [`choose`].
+    fn choose(&self, sampling: &Sampling, step: usize) -> TokenId {
         choose(self.logits, sampling, step)
+    }
+}
+
+/// The most likely token, found by an engine, and log-probabilities of some others.
+pub(crate) struct GreedyToken {
+    /// The token.
+    token: TokenId,
+    /// The log-probabilities that were asked for.
+    next: NextOfSome,
+}
+
+impl GreedyToken {
+    /// What an engine has found. `place` says where in the sequence it is, for the error's text.
+    ///
+    /// # Errors
+    /// If a logit is not finite.
+    pub(crate) fn new(found: GreedyNext, place: impl Display) -> Result<Self, Unscored> {
+        match found.token {
+            Some(token) => Ok(Self { token, next: found.next }),
+            None => Err(Unscored::new(Reason::NonFinite, format!("a logit at {place} is not finite"))),
+        }
+    }
+}
+
+impl Choice for GreedyToken {
+    /// The token that was found; the caller has asked for it by [`Sampling::Greedy`].
+    fn choose(&self, _: &Sampling, _: usize) -> TokenId {
+        self.token
+    }
+}
+
+impl NextLogProbs for GreedyToken {
+    fn log_prob(&self, token: TokenId) -> f64 {
+        self.next.log_prob(token)
     }
 }
 

@@ -50,11 +50,23 @@ pub(crate) enum Next<'p> {
     /// Nothing, where nobody asks.
     Unknown,
     /// The products with the head over the whole vocabulary, `[d_vocab]`, without the soft-cap.
-    /// Required wherever text is written; an engine may give it elsewhere in place of `Some`.
+    /// Required wherever text is drawn at random; an engine may give it elsewhere too.
     Logits(&'p mut [f32]),
     /// The log-probabilities of the tokens of `Job::next_tokens`, NaN where a logit of the
-    /// vocabulary is not finite. For engines that score on the device and fetch these alone.
+    /// vocabulary is not finite, where nothing is written. For engines that score on the device and
+    /// fetch these alone.
     Some(NextOfSome),
+    /// The same where text is written greedily, with the token that follows.
+    Greedy(GreedyNext),
+}
+
+/// The most likely token, for engines that look for it on the device.
+pub(crate) struct GreedyNext {
+    /// The token with the largest logit, of several the one with the smallest id; `None` where a
+    /// logit of the vocabulary is not finite.
+    pub(crate) token: Option<TokenId>,
+    /// Log-probabilities of the tokens of `Job::next_tokens`.
+    pub(crate) next: NextOfSome,
 }
 
 /// Log-probabilities `ln p` of some tokens that may come next.

@@ -19,7 +19,7 @@ use super::answers::Part;
 use super::context::Context;
 use super::jobs::{Job, Scores, Signals};
 use super::labels::{States, Steps};
-use super::next_token::NextToken;
+use super::next_token::Choice;
 
 /// What was written behind a job's prompt, and read meanwhile.
 pub(crate) struct Text<'a> {
@@ -52,7 +52,7 @@ impl<'a> Text<'a> {
     /// Chooses the next token from `next` and reads the states that predicted it. Says why the text
     /// ends, if it does; else the token is the last of `tokens`. At step 0 it also scores the
     /// continuations that end behind the prompt.
-    pub(crate) fn write(&mut self, context: &Context, states: &States, next: &NextToken<'_>) -> Option<Finish> {
+    pub(crate) fn write(&mut self, context: &Context, states: &States, next: &dyn Choice) -> Option<Finish> {
         let step = self.tokens.len();
         if step == 0 {
             self.scores.ends = self.job.score_ends(next);

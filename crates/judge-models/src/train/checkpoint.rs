@@ -128,7 +128,7 @@ pub(super) fn resume(trainer: &mut Trainer, path: &Path) -> Result<(), Error> {
 pub(super) fn export(trainer: &Trainer, path: &Path, dtype: Dtype) -> Result<(), Error> {
     let tensors = trainer.parameters.iter().map(|parameter| {
         let (bytes, stored) = match dtype {
-            Dtype::F32 => (f32_bytes(&parameter.values), Stored::F32),
+            Dtype::F32 | Dtype::Tf32 => (f32_bytes(&parameter.values), Stored::F32),
             Dtype::Bf16 => {
                 (parameter.values.iter().flat_map(|&value| bf16::from_f32(value).to_le_bytes()).collect(), Stored::BF16)
             }

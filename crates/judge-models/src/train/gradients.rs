@@ -21,6 +21,7 @@ use burn::tensor::{Device, Gradients, Tensor, TensorData, activation};
 use super::{Example, Trainer, host_values, token_data, token_tensor};
 use crate::Error;
 use crate::arch::NamedRows;
+use crate::engine::tensor::decoder::Pass;
 use crate::engine::tensor::rotation::Rotation;
 
 /// Loss summed over the examples, and its gradient for each of the trainer's parameters, in their
@@ -62,7 +63,7 @@ pub(super) fn of_part(trainer: &Trainer, examples: &[Example]) -> Result<(f64, V
     );
 
     let Some(states) =
-        decoder.forward(tokens, &[rotation], None, None, &mut |_, _| std::ops::ControlFlow::Continue(()))
+        decoder.forward(tokens, &[rotation], Pass::default(), &mut |_, _| std::ops::ControlFlow::Continue(()))
     else {
         return Ok((0.0, Vec::new()));
     };

@@ -36,7 +36,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
 
 use crate::arch::ModelSpec;
-use crate::engine::tensor::decoder::Decoder;
+use crate::engine::tensor::decoder::{Decoder, Pass};
 use crate::engine::tensor::rotation::Rotation;
 use crate::{Dtype, Error};
 
@@ -247,7 +247,7 @@ impl Trainer {
         let rotation = Rotation::new(&self.config.ropes, tokens.len(), &device);
         let ids = token_data(tokens.iter().copied(), [1, tokens.len()]);
         let Some(states) =
-            decoder.forward(ids, &[rotation], None, None, &mut |_, _| std::ops::ControlFlow::Continue(()))
+            decoder.forward(ids, &[rotation], Pass::default(), &mut |_, _| std::ops::ControlFlow::Continue(()))
         else {
             return Ok(Vec::new());
         };

@@ -461,10 +461,10 @@ impl Tensors for Adapted<'_> {
                 changes.iter().for_each(|change| change.apply(first + index, row));
             }
             let rounded: Vec<bf16> = match dtype {
-                Dtype::F32 => Vec::new(),
+                Dtype::F32 | Dtype::Tf32 => Vec::new(),
                 Dtype::Bf16 => values.iter().map(|&x| bf16::from_f32(x)).collect(),
             };
-            let numbers = if dtype == Dtype::F32 { Numbers::F32(&values) } else { Numbers::Bf16(&rounded) };
+            let numbers = if dtype == Dtype::Bf16 { Numbers::Bf16(&rounded) } else { Numbers::F32(&values) };
             let bad = numbers.widened().iter().copied().enumerate().find(|(_, x)| !x.is_finite());
             not_finite = not_finite.or(bad.map(|(index, value)| (first * shape[1] + index, value)));
             take(first, numbers);

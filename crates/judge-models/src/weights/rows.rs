@@ -66,7 +66,7 @@ pub(super) fn hand_over(
         let tasks = values.par_chunks_mut(ROWS_PER_TASK * width).enumerate();
         tasks.for_each(|(task, values)| matrix.expand(first + task * ROWS_PER_TASK, values));
         let numbers = match dtype {
-            Dtype::F32 => Numbers::F32(values),
+            Dtype::F32 | Dtype::Tf32 => Numbers::F32(values),
             Dtype::Bf16 => {
                 let rounded = &mut rounded[..count];
                 rounded.par_iter_mut().zip(&*values).for_each(|(rounded, &value)| *rounded = bf16::from_f32(value));

@@ -409,7 +409,9 @@ impl Tensors for Checkpoint {
             let not_finite =
                 |(index, value)| fault(TensorProblem::NonFinite { index: first * shape[1] + index, value });
             match dtype {
-                Dtype::F32 => take(first, Numbers::F32(&self.widened(located, name, bytes)?.map_err(not_finite)?)),
+                Dtype::F32 | Dtype::Tf32 => {
+                    take(first, Numbers::F32(&self.widened(located, name, bytes)?.map_err(not_finite)?))
+                }
                 Dtype::Bf16 => {
                     let values = match located.info.dtype {
                         Stored::F32 => round(bytes, |b| bf16::from_f32(f32::from_le_bytes(b))),

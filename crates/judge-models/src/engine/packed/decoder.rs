@@ -2,7 +2,7 @@
 //!
 //! Owns the weights of a decoder on the CPU, the embedding, the final norm and the head. It does
 //! not own what a block computes (`block_ops.rs`), which sequences share a pass (`run.rs`,
-//! `plan.rs`), how weights come from a checkpoint (`load.rs`), or the order of operations in a
+//! `engine/segments.rs`), how weights come from a checkpoint (`load.rs`), or the order of operations in a
 //! block ([`Block::forward`](crate::engine::block::Block::forward)).
 //!
 //! ```text

@@ -91,7 +91,7 @@ impl<'a> Packing<'a> {
         cache: &'a mut PackedCache,
     ) -> Self {
         let word = match dtype {
-            Dtype::F32 => Word::Single,
+            Dtype::F32 | Dtype::Tf32 => Word::Single,
             Dtype::Bf16 => Word::Pair,
         };
         Self { kernel, word, dtype, tensors, cache }

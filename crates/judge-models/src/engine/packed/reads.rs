@@ -18,7 +18,7 @@ use judge_core::{HeadEntropies, Layer, Lens, PooledState, Pooling, Signal};
 
 use super::decoder::PackedDecoder;
 use crate::reading::jobs::{Job, Signals};
-use crate::reading::labels::{States, wants_state};
+use crate::reading::labels::{AtLayer, States, wants_state};
 use crate::reading::pooling::Pool;
 
 /// What is pooled so far, for one sequence or for several that agree up to here. In the order of
@@ -53,7 +53,7 @@ impl Read {
             self.last.push((layer, row.to_vec()));
         }
         if wants(Lens::Raw) {
-            self.states.insert((layer, Lens::Raw), row.to_vec());
+            self.states.insert((layer, Lens::Raw), AtLayer::State(row.to_vec()));
         }
         let needs_logits = is_final && job.needs_logits(step);
         if !(needs_logits || wants(Lens::Normed) || is_last_pooled && is_final) {
@@ -64,7 +64,7 @@ impl Read {
             self.last.push((layer, normed.clone()));
         }
         if wants(Lens::Normed) {
-            self.states.insert((layer, Lens::Normed), normed.clone());
+            self.states.insert((layer, Lens::Normed), AtLayer::State(normed.clone()));
         }
         if needs_logits {
             self.normed = normed;

@@ -1,7 +1,7 @@
 //! [`SharedPasses`]: makes passes of a decoder over the sequences of one group, and collects what
 //! they bring.
 //!
-//! `reading/driver.rs` calls [`Passes::prefill`] and [`Passes::step`]. `plan.rs` says which
+//! `reading/driver.rs` calls [`Passes::prefill`] and [`Passes::step`]. `engine/segments.rs` says which
 //! positions are computed together, `decoder.rs` runs the blocks, `reads.rs` takes what is wanted
 //! of a row, and `reading/` makes answers of it and chooses tokens. This file owns the order of
 //! passes and the keys of all sequences.
@@ -55,12 +55,12 @@ use rayon::prelude::*;
 
 use super::decoder::PackedDecoder;
 use super::keys::{Keys, TILE};
-use super::plan::{Segment, plan};
 use super::reads::{Pools, Read, entropies, is_state, signals};
 use super::rotations::Angles;
 use super::rows::BufferPool;
 use super::spans::{Span, Stream};
 use crate::Error;
+use crate::engine::segments::{Cuts, Segment, plan};
 use crate::reading::groups::Group;
 use crate::reading::jobs::{Brought, Job, Signals};
 use crate::reading::next_token::{LOGIT_ROWS, NextLogProbs, NextToken};
@@ -211,7 +211,15 @@ impl<'a> SharedPasses<'a> {
         let len = |job: &Job<'_>| job.ids.len() + job.new_tokens();
         let longest = jobs.iter().map(len).max().unwrap_or(0);
         let sequences: Vec<&[TokenId]> = jobs.iter().map(|job| job.ids.as_slice()).collect();
-        let plan = plan(&sequences, PASS.min(max_tokens));
+        let cuts = Cuts {
+            tile: TILE,
+            longest: PASS.min(max_tokens),
+            worth_sharing: 4 * TILE,
+            // Each segment behind it that begins within a tile copies that tile, and waits for the
+            // pass before it.
+            shortest_shared: TILE,
+        };
+        let plan = plan(&sequences, cuts);
         let mut whole: Vec<Vec<(Layer, Signal)>> = vec![Vec::new(); plan.len()];
         let mut scored_from = vec![None; plan.len()];
         let mut behind = vec![Vec::new(); plan.len()];

@@ -27,7 +27,7 @@ const MOST: usize = 65_536;
 /// smallest of which has `memory` bytes: a multiple of 1,024 from 1,024 to 65,536.
 pub(crate) fn batch_tokens(spec: &ModelSpec, dtype: Dtype, n_devices: usize, memory: u64) -> usize {
     let width = match dtype {
-        Dtype::F32 => 4,
+        Dtype::F32 | Dtype::Tf32 => 4,
         Dtype::Bf16 => 2,
     };
     let weights = (heaviest(spec, n_devices) * width) as u64;
@@ -46,7 +46,7 @@ pub(crate) fn batch_tokens(spec: &ModelSpec, dtype: Dtype, n_devices: usize, mem
 ///   [`PROMPT`] tokens, and their softmax.
 fn bytes_per_token(spec: &ModelSpec, dtype: Dtype) -> u64 {
     let keys = spec.blocks.iter().filter(|block| block.has_own_keys()).map(|block| 2 * block.heads.d_key());
-    let forms_scores = dtype == Dtype::F32
+    let forms_scores = dtype != Dtype::Bf16
         || spec.attention_soft_cap.is_some()
         || spec.blocks.iter().any(|block| block.window.is_some() || block.sinks.is_some());
     let scores = if forms_scores { 2 * spec.n_heads * PROMPT.min(spec.max_len) } else { 0 };

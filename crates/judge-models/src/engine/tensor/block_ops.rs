@@ -15,7 +15,7 @@
 //! Every operation takes rows in any float dtype and keeps the residual stream in f32.
 
 use burn::module::Param;
-use burn::tensor::{DType, Device, Tensor, activation};
+use burn::tensor::{DType, Device, Int, Tensor, activation};
 use judge_core::Layer;
 
 use super::delta::{delta, short_conv};
@@ -50,9 +50,21 @@ pub(super) struct ComposedOps<'a, 'p> {
     pub(super) token_inputs: Option<Tensor<3>>,
     /// Where attention entropies go, if any are wanted.
     pub(super) entropies: Option<&'a mut Entropies>,
+    /// The rows of `[batch * seq]` that go on behind attention in one block, the last of the pass,
+    /// on its device; `None`: all rows go on in all blocks.
+    pub(super) kept: Option<(usize, Tensor<1, Int>)>,
 }
 
 impl ComposedOps<'_, '_> {
+    /// What goes on behind attention in a block: the rows that are kept, `[1, kept, width]`, in the
+    /// last block of a pass that keeps some, else all, `[batch, seq, width]`.
+    fn keep_rows(&self, index: usize, x: Tensor<3>) -> Tensor<3> {
+        let Some((_, rows)) = self.kept.as_ref().filter(|(block, _)| *block == index) else { return x };
+        let [batch, seq, width] = x.dims();
+        let [kept] = rows.dims();
+        x.reshape([batch * seq, width]).select(0, rows.clone()).reshape([1, kept, width])
+    }
+
     /// The keys and values that the queries of block `index` look at,
     /// `[batch, n_kv_heads, seq_keys, head_dim]` each, in the dtype of [`Precision::attention`].
     /// Earlier positions come from the past; a block that looks at another's keys gets that
@@ -139,7 +151,7 @@ impl Ops for ComposedOps<'_, '_> {
             Input::Normed(x, weight) => self.norm(x, weight),
             Input::Gated(gate_up) => ops::gated_activation(gate_up, self.spec.activation),
         };
-        let y = ops::linear(x, linear.weight.val(), linear.bias.as_ref().map(Param::val));
+        let y = ops::linear(x, linear.weight.val(), linear.bias.as_ref().map(Param::val), self.precision);
         match onto {
             Some(x) => self.add(x, y, None),
             None => y,
@@ -192,7 +204,7 @@ impl Ops for ComposedOps<'_, '_> {
         let hidden = self.masks.get(MaskKind { window, n_kv_heads: heads.n_kv_heads });
         let sinks = of_heads.sinks.map(Param::val);
         let (scale, soft_cap) = (spec.attention_scale, spec.attention_soft_cap);
-        let with = Attention { scale, soft_cap, hidden, sinks: sinks.as_ref() };
+        let with = Attention { scale, soft_cap, hidden, sinks: sinks.as_ref(), precision: self.precision };
         let layer = Layer(index + 1);
         if let Some(entropies) = self.entropies.as_mut().filter(|entropies| entropies.wanted.contains(&layer)) {
             entropies.found.push((layer, ops::attention_entropy(queries.clone(), keys.clone(), with)));
@@ -200,10 +212,11 @@ impl Ops for ComposedOps<'_, '_> {
         let mixed = ops::attention(queries, keys, values, with); // [batch, n_heads, seq, head_dim]
         // [batch, n_heads, seq, head_dim] -> [batch, seq, n_heads, head_dim] -> [batch, seq, d_query]
         let mixed = mixed.swap_dims(1, 2).reshape([batch, seq, d_query]);
-        match gates {
+        let mixed = match gates {
             Some(gates) => widen(mixed) * activation::sigmoid(gates),
             None => mixed,
-        }
+        };
+        self.keep_rows(index, mixed)
     }
 
     /// The rows as they are if the block has no delta rule, which
@@ -227,7 +240,7 @@ impl Ops for ComposedOps<'_, '_> {
         if let Some(past) = &mut self.past {
             past.remember(index, given.rows, Some(given.heads));
         }
-        given.values
+        self.keep_rows(index, given.values)
     }
 
     /// The rows as they are if the block has no convolution, which is never asked for. The past
@@ -239,7 +252,7 @@ impl Ops for ComposedOps<'_, '_> {
         if let Some(past) = &mut self.past {
             past.remember(index, rows, None);
         }
-        given
+        self.keep_rows(index, given)
     }
 
     /// The sum over all experts, in their order, each of which takes every row; what it makes of a
@@ -268,10 +281,8 @@ impl Ops for ComposedOps<'_, '_> {
         widen(x) + activation::sigmoid(widen(gate)) * widen(y)
     }
 
-    /// All rows: a batch keeps its shape to the last block, and [`Reads`](super::reads::Reads)
-    /// gathers what is read.
-    fn keep(&mut self, _: usize, x: Tensor<3>) -> Tensor<3> {
-        x
+    fn keep(&mut self, index: usize, x: Tensor<3>) -> Tensor<3> {
+        self.keep_rows(index, x)
     }
 
     fn sum(&mut self, x: Tensor<3>, y: Tensor<3>, norm: &Norm) -> Tensor<3> {
@@ -283,7 +294,8 @@ impl Ops for ComposedOps<'_, '_> {
     fn gate_tokens(&mut self, index: usize, gate: Tensor<3>) -> Tensor<3> {
         let Some(inputs) = &self.token_inputs else { return gate };
         let width = gate.dims()[2];
-        ops::activated(widen(gate), self.spec.activation) * inputs.clone().narrow(2, index * width, width)
+        let inputs = self.keep_rows(index, inputs.clone().narrow(2, index * width, width));
+        ops::activated(widen(gate), self.spec.activation) * inputs
     }
 
     fn scale(&mut self, x: Tensor<3>, factor: &Norm) -> Tensor<3> {

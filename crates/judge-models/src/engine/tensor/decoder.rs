@@ -73,6 +73,20 @@ pub(crate) struct Decoder {
     stored: Vec<(ParamId, NamedRows)>,
 }
 
+/// What a pass has besides its tokens. By default it is over whole sequences, of which nothing is
+/// kept for later.
+#[derive(Default)]
+pub(crate) struct Pass<'p> {
+    /// What earlier passes computed, and takes what this one computes: a prefix or whole prompts
+    /// first, then one token at a time.
+    pub(crate) past: Option<&'p mut dyn Past>,
+    /// Gets the attention entropies of this pass's positions, as far as blocks are run.
+    pub(crate) entropies: Option<&'p mut Entropies>,
+    /// A block, and the rows of `[batch * seq]` that go on behind its attention, at least one: the
+    /// stream behind it is `[1, rows, d_model]`. It must be the last block that is run.
+    pub(crate) kept: Option<(usize, &'p [i32])>,
+}
+
 impl Decoder {
     /// Builds the decoder that `spec` describes, in f32 on one device: for training, and as the
     /// reference in tests.
@@ -180,11 +194,7 @@ impl Decoder {
     ///
     /// - `rotations` cover the positions of `tokens`, one on the device of each stage. Streams are
     ///   on these devices too.
-    /// - `past` holds what earlier passes computed, and takes what this one computes: whole prompts
-    ///   first, then one token at a time. `None`: the tokens are whole sequences, and nothing is
-    ///   kept.
-    /// - `entropies` gets the attention entropies of this pass's positions, as far as blocks are
-    ///   run.
+    /// - `pass` says what there is besides whole sequences, of which nothing is kept.
     ///
     /// Sequences of a batch are padded on the right. A position never sees a later one, so padding
     /// changes nothing before it; what streams have at padding is of no use.
@@ -196,10 +206,10 @@ impl Decoder {
         &self,
         tokens: TensorData,
         rotations: &[Rotation],
-        mut past: Option<&mut dyn Past>,
-        mut entropies: Option<&mut Entropies>,
+        pass: Pass<'_>,
         visit: &mut dyn FnMut(usize, &Tensor<3>) -> ControlFlow<()>,
     ) -> Option<Tensor<3>> {
+        let Pass { mut past, mut entropies, kept } = pass;
         let inputs = self.token_inputs.as_ref();
         let of_tokens = inputs.map(|inputs| looked_up(&inputs.table, &tokens, &self.device()));
         let tokens = Tensor::<2, Int>::from_data(tokens, &self.device());
@@ -227,10 +237,12 @@ impl Decoder {
                 .filter(|block| block.has_attention())
                 .map(MaskKind::of)
                 .collect();
-            let masks = match past.as_ref().and_then(|past| past.masks(&kinds, &x.device())) {
-                Some(masks) => masks,
-                None => Masks::of_windows(&kinds, seq, &x.device()),
+            let masks = match &past {
+                Some(past) => past.masks(&kinds, &x.device()),
+                None => Masks::of_windows(&kinds, 0, seq, &x.device()),
             };
+            let kept = kept.as_ref().filter(|(block, _)| blocks.contains(block));
+            let kept = kept.map(|(block, rows)| (*block, Tensor::from_data(TensorData::from(*rows), &x.device())));
             let past = past.as_mut().map(|past| &mut **past as &mut dyn Past);
             let mut ops = ComposedOps {
                 spec: &self.spec,
@@ -241,6 +253,7 @@ impl Decoder {
                 shared: &mut shared,
                 token_inputs: token_inputs.clone(),
                 entropies: entropies.as_deref_mut(),
+                kept,
             };
             for index in blocks.clone() {
                 x = self.blocks[index].forward(&mut ops, index, x);
@@ -258,7 +271,7 @@ impl Decoder {
     fn token_inputs(&self, x: Tensor<3>, of_tokens: Tensor<3>) -> Option<Tensor<3>> {
         let (inputs, spec) = (self.token_inputs.as_ref()?, self.spec.token_inputs.as_ref()?);
         let (projection, norm) = (inputs.projection.weight.val(), (inputs.norm.val(), self.spec.norm_eps));
-        Some(token_inputs(spec, x, (of_tokens, inputs.table_factor), projection, norm))
+        Some(token_inputs(spec, x, (of_tokens, inputs.table_factor), (projection, self.precision), norm))
     }
 
     /// The final norm of each position. Keeps the shape `[batch, seq, d_model]` and the device;
@@ -286,7 +299,7 @@ impl Decoder {
     pub(crate) fn logits_by(&self, head: Tensor<2>, states: Tensor<3>) -> Tensor<3> {
         // A tied head is the embedding, on the first device.
         let states = if self.is_split() { states.to_device(&head.device()) } else { states };
-        let logits = ops::linear(states, head, None);
+        let logits = ops::linear(states, head, None, self.precision);
         match self.spec.logit_scale {
             Some(scale) => logits.mul_scalar(scale),
             None => logits,

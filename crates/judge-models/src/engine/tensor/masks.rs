@@ -3,15 +3,15 @@
 //! Attention itself hides later positions ([`ops::attention`](super::ops::attention)). Everything
 //! else is here: positions before a sliding window, and, while text is written, the gap between a
 //! short prompt and the new tokens (`slots.rs` makes those masks). A pass makes one mask for each
-//! [`MaskKind`], and blocks of the same kind share it. `true` means hidden.
+//! [`MaskKind`] on the device, and blocks of the same kind share it. `true` means hidden.
 //!
 //! ```text
 //! shape                                   used for
-//! [1, 1, seq, seq]                        prompts: the same for all sequences and heads
+//! [1, 1, seq, prefix + seq]               prompts: the same for all sequences and heads
 //! [batch * n_kv_heads, 1, 1, columns]     one new token of each sequence
 //! ```
 
-use burn::tensor::{Bool, Device, Tensor, TensorData};
+use burn::tensor::{Bool, Device, Int, Tensor};
 
 use crate::arch::BlockSpec;
 
@@ -50,18 +50,42 @@ impl Masks {
         Self(masks)
     }
 
-    /// Masks `[1, 1, seq, seq]` of whole sequences: for each window shorter than `seq`, the keys
-    /// before it, `key + window <= query`. They are made on the host, `seq²` numbers each.
-    pub(crate) fn of_windows(kinds: &[MaskKind], seq: usize, device: &Device) -> Self {
+    /// Masks `[1, 1, seq, prefix + seq]` of sequences whose first `prefix` positions were computed
+    /// before: for each window shorter than the whole, the keys before it, `key + window <= query`.
+    pub(crate) fn of_windows(kinds: &[MaskKind], prefix: usize, seq: usize, device: &Device) -> Self {
+        let all = prefix + seq;
         Self::new(kinds, |kind| {
-            let window = kind.window.filter(|&window| window < seq)?;
-            let hidden: Vec<bool> = (0..seq).flat_map(|query| (0..seq).map(move |key| key + window <= query)).collect();
-            Some(Tensor::from_data(TensorData::new(hidden, [1, 1, seq, seq]), device))
+            let window = kind.window.filter(|&window| window < all)? as i64;
+            let (first, end) = (prefix as i64, all as i64);
+            // The first query that no longer sees a key: [all] -> [seq, all]
+            let ends = Tensor::<1, Int>::arange(window..window + end, device).reshape([1, all]).expand([seq, all]);
+            let queries = Tensor::<1, Int>::arange(first..end, device).reshape([seq, 1]).expand([seq, all]);
+            Some(ends.lower_equal(queries).reshape([1, 1, seq, all]))
         })
     }
 
     /// The mask of a kind; `None` if it hides nothing.
     pub(crate) fn get(&self, kind: MaskKind) -> Option<&Tensor<4, Bool>> {
         self.0.iter().find(|(known, _)| *known == kind).map(|(_, mask)| mask)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_hides_the_keys_before_it() {
+        let device = Device::flex();
+        let kind = |window| MaskKind { window, n_kv_heads: 2 };
+        let kinds = [kind(Some(3)), kind(None), kind(Some(6))];
+        // Positions 4 and 5 behind a prefix of 4; each sees itself and the two before it.
+        let masks = Masks::of_windows(&kinds, 4, 2, &device);
+        let hidden = masks.get(kinds[0]).unwrap();
+        assert_eq!(hidden.dims(), [1, 1, 2, 6]);
+        let hidden: Vec<bool> = hidden.clone().into_data().iter::<bool>().collect();
+        assert_eq!(hidden, [true, true, false, false, false, false, true, true, true, false, false, false]);
+        // A window as long as the sequence hides nothing.
+        assert!(masks.get(kinds[1]).is_none() && masks.get(kinds[2]).is_none());
     }
 }

@@ -15,7 +15,7 @@
 //!
 //! [`Precision`](super::precision::Precision) decides what is kept narrower than f32. Where
 //! everything is f32, nothing is converted; a GPU may still take products in f32 with ten bits
-//! after the point (TF32).
+//! after the point (TF32), unless they are taken in parts (`product.rs`).
 //!
 //! The order of sums is Burn's and its kernels'. It may change with the shape, so these bodies
 //! agree with others within a tolerance and not to the bit.
@@ -23,7 +23,8 @@
 use burn::tensor::ops::AttentionModuleOptions;
 use burn::tensor::{Bool, DType, Tensor, TensorData, activation, module};
 
-use super::precision::{cast, widen};
+use super::precision::{Precision, cast, widen};
+use super::product::product_in_parts;
 use super::rotation::Table;
 use crate::arch::{Activation, NormKind, Pairs, Routing};
 
@@ -32,16 +33,21 @@ use crate::arch::{Activation, NormKind, Pairs, Routing};
 ///
 /// All rows are one product `[batch * seq, d_in]` by `[d_in, d_out]`, which fills a device better
 /// than one for each sequence.
-pub(crate) fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<3> {
+pub(crate) fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Option<Tensor<1>>, precision: Precision) -> Tensor<3> {
     let [batch, seq, d_in] = x.dims();
     let [d_out, _] = weight.dims();
     // One product of all rows: [batch, seq, d_in] -> [batch * seq, d_in] -> [batch * seq, d_out]
-    let y = cast(x, weight.dtype()).reshape([batch * seq, d_in]).matmul(weight.transpose());
+    let y = product(cast(x, weight.dtype()).reshape([batch * seq, d_in]), weight.transpose(), precision);
     let y = match bias {
         Some(bias) => widen(y) + bias.unsqueeze(),
         None => y,
     };
     y.reshape([batch, seq, d_out]) // [batch * seq, d_out] -> [batch, seq, d_out]
+}
+
+/// `a · b` along the last two axes, both in one dtype: in parts where the precision says so.
+fn product<const D: usize>(a: Tensor<D>, b: Tensor<D>, precision: Precision) -> Tensor<D> {
+    if precision.in_parts { product_in_parts(a, b) } else { a.matmul(b) }
 }
 
 /// `x / sqrt(mean(x²) + eps) * weight` along the last axis, whose length `weight` has. Keeps the
@@ -137,6 +143,8 @@ pub(crate) struct Attention<'a> {
     /// A score of each query head whose weight goes to no key, `[n_heads]` in f32. It is neither
     /// scaled nor soft-capped.
     pub(crate) sinks: Option<&'a Tensor<1>>,
+    /// How products are taken.
+    pub(crate) precision: Precision,
 }
 
 /// Causal attention, `softmax(scale * QKᵀ) V` head by head: `queries`
@@ -149,30 +157,39 @@ pub(crate) struct Attention<'a> {
 /// Keys narrower than f32 are used as they are, and queries rounded likewise, where Burn has one
 /// kernel for the whole computation:
 ///
-/// - the queries are of a prompt that is long enough ([`is_for_one_kernel`]);
+/// - the queries are of a prompt that is long enough ([`is_for_one_kernel`]); they are padded to a
+///   multiple of [`QUERIES`], behind the last, and keys and values likewise;
 /// - there is no soft-cap, no mask and no sink;
 /// - the scale is the kernel's own, `1 / sqrt(head_dim)`. Queries are multiplied by the ratio
 ///   beforehand where a model has another one.
 ///
-/// All else is computed in f32, because Burn then forms all scores in the dtype that it is given,
+/// With products in parts, scores are formed here ([`attention_in_parts`]). All else is computed in
+/// f32 by Burn's attention, because Burn then forms all scores in the dtype that it is given,
 /// the softmax included.
 pub(crate) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, with: Attention<'_>) -> Tensor<4> {
+    if with.precision.in_parts {
+        return attention_in_parts(queries, keys, values, with);
+    }
     let [batch, n_heads, seq, head_dim] = queries.dims();
     let [_, n_kv_heads, seq_keys, _] = keys.dims();
     let group = n_heads / n_kv_heads;
     let narrow = keys.dtype();
     let is_plain = with.soft_cap.is_none() && with.hidden.is_none() && with.sinks.is_none();
     let in_one_kernel = is_for_one_kernel(seq, head_dim) && is_plain;
-    let (queries, keys, values, scale) = if narrow != DType::F32 && in_one_kernel {
+    let (queries, keys, values, scale, padding) = if narrow != DType::F32 && in_one_kernel {
         let factor = with.scale * (head_dim as f64).sqrt();
         let queries = if (factor - 1.0).abs() < 1e-6 { queries } else { queries.mul_scalar(factor) };
-        (cast(queries, narrow), keys, values, None)
+        let padding = seq.next_multiple_of(QUERIES) - seq;
+        // Queries and keys end together, so no query sees what is put behind them.
+        let [queries, keys, values] = [cast(queries, narrow), keys, values].map(|x| behind(x, padding));
+        (queries, keys, values, None, padding)
     } else {
-        (queries, widen(keys), widen(values), Some(with.scale))
+        (queries, widen(keys), widen(values), Some(with.scale), 0)
     };
+    let (rows, seq_keys) = (seq + padding, seq_keys + padding);
     // A group of query heads shares its key head by broadcasting, without a copy of the keys:
     // [batch, n_heads, seq, head_dim] -> [batch * n_kv_heads, group, seq, head_dim]
-    let queries = queries.reshape([batch * n_kv_heads, group, seq, head_dim]);
+    let queries = queries.reshape([batch * n_kv_heads, group, rows, head_dim]);
     // [batch, n_kv_heads, seq_keys, head_dim] -> [batch * n_kv_heads, 1, seq_keys, head_dim]
     let keys = keys.reshape([batch * n_kv_heads, 1, seq_keys, head_dim]);
     let values = values.reshape([batch * n_kv_heads, 1, seq_keys, head_dim]);
@@ -190,13 +207,70 @@ pub(crate) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, 
                 Tensor::cat(vec![seen, hidden.clone()], 3)
             });
             // [n_heads] -> [1, n_kv_heads, group, 1] -> [batch, n_kv_heads, group, seq] -> [batch * n_kv_heads, group, seq, 1]
-            let sinks = sinks.clone().reshape([1, n_kv_heads, group, 1]).expand([batch, n_kv_heads, group, seq]);
-            let sinks = sinks.reshape([batch * n_kv_heads, group, seq, 1]);
-            let others = Tensor::zeros([batch * n_kv_heads, group, seq, seq_keys], (device, DType::F32));
+            let sinks = sinks.clone().reshape([1, n_kv_heads, group, 1]).expand([batch, n_kv_heads, group, rows]);
+            let sinks = sinks.reshape([batch * n_kv_heads, group, rows, 1]);
+            let others = Tensor::zeros([batch * n_kv_heads, group, rows, seq_keys], (device, DType::F32));
             module::attention(queries, keys, values, hidden, Some(Tensor::cat(vec![sinks, others], 3)), options)
         }
     };
-    mixed.reshape([batch, n_heads, seq, head_dim]) // [batch * n_kv_heads, group, ..] -> [batch, n_heads, ..]
+    // [batch * n_kv_heads, group, rows, head_dim] -> [batch, n_heads, rows, head_dim] -> [.., seq, head_dim]
+    mixed.reshape([batch, n_heads, rows, head_dim]).narrow(2, 0, seq)
+}
+
+/// [`attention`] in f32 whose products are taken in parts, which forms all scores.
+fn attention_in_parts(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, with: Attention<'_>) -> Tensor<4> {
+    let [batch, n_heads, seq, head_dim] = queries.dims();
+    let [_, n_kv_heads, seq_keys, _] = keys.dims();
+    let (group, heads) = (n_heads / n_kv_heads, batch * n_kv_heads);
+    // The queries of a key head are rows of one product: [batch, n_heads, seq, head_dim] -> [heads, 1, group * seq, head_dim]
+    let queries = queries.reshape([heads, 1, group * seq, head_dim]);
+    let keys = widen(keys).reshape([heads, 1, seq_keys, head_dim]).swap_dims(2, 3);
+    let values = widen(values).reshape([heads, 1, seq_keys, head_dim]);
+    let scores = product_in_parts(queries, keys).mul_scalar(with.scale);
+    let scores = match with.soft_cap {
+        Some(cap) => scores.div_scalar(cap).tanh().mul_scalar(cap),
+        None => scores,
+    };
+    let later = Tensor::<2, Bool>::tril_mask([seq, seq_keys], (seq_keys - seq) as i64, &scores.device());
+    let later = later.reshape([1, 1, seq, seq_keys]).expand([heads, group, seq, seq_keys]);
+    let hidden = match with.hidden {
+        Some(hidden) => hidden.clone().expand([heads, group, seq, seq_keys]).bool_or(later),
+        None => later,
+    };
+    let scores = scores.reshape([heads, group, seq, seq_keys]).mask_fill(hidden, f32::NEG_INFINITY);
+    // Every query sees its own position, so the highest score is finite.
+    let highest = scores.clone().max_dim(3); // [heads, group, seq, 1]
+    let sinks = with.sinks.map(|sinks| {
+        let sinks = sinks.clone().reshape([1, n_kv_heads, group, 1]).expand([batch, n_kv_heads, group, seq]);
+        sinks.reshape([heads, group, seq, 1])
+    });
+    let highest = match &sinks {
+        Some(sinks) => highest.max_pair(sinks.clone()),
+        None => highest,
+    };
+    let weights = (scores - highest.clone()).exp();
+    let total = weights.clone().sum_dim(3);
+    let total = match sinks {
+        Some(sinks) => total + (sinks - highest).exp(),
+        None => total,
+    };
+    let weights = (weights / total).reshape([heads, 1, group * seq, seq_keys]);
+    product_in_parts(weights, values).reshape([batch, n_heads, seq, head_dim])
+}
+
+/// Positions of queries to which prompts are padded for Burn's kernel: some of its variants take no
+/// other lengths, and where the one that was found fastest for lengths of about this size does not
+/// take it, Burn forms all scores instead, without a word.
+const QUERIES: usize = 128;
+
+/// `x` `[batch, heads, seq, head_dim]` with as many positions of zeros behind it.
+fn behind(x: Tensor<4>, padding: usize) -> Tensor<4> {
+    if padding == 0 {
+        return x;
+    }
+    let [batch, heads, _, head_dim] = x.dims();
+    let zeros = Tensor::zeros([batch, heads, padding, head_dim], (&x.device(), x.dtype()));
+    Tensor::cat(vec![x, zeros], 2)
 }
 
 /// Whether Burn's search for a GPU's fastest attention takes a kernel that never forms scores.
@@ -236,7 +310,7 @@ pub(crate) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Atten
         let queries = queries.clone().narrow(1, head * group, group).reshape([batch, 1, group * seq, head_dim]);
         // [batch, n_kv_heads, seq_keys, head_dim] -> [batch, 1, seq_keys, head_dim] -> [batch, 1, head_dim, seq_keys]
         let keys = widen(keys.clone().narrow(1, head, 1)).swap_dims(2, 3);
-        let scores = queries.matmul(keys).mul_scalar(with.scale); // [batch, 1, group * seq, seq_keys]
+        let scores = product(queries, keys, with.precision).mul_scalar(with.scale); // [batch, 1, group * seq, seq_keys]
         let scores = match with.soft_cap {
             Some(cap) => scores.div_scalar(cap).tanh().mul_scalar(cap),
             None => scores,
@@ -367,7 +441,13 @@ mod tests {
         let device = burn::tensor::Device::flex();
         let ones = || Tensor::<4>::ones([1, 1, seq, head_dim], (&device, DType::F32));
         let narrow = |x: Tensor<4>| cast(x, DType::F16);
-        let with = Attention { scale: (head_dim as f64).sqrt().recip(), soft_cap: None, hidden: None, sinks: None };
+        let with = Attention {
+            scale: (head_dim as f64).sqrt().recip(),
+            soft_cap: None,
+            hidden: None,
+            sinks: None,
+            precision: Precision::HALF,
+        };
         let mixed = attention(ones().mul_scalar(100.0), narrow(ones().mul_scalar(100.0)), narrow(ones()), with);
         let mixed: Vec<f32> = mixed.into_data().try_into_vec().unwrap();
         assert!(mixed.iter().all(|x| (x - 1.0).abs() < 1e-3), "{mixed:?}");

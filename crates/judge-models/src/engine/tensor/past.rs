@@ -1,8 +1,8 @@
 //! What a pass knows of the positions before its own, as the trait [`Past`].
 //!
-//! `decoder.rs` and `block_ops.rs` ask it during a pass; `slots.rs` implements it for batches whose
-//! texts are being written. A pass without a past is over whole sequences and keeps nothing. Calls
-//! of a pass come in this order:
+//! `decoder.rs` and `block_ops.rs` ask it during a pass; `slots.rs` implements it for prefixes, what
+//! comes behind them, and texts that are being written. A pass without a past is over whole
+//! sequences and keeps nothing. Calls of a pass come in this order:
 //!
 //! ```text
 //! for each device:   masks(kinds)
@@ -44,7 +44,6 @@ pub(crate) trait Past {
     fn is_there(&self, seq: usize, device: &Device) -> Option<Tensor<3>>;
 
     /// What the queries of this pass must not see of the keys that [`extend`](Self::extend)
-    /// returns, for each of `kinds`. `None`: positions have no gap, so windows alone hide
-    /// something.
-    fn masks(&self, kinds: &[MaskKind], device: &Device) -> Option<Masks>;
+    /// returns, for each of `kinds`.
+    fn masks(&self, kinds: &[MaskKind], device: &Device) -> Masks;
 }

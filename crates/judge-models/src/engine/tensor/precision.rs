@@ -4,7 +4,7 @@
 //! Operations take activations in any float dtype and cast them where they need another one, so
 //! there is one body of each for every precision. What is not named in [`Precision`] is f32
 //! wherever it runs: the residual stream, norms, rotations, softmax, activations, logits. A GPU may
-//! take the products among it with ten bits after the point (TF32).
+//! take the products among it with ten bits after the point (TF32), unless they are taken in parts.
 
 use burn::tensor::{DType, Tensor};
 
@@ -23,18 +23,33 @@ pub(crate) struct Precision {
     /// [`ops::attention`](super::ops::attention). Keys and values are also kept in it while text is
     /// written.
     pub(crate) attention: DType,
+    /// Whether products of f32 are taken in parts that a GPU does not round (`product.rs`), where
+    /// products are f32 at all. A processor needs none.
+    pub(crate) in_parts: bool,
 }
 
 impl Precision {
-    /// f32 throughout.
-    pub(crate) const FULL: Self = Self { products: DType::F32, attention: DType::F32 };
+    /// f32 throughout, as far as one product of the device is.
+    pub(crate) const FULL: Self = Self { products: DType::F32, attention: DType::F32, in_parts: false };
+
+    /// f32 throughout, on devices that round what a product takes.
+    pub(crate) const IN_PARTS: Self = Self { in_parts: true, ..Self::FULL };
 
     /// Products in bf16, attention in f16.
     ///
     /// Burn's attention runs on a GPU's matrix units for f16 alone. Its eleven significant bits are
     /// three more than those of bf16. Queries, keys and values of trained models stay well within
     /// its range; a reading beyond it is not finite, and is refused.
-    pub(crate) const HALF: Self = Self { products: DType::BF16, attention: DType::F16 };
+    pub(crate) const HALF: Self = Self { products: DType::BF16, attention: DType::F16, in_parts: false };
+
+    /// What a dtype means on GPUs.
+    pub(crate) fn on_gpus(dtype: Dtype) -> Self {
+        match dtype {
+            Dtype::F32 => Self::IN_PARTS,
+            Dtype::Tf32 => Self::FULL,
+            Dtype::Bf16 => Self::HALF,
+        }
+    }
 
     /// The dtype of the weights, by which factors such as Gemma's embedding scale are rounded.
     pub(crate) fn dtype(self) -> Dtype {

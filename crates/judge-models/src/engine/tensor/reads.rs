@@ -1,66 +1,36 @@
-//! What one pass over a batch brings to the host: reduced on the device where it lies, fetched from
-//! each device at once.
+//! What is read of one pass over a batch: reductions of its states, queued on the device where they
+//! lie, so that little is fetched.
 //!
 //! ```text
 //! Decoder::forward ─► visit(layer, stream [batch, seq, d_model])      queues reductions: a row per sequence
 //!                  ─► take(entropies)
-//!                  ─► finish: one transaction per device ─► Fetched   numbers on the host, by layer and reduction
-//! run.rs           ─► Fetched::states, signals, own, next, logits     what each row's job wants of them
+//!                  ─► queued ─► fetched.rs
 //! ```
 //!
 //! [`What`] lists the reductions. A layer's reduction is made for the whole batch if one sequence
 //! wants it, and only then; each sequence takes its row. Jobs say what they want
-//! (`reading/jobs.rs`), so this path and the packed one cannot differ in it. Label logits are not
-//! made here: the host multiplies the states that this file brings (`reading/labels.rs`).
+//! (`reading/jobs.rs`), so this path and the packed one cannot differ in it.
 //!
-//! Nothing waits for a device before [`Reads::finish`], so blocks and reductions are queued without
+//! In the last block that is run, rows that nobody reads are left out behind attention
+//! ([`Reads::kept`]), unless a sequence is read at all positions.
+//!
+//! Nothing waits for a device before [`Queued::fetch`], so blocks and reductions are queued without
 //! a gap.
 //!
 //! NaN is kept, so that a reading with one is refused: a device's minimum or maximum may pass over
 //! a NaN, but no sum does, so extremes are replaced by NaN wherever the sum is NaN.
 
-use burn::tensor::{Bool, Device, Int, Tensor, TensorData, Transaction};
-use judge_core::{HeadEntropies, Layer, Lens, PooledState, Pooling, Want};
+use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
+use judge_core::{Layer, Lens, Pooling, Sampling, TokenId};
 
 use super::block_ops::Entropies;
 use super::decoder::Decoder;
-use super::host::from_device;
-use super::score::{Tokens, score};
-use crate::Error;
-use crate::reading::jobs::{Job, Signals};
-use crate::reading::labels::{States, lens_at, wants_state};
-use crate::reading::passes::NextOfSome;
-use crate::reading::pooling::Pool;
-
-/// A reduction of a layer's states (or of what the head makes of them), with one row per sequence
-/// unless it says otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
-    /// The last position's state as it is, `[d_model]`. Never of the last layer, which is read
-    /// normed.
-    Last,
-    /// The last position's state after the final norm, `[d_model]`.
-    Normed,
-    /// The first position's state, `[d_model]`; of the last layer after the final norm.
-    First,
-    /// Sum over the sequence's own positions by coordinate, `[d_model]` in f32; of the last layer
-    /// after the final norm. Also made for minimum and maximum, which need it to find a NaN.
-    Sum,
-    /// Minimum over the same positions, `[d_model]`; `+inf` stands at padding.
-    Min,
-    /// Maximum over the same positions, `[d_model]`; `-inf` stands at padding.
-    Max,
-    /// Logits over the vocabulary at the last position, `[d_vocab]`, where text is written.
-    Logits,
-    /// Log-probabilities of the tokens that may come next, `[k]`, in the order of
-    /// [`Job::next_tokens`] and padded to the longest list.
-    Next,
-    /// Log-probabilities of all tokens that are scored, one sequence's behind the other's: a single
-    /// row for the batch.
-    Own,
-    /// The attention entropies of all positions, padding included, `[seq, n_heads]`.
-    Entropies,
-}
+use super::fetched::{Queued, What};
+use super::label_products::label_products;
+use super::precision::widen;
+use super::score::{Tokens, greedy, score};
+use crate::reading::jobs::Job;
+use crate::reading::labels::{is_read_at, wants_state};
 
 /// What the sequences of a batch want of one pass, and the reductions that are queued for it.
 pub(super) struct Reads<'a> {
@@ -70,11 +40,24 @@ pub(super) struct Reads<'a> {
     jobs: &'a [&'a Job<'a>],
     /// Whether the pass feeds prompts; otherwise it feeds one new token of each sequence.
     prompts: bool,
-    /// The head in f32, `[d_vocab, d_model]`, where text is written behind the pass; then all
-    /// logits are fetched. `None`: at most log-probabilities of some tokens are.
+    /// The first position of the pass: behind a prefix, if there is one.
+    start: usize,
+    /// Positions of the pass, with padding.
+    seq: usize,
+    /// The head in f32, `[d_vocab, d_model]`, where text is written behind the pass; then a token is
+    /// chosen or all logits are fetched. `None`: at most log-probabilities of some tokens are.
     writes: Option<Tensor<2>>,
     /// Where to read, on the device of each of the decoder's stages.
     places: Vec<Places>,
+    /// The labels that some sequence reads in this pass, ascending.
+    labels: Vec<TokenId>,
+    /// Their rows of the head, `[labels, d_model]` in f32 on the device of each stage; none if there
+    /// are no labels.
+    heads: Vec<Tensor<2>>,
+    /// The highest layer, behind the last block that is run.
+    top: usize,
+    /// The rows of `[batch * seq]` that the stream of that layer has, ascending; `None`: all.
+    kept: Option<Vec<i32>>,
     /// Queued reductions, `[batch, 1, width]`, entropies `[batch, seq, n_heads]`, [`What::Own`]
     /// `[1, count, 1]`. The first axis is that of the rows.
     wanted: Vec<(Layer, What, Tensor<3>)>,
@@ -102,65 +85,154 @@ impl Places {
 }
 
 impl<'a> Reads<'a> {
-    /// Reads of prompts that are padded to `seq` positions. `writes` is the head in f32 if text is
-    /// written behind them.
+    /// Reads of prompts through `blocks` blocks, whose positions from `start` on are padded to `seq`.
+    /// `writes` is the head in f32 if text is written behind them.
     pub(super) fn of_prompts(
         decoder: &'a Decoder,
         jobs: &'a [&'a Job<'a>],
-        seq: usize,
+        blocks: usize,
+        (start, seq): (usize, usize),
         writes: Option<Tensor<2>>,
     ) -> Self {
-        let last: Vec<i32> = jobs.iter().enumerate().map(|(row, job)| (row * seq + job.ids.len() - 1) as i32).collect();
-        let padding: Option<Vec<bool>> = jobs
-            .iter()
-            .any(|job| job.whole().next().is_some())
-            .then(|| jobs.iter().flat_map(|job| (0..seq).map(|position| position >= job.ids.len())).collect());
+        let new = |job: &Job<'_>| job.ids.len() - start;
+        let last: Vec<i32> = jobs.iter().enumerate().map(|(row, job)| (row * seq + new(job) - 1) as i32).collect();
+        let is_whole = jobs.iter().any(|job| job.whole().next().is_some());
+        let padding: Option<Vec<bool>> =
+            is_whole.then(|| jobs.iter().flat_map(|job| (0..seq).map(move |position| position >= new(job))).collect());
         let places = |device: &Device| Places::new(&last, padding.as_deref(), device);
         let places = decoder.devices().iter().map(places).collect();
-        Self { decoder, jobs, prompts: true, writes, places, wanted: Vec::new() }
+        let mut reads = Self::new(decoder, jobs, true, blocks, (start, seq), writes, places);
+        reads.kept = reads.rows_of_top(&last);
+        reads
     }
 
-    /// Reads of one new token of each sequence, with the head in f32. Tokens that nobody wants any
-    /// more are read with the others.
-    pub(super) fn of_step(decoder: &'a Decoder, jobs: &'a [&'a Job<'a>], head: Tensor<2>) -> Self {
+    /// Reads of one new token of each sequence, with the head in f32.
+    pub(super) fn of_step(decoder: &'a Decoder, jobs: &'a [&'a Job<'a>], blocks: usize, head: Tensor<2>) -> Self {
         let last: Vec<i32> = (0..jobs.len() as i32).collect();
         let places = decoder.devices().iter().map(|device| Places::new(&last, None, device)).collect();
-        Self { decoder, jobs, prompts: false, writes: Some(head), places, wanted: Vec::new() }
+        Self::new(decoder, jobs, false, blocks, (0, 1), Some(head), places)
     }
 
-    /// Queues what is wanted of the residual stream `[batch, seq, d_model]` at `layer`, on its
-    /// device.
+    /// Reads of a pass, of which nothing is queued yet and no row is left out. The arguments are
+    /// fields.
+    fn new(
+        decoder: &'a Decoder,
+        jobs: &'a [&'a Job<'a>],
+        prompts: bool,
+        top: usize,
+        (start, seq): (usize, usize),
+        writes: Option<Tensor<2>>,
+        places: Vec<Places>,
+    ) -> Self {
+        let (labels, heads) = (Vec::new(), Vec::new());
+        let (kept, wanted) = (None, Vec::new());
+        let mut reads = Self { decoder, jobs, prompts, start, seq, writes, places, labels, heads, top, kept, wanted };
+        let step = reads.step();
+        let wanted = jobs.iter().flat_map(|job| &job.want.labels).filter(|read| is_read_at(read, step));
+        let mut labels: Vec<TokenId> = wanted.flat_map(|read| &read.tokens).copied().collect();
+        labels.sort_unstable();
+        labels.dedup();
+        if !labels.is_empty() {
+            let head = decoder.head_rows(&labels);
+            reads.heads = decoder.devices().iter().map(|device| head.clone().to_device(device)).collect();
+        }
+        reads.labels = labels;
+        reads
+    }
+
+    /// The rows of `[batch * seq]` that are read of the highest layer, ascending: the last position
+    /// of each sequence, `last`, the first where it is wanted, and those that score a token. `None`
+    /// if all are, or if there is no block that could leave some out.
+    fn rows_of_top(&self, last: &[i32]) -> Option<Vec<i32>> {
+        let top = Layer(self.top);
+        let wanted = |what| self.jobs.iter().any(|job| self.wants(job, top, what));
+        if self.top == 0 || [What::Sum, What::Min, What::Max].into_iter().any(wanted) {
+            return None;
+        }
+        let mut rows = last.to_vec();
+        if wanted(What::First) {
+            rows.extend(self.firsts());
+        }
+        if self.top == self.decoder.spec().n_layers() {
+            rows.extend(self.scored().map(|(row, _)| row));
+        }
+        rows.sort_unstable();
+        rows.dedup();
+        (rows.len() < self.jobs.len() * self.seq).then_some(rows)
+    }
+
+    /// The block behind whose attention rows are left out, and those that go on, for
+    /// [`Pass::kept`](super::decoder::Pass).
+    pub(super) fn kept(&self) -> Option<(usize, Vec<i32>)> {
+        self.kept.clone().map(|rows| (self.top - 1, rows))
+    }
+
+    /// Rows of the sequences' first positions in `[batch * seq]`.
+    fn firsts(&self) -> impl Iterator<Item = i32> {
+        let seq = self.seq;
+        (0..self.jobs.len()).map(move |row| (row * seq) as i32)
+    }
+
+    /// Rows of `[batch * seq]` that score a token of their sequence, with the token: that at position
+    /// `p` is scored at `p - 1`.
+    fn scored(&self) -> impl Iterator<Item = (i32, TokenId)> {
+        let (start, seq) = (self.start, self.seq);
+        self.jobs.iter().filter(|_| self.prompts).enumerate().flat_map(move |(row, job)| {
+            let positions = job.scored_from.into_iter().flat_map(|from| from..job.ids.len());
+            positions.map(move |position| ((row * seq + position - 1 - start) as i32, job.ids[position]))
+        })
+    }
+
+    /// Rows `[rows, 1, d_model]` of the stream `x` of a layer, by their places in `[batch * seq]`.
+    /// Of the highest layer some rows may not be there; those that [`kept`](Self::kept) has are.
+    fn select(&self, layer: Layer, x: &Tensor<3>, rows: impl Iterator<Item = i32>) -> Tensor<3> {
+        let place = |row: i32| match &self.kept {
+            Some(kept) if layer.0 == self.top => kept.partition_point(|&kept| kept < row) as i32,
+            _ => row,
+        };
+        let rows: Vec<i32> = rows.map(place).collect();
+        rows_at(x, Tensor::from_data(TensorData::from(rows.as_slice()), &x.device()))
+    }
+
+    /// Queues what is wanted of the residual stream at `layer`, on its device: `[batch, seq, d_model]`,
+    /// or `[1, rows, d_model]` of the highest layer where rows are left out.
     pub(super) fn visit(&mut self, layer: Layer, x: &Tensor<3>) {
-        let [batch, seq, d_model] = x.dims();
+        let batch = self.jobs.len();
         let Places { last: positions, padding } = &self.places[self.decoder.stage_of(layer.0)];
         let (positions, padding) = (positions.clone(), padding.clone());
         let is_final = layer.0 == self.decoder.spec().n_layers();
         let wanted = |what| self.jobs.iter().any(|job| self.wants(job, layer, what));
-        let (last, normed) = (wanted(What::Last), wanted(What::Normed));
-        let (first, sum) = (wanted(What::First), wanted(What::Sum));
-        let (min, max) = (wanted(What::Min), wanted(What::Max));
-        if last || normed {
-            // [batch, seq, d_model] -> [batch * seq, d_model] -> [batch, d_model] -> [batch, 1, d_model]
-            let rows = x.clone().reshape([batch * seq, d_model]).select(0, positions);
-            let rows = rows.reshape([batch, 1, d_model]);
-            if last {
-                self.fetch(layer, What::Last, rows.clone());
+        let (last, first) = (wanted(What::Last), wanted(What::First));
+        let (sum, min, max) = (wanted(What::Sum), wanted(What::Min), wanted(What::Max));
+        let [raw, normed] = [Lens::Raw, Lens::Normed].map(|lens| wanted(What::Labels(lens)));
+        let predicts = is_final && self.jobs.iter().any(|job| job.needs_logits(self.step()));
+        if last || raw || normed || predicts {
+            let rows = match &self.kept {
+                Some(_) if layer.0 == self.top => self.select(layer, x, self.lasts()),
+                _ => rows_at(x, positions),
+            };
+            if raw {
+                self.read_labels(layer, Lens::Raw, &rows);
             }
-            if normed {
-                let rows = self.decoder.final_norm(rows);
-                if let Some(head) = self.writes.clone().filter(|_| is_final) {
-                    let logits = self.decoder.logits_by(head, rows.clone()); // [batch, 1, d_vocab]
-                    self.fetch(layer, What::Logits, logits);
-                } else if let Some(tokens) = self.next_tokens().filter(|_| is_final) {
-                    let rows = rows.clone().reshape([1, batch, d_model]);
-                    let found = score(self.decoder, self.decoder.wide_head(), rows, &tokens);
-                    self.fetch(layer, What::Next, found.reshape([batch as i32, 1, -1])); // [1, batch, k] -> [batch, 1, k]
+            let rows = match normed || is_final {
+                true => {
+                    let normed_rows = self.decoder.final_norm(rows.clone());
+                    if normed {
+                        self.read_labels(layer, Lens::Normed, &normed_rows);
+                    }
+                    if predicts {
+                        self.predict(normed_rows.clone());
+                    }
+                    if is_final { normed_rows } else { rows }
                 }
-                self.fetch(layer, What::Normed, rows);
+                false => rows,
+            };
+            if last {
+                self.fetch(layer, What::Last, rows);
             }
         }
         if first {
-            let rows = x.clone().slice([0..batch, 0..1]); // [batch, seq, d_model] -> [batch, 1, d_model]
+            let rows = self.select(layer, x, self.firsts());
             self.fetch(layer, What::First, if is_final { self.decoder.final_norm(rows) } else { rows });
         }
         if is_final && self.prompts {
@@ -170,6 +242,7 @@ impl<'a> Reads<'a> {
             && (sum || min || max)
         {
             let x = if is_final { self.decoder.final_norm(x.clone()) } else { x.clone() };
+            let [_, seq, d_model] = x.dims();
             let padding = padding.expand([batch, seq, d_model]);
             let with = |value: f32| x.clone().mask_fill(padding.clone(), value);
             // [batch, seq, d_model] -> [batch, 1, d_model]
@@ -183,32 +256,67 @@ impl<'a> Reads<'a> {
         }
     }
 
+    /// Queues the logits of all labels from states `[batch, 1, d_model]` as a lens shows them.
+    fn read_labels(&mut self, layer: Layer, lens: Lens, states: &Tensor<3>) {
+        if let Some(head) = self.heads.get(self.decoder.stage_of(layer.0)) {
+            let logits = label_products(&widen(states.clone()), head);
+            self.fetch(layer, What::Labels(lens), logits);
+        }
+    }
+
+    /// Rows of the sequences' last positions in `[batch * seq]`.
+    fn lasts(&self) -> impl Iterator<Item = i32> {
+        let (start, seq) = (self.start, self.seq);
+        let last = move |(row, job): (usize, &&Job<'_>)| (row * seq + job.ids.len() - start - 1) as i32;
+        self.jobs.iter().enumerate().map(last)
+    }
+
+    /// Queues what the model says of the token behind each sequence, from the normed states
+    /// `[batch, 1, d_model]` of the last positions.
+    fn predict(&mut self, states: Tensor<3>) {
+        let [batch, _, d_model] = states.dims();
+        let states = states.reshape([1, batch, d_model]);
+        let by_row = |found: Tensor<3>| found.reshape([batch as i32, 1, -1]); // [1, batch, k] -> [batch, 1, k]
+        let tokens = self.next_tokens();
+        let layer = Layer(self.decoder.spec().n_layers());
+        let is_greedy = |job: &&Job<'_>| {
+            job.want.generate.as_ref().is_none_or(|generation| generation.sampling == Sampling::Greedy)
+        };
+        match (self.writes.clone(), tokens) {
+            (Some(head), tokens) if self.jobs.iter().all(is_greedy) => {
+                let found = greedy(self.decoder, head, states, tokens.as_ref());
+                self.fetch(layer, What::Greedy, by_row(found));
+            }
+            (Some(head), _) => {
+                let logits = self.decoder.logits_by(head, states);
+                self.fetch(layer, What::Logits, by_row(logits));
+            }
+            (None, Some(tokens)) => {
+                let found = score(self.decoder, self.decoder.wide_head(), states, &tokens);
+                self.fetch(layer, What::Next, by_row(found));
+            }
+            (None, None) => {}
+        }
+    }
+
     /// For each sequence, the tokens whose log-probabilities behind its last position are wanted;
     /// `None` if there are none at all.
     fn next_tokens(&self) -> Option<Tokens> {
         Tokens::new(self.jobs.iter().map(|job| job.next_tokens(self.step())).collect())
     }
 
-    /// Queues the log-probabilities of the tokens that are scored, from the last block's output
-    /// `[batch, seq, d_model]`: the token at position `p` by the state at `p - 1`. Only these
-    /// positions go through the head.
+    /// Queues the log-probabilities of the tokens that are scored, from the last block's output.
+    /// Only the positions that score one go through the head.
     fn score_own(&mut self, x: &Tensor<3>) {
-        let [batch, seq, d_model] = x.dims();
-        let (mut positions, mut tokens) = (Vec::new(), Vec::new());
-        for (row, job) in self.jobs.iter().enumerate() {
-            for position in job.scored_from.into_iter().flat_map(|from| from..job.ids.len()) {
-                positions.push((row * seq + position - 1) as i32);
-                tokens.push(vec![job.ids[position]]);
-            }
-        }
-        let count = positions.len();
-        let Some(tokens) = Tokens::new(tokens) else { return };
-        let positions = Tensor::<1, Int>::from_data(TensorData::from(positions.as_slice()), &x.device());
-        // [batch, seq, d_model] -> [batch * seq, d_model] -> [1, count, d_model]
-        let rows = x.clone().reshape([batch * seq, d_model]).select(0, positions).reshape([1, count, d_model]);
+        let (rows, tokens): (Vec<i32>, Vec<TokenId>) = self.scored().unzip();
+        let count = rows.len();
+        let Some(tokens) = Tokens::new(tokens.into_iter().map(|token| vec![token]).collect()) else { return };
+        let layer = Layer(self.decoder.spec().n_layers());
+        let states = self.select(layer, x, rows.into_iter());
+        let states = self.decoder.final_norm(states).swap_dims(0, 1); // [count, 1, d_model] -> [1, count, d_model]
         let head = self.writes.clone().unwrap_or_else(|| self.decoder.wide_head());
-        let found = score(self.decoder, head, self.decoder.final_norm(rows), &tokens); // [1, count, 1]
-        self.fetch(Layer(self.decoder.spec().n_layers()), What::Own, found);
+        let found = score(self.decoder, head, states, &tokens);
+        self.fetch(layer, What::Own, found.reshape([1, count, 1]));
     }
 
     /// The number of the token which the pass predicts, as far as it matters: 0 behind the prompt,
@@ -239,20 +347,14 @@ impl<'a> Reads<'a> {
     fn wants(&self, job: &Job<'_>, layer: Layer, what: What) -> bool {
         let (n_layers, want) = (self.decoder.spec().n_layers(), job.want);
         let pooled = |pooling| self.prompts && want.pooled.contains(&(layer, pooling));
-        let labels = |lens| wants_state(want, self.step(), layer, lens, n_layers);
         match what {
-            // The last block's output is only ever read normed.
-            What::Last if layer.0 == n_layers => false,
-            What::Last => pooled(Pooling::Last) || labels(Lens::Raw),
-            What::Normed if layer.0 == n_layers => {
-                job.needs_logits(self.step()) || pooled(Pooling::Last) || labels(Lens::Normed)
-            }
-            What::Normed => labels(Lens::Normed),
+            What::Last => pooled(Pooling::Last),
+            What::Labels(lens) => wants_state(want, self.step(), layer, lens, n_layers),
             What::First => pooled(Pooling::First),
             What::Sum => pooled(Pooling::Mean),
             What::Min => pooled(Pooling::Min),
             What::Max => pooled(Pooling::Max),
-            What::Logits => self.writes.is_some() && layer.0 == n_layers,
+            What::Logits | What::Greedy => self.writes.is_some() && layer.0 == n_layers,
             What::Next | What::Own => layer.0 == n_layers,
             What::Entropies => self.prompts && want.attention_entropy.contains(&layer),
         }
@@ -264,141 +366,15 @@ impl<'a> Reads<'a> {
         self.wanted.push((layer, what, tensor));
     }
 
-    /// Waits for the devices and fetches what was queued, one device after the other.
-    ///
-    /// # Errors
-    /// [`Error::Device`] if a device fails.
-    pub(super) fn finish(self) -> Result<Fetched, Error> {
-        let mut parts = Vec::with_capacity(self.wanted.len());
-        let mut wanted = self.wanted;
-        // A transaction reads from one device.
-        while let Some(device) = wanted.first().map(|(_, _, tensor)| tensor.device()) {
-            let (here, elsewhere): (Vec<_>, Vec<_>) =
-                wanted.into_iter().partition(|(_, _, tensor)| tensor.device() == device);
-            wanted = elsewhere;
-            let mut transaction = Transaction::default();
-            let mut names = Vec::with_capacity(here.len());
-            for (layer, what, tensor) in here {
-                transaction = transaction.register(tensor);
-                names.push((layer, what));
-            }
-            let data = from_device(|| transaction.try_execute())?;
-            for ((layer, what), data) in names.into_iter().zip(data) {
-                let rows = data.shape().first().copied().unwrap_or(0);
-                let values: Vec<f32> =
-                    data.try_into_vec().map_err(|source| Error::Device { source: Box::new(source) })?;
-                let width = (values.len() / rows.max(1)).max(1);
-                parts.push(Part { layer, what, width, values });
-            }
-        }
-        let (n_layers, n_heads) = (self.decoder.spec().n_layers(), self.decoder.spec().n_heads);
-        Ok(Fetched { n_layers, n_heads, parts })
+    /// What is queued, to be fetched when the host has time for it.
+    pub(super) fn queued(self) -> Queued {
+        Queued::new(self.decoder.spec(), self.labels, self.wanted)
     }
 }
 
-/// What a pass brought, on the host.
-pub(super) struct Fetched {
-    /// The model's, to know which layer is the last.
-    n_layers: usize,
-    /// The model's query heads: numbers per position in a row of entropies.
-    n_heads: usize,
-    /// One for each layer and reduction.
-    parts: Vec<Part>,
-}
-
-/// One reduction of one layer, `[rows, width]`.
-struct Part {
-    /// Layer 0 is the embedding, layer `i` the output of block `i - 1`.
-    layer: Layer,
-    /// The reduction.
-    what: What,
-    /// Numbers of a row; at least 1.
-    width: usize,
-    /// Row-major.
-    values: Vec<f32>,
-}
-
-impl Fetched {
-    /// The row of the sequence in place `row` of the batch; empty if nobody wanted this.
-    fn row(&self, layer: Layer, what: What, row: usize) -> &[f32] {
-        let part = self.parts.iter().find(|part| part.layer == layer && part.what == what);
-        part.and_then(|part| part.values.chunks_exact(part.width).nth(row)).unwrap_or(&[])
-    }
-
-    /// The last position's states that the label logits of a row are made from, by layer and lens.
-    /// States that no sequence of the batch wanted at this step are left out.
-    pub(super) fn states(&self, row: usize, want: &Want) -> States {
-        let mut states = States::new();
-        for read in &want.labels {
-            for &layer in &read.layers {
-                let lens = lens_at(read.lens, layer, self.n_layers);
-                let what = if lens == Lens::Raw { What::Last } else { What::Normed };
-                let state = self.row(layer, what, row);
-                if !state.is_empty() {
-                    states.insert((layer, lens), state.to_vec());
-                }
-            }
-        }
-        states
-    }
-
-    /// The log-probabilities of the tokens that may come behind a prompt, those of
-    /// [`Job::next_tokens`] for step 0.
-    pub(super) fn next(&self, row: usize, job: &Job<'_>) -> NextOfSome {
-        let log_probs = self.row(Layer(self.n_layers), What::Next, row);
-        NextOfSome(job.next_tokens(0).into_iter().zip(log_probs.iter().copied()).collect())
-    }
-
-    /// The log-probabilities of the scored tokens of the job in place `row`; `jobs` are those of
-    /// the whole batch, whose tokens lie one job behind the other. Empty if the job has none.
-    pub(super) fn own(&self, row: usize, jobs: &[&Job<'_>]) -> Vec<f32> {
-        let count = |job: &&Job<'_>| job.scored_from.map_or(0, |from| job.ids.len() - from);
-        let start: usize = jobs[..row].iter().map(count).sum();
-        let all = self.row(Layer(self.n_layers), What::Own, 0);
-        all.get(start..start + count(&jobs[row])).unwrap_or_default().to_vec()
-    }
-
-    /// The logits of a row over the vocabulary, `[d_vocab]`, without the soft-cap; empty if no text
-    /// is written.
-    pub(super) fn logits(&self, row: usize) -> &[f32] {
-        self.row(Layer(self.n_layers), What::Logits, row)
-    }
-
-    /// What all positions of a prompt brought: pooled states, and entropies averaged over its own
-    /// positions in `f64`.
-    pub(super) fn signals(&self, row: usize, job: &Job<'_>) -> Signals {
-        let entropies = |&layer: &Layer| {
-            let mut pool = Pool::new(Pooling::Mean);
-            let positions = self.row(layer, What::Entropies, row).chunks_exact(self.n_heads.max(1));
-            positions.take(job.ids.len()).for_each(|heads| pool.add(heads)); // padding is behind them
-            HeadEntropies { layer, values: pool.finish() }
-        };
-        let attention_entropy = job.want.attention_entropy.iter().map(entropies).collect();
-        Signals { pooled: self.pooled(row, job), attention_entropy }
-    }
-
-    /// The pooled states of a prompt, in the order asked for. A mean is the device's f32 sum,
-    /// divided on the host.
-    fn pooled(&self, row: usize, job: &Job<'_>) -> Vec<PooledState> {
-        let state = |&(layer, pooling): &(Layer, Pooling)| {
-            let get = |what| self.row(layer, what, row);
-            // A device's minimum may pass over a NaN, which must not be pooled away; no sum does.
-            let unless_nan = |values: &[f32]| {
-                values.iter().zip(get(What::Sum)).map(|(&x, sum)| if sum.is_nan() { f32::NAN } else { x }).collect()
-            };
-            let values = match pooling {
-                Pooling::First => get(What::First).to_vec(),
-                Pooling::Last if layer.0 == self.n_layers => get(What::Normed).to_vec(),
-                Pooling::Last => get(What::Last).to_vec(),
-                Pooling::Mean => {
-                    let count = job.ids.len() as f64;
-                    get(What::Sum).iter().map(|&sum| (f64::from(sum) / count) as f32).collect()
-                }
-                Pooling::Min => unless_nan(get(What::Min)),
-                Pooling::Max => unless_nan(get(What::Max)),
-            };
-            PooledState { layer, pooling, values }
-        };
-        job.want.pooled.iter().map(state).collect()
-    }
+/// Rows `[rows, 1, width]` of `x` `[.., .., width]`, by their places among all rows.
+fn rows_at(x: &Tensor<3>, places: Tensor<1, Int>) -> Tensor<3> {
+    let [batch, seq, width] = x.dims();
+    let [rows] = places.dims();
+    x.clone().reshape([batch * seq, width]).select(0, places).reshape([rows, 1, width])
 }

@@ -65,14 +65,12 @@ impl Rotation {
         self.map(|table| table.clone().narrow(1, start, count))
     }
 
-    /// The part for one position of each sequence of a batch: `[batch, 1, 1, rotary_dim / 2]`, from
-    /// tables of consecutive positions.
-    pub(crate) fn at_each(&self, positions: &[usize]) -> Self {
-        let positions: Vec<i32> = positions.iter().map(|&position| position as i32).collect();
+    /// The part for one position of each sequence of a batch, `positions` `[batch]` on the device of
+    /// the tables: `[batch, 1, 1, rotary_dim / 2]`, from tables of consecutive positions.
+    pub(crate) fn at_each(&self, positions: &Tensor<1, Int>) -> Self {
         self.map(|table| {
-            let index = Tensor::<1, Int>::from_data(TensorData::from(positions.as_slice()), &table.device());
             // [1, len, 1, rotary_dim / 2] -> [1, batch, 1, rotary_dim / 2] -> [batch, 1, 1, rotary_dim / 2]
-            table.clone().select(1, index).swap_dims(0, 1)
+            table.clone().select(1, positions.clone()).swap_dims(0, 1)
         })
     }
 

@@ -1,34 +1,39 @@
 //! The passes of a group's batches: prompts first, then one token of each text at a time.
 //!
 //! The driver (`reading/driver.rs`) calls `prefill` and `step` through the trait [`Passes`].
-//! `plan.rs` cuts the group into batches; [`OneBatch`] runs a pass of one, and [`Writing`] holds a
-//! batch while its texts go on:
+//! `schedule.rs` lists the passes; [`OneBatch`] runs one over a batch, and [`Writing`] holds a batch
+//! while its texts go on:
 //!
 //! ```text
-//! prefill   next batch ─► rotations ─► pass over [batch, seq] ─► take
+//! prefill   prefixes ─► path: slots that keep their keys, for what comes behind them
+//!           next batch ─► pass over [batch, seq] ─► wait ─► next batch's passes are queued ─► take
 //!             nothing is written behind it    ─► done
 //!             text is written behind it       ─► Writing: slots hold the keys, take has chosen the first tokens
 //! step      Writing ─► pass over [batch, 1], each row at its own position ─► take ─► done when all texts are over
 //! ```
 //!
 //! Jobs with text and jobs without are in different batches, so that no keys are kept for prompts
-//! that are only read. At most one batch is being written at a time; `prefill` returns `false`
-//! meanwhile. All texts of a batch go on together until the longest ends.
+//! that are only read. While the host reads what a batch brought, the device runs the next one. At
+//! most one batch is being written at a time; `prefill` returns `false` meanwhile. Texts that are
+//! over leave the batch when they are a quarter of it.
 //!
 //! What waits for a device runs inside [`on_device`]; `take`, which calls code of others, never
 //! does.
 
-use std::ops::ControlFlow;
+use std::collections::VecDeque;
+use std::ops::{ControlFlow, Range};
 
 use burn::tensor::{Tensor, TensorData};
 use judge_core::{Layer, TokenId};
 
 use super::Batched;
+use super::decoder::Pass;
+use super::fetched::{Fetched, Queued};
 use super::host::on_device;
 use super::past::Past;
-use super::plan::{Batch, plan};
-use super::reads::{Fetched, Reads};
+use super::reads::Reads;
 use super::rotation::Rotation;
+use super::schedule::{Feeds, Planned, Sequence, schedule};
 use super::slots::Slots;
 use crate::Error;
 use crate::reading::groups::Group;
@@ -36,23 +41,38 @@ use crate::reading::jobs::{Brought, Job, Signals};
 use crate::reading::next_token::LOGIT_ROWS;
 use crate::reading::passes::{Found, Next, Passes, Take};
 
+/// Columns of new tokens that are made together, in steps of padding: few copies of the keys, and
+/// little that attention walks over in vain.
+const ROOM: usize = 4;
+
 /// The passes of the jobs of one group, batch by batch.
 pub(super) struct BatchedPasses<'a> {
     /// The decoder and the shapes it is run in.
     engine: &'a Batched,
     /// The jobs, and how many blocks they need.
     group: &'a Group<'a>,
-    /// Batches that are not begun, the next one at the end, each with whether text is written
-    /// behind its prompts. Their members are places in the group.
-    batches: Vec<(Batch, bool)>,
+    /// Passes that are not begun, in their order.
+    planned: VecDeque<Planned>,
+    /// What the prefixes before the next pass have left, the shortest first.
+    path: Vec<Slots>,
+    /// The batch whose prompts are queued on the devices.
+    ahead: Option<Prompts<'a>>,
     /// The batch whose texts are being written.
     writing: Option<Writing<'a>>,
 }
 
-/// A batch of which some texts are not finished.
-struct Writing<'a> {
+/// A batch whose prompts are queued.
+struct Prompts<'a> {
     /// The batch.
-    passes: OneBatch<'a>,
+    batch: OneBatch<'a>,
+    /// What its pass brings.
+    queued: Queued,
+    /// What its texts need, if some are written.
+    text: Option<Text>,
+}
+
+/// What the texts of a batch need.
+struct Text {
     /// Tables of all positions, prompts and new tokens, on the device of each stage.
     rotations: Vec<Rotation>,
     /// Keys and values of the prompts and of the tokens that were fed.
@@ -60,6 +80,14 @@ struct Writing<'a> {
     /// The head in f32, `[d_vocab, d_model]`. Widened once: it may be gigabytes, which each token
     /// would read and write anew.
     head: Tensor<2>,
+}
+
+/// A batch of which some texts are not finished.
+struct Writing<'a> {
+    /// The batch, without the rows that have left.
+    batch: OneBatch<'a>,
+    /// What its texts need.
+    text: Text,
     /// For each row the last token of its text, which is to be fed next; `None` if the text is
     /// over.
     tokens: Vec<Option<TokenId>>,
@@ -67,50 +95,95 @@ struct Writing<'a> {
 
 impl<'a> BatchedPasses<'a> {
     /// Plans the passes of a group. Batches have at most `max_tokens` positions, or one member.
-    /// Those that only read come before those that write.
     pub(super) fn new(engine: &'a Batched, group: &'a Group<'a>, max_tokens: usize) -> Self {
-        let (writing, reading): (Vec<usize>, Vec<usize>) =
-            (0..group.jobs.len()).partition(|&job| group.jobs[job].want.generate.is_some());
-        let mut batches = Vec::new();
-        for (jobs, writes) in [(reading, false), (writing, true)] {
-            let len = |&job: &usize| (group.jobs[job].ids.len(), group.jobs[job].new_tokens());
-            let lens: Vec<(usize, usize)> = jobs.iter().map(len).collect();
-            for mut batch in plan(&lens, engine.shapes, max_tokens) {
-                batch.members.iter_mut().for_each(|member| *member = jobs[*member]);
-                batches.push((batch, writes));
+        let sequence = |job: &'a Job<'a>| {
+            let new = job.want.generate.as_ref().map(|_| job.new_tokens());
+            // Where no block is run there is nothing to share.
+            let shareable = if group.blocks > 0 { job.unread() } else { 0 };
+            Sequence { ids: &job.ids, new, shareable }
+        };
+        let sequences: Vec<Sequence<'_>> = group.jobs.iter().map(sequence).collect();
+        let planned = schedule(&sequences, engine.shapes, max_tokens).into();
+        Self { engine, group, planned, path: Vec::new(), ahead: None, writing: None }
+    }
+
+    /// Queues the prompts of the next batch, and what they need of prefixes; `None` if no batch is
+    /// left. Waits for no device.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    fn queue(&mut self) -> Result<Option<Prompts<'a>>, Error> {
+        while let Some(Planned { depth, feeds }) = self.planned.pop_front() {
+            self.path.truncate(depth);
+            match feeds {
+                Feeds::Prefix { sequence, positions } => {
+                    let slots = on_device(|| Ok(self.prefix(sequence, positions)))?;
+                    self.path.push(slots);
+                }
+                Feeds::Batch { batch, start, writes } => {
+                    let jobs = batch.members.iter().map(|&member| &self.group.jobs[member]).collect();
+                    let (members, engine, blocks) = (batch.members, self.engine, self.group.blocks);
+                    let batch = OneBatch { engine, members, jobs, start, seq: batch.seq, blocks };
+                    let (queued, text) = on_device(|| Ok(batch.prompts(self.path.last(), writes)))?;
+                    return Ok(Some(Prompts { batch, queued, text }));
+                }
             }
         }
-        batches.reverse();
-        Self { engine, group, batches, writing: None }
+        Ok(None)
+    }
+
+    /// Feeds the positions that several sequences have in common, and keeps what they leave.
+    fn prefix(&self, sequence: usize, positions: Range<usize>) -> Slots {
+        let (decoder, before) = (&self.engine.decoder, self.path.last());
+        let job = &self.group.jobs[sequence];
+        let mut slots = Slots::of_prefix(decoder.spec().n_layers(), before, positions.len());
+        let batch = OneBatch {
+            engine: self.engine,
+            members: vec![sequence],
+            jobs: vec![job],
+            start: positions.start,
+            seq: positions.len(),
+            blocks: self.group.blocks,
+        };
+        let rotations: Vec<Rotation> = batch.rotations(positions.end);
+        let rotations: Vec<Rotation> =
+            rotations.iter().map(|rotation| rotation.positions(positions.start, positions.len())).collect();
+        // Nothing is read of it, so one row is enough where its keys are made.
+        let first = [0];
+        let kept = self.group.blocks.checked_sub(1).map(|block| (block, &first[..]));
+        let pass = Pass { past: Some(&mut slots), entropies: None, kept };
+        batch.pass(job.ids[positions].to_vec(), &rotations, pass, &mut |_, _| {});
+        slots.advance();
+        slots
     }
 }
 
 impl Passes for BatchedPasses<'_> {
-    /// Runs the prompts of the next batch, unless texts are being written. `false` then, and when
-    /// no batch is left.
+    /// Waits for the prompts of the next batch, unless texts are being written. `false` then, and
+    /// when no batch is left.
     fn prefill(&mut self, take: &mut Take<'_>) -> Result<bool, Error> {
         if self.writing.is_some() {
             return Ok(false);
         }
-        let Some((batch, writes)) = self.batches.pop() else { return Ok(false) };
-        let jobs: Vec<&Job<'_>> = batch.members.iter().map(|&member| &self.group.jobs[member]).collect();
-        let passes = OneBatch { engine: self.engine, jobs, batch, blocks: self.group.blocks };
-        let rotations = on_device(|| Ok(passes.rotations()))?;
-        if !writes {
-            let fetched = on_device(|| passes.prefill(&rotations, None))?;
-            let found = (0..passes.jobs.len()).map(|row| passes.found(row, &fetched, None)).collect();
+        let next = match self.ahead.take() {
+            Some(next) => Some(next),
+            None => self.queue()?,
+        };
+        let Some(Prompts { batch, queued, text }) = next else { return Ok(false) };
+        let fetched = on_device(|| queued.fetch())?;
+        let Some(text) = text else {
+            // The device goes on while the host reads. A failure of the next batch is not one of this.
+            let next = self.queue();
+            let found = (0..batch.jobs.len()).map(|row| batch.found(row, &fetched, None)).collect();
             take(found)?;
+            self.ahead = next?;
             return Ok(true);
-        }
-        let lens = passes.jobs.iter().map(|job| job.ids.len()).collect();
-        let mut slots = Slots::new(self.engine.decoder.spec().n_layers(), lens, passes.batch.seq, passes.batch.new);
-        let head = on_device(|| Ok(self.engine.decoder.wide_head()))?;
-        let fetched = on_device(|| passes.prefill(&rotations, Some((&mut slots, head.clone()))))?;
-        let tokens = vec![None; passes.jobs.len()];
-        let mut writing = Writing { passes, rotations, slots, head, tokens };
+        };
+        let tokens = vec![None; batch.jobs.len()];
+        let mut writing = Writing { batch, text, tokens };
         let all: Vec<usize> = (0..writing.tokens.len()).collect();
         writing.hand_over(&all, &fetched, true, take)?;
-        self.writing = Some(writing).filter(Writing::goes_on);
+        self.writing = writing.goes_on()?;
         Ok(true)
     }
 
@@ -118,15 +191,33 @@ impl Passes for BatchedPasses<'_> {
     fn step(&mut self, take: &mut Take<'_>) -> Result<bool, Error> {
         let Some(mut writing) = self.writing.take() else { return Ok(false) };
         writing.step(take)?;
-        self.writing = Some(writing).filter(Writing::goes_on);
+        self.writing = writing.goes_on()?;
         Ok(true)
     }
 }
 
 impl Writing<'_> {
-    /// Whether some text is not over.
-    fn goes_on(&self) -> bool {
-        self.tokens.iter().any(Option::is_some)
+    /// The batch if some text is not over, without those that are if they are a quarter of its rows
+    /// or more: keys are copied when rows leave, and each copy has three quarters of the last one at
+    /// most.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    fn goes_on(mut self) -> Result<Option<Self>, Error> {
+        let rows: Vec<usize> = (0..self.tokens.len()).filter(|&row| self.tokens[row].is_some()).collect();
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        if 4 * rows.len() <= 3 * self.tokens.len() {
+            on_device(|| {
+                self.text.slots.retain(&rows);
+                Ok(())
+            })?;
+            self.batch.jobs = rows.iter().map(|&row| self.batch.jobs[row]).collect();
+            self.batch.members = rows.iter().map(|&row| self.batch.members[row]).collect();
+            self.tokens.retain(Option::is_some);
+        }
+        Ok(Some(self))
     }
 
     /// Hands over what a pass brought of the texts in `rows`, and keeps the tokens that are written
@@ -146,8 +237,7 @@ impl Writing<'_> {
         for rows in rows.chunks(LOGIT_ROWS) {
             let mut logits: Vec<Vec<f32>> = rows.iter().map(|&row| fetched.logits(row).to_vec()).collect();
             let found = rows.iter().zip(&mut logits);
-            let found =
-                found.map(|(&row, logits)| self.passes.found(row, fetched, Some((is_prompt, logits)))).collect();
+            let found = found.map(|(&row, logits)| self.batch.found(row, fetched, Some((is_prompt, logits)))).collect();
             for (&row, token) in rows.iter().zip(take(found)?) {
                 self.tokens[row] = token;
             }
@@ -163,13 +253,16 @@ impl Writing<'_> {
         // A finished text's row goes on with any token: rows do not see one another, and nobody looks at it.
         let last: Vec<TokenId> = self.tokens.iter().map(|token| token.unwrap_or(0)).collect();
         let rows: Vec<usize> = (0..self.tokens.len()).filter(|&row| self.tokens[row].is_some()).collect();
-        let positions = self.slots.positions();
+        let Self { batch, text: Text { rotations, slots, head }, .. } = self;
         let fetched = on_device(|| {
-            let at: Vec<Rotation> = self.rotations.iter().map(|rotation| rotation.at_each(&positions)).collect();
-            let reads = Reads::of_step(&self.passes.engine.decoder, &self.passes.jobs, self.head.clone());
-            self.passes.pass(last.into_iter(), 1, &at, Some(&mut self.slots), reads)
+            let at = rotations.iter().zip(slots.positions());
+            let at: Vec<Rotation> = at.map(|(rotation, positions)| rotation.at_each(&positions)).collect();
+            let mut reads = Reads::of_step(&batch.engine.decoder, &batch.jobs, batch.blocks, head.clone());
+            let pass = Pass { past: Some(&mut *slots), ..Pass::default() };
+            batch.pass(last, &at, pass, &mut |layer, x| reads.visit(layer, x));
+            slots.advance();
+            reads.queued().fetch()
         })?;
-        self.slots.advance();
         self.hand_over(&rows, &fetched, false, take)
     }
 }
@@ -178,18 +271,22 @@ impl Writing<'_> {
 struct OneBatch<'a> {
     /// The decoder.
     engine: &'a Batched,
-    /// One per row, in the order of the batch's members.
+    /// The jobs' places in the group, one per row.
+    members: Vec<usize>,
+    /// The jobs, one per row.
     jobs: Vec<&'a Job<'a>>,
-    /// Members and shape.
-    batch: Batch,
+    /// The first position that is fed: behind a prefix, if there is one.
+    start: usize,
+    /// Positions from `start` on that each prompt is padded to.
+    seq: usize,
     /// Blocks to run, from the first: those of the group.
     blocks: usize,
 }
 
 impl OneBatch<'_> {
     /// What a pass brought of a row, for the driver. `text` is given where text is written: whether
-    /// the pass fed the row's prompt, and the logits that it brought. Signals and scores of own
-    /// tokens come with prompts alone.
+    /// the pass fed the row's prompt, and the logits that it brought, if any. Signals and scores of
+    /// own tokens come with prompts alone.
     fn found<'p>(&self, row: usize, fetched: &Fetched, text: Option<(bool, &'p mut Vec<f32>)>) -> Found<'p> {
         let job = self.jobs[row];
         let is_prompt = text.as_ref().is_none_or(|&(is_prompt, _)| is_prompt);
@@ -198,19 +295,21 @@ impl OneBatch<'_> {
             false => (Signals::default(), Vec::new()),
         };
         let next = match text {
-            Some((_, logits)) => Next::Logits(logits),
+            Some((_, logits)) => match fetched.greedy(row, job, usize::from(!is_prompt)) {
+                Some(greedy) => Next::Greedy(greedy),
+                None => Next::Logits(logits),
+            },
             None => Next::Some(fetched.next(row, job)),
         };
-        let brought = Brought { states: fetched.states(row, job.want), signals, own };
-        Found { job: self.batch.members[row], brought, next }
+        let brought = Brought { states: fetched.labels(row, job.want), signals, own };
+        Found { job: self.members[row], brought, next }
     }
 
-    /// The rotation of all positions, padding and room for new tokens included, on the device of
-    /// each stage. Members have equal frequencies, since they are of one group; they are taken at
-    /// the longest possible length of any member.
-    fn rotations(&self) -> Vec<Rotation> {
+    /// The rotations of positions 0 to `positions - 1` on the device of each stage. Members have
+    /// equal frequencies, since they are of one group; they are taken at the longest possible length
+    /// of any member.
+    fn rotations(&self, positions: usize) -> Vec<Rotation> {
         let len = self.jobs.iter().map(|job| job.ids.len() + job.new_tokens()).max().unwrap_or(0);
-        let positions = self.batch.seq + self.batch.new;
         let devices = self.engine.decoder.devices();
         devices
             .iter()
@@ -218,54 +317,61 @@ impl OneBatch<'_> {
             .collect()
     }
 
-    /// Feeds the prompts. `text` is given where text is written behind them: `slots` then keep keys
-    /// and values, and the head in f32 gives the first logits.
-    ///
-    /// # Errors
-    /// [`Error::Device`].
-    fn prefill(&self, rotations: &[Rotation], text: Option<(&mut Slots, Tensor<2>)>) -> Result<Fetched, Error> {
-        let seq = self.batch.seq;
+    /// Queues the prompts behind the prefix `before`. Where text is written behind them, slots keep
+    /// their keys and values.
+    fn prompts(&self, before: Option<&Slots>, writes: bool) -> (Queued, Option<Text>) {
+        let (decoder, shapes) = (&self.engine.decoder, self.engine.shapes);
+        let n_layers = decoder.spec().n_layers();
+        let new = self.jobs.iter().map(|job| job.new_tokens()).max().unwrap_or(0);
+        let rotations = self.rotations(self.start + self.seq + new);
+        let lens = || self.jobs.iter().map(|job| job.ids.len()).collect::<Vec<_>>();
+        let mut text = writes.then(|| {
+            let room = (new, ROOM * shapes.step);
+            let slots = Slots::writing(n_layers, before, lens(), self.seq, room, &decoder.devices());
+            Text { rotations: rotations.clone(), slots, head: decoder.wide_head() }
+        });
+        let mut reading = before.filter(|_| !writes).map(|before| Slots::reading(before, lens(), self.seq));
         let ids = self.jobs.iter().flat_map(|job| {
-            let padding = std::iter::repeat_n(0, seq - job.ids.len()); // the plan pads to at least the longest
-            job.ids.iter().copied().chain(padding)
+            let new = &job.ids[self.start..];
+            let padding = std::iter::repeat_n(0, self.seq - new.len()); // the plan pads to at least the longest
+            new.iter().copied().chain(padding)
         });
-        let (slots, head) = text.unzip();
-        let reads = Reads::of_prompts(&self.engine.decoder, &self.jobs, seq, head);
-        let rotations: Vec<Rotation> = rotations.iter().map(|rotation| rotation.positions(0, seq)).collect();
-        match slots {
-            Some(slots) => {
-                let fetched = self.pass(ids, seq, &rotations, Some(&mut *slots), reads);
-                slots.advance();
-                fetched
-            }
-            None => self.pass(ids, seq, &rotations, None, reads),
-        }
-    }
-
-    /// One pass over `[batch, seq]` tokens, through no block above the highest that is wanted.
-    /// `ids` are the tokens row by row, padding included.
-    ///
-    /// # Errors
-    /// [`Error::Device`].
-    fn pass(
-        &self,
-        ids: impl Iterator<Item = TokenId>,
-        seq: usize,
-        rotations: &[Rotation],
-        slots: Option<&mut Slots>,
-        mut reads: Reads<'_>,
-    ) -> Result<Fetched, Error> {
-        let ids: Vec<i32> = ids.map(TokenId::cast_signed).collect();
-        let tokens = TensorData::new(ids, [self.jobs.len(), seq]);
-        let past = slots.map(|slots| slots as &mut dyn Past);
+        let rotations: Vec<Rotation> =
+            rotations.iter().map(|rotation| rotation.positions(self.start, self.seq)).collect();
+        let head = text.as_ref().map(|text| text.head.clone());
+        let mut reads = Reads::of_prompts(decoder, &self.jobs, self.blocks, (self.start, self.seq), head);
         let mut entropies = reads.entropies();
-        self.engine.decoder.forward(tokens, rotations, past, entropies.as_mut(), &mut |layer, x| {
-            reads.visit(Layer(layer), x);
-            if layer < self.blocks { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
+        let kept = reads.kept();
+        let past = match &mut text {
+            Some(text) => Some(&mut text.slots as &mut dyn Past),
+            None => reading.as_mut().map(|slots| slots as &mut dyn Past),
+        };
+        let kept = kept.as_ref().map(|(block, rows)| (*block, rows.as_slice()));
+        let pass = Pass { past, entropies: entropies.as_mut(), kept };
+        self.pass(ids.collect(), &rotations, pass, &mut |layer, x| reads.visit(layer, x));
         if let Some(entropies) = entropies {
             reads.take(entropies);
         }
-        reads.finish()
+        if let Some(text) = &mut text {
+            text.slots.advance();
+        }
+        (reads.queued(), text)
+    }
+
+    /// Queues one pass over tokens, row by row with their padding, through the blocks of the group.
+    fn pass(
+        &self,
+        ids: Vec<TokenId>,
+        rotations: &[Rotation],
+        pass: Pass<'_>,
+        visit: &mut dyn FnMut(Layer, &Tensor<3>),
+    ) {
+        let rows = self.jobs.len();
+        let seq = ids.len() / rows.max(1);
+        let ids: Vec<i32> = ids.into_iter().map(TokenId::cast_signed).collect();
+        self.engine.decoder.forward(TensorData::new(ids, [rows, seq]), rotations, pass, &mut |layer, x| {
+            visit(Layer(layer), x);
+            if layer < self.blocks { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
     }
 }

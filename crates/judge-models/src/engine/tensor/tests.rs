@@ -2,6 +2,8 @@
 
 #![allow(clippy::print_stdout)] // measured errors
 
+mod shared;
+
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use judge_core::{
     TextModel, TokenLogProbs, Want,
 };
 
-use super::{Batched, Shapes};
+use super::{Batched, Precision, Shapes};
 use crate::arch::ModelSpec;
 use crate::fixtures::{Expected, families, folder, relative_error};
 use crate::folder::Folder;
@@ -37,7 +39,7 @@ fn batched(family: &str, dtype: Dtype, step: usize, max_batch_tokens: usize) -> 
 
 /// A model over several devices, all of which are the processor.
 fn spread(folder: &Path, options: &LoadOptions, step: usize, devices: usize) -> Model {
-    Model::load_batched(folder, options, Shapes { step }, vec![Device::flex(); devices]).unwrap()
+    Model::load_batched(folder, options, Shapes { step, pass: 8 }, vec![Device::flex(); devices]).unwrap()
 }
 
 /// Prompts of 1 to 43 tokens that want different things; every other one has text written behind it.
@@ -152,7 +154,7 @@ fn a_number_of_every_tensor_is_read_back() {
             let devices = vec![Device::flex(); devices];
             let mut checkpoint = Checkpoint::open(&folder).unwrap();
             let engine =
-                Batched::load(Arc::clone(&config), &devices, Dtype::Bf16, Shapes::CUDA, &mut checkpoint).unwrap();
+                Batched::load(Arc::clone(&config), &devices, Precision::HALF, Shapes::CUDA, &mut checkpoint).unwrap();
             let corners = engine.decoder.corners();
             assert_eq!(corners.len(), 1 + config.n_layers() * of_block + 2, "{family}"); // embedding, norm and head
             assert!(corners.iter().all(|corner| corner.dims() == [1]));
@@ -201,7 +203,8 @@ fn spread_over_devices_a_model_gives_the_same_bits_in_every_family() {
 #[test]
 fn a_model_has_no_more_devices_than_blocks() {
     let four = vec![Device::flex(); 4];
-    let error = Model::load_batched(&folder("llama-off"), &options(Dtype::F32, 400), Shapes { step: 16 }, four);
+    let error =
+        Model::load_batched(&folder("llama-off"), &options(Dtype::F32, 400), Shapes { step: 16, pass: 8 }, four);
     let problem = match error {
         Err(Error::Devices { problem, .. }) => problem,
         other => panic!("{other:?}"),
@@ -235,6 +238,37 @@ fn the_precision_of_a_card_is_that_of_transformers_in_bf16() {
         println!("{family}: error {ours:.1e}, transformers' own {theirs:.1e}");
         assert!(ours <= 1.5 * theirs, "{family}: {ours:e}, theirs {theirs:e}");
     }
+}
+
+/// `f32` on a GPU, whose products are taken in parts, agrees with single products of the processor.
+#[test]
+fn products_in_parts_are_those_of_f32_in_every_family() {
+    for family in &families() {
+        let alone = alone(&folder(family), &options(Dtype::F32, 1000));
+        let requests = &requests(&alone)[..8];
+        let expected = answers(&alone, requests);
+        let shapes = Shapes { step: 16, pass: 8 };
+        let model = Model::load_as_on_gpus(&folder(family), &options(Dtype::F32, 1000), shapes).unwrap();
+        for (index, (found, expected)) in answers(&model, requests).iter().zip(&expected).enumerate() {
+            let error = compare(reading(found), reading(expected));
+            assert!(error < TOLERANCE, "{family}: request {index}: {error:e}");
+        }
+    }
+}
+
+#[test]
+fn tf32_is_for_gpus_and_says_so() {
+    let folder = folder("llama-off");
+    let problem = match Model::load(&folder, &options(Dtype::Tf32, 1000)) {
+        Err(Error::Devices { problem, .. }) => problem,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(problem, DevicesProblem::Tf32);
+    let dtype = |dtype| {
+        let shapes = Shapes { step: 16, pass: 8 };
+        Model::load_as_on_gpus(&folder, &options(dtype, 1000), shapes).unwrap().info().dtype.clone()
+    };
+    assert_eq!([Dtype::F32, Dtype::Tf32, Dtype::Bf16].map(dtype), ["f32", "tf32", "bf16"]);
 }
 
 /// Text in a card's precision: the cache is in f16, and all that is read is finite.

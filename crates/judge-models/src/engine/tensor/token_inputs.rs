@@ -5,7 +5,7 @@
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::ops;
-use super::precision::widen;
+use super::precision::{Precision, widen};
 use crate::arch::TokenInputsSpec;
 use crate::weights::Table;
 
@@ -33,11 +33,11 @@ pub(super) fn token_inputs(
     spec: &TokenInputsSpec,
     x: Tensor<3>,
     (looked_up, table_factor): (Tensor<3>, f32),
-    projection: Tensor<2>,
+    (projection, precision): (Tensor<2>, Precision),
     (norm, eps): (Tensor<1>, f64),
 ) -> Tensor<3> {
     let [batch, seq, all] = looked_up.dims();
-    let projected = widen(ops::linear(x, projection, None)).mul_scalar(spec.projection_factor);
+    let projected = widen(ops::linear(x, projection, None, precision)).mul_scalar(spec.projection_factor);
     // Each block's own numbers: [batch, seq, n_layers * width] -> [batch, seq, n_layers, width] and back
     let projected = projected.reshape([batch, seq, all / spec.width, spec.width]);
     let normed = ops::rms_norm(projected, norm, eps).reshape([batch, seq, all]);

@@ -175,7 +175,7 @@ fn gpus_have_no_packed_weights_and_none_in_other_forms() {
         packed_cache: Some(PathBuf::from("nowhere")),
         ..LoadOptions::default()
     };
-    let shapes = crate::engine::tensor::Shapes { step: 1 };
+    let shapes = crate::engine::tensor::Shapes { step: 1, pass: 0 };
     let folder = fixture("families/llama-off");
     let refused = Model::load_batched(&folder, &options, shapes, vec![burn::tensor::Device::flex()]).unwrap_err();
     assert!(matches!(refused, Error::Devices { problem: DevicesProblem::PackedCache, .. }), "{refused:?}");

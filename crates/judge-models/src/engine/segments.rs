@@ -1,8 +1,9 @@
 //! Which positions of which sequences are computed together, so that a shared prefix is computed
 //! once.
 //!
-//! `run.rs` calls [`plan`] once for a group of jobs and works the segments off in passes. This file
-//! knows tokens and positions alone: no keys, no memory, no model.
+//! Both decoders call [`plan`] once for a group of jobs (`packed/run.rs`, `tensor/schedule.rs`) and
+//! say by [`Cuts`] what is worth sharing to them. This file knows tokens and positions alone: no
+//! keys, no memory, no model.
 //!
 //! The plan is a trie of the sequences whose nodes are [`Segment`]s. Segments that are too long for
 //! a pass are cut into chains.
@@ -19,26 +20,30 @@
 //!             4       —        0..40       D, which ends here
 //! ```
 //!
-//! A prefix becomes a segment of its own only if that saves enough: see `WORTH_SHARING` and
-//! `SHORTEST_SHARED`. Otherwise smaller sets of sequences are tried, which may share more.
+//! A prefix becomes a segment of its own only if that saves enough: see [`Cuts`]. Otherwise smaller
+//! sets of sequences are tried, which may share more.
 //!
 //! Invariants: a segment's predecessor has a smaller index. Every sequence ends with a segment of
-//! its own, of at least one token. Segments cut from a chain begin with a tile of keys; others may
-//! begin within one. What is shared changes the work, never a number.
+//! its own, of at least one token. Segments cut from a chain begin at a multiple of
+//! [`Cuts::tile`]; others may begin elsewhere. What is shared changes the work, never what is asked.
 
 use std::ops::Range;
 
 use judge_core::TokenId;
 
-use super::keys::TILE;
-
-/// Tokens that a shared segment must save: (sequences - 1) * length. Such a segment costs a pass
-/// over the weights, which it may have to itself.
-const WORTH_SHARING: usize = 4 * TILE;
-
-/// The fewest positions of a shared segment. Each segment behind it that begins within a tile
-/// copies that tile, and waits for the pass before it.
-const SHORTEST_SHARED: usize = TILE;
+/// What an engine's segments are to be like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cuts {
+    /// Long segments are cut at multiples of it; at least 1.
+    pub(crate) tile: usize,
+    /// Positions of a segment, at most; it is rounded down to whole tiles, but to at least one.
+    pub(crate) longest: usize,
+    /// Tokens that a shared segment must save, `(sequences - 1) * length`. It costs a pass over the
+    /// weights, which it may have to itself.
+    pub(crate) worth_sharing: usize,
+    /// The fewest positions of a shared segment.
+    pub(crate) shortest_shared: usize,
+}
 
 /// Successive positions of one or more sequences that are computed in one go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,13 +60,12 @@ pub(crate) struct Segment {
     pub(crate) is_last: bool,
 }
 
-/// Cuts sequences of at least one token into segments of at most `longest` positions, rounded down
-/// to whole tiles of keys but at least one tile. Each sequence is one chain of segments, and its
-/// last segment is its own. Equal sequences share all tokens but the last.
-pub(crate) fn plan(sequences: &[&[TokenId]], longest: usize) -> Vec<Segment> {
+/// Cuts sequences of at least one token into segments. Each sequence is one chain of segments, and
+/// its last segment is its own. Equal sequences share all tokens but the last.
+pub(crate) fn plan(sequences: &[&[TokenId]], cuts: Cuts) -> Vec<Segment> {
     let mut order: Vec<usize> = (0..sequences.len()).collect();
     order.sort_by_key(|&index| sequences[index]);
-    let mut plan = Plan { sequences, longest: (longest / TILE).max(1) * TILE, segments: Vec::new() };
+    let mut plan = Plan { sequences, cuts, segments: Vec::new() };
     // What is left to split; prefixes may be nested as deep as a sequence is long.
     let mut left = vec![Members { all: &order, start: 0, before: None }];
     while let Some(members) = left.pop() {
@@ -74,8 +78,8 @@ pub(crate) fn plan(sequences: &[&[TokenId]], longest: usize) -> Vec<Segment> {
 struct Plan<'a> {
     /// The tokens of all sequences.
     sequences: &'a [&'a [TokenId]],
-    /// Positions of a segment, at most: a multiple of [`TILE`].
-    longest: usize,
+    /// What segments are to be like.
+    cuts: Cuts,
     /// The segments so far, predecessors first.
     segments: Vec<Segment>,
 }
@@ -112,7 +116,7 @@ impl Plan<'_> {
                 let shortest = all.iter().map(|&member| self.sequences[member].len()).min().unwrap_or(0);
                 let shared = shared.min(shortest.saturating_sub(1));
                 let saved = (all.len() - 1) * shared.saturating_sub(start);
-                if shared >= start + SHORTEST_SHARED && saved >= WORTH_SHARING {
+                if shared >= start + self.cuts.shortest_shared && saved >= self.cuts.worth_sharing {
                     let before = self.chain(first, start..shared, before, false);
                     left.push(Members { all, start: shared, before });
                     return;
@@ -131,7 +135,7 @@ impl Plan<'_> {
     }
 
     /// Appends a sequence's positions as successive segments and returns the index of the last one.
-    /// Cuts lie at multiples of [`TILE`], so all segments but the first begin with a tile.
+    /// Cuts lie at multiples of the tile, so all segments but the first begin with one.
     /// `is_last` says whether the sequence ends with these positions.
     fn chain(
         &mut self,
@@ -141,8 +145,10 @@ impl Plan<'_> {
         is_last: bool,
     ) -> Option<usize> {
         let Range { mut start, end } = positions;
+        let Cuts { tile, longest, .. } = self.cuts;
+        let longest = (longest / tile).max(1) * tile;
         while start < end {
-            let cut = end.min(start / TILE * TILE + self.longest);
+            let cut = end.min((start / tile * tile).saturating_add(longest));
             self.segments.push(Segment { before, sequence, positions: start..cut, is_last: is_last && cut == end });
             before = Some(self.segments.len() - 1);
             start = cut;
@@ -157,6 +163,12 @@ mod tests {
 
     use super::*;
 
+    const TILE: usize = 32;
+
+    fn cuts(longest: usize) -> Cuts {
+        Cuts { tile: TILE, longest, worth_sharing: 4 * TILE, shortest_shared: TILE }
+    }
+
     #[test]
     fn a_shared_beginning_is_computed_once() {
         // A rubric of 70 tokens, three continuations of it, and one prompt that has nothing to do with them.
@@ -165,7 +177,7 @@ mod tests {
         let sequences: Vec<&[TokenId]> = sequences.iter().map(Vec::as_slice).collect();
         let segment = |before, sequence, positions, is_last| Segment { before, sequence, positions, is_last };
         assert_eq!(
-            plan(&sequences, 1000),
+            plan(&sequences, cuts(1000)),
             [
                 segment(None, 0, 0..70, false),
                 segment(Some(0), 0, 70..110, true),
@@ -175,7 +187,7 @@ mod tests {
             ]
         );
         // Two of them share too little to be worth a pass of its own.
-        assert_eq!(plan(&sequences[..2], 1000).len(), 2);
+        assert_eq!(plan(&sequences[..2], cuts(1000)).len(), 2);
     }
 
     proptest! {
@@ -191,7 +203,7 @@ mod tests {
                 .map(|(text, len, tail)| (0..len).map(|i| (i * (text + 1)) as u32).chain(tail).collect())
                 .collect();
             let sequences: Vec<&[TokenId]> = sequences.iter().map(Vec::as_slice).collect();
-            let plan = plan(&sequences, longest);
+            let plan = plan(&sequences, cuts(longest));
             let computed: usize = plan.iter().map(|segment| segment.positions.len()).sum();
             prop_assert!(computed <= sequences.iter().map(|ids| ids.len()).sum());
             for (index, ids) in sequences.iter().enumerate() {

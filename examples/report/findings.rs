@@ -223,9 +223,12 @@ fn by_name<S: Serializer>(statistics: &[(String, Statistic)], serializer: S) -> 
 /// gave the commonest.
 fn guess(items: &[ComparedItem], human: &[f64]) -> BTreeMap<&'static str, f64> {
     let mut found = BTreeMap::new();
-    if items.iter().all(|item| item.human.len() == 1) {
+    if items.iter().all(|item| item.ratings().count() == 1) {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        items.iter().for_each(|item| *counts.entry(item.human[0].label()).or_default() += 1);
+        items
+            .iter()
+            .filter_map(|item| item.ratings().next())
+            .for_each(|first| *counts.entry(first.label()).or_default() += 1);
         let most = counts.values().max().copied().unwrap_or_default();
         found.insert("accuracy", most as f64 / items.len() as f64);
     }

@@ -207,11 +207,11 @@ impl Rows {
         }
         let difference = match (item.predicted.number(), human) {
             (Some(predicted), Some(human)) => (predicted - human).abs(),
-            _ => f64::from(u8::from(item.human.iter().all(|human| *human != item.predicted))),
+            _ => f64::from(u8::from(item.ratings().all(|human| *human != item.predicted))),
         };
         let place = self.worst.partition_point(|other| other.difference >= difference);
         if difference > 0.0 && place < LISTED {
-            let human: Vec<String> = item.human.iter().map(ToString::to_string).collect();
+            let human: Vec<String> = item.ratings().map(ToString::to_string).collect();
             let probabilities: Option<Vec<f64>> =
                 row.optional("probabilities", "a list of numbers").unwrap_or_default();
             let labels: Option<Vec<String>> = row.optional("labels", "a list of texts").unwrap_or_default();

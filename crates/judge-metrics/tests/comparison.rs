@@ -199,7 +199,7 @@ fn p_value(found: &Comparisons, name: &str) -> f64 {
 fn the_judge_may_take_a_raters_place() {
     let truth = |i: u32| f64::from(i * 7 % 5);
     let rated = |i: u32| {
-        let off = |every: u32| truth(i) + f64::from(u8::from(i % every == 0));
+        let off = |every: u32| truth(i) + f64::from(u8::from(i.is_multiple_of(every)));
         [Some(off(2)), (i % 9 != 4).then(|| off(3)), Some(off(4))]
     };
     let items = (0..60).map(|i| ComparedItem {

@@ -138,11 +138,6 @@ impl Slots {
         Self { blocks, memories, prefix, lens, seq: prefix + seq, step: None, keeps }
     }
 
-    /// Positions that a prefix has, with those before it.
-    pub(crate) fn len(&self) -> usize {
-        self.seq
-    }
-
     /// Says that a pass is over: the next one feeds the next new token.
     pub(crate) fn advance(&mut self) {
         self.step = Some(self.step.map_or(0, |step| step + 1));
@@ -361,7 +356,7 @@ mod tests {
         prefix.extend(0, (numbers(1, 2, 0.0), numbers(1, 2, 50.0)));
         let mut longer = Slots::of_prefix(1, Some(&prefix), 1);
         longer.extend(0, (numbers(1, 1, 2.0), numbers(1, 1, 52.0)));
-        assert_eq!((prefix.len(), longer.len()), (2, 3));
+        assert_eq!((prefix.seq, longer.seq), (2, 3));
         let mut rest = Slots::reading(&longer, vec![4, 5], 2);
         let (keys, values) = rest.extend(0, (numbers(2, 2, 10.0), numbers(2, 2, 60.0)));
         let host = |x: Tensor<4>| x.into_data().try_to_vec::<f32>().unwrap();

@@ -191,7 +191,7 @@ fn raters() -> String {
     for i in 0..110 {
         let truth = 1 + i * 7 % 5;
         let off = |every: i32| if i % every == 0 { truth % 5 + 1 } else { truth };
-        let (judge, second) = (f64::from(off(11)) + 0.01 * f64::from(i % 9), off(2));
+        let (judge, second) = (off(11), off(2));
         let sure = if i % 11 == 0 { 0.4 } else { 0.6 + 0.01 * f64::from(i % 30) };
         let second_rater = if i % 9 == 4 { Value::Null } else { json!(off(4)) };
         let human = if i < 90 { json!([off(3), second_rater, off(5)]) } else { json!([null, null, null]) };

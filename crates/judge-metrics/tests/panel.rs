@@ -34,7 +34,7 @@ fn panels_equal_numpy() {
         let interval = found.effective.interval(0.95).unwrap();
         near(interval.low, &case["low"].as_f64().unwrap().max(1.0).into());
         near(interval.high, &case["high"]);
-        assert_eq!(found.effective.method(), Some("Student t of the logarithm"));
+        assert_eq!(found.effective.method(), Some("Student t, logarithm"));
         near(found.correlation, &case["correlation"]);
         near(found.mean_correlation.unwrap(), &case["mean_correlation"]);
         // Kish's formula.

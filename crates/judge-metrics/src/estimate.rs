@@ -1,3 +1,8 @@
+//! One type for everything that is estimated: its value, its standard error, its interval and its test, as far as each is known.
+//!
+//! Methods differ in how an interval is made, not in what a caller does with it: how is the private `Spread`, one variant to a method. What is not known is a reason,
+//! kept where the number would be, so that no caller meets a NaN.
+
 use crate::agreement::McGrawWong;
 use crate::correlation::on_fisher_scale;
 use crate::distribution::{normal_tail, normal_two_sided_quantile, student_t_quantile, student_t_tail};

@@ -1,3 +1,5 @@
+//! An interval as results carry it: both ends and the level that was asked for.
+
 /// A two-sided interval of a statistic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

@@ -1,3 +1,5 @@
+//! A count out of a number, and the intervals of shares and of their differences.
+
 use std::iter::Sum;
 
 use crate::distribution::{beta_quantile, normal_two_sided_quantile};

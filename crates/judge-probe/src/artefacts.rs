@@ -1,4 +1,10 @@
 //! What may explain labels besides what they are to mean: a data set's accidents, which a probe would learn just as well.
+//!
+//! It owns the report on rows that are split and the test for slipped responses. It reads texts, labels and sources, never a
+//! model's states, and it changes no row: what to do about a finding is up to whoever reads it.
+//!
+//! Finding nothing is no proof that there is nothing: the baselines see counts, words and sources, and duplicates are those of
+//! whole texts.
 
 mod baselines;
 mod duplicates;
@@ -18,6 +24,8 @@ use crate::cross_validation::check_splits;
 use crate::{Classifier, Error, Scoring, Split, TfidfVectorizer};
 
 /// Labelled responses: one entry per row in each list.
+///
+/// Nothing is copied; [`report`](ArtefactCheck::report) checks that the lists are equally long.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LabelledTexts<'a> {
     /// The label of each row.
@@ -39,6 +47,7 @@ pub struct ArtefactCheck<C> {
     /// Which words count.
     pub vectorizer: TfidfVectorizer,
     /// How predictions are scored.
+    /// Of the labels: one that [needs probabilities](Scoring::needs_probabilities) is refused.
     pub scoring: Scoring,
     /// Intervals, over questions: rows that share one are drawn together.
     pub bootstrap: Bootstrap,
@@ -75,12 +84,16 @@ pub struct SourceCounts {
 impl<C: Classifier + Send> ArtefactCheck<C> {
     /// Checks rows as they are split into those to learn from and those to test on. Scores are over all rows tested on together.
     ///
+    /// The classifier is fitted twice for each split, once on 8 surface features and once on a dense column for each word.
+    /// Splits are worked on in parallel; results do not depend on the number of threads.
+    ///
     /// # Errors
     ///
     /// [`Error::NoProbabilities`] for a scoring of probabilities, which the majority does not have; [`Error::TextCount`] for lists of different lengths; [`Error::SplitRow`], [`Error::SplitPart`] and [`Error::SplitOverlap`] for splits that do
     /// not fit them; [`Error::InSplit`] with what a baseline reports; [`Error::Metric`] where a score or its
     /// interval is undefined.
     pub fn report(&self, rows: &LabelledTexts<'_>, splits: &[Split]) -> Result<ArtefactReport, Error> {
+        // Before anything is fitted: the majority says labels alone.
         self.scoring.check(None)?;
         let lengths = [rows.questions.len(), rows.responses.len(), rows.sources.map_or(rows.labels.len(), <[_]>::len)];
         if let Some(&found) = lengths.iter().find(|&&length| length != rows.labels.len()) {
@@ -108,10 +121,12 @@ impl<C: Classifier + Send> ArtefactCheck<C> {
     }
 }
 
+/// `None` of a question that is empty, so that two unknown ones are no duplicates.
 fn known(questions: &[String]) -> Vec<Option<&String>> {
     questions.iter().map(|question| Some(question).filter(|question| !question.is_empty())).collect()
 }
 
+/// Sources in the order of their bytes; every row counts, also one that no split tests on.
 fn source_counts(sources: &[String], labels: &[i64]) -> Vec<SourceCounts> {
     let mut of_source: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
     for (source, &label) in sources.iter().zip(labels) {

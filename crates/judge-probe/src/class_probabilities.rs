@@ -17,6 +17,8 @@ use crate::Error;
 /// assert_eq!((probabilities.get(5), probabilities.get(1)), (Some(0.375), None));
 /// # Ok::<(), judge_probe::Error>(())
 /// ```
+///
+/// Classes are strings in JSON because its keys have to be.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClassProbabilities(Vec<(i64, f64)>);
 
@@ -26,6 +28,7 @@ impl ClassProbabilities {
     /// # Errors
     ///
     /// [`Error::ParameterCount`], [`Error::ClassOrder`]; [`Error::InvalidParameter`] for what is no probability.
+    /// That they sum to 1 is not checked.
     pub fn new(classes: &[i64], probabilities: &[f64]) -> Result<Self, Error> {
         if classes.len() != probabilities.len() {
             let (expected, found) = (classes.len(), probabilities.len());

@@ -13,6 +13,8 @@ pub enum ClassWeight {
 
 impl ClassWeight {
     /// The weight of a row of each class, given the rows of each.
+    ///
+    /// Every count must be above 0, which those of `EncodedLabels` are.
     pub(crate) fn of_classes(self, counts: &[usize]) -> Vec<f64> {
         match self {
             Self::Uniform => vec![1.0; counts.len()],

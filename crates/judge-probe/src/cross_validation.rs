@@ -74,14 +74,21 @@ pub fn cross_val_predict<E: Estimator>(
 }
 
 /// The rows of one split.
+/// Copies, so that an estimator cannot see a row that it was not given; they live as long as the work on the split.
 pub(crate) struct SplitData<L> {
+    /// `[n_train, n_features]`, in the order of the split's `train`, as are its labels.
     pub(crate) train: Matrix,
     pub(crate) train_labels: Vec<L>,
+    /// `[n_test, n_features]`, likewise.
     pub(crate) test: Matrix,
     pub(crate) test_labels: Vec<L>,
 }
 
 /// What `work` makes of each split, in their order.
+///
+/// # Errors
+///
+/// [`Error::LabelCount`], those of [`check_splits`], before anything is done; [`Error::InSplit`] with what `work` returns.
 pub(crate) fn in_each_split<L: Copy + Sync, T: Send>(
     features: &Matrix,
     labels: &[L],
@@ -105,6 +112,7 @@ pub(crate) fn in_each_split<L: Copy + Sync, T: Send>(
 }
 
 /// What `work` makes of each split, in their order; of several errors the first split's, whichever thread was faster.
+/// All splits are finished before an error is returned: stopping at the first would make the error depend on the threads.
 pub(crate) fn in_parallel<T: Send>(
     splits: &[Split],
     work: impl Fn(&Split) -> Result<T, Error> + Sync,
@@ -117,11 +125,13 @@ pub(crate) fn in_parallel<T: Send>(
 }
 
 /// The values at checked positions.
+/// Panics on a position out of range: [`check_splits`] is to come first.
 pub(crate) fn select<T: Clone>(values: &[T], rows: &[usize]) -> Vec<T> {
     rows.iter().map(|&row| values[row].clone()).collect()
 }
 
 /// Values of tested rows brought in the order of rows, for splits that [`check_partition`] has passed.
+/// The sort is O(n log n) of pairs; no value is missing and none is there twice, so positions need not be filled in.
 pub(crate) fn by_row<L>(splits: &[Split], of_splits: Vec<Vec<L>>) -> Vec<L> {
     let rows = splits.iter().flat_map(|split| &split.test);
     let mut values: Vec<(&usize, L)> = rows.zip(of_splits.into_iter().flatten()).collect();
@@ -130,6 +140,7 @@ pub(crate) fn by_row<L>(splits: &[Split], of_splits: Vec<Vec<L>>) -> Vec<L> {
 }
 
 /// One table of all rows and of the classes of all tables, 0 where a table lacks one; the splits as for [`by_row`].
+/// A class that no split has learnt has no column. Rows of a table without some class still sum to 1.
 fn joined(splits: &[Split], tables: &[ProbabilityTable], n_rows: usize) -> Result<ProbabilityTable, Error> {
     let mut classes: Vec<i64> = tables.iter().flat_map(ProbabilityTable::classes).copied().collect();
     classes.sort_unstable();
@@ -149,6 +160,9 @@ fn joined(splits: &[Split], tables: &[ProbabilityTable], n_rows: usize) -> Resul
 }
 
 /// Every split must have rows on both sides, all of them among `n_rows` and none on both.
+///
+/// Rows may be in no part, or several times in one: bootstrap samples are allowed. The first fault by split, then `train`
+/// before `test`, is reported.
 pub(crate) fn check_splits(splits: &[Split], n_rows: usize) -> Result<(), Error> {
     for (index, split) in splits.iter().enumerate() {
         for (part, rows) in [("train", &split.train), ("test", &split.test)] {
@@ -169,6 +183,7 @@ pub(crate) fn check_splits(splits: &[Split], n_rows: usize) -> Result<(), Error>
 }
 
 /// Besides, every row must be tested on once.
+/// What is predicted out of fold needs it: with a row missing there would be no value, with two no one value.
 pub(crate) fn check_partition(splits: &[Split], n_rows: usize) -> Result<(), Error> {
     check_splits(splits, n_rows)?;
     let mut times = vec![0; n_rows];

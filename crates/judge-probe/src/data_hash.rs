@@ -2,6 +2,19 @@
 
 /// A hash of labelled data, for [`ProbeOrigin::data_hash`](crate::ProbeOrigin::data_hash): BLAKE3 over rows, each with its length before it, so that
 /// rows cut otherwise hash otherwise.
+///
+/// The order of rows counts. Memory does not grow with the rows.
+///
+/// ```
+/// use judge_probe::DataHash;
+///
+/// let hash_of = |rows: &[&[u8]]| {
+///     let mut hash = DataHash::new();
+///     rows.iter().for_each(|row| hash.add(row));
+///     hash.finish()
+/// };
+/// assert_ne!(hash_of(&[b"ab", b"c"]), hash_of(&[b"a", b"bc"]));
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct DataHash(blake3::Hasher);
 

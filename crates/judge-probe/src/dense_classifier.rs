@@ -1,4 +1,6 @@
 //! Fitted hidden layers before a linear classifier. How they are trained is `mlp`'s business; this applies them, without Burn.
+//!
+//! A layer is applied by `linear_functions`, so that a row's result is the same alone and in a batch.
 
 use std::borrow::Cow;
 
@@ -6,6 +8,8 @@ use crate::linear_functions::linear_functions;
 use crate::{Error, FittedClassifier, FittedEstimator, LinearClassifier, Matrix, Predictions};
 
 /// Linear functions of which only what is above 0 goes on: max(0, w·x + b) for each unit.
+///
+/// The only activation: scikit-learn's `activation="relu"`, which is its default.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HiddenLayer {
     weights: Matrix,
@@ -51,9 +55,22 @@ impl HiddenLayer {
 
 /// Hidden layers, if any, and a linear classifier that judges what the last one makes of the features: what a multi-layer perceptron is once it
 /// is fitted, and without hidden layers a [`LinearClassifier`].
+///
+/// ```
+/// use judge_probe::{DecisionRule, DenseClassifier, FittedEstimator, HiddenLayer, LinearClassifier, Matrix};
+///
+/// // Units max(0, x) and max(0, -x) add up to |x|; class 1 is where that is above 2.
+/// let hidden = HiddenLayer::from_parts(Matrix::from_rows([[1.0], [-1.0]])?, vec![0.0, 0.0])?;
+/// let sum = Matrix::from_rows([[1.0, 1.0]])?;
+/// let output = LinearClassifier::from_parts(DecisionRule::Logistic, vec![0, 1], sum, vec![-2.0])?;
+/// let classifier = DenseClassifier::from_parts(vec![hidden], output)?;
+/// assert_eq!(classifier.predict(&Matrix::from_rows([[-3.0], [0.5], [3.0]])?)?, [1, 0, 1]);
+/// # Ok::<(), judge_probe::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct DenseClassifier {
     hidden: Vec<HiddenLayer>,
+    /// Takes as many features as the last hidden layer has units.
     output: LinearClassifier,
 }
 
@@ -87,6 +104,9 @@ impl DenseClassifier {
     }
 
     /// What the classifier at the end meets.
+    ///
+    /// The features themselves, borrowed, where there are no hidden layers. Images of earlier layers are dropped on the
+    /// way.
     fn images<'a>(&self, features: &'a Matrix) -> Result<Cow<'a, Matrix>, Error> {
         let image = |inputs: Cow<'a, Matrix>, layer: &HiddenLayer| layer.transform(&inputs).map(Cow::Owned);
         self.hidden.iter().try_fold(Cow::Borrowed(features), image)

@@ -1,4 +1,7 @@
 //! How a signal becomes the features of a probe: as it is, or reduced in one of three ways. Choosing among them is `layer_selection`'s.
+//!
+//! All families but PCA are fixed functions of one row: they learn its width and nothing else, so they cannot leak labels or other rows
+//! into a test.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +28,8 @@ pub enum FeatureFamily {
 }
 
 /// A [`FeatureFamily`] of signals of one size.
+///
+/// Transforming a row of another width is [`Error::FeatureCount`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum FittedFeatureFamily {
     /// The state as it is.
@@ -72,6 +77,7 @@ impl FittedTransformer for FittedFeatureFamily {
         }
     }
 
+    /// 3 for both summaries, whatever the width.
     fn n_features_out(&self) -> usize {
         match self {
             Self::State { d_model } => *d_model,
@@ -80,6 +86,8 @@ impl FittedTransformer for FittedFeatureFamily {
         }
     }
 
+    /// `[n_rows, width]` to `[n_rows, n_features_out]`. Statistics of finite features whose variance or norm overflows are
+    /// [`Error::NonFiniteFeature`].
     fn transform(&self, features: &Matrix) -> Result<Matrix, Error> {
         features.check_features(self.n_features_in())?;
         match self {
@@ -92,11 +100,15 @@ impl FittedTransformer for FittedFeatureFamily {
 }
 
 /// Mean, standard deviation, maximum.
+///
+/// Of an attention entropy each number is in nats. The deviation is `numpy.std` with its default `ddof=0`.
 fn summary(row: &[f64]) -> [f64; 3] {
     let (mean, variance) = mean_and_variance(row);
     [mean, variance.sqrt(), row.iter().copied().fold(f64::NEG_INFINITY, f64::max)]
 }
 
+/// Mean Σ x/n and variance Σ (x − mean)²/n, in two passes; a single number has variance 0. Each term is divided before the sum, so that
+/// the sum of large coordinates does not overflow where their mean is finite.
 fn mean_and_variance(row: &[f64]) -> (f64, f64) {
     let n = row.len() as f64;
     let mean = row.iter().map(|x| x / n).sum::<f64>();
@@ -104,6 +116,11 @@ fn mean_and_variance(row: &[f64]) -> (f64, f64) {
 }
 
 /// Norm, variance, entropy.
+///
+/// ‖x‖₂; Var x = Σ (x − mean)²/n; and H = −Σ p ln p with p = softmax(clip(x, −50, 50)), from nearly 0 (one coordinate far above the rest)
+/// to ln n (all equal).
+///
+/// With z = x − max and S = Σ exp z, H = ln S − Σ z exp z / S, which is how it is computed. S lies between 1 and n.
 fn statistics(state: &[f64]) -> [f64; 3] {
     // Scaled first: squares of large coordinates would overflow, and of small ones vanish.
     let largest = state.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));

@@ -31,8 +31,11 @@ use crate::{
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedProbe {
+    /// Each takes what the one before gives. None is the identity.
     stages: Vec<ProbeStage>,
+    /// Takes what the last stage gives, or the features.
     classifier: DenseClassifier,
+    /// Of the features and of a scaler's results; all else is in double precision.
     precision: Precision,
 }
 

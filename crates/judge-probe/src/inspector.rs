@@ -1,4 +1,7 @@
 //! Saved probes as the judges of `judge-core` use them: one row of single-precision features at a time, with the calibration that was saved.
+//!
+//! Which features a judge collects, and from which layers, follows from [`Probe::signals`]; collecting them is the judge's. Pickles of
+//! INSPECTOR's are read in `sklearn_import`.
 
 use judge_core::{Calibration, Layer, ModelInfo, Probe, ProbeError, ProbeOutput, Signal};
 use judge_metrics::calibration::CalibratedScore;
@@ -6,20 +9,31 @@ use judge_metrics::calibration::CalibratedScore;
 use crate::{DecisionRule, F32Rows, FittedClassifier, FittedEstimator, SavedProbe};
 
 impl Probe for SavedProbe {
+    /// The order is that of the features of a row.
     fn signals(&self) -> &[(Layer, Signal)] {
         &self.origin().signals
     }
 
+    /// Ascending. A position in the output's probabilities is one in this list.
     fn classes(&self) -> &[i64] {
         self.probe().classes()
     }
 
+    /// By fingerprint and shape; a probe without a fingerprint is refused until a person has bound it.
     fn check_model(&self, model: &ModelInfo) -> Result<(), ProbeError> {
         Ok(Self::check_model(self, model)?)
     }
 
     /// The class, and the three things that may be known besides: probabilities, a regression's number, and what the saved calibrator makes of the
     /// [number](crate::FittedProbe::scores). Each comes from the same row in double precision, so that a judge says to the bit what the library says.
+    ///
+    /// `features` is one row, `[n_features]`. Widening to double precision is exact. Where two classes tie, the rule of the classifier
+    /// decides, as in [`FittedEstimator::predict`].
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::NonFiniteFeature`], [`crate::Error::FeatureCount`] and [`crate::Error::Empty`] for the row, inside a
+    /// [`ProbeError`].
     fn classify(&self, features: &[f32]) -> Result<ProbeOutput, ProbeError> {
         let row = F32Rows::new(features, features.len())?.to_matrix();
         let predictions = self.probe().predictions(&row)?;

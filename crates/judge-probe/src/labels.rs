@@ -1,12 +1,17 @@
 //! From labels to positions of classes, which is what the solvers count with.
+//!
+//! Classes may be any integers, also negative ones or far apart; solvers never see them, so no class needs a place for each
+//! number between two others.
 
 use crate::{Error, Matrix};
 
 /// Labels by the position of their class.
+/// As `numpy.unique` with `return_inverse` and `return_counts`. O(n log n).
 pub(crate) struct EncodedLabels {
     /// The classes, ascending, two or more.
     pub(crate) classes: Vec<i64>,
     /// The position in `classes` of each row's class.
+    /// `[n_rows]`, each below the number of classes.
     pub(crate) class_of_row: Vec<usize>,
     /// The rows of each class, at least one.
     pub(crate) counts: Vec<usize>,
@@ -14,6 +19,7 @@ pub(crate) struct EncodedLabels {
 
 impl EncodedLabels {
     /// [`Error::LabelCount`], [`Error::OneClass`].
+    /// Of the features only the number of rows is looked at.
     pub(crate) fn new(features: &Matrix, labels: &[i64]) -> Result<Self, Error> {
         if labels.len() != features.n_rows() {
             return Err(Error::LabelCount { n_rows: features.n_rows(), n_labels: labels.len() });

@@ -1,8 +1,11 @@
-//! From the values of linear functions to classes, decisions and probabilities: one type for every linear classifier, fitted here or imported, so that there is one
-//! file format and one way to predict. It learns nothing.
+//! From the values of linear functions to classes, decisions and probabilities: one type for every linear classifier, fitted here or imported,
+//! so that there is one file format and one way to predict. It learns nothing.
 //!
-//! The rules differ in what the functions stand for and are kept apart by [`DecisionRule`] alone; each follows the program whose probes it reads, to the order in
-//! which ties are broken.
+//! The rules differ in what the functions stand for and are kept apart by [`DecisionRule`] alone; each follows the program whose probes it
+//! reads, to the order in which ties are broken.
+//!
+//! The values themselves are `linear_functions`', row by row and in a fixed order. Probabilities exist for two rules,
+//! numbers besides the class for three; both depend on the rule alone and not on how a classifier was fitted.
 
 use crate::linear_functions::{first_greatest, linear_functions};
 use crate::sigmoid::softplus;
@@ -12,6 +15,17 @@ use crate::{
 };
 
 /// How the values of linear functions become a class.
+///
+/// Functions are f(x) = w·x + b. Classes i and j are positions in the ascending list of classes;
+/// [`Nearest`](Self::Nearest) alone compares with their values. Saved probes name the rule in snake case.
+///
+/// | rule | functions for 2 and for n classes | probabilities |
+/// |---|---|---|
+/// | [`Logistic`](Self::Logistic) | 1, n | sigmoid, softmax |
+/// | [`OneVsRest`](Self::OneVsRest) | 1, n | none |
+/// | [`OneVsOne`](Self::OneVsOne) | 1, n (n − 1) / 2 | none |
+/// | [`Cumulative`](Self::Cumulative) | 1, n − 1 | differences of sigmoids |
+/// | [`Nearest`](Self::Nearest) | 1, 1 | none |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionRule {
@@ -37,6 +51,14 @@ pub enum DecisionRule {
 
 impl DecisionRule {
     /// Functions that the rule needs for this many classes, two or more.
+    ///
+    /// ```
+    /// use judge_probe::DecisionRule;
+    ///
+    /// assert_eq!((DecisionRule::Logistic.n_functions(2), DecisionRule::Logistic.n_functions(5)), (1, 5));
+    /// assert_eq!(DecisionRule::OneVsOne.n_functions(5), 10);
+    /// assert_eq!(DecisionRule::Cumulative.n_functions(5), 4);
+    /// ```
     pub fn n_functions(self, n_classes: usize) -> usize {
         match self {
             Self::Logistic | Self::OneVsRest if n_classes == 2 => 1,
@@ -57,6 +79,18 @@ impl DecisionRule {
 }
 
 /// Linear functions and the rule they decide by: what every linear classifier is once it is fitted, wherever that was.
+///
+/// ```
+/// use judge_probe::{DecisionRule, FittedClassifier, FittedEstimator, LinearClassifier, Matrix};
+///
+/// // Class 4 where the second feature is greater than the first.
+/// let coefficients = Matrix::from_rows([[-1.0, 1.0]])?;
+/// let classifier = LinearClassifier::from_parts(DecisionRule::Logistic, vec![2, 4], coefficients, vec![0.0])?;
+/// let features = Matrix::from_rows([[1.0, 3.0], [3.0, 1.0]])?;
+/// assert_eq!(classifier.predict(&features)?, [4, 2]);
+/// assert_eq!(classifier.decision_function(&features)?.values(), [2.0, -2.0]);
+/// # Ok::<(), judge_probe::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinearClassifier {
     rule: DecisionRule,
@@ -130,6 +164,9 @@ impl LinearClassifier {
     }
 
     /// See [`FittedProbe::scores`](crate::FittedProbe::scores).
+    ///
+    /// Of [`DecisionRule::Nearest`] the function's value, clamped to the range of the classes; of rules with
+    /// probabilities the mean of the classes under them; else `None`.
     pub(crate) fn scores(&self, features: &Matrix) -> Result<Option<Vec<f64>>, Error> {
         match (self.rule, &self.classes[..]) {
             (DecisionRule::Nearest, &[low, .., high]) => {
@@ -141,6 +178,9 @@ impl LinearClassifier {
     }
 
     /// What a value of the function speaks for the classes, see [`DecisionRule::Nearest`].
+    ///
+    /// Of two classes one value, above 0 nearer to the second; of more `[n_classes]`, 0 at most. A value in the middle
+    /// belongs to the lower class.
     fn nearness(&self, value: f64) -> Vec<f64> {
         match self.classes[..] {
             [first, second] => vec![value - (first as f64 / 2.0 + second as f64 / 2.0)],
@@ -155,6 +195,8 @@ impl LinearClassifier {
     }
 
     /// How many of its pairs each class wins, as libsvm's `predict` counts.
+    ///
+    /// The votes of one row add up to the number of pairs.
     fn votes(&self, functions: &[f64]) -> Vec<f64> {
         let mut votes = vec![0.0; self.classes.len()];
         for ((i, j), value) in self.pairs().zip(functions) {
@@ -165,6 +207,9 @@ impl LinearClassifier {
 
     /// ln p of each class, by σ(v) − σ(w) = σ(v) σ(−w) (1 − eʷ⁻ᵛ), so that no small difference is taken. Those of the cumulative functions of
     /// one row are finite.
+    ///
+    /// With p(y > class k) = σ(fₖ) for f falling in k, class k has σ(fₖ₋₁) − σ(fₖ). The difference of two functions is
+    /// that of their intercepts alone, which [`from_parts`](Self::from_parts) has checked to be positive.
     fn log_probabilities(&self, functions: &[f64]) -> Vec<f64> {
         let of_class = |class: usize| {
             let above_lower = class.checked_sub(1).map_or(0.0, |lower| -softplus(-functions[lower]));
@@ -179,6 +224,8 @@ impl LinearClassifier {
     }
 
     /// scikit-learn's `_ovr_decision_function`, where 0 counts for the first of a pair, unlike in libsvm's vote.
+    ///
+    /// The shift is below 1/3 in size, so that it decides between equal votes and never between others.
     fn graded_votes(&self, functions: &[f64]) -> Vec<f64> {
         let (mut votes, mut confidences) = (vec![0.0; self.classes.len()], vec![0.0; self.classes.len()]);
         for ((i, j), value) in self.pairs().zip(functions) {
@@ -221,8 +268,10 @@ impl FittedEstimator for LinearClassifier {
         self.coefficients.n_features()
     }
 
+    /// By the rule, with ties broken as [`DecisionRule`] says.
     fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
         let functions = self.functions(features)?;
+        // NaN cannot occur: the functions are a `Matrix`, which is finite.
         let class_of = |row: &[f64]| match (self.rule, row) {
             (DecisionRule::OneVsOne, row) => first_greatest(&self.votes(row)),
             (DecisionRule::Nearest, row) => match self.nearness(row[0])[..] {
@@ -246,6 +295,9 @@ impl FittedClassifier for LinearClassifier {
         &self.classes
     }
 
+    /// Of [`DecisionRule::Logistic`] and [`DecisionRule::OneVsRest`] the functions themselves, as of
+    /// [`DecisionRule::Cumulative`] with two classes; with more, that one has ln p of each class. See [`DecisionRule`]
+    /// for the others.
     fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
         let functions = self.functions(features)?;
         match (self.rule, self.classes.len()) {
@@ -264,6 +316,7 @@ impl FittedClassifier for LinearClassifier {
         }
     }
 
+    /// Of [`DecisionRule::Logistic`] and [`DecisionRule::Cumulative`]; else `None`.
     fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error> {
         if let DecisionRule::OneVsRest | DecisionRule::OneVsOne | DecisionRule::Nearest = self.rule {
             return Ok(None);
@@ -280,6 +333,8 @@ impl FittedClassifier for LinearClassifier {
 }
 
 /// eᶻ / Σ eᶻ, kept in range by the greatest; of (0, z) the sigmoid of z.
+///
+/// The result sums to 1 but for rounding, and has no NaN for finite logits: the greatest power is 1.
 fn softmax(logits: &[f64]) -> Vec<f64> {
     let greatest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let powers: Vec<f64> = logits.iter().map(|logit| (logit - greatest).exp()).collect();

@@ -1,4 +1,7 @@
 //! The bridge to classifiers of linfa: arrays one way, positions of classes the other. Whether they are any good is linfa's matter.
+//!
+//! Behind the feature `linfa`. Labels become positions 0 to n_classes − 1 in ascending order of the classes before linfa
+//! sees them, and what it predicts is read as such a position.
 
 use std::marker::PhantomData;
 
@@ -33,14 +36,18 @@ use crate::{Error, Estimator, FittedClassifier, FittedEstimator, Matrix, Predict
 pub struct LinfaClassifier<P, E> {
     /// linfa's settings.
     pub parameters: P,
+    /// Names the error type without holding one; a function pointer, so that `E` need not be `Sync`.
     error: PhantomData<fn() -> E>,
 }
 
 /// What a [`LinfaClassifier`] fitted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedLinfaClassifier<M> {
+    /// linfa's own type, as its `fit` returned it.
     model: M,
+    /// Ascending, two or more.
     classes: Vec<i64>,
+    /// Kept because linfa's models do not tell theirs in a common way.
     n_features: usize,
 }
 
@@ -54,6 +61,8 @@ impl<P, E> LinfaClassifier<P, E> {
 impl LinfaClassifier<MultiLogisticRegression<f64>, linfa_logistic::error::Error> {
     /// Multinomial logistic regression, `c` the inverse strength of the penalty as in [`LogisticRegression`](crate::LogisticRegression). Of two
     /// classes, too, it has a function a class, whose penalty weighs half.
+    ///
+    /// linfa's `alpha` is 1 / c. It is not checked here.
     pub fn logistic(c: f64) -> Self {
         Self::new(MultiLogisticRegression::default().alpha(1.0 / c))
     }
@@ -104,6 +113,9 @@ where
 
 impl<M: PredictInplace<Array2<f64>, Array1<usize>> + Send + Sync> FittedLinfaClassifier<M> {
     /// Row by row, because in a product of many rows a row's rounding may depend on the others.
+    ///
+    /// [`Error::FeatureCount`]; [`Error::PredictedPosition`] where linfa predicts nothing for a row, or a position that
+    /// no class has.
     fn positions(&self, features: &Matrix) -> Result<Vec<usize>, Error> {
         features.check_features(self.n_features)?;
         let position = |(row, values): (usize, &[f64])| {
@@ -143,6 +155,8 @@ impl<M: PredictInplace<Array2<f64>, Array1<usize>> + Send + Sync> FittedClassifi
     }
 
     /// Besides what the trait says, [`Error::PredictedPosition`].
+    ///
+    /// It carries no more than [`predict`](FittedEstimator::predict) does: rows of one predicted class all have the same.
     fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
         let positions = self.positions(features)?;
         if self.classes.len() == 2 {
@@ -161,6 +175,7 @@ impl<M: PredictInplace<Array2<f64>, Array1<usize>> + Send + Sync> FittedClassifi
     }
 }
 
+/// A copy in ndarray's form, `[n_rows, n_features]`.
 fn array(features: &Matrix) -> Array2<f64> {
     let values: Vec<&[f64]> = features.rows().collect();
     Array2::from_shape_fn((features.n_rows(), features.n_features()), |(row, feature)| values[row][feature])

@@ -11,8 +11,22 @@ use crate::Error;
 ///
 /// In double precision, whatever they came in. Hidden states are in single precision: [`F32Rows`] predicts from them without making a matrix of them all, and
 /// [`from_f32_rows`](Self::from_f32_rows) collects rows to learn from.
+///
+/// Row by row, since rows are what is selected, split and predicted; a feature is a stride of `n_features` values. There are no
+/// names of columns and no missing values.
+///
+/// ```
+/// use judge_probe::Matrix;
+///
+/// let features = Matrix::from_rows([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])?;
+/// assert_eq!((features.n_rows(), features.n_features()), (3, 2));
+/// assert_eq!(features.select_rows(&[2, 0])?.values(), [5.0, 6.0, 1.0, 2.0]);
+/// assert!(Matrix::new(vec![1.0, f64::NAN], 2).is_err());
+/// # Ok::<(), judge_probe::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matrix {
+    /// Row by row; its length is a multiple of `n_features`, and not 0.
     values: Vec<f64>,
     n_features: usize,
 }
@@ -57,6 +71,9 @@ impl Matrix {
     }
 
     /// Rows that `append` adds to the values, one by one, and says how many numbers it added.
+    ///
+    /// The first row fixes the width. Memory for the others is asked for after it, once its width is known: the number of
+    /// rows is the iterator's lower bound, and where it is too low the list grows as usual.
     fn collected<R>(
         rows: impl IntoIterator<Item = R>,
         append: impl Fn(&mut Vec<f64>, &R) -> usize,
@@ -139,6 +156,7 @@ impl Matrix {
     }
 
     /// The mean of every feature; an overflowing one is infinite or NaN.
+    /// One pass, row after row; `[n_features]`.
     pub(crate) fn means(&self) -> Vec<f64> {
         let mut means = vec![0.0; self.n_features];
         for row in self.rows() {
@@ -148,6 +166,7 @@ impl Matrix {
         means
     }
 
+    /// [`Error::FeatureCount`] for another number of features than `expected`.
     pub(crate) fn check_features(&self, expected: usize) -> Result<(), Error> {
         if self.n_features == expected { Ok(()) } else { Err(Error::FeatureCount { expected, found: self.n_features }) }
     }
@@ -163,11 +182,13 @@ fn check_shape(n_values: usize, n_features: usize) -> Result<(), Error> {
 }
 
 /// The error of a value by its place among all.
+/// `index` counts values row by row.
 fn not_finite(index: usize, n_features: usize, value: f64) -> Error {
     Error::NonFiniteFeature { row: index / n_features, feature: index % n_features, value }
 }
 
 /// Refuses a vector with one number per feature that has left the range of double precision.
+/// Sums of finite values may overflow; the first feature with such a number is named.
 pub(crate) fn check_overflow(per_feature: &[f64]) -> Result<(), Error> {
     match per_feature.iter().position(|number| !number.is_finite()) {
         Some(feature) => Err(Error::Overflow { feature }),

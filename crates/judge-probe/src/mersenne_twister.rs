@@ -1,18 +1,25 @@
 //! The generator of words behind NumPy's and CPython's older random numbers, which published splits and samples were drawn with. Not for anything new: other seeds in this project
 //! go to ChaCha. What is drawn *from* the words differs by program, see `numpy_random` and `python_random`.
+//!
+//! The words are no secret: whoever sees 624 of them knows all that follow. Period 2¹⁹⁹³⁷ − 1.
 
+/// Words of the state: n in the paper. All are renewed together, and then given out one by one.
 const WORDS: usize = 624;
 /// How far ahead of a word stands the one it is mixed with.
+/// The paper's m.
 const AHEAD: usize = 397;
 
 /// MT19937 (Matsumoto and Nishimura, 1998): the words that NumPy's legacy generator and CPython's `random` both draw from.
 pub(crate) struct MersenneTwister {
+    /// 2,496 bytes; as given out, words are tempered copies of these.
     state: [u32; WORDS],
+    /// The word to give out next; 624 when the state must be renewed first.
     next: usize,
 }
 
 impl MersenneTwister {
     /// The paper's `init_genrand`.
+    /// xᵢ = 1812433253 · (xᵢ₋₁ ⊕ (xᵢ₋₁ ≫ 30)) + i mod 2³² from x₀ = seed. NumPy seeds so from one whole number.
     pub(crate) fn from_seed(seed: u32) -> Self {
         let mut state = [seed; WORDS];
         for i in 1..WORDS {
@@ -24,6 +31,10 @@ impl MersenneTwister {
     }
 
     /// The paper's `init_by_array`, for a key of one word or more.
+    ///
+    /// The state of a fixed seed is stirred twice: once with the words of the key, repeated as often as needed, and once by
+    /// itself. CPython seeds so from a whole number of any size. The first word is set last, so that no key gives a state of
+    /// zeros.
     pub(crate) fn from_key(key: &[u32]) -> Self {
         let mut state = Self::from_seed(19_650_218).state;
         let mut place = 1;
@@ -53,7 +64,9 @@ impl MersenneTwister {
     }
 
     /// 32 random bits.
+    /// Tempered: shifts and masks spread the bits of a word of the state, by the paper's constants.
     pub(crate) fn next_u32(&mut self) -> u32 {
+        // The state is renewed when it is used up, so a generator that is never asked does no work for it.
         if self.next == WORDS {
             self.renew();
         }
@@ -65,6 +78,8 @@ impl MersenneTwister {
         word ^ (word >> 18)
     }
 
+    /// The next 624 words of the recurrence, in place: the upper bit of one word and the lower 31 of the next, shifted and
+    /// twisted, are combined with the word 397 further on. Places wrap around, where words are those already renewed.
     fn renew(&mut self) {
         for i in 0..WORDS {
             let joined = (self.state[i] & (1 << 31)) | (self.state[(i + 1) % WORDS] & !(1 << 31));

@@ -1,21 +1,32 @@
 //! The draws of NumPy's `RandomState` that scikit-learn's splitters and initial weights are made of, to the bit.
+//!
+//! It owns the way from 32-bit words to integers, orders and choices; the words are `mersenne_twister`'s. NumPy's newer
+//! `Generator` draws otherwise and is not here. One generator serves all the draws of a splitter, so their order is part of
+//! what must equal scikit-learn's. The tests compare with NumPy 2.4.6.
 
 use crate::mersenne_twister::MersenneTwister;
 
 /// NumPy's `RandomState`, as far as scikit-learn draws from it: the same seed gives the same draws, which NumPy promises to keep.
 pub(crate) struct NumpyRandom {
+    /// Position and state move with every draw; nothing else is kept, so a draw never depends on the kind of the one before.
     words: MersenneTwister,
 }
 
 impl NumpyRandom {
+    /// `RandomState(seed)` of a single whole number in 32 bits, as scikit-learn makes it of a `random_state`.
     pub(crate) fn new(seed: u32) -> Self {
         Self { words: MersenneTwister::from_seed(seed) }
     }
 
     /// A number from 0 to `greatest`, each as likely: bits are drawn until they are no greater.
+    ///
+    /// NumPy's legacy bounded integers (`random_interval`): a mask of the bits that `greatest` has, one word up to 32 bits and
+    /// two beyond, the first one on top. On average fewer than two attempts are needed. No word is drawn for 0.
     fn up_to(&mut self, greatest: u64) -> u64 {
+        // All bits up to the highest one of `greatest`.
         let Some(mask) = u64::MAX.checked_shr(greatest.leading_zeros()) else { return 0 };
         loop {
+            // One word where the mask fits in 32 bits, as NumPy does: two would leave every later draw another.
             let mut bits = u64::from(self.words.next_u32());
             if mask > u64::from(u32::MAX) {
                 bits = bits << 32 | u64::from(self.words.next_u32());
@@ -27,6 +38,8 @@ impl NumpyRandom {
     }
 
     /// `RandomState.uniform(low, high)`: 53 random bits between the two.
+    /// The first word gives the upper 27 bits and the second the lower 26, so two words go into each number. `high` itself is
+    /// not drawn but for rounding.
     #[cfg(any(test, feature = "mlp"))]
     pub(crate) fn uniform(&mut self, low: f64, high: f64) -> f64 {
         let (upper, lower) = (self.words.next_u32() >> 5, self.words.next_u32() >> 6);
@@ -35,6 +48,7 @@ impl NumpyRandom {
     }
 
     /// `RandomState.shuffle`.
+    /// Fisher and Yates, from the last place down; n − 1 draws. Fewer than two values draw nothing.
     pub(crate) fn shuffle<T>(&mut self, values: &mut [T]) {
         for last in (1..values.len()).rev() {
             // No greater than `last`, so it fits.
@@ -44,6 +58,7 @@ impl NumpyRandom {
     }
 
     /// `RandomState.permutation` of 0 to n − 1.
+    /// A shuffle of 0, 1, …: it draws what a shuffle of n values draws.
     pub(crate) fn permutation(&mut self, n: usize) -> Vec<usize> {
         let mut permutation: Vec<usize> = (0..n).collect();
         self.shuffle(&mut permutation);
@@ -51,6 +66,7 @@ impl NumpyRandom {
     }
 
     /// `RandomState.choice(values, size, replace=False)`, of at most as many as there are.
+    /// The beginning of a permutation of all: it draws as much for a small `size` as for a large one.
     pub(crate) fn choice(&mut self, values: &[usize], size: usize) -> Vec<usize> {
         self.permutation(values.len()).into_iter().take(size).map(|place| values[place]).collect()
     }

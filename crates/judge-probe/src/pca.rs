@@ -1,10 +1,14 @@
 //! Principal components of centred features by a singular value decomposition.
+//!
+//! The decomposition is `products`', the signs are fixed here. A fit costs O(n_rows n_features m) for the lesser m of the
+//! two sides. Whitening and randomised solvers are absent.
 
 use crate::linear_functions::linear_functions;
 use crate::products::{check_squares, right_singular_vectors};
 use crate::{Error, FittedTransformer, Matrix, Transformer};
 
-/// The directions of greatest variance, as `sklearn.decomposition.PCA` finds them with `svd_solver="full"` and without whitening; signs are those of release 1.5 and later.
+/// The directions of greatest variance, as `sklearn.decomposition.PCA` finds them with `svd_solver="full"` and without whitening; signs are
+/// those of release 1.5 and later.
 ///
 /// ```
 /// use judge_probe::{FittedTransformer, Matrix, Pca, Transformer};
@@ -28,8 +32,10 @@ pub struct Pca {
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedPca {
     mean: Vec<f64>,
+    /// `[n_components, n_features]`.
     components: Matrix,
     /// What the mean comes to along each component, negated.
+    /// With them a transform is one product, w·x + offset, and needs no centred copy of the rows.
     offsets: Vec<f64>,
     explained_variance: Vec<f64>,
     explained_variance_ratio: Vec<f64>,
@@ -38,6 +44,7 @@ pub struct FittedPca {
 impl Transformer for Pca {
     type Fitted = FittedPca;
 
+    /// Finds all components, whatever `n_components`, because the shares of the variance need its total.
     /// By a singular value decomposition of the centred features.
     ///
     /// # Errors
@@ -66,6 +73,7 @@ impl Transformer for Pca {
 }
 
 /// Either sign would do: the entry greatest in size, the first of equals, is made positive.
+/// This is scikit-learn's `svd_flip` with `u_based_decision=False`.
 fn orient(component: &mut [f64]) {
     let greater = |best: f64, value: &f64| if value.abs() > best.abs() { *value } else { best };
     if component.iter().fold(0.0, greater) < 0.0 {

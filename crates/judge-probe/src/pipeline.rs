@@ -1,4 +1,7 @@
 //! A transformer before an estimator, fitted as one thing so that the transformer learns from training rows alone.
+//!
+//! It fits and applies its two parts and adds nothing. How equal transformers are shared between settings is decided
+//! here; how estimators share work is theirs.
 
 use crate::{Error, Estimator, FittedClassifier, FittedEstimator, FittedTransformer, Matrix, Predictions, Transformer};
 
@@ -37,6 +40,11 @@ impl<T: Transformer, E: Estimator> Estimator for Pipeline<T, E> {
     type Label = E::Label;
     type Fitted = FittedPipeline<T::Fitted, E::Fitted>;
 
+    /// The transformer first; the estimator meets its images of the same rows.
+    ///
+    /// # Errors
+    ///
+    /// Those of the transformer, of its images where they overflow, and of the estimator.
     fn fit(&self, features: &Matrix, labels: &[E::Label]) -> Result<Self::Fitted, Error> {
         let transformer = self.transformer.fit(features)?;
         let estimator = self.estimator.fit(&transformer.transform(features)?, labels)?;
@@ -44,6 +52,9 @@ impl<T: Transformer, E: Estimator> Estimator for Pipeline<T, E> {
     }
 
     /// Equal transformers are fitted once, and their estimators together.
+    ///
+    /// Results are in the order of the settings. The search for equal transformers compares settings pair by pair, which
+    /// is nothing beside a fit. One transformer's images are held at a time.
     fn fit_each(settings: &[Self], features: &Matrix, labels: &[E::Label]) -> Vec<Result<Self::Fitted, Error>> {
         let mut fitted: Vec<Option<Result<Self::Fitted, Error>>> = settings.iter().map(|_| None).collect();
         while let Some(first) = fitted.iter().position(Option::is_none) {
@@ -60,6 +71,8 @@ impl<T: Transformer, E: Estimator> Estimator for Pipeline<T, E> {
 
 impl<T: Transformer, E: Estimator> Pipeline<T, E> {
     /// Of settings with equal transformers, at least one.
+    ///
+    /// An error of the transformer is the result of all of them; one of an estimator is its own.
     fn fit_alike(
         settings: &[&Self],
         features: &Matrix,
@@ -86,6 +99,7 @@ impl<T: FittedTransformer, F: FittedEstimator> FittedEstimator for FittedPipelin
     type Label = F::Label;
 
     fn n_features(&self) -> usize {
+        // Features before the transformer, not those the estimator meets.
         self.transformer.n_features_in()
     }
 

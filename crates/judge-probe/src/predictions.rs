@@ -1,4 +1,7 @@
 //! What estimators say of rows: a label each, and the probabilities of classes where they are known.
+//!
+//! It owns their shapes and the checks of these. How good predictions are is `scoring`'s business, and how classes are decided
+//! the classifiers'.
 
 use crate::{Error, FittedClassifier, Matrix};
 
@@ -31,6 +34,8 @@ impl<L> From<Vec<L>> for Predictions<L> {
 
 impl<L> Predictions<L> {
     /// One after another, of one estimator, at least one.
+    /// The classes are those of the first part; all parts have the same, as they come from one fitted estimator. Errors are
+    /// those of [`ProbabilityTable::new`].
     pub(crate) fn joined(parts: Vec<Self>) -> Result<Self, Error> {
         let (mut labels, mut classes, mut values) = (Vec::new(), None, Vec::new());
         for part in parts {
@@ -67,8 +72,12 @@ impl Predictions<i64> {
 }
 
 /// The probability of each class for several rows: `[n_rows, n_classes]`, and the class of each column.
+///
+/// Columns are in the order of the classes, whose values may be any integers. A class that a split has not learnt may be a
+/// column of zeros.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbabilityTable {
+    /// Ascending and distinct, as many as columns.
     classes: Vec<i64>,
     probabilities: Matrix,
 }
@@ -113,6 +122,8 @@ impl ProbabilityTable {
     }
 
     /// The mean of the classes under their probabilities, for each row.
+    /// Σ class · p over a row: in the range of the classes where the row sums to 1. Large classes are rounded to double
+    /// precision.
     pub fn expected_classes(&self) -> Vec<f64> {
         let mean = |row: &[f64]| self.classes.iter().zip(row).map(|(&class, p)| class as f64 * p).sum();
         self.probabilities.rows().map(mean).collect()

@@ -1,5 +1,15 @@
 //! Dense products and factorisations. All run on the calling thread, so that no result depends on the number of cores: what is worth
 //! sharing out is whole fits.
+//!
+//! What is owned here: the conversion from this crate's row-major matrices to faer's column-major views, products, and
+//! the three factorisations that fits need (singular values, QR, Cholesky). What is solved with them is the estimators'
+//! business.
+//!
+//! Nothing here checks for overflow but [`check_squares`], which each fit calls once, before anything else. If the
+//! squares of all features add up to a finite number, then by Cauchy and Schwarz so does any inner product of rows or of
+//! features.
+//!
+//! Parallelism is `Par::Seq` throughout, and scratch memory is allocated for each call.
 
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -12,16 +22,23 @@ use faer::{Accum, Conj, Mat, MatMut, MatRef, Par};
 use crate::{Error, Matrix};
 
 /// The transpose of a matrix that stands row by row: one column per row.
+///
+/// `[n_features, n_rows]`. A view: nothing is copied.
 pub(crate) fn transposed(matrix: &Matrix) -> MatRef<'_, f64> {
     MatRef::from_column_major_slice(matrix.values(), matrix.n_features(), matrix.n_rows())
 }
 
 /// A B, in place of what is in `into`.
+///
+/// Shapes must fit, or faer panics. O(n k m) for `[n, k]` times `[k, m]`.
 pub(crate) fn multiply(into: MatMut<'_, f64>, left: MatRef<'_, f64>, right: MatRef<'_, f64>) {
     matmul(into, Accum::Replace, left, right, 1.0, Par::Seq);
 }
 
 /// A Aᵀ, of which the lower triangle alone is filled.
+///
+/// Order n for an `[n, k]` matrix, in n² k operations, half those of a full product. The upper triangle is 0; whoever
+/// reads whole columns has to mirror it.
 pub(crate) fn lower_gram(a: MatRef<'_, f64>) -> Mat<f64> {
     let mut gram = Mat::zeros(a.nrows(), a.nrows());
     triangular::matmul(
@@ -39,6 +56,9 @@ pub(crate) fn lower_gram(a: MatRef<'_, f64>) -> Mat<f64> {
 }
 
 /// Σ x y in an order that depends on the length alone, over eight sums at once.
+///
+/// Eight independent sums let the compiler use vector instructions, which a single sum forbids; their number is fixed, so
+/// that the result is the same on every machine. Callers pass equal lengths; others are not noticed.
 pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
     let (x_chunks, x_rest) = x.as_chunks::<8>();
     let (y_chunks, y_rest) = y.as_chunks::<8>();
@@ -53,12 +73,15 @@ pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
 }
 
 /// [`Error::Overflow`] where the squares of the features do not add up to a finite number: no product of rows can then be trusted.
+///
+/// The error names the feature at which the running total over features stops being finite. O(n_rows n_features).
 pub(crate) fn check_squares(features: &Matrix) -> Result<(), Error> {
     let mut squares = vec![0.0; features.n_features()];
     for row in features.rows() {
         squares.iter_mut().zip(row).for_each(|(sum, value)| *sum += value * value);
     }
     let mut total = 0.0;
+    // Totals that are finite for every feature may still overflow together.
     let overflows = |squares: &f64| {
         total += squares;
         !f64::is_finite(total)
@@ -72,6 +95,9 @@ pub(crate) fn check_squares(features: &Matrix) -> Result<(), Error> {
 /// Singular values in falling order, as many as the lesser of rows and features, and as many right singular vectors, one after another.
 ///
 /// [`Error::NoDecomposition`].
+///
+/// The features are taken as they are, so the caller centres them. They are decomposed transposed, which makes their
+/// right vectors the left ones. Vectors are orthonormal and `[n_features]` each; their signs are arbitrary.
 pub(crate) fn right_singular_vectors(features: &Matrix) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let columns = transposed(features);
     let (n_features, n_rows) = columns.shape();
@@ -88,6 +114,8 @@ pub(crate) fn right_singular_vectors(features: &Matrix) -> Result<(Vec<f64>, Vec
 }
 
 /// Q R = A of more rows than columns, Q's columns orthonormal.
+///
+/// By Householder reflections, without pivoting: it exists for any A, also where columns depend on each other.
 pub(crate) struct Qr {
     /// Both in one matrix, as LAPACK's `geqrf` leaves them:
     /// R in and above the diagonal, Householder vectors below.
@@ -96,6 +124,8 @@ pub(crate) struct Qr {
 }
 
 impl Qr {
+    /// A copy of A is factored, in 2 n_columns² (n_rows − n_columns / 3) operations (Golub and Van Loan, *Matrix
+    /// Computations*, section 5.2).
     pub(crate) fn new(a: MatRef<'_, f64>) -> Self {
         let (n_rows, n_columns) = a.shape();
         let mut factors = a.to_owned();
@@ -114,11 +144,15 @@ impl Qr {
     }
 
     /// One entry of R: 0 below the diagonal.
+    ///
+    /// Rows and columns below the number of A's columns.
     pub(crate) fn r(&self, row: usize, column: usize) -> f64 {
         if row <= column { self.factors[(row, column)] } else { 0.0 }
     }
 
     /// Q B, for a B with as many rows as R.
+    ///
+    /// `[n_rows of A, n_columns of B]`. Q itself is never formed: its reflections are applied to B, filled up with zeros.
     pub(crate) fn q_times(&self, b: MatRef<'_, f64>) -> Mat<f64> {
         let mut product = Mat::zeros(self.factors.nrows(), b.ncols());
         product.as_mut().subrows_mut(0, b.nrows()).copy_from(b);
@@ -142,19 +176,25 @@ impl Qr {
 /// The first pivot that is 0, negative or NaN but for rounding.
 #[derive(Debug, PartialEq)]
 pub(crate) struct NotPositiveDefinite {
+    /// Its position on the diagonal, from 0. Of a Gram matrix: the first vector that is a combination of those before it.
     pub(crate) pivot: usize,
 }
 
 /// L Lᵀ = A for a symmetric positive definite A: the only such factorisation of this crate.
+///
+/// Holds L in the lower triangle; what is above it is not read.
 pub(crate) struct Cholesky(Mat<f64>);
 
 impl Cholesky {
     /// Reads the lower triangle. A pivot counts as 0 up to `rounding` times the diagonal entry it is left of: what rounding of A's own entries may leave where
     /// nothing is. With `rounding` 0 only what has no factorisation is refused.
+    ///
+    /// A is consumed: the factor takes its place. O(order³ / 3).
     pub(crate) fn new(mut a: Mat<f64>, rounding: f64) -> Result<Self, NotPositiveDefinite> {
         let order = a.nrows();
         let diagonal: Vec<f64> = (0..order).map(|i| a[(i, i)]).collect();
         let scratch = llt::factor::cholesky_in_place_scratch::<f64>(order, Par::Seq, Default::default());
+        // No regularisation: the default leaves pivots as they are and stops at one that is not positive.
         let factored = llt::factor::cholesky_in_place(
             a.as_mut(),
             Default::default(),
@@ -167,6 +207,7 @@ impl Cholesky {
             Ok(_) => order,
             Err(LltError::NonPositivePivot { index }) => index.min(order),
         };
+        // The square of L's diagonal entry is the pivot. NaN compares as false and so is refused.
         let stands = |i: usize| a[(i, i)] * a[(i, i)] > rounding * diagonal[i];
         match (0..n_done).find(|&i| !stands(i)).or((n_done < order).then_some(n_done)) {
             Some(pivot) => Err(NotPositiveDefinite { pivot }),
@@ -175,6 +216,8 @@ impl Cholesky {
     }
 
     /// Replaces B by A⁻¹ B.
+    ///
+    /// B has as many rows as A, and any number of columns. O(order²) for each column.
     pub(crate) fn solve(&self, mut b: MatMut<'_, f64>) {
         triangular_solve::solve_lower_triangular_in_place(self.0.as_ref(), b.as_mut(), Par::Seq);
         triangular_solve::solve_upper_triangular_in_place(self.0.transpose(), b.as_mut(), Par::Seq);

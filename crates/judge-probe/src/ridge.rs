@@ -13,11 +13,27 @@ use crate::{Error, Estimator, FittedEstimator, Matrix, Predictions};
 ///
 /// Several alphas are best fitted by [`fit_each`](Estimator::fit_each), which [`GridSearch`](crate::GridSearch) and
 /// [`LayerSelection`](crate::LayerSelection) do: they share all that does not depend on alpha.
+///
+/// ```
+/// use judge_probe::{Estimator, FittedEstimator, Matrix, Ridge};
+///
+/// let features = Matrix::from_rows([[0.0], [1.0], [2.0]])?;
+/// let targets = [1.0, 3.0, 5.0];
+/// let plain = Ridge { alpha: 0.0, ..Ridge::default() }.fit(&features, &targets)?;
+/// assert!((plain.coefficients()[0] - 2.0).abs() < 1e-12 && (plain.intercept() - 1.0).abs() < 1e-12);
+/// // The feature's squares about its mean add up to 2: a penalty of 2 halves its coefficient.
+/// let halved = Ridge { alpha: 2.0, ..Ridge::default() }.fit(&features, &targets)?;
+/// assert!((halved.coefficients()[0] - 1.0).abs() < 1e-12);
+/// assert!((halved.predict(&Matrix::from_rows([[1.0]])?)?[0] - 3.0).abs() < 1e-12);
+/// # Ok::<(), judge_probe::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ridge {
     /// Strength of the penalty, at least 0; 0 is ordinary least squares.
+    /// It stands next to a sum over rows and not a mean: twice the rows need twice the alpha for the same coefficients.
     pub alpha: f64,
     /// Whether to fit an intercept; without one it is 0.
+    /// With one, the prediction at the mean of the training features is the mean of the targets.
     pub fit_intercept: bool,
 }
 
@@ -75,6 +91,7 @@ impl Estimator for Ridge {
 }
 
 impl Ridge {
+    /// [`Error::InvalidAlpha`], [`Error::LabelCount`], [`Error::NonFiniteTarget`].
     fn check(&self, features: &Matrix, targets: &[f64]) -> Result<(), Error> {
         if !(self.alpha.is_finite() && self.alpha >= 0.0) {
             return Err(Error::InvalidAlpha { alpha: self.alpha });
@@ -88,6 +105,7 @@ impl Ridge {
         }
     }
 
+    /// Which normal equations these settings need for features of this shape.
     fn kind(&self, features: &Matrix) -> Kind {
         // Without a penalty only the primal system shows that too many features leave the coefficients undefined.
         Kind { centred: self.fit_intercept, dual: features.n_rows() < features.n_features() && self.alpha > 0.0 }
@@ -108,7 +126,9 @@ struct NormalEquations {
     kind: Kind,
     /// The features less their means.
     features: Matrix,
+    /// `[n_features]`, 0 without an intercept.
     means: Vec<f64>,
+    /// 0 without an intercept.
     target_mean: f64,
     /// X Xᵀ or Xᵀ X, of which the lower triangle counts.
     a: Mat<f64>,
@@ -118,6 +138,8 @@ struct NormalEquations {
 
 impl NormalEquations {
     /// [`Error::Overflow`]. The targets are finite, one for each row.
+    ///
+    /// Holds a centred copy of the features and the table A, 8 (n_rows n_features + m²) bytes.
     fn new(features: &Matrix, targets: &[f64], kind: Kind) -> Result<Self, Error> {
         check_squares(features)?;
         let (n_rows, n_features) = (features.n_rows(), features.n_features());
@@ -140,6 +162,9 @@ impl NormalEquations {
     }
 
     /// With the penalty on the diagonal.
+    ///
+    /// Works on a copy of A, since other alphas follow. [`Error::Singular`] names the pivot, which in the primal system
+    /// is the position of a feature and in the dual one that of a row.
     fn solve(&self, alpha: f64) -> Result<FittedRidge, Error> {
         let (n_rows, n_features) = (self.features.n_rows(), self.features.n_features());
         let (order, mut a, mut x) = (self.b.nrows(), self.a.clone(), self.b.clone());
@@ -154,6 +179,7 @@ impl NormalEquations {
         let x = if self.kind.dual { product(transposed(&self.features), x.as_ref()) } else { x };
         let coefficients = x.col_as_slice(0).to_vec();
         check_overflow(&coefficients)?;
+        // Summed in order, so that the feature that overflows can be named.
         let mut intercept = self.target_mean;
         for (feature, (coefficient, mean)) in coefficients.iter().zip(&self.means).enumerate() {
             intercept -= coefficient * mean;
@@ -165,6 +191,7 @@ impl NormalEquations {
     }
 }
 
+/// `left` times `right` in a matrix of its own.
 fn product(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Mat<f64> {
     let mut product = Mat::zeros(left.nrows(), right.ncols());
     multiply(product.as_mut(), left, right);
@@ -178,6 +205,8 @@ impl FittedRidge {
     }
 
     /// The value at the origin.
+    ///
+    /// The mean of the targets less the function of the features' means.
     pub fn intercept(&self) -> f64 {
         self.intercept
     }

@@ -1,4 +1,7 @@
-//! Rows in as few coordinates as hold them, so that fitting costs what the lesser of rows and features costs. Probes have a few hundred rows of some thousand features.
+//! Rows in as few coordinates as hold them, so that fitting costs what the lesser of rows and features costs. Probes have a few hundred rows of
+//! some thousand features.
+//!
+//! It changes coordinates and no more: losses, penalties and intercepts are the solvers'.
 
 use faer::{Mat, MatRef};
 
@@ -11,6 +14,7 @@ use crate::{Error, Matrix};
 /// A QR factorisation finds them without squaring the spread of the features' scales, as inner products of rows would.
 pub(crate) struct RowSpace {
     /// `[n_coordinates + 1, n_rows]`: a column per row, its last entry 1, what the intercept multiplies.
+    /// n_coordinates is the lesser of n_rows and n_features.
     points: Mat<f64>,
     /// `None` where the coordinates are the features themselves.
     basis: Option<Qr>,
@@ -18,6 +22,8 @@ pub(crate) struct RowSpace {
 
 impl RowSpace {
     /// [`Error::Overflow`] where the squares of the features do not add up to a finite number.
+    ///
+    /// O(m² (n_rows + n_features)) for the lesser m of the two, once for all settings that share the features.
     pub(crate) fn new(features: &Matrix) -> Result<Self, Error> {
         check_squares(features)?;
         let columns = transposed(features);
@@ -41,6 +47,8 @@ impl RowSpace {
     }
 
     /// Coefficients of the features, row by row `[n_columns, n_features]`, of those of the coordinates, `[n_coordinates, n_columns]`.
+    ///
+    /// The intercept is no coordinate here: the caller passes the penalised ones alone.
     pub(crate) fn of_features(&self, coefficients: MatRef<'_, f64>) -> Vec<f64> {
         let restored = self.basis.as_ref().map(|basis| basis.q_times(coefficients));
         let coefficients = restored.as_ref().map_or(coefficients, Mat::as_ref);

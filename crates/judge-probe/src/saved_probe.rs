@@ -69,8 +69,11 @@ use crate::{Error, FittedEstimator, FittedProbe};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct SavedProbe {
+    /// As wide as the signals of `origin` together.
     probe: FittedProbe,
+    /// Checked against the probe when both were put together; only the fingerprint and revision change later.
     origin: ProbeOrigin,
+    /// There only if the probe's rule has a number.
     calibrator: Option<FittedCalibrator>,
 }
 
@@ -265,6 +268,8 @@ impl SavedProbe {
         Err(SavedProbeError::MissingSignals { missing, found: offered.to_vec() }.into())
     }
 
+    /// The width of states, the heads where they are known, and at least as many blocks as the highest layer read. More blocks are no
+    /// error: the probe does not know how many there were.
     fn check_shape(&self, model: &ModelInfo) -> Result<(), Error> {
         let expected = self.origin.model.d_model;
         if model.d_model != expected {

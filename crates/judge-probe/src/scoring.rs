@@ -124,6 +124,9 @@ impl Scoring {
         }
     }
 
+    /// Scores of predicted classes alone; the labels averaged over are those that occur in either column, ascending, as
+    /// scikit-learn takes them where no `labels` are given. A class never predicted has precision 0 and F1 0
+    /// (`zero_division=0`).
     fn of_classes(self, truth: &[i64], predicted: &[i64]) -> Result<f64, judge_metrics::Error> {
         let mut labels = [truth, predicted].concat();
         labels.sort_unstable();
@@ -195,6 +198,7 @@ impl Scorer<f64> for RegressionScoring {
     }
 }
 
+/// Exact up to 2⁵³ in size.
 fn numbers(classes: &[i64]) -> Vec<f64> {
     classes.iter().map(|&class| class as f64).collect()
 }
@@ -242,6 +246,7 @@ impl SplitScores {
         Some((pairwise_sum(&squares) / scores.len() as f64).sqrt())
     }
 
+    /// All scores, where every split has one.
     fn defined(&self) -> Option<Vec<f64>> {
         if self.by_split.is_empty() { None } else { self.by_split.iter().copied().collect() }
     }

@@ -1,4 +1,20 @@
 //! Classifiers that scikit-learn fitted, from their pickles, without Python.
+//!
+//! It owns the way from a pickle's tree to a [`FittedProbe`]: which of scikit-learn's objects may stand where, and which of their
+//! attributes are read. Reading bytes is [`pickle`](crate::pickle)'s; predicting is the probe's. Nothing is fitted here, and attributes
+//! that predictions do not depend on (`n_iter_`, `C`, random states) are not read.
+//!
+//! The tree that is walked:
+//!
+//! ```text
+//! {"model": M, "metadata": {...}}  or  M
+//! M = GridSearchCV(best_estimator_ = E)  or  E
+//! E = Pipeline([StandardScaler,] C)  or  C
+//! C = LogisticRegression, LogisticRegressionCV, LinearSVC or SVC(kernel="linear")
+//! ```
+//!
+//! The tests compare with predictions of the scikit-learn release that wrote each pickle. Attributes are checked against each other and
+//! never trusted to agree: the file may be damaged, edited, or made to be expensive.
 
 mod classifier;
 mod error;
@@ -18,13 +34,19 @@ use crate::pickle::{self, Limits, Value};
 use crate::{DecisionRule, Error, FittedProbe, FittedStandardScaler, LinearClassifier, Matrix, Precision, ProbeStage};
 
 /// What a pickle of scikit-learn's held.
+///
+/// Only `probe` is needed for predicting. The rest is provenance, copied as the file states it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SklearnProbe {
     /// Scaler and classifier.
     pub probe: FittedProbe,
     /// The release that fitted the classifier, where it says so.
+    ///
+    /// `_sklearn_version` of the classifier, `None` for a pickle without it.
     pub sklearn_version: Option<String>,
     /// What a grid search found, where there was one.
+    ///
+    /// Its scores are those of the winner among many candidates and so too high as an estimate.
     pub search: Option<Search>,
     /// What INSPECTOR's program writes beside the model, where it was.
     pub metadata: Option<InspectorMetadata>,
@@ -36,19 +58,30 @@ pub struct Search {
     /// What was scored: scikit-learn's name of the scorer, or `score` for the classifier's own, accuracy.
     pub scoring: String,
     /// Mean score over the folds of the best setting.
+    ///
+    /// Greater is better, as for all of scikit-learn's scorers; losses are negated. Unweighted by the size of the folds.
     pub best_score: f64,
     /// Its score on each fold.
+    ///
+    /// `split0_test_score`, `split1_test_score` and so on at `best_index_`, `[n_splits_]`. They must be finite.
     pub fold_scores: Vec<f64>,
     /// The best setting: names and values as Python prints them.
+    ///
+    /// In the file's order. Only numbers, text, truth values and None are accepted as values.
     pub best_params: Vec<(String, String)>,
 }
 
 /// What a linear classifier comes to; see [`LinearClassifier::from_parts`].
 struct LinearParts {
+    /// How the functions' values become a class.
     rule: DecisionRule,
+    /// Ascending, two or more.
     classes: Vec<i64>,
+    /// Row by row, `[n_functions, n_features]`, finite.
     weights: Vec<f64>,
+    /// Columns of the weights, before any scaling is folded in: none ever is.
     n_features: usize,
+    /// `[n_functions]`, finite.
     intercepts: Vec<f64>,
 }
 
@@ -97,6 +130,8 @@ impl SklearnProbe {
 }
 
 /// What is wrong with a dictionary of other things.
+///
+/// The keys help to see which file it is. They are a stranger's text: eight keys of 100 characters at most.
 fn not_a_model(root: &Place<'_, '_>, entries: &[(Value<'_>, Value<'_>)]) -> ImportError {
     let text = |key: &Value<'_>| match key {
         Value::Str(text) => Some(text.chars().take(100).collect()),
@@ -106,6 +141,9 @@ fn not_a_model(root: &Place<'_, '_>, entries: &[(Value<'_>, Value<'_>)]) -> Impo
 }
 
 /// The scaler, if there is one, and the classifier of a pipeline or of a classifier alone.
+///
+/// Steps that are None or `"passthrough"` are skipped, as the pipeline does. The last step left is the classifier; anything before the
+/// scaler is refused. Names of steps do not matter.
 fn steps<'p, 'a>(estimator: Place<'p, 'a>) -> Result<(Option<Place<'p, 'a>>, Place<'p, 'a>), ImportError> {
     if estimator.object()?.class() != "sklearn.pipeline.Pipeline" {
         return Ok((None, estimator));
@@ -127,6 +165,12 @@ fn steps<'p, 'a>(estimator: Place<'p, 'a>) -> Result<(Option<Place<'p, 'a>>, Pla
 }
 
 /// Since release 1.8 means and scales are brought to the features' precision before they are used.
+///
+/// Only the first two numbers count, so that `1.8.dev0` and `1.8.0rc1` are release 1.8.
+///
+/// # Errors
+///
+/// The version must be there. It is asked for only where the answer changes a prediction.
 fn rounds_parameters(place: &Place<'_, '_>) -> Result<bool, ImportError> {
     let version = place.get("_sklearn_version")?;
     let text = version.text()?;
@@ -137,6 +181,10 @@ fn rounds_parameters(place: &Place<'_, '_>) -> Result<bool, ImportError> {
     }
 }
 
+/// `(x − mean_) / scale_`. With `with_mean=False` the mean is 0, with `with_std=False` the scale is 1, which changes no bit of the
+/// features.
+///
+/// `scale_` is read and not derived from `var_`: scikit-learn sets it to 1 for features that are constant.
 fn scaler(place: &Place<'_, '_>, n_features: usize, precision: Precision) -> Result<FittedStandardScaler, Error> {
     if place.object()?.class() != "sklearn.preprocessing._data.StandardScaler" {
         return Err(place.unexpected("a StandardScaler").into());
@@ -157,8 +205,14 @@ fn scaler(place: &Place<'_, '_>, n_features: usize, precision: Precision) -> Res
 const MOST_FOLDS: usize = 1_000;
 
 /// Scores of a search, those of all settings on all folds, at most.
+///
+/// Sharing makes it necessary: in a pickle every fold can refer to one array, each decoded anew.
 const MOST_SCORES: usize = 1 << 22;
 
+/// What is kept of a `GridSearchCV`: one number for each fold, at `best_index_`, and the winning settings.
+///
+/// `cv_results_` is put into a map first, so that the cost is that of its entries plus the scores, not their product. Scores may not be
+/// NaN, not even those of a candidate that lost: a search with failed fits is refused.
 fn search(place: &Place<'_, '_>) -> Result<Search, ImportError> {
     let index = place.get("best_index_")?.count()?;
     let results = place.get("cv_results_")?;

@@ -5,6 +5,20 @@ use crate::matrix::check_overflow;
 use crate::{Error, FittedTransformer, Matrix, Transformer};
 
 /// Brings every feature to mean 0 and variance 1, as `sklearn.preprocessing.StandardScaler` does.
+///
+/// Fit it to training rows alone, which a [`Pipeline`](crate::Pipeline) sees to: means of test rows would leak into
+/// training.
+///
+/// ```
+/// use judge_probe::{Matrix, StandardScaler};
+///
+/// let features = Matrix::from_rows([[1.0, 7.0], [5.0, 7.0]])?;
+/// let scaler = StandardScaler::default().fit(&features)?;
+/// // The second feature does not vary: it is centred, and divided by 1.
+/// assert_eq!((scaler.mean(), scaler.scale()), (&[3.0, 7.0][..], &[2.0, 1.0][..]));
+/// assert_eq!(scaler.transform(&features)?.values(), [-1.0, 0.0, 1.0, 0.0]);
+/// # Ok::<(), judge_probe::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StandardScaler {
     /// Subtract the mean.
@@ -24,6 +38,7 @@ impl Default for StandardScaler {
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedStandardScaler {
     mean: Vec<f64>,
+    /// `[n_features]`, all finite and above 0, so that a transform never divides by 0.
     scale: Vec<f64>,
 }
 

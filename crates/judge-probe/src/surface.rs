@@ -1,4 +1,6 @@
 //! Features that anyone can count without reading a model: what a probe has to beat before its states can be said to matter.
+//!
+//! It owns the eight features. What they are compared with, and on which rows, is up to `artefacts` and `training`.
 
 use std::collections::BTreeSet;
 
@@ -6,6 +8,7 @@ use crate::tfidf::words;
 use crate::{Error, Matrix};
 
 /// What the eight columns of [`surface_features`] are.
+/// In the order of the columns. "Characters" are Unicode scalar values, "digits" the ASCII ones.
 pub const SURFACE_FEATURES: [&str; 8] = [
     "characters of the question",
     "characters of the response",
@@ -21,6 +24,10 @@ pub const SURFACE_FEATURES: [&str; 8] = [
 /// six counts, and two overlaps of distinct words in [0, 1], 0 where there are no words to share. A probe that does no better than these
 /// has not been shown to read more.
 ///
+/// Counts are taken as logarithms since lengths of texts spread over orders of magnitude. Words are as for
+/// [`TfidfVectorizer`](crate::TfidfVectorizer): runs of two letters, digits or underscores or more, in lower case. The scaling
+/// is left to the caller.
+///
 /// # Errors
 ///
 /// [`Error::TextCount`] for other numbers of questions than of responses; [`Error::Empty`] for none.
@@ -32,6 +39,8 @@ pub fn surface_features<S: AsRef<str>>(questions: &[S], responses: &[S]) -> Resu
     Matrix::from_rows(rows)
 }
 
+/// One row: linear in the two texts, but for the sorting of words. The words of the response count each time, those shared
+/// once.
 fn of_one(question: &str, response: &str) -> [f64; 8] {
     let count = |n: usize| (n as f64).ln_1p();
     let words_of_response = words(response);

@@ -1,8 +1,13 @@
 //! Checks of the contracts in this crate, for those who implement its traits.
+//!
+//! It owns one check for classifiers, and the breaches that it reports. Regressors and transformers have none. The data are
+//! made here by integer formulas, so that a breach is the same on every machine, and nothing is random.
 
 use crate::{Classifier, Error, FittedClassifier, FittedEstimator, Matrix, Predictions};
 
 /// Where an estimator departs from its contract.
+///
+/// Rows count from 0 among the 36 made up here. A breach names the first row, not all of them.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContractBreach {
@@ -118,15 +123,18 @@ pub fn check_estimator(settings: &impl Classifier) -> Result<(), Error> {
 
 /// As few rows as a class of each kind can be learnt from: contracts are to be checked in every test run.
 const N_ROWS: usize = 36;
+/// Two that tell classes apart and two of noise alone, so that an estimator has something to leave out.
 const N_FEATURES: usize = 4;
 
 /// Row by row the position of its class: unequal counts, in no order.
+/// Squares mod 7 are 0, 1, 4 and 2: the counts are unequal by themselves, and the same for any names of the classes.
 fn position(row: usize, n_classes: usize) -> usize {
     (row * row % 7) % n_classes
 }
 
 /// Noise from -0.5 to 0.5; in the first feature each class is 4 above the one before it, in the third the second class 4 above the others. Both
 /// lie about 0, for estimators without an intercept.
+/// `[36, 4]`, from row and feature alone.
 fn features(n_classes: usize) -> Result<Matrix, Error> {
     let value = |row: usize, feature: usize| {
         let noise = (row * 37 + feature * 61 + row * feature * 17) % 101;
@@ -143,8 +151,12 @@ fn features(n_classes: usize) -> Result<Matrix, Error> {
 }
 
 /// All checks with labels of these classes, which may be any integers.
+///
+/// `classes` are ascending, two or more. Cheap checks come first, and what an estimator does with wrong input last. Each call
+/// fits 4 times to all rows, besides what should be refused, and predicts the rows one by one.
 fn check_classes<C: Classifier>(settings: &C, classes: &[i64]) -> Result<(), Error> {
     let features = features(classes.len())?;
+    // The labels run through all classes, in no order.
     let labels: Vec<i64> = (0..N_ROWS).map(|row| classes[position(row, classes.len())]).collect();
     let fitted = settings.fit(&features, &labels)?;
     if fitted.classes() != classes {
@@ -162,8 +174,10 @@ fn check_classes<C: Classifier>(settings: &C, classes: &[i64]) -> Result<(), Err
         return Err(ContractBreach::NotLearnt { right, n_rows: N_ROWS }.into());
     }
 
+    // Bits are compared, since a probe saved today must be the one fitted tomorrow.
     let again = Results::of(&settings.fit(&features, &labels)?, &features)?;
     results.compare(&again, "fitted again", 0.0)?;
+    // A row's result must not depend on its neighbours: predictions are made in blocks elsewhere.
     let reversed: Vec<usize> = (0..N_ROWS).rev().collect();
     let backwards = Results::of(&fitted, &features.select_rows(&reversed)?)?;
     results.rows(&reversed)?.compare(&backwards, "among rows in another order", 0.0)?;
@@ -182,15 +196,21 @@ fn check_classes<C: Classifier>(settings: &C, classes: &[i64]) -> Result<(), Err
 }
 
 /// By which results may differ, relative to their size, where that is allowed.
+/// Settings that are fitted together may share sums, and iterations may end a little elsewhere; a wrong result is off by far
+/// more.
 const ROUNDING: f64 = 1e-6;
 
 /// What must be refused, and how: an estimator that learns from labels that are not there learns something else than it was asked to.
+///
+/// Errors are compared with those promised, not only that there is one: a caller may tell cases apart by them. Labels of zero
+/// length are among them, and both [`fit`](crate::Estimator::fit) and [`fit_each`](crate::Estimator::fit_each) are tried.
 fn check_refusals<C: Classifier>(
     settings: &C,
     fitted: &C::Fitted,
     features: &Matrix,
     labels: &[i64],
 ) -> Result<(), Error> {
+    // One too few, twice as many and none at all: a shorter list must not be filled up, nor a longer one cut.
     let too_many: Vec<i64> = labels.iter().chain(labels).copied().collect();
     for (given, labels) in [("too few labels", &labels[1..]), ("too many labels", &too_many), ("no labels", &[])] {
         let expected = Error::LabelCount { n_rows: N_ROWS, n_labels: labels.len() };
@@ -198,9 +218,11 @@ fn check_refusals<C: Classifier>(
         let each = C::fit_each(std::slice::from_ref(settings), features, labels).into_iter().next();
         refuses(given, expected, each.and_then(Result::err))?;
     }
+    // Data of one class, which would make any rule right.
     let alike = vec![labels[0]; N_ROWS];
     refuses("one class", Error::OneClass { class: labels[0] }, settings.fit(features, &alike).err())?;
 
+    // One too few and one too many: a product of slices may take the shorter for granted.
     for found in [N_FEATURES - 1, N_FEATURES + 1] {
         let other = Matrix::new(vec![1.0; found], found)?;
         let expected = || Error::FeatureCount { expected: N_FEATURES, found };
@@ -216,6 +238,7 @@ fn check_refusals<C: Classifier>(
 }
 
 /// The refusal found must be the one expected, field for field.
+/// `None` stands for data that were accepted.
 fn refuses(given: &'static str, expected: Error, found: Option<Error>) -> Result<(), ContractBreach> {
     if found.as_ref() == Some(&expected) {
         return Ok(());
@@ -224,18 +247,24 @@ fn refuses(given: &'static str, expected: Error, found: Option<Error>) -> Result
 }
 
 /// Rows and columns, both.
+/// Numbers of rows come first in both pairs.
 fn check_shape(method: &'static str, expected: (usize, usize), found: (usize, usize)) -> Result<(), ContractBreach> {
     if expected == found { Ok(()) } else { Err(ContractBreach::Shape { method, expected, found }) }
 }
 
+/// The names of methods in breaches.
 const DECISION: &str = "decision_function";
 const PREDICT: &str = "predict";
 const PROBABILITIES: &str = "predict_proba";
 
 /// What a fitted classifier says of some rows.
+/// Kept as matrices, so that two of them can be compared bit by bit.
 struct Results {
+    /// `[n_rows]`.
     predicted: Vec<i64>,
+    /// `[n_rows, 1]` of two classes, else `[n_rows, n_classes]`.
     decisions: Matrix,
+    /// `[n_rows, n_classes]`; `None` where the classifier knows none.
     probabilities: Option<Matrix>,
 }
 
@@ -251,6 +280,7 @@ impl Results {
         if fitted.predictions(features)? != Predictions::of_classifier(fitted, features)? {
             return Err(ContractBreach::Predictions.into());
         }
+        // As scikit-learn's `decision_function`, but with a matrix of one column where that has a vector.
         let n_decisions = if n_classes == 2 { 1 } else { n_classes };
         let shape = |matrix: &Matrix| (matrix.n_rows(), matrix.n_features());
         check_shape(PREDICT, (n_rows, 1), (results.predicted.len(), 1))?;
@@ -262,6 +292,9 @@ impl Results {
     }
 
     /// Probabilities are such, and all speak for the class predicted, up to rounding.
+    ///
+    /// Of two classes the decision must be above 0 for the second and not for the first. Sums of probabilities may be off by
+    /// 1e-9; ties are allowed to go either way within [`ROUNDING`].
     fn check(&self, classes: &[i64]) -> Result<(), ContractBreach> {
         for (row, (&class, decisions)) in self.predicted.iter().zip(self.decisions.rows()).enumerate() {
             let disagreement =
@@ -296,6 +329,7 @@ impl Results {
     }
 
     /// The results of these rows, as if they alone had been asked about.
+    /// No estimator is asked.
     fn rows(&self, rows: &[usize]) -> Result<Self, Error> {
         Ok(Self {
             predicted: rows.iter().map(|&row| self.predicted[row]).collect(),
@@ -305,6 +339,9 @@ impl Results {
     }
 
     /// `tolerance` is relative to numbers above 1; 0 compares bits, but for the sign of 0.
+    ///
+    /// Classes must be equal whatever the tolerance is. NaN is in no matrix, so differences are numbers. Probabilities on one
+    /// side alone are a breach of shape.
     fn compare(&self, other: &Self, when: &'static str, tolerance: f64) -> Result<(), ContractBreach> {
         let changed = |method, row, expected: &[f64], found: &[f64]| ContractBreach::Changed {
             method,
@@ -318,6 +355,7 @@ impl Results {
                 return Err(changed(PREDICT, row, &[*ours as f64], &[*theirs as f64]));
             }
         }
+        // Decisions first: probabilities are made of them in most classifiers, so that a difference shows at its source.
         let pairs = [
             (DECISION, Some(&self.decisions), Some(&other.decisions)),
             (PROBABILITIES, self.probabilities.as_ref(), other.probabilities.as_ref()),

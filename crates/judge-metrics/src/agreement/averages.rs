@@ -1,3 +1,8 @@
+//! Precision, recall and F1 averaged over classes, and what follows from the whole table: balanced accuracy and Matthews' correlation.
+//!
+//! Standard errors are by the delta method over the cells of the table, which are multinomial: the derivative of the statistic by each cell, and its variance. They are
+//! too small where a class has a few items, since a ratio of two small counts is far from normal; take the bootstrap there.
+
 use std::fmt::Display;
 
 use super::confusion::ConfusionMatrix;

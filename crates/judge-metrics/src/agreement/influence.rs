@@ -1,3 +1,5 @@
+//! The standard error of a statistic that is, to first order, a mean over subjects: Gwet's way to all chance-corrected agreement coefficients.
+
 use crate::Estimate;
 use crate::estimate::{Missing, Spread};
 

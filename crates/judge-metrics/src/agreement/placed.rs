@@ -1,3 +1,5 @@
+//! Ratings by the places of their labels: checked once, then counted by whoever needs them.
+
 use std::fmt::Display;
 
 use crate::Error;

@@ -1,3 +1,5 @@
+//! How well a calibrator does, out of fold: coverage, width and error on rows that had no part in the fit.
+
 use super::Calibrator;
 use super::calibrator::required_rows;
 use crate::means::mean_of;

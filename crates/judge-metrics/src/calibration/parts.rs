@@ -1,3 +1,5 @@
+//! A fitted calibrator as plain numbers, and back: every number that comes in is checked as a fit would have made it.
+
 use super::FittedIsotonicRegression;
 use super::calibrator::{FittedCalibrator, Fold, MOST_GRADES};
 use super::conformal::conformal_rank;

@@ -1,3 +1,9 @@
+//! The statistics of one set of rows, as they are found: which are wanted, and where the uncertainty of each comes from.
+//!
+//! There are three ways in. `closed` takes a statistic that knows its own interval, `resample` one that does not, and `add` one that was made elsewhere. Whatever takes
+//! rows as independent gives way where rows come in clusters: closed intervals to the bootstrap of clusters, p-values to none, unless their test is one of
+//! clusters. A statistic that the data do not define is kept with its reason; only then can a reader tell "not computed" from "not computable".
+
 use std::collections::HashSet;
 
 use super::{ComparedItem, ComparisonSettings, Reported, Statistic};

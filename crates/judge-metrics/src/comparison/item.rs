@@ -1,3 +1,5 @@
+//! One row: what the judge said, what people said, how sure the judge was, and what the row belongs to.
+
 use std::fmt;
 
 use crate::Error;

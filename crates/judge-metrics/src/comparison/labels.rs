@@ -1,3 +1,7 @@
+//! Which ratings are labels, in which order, and what they are worth.
+//!
+//! Labels are fixed for a whole comparison before any group of rows is looked at, so that macro averages of groups run over the same classes.
+
 use std::collections::BTreeSet;
 
 use super::{ComparedItem, Rating};

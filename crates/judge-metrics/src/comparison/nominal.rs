@@ -1,4 +1,8 @@
-//! Scores as labels.
+//! Scores as labels: agreement with the label that more than half of a row's raters gave, and how the judge uses its labels.
+//!
+//! Rows without such a majority have no right label: they are left out of agreement, counted in `rows_with_a_majority`, and kept where people's labels do not matter
+//! (the judge's use of the scale) or are weighed by skill (Dawid and Skene's model). Averages are over all labels of the comparison, whether a group of rows
+//! has them or not, so that groups compare.
 
 use super::collector::{Collector, PValue};
 use super::{ComparedItem, Labels, Rating, Reported};
@@ -108,6 +112,7 @@ fn pick(column: &[usize], rows: &[usize]) -> Vec<usize> {
     rows.iter().map(|&row| column[row]).collect()
 }
 
+/// One confusion matrix a set of rows, and what follows from it. Kappas with weights need labels that are numbers: their distances are those of the values.
 fn against_majority(found: &mut Collector<'_>, labels: &Labels, truth: &[usize], predicted: &[usize]) {
     let n = truth.len();
     let of_rows = |rows: &[usize]| ConfusionMatrix::new(labels.indices(), &pick(truth, rows), &pick(predicted, rows));

@@ -1,4 +1,8 @@
-//! Scores as numbers.
+//! Scores as numbers: correlations with people's mean, errors in their unit, judge and people as two raters.
+//!
+//! Each statistic takes the uncertainty that suits the rows: a closed form where one is known and rows are independent, the bootstrap of rows where none is,
+//! and the bootstrap of clusters wherever rows come in clusters. What else numbers define is called from here: within clusters (`within.rs`), as probabilities
+//! (`probabilities.rs`), of two judges (`difference.rs`).
 
 use super::collector::{Collector, PValue, take};
 use super::difference::{self, DIFFERENCES};
@@ -59,6 +63,8 @@ pub(super) fn undefined(found: &mut Collector<'_>, items: &[&ComparedItem]) {
     }
 }
 
+/// Pearson has a closed form. Rank correlations take the bootstrap, which holds with ties and near ±1 where their closed forms do not, and the p-values that
+/// SciPy prints. Weighted tau has no population value that samples of different sizes share, so its interval is of the value at this size.
 fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
     let n = predicted.len();
     found.closed("pearson", |rows| pearson(&take(predicted, rows), &take(human, rows)), n);
@@ -87,6 +93,7 @@ fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
     found.resample("weighted_tau", None, weighted, n);
 }
 
+/// In the unit of the scores: mean absolute error, bias (judge less people) and root mean squared error.
 fn errors(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
     type Mean = fn(&[f64], &[f64]) -> Result<Estimate, Error>;
     let means: [(&str, Mean); 2] = [("mae", mean_absolute_error), ("bias", bias)];

@@ -1,4 +1,7 @@
-//! People among themselves: the ceiling of any judge.
+//! People among themselves: the ceiling of any judge, and whether the judge may take the place of one of them.
+//!
+//! A rater is a place in `ComparedItem::human`, the same person in every row. Rows may lack ratings. Intraclass correlations take rows that are complete, so they are
+//! left out where one is not; Krippendorff's alpha, the ceiling and the alternative annotator test take what is there.
 
 use super::collector::{Collector, take};
 use super::numbers::{alphas, intraclass};
@@ -23,6 +26,7 @@ pub(super) const OF_RATERS: [&str; 7] = [
     "human_fleiss_kappa",
 ];
 
+/// Nothing is reported of rows with one rater each.
 pub(super) fn compare(
     found: &mut Collector<'_>,
     rows: &[&ComparedItem],

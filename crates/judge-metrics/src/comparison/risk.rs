@@ -1,4 +1,7 @@
-//! What is risked by keeping only the rows that the judge is surest of.
+//! What is risked by keeping only the rows that the judge is surest of (selective prediction; El-Yaniv and Wiener, 2010).
+//!
+//! Any confidence will do, in any unit, since only its order counts: a label's probability, the negated width of an interval, a second judge's agreement. If it says nothing
+//! of the losses, the area under the curve is the mean loss, and the curve is flat.
 
 use super::ComparedItem;
 use super::collector::{Collector, take};

@@ -1,3 +1,5 @@
+//! What a report says of a statistic: an estimate with its interval and p-value, or why there is none.
+
 use std::fmt;
 
 use crate::resampling::BootstrapInterval;

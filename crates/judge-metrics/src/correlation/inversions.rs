@@ -1,3 +1,5 @@
+//! Pairs that two orders see differently, counted or weighed while sorting by merging: O(n log n), where comparing all pairs takes n².
+
 /// What is sorted.
 pub(super) trait Weighed: Copy {
     /// Finite.

@@ -1,3 +1,5 @@
+//! How all pairs of rows fall (concordant, discordant, tied): what Kendall's tau and Somers' D are made of.
+
 use crate::correlation::inversions::{Weighed, sort_weighing_inversions};
 
 /// How the n(n − 1)/2 pairs of rows fall.

@@ -1,3 +1,5 @@
+//! The beta distribution's tail and inverse, from which Student's t, F and the binomial follow.
+
 use std::f64::consts::TAU;
 
 use crate::distribution::solve::solve;

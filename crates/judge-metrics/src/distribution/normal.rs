@@ -1,3 +1,5 @@
+//! The standard normal distribution: tails and quantiles, to the digits that SciPy gives.
+
 use std::f64::consts::{PI, SQRT_2};
 
 use libm::{erf, erfc};

@@ -1,3 +1,5 @@
+//! Inverses of distribution functions by safeguarded Newton steps.
+
 /// w with F(w) = `target`, for F increasing from 0 and log-concave; `at` gives F and its derivative, and `start` lies near the
 /// middle. The root of `target` 0 is −∞.
 ///

@@ -1,3 +1,5 @@
+//! The mean of items that come in clusters, with a standard error in closed form.
+
 use super::sample::{EQUAL_ITEMS, root_mean_square};
 use crate::estimate::{Spread, UNBOUNDED};
 use crate::input::{check_finite, check_lengths};

@@ -1,3 +1,5 @@
+//! The mean difference of two numbers of each item: what both share cancels.
+
 use super::sample::{EQUAL_ITEMS, mean_of};
 use crate::input::check_paired;
 use crate::{Error, Estimate};

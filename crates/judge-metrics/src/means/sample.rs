@@ -1,3 +1,5 @@
+//! The plain mean, from which every average of this crate takes its interval.
+
 use crate::estimate::{Missing, Spread, UNBOUNDED};
 use crate::input::check_finite;
 use crate::number::in_range;

@@ -1,3 +1,5 @@
+//! One statistic for each group of rows.
+
 use std::collections::BTreeMap;
 
 use crate::Error;

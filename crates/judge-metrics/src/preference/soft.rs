@@ -1,3 +1,5 @@
+//! Verdicts that are probabilities, held against labels that may be ties.
+
 use super::Preference;
 use crate::input::{check_finite, check_lengths};
 use crate::means::mean_of;

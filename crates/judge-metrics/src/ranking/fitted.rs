@@ -1,3 +1,5 @@
+//! Fitted Bradley–Terry strengths: asked for by name, each with its interval, each difference with its test.
+
 use std::f64::consts::LN_10;
 
 use crate::estimate::{Spread, UNBOUNDED};

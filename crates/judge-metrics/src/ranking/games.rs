@@ -1,3 +1,7 @@
+//! Bradley–Terry strengths of single comparisons with weights, probabilities, covariates and clusters.
+//!
+//! Without covariates and clusters, comparisons of a pair of items add up, and `bradley_terry.rs` is enough; here each comparison keeps what came with it.
+
 use super::bradley_terry::{Pairs, check_amount, numbered, of_sum_zero};
 use crate::Error;
 use crate::input::{check_finite, check_lengths};

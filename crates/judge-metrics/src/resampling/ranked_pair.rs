@@ -1,3 +1,5 @@
+//! Ranks that resamples share: the rows are sorted once, and a resample only counts how often each was drawn.
+
 use crate::Error;
 use crate::input::{check_paired, check_varies};
 

@@ -22,16 +22,22 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
     /// Its name.
+    /// One of `surface`, `tfidf` and `source`.
     pub name: String,
     /// Its score.
     pub score: BaselineScore,
     /// Its score less that of the majority, with the interval of the difference over the same resamples.
+    /// In the unit of the scoring.
     pub gain: BaselineScore,
     /// Whether the whole interval of the gain is above 0: the label is then explained in part by what this baseline sees.
+    /// Never where there is no interval. A baseline that explains nothing may still be right on many rows: the majority is.
     pub explains: bool,
 }
 
 /// A score and its bootstrap interval: in JSON `estimate`, and beside it `low`, `high` and `level` where there is one.
+///
+/// A score at the level of the bootstrap, and in the unit of the [`Scoring`]; errors are negated there, so more is always
+/// better.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BaselineScore {
     /// On the rows as they are.
@@ -42,11 +48,16 @@ pub struct BaselineScore {
 }
 
 /// The rows tested on, those of all splits one after another; predictions are listed alike.
+///
+/// Splits may overlap in what they test on; a row then counts once for each. Predictions are `[n_tested]`, in the order of the
+/// splits and of each split's `test`.
 pub(super) struct Tested<'a> {
     /// All rows, tested on or not.
     rows: &'a LabelledTexts<'a>,
+    /// Checked against the rows: positions in range, both parts with rows, none on both sides.
     splits: &'a [Split],
     scoring: Scoring,
+    /// Clusters are those of `drawn`. A fixed seed: all baselines see the same resamples.
     bootstrap: Bootstrap,
     /// The label of each row tested on, a row once for each split that tests on it.
     truth: Vec<i64>,
@@ -57,12 +68,15 @@ pub(super) struct Tested<'a> {
 /// What the bootstrap draws together: the rows of a question, or a row whose question is not known.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Drawn<'a> {
+    /// By its position, so that a row tested on by several splits is drawn with itself.
     Row(usize),
+    /// To the letter: case and white space count here, unlike for duplicates.
     Question(&'a str),
 }
 
 impl<'a> Tested<'a> {
     /// The splits fit the rows.
+    /// Memory is two lists of one entry for each row tested on; texts are borrowed.
     pub(super) fn new(
         rows: &'a LabelledTexts<'a>,
         splits: &'a [Split],
@@ -80,12 +94,14 @@ impl<'a> Tested<'a> {
     }
 
     /// Each split's most frequent label.
+    /// Learnt from the split's own `train`, so that splits may differ in it.
     pub(super) fn majority(&self) -> Vec<i64> {
         let of_split = |split: &Split| vec![most_frequent(self.learnt(split)); split.test.len()];
         self.splits.iter().flat_map(of_split).collect()
     }
 
     /// Each source's most frequent label among the rows learnt from; of a source not among them, that of all.
+    /// No classifier is needed: for one categorical feature this is the table of its values.
     pub(super) fn by_source(&self, sources: &[String]) -> Vec<i64> {
         let of_split = |split: &Split| {
             let mut labels: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
@@ -105,6 +121,7 @@ impl<'a> Tested<'a> {
     }
 
     /// What a classifier says that has learnt surface features within each split, scaled.
+    /// The features are computed once for all rows, since nothing is learnt in that; the scaler is fitted within each split.
     pub(super) fn surface<C: Classifier>(&self, classifier: &C) -> Result<Vec<i64>, Error> {
         let features = surface_features(self.rows.questions, self.rows.responses)?;
         let probe = Pipeline { transformer: StandardScaler::default(), estimator: classifier.clone() };
@@ -115,6 +132,13 @@ impl<'a> Tested<'a> {
     }
 
     /// Words are learnt within each split.
+    ///
+    /// Weights are not scaled: rows have length 1 already. The matrices are `[n_rows, n_words]`, dense, two for each split that
+    /// is worked on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InSplit`] with [`Error::NoWords`] for a split without words to learn, or with what the classifier reports.
     pub(super) fn tfidf<C: Classifier>(&self, vectorizer: &TfidfVectorizer, classifier: &C) -> Result<Vec<i64>, Error> {
         let predicted = in_parallel(self.splits, |split| {
             let texts = |rows: &[usize]| rows.iter().map(|&row| &self.rows.responses[row]).collect::<Vec<_>>();
@@ -127,6 +151,9 @@ impl<'a> Tested<'a> {
     }
 
     /// A baseline from its predictions and those of the majority, one for each row tested on.
+    ///
+    /// The gain is computed within each resample, score minus score, and its interval is of that difference: it is not the
+    /// difference of two intervals.
     pub(super) fn baseline(&self, name: &str, predicted: &[i64], majority: &[i64]) -> Result<Baseline, Error> {
         let gain = self.over_questions(|truth, rows| {
             let score = |predicted: &[i64]| self.scoring.statistic(truth, &select(predicted, rows).into());
@@ -141,11 +168,15 @@ impl<'a> Tested<'a> {
     }
 
     /// The score of predictions, one for each row tested on, with its interval.
+    /// Scores are those of resampled labels and predictions; no baseline is fitted again for the interval.
     pub(super) fn score(&self, predicted: &[i64]) -> Result<BaselineScore, Error> {
         self.over_questions(|truth, rows| self.scoring.statistic(truth, &select(predicted, rows).into()))
     }
 
     /// A statistic of the truth of resampled rows and the positions of these rows among those tested on.
+    ///
+    /// A resample draws as many clusters as there are, with replacement, and takes all rows of each. A statistic that is
+    /// undefined on some of them is left out of the interval; one undefined on the rows as they are is an error.
     fn over_questions(
         &self,
         statistic: impl Fn(&[i64], &[usize]) -> Result<f64, judge_metrics::Error> + Sync,
@@ -169,6 +200,7 @@ impl<'a> Tested<'a> {
 }
 
 /// Of several the smallest. There is at least one: splits without rows to learn from are refused.
+/// Ties go to the smallest label, so that the order of rows does not matter.
 fn most_frequent(labels: impl Iterator<Item = i64>) -> i64 {
     counted(labels).into_iter().max_by_key(|&(label, count)| (count, Reverse(label))).map_or(0, |(label, _)| label)
 }

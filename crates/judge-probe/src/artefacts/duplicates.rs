@@ -1,4 +1,7 @@
 //! Texts that are both learnt from and tested on. Equality is that of words but for case and white space; near-duplicates are not looked for.
+//!
+//! It owns the comparison of texts across a split. Duplicates within one side are not its concern, nor whether labels of equal
+//! texts agree in general.
 
 use std::collections::HashMap;
 
@@ -7,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::Split;
 
 /// Rows tested on whose text, but for case and white space, has been learnt from in the same split.
+///
+/// A baseline can be right about these by heart. Where many have another label than their duplicate, people disagreed or rows
+/// were mixed up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Duplicates {
     /// Rows tested on, those of all splits together.
@@ -14,10 +20,12 @@ pub struct Duplicates {
     /// Those among them with a duplicate, each with the first one; by split, then in the order tested.
     pub found: Vec<Duplicate>,
     /// How many of these duplicates have the label of the row tested on.
+    /// Between 0 and the length of [`found`](Self::found).
     pub n_same_label: usize,
 }
 
 /// A row tested on and one learnt from with the same text.
+/// Rows are positions among all, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Duplicate {
     /// Position of the split.
@@ -30,6 +38,8 @@ pub struct Duplicate {
 
 impl Duplicates {
     /// The splits fit the texts. A row without a text is no duplicate of any.
+    /// One hash table for each split: linear in the texts' length. The first row learnt from is the first in the order of
+    /// `train`.
     pub(super) fn new(texts: &[Option<&String>], labels: &[i64], splits: &[Split]) -> Self {
         let texts: Vec<Option<String>> = texts.iter().map(|text| text.map(|text| normalised(text))).collect();
         let mut found = Vec::new();
@@ -49,6 +59,8 @@ impl Duplicates {
     }
 }
 
+/// Unicode's lower case, and one space for each run of white space. Accents and punctuation are kept; nothing is composed or
+/// decomposed.
 fn normalised(text: &str) -> String {
     text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,7 @@
 //! Whether one list has slipped against another: a permutation test of whose question a response speaks of.
+//!
+//! It owns the overlaps of words and the statistic; the test's permutations are those of `judge_metrics`. Splits and labels
+//! have no part in it, and words are those of `tfidf`: two letters or more, lower case.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,8 +23,11 @@ pub struct Shift {
     /// Rows whose response has a greater share of the words of that question than of its own, ascending. After a slip they are many in a row.
     pub closer: Vec<usize>,
     /// By how much greater, 0 for all other rows; the mean over rows with such a neighbour, in [0, 1].
+    /// That is the mean over rows i of max(0, share(qᵢ₋₁, rᵢ) − share(qᵢ, rᵢ)), with i + 1 for the neighbour after.
     pub excess: f64,
     /// How often the excess is as great where the question of any other row, at random, takes the place of the neighbour's; in (0, 1].
+    /// The data as they are count as one arrangement, so it is never 0. The two neighbours are tested separately, without a
+    /// correction.
     pub p_value: f64,
 }
 
@@ -38,6 +44,9 @@ pub enum Neighbour {
 impl Shift {
     /// For both neighbours, the one before first, among all rows as they are listed; none for a single row. The alternative of `test` is always
     /// the greater.
+    ///
+    /// Each permutation costs a look at the distinct words of every question: n · words · permutations in all, with no table of
+    /// n² shares.
     ///
     /// # Errors
     ///
@@ -57,6 +66,8 @@ impl Shift {
             .collect()
     }
 
+    /// A gain is cut off at 0, so that responses which do speak of their own question cannot make up for others that have
+    /// slipped.
     fn new(neighbour: Neighbour, overlaps: &Overlaps, test: PermutationTest) -> Result<Self, Error> {
         let last = overlaps.questions.len() - 1;
         let (rows, beside) = match neighbour {
@@ -81,8 +92,11 @@ impl Shift {
 }
 
 /// The distinct words of texts, by numbers, ascending.
+/// A number for each word makes a comparison one of integers; it has no meaning beyond this struct.
 struct Overlaps {
+    /// Empty of a question that is unknown or has no words.
     questions: Vec<Vec<usize>>,
+    /// Sets, since they are what is looked up in.
     responses: Vec<BTreeSet<usize>>,
 }
 
@@ -103,6 +117,8 @@ impl Overlaps {
     }
 
     /// The share of a question's words that a response has; 0 of none.
+    /// In [0, 1]: |words of the question ∩ words of the response| / |words of the question|, so that a long response is not
+    /// punished for its length.
     fn share(&self, question: usize, response: usize) -> f64 {
         let (asked, said) = (&self.questions[question], &self.responses[response]);
         let shared = asked.iter().filter(|word| said.contains(word)).count();

@@ -1,5 +1,8 @@
 //! Support vector classification with a linear kernel, as libsvm fits it: settings, a problem for every two classes, and the fold of multipliers into weights.
 //! The solver of a single problem is in `smo`.
+//!
+//! Memory is the concern here: one pair's table of inner products grows with the square of its rows, so pairs are done
+//! one after another, and all settings are fitted to a pair while its table is there.
 
 mod smo;
 
@@ -37,17 +40,24 @@ use smo::{TwoClasses, mirror_lower};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinearSvc {
     /// Inverse strength of the penalty, above 0.
+    /// scikit-learn's `C`, the weight of a row's loss next to ‖w‖² / 2. There is no division by the number of rows, so
+    /// that more rows weaken the penalty.
     pub c: f64,
     /// How much the rows of each class count.
+    /// Balanced weights come from the rows of all classes, as scikit-learn's, and not from those of the pair.
     pub class_weight: ClassWeight,
     /// How far the conditions of optimality may be from holding, in units of the margin; above 0.
+    /// libsvm's `eps` and scikit-learn's `tol`.
     pub tol: f64,
     /// Pairs of multipliers optimised, for two classes, after which fitting gives up.
+    /// Each costs O(rows of the two classes). Reaching it is [`Error::NotConverged`].
     pub max_iter: usize,
 }
 
 impl Default for LinearSvc {
     /// c 1, uniform weights, tol 1e-8, max_iter 10 000 000.
+    ///
+    /// scikit-learn's tol is 1e-3; the tighter one leaves less to the order of the rows and of the arithmetic.
     fn default() -> Self {
         Self { c: 1.0, class_weight: ClassWeight::Uniform, tol: 1e-8, max_iter: 10_000_000 }
     }
@@ -56,17 +66,22 @@ impl Default for LinearSvc {
 /// The linear functions that a [`LinearSvc`] found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedLinearSvc {
+    /// Of [`DecisionRule::OneVsOne`], a function for every two classes.
     linear: LinearClassifier,
+    /// `[n_classes (n_classes − 1) / 2]`.
     n_iter: Vec<usize>,
 }
 
 /// What one of the settings has found so far: coefficients, intercepts and iterations of the pairs of classes done.
+/// Coefficients are those of all pairs one after another, each `[n_features]`.
 type Found = (Vec<f64>, Vec<f64>, Vec<usize>);
 
 /// The rows of two classes.
+/// They keep the order that they have in the features.
 struct Pair {
     features: Matrix,
     /// Inner products of the rows, in full.
+    /// `[n_rows, n_rows]` of the pair's rows.
     products: Mat<f64>,
     /// The class of each row, one of the two.
     classes: Vec<usize>,
@@ -75,6 +90,8 @@ struct Pair {
 }
 
 impl Pair {
+    /// O(m² n_features) for the m rows of the two classes, the dearest part of most fits. The features' squares must have
+    /// been checked: the products are then finite.
     fn new(features: &Matrix, labels: &EncodedLabels, first: usize, second: usize) -> Result<Self, Error> {
         let of_pair = |row: &usize| [first, second].contains(&labels.class_of_row[*row]);
         let rows: Vec<usize> = (0..features.n_rows()).filter(of_pair).collect();
@@ -85,6 +102,10 @@ impl Pair {
     }
 
     /// Coefficients, intercept and iterations; `weights` are those of the classes.
+    ///
+    /// The first class is the positive one, as libsvm has it, so that a function above 0 is a vote for it.
+    ///
+    /// [`Error::NotConverged`].
     fn solve(&self, settings: &LinearSvc, weights: &[f64]) -> Result<(Vec<f64>, f64, usize), Error> {
         let sign = |&class: &usize| if class == self.first { 1.0 } else { -1.0 };
         let problem = TwoClasses {
@@ -97,6 +118,7 @@ impl Pair {
             let (max_iter, tol) = (settings.max_iter, settings.tol);
             return Err(Error::NotConverged { n_iter: found.n_iter, max_iter, gap: found.gap, tol });
         }
+        // w = Σ yᵢ αᵢ xᵢ. Rows that are no support vectors drop out.
         let mut coefficients = vec![0.0; self.features.n_features()];
         for (row, weight) in self.features.rows().zip(&found.weights).filter(|(_, weight)| **weight != 0.0) {
             coefficients.iter_mut().zip(row).for_each(|(sum, value)| *sum += weight * value);
@@ -106,6 +128,7 @@ impl Pair {
 }
 
 impl LinearSvc {
+    /// [`Error::InvalidC`], [`Error::InvalidTol`].
     fn check(&self) -> Result<(), Error> {
         if !(self.c.is_finite() && self.c > 0.0) {
             return Err(Error::InvalidC { c: self.c });
@@ -117,6 +140,9 @@ impl LinearSvc {
     }
 
     /// Goes through the pairs of classes one by one, and through the settings for each, so that one table of inner products is held at a time.
+    ///
+    /// The outer error is one of the data, which concerns all settings; the inner ones are of single settings, in their
+    /// order. A setting that has failed for one pair is not tried for the next.
     fn fit_all(
         settings: &[Self],
         features: &Matrix,
@@ -169,6 +195,9 @@ impl Estimator for LinearSvc {
     }
 
     /// Inner products are formed once.
+    ///
+    /// For every two classes, and used for all settings. A fit does not start from another's: the results are those of
+    /// [`fit`](Estimator::fit) to the last bit.
     fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<Self::Fitted, Error>> {
         let all = EncodedLabels::new(features, labels).and_then(|labels| Self::fit_all(settings, features, &labels));
         all.unwrap_or_else(|error| settings.iter().map(|_| Err(error.clone())).collect())

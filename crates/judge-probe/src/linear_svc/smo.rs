@@ -1,48 +1,74 @@
 //! The dual of a support vector machine for two classes, by sequential minimal optimisation: of all pairs of multipliers the one that promises
 //! most to second order is optimised exactly, again and again (Fan, Chen and Lin, 2005), as libsvm does.
+//!
+//! The dual is to minimise ½ Σᵢⱼ yᵢ αᵢ Kᵢⱼ yⱼ αⱼ − Σ αᵢ with 0 ≤ αᵢ ≤ boundᵢ and Σ yᵢ αᵢ = 0, for inner products K, signs
+//! y and multipliers α. It owns the solver alone: which classes meet, their weights and the coefficients are the module
+//! above's.
+//!
+//! Differences from libsvm: products are all held at once, so there is neither a cache nor shrinking; and a solution is
+//! accepted only after its intercepts have been computed afresh. One pair costs O(n_rows); the number of pairs grows with
+//! c and with how much the classes overlap.
 
 use faer::{Mat, MatRef};
 
 /// Rows of two classes.
 pub(super) struct TwoClasses<'a> {
     /// Inner products of the rows, `[n_rows, n_rows]`, in full.
+    /// Column by column and row by row it is read alike, so the upper triangle must be filled too, see [`mirror_lower`].
     pub(super) products: MatRef<'a, f64>,
     /// 1 for the first class, −1 for the second.
+    /// `[n_rows]`. Both signs occur.
     pub(super) signs: &'a [f64],
     /// The greatest multiplier of each row.
+    /// `[n_rows]`, above 0: c times the weight of the row's class.
     pub(super) bounds: &'a [f64],
 }
 
 /// What [`TwoClasses::solve`] found.
 pub(super) struct Solution {
     /// The multiplier of each row times its sign: the weights of the rows in the coefficients.
+    /// `[n_rows]`; they sum to 0 but for rounding. 0 for rows that are no support vectors.
     pub(super) weights: Vec<f64>,
+    /// b of w·x + b, which is positive for the first class: libsvm's −rho.
     pub(super) intercept: f64,
+    /// Pairs optimised, at most `max_iter`.
     pub(super) n_iter: usize,
     /// How far the optimality conditions are from holding, in units of the margin.
+    /// At `tol` or above it has not converged, which the caller has to check.
     pub(super) gap: f64,
 }
 
 /// Multipliers, and for each row the intercept that would put it on its margin.
 struct State<'a> {
     problem: &'a TwoClasses<'a>,
+    /// `[n_rows]`, each from 0 to its bound, both ends exact.
     multipliers: Vec<f64>,
+    /// `[n_rows]`: y − Σⱼ yⱼ αⱼ Kⱼ, which is −y times the gradient of the dual. Those of rows on their margin agree at
+    /// the optimum.
     intercepts: Vec<f64>,
 }
 
 /// The two rows that hold most against each other, and what they say.
 struct Violation {
+    /// The row whose weight is to grow.
     up: usize,
+    /// The row whose weight is to shrink by as much; meaningless where the gap is 0 or less.
     low: usize,
     gap: f64,
+    /// Halfway between the intercepts that bound the gap: the intercept where no row is on its margin.
     middle: f64,
 }
 
 /// In place of a curvature that rounding has taken away: rows that are equal.
+/// libsvm's `TAU`.
 const LEAST_CURVATURE: f64 = 1e-12;
 
 impl TwoClasses<'_> {
     /// Until `gap` is below `tol`, or for `max_iter` pairs.
+    ///
+    /// From multipliers of 0, where the intercepts are the signs. Deterministic: among equal candidates the first row is
+    /// taken. The loop ends: a turn returns, optimises one of `max_iter` pairs, or refreshes, which it never does twice
+    /// in a row.
     pub(super) fn solve(&self, max_iter: usize, tol: f64) -> Solution {
         let mut state =
             State { problem: self, multipliers: vec![0.0; self.signs.len()], intercepts: self.signs.to_vec() };
@@ -67,6 +93,7 @@ impl TwoClasses<'_> {
 
 impl State<'_> {
     /// Whether the row may weigh more for the first class.
+    /// The set that Fan, Chen and Lin call `I_up`.
     fn may_rise(&self, row: usize) -> bool {
         if self.problem.signs[row] > 0.0 {
             self.multipliers[row] < self.problem.bounds[row]
@@ -76,6 +103,7 @@ impl State<'_> {
     }
 
     /// Whether it may weigh less.
+    /// Their `I_low`.
     fn may_fall(&self, row: usize) -> bool {
         if self.problem.signs[row] > 0.0 {
             self.multipliers[row] > 0.0
@@ -90,9 +118,9 @@ impl State<'_> {
         (products[(i, i)] + products[(j, j)] - 2.0 * products[(i, j)]).max(LEAST_CURVATURE)
     }
 
-    /// The pair to optimise next: as `up` the row that would gain most by rising, as `low`, of those that may fall, the one with which the objective falls most to second
-    /// order (Fan, Chen and Lin, Journal of Machine Learning Research 6, 2005, working set selection 2). The gap is that of the first-order condition, which libsvm's `tol`
-    /// bounds.
+    /// The pair to optimise next: as `up` the row that would gain most by rising, as `low`, of those that may fall, the one with which the
+    /// objective falls most to second order (Fan, Chen and Lin, Journal of Machine Learning Research 6, 2005, working set selection 2). The gap
+    /// is that of the first-order condition, which libsvm's `tol` bounds.
     fn violation(&self) -> Violation {
         let rows = 0..self.intercepts.len();
         let mut up = (0, f64::NEG_INFINITY);
@@ -115,8 +143,10 @@ impl State<'_> {
         Violation { up: up.0, low, gap: up.1 - least, middle: (up.1 + least) / 2.0 }
     }
 
-    /// Moves weight from `low` to `up`: to the optimum of the pair, or until one of the two meets its bound, which it then gets exactly, without rounding, so that
-    /// it counts as bounded from then on. The intercepts follow by the two columns of products.
+    /// Moves weight from `low` to `up`: to the optimum of the pair, or until one of the two meets its bound, which it then gets exactly,
+    /// without rounding, so that it counts as bounded from then on. The intercepts follow by the two columns of products.
+    ///
+    /// The equality constraint Σ yᵢ αᵢ = 0 is kept, because what one row gains the other loses. O(n_rows).
     fn optimise(&mut self, up: usize, low: usize) {
         let TwoClasses { products, signs, bounds } = *self.problem;
         let room = |row: usize, rising: bool| {
@@ -145,6 +175,8 @@ impl State<'_> {
     }
 
     /// Computes the intercepts anew from the multipliers. Each update adds its rounding; a solution is only believed when this has taken it away.
+    ///
+    /// O(n_rows) for each support vector, as much as that many pairs; it happens once at the end of most fits.
     fn refresh(&mut self) {
         let weights = self.weights();
         self.intercepts.copy_from_slice(self.problem.signs);
@@ -155,6 +187,8 @@ impl State<'_> {
     }
 
     /// The intercept is the mean of those of the rows on their margin, where there are any, as libsvm has it.
+    ///
+    /// Else it is the middle of the interval that optimality leaves it.
     fn solution(&self, n_iter: usize, violation: &Violation) -> Solution {
         let between = |row: &usize| 0.0 < self.multipliers[*row] && self.multipliers[*row] < self.problem.bounds[*row];
         let on_margin: Vec<f64> = (0..self.intercepts.len()).filter(between).map(|row| self.intercepts[row]).collect();
@@ -167,6 +201,7 @@ impl State<'_> {
 }
 
 /// Fills the upper triangle of a symmetric matrix from the lower one.
+/// O(n²); `lower_gram` leaves the upper triangle 0, and columns are read whole here.
 pub(super) fn mirror_lower(matrix: &mut Mat<f64>) {
     for column in 1..matrix.ncols() {
         for row in 0..column {

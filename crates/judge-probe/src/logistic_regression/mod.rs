@@ -34,20 +34,29 @@ use newton::{Objective, Preconditioner};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LogisticRegression {
     /// Inverse strength of the penalty, above 0.
+    /// Like scikit-learn's `C`: the objective is C Σ sᵢ (−ln p) + ‖W‖² / 2, here divided by c S, which leaves the minimum
+    /// where it is and makes `tol` independent of the number of rows.
     pub c: f64,
     /// How much the rows of each class count.
+    /// Weights enter the loss and S alike; the penalty they leave alone, but for c S.
     pub class_weight: ClassWeight,
     /// Whether to fit intercepts; without, they are 0.
+    /// A function without intercept is 0 at the origin, so it rarely suits features that are not centred.
     pub fit_intercept: bool,
     /// How far from its minimum the objective may be, by Newton's estimate before the last step; above 0. scikit-learn's `tol` bounds the
     /// gradient instead, whose size depends on the scale of the features.
     pub tol: f64,
     /// Steps of Newton's method after which fitting gives up; few problems need more than 20.
+    /// Reaching it is [`Error::NotConverged`]; scikit-learn's solvers warn and return what they have.
     pub max_iter: usize,
 }
 
 impl Default for LogisticRegression {
     /// c 1, uniform weights, with intercepts, tol 1e-14, max_iter 100.
+    ///
+    /// c, weights and intercepts are scikit-learn's; `tol` and `max_iter` belong to this solver. Near the minimum each
+    /// step about squares the distance, so that a tight `tol` costs a step or two more and makes results independent of
+    /// the start.
     fn default() -> Self {
         Self { c: 1.0, class_weight: ClassWeight::Uniform, fit_intercept: true, tol: 1e-14, max_iter: 100 }
     }
@@ -57,10 +66,13 @@ impl Default for LogisticRegression {
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedLogisticRegression {
     linear: LinearClassifier,
+    /// At least 1.
     n_iter: usize,
 }
 
 impl LogisticRegression {
+    /// [`Error::InvalidC`], [`Error::InvalidTol`]. A `max_iter` of 0 is no error here: fitting then ends with
+    /// [`Error::NotConverged`].
     fn check(&self) -> Result<(), Error> {
         if !(self.c.is_finite() && self.c > 0.0) {
             return Err(Error::InvalidC { c: self.c });
@@ -76,6 +88,9 @@ impl Estimator for LogisticRegression {
     type Label = i64;
     type Fitted = FittedLogisticRegression;
 
+    /// There is a minimum for any features: the penalty bounds the coefficients, and since every class has rows, no
+    /// intercept runs away. With fewer rows than features the optimal W is a combination of rows, which lets the lesser
+    /// side decide on the cost.
     /// In O(m² (n_rows + n_features)) a step for the smaller m of the two sides.
     ///
     /// # Errors
@@ -88,6 +103,9 @@ impl Estimator for LogisticRegression {
     }
 
     /// The features are factored once, and each fit starts from that of the next smaller c.
+    ///
+    /// In the order of `settings`, whatever the order of c. A setting that is out of range or does not converge spoils no
+    /// other; after one that does not converge the next starts from 0.
     fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<Self::Fitted, Error>> {
         let data = EncodedLabels::new(features, labels).and_then(|labels| Ok((labels, RowSpace::new(features)?)));
         let (labels, space) = match data {
@@ -105,10 +123,14 @@ impl Estimator for LogisticRegression {
 
 /// Fits to the same data, each from where the last one ended.
 struct Path<'a> {
+    /// `[n_rows, n_features]`, here for their number alone: the solver works on `space`.
     features: &'a Matrix,
     labels: &'a EncodedLabels,
+    /// The features' coordinates, in which the solver works.
     space: &'a RowSpace,
     /// Without intercepts and with.
+    /// Coefficients `[n_coordinates, n_columns]` of the last fit that converged, and the preconditioner it ended with.
+    /// The two kinds have different numbers of coordinates and cannot start each other.
     last: [Option<(Mat<f64>, Option<Preconditioner>)>; 2],
 }
 
@@ -117,6 +139,8 @@ impl<'a> Path<'a> {
         Self { features, labels, space, last: [None, None] }
     }
 
+    /// One setting, from where the last one of its kind ended. Class weights may differ between settings: they change the
+    /// objective, and the start need only be near.
     fn fit(&mut self, settings: &LogisticRegression) -> Result<FittedLogisticRegression, Error> {
         settings.check()?;
         let of_classes = settings.class_weight.of_classes(&self.labels.counts);

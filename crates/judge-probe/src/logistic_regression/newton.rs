@@ -1,6 +1,17 @@
 //! Newton's method on the penalised loss, each step by conjugate gradients. Their preconditioner is the Hessian with each row's curvature
 //! taken as equal in all directions: of two classes the Hessian itself, so that one iteration solves; of more, the same matrix for every class,
 //! which keeps coefficients summing to 0 over classes, as they do at the optimum.
+//!
+//! Which steps are taken, and when they end, is decided here; what a row loses is `loss`'s. Sizes: `n_coordinates` is
+//! what `RowSpace` left of the features, at most the number of rows, plus one for the intercept; `n_columns` is 1 for two
+//! classes and else the number of classes.
+//!
+//! A step forms and factors the preconditioner, O(n_coordinates² n_rows) and O(n_coordinates³), unless the last one still
+//! serves; each iteration of conjugate gradients is O(n_coordinates n_rows n_columns). The full Hessian of several
+//! classes, of order n_coordinates n_columns, is never formed.
+//!
+//! The step is inexact far from the minimum and close to exact near it, which keeps Newton's fast convergence (Nocedal
+//! and Wright, *Numerical Optimization*, section 7.1).
 
 use faer::{Mat, MatRef, Scale};
 
@@ -11,21 +22,28 @@ use crate::products::{Cholesky, dot, lower_gram, multiply};
 /// (weighted mean loss) + lambda/2 ‖coefficients‖².
 pub(super) struct Objective<'a> {
     /// `[n_coordinates, n_rows]`.
+    /// The intercept's coordinate, 1 in every row, comes last where there is one.
     pub(super) points: MatRef<'a, f64>,
     /// How many of the coordinates are penalised, the first ones.
     pub(super) n_penalised: usize,
+    /// 1 / (c S): the penalty's strength next to a mean instead of a sum.
     pub(super) lambda: f64,
+    /// As many rows as `points` has columns.
     pub(super) loss: Loss<'a>,
 }
 
 /// More than these iterations of conjugate gradients and a new factorisation of the preconditioner pays.
+/// It decides on time alone: with any preconditioner the step is the same but for its tolerance.
 const ITERATIONS_WORTH_A_FACTORISATION: usize = 12;
 /// Conjugate gradients end by themselves; rounding may keep them from it. A step that is cut short is still one downhill.
 const MOST_ITERATIONS: usize = 2_000;
 
 /// The symmetric matrix S (S⁻¹ M S⁻¹ + rounding) S for the diagonal S² of M, factored.
 pub(super) struct Preconditioner {
+    /// The diagonal of S, `[n_coordinates]`, all above 0: roots of the diagonal of M.
     scale: Vec<f64>,
+    /// Of the matrix scaled to a diagonal of 1, which is lifted a little so that it is positive definite in spite of
+    /// rounding.
     factor: Cholesky,
     /// The last solution with it took long.
     stale: bool,
@@ -36,6 +54,11 @@ impl Objective<'_> {
     /// the last step; gives the steps taken. The preconditioner may come from a neighbouring objective.
     ///
     /// [`Error::NotConverged`].
+    ///
+    /// The estimate is −gradient · step / 2, what a quadratic function would fall by in a full step. It is checked after
+    /// the step is taken: near the minimum the step that shows the gap to be small is the one that closes it.
+    ///
+    /// On an error `coefficients` are where the last step ended, and `preconditioner` may be empty.
     pub(super) fn minimise(
         &self,
         coefficients: &mut Mat<f64>,
@@ -77,6 +100,8 @@ impl Objective<'_> {
     }
 
     /// `[n_coordinates, n_columns]`: the sum over rows of the points, times what stands for each row, `[n_columns, n_rows]`.
+    ///
+    /// It carries derivatives by logits over to derivatives by coefficients.
     fn weighted_points(&self, of_rows: &Mat<f64>) -> Mat<f64> {
         let mut sum = Mat::zeros(self.points.nrows(), of_rows.nrows());
         multiply(sum.as_mut(), self.points, of_rows.transpose());
@@ -84,6 +109,8 @@ impl Objective<'_> {
     }
 
     /// Adds `factor` times the penalised coordinates: the penalty's gradient, or its curvature times a direction.
+    ///
+    /// The intercept's coordinate is left alone.
     fn add_penalised(&self, to: &mut Mat<f64>, coefficients: &Mat<f64>, factor: f64) {
         for column in 0..to.ncols() {
             for row in 0..self.n_penalised {
@@ -99,13 +126,14 @@ impl Objective<'_> {
             .sum()
     }
 
-    /// The Hessian with each row's curvature the same in all directions, P diag(curvature) Pᵀ + lambda, scaled to a diagonal of 1 and factored. The scaling takes the
-    /// spread of the features' scales out of the factorisation, whose error it would square.
-    /// `None` where rounding has left nothing positive definite.
+    /// The Hessian with each row's curvature the same in all directions, P diag(curvature) Pᵀ + lambda, scaled to a diagonal of 1 and factored.
+    /// The scaling takes the spread of the features' scales out of the factorisation, whose error it would square. `None` where rounding has
+    /// left nothing positive definite.
     fn precondition(&self, expansion: &Expansion) -> Option<Preconditioner> {
         let (n_coordinates, n_rows) = self.points.shape();
         let weighted =
             Mat::from_fn(n_coordinates, n_rows, |i, row| self.points[(i, row)] * expansion.curvature[row].sqrt());
+        // Only the lower triangle is filled, here and below; `Cholesky` reads no other.
         let mut matrix = lower_gram(weighted.as_ref());
         for i in 0..self.n_penalised {
             matrix[(i, i)] += self.lambda;
@@ -126,6 +154,11 @@ impl Objective<'_> {
     }
 
     /// −H⁻¹ gradient, the more exactly the smaller it is.
+    ///
+    /// Preconditioned conjugate gradients from 0 on H step = −gradient (Nocedal and Wright, *Numerical Optimization*,
+    /// section 5.1). They end once rᵀ M⁻¹ r has fallen to its first value squared, or to between 1e-12 and 1e-2 of it.
+    /// Whatever iteration they end at, the step is a direction of descent. Marks the preconditioner as stale when many
+    /// iterations were needed.
     fn newton_step(&self, expansion: &Expansion, gradient: &Mat<f64>, preconditioner: &mut Preconditioner) -> Mat<f64> {
         let mut step = Mat::zeros(gradient.nrows(), gradient.ncols());
         let mut residual = -gradient;
@@ -141,6 +174,7 @@ impl Objective<'_> {
             self.loss.curve(expansion, &mut in_logits);
             let mut curved = self.weighted_points(&in_logits);
             self.add_penalised(&mut curved, &direction, self.lambda);
+            // By the definition of the method dᵀ H d > 0 unless d is 0 or lies in the null space.
             let curvature = inner(&direction, &curved);
             // Rounding may be all that is left of both.
             if curvature.is_nan() || curvature <= 0.0 {
@@ -159,6 +193,13 @@ impl Objective<'_> {
     }
 
     /// The first of 1, 1/2, 1/4 … along the step that lowers the objective as its slope has it, but for rounding.
+    ///
+    /// Sufficient decrease with constant 1e-4 (Nocedal and Wright, *Numerical Optimization*, section 3.1), plus an
+    /// allowance for the rounding of the loss: close to the minimum its true change is less than its last digit. The
+    /// logits of the step are computed once, so that a trial costs O(n_rows n_columns). The penalty's change is taken as
+    /// a difference in closed form and not as that of two large numbers.
+    ///
+    /// `None` where not even 1e-12 of the step lowers the objective, or where it is NaN.
     fn search(&self, from: &Mat<f64>, logits: &Mat<f64>, step: &Mat<f64>, slope: f64) -> Option<f64> {
         let in_logits = self.logits(step);
         let (linear, square) = (self.penalised_product(from, step), self.penalised_product(step, step));
@@ -181,6 +222,8 @@ impl Objective<'_> {
 
 impl Preconditioner {
     /// M⁻¹ residual for each column. Of several classes the mean over classes is taken away, which lies in the loss's null space.
+    ///
+    /// O(n_coordinates² n_columns). The same factor serves every class.
     fn apply(&self, residual: &Mat<f64>) -> Mat<f64> {
         let mut image = residual.clone();
         self.unscale(&mut image);
@@ -193,6 +236,8 @@ impl Preconditioner {
     }
 
     /// S⁻¹ of each column.
+    ///
+    /// Applied before and after the factor it undoes the scaling of M on both sides.
     fn unscale(&self, vectors: &mut Mat<f64>) {
         for column in 0..vectors.ncols() {
             vectors.col_as_slice_mut(column).iter_mut().zip(&self.scale).for_each(|(value, scale)| *value /= scale);
@@ -201,6 +246,7 @@ impl Preconditioner {
 }
 
 /// Takes from each coordinate its mean over classes, which is rounding: nothing but the penalty would ever hold it back.
+/// O(n_coordinates n_columns).
 fn centre(vectors: &mut Mat<f64>) {
     let n_columns = vectors.ncols();
     for i in 0..vectors.nrows() {
@@ -210,6 +256,7 @@ fn centre(vectors: &mut Mat<f64>) {
 }
 
 /// The inner product of two matrices as vectors.
+/// That of equal shapes; summed column by column.
 fn inner(x: &Mat<f64>, y: &Mat<f64>) -> f64 {
     (0..x.ncols()).map(|column| dot(x.col_as_slice(column), y.col_as_slice(column))).sum()
 }

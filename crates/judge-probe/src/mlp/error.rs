@@ -1,4 +1,7 @@
 //! Why a multi-layer perceptron was not fitted.
+//!
+//! It is what `Error::Mlp` carries. Settings are checked before any row is read; the other errors need a fit that has
+//! begun.
 
 /// Why a multi-layer perceptron was not fitted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

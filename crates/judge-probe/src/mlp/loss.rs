@@ -1,4 +1,7 @@
 //! The loss of a batch and its gradient, by Burn's autodiff on the processor, in double precision.
+//!
+//! It is the only part that calls Burn. Weights go in as plain numbers and gradients come out as such; nothing of Burn's
+//! is kept from one batch to the next. Tensors are double throughout, because weights are compared with scikit-learn's.
 
 use burn::tensor::{DType, Device, Gradients, Tensor, TensorData, activation};
 
@@ -7,6 +10,7 @@ use super::network::{LayerGradient, Network};
 
 /// Rows to learn from together, one or more.
 pub(super) struct Batch {
+    /// At least 1.
     pub(super) n_rows: usize,
     /// `[n_rows, n_features]`.
     pub(super) features: Vec<f64>,
@@ -15,6 +19,13 @@ pub(super) struct Batch {
 }
 
 /// Σ −ln p(yᵢ | xᵢ) / n + alpha ‖W‖² / (2 n) over the n rows, where ‖W‖² is of all layers' weights, and its gradient, layer by layer.
+///
+/// Gradients come in the order of the layers, from the features on, each shaped like its parameter. A loss or gradient
+/// that is not finite is no error here: the caller looks at the loss and the weights after each pass.
+///
+/// Time and memory are O(n_rows · weights); the graph holds every layer's images of the batch.
+///
+/// [`MlpError::Backend`] where Burn gives back no numbers.
 pub(super) fn of_batch(network: &Network, batch: Batch, alpha: f64) -> Result<(f64, Vec<LayerGradient>), MlpError> {
     let device = Device::flex().autodiff();
     let tensor = |values: Vec<f64>, shape: [usize; 2]| {
@@ -34,6 +45,7 @@ pub(super) fn of_batch(network: &Network, batch: Batch, alpha: f64) -> Result<(f
         let width = values.len() / n_rows;
         tensor(values, [n_rows, width])
     };
+    // `per_row` divides by n_rows, which is 1 or more.
     let targets = per_row(batch.targets);
     let mut values = per_row(batch.features);
     for (index, [weights, intercepts]) in layers.iter().enumerate() {
@@ -47,6 +59,7 @@ pub(super) fn of_batch(network: &Network, batch: Batch, alpha: f64) -> Result<(f
     if values.dims()[1] == 1 {
         values = Tensor::cat(vec![tensor(vec![0.0; n_rows], [n_rows, 1]), values], 1);
     }
+    // Σ ln p of the rows' classes: the targets leave one entry of each row.
     let likelihood = (activation::log_softmax(values, 1) * targets).sum();
     let squares = layers.iter().map(|[weights, _]| (weights.clone() * weights.clone()).sum());
     let penalised = squares.fold(likelihood.neg(), |sum, squares| sum + squares * (alpha / 2.0));
@@ -61,12 +74,14 @@ pub(super) fn of_batch(network: &Network, batch: Batch, alpha: f64) -> Result<(f
     Ok((loss, layers.iter().map(of_layer).collect::<Result<_, MlpError>>()?))
 }
 
+/// Of one parameter, as numbers in the order of its values. Removes it from the gradients, so it can be asked for once.
 fn gradient(learnt: &Tensor<2>, gradients: &mut Gradients) -> Result<Vec<f64>, MlpError> {
     // All that is learnt has a part in the loss.
     let gradient = learnt.grad_remove(gradients);
     host(gradient.ok_or_else(|| MlpError::Backend { message: "no gradient was kept".to_owned() })?)
 }
 
+/// A tensor's numbers, row by row. An error where they are not double.
 fn host<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f64>, MlpError> {
     tensor.into_data().try_into_vec().map_err(|error| MlpError::Backend { message: error.to_string() })
 }

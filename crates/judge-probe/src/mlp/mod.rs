@@ -1,4 +1,7 @@
 //! A multi-layer perceptron, trained with Burn.
+//!
+//! Here are settings, their checks, the passes over the rows and when they end. `network` holds the weights and makes
+//! Adam's steps, `loss` gets gradients from Burn, and what is fitted is a `DenseClassifier`, which does without.
 
 mod error;
 mod loss;
@@ -42,23 +45,35 @@ use network::Network;
 #[derive(Debug, Clone, PartialEq)]
 pub struct MlpClassifier {
     /// Units of each hidden layer, from the features on; without any it is logistic regression.
+    /// Each size is at least 1 ([`MlpError::NoUnits`]).
     pub hidden_layer_sizes: Vec<usize>,
     /// Strength of the penalty on weights, not on intercepts; at least 0.
+    /// The penalty of a batch is divided by the batch's rows, as scikit-learn does, so that smaller batches penalise
+    /// more.
     pub alpha: f64,
     /// Rows of a batch, at least 1; the last batch of a pass may have fewer.
+    /// More than there are rows makes one batch of them all.
     pub batch_size: usize,
     /// Length of Adam's steps; above 0.
+    /// Adam divides each gradient by its running size, so that a step changes a weight by about this much, however large
+    /// the loss.
     pub learning_rate_init: f64,
     /// Passes over the rows after which fitting gives up.
+    /// Those of all rows, not steps: a pass has n_rows / batch_size steps, rounded up. Reaching it is
+    /// [`MlpError::NotSettled`].
     pub max_iter: usize,
     /// The least improvement of the loss, or of the score of rows held out, that counts; above 0.
+    /// An improvement is over the best pass so far, not over the last one.
     pub tol: f64,
     /// Fitting ends when more passes than this, in a row, have not brought it.
+    /// So there are at least `n_iter_no_change` + 2 passes: the first always improves.
     pub n_iter_no_change: usize,
     /// Rows to hold out, drawn from each class in proportion: the accuracy on them then decides on the end, and the weights of the first of the best passes
     /// are kept. Otherwise the loss decides, and those of the last pass are.
+    /// Rows held out are not learnt from. scikit-learn's default share, `validation_fraction`, is 0.1.
     pub early_stopping: Option<TestSize>,
     /// Of initial weights, rows held out and batches (`random_state`).
+    /// One generator serves all three in that order, as one `RandomState` does in scikit-learn.
     pub seed: u32,
 }
 
@@ -81,10 +96,15 @@ impl Default for MlpClassifier {
 }
 
 /// The layers that an [`MlpClassifier`] found, and how it came to them.
+///
+/// It predicts as its [`DenseClassifier`] does and converts into one, which is what a saved probe keeps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedMlpClassifier {
+    /// Of the last pass, or with early stopping of the first of the best ones.
     classifier: DenseClassifier,
+    /// One value a pass, all finite.
     loss_curve: Vec<f64>,
+    /// One accuracy a pass, from 0 to 1.
     validation_scores: Option<Vec<f64>>,
 }
 
@@ -95,23 +115,31 @@ impl FittedMlpClassifier {
     }
 
     /// The loss of each pass over the rows: the mean over its batches, each before its step.
+    ///
+    /// Penalty included, batches weighed by their rows. Its length is the number of passes. Without early stopping it
+    /// need not fall: the last `n_iter_no_change` + 1 passes brought no improvement by `tol`.
     pub fn loss_curve(&self) -> &[f64] {
         &self.loss_curve
     }
 
     /// The accuracy on rows held out after each pass; `None` where none were.
+    ///
+    /// The greatest, at its first occurrence, is that of the weights kept.
     pub fn validation_scores(&self) -> Option<&[f64]> {
         self.validation_scores.as_deref()
     }
 }
 
 impl From<FittedMlpClassifier> for DenseClassifier {
+    /// The layers; the curves are dropped.
     fn from(fitted: FittedMlpClassifier) -> Self {
         fitted.classifier
     }
 }
 
 impl MlpClassifier {
+    /// Every setting but `max_iter` and `early_stopping`, before anything is drawn: `max_iter` 0 ends in
+    /// [`MlpError::NotSettled`], and `early_stopping` is checked against the rows when they are split.
     fn check(&self) -> Result<(), Error> {
         if !(self.alpha.is_finite() && self.alpha >= 0.0) {
             return Err(Error::InvalidAlpha { alpha: self.alpha });
@@ -132,12 +160,15 @@ impl MlpClassifier {
     }
 
     /// The untrained network for these data.
+    /// The first use of the generator.
     fn network(&self, features: &Matrix, n_classes: usize, random: &mut NumpyRandom) -> Result<Network, MlpError> {
         let n_functions = DecisionRule::Logistic.n_functions(n_classes);
         Network::glorot(features.n_features(), &self.hidden_layer_sizes, n_functions, random)
     }
 
     /// One pass over the rows in this order; returns its loss.
+    ///
+    /// It steps after each batch, so later batches are judged by weights that earlier ones have changed.
     fn pass(&self, network: &mut Network, rows: &Rows<'_>, order: &[usize]) -> Result<f64, MlpError> {
         let mut sum = 0.0;
         for batch in order.chunks(self.batch_size) {
@@ -150,12 +181,14 @@ impl MlpClassifier {
 }
 
 /// What is learnt from.
+/// The features and classes of all rows, those held out too: the order of a pass says which are used.
 struct Rows<'a> {
     features: &'a Matrix,
     labels: &'a EncodedLabels,
 }
 
 impl Rows<'_> {
+    /// A copy of these rows, at least one, with a target of 1 for the class of each.
     fn batch(&self, rows: &[usize]) -> Batch {
         let (n_features, n_classes) = (self.features.n_features(), self.labels.classes.len());
         let of_row = |&row: &usize| &self.features.values()[row * n_features..][..n_features];
@@ -171,10 +204,12 @@ impl Rows<'_> {
 struct HeldOut {
     features: Matrix,
     labels: Vec<i64>,
+    /// One for each pass done.
     scores: Vec<f64>,
 }
 
 impl HeldOut {
+    /// The accuracy of this classifier, which is also kept.
     fn score(&mut self, classifier: &DenseClassifier) -> Result<f64, Error> {
         let predicted = classifier.predict(&self.features)?;
         let right = predicted.iter().zip(&self.labels).filter(|(ours, label)| ours == label).count();
@@ -194,9 +229,11 @@ impl Estimator for MlpClassifier {
     /// out of range and where training does not come to its end; with early stopping [`Error::TestFraction`], [`Error::TestCount`],
     /// [`Error::SmallClass`] and [`Error::SmallPart`].
     fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<Self::Fitted, Error> {
+        // Settings first: an error in them should not depend on the rows.
         self.check()?;
         let encoded = EncodedLabels::new(features, labels)?;
         check_squares(features)?;
+        // Draws in scikit-learn's order: initial weights, rows held out, then a permutation for each pass.
         let mut random = NumpyRandom::new(self.seed);
         let mut network = self.network(features, encoded.classes.len(), &mut random)?;
         let (mut order, mut held_out) = match self.early_stopping {
@@ -216,17 +253,20 @@ impl Estimator for MlpClassifier {
                 let (max_iter, n_iter_no_change, tol) = (self.max_iter, self.n_iter_no_change, self.tol);
                 return Err(MlpError::NotSettled { max_iter, n_idle, n_iter_no_change, tol }.into());
             }
+            // Shuffled on top of the last order, as scikit-learn does.
             order = select(&order, &random.permutation(order.len()));
             let loss = self.pass(&mut network, &rows, &order)?;
             loss_curve.push(loss);
             if !(loss.is_finite() && network.is_finite()) {
                 return Err(MlpError::Diverged { n_iter: loss_curve.len() }.into());
             }
+            // The greater the better in both cases.
             let goodness = match &mut held_out {
                 None => -loss,
                 Some(held_out) => {
                     let classifier = network.classifier(&encoded.classes)?;
                     let score = held_out.score(&classifier)?;
+                    // Without `tol`: the best weights are kept, however little better they are.
                     if score > best {
                         best_on_held_out = Some(classifier);
                     }
@@ -248,6 +288,7 @@ impl FittedEstimator for FittedMlpClassifier {
         self.classifier.n_features()
     }
 
+    /// Of two classes the second where its log-odds are above 0; else the most probable, the first of equals.
     fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
         self.classifier.predict(features)
     }

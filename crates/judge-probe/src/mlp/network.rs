@@ -1,4 +1,7 @@
 //! The weights in training, as numbers of the host, and how a step of Adam changes them.
+//!
+//! It draws the initial weights, makes Adam's steps and turns into the classifier that is saved. Batches and the end of
+//! training are the module above's, gradients `loss`'s. Memory is three numbers a weight: itself and two running means.
 
 use super::MlpError;
 use crate::numpy_random::NumpyRandom;
@@ -6,24 +9,31 @@ use crate::{DecisionRule, DenseClassifier, Error, HiddenLayer, LinearClassifier,
 
 /// Adam's decay of the running mean of gradients, of their squares, and what is added to the root of the latter, as Kingma and Ba (2015) and
 /// scikit-learn have them.
+/// They are no settings here; scikit-learn's are `beta_1`, `beta_2` and `epsilon`.
 const BETA_1: f64 = 0.9;
 const BETA_2: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
 
-/// A multi-layer perceptron while it is trained: `[n_features] → hidden sizes → functions that decide`, rectified in between. The loss and its gradients come from
-/// `loss`, by Burn; the numbers stay here, in double precision, so that a step and what is saved do not depend on a tensor library.
+/// A multi-layer perceptron while it is trained: `[n_features] → hidden sizes → functions that decide`, rectified in between. The loss and its
+/// gradients come from `loss`, by Burn; the numbers stay here, in double precision, so that a step and what is saved do not depend on a tensor
+/// library.
 pub(super) struct Network {
     /// From the features on.
+    /// Each takes what the one before gives.
     hidden: Vec<Layer>,
     /// Its units are the functions that decide.
+    /// 1 unit of two classes, else one a class.
     output: Layer,
     /// Adam corrects its means for how few steps they are over.
+    /// All parameters have taken equally many.
     steps_done: u64,
 }
 
 /// Units, each a linear function of the layer before.
 pub(super) struct Layer {
+    /// Units of the layer before, or features.
     pub(super) n_inputs: usize,
+    /// At least 1.
     pub(super) n_units: usize,
     /// `[n_units, n_inputs]`.
     pub(super) weights: Parameter,
@@ -42,10 +52,14 @@ pub(super) struct Parameter {
 }
 
 /// Of a layer's weights and of its intercepts.
+/// In that order, each with as many numbers as the parameter has.
 pub(super) type LayerGradient = [Vec<f64>; 2];
 
 impl Network {
     /// Weights and intercepts uniform in ±√(6 / (n_inputs + n_units)) (Glorot and Bengio 2010), drawn in scikit-learn's order.
+    ///
+    /// The order is from the features on, of each layer first all weights and then the intercepts. [`MlpError::NoRoom`]
+    /// where the weights of a layer cannot be allocated.
     pub(super) fn glorot(
         n_features: usize,
         hidden_sizes: &[usize],
@@ -66,6 +80,8 @@ impl Network {
     }
 
     /// A step of Adam down these gradients, one a layer.
+    ///
+    /// The length is learning_rate_init √(1 − β₂ᵗ) / (1 − β₁ᵗ) for the t-th step, which corrects both means at once.
     pub(super) fn step(&mut self, gradients: &[LayerGradient], learning_rate_init: f64) {
         self.steps_done += 1;
         let steps = self.steps_done as f64;
@@ -82,6 +98,8 @@ impl Network {
     }
 
     /// The classifier that it is by now.
+    ///
+    /// A copy of all weights. [`Error::NonFiniteFeature`] or [`Error::InvalidParameter`] where they are not finite.
     pub(super) fn classifier(&self, classes: &[i64]) -> Result<DenseClassifier, Error> {
         let hidden =
             self.hidden.iter().map(|layer| HiddenLayer::from_parts(layer.matrix()?, layer.intercepts.values.clone()));
@@ -92,6 +110,7 @@ impl Network {
 }
 
 impl Layer {
+    /// One layer, with running means of 0.
     fn glorot(n_inputs: usize, n_units: usize, random: &mut NumpyRandom) -> Result<Self, MlpError> {
         let n_weights = n_inputs.saturating_mul(n_units);
         let bound = (6.0 / (n_inputs as f64 + n_units as f64)).sqrt();
@@ -112,6 +131,7 @@ impl Layer {
 }
 
 impl Parameter {
+    /// Before the first step.
     fn new(values: Vec<f64>) -> Self {
         let zeros = vec![0.0; values.len()];
         Self { values, mean: zeros.clone(), square: zeros }

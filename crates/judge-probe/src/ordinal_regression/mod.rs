@@ -1,5 +1,5 @@
-//! Ordinal regression, the proportional-odds model of McCullagh (Journal of the Royal Statistical Society B 42, 1980): settings and what is fitted. The loss and its minimum are in
-//! `objective`.
+//! Ordinal regression, the proportional-odds model of McCullagh (Journal of the Royal Statistical Society B 42, 1980): settings and what is
+//! fitted. The loss and its minimum are in `objective`.
 
 mod objective;
 
@@ -57,12 +57,18 @@ impl Default for OrdinalRegression {
 /// The linear function and the thresholds that an [`OrdinalRegression`] found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedOrdinalRegression {
+    /// `[n_classes - 1]` functions with equal coefficients and falling intercepts: the thresholds, negated.
     linear: LinearClassifier,
+    /// Kept beside the intercepts, so that they can be lent without a change of sign.
     thresholds: Vec<f64>,
     n_iter: usize,
 }
 
 impl OrdinalRegression {
+    /// One setting, on labels and coordinates that several may share. The intercept's row of ones is left out: the
+    /// thresholds stand for it.
+    ///
+    /// [`Error::InvalidC`], [`Error::InvalidTol`], [`Error::NotConverged`].
     fn fit_to(
         &self,
         features: &Matrix,
@@ -105,6 +111,9 @@ impl Estimator for OrdinalRegression {
     }
 
     /// The features are factored once.
+    ///
+    /// Each fit starts anew from the thresholds that fit without features, so results are those of
+    /// [`fit`](Estimator::fit).
     fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<Self::Fitted, Error>> {
         let data = EncodedLabels::new(features, labels).and_then(|labels| Ok((labels, RowSpace::new(features)?)));
         let fit = |settings: &Self| match &data {

@@ -2,6 +2,17 @@
 //!
 //! σ(b) − σ(a) = σ(b) σ(−a) (1 − eᵃ⁻ᵇ), so that a row's −ln p is a logistic loss at the threshold above, one at the threshold below, and a term
 //! that depends on their distance alone. Each is convex; the last grows without bound as thresholds meet, and so keeps them in order.
+//!
+//! It owns the objective in the coordinates of `RowSpace`; settings and their checks are the module above's. With classes
+//! 0 to K − 1, p(class k) = σ(thresholdₖ − f) − σ(thresholdₖ₋₁ − f) for a row's function f, where the threshold below the
+//! first class is −∞ and that above the last +∞.
+//!
+//! Thresholds are free parameters and not sums of exponentials as in statsmodels: the problem stays convex, and Newton's
+//! method needs no start near the solution. Their order is kept by the search, which refuses steps to where the objective
+//! is infinite.
+//!
+//! A step is O(n_coordinates² n_rows + n_coordinates³). The Hessian is formed and factored every time: there is a single
+//! function, so its order is only n_coordinates + n_classes − 1.
 
 use faer::{Mat, MatRef};
 
@@ -13,12 +24,17 @@ use crate::{ClassWeight, Error};
 /// (weighted mean loss) + lambda/2 ‖coefficients‖².
 pub(super) struct Objective<'a> {
     /// `[n_coordinates, n_rows]`.
+    /// Without a row of ones.
     points: MatRef<'a, f64>,
+    /// `[n_rows]`, positions of classes in ascending order.
     class_of_row: &'a [usize],
     /// Of a row of each class; those of all rows sum to 1.
+    /// `[n_classes]`.
     weights: Vec<f64>,
     /// Of all rows of each class.
+    /// `[n_classes]`, above 0, summing to 1: the weight of a row times how many rows the class has.
     shares: Vec<f64>,
+    /// 1 / (c S), where S is the sum of all rows' weights before they are scaled.
     lambda: f64,
 }
 
@@ -26,12 +42,15 @@ pub(super) struct Objective<'a> {
 #[derive(Clone)]
 pub(super) struct Point {
     /// `[n_coordinates, 1]`.
+    /// Of the coordinates, all penalised.
     pub(super) coefficients: Mat<f64>,
     /// Strictly ascending where the objective is finite.
+    /// `[n_classes - 1]`, not penalised.
     pub(super) thresholds: Vec<f64>,
 }
 
 impl<'a> Objective<'a> {
+    /// `c` is above 0, and every class has rows.
     pub(super) fn new(points: MatRef<'a, f64>, labels: &'a EncodedLabels, class_weight: ClassWeight, c: f64) -> Self {
         let weights = class_weight.of_classes(&labels.counts);
         let of_class = |(weight, &count): (&f64, &usize)| weight * count as f64;
@@ -48,6 +67,8 @@ impl<'a> Objective<'a> {
     /// The minimum, to within about `tol` by the estimate before the last step, and the steps taken.
     ///
     /// [`Error::NotConverged`].
+    ///
+    /// The estimate is −gradient · step / 2; the step that it was made from is still taken.
     pub(super) fn minimise(&self, max_iter: usize, tol: f64) -> Result<(Point, usize), Error> {
         let mut at = self.start();
         let mut gap = f64::INFINITY;
@@ -64,6 +85,7 @@ impl<'a> Objective<'a> {
     }
 
     /// The minimum without features: thresholds at the logits of how many rows lie below.
+    /// Finite and strictly ascending, since every class has rows.
     fn start(&self) -> Point {
         let mut below = 0.0;
         let thresholds = self.shares.windows(2).enumerate().map(|(class, pair)| {
@@ -75,6 +97,8 @@ impl<'a> Objective<'a> {
     }
 
     /// The linear function of each row.
+    ///
+    /// `[n_rows, 1]`, without thresholds.
     fn functions(&self, coefficients: &Mat<f64>) -> Mat<f64> {
         let mut functions = Mat::zeros(self.points.ncols(), 1);
         multiply(functions.as_mut(), self.points.transpose(), coefficients.as_ref());
@@ -83,6 +107,9 @@ impl<'a> Objective<'a> {
 
     /// What each row's loss is made of: its weight, the position of a threshold, and how far the row is on the wrong side of it, with the sign
     /// that the row's function has in it.
+    ///
+    /// A row of the first or the last class has one term, a row between has two. The width term of a row between depends
+    /// on its class alone and is added by class where the terms are summed.
     fn terms(&self, functions: &Mat<f64>, thresholds: &[f64]) -> impl Iterator<Item = Term> {
         let of_row = move |(row, &class): (usize, &usize)| {
             let (weight, function) = (self.weights[class], functions[(row, 0)]);
@@ -101,14 +128,17 @@ impl<'a> Objective<'a> {
     }
 
     /// Infinite where thresholds are not in order.
+    /// The objective at a point whose functions are known; O(n_rows).
     fn value(&self, functions: &Mat<f64>, at: &Point) -> f64 {
         let mut value: f64 =
             self.terms(functions, &at.thresholds).map(|term| term.weight * softplus(term.excess)).sum();
         for (pair, share) in at.thresholds.windows(2).zip(&self.shares[1..]) {
             let width = pair[1] - pair[0];
+            // NaN arises where both are infinite after too long a step.
             if width.is_nan() || width <= 0.0 {
                 return f64::INFINITY;
             }
+            // −ln(1 − e⁻ʷ) of the width w between the thresholds, with all digits however close they are.
             value -= share * (-f64::exp_m1(-width)).ln();
         }
         let coefficients = at.coefficients.col_as_slice(0);
@@ -117,6 +147,10 @@ impl<'a> Objective<'a> {
 
     /// −H⁻¹ gradient, first of the coordinates and then of the thresholds, and the gradient times it; `None` where rounding has left nothing
     /// positive definite.
+    ///
+    /// With p = σ(excess), a term's derivative by the row's function is weight · sign · p and by its threshold the
+    /// negative; the second derivatives are weight p (1 − p), with a minus sign where one is by function and one by
+    /// threshold. For a width w, −ln(1 − e⁻ʷ) has the derivatives −1 / (eʷ − 1) and 1 / ((eʷ − 1)(1 − e⁻ʷ)).
     fn newton_step(&self, at: &Point) -> Option<(Mat<f64>, f64)> {
         let ((n_coordinates, n_rows), n_thresholds) = (self.points.shape(), at.thresholds.len());
         let order = n_coordinates + n_thresholds;
@@ -147,6 +181,8 @@ impl<'a> Objective<'a> {
             gradient[(i, 0)] += self.lambda * at.coefficients[(i, 0)];
         }
 
+        // The block of the coordinates is P diag(curvature) Pᵀ, a Gram matrix of points scaled by the roots of the
+        // curvatures.
         let roots: Vec<f64> = curvature.iter().map(|curvature| curvature.sqrt()).collect();
         let weighted = Mat::from_fn(n_coordinates, n_rows, |i, row| self.points[(i, row)] * roots[row]);
         let mut hessian = Mat::zeros(order, order);
@@ -156,6 +192,7 @@ impl<'a> Objective<'a> {
             mixed.transpose(),
             self.points.transpose(),
         );
+        // `between` is filled in its lower triangle; of the whole matrix no more is read.
         hessian.as_mut().submatrix_mut(n_coordinates, n_coordinates, n_thresholds, n_thresholds).copy_from(between);
         for i in 0..n_coordinates {
             hessian[(i, i)] += self.lambda;
@@ -163,10 +200,17 @@ impl<'a> Objective<'a> {
         let mut step = -&gradient;
         solve(hessian, &mut step, n_rows)?;
         let slope = dot(gradient.col_as_slice(0), step.col_as_slice(0));
+        // Negative unless the gradient is 0.
         slope.is_finite().then_some((step, slope))
     }
 
     /// The first of 1, 1/2, 1/4 … along the step that lowers the objective as its slope has it, but for rounding.
+    ///
+    /// Sufficient decrease with constant 1e-4 (Nocedal and Wright, *Numerical Optimization*, section 3.1). Steps across
+    /// which thresholds change places are infinite in value and so are halved. A few units of rounding of the objective
+    /// are allowed: at the minimum its true change is below its last digit.
+    ///
+    /// `None` where not even 1e-12 of the step lowers it.
     fn search(&self, from: &Point, step: &Mat<f64>, slope: f64) -> Option<Point> {
         let n_coordinates = self.points.nrows();
         let start = self.value(&self.functions(&from.coefficients), from);
@@ -189,16 +233,24 @@ impl<'a> Objective<'a> {
 
 /// weight · ln(1 + e^excess), a part of one row's loss.
 struct Term {
+    /// Position among the rows.
     row: usize,
+    /// That of the row's class, scaled.
     weight: f64,
+    /// Its position: the class of the row for the threshold above, one less for the threshold below.
     threshold: usize,
     /// How the excess grows with the row's function: 1 or −1.
     sign: f64,
+    /// sign · (function − threshold): above 0 on the wrong side.
     excess: f64,
 }
 
 /// Replaces b by A⁻¹ b; of A the lower triangle counts. Scaled to a diagonal of 1 first, to which more is added than rounding, over sums of
 /// `n_terms`, can have taken away.
+///
+/// With D the roots of A's diagonal, it solves (D⁻¹ A D⁻¹ + δ I) D x = D⁻¹ b for a δ of 4 (n_terms + order) ε. The
+/// scaling keeps features of very different scales, or thresholds next to features, from deciding on the accuracy. `None`
+/// where the factorisation fails, which leaves b changed.
 fn solve(mut a: Mat<f64>, b: &mut Mat<f64>, n_terms: usize) -> Option<()> {
     let order = a.nrows();
     // A coordinate without curvature has a diagonal of 0; any scale will do.

@@ -1,13 +1,22 @@
 //! Values that refer to each other by their place.
+//!
+//! The machine makes nodes and changes them in place, as Python's memo lets a pickle do. It owns no limits and no errors: those are the
+//! machine's. Nodes are written out to [`Value`]s by `expand`, once, when the pickle has been read to its end.
 
 use super::array::{Bytes, Data, Element, Order};
 use super::globals::Global;
 use super::{ReadError, Value};
 
 /// Place of a node in the arena.
+///
+/// Ids are handed out in ascending order and never reused, so an id is valid as long as the arena.
 pub(super) type Id = usize;
 
 /// A value that refers to others by their place, so that a shared one exists once however often it is referred to.
+///
+/// Cycles are possible here, as in Python: a list can be appended to itself. `expand` refuses them.
+///
+/// A node holds its own items' ids, so that n nodes and their references take memory in proportion to the opcodes that made them.
 #[derive(Debug)]
 pub(super) enum Node<'a> {
     None,
@@ -29,6 +38,7 @@ pub(super) enum Node<'a> {
         class: &'static str,
         state: Option<Id>,
     },
+    /// A dtype, known from its code alone. Its later state must agree and adds nothing.
     DType(Element),
     /// Empty until it is given its content.
     Array(Option<ArrayNode<'a>>),
@@ -39,14 +49,20 @@ pub(super) enum Node<'a> {
 /// An array whose data fit its shape. Its objects, if it holds any, are still places in the arena.
 #[derive(Debug)]
 pub(super) struct ArrayNode<'a> {
+    /// Type of one element. It says how many bytes of `data` belong to it.
     pub(super) element: Element,
+    /// Lengths of the axes, at most five. Their product times the element size is the length of `data`.
     pub(super) shape: Vec<usize>,
+    /// Order of the axes in memory; it does not change the amount of data.
     pub(super) order: Order,
+    /// What the array holds, in the order of memory.
     pub(super) data: DataNode<'a>,
 }
 
+/// Where the content of an array lies: in the pickle itself or in the arena.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum DataNode<'a> {
+    /// Little-endian numbers, still undecoded.
     Numbers(Bytes<'a>),
     /// The list of the objects.
     Objects(Id),
@@ -57,8 +73,11 @@ pub(super) enum DataNode<'a> {
 #[derive(Debug)]
 pub(super) struct Slot<'a> {
     pub(super) node: Node<'a>,
+    /// Byte of the pickle at which the opcode stands that made the node.
     pub(super) offset: usize,
+    /// Name of that opcode.
     pub(super) opcode: &'static str,
+    /// Set on a list or dictionary once an array or object has taken it over. Such a node may be referred to but no longer changed.
     pub(super) complete: bool,
 }
 

@@ -1,20 +1,31 @@
 //! Arrays of NumPy's as bytes with a type, a shape and an order of axes. They stay slices of the pickle until numbers are asked for.
+//!
+//! What a classifier may hold in its arrays is not decided here: an [`Array`] of any supported type, with NaN and infinities, can be read.
+//! Big-endian numbers, unsigned integers other than bytes, complex numbers and text have no [`Element`] and are refused while the pickle
+//! is read.
 
 use std::borrow::Cow;
 
 use super::Value;
 
 /// Bytes of a pickle.
+///
+/// Copying it is cheap, since it borrows. In protocol 2 the bytes exist only as text, and each call of [`to_cow`](Self::to_cow) decodes
+/// them anew in time proportional to their number.
 #[derive(Debug, Clone, Copy)]
 pub struct Bytes<'a>(pub(super) Repr<'a>);
 
+/// The two ways in which a pickle holds bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Repr<'a> {
+    /// Bytes as they are, from protocol 3 on.
     Raw(&'a [u8]),
     /// Protocol 2 knows no bytes and writes text of the code points 0 to 255, here `len` of them. It is decoded where it is used, so
     /// that a pickle cannot have a long text decoded over and over.
     Latin1 {
+        /// UTF-8 in the pickle: a code point of 128 or more takes two bytes there and is one byte of content.
         text: &'a str,
+        /// Number of code points, counted once when the text was read.
         len: usize,
     },
 }
@@ -43,6 +54,7 @@ impl<'a> Bytes<'a> {
 }
 
 impl PartialEq for Bytes<'_> {
+    /// Compares content, not representation: the same bytes from protocols 2 and 5 are equal.
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.to_cow() == other.to_cow()
     }
@@ -74,6 +86,8 @@ pub enum Element {
 
 impl Element {
     /// The type of NumPy's code, as a pickled dtype has it.
+    ///
+    /// The digit is the size in bytes. Byte order is not part of the code; the state of the dtype says it.
     pub(super) fn from_code(code: &str) -> Option<Self> {
         Some(match code {
             "b1" => Self::Bool,
@@ -90,6 +104,12 @@ impl Element {
     }
 
     /// NumPy's name.
+    ///
+    /// ```
+    /// use judge_probe::pickle::Element;
+    ///
+    /// assert_eq!(Element::F16.name(), "float16");
+    /// ```
     pub fn name(self) -> &'static str {
         match self {
             Self::Bool => "bool",
@@ -115,6 +135,9 @@ impl Element {
     }
 
     /// The integer in an element's bytes; `None` for floats, objects, and bytes of another length.
+    ///
+    /// Every supported integer type fits 64 bits with a sign, so no value is cut. A truth value gives 0 or 1 as NumPy stores it; the byte
+    /// is not checked.
     pub(super) fn integer(self, bytes: &[u8]) -> Option<i64> {
         match self {
             Self::Bool | Self::U8 => Some(i64::from(*bytes.first()?)),
@@ -126,6 +149,8 @@ impl Element {
     }
 
     /// The float in an element's bytes; `None` for other types, and bytes of another length.
+    ///
+    /// Widening to double precision is exact. Integers are not converted: a caller that accepts both asks for both.
     pub(super) fn float(self, bytes: &[u8]) -> Option<f64> {
         match self {
             Self::F16 => Some(widen_f16(u16::from_le_bytes(bytes.try_into().ok()?))),
@@ -137,11 +162,18 @@ impl Element {
 }
 
 /// An array of NumPy's, whose data are as many as its shape says.
+///
+/// Invariant: for numbers, the length of [`data`](Self::data) is the product of the shape and the size of an element in bytes; for objects
+/// it is the product of the shape. An axis may have length 0. There are at most five axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Array<'a> {
+    /// Type of one element.
     pub(super) element: Element,
+    /// Lengths of the axes, in the order in which Python shows them.
     pub(super) shape: Vec<usize>,
+    /// Order of `data` in memory.
     pub(super) order: Order,
+    /// Content in that order.
     pub(super) data: Data<'a>,
 }
 
@@ -157,6 +189,7 @@ pub(super) enum Order {
 }
 
 impl From<bool> for Order {
+    /// From the flag of an array's state in protocols 2 to 4.
     fn from(fortran: bool) -> Self {
         if fortran { Self::Fortran } else { Self::C }
     }
@@ -188,21 +221,30 @@ impl<'a> Array<'a> {
     }
 
     /// Whether the first axis, not the last, runs fastest in memory.
+    ///
+    /// False for the rare third case, a permutation of three axes or more, whose numbers are not decoded at all.
     pub fn is_fortran(&self) -> bool {
         self.order == Order::Fortran
     }
 
     /// The numbers of an array of floats, last axis fastest whatever the order in memory; `None` for other elements, and for an array
     /// of more than two axes whose last does not run fastest.
+    ///
+    /// NaN and infinities are returned as they are. `float16` and `float32` are widened exactly. Each call decodes and allocates the whole
+    /// array.
     pub fn floats(&self) -> Option<Vec<f64>> {
         self.numbers(|bytes| self.element.float(bytes))
     }
 
     /// The numbers of an array of integers or truth values, in the order of [`floats`](Self::floats).
+    ///
+    /// `None` for floats, even whole ones: labels that were floats are a decision for the caller.
     pub fn integers(&self) -> Option<Vec<i64>> {
         self.numbers(|bytes| self.element.integer(bytes))
     }
 
+    /// Decodes all elements in the order of memory and, for a matrix in Fortran order, transposes: element (i, j) of a `[n_rows,
+    /// n_columns]` matrix lies at j · n_rows + i. One axis or none has the same order either way.
     fn numbers<T: Copy>(&self, decode: impl Fn(&[u8]) -> Option<T>) -> Option<Vec<T>> {
         let Data::Numbers(bytes) = &self.data else { return None };
         let numbers: Option<Vec<T>> = bytes.to_cow().chunks_exact(self.element.size()).map(decode).collect();
@@ -224,6 +266,9 @@ impl<'a> Array<'a> {
 }
 
 /// IEEE 754 binary16, which every binary64 can hold.
+///
+/// Sign (1 bit), exponent e (5 bits, bias 15), fraction f (10 bits): (1024 + f) · 2^(e − 25) for a normal number, f · 2^−24 for a
+/// subnormal one, which has e = 0. e = 31 marks infinity (f = 0) and NaN, whose payload is dropped.
 fn widen_f16(bits: u16) -> f64 {
     let fraction = f64::from(bits & 0x3ff);
     let magnitude = match (bits >> 10) & 0x1f {

@@ -1,4 +1,18 @@
 //! The few ways in which NumPy and scikit-learn have their objects put together, recognised one by one.
+//!
+//! Each idiom is matched in full: the callable, the number of arguments, and every argument whose value NumPy does not vary. A pickle that
+//! calls the right function with another argument is refused, although the result might be harmless: what is not recognised is not guessed
+//! at.
+//!
+//! | written by | opcodes | here |
+//! |---|---|---|
+//! | bytes, protocol 2 | `_codecs.encode(text, "latin1")` | `Node::Bytes` |
+//! | array, up to protocol 4 | `_reconstruct(ndarray, (0,), b"b")`, then BUILD | `Node::Array` |
+//! | array, protocol 5 | `_frombuffer(buffer, dtype, shape, order)` | `Node::Array` |
+//! | dtype | `dtype(code, align, copy)`, then BUILD | `Node::DType` |
+//! | NumPy scalar | `scalar(dtype, bytes)` | `Node::Int`, `Node::Float`, `Node::Bool` |
+//! | masked array | `_mareconstruct(MaskedArray, ndarray, (0,), b"b")`, then BUILD | `Node::MaskedArray` |
+//! | object | NEWOBJ without arguments, then BUILD with a dictionary | `Node::Object` |
 
 use super::arena::{ArrayNode, DataNode, Id, Node};
 use super::array::{Bytes, Element, Order, Repr};
@@ -8,16 +22,27 @@ use super::machine::Machine;
 use super::{Limit, Problem, ReadError};
 
 /// Axes that an array may have. A classifier's have at most two, the paths of a cross-validated logistic regression five.
+///
+/// A constant and not one of [`Limits`](super::Limits): more axes cannot mean a larger array, only a stranger one.
 const MAX_AXES: usize = 5;
 
 impl<'a> Machine<'a> {
     /// What an allowed global makes of its arguments.
+    ///
+    /// An array made by `_reconstruct` is empty until BUILD fills it. If the tree contains one that was never filled, the error is
+    /// [`Problem::Unfinished`].
+    ///
+    /// # Errors
+    ///
+    /// [`Problem::Role`] for an allowed global that is no callable here or is given another number of arguments; [`Problem::Unexpected`],
+    /// [`Problem::ElementType`], [`Problem::TextArray`], [`Problem::ArrayLength`] and [`Problem::TooLarge`] for its arguments.
     pub(super) fn reduce(&mut self, callable: Id, arguments: Id) -> Result<Node<'a>, ReadError> {
         let Node::Global(global) = self.slots[callable].node else {
             return Err(self.unexpected("a global", callable));
         };
         let arguments = self.tuple(arguments)?;
         match (global, arguments.as_slice()) {
+            // Decoding is put off: only its length is needed here, and that was counted when the text was read.
             (Global::Encode, &[text, encoding]) => match (&self.slots[text].node, self.str(encoding)?) {
                 (&Node::Str { text, latin1: Some(len) }, "latin1") => {
                     Ok(Node::Bytes(Bytes(Repr::Latin1 { text, len })))
@@ -25,7 +50,9 @@ impl<'a> Machine<'a> {
                 (_, "latin1") => Err(self.unexpected("text of the code points 0 to 255", text)),
                 _ => Err(self.unexpected("the text latin1", encoding)),
             },
+            // `bytes()`, the one call without arguments.
             (Global::EmptyBytes, &[]) => Ok(Node::Bytes(Bytes(Repr::Raw(&[])))),
+            // `align` and `copy` must be truth values; which ones makes no difference to a plain dtype.
             (Global::DType, &[code, align, copy]) => {
                 self.flag(align)?;
                 self.flag(copy)?;
@@ -33,6 +60,7 @@ impl<'a> Machine<'a> {
                 let element = Element::from_code(code);
                 element.map(Node::DType).ok_or_else(|| self.element_type(code, ""))
             }
+            // The array stays empty until BUILD.
             (Global::Reconstruct, &[class, shape, code]) => {
                 self.expect_global(class, Global::NdArray)?;
                 self.expect_empty_shape_and_code(shape, code)?;
@@ -44,6 +72,7 @@ impl<'a> Machine<'a> {
                 self.expect_empty_shape_and_code(shape, code)?;
                 Ok(Node::MaskedArray(None))
             }
+            // A `numpy.float64` among settings or scores.
             (Global::Scalar, &[dtype, bytes]) => self.scalar(dtype, bytes),
             // Since NumPy 2.3 a fifth argument describes orders of axes other than C's and Fortran's.
             (Global::FromBuffer, &[buffer, dtype, shape, order, ref axes @ ..]) if axes.len() < 2 => {
@@ -74,6 +103,8 @@ impl<'a> Machine<'a> {
     }
 
     /// An object of an allowed class, without attributes as yet.
+    ///
+    /// A class with arguments to `__new__` would need its code to be understood. None of the allowed ones has any.
     pub(super) fn new_object(&self, class: Id, arguments: Id) -> Result<Node<'a>, ReadError> {
         match (&self.slots[class].node, self.tuple(arguments)?.as_slice()) {
             (&Node::Global(Global::Class(class)), []) => Ok(Node::Object { class, state: None }),
@@ -86,9 +117,17 @@ impl<'a> Machine<'a> {
     }
 
     /// Gives an array its content, a dtype its byte order or an object its attributes.
+    ///
+    /// It happens once for an object or an array: a second state would be applied over the first by Python and is refused here. A dtype
+    /// may be given its state again, since that only repeats what is known. The state's dictionary is closed to changes from then on,
+    /// because Python copies its entries into the object.
+    ///
+    /// A mask has one byte for each element, in the order of the data.
     pub(super) fn build(&mut self, target: Id, state: Id) -> Result<(), ReadError> {
         let node = match &self.slots[target].node {
+            // The node stays as it is: the state only confirms it.
             &Node::DType(element) => return self.check_dtype_state(element, state),
+            // `__setstate__` is not run. Of scikit-learn's it only warns of another release.
             &Node::Object { state: None, class } => {
                 let Node::Dict(_) = self.slots[state].node else {
                     return Err(self.unexpected("a dictionary of attributes", state));
@@ -103,6 +142,7 @@ impl<'a> Machine<'a> {
                 _ => return Err(self.unexpected("an array's version, shape, dtype, order and data", state)),
             },
             Node::MaskedArray(None) => match self.tuple(state)?.as_slice() {
+                // The filler is what a masked place prints as. It has no meaning for numbers that do not count.
                 &[version, shape, dtype, fortran, data, mask, _fill_value] => {
                     let array = self.array_state(version, shape, dtype, fortran, data)?;
                     let (mask, expected) = (self.bytes_of(mask)?, array.shape.iter().product());
@@ -127,6 +167,9 @@ impl<'a> Machine<'a> {
     }
 
     /// The state of an array: what `__setstate__` of `numpy.ndarray` is given, version 1, which every release of NumPy writes.
+    ///
+    /// The parts are (version, shape, dtype, is Fortran-ordered, data). Data are bytes for numbers and a list for objects, one item for
+    /// each element.
     fn array_state(
         &mut self,
         version: Id,
@@ -152,6 +195,8 @@ impl<'a> Machine<'a> {
 
     /// An array whose data are as long as its shape and elements say. The product of the axes is bounded after each one, so that it cannot wrap round, and axes of
     /// length 0 cannot hide what the others say.
+    ///
+    /// The data are not touched: only their length is compared. An array of no axes has one element.
     fn filled_array(
         &self,
         shape: Id,
@@ -175,6 +220,7 @@ impl<'a> Machine<'a> {
             self.check_limit(Limit::ArrayElements, most, n_elements)?;
             lengths.push(length);
         }
+        // Of numbers bytes are counted, of objects items.
         let found = match data {
             DataNode::Numbers(bytes) => bytes.len(),
             DataNode::Objects(list) => match &self.slots[list].node {
@@ -190,6 +236,8 @@ impl<'a> Machine<'a> {
     }
 
     /// A number of NumPy's, which is an array of no axes to pickle and a plain number here.
+    ///
+    /// All integer types become 64 bits and all floats double precision, exactly.
     fn scalar(&self, dtype: Id, bytes: Id) -> Result<Node<'a>, ReadError> {
         let (element, content) = (self.dtype(dtype)?, self.bytes_of(bytes)?);
         if element == Element::Object {
@@ -208,6 +256,9 @@ impl<'a> Machine<'a> {
     }
 
     /// A dtype's state says the byte order and, of the kinds of elements that are read, nothing else.
+    ///
+    /// The eight parts are version (3), byte order, subarray, field names, fields, item size, alignment and flags. −1 for size and
+    /// alignment means the type's own. Flags are 0 for numbers and 63 for objects. `|` is the byte order of types for which there is none.
     fn check_dtype_state(&self, element: Element, state: Id) -> Result<(), ReadError> {
         let state_tuple = self.tuple(state)?;
         let &[version, order, subarray, names, fields, size, alignment, flags] = state_tuple.as_slice() else {
@@ -231,6 +282,8 @@ impl<'a> Machine<'a> {
     }
 
     /// Refuses anything but one particular name in this place.
+    ///
+    /// The error names what was expected, since the other name may be a foreign one.
     fn expect_global(&self, id: Id, expected: Global) -> Result<(), ReadError> {
         match self.slots[id].node {
             Node::Global(global) if global == expected => Ok(()),
@@ -239,6 +292,8 @@ impl<'a> Machine<'a> {
     }
 
     /// Which axis in memory each axis of the array is: each once, three or more, since two lie in C's or Fortran's order.
+    ///
+    /// The search for repeated axes is quadratic in at most eight of them.
     fn axis_order(&self, axes: Id, shape: Id) -> Result<Vec<usize>, ReadError> {
         let (axes_ids, n_axes) = (self.tuple(axes)?, self.tuple(shape)?.len());
         let mut places = Vec::new();
@@ -259,6 +314,8 @@ impl<'a> Machine<'a> {
     }
 
     /// What NumPy begins every array with: shape (0,) and the type code b.
+    ///
+    /// They are placeholders that the state replaces. Protocol 2 may write the code as text.
     fn expect_empty_shape_and_code(&self, shape: Id, code: Id) -> Result<(), ReadError> {
         match self.tuple(shape)?.as_slice() {
             [axis] if matches!(self.slots[*axis].node, Node::Int(0)) => {}
@@ -272,6 +329,9 @@ impl<'a> Machine<'a> {
     }
 
     /// The kind of elements that a dtype names.
+    ///
+    /// A dtype whose state has not been given yet is accepted: its code says everything, and its byte order is then the machine's own in
+    /// Python, little-endian here.
     fn dtype(&self, id: Id) -> Result<Element, ReadError> {
         match self.slots[id].node {
             Node::DType(element) => Ok(element),
@@ -280,6 +340,8 @@ impl<'a> Machine<'a> {
     }
 
     /// A truth value, which old releases of NumPy write as 0 or 1.
+    ///
+    /// Other integers are refused, though Python would take them for true.
     fn flag(&self, id: Id) -> Result<bool, ReadError> {
         match self.slots[id].node {
             Node::Bool(flag) => Ok(flag),
@@ -289,6 +351,8 @@ impl<'a> Machine<'a> {
     }
 
     /// Bytes, whichever protocol wrote them.
+    ///
+    /// Text is not bytes, even where it could stand for them; protocol 2 says so by `_codecs.encode`.
     fn bytes_of(&self, id: Id) -> Result<Bytes<'a>, ReadError> {
         match self.slots[id].node {
             Node::Bytes(bytes) => Ok(bytes),
@@ -296,6 +360,7 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// A text, borrowed from the pickle.
     pub(super) fn str(&self, id: Id) -> Result<&'a str, ReadError> {
         match self.slots[id].node {
             Node::Str { text, .. } => Ok(text),
@@ -304,6 +369,8 @@ impl<'a> Machine<'a> {
     }
 
     /// The items of a tuple that is as short as those of the idioms here.
+    ///
+    /// Eight is the length of a dtype's state, the longest. The copy is of ids and so at most 64 bytes.
     fn tuple(&self, id: Id) -> Result<Vec<Id>, ReadError> {
         match &self.slots[id].node {
             Node::Tuple(items) if items.len() <= 8 => Ok(items.clone()),
@@ -313,6 +380,8 @@ impl<'a> Machine<'a> {
     }
 
     /// The error of elements that are not read. Texts get one of their own, because labels that are texts are a common mistake, and one that its owner can fix.
+    ///
+    /// NumPy's codes for text begin with U, for byte strings with S. The byte order is empty where only the code is known.
     fn element_type(&self, code: &str, order: &str) -> ReadError {
         if code.starts_with(['U', 'S']) {
             return self.error(Problem::TextArray { code: cut(code) });
@@ -321,10 +390,13 @@ impl<'a> Machine<'a> {
     }
 
     /// The error of a value that is not what an idiom has in its place.
+    ///
+    /// It names kinds and never content, except for globals and classes, which are on the list: foreign text does not get into it.
     pub(super) fn unexpected(&self, expected: &'static str, found: Id) -> ReadError {
         self.error(Problem::Unexpected { expected, found: self.kind(found) })
     }
 
+    /// The kind of a node in words, as [`Value::kind`](super::Value::kind) says it for values.
     pub(super) fn kind(&self, id: Id) -> &'static str {
         match &self.slots[id].node {
             Node::None => "None",

@@ -1,4 +1,8 @@
 //! From the arena, where values are shared, to a tree, where they are not.
+//!
+//! It is the last step of reading and the only recursive one. Opcodes are bounded before, so the arena is small; the tree it describes
+//! need not be: n lists, each holding the one before twice, make 2ⁿ leaves. That is why the values are counted while they are written, not
+//! afterwards.
 
 use std::collections::HashSet;
 
@@ -9,22 +13,36 @@ use super::{Limit, Limits, Object, Problem, ReadError, Value};
 
 /// Writes the value out with everything it refers to. The count of values runs along, so that a tree that would be too large is given up
 /// as soon as it is.
+///
+/// Time and memory are in proportion to the tree, hence to [`Limits::expanded_values`]. The root has depth 1.
+///
+/// # Errors
+///
+/// [`Problem::Cycle`], [`Problem::TooLarge`] for values, depth and text, [`Problem::DuplicateKey`], [`Problem::Unfinished`], and
+/// [`Problem::Unexpected`] for a key or an attribute name of a wrong type. Each names the opcode that made the value, not the opcode STOP.
 pub(super) fn expand<'a>(slots: &[Slot<'a>], root: Id, limits: &Limits) -> Result<Value<'a>, ReadError> {
     Expansion { slots, limits, n_values: 0, path: Vec::new() }.value(root)
 }
 
 /// One value being written out, from the root downwards.
 struct Expansion<'s, 'a> {
+    /// The finished arena. Nothing in it changes any more.
     slots: &'s [Slot<'a>],
+    /// Of which depth, values and bytes of text matter here.
     limits: &'s Limits,
     /// Values written so far. A shared value counts as often as it is referred to: that is what a tree of it costs, and how a small pickle grows to a large one.
     n_values: usize,
     /// The values around the present one.
+    ///
+    /// Its length is the depth. A value on it that appears again contains itself; one that has left it is merely shared.
     path: Vec<Id>,
 }
 
 impl<'a> Expansion<'_, 'a> {
     /// A value and all below it. The depth is checked before it is gone into, so that the recursion is as deep as the limit and no deeper.
+    ///
+    /// The order matters: the count comes first, so that a cycle or a deep value is never free; the cycle check comes before the depth
+    /// check, so that a value within itself is reported as that.
     fn value(&mut self, id: Id) -> Result<Value<'a>, ReadError> {
         self.n_values += 1;
         self.check_limit(id, Limit::ExpandedValues, self.limits.expanded_values, self.n_values)?;
@@ -40,6 +58,9 @@ impl<'a> Expansion<'_, 'a> {
     }
 
     /// The value itself. Arrays keep their bytes where they are; only arrays of objects are gone into.
+    ///
+    /// Keys are compared before either value of the entry is written out, so a repeated key costs nothing. Keys count as values of the
+    /// tree too.
     fn content(&mut self, id: Id) -> Result<Value<'a>, ReadError> {
         let slots = self.slots;
         Ok(match &slots[id].node {
@@ -78,11 +99,14 @@ impl<'a> Expansion<'_, 'a> {
         })
     }
 
+    /// Items in their order. There is no room reserved for them: their number is the pickle's word until the count has been checked.
     fn values(&mut self, ids: &[Id]) -> Result<Vec<Value<'a>>, ReadError> {
         ids.iter().map(|id| self.value(*id)).collect()
     }
 
     /// An object's attributes: a dictionary whose keys are texts, as `__dict__` is.
+    ///
+    /// An attribute name that appears twice was refused as a repeated key of the dictionary.
     fn attributes(&mut self, state: Id) -> Result<Vec<(&'a str, Value<'a>)>, ReadError> {
         let Value::Dict(entries) = self.value(state)? else {
             return Err(self
@@ -98,6 +122,9 @@ impl<'a> Expansion<'_, 'a> {
     }
 
     /// An array whose objects, if it holds any, are written out; numbers stay bytes.
+    ///
+    /// An array of numbers counts as one value however large it is: its size is bounded by [`Limits::array_elements`] and it borrows its
+    /// bytes. Each object of an object array counts.
     fn array(&mut self, array: &ArrayNode<'a>) -> Result<Array<'a>, ReadError> {
         let slots = self.slots;
         let data = array.data.expanded(|list| match &slots[list].node {
@@ -108,6 +135,8 @@ impl<'a> Expansion<'_, 'a> {
     }
 
     /// What tells a dictionary's keys apart. As in Python, True is the key 1; numbers with a fraction are no keys.
+    ///
+    /// Tuples, bytes and floats can be keys in Python; no object read here has them.
     fn key(&self, id: Id) -> Result<Key<'a>, ReadError> {
         match &self.slots[id].node {
             Node::Str { text, .. } => Ok(Key::Text(text)),
@@ -121,10 +150,12 @@ impl<'a> Expansion<'_, 'a> {
         }
     }
 
+    /// The same as the machine's, but at the place of the value in question: by now the machine stands at STOP.
     fn check_limit(&self, id: Id, limit: Limit, most: usize, found: usize) -> Result<(), ReadError> {
         if found > most { Err(self.error(id, Problem::TooLarge { limit, most, found })) } else { Ok(()) }
     }
 
+    /// A problem with the value at this place of the arena.
     fn error(&self, id: Id, problem: Problem) -> ReadError {
         ReadError { offset: self.slots[id].offset, opcode: self.slots[id].opcode, problem }
     }
@@ -134,12 +165,15 @@ impl<'a> Expansion<'_, 'a> {
 /// reads another classifier than Python does.
 #[derive(PartialEq, Eq, Hash)]
 enum Key<'a> {
+    /// Compared byte by byte, without Unicode normalisation, as Python does.
     Text(&'a str),
+    /// An integer or a truth value.
     Number(i64),
     None,
 }
 
 impl std::fmt::Debug for Key<'_> {
+    /// As in an error message: text is cut at 100 characters.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Text(text) => write!(f, "{}", cut(text)),

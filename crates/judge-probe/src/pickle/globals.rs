@@ -1,6 +1,15 @@
 //! The names that a pickle may refer to. None of them is ever called: each stands for a way to put plain values together, or for itself.
+//!
+//! The list is closed on purpose and cannot be extended by users. A class belongs on it only if its state is its `__dict__`: no
+//! `__setstate__` or `__reduce__` that does more than set attributes, apart from scikit-learn's own version check, and no compiled part.
+//! What a class's attributes mean is not known here.
+//!
+//! Not on the list, though scikit-learn has them: trees, ensembles and other transformers (no probe here reads them) and every function
+//! that could act.
 
 /// An allowed global.
+///
+/// Being on the list is not enough: each has one role, and [`Problem::Role`](super::Problem::Role) is the error of any other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Global {
     /// How protocol 2 writes bytes: text of the code points 0 to 255.
@@ -29,6 +38,9 @@ pub(super) enum Global {
 
 impl Global {
     /// The global of this module and name; `None` if it is not allowed.
+    ///
+    /// Module and name must match exactly. A dotted name, which protocol 4 allows as a path of attributes, matches none: a class must be
+    /// the direct member of its module. Searching both lists takes about thirty comparisons.
     pub(super) fn find(module: &str, name: &str) -> Option<Self> {
         // Before version 2, NumPy's private package had no underscore.
         Some(match (module, name) {
@@ -52,6 +64,8 @@ impl Global {
     }
 
     /// Its name with its module, in NumPy's and scikit-learn's present spelling.
+    ///
+    /// So that a pickle of NumPy 1 and one of NumPy 2 give equal trees.
     pub(super) fn dotted(self) -> &'static str {
         match self {
             Self::Encode => "_codecs.encode",
@@ -69,6 +83,9 @@ impl Global {
 }
 
 /// Classes whose pickled objects are their attributes and nothing more.
+///
+/// The classifiers, scaler, pipeline and search that can be imported; and what a search drags along with it: its splitter, its scorer and
+/// the routing of metadata. These are read and ignored.
 const CLASSES: &[&str] = &[
     "sklearn.linear_model._logistic.LogisticRegression",
     "sklearn.linear_model._logistic.LogisticRegressionCV",
@@ -89,6 +106,8 @@ const CLASSES: &[&str] = &[
 ];
 
 /// What a search may have scored by.
+///
+/// Only the name is kept. Which scorer was used is told by the text in `scoring`, so the functions need only not be refused.
 const FUNCTIONS: &[&str] = &[
     "sklearn.metrics._classification.accuracy_score",
     "sklearn.metrics._classification.balanced_accuracy_score",

@@ -1,4 +1,16 @@
 //! The stack machine: opcodes in, an arena of values that refer to each other out.
+//!
+//! It owns the order of the opcodes, the stack, the memo and the bounds on all of these. What an allowed global makes of its arguments is
+//! `construct`'s, which names are allowed is `globals`', and the tree is written by `expand`. A pickle is read in one pass from front to
+//! back; nothing is looked ahead for.
+//!
+//! | Python's unpickler | here |
+//! |---|---|
+//! | imports a global | looks it up in a closed list |
+//! | calls it (REDUCE) | recognises one of NumPy's idioms |
+//! | `cls.__new__(cls, *args)` (NEWOBJ) | the name of an allowed class, no arguments |
+//! | `obj.__setstate__(state)` (BUILD) | keeps the dictionary, array or dtype state, once |
+//! | extension codes, persistent ids | refused |
 
 use std::collections::HashMap;
 
@@ -15,10 +27,14 @@ use super::{Limit, Limits, Problem, ReadError, Value, expand, opcode};
 pub(super) struct Machine<'a> {
     /// The pickle, which text and bytes are slices of.
     bytes: &'a [u8],
+    /// The caller's bounds, copied. `construct` needs that of array elements.
     pub(super) limits: Limits,
+    /// The next byte to read, never beyond the end.
     position: usize,
     /// Where the opcode being run stands, and its name.
     offset: usize,
+    /// Name of the opcode at `offset`, as `pickletools` has it. Both are kept as state, so that every error can say where without a
+    /// parameter.
     opcode: &'static str,
     /// Where the frame that was announced ends, while inside one. An opcode may not cross it: real picklers never do.
     frame_end: Option<usize>,
@@ -33,6 +49,11 @@ pub(super) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
+    /// A machine at the first byte. Nothing is allocated until opcodes run.
+    ///
+    /// # Errors
+    ///
+    /// [`Problem::TooLarge`] for a pickle of more bytes than allowed, before any of them is looked at.
     pub(super) fn new(bytes: &'a [u8], limits: &Limits) -> Result<Self, ReadError> {
         let machine = Self {
             bytes,
@@ -51,6 +72,13 @@ impl<'a> Machine<'a> {
     }
 
     /// Runs to STOP and writes the result out as a tree.
+    ///
+    /// The first two bytes must announce protocol 2 to 5; the number itself is not kept, since an opcode means the same in all of them.
+    /// The pickle must end with STOP, leave exactly one value, and fill the bytes: anything behind it would be data that a check by eye
+    /// with `pickletools` might not show.
+    ///
+    /// The limit of opcodes counts STOP too. It is checked after the opcode's name is known, so that the error can say which one was too
+    /// many.
     pub(super) fn run(mut self) -> Result<Value<'a>, ReadError> {
         match self.bytes {
             [0x80, 2..=5, ..] => self.position = 2,
@@ -91,13 +119,19 @@ impl<'a> Machine<'a> {
 
     /// Runs one opcode. What is not listed is forbidden, though `pickletools` may know it: references to other files (PERSID), extension codes (EXT1 …), sets,
     /// classes of Python 2 (INST, OBJ), and texts that were escaped (STRING, INT), none of which NumPy and scikit-learn write.
+    ///
+    /// The target of APPEND, SETITEM and BUILD stays on the stack. POP, POP_MARK and DUP are harmless and are run, since a tool that
+    /// rewrites pickles may leave them.
     fn step(&mut self, byte: u8) -> Result<(), ReadError> {
         match byte {
+            // FRAME
             0x95 => self.frame(),
+            // MARK
             b'(' => {
                 self.marks.push(self.stack.len());
                 Ok(())
             }
+            // POP, POP_MARK, DUP. The value doubled is one place with two references.
             b'0' => self.pop().map(drop),
             b'1' => self.pop_to_mark().map(drop),
             b'2' => {
@@ -105,9 +139,11 @@ impl<'a> Machine<'a> {
                 self.stack.extend([top, top]);
                 Ok(())
             }
+            // NONE, NEWTRUE, NEWFALSE
             b'N' => self.push(Node::None),
             0x88 => self.push(Node::Bool(true)),
             0x89 => self.push(Node::Bool(false)),
+            // BININT is signed; BININT1 and BININT2 are not.
             b'J' => {
                 let value = i32::from_le_bytes(self.array()?);
                 self.push(Node::Int(value.into()))
@@ -120,30 +156,38 @@ impl<'a> Machine<'a> {
                 let value = u16::from_le_bytes(self.array()?);
                 self.push(Node::Int(value.into()))
             }
+            // LONG1, LONG4
             0x8a | 0x8b => self.long(byte),
+            // BINFLOAT, the only big-endian number of the format.
             b'G' => {
                 let value = f64::from_be_bytes(self.array()?);
                 self.push(Node::Float(value))
             }
+            // SHORT_BINUNICODE, BINUNICODE, BINUNICODE8
             0x8c | b'X' | 0x8d => self.text(byte),
+            // SHORT_BINBYTES, BINBYTES, BINBYTES8, and BYTEARRAY8, whose content is read as bytes.
             b'C' | b'B' | 0x8e | 0x96 => {
                 let length = self.length(byte)?;
                 let bytes = self.take(length)?;
                 self.push(Node::Bytes(Bytes(Repr::Raw(bytes))))
             }
+            // EMPTY_LIST, EMPTY_DICT, EMPTY_TUPLE
             b']' => self.push(Node::List(Vec::new())),
             b'}' => self.push(Node::Dict(Vec::new())),
             b')' => self.push(Node::Tuple(Vec::new())),
+            // TUPLE1 to TUPLE3 take their items without a mark.
             0x85..=0x87 => {
                 let n_items = usize::from(byte - 0x84);
                 let first = self.stack.len().checked_sub(n_items).filter(|first| *first >= self.floor());
                 let items = self.stack.split_off(first.ok_or_else(|| self.error(Problem::EmptyStack))?);
                 self.push(Node::Tuple(items))
             }
+            // TUPLE
             b't' => {
                 let items = self.pop_to_mark()?;
                 self.push(Node::Tuple(items))
             }
+            // APPEND, APPENDS
             b'a' => {
                 let item = self.pop()?;
                 self.append(&[item])
@@ -152,6 +196,7 @@ impl<'a> Machine<'a> {
                 let items = self.pop_to_mark()?;
                 self.append(&items)
             }
+            // SETITEM, SETITEMS
             b's' => {
                 let value = self.pop()?;
                 let key = self.pop()?;
@@ -161,6 +206,7 @@ impl<'a> Machine<'a> {
                 let items = self.pop_to_mark()?;
                 self.set_items(&items)
             }
+            // BINPUT, LONG_BINPUT
             b'q' => {
                 let [index] = self.array()?;
                 self.remember(index.into())
@@ -169,8 +215,10 @@ impl<'a> Machine<'a> {
                 let index = u32::from_le_bytes(self.array()?);
                 self.remember(index)
             }
+            // MEMOIZE: the number is the count of entries.
             // As Python counts; the limit of entries keeps the number far below the range.
             0x94 => self.remember(u32::try_from(self.memo.len()).unwrap_or(u32::MAX)),
+            // BINGET, LONG_BINGET
             b'h' => {
                 let [index] = self.array()?;
                 self.recall(index.into())
@@ -179,29 +227,34 @@ impl<'a> Machine<'a> {
                 let index = u32::from_le_bytes(self.array()?);
                 self.recall(index)
             }
+            // GLOBAL of protocols 2 and 3: two lines of text.
             b'c' => {
                 let module = self.line()?;
                 let name = self.line()?;
                 self.global(module, name)
             }
+            // STACK_GLOBAL of protocol 4. Module and name may come from the memo.
             0x93 => {
                 let name = self.pop()?;
                 let module = self.pop()?;
                 let (module, name) = (self.str(module)?, self.str(name)?);
                 self.global(module, name)
             }
+            // REDUCE
             b'R' => {
                 let arguments = self.pop()?;
                 let callable = self.pop()?;
                 let node = self.reduce(callable, arguments)?;
                 self.push(node)
             }
+            // NEWOBJ
             0x81 => {
                 let arguments = self.pop()?;
                 let class = self.pop()?;
                 let node = self.new_object(class, arguments)?;
                 self.push(node)
             }
+            // BUILD
             b'b' => {
                 let state = self.pop()?;
                 let target = self.top()?;
@@ -212,6 +265,9 @@ impl<'a> Machine<'a> {
     }
 
     /// FRAME of protocol 4: a promise that so many bytes hold whole opcodes.
+    ///
+    /// Frames change nothing about what is read; they let a reader of a stream fetch ahead. They are checked because a frame that does not
+    /// fit is a sign of damage. They do not nest.
     fn frame(&mut self) -> Result<(), ReadError> {
         let length = u64::from_le_bytes(self.array()?);
         let end = (self.position as u64).saturating_add(length);
@@ -226,6 +282,9 @@ impl<'a> Machine<'a> {
     }
 
     /// LONG1 and LONG4: little-endian two's complement of any length, of which 64 bits are read.
+    ///
+    /// No bytes at all are the number 0. A number of nine bytes or more is refused even if its value would fit; Python writes the shortest
+    /// form.
     fn long(&mut self, byte: u8) -> Result<(), ReadError> {
         let n_bytes = match byte {
             0x8a => u64::from(self.array::<1>()?[0]),
@@ -243,6 +302,8 @@ impl<'a> Machine<'a> {
     }
 
     /// A Unicode text. Whether it may stand for bytes, as in protocol 2, is found out now, once for each opcode: each use of it costs nothing then.
+    ///
+    /// UTF-8 is required. Python also lets lone surrogates through (`surrogatepass`); no attribute or setting of a classifier has them.
     fn text(&mut self, byte: u8) -> Result<(), ReadError> {
         let length = self.length(byte)?;
         let bytes = self.take(length)?;
@@ -255,6 +316,8 @@ impl<'a> Machine<'a> {
     }
 
     /// The length that an opcode of text or bytes begins with.
+    ///
+    /// One byte, four or eight, by opcode. Whether so many bytes are left is checked by `take`, before any use of the number.
     fn length(&mut self, byte: u8) -> Result<u64, ReadError> {
         Ok(match byte {
             0x8c | b'C' => u64::from(self.array::<1>()?[0]),
@@ -264,6 +327,8 @@ impl<'a> Machine<'a> {
     }
 
     /// Adds to the list on top, as APPEND and APPENDS do.
+    ///
+    /// Takes time in proportion to the items added, not to the list.
     fn append(&mut self, items: &[Id]) -> Result<(), ReadError> {
         let target = self.top()?;
         match &mut self.changing(target)?.node {
@@ -274,6 +339,8 @@ impl<'a> Machine<'a> {
     }
 
     /// Adds keys, each followed by its value, to the dictionary on top, as SETITEM and SETITEMS do. Whether keys repeat is seen when the tree is written out.
+    ///
+    /// An entry with an odd item left over is refused here, since the pairs would be shifted by one from there on.
     fn set_items(&mut self, items: &[Id]) -> Result<(), ReadError> {
         let target = self.top()?;
         if !items.len().is_multiple_of(2) {
@@ -297,6 +364,8 @@ impl<'a> Machine<'a> {
     }
 
     /// Puts the top into the memo. Python lets a number be used again; so does this.
+    ///
+    /// The limit is checked after the entry is made: the memo is never more than one entry above it.
     fn remember(&mut self, index: u32) -> Result<(), ReadError> {
         let top = self.top()?;
         self.memo.insert(index, top);
@@ -304,6 +373,8 @@ impl<'a> Machine<'a> {
     }
 
     /// Pushes a value of the memo: the same place, not a copy, which is how shared values and cycles arise.
+    ///
+    /// It may be a container that is still being filled, as Python allows. Nothing is copied.
     fn recall(&mut self, index: u32) -> Result<(), ReadError> {
         let id = *self.memo.get(&index).ok_or_else(|| self.error(Problem::NoMemo { index }))?;
         self.stack.push(id);
@@ -311,6 +382,9 @@ impl<'a> Machine<'a> {
     }
 
     /// Looks a name up among those allowed. Nothing is imported: the name becomes one of an enumeration, or an error.
+    ///
+    /// Only a name that is not allowed at all gets an error here; a wrong use of an allowed one is found where it is used. Names in the
+    /// error are cut at 100 characters.
     fn global(&mut self, module: &str, name: &str) -> Result<(), ReadError> {
         let global = Global::find(module, name).ok_or_else(|| match module.split('.').next() {
             Some("joblib") => self.error(Problem::Joblib),
@@ -320,6 +394,9 @@ impl<'a> Machine<'a> {
     }
 
     /// Makes a value and puts it on the stack, with the opcode that made it for error messages.
+    ///
+    /// Each opcode makes at most one value, so the arena needs no limit of its own. It returns a `Result` only so that `step` can end with
+    /// it.
     pub(super) fn push(&mut self, node: Node<'a>) -> Result<(), ReadError> {
         self.stack.push(self.slots.len());
         self.slots.push(Slot { node, offset: self.offset, opcode: self.opcode, complete: false });
@@ -327,11 +404,17 @@ impl<'a> Machine<'a> {
     }
 
     /// Height of the stack that opcodes may not go below.
+    ///
+    /// 0 outside all marks.
     fn floor(&self) -> usize {
         self.marks.last().copied().unwrap_or(0)
     }
 
     /// The value on top. Below a mark lies what an opcode must not see.
+    ///
+    /// # Errors
+    ///
+    /// [`Problem::EmptyStack`], also where there are values but a mark lies above them.
     fn top(&self) -> Result<Id, ReadError> {
         match self.stack.last() {
             Some(top) if self.stack.len() > self.floor() => Ok(*top),
@@ -339,6 +422,7 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Takes the top off. The value stays in the arena; only the reference to it goes.
     fn pop(&mut self) -> Result<Id, ReadError> {
         let top = self.top()?;
         self.stack.pop();
@@ -346,12 +430,16 @@ impl<'a> Machine<'a> {
     }
 
     /// What has been pushed since the last mark, which is taken away with it.
+    ///
+    /// The items are in the order in which they were pushed.
     fn pop_to_mark(&mut self) -> Result<Vec<Id>, ReadError> {
         let mark = self.marks.pop().ok_or_else(|| self.error(Problem::NoMark))?;
         Ok(self.stack.split_off(mark))
     }
 
     /// The next bytes; never more than there are.
+    ///
+    /// The length is a `u64` because opcodes of protocol 4 state it so; on a 32-bit machine it may not fit a `usize`.
     fn take(&mut self, n_bytes: u64) -> Result<&'a [u8], ReadError> {
         let left = self.bytes.len() - self.position;
         match usize::try_from(n_bytes).ok().filter(|n_bytes| *n_bytes <= left) {
@@ -372,6 +460,8 @@ impl<'a> Machine<'a> {
     }
 
     /// Text up to the end of its line, without it.
+    ///
+    /// No more than the limit of text is searched for the line break, so that a pickle without one is not walked through for every GLOBAL.
     fn line(&mut self) -> Result<&'a str, ReadError> {
         let rest = &self.bytes[self.position..];
         let length = rest.iter().take(self.limits.text_bytes.saturating_add(1)).position(|byte| *byte == b'\n');
@@ -388,11 +478,14 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// The text is a slice of the pickle, checked once and never copied.
     fn utf8(&self, bytes: &'a [u8]) -> Result<&'a str, ReadError> {
         std::str::from_utf8(bytes).map_err(|error| self.error(Problem::NotUtf8 { valid_up_to: error.valid_up_to() }))
     }
 
     /// Refuses more of something than the reader was told to expect.
+    ///
+    /// A limit itself is still allowed: only more than that is refused.
     pub(super) fn check_limit(&self, limit: Limit, most: usize, found: usize) -> Result<(), ReadError> {
         if found > most { Err(self.error(Problem::TooLarge { limit, most, found })) } else { Ok(()) }
     }
@@ -404,6 +497,9 @@ impl<'a> Machine<'a> {
 }
 
 /// The format of a compressed file, by its first bytes.
+///
+/// It only makes a better error message. zlib has no magic number; the four pairs are those of its usual compression levels. None of the
+/// eight can begin a pickle of protocols 2 to 5, whose first byte is 0x80.
 fn compression(bytes: &[u8]) -> Option<&'static str> {
     const FORMATS: [(&[u8], &str); 8] = [
         (b"\x1f\x8b", "gzip"),

@@ -1,4 +1,6 @@
 //! What a pickle holds once it is read: plain values, arrays, and objects as a class's name with attributes. Nothing here can act.
+//!
+//! Cycles, sharing and the order of the opcodes are gone: two references to one Python object are two equal values here.
 
 use super::array::{Array, Bytes};
 
@@ -55,6 +57,16 @@ impl<'a> Value<'a> {
     }
 
     /// The entry of a dictionary under a text; `None` where there is none, or no dictionary.
+    ///
+    /// Takes time in proportion to the entries before it. A caller that looks up many keys should build a map.
+    ///
+    /// ```
+    /// use judge_probe::pickle::Value;
+    ///
+    /// let settings = Value::Dict(vec![(Value::Str("C"), Value::Float(0.1))]);
+    /// assert_eq!(settings.get("C"), Some(&Value::Float(0.1)));
+    /// assert_eq!(settings.get("tol"), None);
+    /// ```
     pub fn get(&self, key: &str) -> Option<&Value<'a>> {
         match self {
             Self::Dict(entries) => entries.iter().find(|(known, _)| *known == Value::Str(key)).map(|(_, value)| value),
@@ -66,7 +78,9 @@ impl<'a> Value<'a> {
 /// An object that is its class and its attributes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object<'a> {
+    /// From the list of allowed globals, in the spelling of current releases.
     pub(super) class: &'static str,
+    /// In the order of writing. Empty for an object that was pickled without state.
     pub(super) attributes: Vec<(&'a str, Value<'a>)>,
 }
 

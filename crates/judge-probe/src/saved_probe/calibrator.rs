@@ -1,5 +1,18 @@
 //! The calibrator of a saved probe: its description and its tensors. What its numbers must be like is checked by `judge_metrics`; here only
 //! that they are as many as the description says.
+//!
+//! A calibrator is one fit to all rows and one fit without each fold; each has one curve for isotonic calibration, or one for each grade
+//! but the lowest. In the file all fits lie in a few long tensors, because a tensor for each curve would cost more in names than in
+//! numbers:
+//!
+//! | tensor | shape | order |
+//! |---|---|---|
+//! | `calibrator.x`, `calibrator.y` | `[n_thresholds]` | fit by fit, curve by curve |
+//! | `calibrator.errors` | `[n_errors]` | fold by fold; the fit to all rows has none |
+//! | `calibrator.shares` | `[n_folds + 1, n_grades]` | fit by fit; only for grades |
+//!
+//! The description says how they are divided. Its counts are the file's word: each is compared with the length of a tensor before memory
+//! is reserved for it.
 
 use judge_metrics::calibration::{CalibratorParts, CurveParts, FittedCalibrator, FoldParts};
 use safetensors::tensor::SafeTensors;
@@ -9,21 +22,28 @@ use super::SavedProbeError;
 use super::container::{Numbers, matrix, vector};
 use crate::{Error, Matrix};
 
+/// Errors of the rows that each fold held out, ascending within a fold.
 const ERRORS: &str = "calibrator.errors";
+/// The share of each grade among the rows fitted, a column for each grade.
 const SHARES: &str = "calibrator.shares";
+/// Thresholds of the curves, on the scale of the probe's number, strictly ascending within a curve.
 const X: &str = "calibrator.x";
+/// The curves' values at the thresholds.
 const Y: &str = "calibrator.y";
 
 /// All of it but the long lists, and how these are divided: thresholds and errors of all fits stand one after another in their tensors.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Layout {
+    /// Nominal coverage of the intervals, as a share.
     level: f64,
+    /// Lowest and highest score that people can give; not written where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     range: Option<[f64; 2]>,
     /// Ascending; not there for isotonic calibration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     grades: Option<Vec<f64>>,
+    /// Whether a higher number of the probe stands for a higher human score.
     increasing: bool,
     /// The fit to all rows, then that without each fold.
     fits: Vec<Fit>,
@@ -35,6 +55,7 @@ pub(super) struct Layout {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fit {
+    /// Weight of the shares of grades in a distribution, in [0, 1]; 0 for isotonic calibration.
     mixed: f64,
     /// How many thresholds each curve has.
     curves: Vec<usize>,
@@ -42,6 +63,8 @@ struct Fit {
 
 impl Layout {
     /// Of a calibrator that is to be written.
+    ///
+    /// The long lists are not copied into it; `tensors` writes those.
     pub(super) fn of(calibrator: &FittedCalibrator) -> Self {
         let CalibratorParts { level, range, grades, increasing, whole, folds } = calibrator.parts();
         let errors = folds.iter().map(|fold| fold.errors.len()).collect();
@@ -51,12 +74,23 @@ impl Layout {
     }
 
     /// The names of its tensors.
+    ///
+    /// All that must be in the file, and all that may be, of the names with this prefix.
     pub(super) fn names(&self) -> Vec<String> {
         let shares = self.grades.is_some().then_some(SHARES);
         [ERRORS].into_iter().chain(shares).chain([X, Y]).map(str::to_owned).collect()
     }
 
     /// The calibrator, of which the tensors named are in the file.
+    ///
+    /// The checks come in this order: the number of fits against that of folds, no empty curve, the sums of the counts against the
+    /// tensors, and last what the numbers themselves must be. Sums saturate, so that counts near the largest integer cannot wrap round to
+    /// a plausible total.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ParameterCount`] for counts that contradict each other, [`SavedProbeError::Tensor`] for tensors of other lengths,
+    /// [`SavedProbeError::Calibrator`] for what `judge_metrics` refuses.
     pub(super) fn read(self, file: &SafeTensors<'_>) -> Result<FittedCalibrator, Error> {
         let Self { level, range, grades, increasing, fits, errors } = self;
         if fits.len() != errors.len().saturating_add(1) {
@@ -107,6 +141,12 @@ impl Layout {
 }
 
 /// Its tensors.
+///
+/// In no particular order: the container sorts all tensors by name.
+///
+/// # Errors
+///
+/// Those of [`Matrix::new`] for the shares, which a fitted calibrator does not give.
 pub(super) fn tensors(calibrator: &FittedCalibrator) -> Result<Vec<Numbers>, Error> {
     let CalibratorParts { grades, whole, folds, .. } = calibrator.parts();
     let fits: Vec<FoldParts> = [whole].into_iter().chain(folds).collect();

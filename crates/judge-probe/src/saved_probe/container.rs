@@ -1,4 +1,12 @@
 //! The file itself.
+//!
+//! It owns the layout of bytes: the metadata entry, the names of tensors, the checksum and the versions. How transformers and calibrators
+//! map to tensors is `stages`' and `calibrator`'s; what numbers a probe may have is checked by the types that are built from them, not
+//! here. Opening, naming and replacing files on disk is not this crate's.
+//!
+//! A file is read in this order, each step before the next may trust it: container, entry, version, description, names of tensors,
+//! checksum, parts. The checksum is neither first, because it covers tensors by name, nor a protection against anyone who can compute it
+//! anew.
 
 use std::collections::HashMap;
 
@@ -13,6 +21,7 @@ use crate::{
     Precision,
 };
 
+/// Key of the one metadata entry. It tells a saved probe from any other safetensors file.
 const ENTRY: &str = "judge_probe";
 /// The first version with calibrators.
 const VERSION: u32 = 3;
@@ -23,6 +32,8 @@ const WITHOUT_CALIBRATOR: u32 = 2;
 ///
 /// Written by `serde_json` with its shortest exact form of each number, and read back to the same bits. Unknown fields are refused: a reader that skips what it does not
 /// know would use a probe otherwise than it was meant.
+///
+/// The order of the fields is the order in the file, and so part of the equal bytes of equal probes.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
@@ -44,11 +55,13 @@ struct Description {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FirstDescription {
+    /// Known to be 1 by then; named so that it is no unknown field.
     #[serde(rename = "version")]
     _version: u32,
     rule: DecisionRule,
     classes: Vec<i64>,
     precision: Precision,
+    /// Whether the probe begins with a scaler.
     scaled: bool,
     #[serde(default)]
     hidden_layers: usize,
@@ -56,6 +69,7 @@ struct FirstDescription {
 }
 
 impl From<FirstDescription> for Description {
+    /// The version number is not carried over: only writing uses it, and writes its own.
     fn from(first: FirstDescription) -> Self {
         let FirstDescription { rule, classes, precision, scaled, hidden_layers, origin, .. } = first;
         let stages = if scaled { vec![Stage::Scaler] } else { Vec::new() };
@@ -63,40 +77,54 @@ impl From<FirstDescription> for Description {
     }
 }
 
+/// By reference, as serde calls it.
 fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
 /// The version alone, of any version.
+///
+/// Unknown fields are allowed here alone, so that a file of a later version is refused by its number and not by a field.
 #[derive(Deserialize)]
 struct Version {
     version: u32,
 }
 
 /// A tensor's name, shape and bytes.
+///
+/// It exists while a file is written: a copy of the probe's numbers, eight bytes each.
 pub(super) struct Numbers {
+    /// Unique in the file.
     name: String,
+    /// One axis or two.
     shape: Vec<usize>,
+    /// Eight bytes for each number of the shape, little-endian.
     bytes: Vec<u8>,
 }
 
 impl Numbers {
     /// Little-endian, as safetensors has it, on every machine.
+    ///
+    /// The caller answers for a shape that fits the numbers.
     fn new(name: impl Into<String>, shape: &[usize], numbers: &[f64]) -> Self {
         let bytes = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         Self { name: name.into(), shape: shape.to_vec(), bytes }
     }
 
+    /// `[n_rows, n_features]`, row by row.
     pub(super) fn matrix(name: impl Into<String>, matrix: &Matrix) -> Self {
         Self::new(name, &[matrix.n_rows(), matrix.n_features()], matrix.values())
     }
 
+    /// `[n]`.
     pub(super) fn vector(name: impl Into<String>, numbers: &[f64]) -> Self {
         Self::new(name, &[numbers.len()], numbers)
     }
 }
 
 /// The names of a hidden layer's tensors.
+///
+/// Layers count from 0, the one that meets the features first.
 fn hidden_names(layer: usize) -> [String; 2] {
     ["intercepts", "weights"].map(|part| format!("hidden.{layer}.{part}"))
 }
@@ -107,6 +135,9 @@ impl SavedProbe {
     /// # Errors
     ///
     /// [`SavedProbeError::Container`] where the container's writer refuses, and [`SavedProbeError::Description`] where that of JSON does.
+    ///
+    /// The size is 8 bytes for each number, plus the description and a header of names and shapes. Two copies of the numbers are in memory
+    /// for a moment: the tensors and the result.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         let (classifier, stages) = (self.probe.classifier(), self.probe.stages());
         let description = Description {
@@ -179,6 +210,7 @@ impl SavedProbe {
             description.map_err(|error| description_error(&error))?;
         let prefix = |stage| if version == 1 { String::new() } else { stages::prefix(stage) };
 
+        // Borrows the bytes; the container's own checks of offsets and sizes run here.
         let file = SafeTensors::deserialize(bytes).map_err(container)?;
         let mut names = vec!["coefficients".to_owned(), "intercepts".to_owned()];
         for (index, stage) in stages.iter().enumerate() {
@@ -198,6 +230,7 @@ impl SavedProbe {
         if let Some(name) = file.names().into_iter().find(|name| !known(name)) {
             return Err(SavedProbeError::UnknownTensor { name: name.to_owned() }.into());
         }
+        // In the order of the names, as they were written.
         let mut contents = Vec::new();
         for name in &names {
             contents.push(tensor(&file, name, Dtype::F64, None)?.data());
@@ -207,6 +240,7 @@ impl SavedProbe {
             return Err(SavedProbeError::Checksum.into());
         }
 
+        // From here on each part checks its own numbers, and the constructors check the parts against each other.
         let coefficients = matrix(&file, "coefficients")?;
         let intercepts = vector(&file, "intercepts", Some(coefficients.n_rows()))?;
         let output = LinearClassifier::from_parts(rule, classes, coefficients, intercepts)?;
@@ -227,6 +261,11 @@ impl SavedProbe {
     }
 }
 
+/// A tensor of two dimensions, of any size: what its rows and columns must agree with is checked by the caller.
+///
+/// # Errors
+///
+/// [`SavedProbeError::MissingTensor`] and [`SavedProbeError::Tensor`]; [`Error::Empty`] and [`Error::NonFiniteFeature`] for its numbers.
 pub(super) fn matrix(file: &SafeTensors<'_>, name: &str) -> Result<Matrix, Error> {
     let view = tensor(file, name, Dtype::F64, None)?;
     match view.shape() {
@@ -236,6 +275,8 @@ pub(super) fn matrix(file: &SafeTensors<'_>, name: &str) -> Result<Matrix, Error
 }
 
 /// A tensor of one dimension, of this length where it is known.
+///
+/// Its numbers may be NaN or infinite: what is built from them must check that, as it does for parts that come from elsewhere.
 pub(super) fn vector(file: &SafeTensors<'_>, name: &str, length: Option<usize>) -> Result<Vec<f64>, Error> {
     let shape = length.map(|length| [length]);
     let view = tensor(file, name, Dtype::F64, shape.as_ref().map(<[usize; 1]>::as_slice))?;
@@ -245,6 +286,7 @@ pub(super) fn vector(file: &SafeTensors<'_>, name: &str, length: Option<usize>) 
     }
 }
 
+/// The tensor of this name, of this type and, where one is given, of this shape. The data stay in the file's bytes.
 fn tensor<'a>(
     file: &SafeTensors<'a>,
     name: &str,
@@ -260,18 +302,25 @@ fn tensor<'a>(
 }
 
 /// A tensor that is there but is another.
+///
+/// Types and shapes as the library prints them, such as `F64 [3, 16]`.
 fn tensor_error(name: &str, dtype: Dtype, shape: &str, found: &TensorView<'_>) -> SavedProbeError {
     let found = format!("{:?} {:?}", found.dtype(), found.shape());
     SavedProbeError::Tensor { name: name.to_owned(), expected: format!("{dtype:?} {shape}"), found }
 }
 
 /// A tensor's numbers. That its bytes make whole ones is the container's check.
+///
+/// Decoded one by one from eight bytes each, so the file's bytes need no alignment.
 fn numbers(view: &TensorView<'_>) -> Vec<f64> {
     let (numbers, _) = view.data().as_chunks::<8>();
     numbers.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect()
 }
 
 /// Over the description and the tensors in the order of their names, each with its length before it.
+///
+/// BLAKE3, 32 bytes. The lengths, 8 bytes little-endian each, keep two divisions of the same bytes apart. Names and shapes are not hashed:
+/// names follow from the description, and shapes must agree with each other.
 fn checksum<'a>(description: &'a str, tensors: impl Iterator<Item = &'a [u8]>) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     for part in std::iter::once(description.as_bytes()).chain(tensors) {
@@ -282,6 +331,8 @@ fn checksum<'a>(description: &'a str, tensors: impl Iterator<Item = &'a [u8]>) -
 }
 
 /// Where in the description the parser stopped, and why.
+///
+/// Both count from 1, within the entry's text and not the file.
 fn description_error(error: &serde_json::Error) -> SavedProbeError {
     SavedProbeError::Description { line: error.line(), column: error.column(), reason: error.to_string() }
 }

@@ -1,4 +1,10 @@
 //! Transformers in the file: how the description names them, and their tensors.
+//!
+//! This is the mapping between [`ProbeStage`] and the file, both ways, and nothing else: an identifier in the description for each kind,
+//! and the names of its tensors. These strings and enum names are the format. To rename one breaks files that exist; readers refuse those
+//! that they do not know.
+//!
+//! Tensors of stage i begin with `stages.i.`, those of its block j with `stages.i.j.`. Version 1 had no prefix, for its only scaler.
 
 use safetensors::tensor::SafeTensors;
 use serde::{Deserialize, Serialize};
@@ -7,25 +13,36 @@ use super::container::{Numbers, matrix, vector};
 use crate::{Error, FittedBlocks, FittedFeatureFamily, FittedPca, FittedStandardScaler, ProbeStage};
 
 /// One transformer, without its tensors.
+///
+/// In JSON `"scaler"`, `"pca"`, or `{"blocks": [...]}`.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Stage {
+    /// Tensors `mean` and `scale`, `[n_features]`.
     Scaler,
     Pca,
+    /// In the order of the features. Only blocks of PCA have tensors.
     Blocks(Vec<Block>),
 }
 
 /// One block, with the width of its signal where no tensor says it.
+///
+/// In JSON `{"state": 16}`, `{"statistics": 16}`, `{"summary": 12}`, or `"pca"`.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Block {
+    /// Features as they are.
     State(usize),
+    /// Norm, variance and entropy of so many coordinates.
     Statistics(usize),
+    /// Mean, deviation and maximum of so many numbers.
     Summary(usize),
     Pca,
 }
 
+/// Names of a scaler's tensors, without prefix; their order is that of `read`.
 const SCALER: [&str; 2] = ["mean", "scale"];
+/// Names of a PCA's tensors, without prefix; their order is that of `read_pca`.
 const PCA: [&str; 4] = ["components", "explained_variance", "explained_variance_ratio", "mean"];
 
 /// What the names of a stage's tensors begin with.
@@ -33,11 +50,13 @@ pub(super) fn prefix(stage: usize) -> String {
     format!("stages.{stage}.")
 }
 
+/// Blocks count from 0 within their stage, whether or not those before have tensors.
 fn block_prefix(prefix: &str, block: usize) -> String {
     format!("{prefix}{block}.")
 }
 
 impl Stage {
+    /// The description of a stage that is to be written.
     pub(super) fn of(stage: &ProbeStage) -> Self {
         let block = |family: &FittedFeatureFamily| match *family {
             FittedFeatureFamily::State { d_model } => Block::State(d_model),
@@ -53,6 +72,8 @@ impl Stage {
     }
 
     /// The names of its tensors.
+    ///
+    /// A file must have each of these and may have no others. Their number is bounded by the length of the description.
     pub(super) fn names(&self, prefix: &str) -> Vec<String> {
         let of_pca = |prefix: &str| PCA.map(|part| format!("{prefix}{part}"));
         match self {
@@ -66,6 +87,13 @@ impl Stage {
     }
 
     /// The stage, of which the tensors named are in the file.
+    ///
+    /// Whether a stage fits the one before it is checked by [`FittedProbe::new`](crate::FittedProbe::new).
+    ///
+    /// # Errors
+    ///
+    /// Those of the tensors, [`Error::ParameterCount`] and [`Error::InvalidParameter`] for a scaler, and those of
+    /// [`FittedPca::from_parts`].
     pub(super) fn read(&self, file: &SafeTensors<'_>, prefix: &str) -> Result<ProbeStage, Error> {
         match self {
             Self::Scaler => {
@@ -90,6 +118,8 @@ impl Stage {
 }
 
 /// The tensors of a stage.
+///
+/// The counterpart of `read`: the same names, in any order.
 pub(super) fn tensors(stage: &ProbeStage, prefix: &str) -> Vec<Numbers> {
     match stage {
         ProbeStage::Scaler(scaler) => vec![
@@ -108,6 +138,8 @@ pub(super) fn tensors(stage: &ProbeStage, prefix: &str) -> Vec<Numbers> {
 }
 
 /// What a PCA is made of, each part a tensor. The offsets of its components are not kept: they follow from the rest.
+///
+/// Shapes: `components` `[n_components, n_features]`, `mean` `[n_features]`, both others `[n_components]`.
 fn of_pca(pca: &FittedPca, prefix: &str) -> Vec<Numbers> {
     vec![
         Numbers::matrix(format!("{prefix}components"), pca.components()),
@@ -118,6 +150,8 @@ fn of_pca(pca: &FittedPca, prefix: &str) -> Vec<Numbers> {
 }
 
 /// The number of components is that of the matrix's rows; the lists must be as long.
+///
+/// The mean must be as long as a component.
 fn read_pca(file: &SafeTensors<'_>, prefix: &str) -> Result<FittedPca, Error> {
     let [components, variance, ratio, mean] = PCA.map(|part| format!("{prefix}{part}"));
     let components = matrix(file, &components)?;

@@ -1,4 +1,15 @@
 //! The linear classifiers: their attributes checked against each other, then reduced to weights and intercepts.
+//!
+//! All linear classifiers come to f(x) = W x + b with a [`DecisionRule`] for the values of f:
+//!
+//! | class | `W` | rule |
+//! |---|---|---|
+//! | `LogisticRegression`, `LogisticRegressionCV` | `coef_` | `Logistic` |
+//! | `LinearSVC` | `coef_` | `OneVsRest` |
+//! | `SVC(kernel="linear")` | dual coefficients times support vectors | `OneVsOne` |
+//!
+//! Probabilities of an `SVC(probability=True)`, which are Platt's sigmoids fitted by an inner cross-validation, are not read: they can
+//! contradict its own classes.
 
 use super::LinearParts;
 use super::place::Place;
@@ -7,6 +18,12 @@ use crate::DecisionRule;
 use crate::pickle::{Limits, Value};
 
 /// The classifier that a fitted object of scikit-learn's is.
+///
+/// Classes come first, because the number of functions follows from them.
+///
+/// # Errors
+///
+/// [`ImportProblem::Type`] for another class of object, and those of its attributes. A subclass has another name and is refused.
 pub(super) fn classifier(place: &Place<'_, '_>, limits: &Limits) -> Result<LinearParts, ImportError> {
     let classes = classes(&place.get("classes_")?)?;
     let parts = match place.object()?.class() {
@@ -23,6 +40,8 @@ pub(super) fn classifier(place: &Place<'_, '_>, limits: &Limits) -> Result<Linea
 }
 
 /// Where an object says how many features it was fitted on, that must be as many as it has coefficients.
+///
+/// A pickle without the statement is accepted.
 pub(super) fn check_n_features(place: &Place<'_, '_>, expected: usize) -> Result<(), ImportError> {
     match place.find("n_features_in_") {
         Some(said) if said.count()? != expected => {
@@ -33,6 +52,8 @@ pub(super) fn check_n_features(place: &Place<'_, '_>, expected: usize) -> Result
 }
 
 /// `classes_`: whole numbers, ascending, two or more. Texts are refused by name, with those found: they have no order and no distance, which a judge's grades need.
+///
+/// The order is what `numpy.unique` gives at fitting, and rows of `coef_` follow it.
 fn classes(place: &Place<'_, '_>) -> Result<Vec<i64>, ImportError> {
     if let Some(found) = place.texts().filter(|texts| !texts.is_empty()) {
         return Err(place.error(ImportProblem::TextClasses { found }));
@@ -45,6 +66,12 @@ fn classes(place: &Place<'_, '_>) -> Result<Vec<i64>, ImportError> {
 }
 
 /// `coef_` and `intercept_` as they stand: one row for two classes, else one a class.
+///
+/// The shapes are `[1, n_features]` and `[1]` for two classes, `[n_classes, n_features]` and `[n_classes]` for more. With two classes a
+/// positive value means the second.
+///
+/// The coefficients are not scaled back: a scaler before the classifier stays a stage of its own, so that rounding is the same as in
+/// Python.
 fn linear(place: &Place<'_, '_>, rule: DecisionRule, classes: Vec<i64>) -> Result<LinearParts, ImportError> {
     let n_functions = rule.n_functions(classes.len());
     let coef = place.get("coef_")?;
@@ -61,6 +88,10 @@ fn linear(place: &Place<'_, '_>, rule: DecisionRule, classes: Vec<i64>) -> Resul
 
 /// Old releases could fit several classes one against the rest, or two by a softmax of both; the decisions are the same, the probabilities
 /// are not.
+///
+/// With two classes one sigmoid σ(f) is followed; `multinomial` would give a softmax of (−f, f), which is σ(2f). With more classes one
+/// softmax is followed; `ovr` and `liblinear` would give sigmoids, divided by their sum. A pickle without the setting is of a release that
+/// has only the followed behaviour.
 fn check_multinomial(place: &Place<'_, '_>, n_classes: usize) -> Result<(), ImportError> {
     let Some(multi_class) = place.find("multi_class") else { return Ok(()) };
     let (setting, solver) = (multi_class.text()?, place.get("solver")?);
@@ -80,6 +111,27 @@ fn check_multinomial(place: &Place<'_, '_>, n_classes: usize) -> Result<(), Impo
 /// libsvm's decision between every two classes i < j, folded from its support vectors into one weight vector.
 ///
 /// The underscored attributes carry libsvm's signs: a pair's function is above 0 for class i.
+///
+/// With αᵣᵥ the dual coefficient in row r of support vector v, the function of the pair is
+///
+/// ```text
+/// f_ij(x) = Σ_{v of class i} α[j−1, v] ⟨v, x⟩ + Σ_{v of class j} α[i, v] ⟨v, x⟩ + b_ij
+/// ```
+///
+/// (the layout of `sv_coef` in libsvm's README), linear in x, so that the sums over v can be done once. Folding takes (n_classes − 1) ·
+/// n_vectors · n_features multiplications; predicting then takes as many as there are weights instead of support vectors. Sums run in the
+/// file's order, so results differ from libsvm's by rounding only.
+///
+/// Pairs are in libsvm's order (0, 1), (0, 2), …, (1, 2), …. `dual_coef_` and `intercept_`, without the underscore, have their signs
+/// turned round for two classes and are not read.
+///
+/// The number of weights is bounded by the limit of array elements before there is room made for them: it grows with the square of the
+/// classes.
+///
+/// # Errors
+///
+/// [`ImportProblem::Setting`] for another kernel, sparse vectors, `decision_function_shape="ovo"` or `break_ties=True` with three classes
+/// or more: the last changes which class wins a tie of votes.
 fn one_vs_one(place: &Place<'_, '_>, classes: Vec<i64>, most: usize) -> Result<LinearParts, ImportError> {
     let n_classes = classes.len();
     let kernel = place.get("kernel")?;
@@ -129,6 +181,8 @@ fn one_vs_one(place: &Place<'_, '_>, classes: Vec<i64>, most: usize) -> Result<L
 }
 
 /// Where each class's support vectors begin, and where the last ends.
+///
+/// Support vectors are stored class by class. The result has n_classes + 1 entries, the first 0 and the last n_vectors, and does not fall.
 fn starts(n_support: &Place<'_, '_>, n_classes: usize, n_vectors: usize) -> Result<Vec<usize>, ImportError> {
     let counts = n_support.integers()?;
     if counts.len() != n_classes {
@@ -152,6 +206,8 @@ fn starts(n_support: &Place<'_, '_>, n_classes: usize, n_vectors: usize) -> Resu
 }
 
 /// The error of a setting under which the classifier decides otherwise than is done here.
+///
+/// The text found is cut at 100 characters.
 pub(super) fn setting_error(place: &Place<'_, '_>, expected: &'static str, found: &str) -> ImportError {
     place.error(ImportProblem::Setting { expected, found: found.chars().take(100).collect() })
 }

@@ -1,4 +1,7 @@
 //! What INSPECTOR's program writes beside a classifier, and the layers that it names. It is a stranger's word: counts are bounded before anything is compared.
+//!
+//! The entries are INSPECTOR's own and no format of scikit-learn's: `llm`, `dimension`, `classification`, `use_attn`, `pool`, `layers` and
+//! `clf_name` must be there, `best_score` and `timestamp` may be. Others are ignored.
 
 use std::collections::HashSet;
 
@@ -10,6 +13,8 @@ use super::{ImportError, ImportProblem, LinearParts};
 use crate::pickle::Value;
 
 /// What INSPECTOR's program writes beside a classifier.
+///
+/// It is a claim: apart from the number of classes and the width of a row, nothing in it can be checked against the classifier.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InspectorMetadata {
     /// Name of the model whose states were read, on the hub. No revision is known.
@@ -20,19 +25,35 @@ pub struct InspectorMetadata {
     pub classification: String,
     /// What stands side by side in a row of features, in order; the file's layers, which count from the first block's output, in the
     /// numbering of this project.
+    ///
+    /// Layer by layer, and within a layer by pooling; for `concat` that is min, max, mean. No pair appears twice.
     pub pooled: Vec<(Layer, Pooling)>,
     /// Width of one state: features of a row by the number of states in it.
+    ///
+    /// It is derived, since the file does not state it, and exact: a row that does not divide is refused.
     pub d_model: usize,
     /// The file's short name of the classifier.
     pub clf_name: String,
     /// The cross-validated score it states.
+    ///
+    /// Of the best of several settings, if there was a search, and so too high.
     pub best_score: Option<f64>,
     /// When it was made.
+    ///
+    /// Text in the file's own format, not parsed.
     pub timestamp: Option<String>,
 }
 
 impl InspectorMetadata {
     /// Reads the metadata and compares them with what the classifier itself says of its classes and features.
+    ///
+    /// `layers` counts from 0 at the output of the first block; [`Layer`] counts that as 1, because 0 is the embeddings.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportProblem::Setting`] for a classification that contradicts the classes, attention entropies, or an unknown pooling;
+    /// [`ImportProblem::Type`] for a repeated layer; [`ImportProblem::Count`] for no layers, or for features that are not a multiple of
+    /// the states.
     pub(super) fn read(place: &Place<'_, '_>, parts: &LinearParts) -> Result<Self, ImportError> {
         let classification = place.get("classification")?;
         let n_classes = parts.classes.len();
@@ -85,6 +106,9 @@ impl InspectorMetadata {
 }
 
 /// A setting as Python prints it.
+///
+/// Floats are the shortest text that gives the same number. Rust and Python agree on that for ordinary sizes, and may differ in how an
+/// exponent is written.
 pub(super) fn printed(place: &Place<'_, '_>) -> Result<String, ImportError> {
     Ok(match place.value {
         Value::None => "None".to_owned(),

@@ -1,13 +1,20 @@
 //! A value of a pickle with the path to it, so that every complaint says where: `pickle.classifier.coef_`. Reading attributes and checking their types is
 //! here, what they must be for a classifier is not.
+//!
+//! Every method that reads a type returns [`ImportProblem::Type`] for another one. Nothing is converted except integers to floats in
+//! `number` and whole floats to integers in `integers`.
 
 use super::{ImportError, ImportProblem};
 use crate::pickle::{Array, Data, Object, Value};
 
 /// A value and the way to it.
+///
+/// `'p` is the borrow of the tree, `'a` that of the pickle's bytes.
 #[derive(Debug)]
 pub(super) struct Place<'p, 'a> {
+    /// The value itself, never copied.
     pub(super) value: &'p Value<'a>,
+    /// As Python would write it, from `pickle` on.
     pub(super) path: String,
 }
 
@@ -28,6 +35,8 @@ impl<'p, 'a> Place<'p, 'a> {
     }
 
     /// An attribute of an object or an entry of a dictionary, if it is there and not None.
+    ///
+    /// An absent attribute and None are the same here: scikit-learn uses None for settings that are not given.
     pub(super) fn find(&self, name: &str) -> Option<Self> {
         let value = match self.value {
             Value::Object(object) => object.get(name),
@@ -37,12 +46,18 @@ impl<'p, 'a> Place<'p, 'a> {
     }
 
     /// The same, where it must be there.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportProblem::Missing`] at the path that the attribute would have.
     pub(super) fn get(&self, name: &str) -> Result<Self, ImportError> {
         self.find(name)
             .ok_or_else(|| ImportError { path: format!("{}.{name}", self.path), problem: ImportProblem::Missing })
     }
 
     /// A value inside this one; `step` is how Python would write the way to it.
+    ///
+    /// The step is not checked; a dot or brackets are part of it.
     pub(super) fn within(&self, value: &'p Value<'a>, step: &str) -> Self {
         Self { value, path: format!("{}{step}", self.path) }
     }
@@ -74,6 +89,8 @@ impl<'p, 'a> Place<'p, 'a> {
     }
 
     /// A truth value; 0 and 1 are none, because scikit-learn writes none.
+    ///
+    /// NumPy's truth values have become plain ones when the pickle was read.
     pub(super) fn flag(&self) -> Result<bool, ImportError> {
         match self.value {
             Value::Bool(flag) => Ok(*flag),
@@ -82,6 +99,10 @@ impl<'p, 'a> Place<'p, 'a> {
     }
 
     /// A whole number of at least 0.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportProblem::Number`] for a negative one. An upper bound is the caller's to set, before anything is allocated by it.
     pub(super) fn count(&self) -> Result<usize, ImportError> {
         match self.value {
             Value::Int(count) => {
@@ -93,6 +114,8 @@ impl<'p, 'a> Place<'p, 'a> {
     }
 
     /// A finite number, whole or not.
+    ///
+    /// An integer beyond 2⁵³ is rounded.
     pub(super) fn number(&self) -> Result<f64, ImportError> {
         match self.value {
             Value::Float(number) => self.finite(vec![*number]).map(|_| *number),
@@ -110,6 +133,8 @@ impl<'p, 'a> Place<'p, 'a> {
     }
 
     /// The shape of an array of two axes, both of at least 1.
+    ///
+    /// Without this check a matrix without rows or features would only fail later, with less to say about where.
     pub(super) fn shape(&self) -> Result<[usize; 2], ImportError> {
         match *self.array()?.shape() {
             [n_rows, n_columns] if n_rows > 0 && n_columns > 0 => Ok([n_rows, n_columns]),
@@ -118,6 +143,9 @@ impl<'p, 'a> Place<'p, 'a> {
     }
 
     /// The finite floats of an array of this shape, row by row.
+    ///
+    /// Arrays of integers are refused: coefficients of whole numbers would mean that something else was saved. The shape is compared
+    /// before the numbers are decoded.
     pub(super) fn floats(&self, shape: &[usize]) -> Result<Vec<f64>, ImportError> {
         let array = self.array()?;
         self.check_shape(array, shape)?;
@@ -125,6 +153,8 @@ impl<'p, 'a> Place<'p, 'a> {
     }
 
     /// The integers of an array of one axis, of any length.
+    ///
+    /// Truth values count as 0 and 1, as a classifier fitted on them orders them. Floats must be whole.
     pub(super) fn integers(&self) -> Result<Vec<i64>, ImportError> {
         let array = self.array()?;
         self.check_shape(array, &[array.shape().iter().product()])?;
@@ -136,6 +166,8 @@ impl<'p, 'a> Place<'p, 'a> {
     }
 
     /// The texts of an array of objects, at most eight; `None` where one of these is no text.
+    ///
+    /// Each is cut at 100 characters. An empty array gives an empty list. It is for error messages.
     pub(super) fn texts(&self) -> Option<Vec<String>> {
         let Data::Objects(objects) = self.array().ok()?.data() else { return None };
         let text = |value: &Value<'_>| match value {
@@ -146,6 +178,8 @@ impl<'p, 'a> Place<'p, 'a> {
     }
 
     /// Refuses an array of another shape, before its numbers are read.
+    ///
+    /// All axes must agree; there is no broadcasting and no squeezing of axes of length 1.
     fn check_shape(&self, array: &Array<'_>, expected: &[usize]) -> Result<(), ImportError> {
         if array.shape() == expected {
             return Ok(());
@@ -154,6 +188,8 @@ impl<'p, 'a> Place<'p, 'a> {
     }
 
     /// Refuses NaN and infinities: a classifier with one predicts nothing of worth.
+    ///
+    /// The index in the error counts row by row. A scalar has index 0.
     fn finite(&self, numbers: Vec<f64>) -> Result<Vec<f64>, ImportError> {
         match numbers.iter().position(|number| !number.is_finite()) {
             Some(index) => {
@@ -164,6 +200,8 @@ impl<'p, 'a> Place<'p, 'a> {
     }
 
     /// Labels that were given to scikit-learn as floats.
+    ///
+    /// A float above 2⁵³ in magnitude is refused, since neighbouring integers cannot be told apart there.
     fn whole(&self, floats: &[f64]) -> Result<Vec<i64>, ImportError> {
         let whole = floats.iter().enumerate().map(|(index, &found)| {
             // Up to 2⁵³ every integer is a float, and the conversion exact.

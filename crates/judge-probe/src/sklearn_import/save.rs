@@ -1,4 +1,7 @@
 //! From an imported classifier to a saved probe: what the pickle does not say, a person must.
+//!
+//! It decides which source wins: the pickle's metadata, where it has any, for signals, model and aspect. A contradiction in signals or
+//! aspect is an error. The model's name is the metadata's; one given besides is not used.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +17,16 @@ pub struct ImportedFrom {
     /// [`SavedProbe::bound_to`].
     pub model: Option<ProbedModel>,
     /// What stands side by side in a row of features, in this order.
+    ///
+    /// May be empty for a pickle with metadata. With them it must be equal, order included.
     pub signals: Vec<(Layer, Signal)>,
     /// The aspect judged.
+    ///
+    /// Kept as the note `aspect`; it changes no prediction.
     pub aspect: Option<String>,
     /// The id of the template of the prompts.
+    ///
+    /// Kept as the note `template_id`. INSPECTOR's metadata do not have it.
     pub template_id: Option<String>,
 }
 
@@ -28,6 +37,10 @@ impl SklearnProbe {
     ///
     /// [`SavedProbeError::NoOrigin`] where neither names the model or the signals; [`SavedProbeError::OtherSignals`] and
     /// [`SavedProbeError::OtherAspect`] where `from` contradicts the metadata; those of [`SavedProbe::new`].
+    ///
+    /// The notes say `source`, and where known `aspect`, `template_id`, `sklearn_version`, `classification`, `clf_name`, `timestamp`, and
+    /// each of the search's best settings by its own name. The search's scores become the [`Validation`]. There is no hash of the data: a
+    /// pickle does not hold them.
     pub fn into_saved(self, from: ImportedFrom) -> Result<SavedProbe, Error> {
         let ImportedFrom { model, mut signals, mut aspect, template_id } = from;
         let mut notes = BTreeMap::from([("source".to_owned(), "scikit-learn pickle".to_owned())]);

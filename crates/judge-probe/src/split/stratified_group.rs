@@ -1,4 +1,7 @@
 //! Folds that keep groups whole and classes as even as that allows.
+//!
+//! It owns the greedy search of scikit-learn's splitter and its floating-point order, on which ties depend. Shuffled draws are
+//! `numpy_random`'s.
 
 use crate::Error;
 use crate::numpy_random::NumpyRandom;
@@ -7,6 +10,18 @@ use crate::split::{Distinct, Split, check_n_splits, one_split_per_fold};
 
 /// Folds that keep the rows of a group together and classes as frequent as whole groups allow,
 /// `sklearn.model_selection.StratifiedGroupKFold`.
+///
+/// The search is greedy, so folds may differ in size and in classes: with few large groups they do.
+///
+/// ```
+/// use judge_probe::StratifiedGroupKFold;
+///
+/// let (labels, questions) = ([1, 2, 1, 2, 1, 2, 1, 2], ["a", "a", "b", "b", "c", "c", "d", "d"]);
+/// let folds = StratifiedGroupKFold { n_splits: 2, shuffle: None }.split(&labels, &questions)?;
+/// let ones = |rows: &[usize]| rows.iter().filter(|&&row| labels[row] == 1).count();
+/// assert!(folds.iter().all(|fold| fold.test.len() == 4 && ones(&fold.test) == 2));
+/// # Ok::<(), judge_probe::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StratifiedGroupKFold {
     /// Number of folds, at least 2.
@@ -42,6 +57,7 @@ impl StratifiedGroupKFold {
         check_n_splits(self.n_splits, "rows of the largest class", classes.counts.iter().copied().max().unwrap_or(0))?;
         check_n_splits(self.n_splits, "groups", groups.counts.len())?;
 
+        // [n_groups, n_classes], whole numbers in double precision, as NumPy averages them.
         let mut counts = vec![vec![0.0; classes.counts.len()]; groups.counts.len()];
         for (&group, &class) in groups.place_of_row.iter().zip(&classes.place_of_row) {
             counts[group][class] += 1.0;
@@ -51,6 +67,7 @@ impl StratifiedGroupKFold {
             NumpyRandom::new(seed).shuffle(&mut order);
         }
         let unevenness: Vec<f64> = counts.iter().map(|counts| deviation_within(counts)).collect();
+        // A stable sort, most uneven first: groups that are alike stay in the order of the shuffle, or else in their own.
         order.sort_by(|&a, &b| unevenness[b].total_cmp(&unevenness[a]));
 
         let class_sizes: Vec<f64> = classes.counts.iter().map(|&count| count as f64).collect();
@@ -67,6 +84,10 @@ impl StratifiedGroupKFold {
 }
 
 /// Where a group's rows leave the shares of the classes most even over the folds. `folds` holds the rows of each class in each fold.
+///
+/// `folds` is `[n_splits, n_classes]`, `group` and `class_sizes` `[n_classes]`. The unevenness is the mean over classes of the
+/// deviation over folds of the share of the class that a fold holds. Each call costs O(n_splits² · n_classes), a whole split
+/// O(n_groups · n_splits² · n_classes).
 fn best_fold(folds: &mut [Vec<f64>], group: &[f64], class_sizes: &[f64]) -> usize {
     let (mut best, mut least, mut fewest) = (0, f64::INFINITY, f64::INFINITY);
     for fold in 0..folds.len() {
@@ -87,11 +108,13 @@ fn best_fold(folds: &mut [Vec<f64>], group: &[f64], class_sizes: &[f64]) -> usiz
 }
 
 /// Counts are whole numbers: adding and taking away leaves no trace.
+/// This holds up to 2⁵³ rows.
 fn add(counts: &mut [f64], group: &[f64], sign: f64) {
     counts.iter_mut().zip(group).for_each(|(count, rows)| *count += sign * rows);
 }
 
 /// `numpy.std` along a row.
+/// The population's, `ddof=0`. A contiguous axis is summed pairwise, see `pairwise_sum`.
 fn deviation_within(values: &[f64]) -> f64 {
     let n = values.len() as f64;
     let mean = pairwise_sum(values) / n;

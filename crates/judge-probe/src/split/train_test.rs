@@ -34,6 +34,8 @@ impl Default for TrainTestSplit {
 impl TrainTestSplit {
     /// Rows drawn at random.
     ///
+    /// The first `n_test` of a random permutation are tested on, the rest learnt from, both in the order drawn.
+    ///
     /// # Errors
     ///
     /// [`Error::TestFraction`]; [`Error::TestCount`] where a part would be left without rows.
@@ -81,6 +83,7 @@ impl TrainTestSplit {
 
 impl TestSize {
     /// At least 1 and less than n.
+    /// Rounded up, as scikit-learn rounds a test share; the training part is what is left.
     fn of(self, n: usize) -> Result<usize, Error> {
         let n_test = match self {
             Self::Fraction(fraction) if fraction > 0.0 && fraction < 1.0 => (fraction * n as f64).ceil() as usize,
@@ -91,6 +94,8 @@ impl TestSize {
     }
 
     /// [`TrainTestSplit::stratified`], drawn from a generator that others draw from too.
+    /// The order of the draws is scikit-learn's: lots for `train`, lots for `test`, a permutation of each class in turn, and
+    /// two shuffles.
     pub(crate) fn stratified(self, labels: &[i64], random: &mut NumpyRandom) -> Result<Split, Error> {
         let n_test = self.of(labels.len())?;
         let n_train = labels.len() - n_test;
@@ -122,6 +127,7 @@ impl TestSize {
 
 /// How many of `n_draws` ≤ Σ `counts` fall to each class: its share, rounded down, and the rest to the largest remainders, drawing
 /// lots between equal ones. scikit-learn compares remainders as computed, rounding and all, and so does this.
+/// The approximate mode of the multivariate hypergeometric distribution, `sklearn.utils.extmath._approximate_mode`.
 fn quotas(counts: &[usize], n_draws: usize, random: &mut NumpyRandom) -> Vec<usize> {
     let total = counts.iter().sum::<usize>() as f64;
     let shares: Vec<f64> = counts.iter().map(|&count| count as f64 / total * n_draws as f64).collect();

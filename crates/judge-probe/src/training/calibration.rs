@@ -1,4 +1,7 @@
 //! What a trained probe's numbers mean on the scale of the grades, and whether people's grades lie where it says.
+//!
+//! It owns which calibrator a training keeps and how it fares on held-out rows. The numbers out of fold come from
+//! [`out_of_fold_scores`](crate::out_of_fold_scores), the calibrators from `judge_metrics`.
 
 use std::collections::BTreeMap;
 
@@ -35,16 +38,21 @@ pub struct HeldOutCalibration {
     /// Rows whose grade lies in its interval, of all rows.
     pub coverage: Proportion,
     /// Mean width of the intervals, in units of the grades.
+    /// The narrower the better, as long as the coverage is kept.
     pub width: f64,
     /// Mean distance of the value from the grade, likewise.
     pub error: f64,
 }
 
 /// A calibrator of the grades and what is known of it, or why there is none.
+/// The inner text is for the report; an error that settings are to blame for is not kept here but returned.
 pub(super) type Fitted = Result<(FittedCalibrator, CalibrationReport), String>;
 
 impl ProbeTraining {
     /// The calibrator of out-of-fold numbers, one for each of the rows trained on, or why they define none: what the data lack is no error of the training.
+    ///
+    /// `numbers` and `grades` are `[n_train]` in the same order. Undefined statistics and too few rows are the data's; anything
+    /// else, such as a level outside (0, 1), is an error of the settings.
     pub(super) fn calibrator(&self, settings: Calibrator, numbers: &[f64], grades: &[f64]) -> Result<Fitted, Error> {
         let settings = Calibrator { range: settings.range.or(Some([self.scale.low, self.scale.high])), ..settings };
         // The report first: a calibrator that cannot be assessed is not kept.
@@ -61,6 +69,9 @@ impl ProbeTraining {
 
 impl HeldOutCalibration {
     /// Of the probe's numbers and the grades of the same rows, one or more.
+    ///
+    /// Means are over rows, each counted once; an interval holds its ends. Grades lie in the interval as they were given, not
+    /// rounded to a class.
     pub(super) fn new(calibrator: &FittedCalibrator, numbers: &[f64], grades: &[f64]) -> Result<Self, Error> {
         let calibrated = calibrator.calibrate_all(numbers)?;
         let n = calibrated.len() as f64;

@@ -1,4 +1,7 @@
 //! What the report says in words. Numbers and intervals are made in `held_out`.
+//!
+//! The words say what an interval shows and no more: that 0 lies in it is no proof that the probe and the baseline are equally
+//! good. Several baselines are compared without a correction for their number.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +10,37 @@ use serde::{Deserialize, Serialize};
 use super::{Evaluation, Statistic};
 
 /// What the interval of a difference between the probe and a baseline says.
+///
+/// The order of the variants is the order of the sentences in [`Evaluation::findings`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The whole interval is above 0.
+    /// At that level the probe agrees better with people than the baseline.
     Better,
     /// It is below 0.
+    /// The baseline agrees better.
     Worse,
     /// It holds 0.
+    /// An end that is exactly 0 counts as holding it. More rows may decide it.
     Undecided,
     /// These rows do not define the difference.
+    /// For example a correlation where a predictor says the same of every row.
     Undefined,
 }
 
 impl Outcome {
     /// Of a difference, probe minus baseline.
+    ///
+    /// The level is that of the interval; see [`ProbeTraining::bootstrap`](super::ProbeTraining::bootstrap).
+    ///
+    /// ```
+    /// use judge_probe::training::{Outcome, Statistic};
+    ///
+    /// let gain = |low: f64, high: f64| Statistic::Defined { estimate: (low + high) / 2.0, low, high };
+    /// assert_eq!(Outcome::of(&gain(0.02, 0.3)), Outcome::Better);
+    /// assert_eq!(Outcome::of(&gain(-0.1, 0.3)), Outcome::Undecided);
+    /// ```
     pub fn of(difference: &Statistic) -> Self {
         match *difference {
             Statistic::Undefined { .. } => Self::Undefined,
@@ -35,7 +54,12 @@ impl Outcome {
 impl Evaluation {
     /// In words whether the probe beats each baseline by weighted F1, one sentence for each outcome that occurs. `called` says what a baseline,
     /// given by its name in [`gain_over`](Self::gain_over), is called.
+    ///
+    /// The best outcome comes first; within a sentence baselines are in the order of their names in
+    /// [`gain_over`](Self::gain_over). Without baselines there are no sentences. Spearman's correlation has no part in it: the
+    /// majority has none, and a finding must be about the same statistic for all.
     pub fn findings(&self, called: impl Fn(&str) -> String) -> Vec<String> {
+        // Sorted by outcome, since `Outcome` is ordered.
         let mut by_outcome: BTreeMap<Outcome, Vec<String>> = BTreeMap::new();
         for (name, gain) in &self.gain_over {
             by_outcome.entry(Outcome::of(&gain.weighted_f1)).or_default().push(called(name));
@@ -57,6 +81,7 @@ impl Evaluation {
 }
 
 /// `a`, `a and b`, `a, b and c`.
+/// Without a comma before `and`; empty of no names.
 fn listed(names: &[String]) -> String {
     match names {
         [] => String::new(),

@@ -1,4 +1,8 @@
 //! Grades, the scale that they must lie on, and the classes that they become.
+//!
+//! A grade is what people gave, any finite number; a class is what a classifier learns, a whole number. Both are kept:
+//! classifiers see classes, while correlations and the calibrator use the grade as it is. What classes a model's own logits
+//! stand for is in `predictions`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::{GradedRow, TrainingError};
 
 /// Most classes that a probe is trained to tell apart: more are no grades of a short scale.
+/// A scale of 0 to 100 should be cut by [`Grading::AtLeast`]: with a handful of rows in each class nothing could be learnt or
+/// stratified.
 const MOST_CLASSES: usize = 20;
 
 /// How grades become classes.
@@ -19,11 +25,22 @@ pub enum Grading {
     /// [`TrainingReport::rounded`](super::TrainingReport::rounded) counts these.
     Whole,
     /// Two classes: 1 for grades of at least this, 0 for those below.
+    /// The threshold need not be a grade that occurs. Nothing is rounded.
     AtLeast(f64),
 }
 
 impl Grading {
     /// The class of a finite grade.
+    ///
+    /// Nothing checks here that the grade is finite or on a scale: [`ProbeTraining::train`](super::ProbeTraining::train) has
+    /// done so before.
+    ///
+    /// ```
+    /// use judge_probe::training::Grading;
+    ///
+    /// assert_eq!([2.4, 2.5, 3.0].map(|grade| Grading::Whole.class(grade)), [2, 3, 3]);
+    /// assert_eq!([2.4, 2.5, 3.0].map(|grade| Grading::AtLeast(3.0).class(grade)), [0, 0, 1]);
+    /// ```
     pub fn class(self, grade: f64) -> i64 {
         match self {
             Self::Whole => whole(grade),
@@ -32,11 +49,13 @@ impl Grading {
     }
 
     /// Whether a grade has to be rounded to have a class.
+    /// Never for [`AtLeast`](Self::AtLeast).
     pub fn rounds(self, grade: f64) -> bool {
         self == Self::Whole && grade.fract() != 0.0
     }
 
     /// What the published files call it: `multi` or `binary`.
+    /// It becomes the note `classification` of a saved probe.
     pub(super) fn classification(self) -> &'static str {
         match self {
             Self::Whole => "multi",
@@ -45,6 +64,12 @@ impl Grading {
     }
 
     /// The classes that occur, ascending.
+    ///
+    /// Of all rows, read or not, so that a report has the same labels whatever the model could read.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainingError::NoRows`], [`TrainingError::OneClass`], and [`TrainingError::ManyClasses`] for more than 20.
     pub(super) fn classes(self, rows: &[GradedRow]) -> Result<Vec<i64>, TrainingError> {
         let classes: BTreeSet<i64> = rows.iter().map(|row| self.class(row.grade)).collect();
         match classes.len() {
@@ -57,14 +82,19 @@ impl Grading {
 }
 
 /// The nearest whole number, halves up.
+/// Not `f64::round`, which takes -0.5 to -1: halves go up on both sides of 0.
 pub(super) fn whole(grade: f64) -> i64 {
     (grade + 0.5).floor() as i64
 }
 
 /// The range that grades were given in, both ends included. Written as `1-5`.
+///
+/// It refuses grades that a mistake has put outside, and it is the calibrator's range where that has none of its own. No grade
+/// is rescaled by it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct GradeScale {
     /// The worst grade.
+    /// Finite and below [`high`](Self::high) where the scale was read from text; a literal is not checked.
     pub low: f64,
     /// The best.
     pub high: f64,
@@ -79,6 +109,7 @@ impl Default for GradeScale {
 
 impl GradeScale {
     /// Refuses the first grade that is not on the scale, or not finite.
+    /// A grade of NaN is in no range, and so is refused like any other that is off the scale.
     pub(super) fn check(self, rows: &[GradedRow]) -> Result<(), TrainingError> {
         let off = |row: &&GradedRow| !(self.low..=self.high).contains(&row.grade);
         match rows.iter().find(off) {
@@ -98,6 +129,13 @@ impl FromStr for GradeScale {
     type Err = TrainingError;
 
     /// Reads `1-5`, `0-100` or `-1-1`.
+    ///
+    /// The ends may be fractions, and white space around them is ignored.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainingError::UnknownScale`] for anything else, also where the lower end is not below the upper one or an end is not
+    /// finite.
     fn from_str(text: &str) -> Result<Self, TrainingError> {
         let wrong = || TrainingError::UnknownScale { found: text.chars().take(100).collect() };
         // The first character may be the sign of the lower end.

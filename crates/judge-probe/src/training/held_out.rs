@@ -1,4 +1,8 @@
 //! How predictions of rows that nothing was learnt from agree with people, each statistic with a bootstrap interval over groups of rows.
+//!
+//! It owns the statistics of one split and their differences; which rows are held out is decided in `parts`, and what the
+//! intervals mean in words in `comparison`. All statistics of a split are computed on the same resamples, since these depend on
+//! the groups and the bootstrap's seed alone: a difference between two predictors is that of paired rows.
 
 use judge_metrics::agreement::{Average, AverageScores, ConfusionMatrix, ZeroDivision};
 use judge_metrics::comparison::{self, Reported};
@@ -10,6 +14,8 @@ use super::predictions::values;
 use crate::{Error, Predictions};
 
 /// A statistic with its bootstrap interval, or why the rows do not define it.
+///
+/// In JSON either `estimate`, `low` and `high`, or `undefined` alone: absence is not a number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Statistic {
@@ -65,6 +71,22 @@ impl std::fmt::Display for Statistic {
 }
 
 /// Rows that nothing was learnt from, with what people said of them. One entry per row in each list.
+///
+/// ```
+/// use judge_metrics::resampling::Bootstrap;
+/// use judge_probe::training::HeldOut;
+///
+/// let rows = HeldOut {
+///     classes: vec![1, 2, 3, 1],
+///     grades: vec![1.2, 2.0, 2.9, 1.0],
+///     groups: vec!["a", "b", "c", "d"],
+///     labels: &[1, 2, 3],
+///     bootstrap: Bootstrap { resamples: 100, ..Bootstrap::default() },
+/// };
+/// let agreement = rows.agreement(&vec![1, 2, 2, 1].into())?;
+/// assert_eq!(agreement.accuracy.estimate(), Some(0.75));
+/// # Ok::<(), judge_probe::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeldOut<'a> {
     /// The class of each row.
@@ -87,12 +109,18 @@ pub struct Agreement {
     /// Mean F1 of the classes that occur in the truth or the predictions.
     pub macro_f1: Statistic,
     /// Share of rows whose class was predicted.
+    /// It is the micro-averaged F1, which is the same where each row has one class.
     pub accuracy: Statistic,
     /// Spearman's correlation of the expected class with the grade.
+    /// In [-1, 1], ties by mean ranks; where probabilities are not known the predicted class takes the place of the expected
+    /// one.
     pub spearman: Statistic,
 }
 
 /// By how much one prediction agrees better than another, on the same resamples.
+///
+/// Positive where the first is better. The interval is that of the difference, which is narrower than two separate intervals
+/// suggest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gain {
     /// Difference of the weighted F1.
@@ -134,10 +162,13 @@ impl HeldOut<'_> {
         })
     }
 
+    /// The statistic of the rows at the positions that `of` is given, with its interval over resampled groups.
     fn statistic(&self, of: impl Fn(&[usize]) -> Result<f64, judge_metrics::Error> + Sync) -> Result<Statistic, Error> {
         Ok((&comparison::Statistic::of(self.bootstrap.clustered(&self.groups, of))?).into())
     }
 
+    /// The averaged precision, recall and F1 of these rows, which may repeat. All [`labels`](Self::labels) have a place in the
+    /// matrix, so that resamples without a class need no other shape.
     fn f1(
         &self,
         predictions: &Predictions<i64>,
@@ -150,6 +181,7 @@ impl HeldOut<'_> {
         matrix.average(average, ZeroDivision::LeftOut)
     }
 
+    /// Undefined where either side is constant among these rows.
     fn spearman(&self, values: &[f64], rows: &[usize]) -> Result<f64, judge_metrics::Error> {
         let pick = |values: &[f64]| rows.iter().filter_map(|&row| values.get(row).copied()).collect::<Vec<_>>();
         Ok(spearman(&pick(values), &pick(&self.grades))?.estimate)

@@ -1,4 +1,8 @@
 //! Which rows are trained on, which are tested on, and the folds among the former.
+//!
+//! It owns every split of a training, and the rule that a group is never on both sides while
+//! [`grouped`](ProbeTraining::grouped) says so. Which rows the model could read is decided by the caller. Nothing here reads
+//! features.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -6,18 +10,30 @@ use super::{GradedRow, ProbeTraining, TrainingError};
 use crate::{Error, Split, StratifiedGroupKFold, StratifiedKFold, TestSize, TrainTestSplit};
 
 /// The split that is trained on.
+/// By name, as published data sets have it; all other names are tested on, also `validation`.
 const TRAIN: &str = "train";
 
 /// Rows by what becomes of them, as positions among all.
+/// No position is in two lists. `train` and each list of `tests` have at least one row.
 pub(super) struct Parts {
     /// Rows to learn from.
     pub(super) train: Vec<usize>,
     /// Rows to test on, by the name of their split.
+    /// `test` where rows name no split. Sorted by name, which is the order of the report.
     pub(super) tests: BTreeMap<String, Vec<usize>>,
 }
 
 impl Parts {
     /// Parts the rows in `read`: as they say themselves, or else with one part held out.
+    ///
+    /// `read` are positions in `rows`, ascending; the parts hold such positions as well. Where rows name their splits, groups
+    /// are not checked: the data's own split is followed even if a group is on both sides. The artefact report counts questions
+    /// and responses on both sides.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainingError::NothingRead`], [`TrainingError::NoSplit`], [`TrainingError::NoTrainRows`],
+    /// [`TrainingError::NoTestRows`]; those of the split that is drawn.
     pub(super) fn new(training: &ProbeTraining, rows: &[GradedRow], read: &[usize]) -> Result<Self, Error> {
         if read.is_empty() {
             return Err(TrainingError::NothingRead { n_rows: rows.len() }.into());
@@ -37,6 +53,7 @@ impl Parts {
     }
 
     /// One part held out: whole groups where rows share them, else rows with classes as frequent on both sides.
+    /// Groups are drawn without regard to classes: a part may lack a rare class. Positions from the splitter are among `read`.
     fn held_out(training: &ProbeTraining, rows: &[GradedRow], read: &[usize]) -> Result<Self, Error> {
         let split = TrainTestSplit { test_size: TestSize::Fraction(training.test_share), seed: training.split_seed };
         let Split { train, test } = if is_grouped(training, rows, read) {
@@ -49,6 +66,8 @@ impl Parts {
     }
 
     /// Folds of the rows trained on, as positions among these, which have these classes.
+    /// Not shuffled, as scikit-learn's grid search cuts them; rows that were drawn at random come in random order, whole groups
+    /// in ascending order.
     pub(super) fn folds(
         &self,
         training: &ProbeTraining,
@@ -80,6 +99,7 @@ pub(super) fn groups<'r>(rows: &'r [GradedRow], of: &[usize]) -> Vec<&'r str> {
 }
 
 /// Whether several rows share a group, and that matters.
+/// Without a shared group the stratified splits are taken, so that such data are cut as the published protocol cuts them.
 fn is_grouped(training: &ProbeTraining, rows: &[GradedRow], of: &[usize]) -> bool {
     let groups = groups(rows, of);
     training.grouped && groups.iter().collect::<HashSet<_>>().len() < groups.len()

@@ -1,4 +1,6 @@
 //! What is predicted of rows by the model itself, and the one number that each prediction comes to.
+//!
+//! It owns the baseline `prompted`, for which nothing is fitted; the baselines that learn are in `baselines`.
 
 use crate::linear_functions::first_greatest;
 use crate::{Error, Matrix, Predictions, ProbabilityTable};
@@ -7,6 +9,7 @@ use super::grading::whole;
 use super::{GradedRow, Grading, RowSignals, TrainingError};
 
 /// The expected class of each row where probabilities are known; else the class itself.
+/// Spearman's correlation is computed of these. A support vector machine and the majority have classes alone.
 pub(super) fn values(predictions: &Predictions<i64>) -> Vec<f64> {
     let classes = || predictions.labels.iter().map(|&class| class as f64).collect();
     predictions.expected_classes().unwrap_or_else(classes)
@@ -14,12 +17,21 @@ pub(super) fn values(predictions: &Predictions<i64>) -> Vec<f64> {
 
 /// The model's own score: the softmax over the grades' logits. A prompt asks for a grade, so for two classes the probabilities of the grades of each
 /// are added up, and a tie goes to the lower class. `None` where the logits were not read.
+///
+/// The grades are those that occur among all `rows`, rounded to whole numbers as in [`Grading::Whole`], ascending: one logit
+/// belongs to each. For whole grades ties go to the lowest grade. One row without logits leaves the baseline out for the split,
+/// since a comparison needs the same rows for all.
+///
+/// # Errors
+///
+/// [`TrainingError::GradeLogits`], [`TrainingError::GradeLogit`]; what `signals` returns.
 pub(super) fn prompted<S: RowSignals>(
     signals: &S,
     tested: &[usize],
     rows: &[GradedRow],
     grading: Grading,
 ) -> Result<Option<Predictions<i64>>, S::Error> {
+    // Of all rows, not of those tested on alone: a logit's place must not depend on the split.
     let mut grades: Vec<i64> = rows.iter().map(|row| whole(row.grade)).collect();
     grades.sort_unstable();
     grades.dedup();
@@ -41,12 +53,15 @@ pub(super) fn prompted<S: RowSignals>(
             }
         }
     }
+    // A table of two classes has both columns, whatever grades occur.
     let classes = if let Grading::AtLeast(_) = grading { vec![0, 1] } else { grades };
     let table = Matrix::new(table, classes.len()).and_then(|table| ProbabilityTable::new(classes, table))?;
     Ok(Some(Predictions { labels, probabilities: Some(table) }))
 }
 
 /// The probabilities of one row's grades. As many logits as grades occur are asked for: with fewer, a probability would be that of another grade.
+/// exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x): the largest logit is taken away first, so that nothing overflows and the sum is at
+/// least 1.
 fn softmax(row: &GradedRow, logits: &[f64], expected: usize) -> Result<Vec<f64>, TrainingError> {
     if logits.len() != expected {
         return Err(TrainingError::GradeLogits { id: row.id.clone(), expected, found: logits.len() });

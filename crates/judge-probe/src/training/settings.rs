@@ -1,4 +1,6 @@
 //! The settings of a training, all of them fields with a default.
+//!
+//! Nothing is checked before [`train`](ProbeTraining::train) uses it: a bad value is the error of the part that it belongs to.
 
 use judge_core::{Layer, Signal};
 use judge_metrics::calibration::Calibrator;
@@ -19,6 +21,7 @@ pub struct ProbeTraining {
     /// The poolings to choose from.
     pub views: Vec<View>,
     /// Whether the attention entropies of a layer's heads stand beside its states. Layer 0 has none.
+    /// It adds one feature for each head, after those of the states.
     pub attention_entropy: bool,
     /// What is fitted to the features, after a scaler.
     pub classifier: ProbeClassifier,
@@ -31,6 +34,7 @@ pub struct ProbeTraining {
     /// Share of the rows, or groups, to test on where rows name no split; strictly between 0 and 1.
     pub test_share: f64,
     /// Chooses the rows to test on.
+    /// The folds are not shuffled and need no seed.
     pub split_seed: u32,
     /// Whether rows that share a [group](super::GradedRow::group) stay on one side of every split. The published protocol splits them.
     pub grouped: bool,
@@ -78,12 +82,14 @@ impl Default for ProbeTraining {
 
 impl ProbeTraining {
     /// What stands side by side in the features of a layer in a view.
+    /// The order is that of the features, and a saved probe keeps it.
     pub fn signals(&self, layer: Layer, view: View) -> Vec<Signal> {
         let entropy = self.attention_entropy && layer != Layer(0);
         view.signals().chain(entropy.then_some(Signal::AttentionEntropy)).collect()
     }
 
     /// Everything that a training may ask of its [`RowSignals`](super::RowSignals), ascending, each once.
+    /// Ask a model for these in one pass; training then asks for subsets of them.
     pub fn all_signals(&self) -> Vec<(Layer, Signal)> {
         let views = self.layers.iter().flat_map(|&layer| self.views.iter().map(move |&view| (layer, view)));
         let mut signals: Vec<(Layer, Signal)> =

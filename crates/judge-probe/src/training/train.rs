@@ -30,6 +30,7 @@ use crate::{
 };
 
 /// Permutations of the test for slipped responses.
+/// With so many drawn the smallest p-value is 1/1,000: enough to tell a slip, and quick for thousands of rows.
 const PERMUTATIONS: usize = 999;
 
 /// Where the features come from: what a [`SavedProbe`] says of itself besides what training finds out.
@@ -38,8 +39,10 @@ pub struct TrainingOrigin {
     /// The model whose signals they are.
     pub model: ProbedModel,
     /// The aspect that the grades judge.
+    /// For example `fluency`. It is written down as given; one probe judges one aspect.
     pub aspect: String,
     /// The id of the prompt template, where there was one.
+    /// It says by which template the prompts were made, so that a judge can ask in the same words.
     pub template_id: Option<String>,
     /// Anything else that a reader should know: the program and its version, the dtype. An entry named as one of training's own (`aspect`,
     /// `classification`, `n_train`, `c`, `template_id`) is replaced by it.
@@ -47,6 +50,7 @@ pub struct TrainingOrigin {
 }
 
 /// A probe and how good it is.
+/// The two are kept apart so that the file of a probe holds no more than what judging needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainedProbe {
     /// The probe, fitted to the rows trained on, with its calibrator where [one could be fitted](TrainingReport::calibration).
@@ -61,6 +65,11 @@ impl ProbeTraining {
     /// Rows are parted as they say, or else by [`test_share`](Self::test_share). Layers, poolings and C are chosen by macro F1 under cross-validation
     /// on the rows trained on ([`LayerSelection`]), the probe is fitted to all of these, and it is compared with baselines on the others.
     /// The same rows, signals and settings give the same bytes, whatever the number of threads.
+    ///
+    /// The time goes into the choice: views × layers × values of C × folds fits on one view each, then at most
+    /// [`top_k`](Self::top_k) - 1 sets of views side by side. `signals` is asked for a view of the rows trained on once in the
+    /// scan, and again when the view is a candidate, is fitted and is tested; views of several layers may be in memory at once,
+    /// one for each thread.
     ///
     /// # Errors
     ///
@@ -86,6 +95,9 @@ impl ProbeTraining {
 
     /// Whether these rows can be trained on, as far as it can be told without signals: for a look at the input before a model is run.
     ///
+    /// Grades, classes and the split are checked as if every row could be read. Settings of the choice, such as
+    /// [`layers`](Self::layers), are not: they are refused by [`train`](Self::train).
+    ///
     /// # Errors
     ///
     /// [`Error::Training`], and those of the split of the rows.
@@ -99,6 +111,9 @@ impl ProbeTraining {
     /// The training with these settings of a classifier, each with its C.
     ///
     /// The order of the steps is the order of what may be looked at: the test rows' features are asked for last, when everything that is learnt has been.
+    ///
+    /// It is generic so that logistic regression and the support vector machine take the same path. `candidates` are in the
+    /// order of [`c`](Self::c), and of equal ones the first is chosen.
     fn train_with<C, S>(
         &self,
         candidates: Vec<(f64, C)>,
@@ -113,17 +128,22 @@ impl ProbeTraining {
     {
         self.scale.check(rows).map_err(Error::from)?;
         let labels = self.grading.classes(rows).map_err(Error::from)?;
+        // From here on rows are positions in `rows`, among those that the model could read.
         let read: Vec<usize> = (0..rows.len()).filter(|&row| signals.is_read(row)).collect();
         let parts = Parts::new(self, rows, &read)?;
+        // Parallel to `parts.train`, as the folds are: both count positions among the rows trained on.
         let train_classes = classes(self, rows, &parts.train);
         let folds = parts.folds(self, rows, &train_classes)?;
 
+        // One candidate for each view of each layer: a layer's poolings compete, since of each layer the best view alone stays.
         let selection = self.selection(&candidates);
+        // Only positions of rows that were read reach `signals`, and those tested on not before the loop over `parts.tests`.
         let matrix = |of: &[usize], layer: Layer, view: View| signals.matrix(of, layer, &self.signals(layer, view));
         let source = |layer: Layer, view: &View| matrix(&parts.train, layer, *view);
         let selected = selection.select(source, &train_classes, &folds)?;
         let fitted = selected.fit(source, &train_classes)?;
         let probe: FittedProbe = fitted.into_probe()?;
+        // Candidates of every search are in one order, so the best position names C.
         let c = candidates.get(selected.scores.best).map(|&(c, _)| c);
         let rule = probe.classifier().rule();
         let calibrator: Option<Fitted> = match self.calibration {
@@ -137,8 +157,10 @@ impl ProbeTraining {
             }
         };
 
+        // Everything is learnt here or before; below this line rows that are tested on are read.
         let baselines = Baselines::fit(rows, &parts.train, &train_classes, &folds, &self.c)?;
         let all_classes = classes(self, rows, &(0..rows.len()).collect::<Vec<_>>());
+        // By the name of the split, in sorted order, so that the report's JSON does not depend on the order of rows.
         let (mut splits, mut artefacts, mut calibrated) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for (name, tested) in &parts.tests {
             let features = selected.features(|layer, view| matrix(tested, layer, *view))?;
@@ -149,10 +171,12 @@ impl ProbeTraining {
                 let held_out = HeldOutCalibration::new(calibrator, &numbers, &grades(rows, tested))?;
                 calibrated.insert(name.clone(), held_out);
             }
+            // The probe is compared with each of these on the same rows and the same resamples.
             let mut others = baselines.predict(rows, tested)?;
             let by_model = prompted(signals, tested, rows, self.grading)?;
             others.extend(by_model.map(|predictions| ("prompted".to_owned(), predictions)));
             splits.insert(name.clone(), self.evaluate(rows, tested, &labels, &ours, others)?);
+            // One split for each name, so that a duplicate in one part of the data does not speak against another.
             let split = Split { train: parts.train.clone(), test: tested.clone() };
             artefacts.insert(name.clone(), self.artefacts(rows, &all_classes, split)?);
         }
@@ -166,6 +190,7 @@ impl ProbeTraining {
         };
         let report = TrainingReport {
             n: rows.len(),
+            // Of all rows, as `n` is; `rounded` counts unread ones too.
             unscored: rows.len() - read.len(),
             rounded: rows.iter().filter(|row| self.grading.rounds(row.grade)).count(),
             n_train: parts.train.len(),
@@ -187,7 +212,9 @@ impl ProbeTraining {
                 steps: selected.steps.clone(),
             },
         };
+        // After the report, from which the provenance takes the scores of the held-out rows.
         let origin = self.origin(rows, &parts.train, &selected.chosen, &report.splits, c, origin)?;
+        // Here the widths of the signals are held against the model's; a mismatch would make a file that no judge can use.
         let probe = SavedProbe::new(probe, origin)?;
         let probe = match calibrator {
             Some(calibrator) => probe.with_calibrator(calibrator)?,
@@ -198,10 +225,14 @@ impl ProbeTraining {
 
     /// The views to choose from: poolings in the order given, and of each pooling all layers, so that ties go to the earlier pooling. The scaler is
     /// part of what is chosen, and so is fitted within each fold.
+    ///
+    /// A state is taken as it is ([`FeatureFamily::State`]): probes read the whole width, `d_model` for one pooling and three
+    /// times as much for [`View::Concat`]. The estimators' order is that of the candidates, and is relied on to find C again.
     fn selection<C: Copy>(
         &self,
         candidates: &[(f64, C)],
     ) -> LayerSelection<View, FeatureFamily, Pipeline<StandardScaler, C>> {
+        // Every view is a state; entropies of heads are part of it where the settings ask for them, see `signals`.
         let view = |layer: Layer, reading: View| LayerView { layer, reading, family: FeatureFamily::State };
         let pipeline = |estimator| Pipeline { transformer: StandardScaler::default(), estimator };
         LayerSelection {
@@ -213,6 +244,14 @@ impl ProbeTraining {
     }
 
     /// The probe and its baselines on the rows of one split.
+    ///
+    /// `tested` are positions among all `rows`, `ours` and each of `baselines` have one prediction for each of them in that
+    /// order, and `labels` are all classes of the training. Agreement and gains are computed anew for each baseline, at
+    /// [`bootstrap`](Self::bootstrap)'s number of resamples each.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`HeldOut::agreement`] and [`HeldOut::gain`].
     fn evaluate(
         &self,
         rows: &[GradedRow],
@@ -238,7 +277,12 @@ impl ProbeTraining {
     }
 
     /// What may explain the classes besides what the grades are to mean.
+    ///
+    /// `classes` has the class of every row, in the order of `rows`, and the split positions among these. The classifier has C
+    /// 1 and the score is weighted F1 whatever the probe's settings are, so that reports of several trainings on the same rows
+    /// agree. Sources count only where every row has one.
     fn artefacts(&self, rows: &[GradedRow], classes: &[i64], split: Split) -> Result<ArtefactReport, Error> {
+        // One row without a source, and there is none for any.
         let sources: Option<Vec<String>> = rows.iter().map(|row| row.source.clone()).collect();
         let check = ArtefactCheck {
             classifier: LogisticRegression { class_weight: ClassWeight::Balanced, ..LogisticRegression::default() },
@@ -256,6 +300,16 @@ impl ProbeTraining {
     }
 
     /// What the saved probe says of itself.
+    ///
+    /// The hash is over prompt and grade of the rows trained on, each as JSON, in the order of training: another order is
+    /// another hash, and so is another grade of the same class. Ids, groups and questions are not part of it.
+    ///
+    /// `splits` gives the validation: macro F1 of the probe on each split, as if it were a fold. A split where it is undefined
+    /// is left out; without any there is no validation. Notes of training replace those of the caller.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainingError::Prompt`] for a prompt without a JSON form.
     fn origin(
         &self,
         rows: &[GradedRow],
@@ -298,12 +352,15 @@ impl ProbeTraining {
 }
 
 /// Both tests for slipped responses, over rows as they were given: their order is what a slip shows in.
+///
+/// Rows that the model could not read are among them, since leaving one out would move the others. No test for a single row.
 fn shifts(rows: &[GradedRow]) -> Result<Vec<Shift>, Error> {
     let test = PermutationTest { permutations: PERMUTATIONS, ..PermutationTest::default() };
     Shift::both(&texts(rows, |row| &row.question), &texts(rows, |row| &row.response), test)
 }
 
 /// One text of every row.
+/// Copies, as [`LabelledTexts`] wants lists of strings; short beside the states.
 fn texts(rows: &[GradedRow], of: fn(&GradedRow) -> &String) -> Vec<String> {
     rows.iter().map(|row| of(row).clone()).collect()
 }

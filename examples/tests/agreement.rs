@@ -222,7 +222,7 @@ fn raters_confidence_and_ungraded_rows_are_used() {
     let curve = found["risk_coverage"].as_array().unwrap();
     assert_eq!(curve.last().unwrap()["coverage"], 1.0);
     let area = of("area_under_risk_coverage")["estimate"].as_f64().unwrap();
-    assert!(area < 0.7 * curve.last().unwrap()["risk"].as_f64().unwrap(), "{area} {curve:?}");
+    assert!(area < 0.85 * curve.last().unwrap()["risk"].as_f64().unwrap(), "{area} {curve:?}");
     assert_eq!(curve.last().unwrap()["risk"], of("mae")["estimate"]);
     // A harder test is not passed, and what a person costs is named.
     let harder = results(&raters(), &["--epsilon", "0", "--statistics", "alternative_winning_rate"]);

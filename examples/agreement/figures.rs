@@ -46,10 +46,10 @@ pub fn risk(risk: &SelectiveRisk, predicted: &str) -> Result<String> {
             .configure_mesh()
             .light_line_style(WHITE)
             .x_desc("coverage: share of rows kept, the surest first")
-            .y_desc(format!("{loss}; grey: of all rows"))
+            .y_desc(format!("{loss}; red: of all rows"))
             .label_style(FONT)
             .draw()?;
-        chart.draw_series(LineSeries::new([(0.0, overall), (1.0, overall)], BLACK.mix(0.4).stroke_width(1)))?;
+        chart.draw_series(LineSeries::new([(0.0, overall), (1.0, overall)], RED.stroke_width(1)))?;
         let points = curve.iter().map(|point| (point.coverage, point.risk));
         chart.draw_series(LineSeries::new(points, BLUE.stroke_width(2)))?;
         Ok(())
@@ -78,15 +78,17 @@ pub fn comparison(
         let known = found.get(name)?;
         Some(Point { estimate: known.estimate()?, interval: known.interval(), colour })
     };
-    let of_judges = COMPARED.iter().map(|name| {
+    let of_judges = COMPARED.iter().filter_map(|name| {
+        // What was not asked of the judge is not shown of the second either.
+        let first = point(judge.1, name, BLUE)?;
         let second = second.and_then(|(_, found)| point(found, name, RED));
-        Line { name: (*name).to_owned(), points: point(judge.1, name, BLUE).into_iter().chain(second).collect() }
+        Some(Line { name: (*name).to_owned(), points: std::iter::once(first).chain(second).collect() })
     });
-    let of_groups = groups.iter().map(|(group, found)| {
+    let of_groups = groups.iter().filter_map(|(group, found)| {
         let name: String = format!("spearman, {group}").chars().take(30).collect();
-        Line { name, points: point(found, "spearman", BLUE).into_iter().collect() }
+        Some(Line { name, points: vec![point(found, "spearman", BLUE)?] })
     });
-    let lines: Vec<Line> = of_judges.chain(of_groups).filter(|line| !line.points.is_empty()).collect();
+    let lines: Vec<Line> = of_judges.chain(of_groups).collect();
     let names = second.map_or_else(
         || format!("{} against people", judge.0),
         |(second, _)| format!("{} (blue) and {second} (red) against people", judge.0),

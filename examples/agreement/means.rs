@@ -1,14 +1,14 @@
 //! The mean score that people would give to all rows, of which they have graded some.
 
 use judge_metrics::comparison::{ComparedItem, Statistic};
-use judge_metrics::means::{PredictionPoweredMean, clustered_mean, sample_mean};
+use judge_metrics::means::{CalibratedMean, PredictionPoweredMean, clustered_mean, sample_mean};
 
 use crate::pairs::Unlabelled;
 
-/// The mean of the rows that people graded, and that of all rows with the judge's help: names of the results.
-pub const MEANS: [&str; 2] = ["human_mean", "human_mean_prediction_powered"];
+/// The mean of the rows that people graded, and that of all rows with the judge's help, its scores as they are and on people's scale: names of the results.
+pub const MEANS: [&str; 3] = ["human_mean", "human_mean_prediction_powered", "human_mean_calibrated"];
 
-/// The two means, where scores are numbers; the second where at least two rows have a score of the judge's alone.
+/// The means, where scores are numbers; those of all rows where at least two rows have a score of the judge's alone.
 pub fn means(items: &[ComparedItem], unlabelled: &[Unlabelled], level: f64) -> Vec<(String, Statistic)> {
     let both: Option<Vec<(f64, f64)>> =
         items.iter().map(|item| Some((item.mean_human()?, item.predicted.number()?))).collect();
@@ -23,19 +23,25 @@ pub fn means(items: &[ComparedItem], unlabelled: &[Unlabelled], level: f64) -> V
     };
     let mut found = vec![(MEANS[0].to_owned(), Statistic::estimated(graded, level))];
     if others.len() > 1 {
-        let settings = PredictionPoweredMean::default();
-        let powered = match (&clusters, &of_others) {
-            (None, _) => settings.estimate(&human, &judge, &others).map(|powered| powered.mean),
-            (Some(clusters), Some(of_others)) => {
-                settings.clustered(&human, &judge, clusters, &others, of_others).map(|powered| powered.mean)
-            }
-            (Some(_), None) => {
-                let reason = "a row without a human score names no cluster".to_owned();
-                found.push((MEANS[1].to_owned(), Statistic::Undefined { reason }));
-                return found;
-            }
+        let (powered, calibrated) = (PredictionPoweredMean::default(), CalibratedMean::default());
+        let of_all = match (&clusters, &of_others) {
+            (None, _) => [
+                Ok(powered.estimate(&human, &judge, &others).map(|found| found.mean)),
+                Ok(calibrated.estimate(&human, &judge, &others).map(|found| found.mean)),
+            ],
+            (Some(clusters), Some(of_others)) => [
+                Ok(powered.clustered(&human, &judge, clusters, &others, of_others).map(|found| found.mean)),
+                Ok(calibrated.clustered(&human, &judge, clusters, &others, of_others).map(|found| found.mean)),
+            ],
+            (Some(_), None) => ["a row without a human score names no cluster"; 2].map(Err),
         };
-        found.push((MEANS[1].to_owned(), Statistic::estimated(powered, level)));
+        found.extend(MEANS[1..].iter().zip(of_all).map(|(name, mean)| {
+            let statistic = match mean {
+                Ok(mean) => Statistic::estimated(mean, level),
+                Err(reason) => Statistic::Undefined { reason: reason.to_owned() },
+            };
+            ((*name).to_owned(), statistic)
+        }));
     }
     // That a mean is 0 is nobody's hypothesis.
     for (_, statistic) in &mut found {

@@ -218,6 +218,9 @@ fn raters_confidence_and_ungraded_rows_are_used() {
     let (graded, all) = (of("human_mean"), of("human_mean_prediction_powered"));
     let width = |of: &Value| of["high"].as_f64().unwrap() - of["low"].as_f64().unwrap();
     assert!(width(&all) < width(&graded), "{graded} {all}");
+    let calibrated = of("human_mean_calibrated");
+    assert!((calibrated["estimate"].as_f64().unwrap() - all["estimate"].as_f64().unwrap()).abs() < 0.2, "{calibrated}");
+    assert!(calibrated["low"].is_f64() && calibrated["p"].is_null());
     // What the judge is unsure of is what it gets wrong.
     let curve = found["risk_coverage"].as_array().unwrap();
     assert_eq!(curve.last().unwrap()["coverage"], 1.0);
@@ -231,7 +234,9 @@ fn raters_confidence_and_ungraded_rows_are_used() {
 
     // Within questions there are ranks and pairs; the test of raters takes rows as independent.
     let found = results(&raters(), &["--cluster", "question"]);
-    for name in ["spearman_within_clusters", "pairwise_accuracy", "human_mean_prediction_powered"] {
+    for name in
+        ["spearman_within_clusters", "pairwise_accuracy", "human_mean_prediction_powered", "human_mean_calibrated"]
+    {
         assert!(found["statistics"][name]["low"].is_f64(), "{name}: {}", found["statistics"][name]);
     }
     undefined(&found, "alternative_winning_rate", "clusters");

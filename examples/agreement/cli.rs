@@ -13,7 +13,7 @@ use crate::means::MEANS;
 ///
 /// Input: JSON lines; each has a prediction and a human score, which is a number, a label, or a list of raters (their mean is then the
 /// human score). The score files of lager_pointwise are read as they are. Scores in [0, 1] against 0 and 1 are also judged as
-/// probabilities, whole numbers and texts also as labels. With three raters or more it is tested whether the judge may take the place of one; for that a
+/// probabilities, whole numbers and texts also as labels. With three raters or more, and rows that are independent (no --cluster), it is tested whether the judge may take the place of one; for that a
 /// rater has the same place in every list, and null is a rater who gave none. A row without a prediction or a human score is left out and counted; the
 /// judge's scores of rows that nobody graded help to estimate the mean of all. What the data do not define is shown as undefined with the reason.
 #[derive(Parser)]

@@ -1,6 +1,6 @@
 //! Two pictures beside the one of reliability: what is risked by keeping the surest rows, and how judges compare.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use judge_examples::drawing::{FONT, Line, Point, intervals, svg};
 use judge_metrics::comparison::{Comparisons, Loss, SelectiveRisk};
 use judge_metrics::prediction::RiskCoveragePoint;
@@ -64,10 +64,10 @@ pub fn thinned(curve: &[RiskCoveragePoint]) -> Vec<RiskCoveragePoint> {
     kept.map(|(_, point)| *point).collect()
 }
 
-/// The judge in blue and the second in red, by what is defined of [`COMPARED`], and below it the judge's rank correlation in each group.
+/// The judge in blue and the second in red, by what is defined of [`COMPARED`], and below it the judge's rank correlation, or accuracy, in each group.
 ///
 /// # Errors
-/// If it cannot be drawn.
+/// If it cannot be drawn, or nothing of it is defined.
 pub fn comparison(
     judge: (&str, &Comparisons),
     second: Option<(&str, &Comparisons)>,
@@ -84,11 +84,14 @@ pub fn comparison(
         let second = second.and_then(|(_, found)| point(found, name, RED));
         Some(Line { name: (*name).to_owned(), points: std::iter::once(first).chain(second).collect() })
     });
+    let by =
+        ["spearman", "accuracy"].into_iter().find(|name| point(judge.1, name, BLUE).is_some()).unwrap_or("spearman");
     let of_groups = groups.iter().filter_map(|(group, found)| {
-        let name: String = format!("spearman, {group}").chars().take(30).collect();
-        Some(Line { name, points: vec![point(found, "spearman", BLUE)?] })
+        let name: String = format!("{by}, {group}").chars().take(30).collect();
+        Some(Line { name, points: vec![point(found, by, BLUE)?] })
     });
     let lines: Vec<Line> = of_judges.chain(of_groups).collect();
+    ensure!(!lines.is_empty(), "--comparison-plot: none of {} is defined and asked for", COMPARED.join(", "));
     let names = second.map_or_else(
         || format!("{} against people", judge.0),
         |(second, _)| format!("{} (blue) and {second} (red) against people", judge.0),

@@ -19,7 +19,9 @@ use judge_examples::files::program;
 use judge_examples::reliability;
 use judge_examples::report::as_json;
 use judge_metrics::agreement::AlternativeAnnotatorTest;
-use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Comparisons, Labels, STATISTICS};
+use judge_metrics::comparison::{
+    ComparedItem, Comparison, ComparisonSettings, Comparisons, Labels, STATISTICS, Statistic,
+};
 use judge_metrics::prediction::RiskCoveragePoint;
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde_json::{Value, json};
@@ -86,6 +88,12 @@ fn run(cli: &Cli) -> Result<()> {
     let wanted = |name: &String| cli.statistics.as_ref().is_none_or(|names| names.contains(name));
     let means = means::means(comparison.items(), &unlabelled, cli.level);
     overall.statistics.extend(means.into_iter().filter(|(name, _)| wanted(name)));
+    for name in cli.statistics.iter().flatten() {
+        if overall.get(name).is_none() {
+            let reason = "it takes what these rows lack: more raters, labels, a second judge, clusters, confidences or rows without a human score";
+            overall.statistics.push((name.clone(), Statistic::Undefined { reason: reason.to_owned() }));
+        }
+    }
     bar.inc(1);
     let of_group = |(group, rows): (String, Vec<usize>)| {
         let found = comparison.statistics(&rows);
@@ -125,7 +133,7 @@ fn run(cli: &Cli) -> Result<()> {
     let left_out =
         if counts.is_empty() { String::new() } else { format!(", {n_excluded} left out ({})", counts.join(", ")) };
     let title = format!("{predicted} against {human}: {}{left_out}", rows_in_words(overall.n));
-    say(print::whole(&title, &overall, risk.as_ref(), cli.methods)?.trim_end())?;
+    say(print::whole(&title, &overall, numeric, risk.as_ref(), cli.methods)?.trim_end())?;
     if groups.len() > print::FEW_GROUPS || (cli.statistics.is_some() && !groups.is_empty()) {
         let names: Vec<&str> = match &cli.statistics {
             Some(names) => names.iter().map(String::as_str).collect(),
@@ -139,7 +147,7 @@ fn run(cli: &Cli) -> Result<()> {
     }
     groups.iter().try_for_each(|(group, found)| {
         let title = format!("{group}: {}", rows_in_words(found.n));
-        say(format_args!("\n{}", print::whole(&title, found, None, cli.methods)?.trim_end()))
+        say(format_args!("\n{}", print::whole(&title, found, numeric, None, cli.methods)?.trim_end()))
     })
 }
 

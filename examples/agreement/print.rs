@@ -11,10 +11,11 @@ use crate::means::MEANS;
 pub const FEW_GROUPS: usize = 50;
 
 /// What each part of the table is about, and the first statistic of it.
-const PARTS: [(&str, &str); 9] = [
+const PARTS: [(&str, &str); 10] = [
     ("do rows rise with people's scores?", "pearson"),
     ("how far off are scores?", "mae"),
     ("judge and people as two raters", "krippendorff_alpha_nominal"),
+    ("do answers rise with people's scores within a cluster?", "spearman_within_clusters"),
     ("are probabilities right?", "auroc"),
     ("the first judge less the second", "difference_pearson"),
     ("what does keeping the surest rows risk?", "area_under_risk_coverage"),
@@ -23,12 +24,18 @@ const PARTS: [(&str, &str); 9] = [
     ("people's mean score", "human_mean"),
 ];
 
-/// A group's rows and figures as sentences and a table.
+/// A group's rows and figures as sentences and a table; `numeric` says whether ratings are numbers.
 ///
 /// # Errors
 /// If the losses of `risk` overflow.
-pub fn whole(title: &str, found: &Comparisons, risk: Option<&SelectiveRisk>, methods: bool) -> Result<String> {
-    let mut lines = sentences(found);
+pub fn whole(
+    title: &str,
+    found: &Comparisons,
+    numeric: bool,
+    risk: Option<&SelectiveRisk>,
+    methods: bool,
+) -> Result<String> {
+    let mut lines = sentences(found, numeric);
     lines.extend(risk.map(surest).transpose()?.flatten());
     let sentences: String = lines.into_iter().map(|line| format!("  {line}\n")).collect();
     Ok(format!("{title}\n{sentences}{}", figures(found, methods)))
@@ -37,7 +44,8 @@ pub fn whole(title: &str, found: &Comparisons, risk: Option<&SelectiveRisk>, met
 /// What half of the rows cost, those that the judge is surest of.
 fn surest(risk: &SelectiveRisk) -> Result<Option<String>> {
     let curve = risk.curve()?;
-    let (Some(half), Some(all)) = (curve.iter().find(|point| point.coverage >= 0.5), curve.last()) else {
+    let half = curve.iter().find(|point| point.coverage >= 0.5).filter(|point| point.coverage < 1.0);
+    let (Some(half), Some(all)) = (half, curve.last()) else {
         return Ok(None);
     };
     let loss = match risk.loss {
@@ -53,7 +61,7 @@ fn surest(risk: &SelectiveRisk) -> Result<Option<String>> {
     )))
 }
 
-fn sentences(found: &Comparisons) -> Vec<String> {
+fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
     let known = |name: &str| found.get(name).and_then(Statistic::defined);
     let sure = |known: &Reported| {
         known.interval.map_or_else(
@@ -67,13 +75,14 @@ fn sentences(found: &Comparisons) -> Vec<String> {
     if let Some(wins) = known("alternative_winning_rate") {
         let place = if wins.estimate >= 0.5 { "The judge may take" } else { "Nothing shows that the judge may take" };
         lines.push(format!(
-            "{place} a rater's place: it does as well as {:.0} % of them (alternative annotator test).",
-            100.0 * wins.estimate
+            "{place} a rater's place: it does as well as {:.0} % of them (alternative annotator test, {}).",
+            100.0 * wins.estimate,
+            wins.method
         ));
     }
     if let (Some(judge), Some(people)) = (known("against_rest_judge"), known("against_rest_human")) {
         // Numbers are held against the mean of the others, labels against what most of them say.
-        lines.push(if known("mae").is_some() {
+        lines.push(if numeric {
             format!(
                 "It is {:.2} from the mean of the other raters on average; a rater is {:.2} from it.",
                 judge.estimate, people.estimate
@@ -114,13 +123,25 @@ fn sentences(found: &Comparisons) -> Vec<String> {
         let first = match difference.interval {
             Some(interval) if interval.low > 0.0 => "orders rows better than the second",
             Some(interval) if interval.high < 0.0 => "orders rows worse than the second",
-            _ => "shows no difference to the second that these rows can tell",
+            Some(_) => "does not differ from the second as far as these rows can tell",
+            None => "and the second differ by an amount without an interval",
         };
-        lines.push(format!("The first judge {first}: {:.2} more{}.", difference.estimate, sure(difference)));
+        lines.push(format!(
+            "The first judge {first}: its rank correlation less the second's is {:.2}{}.",
+            difference.estimate,
+            sure(difference)
+        ));
     }
     if let Some(difference) = known("difference_accuracy") {
-        let p = difference.p.map_or_else(String::new, |p| format!(", p = {p:.2} by McNemar's test"));
-        lines.push(format!("It is right about {:.0} % more rows than the second{p}.", 100.0 * difference.estimate));
+        let p = difference.p.map_or_else(String::new, |p| match p {
+            p if p < 0.01 => " (McNemar's test: p < 0.01)".to_owned(),
+            p => format!(" (McNemar's test: p = {p:.2})"),
+        });
+        lines.push(format!(
+            "The first judge gives people's label {:.0} percentage points {} often than the second{p}.",
+            100.0 * difference.estimate.abs(),
+            if difference.estimate < 0.0 { "less" } else { "more" }
+        ));
     }
     if let Some(mean) = known("human_mean_prediction_powered") {
         lines.push(format!(

@@ -134,7 +134,7 @@ pub fn class_scale(classes: &[i64]) -> Result<Scale, Error> {
     Scale::new(classes.iter().map(point).collect())
 }
 
-/// INSPECTOR's total: the sum of the aspects' values, which of classifiers are the predicted classes; `None` unless all are scored. Five aspects on
+/// INSPECTOR's total: the sum of the aspects' values, which for classifiers are the predicted classes; `None` unless all are scored. Five aspects on
 /// 1 to 5 give 5 to 25.
 #[must_use]
 pub fn total_score(verdicts: &[Verdict]) -> Option<f64> {

@@ -35,7 +35,7 @@ pub struct ProbeOutput {
     pub class: usize,
     /// The probability of each class, if the probe knows probabilities; a support vector machine does not.
     pub probabilities: Option<Vec<f64>>,
-    /// The number on the scale of the classes that a regression predicts, of which the class is only the nearest. `None` of a classifier, whose
+    /// The number on the scale of the classes that a regression predicts, of which the class is only the nearest. `None` for a classifier, whose
     /// number is the class itself. Finite.
     pub number: Option<f64>,
     /// What people would say of the item, by a calibrator that was saved with the probe. The probe calibrates what it knows best, such as the mean of the classes

@@ -119,9 +119,18 @@ impl<'a> Collector<'a> {
         if !self.wants(name) {
             return;
         }
+        // A draw may leave too few of what is needed: it is then undefined like others. Of all rows the reason is kept.
+        let of_draw = |rows: &[usize]| {
+            statistic(rows).map_err(|error| match error {
+                Error::TooFewItems { .. } => {
+                    Error::Undefined { statistic: "a resample", reason: "it has too few items" }
+                }
+                error => error,
+            })
+        };
         let (drawn, what) = match &self.clusters {
-            Some(clusters) => (self.bootstrap.clustered(clusters, &statistic), "bootstrap of clusters"),
-            None => (self.bootstrap.interval(n, &statistic), "bootstrap"),
+            Some(clusters) => (self.bootstrap.clustered(clusters, of_draw), "bootstrap of clusters"),
+            None => (self.bootstrap.interval(n, of_draw), "bootstrap"),
         };
         let p = p.filter(|p| !self.has_clusters() || p.holds_in_clusters);
         let source = p.map_or_else(String::new, |p| format!("; p: {}", p.source));

@@ -78,7 +78,9 @@ pub(super) fn compare(found: &mut Collector<'_>, rows: &[&ComparedItem], labels:
             match second.collect::<Result<Option<Vec<usize>>, String>>() {
                 Ok(Some(second)) => difference(found, &truth, &judged, &second),
                 Ok(None) => found.undefined(DIFFERENCE, "a row has no rating of the second judge"),
-                Err(reason) => found.undefined(DIFFERENCE, &reason),
+                Err(reason) => {
+                    found.undefined(DIFFERENCE, &format!("of the second judge, {reason}; name all labels if it is one"))
+                }
             }
         }
         found.clusters = clusters;

@@ -42,9 +42,9 @@ pub(super) fn compare(found: &mut Collector<'_>, items: &[&ComparedItem], labels
     let predicted: Vec<f64> = items.iter().filter_map(|item| item.predicted.number()).collect();
     let human: Vec<f64> = items.iter().filter_map(|item| item.mean_human()).collect();
     correlations(found, &predicted, &human);
-    within::compare(found, &predicted, &human);
     errors(found, &predicted, &human);
     reliability(found, &predicted, &human, labels);
+    within::compare(found, &predicted, &human);
     probabilities::compare(found, &predicted, &human);
     let second: Option<Vec<f64>> = items.iter().map(|item| item.second.as_ref()?.number()).collect();
     if let Some(second) = second {

@@ -91,7 +91,12 @@ fn alternative<T: Copy + Sync>(
     } else if found.wants(winning_rate) {
         let known = test(&settings, judge, ratings).and_then(|tested| {
             let share = tested.winning_rate();
-            let method = format!("of {} raters, {} by Student t at epsilon {}", share.n, share.count, settings.epsilon);
+            let more = match tested.skipped.len() {
+                0 => String::new(),
+                few => format!("; {few} more have fewer than {} rows", settings.min_items),
+            };
+            let (n, won) = (share.n, share.count);
+            let method = format!("of {n} raters, {won} by Student t at epsilon {}{more}", settings.epsilon);
             Ok(Reported { estimate: share.estimate()?, interval: None, p: None, method })
         });
         found.add(winning_rate, known);

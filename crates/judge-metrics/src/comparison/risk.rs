@@ -51,8 +51,10 @@ impl SelectiveRisk {
         };
         if both.iter().all(|(p, human)| (0.0..=1.0).contains(p) && (*human == 0.0 || *human == 1.0)) {
             let wrong = |(p, human): &(f64, f64)| f64::from(u8::from((*p > 0.5) != (*human == 1.0)));
-            let from_half = || both.iter().map(|(p, _)| (p - 0.5).abs()).collect();
-            let confidence = confidence.unwrap_or_else(from_half);
+            // Decisions, all 0 or 1, do not say how sure the judge is.
+            let decisions = both.iter().all(|(p, _)| *p == 0.0 || *p == 1.0);
+            let from_half = || (!decisions).then(|| both.iter().map(|(p, _)| (p - 0.5).abs()).collect());
+            let confidence = confidence.or_else(from_half)?;
             return Some(Self { loss: Loss::WrongDecision, losses: both.iter().map(wrong).collect(), confidence });
         }
         let losses = both.iter().map(|(predicted, human)| (predicted - human).abs()).collect();

@@ -3,10 +3,15 @@
 //! A correlation of all rows rewards a judge that merely knows which questions are hard. Both statistics here ask whether it orders the answers to the same question as
 //! people do. Clusters weigh alike, whatever their size, and those too small or too even to define the statistic are counted in the method's text.
 
+use std::collections::BTreeMap;
+
 use super::Reported;
 use super::collector::Collector;
 use crate::correlation::{grouped_correlation, pairwise_accuracy, spearman};
 use crate::{Error, Estimate};
+
+/// Pairs are held in memory, 24 bytes each: of a few clusters of many rows there would be gigabytes.
+const MOST_PAIRS: usize = 20_000_000;
 
 /// What clusters define.
 pub(super) const WITHIN: [&str; 2] = ["spearman_within_clusters", "pairwise_accuracy"];
@@ -27,10 +32,14 @@ pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64
     if found.wants(of_ranks) {
         let within = grouped_correlation(human, predicted, &clusters, spearman);
         let undefined = within.as_ref().map_or(0, |within| within.undefined);
-        let more = if undefined == 0 { String::new() } else { format!("; {undefined} more have none") };
+        let more = if undefined == 0 { String::new() } else { format!("; undefined in {undefined} more") };
         found.add(of_ranks, reported(within.map(|within| within.mean), more));
     }
-    if found.wants(of_pairs) {
+    let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
+    clusters.iter().for_each(|cluster| *sizes.entry(cluster).or_default() += 1);
+    if sizes.values().map(|n| n * (n - 1) / 2).sum::<usize>() > MOST_PAIRS {
+        found.undefined(of_pairs, "clusters are too large: there are more than 20,000,000 pairs within them");
+    } else if found.wants(of_pairs) {
         let pairs = pairwise_accuracy(human, predicted, &clusters);
         let more = pairs.as_ref().map_or_else(
             |_| String::new(),

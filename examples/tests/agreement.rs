@@ -226,7 +226,7 @@ fn raters_confidence_and_ungraded_rows_are_used() {
     assert_eq!(curve.last().unwrap()["coverage"], 1.0);
     let area = of("area_under_risk_coverage")["estimate"].as_f64().unwrap();
     assert!(area < 0.85 * curve.last().unwrap()["risk"].as_f64().unwrap(), "{area} {curve:?}");
-    assert_eq!(curve.last().unwrap()["risk"], of("mae")["estimate"]);
+    near(&found, "mae", curve.last().unwrap()["risk"].as_f64().unwrap());
     // A harder test is not passed, and what a person costs is named.
     let harder = results(&raters(), &["--epsilon", "0", "--statistics", "alternative_winning_rate"]);
     assert!(harder["statistics"]["alternative_winning_rate"]["estimate"].as_f64().unwrap() <= 1.0);

@@ -67,7 +67,7 @@ impl ProbeStage {
     }
 }
 
-/// In double precision. A probe transforms by [`transform_in`](ProbeStage::transform_in), which is the same where its precision is double.
+/// In double precision. A probe transforms by `transform_in`, which is the same where its precision is double.
 impl FittedTransformer for ProbeStage {
     fn n_features_in(&self) -> usize {
         match self {

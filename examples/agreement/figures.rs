@@ -30,11 +30,7 @@ pub fn risk(risk: &SelectiveRisk, predicted: &str) -> Result<String> {
     let curve = thinned(&risk.curve()?);
     let overall = curve.last().map_or(0.0, |point| point.risk);
     let most = curve.iter().fold(1e-9_f64, |most, point| most.max(point.risk));
-    let loss = match risk.loss {
-        Loss::WrongDecision => "share of wrong decisions",
-        Loss::OtherLabel => "share of raters with another label",
-        _ => "mean absolute error",
-    };
+    let loss = in_words(risk.loss);
     svg((640, 480), |area| {
         let mut chart = ChartBuilder::on(area)
             .caption(format!("risk by coverage, {predicted}, n = {}", risk.losses.len()), ("sans-serif", 22))
@@ -54,6 +50,15 @@ pub fn risk(risk: &SelectiveRisk, predicted: &str) -> Result<String> {
         chart.draw_series(LineSeries::new(points, BLUE.stroke_width(2)))?;
         Ok(())
     })
+}
+
+/// What a mean of such losses is called.
+pub fn in_words(loss: Loss) -> &'static str {
+    match loss {
+        Loss::WrongDecision => "share of wrong decisions",
+        Loss::OtherLabel => "share of raters with another label",
+        _ => "mean absolute error",
+    }
 }
 
 /// Every so many points, and the last.

@@ -2,9 +2,10 @@
 
 use anyhow::Result;
 use judge_examples::console::table;
-use judge_metrics::comparison::{Comparisons, Loss, Reported, STATISTICS, SelectiveRisk, Statistic};
+use judge_metrics::comparison::{Comparisons, Reported, STATISTICS, SelectiveRisk, Statistic};
 use judge_metrics::prediction::bias_in_words;
 
+use crate::figures::in_words;
 use crate::means::MEANS;
 
 /// More groups than this get a line each.
@@ -48,11 +49,7 @@ fn surest(risk: &SelectiveRisk) -> Result<Option<String>> {
     let (Some(half), Some(all)) = (half, curve.last()) else {
         return Ok(None);
     };
-    let loss = match risk.loss {
-        Loss::WrongDecision => "share of wrong decisions",
-        Loss::OtherLabel => "share of raters with another label",
-        _ => "mean absolute error",
-    };
+    let loss = in_words(risk.loss);
     Ok(Some(format!(
         "Of the {:.0} % of rows that it is surest of, the {loss} is {:.2}; of all, {:.2}.",
         100.0 * half.coverage,

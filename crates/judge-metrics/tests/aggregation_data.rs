@@ -1,6 +1,6 @@
 //! Dawid and Skene's model and the human ceiling on published labels of several people, from the folder that `JUDGE_TEST_DATA` names.
 
-#![expect(clippy::print_stderr, reason = "a skipped test says so")]
+#![expect(clippy::print_stderr, reason = "a skipped test says so, and the figures of the documentation are shown")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -87,6 +87,7 @@ fn pandalms_judges_are_below_the_human_ceiling() {
         assert_eq!(ceiling.items.len(), n);
         assert!((ceiling.people.estimate - people).abs() < 1e-6 && (ceiling.judge.estimate - own).abs() < 1e-6);
         let interval = ceiling.difference.interval(0.95).unwrap();
+        eprintln!("PandaLM, {n} pairs: people {people:.3}, judge {own:.3}, difference {interval:?}");
         assert!(interval.high < most, "{interval:?}");
     }
     // Both judges, right or wrong where all people agree.
@@ -98,6 +99,7 @@ fn pandalms_judges_are_below_the_human_ceiling() {
         .collect();
     let size = PanelSize::of_verdicts(&right).unwrap();
     let interval = size.effective.interval(0.95).unwrap();
+    eprintln!("PandaLM's two judges are worth {:.2}, {interval:?}", size.effective.estimate);
     assert!(1.3 < interval.low && interval.high < 1.6, "two judges who err on the same pairs: {interval:?}");
 }
 
@@ -155,6 +157,8 @@ fn mt_benchs_people_are_aggregated() {
     let questions: Vec<u64> = subjects.keys().map(|key| key.0).collect();
     let difference = ceiling.clustered_difference(&questions).unwrap();
     let interval = difference.interval(0.95).unwrap();
+    let (people, own) = (ceiling.people.estimate, ceiling.judge.estimate);
+    eprintln!("MT-bench, {} pairs: people {people:.3}, judge {own:.3}, difference {interval:?}", ceiling.items.len());
     assert_eq!(ceiling.items.len(), 960);
     assert!((ceiling.people.estimate - 0.680_379).abs() < 1e-6 && (ceiling.judge.estimate - 0.675_122).abs() < 1e-6);
     assert!(-0.04 < interval.low && interval.low < 0.0 && 0.0 < interval.high && interval.high < 0.03, "{interval:?}");

@@ -35,6 +35,13 @@ pub(crate) fn multiply(into: MatMut<'_, f64>, left: MatRef<'_, f64>, right: MatR
     matmul(into, Accum::Replace, left, right, 1.0, Par::Seq);
 }
 
+/// Adds A B to what is in `into`.
+///
+/// Shapes and cost as of [`multiply`].
+pub(crate) fn add_product(into: MatMut<'_, f64>, left: MatRef<'_, f64>, right: MatRef<'_, f64>) {
+    matmul(into, Accum::Add, left, right, 1.0, Par::Seq);
+}
+
 /// A Aᵀ, of which the lower triangle alone is filled.
 ///
 /// Order n for an `[n, k]` matrix, in n² k operations, half those of a full product. The upper triangle is 0; whoever

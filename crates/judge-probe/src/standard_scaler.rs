@@ -117,10 +117,12 @@ impl FittedStandardScaler {
     /// [`Error::FeatureCount`]; [`Error::NonFiniteFeature`] where a result overflows.
     pub fn transform(&self, features: &Matrix) -> Result<Matrix, Error> {
         features.check_features(self.mean.len())?;
-        let scaled = |row: &[f64]| -> Vec<f64> {
-            row.iter().zip(&self.mean).zip(&self.scale).map(|((value, mean), scale)| (value - mean) / scale).collect()
-        };
-        Matrix::new(features.rows().flat_map(scaled).collect(), self.mean.len())
+        let mut scaled = Vec::with_capacity(features.values().len());
+        for row in features.rows() {
+            let of_features = self.mean.iter().zip(&self.scale);
+            scaled.extend(row.iter().zip(of_features).map(|(value, (mean, scale))| (value - mean) / scale));
+        }
+        Matrix::new(scaled, self.mean.len())
     }
 }
 

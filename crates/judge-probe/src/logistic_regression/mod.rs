@@ -148,7 +148,6 @@ impl<'a> Path<'a> {
         let sum: f64 = weights.clone().sum();
         let objective = Objective {
             points: self.space.points(settings.fit_intercept),
-            n_penalised: self.space.points(false).nrows(),
             lambda: 1.0 / (settings.c * sum),
             loss: Loss {
                 class_of_row: &self.labels.class_of_row,
@@ -159,12 +158,12 @@ impl<'a> Path<'a> {
         // Taken, so that what did not converge is no start for the next.
         let last = &mut self.last[usize::from(settings.fit_intercept)];
         let (mut found, mut preconditioner) =
-            last.take().unwrap_or_else(|| (Mat::zeros(objective.points.nrows(), n_columns), None));
+            last.take().unwrap_or_else(|| (Mat::zeros(objective.points.shape().0, n_columns), None));
         let n_iter = objective.minimise(&mut found, &mut preconditioner, settings.max_iter, settings.tol)?;
 
-        let coefficients = self.space.of_features(found.as_ref().subrows(0, objective.n_penalised));
+        let coefficients = self.space.of_features(found.as_ref().subrows(0, objective.points.n_penalised()));
         let intercepts =
-            (0..n_columns).map(|column| found.col(column).iter().skip(objective.n_penalised).sum()).collect();
+            (0..n_columns).map(|column| found.col(column).iter().skip(objective.points.n_penalised()).sum()).collect();
         *last = Some((found, preconditioner));
         let linear = LinearClassifier::from_parts(
             DecisionRule::Logistic,

@@ -13,19 +13,18 @@
 //! The step is inexact far from the minimum and close to exact near it, which keeps Newton's fast convergence (Nocedal
 //! and Wright, *Numerical Optimization*, section 7.1).
 
-use faer::{Mat, MatRef, Scale};
+use faer::{Mat, Scale};
 
 use super::loss::{Expansion, Loss};
 use crate::Error;
-use crate::products::{Cholesky, dot, lower_gram, multiply};
+use crate::products::{Cholesky, dot};
+use crate::row_space::Points;
 
 /// (weighted mean loss) + lambda/2 ‖coefficients‖².
 pub(super) struct Objective<'a> {
     /// `[n_coordinates, n_rows]`.
-    /// The intercept's coordinate, 1 in every row, comes last where there is one.
-    pub(super) points: MatRef<'a, f64>,
-    /// How many of the coordinates are penalised, the first ones.
-    pub(super) n_penalised: usize,
+    /// The intercept's coordinate, 1 in every row and not penalised, comes last where there is one.
+    pub(super) points: Points<'a>,
     /// 1 / (c S): the penalty's strength next to a mean instead of a sum.
     pub(super) lambda: f64,
     /// As many rows as `points` has columns.
@@ -66,12 +65,12 @@ impl Objective<'_> {
         max_iter: usize,
         tol: f64,
     ) -> Result<usize, Error> {
-        let mut logits = self.logits(coefficients);
+        let mut logits = self.points.functions(coefficients.as_ref());
         let mut gap = f64::INFINITY;
         for n_iter in 1..=max_iter {
             let not_converged = |gap| Error::NotConverged { n_iter, max_iter, gap, tol };
             let expansion = self.loss.expand(&logits);
-            let mut gradient = self.weighted_points(&expansion.gradient);
+            let mut gradient = self.points.weighted_sum(expansion.gradient.as_ref());
             self.add_penalised(&mut gradient, coefficients, self.lambda);
 
             let usable = preconditioner.take().filter(|preconditioner| !preconditioner.stale);
@@ -87,25 +86,9 @@ impl Objective<'_> {
             if gap <= tol {
                 return Ok(n_iter);
             }
-            logits = self.logits(coefficients);
+            logits = self.points.functions(coefficients.as_ref());
         }
         Err(Error::NotConverged { n_iter: max_iter, max_iter, gap, tol })
-    }
-
-    /// `[n_columns, n_rows]`.
-    fn logits(&self, coefficients: &Mat<f64>) -> Mat<f64> {
-        let mut logits = Mat::zeros(coefficients.ncols(), self.points.ncols());
-        multiply(logits.as_mut(), coefficients.transpose(), self.points);
-        logits
-    }
-
-    /// `[n_coordinates, n_columns]`: the sum over rows of the points, times what stands for each row, `[n_columns, n_rows]`.
-    ///
-    /// It carries derivatives by logits over to derivatives by coefficients.
-    fn weighted_points(&self, of_rows: &Mat<f64>) -> Mat<f64> {
-        let mut sum = Mat::zeros(self.points.nrows(), of_rows.nrows());
-        multiply(sum.as_mut(), self.points, of_rows.transpose());
-        sum
     }
 
     /// Adds `factor` times the penalised coordinates: the penalty's gradient, or its curvature times a direction.
@@ -113,17 +96,15 @@ impl Objective<'_> {
     /// The intercept's coordinate is left alone.
     fn add_penalised(&self, to: &mut Mat<f64>, coefficients: &Mat<f64>, factor: f64) {
         for column in 0..to.ncols() {
-            for row in 0..self.n_penalised {
-                to[(row, column)] += factor * coefficients[(row, column)];
-            }
+            let penalised = &coefficients.col_as_slice(column)[..self.points.n_penalised()];
+            to.col_as_slice_mut(column).iter_mut().zip(penalised).for_each(|(to, value)| *to += factor * value);
         }
     }
 
     /// The inner product over the penalised coordinates alone.
     fn penalised_product(&self, x: &Mat<f64>, y: &Mat<f64>) -> f64 {
-        (0..x.ncols())
-            .map(|column| dot(&x.col_as_slice(column)[..self.n_penalised], &y.col_as_slice(column)[..self.n_penalised]))
-            .sum()
+        let n = self.points.n_penalised();
+        (0..x.ncols()).map(|column| dot(&x.col_as_slice(column)[..n], &y.col_as_slice(column)[..n])).sum()
     }
 
     /// The Hessian with each row's curvature the same in all directions, P diag(curvature) Pᵀ + lambda, scaled to a diagonal of 1 and factored.
@@ -131,11 +112,9 @@ impl Objective<'_> {
     /// left nothing positive definite.
     fn precondition(&self, expansion: &Expansion) -> Option<Preconditioner> {
         let (n_coordinates, n_rows) = self.points.shape();
-        let weighted =
-            Mat::from_fn(n_coordinates, n_rows, |i, row| self.points[(i, row)] * expansion.curvature[row].sqrt());
-        // Only the lower triangle is filled, here and below; `Cholesky` reads no other.
-        let mut matrix = lower_gram(weighted.as_ref());
-        for i in 0..self.n_penalised {
+        // Only the lower triangle counts, here and below; `Cholesky` reads no other.
+        let mut matrix = self.points.lower_gram(&expansion.curvature);
+        for i in 0..self.points.n_penalised() {
             matrix[(i, i)] += self.lambda;
         }
         // Without curvature a coordinate that no penalty bounds has a diagonal of 0; any scale will do.
@@ -144,9 +123,8 @@ impl Objective<'_> {
             .map(|scale| if scale > 0.0 { scale } else { 1.0 })
             .collect();
         for column in 0..n_coordinates {
-            for row in column..n_coordinates {
-                matrix[(row, column)] /= scale[row] * scale[column];
-            }
+            let below = matrix.col_as_slice_mut(column)[column..].iter_mut().zip(&scale[column..]);
+            below.for_each(|(value, of_row)| *value /= of_row * scale[column]);
             // More than rounding can have taken away, so that the factorisation exists.
             matrix[(column, column)] += 4.0 * (n_rows + n_coordinates) as f64 * f64::EPSILON;
         }
@@ -170,9 +148,9 @@ impl Objective<'_> {
             if product <= enough {
                 break;
             }
-            let mut in_logits = self.logits(&direction);
+            let mut in_logits = self.points.functions(direction.as_ref());
             self.loss.curve(expansion, &mut in_logits);
-            let mut curved = self.weighted_points(&in_logits);
+            let mut curved = self.points.weighted_sum(in_logits.as_ref());
             self.add_penalised(&mut curved, &direction, self.lambda);
             // By the definition of the method dᵀ H d > 0 unless d is 0 or lies in the null space.
             let curvature = inner(&direction, &curved);
@@ -201,7 +179,7 @@ impl Objective<'_> {
     ///
     /// `None` where not even 1e-12 of the step lowers the objective, or where it is NaN.
     fn search(&self, from: &Mat<f64>, logits: &Mat<f64>, step: &Mat<f64>, slope: f64) -> Option<f64> {
-        let in_logits = self.logits(step);
+        let in_logits = self.points.functions(step.as_ref());
         let (linear, square) = (self.penalised_product(from, step), self.penalised_product(step, step));
         let start = self.loss.value(logits);
         let penalty = self.lambda / 2.0 * self.penalised_product(from, from);

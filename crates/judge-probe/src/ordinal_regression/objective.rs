@@ -14,10 +14,11 @@
 //! A step is O(n_coordinates² n_rows + n_coordinates³). The Hessian is formed and factored every time: there is a single
 //! function, so its order is only n_coordinates + n_classes − 1.
 
-use faer::{Mat, MatRef};
+use faer::Mat;
 
 use crate::labels::EncodedLabels;
-use crate::products::{Cholesky, dot, lower_gram, multiply};
+use crate::products::{Cholesky, dot};
+use crate::row_space::Points;
 use crate::sigmoid::{sigmoid, softplus};
 use crate::{ClassWeight, Error};
 
@@ -25,7 +26,7 @@ use crate::{ClassWeight, Error};
 pub(super) struct Objective<'a> {
     /// `[n_coordinates, n_rows]`.
     /// Without a row of ones.
-    points: MatRef<'a, f64>,
+    points: Points<'a>,
     /// `[n_rows]`, positions of classes in ascending order.
     class_of_row: &'a [usize],
     /// Of a row of each class; those of all rows sum to 1.
@@ -51,7 +52,7 @@ pub(super) struct Point {
 
 impl<'a> Objective<'a> {
     /// `c` is above 0, and every class has rows.
-    pub(super) fn new(points: MatRef<'a, f64>, labels: &'a EncodedLabels, class_weight: ClassWeight, c: f64) -> Self {
+    pub(super) fn new(points: Points<'a>, labels: &'a EncodedLabels, class_weight: ClassWeight, c: f64) -> Self {
         let weights = class_weight.of_classes(&labels.counts);
         let of_class = |(weight, &count): (&f64, &usize)| weight * count as f64;
         let sum: f64 = weights.iter().zip(&labels.counts).map(of_class).sum();
@@ -93,16 +94,14 @@ impl<'a> Objective<'a> {
             let above: f64 = self.shares[class + 1..].iter().sum();
             f64::ln(below / above)
         });
-        Point { thresholds: thresholds.collect(), coefficients: Mat::zeros(self.points.nrows(), 1) }
+        Point { thresholds: thresholds.collect(), coefficients: Mat::zeros(self.points.shape().0, 1) }
     }
 
     /// The linear function of each row.
     ///
-    /// `[n_rows, 1]`, without thresholds.
+    /// `[1, n_rows]`, without thresholds.
     fn functions(&self, coefficients: &Mat<f64>) -> Mat<f64> {
-        let mut functions = Mat::zeros(self.points.ncols(), 1);
-        multiply(functions.as_mut(), self.points.transpose(), coefficients.as_ref());
-        functions
+        self.points.functions(coefficients.as_ref())
     }
 
     /// What each row's loss is made of: its weight, the position of a threshold, and how far the row is on the wrong side of it, with the sign
@@ -112,7 +111,7 @@ impl<'a> Objective<'a> {
     /// on its class alone and is added by class where the terms are summed.
     fn terms(&self, functions: &Mat<f64>, thresholds: &[f64]) -> impl Iterator<Item = Term> {
         let of_row = move |(row, &class): (usize, &usize)| {
-            let (weight, function) = (self.weights[class], functions[(row, 0)]);
+            let (weight, function) = (self.weights[class], functions[(0, row)]);
             let term = |threshold: usize, sign: f64| Term {
                 row,
                 weight,
@@ -154,17 +153,17 @@ impl<'a> Objective<'a> {
     fn newton_step(&self, at: &Point) -> Option<(Mat<f64>, f64)> {
         let ((n_coordinates, n_rows), n_thresholds) = (self.points.shape(), at.thresholds.len());
         let order = n_coordinates + n_thresholds;
-        // Derivatives by the functions of the rows, and by thresholds; the second ones by a row's function and a threshold have a column a threshold.
-        let (mut by_row, mut curvature) = (Mat::zeros(n_rows, 1), vec![0.0; n_rows]);
-        let (mut gradient, mut mixed) = (Mat::zeros(order, 1), Mat::zeros(n_rows, n_thresholds));
+        // Derivatives by the functions of the rows, and by thresholds; the second ones by a threshold and a row's function have a row a threshold.
+        let (mut by_row, mut curvature) = (Mat::zeros(1, n_rows), vec![0.0; n_rows]);
+        let (mut gradient, mut mixed) = (Mat::zeros(order, 1), Mat::zeros(n_thresholds, n_rows));
         let mut between = Mat::<f64>::zeros(n_thresholds, n_thresholds);
         for term in self.terms(&self.functions(&at.coefficients), &at.thresholds) {
             let p = sigmoid(term.excess);
             let (first, second) = (term.weight * term.sign * p, term.weight * p * sigmoid(-term.excess));
-            by_row[(term.row, 0)] += first;
+            by_row[(0, term.row)] += first;
             gradient[(n_coordinates + term.threshold, 0)] -= first;
             curvature[term.row] += second;
-            mixed[(term.row, term.threshold)] -= second;
+            mixed[(term.threshold, term.row)] -= second;
             between[(term.threshold, term.threshold)] += second;
         }
         for (lower, (pair, share)) in at.thresholds.windows(2).zip(&self.shares[1..]).enumerate() {
@@ -176,22 +175,18 @@ impl<'a> Objective<'a> {
             between[(lower + 1, lower + 1)] += second;
             between[(lower + 1, lower)] -= second;
         }
-        multiply(gradient.as_mut().subrows_mut(0, n_coordinates), self.points, by_row.as_ref());
+        gradient.as_mut().subrows_mut(0, n_coordinates).copy_from(self.points.weighted_sum(by_row.as_ref()));
         for i in 0..n_coordinates {
             gradient[(i, 0)] += self.lambda * at.coefficients[(i, 0)];
         }
 
-        // The block of the coordinates is P diag(curvature) Pᵀ, a Gram matrix of points scaled by the roots of the
-        // curvatures.
-        let roots: Vec<f64> = curvature.iter().map(|curvature| curvature.sqrt()).collect();
-        let weighted = Mat::from_fn(n_coordinates, n_rows, |i, row| self.points[(i, row)] * roots[row]);
         let mut hessian = Mat::zeros(order, order);
-        hessian.as_mut().submatrix_mut(0, 0, n_coordinates, n_coordinates).copy_from(lower_gram(weighted.as_ref()));
-        multiply(
-            hessian.as_mut().submatrix_mut(n_coordinates, 0, n_thresholds, n_coordinates),
-            mixed.transpose(),
-            self.points.transpose(),
-        );
+        hessian
+            .as_mut()
+            .submatrix_mut(0, 0, n_coordinates, n_coordinates)
+            .copy_from(self.points.lower_gram(&curvature));
+        let mixed = self.points.weighted_sum(mixed.as_ref());
+        hessian.as_mut().submatrix_mut(n_coordinates, 0, n_thresholds, n_coordinates).copy_from(mixed.transpose());
         // `between` is filled in its lower triangle; of the whole matrix no more is read.
         hessian.as_mut().submatrix_mut(n_coordinates, n_coordinates, n_thresholds, n_thresholds).copy_from(between);
         for i in 0..n_coordinates {
@@ -212,7 +207,7 @@ impl<'a> Objective<'a> {
     ///
     /// `None` where not even 1e-12 of the step lowers it.
     fn search(&self, from: &Point, step: &Mat<f64>, slope: f64) -> Option<Point> {
-        let n_coordinates = self.points.nrows();
+        let n_coordinates = self.points.shape().0;
         let start = self.value(&self.functions(&from.coefficients), from);
         let mut length = 1.0;
         while length > 1e-12 {

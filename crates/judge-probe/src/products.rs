@@ -17,6 +17,7 @@ use faer::linalg::cholesky::llt::{self, factor::LltError};
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::svd::{self, ComputeSvdVectors};
 use faer::linalg::{householder, matmul::matmul, qr::no_pivoting, triangular_solve};
+use faer::traits::RealField;
 use faer::{Accum, Conj, Mat, MatMut, MatRef, Par};
 
 use crate::{Error, Matrix};
@@ -31,8 +32,8 @@ pub(crate) fn transposed(matrix: &Matrix) -> MatRef<'_, f64> {
 /// A B, in place of what is in `into`.
 ///
 /// Shapes must fit, or faer panics. O(n k m) for `[n, k]` times `[k, m]`.
-pub(crate) fn multiply(into: MatMut<'_, f64>, left: MatRef<'_, f64>, right: MatRef<'_, f64>) {
-    matmul(into, Accum::Replace, left, right, 1.0, Par::Seq);
+pub(crate) fn multiply<T: RealField>(into: MatMut<'_, T>, left: MatRef<'_, T>, right: MatRef<'_, T>) {
+    matmul(into, Accum::Replace, left, right, T::one_impl(), Par::Seq);
 }
 
 /// Adds A B to what is in `into`.
@@ -189,18 +190,19 @@ pub(crate) struct NotPositiveDefinite {
 
 /// L Lᵀ = A for a symmetric positive definite A: the only such factorisation of this crate.
 ///
-/// Holds L in the lower triangle; what is above it is not read.
-pub(crate) struct Cholesky(Mat<f64>);
+/// Holds L in the lower triangle; what is above it is not read. In double precision, but where A⁻¹ is wanted roughly and
+/// often.
+pub(crate) struct Cholesky<T = f64>(Mat<T>);
 
-impl Cholesky {
+impl<T: RealField + Copy + Into<f64>> Cholesky<T> {
     /// Reads the lower triangle. A pivot counts as 0 up to `rounding` times the diagonal entry it is left of: what rounding of A's own entries may leave where
     /// nothing is. With `rounding` 0 only what has no factorisation is refused.
     ///
     /// A is consumed: the factor takes its place. O(order³ / 3).
-    pub(crate) fn new(mut a: Mat<f64>, rounding: f64) -> Result<Self, NotPositiveDefinite> {
+    pub(crate) fn new(mut a: Mat<T>, rounding: f64) -> Result<Self, NotPositiveDefinite> {
         let order = a.nrows();
-        let diagonal: Vec<f64> = (0..order).map(|i| a[(i, i)]).collect();
-        let scratch = llt::factor::cholesky_in_place_scratch::<f64>(order, Par::Seq, Default::default());
+        let diagonal: Vec<f64> = (0..order).map(|i| a[(i, i)].into()).collect();
+        let scratch = llt::factor::cholesky_in_place_scratch::<T>(order, Par::Seq, Default::default());
         // No regularisation: the default leaves pivots as they are and stops at one that is not positive.
         let factored = llt::factor::cholesky_in_place(
             a.as_mut(),
@@ -215,8 +217,8 @@ impl Cholesky {
             Err(LltError::NonPositivePivot { index }) => index.min(order),
         };
         // The square of L's diagonal entry is the pivot. NaN compares as false and so is refused.
-        let stands = |i: usize| a[(i, i)] * a[(i, i)] > rounding * diagonal[i];
-        match (0..n_done).find(|&i| !stands(i)).or((n_done < order).then_some(n_done)) {
+        let pivot = |i: usize| a[(i, i)].into() * a[(i, i)].into();
+        match (0..n_done).find(|&i| !(pivot(i) > rounding * diagonal[i])).or((n_done < order).then_some(n_done)) {
             Some(pivot) => Err(NotPositiveDefinite { pivot }),
             None => Ok(Self(a)),
         }
@@ -225,9 +227,36 @@ impl Cholesky {
     /// Replaces B by A⁻¹ B.
     ///
     /// B has as many rows as A, and any number of columns. O(order²) for each column.
-    pub(crate) fn solve(&self, mut b: MatMut<'_, f64>) {
+    pub(crate) fn solve(&self, mut b: MatMut<'_, T>) {
         triangular_solve::solve_lower_triangular_in_place(self.0.as_ref(), b.as_mut(), Par::Seq);
         triangular_solve::solve_upper_triangular_in_place(self.0.transpose(), b.as_mut(), Par::Seq);
+    }
+}
+
+impl Cholesky {
+    /// The factor with its entries in single precision, half the memory to read.
+    ///
+    /// It is one of some positive definite matrix, whatever the rounding: entries change by a part of 2⁻²⁴ each, which L's
+    /// condition can enlarge, the root of A's. They must lie within that precision's range, as those of a matrix with a
+    /// diagonal of 1 do.
+    pub(crate) fn rounded(&self) -> Cholesky<f32> {
+        Cholesky(Mat::from_fn(self.0.nrows(), self.0.ncols(), |i, j| self.0[(i, j)] as f32))
+    }
+}
+
+impl Cholesky<f32> {
+    /// Replaces B by A⁻¹ B as [`solve`](Self::solve) does, for numbers of any size: each column is rounded in units of its greatest.
+    pub(crate) fn solve_roughly(&self, mut b: MatMut<'_, f64>) {
+        let greatest = |values: faer::ColRef<'_, f64>| values.iter().fold(0.0, |most, value| value.abs().max(most));
+        // A column of zeros stays one.
+        let units: Vec<f64> =
+            b.as_ref().col_iter().map(greatest).map(|most| if most > 0.0 { most } else { 1.0 }).collect();
+        let mut rounded = Mat::from_fn(b.nrows(), b.ncols(), |i, column| (b[(i, column)] / units[column]) as f32);
+        self.solve(rounded.as_mut());
+        for (column, unit) in units.into_iter().enumerate() {
+            let values = b.as_mut().col_mut(column).iter_mut().zip(rounded.col_as_slice(column));
+            values.for_each(|(value, &solved)| *value = f64::from(solved) * unit);
+        }
     }
 }
 
@@ -251,7 +280,7 @@ mod tests {
         let rounding = 40.0 * f64::EPSILON;
         assert_eq!(Cholesky::new(gram(0.0), rounding).err(), Some(NotPositiveDefinite { pivot: 3 }));
         assert!(Cholesky::new(gram(1e-3), rounding).is_ok());
-        assert_eq!(Cholesky::new(Mat::zeros(2, 2), 0.0).err(), Some(NotPositiveDefinite { pivot: 0 }));
+        assert_eq!(Cholesky::new(Mat::<f64>::zeros(2, 2), 0.0).err(), Some(NotPositiveDefinite { pivot: 0 }));
         let negative = Mat::from_fn(3, 3, |i, j| if i != j { 0.0 } else { [1.0, 4.0, -1.0][i] });
         assert_eq!(Cholesky::new(negative, 0.0).err(), Some(NotPositiveDefinite { pivot: 2 }));
         let nan = Mat::from_fn(2, 2, |i, _| if i == 0 { 1.0 } else { f64::NAN });
@@ -267,6 +296,23 @@ mod tests {
             let entry = |j: usize| if j <= i { a[(i, j)] } else { a[(j, i)] };
             let product: f64 = (0..6).map(|j| entry(j) * x[(j, 0)]).sum();
             assert!((product - i as f64).abs() < 1e-9, "{i}: {product}");
+        }
+    }
+
+    #[test]
+    fn a_rounded_factor_solves_roughly_whatever_the_size() {
+        // A diagonal of about 1.
+        let a = |i: usize, j: usize| if i == j { 1.25 } else { 1.0 / (1 + i + j) as f64 };
+        let factor = Cholesky::new(Mat::from_fn(20, 20, a), 0.0).ok().unwrap().rounded();
+        let expected = |i: usize, column: usize| [1e-200, 1e200, 0.0][column] * ((i * 7) % 5) as f64;
+        let product = |i: usize, column: usize| (0..20).map(|j| a(i, j) * expected(j, column)).sum::<f64>();
+        let mut x = Mat::from_fn(20, 3, product);
+        factor.solve_roughly(x.as_mut());
+        for column in 0..3 {
+            let size = [1e-200, 1e200, 1.0][column];
+            for i in 0..20 {
+                assert!((x[(i, column)] - expected(i, column)).abs() <= 1e-5 * size, "({i}, {column})");
+            }
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use faer::traits::RealField;
 use faer::{Mat, MatRef};
 
 use crate::products::{Qr, add_product, check_squares, multiply, transposed};
@@ -126,15 +127,26 @@ impl Points<'_> {
         sum
     }
 
-    /// P diag(weights) Pᵀ, of which the lower triangle counts, for weights of 0 or more, `[n_rows]`.
+    /// The diagonal of P diag(weights) Pᵀ, `[n_coordinates]`, for weights `[n_rows]`.
+    pub(crate) fn gram_diagonal(&self, weights: &[f64]) -> Vec<f64> {
+        let mut diagonal = vec![0.0; self.values.nrows()];
+        for (values, weight) in self.values.col_iter().zip(weights) {
+            diagonal.iter_mut().zip(values.iter()).for_each(|(sum, value)| *sum += weight * value * value);
+        }
+        diagonal
+    }
+
+    /// S⁻¹ P diag(weights) Pᵀ S⁻¹, of which the lower triangle counts, for weights of 0 or more, `[n_rows]`, and the diagonal of S, `[n_coordinates]`.
     ///
-    /// As a Gram matrix of points times the roots of the weights, so that rounding leaves it symmetric.
-    pub(crate) fn lower_gram(&self, weights: &[f64]) -> Mat<f64> {
+    /// As a Gram matrix of S⁻¹ P times the roots of the weights, whose entries `round` brings into the precision of the
+    /// products.
+    pub(crate) fn lower_gram<T: RealField>(&self, weights: &[f64], scale: &[f64], round: impl Fn(f64) -> T) -> Mat<T> {
         let (n_coordinates, n_rows) = self.values.shape();
-        let mut weighted = self.values.to_owned();
+        let mut weighted = Mat::zeros(n_coordinates, n_rows);
         for (row, weight) in weights.iter().enumerate() {
             let root = weight.sqrt();
-            weighted.col_as_slice_mut(row).iter_mut().for_each(|value| *value *= root);
+            let values = weighted.col_as_slice_mut(row).iter_mut().zip(self.values.col(row).iter().zip(scale));
+            values.for_each(|(to, (value, scale))| *to = round(value * root / scale));
         }
         let mut gram = Mat::zeros(n_coordinates, n_coordinates);
         for (block, from) in self.blocks() {
@@ -184,11 +196,12 @@ mod tests {
                     (0..n_rows).map(|row| p[(i, row)] * of_rows[(column, row)]).sum()
                 });
                 let weights: Vec<f64> = (0..n_rows).map(|row| number(row, 5).abs()).collect();
-                let gram = points.lower_gram(&weights);
+                let scale: Vec<f64> = (0..n_coordinates).map(|i| 1.0 + i as f64).collect();
+                let gram = points.lower_gram(&weights, &scale, |value| value);
                 close(&gram, |i, j| {
-                    let sum = (0..n_rows).map(|row| p[(i, row)] * weights[row] * p[(j, row)]).sum();
+                    let sum: f64 = (0..n_rows).map(|row| p[(i, row)] * weights[row] * p[(j, row)]).sum();
                     // Only the lower triangle counts.
-                    if i < j { gram[(i, j)] } else { sum }
+                    if i < j { gram[(i, j)] } else { sum / (scale[i] * scale[j]) }
                 });
             }
         }

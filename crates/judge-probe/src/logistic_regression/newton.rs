@@ -13,6 +13,7 @@
 //! The step is inexact far from the minimum and close to exact near it, which keeps Newton's fast convergence (Nocedal
 //! and Wright, *Numerical Optimization*, section 7.1).
 
+use faer::traits::RealField;
 use faer::{Mat, Scale};
 
 use super::loss::{Expansion, Loss};
@@ -34,6 +35,9 @@ pub(super) struct Objective<'a> {
 /// More than these iterations of conjugate gradients and a new factorisation of the preconditioner pays.
 /// It decides on time alone: with any preconditioner the step is the same but for its tolerance.
 const ITERATIONS_WORTH_A_FACTORISATION: usize = 12;
+/// After more than these iterations the next preconditioner is made in double precision. It decides on time alone too: a few dozen
+/// are what several classes take with any.
+const ITERATIONS_OF_A_ROUGH_ONE: usize = 48;
 /// Conjugate gradients end by themselves; rounding may keep them from it. A step that is cut short is still one downhill.
 const MOST_ITERATIONS: usize = 2_000;
 
@@ -43,9 +47,12 @@ pub(super) struct Preconditioner {
     scale: Vec<f64>,
     /// Of the matrix scaled to a diagonal of 1, which is lifted a little so that it is positive definite in spite of
     /// rounding.
-    factor: Cholesky,
-    /// The last solution with it took long.
-    stale: bool,
+    factor: Cholesky<f32>,
+    /// Whether M was formed and factored in double precision and the factor rounded, or all was done in single precision, in half
+    /// the time.
+    precise: bool,
+    /// What the last solution with it took, 0 before the first.
+    iterations: usize,
 }
 
 impl Objective<'_> {
@@ -73,20 +80,24 @@ impl Objective<'_> {
             let mut gradient = self.points.weighted_sum(expansion.gradient.as_ref());
             self.add_penalised(&mut gradient, coefficients, self.lambda);
 
-            let usable = preconditioner.take().filter(|preconditioner| !preconditioner.stale);
-            let preconditioner = match usable {
-                Some(usable) => preconditioner.insert(usable),
-                None => preconditioner.insert(self.precondition(&expansion).ok_or_else(|| not_converged(gap))?),
+            let preconditioner = match preconditioner.take() {
+                Some(usable) if usable.iterations <= ITERATIONS_WORTH_A_FACTORISATION => preconditioner.insert(usable),
+                last => {
+                    let too_rough = |last: Preconditioner| last.iterations > ITERATIONS_OF_A_ROUGH_ONE;
+                    let precise = last.is_some_and(|last| last.precise || too_rough(last));
+                    let made = self.precondition(&expansion, precise).ok_or_else(|| not_converged(gap))?;
+                    preconditioner.insert(made)
+                }
             };
             let step = self.newton_step(&expansion, &gradient, preconditioner);
             let slope = inner(&gradient, &step);
             gap = -slope / 2.0;
-            let length = self.search(coefficients, &logits, &step, slope).ok_or_else(|| not_converged(gap))?;
+            let (length, moved) = self.search(coefficients, &logits, &step, slope).ok_or_else(|| not_converged(gap))?;
             *coefficients += Scale(length) * &step;
             if gap <= tol {
                 return Ok(n_iter);
             }
-            logits = self.points.functions(coefficients.as_ref());
+            logits = moved;
         }
         Err(Error::NotConverged { n_iter: max_iter, max_iter, gap, tol })
     }
@@ -110,33 +121,48 @@ impl Objective<'_> {
     /// The Hessian with each row's curvature the same in all directions, P diag(curvature) Pᵀ + lambda, scaled to a diagonal of 1 and factored.
     /// The scaling takes the spread of the features' scales out of the factorisation, whose error it would square. `None` where rounding has
     /// left nothing positive definite.
-    fn precondition(&self, expansion: &Expansion) -> Option<Preconditioner> {
-        let (n_coordinates, n_rows) = self.points.shape();
-        // Only the lower triangle counts, here and below; `Cholesky` reads no other.
-        let mut matrix = self.points.lower_gram(&expansion.curvature);
-        for i in 0..self.points.n_penalised() {
-            matrix[(i, i)] += self.lambda;
+    ///
+    /// How rough it is decides on the number of iterations and not on where they lead, so it is made in single precision unless
+    /// that is known to be too rough, or turns out to be.
+    fn precondition(&self, expansion: &Expansion, precise: bool) -> Option<Preconditioner> {
+        let mut squares = self.points.gram_diagonal(&expansion.curvature);
+        squares.iter_mut().take(self.points.n_penalised()).for_each(|square| *square += self.lambda);
+        // Without curvature a coordinate that no penalty bounds has a square of 0; any scale will do.
+        let scale: Vec<f64> = squares.iter().map(|square| if *square > 0.0 { square.sqrt() } else { 1.0 }).collect();
+        let n = (self.points.shape().0 + self.points.shape().1) as f64;
+        // What rounding takes away as a rule; where it takes more, the factorisation may not exist.
+        let rough = || self.factor(expansion, &scale, 16.0 * n.sqrt(), |value| value as f32);
+        let (factor, precise) = match (!precise).then(rough).flatten() {
+            Some(factor) => (factor, false),
+            // More than rounding can take away, so that the factorisation exists.
+            None => (self.factor(expansion, &scale, 4.0 * n, |value| value)?.rounded(), true),
+        };
+        Some(Preconditioner { scale, factor, precise, iterations: 0 })
+    }
+
+    /// The scaled matrix in the precision that `round` gives, factored. Its diagonal is lifted by so many times that precision's epsilon.
+    fn factor<T: RealField + Copy + Into<f64>>(
+        &self,
+        expansion: &Expansion,
+        scale: &[f64],
+        lift: f64,
+        round: impl Fn(f64) -> T,
+    ) -> Option<Cholesky<T>> {
+        // Only the lower triangle counts; `Cholesky` reads no other.
+        let mut matrix = self.points.lower_gram(&expansion.curvature, scale, &round);
+        let lift = lift * T::epsilon_impl().into();
+        for (i, scale) in scale.iter().enumerate() {
+            let penalty = if i < self.points.n_penalised() { self.lambda / (scale * scale) } else { 0.0 };
+            matrix[(i, i)] = matrix[(i, i)] + round(penalty + lift);
         }
-        // Without curvature a coordinate that no penalty bounds has a diagonal of 0; any scale will do.
-        let scale: Vec<f64> = (0..n_coordinates)
-            .map(|i| matrix[(i, i)].sqrt())
-            .map(|scale| if scale > 0.0 { scale } else { 1.0 })
-            .collect();
-        for column in 0..n_coordinates {
-            let below = matrix.col_as_slice_mut(column)[column..].iter_mut().zip(&scale[column..]);
-            below.for_each(|(value, of_row)| *value /= of_row * scale[column]);
-            // More than rounding can have taken away, so that the factorisation exists.
-            matrix[(column, column)] += 4.0 * (n_rows + n_coordinates) as f64 * f64::EPSILON;
-        }
-        Some(Preconditioner { scale, factor: Cholesky::new(matrix, 0.0).ok()?, stale: false })
+        Cholesky::new(matrix, 0.0).ok()
     }
 
     /// −H⁻¹ gradient, the more exactly the smaller it is.
     ///
     /// Preconditioned conjugate gradients from 0 on H step = −gradient (Nocedal and Wright, *Numerical Optimization*,
     /// section 5.1). They end once rᵀ M⁻¹ r has fallen to its first value squared, or to between 1e-12 and 1e-2 of it.
-    /// Whatever iteration they end at, the step is a direction of descent. Marks the preconditioner as stale when many
-    /// iterations were needed.
+    /// Whatever iteration they end at, the step is a direction of descent. The preconditioner keeps how many were needed.
     fn newton_step(&self, expansion: &Expansion, gradient: &Mat<f64>, preconditioner: &mut Preconditioner) -> Mat<f64> {
         let mut step = Mat::zeros(gradient.nrows(), gradient.ncols());
         let mut residual = -gradient;
@@ -144,6 +170,7 @@ impl Objective<'_> {
         let mut product = inner(&residual, &image);
         let enough = product * product.clamp(1e-12, 1e-2);
         let mut direction = image.clone();
+        preconditioner.iterations = 0;
         for iteration in 1..=MOST_ITERATIONS {
             if product <= enough {
                 break;
@@ -165,12 +192,12 @@ impl Objective<'_> {
             let next = inner(&residual, &image);
             direction = &image + Scale(next / product) * &direction;
             product = next;
-            preconditioner.stale = iteration > ITERATIONS_WORTH_A_FACTORISATION;
+            preconditioner.iterations = iteration;
         }
         step
     }
 
-    /// The first of 1, 1/2, 1/4 … along the step that lowers the objective as its slope has it, but for rounding.
+    /// The first of 1, 1/2, 1/4 … along the step that lowers the objective as its slope has it, but for rounding, and the logits there.
     ///
     /// Sufficient decrease with constant 1e-4 (Nocedal and Wright, *Numerical Optimization*, section 3.1), plus an
     /// allowance for the rounding of the loss: close to the minimum its true change is less than its last digit. The
@@ -178,7 +205,7 @@ impl Objective<'_> {
     /// a difference in closed form and not as that of two large numbers.
     ///
     /// `None` where not even 1e-12 of the step lowers the objective, or where it is NaN.
-    fn search(&self, from: &Mat<f64>, logits: &Mat<f64>, step: &Mat<f64>, slope: f64) -> Option<f64> {
+    fn search(&self, from: &Mat<f64>, logits: &Mat<f64>, step: &Mat<f64>, slope: f64) -> Option<(f64, Mat<f64>)> {
         let in_logits = self.points.functions(step.as_ref());
         let (linear, square) = (self.penalised_product(from, step), self.penalised_product(step, step));
         let start = self.loss.value(logits);
@@ -190,7 +217,7 @@ impl Objective<'_> {
             let change =
                 self.loss.value(&moved) - start + self.lambda * (length * linear + length * length / 2.0 * square);
             if change <= 1e-4 * length * slope + rounding {
-                return Some(length);
+                return Some((length, moved));
             }
             length /= 2.0;
         }
@@ -205,7 +232,7 @@ impl Preconditioner {
     fn apply(&self, residual: &Mat<f64>) -> Mat<f64> {
         let mut image = residual.clone();
         self.unscale(&mut image);
-        self.factor.solve(image.as_mut());
+        self.factor.solve_roughly(image.as_mut());
         self.unscale(&mut image);
         if image.ncols() > 1 {
             centre(&mut image);

@@ -181,10 +181,11 @@ impl<'a> Objective<'a> {
         }
 
         let mut hessian = Mat::zeros(order, order);
-        hessian
-            .as_mut()
-            .submatrix_mut(0, 0, n_coordinates, n_coordinates)
-            .copy_from(self.points.lower_gram(&curvature));
+        hessian.as_mut().submatrix_mut(0, 0, n_coordinates, n_coordinates).copy_from(self.points.lower_gram(
+            &curvature,
+            &vec![1.0; n_coordinates],
+            |value| value,
+        ));
         let mixed = self.points.weighted_sum(mixed.as_ref());
         hessian.as_mut().submatrix_mut(n_coordinates, 0, n_thresholds, n_coordinates).copy_from(mixed.transpose());
         // `between` is filled in its lower triangle; of the whole matrix no more is read.

@@ -217,8 +217,8 @@ impl<T: RealField + Copy + Into<f64>> Cholesky<T> {
             Err(LltError::NonPositivePivot { index }) => index.min(order),
         };
         // The square of L's diagonal entry is the pivot. NaN compares as false and so is refused.
-        let pivot = |i: usize| a[(i, i)].into() * a[(i, i)].into();
-        match (0..n_done).find(|&i| !(pivot(i) > rounding * diagonal[i])).or((n_done < order).then_some(n_done)) {
+        let stands = |i: usize| a[(i, i)].into() * a[(i, i)].into() > rounding * diagonal[i];
+        match (0..n_done).find(|&i| !stands(i)).or((n_done < order).then_some(n_done)) {
             Some(pivot) => Err(NotPositiveDefinite { pivot }),
             None => Ok(Self(a)),
         }

@@ -153,7 +153,7 @@ impl Objective<'_> {
         let lift = lift * T::epsilon_impl().into();
         for (i, scale) in scale.iter().enumerate() {
             let penalty = if i < self.points.n_penalised() { self.lambda / (scale * scale) } else { 0.0 };
-            matrix[(i, i)] = matrix[(i, i)] + round(penalty + lift);
+            matrix[(i, i)] += round(penalty + lift);
         }
         Cholesky::new(matrix, 0.0).ok()
     }

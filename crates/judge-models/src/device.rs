@@ -21,31 +21,73 @@ pub enum Device {
     /// An NVIDIA GPU by its index from 0 among those that the driver shows to this process, written
     /// `cuda:0`. Needs a build with the feature `cuda`.
     Cuda(usize),
+    /// A GPU of any maker through Vulkan, by its index from 0 among those that Vulkan lists (discrete
+    /// ones first, software last), written `vulkan:0`. In f32 alone. Needs a build with the feature
+    /// `vulkan`.
+    Vulkan(usize),
+    /// A GPU of Apple's through Metal, by its index likewise, written `metal:0`. In f32 alone. Needs a
+    /// build with the feature `metal`.
+    Metal(usize),
 }
 
 impl Device {
     /// Burn's device for this place.
     ///
     /// # Errors
-    /// [`Error::NoCuda`] if this build has no CUDA, [`Error::Cuda`] if this machine lacks what a
-    /// GPU needs.
+    /// [`Error::NotInBuild`] if this build lacks the device's feature, [`Error::Cuda`] if this machine
+    /// lacks what a GPU needs, [`Error::NoAdapter`] if there is no such GPU.
     pub(crate) fn to_burn(self) -> Result<burn::tensor::Device, Error> {
         match self {
             Self::Cpu => Ok(burn::tensor::Device::flex()),
             #[cfg(feature = "cuda")]
             Self::Cuda(index) => {
                 let problem = |problem| Error::Cuda { device: self, problem };
-                crate::engine::tensor::cuda::configure();
+                crate::engine::tensor::runtime::configure();
                 crate::engine::tensor::cuda::Machine::probe().check(index).map_err(problem)?;
                 Ok(burn::tensor::Device::cuda(index))
             }
-            #[cfg(not(feature = "cuda"))]
-            Self::Cuda(_) => Err(Error::NoCuda { device: self }),
+            #[cfg(feature = "vulkan")]
+            Self::Vulkan(index) => self.adapter(burn::tensor::DeviceType::Vulkan, index),
+            #[cfg(feature = "metal")]
+            Self::Metal(index) => self.adapter(burn::tensor::DeviceType::Metal, index),
+            #[allow(unreachable_patterns, reason = "a build may have all features")]
+            _ => Err(Error::NotInBuild { device: self }),
         }
+    }
+
+    /// The GPU of this index among those that a graphics interface lists.
+    ///
+    /// # Errors
+    /// [`Error::NoAdapter`] if there are not so many.
+    #[cfg(any(feature = "vulkan", feature = "metal"))]
+    fn adapter(self, interface: burn::tensor::DeviceType, index: usize) -> Result<burn::tensor::Device, Error> {
+        crate::engine::tensor::runtime::configure();
+        let mut adapters = burn::tensor::Device::enumerate(interface).into_vec();
+        if index >= adapters.len() {
+            return Err(Error::NoAdapter { device: self, found: adapters.len() });
+        }
+        Ok(adapters.swap_remove(index))
+    }
+
+    /// The feature of this crate that a build needs for this device; empty for the processor.
+    pub(crate) fn feature(self) -> &'static str {
+        match self {
+            Self::Cpu => "",
+            Self::Cuda(_) => "cuda",
+            Self::Vulkan(_) => "vulkan",
+            Self::Metal(_) => "metal",
+        }
+    }
+
+    /// Whether it is a GPU that has f32 alone: the interface says nothing of other numbers that could be
+    /// relied on for all makers.
+    pub(crate) fn has_f32_alone(self) -> bool {
+        matches!(self, Self::Vulkan(_) | Self::Metal(_))
     }
 }
 
-/// Memory in bytes of the smallest of a model's GPUs, used or not; `None` on the processor.
+/// Memory in bytes of the smallest of a model's GPUs, used or not; `None` where it is not known: on
+/// the processor, and through Vulkan and Metal.
 ///
 /// # Errors
 /// [`Error::Cuda`] if the driver does not say it.
@@ -55,9 +97,7 @@ pub(crate) fn least_memory(devices: &[Device]) -> Result<Option<u64>, Error> {
         Device::Cuda(index) => crate::engine::tensor::cuda::memory(index)
             .map(Some)
             .map_err(|problem| Error::Cuda { device: *device, problem }),
-        #[cfg(not(feature = "cuda"))]
-        Device::Cuda(_) => Err(Error::NoCuda { device: *device }),
-        Device::Cpu => Ok(None),
+        _ => Ok(None),
     };
     let all = devices.iter().map(memory).collect::<Result<Vec<_>, Error>>()?;
     Ok(all.into_iter().flatten().min())
@@ -73,7 +113,7 @@ pub(crate) fn to_burn(devices: &[Device]) -> Result<Vec<burn::tensor::Device>, E
     if devices.is_empty() {
         return fault(DevicesProblem::None);
     }
-    if devices.len() > 1 && devices.contains(&Device::Cpu) {
+    if devices.len() > 1 && devices.iter().any(|device| !matches!(device, Device::Cuda(_))) {
         return fault(DevicesProblem::NotOnlyCards);
     }
     if let Some((_, &device)) = devices.iter().enumerate().find(|(index, device)| devices[..*index].contains(device)) {
@@ -92,6 +132,8 @@ impl fmt::Display for Device {
         match self {
             Self::Cpu => f.write_str("cpu"),
             Self::Cuda(index) => write!(f, "cuda:{index}"),
+            Self::Vulkan(index) => write!(f, "vulkan:{index}"),
+            Self::Metal(index) => write!(f, "metal:{index}"),
         }
     }
 }
@@ -99,7 +141,7 @@ impl fmt::Display for Device {
 impl FromStr for Device {
     type Err = Error;
 
-    /// Reads `cpu` or `cuda:INDEX`.
+    /// Reads `cpu`, `cuda:INDEX`, `vulkan:INDEX` or `metal:INDEX`.
     ///
     /// # Errors
     /// [`Error::UnknownDevice`] for any other text. Whether there is such a device is not asked.
@@ -107,10 +149,13 @@ impl FromStr for Device {
         if text == "cpu" {
             return Ok(Self::Cpu);
         }
-        text.strip_prefix("cuda:")
-            .and_then(|index| index.parse().ok())
-            .map(Self::Cuda)
-            .ok_or_else(|| Error::UnknownDevice { found: text.to_owned() })
+        let of_index = match text.split_once(':') {
+            Some(("cuda", index)) => index.parse().map(Self::Cuda).ok(),
+            Some(("vulkan", index)) => index.parse().map(Self::Vulkan).ok(),
+            Some(("metal", index)) => index.parse().map(Self::Metal).ok(),
+            _ => None,
+        };
+        of_index.ok_or_else(|| Error::UnknownDevice { found: text.to_owned() })
     }
 }
 
@@ -225,8 +270,8 @@ pub enum DevicesProblem {
     /// No device is named.
     #[error("none is named")]
     None,
-    /// The processor is one of several devices. Only GPUs can share a model.
-    #[error("only cards can share a model, not the processor")]
+    /// One of several devices is not an NVIDIA GPU. Only these can share a model.
+    #[error("only cards that run with CUDA can share a model")]
     NotOnlyCards,
     /// A device is named more than once.
     #[error("{device} is named more than once")]
@@ -246,9 +291,12 @@ pub enum DevicesProblem {
         /// The form.
         form: WeightForm,
     },
-    /// Products of ten bits after the point are asked for, which only GPUs have.
-    #[error("tf32 products are for GPUs only: use f32")]
+    /// Products of ten bits after the point are asked for, which only NVIDIA GPUs have.
+    #[error("tf32 products are for NVIDIA GPUs only: use f32")]
     Tf32,
+    /// Weights in bf16 are asked for through Vulkan or Metal.
+    #[error("there models run in f32 alone, not in bf16: use f32")]
+    F32Alone,
     /// There are fewer blocks than devices.
     #[error("the model has {n_layers} blocks, and each device needs one")]
     TooMany {
@@ -301,7 +349,7 @@ mod tests {
 
     #[test]
     fn names_survive_the_round_trip() {
-        for device in [Device::Cpu, Device::Cuda(0), Device::Cuda(12)] {
+        for device in [Device::Cpu, Device::Cuda(0), Device::Cuda(12), Device::Vulkan(0), Device::Metal(1)] {
             assert_eq!(device.to_string().parse::<Device>().unwrap(), device);
         }
         for dtype in [Dtype::F32, Dtype::Tf32, Dtype::Bf16] {
@@ -311,15 +359,41 @@ mod tests {
 
     #[test]
     fn other_names_are_refused() {
-        for text in ["", "CPU", "cuda", "cuda:", "cuda:-1", "mps"] {
+        for text in ["", "CPU", "cuda", "cuda:", "cuda:-1", "vulkan", "metal:", "opencl:0", "mps"] {
             assert!(matches!(text.parse::<Device>(), Err(Error::UnknownDevice { .. })), "{text}");
         }
         assert!(matches!("f16".parse::<Dtype>(), Err(Error::UnknownDtype { .. })));
     }
 
-    #[cfg(not(feature = "cuda"))]
     #[test]
-    fn cuda_is_an_error_without_cuda() {
-        assert!(matches!(Device::Cuda(0).to_burn(), Err(Error::NoCuda { .. })));
+    fn what_the_build_lacks_is_named() {
+        let built = [cfg!(feature = "cuda"), cfg!(feature = "vulkan"), cfg!(feature = "metal")];
+        for (device, built) in [Device::Cuda(0), Device::Vulkan(0), Device::Metal(0)].into_iter().zip(built) {
+            if !built {
+                let error = device.to_burn().unwrap_err();
+                assert!(matches!(error, Error::NotInBuild { .. }));
+                assert!(error.to_string().contains(&format!("`{}`", device.feature())), "{error}");
+            }
+        }
+    }
+
+    #[cfg(any(feature = "vulkan", feature = "metal"))]
+    #[test]
+    fn adapters_are_counted() {
+        for device in [Device::Vulkan(1000), Device::Metal(1000)] {
+            match device.to_burn() {
+                Err(Error::NoAdapter { found, .. }) => assert!(found < 1000),
+                Err(Error::NotInBuild { .. }) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn one_model_is_for_cuda_alone_where_several_cards_share_it() {
+        for devices in [[Device::Cpu, Device::Cuda(0)], [Device::Vulkan(0), Device::Vulkan(1)]] {
+            let error = to_burn(&devices).unwrap_err();
+            assert!(matches!(error, Error::Devices { problem: DevicesProblem::NotOnlyCards, .. }), "{error}");
+        }
     }
 }

@@ -154,11 +154,19 @@ pub enum Error {
         /// Names that the checkpoint has and the model does not use.
         unused: Vec<String>,
     },
-    /// CUDA was asked for, but this build has none.
-    #[error("{device} was asked for, but this build has no CUDA: it lacks the feature `cuda` of judge-models")]
-    NoCuda {
+    /// A GPU was asked for in a build that cannot use it.
+    #[error("{device} was asked for, but this build cannot use it: it lacks the feature `{}` of judge-models", device.feature())]
+    NotInBuild {
         /// The device asked for.
         device: crate::Device,
+    },
+    /// A graphics interface lists fewer GPUs than the index needs.
+    #[error("{device} was asked for, but the interface lists {found} cards on this machine, numbered from 0")]
+    NoAdapter {
+        /// The device asked for.
+        device: crate::Device,
+        /// GPUs that it lists.
+        found: usize,
     },
     /// A GPU was asked for that cannot be used.
     #[error("{device} was asked for, but {problem}")]

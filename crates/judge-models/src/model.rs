@@ -68,7 +68,8 @@ pub struct LoadOptions {
     /// Where it runs: one device, or several GPUs that share its blocks, in their order, where one
     /// has too little memory. By default the CPU.
     pub devices: Vec<Device>,
-    /// Arithmetic of the weights; `None`: bf16 if most of the checkpoint is bf16 or f16, else f32.
+    /// Arithmetic of the weights; `None`: bf16 if most of the checkpoint is bf16 or f16, else f32; f32
+    /// through Vulkan and Metal.
     pub dtype: Option<Dtype>,
     /// What weights are kept as in memory.
     pub weights: WeightForm,
@@ -87,7 +88,8 @@ pub struct LoadOptions {
     /// model's.
     pub adapters: Vec<PathBuf>,
     /// Upper bound on tokens (prompt plus new) in flight at once; 0 is taken for 1. `None`: 16,384
-    /// on the processor; on GPUs as many as suit the model and the memory that the smallest of them
+    /// on the processor and through Vulkan and Metal, which do not say how much memory there is; on
+    /// NVIDIA's GPUs as many as suit the model and the memory that the smallest of them
     /// has in all, from 1,024 to 65,536 ([`Model::max_batch_tokens`]). Bounds memory. On the processor
     /// it never changes a number, on a GPU only the last digits. A longer sequence runs alone.
     pub max_batch_tokens: Option<usize>,
@@ -130,7 +132,7 @@ impl Default for LoadOptions {
 /// On the CPU a prompt's numbers are bit-identical whatever runs beside it. Sequences share passes,
 /// and what prompts have in common at their beginning is computed once; but every operation gives a
 /// row the same bits whatever the other rows are and however a sequence is cut. The score head is a
-/// dot product in `f64`. On [`Device::Cuda`] sequences share padded batches, and a prompt's numbers
+/// dot product in `f64`. On GPUs sequences share padded batches, and a prompt's numbers
 /// are the same within rounding, not to the bit.
 ///
 /// Of an encoder only pooled states are read. Whatever needs logits, and attention entropies, is
@@ -179,6 +181,7 @@ impl Choice {
     fn of(devices: &[Device]) -> Self {
         match devices {
             [Device::Cpu] => Self::Packed,
+            [device] if device.has_f32_alone() => Self::Batched(Shapes::CUDA, |_| Precision::FULL),
             _ => Self::Batched(Shapes::CUDA, Precision::on_gpus),
         }
     }
@@ -258,6 +261,7 @@ impl Model {
         let mut spec = Architecture::from_json(folder.config())
             .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
         let choice = choice.unwrap_or_else(|| Choice::of(&options.devices));
+        let f32_alone = options.devices.iter().any(|device| device.has_f32_alone());
         let problem = match (&spec, choice) {
             (Architecture::Encoder(_), Choice::Batched(..)) => Some(DevicesProblem::Encoder),
             (_, Choice::Batched(..)) if options.packed_cache.is_some() => Some(DevicesProblem::PackedCache),
@@ -265,6 +269,8 @@ impl Model {
                 Some(DevicesProblem::WeightForm { form: options.weights })
             }
             (_, Choice::Packed) if options.dtype == Some(Dtype::Tf32) => Some(DevicesProblem::Tf32),
+            _ if f32_alone && options.dtype == Some(Dtype::Tf32) => Some(DevicesProblem::Tf32),
+            _ if f32_alone && options.dtype == Some(Dtype::Bf16) => Some(DevicesProblem::F32Alone),
             _ if devices.len() > spec.n_layers() => Some(DevicesProblem::TooMany { n_layers: spec.n_layers() }),
             _ => None,
         };
@@ -277,11 +283,11 @@ impl Model {
             None => spec.eos().to_vec(),
         };
 
-        let mut weights =
-            CheckedWeights::open(&folder, &mut spec, options.dtype.map(Dtype::of_weights), &options.adapters)?;
+        let asked = if f32_alone { Some(Dtype::F32) } else { options.dtype };
+        let mut weights = CheckedWeights::open(&folder, &mut spec, asked.map(Dtype::of_weights), &options.adapters)?;
         let dtype = weights.dtype;
         // What was asked for, or follows from the checkpoint.
-        let arithmetic = options.dtype.unwrap_or(dtype);
+        let arithmetic = asked.unwrap_or(dtype);
         let fingerprint = fingerprint::of(&folder, &*weights.base, &weights.adapters, options.full_fingerprint)?;
         let max_batch_tokens = match options.max_batch_tokens {
             Some(tokens) => tokens.max(1),

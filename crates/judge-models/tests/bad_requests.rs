@@ -240,7 +240,7 @@ fn a_folder_that_cannot_be_built_says_why() {
     };
     let (cpu, card) = (Device::Cpu, Device::Cuda(0));
     #[cfg(not(feature = "cuda"))]
-    assert!(matches!(load_on(&[card]), Error::NoCuda { device: Device::Cuda(0) }));
+    assert!(matches!(load_on(&[card]), Error::NotInBuild { device: Device::Cuda(0) }));
     let problem = |devices: &[Device]| match load_on(devices) {
         Error::Devices { devices: found, problem } => {
             assert_eq!(found, devices);
@@ -252,4 +252,5 @@ fn a_folder_that_cannot_be_built_says_why() {
     assert_eq!(problem(&[cpu, cpu]), DevicesProblem::NotOnlyCards);
     assert_eq!(problem(&[card, cpu]), DevicesProblem::NotOnlyCards);
     assert_eq!(problem(&[card, Device::Cuda(1), card]), DevicesProblem::Twice { device: card });
+    assert_eq!(problem(&[card, Device::Vulkan(0)]), DevicesProblem::NotOnlyCards);
 }

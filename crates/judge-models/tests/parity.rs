@@ -16,18 +16,21 @@ use judge_core::{
 use judge_models::{Device, Dtype, LoadOptions, Model};
 use safetensors::SafeTensors;
 
-/// Where and how the models of these tests run: `JUDGE_TEST_DEVICE` (`cpu`, or `cuda:N` in a build with the feature `cuda`, or several
-/// of these with commas between them) and `JUDGE_TEST_DTYPE` (`f32`, `tf32` or `bf16`). Unset: the CPU in f32.
+/// Where and how the models of these tests run: `JUDGE_TEST_DEVICE` (`cpu`, or in a build with their feature `cuda:N`, `vulkan:N` or `metal:N`, or
+/// several of the first kind with commas between them) and `JUDGE_TEST_DTYPE` (`f32`, `tf32` or `bf16`). Unset: the CPU in f32.
 fn place() -> (Vec<Device>, Dtype) {
     let read = |name: &str, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
     let devices = read("JUDGE_TEST_DEVICE", "cpu").split(',').map(|device| device.parse().unwrap()).collect();
     (devices, read("JUDGE_TEST_DTYPE", "f32").parse().unwrap())
 }
 
-/// Largest difference over largest value of a row, against f32 on the CPU.
-fn tolerance() -> f32 {
+/// Largest difference over largest value of a row of `what`, which a model's folder names, against f32 on the CPU.
+fn tolerance(what: &str) -> f32 {
     match place() {
-        // Weights are rounded too.
+        // One head's query and key are all but orthogonal at the first token (their cosine is -0.012), and the norm behind them makes
+        // three times as much of what a thousandth of the state changes.
+        (_, Dtype::Bf16) if what.starts_with("qwen3_5_text-off") => 1e-1,
+        // What products take is rounded, and weights that are not bf16.
         (_, Dtype::Bf16) => 5e-2,
         (_, Dtype::F32) => 1e-4,
         // A card multiplies with ten bits after the point where that is faster.
@@ -112,7 +115,7 @@ fn assert_close(found: &[f32], expected: &[f32], what: &str) -> f32 {
     assert_eq!(found.len(), expected.len(), "{what}");
     let difference = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     let error = difference / expected.iter().map(|x| x.abs()).fold(0.0, f32::max);
-    assert!(error < tolerance(), "{what}: relative error {error:e}");
+    assert!(error < tolerance(what), "{what}: relative error {error:e}");
     error
 }
 

@@ -22,7 +22,7 @@ const SIZE: usize = 8192;
 /// counts.
 const TOGETHER: usize = 8;
 
-/// Operations per second that products in bf16 reach on a device, the best of some tries. A
+/// Operations per second that products in bf16 (in f32 through Vulkan and Metal) reach on a device, the best of some tries. A
 /// multiply-add counts as two operations.
 ///
 /// | device | product | by |
@@ -37,16 +37,16 @@ const TOGETHER: usize = 8;
 /// `kernel` is for the CPU and ignored on a GPU; `None` is the fastest that the processor has.
 ///
 /// # Errors
-/// [`Error::NoKernel`] if the processor lacks the kernel; [`Error::NoCuda`] or [`Error::Cuda`] if
+/// [`Error::NoKernel`] if the processor lacks the kernel; [`Error::NotInBuild`], [`Error::NoAdapter`] or [`Error::Cuda`] if
 /// the GPU cannot be used, [`Error::Device`] if it fails.
 pub fn product_rate(device: Device, kernel: Option<Kernel>) -> Result<f64, Error> {
     match device {
         Device::Cpu => packed::product_rate(kernel),
-        Device::Cuda(_) => of_burn(&device.to_burn()?, SIZE),
+        _ => of_burn(&device.to_burn()?, if device.has_f32_alone() { DType::F32 } else { DType::BF16 }, SIZE),
     }
 }
 
-/// Operations per second of Burn's products of two matrices `[size, size]` in bf16, on any device:
+/// Operations per second of Burn's products of two matrices `[size, size]` in a dtype, on any device:
 /// the best of four tries of [`TOGETHER`] products each.
 ///
 /// Each product multiplies what the one before gave, and nothing overflows: with 8192 terms of
@@ -54,7 +54,7 @@ pub fn product_rate(device: Device, kernel: Option<Kernel>) -> Result<f64, Error
 ///
 /// # Errors
 /// [`Error::Device`] if the device fails.
-fn of_burn(device: &burn::tensor::Device, size: usize) -> Result<f64, Error> {
+fn of_burn(device: &burn::tensor::Device, dtype: DType, size: usize) -> Result<f64, Error> {
     let fault = |source| Error::Device { source: Box::new(source) };
     // The values decide how much power a GPU draws, and so its clock: they must not be zeros.
     let mut rng = ChaCha8Rng::seed_from_u64(0);
@@ -62,7 +62,7 @@ fn of_burn(device: &burn::tensor::Device, size: usize) -> Result<f64, Error> {
         // ±[2⁻⁷, 2⁻⁶): sign and seven bits of the fraction are drawn.
         let values: Vec<bf16> =
             (0..size * size).map(|_| bf16::from_bits(rng.next_u32() as u16 & 0x807f | 0x3c00)).collect();
-        Tensor::<2>::from_data(TensorData::new(values, [size, size]), (device, DType::BF16))
+        Tensor::<2>::from_data(TensorData::new(values, [size, size]), (device, dtype))
     };
     let (mut x, weight) = (random(), random());
     let mut fastest = f64::INFINITY;
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn burn_s_rate_is_measured_on_any_device() {
-        let rate = of_burn(&burn::tensor::Device::flex(), 64).unwrap();
+        let rate = of_burn(&burn::tensor::Device::flex(), DType::BF16, 64).unwrap();
         assert!(rate.is_finite() && rate > 0.0, "{rate}");
     }
 }

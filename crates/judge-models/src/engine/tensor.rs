@@ -23,7 +23,8 @@
 //! | `token_inputs.rs` | what blocks get of a token besides the residual stream |
 //! | `batch_size.rs` | how many tokens share a batch where nobody says it |
 //! | `host.rs` | the wait for a device, and its failures as errors |
-//! | `cuda.rs` | what a GPU needs on this machine, and how cubecl is set up |
+//! | `cuda.rs` | what an NVIDIA GPU needs on this machine |
+//! | `runtime.rs` | how cubecl is set up in this process |
 //!
 //! Which token comes next is decided in `reading/driver.rs`, which sequences share a group in
 //! `reading/groups.rs`.
@@ -59,6 +60,8 @@ mod product;
 mod reads;
 pub(crate) mod rotation;
 mod run;
+#[cfg(any(feature = "cuda", feature = "vulkan", feature = "metal"))]
+pub(crate) mod runtime;
 mod schedule;
 mod score;
 mod slots;

@@ -29,7 +29,8 @@ pub(crate) struct Precision {
 }
 
 impl Precision {
-    /// f32 throughout, as far as one product of the device is.
+    /// f32 throughout, as far as one product of the device is. On processors and through Vulkan and Metal it is: cubecl's kernels
+    /// round what they multiply where an interface has TF32, and of GPUs' interfaces CUDA alone does.
     pub(crate) const FULL: Self = Self { products: DType::F32, attention: DType::F32, in_parts: false };
 
     /// f32 throughout, on devices that round what a product takes.

@@ -27,8 +27,8 @@ fn place() -> (Vec<Device>, Dtype) {
 /// Largest difference over largest value of a row of `what`, which a model's folder names, against f32 on the CPU.
 fn tolerance(what: &str) -> f32 {
     match place() {
-        // One head's query and key are all but orthogonal at the first token (their cosine is -0.012), and the norm behind them makes
-        // three times as much of what a thousandth of the state changes.
+        // One head's query and key are all but orthogonal at the first token. What rounding changes of the state is then much of their
+        // product, and the norm behind them magnifies it.
         (_, Dtype::Bf16) if what.starts_with("qwen3_5_text-off") => 1e-1,
         // What products take is rounded, and weights that are not bf16.
         (_, Dtype::Bf16) => 5e-2,

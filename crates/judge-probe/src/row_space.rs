@@ -91,22 +91,24 @@ impl Points<'_> {
         self.n_coordinates
     }
 
-    /// Neighbouring coordinates, and the first row in which one of them is not 0.
-    fn blocks(&self) -> impl Iterator<Item = (Range<usize>, usize)> {
+    /// Neighbouring coordinates, the first row in which one of them is not 0, and their values from there on.
+    fn blocks(&self) -> impl Iterator<Item = (Range<usize>, usize, MatRef<'_, f64>)> {
         let (n_coordinates, triangular) = (self.n_coordinates, self.triangular);
         let of_basis = (0..n_coordinates)
             .step_by(BLOCK)
             .map(move |start| (start..n_coordinates.min(start + BLOCK), if triangular { start } else { 0 }));
         let ones = n_coordinates..self.values.nrows();
-        of_basis.chain((!ones.is_empty()).then_some((ones, 0)))
+        of_basis.chain((!ones.is_empty()).then_some((ones, 0))).map(|(block, from)| {
+            let values = self.values.subrows(block.start, block.len()).subcols(from, self.values.ncols() - from);
+            (block, from, values)
+        })
     }
 
     /// The linear functions of the rows, `[n_columns, n_rows]`, whose coefficients are `[n_coordinates, n_columns]`.
     pub(crate) fn functions(&self, coefficients: MatRef<'_, f64>) -> Mat<f64> {
         let (n_rows, n_columns) = (self.values.ncols(), coefficients.ncols());
         let mut functions = Mat::zeros(n_columns, n_rows);
-        for (block, from) in self.blocks() {
-            let values = self.values.submatrix(block.start, from, block.len(), n_rows - from);
+        for (block, from, values) in self.blocks() {
             let coefficients = coefficients.subrows(block.start, block.len());
             add_product(functions.as_mut().subcols_mut(from, n_rows - from), coefficients.transpose(), values);
         }
@@ -119,8 +121,7 @@ impl Points<'_> {
     pub(crate) fn weighted_sum(&self, of_rows: MatRef<'_, f64>) -> Mat<f64> {
         let ((n_coordinates, n_rows), n_columns) = (self.values.shape(), of_rows.nrows());
         let mut sum = Mat::zeros(n_coordinates, n_columns);
-        for (block, from) in self.blocks() {
-            let values = self.values.submatrix(block.start, from, block.len(), n_rows - from);
+        for (block, from, values) in self.blocks() {
             let of_rows = of_rows.subcols(from, n_rows - from);
             multiply(sum.as_mut().subrows_mut(block.start, block.len()), values, of_rows.transpose());
         }
@@ -149,7 +150,7 @@ impl Points<'_> {
             values.for_each(|(to, (value, scale))| *to = round(value * root / scale));
         }
         let mut gram = Mat::zeros(n_coordinates, n_coordinates);
-        for (block, from) in self.blocks() {
+        for (block, from, _) in self.blocks() {
             let rows = |coordinates: Range<usize>| {
                 weighted.submatrix(coordinates.start, from, coordinates.len(), n_rows - from)
             };
@@ -198,6 +199,9 @@ mod tests {
                 let weights: Vec<f64> = (0..n_rows).map(|row| number(row, 5).abs()).collect();
                 let scale: Vec<f64> = (0..n_coordinates).map(|i| 1.0 + i as f64).collect();
                 let gram = points.lower_gram(&weights, &scale, |value| value);
+                for (i, square) in points.gram_diagonal(&weights).into_iter().enumerate() {
+                    assert!((square / scale[i].powi(2) - gram[(i, i)]).abs() < 1e-10, "{i}");
+                }
                 close(&gram, |i, j| {
                     let sum: f64 = (0..n_rows).map(|row| p[(i, row)] * weights[row] * p[(j, row)]).sum();
                     // Only the lower triangle counts.

@@ -268,8 +268,9 @@ impl Model {
             (_, Choice::Batched(..)) if options.weights != WeightForm::AsStored => {
                 Some(DevicesProblem::WeightForm { form: options.weights })
             }
-            (_, Choice::Packed) if options.dtype == Some(Dtype::Tf32) => Some(DevicesProblem::Tf32),
-            _ if f32_alone && options.dtype == Some(Dtype::Tf32) => Some(DevicesProblem::Tf32),
+            _ if options.dtype == Some(Dtype::Tf32) && (f32_alone || matches!(choice, Choice::Packed)) => {
+                Some(DevicesProblem::Tf32)
+            }
             _ if f32_alone && options.dtype == Some(Dtype::Bf16) => Some(DevicesProblem::F32Alone),
             _ if devices.len() > spec.n_layers() => Some(DevicesProblem::TooMany { n_layers: spec.n_layers() }),
             _ => None,

@@ -2,8 +2,8 @@
 //! sharing out is whole fits.
 //!
 //! What is owned here: the conversion from this crate's row-major matrices to faer's column-major views, products, and
-//! the three factorisations that fits need (singular values, QR, Cholesky). What is solved with them is the estimators'
-//! business.
+//! the three factorisations that fits need (singular values, Cholesky, and in `qr` QR). What is solved with them is the
+//! estimators' business.
 //!
 //! Nothing here checks for overflow but [`check_squares`], which each fit calls once, before anything else. If the
 //! squares of all features add up to a finite number, then by Cauchy and Schwarz so does any inner product of rows or of
@@ -11,16 +11,19 @@
 //!
 //! Parallelism is `Par::Seq` throughout, and scratch memory is allocated for each call.
 
+mod qr;
+
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::{self, factor::LltError};
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::svd::{self, ComputeSvdVectors};
-use faer::linalg::{householder, matmul::matmul, qr::no_pivoting, triangular_solve};
+use faer::linalg::{matmul::matmul, triangular_solve};
 use faer::traits::RealField;
-use faer::{Accum, Conj, Mat, MatMut, MatRef, Par};
+use faer::{Accum, Mat, MatMut, MatRef, Par};
 
 use crate::{Error, Matrix};
+pub(crate) use qr::Qr;
 
 /// The transpose of a matrix that stands row by row: one column per row.
 ///
@@ -121,66 +124,6 @@ pub(crate) fn right_singular_vectors(features: &Matrix) -> Result<(Vec<f64>, Vec
     Ok((values, vectors.col_iter().flat_map(|column| column.iter().copied()).collect()))
 }
 
-/// Q R = A of more rows than columns, Q's columns orthonormal.
-///
-/// By Householder reflections, without pivoting: it exists for any A, also where columns depend on each other.
-pub(crate) struct Qr {
-    /// Both in one matrix, as LAPACK's `geqrf` leaves them:
-    /// R in and above the diagonal, Householder vectors below.
-    factors: Mat<f64>,
-    coefficients: Mat<f64>,
-}
-
-impl Qr {
-    /// A copy of A is factored, in 2 n_columns² (n_rows − n_columns / 3) operations (Golub and Van Loan, *Matrix
-    /// Computations*, section 5.2).
-    pub(crate) fn new(a: MatRef<'_, f64>) -> Self {
-        let (n_rows, n_columns) = a.shape();
-        let mut factors = a.to_owned();
-        let block = no_pivoting::factor::recommended_block_size::<f64>(n_rows, n_columns);
-        let mut coefficients = Mat::zeros(block, n_columns.min(n_rows));
-        let scratch =
-            no_pivoting::factor::qr_in_place_scratch::<f64>(n_rows, n_columns, block, Par::Seq, Default::default());
-        no_pivoting::factor::qr_in_place(
-            factors.as_mut(),
-            coefficients.as_mut(),
-            Par::Seq,
-            MemStack::new(&mut MemBuffer::new(scratch)),
-            Default::default(),
-        );
-        Self { factors, coefficients }
-    }
-
-    /// One entry of R: 0 below the diagonal.
-    ///
-    /// Rows and columns below the number of A's columns.
-    pub(crate) fn r(&self, row: usize, column: usize) -> f64 {
-        if row <= column { self.factors[(row, column)] } else { 0.0 }
-    }
-
-    /// Q B, for a B with as many rows as R.
-    ///
-    /// `[n_rows of A, n_columns of B]`. Q itself is never formed: its reflections are applied to B, filled up with zeros.
-    pub(crate) fn q_times(&self, b: MatRef<'_, f64>) -> Mat<f64> {
-        let mut product = Mat::zeros(self.factors.nrows(), b.ncols());
-        product.as_mut().subrows_mut(0, b.nrows()).copy_from(b);
-        let scratch = householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<f64>(
-            self.factors.nrows(),
-            self.coefficients.nrows(),
-            b.ncols(),
-        );
-        householder::apply_block_householder_sequence_on_the_left_in_place_with_conj(
-            self.factors.as_ref(),
-            self.coefficients.as_ref(),
-            Conj::No,
-            product.as_mut(),
-            Par::Seq,
-            MemStack::new(&mut MemBuffer::new(scratch)),
-        );
-        product
-    }
-}
-
 /// The first pivot that is 0, negative or NaN but for rounding.
 #[derive(Debug, PartialEq)]
 pub(crate) struct NotPositiveDefinite {
@@ -234,6 +177,23 @@ impl<T: RealField + Copy + Into<f64>> Cholesky<T> {
 }
 
 impl Cholesky {
+    /// With 0 above the diagonal, so that the whole matrix is L.
+    ///
+    /// faer leaves remains of the factorisation there.
+    fn without_remains(mut self) -> Self {
+        for column in 1..self.0.ncols() {
+            self.0.col_as_slice_mut(column)[..column].fill(0.0);
+        }
+        self
+    }
+
+    /// Replaces B by L⁻ᵀ B.
+    ///
+    /// The second half of [`solve`](Self::solve).
+    fn solve_transposed(&self, b: MatMut<'_, f64>) {
+        triangular_solve::solve_upper_triangular_in_place(self.0.transpose(), b, Par::Seq);
+    }
+
     /// The factor with its entries in single precision, half the memory to read.
     ///
     /// It is one of some positive definite matrix, whatever the rounding: entries change by a part of 2⁻²⁴ each, which L's

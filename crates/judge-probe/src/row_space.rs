@@ -8,47 +8,63 @@ use std::ops::Range;
 use faer::traits::RealField;
 use faer::{Mat, MatRef};
 
+use crate::labels::EncodedLabels;
 use crate::products::{Qr, add_product, check_squares, multiply, transposed};
-use crate::{Error, Matrix};
+use crate::{ClassWeight, Error, Matrix};
 
 /// The rows in coordinates that lose nothing: with fewer rows than features those of an orthonormal basis of the space that the rows span,
 /// which the optimal coefficients lie in. Products, and so the penalty too, stay what they were.
-///
-/// A QR factorisation finds them without squaring the spread of the features' scales, as inner products of rows would.
-pub(crate) struct RowSpace {
-    /// `[n_coordinates + 1, n_rows]`: a column per row, its last entry 1, what the intercept multiplies.
-    /// n_coordinates is the lesser of n_rows and n_features.
-    points: Mat<f64>,
+pub(crate) struct RowSpace<'a> {
+    /// `[n_features, n_rows]`.
+    columns: MatRef<'a, f64>,
     /// `None` where the coordinates are the features themselves.
-    basis: Option<Qr>,
+    basis: Option<Qr<'a>>,
 }
 
-impl RowSpace {
-    /// [`Error::Overflow`] where the squares of the features do not add up to a finite number.
+/// What a fit asks of the coordinates: those of its settings that say how far a row may be off.
+pub(crate) struct Exactness {
+    pub(crate) c: f64,
+    pub(crate) class_weight: ClassWeight,
+    pub(crate) tol: f64,
+}
+
+impl Exactness {
+    /// How much the squared length of a row may be off without moving the objective's minimum by more than half of `tol`. The objective is a mean
+    /// over rows of a loss, weighted by what their class counts over the sum S, and ‖W‖² / (2 c S).
     ///
-    /// O(m² (n_rows + n_features)) for the lesser m of the two, once for all settings that share the features.
-    pub(crate) fn new(features: &Matrix) -> Result<Self, Error> {
+    /// A row whose square is d too large is that row with a feature of its own, of √d. The optimal W is a sum of rows times
+    /// factors, each at most c times the row's weight and the loss's slope; without these features a row's function
+    /// changes by t ≤ √2 c weight d. The duals of the two problems differ by the penalty of these features alone, and by
+    /// weak duality W without them is above the minimum by no more than the loss's curvature makes of t, at most t² / 4.
+    fn tolerance(&self, labels: &EncodedLabels) -> f64 {
+        let greatest = self.class_weight.of_classes(&labels.counts).into_iter().fold(0.0, f64::max);
+        self.tol.sqrt() / (self.c * greatest)
+    }
+}
+
+impl<'a> RowSpace<'a> {
+    /// Exact enough for all fits that will share it. [`Error::Overflow`] where the squares of the features do not add up to a finite number.
+    ///
+    /// Settings that are out of range ask for nothing: they are refused elsewhere. O(m² (n_rows + n_features)) for the lesser
+    /// m of the two.
+    pub(crate) fn new(
+        features: &'a Matrix,
+        labels: &EncodedLabels,
+        fits: impl IntoIterator<Item = Exactness>,
+    ) -> Result<Self, Error> {
         check_squares(features)?;
+        let tolerances = fits.into_iter().map(|fit| fit.tolerance(labels));
+        let tolerance = tolerances.filter(|tolerance| *tolerance >= 0.0).fold(f64::INFINITY, f64::min);
         let columns = transposed(features);
-        let (n_features, n_rows) = columns.shape();
-        let one = |coordinates: usize, row: usize| row == coordinates;
-        if n_rows < n_features {
-            let basis = Qr::new(columns);
-            let points = Mat::from_fn(n_rows + 1, n_rows, |i, row| if one(n_rows, i) { 1.0 } else { basis.r(i, row) });
-            Ok(Self { points, basis: Some(basis) })
-        } else {
-            let points =
-                Mat::from_fn(n_features + 1, n_rows, |i, row| if one(n_features, i) { 1.0 } else { columns[(i, row)] });
-            Ok(Self { points, basis: None })
-        }
+        let basis = (features.n_rows() < features.n_features()).then(|| Qr::new(columns, tolerance));
+        Ok(Self { columns, basis })
     }
 
-    /// `[n_coordinates + 1, n_rows]`, or without the ones below.
+    /// With a last coordinate of ones, which the intercept multiplies, or without.
     pub(crate) fn points(&self, with_ones: bool) -> Points<'_> {
-        let n_coordinates = self.points.nrows() - 1;
         Points {
-            values: self.points.as_ref().subrows(0, n_coordinates + usize::from(with_ones)),
-            n_coordinates,
+            values: self.basis.as_ref().map_or(self.columns, |basis| basis.r_transposed().transpose()),
+            with_ones,
             triangular: self.basis.is_some(),
         }
     }
@@ -73,33 +89,35 @@ const BLOCK: usize = 96;
 /// operations of a Gram matrix of rectangles remains, and half of the others'.
 #[derive(Clone, Copy)]
 pub(crate) struct Points<'a> {
+    /// Without the ones, `[n_penalised, n_rows]`.
     values: MatRef<'a, f64>,
-    /// Without the ones.
-    n_coordinates: usize,
-    /// Coordinate i is 0 in rows before row i.
+    with_ones: bool,
+    /// Coordinate i is 0 in rows before row i, and the values of one coordinate are neighbours in memory; else those of one row are.
     triangular: bool,
 }
 
 impl Points<'_> {
     /// Coordinates, the ones among them, and rows.
     pub(crate) fn shape(&self) -> (usize, usize) {
-        self.values.shape()
+        (self.n_penalised() + usize::from(self.with_ones), self.values.ncols())
     }
 
     /// Coordinates without the ones: what a penalty bounds.
     pub(crate) fn n_penalised(&self) -> usize {
-        self.n_coordinates
+        self.values.nrows()
     }
 
-    /// Neighbouring coordinates, the first row in which one of them is not 0, and their values from there on.
+    /// The first row in which a coordinate from this one on is not 0.
+    fn first_row(&self, coordinate: usize) -> usize {
+        if self.triangular { coordinate } else { 0 }
+    }
+
+    /// Neighbouring coordinates, the first row in which one of them is not 0, and their values from there on. The ones are not among them.
     fn blocks(&self) -> impl Iterator<Item = (Range<usize>, usize, MatRef<'_, f64>)> {
-        let (n_coordinates, triangular) = (self.n_coordinates, self.triangular);
-        let of_basis = (0..n_coordinates)
-            .step_by(BLOCK)
-            .map(move |start| (start..n_coordinates.min(start + BLOCK), if triangular { start } else { 0 }));
-        let ones = n_coordinates..self.values.nrows();
-        of_basis.chain((!ones.is_empty()).then_some((ones, 0))).map(|(block, from)| {
-            let values = self.values.subrows(block.start, block.len()).subcols(from, self.values.ncols() - from);
+        let (n_penalised, n_rows) = self.values.shape();
+        (0..n_penalised).step_by(BLOCK).map(move |start| {
+            let (block, from) = (start..n_penalised.min(start + BLOCK), self.first_row(start));
+            let values = self.values.submatrix(start, from, block.len(), n_rows - from);
             (block, from, values)
         })
     }
@@ -107,33 +125,44 @@ impl Points<'_> {
     /// The linear functions of the rows, `[n_columns, n_rows]`, whose coefficients are `[n_coordinates, n_columns]`.
     pub(crate) fn functions(&self, coefficients: MatRef<'_, f64>) -> Mat<f64> {
         let (n_rows, n_columns) = (self.values.ncols(), coefficients.ncols());
-        let mut functions = Mat::zeros(n_columns, n_rows);
-        for (block, from, values) in self.blocks() {
-            let coefficients = coefficients.subrows(block.start, block.len());
-            add_product(functions.as_mut().subcols_mut(from, n_rows - from), coefficients.transpose(), values);
+        // The intercepts, where there are some.
+        let ones = coefficients.subrows(self.n_penalised(), usize::from(self.with_ones));
+        // Either way the points enter as they lie in memory, which products of few columns are fast with.
+        if self.triangular {
+            let mut functions = Mat::from_fn(n_rows, n_columns, |_, column| ones.col(column).iter().sum());
+            for (block, from, values) in self.blocks() {
+                let coefficients = coefficients.subrows(block.start, block.len());
+                add_product(functions.as_mut().subrows_mut(from, n_rows - from), values.transpose(), coefficients);
+            }
+            functions.transpose().to_owned()
+        } else {
+            let mut functions = Mat::from_fn(n_columns, n_rows, |column, _| ones.col(column).iter().sum());
+            add_product(functions.as_mut(), coefficients.subrows(0, self.n_penalised()).transpose(), self.values);
+            functions
         }
-        functions
     }
 
     /// `[n_coordinates, n_columns]`: the sum over rows of the points, times what stands for each row, `[n_columns, n_rows]`.
     ///
     /// It carries derivatives by the functions of rows over to derivatives by coefficients.
     pub(crate) fn weighted_sum(&self, of_rows: MatRef<'_, f64>) -> Mat<f64> {
-        let ((n_coordinates, n_rows), n_columns) = (self.values.shape(), of_rows.nrows());
+        let ((n_coordinates, n_rows), n_columns) = (self.shape(), of_rows.nrows());
+        let of_rows = of_rows.transpose().to_owned();
         let mut sum = Mat::zeros(n_coordinates, n_columns);
         for (block, from, values) in self.blocks() {
-            let of_rows = of_rows.subcols(from, n_rows - from);
-            multiply(sum.as_mut().subrows_mut(block.start, block.len()), values, of_rows.transpose());
+            let of_rows = of_rows.subrows(from, n_rows - from);
+            multiply(sum.as_mut().subrows_mut(block.start, block.len()), values, of_rows);
+        }
+        for i in self.n_penalised()..n_coordinates {
+            (0..n_columns).for_each(|column| sum[(i, column)] = of_rows.col_as_slice(column).iter().sum());
         }
         sum
     }
 
     /// The diagonal of P diag(weights) Pᵀ, `[n_coordinates]`, for weights `[n_rows]`.
     pub(crate) fn gram_diagonal(&self, weights: &[f64]) -> Vec<f64> {
-        let mut diagonal = vec![0.0; self.values.nrows()];
-        for (values, weight) in self.values.col_iter().zip(weights) {
-            diagonal.iter_mut().zip(values.iter()).for_each(|(sum, value)| *sum += weight * value * value);
-        }
+        let mut diagonal = vec![0.0; self.shape().0];
+        self.in_memory_order(|i, row, value| diagonal[i] += weights[row] * value * value);
         diagonal
     }
 
@@ -142,15 +171,22 @@ impl Points<'_> {
     /// As a Gram matrix of S⁻¹ P times the roots of the weights, whose entries `round` brings into the precision of the
     /// products.
     pub(crate) fn lower_gram<T: RealField>(&self, weights: &[f64], scale: &[f64], round: impl Fn(f64) -> T) -> Mat<T> {
-        let (n_coordinates, n_rows) = self.values.shape();
-        let mut weighted = Mat::zeros(n_coordinates, n_rows);
-        for (row, weight) in weights.iter().enumerate() {
-            let root = weight.sqrt();
-            let values = weighted.col_as_slice_mut(row).iter_mut().zip(self.values.col(row).iter().zip(scale));
-            values.for_each(|(to, (value, scale))| *to = round(value * root / scale));
-        }
+        let (n_coordinates, n_rows) = self.shape();
+        let roots: Vec<f64> = weights.iter().map(|weight| weight.sqrt()).collect();
+        // In memory as the values are.
+        let (mut of_coordinates, mut of_rows);
+        let mut weighted = if self.triangular {
+            of_coordinates = Mat::zeros(n_rows, n_coordinates);
+            of_coordinates.as_mut().transpose_mut()
+        } else {
+            of_rows = Mat::zeros(n_coordinates, n_rows);
+            of_rows.as_mut()
+        };
+        self.in_memory_order(|i, row, value| weighted[(i, row)] = round(value * roots[row] / scale[i]));
+        let weighted = weighted.as_ref();
         let mut gram = Mat::zeros(n_coordinates, n_coordinates);
-        for (block, from, _) in self.blocks() {
+        let blocks = self.blocks().map(|(block, from, _)| (block, from));
+        for (block, from) in blocks.chain((self.with_ones).then_some((self.n_penalised()..n_coordinates, 0))) {
             let rows = |coordinates: Range<usize>| {
                 weighted.submatrix(coordinates.start, from, coordinates.len(), n_rows - from)
             };
@@ -158,6 +194,23 @@ impl Points<'_> {
             multiply(into, rows(block.clone()), rows(0..block.end).transpose());
         }
         gram
+    }
+
+    /// Each value but the triangle's zeros, by coordinate and row, and the ones.
+    fn in_memory_order(&self, mut see: impl FnMut(usize, usize, f64)) {
+        let (n_penalised, n_rows) = self.values.shape();
+        if self.triangular {
+            for (i, coordinate) in self.values.row_iter().enumerate() {
+                coordinate.iter().enumerate().skip(self.first_row(i)).for_each(|(row, value)| see(i, row, *value));
+            }
+        } else {
+            for (row, point) in self.values.col_iter().enumerate() {
+                point.iter().enumerate().for_each(|(i, value)| see(i, row, *value));
+            }
+        }
+        if self.with_ones {
+            (0..n_rows).for_each(|row| see(n_penalised, row, 1.0));
+        }
     }
 }
 
@@ -183,11 +236,15 @@ mod tests {
         // More coordinates than two blocks: those of a basis, a triangle, and the features themselves.
         for (n_rows, n_features) in [(2 * BLOCK + 5, 2 * BLOCK + 40), (2 * BLOCK + 40, 2 * BLOCK + 5), (3, 2)] {
             let rows = (0..n_rows).map(|i| (0..n_features).map(|j| number(i, j)).collect::<Vec<_>>());
-            let space = RowSpace::new(&Matrix::from_rows(rows)?)?;
+            let features = Matrix::from_rows(rows)?;
+            let labels: Vec<i64> = (0..n_rows as i64).map(|row| row % 2).collect();
+            let space = RowSpace::new(&features, &EncodedLabels::new(&features, &labels)?, [])?;
             for with_ones in [false, true] {
                 let points = space.points(with_ones);
-                let ((n_coordinates, _), p) = (points.shape(), points.values);
-                assert_eq!(points.n_penalised() + usize::from(with_ones), n_coordinates);
+                let (n_coordinates, n_penalised) = (points.shape().0, points.n_penalised());
+                assert_eq!(n_penalised + usize::from(with_ones), n_coordinates);
+                let value = |i, row| if i < n_penalised { points.values[(i, row)] } else { 1.0 };
+                let p = Mat::from_fn(n_coordinates, n_rows, value);
                 let coefficients = Mat::from_fn(n_coordinates, 3, number);
                 close(&points.functions(coefficients.as_ref()), |column, row| {
                     (0..n_coordinates).map(|i| coefficients[(i, column)] * p[(i, row)]).sum()

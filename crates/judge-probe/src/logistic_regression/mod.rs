@@ -6,7 +6,7 @@ mod newton;
 use faer::Mat;
 
 use crate::labels::EncodedLabels;
-use crate::row_space::RowSpace;
+use crate::row_space::{Exactness, RowSpace};
 use crate::{
     ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, LinearClassifier, Matrix,
     Predictions,
@@ -107,7 +107,11 @@ impl Estimator for LogisticRegression {
     /// In the order of `settings`, whatever the order of c. A setting that is out of range or does not converge spoils no
     /// other; after one that does not converge the next starts from 0.
     fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<Self::Fitted, Error>> {
-        let data = EncodedLabels::new(features, labels).and_then(|labels| Ok((labels, RowSpace::new(features)?)));
+        let exactness = settings.iter().map(|&Self { c, class_weight, tol, .. }| Exactness { c, class_weight, tol });
+        let data = EncodedLabels::new(features, labels).and_then(|labels| {
+            let space = RowSpace::new(features, &labels, exactness)?;
+            Ok((labels, space))
+        });
         let (labels, space) = match data {
             Ok(data) => data,
             Err(error) => return settings.iter().map(|_| Err(error.clone())).collect(),
@@ -127,7 +131,7 @@ struct Path<'a> {
     features: &'a Matrix,
     labels: &'a EncodedLabels,
     /// The features' coordinates, in which the solver works.
-    space: &'a RowSpace,
+    space: &'a RowSpace<'a>,
     /// Without intercepts and with.
     /// Coefficients `[n_coordinates, n_columns]` of the last fit that converged, and the preconditioner it ended with.
     /// The two kinds have different numbers of coordinates and cannot start each other.
@@ -135,7 +139,7 @@ struct Path<'a> {
 }
 
 impl<'a> Path<'a> {
-    fn new(features: &'a Matrix, labels: &'a EncodedLabels, space: &'a RowSpace) -> Self {
+    fn new(features: &'a Matrix, labels: &'a EncodedLabels, space: &'a RowSpace<'a>) -> Self {
         Self { features, labels, space, last: [None, None] }
     }
 

@@ -161,14 +161,14 @@ impl Objective<'_> {
     /// −H⁻¹ gradient, the more exactly the smaller it is.
     ///
     /// Preconditioned conjugate gradients from 0 on H step = −gradient (Nocedal and Wright, *Numerical Optimization*,
-    /// section 5.1). They end once rᵀ M⁻¹ r has fallen to its first value squared, or to between 1e-12 and 1e-2 of it.
+    /// section 5.1). They end once rᵀ M⁻¹ r has fallen to its first value squared, or to between 1e-6 and 1e-2 of it.
     /// Whatever iteration they end at, the step is a direction of descent. The preconditioner keeps how many were needed.
     fn newton_step(&self, expansion: &Expansion, gradient: &Mat<f64>, preconditioner: &mut Preconditioner) -> Mat<f64> {
         let mut step = Mat::zeros(gradient.nrows(), gradient.ncols());
         let mut residual = -gradient;
         let mut image = preconditioner.apply(&residual);
         let mut product = inner(&residual, &image);
-        let enough = product * product.clamp(1e-12, 1e-2);
+        let enough = product * product.clamp(1e-6, 1e-2);
         let mut direction = image.clone();
         preconditioner.iterations = 0;
         for iteration in 1..=MOST_ITERATIONS {

@@ -4,7 +4,7 @@
 mod objective;
 
 use crate::labels::EncodedLabels;
-use crate::row_space::RowSpace;
+use crate::row_space::{Exactness, RowSpace};
 use crate::{
     ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, LinearClassifier, Matrix,
     Predictions,
@@ -73,7 +73,7 @@ impl OrdinalRegression {
         &self,
         features: &Matrix,
         labels: &EncodedLabels,
-        space: &RowSpace,
+        space: &RowSpace<'_>,
     ) -> Result<FittedOrdinalRegression, Error> {
         if !(self.c.is_finite() && self.c > 0.0) {
             return Err(Error::InvalidC { c: self.c });
@@ -106,8 +106,9 @@ impl Estimator for OrdinalRegression {
     ///
     /// [`Error::LabelCount`], [`Error::OneClass`], [`Error::InvalidC`], [`Error::InvalidTol`], [`Error::NotConverged`], [`Error::Overflow`].
     fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<Self::Fitted, Error> {
-        let labels = EncodedLabels::new(features, labels)?;
-        self.fit_to(features, &labels, &RowSpace::new(features)?)
+        let mut fitted = Self::fit_each(std::slice::from_ref(self), features, labels);
+        // One result a setting.
+        fitted.swap_remove(0)
     }
 
     /// The features are factored once.
@@ -115,7 +116,11 @@ impl Estimator for OrdinalRegression {
     /// Each fit starts anew from the thresholds that fit without features, so results are those of
     /// [`fit`](Estimator::fit).
     fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<Self::Fitted, Error>> {
-        let data = EncodedLabels::new(features, labels).and_then(|labels| Ok((labels, RowSpace::new(features)?)));
+        let exactness = settings.iter().map(|&Self { c, class_weight, tol, .. }| Exactness { c, class_weight, tol });
+        let data = EncodedLabels::new(features, labels).and_then(|labels| {
+            let space = RowSpace::new(features, &labels, exactness)?;
+            Ok((labels, space))
+        });
         let fit = |settings: &Self| match &data {
             Ok((labels, space)) => settings.fit_to(features, labels, space),
             Err(error) => Err(error.clone()),

@@ -54,7 +54,8 @@ pub trait Estimator: Clone + Sync {
     /// [`Error::LabelCount`]; of a classifier [`Error::OneClass`], of a regressor [`Error::NonFiniteTarget`]; and those of the estimator.
     fn fit(&self, features: &Matrix, labels: &[Self::Label]) -> Result<Self::Fitted, Error>;
 
-    /// Fits several settings to the same data; results in their order, each as [`fit`](Self::fit) gives it but for rounding.
+    /// Fits several settings to the same data; results in their order, each as [`fit`](Self::fit) gives it but for rounding, or what a tolerance among
+    /// its settings leaves open.
     ///
     /// Here one after another; an estimator overrides it where settings can share work.
     fn fit_each(settings: &[Self], features: &Matrix, labels: &[Self::Label]) -> Vec<Result<Self::Fitted, Error>> {

@@ -133,8 +133,8 @@ pub(crate) struct NotPositiveDefinite {
 
 /// L Lᵀ = A for a symmetric positive definite A: the only such factorisation of this crate.
 ///
-/// Holds L in the lower triangle; what is above it is not read. In double precision, but where A⁻¹ is wanted roughly and
-/// often.
+/// Holds L in the lower triangle; what is above it means nothing, unless [`without_remains`](Self::without_remains) has
+/// cleared it. In double precision, but where A⁻¹ is wanted roughly and often.
 pub(crate) struct Cholesky<T = f64>(Mat<T>);
 
 impl<T: RealField + Copy + Into<f64>> Cholesky<T> {

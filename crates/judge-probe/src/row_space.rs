@@ -13,7 +13,7 @@ use crate::products::{Qr, add_product, check_squares, multiply, transposed};
 use crate::{ClassWeight, Error, Matrix};
 
 /// The rows in coordinates that lose nothing: with fewer rows than features those of an orthonormal basis of the space that the rows span,
-/// which the optimal coefficients lie in. Products, and so the penalty too, stay what they were.
+/// which the optimal coefficients lie in. Products, and so the penalty too, stay what they were, as far as the fits' [`Exactness`] asks.
 pub(crate) struct RowSpace<'a> {
     /// `[n_features, n_rows]`.
     columns: MatRef<'a, f64>,
@@ -21,7 +21,7 @@ pub(crate) struct RowSpace<'a> {
     basis: Option<Qr<'a>>,
 }
 
-/// What a fit asks of the coordinates: those of its settings that say how far a row may be off.
+/// What a fit asks of the coordinates: those of its settings that say how far inner products of rows may be off.
 pub(crate) struct Exactness {
     pub(crate) c: f64,
     pub(crate) class_weight: ClassWeight,
@@ -29,35 +29,40 @@ pub(crate) struct Exactness {
 }
 
 impl Exactness {
-    /// How much the squared length of a row may be off without moving the objective's minimum by more than half of `tol`. The objective is a mean
-    /// over rows of a loss, weighted by what their class counts over the sum S, and ‖W‖² / (2 c S).
+    /// By how much inner products of rows may be off, in the spectral norm, without moving the minimum by more than half of `tol`: of a mean over
+    /// rows of a loss, weighted by what their class counts over the sum S, and ‖W‖² / (2 c S). `None` for settings that are out of range.
     ///
-    /// A row whose square is d too large is that row with a feature of its own, of √d. The optimal W is a sum of rows times
-    /// factors, each at most c times the row's weight and the loss's slope; without these features a row's function
-    /// changes by t ≤ √2 c weight d. The duals of the two problems differ by the penalty of these features alone, and by
-    /// weak duality W without them is above the minimum by no more than the loss's curvature makes of t, at most t² / 4.
-    fn tolerance(&self, labels: &EncodedLabels) -> f64 {
+    /// Adding d to the square of every row gives each a feature of its own, √d. At the minimum W = Σ αᵢ xᵢ with
+    /// |αᵢ| ≤ √2 c sᵢ, for a loss whose slope is at most √2 and a row of weight sᵢ; without its own feature the function of
+    /// row i changes by tᵢ = d αᵢ. To first order that cancels against the penalty of these features in the dual bound, and
+    /// half the curvature times tᵢ² remains, at most tᵢ² / 4 ≤ (c sᵢ d)² / 2. Any symmetric change of norm d does the same.
+    fn tolerance(&self, labels: &EncodedLabels) -> Option<f64> {
+        let usable = |number: f64| number.is_finite() && number > 0.0;
         let greatest = self.class_weight.of_classes(&labels.counts).into_iter().fold(0.0, f64::max);
-        self.tol.sqrt() / (self.c * greatest)
+        (usable(self.c) && usable(self.tol)).then(|| self.tol.sqrt() / (self.c * greatest))
     }
 }
 
 impl<'a> RowSpace<'a> {
-    /// Exact enough for all fits that will share it. [`Error::Overflow`] where the squares of the features do not add up to a finite number.
+    /// Coordinates of the features and positions of the labels for some fits that share them, exact enough for the strictest. Settings that are out
+    /// of range ask for nothing: they are refused by the fits.
     ///
-    /// Settings that are out of range ask for nothing: they are refused elsewhere. O(m² (n_rows + n_features)) for the lesser
-    /// m of the two.
-    pub(crate) fn new(
+    /// O(m² (n_rows + n_features)) for the lesser m of the two.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LabelCount`], [`Error::OneClass`]; [`Error::Overflow`] where the squares of the features do not add up to a finite number.
+    pub(crate) fn with_labels(
         features: &'a Matrix,
-        labels: &EncodedLabels,
+        labels: &[i64],
         fits: impl IntoIterator<Item = Exactness>,
-    ) -> Result<Self, Error> {
+    ) -> Result<(Self, EncodedLabels), Error> {
+        let labels = EncodedLabels::new(features, labels)?;
         check_squares(features)?;
-        let tolerances = fits.into_iter().map(|fit| fit.tolerance(labels));
-        let tolerance = tolerances.filter(|tolerance| *tolerance >= 0.0).fold(f64::INFINITY, f64::min);
+        let tolerance = fits.into_iter().filter_map(|fit| fit.tolerance(&labels)).fold(f64::INFINITY, f64::min);
         let columns = transposed(features);
         let basis = (features.n_rows() < features.n_features()).then(|| Qr::new(columns, tolerance));
-        Ok(Self { columns, basis })
+        Ok((Self { columns, basis }, labels))
     }
 
     /// With a last coordinate of ones, which the intercept multiplies, or without.
@@ -92,7 +97,7 @@ pub(crate) struct Points<'a> {
     /// Without the ones, `[n_penalised, n_rows]`.
     values: MatRef<'a, f64>,
     with_ones: bool,
-    /// Coordinate i is 0 in rows before row i, and the values of one coordinate are neighbours in memory; else those of one row are.
+    /// If true, coordinate i is 0 in rows before row i, and the values of a coordinate are neighbours in memory; if false, those of a row are.
     triangular: bool,
 }
 
@@ -233,12 +238,18 @@ mod tests {
 
     #[test]
     fn products_by_blocks_are_those_of_whole_matrices() -> Result<(), Error> {
-        // More coordinates than two blocks: those of a basis, a triangle, and the features themselves.
-        for (n_rows, n_features) in [(2 * BLOCK + 5, 2 * BLOCK + 40), (2 * BLOCK + 40, 2 * BLOCK + 5), (3, 2)] {
+        // More coordinates than two blocks: those of either basis, a triangle, and the features themselves.
+        let exact = || Exactness { c: 1e30, class_weight: ClassWeight::Uniform, tol: 1e-14 };
+        for (n_rows, n_features, exact) in [
+            (2 * BLOCK + 5, 2 * BLOCK + 40, None),
+            (2 * BLOCK + 5, 2 * BLOCK + 40, Some(exact())),
+            (2 * BLOCK + 40, 2 * BLOCK + 5, None),
+            (3, 2, None),
+        ] {
             let rows = (0..n_rows).map(|i| (0..n_features).map(|j| number(i, j)).collect::<Vec<_>>());
             let features = Matrix::from_rows(rows)?;
             let labels: Vec<i64> = (0..n_rows as i64).map(|row| row % 2).collect();
-            let space = RowSpace::new(&features, &EncodedLabels::new(&features, &labels)?, [])?;
+            let (space, _) = RowSpace::with_labels(&features, &labels, exact)?;
             for with_ones in [false, true] {
                 let points = space.points(with_ones);
                 let (n_coordinates, n_penalised) = (points.shape().0, points.n_penalised());

@@ -119,35 +119,3 @@ fn settings_fitted_together_give_what_each_gives_alone() {
         }
     }
 }
-
-/// Rows that depend on each other, fewer than features. A c of 1e9 takes coordinates that are exact to the last digit, which the others then share.
-#[test]
-fn exact_coordinates_for_one_setting_change_no_other() {
-    let number = |i: usize, j: usize| ((i * 37 + j * 101 + i * j * 7) % 23) as f64 / 11.0 - 1.0;
-    // The last five rows are the first five again, and all have a mean of 0.
-    let mut rows: Vec<Vec<f64>> = (0..30).map(|i| (0..80).map(|j| number(i % 25, j)).collect()).collect();
-    for j in 0..80 {
-        let mean = rows.iter().map(|row| row[j]).sum::<f64>() / 30.0;
-        rows.iter_mut().for_each(|row| row[j] -= mean);
-    }
-    let features = Matrix::from_rows(&rows).unwrap();
-    for n_classes in [2, 3] {
-        let labels: Vec<i64> = (0..30).map(|i| (i * i + i / 7) as i64 % n_classes).collect();
-        for fit_intercept in [true, false] {
-            let of = |c| LogisticRegression { c, fit_intercept, ..LogisticRegression::default() };
-            let settings = [of(0.01), of(1.0), of(1e9)];
-            let exact = LogisticRegression::fit_each(&settings, &features, &labels);
-            let alone = LogisticRegression::fit_each(&settings[..2], &features, &labels);
-            assert!(exact[2].is_ok());
-            for (exact, alone) in exact.iter().zip(&alone) {
-                let (exact, alone) = (exact.as_ref().unwrap(), alone.as_ref().unwrap());
-                let values = |fitted: &FittedLogisticRegression| {
-                    [fitted.coefficients().values().to_vec(), fitted.intercepts().to_vec()].concat()
-                };
-                for (exact, alone) in values(exact).iter().zip(values(alone)) {
-                    assert!((exact - alone).abs() < 1e-9, "{exact} and {alone}");
-                }
-            }
-        }
-    }
-}

@@ -55,8 +55,8 @@ impl Default for LogisticRegression {
     /// c 1, uniform weights, with intercepts, tol 1e-14, max_iter 100.
     ///
     /// c, weights and intercepts are scikit-learn's; `tol` and `max_iter` belong to this solver. Near the minimum each
-    /// step about squares the distance, so that a tight `tol` costs a step or two more and makes results independent of
-    /// the start.
+    /// step divides the distance by a million or more, so that a tight `tol` costs a step or two more and leaves little
+    /// that depends on the start.
     fn default() -> Self {
         Self { c: 1.0, class_weight: ClassWeight::Uniform, fit_intercept: true, tol: 1e-14, max_iter: 100 }
     }
@@ -107,12 +107,9 @@ impl Estimator for LogisticRegression {
     /// In the order of `settings`, whatever the order of c. A setting that is out of range or does not converge spoils no
     /// other; after one that does not converge the next starts from 0.
     fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<Self::Fitted, Error>> {
-        let exactness = settings.iter().map(|&Self { c, class_weight, tol, .. }| Exactness { c, class_weight, tol });
-        let data = EncodedLabels::new(features, labels).and_then(|labels| {
-            let space = RowSpace::new(features, &labels, exactness)?;
-            Ok((labels, space))
-        });
-        let (labels, space) = match data {
+        let fits = settings.iter().map(|&Self { c, class_weight, tol, .. }| Exactness { c, class_weight, tol });
+        let data = RowSpace::with_labels(features, labels, fits);
+        let (space, labels) = match data {
             Ok(data) => data,
             Err(error) => return settings.iter().map(|_| Err(error.clone())).collect(),
         };

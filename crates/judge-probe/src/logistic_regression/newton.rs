@@ -10,8 +10,8 @@
 //! serves; each iteration of conjugate gradients is O(n_coordinates n_rows n_columns). The full Hessian of several
 //! classes, of order n_coordinates n_columns, is never formed.
 //!
-//! The step is inexact far from the minimum and close to exact near it, which keeps Newton's fast convergence (Nocedal
-//! and Wright, *Numerical Optimization*, section 7.1).
+//! The step is inexact far from the minimum and closer to exact near it, where each divides the distance by a million or
+//! more (Nocedal and Wright, *Numerical Optimization*, section 7.1).
 
 use faer::traits::RealField;
 use faer::{Mat, Scale};

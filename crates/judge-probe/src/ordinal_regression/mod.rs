@@ -114,15 +114,12 @@ impl Estimator for OrdinalRegression {
     /// The features are factored once.
     ///
     /// Each fit starts anew from the thresholds that fit without features, so results are those of
-    /// [`fit`](Estimator::fit).
+    /// [`fit`](Estimator::fit) but for what `tol` leaves open: coordinates are as exact as the strictest setting asks.
     fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<Self::Fitted, Error>> {
-        let exactness = settings.iter().map(|&Self { c, class_weight, tol, .. }| Exactness { c, class_weight, tol });
-        let data = EncodedLabels::new(features, labels).and_then(|labels| {
-            let space = RowSpace::new(features, &labels, exactness)?;
-            Ok((labels, space))
-        });
+        let fits = settings.iter().map(|&Self { c, class_weight, tol, .. }| Exactness { c, class_weight, tol });
+        let data = RowSpace::with_labels(features, labels, fits);
         let fit = |settings: &Self| match &data {
-            Ok((labels, space)) => settings.fit_to(features, labels, space),
+            Ok((space, labels)) => settings.fit_to(features, labels, space),
             Err(error) => Err(error.clone()),
         };
         settings.iter().map(fit).collect()

@@ -6,7 +6,7 @@ use faer::{Conj, Mat, MatRef, Par};
 
 use super::{Cholesky, lower_gram, multiply};
 
-/// Q R = A of more rows than columns, Q's columns orthonormal.
+/// Q R = A of more rows than columns, Q's columns orthonormal as far as a tolerance asks.
 ///
 /// It exists for any A, also where columns depend on each other.
 pub(crate) struct Qr<'a> {
@@ -17,8 +17,8 @@ pub(crate) struct Qr<'a> {
 enum Factors {
     /// Q = A R⁻¹, with Rᵀ the factor of Aᵀ A, and 0 above its diagonal.
     ///
-    /// Shifted Cholesky QR (Fukaya et al., SIAM Journal on Scientific Computing 42, 2020). Where columns all but depend on
-    /// each other, Q is orthonormal only together with the shift; Q R is A all the same.
+    /// Shifted Cholesky QR (Fukaya et al., SIAM Journal on Scientific Computing 42, 2020): with a shift s of the diagonal
+    /// [A; √s I] R⁻¹ is orthonormal, and Q alone where columns do not all but depend on each other. Q R is A all the same.
     Cholesky(Cholesky),
     /// Householder reflections, without pivoting.
     Householder {
@@ -30,10 +30,11 @@ enum Factors {
 }
 
 impl<'a> Qr<'a> {
-    /// Rᵀ R may differ from Aᵀ A by `tolerance` on the diagonal, which is the square of a column's length.
+    /// Rᵀ R may differ from Aᵀ A by `tolerance`, in the spectral norm.
     ///
     /// Where that is more than rounding, inner products of the columns are factored, in n_columns² (n_rows + n_columns / 3) operations, and else a copy
-    /// of A, in twice as many (Golub and Van Loan, *Matrix Computations*, sections 4.2 and 5.2). With a tolerance of 0 it is always the copy.
+    /// of A, in 2 n_columns² (n_rows − n_columns / 3) (Golub and Van Loan, *Matrix Computations*, sections 4.2 and 5.2). With a tolerance of 0 it is
+    /// always the copy.
     pub(crate) fn new(a: MatRef<'a, f64>, tolerance: f64) -> Self {
         let factors = of_gram(a, tolerance).map_or_else(|| of_reflections(a), Factors::Cholesky);
         Self { a, factors }
@@ -79,12 +80,14 @@ impl<'a> Qr<'a> {
     }
 }
 
-/// The factor of Aᵀ A with a shift of its diagonal that outweighs rounding as a rule; `None` where the shift is beyond the
-/// tolerance or was not enough.
+/// The factor of Aᵀ A with a shift of its diagonal; `None` where shift and rounding may be beyond the tolerance, or the shift was not enough.
+///
+/// Roundings of sums of n_rows and n_columns numbers add up as the root of how many there are, as a rule; Fukaya's shift
+/// covers the worst case, thousands of times as much. Where ours is too small, there is no factor, and no harm done.
 fn of_gram(a: MatRef<'_, f64>, tolerance: f64) -> Option<Cholesky> {
     let greatest = a.col_iter().map(|column| column.squared_norm_l2()).fold(0.0, f64::max);
     let shift = 16.0 * ((a.nrows() + a.ncols()) as f64).sqrt() * f64::EPSILON * greatest;
-    if shift > tolerance {
+    if 2.0 * shift >= tolerance {
         return None;
     }
     let mut gram = lower_gram(a.transpose());

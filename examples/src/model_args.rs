@@ -56,7 +56,7 @@ pub struct ModelArgs {
     /// Folder of a LoRA adapter, as PEFT saves it, that is merged into the weights as they are loaded (repeatable)
     #[arg(long = "adapter", value_name = "DIR", help_heading = "Model")]
     pub adapters: Vec<PathBuf>,
-    /// Where the model runs: cpu, cuda:N, vulkan:N or metal:N; with cuda:0,cuda:1 it is split across these GPUs (for speed, run one process per GPU)
+    /// Where the model runs: cpu, cuda:N or wgpu:N; with cuda:0,cuda:1 it is split across these GPUs (for speed, run one process per GPU)
     #[arg(
         long = "device",
         default_value = "cpu",

@@ -9,7 +9,7 @@
 
 1  Parity: tests/parity.rs on the device, in f32, tf32 and bf16, against the committed values of transformers and so against the CPU path
    in f32, which is held to the same values within 1e-4, as f32 is here. Without --parity this part is left out, and the script says so;
-   --dtypes names some of the three where there is no time for all. A processor has no tf32, Vulkan and Metal have f32 alone.
+   --dtypes names some of the three where there is no time for all. A processor has no tf32, wgpu has f32 alone.
 2  The card's peak: a bf16 product of 8192 x 8192 by 8192 x 8192 in torch, and beside it the same product here.
 3  The benchmark: published shapes, random bf16 weights (scripts/bench/make_model.py; `:4` means four blocks; '' means no benchmark).
    Equal: prompts of 512 tokens. Ragged: as long as judge prompts are. Shared: one rubric before all, and five questions about each response.
@@ -24,8 +24,8 @@
 A part that fails is named, the rest is run, and the script ends with 1; where transformers fails, the line has no figures of it. `--without-transformers` is for a machine that has no torch: the
 peak is then that of the products here, and nothing is compared. `--device cuda:0,cuda:1` spreads the model's layers over cards, and
 transformers has the first. Cards are numbered as nvidia-smi numbers them, among those that CUDA_VISIBLE_DEVICES names.
-`--device cpu` runs all of it on a processor, with a smaller product: that is how the script is tested. `--device vulkan:0` and `metal:0` are for the parity part
-(`--models ''`), in builds with these features.
+`--device cpu` runs all of it on a processor, with a smaller product: that is how the script is tested. `--device wgpu:0` is for the parity part
+(`--models ''`), in builds with that feature.
 Nothing here needs the network.
 """
 
@@ -45,7 +45,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts/bench"))
 import cpu  # noqa: E402
 
-DTYPES = {"cuda": ["f32", "tf32", "bf16"], "cpu": ["f32", "bf16"], "vulkan": ["f32"], "metal": ["f32"]}
+DTYPES = {"cuda": ["f32", "tf32", "bf16"], "cpu": ["f32", "bf16"], "wgpu": ["f32"]}
 
 
 def workloads(count):

@@ -21,13 +21,10 @@ pub enum Device {
     /// An NVIDIA GPU by its index from 0 among those that the driver shows to this process, written
     /// `cuda:0`. Needs a build with the feature `cuda`.
     Cuda(usize),
-    /// A GPU of any maker through Vulkan, by its index from 0 among those that Vulkan lists (discrete
-    /// ones first, software last), written `vulkan:0`. In f32 alone. Needs a build with the feature
-    /// `vulkan`.
-    Vulkan(usize),
-    /// A GPU of Apple's through Metal, by its index likewise, written `metal:0`. In f32 alone. Needs a
-    /// build with the feature `metal`.
-    Metal(usize),
+    /// A GPU of any maker through wgpu, which goes through Vulkan, Metal or Direct3D 12, by its index
+    /// from 0 among those that it lists (discrete ones first, software last), written `wgpu:0`. In f32
+    /// alone. Needs a build with the feature `wgpu`.
+    Wgpu(usize),
 }
 
 impl Device {
@@ -46,27 +43,18 @@ impl Device {
                 crate::engine::tensor::cuda::Machine::probe().check(index).map_err(problem)?;
                 Ok(burn::tensor::Device::cuda(index))
             }
-            #[cfg(feature = "vulkan")]
-            Self::Vulkan(index) => self.adapter(burn::tensor::DeviceType::Vulkan, index),
-            #[cfg(feature = "metal")]
-            Self::Metal(index) => self.adapter(burn::tensor::DeviceType::Metal, index),
+            #[cfg(feature = "wgpu")]
+            Self::Wgpu(index) => {
+                crate::engine::tensor::runtime::configure();
+                let mut adapters = burn::tensor::Device::enumerate(burn::tensor::DeviceType::Wgpu).into_vec();
+                if index >= adapters.len() {
+                    return Err(Error::NoAdapter { device: self, found: adapters.len() });
+                }
+                Ok(adapters.swap_remove(index))
+            }
             #[allow(unreachable_patterns, reason = "a build may have all features")]
             _ => Err(Error::NotInBuild { device: self }),
         }
-    }
-
-    /// The GPU of this index among those that a graphics interface lists.
-    ///
-    /// # Errors
-    /// [`Error::NoAdapter`] if there are not so many.
-    #[cfg(any(feature = "vulkan", feature = "metal"))]
-    fn adapter(self, interface: burn::tensor::DeviceType, index: usize) -> Result<burn::tensor::Device, Error> {
-        crate::engine::tensor::runtime::configure();
-        let mut adapters = burn::tensor::Device::enumerate(interface).into_vec();
-        if index >= adapters.len() {
-            return Err(Error::NoAdapter { device: self, found: adapters.len() });
-        }
-        Ok(adapters.swap_remove(index))
     }
 
     /// The feature of this crate that a build needs for this device; empty for the processor.
@@ -74,20 +62,19 @@ impl Device {
         match self {
             Self::Cpu => "",
             Self::Cuda(_) => "cuda",
-            Self::Vulkan(_) => "vulkan",
-            Self::Metal(_) => "metal",
+            Self::Wgpu(_) => "wgpu",
         }
     }
 
     /// Whether it is a GPU that has f32 alone: the interface says nothing of other numbers that could be
     /// relied on for all makers.
     pub(crate) fn has_f32_alone(self) -> bool {
-        matches!(self, Self::Vulkan(_) | Self::Metal(_))
+        matches!(self, Self::Wgpu(_))
     }
 }
 
 /// Memory in bytes of the smallest of a model's GPUs, used or not; `None` where it is not known: on
-/// the processor, and through Vulkan and Metal.
+/// the processor, and through wgpu.
 ///
 /// # Errors
 /// [`Error::Cuda`] if the driver does not say it.
@@ -132,8 +119,7 @@ impl fmt::Display for Device {
         match self {
             Self::Cpu => f.write_str("cpu"),
             Self::Cuda(index) => write!(f, "cuda:{index}"),
-            Self::Vulkan(index) => write!(f, "vulkan:{index}"),
-            Self::Metal(index) => write!(f, "metal:{index}"),
+            Self::Wgpu(index) => write!(f, "wgpu:{index}"),
         }
     }
 }
@@ -141,7 +127,7 @@ impl fmt::Display for Device {
 impl FromStr for Device {
     type Err = Error;
 
-    /// Reads `cpu`, `cuda:INDEX`, `vulkan:INDEX` or `metal:INDEX`.
+    /// Reads `cpu`, `cuda:INDEX` or `wgpu:INDEX`.
     ///
     /// # Errors
     /// [`Error::UnknownDevice`] for any other text. Whether there is such a device is not asked.
@@ -151,8 +137,7 @@ impl FromStr for Device {
         }
         let of_index = match text.split_once(':') {
             Some(("cuda", index)) => index.parse().map(Self::Cuda).ok(),
-            Some(("vulkan", index)) => index.parse().map(Self::Vulkan).ok(),
-            Some(("metal", index)) => index.parse().map(Self::Metal).ok(),
+            Some(("wgpu", index)) => index.parse().map(Self::Wgpu).ok(),
             _ => None,
         };
         of_index.ok_or_else(|| Error::UnknownDevice { found: text.to_owned() })
@@ -294,7 +279,7 @@ pub enum DevicesProblem {
     /// Products of ten bits after the point are asked for, which only NVIDIA GPUs have.
     #[error("tf32 products are for NVIDIA GPUs only: use f32")]
     Tf32,
-    /// Weights in bf16 are asked for through Vulkan or Metal.
+    /// Weights in bf16 are asked for through wgpu.
     #[error("there models run in f32 alone, not in bf16: use f32")]
     F32Alone,
     /// There are fewer blocks than devices.
@@ -349,7 +334,7 @@ mod tests {
 
     #[test]
     fn names_survive_the_round_trip() {
-        for device in [Device::Cpu, Device::Cuda(0), Device::Cuda(12), Device::Vulkan(0), Device::Metal(1)] {
+        for device in [Device::Cpu, Device::Cuda(0), Device::Cuda(12), Device::Wgpu(0), Device::Wgpu(1)] {
             assert_eq!(device.to_string().parse::<Device>().unwrap(), device);
         }
         for dtype in [Dtype::F32, Dtype::Tf32, Dtype::Bf16] {
@@ -359,7 +344,7 @@ mod tests {
 
     #[test]
     fn other_names_are_refused() {
-        for text in ["", "CPU", "cuda", "cuda:", "cuda:-1", "vulkan", "metal:", "opencl:0", "mps"] {
+        for text in ["", "CPU", "cuda", "cuda:", "cuda:-1", "wgpu", "wgpu:", "opencl:0", "mps"] {
             assert!(matches!(text.parse::<Device>(), Err(Error::UnknownDevice { .. })), "{text}");
         }
         assert!(matches!("f16".parse::<Dtype>(), Err(Error::UnknownDtype { .. })));
@@ -367,8 +352,7 @@ mod tests {
 
     #[test]
     fn what_the_build_lacks_is_named() {
-        let built = [cfg!(feature = "cuda"), cfg!(feature = "vulkan"), cfg!(feature = "metal")];
-        for (device, built) in [Device::Cuda(0), Device::Vulkan(0), Device::Metal(0)].into_iter().zip(built) {
+        for (device, built) in [(Device::Cuda(0), cfg!(feature = "cuda")), (Device::Wgpu(0), cfg!(feature = "wgpu"))] {
             if !built {
                 let error = device.to_burn().unwrap_err();
                 assert!(matches!(error, Error::NotInBuild { .. }));
@@ -377,21 +361,18 @@ mod tests {
         }
     }
 
-    #[cfg(any(feature = "vulkan", feature = "metal"))]
+    #[cfg(feature = "wgpu")]
     #[test]
     fn adapters_are_counted() {
-        for device in [Device::Vulkan(1000), Device::Metal(1000)] {
-            match device.to_burn() {
-                Err(Error::NoAdapter { found, .. }) => assert!(found < 1000),
-                Err(Error::NotInBuild { .. }) => {}
-                other => panic!("{other:?}"),
-            }
+        match Device::Wgpu(1000).to_burn() {
+            Err(Error::NoAdapter { found, .. }) => assert!(found < 1000),
+            other => panic!("{other:?}"),
         }
     }
 
     #[test]
     fn one_model_is_for_cuda_alone_where_several_cards_share_it() {
-        for devices in [[Device::Cpu, Device::Cuda(0)], [Device::Vulkan(0), Device::Vulkan(1)]] {
+        for devices in [[Device::Cpu, Device::Cuda(0)], [Device::Wgpu(0), Device::Wgpu(1)]] {
             let error = to_burn(&devices).unwrap_err();
             assert!(matches!(error, Error::Devices { problem: DevicesProblem::NotOnlyCards, .. }), "{error}");
         }

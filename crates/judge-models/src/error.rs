@@ -160,8 +160,8 @@ pub enum Error {
         /// The device asked for.
         device: crate::Device,
     },
-    /// A graphics interface lists fewer GPUs than the index needs.
-    #[error("{device} was asked for, but the interface lists {found} cards on this machine, numbered from 0")]
+    /// wgpu lists fewer GPUs than the index needs.
+    #[error("{device} was asked for, but wgpu lists {found} GPUs on this machine, numbered from 0")]
     NoAdapter {
         /// The device asked for.
         device: crate::Device,

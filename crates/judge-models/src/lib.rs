@@ -79,7 +79,7 @@
 //! | stage | the blocks that lie on one of several devices |
 //! | lens | whether an inner state goes to the head as it is or through the final norm |
 //!
-//! Cargo features: `cuda` runs models on NVIDIA GPUs ([`Device::Cuda`]; docs/gpu.md says what it needs and what of it has not been run); `vulkan` and `metal` are for GPUs of other makers ([`Device::Vulkan`], [`Device::Metal`]; never run);
+//! Cargo features: `cuda` runs models on NVIDIA GPUs ([`Device::Cuda`]; docs/gpu.md says what it needs and what of it has not been run); `wgpu` is for GPUs of other makers ([`Device::Wgpu`]; run on a software adapter alone);
 //! `hub` fetches models that are not in the hub's cache; `train` adds next-token training of a small decoder; `api` adds `ApiModel`, a model behind a service that speaks OpenAI's
 //! chat-completions API, which only writes text (docs/labels.md). `bench` and `emulated-unit` are for this crate's own benchmarks and tests.
 //!

@@ -69,7 +69,7 @@ pub struct LoadOptions {
     /// has too little memory. By default the CPU.
     pub devices: Vec<Device>,
     /// Arithmetic of the weights; `None`: bf16 if most of the checkpoint is bf16 or f16, else f32; f32
-    /// through Vulkan and Metal.
+    /// through wgpu.
     pub dtype: Option<Dtype>,
     /// What weights are kept as in memory.
     pub weights: WeightForm,
@@ -88,7 +88,7 @@ pub struct LoadOptions {
     /// model's.
     pub adapters: Vec<PathBuf>,
     /// Upper bound on tokens (prompt plus new) in flight at once; 0 is taken for 1. `None`: 16,384
-    /// on the processor and through Vulkan and Metal, which do not say how much memory there is; on
+    /// on the processor and through wgpu, which does not say how much memory there is; on
     /// NVIDIA's GPUs as many as suit the model and the memory that the smallest of them
     /// has in all, from 1,024 to 65,536 ([`Model::max_batch_tokens`]). Bounds memory. On the processor
     /// it never changes a number, on a GPU only the last digits. A longer sequence runs alone.

@@ -252,5 +252,5 @@ fn a_folder_that_cannot_be_built_says_why() {
     assert_eq!(problem(&[cpu, cpu]), DevicesProblem::NotOnlyCards);
     assert_eq!(problem(&[card, cpu]), DevicesProblem::NotOnlyCards);
     assert_eq!(problem(&[card, Device::Cuda(1), card]), DevicesProblem::Twice { device: card });
-    assert_eq!(problem(&[card, Device::Vulkan(0)]), DevicesProblem::NotOnlyCards);
+    assert_eq!(problem(&[card, Device::Wgpu(0)]), DevicesProblem::NotOnlyCards);
 }

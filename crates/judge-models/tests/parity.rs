@@ -16,7 +16,7 @@ use judge_core::{
 use judge_models::{Device, Dtype, LoadOptions, Model};
 use safetensors::SafeTensors;
 
-/// Where and how the models of these tests run: `JUDGE_TEST_DEVICE` (`cpu`, or in a build with their feature `cuda:N`, `vulkan:N` or `metal:N`, or
+/// Where and how the models of these tests run: `JUDGE_TEST_DEVICE` (`cpu`, or in a build with their feature `cuda:N` or `wgpu:N`, or
 /// several of the first kind with commas between them) and `JUDGE_TEST_DTYPE` (`f32`, `tf32` or `bf16`). Unset: the CPU in f32.
 fn place() -> (Vec<Device>, Dtype) {
     let read = |name: &str, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());

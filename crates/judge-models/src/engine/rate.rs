@@ -22,7 +22,7 @@ const SIZE: usize = 8192;
 /// counts.
 const TOGETHER: usize = 8;
 
-/// Operations per second that products in bf16 (in f32 through Vulkan and Metal) reach on a device, the best of some tries. A
+/// Operations per second that products in bf16 (in f32 through wgpu) reach on a device, the best of some tries. A
 /// multiply-add counts as two operations.
 ///
 /// | device | product | by |

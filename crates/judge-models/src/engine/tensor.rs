@@ -60,7 +60,7 @@ mod product;
 mod reads;
 pub(crate) mod rotation;
 mod run;
-#[cfg(any(feature = "cuda", feature = "vulkan", feature = "metal"))]
+#[cfg(any(feature = "cuda", feature = "wgpu"))]
 pub(crate) mod runtime;
 mod schedule;
 mod score;

@@ -29,7 +29,7 @@ pub(crate) struct Precision {
 }
 
 impl Precision {
-    /// f32 throughout, as far as one product of the device is. On processors and through Vulkan and Metal it is: cubecl's kernels
+    /// f32 throughout, as far as one product of the device is. On processors and through wgpu it is: cubecl's kernels
     /// round what they multiply where an interface has TF32, and of GPUs' interfaces CUDA alone does.
     pub(crate) const FULL: Self = Self { products: DType::F32, attention: DType::F32, in_parts: false };
 

@@ -133,8 +133,7 @@ pub(crate) struct NotPositiveDefinite {
 
 /// L Lᵀ = A for a symmetric positive definite A: the only such factorisation of this crate.
 ///
-/// Holds L in the lower triangle; what is above it means nothing, unless [`without_remains`](Self::without_remains) has
-/// cleared it. In double precision, but where A⁻¹ is wanted roughly and often.
+/// Holds L, 0 above the diagonal. In double precision, but where A⁻¹ is wanted roughly and often.
 pub(crate) struct Cholesky<T = f64>(Mat<T>);
 
 impl<T: RealField + Copy + Into<f64>> Cholesky<T> {
@@ -161,10 +160,14 @@ impl<T: RealField + Copy + Into<f64>> Cholesky<T> {
         };
         // The square of L's diagonal entry is the pivot. NaN compares as false and so is refused.
         let stands = |i: usize| a[(i, i)].into() * a[(i, i)].into() > rounding * diagonal[i];
-        match (0..n_done).find(|&i| !stands(i)).or((n_done < order).then_some(n_done)) {
-            Some(pivot) => Err(NotPositiveDefinite { pivot }),
-            None => Ok(Self(a)),
+        if let Some(pivot) = (0..n_done).find(|&i| !stands(i)).or((n_done < order).then_some(n_done)) {
+            return Err(NotPositiveDefinite { pivot });
         }
+        // faer works above the diagonal and leaves its remains there.
+        for column in 1..order {
+            a.col_as_slice_mut(column)[..column].fill(T::zero_impl());
+        }
+        Ok(Self(a))
     }
 
     /// Replaces B by A⁻¹ B.
@@ -177,16 +180,6 @@ impl<T: RealField + Copy + Into<f64>> Cholesky<T> {
 }
 
 impl Cholesky {
-    /// With 0 above the diagonal, so that the whole matrix is L.
-    ///
-    /// faer leaves remains of the factorisation there.
-    fn without_remains(mut self) -> Self {
-        for column in 1..self.0.ncols() {
-            self.0.col_as_slice_mut(column)[..column].fill(0.0);
-        }
-        self
-    }
-
     /// Replaces B by L⁻ᵀ B.
     ///
     /// The second half of [`solve`](Self::solve).

@@ -94,7 +94,7 @@ fn of_gram(a: MatRef<'_, f64>, tolerance: f64) -> Option<Cholesky> {
     for i in 0..a.ncols() {
         gram[(i, i)] += shift;
     }
-    Cholesky::new(gram, 0.0).ok().map(Cholesky::without_remains)
+    Cholesky::new(gram, 0.0).ok()
 }
 
 fn of_reflections(a: MatRef<'_, f64>) -> Factors {

@@ -29,6 +29,17 @@ pub(crate) struct Exactness {
 }
 
 impl Exactness {
+    /// [`Error::InvalidC`], [`Error::InvalidTol`]: both are finite and above 0.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if !(self.c.is_finite() && self.c > 0.0) {
+            return Err(Error::InvalidC { c: self.c });
+        }
+        if !(self.tol.is_finite() && self.tol > 0.0) {
+            return Err(Error::InvalidTol { tol: self.tol });
+        }
+        Ok(())
+    }
+
     /// By how much inner products of rows may be off, in the spectral norm, without moving the minimum by more than half of `tol`: of a mean over
     /// rows of a loss, weighted by what their class counts over the sum S, and ‖W‖² / (2 c S). `None` for settings that are out of range.
     ///
@@ -37,9 +48,8 @@ impl Exactness {
     /// row i changes by tᵢ = d αᵢ. To first order that cancels against the penalty of these features in the dual bound, and
     /// half the curvature times tᵢ² remains, at most tᵢ² / 4 ≤ (c sᵢ d)² / 2. Any symmetric change of norm d does the same.
     fn tolerance(&self, labels: &EncodedLabels) -> Option<f64> {
-        let usable = |number: f64| number.is_finite() && number > 0.0;
         let greatest = self.class_weight.of_classes(&labels.counts).into_iter().fold(0.0, f64::max);
-        (usable(self.c) && usable(self.tol)).then(|| self.tol.sqrt() / (self.c * greatest))
+        self.check().is_ok().then(|| self.tol.sqrt() / (self.c * greatest))
     }
 }
 
@@ -191,7 +201,7 @@ impl Points<'_> {
         let weighted = weighted.as_ref();
         let mut gram = Mat::zeros(n_coordinates, n_coordinates);
         let blocks = self.blocks().map(|(block, from, _)| (block, from));
-        for (block, from) in blocks.chain((self.with_ones).then_some((self.n_penalised()..n_coordinates, 0))) {
+        for (block, from) in blocks.chain(self.with_ones.then_some((self.n_penalised()..n_coordinates, 0))) {
             let rows = |coordinates: Range<usize>| {
                 weighted.submatrix(coordinates.start, from, coordinates.len(), n_rows - from)
             };

@@ -71,16 +71,10 @@ pub struct FittedLogisticRegression {
 }
 
 impl LogisticRegression {
-    /// [`Error::InvalidC`], [`Error::InvalidTol`]. A `max_iter` of 0 is no error here: fitting then ends with
-    /// [`Error::NotConverged`].
-    fn check(&self) -> Result<(), Error> {
-        if !(self.c.is_finite() && self.c > 0.0) {
-            return Err(Error::InvalidC { c: self.c });
-        }
-        if !(self.tol.is_finite() && self.tol > 0.0) {
-            return Err(Error::InvalidTol { tol: self.tol });
-        }
-        Ok(())
+    /// The settings that say how exact coordinates must be, and that have a range. A `max_iter` of 0 is no error: fitting
+    /// then ends with [`Error::NotConverged`].
+    fn exactness(&self) -> Exactness {
+        Exactness { c: self.c, class_weight: self.class_weight, tol: self.tol }
     }
 }
 
@@ -107,8 +101,7 @@ impl Estimator for LogisticRegression {
     /// In the order of `settings`, whatever the order of c. A setting that is out of range or does not converge spoils no
     /// other; after one that does not converge the next starts from 0.
     fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<Self::Fitted, Error>> {
-        let fits = settings.iter().map(|&Self { c, class_weight, tol, .. }| Exactness { c, class_weight, tol });
-        let data = RowSpace::with_labels(features, labels, fits);
+        let data = RowSpace::with_labels(features, labels, settings.iter().map(Self::exactness));
         let (space, labels) = match data {
             Ok(data) => data,
             Err(error) => return settings.iter().map(|_| Err(error.clone())).collect(),
@@ -143,7 +136,7 @@ impl<'a> Path<'a> {
     /// One setting, from where the last one of its kind ended. Class weights may differ between settings: they change the
     /// objective, and the start need only be near.
     fn fit(&mut self, settings: &LogisticRegression) -> Result<FittedLogisticRegression, Error> {
-        settings.check()?;
+        settings.exactness().check()?;
         let of_classes = settings.class_weight.of_classes(&self.labels.counts);
         let weights = self.labels.class_of_row.iter().map(|&class| of_classes[class]);
         let sum: f64 = weights.clone().sum();

@@ -65,6 +65,11 @@ pub struct FittedOrdinalRegression {
 }
 
 impl OrdinalRegression {
+    /// The settings that say how exact coordinates must be, and that have a range.
+    fn exactness(&self) -> Exactness {
+        Exactness { c: self.c, class_weight: self.class_weight, tol: self.tol }
+    }
+
     /// One setting, on labels and coordinates that several may share. The intercept's row of ones is left out: the
     /// thresholds stand for it.
     ///
@@ -75,12 +80,7 @@ impl OrdinalRegression {
         labels: &EncodedLabels,
         space: &RowSpace<'_>,
     ) -> Result<FittedOrdinalRegression, Error> {
-        if !(self.c.is_finite() && self.c > 0.0) {
-            return Err(Error::InvalidC { c: self.c });
-        }
-        if !(self.tol.is_finite() && self.tol > 0.0) {
-            return Err(Error::InvalidTol { tol: self.tol });
-        }
+        self.exactness().check()?;
         let objective = Objective::new(space.points(false), labels, self.class_weight, self.c);
         let (Point { coefficients, thresholds }, n_iter) = objective.minimise(self.max_iter, self.tol)?;
 
@@ -116,8 +116,7 @@ impl Estimator for OrdinalRegression {
     /// Each fit starts anew from the thresholds that fit without features, so results are those of
     /// [`fit`](Estimator::fit) but for what `tol` leaves open: coordinates are as exact as the strictest setting asks.
     fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<Self::Fitted, Error>> {
-        let fits = settings.iter().map(|&Self { c, class_weight, tol, .. }| Exactness { c, class_weight, tol });
-        let data = RowSpace::with_labels(features, labels, fits);
+        let data = RowSpace::with_labels(features, labels, settings.iter().map(Self::exactness));
         let fit = |settings: &Self| match &data {
             Ok((space, labels)) => settings.fit_to(features, labels, space),
             Err(error) => Err(error.clone()),

@@ -1,6 +1,6 @@
 use crate::{Error, Outcome, Request};
 
-/// A way in which a [`Backbone`](crate::Backbone) fails to do what its trait promises.
+/// A way in which a model or a judge fails to do what its trait promises.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContractBreach {
@@ -55,13 +55,13 @@ pub enum ContractBreach {
         found: usize,
     },
     /// A judge's requests for one item differ from one time to the next.
-    #[error("judge {judge} asks differently each time about the same item")]
+    #[error("it asks differently each time about the same item")]
     NotPure {
         /// The judge's name.
         judge: String,
     },
-    /// A judge cannot do without what was not read, or gives a value that is none.
-    #[error("judge {judge}: {problem}")]
+    /// A judge cannot do without what was not read, gives a value that is none, or gives an item another verdict beside others than alone.
+    #[error("{problem}")]
     Judge {
         /// The judge's name.
         judge: String,
@@ -88,6 +88,16 @@ pub enum ContractBreach {
         /// What came instead.
         found: String,
     },
+}
+
+impl ContractBreach {
+    /// Who breaks the contract, for messages.
+    pub(crate) fn party(&self) -> String {
+        match self {
+            Self::NotPure { judge } | Self::Judge { judge, .. } => format!("judge {judge}"),
+            _ => "the model".to_owned(),
+        }
+    }
 }
 
 impl From<ContractBreach> for Error {

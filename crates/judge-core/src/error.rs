@@ -200,8 +200,8 @@ pub enum Error {
         /// Rounds asked.
         rounds: usize,
     },
-    /// A backbone does not do what its trait promises.
-    #[error("the backbone breaks its contract: {breach}")]
+    /// A model or a judge does not do what its trait promises.
+    #[error("{} breaks its contract: {breach}", breach.party())]
     Contract {
         /// How.
         breach: ContractBreach,

@@ -133,7 +133,7 @@ impl<'a> Rounds<'a> {
             [[outcome]] => Ok(outcome.reading()?),
             _ => {
                 let found = self.outcomes().count();
-                Err(ContractBreach::Shape { what: "outcomes", expected: 1, found }.into())
+                Err(Error::Shape { what: "outcomes", expected: 1, found }.into())
             }
         }
     }

@@ -14,7 +14,10 @@ pub enum Outcome {
     Unscored(Unscored),
 }
 
-/// What one pass over a prompt brought. It may hold more than was asked for when several judges share the pass.
+/// What one pass over a prompt brought: what the request asked for, in its order, and nothing else.
+///
+/// Where several judges share a pass, the [`Runner`](crate::Runner) cuts a reading for each of them out of what it brought: a judge sees what a pass of its own
+/// would have brought, to the bit, and never what another wanted.
 ///
 /// Made with [`Reading::default`] and filled in field by field: fields may be added.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -295,8 +298,11 @@ impl Reading {
     /// # Errors
     /// [`Error::NotRead`] if none was asked for.
     pub fn text(&self) -> Result<&str, Error> {
-        let generated = self.generated.as_ref().ok_or(Error::NotRead { what: "generated text" })?;
-        Ok(&generated.text)
+        Ok(&self.generated()?.text)
+    }
+
+    pub(crate) fn generated(&self) -> Result<&Generated, Error> {
+        self.generated.as_ref().ok_or(Error::NotRead { what: "generated text" })
     }
 
     /// The log-probability of a continuation that was asked for.

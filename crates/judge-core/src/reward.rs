@@ -1,6 +1,6 @@
 use crate::{
-    ContractBreach, Error, Fields, Judge, JudgeError, Layer, Message, ModelInfo, Pooling, Prompt, PromptTemplate,
-    Reading, Request, Rounds, Score, Want,
+    Error, Fields, Judge, JudgeError, Layer, Message, ModelInfo, Pooling, Prompt, PromptTemplate, Reading, Request,
+    Rounds, Score, Want,
 };
 
 /// The head of a sequence classifier, such as a reward model: one number for each of its labels, linear in the state that the model has at the end of a
@@ -135,7 +135,7 @@ impl<Item: Fields + ?Sized> Judge<Item> for RewardJudge {
     fn decide(&self, _: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
         let rewards = self.head.of_reading(rounds.only()?, &self.model)?;
         let (expected, found) = (self.label + 1, rewards.len());
-        let reward = rewards.get(self.label).ok_or(ContractBreach::Shape { what: "rewards", expected, found })?;
+        let reward = rewards.get(self.label).ok_or(Error::Shape { what: "rewards", expected, found })?;
         Ok(Score::new(*reward))
     }
 }

@@ -1,4 +1,4 @@
-use crate::{ContractBreach, JudgeError, Outcome, Part, Request, Rounds, Score, ScoreDistribution, Unscored, Verdict};
+use crate::{Error, JudgeError, Outcome, Part, Request, Rounds, Score, ScoreDistribution, Unscored, Verdict};
 
 /// What the `n` members of a combined judge do, by their number.
 pub(super) trait Members {
@@ -53,9 +53,7 @@ fn replay<'o>(members: &dyn Members, rounds: &Rounds<'o>) -> Result<Vec<Progress
         for (member, progress) in all.iter_mut().enumerate() {
             let asked = next(members, member, progress)?.len();
             let Some((own, others)) = rest.split_at_checked(asked) else {
-                return Err(
-                    ContractBreach::Shape { what: "outcomes of a round", expected: asked, found: rest.len() }.into()
-                );
+                return Err(Error::Shape { what: "outcomes of a round", expected: asked, found: rest.len() }.into());
             };
             if asked > 0 {
                 progress.rounds.push(own);
@@ -64,7 +62,7 @@ fn replay<'o>(members: &dyn Members, rounds: &Rounds<'o>) -> Result<Vec<Progress
         }
         if !rest.is_empty() {
             let (expected, found) = (round.len() - rest.len(), round.len());
-            return Err(ContractBreach::Shape { what: "outcomes of a round", expected, found }.into());
+            return Err(Error::Shape { what: "outcomes of a round", expected, found }.into());
         }
     }
     Ok(all)

@@ -2,10 +2,7 @@ use std::error::Error as StdError;
 
 use super::members::{self, Members};
 use super::renamed::{Renamed, preference};
-use crate::{
-    CombinedBy, ContractBreach, Fields, Judge, JudgeError, Outcome, Part, Reason, Request, Rounds, Score, Unscored,
-    Verdict,
-};
+use crate::{CombinedBy, Fields, Judge, JudgeError, Outcome, Part, Reason, Request, Rounds, Score, Unscored, Verdict};
 
 /// Ranks the answers of an item by comparing them two by two with a judge of pairs.
 ///
@@ -148,7 +145,7 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing> Tournament<J, P> {
         match self.stand(item, rounds)? {
             Standing::Done(known) => Ok(known),
             Standing::Asks(requests) => {
-                let shape = ContractBreach::Shape { what: "outcomes of a round", expected: requests.len(), found: 0 };
+                let shape = crate::Error::Shape { what: "outcomes of a round", expected: requests.len(), found: 0 };
                 Err(shape.into())
             }
         }
@@ -172,7 +169,7 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing> Tournament<J, P> {
                 return match rest.iter().map(|round| round.len()).sum() {
                     0 => Ok(Standing::Done(known)),
                     found => {
-                        Err(ContractBreach::Shape { what: "outcomes after the last round", expected: 0, found }.into())
+                        Err(crate::Error::Shape { what: "outcomes after the last round", expected: 0, found }.into())
                     }
                 };
             }

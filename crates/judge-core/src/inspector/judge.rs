@@ -101,7 +101,7 @@ impl<Item: Fields + ?Sized> Judge<Item> for InspectorJudge {
         let output = self.settings.probe.classify(&features).map_err(|source| Error::Probe { source })?;
         let Some(point) = self.scale.points().get(output.class) else {
             let (expected, found) = (self.scale.len(), output.class);
-            return Err(ContractBreach::Shape { what: "the predicted class, below", expected, found }.into());
+            return Err(Error::Shape { what: "the predicted class, below", expected, found }.into());
         };
         if let Some(value) = output.number.filter(|number| !number.is_finite()) {
             return Err(Error::NonFinite { what: "the number that a probe predicts", index: 0, value }.into());

@@ -1,6 +1,5 @@
 use crate::{
-    ContractBreach, Fields, Judge, JudgeError, Prompt, PromptTemplate, Reason, Request, Rounds, Score, TokenLogProbs,
-    Unscored, Want,
+    Fields, Judge, JudgeError, Prompt, PromptTemplate, Reason, Request, Rounds, Score, TokenLogProbs, Unscored, Want,
 };
 
 /// Asks no question: reads how likely the model finds a response behind its prompt, and how likely by itself.
@@ -75,9 +74,9 @@ impl ResponseLikelihoodJudge {
     pub fn likelihood(&self, rounds: &Rounds<'_>) -> Result<ResponseLikelihood, JudgeError> {
         let readings = rounds.readings()?;
         let [given, alone] = readings[..] else {
-            return Err(ContractBreach::Shape { what: "outcomes", expected: 2, found: readings.len() }.into());
+            return Err(crate::Error::Shape { what: "outcomes", expected: 2, found: readings.len() }.into());
         };
-        let (Some(given), Some(alone)) = (given.continuations.first(), &alone.prompt_log_probs) else {
+        let ([given], Some(alone)) = (&given.continuations[..], &alone.prompt_log_probs) else {
             return Err(crate::Error::NotRead { what: "log-probabilities of a response" }.into());
         };
         Ok(ResponseLikelihood { given: given.tokens.clone(), alone: alone.clone() })

@@ -1,6 +1,4 @@
-use crate::{
-    ContractBreach, Fields, Finish, Generation, Judge, JudgeError, PromptFamily, Request, Rounds, Score, Want,
-};
+use crate::{Fields, Finish, Generation, Judge, JudgeError, PromptFamily, Request, Rounds, Score, Want};
 
 /// Asks a [`PromptFamily`]'s question and finds the verdict in what the model writes. Works on any [`TextModel`](crate::TextModel), a service included.
 ///
@@ -60,9 +58,8 @@ impl<Item: Fields + ?Sized> Judge<Item> for WrittenJudge {
 
     fn decide(&self, _item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
         let reading = rounds.only()?;
-        let (text, Some(generated)) = (reading.text()?, &reading.generated) else {
-            return Err(ContractBreach::Shape { what: "generated texts", expected: 1, found: 0 }.into());
-        };
+        let generated = reading.generated()?;
+        let text = &generated.text;
         let value = self.family.parse(text).map_err(|mut unscored| {
             if generated.finish == Finish::Length {
                 unscored

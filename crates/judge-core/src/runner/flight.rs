@@ -2,11 +2,10 @@ use std::collections::{HashSet, VecDeque};
 use std::error::Error as StdError;
 use std::ops::ControlFlow;
 
-use super::pass::{Pass, Question, Waiting};
+use super::pass::{Pass, Question, Waiting, cut};
 use super::{ItemResult, RunEvent, RunSettings, RunSummary, Tally};
 use crate::{
-    BackboneError, ContractBreach, Error, Exchange, ItemId, Judge, JudgeError, Outcome, Reason, Request, Rounds,
-    Verdict,
+    BackboneError, ContractBreach, Error, Exchange, ItemId, Judge, JudgeError, Outcome, Request, Rounds, Verdict,
 };
 
 type BoxError = Box<dyn StdError + Send + Sync>;
@@ -197,23 +196,25 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
     /// Gives an answer to all who asked.
     fn answer(&mut self, pass: Pass, outcome: Outcome) -> Result<ControlFlow<()>, Error> {
         self.summary.progress.passes_answered += 1;
-        // Where a pass fails for what one judge wants of it, another judge who did not want that still gets its answer.
-        let failed = match &outcome {
-            Outcome::Unscored(unscored) => matches!(unscored.reason, Reason::NonFinite | Reason::TooLong),
-            Outcome::Read(_) => false,
-        };
         let mut complete = Vec::new();
         let mut left = pass.questions.len();
         let mut outcome = Some(outcome);
         for question in pass.questions {
             left -= 1;
-            if failed && question.request.want != pass.request.want {
-                self.waiting.push_alone(question);
-                self.summary.progress.passes += 1;
-                continue;
-            }
-            // States are large: the last one who asked, mostly the only one, gets the outcome itself.
-            let given = if left == 0 { outcome.take() } else { outcome.clone() };
+            let want = &question.request.want;
+            let given = match &outcome {
+                // No judge sees what others wanted of the pass.
+                Some(Outcome::Read(reading)) if *want != pass.request.want => Some(Outcome::Read(cut(reading, want))),
+                // Where a pass fails for what one judge wants of it, another judge who did not want that still gets its answer.
+                Some(Outcome::Unscored(_)) if *want != pass.request.want => {
+                    self.waiting.push_alone(question);
+                    self.summary.progress.passes += 1;
+                    continue;
+                }
+                // States are large: the last one who asked, mostly the only one, gets the outcome itself.
+                _ if left == 0 => outcome.take(),
+                _ => outcome.clone(),
+            };
             let Some(Some(slot)) = self.slots.get_mut(question.item - self.first) else { continue };
             let track = &mut slot.tracks[question.judge];
             track.pending[question.place] = given;
@@ -278,7 +279,8 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
         (self.observer)(event).map_err(|source| Error::Observer { source })
     }
 
-    /// A request that the model refused, by the item and the judge it came from.
+    /// A request that the model refused, by the item and the judge it came from. Of a shared pass that is the first judge who wants what was refused, where the
+    /// error names it, and else the first.
     fn name_request(&self, error: BackboneError) -> Error {
         let request = match &error {
             BackboneError::Layer { request, .. }
@@ -289,7 +291,7 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
         };
         let question = request
             .and_then(|number| self.taken.get(number.checked_sub(self.first_pass)?)?.as_ref())
-            .and_then(|pass| pass.questions.first());
+            .and_then(|pass| pass.questions.iter().find(|question| wants(question, &error)).or(pass.questions.first()));
         let slot = question.and_then(|question| self.slots.get(question.item - self.first)?.as_ref());
         match (question, slot) {
             (Some(question), Some(slot)) => {
@@ -351,6 +353,16 @@ impl<Item> Exchange for Flight<'_, '_, Item> {
         }
         let flow = self.answer(pass, outcome);
         self.settle(flow)
+    }
+}
+
+/// Whether this question names the layer or the token that the model does not have.
+fn wants(question: &Question, error: &BackboneError) -> bool {
+    let want = &question.request.want;
+    match error {
+        BackboneError::Layer { layer, .. } => want.layers().any(|wanted| wanted == *layer),
+        BackboneError::Token { token, .. } => want.labels.iter().any(|read| read.tokens.contains(token)),
+        _ => false,
     }
 }
 

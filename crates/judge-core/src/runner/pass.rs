@@ -1,6 +1,6 @@
 use std::collections::{HashMap, VecDeque};
 
-use crate::{Prompt, Request, Want};
+use crate::{LabelLogits, LabelRead, LabelStep, Prompt, ReadAt, Reading, Request, Want};
 
 /// One judge's request about one item, and where its outcome goes.
 #[derive(Clone)]
@@ -37,8 +37,12 @@ impl Waiting {
     /// Adds a question to a waiting pass over the same prompt, or as a pass of its own. Says whether there is one pass more.
     ///
     /// Only what cannot change an answer is shared: the generation must be the same, or there is none in one of the two. Whether the pass fails for what another
-    /// question wants of it is seen when it is answered.
+    /// question wants of it is seen when it is answered. A request that contradicts itself is not shared, so that it is refused in company as it is alone.
     pub(super) fn push(&mut self, question: Question) -> bool {
+        if contradictory(&question.request.want) {
+            self.push_alone(question);
+            return true;
+        }
         let hash = hash(&question.request.prompt);
         let candidates = self.by_prompt.entry(hash).or_default();
         for &number in candidates.iter() {
@@ -110,6 +114,60 @@ fn unite(into: &mut Want, from: &Want) {
     into.prompt_log_probs |= from.prompt_log_probs;
     if into.generate.is_none() {
         into.generate.clone_from(&from.generate);
+    }
+}
+
+/// Whether a model must refuse this, and might not if it were united with another: what is read twice, in no order or of no layer becomes orderly, and there are steps
+/// to read if another question generates.
+fn contradictory(want: &Want) -> bool {
+    let ascending = |layers: &[crate::Layer]| layers.is_sorted_by(|a, b| a < b);
+    let twice = |place: usize, read: &LabelRead| want.labels[..place].iter().any(|before| before.same_place(read));
+    let label = |(place, read): (usize, &LabelRead)| {
+        let steps_of_nothing = read.at != ReadAt::PromptEnd && want.generate.is_none();
+        steps_of_nothing || read.layers.is_empty() || !ascending(&read.layers) || twice(place, read)
+    };
+    !ascending(&want.attention_entropy) || want.labels.iter().enumerate().any(label)
+}
+
+/// What a pass brought of what `want` names, as a pass for this alone would have brought it: nothing else, in the order asked for.
+pub(super) fn cut(reading: &Reading, want: &Want) -> Reading {
+    // Without `..`, so that nothing that a request or a reading gains later can be forgotten here.
+    let Want { labels, pooled, attention_entropy, prompt_log_probs, continuations, generate } = want;
+    let entropies =
+        |layer: &crate::Layer| reading.attention_entropy.iter().find(|heads| heads.layer == *layer).cloned();
+    Reading {
+        prompt_tokens: reading.prompt_tokens,
+        labels: labels.iter().filter_map(|read| Some(cut_labels(reading.labels(read).ok()?, read))).collect(),
+        pooled: pooled
+            .iter()
+            .filter_map(|&(layer, pooling)| {
+                reading.pooled.iter().find(|state| (state.layer, state.pooling) == (layer, pooling)).cloned()
+            })
+            .collect(),
+        attention_entropy: attention_entropy.iter().filter_map(entropies).collect(),
+        prompt_log_probs: reading.prompt_log_probs.clone().filter(|_| *prompt_log_probs),
+        continuations: continuations
+            .iter()
+            .filter_map(|text| reading.continuations.iter().find(|found| found.text == *text).cloned())
+            .collect(),
+        generated: reading.generated.clone().filter(|_| generate.is_some()),
+    }
+}
+
+/// The layers that were asked for, and the mass if it was.
+fn cut_labels(found: &LabelLogits, read: &LabelRead) -> LabelLogits {
+    let step = |step: &LabelStep| LabelStep {
+        step: step.step,
+        token: step.token,
+        logits: read.layers.iter().filter_map(|&layer| found.row(step, layer)).flatten().copied().collect(),
+        label_mass: step.label_mass.filter(|_| read.label_mass),
+    };
+    LabelLogits {
+        tokens: found.tokens.clone(),
+        layers: read.layers.clone(),
+        lens: found.lens,
+        at: found.at,
+        steps: found.steps.iter().map(step).collect(),
     }
 }
 

@@ -1,6 +1,8 @@
 use std::error::Error as StdError;
 
-use crate::{BackboneError, ContractBreach, Error, Outcome, Reading, Request, Score, TemplateProblem, Unscored};
+use crate::{
+    BackboneError, ContractBreach, Error, Outcome, Reading, Reason, Request, Score, TemplateProblem, Unscored,
+};
 
 /// Turns an item into requests and their outcomes into a score.
 ///
@@ -27,7 +29,7 @@ pub trait Judge<Item: ?Sized> {
         Ok(Vec::new())
     }
 
-    /// The score, from all outcomes.
+    /// The score, from all outcomes. One with a number that is NaN or infinite is no score: the item is unscored for [`Reason::NonFinite`].
     ///
     /// # Errors
     /// [`JudgeError::Unscored`] if there is none, by the item's own fault. [`JudgeError::Failed`] if the outcomes do not fit the requests.
@@ -71,12 +73,13 @@ impl JudgeError {
 }
 
 impl From<Error> for JudgeError {
-    /// An item that lacks a field is [`Reason::Missing`](crate::Reason::Missing), its own fault; everything else ends the run.
+    /// An item that lacks a field is [`Reason::Missing`], and one of which a number is NaN or infinite [`Reason::NonFinite`]: its own fault. Everything else ends the run.
     fn from(error: Error) -> Self {
         match error {
             Error::Template { problem: problem @ TemplateProblem::MissingField { .. } } => {
-                Self::Unscored(Unscored::new(crate::Reason::Missing, problem.to_string()))
+                Self::Unscored(Unscored::new(Reason::Missing, problem.to_string()))
             }
+            number @ Error::NonFinite { .. } => Self::Unscored(Unscored::new(Reason::NonFinite, number.to_string())),
             other => Self::Failed(Box::new(other)),
         }
     }

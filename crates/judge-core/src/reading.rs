@@ -217,7 +217,7 @@ pub enum Reason {
     NoMarker,
     /// The chat template refused the messages.
     Template,
-    /// A logit or state is NaN or infinite.
+    /// A logit, a state, or a number of the score is NaN or infinite.
     NonFinite,
     /// A field that the template uses is absent or null.
     Missing,

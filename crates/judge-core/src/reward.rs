@@ -20,11 +20,15 @@ impl RewardHead {
     /// A head with a row of `weights` `[labels, d_model]` for each of its labels.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there are so many weights, and at least one label.
+    /// [`Error::Shape`] unless there are so many weights, and at least one label; [`Error::NonFinite`] for a weight that is NaN or infinite.
     pub fn new(labels: Vec<String>, weights: Vec<f32>, d_model: usize) -> Result<Self, Error> {
         let expected = labels.len().max(1) * d_model;
         if weights.len() != expected || labels.is_empty() {
             return Err(Error::Shape { what: "weights of a reward head", expected, found: weights.len() });
+        }
+        if let Some(index) = weights.iter().position(|weight| !weight.is_finite()) {
+            let value = f64::from(weights[index]);
+            return Err(Error::NonFinite { what: "weights of a reward head", index, value });
         }
         Ok(Self { labels, d_model, weights })
     }
@@ -156,6 +160,7 @@ mod tests {
         assert!(matches!(head.rewards(&[3.0]), Err(Error::Shape { expected: 2, found: 1, .. })));
         assert!(matches!(RewardHead::new(vec!["good".into()], vec![1.0], 2), Err(Error::Shape { expected: 2, .. })));
         assert!(RewardHead::new(Vec::new(), Vec::new(), 2).is_err());
+        assert!(matches!(RewardHead::new(vec!["good".into()], vec![1.0, f32::NAN], 2), Err(Error::NonFinite { .. })));
         let named = |label| RewardJudge::new(head.clone(), label, &model());
         assert!(matches!(named(None), Err(Error::RewardLabel { .. })));
         assert!(matches!(named(Some("kind")), Err(Error::RewardLabel { .. })));

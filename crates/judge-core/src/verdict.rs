@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-use crate::{Error, OrderPolicy, PanelRule, ScoreDistribution, Unscored};
+use crate::{OrderPolicy, PanelRule, Reason, ScoreDistribution, Unscored};
 
 /// What a judge says of one item.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -89,7 +89,8 @@ pub enum CombinedBy {
     Orders(OrderPolicy),
 }
 
-/// What a fitted calibrator makes of a score.
+/// What a fitted calibrator makes of a score. All numbers are finite, and the value lies in the interval: where the calibrator's rows bound an end by nothing, that end is the end of
+/// the human scale, since files have no infinity; on a scale without ends a calibrator has no interval to give, which is its error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Calibration {
     /// The expected human score, in units of the human scale.
@@ -100,17 +101,6 @@ pub struct Calibration {
     pub high: f64,
     /// Nominal coverage, in (0, 1).
     pub level: f64,
-}
-
-impl Calibration {
-    /// Refuses NaN. An end may be infinite: an interval that excludes nothing on one side.
-    pub(crate) fn checked(self) -> Result<Self, Error> {
-        let values = [self.value, self.low, self.high, self.level];
-        match values.iter().position(|value| value.is_nan()) {
-            Some(index) => Err(Error::NonFinite { what: "a calibrated score", index, value: values[index] }),
-            None => Ok(self),
-        }
-    }
 }
 
 impl Score {
@@ -148,6 +138,40 @@ impl Score {
     #[must_use]
     pub fn with_parts(self, combined_by: CombinedBy, parts: Vec<Part>) -> Self {
         Self { combined_by: Some(combined_by), parts, ..self }
+    }
+
+    /// The same score if all of its numbers are finite. A part whose numbers are not is a part without a score.
+    ///
+    /// Every score goes through here before anyone sees it: in the runner, and in the combinations that compute with the scores of their members.
+    ///
+    /// # Errors
+    /// [`Reason::NonFinite`], with the first number that is NaN or infinite.
+    pub(crate) fn finite(mut self) -> Result<Self, Unscored> {
+        for part in &mut self.parts {
+            if let Verdict::Scored(score) = &part.verdict {
+                part.verdict = score.clone().finite().map_or_else(Verdict::Unscored, Verdict::Scored);
+            }
+        }
+        let calibrated = self.calibrated.iter().flat_map(|&Calibration { value, low, high, level }| {
+            [
+                ("the calibrated value", value),
+                ("the lower end of the interval", low),
+                ("the upper end", high),
+                ("its level", level),
+            ]
+        });
+        let mass = self.label_mass.map(|mass| ("the labels' share of the probability", mass));
+        match [("the score", self.value)]
+            .into_iter()
+            .chain(mass)
+            .chain(calibrated)
+            .find(|(_, number)| !number.is_finite())
+        {
+            None => Ok(self),
+            Some((what, number)) => {
+                Err(Unscored::new(Reason::NonFinite, format!("{what} is {number}, expected a finite number")))
+            }
+        }
     }
 
     /// The most likely point of the distribution, or the value where there is no distribution.

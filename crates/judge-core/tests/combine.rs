@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use judge_core::testing::{ScriptedBackbone, check_judge, check_text_model};
 use judge_core::{
-    Backbone, BackboneError, Calibrated, Calibration, CombinedBy, ContractBreach, Error, Exchange, Fields, Finish,
-    Generated, Generation, Judge, JudgeError, LabelRead, Layer, ModelIdentity, OrderPolicy, Outcome, Panel, PanelRule,
-    Prompt, PromptTemplate, Reading, Reason, Repeated, Request, Rounds, Runner, Sampling, Scale, ScalePoint, Score,
-    Swapped, TextModel, Unscored, Want,
+    Backbone, BackboneError, Calibrated, Calibration, CombinedBy, ContractBreach, EachAnswer, Error, Exchange, Fields,
+    Finish, Generated, Generation, GradedPair, Judge, JudgeError, LabelRead, Layer, ModelIdentity, OrderPolicy,
+    Outcome, Panel, PanelRule, Part, Prompt, PromptTemplate, Reading, Reason, Repeated, Request, Rounds, Runner,
+    Sampling, Scale, ScalePoint, Score, Swapped, TextModel, Unscored, Want,
 };
 
 type Item = Vec<(&'static str, &'static str)>;
@@ -270,13 +270,90 @@ fn a_calibrator_adds_an_interval_and_leaves_the_value() {
         (found.value, found.calibrated),
         (4.0, Some(Calibration { value: 2.0, low: 1.0, high: 3.0, level: 0.9 }))
     );
-    let ends = |judge: &dyn Judge<Item>| {
-        Runner::new(&model(), vec![judge]).collect([("x".into(), item("ab"))]).unwrap_err().to_string()
-    };
-    let nan = |_: f64| Ok::<_, Error>(around(f64::NAN));
-    assert!(ends(&Calibrated::new(Written::new("written", "a"), nan)).contains("a calibrated score"));
+    let run = |judge: &dyn Judge<Item>| Runner::new(&model(), vec![judge]).collect([("x".into(), item("ab"))]);
+    // An interval without an end costs the item its score, and a check of the judge finds it.
+    let unbounded = Calibrated::new(Written::new("written", "a"), |value: f64| {
+        Ok::<_, Error>(Calibration { high: f64::INFINITY, ..around(value) })
+    });
+    let results = run(&unbounded).unwrap();
+    let unscored = results[0].verdicts[0].unscored().unwrap();
+    assert_eq!(unscored.to_string(), "non_finite: the upper end is inf, expected a finite number");
+    let breach = check_judge(&unbounded, &model(), [item("ab")]).unwrap_err().to_string();
+    assert!(
+        breach.starts_with("judge written breaks its contract: Calibration { value: 4.0, low: 3.0, high: inf"),
+        "{breach}"
+    );
     let failing = |_: f64| Err::<Calibration, _>("out of range");
-    assert!(ends(&Calibrated::new(Written::new("written", "a"), failing)).ends_with("out of range"));
+    let ends = run(&Calibrated::new(Written::new("written", "a"), failing)).unwrap_err().to_string();
+    assert!(ends.ends_with("out of range"), "{ends}");
+}
+
+/// Gives the number that the response is, NaN and infinity included.
+struct Number;
+
+impl<I: Fields + ?Sized> Judge<I> for Number {
+    fn name(&self) -> &str {
+        "number"
+    }
+
+    fn ask(&self, _: &I) -> Result<Vec<Request>, JudgeError> {
+        Ok(Vec::new())
+    }
+
+    fn decide(&self, item: &I, _: &Rounds<'_>) -> Result<Score, JudgeError> {
+        Ok(Score::new(item.field("response").unwrap().parse().unwrap()))
+    }
+}
+
+#[test]
+fn a_number_that_is_none_is_no_score_of_any_judge() {
+    let decide = |judge: &dyn Judge<Item>, item: Item| {
+        let results = Runner::new(&model(), vec![judge]).collect([("x".into(), item)]).unwrap();
+        results[0].verdicts[0].clone()
+    };
+    let reason = |verdict: judge_core::Verdict| verdict.unscored().map(|unscored| unscored.reason);
+    let doubled = |value: f64| match value.is_finite() {
+        true => Ok(Calibration { value, low: value, high: value, level: 0.5 }),
+        false => Err("a calibrator is asked about finite numbers only"),
+    };
+    let answers = || vec![("response_a", "NaN"), ("response_b", "1"), ("response_1", "inf"), ("response_2", "2")];
+    for number in ["NaN", "inf", "-inf"] {
+        let item = || [("response", number), ("response_a", number)].into_iter().chain(answers()).collect::<Item>();
+        assert_eq!(reason(decide(&Number, item())), Some(Reason::NonFinite));
+        assert_eq!(reason(decide(&Calibrated::new(Number, doubled), item())), Some(Reason::NonFinite));
+        assert_eq!(reason(decide(&Swapped::new(Number, OrderPolicy::Average), item())), Some(Reason::NonFinite));
+        assert_eq!(reason(decide(&GradedPair::of_rewards(Number), item())), Some(Reason::NonFinite));
+        let written = Written::new("written", "a");
+        let panel = Panel::new("panel", vec![&Number as &dyn Judge<Item>, &written], PanelRule::Median).unwrap();
+        assert_eq!(reason(decide(&panel, item())), Some(Reason::NonFinite));
+    }
+    // A member without a number is a member without a score: the others count.
+    let best = decide(&EachAnswer::new(Number), answers());
+    assert_eq!(best.value(), Some(2.0));
+    assert_eq!(best.score().unwrap().parts[0].verdict.unscored().unwrap().reason, Reason::NonFinite);
+    // Nor does a part of a judge's own making carry one into a file, or the mass of its labels.
+    struct OfParts(Score);
+    impl Judge<Item> for OfParts {
+        fn name(&self) -> &str {
+            "of parts"
+        }
+        fn ask(&self, _: &Item) -> Result<Vec<Request>, JudgeError> {
+            Ok(Vec::new())
+        }
+        fn decide(&self, _: &Item, _: &Rounds<'_>) -> Result<Score, JudgeError> {
+            Ok(self.0.clone())
+        }
+    }
+    let part = |value| Part { name: "part".into(), verdict: judge_core::Verdict::Scored(Score::new(value)) };
+    let of_parts = Score::new(1.0).with_parts(CombinedBy::Grades, vec![part(f64::NAN), part(1.0)]);
+    let found = decide(&OfParts(of_parts), answers());
+    let reasons: Vec<Option<Reason>> =
+        found.score().unwrap().parts.iter().map(|part| reason(part.verdict.clone())).collect();
+    assert_eq!(reasons, [Some(Reason::NonFinite), None]);
+    assert_eq!(
+        reason(decide(&OfParts(Score::new(1.0).with_label_mass(Some(f32::NAN))), answers())),
+        Some(Reason::NonFinite)
+    );
 }
 
 #[test]

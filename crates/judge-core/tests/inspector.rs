@@ -205,35 +205,36 @@ fn a_verdict_has_the_number_and_the_calibration_of_its_probe() {
         let probe = Arc::new(Regressing { number, high });
         let settings = InspectorSettings { aspect: "fluency".into(), template, probe };
         let judge = InspectorJudge::new(settings, model.info()).unwrap();
-        let item = [("question", "q"), ("response", "r")];
-        let mut outcomes = Vec::new();
-        let mut keep = |_, outcome| {
-            outcomes.push(outcome);
-            ControlFlow::Continue(())
-        };
-        model.run(&judge.ask(&item).unwrap(), &mut keep).unwrap();
-        let rounds = [&outcomes[..]];
         let halved = |value: f64| -> Result<Calibration, Error> {
             Ok(Calibration { value: value / 2.0, low: 0.0, high: 9.0, level: 0.5 })
         };
-        if outer {
-            Calibrated::new(judge, halved).decide(&item, &Rounds::new(rounds))
-        } else {
-            judge.decide(&item, &Rounds::new(rounds))
-        }
+        let outside = Calibrated::new(&judge, halved);
+        let item = [("question", "q"), ("response", "r")];
+        let judge: &dyn Judge<_> = if outer { &outside } else { &judge };
+        let results = Runner::new(&model, vec![judge]).collect([("a".into(), item)]).unwrap();
+        results[0].verdicts[0].clone()
     };
-    let score = decide(2.25, 90.0, false).unwrap();
-    assert_eq!((score.value, score.distribution), (2.25, None));
+    let verdict = decide(2.25, 90.0, false);
+    let score = verdict.score().unwrap();
+    assert_eq!((score.value, &score.distribution), (2.25, &None));
     assert_eq!(score.calibrated, Some(Calibration { value: 40.0, low: 10.0, high: 90.0, level: 0.9 }));
     // A calibrator around the judge is the one that was asked for last.
-    assert_eq!(decide(2.25, 90.0, true).unwrap().calibrated.map(|found| found.value), Some(1.125));
+    assert_eq!(decide(2.25, 90.0, true).score().unwrap().calibrated.map(|found| found.value), Some(1.125));
+    // A number that is none costs this row, not the run.
     for (number, high, message) in [
-        (f64::INFINITY, 90.0, "the number that a probe predicts"),
-        (f64::NAN, 90.0, "the number that a probe predicts"),
-        (2.25, f64::NAN, "a calibrated score"),
+        (f64::INFINITY, 90.0, "the score is inf"),
+        (f64::NAN, 90.0, "the score is NaN"),
+        (2.25, f64::NAN, "the upper end is NaN"),
     ] {
-        let refused = decide(number, high, false).unwrap_err().to_string();
-        assert!(refused.contains(message), "{refused}");
+        for outer in [false, true] {
+            let verdict = decide(number, high, outer);
+            match verdict.unscored() {
+                Some(unscored) => {
+                    assert!(unscored.reason == Reason::NonFinite && unscored.detail.starts_with(message), "{unscored}")
+                }
+                None => assert!(outer && number.is_finite(), "the outer interval replaces the inner one: {verdict:?}"),
+            }
+        }
     }
 }
 

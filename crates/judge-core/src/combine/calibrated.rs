@@ -6,7 +6,7 @@ use crate::{Calibration, Judge, JudgeError, Request, Rounds, Score};
 ///
 /// Any function from a value to a [`Calibration`], or an error of its own, is one; `judge_metrics::calibration` fits such maps.
 pub trait Calibrator {
-    /// What people would say of an item with this value. It depends on nothing else.
+    /// What people would say of an item with this value, a finite number. It depends on nothing else.
     ///
     /// # Errors
     /// The calibrator's own, which ends the run.
@@ -47,8 +47,8 @@ impl<Item: ?Sized, J: Judge<Item>, C: Calibrator> Judge<Item> for Calibrated<J, 
     }
 
     fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        let score = self.judge.decide(item, rounds)?;
+        let score = self.judge.decide(item, rounds)?.finite()?;
         let found = self.calibrator.calibrate(score.value).map_err(JudgeError::Failed)?;
-        Ok(Score { calibrated: Some(found.checked()?), ..score })
+        Ok(Score { calibrated: Some(found), ..score })
     }
 }

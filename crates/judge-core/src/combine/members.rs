@@ -35,7 +35,7 @@ pub(super) fn decide(members: &dyn Members, rounds: &Rounds<'_>) -> Result<Vec<V
             Some(unscored) => Err(unscored.into()),
             None => members.decide(member, &progress.rounds),
         };
-        verdicts.push(match decided {
+        verdicts.push(match decided.and_then(|score| Ok(score.finite()?)) {
             Ok(score) => Verdict::Scored(score),
             Err(JudgeError::Unscored(unscored)) => Verdict::Unscored(unscored),
             Err(failed) => return Err(failed),

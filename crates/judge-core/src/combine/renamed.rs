@@ -55,8 +55,9 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Members for EachA
 /// A score that is a preference for the response shown first.
 ///
 /// # Errors
-/// [`JudgeError::Failed`] for a value outside 0 to 1.
+/// [`JudgeError::Failed`] for a value outside 0 to 1, [`JudgeError::Unscored`] for one that is no finite number.
 pub(super) fn preference<J: for<'i> Judge<dyn Fields + 'i>>(judge: &J, score: Score) -> Result<Score, JudgeError> {
+    let score = score.finite()?;
     if (0.0..=1.0).contains(&score.value) {
         return Ok(score);
     }

@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use super::Probe;
 use crate::{
-    Calibration, ContractBreach, Error, Fields, Judge, JudgeError, Layer, ModelInfo, PromptTemplate, Reading, Request,
-    Rounds, Scale, ScalePoint, Score, ScoreDistribution, Signal, Verdict, Want,
+    ContractBreach, Error, Fields, Judge, JudgeError, Layer, ModelInfo, PromptTemplate, Reading, Request, Rounds,
+    Scale, ScalePoint, Score, ScoreDistribution, Signal, Verdict, Want,
 };
 
 /// What an [`InspectorJudge`] is to do.
@@ -103,11 +103,8 @@ impl<Item: Fields + ?Sized> Judge<Item> for InspectorJudge {
             let (expected, found) = (self.scale.len(), output.class);
             return Err(Error::Shape { what: "the predicted class, below", expected, found }.into());
         };
-        if let Some(value) = output.number.filter(|number| !number.is_finite()) {
-            return Err(Error::NonFinite { what: "the number that a probe predicts", index: 0, value }.into());
-        }
         let mut score = Score::new(output.number.unwrap_or(point.value));
-        score.calibrated = output.calibrated.map(Calibration::checked).transpose()?;
+        score.calibrated = output.calibrated;
         if let Some(probabilities) = &output.probabilities {
             score.distribution = Some(ScoreDistribution::from_weights(&self.scale, probabilities)?);
         }

@@ -168,7 +168,7 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
             _ => asker.follow_up(item, &rounds),
         };
         track.asked += 1;
-        let decided = match asked {
+        let decided: Result<_, JudgeError> = match asked {
             Ok(requests) if requests.is_empty() => asker.decide(item, &rounds),
             Ok(requests) => {
                 if track.asked > self.settings.max_rounds {
@@ -185,7 +185,7 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
             }
             Err(error) => Err(error),
         };
-        track.verdict = Some(match decided {
+        track.verdict = Some(match decided.and_then(|score| Ok(score.finite()?)) {
             Ok(score) => Verdict::Scored(score),
             Err(JudgeError::Unscored(unscored)) => Verdict::Unscored(unscored),
             Err(JudgeError::Failed(source)) => return Err(fail(source)),

@@ -165,6 +165,14 @@ pub enum BackboneError {
         /// What is asked for, e.g. `label logits`.
         what: &'static str,
     },
+    /// One of several copies of a model ([`Replicas`](crate::Replicas)) panicked.
+    #[error("copy {copy} of the model panicked: {message}")]
+    CopyPanicked {
+        /// Which one, the first being 0.
+        copy: usize,
+        /// What the panic said.
+        message: String,
+    },
     /// The model itself failed.
     #[error("the model failed: {0}")]
     Model(#[source] Box<dyn StdError + Send + Sync>),

@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -21,6 +22,8 @@ const SHARES: usize = 2;
 /// Each copy has a thread and takes the next requests whenever it is done with its own. What a request brings does not depend on the
 /// copy that answers it, as far as the copies themselves agree: to the bit where they are of one kind, within the device's tolerance
 /// elsewhere.
+///
+/// A copy that fails ends the run with its error, and one that panics with [`BackboneError::CopyPanicked`]: the others stop at their next answer.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -120,7 +123,14 @@ impl TextModel for Replicas {
                 let (send, cancelled) = (send.clone(), &cancelled);
                 scope.spawn(move || {
                     let mut end = CopyEnd { copy, send, requests, cancelled };
-                    let done = backbone.serve(&mut end);
+                    // A copy that unwinds says so like any other that ends: nobody may wait for it. Nothing of it is used again in this run.
+                    let served = catch_unwind(AssertUnwindSafe(|| backbone.serve(&mut end)));
+                    let done = served.unwrap_or_else(|panic| {
+                        let text = panic.downcast_ref::<String>().map(String::as_str);
+                        let text = text.or(panic.downcast_ref::<&str>().copied());
+                        let message = text.unwrap_or("a panic without a message").to_owned();
+                        Err(BackboneError::CopyPanicked { copy, message })
+                    });
                     // If nobody listens any more, the run is over for another reason already.
                     let _ = end.send.send((copy, Message::Done(done)));
                 });
@@ -204,6 +214,8 @@ impl Dealer<'_> {
                         return Ok(());
                     }
                 }
+                // Without their answers the other copies would be kept waiting; the exchange knows which are missing.
+                Message::Done(Ok(())) if self.copies[copy].open > 0 => return Ok(()),
                 Message::Done(Ok(())) => running -= 1,
                 Message::Done(Err(error)) => return Err(error.renumbered(&self.copies[copy].numbers)),
             }
@@ -331,6 +343,68 @@ mod tests {
         requests[271].want.labels[0].layers = vec![Layer(9)];
         let error = replicas(2).run(&requests, &mut |_, _| ControlFlow::Continue(())).unwrap_err();
         assert!(matches!(error, BackboneError::Layer { request: 271, layer: Layer(9), .. }), "{error}");
+    }
+
+    /// A copy that ends in its own way once it has some requests.
+    struct Ending(ScriptedBackbone, fn() -> Result<(), BackboneError>);
+
+    impl TextModel for Ending {
+        fn identity(&self) -> ModelIdentity {
+            self.0.identity()
+        }
+
+        fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
+            assert!(!exchange.take(3).is_empty());
+            (self.1)()
+        }
+    }
+
+    impl Backbone for Ending {
+        fn info(&self) -> &ModelInfo {
+            self.0.info()
+        }
+
+        fn token(&self, label: &str) -> Result<TokenId, BackboneError> {
+            self.0.token(label)
+        }
+
+        fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {
+            self.0.label_in_context(prompt, label)
+        }
+    }
+
+    /// The end of a run of one copy that ends so and a good one before and behind it; a run that hangs fails.
+    fn end(ends: fn() -> Result<(), BackboneError>) -> Result<crate::RunSummary, crate::Error> {
+        let (send, receive) = mpsc::channel();
+        thread::spawn(move || {
+            let good = || Box::new(ScriptedBackbone::new(3)) as Box<dyn Backbone>;
+            let copies = Replicas::new(vec![good(), Box::new(Ending(ScriptedBackbone::new(3), ends)), good()]).unwrap();
+            let read = crate::ReadOnly::new(Want::default());
+            let items = (0..5000_u64).map(|n| (n.into(), (n, Prompt::Raw(format!("item {n}")))));
+            send.send(crate::Runner::new(&copies, vec![&read]).run(items, |_| ()))
+        });
+        receive.recv_timeout(std::time::Duration::from_secs(60)).expect("the run has ended")
+    }
+
+    #[test]
+    fn a_copy_that_panics_ends_the_run() {
+        let error = end(|| panic!("out of memory on device {}", 1)).unwrap_err();
+        assert_eq!(error.to_string(), "copy 1 of the model panicked: out of memory on device 1");
+        assert!(matches!(error, crate::Error::Backbone(BackboneError::CopyPanicked { copy: 1, .. })));
+        let error = end(|| panic!("no format")).unwrap_err();
+        assert_eq!(error.to_string(), "copy 1 of the model panicked: no format");
+        let error = end(|| Err(BackboneError::Model("lost the device".into()))).unwrap_err();
+        assert_eq!(error.to_string(), "the model failed: lost the device");
+    }
+
+    #[test]
+    fn a_copy_that_leaves_requests_unanswered_ends_the_run() {
+        let error = end(|| Ok(())).unwrap_err();
+        let breach = |error| match error {
+            crate::Error::Contract { breach } => breach,
+            other => panic!("{other}"),
+        };
+        assert!(matches!(breach(error), crate::ContractBreach::Unanswered { .. }));
     }
 
     #[test]

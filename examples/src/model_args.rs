@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use judge_core::{Backbone, Prompt, PromptTemplate};
+use judge_core::{Backbone, Prompt, PromptTemplate, settings_from_json};
 use judge_data::Settings;
 use judge_models::{
     Date, Device, Download, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions,
@@ -271,5 +271,5 @@ fn folder_stamp(folder: &Path) -> Result<String> {
 /// If the file cannot be read or is no template.
 pub fn read_template(path: &Path) -> Result<PromptTemplate> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the template {}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} is not a prompt template", path.display()))
+    settings_from_json(&text).with_context(|| format!("{} is not a prompt template", path.display()))
 }

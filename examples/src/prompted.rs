@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{
     Backbone, Fields, GradeConvention, Judge, JudgeError, LayerWeights, PromptFamily, PromptTemplate, PromptedJudge,
-    Reason, Request, RewardJudge, Rounds, RunSummary, Scale, Score, Task, VerdictFrom,
+    Reason, Request, RewardJudge, Rounds, RunSummary, Scale, Score, Task, VerdictFrom, settings_from_json,
 };
 use judge_data::{ORIGIN, Settings, load};
 use judge_models::Model;
@@ -352,5 +352,5 @@ fn own_family(template: Option<PromptTemplate>, points: Option<u16>) -> Result<P
 
 fn read_family(path: &Path) -> Result<PromptFamily> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the family {}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} is not a prompt family", path.display()))
+    settings_from_json(&text).with_context(|| format!("{} is not a prompt family", path.display()))
 }

@@ -37,6 +37,7 @@ use torch_order::TorchOrder;
 /// assert_eq!(fit.loss, RegressionLoss::Mae);
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LayerWeightFit {
     /// Distance between expected and human score.
     pub loss: RegressionLoss,
@@ -188,7 +189,7 @@ pub enum RegressionLoss {
 
 /// Share of the cross-entropy in the loss.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Alpha {
     /// This share, in [0, 1].
     Fixed(f64),
@@ -235,6 +236,7 @@ pub enum ThetaInit {
 /// When the learning rate falls; the meaning of each setting is that of PyTorch's `ReduceLROnPlateau` (mode `min`, relative threshold, no
 /// cooldown, eps 1e-8).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Plateau {
     /// The rate is multiplied by this; in (0, 1).
     pub factor: f64,

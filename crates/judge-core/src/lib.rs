@@ -70,6 +70,7 @@ mod request;
 mod reward;
 mod runner;
 mod scale;
+mod settings;
 mod template;
 pub mod testing;
 mod verdict;
@@ -109,5 +110,6 @@ pub use request::{Generation, LabelRead, Pooling, ReadAt, Request, Sampling, Sig
 pub use reward::{RewardHead, RewardJudge, closed_conversation};
 pub use runner::{Flow, ItemResult, Progress, ReadOnly, RunEvent, RunSettings, RunSummary, Runner, Tally};
 pub use scale::{Scale, ScalePoint, ScaleProblem, ScoreDistribution};
+pub use settings::{SettingsError, nearest_name, settings_from_json};
 pub use template::{PromptTemplate, TemplateProblem};
 pub use verdict::{Calibration, CombinedBy, Part, Score, Verdict};

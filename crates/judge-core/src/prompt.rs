@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// One turn of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Message {
     /// `system`, `user`, `assistant` or what the model's template knows.
     pub role: String,
@@ -24,8 +25,11 @@ impl Message {
 }
 
 /// What a model is asked: text only. Tokens are the backbone's business.
+///
+/// In files it is `{"raw": "…"}` or `{"chat": {"messages": […], "template_args": {…}, "trusted_prefill": "…", "prefill": "…"}}`; all but the messages may be left out, and other
+/// keys are refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Prompt {
     /// Text for the tokenizer as it is, with the special tokens that the tokenizer itself adds.
     Raw(String),

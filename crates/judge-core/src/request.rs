@@ -4,6 +4,7 @@ use crate::{Backbone, BackboneError, Layer, Lens, Prompt, Scale, TokenId};
 
 /// One prompt and everything one pass over it should bring.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Request {
     /// The text.
     pub prompt: Prompt,
@@ -15,7 +16,7 @@ pub struct Request {
 ///
 /// Write it as `Want { labels: …, ..Want::default() }`: fields may be added.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Want {
     /// Score-token logits: one entry for each set of labels, lens or position; none twice.
     pub labels: Vec<LabelRead>,
@@ -89,6 +90,7 @@ pub enum Signal {
 
 /// Which logits to read, of which layers, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LabelRead {
     /// Vocabulary ids of the labels, in the order of the scale. Shape `[n_scores]`.
     pub tokens: Vec<TokenId>,
@@ -154,6 +156,7 @@ pub enum Pooling {
 ///
 /// Write it as `Generation { max_new_tokens: 20, ..Generation::default() }`: fields may be added.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Generation {
     /// Upper bound on new tokens; at least 1.
     pub max_new_tokens: usize,
@@ -197,7 +200,7 @@ impl Generation {
 
 /// How a token is chosen from the logits of the last layer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Sampling {
     /// The largest logit; ties go to the smaller id.
     Greedy,

@@ -13,6 +13,7 @@ pub struct Scale {
 
 /// One point of a [`Scale`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ScalePoint {
     /// The value that counts.
     pub value: f64,

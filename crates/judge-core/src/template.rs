@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Fields, Prompt};
+use crate::{Error, Fields, Message, Prompt};
 
 /// A [`Prompt`] whose texts hold `{name}` placeholders for the fields of an item.
 ///
@@ -17,7 +17,8 @@ use crate::{Error, Fields, Prompt};
 /// An item that lacks a field gets the template's default for it, if there is one ([`with_default`](Self::with_default)).
 ///
 /// In files a template is the prompt itself, e.g. `{"raw": "Rate this: {response}"}` or `{"chat": {"messages": [{"role": "user", "content": "Rate this: {response}"}]}}`, with
-/// `"defaults": {"rubric": "Is it right?"}` beside it where there are any.
+/// `"defaults": {"rubric": "Is it right?"}` beside it where there are any. A key that nothing reads is an error; [`settings_from_json`](crate::settings_from_json) says what it was meant to
+/// be.
 ///
 /// ```
 /// use judge_core::{Prompt, PromptTemplate};
@@ -35,11 +36,27 @@ pub struct PromptTemplate {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct TemplateFile {
-    #[serde(flatten)]
-    prompt: Prompt,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    raw: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    chat: Option<ChatFile>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     defaults: BTreeMap<String, String>,
+}
+
+/// A conversation as [`Prompt::Chat`] has it: it has a type of its own here because serde refuses no unknown key beside a flattened enum.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChatFile {
+    messages: Vec<Message>,
+    #[serde(default)]
+    template_args: BTreeMap<String, serde_json::Value>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    trusted_prefill: String,
+    #[serde(default)]
+    prefill: String,
 }
 
 impl PromptTemplate {
@@ -171,14 +188,34 @@ impl PromptTemplate {
 impl TryFrom<TemplateFile> for PromptTemplate {
     type Error = Error;
 
-    fn try_from(TemplateFile { prompt, defaults }: TemplateFile) -> Result<Self, Error> {
+    fn try_from(TemplateFile { raw, chat, defaults }: TemplateFile) -> Result<Self, Error> {
+        let prompt = match (raw, chat) {
+            (Some(text), None) => Prompt::Raw(text),
+            (None, Some(ChatFile { messages, template_args, trusted_prefill, prefill })) => {
+                Prompt::Chat { messages, template_args, trusted_prefill, prefill }
+            }
+            (Some(_), Some(_)) => return Err(TemplateProblem::NotOnePrompt { found: "both" }.into()),
+            (None, None) => return Err(TemplateProblem::NotOnePrompt { found: "neither" }.into()),
+        };
         defaults.into_iter().try_fold(Self::new(prompt)?, |template, (name, text)| template.with_default(name, text))
+    }
+}
+
+impl TemplateFile {
+    fn new(prompt: Prompt, defaults: BTreeMap<String, String>) -> Self {
+        let (raw, chat) = match prompt {
+            Prompt::Raw(text) => (Some(text), None),
+            Prompt::Chat { messages, template_args, trusted_prefill, prefill } => {
+                (None, Some(ChatFile { messages, template_args, trusted_prefill, prefill }))
+            }
+        };
+        Self { raw, chat, defaults }
     }
 }
 
 impl From<PromptTemplate> for TemplateFile {
     fn from(template: PromptTemplate) -> Self {
-        Self { prompt: template.source, defaults: template.defaults }
+        Self::new(template.source, template.defaults)
     }
 }
 
@@ -217,6 +254,12 @@ pub enum TemplateProblem {
         field: String,
         /// The fields that it uses.
         used: Vec<String>,
+    },
+    /// A file has no prompt, or two.
+    #[error("expected one of the keys `raw` and `chat`, found {found}")]
+    NotOnePrompt {
+        /// `both` or `neither`.
+        found: &'static str,
     },
     /// The item has no such field, or none but null.
     #[error("the template uses {{{field}}}, and the item has no field {field:?}; it has {available:?}")]
@@ -311,7 +354,7 @@ fn texts(prompt: &Prompt) -> Vec<(String, &str)> {
 }
 
 fn content_id(source: &Prompt, defaults: &BTreeMap<String, String>) -> String {
-    let file = TemplateFile { prompt: source.clone(), defaults: defaults.clone() };
+    let file = TemplateFile::new(source.clone(), defaults.clone());
     let json = serde_json::to_value(file).expect("a template is strings and JSON values, which always serialise");
     blake3::hash(sorted(json).to_string().as_bytes()).to_hex().to_string()
 }
@@ -336,7 +379,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Message, Scale};
+    use crate::Scale;
 
     fn problem(prompt: Prompt) -> TemplateProblem {
         match PromptTemplate::new(prompt) {

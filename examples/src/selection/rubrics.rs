@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use judge_core::{Prompt, PromptTemplate};
+use judge_core::{Prompt, PromptTemplate, settings_from_json};
 use serde::{Deserialize, Serialize};
 
 use crate::console::usage;
@@ -44,7 +44,7 @@ impl Rubrics {
             Some(path) => {
                 let text = std::fs::read_to_string(path)
                     .with_context(|| format!("cannot read the rubrics {}", path.display()))?;
-                let all: Vec<Rubric> = serde_json::from_str(&text).with_context(|| {
+                let all: Vec<Rubric> = settings_from_json(&text).with_context(|| {
                     format!("{} holds no rubrics: expected [{{\"name\", \"question\", \"levels\"}}, …]", path.display())
                 })?;
                 check(&all).with_context(|| format!("{}", path.display()))?;

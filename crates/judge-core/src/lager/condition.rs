@@ -4,7 +4,7 @@ use crate::{Error, Generation, JudgeError, LabelLogits, LabelStep, ReadAt, Readi
 
 /// How a model is brought to the point where it would write a score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "condition", rename_all = "snake_case")]
+#[serde(tag = "condition", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Condition {
     /// Nothing is generated: logits are read at the prompt's last token. The reply should be opened up to the label,
     /// e.g. by `score: ` ([`LagerSettings::opening`](super::LagerSettings::opening)). The fastest condition by far, and the one in which no item lacks a score for what the model wrote.
@@ -83,7 +83,7 @@ fn greedy(max_new_tokens: usize) -> Generation {
 
 /// Which generated token is the score. A token is a label only if it *is* the label's vocabulary entry: ` 4` or `42` is not `4`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "rule", rename_all = "snake_case")]
+#[serde(tag = "rule", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ScoreRule {
     /// The last label token. `3/5` is scored 5, and so is whatever digit a cut-off reply ends with.
     LastLabel,

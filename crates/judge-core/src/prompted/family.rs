@@ -20,12 +20,12 @@ use crate::{
 /// Of a pair, the value is the preference for the response that is shown first: 1, or 0 for the other one, and ½ for a tie. Around any of the
 /// three, [`Swapped`](crate::Swapped) asks in both orders.
 ///
-/// Built in, in this project's own words: see [`built_in`](Self::built_in). In files a family is JSON:
+/// Built in, in this project's own words: see [`built_in`](Self::built_in). In files a family is JSON; a key that nothing reads is an error:
 ///
 /// ```
-/// use judge_core::PromptFamily;
+/// use judge_core::{PromptFamily, settings_from_json};
 ///
-/// let family: PromptFamily = serde_json::from_str(
+/// let family: PromptFamily = settings_from_json(
 ///     r#"{
 ///         "name": "terse", "task": "pair", "convention": "letters",
 ///         "template": {"chat": {"messages": [
@@ -61,10 +61,11 @@ pub enum Task {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct FamilyFile {
     name: String,
-    #[serde(flatten)]
-    task: Task,
+    task: TaskName,
+    convention: String,
     template: PromptTemplate,
     scale: Scale,
     opening: String,
@@ -73,19 +74,35 @@ struct FamilyFile {
     max_new_tokens: usize,
 }
 
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum TaskName {
+    Single,
+    Pair,
+}
+
 impl TryFrom<FamilyFile> for PromptFamily {
     type Error = Error;
 
     fn try_from(file: FamilyFile) -> Result<Self, Error> {
-        let FamilyFile { name, task, template, scale, opening, closing, max_new_tokens } = file;
+        let FamilyFile { name, task, convention, template, scale, opening, closing, max_new_tokens } = file;
+        let task = match task {
+            TaskName::Single => Task::Single(convention.parse()?),
+            TaskName::Pair => Task::Pair(convention.parse()?),
+        };
         Self { name, task, template, scale, opening, closing, max_new_tokens }.checked()
     }
 }
 
 impl From<PromptFamily> for FamilyFile {
     fn from(family: PromptFamily) -> Self {
+        let convention = family.convention().to_owned();
         let PromptFamily { name, task, template, scale, opening, closing, max_new_tokens } = family;
-        Self { name, task, template, scale, opening, closing, max_new_tokens }
+        let task = match task {
+            Task::Single(_) => TaskName::Single,
+            Task::Pair(_) => TaskName::Pair,
+        };
+        Self { name, task, convention, template, scale, opening, closing, max_new_tokens }
     }
 }
 

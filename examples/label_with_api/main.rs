@@ -171,9 +171,9 @@ impl Cli {
                 let (name, _) = &aspects[result.item.row % aspects.len()];
                 LabelRow::new(result, name, &self.carry)
             },
-            |result| {
+            |event| {
                 watch.note(report.so_far(model));
-                watch.see(result)
+                watch.see(event)
             },
         )?;
         watch.finish(summary.cancelled, "labels")?;

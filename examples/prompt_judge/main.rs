@@ -159,7 +159,7 @@ impl Cli {
             let judging = PairJudging { judge, apart, both_orders, tables, carry };
             judging.run(output, model, records, &mut watch)?
         } else {
-            judge_rows(output, model, vec![judge], records, |r| SingleRow::new(r, &self.carry), |r| watch.see(r))?
+            judge_rows(output, model, vec![judge], records, |r| SingleRow::new(r, &self.carry), |e| watch.see(e))?
         };
         watch.finish(summary.cancelled, "rows")?;
         Ok(summary)

@@ -131,13 +131,13 @@ impl Cli {
         let summary = if self.judge.is_apart() {
             let each = EachAnswer::new(judge);
             let row = |result| RankedRow::of_grades(result, &self.carry);
-            judge_rows(output, model, vec![&each], records, row, |result| watch.see(result))?
+            judge_rows(output, model, vec![&each], records, row, |event| watch.see(event))?
         } else {
             let pairing =
                 PairingStrategy { strategy: self.strategy, comparisons: self.comparisons.map(|n| n as usize) };
             let tournament = Tournament::new(Swapped::new(judge, OrderPolicy::Average), pairing);
             let row = |result| RankedRow::of_comparisons(&tournament, result, &self.carry);
-            judge_rows(output, model, vec![&tournament], records, row, |result| watch.see(result))?
+            judge_rows(output, model, vec![&tournament], records, row, |event| watch.see(event))?
         };
         watch.finish(summary.cancelled, "rows")?;
         Ok(summary)

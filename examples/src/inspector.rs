@@ -131,8 +131,8 @@ pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: judge_data:
     let runner = Runner::new(&model, judges.iter().map(|judge| judge as &dyn Judge<Pair>).collect());
     let runner = runner.with_settings(RunSettings { in_order: false, ..RunSettings::default() });
     let summary = runner.try_run(items, |event| -> Result<ControlFlow<()>> {
-        let RunEvent::Item(result) = event else { return Ok(ControlFlow::Continue(())) };
-        let flow = watch.see(&result);
+        let flow = watch.see(&event);
+        let RunEvent::Item(result) = event else { return Ok(flow) };
         let (row, value, fate) = to_row(&aspects, result)?;
         run.push(row, &value, fate)?;
         Ok(flow)

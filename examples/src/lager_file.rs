@@ -114,7 +114,7 @@ impl LagerFile<'_> {
                 finish(&record, by_probe.as_ref(), &mut row)?;
                 Ok((row, fate))
             },
-            |result| watch.see(result),
+            |event| watch.see(event),
         )?;
         watch.finish(summary.cancelled, "rows")?;
         if let Some(mass) = summary.judges[0].mean_label_mass().filter(|mass| *mass < 0.5) {

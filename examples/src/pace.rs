@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use anyhow::Result;
-use judge_core::{ItemResult, Outcome};
+use judge_core::{Outcome, RunEvent};
 
 use crate::console::tell;
 use crate::interrupt::Interrupts;
@@ -25,14 +25,10 @@ impl Pace {
         Self { progress: Progress::new(what, total, quiet), quiet, start: Instant::now(), prompts: 0, tokens: 0 }
     }
 
-    /// One more item is done, with these passes.
-    fn done<'o>(&mut self, outcomes: impl IntoIterator<Item = &'o Outcome>) {
-        let before = self.tokens;
-        for outcome in outcomes {
-            self.prompts += 1;
-            self.tokens += tokens(outcome);
-        }
-        self.progress.add(1, self.tokens - before);
+    /// So many prompts of so many tokens are passed in all.
+    fn passed(&mut self, prompts: usize, tokens: usize) {
+        self.progress.add(0, tokens - self.tokens);
+        (self.prompts, self.tokens) = (prompts, tokens);
     }
 
     /// What is shown behind the counts from the next item on.
@@ -71,15 +67,26 @@ impl Watch {
         Ok(Self { stop: Interrupts::catch()?, pace: Pace::new(what, rows - before, quiet), done: before, rows })
     }
 
-    /// One more row was judged; `Break` if a signal came.
-    pub fn see<Item>(&mut self, result: &ItemResult<Item>) -> ControlFlow<()> {
-        self.passed(result.outcomes.iter().flatten().flatten())
+    /// What a run over rows says; `Break` at a row if a signal came.
+    pub fn see<Item>(&mut self, event: &RunEvent<Item>) -> ControlFlow<()> {
+        match event {
+            // Judges that share a pass each see its tokens, so they are counted where passes are.
+            RunEvent::Progress(progress) => self.pace.passed(progress.passes_answered, progress.tokens),
+            RunEvent::Item(_) => return self.row(),
+            _ => {}
+        }
+        ControlFlow::Continue(())
     }
 
-    /// One more row is done, with these passes; `Break` if a signal came.
-    pub fn passed<'o>(&mut self, outcomes: impl IntoIterator<Item = &'o Outcome>) -> ControlFlow<()> {
+    /// One more prompt was read, which is a row; `Break` if a signal came.
+    pub fn read(&mut self, outcome: &Outcome) -> ControlFlow<()> {
+        self.pace.passed(self.pace.prompts + 1, self.pace.tokens + tokens(outcome));
+        self.row()
+    }
+
+    fn row(&mut self) -> ControlFlow<()> {
         self.done += 1;
-        self.pace.done(outcomes);
+        self.pace.progress.inc(1);
         if self.stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 

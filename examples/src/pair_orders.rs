@@ -47,7 +47,7 @@ impl PairJudging<'_> {
             vec![&orders],
             records,
             |result| PairRow::new(&orders, result, self.tables, self.carry),
-            |result| watch.see(result),
+            |event| watch.see(event),
         )?)
     }
 }

@@ -97,7 +97,7 @@ pub fn read<T>(
 ) -> Result<()> {
     let mut watch = Watch::new("reading", total - open, total, quiet)?;
     let summary = read_rows(model, want, prompts, |id, beside, outcome| {
-        let flow = watch.passed([outcome]);
+        let flow = watch.read(outcome);
         store(id, beside, outcome)?;
         Ok(flow)
     })?;

@@ -95,6 +95,8 @@ pub struct Progress {
     pub passes: usize,
     /// Passes answered.
     pub passes_answered: usize,
+    /// Tokens read and written in these passes, as far as the model counts them; those of a pass count once, however many judges share it.
+    pub tokens: usize,
 }
 
 /// What a run came to.

@@ -142,14 +142,8 @@ mod tests {
         for (message, meant) in [
             (chat(r#", "prefil": "score: ""#), "`prefil` at line 1 column 68; did you mean `prefill`?"),
             (chat(r#", "template_arg": {}"#), "; did you mean `template_args`?"),
-            (
-                template(r#"{"raw": "{x}", "default": {"x": "y"}}"#),
-                "; did you mean `defaults`?",
-            ),
-            (
-                template(r#"{"chat": {"messages": [{"rol": "user"}]}}"#),
-                "; did you mean `role`?",
-            ),
+            (template(r#"{"raw": "{x}", "default": {"x": "y"}}"#), "; did you mean `defaults`?"),
+            (template(r#"{"chat": {"messages": [{"rol": "user"}]}}"#), "; did you mean `role`?"),
             (template(r#"{"messages": []}"#), "; expected `raw`, `chat`, `defaults`"),
             (family("closng"), "did you mean `closing`?"),
             (family("max_tokens"), "did you mean `max_new_tokens`?"),

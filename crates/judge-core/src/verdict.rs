@@ -49,7 +49,8 @@ pub struct Score {
     /// The text that the score was found in, where one was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The share of the model's probability that lay on the labels, where it was read; see [`LabelStep::label_mass`](crate::LabelStep::label_mass).
+    /// The share of the model's probability that lay on the labels, where it was read; see [`LabelStep::label_mass`](crate::LabelStep::label_mass). Of a combination, the mean of what its
+    /// members say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_mass: Option<f64>,
     /// What a fitted calibrator makes of the value, where one is attached ([`Calibrated`](crate::Calibrated)).

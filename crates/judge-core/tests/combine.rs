@@ -5,9 +5,10 @@ use std::cmp::Ordering;
 use judge_core::testing::{ScriptedBackbone, check_judge, check_text_model};
 use judge_core::{
     Backbone, BackboneError, Calibrated, Calibration, CombinedBy, ContractBreach, EachAnswer, Error, Exchange, Fields,
-    Finish, Generated, Generation, GradedPair, Judge, JudgeError, LabelRead, Layer, ModelIdentity, OrderPolicy,
-    Outcome, Panel, PanelRule, Part, Prompt, PromptTemplate, Reading, Reason, Repeated, Request, Rounds, Runner,
-    Sampling, Scale, ScalePoint, Score, Swapped, TextModel, Unscored, Want,
+    Finish, Generated, Generation, GradedPair, Judge, JudgeError, LabelRead, LagerJudge, LagerSettings, Layer,
+    ModelIdentity, OrderPolicy, Outcome, Panel, PanelRule, Part, Prompt, PromptTemplate, Reading, Reason, Repeated,
+    Request, RoundRobin, Rounds, Runner, Sampling, Scale, ScalePoint, Score, Swapped, TextModel, Tournament, Unscored,
+    Want,
 };
 
 type Item = Vec<(&'static str, &'static str)>;
@@ -465,4 +466,43 @@ fn labels_of_several_tokens_are_scored_as_continuations() {
     assert!((prompt.perplexity().unwrap() - 5.0_f64.exp()).abs() < 1e-3);
     assert_eq!(reading.generated, None);
     assert_eq!(Layer(1), Layer(model.info().n_layers));
+}
+
+#[test]
+fn a_combination_says_how_much_probability_lay_on_the_labels() {
+    let model = ScriptedBackbone::new(2).with_label_mass(|before| if before.contains("low") { 0.02 } else { 0.06 });
+    let scale = Scale::integers(1, 5).unwrap();
+    let lager = |text: &str| {
+        let template = PromptTemplate::new(Prompt::Raw(text.into())).unwrap();
+        LagerJudge::new(LagerSettings { template, ..LagerSettings::prompt_end(scale.clone()) }, &model).unwrap()
+    };
+    let (low, high, written) = (lager("low {response}"), lager("{response}"), Written::new("written", "a"));
+    let panel = Panel::new("panel", vec![&low as &dyn Judge<Item>, &high, &written], PanelRule::Mean).unwrap();
+    let panel = panel.with_least(2);
+    let once = Repeated::new("once", &low, 1).unwrap();
+    let best = EachAnswer::new(&low);
+    let pair = GradedPair::new(&low);
+    let ranked = Tournament::new(&pair, RoundRobin);
+    let item: Item =
+        vec![("response", "x"), ("response_a", "x"), ("response_b", "y"), ("response_1", "x"), ("response_2", "y")];
+    for (judge, expected) in
+        [(&panel as &dyn Judge<Item>, 0.04), (&once, 0.02), (&best, 0.02), (&pair, 0.02), (&ranked, 0.02)]
+    {
+        let summary = Runner::new(&model, vec![judge]).run([("x".into(), item.clone())], |_| ()).unwrap();
+        let mass = summary.judges[0].mean_label_mass().unwrap();
+        assert!((mass - expected).abs() < 1e-6, "{}: {mass}", judge.name());
+    }
+}
+
+#[test]
+fn a_margin_keeps_the_rule_of_rewards() {
+    let decide = |judge: &dyn Judge<Item>, a: &'static str, b: &'static str| {
+        let results = Runner::new(&model(), vec![judge]).collect([("x".into(), pair(a, b))]).unwrap();
+        results[0].verdicts[0].value().unwrap()
+    };
+    let rewards = GradedPair::of_rewards(Number).with_margin(0.1);
+    assert_eq!(decide(&rewards, "1.0", "1.05"), 0.5);
+    assert!((decide(&rewards, "2", "1") - 1.0 / (1.0 + (-1.0_f64).exp())).abs() < 1e-12);
+    let grades = GradedPair::new(Number).with_margin(0.1);
+    assert_eq!((decide(&grades, "1.0", "1.05"), decide(&grades, "2", "1")), (0.5, 1.0));
 }

@@ -196,6 +196,8 @@ fn judges_share_a_pass_and_nothing_else_changes() {
     let progress = summary.progress;
     assert_eq!((progress.items_read, progress.items_done, progress.requests), (11, 11, 55));
     assert_eq!((progress.passes, progress.passes_answered), (11, 11));
+    let prompt_tokens = |result: &ItemResult<Answer>| result.rounds(0).only().unwrap().prompt_tokens.unwrap();
+    assert_eq!(progress.tokens, together.iter().map(prompt_tokens).sum::<usize>(), "once for all five judges");
     assert_eq!(summary.judges[1].name, "e_score");
     assert_eq!(summary.judges[0].mean_label_mass(), Some(1.0));
     for (index, judge) in judges.into_iter().enumerate() {

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use judge_core::testing::ScriptedBackbone;
-use judge_core::{LagerJudge, LagerSettings, Scale};
+use judge_core::{LagerJudge, LagerSettings, RunEvent, Scale};
 use judge_data::{
     Carry, Dataset, DatasetOptions, InputFile, Opened, Program, Resolved, RunPlan, judge_rows, score_row,
 };
@@ -47,8 +47,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         vec![&judge],
         Dataset::open(&input, &DatasetOptions::default())?,
         |result| score_row(&judge, result, &Carry::All),
-        |_| {
-            done += 1;
+        |event| {
+            done += usize::from(matches!(event, RunEvent::Item(_)));
             if done == rows / 10 {
                 early = peak();
             }

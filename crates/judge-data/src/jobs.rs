@@ -32,7 +32,7 @@ impl Fields for Numbered {
 /// Judges the records of a data set that a run does not have yet, and writes what `row` makes of each result. The rows are in the run's file when this
 /// returns; [`Run::finish`] puts the file in place.
 ///
-/// `observe` sees every result before it is written; [`ControlFlow::Break`] ends the work, and the summary says that it was cancelled.
+/// `observe` sees every event of the run, a result before it is written; [`ControlFlow::Break`] ends the work, and the summary says that it was cancelled.
 ///
 /// # Errors
 /// Whatever is wrong with a record, with `row`, or with the disk; [`Error::Core`] if the judge or the model fails. What was written before stays.
@@ -42,7 +42,7 @@ pub fn judge_rows<T: serde::Serialize>(
     judges: Vec<&dyn Judge<Numbered>>,
     records: impl Iterator<Item = Result<Record, Error>>,
     mut row: impl FnMut(ItemResult<Numbered>) -> Result<(T, Fate), Error>,
-    mut observe: impl FnMut(&ItemResult<Numbered>) -> ControlFlow<()>,
+    mut observe: impl FnMut(&RunEvent<Numbered>) -> ControlFlow<()>,
 ) -> Result<RunSummary, Error> {
     let done: Vec<bool> = (0..run.rows()).map(|row| run.is_done(row)).collect();
     let pending = records.enumerate().filter(|(row, record)| record.is_err() || done.get(*row) != Some(&true));
@@ -50,8 +50,8 @@ pub fn judge_rows<T: serde::Serialize>(
     let settings = RunSettings { in_order: false, unique_ids: false, ..RunSettings::default() }; // the data set checks them
     let runner = Runner::new(model, judges).with_settings(settings);
     let summary = runner.try_run(items, |event| -> Result<ControlFlow<()>, Error> {
-        let RunEvent::Item(result) = event else { return Ok(ControlFlow::Continue(())) };
-        let flow = observe(&result);
+        let flow = observe(&event);
+        let RunEvent::Item(result) = event else { return Ok(flow) };
         let place = result.item.row;
         let (value, fate) = row(result)?;
         run.push(place, &value, fate)?;

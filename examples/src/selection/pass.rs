@@ -101,8 +101,8 @@ impl Passes<'_> {
         let settings = RunSettings { in_order: false, unique_ids: false, ..RunSettings::default() }; // the data set checks them
         let asked = judges.iter().map(|judge| judge as &dyn Judge<Example>).collect();
         let summary = Runner::new(model, asked).with_settings(settings).try_run(items, |event| {
-            let RunEvent::Item(result) = event else { return Ok(std::ops::ControlFlow::Continue(())) };
-            let flow = watch.see(&result);
+            let flow = watch.see(&event);
+            let RunEvent::Item(result) = event else { return Ok(flow) };
             let answer = row(&judges, &result)?;
             let fate = answer.unscored.first().map_or(Fate::SCORED, |(_, why)| Fate::unscored(why.reason));
             run.push(result.item.row, &answer.into_row(&result.id)?, fate)?;

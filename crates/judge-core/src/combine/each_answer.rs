@@ -45,10 +45,11 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for E
     fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
         let verdicts = members::decide(&self.answers(item)?, rounds)?;
         let best = verdicts.iter().filter_map(Verdict::value).max_by(f64::total_cmp);
+        let mass = members::label_mass(&verdicts);
         let parts = verdicts.into_iter().enumerate();
         let parts: Vec<Part> = parts.map(|(number, verdict)| Part { name: answer(number), verdict }).collect();
         match (best, parts.iter().find_map(|part| part.verdict.unscored())) {
-            (Some(best), _) => Ok(Score::new(best).with_parts(CombinedBy::Grades, parts)),
+            (Some(best), _) => Ok(Score { label_mass: mass, ..Score::new(best) }.with_parts(CombinedBy::Grades, parts)),
             (None, Some(unscored)) => Err(unscored.clone().into()),
             (None, None) => Err(Unscored::new(Reason::Missing, "no answer was graded").into()),
         }

@@ -13,13 +13,15 @@ use crate::{
 pub struct GradedPair<J> {
     judge: J,
     rule: Rule,
+    /// Grades without distributions that differ by no more than this are a tie, by either rule.
+    margin: f64,
 }
 
 /// How two grades without distributions become a preference.
 #[derive(Clone, Copy, Debug)]
 enum Rule {
-    /// The higher one wins; a tie where they differ by no more than the margin.
-    Higher { margin: f64 },
+    /// The higher one wins.
+    Higher,
     /// Their difference is the log-odds of the preference.
     LogOdds,
 }
@@ -27,18 +29,18 @@ enum Rule {
 impl<J> GradedPair<J> {
     /// Equal grades are a tie, others are not.
     pub fn new(judge: J) -> Self {
-        Self { judge, rule: Rule::Higher { margin: 0.0 } }
+        Self { judge, rule: Rule::Higher, margin: 0.0 }
     }
 
     /// Grades are rewards, as Bradley and Terry's model has them: a preference is `1 / (1 + exp(b - a))`, a tie where they are equal.
     pub fn of_rewards(judge: J) -> Self {
-        Self { judge, rule: Rule::LogOdds }
+        Self { judge, rule: Rule::LogOdds, margin: 0.0 }
     }
 
-    /// Written grades that differ by no more than this are a tie (MT-bench: 0.1). Negative counts as 0.
+    /// Written grades, or rewards, that differ by no more than this are a tie (MT-bench: 0.1). Negative counts as 0. How other grades become a preference stays as it is.
     #[must_use]
     pub fn with_margin(self, margin: f64) -> Self {
-        Self { rule: Rule::Higher { margin: margin.max(0.0) }, ..self }
+        Self { margin: margin.max(0.0), ..self }
     }
 }
 
@@ -78,11 +80,12 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for G
         };
         let score = match (&a.distribution, &b.distribution, self.rule) {
             (Some(a), Some(b), _) => expected(above(a, b))?,
+            (_, _, Rule::LogOdds) if (a.value - b.value).abs() <= self.margin => expected(0.5)?,
             (_, _, Rule::LogOdds) => expected(1.0 / (1.0 + (b.value - a.value).exp()))?,
-            (_, _, Rule::Higher { margin }) if (a.value - b.value).abs() <= margin => Score::new(0.5),
-            (_, _, Rule::Higher { .. }) => Score::new(f64::from(u8::from(a.value > b.value))),
+            (_, _, Rule::Higher) if (a.value - b.value).abs() <= self.margin => Score::new(0.5),
+            (_, _, Rule::Higher) => Score::new(f64::from(u8::from(a.value > b.value))),
         };
-        let mass = a.label_mass.zip(b.label_mass).map(|(a, b)| f64::midpoint(a, b));
+        let mass = members::label_mass(&verdicts);
         let parts = RESPONSES.map(str::to_owned).into_iter().zip(verdicts);
         let parts = parts.map(|(name, verdict)| Part { name, verdict }).collect();
         Ok(Score { label_mass: mass, ..score }.with_parts(CombinedBy::Grades, parts))

@@ -149,10 +149,11 @@ impl<Item: ?Sized> Judge<Item> for Panel<'_, Item> {
             return Err(unscored.clone().into());
         }
         let value = self.combine(&scored);
+        let mass = members::label_mass(&verdicts);
         let weights: Vec<f64> = scored.iter().map(|(weight, _)| *weight).collect();
         let names = self.judges.iter().map(|judge| judge.name().to_owned());
         let parts: Vec<Part> = names.zip(verdicts).map(|(name, verdict)| Part { name, verdict }).collect();
-        let mut score = Score::new(value);
+        let mut score = Score { label_mass: mass, ..Score::new(value) };
         if matches!(self.rule, PanelRule::Mean | PanelRule::Weighted(_)) {
             score.distribution = mixture(&parts, &weights);
         }

@@ -88,9 +88,10 @@ impl<J: Judge<Item>, Item: ?Sized> Judge<Item> for Repeated<J> {
             return Err(unscored.clone().into());
         }
         let value = values.iter().sum::<f64>() / values.len() as f64; // one at least: `least` is
+        let mass = members::label_mass(&verdicts);
         let part = |(sample, verdict): (usize, Verdict)| Part { name: sample.to_string(), verdict };
         let parts: Vec<Part> = verdicts.into_iter().enumerate().map(part).collect();
-        let mut score = Score::new(value);
+        let mut score = Score { label_mass: mass, ..Score::new(value) };
         score.distribution = mixture(&parts, &vec![1.0; values.len()]);
         Ok(score.with_parts(CombinedBy::Samples(self.samples), parts))
     }

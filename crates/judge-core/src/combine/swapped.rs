@@ -163,8 +163,7 @@ impl<Item: Fields + ?Sized, J: for<'i> Judge<dyn Fields + 'i>> Judge<Item> for S
         };
         let mut score = Score::new(value);
         score.distribution = distribution;
-        let masses = parts.iter().map(|part| part.verdict.score()?.label_mass).collect::<Option<Vec<f64>>>();
-        score.label_mass = masses.map(|masses| masses.iter().sum::<f64>() / masses.len() as f64);
+        score.label_mass = members::label_mass(parts.iter().map(|part| &part.verdict));
         Ok(score.with_parts(CombinedBy::Orders(self.policy), parts))
     }
 }

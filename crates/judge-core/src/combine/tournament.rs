@@ -228,9 +228,11 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing, Item: Fields + ?Sized> Judge
         };
         let parts = (0..answers(item)).map(|number| Part { name: answer(number), verdict: rate(number) });
         let parts: Vec<Part> = parts.collect();
+        let mass = members::label_mass(comparisons.iter().map(|compared| &compared.verdict));
         let best = parts.iter().filter_map(|part| part.verdict.value()).max_by(f64::total_cmp);
         match (best, comparisons.iter().find_map(|compared| compared.verdict.unscored())) {
-            (Some(best), _) => Ok(Score::new(best).with_parts(CombinedBy::Comparisons(comparisons.len()), parts)),
+            (Some(best), _) => Ok(Score { label_mass: mass, ..Score::new(best) }
+                .with_parts(CombinedBy::Comparisons(comparisons.len()), parts)),
             (None, Some(unscored)) => Err(unscored.clone().into()),
             (None, None) => Err(Unscored::new(Reason::Missing, "no answers were compared").into()),
         }

@@ -196,6 +196,10 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
     /// Gives an answer to all who asked.
     fn answer(&mut self, pass: Pass, outcome: Outcome) -> Result<ControlFlow<()>, Error> {
         self.summary.progress.passes_answered += 1;
+        if let Outcome::Read(reading) = &outcome {
+            let written = reading.generated.as_ref().and_then(|generated| generated.n_tokens);
+            self.summary.progress.tokens += reading.prompt_tokens.unwrap_or_default() + written.unwrap_or_default();
+        }
         let mut complete = Vec::new();
         let mut left = pass.questions.len();
         let mut outcome = Some(outcome);

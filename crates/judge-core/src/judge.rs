@@ -73,7 +73,8 @@ impl JudgeError {
 }
 
 impl From<Error> for JudgeError {
-    /// An item that lacks a field is [`Reason::Missing`], and one of which a number is NaN or infinite [`Reason::NonFinite`]: its own fault. Everything else ends the run.
+    /// An item that lacks a field is [`Reason::Missing`], and one of which a number is NaN or infinite
+    /// [`Reason::NonFinite`]: its own fault. Everything else ends the run.
     fn from(error: Error) -> Self {
         match error {
             Error::Template { problem: problem @ TemplateProblem::MissingField { .. } } => {

@@ -2,9 +2,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// One turn of a conversation.
+/// One turn of a conversation. Read from data, other keys of a turn are left out: data sets of others name speakers, weights and more.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Message {
     /// `system`, `user`, `assistant` or what the model's template knows.
     pub role: String,
@@ -26,7 +25,9 @@ impl Message {
 
 /// What a model is asked: text only. Tokens are the backbone's business.
 ///
-/// In files it is `{"raw": "…"}` or `{"chat": {"messages": […], "template_args": {…}, "trusted_prefill": "…", "prefill": "…"}}`; all but the messages may be left out, and other
+/// In files it is `{"raw": "…"}` or
+/// `{"chat": {"messages": […], "template_args": {…}, "trusted_prefill": "…", "prefill": "…"}}`; all but the messages
+/// may be left out, and other
 /// keys are refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

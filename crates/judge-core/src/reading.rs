@@ -16,7 +16,8 @@ pub enum Outcome {
 
 /// What one pass over a prompt brought: what the request asked for, in its order, and nothing else.
 ///
-/// Where several judges share a pass, the [`Runner`](crate::Runner) cuts a reading for each of them out of what it brought: a judge sees what a pass of its own
+/// Where several judges share a pass, the [`Runner`](crate::Runner) cuts a reading for each of them out of what it
+/// brought: a judge sees what a pass of its own
 /// would have brought, to the bit, and never what another wanted.
 ///
 /// Made with [`Reading::default`] and filled in field by field: fields may be added.

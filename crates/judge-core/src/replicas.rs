@@ -23,7 +23,8 @@ const SHARES: usize = 2;
 /// copy that answers it, as far as the copies themselves agree: to the bit where they are of one kind, within the device's tolerance
 /// elsewhere.
 ///
-/// A copy that fails ends the run with its error, and one that panics with [`BackboneError::CopyPanicked`]: the others stop at their next answer.
+/// A copy that fails ends the run with its error, and one that panics with [`BackboneError::CopyPanicked`]: the
+/// others stop at their next answer.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -123,7 +124,8 @@ impl TextModel for Replicas {
                 let (send, cancelled) = (send.clone(), &cancelled);
                 scope.spawn(move || {
                     let mut end = CopyEnd { copy, send, requests, cancelled };
-                    // A copy that unwinds says so like any other that ends: nobody may wait for it. Nothing of it is used again in this run.
+                    // A copy that unwinds says so like any other that ends: nobody may wait for it. Nothing of it is
+                    // used again in this run.
                     let served = catch_unwind(AssertUnwindSafe(|| backbone.serve(&mut end)));
                     let done = served.unwrap_or_else(|panic| {
                         let text = panic.downcast_ref::<String>().map(String::as_str);

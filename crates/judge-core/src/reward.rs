@@ -20,7 +20,8 @@ impl RewardHead {
     /// A head with a row of `weights` `[labels, d_model]` for each of its labels.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there are so many weights, and at least one label; [`Error::NonFinite`] for a weight that is NaN or infinite.
+    /// [`Error::Shape`] unless there are so many weights, and at least one label; [`Error::NonFinite`] for a weight
+    /// that is NaN or infinite.
     pub fn new(labels: Vec<String>, weights: Vec<f32>, d_model: usize) -> Result<Self, Error> {
         let expected = labels.len().max(1) * d_model;
         if weights.len() != expected || labels.is_empty() {

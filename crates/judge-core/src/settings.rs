@@ -1,6 +1,8 @@
-//! Reads what people write into files: a misspelt key is an error that names the key that was meant, and never a setting that silently keeps its default.
+//! Reads what people write into files: a misspelt key is an error that names the key that was meant, and never a
+//! setting that silently keeps its default.
 //!
-//! Types that people write refuse unknown keys themselves (`serde(deny_unknown_fields)`), whoever reads them. Here the refusal gets its suggestion.
+//! Types that people write refuse unknown keys themselves (`serde(deny_unknown_fields)`), whoever reads them. Here
+//! the refusal gets its suggestion.
 
 use serde::de::DeserializeOwned;
 
@@ -25,7 +27,8 @@ pub enum SettingsError {
     Json(#[from] serde_json::Error),
 }
 
-/// Reads JSON that a person wrote, such as a [`PromptTemplate`](crate::PromptTemplate) or a [`PromptFamily`](crate::PromptFamily): as `serde_json::from_str`, but where a key is not
+/// Reads JSON that a person wrote, such as a [`PromptTemplate`](crate::PromptTemplate) or a
+/// [`PromptFamily`](crate::PromptFamily): as `serde_json::from_str`, but where a key is not
 /// known the error has the nearest name that is.
 ///
 /// ```
@@ -45,7 +48,8 @@ pub fn settings_from_json<T: DeserializeOwned>(text: &str) -> Result<T, Settings
     })
 }
 
-/// The known name that a misspelt one was most likely meant to be: the one with fewest letters left out, added, replaced or exchanged with their neighbours, capitals and `-` for `_`
+/// The known name that a misspelt one was most likely meant to be: the one with fewest letters left out, added,
+/// replaced or exchanged with their neighbours, capitals and `-` for `_`
 /// aside, if these are at most a third of its letters, or one; ties go to the first.
 #[must_use]
 pub fn nearest_name<'k>(found: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
@@ -70,7 +74,8 @@ fn suggestion(found: &str, known: &[String]) -> String {
     }
 }
 
-/// The key and those that are expected, from serde's own words: "unknown field `a`, expected one of `b`, `c`", which the error keeps as text only.
+/// The key and those that are expected, from serde's own words: "unknown field `a`, expected one of `b`, `c`", which
+/// the error keeps as text only.
 fn unknown_key(error: &serde_json::Error) -> Option<(String, Vec<String>)> {
     let message = error.to_string();
     let (found, expected) = message.strip_prefix("unknown field `")?.split_once("`, ")?;
@@ -101,7 +106,9 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
-    use crate::{Generation, LabelRead, LayerWeightFit, Plateau, PromptFamily, PromptTemplate, Sampling, Want};
+    use crate::{
+        Generation, LabelRead, LayerWeightFit, Message, Plateau, PromptFamily, PromptTemplate, Sampling, Want,
+    };
 
     #[test]
     fn the_nearest_name_is_the_one_that_was_meant() {
@@ -165,6 +172,13 @@ mod tests {
         let mut family = serde_json::to_value(PromptFamily::built_in("pair").unwrap()).unwrap();
         family["scale"][0]["lable"] = "x".into();
         assert!(wrong::<PromptFamily>(&family.to_string()).ends_with("did you mean `label`?"));
+    }
+
+    #[test]
+    fn data_of_others_keep_their_further_keys() {
+        let turn: Message =
+            settings_from_json(r#"{"role": "user", "content": "a", "name": "Ann", "weight": 0}"#).unwrap();
+        assert_eq!(turn, Message::user("a"));
     }
 
     #[test]

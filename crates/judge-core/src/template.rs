@@ -17,7 +17,8 @@ use crate::{Error, Fields, Message, Prompt};
 /// An item that lacks a field gets the template's default for it, if there is one ([`with_default`](Self::with_default)).
 ///
 /// In files a template is the prompt itself, e.g. `{"raw": "Rate this: {response}"}` or `{"chat": {"messages": [{"role": "user", "content": "Rate this: {response}"}]}}`, with
-/// `"defaults": {"rubric": "Is it right?"}` beside it where there are any. A key that nothing reads is an error; [`settings_from_json`](crate::settings_from_json) says what it was meant to
+/// `"defaults": {"rubric": "Is it right?"}` beside it where there are any. A key that nothing reads is an error;
+/// [`settings_from_json`](crate::settings_from_json) says what it was meant to
 /// be.
 ///
 /// ```
@@ -50,13 +51,20 @@ struct TemplateFile {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ChatFile {
-    messages: Vec<Message>,
+    messages: Vec<TurnFile>,
     #[serde(default)]
     template_args: BTreeMap<String, serde_json::Value>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     trusted_prefill: String,
     #[serde(default)]
     prefill: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TurnFile {
+    role: String,
+    content: String,
 }
 
 impl PromptTemplate {
@@ -192,6 +200,8 @@ impl TryFrom<TemplateFile> for PromptTemplate {
         let prompt = match (raw, chat) {
             (Some(text), None) => Prompt::Raw(text),
             (None, Some(ChatFile { messages, template_args, trusted_prefill, prefill })) => {
+                let messages =
+                    messages.into_iter().map(|TurnFile { role, content }| Message { role, content }).collect();
                 Prompt::Chat { messages, template_args, trusted_prefill, prefill }
             }
             (Some(_), Some(_)) => return Err(TemplateProblem::NotOnePrompt { found: "both" }.into()),
@@ -206,6 +216,8 @@ impl TemplateFile {
         let (raw, chat) = match prompt {
             Prompt::Raw(text) => (Some(text), None),
             Prompt::Chat { messages, template_args, trusted_prefill, prefill } => {
+                let messages =
+                    messages.into_iter().map(|Message { role, content }| TurnFile { role, content }).collect();
                 (None, Some(ChatFile { messages, template_args, trusted_prefill, prefill }))
             }
         };

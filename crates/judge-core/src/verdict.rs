@@ -49,7 +49,8 @@ pub struct Score {
     /// The text that the score was found in, where one was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The share of the model's probability that lay on the labels, where it was read; see [`LabelStep::label_mass`](crate::LabelStep::label_mass). Of a combination, the mean of what its
+    /// The share of the model's probability that lay on the labels, where it was read; see
+    /// [`LabelStep::label_mass`](crate::LabelStep::label_mass). Of a combination, the mean of what its
     /// members say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_mass: Option<f64>,
@@ -90,7 +91,8 @@ pub enum CombinedBy {
     Orders(OrderPolicy),
 }
 
-/// What a fitted calibrator makes of a score. All numbers are finite, and the value lies in the interval: where the calibrator's rows bound an end by nothing, that end is the end of
+/// What a fitted calibrator makes of a score. All numbers are finite, and the value lies in the interval: where the
+/// calibrator's rows bound an end by nothing, that end is the end of
 /// the human scale, since files have no infinity; on a scale without ends a calibrator has no interval to give, which is its error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Calibration {
@@ -143,7 +145,8 @@ impl Score {
 
     /// The same score if all of its numbers are finite. A part whose numbers are not is a part without a score.
     ///
-    /// Every score goes through here before anyone sees it: in the runner, and in the combinations that compute with the scores of their members.
+    /// Every score goes through here before anyone sees it: in the runner, and in the combinations that compute with
+    /// the scores of their members.
     ///
     /// # Errors
     /// [`Reason::NonFinite`], with the first number that is NaN or infinite.

@@ -1,4 +1,5 @@
-//! A result never depends on its company: every judge of this crate alone, one item at a time, and all of them together on items that share prompts.
+//! A result never depends on its company: every judge of this crate alone, one item at a time, and all of them
+//! together on items that share prompts.
 
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ use proptest::prelude::*;
 
 type Item = Vec<(&'static str, &'static str)>;
 
-/// The prompt of all judges of one response, so that they share passes with one another and, where two items differ in other fields only, between items.
+/// The prompt of all judges of one response, so that they share passes with one another and, where two items differ
+/// in other fields only, between items.
 const SINGLE: &str = "{instruction}{response}";
 /// The prompt of all judges of pairs.
 const PAIR: &str = "{response_a}{response_b}";
@@ -205,7 +207,8 @@ fn wants() -> impl Strategy<Value = Want> {
 }
 
 fn items() -> impl Strategy<Value = Vec<Item>> {
-    // Few texts, so that prompts meet: also as the response by itself behind the prompt of another item. `x` overflows, the long one has no room for a text.
+    // Few texts, so that prompts meet: also as the response by itself behind the prompt of another item. `x`
+    // overflows, the long one has no room for a text.
     let text = || prop::sample::select(vec!["a", "b", "ab", "x", "aaaaaaaaaaaaaa", ""]);
     let names = ["instruction", "response", "response_a", "response_b", "response_1", "response_2", "response_3"];
     let item = prop::collection::vec(text(), names.len())

@@ -14,7 +14,8 @@ use crate::{Error, Place, write_atomic};
 /// The file is `{"format", "version", "content"}`. Raise [`VERSION`](Self::VERSION) whenever older readers would
 /// misunderstand the content; a newer version is refused rather than guessed at. Older versions are read from
 /// [`OLDEST`](Self::OLDEST) on. A field that is only added needs no new version: fields of the content that are not known are
-/// left out when a file is read. Settings within it that change what numbers mean, such as a [`Generation`](judge_core::Generation), refuse what they do not know.
+/// left out when a file is read. Settings within it that change what numbers mean, such as a
+/// [`Generation`](judge_core::Generation), refuse what they do not know.
 pub trait Document: Serialize + DeserializeOwned {
     /// Names the kind of file, e.g. `judge-layer-weights`.
     const FORMAT: &'static str;

@@ -32,7 +32,8 @@ impl Fields for Numbered {
 /// Judges the records of a data set that a run does not have yet, and writes what `row` makes of each result. The rows are in the run's file when this
 /// returns; [`Run::finish`] puts the file in place.
 ///
-/// `observe` sees every event of the run, a result before it is written; [`ControlFlow::Break`] ends the work, and the summary says that it was cancelled.
+/// `observe` sees every event of the run, a result before it is written; [`ControlFlow::Break`] ends the work, and
+/// the summary says that it was cancelled.
 ///
 /// # Errors
 /// Whatever is wrong with a record, with `row`, or with the disk; [`Error::Core`] if the judge or the model fails. What was written before stays.

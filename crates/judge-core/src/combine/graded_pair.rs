@@ -37,7 +37,8 @@ impl<J> GradedPair<J> {
         Self { judge, rule: Rule::LogOdds, margin: 0.0 }
     }
 
-    /// Written grades, or rewards, that differ by no more than this are a tie (MT-bench: 0.1). Negative counts as 0. How other grades become a preference stays as it is.
+    /// Written grades, or rewards, that differ by no more than this are a tie (MT-bench: 0.1). Negative counts as 0.
+    /// How other grades become a preference stays as it is.
     #[must_use]
     pub fn with_margin(self, margin: f64) -> Self {
         Self { margin: margin.max(0.0), ..self }

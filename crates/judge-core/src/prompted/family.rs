@@ -20,7 +20,8 @@ use crate::{
 /// Of a pair, the value is the preference for the response that is shown first: 1, or 0 for the other one, and ½ for a tie. Around any of the
 /// three, [`Swapped`](crate::Swapped) asks in both orders.
 ///
-/// Built in, in this project's own words: see [`built_in`](Self::built_in). In files a family is JSON; a key that nothing reads is an error:
+/// Built in, in this project's own words: see [`built_in`](Self::built_in). In files a family is JSON; a key that
+/// nothing reads is an error:
 ///
 /// ```
 /// use judge_core::{PromptFamily, settings_from_json};

@@ -283,7 +283,8 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
         (self.observer)(event).map_err(|source| Error::Observer { source })
     }
 
-    /// A request that the model refused, by the item and the judge it came from. Of a shared pass that is the first judge who wants what was refused, where the
+    /// A request that the model refused, by the item and the judge it came from. Of a shared pass that is the first
+    /// judge who wants what was refused, where the
     /// error names it, and else the first.
     fn name_request(&self, error: BackboneError) -> Error {
         let request = match &error {

@@ -13,12 +13,14 @@ const ROUNDS: usize = 64;
 /// * It asks the same about the same item, round by round.
 /// * Its rounds end.
 /// * What was not read is an item without a score, never an error: all its requests are answered with a reason, and each one of them alone.
-/// * An item's verdict does not depend on the other items: all of them are judged in one run, in both orders, and each verdict is the one that the item has alone, to the
+/// * An item's verdict does not depend on the other items: all of them are judged in one run, in both orders, and
+///   each verdict is the one that the item has alone, to the
 ///   bit.
 /// * Values, and what a calibrator makes of them, are finite numbers, and so are those of its parts; a calibrated interval is one.
 ///
 /// # Errors
-/// [`Error::Contract`] with the first breach found, of the judge or, where it answers a request differently in company, of the model; [`Error::Item`] if the judge fails, [`Error::Backbone`] if the model does.
+/// [`Error::Contract`] with the first breach found, of the judge or, where it answers a request differently in
+/// company, of the model; [`Error::Item`] if the judge fails, [`Error::Backbone`] if the model does.
 pub fn check_judge<Item>(
     judge: &dyn Judge<Item>,
     model: &dyn TextModel,

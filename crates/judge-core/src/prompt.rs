@@ -27,8 +27,7 @@ impl Message {
 ///
 /// In files it is `{"raw": "…"}` or
 /// `{"chat": {"messages": […], "template_args": {…}, "trusted_prefill": "…", "prefill": "…"}}`; all but the messages
-/// may be left out, and other
-/// keys are refused.
+/// may be left out, and other keys beside these are refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Prompt {

@@ -19,7 +19,7 @@ use judge_core::{
     TextModel, Want,
 };
 use judge_data::{AtomicFile, check_outputs};
-use judge_examples::console::{check_scored, progress, say, start};
+use judge_examples::console::{check_scored, progress, say, start, tell};
 use judge_examples::interrupt::{Interrupts, Stopped};
 use judge_examples::model_args::ModelArgs;
 use judge_models::{Model, product_rate};
@@ -132,6 +132,12 @@ fn run(cli: &Cli) -> Result<()> {
     if let Some((products, memory)) = floor {
         say(format_args!("products       {:.0} GFLOP/s", products / 1e9))?;
         say(format_args!("memory         {:.1} GB/s", memory / 1e9))?;
+    }
+    if let Some(kernel) = model.kernel_of_integers() {
+        tell(format_args!(
+            "note: weights are kept in eight bits; --kernel {kernel} multiplies them as integers, which is mostly faster and \
+             rounds activations to eight bits too"
+        ));
     }
     if let Some(mut file) = json_file {
         let states: Vec<_> = first

@@ -41,6 +41,12 @@ pub(crate) trait Engine: Send + Sync {
     /// where Burn chooses kernels.
     fn kernel(&self) -> Option<Kernel>;
 
+    /// A kernel that this processor has and that would multiply matrices of this model as integers of
+    /// eight bits, with other roundings; `None` where there is none, or it is the kernel already.
+    fn kernel_of_integers(&self) -> Option<Kernel> {
+        None
+    }
+
     /// Rows of the output head in f32, `[tokens.len(), d_model]`, row-major, with the model's
     /// `logit_scale` in them. `model.rs` asks once for each set of labels; label logits are
     /// products with these rows, on the host unless the engine brings them itself.

@@ -370,6 +370,14 @@ impl Model {
         self.context.codec.encode(prompt)?.map_err(|unscored| Error::Prompt { unscored })
     }
 
+    /// A kernel that this processor has and that would multiply matrices of this model, which are kept as
+    /// signed codes of eight bits, as integers: mostly faster, and with activations rounded to eight bits as
+    /// well, so scores differ. `None` where there is no such kernel or matrix, or where the model was
+    /// loaded with it. It is never chosen unless [`LoadOptions::kernel`] names it.
+    pub fn kernel_of_integers(&self) -> Option<Kernel> {
+        self.engine.kernel_of_integers()
+    }
+
     /// The head of a sequence classifier, such as a reward model, if the folder has one. Such a
     /// model has no logits over the vocabulary: what asks for them, or for text, is refused, and
     /// states are all that is read of it. Its prompts lose tokens at their end that are the

@@ -126,6 +126,10 @@ impl Engine for PackedDecoder {
         Some(self.kernel.kernel())
     }
 
+    fn kernel_of_integers(&self) -> Option<Kernel> {
+        self.kernel_of_integers
+    }
+
     /// Rows of the output head, or of the embedding where both are one. Never fails.
     fn head_rows(&self, tokens: &[TokenId]) -> Result<Vec<f32>, Error> {
         Ok(self.rows_of_head(tokens))
@@ -141,6 +145,10 @@ impl Engine for PackedEncoder {
     /// The kernel that was chosen when the model was loaded.
     fn kernel(&self) -> Option<Kernel> {
         Some(self.kernel.kernel())
+    }
+
+    fn kernel_of_integers(&self) -> Option<Kernel> {
+        self.kernel_of_integers
     }
 
     /// An encoder has no head. Requests that read one are refused in `reading/check.rs`, before

@@ -180,7 +180,6 @@ impl CodedPanels {
 
     /// Columns that share a scale, if codes may be multiplied as integers: signed, of eight bits, with
     /// scales alone, for successive columns that are whole words of codes.
-    #[cfg(target_arch = "x86_64")]
     pub(super) fn columns_of_a_scale(&self) -> Option<usize> {
         let Coding { bits, ref numbers, width, ref groups, has_zeros, has_minima, factor, .. } = self.coding;
         let is_scaled = (has_zeros, has_minima, factor) == (false, false, 1.0);

@@ -26,7 +26,7 @@ use rayon::prelude::*;
 
 use super::block_ops::PackedOps;
 use super::conv::Memory;
-use super::kernel::Supported;
+use super::kernel::{Kernel, Supported};
 use super::lines::Lines;
 use super::pack::{Linear, PackedLinear};
 use super::places::KeyPlaces;
@@ -46,6 +46,8 @@ pub(crate) struct PackedDecoder {
     pub(super) spec: Arc<ModelSpec>,
     /// Instructions of attention; the matrices are packed for the same.
     pub(super) kernel: Supported,
+    /// What [`Engine::kernel_of_integers`](crate::engine::Engine::kernel_of_integers) says.
+    pub(super) kernel_of_integers: Option<Kernel>,
     /// Places of keys that later passes look at: a place for each block with keys of its own.
     pub(super) lasting: Arc<KeyPlaces>,
     /// Places of keys that no later pass needs: blocks use a few places in turn.

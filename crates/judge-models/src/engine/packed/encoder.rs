@@ -25,7 +25,7 @@ use rayon::prelude::*;
 use super::attention::{Mask, Queries, Settings};
 use super::cache::PackedCache;
 use super::gather::attend;
-use super::kernel::Supported;
+use super::kernel::{Kernel, Supported};
 use super::keys::{KeyShape, Keys};
 use super::lines::Lines;
 use super::load::Packing;
@@ -45,6 +45,8 @@ pub(crate) struct PackedEncoder {
     pub(super) spec: Arc<EncoderSpec>,
     /// Instructions of attention; the matrices are packed for the same.
     pub(super) kernel: Supported,
+    /// What [`Engine::kernel_of_integers`](crate::engine::Engine::kernel_of_integers) says.
+    pub(super) kernel_of_integers: Option<Kernel>,
     /// What keys and values look like, the same in all blocks: as many key heads as query heads.
     shape: KeyShape,
     /// The table of tokens, `[d_vocab, d_model]`.
@@ -150,7 +152,8 @@ impl PackedEncoder {
             spec.blocks.iter().map(|block| Block::load(block, d_model, &mut packing)).collect::<Result<_, _>>()?;
         let final_norm = LayerNorm::load_some(spec.final_norm.as_ref(), d_model, &mut packing)?;
         let shape = KeyShape { n_kv_heads: spec.n_heads, head_dim: spec.head_dim(), word: packing.word };
-        Ok(Self { kernel, shape, words, kind, positions, norm, blocks, final_norm, spec })
+        let kernel_of_integers = packing.kernel_of_integers();
+        Ok(Self { kernel, kernel_of_integers, shape, words, kind, positions, norm, blocks, final_norm, spec })
     }
 
     /// Runs whole sequences through the first `blocks` blocks. `visit` sees the residual stream as

@@ -7,6 +7,9 @@
 //! AMX may be used is found out by `processor.rs`. `model.rs` turns `LoadOptions::kernel` into a
 //! [`Supported`], which then is in every packed matrix and in the settings of attention.
 //!
+//! Bits are a function of the kernel, and the kernel that is chosen where none is named is one of the
+//! processor's instructions and maker: [`by_speed`](Kernel::by_speed). Nothing is timed.
+//!
 //! | kernel | products of bf16 weights | products of f32 weights |
 //! |---|---|---|
 //! | `amx` | pairs, on the matrix unit | as `avx512` |
@@ -59,16 +62,32 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// All kernels, the fastest first.
-    const ALL: [Self; 7] =
-        [Self::Amx, Self::AmxInt8, Self::Avx512Bf16, Self::Avx512, Self::Avx512Vnni, Self::Avx2, Self::Portable];
+    /// All kernels, the fastest first on a processor by Intel or by another maker.
+    ///
+    /// Without the matrix unit, Intel's cores take four cycles for a `VDPBF16PS` where AMD's take one, and
+    /// one for a fused multiply-add, of which two do the same work; so `avx512` comes before `avx512-bf16`
+    /// there. What comes after the first that a processor has is never chosen unless it is named.
+    const fn by_speed(on_intel: bool) -> [Self; 7] {
+        let [first, second] =
+            if on_intel { [Self::Avx512, Self::Avx512Bf16] } else { [Self::Avx512Bf16, Self::Avx512] };
+        [Self::Amx, Self::AmxInt8, first, second, Self::Avx512Vnni, Self::Avx2, Self::Portable]
+    }
+
+    /// All kernels, the fastest on this processor first.
+    fn all() -> [Self; 7] {
+        #[cfg(target_arch = "x86_64")]
+        let on_intel = super::processor::is_by_intel();
+        #[cfg(not(target_arch = "x86_64"))]
+        let on_intel = false;
+        Self::by_speed(on_intel)
+    }
 
     /// All kernels that this processor has, the fastest first. The last is always
     /// [`Portable`](Self::Portable). With the feature `emulated-unit`, which is for tests, those of the
     /// matrix unit are among them where software can stand in for it.
     #[must_use]
     pub fn available() -> Vec<Self> {
-        Self::ALL.into_iter().filter(|kernel| kernel.is_available()).collect()
+        Self::all().into_iter().filter(|kernel| kernel.is_available()).collect()
     }
 
     /// Whether products of bf16 weights with many rows gain by widening each panel of weights to
@@ -126,7 +145,7 @@ impl Supported {
 
     /// All that this processor has, the fastest first. Tests run each of them.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
-        Kernel::ALL.into_iter().filter(|kernel| kernel.is_available()).map(Self)
+        Kernel::all().into_iter().filter(|kernel| kernel.is_available()).map(Self)
     }
 
     /// The fastest that this processor has. A unit in software is not.
@@ -160,6 +179,18 @@ impl Supported {
         self.0
     }
 
+    /// The kernel, of the same floats where there is one, that multiplies codes of eight bits as integers, if the processor has one
+    /// and this is none.
+    pub(crate) fn of_integers(self) -> Option<Kernel> {
+        let multiplies_integers = |kernel: &Kernel| *kernel != kernel.of_floats();
+        let usable = |kernel: &Kernel| kernel.is_available() && Self(*kernel).is_hardware();
+        if multiplies_integers(&self.0) {
+            return None;
+        }
+        let mut kernels = Kernel::all().into_iter().filter(multiplies_integers).filter(usable);
+        kernels.clone().find(|kernel| kernel.of_floats() == self.of_floats()).or_else(|| kernels.next())
+    }
+
     /// The kernel that products of floats, and attention, are made with. Its instructions are there too.
     pub(crate) fn of_floats(self) -> Kernel {
         self.0.of_floats()
@@ -190,9 +221,42 @@ impl FromStr for Kernel {
     /// # Errors
     /// [`Error::UnknownKernel`] for any other text.
     fn from_str(text: &str) -> Result<Self, Error> {
-        Self::ALL
+        Self::all()
             .into_iter()
             .find(|kernel| kernel.to_string() == text)
             .ok_or_else(|| Error::UnknownKernel { found: text.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel that is chosen by a processor's maker and the kernels that it has.
+    fn chosen(on_intel: bool, has: &[Kernel]) -> Option<Kernel> {
+        Kernel::by_speed(on_intel).into_iter().find(|kernel| has.contains(kernel))
+    }
+
+    #[test]
+    fn pairs_are_multiplied_in_f32_by_intels_cores_and_as_pairs_by_others() {
+        use Kernel::{Amx, Avx2, Avx512, Avx512Bf16, Avx512Vnni, Portable};
+        let masked = [Avx512Vnni, Avx2, Avx512, Portable, Avx512Bf16];
+        assert_eq!(chosen(true, &masked), Some(Avx512));
+        assert_eq!(chosen(false, &masked), Some(Avx512Bf16));
+        let with_unit = [Portable, Avx2, Avx512, Avx512Bf16, Amx];
+        assert_eq!([true, false].map(|on_intel| chosen(on_intel, &with_unit)), [Some(Amx); 2]);
+        assert_eq!([true, false].map(|on_intel| chosen(on_intel, &[Portable, Avx2])), [Some(Avx2); 2]);
+    }
+
+    #[test]
+    fn what_rounds_otherwise_is_never_chosen() {
+        let is_exact = |kernel: &Kernel| *kernel == kernel.of_floats();
+        assert!(is_exact(&Supported::fastest().kernel()));
+        for on_intel in [true, false] {
+            let kernels = Kernel::by_speed(on_intel);
+            let place = |kernel| kernels.iter().position(|&other| other == kernel);
+            // Whoever has them has the kernel of their floats, which comes first.
+            assert!(place(Kernel::Amx) < place(Kernel::AmxInt8) && place(Kernel::Avx512) < place(Kernel::Avx512Vnni));
+        }
     }
 }

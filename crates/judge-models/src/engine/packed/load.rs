@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use super::cache::PackedCache;
 use super::decoder::PackedDecoder;
-use super::kernel::Supported;
+use super::kernel::{Kernel, Supported};
 use super::pack::{Linear, PackedLinear};
 use super::places::KeyPlaces;
 use super::stored::Section;
@@ -61,10 +61,22 @@ impl PackedDecoder {
             HeadSpec::Embedding | HeadSpec::Labels(_) => None,
         };
         let embedding_factor = spec.embedding_scale.map(|scale| scale.factor(dtype));
-        let word = packing.word;
+        let (word, kernel_of_integers) = (packing.word, packing.kernel_of_integers());
         let lasting = Arc::new(KeyPlaces::lasting(&spec.blocks, word));
         let in_turn = Arc::new(KeyPlaces::in_turn(&spec.blocks, word));
-        Ok(Self { kernel, lasting, in_turn, embedding, embedding_factor, token_inputs, blocks, norm, head, spec })
+        Ok(Self {
+            kernel,
+            kernel_of_integers,
+            lasting,
+            in_turn,
+            embedding,
+            embedding_factor,
+            token_inputs,
+            blocks,
+            norm,
+            head,
+            spec,
+        })
     }
 }
 
@@ -80,6 +92,8 @@ pub(super) struct Packing<'a> {
     pub(super) tensors: &'a mut dyn Tensors,
     /// Has the matrices, or gets them.
     cache: &'a mut PackedCache,
+    /// Whether a matrix was packed whose codes can be multiplied as integers.
+    has_integers: bool,
 }
 
 impl<'a> Packing<'a> {
@@ -94,7 +108,12 @@ impl<'a> Packing<'a> {
             Dtype::F32 | Dtype::Tf32 => Word::Single,
             Dtype::Bf16 => Word::Pair,
         };
-        Self { kernel, word, dtype, tensors, cache }
+        Self { kernel, word, dtype, tensors, cache, has_integers: false }
+    }
+
+    /// The kernel that would multiply some of what was packed as integers.
+    pub(super) fn kernel_of_integers(&self) -> Option<Kernel> {
+        self.kernel.of_integers().filter(|_| self.has_integers)
     }
 
     /// One matrix `[sum of rows, d_in]` from several tensors `[rows, d_in]`, given by name and
@@ -162,6 +181,7 @@ impl<'a> Packing<'a> {
             }
             Ok::<_, Error>(if is_there { Section::new(shape, arrays) } else { Section::zeros(shape) })
         })?;
+        self.has_integers |= matrix.columns_of_a_scale().is_some();
         if is_there {
             parts.iter().for_each(|(name, _)| self.tensors.pass_over(name));
             return Ok(matrix);

@@ -334,8 +334,7 @@ impl PackedLinear {
 
     /// Columns that share a scale, if all of the matrix is codes that may be multiplied as integers, in
     /// groups of one size; see `integers.rs`.
-    #[cfg(target_arch = "x86_64")]
-    fn columns_of_a_scale(&self) -> Option<usize> {
+    pub(super) fn columns_of_a_scale(&self) -> Option<usize> {
         let columns = |section: &Section| section.coded()?.columns_of_a_scale();
         let first = columns(self.sections.first()?)?;
         self.sections.iter().all(|section| columns(section) == Some(first)).then_some(first)

@@ -1,4 +1,5 @@
-//! Whether this processor has Intel's matrix unit (AMX) and the system lets this process use it.
+//! Whose this processor is, whether it has Intel's matrix unit (AMX), and whether the system lets this process
+//! use it.
 //!
 //! `kernel.rs` asks once before it offers [`Kernel::Amx`](super::kernel::Kernel::Amx). The standard
 //! library has no stable detection of AMX, so this file asks CPUID itself. The unit's registers are
@@ -12,6 +13,13 @@ use std::sync::OnceLock;
 /// software.
 pub(super) fn runs_matrix_unit() -> bool {
     has_matrix_unit() || is_emulated()
+}
+
+/// Whether the processor says that it is Intel's: CPUID leaf 0, the maker's name in EBX, EDX and ECX. A
+/// virtual machine has the name of the processor below.
+pub(super) fn is_by_intel() -> bool {
+    let leaf = __cpuid(0);
+    [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes).as_flattened() == b"GenuineIntel"
 }
 
 /// Whether software stands in for the unit (`unit/emulated.rs`), which is for tests alone.

@@ -1,23 +1,32 @@
 //! Expanding codes to pairs of bf16 with AVX-512.
 //!
-//! One step takes a word of codes of 16 lanes apart and makes 2 or 4 words of pairs of it:
+//! One step takes a word of codes of 16 lanes apart and makes 2 or 4 times two numbers of it, which are
+//! rounded to bf16:
 //!
 //! ```text
-//! word of codes ─► number of each place ─► (number - zero) * scale - minimum ─► two places ─► a pair, in order
-//!                  shifts, or a table in a register                             VCVTNE2PS2BF16, VPERMW
+//! word of codes ─► number of each place ─► (number - zero) * scale - minimum ─► two places ─► both rounded
+//!                  shifts, or a table in a register
+//!
+//! kernel                    rounded by                      written as          multiplied by
+//! amx, avx512-bf16          VCVTNE2PS2BF16, VPERMW          a pair, in order    VDPBF16PS
+//! avx512                    additions of integers           a pair, in order    two fused multiply-adds, in f32
 //! ```
 //!
-//! The conversion takes subnormal numbers for zero, and so does the product (`VDPBF16PS`) that the
-//! pairs are for; all other numbers are rounded as elsewhere.
+//! The conversion takes subnormal numbers for zero, and so does the product (`VDPBF16PS`) that its
+//! pairs are for; all other numbers are rounded as elsewhere. Without the conversion all numbers are.
 //!
 //! Pairs are written to memory, for products of many rows, or multiplied as they are made: then
 //! sums of few rows stay in registers, and the chain of their additions runs beside the expansion.
+//!
+//! Loops are written once and inlined into entries that enable the instructions of one kernel, so all
+//! functions between are `inline(always)`.
 
 use std::arch::x86_64::{
-    __m512, __m512bh, __m512i, _mm512_and_si512, _mm512_castps_si512, _mm512_castsi512_ps, _mm512_cvtepi32_ps,
-    _mm512_cvtne2ps_pbh, _mm512_dpbf16_ps, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_mul_ps, _mm512_or_si512,
-    _mm512_permutexvar_epi16, _mm512_permutexvar_ps, _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_ps,
-    _mm512_sllv_epi32, _mm512_srai_epi32, _mm512_srlv_epi32, _mm512_storeu_ps, _mm512_storeu_si512, _mm512_sub_ps,
+    __m512, __m512bh, __m512i, _mm512_add_epi32, _mm512_and_si512, _mm512_castps_si512, _mm512_castsi512_ps,
+    _mm512_cvtepi32_ps, _mm512_cvtne2ps_pbh, _mm512_dpbf16_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512,
+    _mm512_mask_blend_epi32, _mm512_mul_ps, _mm512_or_si512, _mm512_permutexvar_epi16, _mm512_permutexvar_ps,
+    _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_ps, _mm512_slli_epi32, _mm512_sllv_epi32, _mm512_srai_epi32,
+    _mm512_srli_epi32, _mm512_srlv_epi32, _mm512_storeu_ps, _mm512_storeu_si512, _mm512_sub_ps, _mm512_test_epi32_mask,
 };
 use std::mem::transmute;
 
@@ -32,16 +41,29 @@ const HALF: usize = LANES / 2;
 /// Rows whose sums stay in registers, beside what expanding needs.
 pub(super) const MOST_ROWS: usize = 8;
 
-/// The proof that this processor has the instructions.
+/// The proof that this processor has the instructions, and which they are.
 #[derive(Clone, Copy)]
-pub(super) struct HasThem(());
+pub(super) struct HasThem(Instructions);
+
+/// How numbers are rounded and multiplied.
+#[derive(Clone, Copy)]
+enum Instructions {
+    /// AVX-512 with BW and BF16: as pairs, by instructions that take subnormals for zero.
+    Pairs,
+    /// AVX-512: in f32.
+    Widened,
+}
 
 impl HasThem {
-    /// The proof, if pairs are multiplied by instructions that take subnormals for zero.
+    /// The proof, if there is a body for the kernel's products of pairs.
     pub(super) fn of(kernel: Supported) -> Option<Self> {
-        let has_pairs = matches!(kernel.of_floats(), Kernel::Amx | Kernel::Avx512Bf16);
-        (has_pairs && is_x86_feature_detected!("avx512bf16") && is_x86_feature_detected!("avx512bw"))
-            .then_some(Self(()))
+        match kernel.of_floats() {
+            Kernel::Amx | Kernel::Avx512Bf16 => (is_x86_feature_detected!("avx512bf16")
+                && is_x86_feature_detected!("avx512bw"))
+            .then_some(Self(Instructions::Pairs)),
+            Kernel::Avx512 => Some(Self(Instructions::Widened)),
+            _ => None,
+        }
     }
 
     /// Expands whole words of codes to words of pairs, as many as both have. `false`, and nothing
@@ -54,7 +76,12 @@ impl HasThem {
         }
         let out = &mut out[..words * pairs];
         // SAFETY: the processor has the instructions, and `out` has as many words as are put.
-        unsafe { with_numbers(piece, words, Write(out.as_mut_ptr())) };
+        unsafe {
+            match self.0 {
+                Instructions::Pairs => write_pairs(piece, words, out.as_mut_ptr()),
+                Instructions::Widened => write_rounded(piece, words, out.as_mut_ptr()),
+            }
+        }
         true
     }
 
@@ -75,17 +102,31 @@ impl HasThem {
         // SAFETY: the processor has the instructions; rows and words are there, by the assertions above.
         unsafe {
             match rows {
-                1 => with_rows::<1>(piece, words, a, sums),
-                2 => with_rows::<2>(piece, words, a, sums),
-                3 => with_rows::<3>(piece, words, a, sums),
-                4 => with_rows::<4>(piece, words, a, sums),
-                5 => with_rows::<5>(piece, words, a, sums),
-                6 => with_rows::<6>(piece, words, a, sums),
-                7 => with_rows::<7>(piece, words, a, sums),
-                _ => with_rows::<8>(piece, words, a, sums),
+                1 => self.with_rows::<1>(piece, words, a, sums),
+                2 => self.with_rows::<2>(piece, words, a, sums),
+                3 => self.with_rows::<3>(piece, words, a, sums),
+                4 => self.with_rows::<4>(piece, words, a, sums),
+                5 => self.with_rows::<5>(piece, words, a, sums),
+                6 => self.with_rows::<6>(piece, words, a, sums),
+                7 => self.with_rows::<7>(piece, words, a, sums),
+                _ => self.with_rows::<8>(piece, words, a, sums),
             }
         }
         true
+    }
+
+    /// [`multiply`](Self::multiply) for so many rows.
+    ///
+    /// # Safety
+    /// There must be so many rows and words.
+    unsafe fn with_rows<const ROWS: usize>(self, piece: &Piece<'_>, words: usize, a: Words<'_>, sums: &mut [Sums]) {
+        // SAFETY: the processor has the instructions; the rest is the caller's promise.
+        unsafe {
+            match self.0 {
+                Instructions::Pairs => multiply_pairs::<ROWS>(piece, words, a, sums),
+                Instructions::Widened => multiply_widened::<ROWS>(piece, words, a, sums),
+            }
+        }
     }
 
     /// Whether there is a body for the coding: groups do not end within a word of codes, and there is
@@ -97,145 +138,307 @@ impl HasThem {
     }
 }
 
-/// What is done with words of pairs as they are made.
+/// What is done with the numbers of two columns as they are made.
 trait Take {
-    /// Takes half of the lanes of a word, counted from the piece's first.
+    /// Takes half of the lanes of a word of pairs, counted from the piece's first: both numbers of each,
+    /// which are to be rounded to bf16.
     ///
     /// # Safety
-    /// The processor must have AVX-512 with BF16; the word must be one of those that the value was
-    /// made for.
-    unsafe fn take(&mut self, word: usize, half: usize, pairs: __m512i);
+    /// The processor must have the value's instructions; the word must be one of those that the value
+    /// was made for.
+    unsafe fn take(&mut self, word: usize, half: usize, both: [__m512; 2]);
 }
 
-/// Writes words one after another.
-struct Write(*mut Lanes);
-
-impl Take for Write {
-    #[inline(always)]
-    unsafe fn take(&mut self, word: usize, half: usize, pairs: __m512i) {
-        // SAFETY: the word is there, by the caller's promise.
-        unsafe { _mm512_storeu_si512(self.0.add(word).cast::<u32>().add(half * HALF).cast(), pairs) }
+/// Pairs of bf16 by the processor's conversion.
+///
+/// # Safety
+/// The processor must have AVX-512 with BW and BF16.
+#[inline(always)]
+unsafe fn pairs([first, second]: [__m512; 2]) -> __m512i {
+    /// Number `i` of two registers, as the conversion leaves it: all second numbers behind all first.
+    const IN_ORDER: [u16; 32] = {
+        let mut order = [0; 32];
+        let mut i = 0;
+        while i < 32 {
+            order[i] = (i / 2 + 16 * (i % 2)) as u16;
+            i += 1;
+        }
+        order
+    };
+    // SAFETY: the caller's promise; the constant is a whole register.
+    unsafe {
+        let in_order = _mm512_loadu_si512(IN_ORDER.as_ptr().cast());
+        _mm512_permutexvar_epi16(in_order, transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(second, first)))
     }
 }
 
-/// Adds products with rows of pairs to sums.
-struct Multiply<const ROWS: usize> {
+/// Numbers rounded to bf16 as [`bf16_bits`](crate::engine::packed::vector::bf16_bits) rounds them, in the
+/// upper halves of f32: half a unit of the last place that is kept is added, less the smallest part of it
+/// where that place is even, and the rest is cut off. Codes, scales and minima are numbers, so a value is
+/// none that a NaN would be made of in this way.
+///
+/// # Safety
+/// The processor must have AVX-512.
+#[inline(always)]
+unsafe fn rounded(x: __m512) -> __m512i {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let bits = _mm512_castps_si512(x);
+        let is_odd = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(1 << 16));
+        let half = _mm512_mask_blend_epi32(is_odd, _mm512_set1_epi32(0x7fff), _mm512_set1_epi32(0x8000));
+        _mm512_and_si512(_mm512_add_epi32(bits, half), _mm512_set1_epi32(0xffff_0000_u32.cast_signed()))
+    }
+}
+
+/// Writes words one after another.
+struct WritePairs(*mut Lanes);
+
+impl Take for WritePairs {
+    #[inline(always)]
+    unsafe fn take(&mut self, word: usize, half: usize, both: [__m512; 2]) {
+        // SAFETY: the word is there, by the caller's promise.
+        unsafe { _mm512_storeu_si512(self.0.add(word).cast::<u32>().add(half * HALF).cast(), pairs(both)) }
+    }
+}
+
+/// Likewise.
+struct WriteRounded(*mut Lanes);
+
+impl Take for WriteRounded {
+    #[inline(always)]
+    unsafe fn take(&mut self, word: usize, half: usize, both: [__m512; 2]) {
+        // SAFETY: the word is there, by the caller's promise.
+        unsafe {
+            let pairs = _mm512_or_si512(_mm512_srli_epi32::<16>(rounded(both[0])), rounded(both[1]));
+            _mm512_storeu_si512(self.0.add(word).cast::<u32>().add(half * HALF).cast(), pairs);
+        }
+    }
+}
+
+/// Some rows of pairs and their sums.
+struct Rows<const ROWS: usize> {
     /// The first word of each row.
     a: [*const u32; ROWS],
     /// The sums of each row, in halves.
     sums: [[__m512; 2]; ROWS],
 }
 
-impl<const ROWS: usize> Take for Multiply<ROWS> {
+impl<const ROWS: usize> Rows<ROWS> {
+    /// The rows `a`, with sums that go on from `sums`.
+    ///
+    /// # Safety
+    /// The processor must have AVX-512; there must be so many rows of both.
     #[inline(always)]
-    unsafe fn take(&mut self, word: usize, half: usize, pairs: __m512i) {
-        for (a, sums) in self.a.iter().zip(&mut self.sums) {
-            // SAFETY: the rows have this word, by the caller's promise.
+    unsafe fn new(a: Words<'_>, sums: &[Sums]) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut rows = Self { a: [a.data.as_ptr(); ROWS], sums: [[_mm512_setzero_ps(); 2]; ROWS] };
+            for (row, sums) in sums.iter().enumerate() {
+                rows.a[row] = a.data.as_ptr().add(row * a.stride);
+                rows.sums[row] = [_mm512_loadu_ps(sums.as_ptr()), _mm512_loadu_ps(sums.as_ptr().add(HALF))];
+            }
+            rows
+        }
+    }
+
+    /// Puts the sums back.
+    ///
+    /// # Safety
+    /// The processor must have AVX-512.
+    #[inline(always)]
+    unsafe fn put(self, sums: &mut [Sums]) {
+        for (sums, found) in sums.iter_mut().zip(self.sums) {
+            // SAFETY: a row of sums is two registers.
             unsafe {
-                let a: __m512bh = transmute(_mm512_set1_epi32((*a.add(word)).cast_signed()));
-                sums[half] = _mm512_dpbf16_ps(sums[half], a, transmute::<__m512i, __m512bh>(pairs));
+                _mm512_storeu_ps(sums.as_mut_ptr(), found[0]);
+                _mm512_storeu_ps(sums.as_mut_ptr().add(HALF), found[1]);
             }
         }
     }
 }
 
-/// [`HasThem::multiply`] for so many rows.
+/// Adds products with rows of pairs to sums, as pairs.
+struct MultiplyPairs<const ROWS: usize>(Rows<ROWS>);
+
+impl<const ROWS: usize> Take for MultiplyPairs<ROWS> {
+    #[inline(always)]
+    unsafe fn take(&mut self, word: usize, half: usize, both: [__m512; 2]) {
+        // SAFETY: the rows have this word, by the caller's promise.
+        unsafe {
+            let b: __m512bh = transmute(pairs(both));
+            for (a, sums) in self.0.a.iter().zip(&mut self.0.sums) {
+                let a: __m512bh = transmute(_mm512_set1_epi32((*a.add(word)).cast_signed()));
+                sums[half] = _mm512_dpbf16_ps(sums[half], a, b);
+            }
+        }
+    }
+}
+
+/// Likewise in f32, the first product before the second, as `tile/x86.rs` does with pairs that are there.
+struct MultiplyWidened<const ROWS: usize>(Rows<ROWS>);
+
+impl<const ROWS: usize> Take for MultiplyWidened<ROWS> {
+    #[inline(always)]
+    unsafe fn take(&mut self, word: usize, half: usize, both: [__m512; 2]) {
+        // SAFETY: the rows have this word, by the caller's promise.
+        unsafe {
+            let [b0, b1] = [_mm512_castsi512_ps(rounded(both[0])), _mm512_castsi512_ps(rounded(both[1]))];
+            let high = _mm512_set1_epi32(0xffff_0000_u32.cast_signed());
+            for (a, sums) in self.0.a.iter().zip(&mut self.0.sums) {
+                let a = _mm512_set1_epi32((*a.add(word)).cast_signed());
+                let a0 = _mm512_castsi512_ps(_mm512_slli_epi32::<16>(a));
+                let a1 = _mm512_castsi512_ps(_mm512_and_si512(a, high));
+                sums[half] = _mm512_fmadd_ps(a0, b0, sums[half]);
+                sums[half] = _mm512_fmadd_ps(a1, b1, sums[half]);
+            }
+        }
+    }
+}
+
+/// [`HasThem::expand`] with BF16.
+///
+/// # Safety
+/// The processor must have AVX-512 with BW and BF16; `out` must have all words that so many words of
+/// codes make.
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+unsafe fn write_pairs(piece: &Piece<'_>, words: usize, out: *mut Lanes) {
+    // SAFETY: the caller's promise.
+    unsafe { with_numbers(piece, words, WritePairs(out)) };
+}
+
+/// [`HasThem::expand`] without BF16.
+///
+/// # Safety
+/// The processor must have AVX-512; as for [`write_pairs`].
+#[target_feature(enable = "avx512f")]
+unsafe fn write_rounded(piece: &Piece<'_>, words: usize, out: *mut Lanes) {
+    // SAFETY: the caller's promise.
+    unsafe { with_numbers(piece, words, WriteRounded(out)) };
+}
+
+/// [`HasThem::multiply`] with BF16, for so many rows.
 ///
 /// # Safety
 /// The processor must have AVX-512 with BW and BF16; there must be so many rows and words.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-unsafe fn with_rows<const ROWS: usize>(piece: &Piece<'_>, words: usize, a: Words<'_>, sums: &mut [Sums]) {
+unsafe fn multiply_pairs<const ROWS: usize>(piece: &Piece<'_>, words: usize, a: Words<'_>, sums: &mut [Sums]) {
     // SAFETY: the caller's promise.
     unsafe {
-        let mut rows = Multiply { a: [a.data.as_ptr(); ROWS], sums: [[_mm512_setzero_ps(); 2]; ROWS] };
-        for (row, sums) in sums.iter().enumerate() {
-            rows.a[row] = a.data.as_ptr().add(row * a.stride);
-            rows.sums[row] = [_mm512_loadu_ps(sums.as_ptr()), _mm512_loadu_ps(sums.as_ptr().add(HALF))];
+        let MultiplyPairs(rows) = with_numbers(piece, words, MultiplyPairs(Rows::<ROWS>::new(a, sums)));
+        rows.put(sums);
+    }
+}
+
+/// [`HasThem::multiply`] without BF16, for so many rows.
+///
+/// # Safety
+/// The processor must have AVX-512; there must be so many rows and words.
+#[target_feature(enable = "avx512f")]
+unsafe fn multiply_widened<const ROWS: usize>(piece: &Piece<'_>, words: usize, a: Words<'_>, sums: &mut [Sums]) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let MultiplyWidened(rows) = with_numbers(piece, words, MultiplyWidened(Rows::<ROWS>::new(a, sums)));
+        rows.put(sums);
+    }
+}
+
+/// What codes stand for.
+trait Number: Copy {
+    /// The number at this place of each word of codes.
+    ///
+    /// # Safety
+    /// The processor must have AVX-512.
+    unsafe fn of(self, word: __m512i, place: usize) -> __m512;
+}
+
+/// Integers of `32 - SHIFT` bits with a sign.
+#[derive(Clone, Copy)]
+struct Signed<const SHIFT: u32>;
+
+impl<const SHIFT: u32> Number for Signed<SHIFT> {
+    #[inline(always)]
+    unsafe fn of(self, word: __m512i, place: usize) -> __m512 {
+        let left = SHIFT as i32 - (32 - SHIFT as i32) * place as i32;
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_cvtepi32_ps(_mm512_srai_epi32::<SHIFT>(_mm512_sllv_epi32(word, _mm512_set1_epi32(left)))) }
+    }
+}
+
+/// Integers of `BITS` bits without a sign.
+#[derive(Clone, Copy)]
+struct Unsigned<const BITS: i32>;
+
+impl<const BITS: i32> Number for Unsigned<BITS> {
+    #[inline(always)]
+    unsafe fn of(self, word: __m512i, place: usize) -> __m512 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let right = _mm512_srlv_epi32(word, _mm512_set1_epi32(BITS * place as i32));
+            _mm512_cvtepi32_ps(_mm512_and_si512(right, _mm512_set1_epi32((1 << BITS) - 1)))
         }
-        let rows = with_numbers(piece, words, rows);
-        for (sums, found) in sums.iter_mut().zip(rows.sums) {
-            _mm512_storeu_ps(sums.as_mut_ptr(), found[0]);
-            _mm512_storeu_ps(sums.as_mut_ptr().add(HALF), found[1]);
+    }
+}
+
+/// Floats; see [`e4m3`](super::e4m3).
+#[derive(Clone, Copy)]
+struct E4m3;
+
+impl Number for E4m3 {
+    #[inline(always)]
+    unsafe fn of(self, word: __m512i, place: usize) -> __m512 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let code = _mm512_srlv_epi32(word, _mm512_set1_epi32(8 * place as i32));
+            let magnitude =
+                _mm512_and_si512(_mm512_sllv_epi32(code, _mm512_set1_epi32(20)), _mm512_set1_epi32(0x7f << 20));
+            let magnitude = _mm512_mul_ps(_mm512_castsi512_ps(magnitude), _mm512_set1_ps(super::E4M3_BIAS));
+            let sign = _mm512_and_si512(_mm512_sllv_epi32(code, _mm512_set1_epi32(24)), _mm512_set1_epi32(i32::MIN));
+            _mm512_castsi512_ps(_mm512_or_si512(_mm512_castps_si512(magnitude), sign))
         }
+    }
+}
+
+/// Entries of a table, by codes of four bits.
+#[derive(Clone, Copy)]
+struct Table(__m512);
+
+impl Number for Table {
+    #[inline(always)]
+    unsafe fn of(self, word: __m512i, place: usize) -> __m512 {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_permutexvar_ps(_mm512_srlv_epi32(word, _mm512_set1_epi32(4 * place as i32)), self.0) }
     }
 }
 
 /// Picks the body for what codes stand for, and returns what it has done.
 ///
 /// # Safety
-/// The processor must have AVX-512 with BW and BF16; there must be so many words of codes, and `to`
-/// must take all words of pairs that they make.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+/// The processor must have AVX-512 and the instructions of `to`; there must be so many words of codes,
+/// and `to` must take all words of pairs that they make.
+#[inline(always)]
 unsafe fn with_numbers<T: Take>(piece: &Piece<'_>, words: usize, to: T) -> T {
     let coding = &piece.of.coding;
     // SAFETY: the caller's promise.
     unsafe {
         match (&coding.numbers, coding.bits) {
-            (CodeNumbers::Signed, 8) => with_groups::<4, T>(piece, words, to, |word, at| signed::<24>(word, at)),
-            (CodeNumbers::Signed, _) => with_groups::<8, T>(piece, words, to, |word, at| signed::<28>(word, at)),
-            (CodeNumbers::Unsigned, 8) => with_groups::<4, T>(piece, words, to, |word, at| unsigned::<8>(word, at)),
-            (CodeNumbers::Unsigned, _) => with_groups::<8, T>(piece, words, to, |word, at| unsigned::<4>(word, at)),
-            (CodeNumbers::E4m3, _) => with_groups::<4, T>(piece, words, to, |word, at| e4m3(word, at)),
+            (CodeNumbers::Signed, 8) => with_groups::<4, T>(piece, words, to, Signed::<24>),
+            (CodeNumbers::Signed, _) => with_groups::<8, T>(piece, words, to, Signed::<28>),
+            (CodeNumbers::Unsigned, 8) => with_groups::<4, T>(piece, words, to, Unsigned::<8>),
+            (CodeNumbers::Unsigned, _) => with_groups::<8, T>(piece, words, to, Unsigned::<4>),
+            (CodeNumbers::E4m3, _) => with_groups::<4, T>(piece, words, to, E4m3),
             (CodeNumbers::Table(table), _) => {
-                let table = _mm512_loadu_ps(table.as_ptr());
-                with_groups::<8, T>(piece, words, to, |word, at| {
-                    let index = _mm512_srlv_epi32(word, _mm512_set1_epi32(4 * at as i32));
-                    _mm512_permutexvar_ps(index, table)
-                })
+                with_groups::<8, T>(piece, words, to, Table(_mm512_loadu_ps(table.as_ptr())))
             }
         }
     }
-}
-
-/// The integer of `32 - SHIFT` bits with a sign at this place of each word.
-///
-/// # Safety
-/// The processor must have AVX-512.
-#[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn signed<const SHIFT: u32>(word: __m512i, place: usize) -> __m512 {
-    let left = SHIFT as i32 - (32 - SHIFT as i32) * place as i32;
-    _mm512_cvtepi32_ps(_mm512_srai_epi32::<SHIFT>(_mm512_sllv_epi32(word, _mm512_set1_epi32(left))))
-}
-
-/// The integer of `BITS` bits without a sign at this place of each word.
-///
-/// # Safety
-/// The processor must have AVX-512.
-#[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn unsigned<const BITS: i32>(word: __m512i, place: usize) -> __m512 {
-    let right = _mm512_srlv_epi32(word, _mm512_set1_epi32(BITS * place as i32));
-    _mm512_cvtepi32_ps(_mm512_and_si512(right, _mm512_set1_epi32((1 << BITS) - 1)))
-}
-
-/// The E4M3 float at this place of each word; see [`e4m3`](super::e4m3).
-///
-/// # Safety
-/// The processor must have AVX-512.
-#[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn e4m3(word: __m512i, place: usize) -> __m512 {
-    let code = _mm512_srlv_epi32(word, _mm512_set1_epi32(8 * place as i32));
-    let magnitude = _mm512_and_si512(_mm512_sllv_epi32(code, _mm512_set1_epi32(20)), _mm512_set1_epi32(0x7f << 20));
-    let magnitude = _mm512_mul_ps(_mm512_castsi512_ps(magnitude), _mm512_set1_ps(super::E4M3_BIAS));
-    let sign = _mm512_and_si512(_mm512_sllv_epi32(code, _mm512_set1_epi32(24)), _mm512_set1_epi32(i32::MIN));
-    _mm512_castsi512_ps(_mm512_or_si512(_mm512_castps_si512(magnitude), sign))
 }
 
 /// Picks the body for what groups have.
 ///
 /// # Safety
 /// As for [`with_numbers`].
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-unsafe fn with_groups<const PLACES: usize, T: Take>(
-    piece: &Piece<'_>,
-    words: usize,
-    to: T,
-    number: impl Fn(__m512i, usize) -> __m512 + Copy,
-) -> T {
+#[inline(always)]
+unsafe fn with_groups<const PLACES: usize, T: Take>(piece: &Piece<'_>, words: usize, to: T, number: impl Number) -> T {
     // SAFETY: the caller's promise.
     unsafe {
         match (piece.zeros.is_empty(), piece.minima.is_empty()) {
@@ -252,30 +455,19 @@ unsafe fn with_groups<const PLACES: usize, T: Take>(
 ///
 /// # Safety
 /// As for [`with_numbers`].
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+#[inline(always)]
 unsafe fn run<const PLACES: usize, const ZEROS: bool, const MINIMA: bool, T: Take>(
     piece: &Piece<'_>,
     words: usize,
     mut to: T,
-    number: impl Fn(__m512i, usize) -> __m512 + Copy,
+    number: impl Number,
 ) -> T {
-    /// Number `i` of two registers, as the conversion leaves it: all second numbers behind all first.
-    const IN_ORDER: [u16; 32] = {
-        let mut order = [0; 32];
-        let mut i = 0;
-        while i < 32 {
-            order[i] = (i / 2 + 16 * (i % 2)) as u16;
-            i += 1;
-        }
-        order
-    };
     let Groups::Even(size) = piece.of.coding.groups else { return to };
     // SAFETY: every load is of half the lanes of a row that is there, as indices are checked; words are taken up to their
     // number.
     unsafe {
-        let in_order = _mm512_loadu_si512(IN_ORDER.as_ptr().cast());
         let halves =
+            #[inline(always)]
             |lanes: &Lanes| [_mm512_loadu_ps(lanes.as_ptr().cast()), _mm512_loadu_ps(lanes.as_ptr().add(HALF).cast())];
         let none = [_mm512_setzero_ps(); 2];
         let words_of_group = size / PLACES;
@@ -291,8 +483,9 @@ unsafe fn run<const PLACES: usize, const ZEROS: bool, const MINIMA: bool, T: Tak
                 prefetch(codes.as_ptr().wrapping_add(AHEAD + HALF));
                 for half in 0..2 {
                     let word = _mm512_loadu_si512(codes.as_ptr().add(half * HALF).cast());
-                    let value = |place| {
-                        let mut x = number(word, place);
+                    let value = #[inline(always)]
+                    |place| {
+                        let mut x = number.of(word, place);
                         if ZEROS {
                             x = _mm512_sub_ps(x, zeros[half]);
                         }
@@ -303,9 +496,7 @@ unsafe fn run<const PLACES: usize, const ZEROS: bool, const MINIMA: bool, T: Tak
                         x
                     };
                     for pair in 0..PLACES / 2 {
-                        let both = _mm512_cvtne2ps_pbh(value(2 * pair + 1), value(2 * pair));
-                        let pairs = _mm512_permutexvar_epi16(in_order, transmute::<__m512bh, __m512i>(both));
-                        to.take(index * (PLACES / 2) + pair, half, pairs);
+                        to.take(index * (PLACES / 2) + pair, half, [value(2 * pair), value(2 * pair + 1)]);
                     }
                 }
             }

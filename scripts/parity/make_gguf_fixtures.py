@@ -81,7 +81,9 @@ def write_keys(writer, config, architecture):
     writer.add_key_length(width)
     writer.add_value_length(width)
     writer.add_rope_dimension_count(width)
-    writer.add_rope_freq_base(10000.0)
+    # As the converter does: of Gemma 3 that of full attention.
+    rope = config.rope_parameters
+    writer.add_rope_freq_base(rope.get("full_attention", rope)["rope_theta"])
     # What a reader passes over: lists of texts and numbers.
     writer.add_token_list(["<unk>", "<s>", "</s>"])
     writer.add_array("tokenizer.ggml.scores", [0.0, 1.0, 2.0])

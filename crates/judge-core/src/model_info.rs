@@ -53,6 +53,9 @@ pub struct ModelInfo {
     pub dtype: String,
     /// Where it runs, with what decides about the last bits of a result: e.g. `cpu`, `cpu (avx512-bf16)` or `cuda:0`.
     pub device: String,
+    /// What a user should know of how it was loaded, in sentences: bits of the weights that were lost without being asked for, for example. Empty for most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// The dimensions of a model.
@@ -86,6 +89,7 @@ impl ModelInfo {
             max_len,
             dtype: "f32".to_owned(),
             device: "cpu".to_owned(),
+            notes: Vec::new(),
         }
     }
 

@@ -230,6 +230,8 @@ pub enum Reason {
     Refused,
     /// The process that scored it died of it, more than once.
     WorkerDied,
+    /// The tokenizer fails on the text, or makes a token of it that the model has no embedding for.
+    Tokenizer,
 }
 
 impl Reason {
@@ -247,6 +249,7 @@ impl Reason {
             Self::OffScale => "off_scale",
             Self::Refused => "refused",
             Self::WorkerDied => "worker_died",
+            Self::Tokenizer => "tokenizer",
         }
     }
 }

@@ -15,7 +15,7 @@
 //!           Dense::spec          one BlockSpec per block, with tensor names ─────► ModelSpec (spec.rs)
 //!           angles::check        every rotation stays finite in f32
 //!           unread::warn         names the fields that nothing read
-//!           head::labels         replaces the head of a sequence classifier
+//!           head::of_class       replaces the head, of classes without one over the vocabulary
 //! ```
 //!
 //! `model.rs` and `merge.rs` call [`Architecture::from_json`], `train` calls
@@ -35,6 +35,7 @@
 
 mod angles;
 mod architecture;
+mod blame;
 mod dense;
 mod encoder;
 mod encoders;
@@ -56,14 +57,12 @@ pub(crate) use encoder::{EncoderBlockSpec, EncoderSpec, LayerNormSpec, NormPlace
 #[cfg(test)]
 pub(crate) use families::names as family_names;
 pub use problem::ConfigProblem;
-#[cfg(any(test, feature = "bench"))]
-pub(crate) use rope::RopeScaling;
-pub(crate) use rope::{Pairs, RopeConfig};
-pub(crate) use shape::OneOrMany;
+pub(crate) use rope::{Pairs, RopeConfig, RopeScaling};
+pub(crate) use shape::{TOKEN_IDS, TokenIds};
 pub(crate) use spec::{
-    Activation, BlockSpec, BothSpec, ConvSpec, DeltaShape, DeltaSpec, ExpertsSpec, GatedSpec, HeadShape, HeadSpec,
-    KeysSpec, LinearSpec, MlpSpec, ModelSpec, NamedRows, NormKind, NormSpec, Routing, StackPart, StackSpec,
-    TokenGateSpec, TokenInputsSpec,
+    Activation, BlockSpec, BothSpec, ConvSpec, DeltaShape, DeltaSpec, EMBEDDING, ExpertsSpec, GatedSpec, HEAD,
+    HeadShape, HeadSpec, KeysSpec, LinearSpec, MlpSpec, ModelSpec, NamedRows, NoHead, NormKind, NormSpec, Routing,
+    StackPart, StackSpec, TokenGateSpec, TokenInputsSpec,
 };
 
 /// Longest context in tokens that is accepted. A larger number in a file is taken for damage.
@@ -103,12 +102,13 @@ impl ModelSpec {
         let text = tower::text(file)?;
         let fields = text.as_ref().unwrap_or(file);
         unread::check_number(fields)?;
-        let mut spec = families::dense(fields)?.spec();
+        let dense = families::dense(fields).map_err(|problem| families::name_field(problem, fields))?;
+        let mut spec = dense.spec();
         spec.is_tower = text.is_some();
         angles::check(&spec.ropes, spec.max_len)?;
         unread::warn(spec.family, &unread::unread_keys(fields, &|file| families::dense(file).is_ok()));
-        if let Some(labels) = head::labels(fields)? {
-            spec.head = HeadSpec::Labels(labels);
+        if let Some(head) = head::of_class(fields)? {
+            spec.head = head;
         }
         Ok(spec)
     }

@@ -5,24 +5,40 @@
 //!
 //! ```text
 //!  1  open the files            headers only, by names that the description has
-//!  2  vocabulary of GGUF files  lowers d_vocab of the description
-//!  3  names, then shapes        all missing and all unused names in one error
-//!  4  adapters                  every change must be of a tensor that the description names
-//!  5  dtype                     as asked for, or that of the base
+//!  2  settings of GGUF files    must be those of the description
+//!  3  vocabulary of GGUF files  lowers d_vocab of the description
+//!  4  adapters                  opened, with the names of the description
+//!  5  head                      what is stored decides, not what config.json says
+//!  6  names, then shapes        all missing and all unused names in one error
+//!  7  adapters                  every change must be of a tensor that the description names
+//!  8  dtype                     as asked for, or that of the base
 //! ```
 //!
 //! This module does not read numbers (`weights/`) and does not look at `config.json` (`arch/`).
 //!
 //! Numbers are checked as they are taken, so a NaN in the last tensor is found when loading is
-//! nearly done. Adapters are checked after the base, so an error about the base is never blamed on
-//! an adapter.
+//! nearly done. Changes of adapters are checked after the base, so an error about the base is never
+//! blamed on an adapter.
+//!
+//! # The head over the vocabulary
+//!
+//! | stored, or replaced by an adapter | `config.json` | head |
+//! |---|---|---|
+//! | `lm_head.weight` | whatever it says | that matrix |
+//! | the same, bit for bit the embedding | tied | the embedding |
+//! | nothing | tied | the embedding; with what adapters add to it, a matrix of its own |
+//! | nothing | not tied, or a class without a head | none: states are read |
+//!
+//! So does transformers 5: a tied head that has numbers of its own in the file keeps them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::arch::Architecture;
-use crate::folder::Folder;
-use crate::weights::{self, Adapted, Adapter, HeadCounts, Store};
+use serde_json::Map;
+
+use crate::arch::{Architecture, HEAD, HeadSpec, NoHead, text_fields};
+use crate::folder::{Folder, file};
+use crate::weights::{self, Adapted, Adapter, HeadCounts, OwnNames, Store};
 use crate::{Dtype, Error};
 
 /// A folder's weights that agree with its description: every tensor that it names is there in its
@@ -35,6 +51,10 @@ pub(crate) struct CheckedWeights {
     pub(crate) adapters: Vec<Adapter>,
     /// The dtype that weights are rounded to: the one asked for, or else [`Store::stored_dtype`].
     pub(crate) dtype: Dtype,
+    /// What this dtype loses of the stored numbers, if nobody asked for it.
+    pub(crate) loss: Option<String>,
+    /// Whether adapters change a head that is the embedding in the base.
+    is_untied: bool,
 }
 
 /// The weights of a folder by the names that `spec` has for them. Only headers have been read;
@@ -45,7 +65,7 @@ pub(crate) struct CheckedWeights {
 pub(crate) fn store(folder: &Folder, spec: &Architecture) -> Result<Box<dyn Store>, Error> {
     match spec {
         Architecture::Decoder(spec) => {
-            weights::open(folder, spec.is_tower, HeadCounts::of(spec), spec.stacks(), spec.idle_tensors())
+            weights::open(folder, &OwnNames::of(spec), HeadCounts::of(spec), spec.stacks(), spec.idle_tensors())
         }
         Architecture::Encoder(spec) => weights::open_renamed(folder, &|name| spec.own_name(name)),
     }
@@ -54,9 +74,9 @@ pub(crate) fn store(folder: &Folder, spec: &Architecture) -> Result<Box<dyn Stor
 impl CheckedWeights {
     /// Opens the files of a folder and of adapters and checks both against `spec`.
     ///
-    /// `spec` is changed in one case: a GGUF file may leave out the last rows of the embedding,
-    /// which no token has, and then `d_vocab` becomes the number of rows that are there. Without a
-    /// `dtype` a checkpoint that is f16 becomes bf16, which is warned of.
+    /// `spec` is changed in two cases. A GGUF file may leave out the last rows of the embedding, which
+    /// no token has, and then `d_vocab` becomes the number of rows that are there. And its head
+    /// becomes the one that is stored; see the module's table.
     ///
     /// # Errors
     /// Those of the files, [`Error::TensorNames`] and [`Error::Tensor`] for a base that is not what
@@ -69,36 +89,63 @@ impl CheckedWeights {
         adapters: &[PathBuf],
     ) -> Result<Self, Error> {
         let base = store(folder, spec)?;
-        if let Architecture::Decoder(spec) = spec
-            && let Some(rows) = base.vocabulary(&spec.embedding).filter(|rows| (1..spec.d_vocab).contains(rows))
-        {
-            tracing::info!(
-                rows,
-                d_vocab = spec.d_vocab,
-                "the file leaves out rows of the vocabulary that no token has"
-            );
-            Arc::make_mut(spec).d_vocab = rows;
-        }
-        if dtype.is_none() && base.stored_dtype() == Dtype::Bf16 && base.has_f16() {
-            tracing::warn!(
-                folder = %folder.path().display(),
-                "the checkpoint is f16: its weights are rounded to bf16, which has three bits less; dtype f32 keeps them"
-            );
+        let mut adapters = adapters.iter().map(|path| Adapter::open(path)).collect::<Result<Vec<_>, _>>()?;
+        let mut is_untied = false;
+        match &mut *spec {
+            Architecture::Decoder(spec) => {
+                let text = text_fields(folder.config())
+                    .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
+                base.check_settings(spec, text.as_ref().or(folder.config().as_object()).unwrap_or(&Map::new()))?;
+                let spec = Arc::make_mut(spec);
+                if let Some(rows) = base.vocabulary(&spec.embedding).filter(|rows| (1..spec.d_vocab).contains(rows)) {
+                    let d_vocab = spec.d_vocab;
+                    tracing::info!(rows, d_vocab, "the file leaves out rows of the vocabulary that no token has");
+                    spec.d_vocab = rows;
+                }
+                let own = OwnNames::of(spec);
+                adapters.iter_mut().try_for_each(|adapter| adapter.rename(|name| own.own(name)))?;
+                is_untied = settle_head(&mut spec.head, &*base, &adapters);
+            }
+            Architecture::Encoder(spec) => {
+                adapters.iter_mut().try_for_each(|adapter| adapter.rename(|name| spec.own_name(name)))?;
+            }
         }
         let tensors = spec.tensors();
-        base.check(&tensors)?;
-        let mut adapters = adapters.iter().map(|path| Adapter::open(path)).collect::<Result<Vec<_>, _>>()?;
-        if let Architecture::Encoder(spec) = &*spec {
-            adapters.iter_mut().for_each(|adapter| adapter.rename(|name| spec.own_name(name)));
-        }
+        let in_base = tensors.iter().filter(|(name, _)| !(is_untied && name == HEAD));
+        base.check(&in_base.cloned().collect::<Vec<_>>())?;
         adapters.iter().try_for_each(|adapter| adapter.check(&tensors))?;
-        let dtype = dtype.unwrap_or_else(|| base.stored_dtype());
-        Ok(Self { base, adapters, dtype })
+        let asked = dtype;
+        let dtype = asked.unwrap_or_else(|| base.stored_dtype());
+        let wider = base.wider_than_bf16().filter(|_| asked.is_none() && dtype == Dtype::Bf16);
+        let loss = wider.map(|wider| {
+            format!("weights that are stored in {wider} are rounded to bf16, which keeps fewer bits; the dtype f32 keeps all")
+        });
+        Ok(Self { base, adapters, dtype, loss, is_untied })
     }
 
     /// The base's tensors with the adapters merged as they are taken. It borrows both, so the
     /// caller uses [`Store::finish`] of `base` when it is done.
     pub(crate) fn merged(&mut self) -> Adapted<'_> {
-        Adapted { base: &mut *self.base, adapters: &mut self.adapters }
+        Adapted { base: &mut *self.base, adapters: &mut self.adapters, is_untied: self.is_untied }
     }
+}
+
+/// Makes the head of a description that which is stored; see the module's table. A head of labels
+/// stays. Returns whether adapters make a matrix of its own of a head that the base does not store.
+fn settle_head(head: &mut HeadSpec, base: &dyn Store, adapters: &[Adapter]) -> bool {
+    if matches!(head, HeadSpec::Labels(_)) {
+        return false;
+    }
+    let is_tied = matches!(head, HeadSpec::Embedding);
+    // Two equal matrices are one.
+    let is_stored = base.has(HEAD) && !(is_tied && base.is_redundant(HEAD));
+    // Whether the first adapter that changes the head brings it whole.
+    let changed = adapters.iter().find_map(|adapter| adapter.changes(HEAD));
+    let is_untied = !is_stored && (changed == Some(true) || is_tied && changed.is_some());
+    if is_stored || is_untied {
+        *head = HeadSpec::Own(HEAD.to_owned());
+    } else if matches!(head, HeadSpec::Own(_)) {
+        *head = HeadSpec::Absent(NoHead::NotStored);
+    }
+    is_untied
 }

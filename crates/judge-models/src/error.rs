@@ -53,6 +53,36 @@ pub enum Error {
         /// Names of the files that are there.
         found: Vec<String>,
     },
+    /// A GGUF file without what must lie beside it.
+    #[error(
+        "{path} holds weights alone{}: put the model's config.json and tokenizer.json (and tokenizer_config.json \
+        and chat_template.jinja, where it has them) into the file's folder and name that folder",
+        missing.map_or_else(String::new, |name| format!(", and {name} is not beside it")), path = path.display()
+    )]
+    GgufAlone {
+        /// The file.
+        path: PathBuf,
+        /// The name of the first file that is not beside it; `None` where the file itself was named
+        /// as the model.
+        missing: Option<&'static str>,
+    },
+    /// Part of a GGUF file that was split.
+    #[error(
+        "{path} is one part of a split GGUF file, which is not read: join the parts first, with \
+        `gguf-split --merge FIRST-PART OUTPUT.gguf` of llama.cpp", path = path.display()
+    )]
+    SplitGguf {
+        /// The first part that was found.
+        path: PathBuf,
+    },
+    /// A file's place is taken by something else.
+    #[error("{path} is {found}", path = path.display())]
+    StandIn {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        found: StandIn,
+    },
     /// The head of labels and the model do not go together.
     #[error("the model's head of labels: {source}")]
     Head {
@@ -240,15 +270,6 @@ pub enum Error {
         /// The reason that an item with this prompt would get.
         unscored: judge_core::Unscored,
     },
-    /// The tokenizer knows a token for which the model has no embedding: the files belong to
-    /// different models.
-    #[error("the tokenizer gives token {token}, but the model has embeddings for {d_vocab} tokens only")]
-    TokenWithoutEmbedding {
-        /// The token.
-        token: judge_core::TokenId,
-        /// Rows of the embedding.
-        d_vocab: usize,
-    },
     /// An operation on a device failed, or numbers could not be read back from it; a GPU may have
     /// no memory left.
     #[error("an operation on the device failed: {source}")]
@@ -363,6 +384,21 @@ pub enum Error {
     },
 }
 
+/// What programs leave in the place of a file. Its text says what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StandIn {
+    /// The few lines by which Git LFS finds the file.
+    #[error("a Git LFS pointer, not the file itself: fetch it with `git lfs pull`")]
+    LfsPointer,
+    /// A page of a web server.
+    #[error("an HTML or XML page, such as a server sends for an error or a login: fetch the file again")]
+    Page,
+    /// No byte.
+    #[error("empty: fetch the file again")]
+    Nothing,
+}
+
 /// What is wrong with a file of the hub. The first two are found before a byte is fetched, the
 /// others after the download.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -422,20 +458,12 @@ pub enum IndexProblem {
         /// The path that the entry gives.
         shard: String,
     },
-    /// A shard does not have the tensor that the index promises.
-    #[error("{tensor} is not in {shard}")]
-    NotInShard {
-        /// The tensor.
+    /// A file that the index names is not in the folder.
+    #[error("{tensor} is in {shard}, which is not in the folder: fetch that file")]
+    NoShard {
+        /// A tensor of the file.
         tensor: String,
-        /// The shard that should have it.
-        shard: String,
-    },
-    /// A shard has a tensor that the index does not list there.
-    #[error("{tensor} in {shard} is not listed")]
-    Unlisted {
-        /// The tensor.
-        tensor: String,
-        /// The shard that has it.
+        /// The file's name.
         shard: String,
     },
 }
@@ -446,7 +474,7 @@ pub enum IndexProblem {
 #[non_exhaustive]
 pub enum FileProblem {
     /// The file is shorter than its header says.
-    #[error("truncated: expected {expected} bytes, found {found}")]
+    #[error("truncated: expected {expected} bytes, found {found}; fetch the file again")]
     Truncated {
         /// Length in bytes that the header, or its absence, asks for.
         expected: u64,
@@ -461,8 +489,8 @@ pub enum FileProblem {
         /// Length of the file in bytes.
         found: u64,
     },
-    /// The header claims to be longer than any header is.
-    #[error("a header of {length} bytes, more than {limit}")]
+    /// The header claims to be longer than any header is: the file is no safetensors file.
+    #[error("no safetensors file: its first 8 bytes give a header of {length} bytes, and at most {limit} are read")]
     HeaderTooLong {
         /// The length claimed, in bytes.
         length: u64,
@@ -628,8 +656,14 @@ pub enum AdapterProblem {
         /// The tensor's shape.
         found: Vec<usize>,
     },
-    /// The adapter has no tensors, so it would change nothing.
-    #[error("it changes nothing: it has no tensors")]
+    /// Two tensors of the adapter, or two pairs, change one tensor of the base.
+    #[error("it changes {name} twice in the same way")]
+    Twice {
+        /// The tensor's name in a base model.
+        name: String,
+    },
+    /// The adapter has no tensors, or none of a part of the model that is read.
+    #[error("it changes nothing: it has no tensors, or only such of parts that are not read (that see or hear)")]
     Empty,
     /// Tensors that the adapter changes and the base model does not have.
     #[error("the base model has no {}; is it another model's adapter?", names.join(", "))]

@@ -21,6 +21,9 @@
 //!
 //! An adapter's folder, with `adapter_config.json` and `adapter_model.safetensors`, is no model
 //! folder; `weights/lora.rs` reads it.
+//!
+//! Files that are not what their names say (pointers of Git LFS, pages of an error, nothing at all)
+//! are recognised here by their first bytes, for all readers: [`refuse_stand_in`].
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -28,6 +31,7 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::Value;
 
 use crate::Error;
+use crate::error::StandIn;
 
 /// Names of the files that this crate reads from a model folder.
 pub(crate) mod file {
@@ -82,12 +86,16 @@ impl Folder {
     ///
     /// - [`Error::NotAFolder`], or [`Error::Read`] for a folder that cannot be listed;
     /// - [`Error::Unsupported`] for an adapter without its base model;
+    /// - [`Error::GgufAlone`] for a GGUF file without a `config.json` or a `tokenizer.json` beside it;
     /// - [`Error::MissingFile`] for no `config.json`, and the errors of reading it;
-    /// - [`Error::MissingFile`] for no weights, [`Error::Unsupported`] for several `.gguf` files
-    ///   without safetensors;
+    /// - [`Error::MissingFile`] for no weights, [`Error::SplitGguf`] for the parts of a split file,
+    ///   [`Error::Unsupported`] for several other `.gguf` files without safetensors;
     /// - [`Error::MissingFile`] for no `tokenizer.json`.
     pub(crate) fn open(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
+        if path.is_file() && is_gguf(&path) {
+            return Err(Error::GgufAlone { path, missing: None });
+        }
         let found = names(&path)?;
         let has = |name: &str| found.iter().any(|f| f == name);
         let unsupported = |file: &str, field: &str, found: String, supported: &'static str| Error::Unsupported {
@@ -111,13 +119,21 @@ impl Folder {
                 "folders with all weights: load its base model, and name the adapter beside it (LoadOptions::adapters)",
             ));
         }
+        let lone_gguf = found.iter().find(|name| !has_weights && is_gguf(Path::new(name))).map(|name| path.join(name));
+        let missing_beside = |wanted: &'static str| match &lone_gguf {
+            Some(gguf) => Error::GgufAlone { path: gguf.clone(), missing: Some(wanted) },
+            None => missing(wanted, &found),
+        };
         if !has(file::CONFIG) {
-            return Err(missing(file::CONFIG, &found));
+            return Err(missing_beside(file::CONFIG));
         }
         let config = read_json(&path.join(file::CONFIG))?;
         let mut gguf: Vec<String> = Vec::new();
         if !has_weights {
-            gguf = found.iter().filter(|name| name.ends_with(".gguf")).cloned().collect();
+            gguf = found.iter().filter(|name| is_gguf(Path::new(name))).cloned().collect();
+            if let Some(part) = gguf.iter().find(|name| is_part_of_gguf(name)) {
+                return Err(Error::SplitGguf { path: path.join(part) });
+            }
             match gguf.len() {
                 0 => {
                     let wanted = "model.safetensors, model.safetensors.index.json or a .gguf file";
@@ -128,7 +144,7 @@ impl Folder {
             }
         }
         if !has(file::TOKENIZER) {
-            return Err(missing(file::TOKENIZER, &found));
+            return Err(missing_beside(file::TOKENIZER));
         }
         Ok(Self { path, config, gguf: gguf.pop() })
     }
@@ -188,12 +204,50 @@ pub(crate) fn stays_inside(path: &Path) -> bool {
     !path.as_os_str().is_empty() && path.components().all(|c| matches!(c, Component::Normal(_)))
 }
 
+/// Whether a file is a GGUF file by its name.
+fn is_gguf(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"))
+}
+
+/// Whether a name is that of one of several parts of a GGUF file: `NAME-00001-of-00002.gguf`, as
+/// llama.cpp's `gguf-split` writes them.
+fn is_part_of_gguf(name: &str) -> bool {
+    let digits = |text: &str| text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let Some((rest, of)) = stem.rsplit_once("-of-") else { return false };
+    digits(of) && rest.rsplit_once('-').is_some_and(|(_, part)| digits(part))
+}
+
+/// Fails if a file is not there itself but what some program has put into its place, by its first
+/// bytes. Readers of all kinds of files call it before they take the bytes for theirs.
+///
+/// # Errors
+/// [`Error::StandIn`], which says what to do.
+pub(crate) fn refuse_stand_in(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let start = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes).trim_ascii_start();
+    let begins = |with: &str| start.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with.as_bytes()));
+    let found = if bytes.is_empty() {
+        StandIn::Nothing
+    } else if begins("version https://git-lfs") || begins("version https://hawser") {
+        StandIn::LfsPointer
+    } else if begins("<!doctype html") || begins("<html") || begins("<?xml") {
+        StandIn::Page
+    } else {
+        return Ok(());
+    };
+    Err(Error::StandIn { path: path.to_owned(), found })
+}
+
 /// UTF-8 text without the byte-order mark that some editors put first.
 ///
 /// # Errors
 /// [`Error::Read`], or [`Error::Encoding`] with the offset of the first byte that is not UTF-8.
+/// [`Error::StandIn`] for another file in the place of one that is not empty.
 pub(crate) fn read_text(path: &Path) -> Result<String, Error> {
     let bytes = fs::read(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
+    if !bytes.is_empty() {
+        refuse_stand_in(path, &bytes)?;
+    }
     let text = String::from_utf8(bytes)
         .map_err(|e| Error::Encoding { path: path.to_owned(), offset: e.utf8_error().valid_up_to() })?;
     Ok(match text.strip_prefix('\u{feff}') {
@@ -204,8 +258,64 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Error> {
 
 /// Any JSON file; a byte-order mark is accepted. Objects keep the order of their fields.
 ///
+/// Python writes numbers that JSON does not have, `NaN`, `Infinity` and `-Infinity`, as bare words.
+/// They become texts of these letters: a field that is not read may have them, and a reader that
+/// wants a number there says which text it found in which field.
+///
 /// # Errors
-/// Those of [`read_text`], and [`Error::Json`] with line and column.
+/// Those of [`read_text`], [`Error::StandIn`] for an empty file, and [`Error::Json`] with line and
+/// column.
 pub(crate) fn read_json(path: &Path) -> Result<Value, Error> {
-    serde_json::from_str(&read_text(path)?).map_err(|source| Error::Json { path: path.to_owned(), source })
+    let text = read_text(path)?;
+    refuse_stand_in(path, text.as_bytes())?;
+    serde_json::from_str(&text)
+        .or_else(|source| serde_json::from_str(&with_quoted_words(&text)).map_err(|_| source))
+        .map_err(|source| Error::Json { path: path.to_owned(), source })
+}
+
+/// JSON with Python's words for numbers in quotation marks, where they are no part of a text.
+fn with_quoted_words(json: &str) -> String {
+    const WORDS: [&str; 3] = ["NaN", "-Infinity", "Infinity"];
+    let (mut quoted, mut rest, mut is_text) = (String::with_capacity(json.len()), json, false);
+    while let Some(next) = rest.chars().next() {
+        let word = WORDS.into_iter().find(|word| !is_text && rest.starts_with(word));
+        let taken = match (next, word) {
+            (_, Some(word)) => {
+                quoted.extend(["\"", word, "\""]);
+                rest = &rest[word.len()..];
+                continue;
+            }
+            // The character behind a backslash ends no text.
+            ('\\', None) if is_text => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            (next, None) => {
+                is_text ^= next == '"';
+                next.len_utf8()
+            }
+        };
+        quoted.push_str(&rest[..taken]);
+        rest = &rest[taken..];
+    }
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_python_become_texts_outside_of_texts_alone() {
+        let json = r#"{"a": NaN, "b": [0.0, Infinity, -Infinity], "NaN \" Infinity é \\": "-Infinity"}"#;
+        let expected = r#"{"a": "NaN", "b": [0.0, "Infinity", "-Infinity"], "NaN \" Infinity é \\": "-Infinity"}"#;
+        assert_eq!(with_quoted_words(json), expected);
+        assert_eq!(with_quoted_words(r#"{"cut": "\"#), r#"{"cut": "\"#);
+    }
+
+    #[test]
+    fn parts_of_a_split_file_are_known_by_their_names() {
+        assert!(is_part_of_gguf("model-00001-of-00002.gguf"));
+        for name in ["model.gguf", "model-1-of-2.gguf", "a-of-b.gguf", "00001-of-00002.gguf", "x-00001-of-0000é.gguf"]
+        {
+            assert!(!is_part_of_gguf(name), "{name}");
+        }
+    }
 }

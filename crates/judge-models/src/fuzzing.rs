@@ -25,11 +25,11 @@ use std::path::Path;
 
 use judge_core::{Message, Prompt};
 
-use crate::arch::{Architecture, KeysSpec, angles, query_factors};
+use crate::arch::{Architecture, EMBEDDING, KeysSpec, angles, query_factors};
 use crate::checked::store;
 use crate::folder::Folder;
 use crate::text::{ChatTemplate, Date, TextCodec, TextOptions};
-use crate::weights::{self, Adapted, Adapter, HeadCounts, Numbers, Store, Tensors};
+use crate::weights::{self, Adapted, Adapter, HeadCounts, Numbers, OwnNames, Store, Tensors};
 use crate::{Dtype, Error, fingerprint};
 
 /// Elements of the largest matrix that `adapter` looks at: a low-rank change of a few bytes can be
@@ -149,9 +149,10 @@ pub fn chat_template(source: &str, messages: &[(&str, &str)]) {
 /// Those of `is_read`, and if the store calls tensors unused that were all read.
 pub fn stored(folder: &Path) {
     let Ok(folder) = Folder::open(folder) else { return };
-    for (family, is_tower) in [("llama", false), ("qwen2", true), ("qwen3", false), ("gemma3_text", false)] {
+    for family in ["llama", "qwen2", "qwen3", "gemma3_text"] {
         let heads = HeadCounts { family, queries: 4, keys: 2 };
-        let Ok(mut store) = weights::open(&folder, is_tower, heads, std::iter::empty(), std::iter::empty()) else {
+        let Ok(mut store) = weights::open(&folder, &OwnNames::default(), heads, std::iter::empty(), std::iter::empty())
+        else {
             continue;
         };
         let tensors: Vec<(String, Vec<usize>)> =
@@ -160,7 +161,7 @@ pub fn stored(folder: &Path) {
             let _ = fingerprint::of(&folder, &*store, &[], true);
         }
         let all_read = tensors.iter().filter(|(name, shape)| is_read(&mut *store, name, shape)).count();
-        let _ = (store.stored_dtype(), store.has_f16(), store.vocabulary("model.embed_tokens.weight"));
+        let _ = (store.stored_dtype(), store.wider_than_bf16(), store.vocabulary(EMBEDDING));
         assert!(all_read < tensors.len() || store.finish().is_ok(), "what was taken counts as left");
         if folder.gguf().is_none() {
             break;
@@ -180,7 +181,7 @@ pub fn weights(folder: &Path) {
     let is_complete = store.check(&tensors).is_ok();
     let read = tensors.iter().filter(|(name, shape)| is_read(&mut *store, name, shape)).count();
     assert!(!is_complete || read < tensors.len() || store.finish().is_ok(), "what was taken counts as left");
-    let _ = (store.stored_dtype(), store.has_f16());
+    let _ = (store.stored_dtype(), store.wider_than_bf16());
 }
 
 /// Reads an adapter and merges it into matrices of the shapes that it has changes for, of a model
@@ -205,7 +206,7 @@ pub fn adapter(folder: &Path) {
         .filter(|(_, shape)| shape.iter().try_fold(1_usize, |n, &size| n.checked_mul(size)).is_some_and(|n| n <= MOST))
         .collect();
     let _ = adapter.check(&changed);
-    let mut adapted = Adapted { base: &mut Ones, adapters: &mut [adapter] };
+    let mut adapted = Adapted { base: &mut Ones, adapters: &mut [adapter], is_untied: false };
     for (name, shape) in &changed {
         is_read(&mut adapted, name, shape);
     }

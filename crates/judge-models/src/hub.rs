@@ -142,12 +142,13 @@ impl HubOptions {
 impl FromStr for ModelSource {
     type Err = Error;
 
-    /// Reads a folder or `ORG/NAME[@REVISION]`. A folder that exists wins.
+    /// Reads a folder or `ORG/NAME[@REVISION]`. What exists wins; that a file is no folder is said
+    /// when it is loaded.
     ///
     /// # Errors
     /// [`Error::ModelName`] for a text that is neither.
     fn from_str(text: &str) -> Result<Self, Error> {
-        if Path::new(text).is_dir() {
+        if Path::new(text).exists() {
             return Ok(Self::Folder(text.into()));
         }
         let (repo, revision) = match text.split_once('@') {

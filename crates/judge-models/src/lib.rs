@@ -124,7 +124,9 @@ pub use api::{ApiKey, ApiModel, ApiProblem, ApiSettings, ApiUsage, KeyProblem, M
 pub use arch::ConfigProblem;
 pub use device::{CudaProblem, Device, DevicesProblem, Dtype, WeightForm};
 pub use engine::{Kernel, product_rate};
-pub use error::{AdapterProblem, Error, FileProblem, HubFileProblem, IndexProblem, PackedCacheProblem, TensorProblem};
+pub use error::{
+    AdapterProblem, Error, FileProblem, HubFileProblem, IndexProblem, PackedCacheProblem, StandIn, TensorProblem,
+};
 pub use hub::{Download, FoundModel, HubOptions, ModelSource};
 pub use merge::{Merged, merge_adapters};
 pub use model::{LoadOptions, Model};

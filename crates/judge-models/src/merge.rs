@@ -21,6 +21,7 @@
 //! | `text_config` | its content is the whole, of a vision-language folder |
 //! | `architectures` | removed there unless there is a head of labels: it names the class of the whole |
 //! | `quantization_config`, `compression_config` | removed |
+//! | `tie_word_embeddings` | whether no head is written besides the embedding |
 //! | `vocab_size` | the rows of the embedding, which a GGUF file may have fewer of |
 //! | `dtype`, `torch_dtype` | the dtype of the weights, by the name that all releases of transformers read |
 
@@ -34,7 +35,7 @@ use half::bf16;
 use serde_json::Value;
 
 use self::shards::{Entry, Shards};
-use crate::arch::{Architecture, ModelSpec, StackPart, StackSpec, text_fields};
+use crate::arch::{Architecture, HeadSpec, ModelSpec, StackPart, StackSpec, text_fields};
 use crate::checked::CheckedWeights;
 use crate::folder::{Folder, file};
 use crate::weights::{Numbers, Tensors};
@@ -300,6 +301,9 @@ fn config(folder: &Folder, spec: &ModelSpec, dtype: Dtype) -> Result<Value, Erro
         fields.remove("architectures");
     }
     fields.insert("vocab_size".to_owned(), spec.d_vocab.into());
+    if !matches!(spec.head, HeadSpec::Labels(_)) {
+        fields.insert("tie_word_embeddings".to_owned(), (spec.head == HeadSpec::Embedding).into());
+    }
     let name = match dtype {
         Dtype::F32 | Dtype::Tf32 => "float32",
         Dtype::Bf16 => "bfloat16",

@@ -25,7 +25,7 @@ use judge_core::{
     TextModel, TokenId,
 };
 
-use crate::arch::{Architecture, OneOrMany};
+use crate::arch::{Architecture, ConfigProblem, TOKEN_IDS, TokenIds};
 use crate::checked::CheckedWeights;
 use crate::engine::Engine;
 use crate::engine::packed::{PackedCache, PackedDecoder, PackedEncoder, Supported, cache_key};
@@ -357,6 +357,10 @@ impl Model {
             None => device::names(&options.devices),
         };
         let context = Context { spec, codec, eos };
+        info.notes.extend(weights.loss.into_iter().chain(context.tokens_beyond()));
+        for note in &info.notes {
+            tracing::warn!("{note}");
+        }
         Ok(Self { info, context, engine, reward_head, max_batch_tokens })
     }
 
@@ -508,17 +512,23 @@ impl fmt::Debug for Model {
     }
 }
 
-/// The end tokens that `generation_config.json` names, one or several; `None` if it names none or
-/// is absent.
+/// The end tokens that `generation_config.json` names, one or several; `None` if it does not have the
+/// field or is absent. A negative id counts as stated and stands for no token, as in transformers.
 fn generation_eos(folder: &Folder) -> Result<Option<Vec<TokenId>>, Error> {
     let Some(json) = folder.json(file::GENERATION_CONFIG)? else { return Ok(None) };
     match json.get("eos_token_id") {
         None | Some(serde_json::Value::Null) => Ok(None),
-        Some(value) => {
-            let eos: OneOrMany = serde_json::from_value(value.clone())
-                .map_err(|source| Error::Json { path: folder.file(file::GENERATION_CONFIG), source })?;
-            Ok(Some(eos.into_vec()))
-        }
+        Some(value) => match TokenIds::of(value) {
+            Some(ids) => Ok(Some(ids.0)),
+            None => Err(Error::Config {
+                path: folder.file(file::GENERATION_CONFIG),
+                problem: ConfigProblem::Value {
+                    field: "eos_token_id",
+                    found: value.to_string(),
+                    expected: TOKEN_IDS.to_owned(),
+                },
+            }),
+        },
     }
 }
 

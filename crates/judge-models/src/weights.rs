@@ -17,6 +17,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `open.rs` | the choice of a reader for a folder |
+//! | `own_names.rs` | what the model calls a stored tensor, in folders and in adapters |
 //! | `safetensors.rs` | safetensors, in one file or in shards; stacks of experts cut into their parts |
 //! | `quantised.rs` | quantised safetensors, one file for each method |
 //! | `gguf.rs` | GGUF files of llama.cpp, with what their converter changed undone |
@@ -48,6 +49,7 @@ mod int8;
 mod lora;
 mod names;
 mod open;
+mod own_names;
 mod quantised;
 mod raw;
 mod rows;
@@ -61,7 +63,9 @@ use std::ops::Range;
 use half::bf16;
 use memmap2::Mmap;
 use rayon::prelude::*;
+use serde_json::{Map, Value};
 
+use crate::arch::ModelSpec;
 use crate::{Dtype, Error};
 #[cfg(test)]
 pub(crate) use codes::CodedMemory;
@@ -71,6 +75,7 @@ pub(crate) use gguf::HeadCounts;
 pub(crate) use int8::InInt8;
 pub(crate) use lora::{Adapted, Adapter};
 pub(crate) use open::{open, open_renamed};
+pub(crate) use own_names::{OwnNames, unwrapped};
 pub(crate) use safetensors::Checkpoint;
 pub(crate) use table::Table;
 
@@ -182,9 +187,18 @@ pub(crate) trait Store: Tensors {
     /// numbers are nearest to. Codes of quantised weights count as bf16.
     fn stored_dtype(&self) -> Dtype;
 
-    /// Whether some of the numbers are f16. An f16 has eleven significant bits, of which bf16 keeps
-    /// eight, so `checked.rs` warns of it.
-    fn has_f16(&self) -> bool;
+    /// A dtype that some plain numbers have of which bf16 drops bits, for a note: `f16`, which has
+    /// eleven significant bits where bf16 has eight, or `f32` if matrices are in it.
+    fn wider_than_bf16(&self) -> Option<&'static str>;
+
+    /// Compares what the files say of the model's settings with its description and the fields of
+    /// `config.json` (those of the text model) that it comes from. Only GGUF files say anything.
+    ///
+    /// # Errors
+    /// [`Error::Gguf`] for the first setting that differs.
+    fn check_settings(&self, _spec: &ModelSpec, _config: &Map<String, Value>) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// The number of rows of the embedding of this name, where files may have fewer than
     /// `vocab_size` of `config.json`. `None`, the default, where the configuration must be right.
@@ -195,6 +209,11 @@ pub(crate) trait Store: Tensors {
     /// The names that a model finds here: those of the stored tensors, renamed, cut out of stacks
     /// and standing for codes as the reader does it. In no particular order.
     fn names(&self) -> Box<dyn Iterator<Item = &str> + '_>;
+
+    /// Whether there is a tensor of this name.
+    fn has(&self, name: &str) -> bool {
+        self.names().any(|other| other == name)
+    }
 
     /// The names that were taken or passed over.
     fn taken(&self) -> &BTreeSet<String>;

@@ -128,6 +128,9 @@ fn what_does_not_fit_is_refused_by_name() {
     };
     assert_eq!(unsupported(edited(&|config| config["peft_type"] = json!("IA3"))).0, "peft_type");
     assert_eq!(unsupported(edited(&|config| config["fan_in_fan_out"] = json!(true))).0, "fan_in_fan_out");
+    for (field, value) in [("r", json!(null)), ("lora_alpha", json!("much")), ("use_rslora", json!(1))] {
+        assert_eq!(unsupported(edited(&|config| config[field] = value.clone())), (field.to_owned(), value.to_string()));
+    }
     assert_eq!(unsupported(edited(&|config| config["layer_replication"] = json!([[0, 2]]))).0, "layer_replication");
     assert_eq!(unsupported(edited(&|config| config["init_lora_weights"] = json!("pissa_niter_4"))).1, "pissa_niter_4");
     let pattern = unsupported(edited(&|config| config["alpha_pattern"] = json!({"layers.[01].*q_proj": 3})));

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use judge_core::{Backbone, Outcome, Pooling, Prompt, Request, TextModel, Want};
-use judge_models::{Dtype, Error, FileProblem, IndexProblem, LoadOptions, Model, TensorProblem, merge_adapters};
+use judge_models::{
+    ConfigProblem, Dtype, Error, FileProblem, IndexProblem, LoadOptions, Model, StandIn, TensorProblem, merge_adapters,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -98,7 +100,8 @@ fn damaged_weight_files() {
             fs::write(folder.join(SHARD), &bytes[..length]).unwrap();
         })
     };
-    for length in [0, 7, 8, 100, 43_000] {
+    assert_error!(cut(0), Error::StandIn { found: StandIn::Nothing, .. });
+    for length in [7, 8, 100, 43_000] {
         let error = cut(length);
         assert!(error.to_string().contains(SHARD), "{error}");
         assert_error!(error, Error::WeightsFile { problem: FileProblem::Truncated { expected, found }, .. } if found == length as u64 && expected > found);
@@ -206,7 +209,8 @@ fn tensors_that_are_absent_or_unknown_are_both_listed() {
     let error = broken(|folder| {
         let mut renamed = String::new();
         reshard(folder, |header, _| {
-            let name = first(header);
+            // Not the head, which a model can do without.
+            let name = header.as_object().unwrap().keys().find(|name| name.contains(".layers.")).unwrap().clone();
             let entry = header.as_object_mut().unwrap().remove(&name).unwrap();
             header["what.is.this"] = entry;
             renamed = name;
@@ -220,7 +224,7 @@ fn tensors_that_are_absent_or_unknown_are_both_listed() {
 }
 
 #[test]
-fn an_index_stays_in_its_folder_and_tells_the_truth() {
+fn an_index_stays_in_its_folder_and_names_the_files_there() {
     let index = |change: &dyn Fn(&mut Value)| broken(|folder| edit(folder.join(INDEX), |json| change(json)));
     let outside = TempDir::new().unwrap();
     let absolute = outside.path().join(SHARD);
@@ -229,18 +233,6 @@ fn an_index_stays_in_its_folder_and_tells_the_truth() {
         let error = index(&|json| json["weight_map"]["model.norm.weight"] = json!(path));
         assert_error!(error, Error::Index { problem: IndexProblem::OutsideFolder { .. }, .. });
     }
-    assert_error!(
-        index(&|json| json["weight_map"]["no.such.tensor"] = json!(SHARD)),
-        Error::Index { problem: IndexProblem::NotInShard { tensor, .. }, .. } if tensor == "no.such.tensor"
-    );
-    assert_error!(
-        index(&|json| {
-            let map = json["weight_map"].as_object_mut().unwrap();
-            let name = map.keys().next().unwrap().clone();
-            map.remove(&name);
-        }),
-        Error::Index { problem: IndexProblem::Unlisted { .. }, .. }
-    );
     assert_error!(
         index(&|json| json["weight_map"] = json!([])),
         Error::Index { problem: IndexProblem::NoWeightMap, .. }
@@ -251,7 +243,8 @@ fn an_index_stays_in_its_folder_and_tells_the_truth() {
     );
     assert_error!(
         index(&|json| json["weight_map"]["model.norm.weight"] = json!("gone.safetensors")),
-        Error::Read { path, .. } if path.ends_with("gone.safetensors")
+        Error::Index { problem: IndexProblem::NoShard { tensor, shard }, .. }
+            if tensor == "model.norm.weight" && shard == "gone.safetensors"
     );
     let twice = broken(|folder| {
         let (header, data) = read_shard(&folder.join(OTHER_SHARD));
@@ -337,7 +330,7 @@ fn damaged_text_files() {
     assert_error!(broken(|folder| fs::write(folder.join("tokenizer.json"), "not JSON").unwrap()), Error::Json { .. });
     assert_error!(
         broken(|folder| fs::write(folder.join("generation_config.json"), "{\"eos_token_id\": \"x\"}").unwrap()),
-        Error::Json { .. }
+        Error::Config { problem: ConfigProblem::Value { field: "eos_token_id", .. }, .. }
     );
     assert_error!(load(Path::new("/no/such/folder")).unwrap_err(), Error::NotAFolder { .. });
     let bom = copy("llama-on");

@@ -31,8 +31,8 @@ use super::ConfigProblem;
 use super::experts::Sparse;
 use super::rope::{RopeConfig, RopeContext, RopeRules, RopesByKind};
 use super::spec::{
-    Activation, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, EmbeddingScale, GatedSpec, HeadShape, HeadSpec, KeysSpec,
-    LinearSpec, MlpSpec, ModelSpec, NormKind, NormSpec, TokenGateSpec, TokenInputsSpec,
+    Activation, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, EMBEDDING, EmbeddingScale, GatedSpec, HEAD, HeadShape,
+    HeadSpec, KeysSpec, LinearSpec, MlpSpec, ModelSpec, NormKind, NormSpec, TokenGateSpec, TokenInputsSpec,
 };
 
 /// A decoder by what families differ in. Fields without a comment of their own mean what they mean
@@ -120,8 +120,7 @@ pub(super) struct Dense {
     pub(super) residual_scale: Option<f64>,
     /// Factor on logits over the vocabulary.
     pub(super) logit_scale: Option<f64>,
-    /// Whether the head is the embedding. A stored head that is bit for bit the embedding is then
-    /// passed over, and any other one is refused (`weights`).
+    /// Whether the head is the embedding, unless another one is stored (`checked.rs`).
     pub(super) tied: bool,
     /// The rotations; one, or `[full, windowed]` after [`Dense::with_ropes`].
     pub(super) ropes: Vec<RopeConfig>,
@@ -324,7 +323,7 @@ impl Dense {
     /// Describes all blocks with the full names of the checkpoint's tensors.
     ///
     /// The head is `lm_head.weight` or the embedding; [`ModelSpec::from_json`] replaces it for
-    /// sequence classifiers, and sets `is_tower`.
+    /// classes with another one or none, and sets `is_tower`.
     pub(super) fn spec(self) -> ModelSpec {
         let offset = if self.norm_offset { 1.0 } else { 0.0 };
         let norm = |name: String, len: usize| NormSpec { name, len, offset, factor: 1.0 };
@@ -346,10 +345,10 @@ impl Dense {
             residual_scale: self.residual_scale,
             logit_scale: self.logit_scale,
             blocks,
-            embedding: "model.embed_tokens.weight".to_owned(),
+            embedding: EMBEDDING.to_owned(),
             token_inputs: self.token_inputs(&norm),
             norm: norm(self.last_norm.to_owned(), self.d_model),
-            head: if self.tied { HeadSpec::Embedding } else { HeadSpec::Own("lm_head.weight".to_owned()) },
+            head: if self.tied { HeadSpec::Embedding } else { HeadSpec::Own(HEAD.to_owned()) },
             ropes: self.ropes,
             max_len: self.max_len,
             eos: self.eos,

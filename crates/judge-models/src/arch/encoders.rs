@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::encoder::EncoderSpec;
 use super::shape::overlay;
-use super::{ConfigProblem, angles, unread};
+use super::{ConfigProblem, angles, blame, unread};
 
 /// A family, as one entry of [`FAMILIES`].
 struct Family {
@@ -86,7 +86,8 @@ pub(super) fn spec(file: &Map<String, Value>) -> Result<Option<EncoderSpec>, Con
     let model_type = file.get("model_type").and_then(Value::as_str);
     let Some(family) = FAMILIES.iter().find(|family| Some(family.model_type) == model_type) else { return Ok(None) };
     unread::check_number(file)?;
-    let spec = lower(family, file)?;
+    let name_field = |problem| blame::field(problem, file, &|file| lower(family, file).map(drop));
+    let spec = lower(family, file).map_err(name_field)?;
     angles::check(&spec.ropes, spec.max_len)?;
     unread::warn(spec.family, &unread_keys(family, file));
     Ok(Some(spec))

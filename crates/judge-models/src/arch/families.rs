@@ -41,12 +41,14 @@ use serde_json::{Map, Value, json};
 
 use super::dense::Dense;
 use super::shape::overlay;
-use super::{ConfigProblem, tower};
+use super::{ConfigProblem, blame, tower};
 
 /// A family, as one entry of [`FAMILIES`].
 struct Family {
     /// `model_type` in files.
     model_type: &'static str,
+    /// The class of transformers that has no head: states are all that a folder of it gives.
+    base_class: &'static str,
     /// Values of fields where the file is silent, on top of those of all families.
     defaults: fn() -> Value,
     /// Describes the decoder of a file whose defaults are filled in.
@@ -55,34 +57,84 @@ struct Family {
 
 /// All families, in alphabetical order.
 const FAMILIES: &[Family] = &[
-    Family { model_type: "cohere2", defaults: cohere2::defaults, dense: cohere2::dense },
-    Family { model_type: "ernie4_5", defaults: ernie4_5::defaults, dense: ernie4_5::dense },
-    Family { model_type: "exaone4", defaults: exaone4::defaults, dense: exaone4::dense },
-    Family { model_type: "gemma2", defaults: gemma::defaults_of_2, dense: gemma::gemma2 },
-    Family { model_type: "gemma3_text", defaults: gemma::defaults_of_3, dense: gemma::gemma3 },
-    Family { model_type: "gemma4_text", defaults: gemma4::defaults, dense: gemma4::dense },
-    Family { model_type: "glm", defaults: glm::defaults, dense: glm::glm },
-    Family { model_type: "glm4", defaults: glm::defaults, dense: glm::glm4 },
-    Family { model_type: "gpt_oss", defaults: gpt_oss::defaults, dense: gpt_oss::dense },
-    Family { model_type: "granite", defaults: granite::defaults, dense: granite::dense },
-    Family { model_type: "granitemoehybrid", defaults: granite::defaults_of_hybrid, dense: granite::hybrid },
-    Family { model_type: "internlm3", defaults: internlm3::defaults, dense: internlm3::dense },
-    Family { model_type: "lfm2", defaults: lfm2::defaults, dense: lfm2::dense },
-    Family { model_type: "llama", defaults: llama::defaults, dense: llama::dense },
-    Family { model_type: "ministral3", defaults: ministral3::defaults, dense: ministral3::dense },
-    Family { model_type: "mistral", defaults: mistral::defaults, dense: mistral::dense },
-    Family { model_type: "mixtral", defaults: mixtral::defaults, dense: mixtral::dense },
-    Family { model_type: "olmo2", defaults: olmo::defaults_of_2, dense: olmo::olmo2 },
-    Family { model_type: "olmo3", defaults: olmo::defaults_of_3, dense: olmo::olmo3 },
-    Family { model_type: "olmoe", defaults: olmoe::defaults, dense: olmoe::dense },
-    Family { model_type: "phi3", defaults: phi3::defaults, dense: phi3::dense },
-    Family { model_type: "qwen2", defaults: qwen::defaults_of_2, dense: qwen::qwen2 },
-    Family { model_type: "qwen2_moe", defaults: qwen_moe::defaults_of_2, dense: qwen_moe::qwen2_moe },
-    Family { model_type: "qwen3", defaults: qwen::defaults_of_3, dense: qwen::qwen3 },
-    Family { model_type: "qwen3_5_moe_text", defaults: qwen3_5::defaults_of_moe, dense: qwen3_5::moe },
-    Family { model_type: "qwen3_5_text", defaults: qwen3_5::defaults, dense: qwen3_5::dense },
-    Family { model_type: "qwen3_moe", defaults: qwen_moe::defaults_of_3, dense: qwen_moe::qwen3_moe },
-    Family { model_type: "smollm3", defaults: smollm3::defaults, dense: smollm3::dense },
+    Family { model_type: "cohere2", base_class: "Cohere2Model", defaults: cohere2::defaults, dense: cohere2::dense },
+    Family {
+        model_type: "ernie4_5",
+        base_class: "Ernie4_5Model",
+        defaults: ernie4_5::defaults,
+        dense: ernie4_5::dense,
+    },
+    Family { model_type: "exaone4", base_class: "Exaone4Model", defaults: exaone4::defaults, dense: exaone4::dense },
+    Family { model_type: "gemma2", base_class: "Gemma2Model", defaults: gemma::defaults_of_2, dense: gemma::gemma2 },
+    Family {
+        model_type: "gemma3_text",
+        base_class: "Gemma3TextModel",
+        defaults: gemma::defaults_of_3,
+        dense: gemma::gemma3,
+    },
+    Family {
+        model_type: "gemma4_text",
+        base_class: "Gemma4TextModel",
+        defaults: gemma4::defaults,
+        dense: gemma4::dense,
+    },
+    Family { model_type: "glm", base_class: "GlmModel", defaults: glm::defaults, dense: glm::glm },
+    Family { model_type: "glm4", base_class: "Glm4Model", defaults: glm::defaults, dense: glm::glm4 },
+    Family { model_type: "gpt_oss", base_class: "GptOssModel", defaults: gpt_oss::defaults, dense: gpt_oss::dense },
+    Family { model_type: "granite", base_class: "GraniteModel", defaults: granite::defaults, dense: granite::dense },
+    Family {
+        model_type: "granitemoehybrid",
+        base_class: "GraniteMoeHybridModel",
+        defaults: granite::defaults_of_hybrid,
+        dense: granite::hybrid,
+    },
+    Family {
+        model_type: "internlm3",
+        base_class: "InternLM3Model",
+        defaults: internlm3::defaults,
+        dense: internlm3::dense,
+    },
+    Family { model_type: "lfm2", base_class: "Lfm2Model", defaults: lfm2::defaults, dense: lfm2::dense },
+    Family { model_type: "llama", base_class: "LlamaModel", defaults: llama::defaults, dense: llama::dense },
+    Family {
+        model_type: "ministral3",
+        base_class: "Ministral3Model",
+        defaults: ministral3::defaults,
+        dense: ministral3::dense,
+    },
+    Family { model_type: "mistral", base_class: "MistralModel", defaults: mistral::defaults, dense: mistral::dense },
+    Family { model_type: "mixtral", base_class: "MixtralModel", defaults: mixtral::defaults, dense: mixtral::dense },
+    Family { model_type: "olmo2", base_class: "Olmo2Model", defaults: olmo::defaults_of_2, dense: olmo::olmo2 },
+    Family { model_type: "olmo3", base_class: "Olmo3Model", defaults: olmo::defaults_of_3, dense: olmo::olmo3 },
+    Family { model_type: "olmoe", base_class: "OlmoeModel", defaults: olmoe::defaults, dense: olmoe::dense },
+    Family { model_type: "phi3", base_class: "Phi3Model", defaults: phi3::defaults, dense: phi3::dense },
+    Family { model_type: "qwen2", base_class: "Qwen2Model", defaults: qwen::defaults_of_2, dense: qwen::qwen2 },
+    Family {
+        model_type: "qwen2_moe",
+        base_class: "Qwen2MoeModel",
+        defaults: qwen_moe::defaults_of_2,
+        dense: qwen_moe::qwen2_moe,
+    },
+    Family { model_type: "qwen3", base_class: "Qwen3Model", defaults: qwen::defaults_of_3, dense: qwen::qwen3 },
+    Family {
+        model_type: "qwen3_5_moe_text",
+        base_class: "Qwen3_5MoeTextModel",
+        defaults: qwen3_5::defaults_of_moe,
+        dense: qwen3_5::moe,
+    },
+    Family {
+        model_type: "qwen3_5_text",
+        base_class: "Qwen3_5TextModel",
+        defaults: qwen3_5::defaults,
+        dense: qwen3_5::dense,
+    },
+    Family {
+        model_type: "qwen3_moe",
+        base_class: "Qwen3MoeModel",
+        defaults: qwen_moe::defaults_of_3,
+        dense: qwen_moe::qwen3_moe,
+    },
+    Family { model_type: "smollm3", base_class: "SmolLM3Model", defaults: smollm3::defaults, dense: smollm3::dense },
 ];
 
 /// Values of `model_type` that are decoders: those of [`FAMILIES`], then those of vision-language
@@ -105,6 +157,13 @@ pub(super) const NAMES: [&str; FAMILIES.len() + tower::NAMES.len()] = {
 #[cfg(test)]
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     FAMILIES.iter().map(|family| family.model_type)
+}
+
+/// Whether a class of transformers is a decoder without a head, or a vision-language model without
+/// one. Classes of other programs often have such names too (`LlamaBiModel`), with an attention of
+/// their own; so the name must be one of a family here.
+pub(super) fn is_base_class(class: &str) -> bool {
+    FAMILIES.iter().any(|family| family.base_class == class) || tower::is_base_class(class)
 }
 
 /// What transformers 5.23 takes in most families where `config.json` is silent; families overwrite
@@ -134,8 +193,24 @@ pub(super) fn dense(file: &Map<String, Value>) -> Result<Dense, ConfigProblem> {
     let Some(family) = FAMILIES.iter().find(|family| family.model_type == model_type) else {
         return Err(ConfigProblem::Unknown { field: "model_type", found: model_type, known: &NAMES });
     };
+    // transformers' masks read it in every family: with `false` all positions see one another.
+    if let Some(found) = file.get("is_causal").filter(|found| !matches!(found, Value::Null | Value::Bool(true))) {
+        return Err(ConfigProblem::Unsupported { field: "is_causal", found: found.to_string() });
+    }
+    (family.dense)(merged(family, file))
+}
+
+/// The fields of a file over the defaults of its family.
+fn merged(family: &Family, file: &Map<String, Value>) -> Value {
     let mut fields = defaults();
     overlay(&mut fields, (family.defaults)());
     overlay(&mut fields, Value::Object(file.clone()));
-    (family.dense)(fields)
+    fields
+}
+
+/// The problem of a file with the field that it is about, where serde does not name it.
+pub(super) fn name_field(problem: ConfigProblem, file: &Map<String, Value>) -> ConfigProblem {
+    let model_type = file.get("model_type").and_then(Value::as_str);
+    let family = FAMILIES.iter().find(|family| Some(family.model_type) == model_type);
+    blame::field(problem, file, &|file| family.map_or(Ok(()), |family| (family.dense)(merged(family, file)).map(drop)))
 }

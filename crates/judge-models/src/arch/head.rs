@@ -1,56 +1,87 @@
-//! Which head a folder has, by `architectures`, `id2label` and `pad_token_id` of its `config.json`.
+//! Which head a folder has, by the class that `architectures` of its `config.json` names.
 //!
-//! Only the class name says that a folder is a sequence classifier (a reward model, for example).
-//! What its head does is transformers' `GenericForSequenceClassification`: one linear map without
-//! bias on the state after the final norm. Reading it is up to `reading/` and
+//! The class decides alone, and fields that it does not need are not looked at: `id2label` and
+//! `pad_token_id` mean something in the folder of a sequence classifier only.
+//!
+//! | class | head |
+//! |---|---|
+//! | none, `…ForCausalLM`, `…ForConditionalGeneration` | what the family says: the embedding, or a matrix |
+//! | `…ForSequenceClassification` | labels, such as those of a reward model |
+//! | `…ForTokenClassification`, a base class such as `MistralModel` | none over the vocabulary |
+//!
+//! Whether a matrix is stored is not known here: `checked.rs` has the last word.
+//!
+//! What the head of labels does is transformers' `GenericForSequenceClassification`: one linear map
+//! without bias on the state after the final norm. Reading it is up to `reading/` and
 //! `judge_core::RewardHead`.
 
 use std::collections::BTreeMap;
 
-use judge_core::TokenId;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::ConfigProblem;
-use super::spec::LabelsSpec;
+use super::shape::TokenIds;
+use super::spec::{HeadSpec, LabelsSpec, NoHead};
+use super::{ConfigProblem, families};
 
-/// Suffixes of class names that are read. The first two have logits over the vocabulary.
-const KNOWN: &[&str] = &["ForCausalLM", "ForConditionalGeneration", "ForSequenceClassification"];
+/// Suffixes of class names that are read; base classes are read too. The first two have logits over
+/// the vocabulary.
+const KNOWN: &[&str] = &[
+    "ForCausalLM",
+    "ForConditionalGeneration",
+    "ForSequenceClassification",
+    "ForTokenClassification",
+    "Model, after a family's name as in LlamaModel",
+];
 
 /// Labels that are accepted; more is a damaged file.
 const MOST: usize = 1 << 16;
 
-/// The fields that decide about the head. All are optional.
-#[derive(Deserialize)]
-struct Fields {
-    /// Class names; the first one counts.
-    architectures: Option<Vec<String>>,
-    /// Names of the labels, by number.
-    id2label: Option<BTreeMap<usize, String>>,
-    /// Number of labels, used where `id2label` is absent.
-    num_labels: Option<usize>,
-    /// The padding token: a classifier reads the last token that is another one.
-    pad_token_id: Option<TokenId>,
-}
-
-/// The head of labels, if the folder is that of a sequence classifier. Without a class there is
-/// none.
-///
-/// Without `id2label` the names are `LABEL_0`, `LABEL_1` and so on, as in transformers.
+/// The head of a folder whose class has no head over the vocabulary; `None` for all other folders.
 ///
 /// # Errors
 /// [`ConfigProblem`] for a class with another kind of head, and for labels that are none, too many
 /// or not numbered from 0.
-pub(super) fn labels(file: &Map<String, Value>) -> Result<Option<LabelsSpec>, ConfigProblem> {
-    let Fields { architectures, id2label, num_labels, pad_token_id } =
-        serde_json::from_value(Value::Object(file.clone()))?;
-    let Some(class) = architectures.and_then(|all| all.into_iter().next()) else { return Ok(None) };
-    if !KNOWN.iter().any(|known| class.ends_with(known)) {
-        return Err(ConfigProblem::Unknown { field: "architectures", found: class, known: KNOWN });
+pub(super) fn of_class(file: &Map<String, Value>) -> Result<Option<HeadSpec>, ConfigProblem> {
+    let wrong = |found: &Value| ConfigProblem::Value {
+        field: "architectures",
+        found: found.to_string(),
+        expected: "a list of names of classes".to_owned(),
+    };
+    let class = match file.get("architectures") {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::Array(classes)) => match classes.first() {
+            None => return Ok(None),
+            Some(class) => class.as_str().ok_or_else(|| wrong(class))?,
+        },
+        Some(other) => return Err(wrong(other)),
+    };
+    if class.ends_with("ForCausalLM") || class.ends_with("ForConditionalGeneration") {
+        Ok(None)
+    } else if class.ends_with("ForSequenceClassification") {
+        labels(file).map(|labels| Some(HeadSpec::Labels(labels)))
+    } else if class.ends_with("ForTokenClassification") || families::is_base_class(class) {
+        Ok(Some(HeadSpec::Absent(NoHead::Class)))
+    } else {
+        Err(ConfigProblem::Unknown { field: "architectures", found: class.to_owned(), known: KNOWN })
     }
-    if !class.ends_with("ForSequenceClassification") {
-        return Ok(None);
-    }
+}
+
+/// The head of labels of a sequence classifier.
+///
+/// Without `id2label` the names are `LABEL_0`, `LABEL_1` and so on, as in transformers.
+fn labels(file: &Map<String, Value>) -> Result<LabelsSpec, ConfigProblem> {
+    let stated = |field: &str| file.get(field).filter(|value| !value.is_null());
+    let wrong = |field: &'static str, found: &Value, expected: &str| ConfigProblem::Value {
+        field,
+        found: found.to_string(),
+        expected: expected.to_owned(),
+    };
+    let id2label: Option<BTreeMap<usize, String>> = stated("id2label")
+        .map(|found| serde_json::from_value(found.clone()).map_err(|_| wrong("id2label", found, "names by number")))
+        .transpose()?;
+    let num_labels: Option<usize> = stated("num_labels")
+        .map(|found| serde_json::from_value(found.clone()).map_err(|_| wrong("num_labels", found, "a number")))
+        .transpose()?;
     // transformers counts `id2label`, and has two labels where a file says nothing.
     let count = id2label.as_ref().map(BTreeMap::len).or(num_labels).unwrap_or(2);
     let names =
@@ -64,6 +95,12 @@ pub(super) fn labels(file: &Map<String, Value>) -> Result<Option<LabelsSpec>, Co
             expected: format!("1 to {MOST}, numbered from 0"),
         });
     }
-    let labels = names.into_values().collect();
-    Ok(Some(LabelsSpec { name: "score.weight".to_owned(), labels, padding: pad_token_id }))
+    let padding = match stated("pad_token_id") {
+        None => None,
+        Some(found) => {
+            let ids = TokenIds::of(found).filter(|_| found.is_number());
+            ids.ok_or_else(|| wrong("pad_token_id", found, "a token id, or -1 for none"))?.0.first().copied()
+        }
+    };
+    Ok(LabelsSpec { name: "score.weight".to_owned(), labels: names.into_values().collect(), padding })
 }

@@ -1,13 +1,24 @@
 //! What is wrong with a `config.json`; part of the public API.
 
-/// What is wrong with a `config.json`. Each variant but `Json` names the field, as the file spells
-/// it.
+/// What is wrong with a `config.json`, or with a field of `generation_config.json`. Each variant but
+/// `Json` names the field, as the file spells it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigProblem {
-    /// Not JSON, or a field of the wrong type or with a number that its type does not hold.
+    /// Not JSON, or not with the fields that it should have.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
+    /// A field of the wrong type, such as `null` where a number belongs, or with a number that its
+    /// type does not hold.
+    #[error("{field} is {found}: {source}")]
+    Field {
+        /// The field; one within an object has the object's name and a dot before it.
+        field: String,
+        /// Its value, as JSON.
+        found: String,
+        /// What was expected.
+        source: serde_json::Error,
+    },
     /// A name that this crate does not know.
     #[error("{field} {found:?} is not known; known are {known:?}")]
     Unknown {

@@ -58,33 +58,39 @@ pub(super) struct Shape {
     /// fields.
     pub(super) original_max_position_embeddings: Option<usize>,
     /// Tokens that end a text.
-    pub(super) eos_token_id: Option<OneOrMany>,
+    pub(super) eos_token_id: Option<TokenIds>,
     /// How the family reads its rope fields. Not a field of the file: the family sets it before
     /// [`Shape::lower`].
     #[serde(skip)]
     pub(super) rope_rules: RopeRules,
 }
 
-/// A token id or a list of them, as files state `eos_token_id`. `model.rs` reads that of
-/// `generation_config.json` with it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum OneOrMany {
-    /// A single id.
-    One(TokenId),
-    /// Several ids, possibly none.
-    Many(Vec<TokenId>),
-}
+/// The token ids that a field such as `eos_token_id` names, alone or in a list. A negative id stands
+/// for none: no token has it, and transformers, which compares tokens with it, never finds one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TokenIds(pub(crate) Vec<TokenId>);
 
-impl OneOrMany {
-    /// The ids as a list.
-    pub(crate) fn into_vec(self) -> Vec<TokenId> {
-        match self {
-            Self::One(id) => vec![id],
-            Self::Many(ids) => ids,
-        }
+impl TokenIds {
+    /// What a value says; `None` if it is neither an id nor a list of ids.
+    pub(crate) fn of(value: &Value) -> Option<Self> {
+        let ids = match value {
+            Value::Array(ids) => ids.iter().map(Value::as_i64).collect::<Option<Vec<_>>>()?,
+            _ => vec![value.as_i64()?],
+        };
+        let ids = ids.into_iter().filter(|&id| id >= 0).map(|id| TokenId::try_from(id).ok());
+        ids.collect::<Option<_>>().map(Self)
     }
 }
+
+impl<'de> Deserialize<'de> for TokenIds {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        Self::of(&value).ok_or_else(|| serde::de::Error::custom(format_args!("expected {TOKEN_IDS}")))
+    }
+}
+
+/// What a field of token ids must be, for errors.
+pub(crate) const TOKEN_IDS: &str = "a token id, a list of token ids, or null";
 
 impl Shape {
     /// Checks the fields and describes a plain Llama of this shape, which families then change:
@@ -177,7 +183,7 @@ impl Shape {
             ropes: vec![rope],
             rope_of: vec![Some(0); n_layers],
             max_len,
-            eos: self.eos_token_id.map(OneOrMany::into_vec).unwrap_or_default(),
+            eos: self.eos_token_id.unwrap_or_default().0,
         })
     }
 }

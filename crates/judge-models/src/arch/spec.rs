@@ -34,6 +34,12 @@ pub(crate) use self::parts::{LinearSpec, NamedRows, NamedShape, NormSpec};
 use super::rope::RopeConfig;
 use crate::Dtype;
 
+/// Full name of every decoder's embedding.
+pub(crate) const EMBEDDING: &str = "model.embed_tokens.weight";
+
+/// Full name of every decoder's head over the vocabulary, where it is not the embedding.
+pub(crate) const HEAD: &str = "lm_head.weight";
+
 /// All that a decoder is built from. Families differ in this data alone.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ModelSpec {
@@ -86,7 +92,8 @@ pub(crate) struct ModelSpec {
     pub(crate) token_inputs: Option<TokenInputsSpec>,
     /// The norm after the last block, before the head.
     pub(crate) norm: NormSpec,
-    /// What is made of the last states.
+    /// What is made of the last states. By `config.json` alone until `checked.rs` has looked at what
+    /// is stored.
     pub(crate) head: HeadSpec,
     /// Longest sequence in tokens, prompt plus new ones; at most `MAX_CONTEXT`. Longer ones are
     /// refused.
@@ -124,6 +131,17 @@ pub(crate) enum HeadSpec {
     Embedding,
     /// A number for each of some labels, and no logits over the vocabulary.
     Labels(LabelsSpec),
+    /// None: states are all that is read.
+    Absent(NoHead),
+}
+
+/// Why a model has no head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoHead {
+    /// The class that `config.json` names has none over the vocabulary, and none is stored.
+    Class,
+    /// The class has one, which is not the embedding, and none is stored.
+    NotStored,
 }
 
 /// The head of a sequence classifier, such as a reward model: one linear map without bias.
@@ -403,7 +421,7 @@ impl ModelSpec {
         all.push((self.norm.name.clone(), vec![self.norm.len]));
         match &self.head {
             HeadSpec::Own(name) => all.push(table(name)),
-            HeadSpec::Embedding => {}
+            HeadSpec::Embedding | HeadSpec::Absent(_) => {}
             HeadSpec::Labels(head) => all.push((head.name.clone(), vec![head.labels.len(), self.d_model])),
         }
         all
@@ -427,19 +445,27 @@ impl ModelSpec {
     }
 
     /// Prefixes of names of tensors that published files have though nothing uses them: projections
-    /// and norms of keys and values in blocks that use keys of another. A checkpoint may have them
-    /// or not.
+    /// and norms of keys and values in blocks that use keys of another, the head over the vocabulary
+    /// of a model with labels, and the labels of a class of which states alone are read. A checkpoint
+    /// may have them or not.
     pub(crate) fn idle_tensors(&self) -> impl Iterator<Item = String> {
         let sharing = self.blocks.iter().enumerate().filter(|(_, block)| matches!(block.keys, KeysSpec::Of(_)));
         let parts = ["k_proj", "v_proj", "k_norm"];
-        sharing.flat_map(move |(index, _)| parts.map(|part| format!("model.layers.{index}.self_attn.{part}.")))
+        let head = match self.head {
+            HeadSpec::Labels(_) => Some("lm_head."),
+            HeadSpec::Absent(_) => Some("score."),
+            HeadSpec::Own(_) | HeadSpec::Embedding => None,
+        };
+        let shared =
+            sharing.flat_map(move |(index, _)| parts.map(|part| format!("model.layers.{index}.self_attn.{part}.")));
+        shared.chain(head.map(str::to_owned))
     }
 
     /// The head of labels, if the model has one in the place of logits over the vocabulary.
     pub(crate) fn labels(&self) -> Option<&LabelsSpec> {
         match &self.head {
             HeadSpec::Labels(head) => Some(head),
-            HeadSpec::Own(_) | HeadSpec::Embedding => None,
+            HeadSpec::Own(_) | HeadSpec::Embedding | HeadSpec::Absent(_) => None,
         }
     }
 }

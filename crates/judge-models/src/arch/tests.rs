@@ -40,7 +40,7 @@ pub(super) fn field(problem: &ConfigProblem) -> &'static str {
         | ConfigProblem::Missing { field, .. }
         | ConfigProblem::Value { field, .. }
         | ConfigProblem::Unsupported { field, .. } => field,
-        ConfigProblem::Json(error) => panic!("{error}"),
+        ConfigProblem::Json(_) | ConfigProblem::Field { .. } => panic!("{problem}"),
     }
 }
 

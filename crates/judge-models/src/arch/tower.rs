@@ -3,7 +3,7 @@
 //!
 //! The result goes through `families.rs` like any other file. Tensor names need no table here:
 //! `weights` strips what such folders put before the names of the text model
-//! (`Checkpoint::text_tower`), if `ModelSpec::is_tower` is set. Pictures and sound are never read.
+//! (`weights/own_names.rs`). Pictures and sound are never read.
 
 use serde_json::{Map, Value};
 
@@ -13,11 +13,13 @@ use super::ConfigProblem;
 struct Outer {
     /// `model_type` of the folder.
     model_type: &'static str,
+    /// The class of transformers that has no head over the vocabulary.
+    base_class: &'static str,
     /// Names that `text_config.model_type` may have, each with the family that it is here. Without
     /// a name the text model is the first of them.
     text: &'static [(&'static str, &'static str)],
-    /// Whether the head is the embedding if the outer file does not say. What `text_config` says
-    /// does not count, as in transformers.
+    /// Whether the head is the embedding if the outer file does not say and no head is stored. What
+    /// `text_config` says does not count, as in transformers.
     tied: bool,
     /// Base of the rotation where `text_config` states none, if it differs from the family's.
     rope_theta: Option<f64>,
@@ -25,22 +27,48 @@ struct Outer {
 
 /// All kinds of such folders. `qwen3_vl`'s text model is a Qwen3 whose default base is 5e5.
 const OUTER: &[Outer] = &[
-    Outer { model_type: "gemma3", text: &[("gemma3_text", "gemma3_text")], tied: true, rope_theta: None },
-    Outer { model_type: "gemma4", text: &[("gemma4_text", "gemma4_text")], tied: true, rope_theta: None },
+    Outer {
+        model_type: "gemma3",
+        base_class: "Gemma3Model",
+        text: &[("gemma3_text", "gemma3_text")],
+        tied: true,
+        rope_theta: None,
+    },
+    Outer {
+        model_type: "gemma4",
+        base_class: "Gemma4Model",
+        text: &[("gemma4_text", "gemma4_text")],
+        tied: true,
+        rope_theta: None,
+    },
     Outer {
         model_type: "mistral3",
+        base_class: "Mistral3Model",
         text: &[("mistral", "mistral"), ("ministral3", "ministral3")],
         tied: true,
         rope_theta: None,
     },
-    Outer { model_type: "qwen3_5", text: &[("qwen3_5_text", "qwen3_5_text")], tied: false, rope_theta: None },
+    Outer {
+        model_type: "qwen3_5",
+        base_class: "Qwen3_5Model",
+        text: &[("qwen3_5_text", "qwen3_5_text")],
+        tied: false,
+        rope_theta: None,
+    },
     Outer {
         model_type: "qwen3_5_moe",
+        base_class: "Qwen3_5MoeModel",
         text: &[("qwen3_5_moe_text", "qwen3_5_moe_text")],
         tied: false,
         rope_theta: None,
     },
-    Outer { model_type: "qwen3_vl", text: &[("qwen3_vl_text", "qwen3")], tied: false, rope_theta: Some(5e5) },
+    Outer {
+        model_type: "qwen3_vl",
+        base_class: "Qwen3VLModel",
+        text: &[("qwen3_vl_text", "qwen3")],
+        tied: false,
+        rope_theta: Some(5e5),
+    },
 ];
 
 /// The `model_type`s of [`OUTER`], for the list of known names.
@@ -53,6 +81,11 @@ pub(super) const NAMES: [&str; OUTER.len()] = {
     }
     names
 };
+
+/// Whether a class of transformers is such a model without a head over the vocabulary.
+pub(super) fn is_base_class(class: &str) -> bool {
+    OUTER.iter().any(|outer| outer.base_class == class)
+}
 
 /// The fields of the text model of a vision-language folder, as its own folder would have them.
 /// `None` for any other folder.

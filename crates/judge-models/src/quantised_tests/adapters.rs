@@ -39,7 +39,9 @@ fn adapters_are_added_to_what_the_base_is_expanded_to() {
         let plain = base.take(NAME, &[32, 64], Dtype::F32).unwrap();
         let mut adapters = [Adapter::open(to.path()).unwrap()];
         adapters[0].check(&tensors).unwrap();
-        let found = Adapted { base: &mut *base, adapters: &mut adapters }.take(NAME, &[32, 64], Dtype::F32).unwrap();
+        let found = Adapted { base: &mut *base, adapters: &mut adapters, is_untied: false }
+            .take(NAME, &[32, 64], Dtype::F32)
+            .unwrap();
         for (index, (&found, &plain)) in found.iter().zip(&plain).enumerate() {
             let change = 2.0 * f64::from(b[index / 64]) * f64::from(a[index % 64]);
             assert_eq!(found, (f64::from(plain) + change) as f32, "{name}: {index}");

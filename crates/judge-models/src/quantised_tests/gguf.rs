@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::load;
+use crate::arch::{Architecture, HeadSpec};
 use crate::{Dtype, Error, GgufProblem, Model, fixtures};
 
 /// What a copy of a folder says after its file and configuration were edited.
@@ -68,15 +69,29 @@ fn another_models_file_is_refused() {
         let error = edited("llama", |_, config| config["num_hidden_layers"] = json!(layers));
         assert!(error.is_err(), "{error:?}");
     }
-    let Err(Error::TensorNames { missing, unused }) =
-        edited("llama", |_, config| config["num_hidden_layers"] = json!(2))
-    else {
+    // The same of a file that does not state its number of blocks.
+    let Err(Error::TensorNames { missing, unused }) = edited("llama", |bytes, config| {
+        let at = find(bytes, "llama.block_count");
+        bytes[at] = b'x';
+        config["num_hidden_layers"] = json!(2);
+    }) else {
         panic!("it loads")
     };
     assert_eq!((missing.len(), unused.len()), (9, 0));
     assert!(missing.contains(&"model.layers.1.self_attn.q_proj.weight".to_owned()));
-    let wide = edited("llama", |_, config| config["intermediate_size"] = json!(64));
-    assert!(matches!(&wide, Err(Error::Tensor { tensor, .. }) if tensor.contains("mlp.")), "{wide:?}");
+    let wide = |unstated: bool| {
+        edited("llama", |bytes, config| {
+            let at = find(bytes, "llama.feed_forward_length");
+            bytes[at] = if unstated { b'x' } else { b'l' };
+            config["intermediate_size"] = json!(64);
+        })
+    };
+    assert!(matches!(wide(true), Err(Error::Tensor { tensor, .. }) if tensor.contains("mlp.")));
+    let Err(Error::Gguf { problem: GgufProblem::Setting { key, found, expected, field }, .. }) = wide(false) else {
+        panic!("it loads")
+    };
+    assert_eq!((key.as_str(), found.as_str(), expected.as_str()), ("llama.feed_forward_length", "32", "64"));
+    assert_eq!(field, "intermediate_size");
 }
 
 #[test]
@@ -110,4 +125,20 @@ fn shortened_files_are_refused_wherever_they_end() {
         };
         assert!(found == length as u64 && expected > found);
     }
+}
+
+/// A file with `output.weight`, which is `token_embd.weight` as it is stored there or with other scales.
+#[test]
+fn a_head_that_the_file_has_is_the_head_whatever_config_json_says() {
+    let tied = edited("qwen2", |_, config| config["tie_word_embeddings"] = json!(true)).unwrap();
+    let apart = edited("qwen2", |_, config| config["tie_word_embeddings"] = json!(false)).unwrap();
+    let Architecture::Decoder(spec) = &tied.context.spec else { panic!("an encoder") };
+    assert_eq!(spec.head, HeadSpec::Own("lm_head.weight".to_owned()));
+
+    let rows = |model: &Model| model.engine.head_rows(&[5, 6]).unwrap();
+    assert_eq!(rows(&tied), rows(&apart));
+    // Without one it is the embedding where config.json says so, else there is none.
+    let absent = edited("qwen3", |_, config| config["tie_word_embeddings"] = json!(false)).unwrap();
+    assert!(absent.context.no_logits().is_some_and(|why| why.contains("tie_word_embeddings")));
+    assert!(edited("qwen3", |_, _| {}).unwrap().context.no_logits().is_none());
 }

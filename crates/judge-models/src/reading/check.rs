@@ -25,20 +25,31 @@ use judge_core::{BackboneError, Dimensions, LabelRead, Layer, ReadAt, Request, R
 
 use super::context::Context;
 use super::sampling;
-use crate::arch::Architecture;
+use crate::arch::{Architecture, HeadSpec, NoHead};
 
 impl Context {
     /// What cannot be brought because the model has no logits over a vocabulary, and why it has
-    /// none, as the end of a sentence; `None` if it has them. Encoders and models with a head of
-    /// labels have none.
+    /// none, as the end of a sentence; `None` if it has them. Encoders, models with a head of
+    /// labels and models without a head have none.
     pub(crate) fn no_logits(&self) -> Option<&'static str> {
         match &self.spec {
-            Architecture::Encoder(_) => Some(
-                "logits of tokens, log-probabilities or text: it is an encoder, of which pooled states are read",
-            ),
-            Architecture::Decoder(spec) => spec.labels().map(|_| {
-                "logits of tokens, log-probabilities or text: the model has a head of labels in the place of one over the vocabulary"
-            }),
+            Architecture::Encoder(_) => {
+                Some("logits of tokens, log-probabilities or text: it is an encoder, of which pooled states are read")
+            }
+            Architecture::Decoder(spec) => match spec.head {
+                HeadSpec::Own(_) | HeadSpec::Embedding => None,
+                HeadSpec::Labels(_) => Some(
+                    "logits of tokens, log-probabilities or text: the model has a head of labels in the place of one over the vocabulary",
+                ),
+                HeadSpec::Absent(NoHead::Class) => Some(
+                    "logits of tokens, log-probabilities or text: the class that architectures in config.json names \
+                    has no head over the vocabulary, and no lm_head.weight is stored",
+                ),
+                HeadSpec::Absent(NoHead::NotStored) => Some(
+                    "logits of tokens, log-probabilities or text: no lm_head.weight is stored, and tie_word_embeddings \
+                    in config.json does not say that the embedding is the head",
+                ),
+            },
         }
     }
 

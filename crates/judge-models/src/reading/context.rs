@@ -16,3 +16,24 @@ pub(crate) struct Context {
     /// empty.
     pub(crate) eos: Vec<TokenId>,
 }
+
+impl Context {
+    /// What is to be said of tokens that a text can become though the model has no embedding for
+    /// them; `None` if there are none. Prompts with such a token are unscored, one by one.
+    pub(crate) fn tokens_beyond(&self) -> Option<String> {
+        /// Tokens that are named.
+        const SHOWN: usize = 5;
+        let d_vocab = self.spec.dimensions().d_vocab;
+        let beyond = self.codec.tokens_from(d_vocab);
+        let named = beyond.iter().take(SHOWN).map(|(id, text)| format!("{text:?} ({id})")).collect::<Vec<_>>();
+        let more = beyond.len().checked_sub(SHOWN).filter(|&more| more > 0);
+        let more = more.map_or_else(String::new, |more| format!(" and {more} more"));
+        (!beyond.is_empty()).then(|| {
+            let named = named.join(", ");
+            format!(
+                "the tokenizer has tokens that the model, which has {d_vocab}, has no embedding for: {named}{more}; \
+                prompts with one of them get no score"
+            )
+        })
+    }
+}

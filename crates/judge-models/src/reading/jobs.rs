@@ -91,16 +91,15 @@ pub(crate) struct Scores {
 
 impl Context {
     /// The sequences that answer a request. The inner error is the reason for which the model
-    /// cannot be fed it: its text has no tokens, the template refuses it, or prompt and new tokens
-    /// or a continuation exceed the context.
+    /// cannot be fed it: its text has no tokens or one without an embedding, the tokenizer fails on
+    /// it, the template refuses it, or prompt and new tokens or a continuation exceed the context.
     ///
     /// Continuations that differ in their last token alone are read at the end of one sequence;
     /// those of one token at the end of the prompt's own, which otherwise is left out if nothing
     /// else is read of it.
     ///
     /// # Errors
-    /// Those of template and tokenizer, and [`Error::TokenWithoutEmbedding`] for a token that the
-    /// model does not have.
+    /// Those of a template that is absent or does not compile.
     pub(crate) fn admit<'a>(
         &self,
         index: usize,
@@ -108,17 +107,19 @@ impl Context {
         heads: &'a Heads<'a>,
     ) -> Result<Result<Admitted<'a>, Unscored>, Error> {
         let want = &request.want;
-        let prompt = match self.codec.encode(&request.prompt)? {
+        let prompt = match of_text(self.codec.encode(&request.prompt))? {
             Ok(ids) => self.without_padding(ids),
             Err(unscored) => return Ok(Err(unscored)),
         };
-        let continuations = match self.codec.continuations(&request.prompt, &want.continuations)? {
+        let continuations = match of_text(self.codec.continuations(&request.prompt, &want.continuations))? {
             Ok(continuations) => continuations,
             Err(unscored) => return Ok(Err(unscored)),
         };
         let Dimensions { d_vocab, max_len, n_layers, .. } = self.spec.dimensions();
         if let Some(&token) = prompt.iter().chain(continuations.iter().flatten()).find(|&&id| id as usize >= d_vocab) {
-            return Err(Error::TokenWithoutEmbedding { token, d_vocab });
+            let spelt = self.codec.spelt(token);
+            let detail = format!("token {token} ({spelt:?}) has no embedding, the model has {d_vocab}");
+            return Ok(Err(Unscored::new(Reason::Tokenizer, detail)));
         }
         let new = want.generate.as_ref().map_or(0, |generation| generation.max_new_tokens);
         let longest = continuations.iter().map(Vec::len).max().unwrap_or(0);
@@ -146,6 +147,15 @@ impl Context {
         jobs.retain(|job| job.blocks(n_layers).is_some());
         jobs.iter_mut().enumerate().for_each(|(number, job)| job.number = number);
         Ok(Ok(Admitted { prompt_tokens: prompt_len, jobs }))
+    }
+}
+
+/// What the tokenizer makes of a text, where its failure is the item's own fault: another text may
+/// do.
+fn of_text<T>(tokens: Result<Result<T, Unscored>, Error>) -> Result<Result<T, Unscored>, Error> {
+    match tokens {
+        Err(Error::Tokenizer { source, .. }) => Ok(Err(Unscored::new(Reason::Tokenizer, source.to_string()))),
+        other => other,
     }
 }
 

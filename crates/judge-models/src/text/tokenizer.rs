@@ -39,6 +39,7 @@ mod vocabulary;
 #[cfg(test)]
 mod tests;
 
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -184,6 +185,29 @@ impl TextCodec {
             return Ok(Err(Unscored::new(Reason::EmptyPrompt, "the prompt has no token")));
         }
         Ok(Ok(ids))
+    }
+
+    /// How a token is written in the vocabulary; empty if there is no such token.
+    pub(crate) fn spelt(&self, token: TokenId) -> String {
+        self.tokenizer.id_to_token(token).unwrap_or_default()
+    }
+
+    /// The tokens from number `from` on, ascending, with their texts. Of a vocabulary that has no more
+    /// than `from` entries the added tokens alone are looked at.
+    pub(crate) fn tokens_from(&self, from: usize) -> BTreeMap<TokenId, String> {
+        let of = |vocabulary: &HashMap<String, TokenId>| {
+            let beyond = vocabulary.iter().filter(|(_, id)| **id as usize >= from);
+            beyond.map(|(text, &id)| (id, text.clone())).collect()
+        };
+        match self.tokenizer.get_vocab_size(false) > from {
+            true => of(&self.tokenizer.get_vocab(true).into_iter().collect()),
+            false => of(&self
+                .tokenizer
+                .get_added_tokens_decoder()
+                .into_iter()
+                .map(|(id, token)| (token.content, id))
+                .collect()),
+        }
     }
 
     /// The vocabulary entry whose bytes are exactly those of `label`, spaces included: an ordinary

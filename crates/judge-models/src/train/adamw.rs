@@ -3,6 +3,8 @@
 //! The arithmetic on elements is in f32, one element at a time, in the order of the formula below;
 //! factors that all elements share are computed in f64 and rounded once.
 
+use serde::Serialize;
+
 use super::Parameter;
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter 2019), as PyTorch computes it. Only
@@ -14,7 +16,7 @@ use super::Parameter;
 /// x = x * (1 - rate * weight_decay)
 ///     - rate / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AdamW {
     /// Decay of the gradient's running mean `m`, in [0, 1). By default 0.9.
     pub beta1: f64,

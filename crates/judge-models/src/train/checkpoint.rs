@@ -10,10 +10,13 @@
 //!
 //! | metadata | what it is |
 //! |---|---|
-//! | `format` | `judge-models trainer 1` |
-//! | `config` | the text of `config.json`, as JSON without white space |
-//! | `settings` | `TrainSettings` as `Debug` writes them: compared, never parsed |
+//! | `format` | `judge-models trainer 2` |
+//! | `config` | `config.json` |
+//! | `settings` | `TrainSettings` |
 //! | `steps_done` | a whole number |
+//!
+//! All of it is JSON text. It is compared as JSON, so neither the order of fields nor white space
+//! matters.
 //!
 //! An export has the parameters alone, under their own names, and the metadata that transformers
 //! writes.
@@ -24,12 +27,13 @@ use std::path::Path;
 
 use half::bf16;
 use safetensors::tensor::{Dtype as Stored, SafeTensors, TensorView};
+use serde_json::{Value, json};
 
 use super::{TrainProblem, Trainer};
 use crate::{Dtype, Error, TensorProblem};
 
 /// The metadata's key and value that say that a file is a checkpoint of this form.
-const FORMAT: (&str, &str) = ("format", "judge-models trainer 1");
+const FORMAT: (&str, &str) = ("format", "judge-models trainer 2");
 /// Key of the configuration.
 const CONFIG: &str = "config";
 /// Key of the settings.
@@ -56,10 +60,21 @@ pub(super) fn save(trainer: &Trainer, path: &Path) -> Result<(), Error> {
     let metadata = HashMap::from([
         (FORMAT.0.to_owned(), FORMAT.1.to_owned()),
         (CONFIG.to_owned(), trainer.config_json.to_string()),
-        (SETTINGS.to_owned(), format!("{:?}", trainer.settings)),
+        (SETTINGS.to_owned(), settings_json(trainer)),
         (STEPS.to_owned(), trainer.steps_done.to_string()),
     ]);
     write(path, tensors, metadata)
+}
+
+/// The settings as JSON text.
+fn settings_json(trainer: &Trainer) -> String {
+    json!(trainer.settings).to_string()
+}
+
+/// Whether two texts are the same JSON, or the same text where they are none.
+fn is_same(found: &str, expected: &str) -> bool {
+    let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
+    found == expected || parsed(found).is_some_and(|found| Some(found) == parsed(expected))
 }
 
 /// Reads a state into a trainer with the same configuration and settings. Metadata are compared
@@ -85,10 +100,10 @@ pub(super) fn resume(trainer: &mut Trainer, path: &Path) -> Result<(), Error> {
     let this_run = [
         (FORMAT.0, FORMAT.1.to_owned()),
         (CONFIG, trainer.config_json.to_string()),
-        (SETTINGS, format!("{:?}", trainer.settings)),
+        (SETTINGS, settings_json(trainer)),
     ];
     for (key, expected) in this_run {
-        if said(key) != expected {
+        if !is_same(&said(key), &expected) {
             return Err(other(key, expected, said(key)));
         }
     }

@@ -18,18 +18,21 @@ use std::collections::HashMap;
 use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Device, Gradients, Tensor, TensorData, activation};
 
-use super::{Example, Trainer, host_values, token_data, token_tensor};
+use super::{Example, Parameter, TrainProblem, Trainer, host_values, token_data, token_tensor};
 use crate::Error;
 use crate::arch::NamedRows;
 use crate::engine::tensor::decoder::Pass;
 use crate::engine::tensor::rotation::Rotation;
 
 /// Loss summed over the examples, and its gradient for each of the trainer's parameters, in their
-/// order and row-major. Zeros for what the loss does not depend on, and for examples whose weights
-/// are all 0. Each call builds a decoder of its own, so calls may run side by side.
+/// order and row-major. Zeros for examples whose weights are all 0. Each call builds a decoder of its
+/// own, so calls may run side by side.
+///
+/// The loss is that of the logits that text is generated from: with the final soft-cap of the family.
 ///
 /// # Errors
-/// Those of building the decoder.
+/// Those of building the decoder, and [`TrainProblem::NoGradient`] if the loss does not depend on a
+/// parameter.
 pub(super) fn of_part(trainer: &Trainer, examples: &[Example]) -> Result<(f64, Vec<Vec<f32>>), Error> {
     let device = Device::flex().autodiff();
     let decoder = trainer.decoder(&device)?;
@@ -65,12 +68,16 @@ pub(super) fn of_part(trainer: &Trainer, examples: &[Example]) -> Result<(f64, V
     let Some(states) =
         decoder.forward(tokens, &[rotation], Pass::default(), &mut |_, _| std::ops::ControlFlow::Continue(()))
     else {
-        return Ok((0.0, Vec::new()));
+        return Err(Error::NothingRead);
     };
     let [batch, seq, d_model] = states.dims();
     // [batch, seq, d_model] -> [batch * seq, d_model] -> [n, d_model] -> [1, n, d_model]
     let states = states.reshape([batch * seq, d_model]).select(0, rows).unsqueeze();
     let logits = decoder.logits(decoder.final_norm(states)).squeeze_dim::<2>(0); // -> [n, d_vocab]
+    let logits = match trainer.config.final_soft_cap {
+        Some(cap) => logits.div_scalar(cap).tanh().mul_scalar(cap),
+        None => logits,
+    };
     let log_likelihood = activation::log_softmax(logits, 1).gather(1, targets); // -> [n, 1]
     let loss = (log_likelihood * weights).sum().neg();
     let value = f64::from(host_values(loss.clone())[0]);
@@ -78,11 +85,10 @@ pub(super) fn of_part(trainer: &Trainer, examples: &[Example]) -> Result<(f64, V
     let mut collect = Collect { gradients: loss.backward(), stored: decoder.stored(), found: HashMap::new() };
     decoder.visit(&mut collect);
     let mut found = collect.found;
-    let in_order = trainer
-        .parameters
-        .iter()
-        .map(|parameter| found.remove(&parameter.name).unwrap_or_else(|| vec![0.0; parameter.values.len()]));
-    Ok((value, in_order.collect()))
+    let in_order = trainer.parameters.iter().map(|Parameter { name, .. }| {
+        found.remove(name).ok_or_else(|| Error::Train { problem: TrainProblem::NoGradient { parameter: name.clone() } })
+    });
+    Ok((value, in_order.collect::<Result<_, _>>()?))
 }
 
 /// Walks over the decoder's parameters and files their gradients under the checkpoint's names.
@@ -97,7 +103,7 @@ struct Collect<'a> {
 
 impl ModuleVisitor for Collect<'_> {
     /// Cuts the gradient of one parameter along its first dimension. A parameter without gradient
-    /// is passed over.
+    /// is passed over; [`of_part`] misses it.
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let Some(gradient) = param.val().grad_remove(&mut self.gradients) else { return };
         let Some((_, parts)) = self.stored.iter().find(|(id, _)| *id == param.id) else { return };

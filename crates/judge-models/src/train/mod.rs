@@ -33,6 +33,7 @@ use burn::tensor::{Int, Tensor, TensorData};
 use judge_core::TokenId;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::arch::ModelSpec;
@@ -45,7 +46,7 @@ pub use problem::TrainProblem;
 pub use schedule::Schedule;
 
 /// How a [`Trainer`] learns. [`Trainer::new`] checks the ranges.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrainSettings {
     /// The optimiser.
     pub optimizer: AdamW,
@@ -234,7 +235,8 @@ impl Trainer {
     }
 
     /// Logits of `labels` after the last of `tokens`, shape `[labels.len()]`, with the parameters
-    /// as they are now: products of the normed last state with the head's rows, in f32.
+    /// as they are now: products of the normed last state with the head's rows, in f32, without the
+    /// final soft-cap, like the label logits of a loaded model.
     ///
     /// # Errors
     /// If there are no tokens or no labels, more of either than the context holds, or one that is
@@ -249,7 +251,7 @@ impl Trainer {
         let Some(states) =
             decoder.forward(ids, &[rotation], Pass::default(), &mut |_, _| std::ops::ControlFlow::Continue(()))
         else {
-            return Ok(Vec::new());
+            return Err(Error::NothingRead);
         };
         let [_, seq, d_model] = states.dims();
         // [1, seq, d_model] -> [1, 1, d_model] -> [1, d_model] -> [1, labels]

@@ -7,7 +7,7 @@ use judge_core::TokenId;
 
 use super::{Example, TrainSettings};
 use crate::Error;
-use crate::arch::{MlpSpec, ModelSpec};
+use crate::arch::{HeadSpec, MlpSpec, ModelSpec};
 
 /// Why a model cannot be trained.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +33,14 @@ pub enum TrainProblem {
     /// of a table for each token.
     #[error("models with fixed factors of blocks or tables of token inputs, such as {family}, are not trained")]
     Fixed {
+        /// Its `model_type`.
+        family: &'static str,
+    },
+    /// A model without a head over the vocabulary, which next tokens are predicted with.
+    #[error(
+        "models without a head over the vocabulary, such as classifiers and base classes of {family}, are not trained"
+    )]
+    NoHead {
         /// Its `model_type`.
         family: &'static str,
     },
@@ -72,6 +80,12 @@ pub enum TrainProblem {
         found: TokenId,
         /// Size of the vocabulary.
         d_vocab: usize,
+    },
+    /// The loss does not depend on a parameter, which would stay as it was drawn.
+    #[error("the loss has no gradient for {parameter}")]
+    NoGradient {
+        /// Its name in a Hugging Face folder.
+        parameter: String,
     },
     /// Loss or gradient stopped being finite. The parameters are those before the step.
     #[error("after {step} steps the loss is {loss} and the gradient's norm {grad_norm}")]
@@ -140,13 +154,15 @@ pub(super) fn check_settings(settings: &TrainSettings) -> Result<(), Error> {
 }
 
 /// Every number of the model can be learnt here: all MLPs are dense, blocks have no fixed factors,
-/// and there is no table of token inputs.
+/// there is no table of token inputs, and next tokens are predicted.
 pub(super) fn check_model(config: &ModelSpec) -> Result<(), Error> {
     let (blocks, family) = (&config.blocks, config.family);
     let problem = if blocks.iter().any(|block| !matches!(block.mlp, MlpSpec::Dense(_))) {
         TrainProblem::Experts { family }
     } else if config.token_inputs.is_some() || blocks.iter().any(|block| block.scalar.is_some()) {
         TrainProblem::Fixed { family }
+    } else if !matches!(config.head, HeadSpec::Own(_) | HeadSpec::Embedding) {
+        TrainProblem::NoHead { family }
     } else {
         return Ok(());
     };

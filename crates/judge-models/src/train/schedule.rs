@@ -3,6 +3,8 @@
 
 use std::f64::consts::PI;
 
+use serde::Serialize;
+
 /// The learning rate over time: half a cosine over the whole run, down to a fraction of the peak,
 /// times a linear warm-up.
 ///
@@ -10,7 +12,7 @@ use std::f64::consts::PI;
 /// warm(done) = min((done + 1) / warmup, 1)
 /// rate(done) = peak * warm * (floor + (1 - floor) * (1 + cos(π * min(done / steps, 1))) / 2)
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Schedule {
     /// The rate from which the cosine falls. It falls during the warm-up too, so the highest rate
     /// is a little lower. Positive; by default 3e-3.

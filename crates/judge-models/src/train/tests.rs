@@ -1,9 +1,10 @@
 use std::fs;
 
+use judge_core::{Prompt, Request, Want};
 use safetensors::SafeTensors;
 
 use super::{Example, Schedule, TrainProblem, TrainSettings, Trainer};
-use crate::{Dtype, Error};
+use crate::{Dtype, Error, LoadOptions, Model, fixtures, test_models};
 
 /// Every kind of parameter that the trainer knows: biases, norms of heads, an own output head, groups of heads.
 const QWEN3: &str = r#"{"model_type": "qwen3", "hidden_size": 8, "intermediate_size": 12, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -22,6 +23,11 @@ const QWEN3_5: &str = r#"{"model_type": "qwen3_5_text", "hidden_size": 8, "inter
     "num_key_value_heads": 1, "head_dim": 8, "vocab_size": 13, "rms_norm_eps": 1e-6, "max_position_embeddings": 16, "tie_word_embeddings": true,
     "full_attention_interval": 2, "linear_num_key_heads": 1, "linear_num_value_heads": 2, "linear_key_head_dim": 4, "linear_value_head_dim": 4,
     "linear_conv_kernel_dim": 3}"#;
+
+/// A final soft-cap, which changes the loss a lot here.
+const GEMMA2: &str = r#"{"model_type": "gemma2", "hidden_size": 8, "intermediate_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2,
+    "num_key_value_heads": 1, "head_dim": 4, "vocab_size": 13, "rms_norm_eps": 1e-6, "max_position_embeddings": 16, "query_pre_attn_scalar": 4,
+    "final_logit_softcapping": 0.5, "sliding_window": 8}"#;
 
 fn batch() -> Vec<Example> {
     vec![
@@ -46,7 +52,7 @@ fn loss(trainer: &Trainer, batch: &[Example]) -> f64 {
 
 #[test]
 fn gradients_are_those_of_finite_differences() {
-    for config in [QWEN3, QWEN2, GLM4, COHERE2, QWEN3_5] {
+    for config in [QWEN3, QWEN2, GLM4, COHERE2, QWEN3_5, GEMMA2] {
         let mut trainer = Trainer::new(config, settings()).unwrap();
         let (_, gradients) = super::gradients::of_part(&trainer, &batch()).unwrap();
         for (index, gradient) in gradients.iter().enumerate() {
@@ -157,6 +163,44 @@ fn an_export_has_the_checkpoint_tensors_and_always_the_same_bytes() {
 }
 
 #[test]
+fn the_loss_is_that_of_the_model_that_is_served() {
+    for config in [QWEN3, COHERE2, GEMMA2] {
+        // The vocabulary of the fixture's tokenizer.
+        let config = config.replace("\"vocab_size\": 13", "\"vocab_size\": 96");
+        let trainer = Trainer::new(&config, settings()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        trainer.export(&at("model.safetensors"), Dtype::F32).unwrap();
+        fs::write(at("config.json"), &config).unwrap();
+        for name in ["tokenizer.json", "tokenizer_config.json"] {
+            fs::copy(fixtures::folder("llama-off").join(name), at(name)).unwrap();
+        }
+        let model =
+            Model::load(folder.path(), &LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() }).unwrap();
+        let want = Want { prompt_log_probs: true, ..Want::default() };
+        let request = Request { prompt: Prompt::Raw("ba de fi go ba".to_owned()), want };
+        let tokens = model.tokens(&request.prompt).unwrap();
+        let outcome = test_models::answers(&model, &[request]).remove(0);
+        let log_probs = &test_models::reading(&outcome).prompt_log_probs.as_ref().unwrap().log_probs;
+        let served = -log_probs.iter().map(|&x| f64::from(x)).sum::<f64>();
+        let weights = vec![1.0; tokens.len()];
+        let trained = loss(&trainer, &[Example { tokens, weights }]);
+        assert!((served - trained).abs() < 1e-4 * served, "{config}: {trained}, served {served}");
+    }
+}
+
+#[test]
+fn a_parameter_without_a_gradient_is_an_error() {
+    let mut trainer = Trainer::new(QWEN3, settings()).unwrap();
+    let other = super::Parameter { name: "of nothing".to_owned(), ..trainer.parameters[0].clone() };
+    trainer.parameters.push(other);
+    let found = super::gradients::of_part(&trainer, &batch());
+    assert!(
+        matches!(&found, Err(Error::Train { problem: TrainProblem::NoGradient { parameter } }) if parameter == "of nothing")
+    );
+}
+
+#[test]
 fn the_rate_warms_up_and_falls_along_a_cosine() {
     let schedule = Schedule { peak: 2.0, warmup: 4, steps: 100, floor: 0.1 };
     let rates = [0, 3, 50, 100, 1_000].map(|done| schedule.learning_rate(done));
@@ -196,6 +240,11 @@ fn what_cannot_be_learnt_from_is_refused() {
     let fixed = r#"{"model_type": "gemma4_text", "num_hidden_layers": 1, "hidden_size_per_layer_input": 0}"#;
     let refused = Trainer::new(fixed, settings());
     assert!(matches!(refused, Err(Error::Train { problem: TrainProblem::Fixed { family: "gemma4_text" } })));
+    for class in ["Qwen3Model", "Qwen3ForSequenceClassification"] {
+        let headless = QWEN3.replacen('{', &format!("{{\"architectures\": [\"{class}\"], "), 1);
+        let refused = Trainer::new(&headless, settings());
+        assert!(matches!(refused, Err(Error::Train { problem: TrainProblem::NoHead { family: "qwen3" } })), "{class}");
+    }
     assert!(matches!(Trainer::new("{}", settings()), Err(Error::Config { .. })));
 }
 
@@ -214,6 +263,23 @@ fn only_a_checkpoint_of_the_same_run_is_taken() {
         other.resume(&path),
         Err(Error::Train { problem: TrainProblem::OtherRun { what: "settings", .. } })
     ));
+    // Settings are JSON: their layout and the order of fields do not count, their values do.
+    let bytes = fs::read(&path).unwrap();
+    let written = |change: &dyn Fn(&mut serde_json::Value)| {
+        let (_, header) = SafeTensors::read_metadata(&bytes).unwrap();
+        let mut metadata = header.metadata().clone().unwrap();
+        let mut stated: serde_json::Value = serde_json::from_str(&metadata["settings"]).unwrap();
+        let seed = stated.as_object_mut().unwrap().shift_remove("seed").unwrap();
+        stated["seed"] = seed;
+        change(&mut stated);
+        metadata.insert("settings".to_owned(), format!("{stated:#}"));
+        let tensors = SafeTensors::deserialize(&bytes).unwrap();
+        fs::write(&path, safetensors::serialize(tensors.tensors(), Some(metadata)).unwrap()).unwrap();
+        Trainer::new(QWEN3, settings()).unwrap().resume(&path)
+    };
+    written(&|_| {}).unwrap();
+    let other_rate = written(&|stated| stated["schedule"]["peak"] = serde_json::json!(0.5));
+    assert!(matches!(other_rate, Err(Error::Train { problem: TrainProblem::OtherRun { what: "settings", .. } })));
     fs::write(&path, [0; 100]).unwrap();
     assert!(matches!(other.resume(&path), Err(Error::Train { problem: TrainProblem::NoCheckpoint { .. } })));
     assert!(matches!(other.resume(&folder.path().join("none")), Err(Error::Read { .. })));

@@ -2,7 +2,8 @@
 //!
 //! Of the file itself only tensors are read, and `general.architecture` to know what its converter
 //! did. Configuration and tokenizer come from the folder: much of a model is implicit in
-//! llama.cpp's code, and its tokenizers are spelled otherwise.
+//! llama.cpp's code, and its tokenizers are spelled otherwise. Settings that the file states must be
+//! those of the folder (`settings.rs`).
 //!
 //! What the converter of llama.cpp changed is undone here, so that tensors get the names, the order
 //! of rows and the values that they have in a Hugging Face folder:
@@ -26,6 +27,7 @@ mod blocks;
 mod header;
 mod names;
 mod problem;
+mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -33,15 +35,18 @@ use std::path::PathBuf;
 
 use half::bf16;
 use memmap2::Mmap;
+use serde_json::{Map, Value};
 
 use self::blocks::{Blocks, Kind, Permuted, Plain};
 use self::header::{Entry, Header};
-use self::names::{Architecture, FREQUENCIES};
+use self::names::{Architecture, DIVISORS, FREQUENCIES};
+use self::settings::Expected;
 use super::codes::{Coded, CodedRows, Coding};
 use super::rows::{Rows, hand_over, hand_over_codes};
 use super::{Numbers, Store, Tensors, advise};
-use crate::arch::ModelSpec;
+use crate::arch::{EMBEDDING, HEAD, ModelSpec};
 use crate::error::TensorProblem;
+use crate::folder::refuse_stand_in;
 use crate::{Dtype, Error};
 
 pub use self::problem::GgufProblem;
@@ -74,6 +79,8 @@ pub(crate) struct Gguf {
     path: PathBuf,
     /// The whole file.
     map: Mmap,
+    /// The keys of the file with their values, and no tensors.
+    header: Header,
     /// What the converter does to tensors of this architecture.
     architecture: &'static Architecture,
     /// Heads of the model that the file is read for.
@@ -96,18 +103,23 @@ impl Gguf {
         let file = File::open(&path).map_err(read)?;
         // SAFETY: the map is read-only; see `Shard::open` of the safetensors files.
         let map = unsafe { Mmap::map(&file) }.map_err(read)?;
+        refuse_stand_in(&path, &map)?;
         let fault = |problem| Error::Gguf { path: path.clone(), problem };
-        let Header { architecture, tensors } = header::read(&map).map_err(fault)?;
-        let architecture = Architecture::of(&architecture, heads.family).map_err(fault)?;
+        let mut header = header::read(&map).map_err(fault)?;
+        // A file that is whole states no number of parts, or 1.
+        if header.numbers("split.count").is_some_and(|parts| parts.iter().any(|&parts| parts > 1.0)) {
+            return Err(Error::SplitGguf { path });
+        }
+        let architecture = Architecture::of(header.text("general.architecture"), heads.family).map_err(fault)?;
         let mut named = BTreeMap::new();
-        for (name, entry) in tensors {
+        for (name, entry) in std::mem::take(&mut header.tensors) {
             let name = architecture.hugging_face(&name).unwrap_or(name);
             if named.contains_key(&name) {
                 return Err(fault(GgufProblem::Twice { tensor: name }));
             }
             named.insert(name, entry);
         }
-        Ok(Self { path, map, architecture, heads, tensors: named, taken: BTreeSet::new() })
+        Ok(Self { path, map, header, architecture, heads, tensors: named, taken: BTreeSet::new() })
     }
 
     /// The error of a tensor of this file.
@@ -182,8 +194,23 @@ impl Store for Gguf {
     }
 
     /// Of tensors that are f16 as a whole. Scales of blocks are f16 too, but are multiplied in f32.
-    fn has_f16(&self) -> bool {
-        self.tensors.values().any(|entry| entry.kind == Kind::F16)
+    fn wider_than_bf16(&self) -> Option<&'static str> {
+        self.tensors.values().find_map(|entry| match entry.kind {
+            Kind::F16 => Some("f16"),
+            Kind::F32 if entry.shape.len() > 1 => Some("f32"),
+            _ => None,
+        })
+    }
+
+    fn check_settings(&self, spec: &ModelSpec, config: &Map<String, Value>) -> Result<(), Error> {
+        let divisors = self.tensors.get(DIVISORS).filter(|entry| entry.kind.is_f32()).map(|entry| {
+            let bytes = self.map[entry.range.clone()].as_chunks().0;
+            bytes.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect()
+        });
+        let context = config.get("max_position_embeddings").and_then(Value::as_u64);
+        Expected { spec, context, divisors }
+            .check(&self.header, self.architecture.name)
+            .map_err(|problem| Error::Gguf { path: self.path.clone(), problem })
     }
 
     /// The rows that the embedding has in the file. The converter may leave out rows past the
@@ -200,9 +227,18 @@ impl Store for Gguf {
         &self.taken
     }
 
-    /// Divisors of the rotation's frequencies, which follow from `config.json`.
+    /// Divisors of the rotation's frequencies, which follow from `config.json`, and a head that is the
+    /// embedding, block for block.
     fn is_redundant(&self, name: &str) -> bool {
+        let same = |a: &Entry, b: &Entry| {
+            a.kind == b.kind && a.shape == b.shape && self.map[a.range.clone()] == self.map[b.range.clone()]
+        };
         FREQUENCIES.contains(&name)
+            || name == HEAD
+                && match (self.tensors.get(HEAD), self.tensors.get(EMBEDDING)) {
+                    (Some(head), Some(embedding)) => same(head, embedding),
+                    _ => false,
+                }
     }
 
     fn expect(&self, name: &str, shape: &[usize]) -> Result<(), Error> {

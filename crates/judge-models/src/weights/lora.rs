@@ -9,7 +9,14 @@
 //!  base_model.model.MODULE.lora_B.weight   [out, rank]   B  ┘
 //!  base_model.model.MODULE.lora_magnitude_vector[.weight] [out]   m, makes it DoRA
 //!  base_model.model.TENSOR                               replaces TENSOR (modules_to_save, biases)
+//!  base_model.model.MODULE.base_layer.PART               replaces MODULE.PART, before A and B are added
 //! ```
+//!
+//! PEFT stores the last form where it saves along what an adapted module had before: biases with
+//! `bias: all`, the head where that is adapted too.
+//!
+//! Names are those of the base model's class, which may be another class than the folder's: so
+//! `checked.rs` renames them by the rule for the folder's own tensors ([`Adapter::rename`]).
 //!
 //! [`Adapted`] is the base's [`Tensors`] with adapters merged, which `checked.rs` hands to engines
 //! and to `merge.rs`. With `s = alpha / rank`, or `alpha / sqrt(rank)` for rsLoRA:
@@ -33,10 +40,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use half::bf16;
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
 
-use super::{Checkpoint, CodedRows, Coding, Numbers, Store, Table, Tensors};
+use super::{Checkpoint, CodedRows, Coding, Numbers, Store, Table, Tensors, unwrapped};
+use crate::arch::{EMBEDDING, HEAD};
 use crate::error::{AdapterProblem, TensorProblem};
 use crate::folder::{file, read_json};
 use crate::{Dtype, Error};
@@ -56,24 +64,51 @@ pub(crate) struct Adapter {
     changes: BTreeMap<String, Change>,
 }
 
-/// What becomes of a tensor of the base.
+/// What becomes of a tensor of the base: it is replaced, or something is added, or both in this
+/// order.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Change {
+    /// The name of the adapter's tensor that replaces it.
+    replaced: Option<String>,
+    /// What is added.
+    added: Option<Added>,
+}
+
+/// The product `scale * B A`. `a` and `b` are the names of the adapter's tensors.
 #[derive(Clone, Debug, PartialEq)]
-enum Change {
-    /// It is replaced by the adapter's tensor of this name.
-    Replaced(String),
-    /// `scale * B A` is added. `a` and `b` are the names of the adapter's tensors.
-    Added {
-        /// The name of `A`, `[rank, columns]`.
-        a: String,
-        /// The name of `B`, `[rows, rank]`.
-        b: String,
-        /// Rows of `A`, checked against the configuration.
-        rank: usize,
-        /// `alpha / rank` or `alpha / sqrt(rank)`, finite; computed in f64.
-        scale: f32,
-        /// DoRA: the name of the tensor `[rows]` of the lengths that rows get.
-        magnitude: Option<String>,
-    },
+struct Added {
+    /// The name of `A`, `[rank, columns]`.
+    a: String,
+    /// The name of `B`, `[rows, rank]`.
+    b: String,
+    /// Rows of `A`, checked against the configuration.
+    rank: usize,
+    /// `alpha / rank` or `alpha / sqrt(rank)`, finite; computed in f64.
+    scale: f32,
+    /// DoRA: the name of the tensor `[rows]` of the lengths that rows get.
+    magnitude: Option<String>,
+}
+
+/// The changes of an adapter by the names of the base's tensors.
+#[derive(Default)]
+struct Changes(BTreeMap<String, Change>);
+
+impl Changes {
+    /// Takes in a change of a tensor, which may have one of the other kind.
+    ///
+    /// # Errors
+    /// [`AdapterProblem::Twice`] if it has one of the same kind.
+    fn add(&mut self, name: String, change: Change) -> Result<(), AdapterProblem> {
+        let own = self.0.entry(name.clone()).or_default();
+        let is_twice =
+            own.replaced.is_some() && change.replaced.is_some() || own.added.is_some() && change.added.is_some();
+        if is_twice {
+            return Err(AdapterProblem::Twice { name });
+        }
+        own.replaced = change.replaced.or(own.replaced.take());
+        own.added = change.added.or(own.added.take());
+        Ok(())
+    }
 }
 
 /// The fields of `adapter_config.json` that decide about numbers, with the defaults of PEFT's
@@ -89,17 +124,22 @@ struct Settings {
     #[serde(default = "eight_as_float")]
     lora_alpha: f64,
     /// Whether the scale is divided by the root of the rank instead of the rank.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unless_null")]
     use_rslora: bool,
     /// Whether `B A` would have to be transposed, for layers of GPT-2's kind: refused.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unless_null")]
     fan_in_fan_out: bool,
     /// Ranks by patterns of module paths, see [`of_module`].
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unless_null")]
     rank_pattern: BTreeMap<String, usize>,
     /// Alphas by patterns of module paths, see [`of_module`].
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unless_null")]
     alpha_pattern: BTreeMap<String, f64>,
+}
+
+/// A value, or the default for `null`, which Python takes for false and for nothing.
+fn unless_null<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// PEFT's default rank.
@@ -141,10 +181,19 @@ impl Adapter {
         let config_path = path.join(file::ADAPTER_CONFIG);
         let config = read_json(&config_path)?;
         let fault = |problem| Error::Adapter { path: path.to_owned(), problem };
-        let settings: Settings = serde_json::from_value(config.clone())
-            .map_err(|source| Error::Json { path: config_path.clone(), source })?;
         let unsupported =
             |field: &str, found: String| fault(AdapterProblem::Unsupported { field: field.to_owned(), found });
+        let settings: Settings = serde_json::from_value(config.clone()).map_err(|source| {
+            // serde does not name the field: it is the one that fails alone.
+            let fails = |(name, value): &(&String, &Value)| {
+                let alone = json!({ "peft_type": "LORA", name.as_str(): value });
+                serde_json::from_value::<Settings>(alone).is_err()
+            };
+            match config.as_object().and_then(|fields| fields.iter().find(fails)) {
+                Some((name, value)) => unsupported(name, value.to_string()),
+                None => Error::Json { path: config_path.clone(), source },
+            }
+        })?;
         if settings.peft_type != "LORA" {
             return Err(unsupported("peft_type", settings.peft_type));
         }
@@ -163,7 +212,8 @@ impl Adapter {
         if ["pissa", "olora", "corda"].iter().any(|kind| init.starts_with(kind)) {
             return Err(unsupported("init_lora_weights", init.to_owned()));
         }
-        let tensors = Checkpoint::of_file(path.join(file::ADAPTER_WEIGHTS))?;
+        let mut tensors = Checkpoint::of_file(path.join(file::ADAPTER_WEIGHTS))?;
+        tensors.rename(|name| Some(unwrapped(name)))?;
         let changes = changes(&settings, &tensors).map_err(fault)?;
         Ok(Self { path: path.to_owned(), config, tensors, changes })
     }
@@ -189,11 +239,25 @@ impl Adapter {
     }
 
     /// Gives the base's tensors that it changes the names that `own` has for them, and drops the
-    /// changes of those that have none. Encoders need it, whose files have other names than their
-    /// description.
-    pub(crate) fn rename(&mut self, own: impl Fn(&str) -> Option<String>) {
-        let changes = std::mem::take(&mut self.changes).into_iter();
-        self.changes = changes.filter_map(|(name, change)| Some((own(&name)?, change))).collect();
+    /// changes of those that have none, such as matrices that see pictures.
+    ///
+    /// # Errors
+    /// [`AdapterProblem::Twice`] if two changes of one kind get one name, and
+    /// [`AdapterProblem::Empty`] if no change is left.
+    pub(crate) fn rename(&mut self, own: impl Fn(&str) -> Option<String>) -> Result<(), Error> {
+        let mut renamed = Changes::default();
+        for (name, change) in std::mem::take(&mut self.changes) {
+            let Some(own) = own(&name) else { continue };
+            renamed.add(own, change).map_err(|problem| self.fault(problem))?;
+        }
+        self.changes = renamed.0;
+        if self.changes.is_empty() { Err(self.fault(AdapterProblem::Empty)) } else { Ok(()) }
+    }
+
+    /// Whether it changes a tensor, and whether it replaces it first, so that the base's own numbers
+    /// do not matter.
+    pub(crate) fn changes(&self, name: &str) -> Option<bool> {
+        self.changes.get(name).map(|change| change.replaced.is_some())
     }
 
     /// Fails if it changes a tensor that the base model, whose tensors these are, does not have, or
@@ -210,7 +274,7 @@ impl Adapter {
             return Err(self.fault(AdapterProblem::NoSuchTensor { names }));
         }
         // Only matrices have rows and columns that a product of two matrices could be added to.
-        let is_added = |name: &str| matches!(self.changes.get(name), Some(Change::Added { .. }));
+        let is_added = |name: &str| self.changes.get(name).is_some_and(|change| change.added.is_some());
         match base.iter().find(|(name, shape)| shape.len() != 2 && is_added(name)) {
             Some((name, _)) => Err(self.fault(AdapterProblem::Unsupported {
                 field: "target_modules".to_owned(),
@@ -225,7 +289,9 @@ impl Adapter {
     /// # Errors
     /// [`Error::Tensor`] for tensors whose shapes do not fit the matrix or that are not finite.
     fn low_rank(&mut self, name: &str, [rows, columns]: [usize; 2]) -> Result<Option<LowRank>, Error> {
-        let Some(Change::Added { a, b, rank, scale, magnitude }) = self.changes.get(name).cloned() else {
+        let Some(Added { a, b, rank, scale, magnitude }) =
+            self.changes.get(name).and_then(|change| change.added.clone())
+        else {
             return Ok(None);
         };
         let magnitude = match magnitude {
@@ -243,10 +309,7 @@ impl Adapter {
 
     /// The name of the adapter's tensor that replaces this one of the base's, if one does.
     fn replacement(&self, name: &str) -> Option<String> {
-        match self.changes.get(name) {
-            Some(Change::Replaced(by)) => Some(by.clone()),
-            _ => None,
-        }
+        self.changes.get(name)?.replaced.clone()
     }
 }
 
@@ -260,11 +323,11 @@ fn is_empty(value: &Value) -> bool {
 ///
 /// # Errors
 /// An [`AdapterProblem`] for a tensor that belongs to no pair and replaces nothing, for a rank that
-/// contradicts the configuration, for a scale that is not finite, and for an adapter without
-/// tensors.
+/// contradicts the configuration, for a scale that is not finite, for two changes of one kind of one
+/// tensor, and for an adapter without tensors.
 fn changes(settings: &Settings, tensors: &Checkpoint) -> Result<BTreeMap<String, Change>, AdapterProblem> {
     let unknown = |name: &str| AdapterProblem::Tensor { name: name.to_owned() };
-    let mut changes = BTreeMap::new();
+    let mut changes = Changes::default();
     for name in tensors.names() {
         let module = name.strip_prefix(PREFIX).ok_or_else(|| unknown(name))?;
         if let Some(module) = module.strip_suffix(".lora_A.weight") {
@@ -282,11 +345,17 @@ fn changes(settings: &Settings, tensors: &Checkpoint) -> Result<BTreeMap<String,
             if !scale.is_finite() {
                 return Err(AdapterProblem::Unsupported { field: "lora_alpha".to_owned(), found: alpha.to_string() });
             }
-            changes.insert(format!("{module}.weight"), Change::Added { a: name.to_owned(), b, rank, scale, magnitude });
+            let added = Added { a: name.to_owned(), b, rank, scale, magnitude };
+            changes.add(format!("{module}.weight"), Change { added: Some(added), replaced: None })?;
         } else if module.contains(".lora_embedding_") {
             return Err(AdapterProblem::Unsupported { field: "target_modules".to_owned(), found: module.to_owned() });
         } else if !module.contains(".lora_") {
-            changes.insert(module.to_owned(), Change::Replaced(name.to_owned()));
+            // What an adapted module had before is one level down from it.
+            let of_base = match module.rsplit_once(".base_layer.") {
+                Some((module, part)) => format!("{module}.{part}"),
+                None => module.to_owned(),
+            };
+            changes.add(of_base, Change { replaced: Some(name.to_owned()), added: None })?;
         } else {
             // `lora_B` and magnitudes are found from their `lora_A`; here it only must exist.
             let of_pair = module.strip_suffix(".lora_B.weight");
@@ -298,7 +367,7 @@ fn changes(settings: &Settings, tensors: &Checkpoint) -> Result<BTreeMap<String,
             }
         }
     }
-    if changes.is_empty() { Err(AdapterProblem::Empty) } else { Ok(changes) }
+    if changes.0.is_empty() { Err(AdapterProblem::Empty) } else { Ok(changes.0) }
 }
 
 /// The value of the pattern that a module's path matches; `None` if none does. PEFT matches the
@@ -372,9 +441,16 @@ pub(crate) struct Adapted<'a> {
     pub(crate) base: &'a mut dyn Tensors,
     /// The adapters in the order in which they apply. A replacement ends what earlier ones changed.
     pub(crate) adapters: &'a mut [Adapter],
+    /// Whether the head, which adapters change, is the embedding in the base.
+    pub(crate) is_untied: bool,
 }
 
 impl Adapted<'_> {
+    /// The base's name for the numbers that a tensor has before adapters change it.
+    fn in_base<'n>(&self, name: &'n str) -> &'n str {
+        if self.is_untied && name == HEAD { EMBEDDING } else { name }
+    }
+
     /// Whether an adapter adds to a tensor or replaces it.
     fn is_changed(&self, name: &str) -> bool {
         self.adapters.iter().any(|adapter| adapter.changes.contains_key(name))
@@ -383,7 +459,7 @@ impl Adapted<'_> {
 
 impl Tensors for Adapted<'_> {
     fn pass_over(&mut self, name: &str) {
-        self.base.pass_over(name);
+        self.base.pass_over(self.in_base(name));
     }
 
     /// The base's, if no adapter changes the matrix: what is merged is no codes any longer.
@@ -470,10 +546,11 @@ impl Tensors for Adapted<'_> {
             take(first, numbers);
         };
         let read_as = if changes.is_empty() { dtype } else { Dtype::F32 };
+        let in_base = self.in_base(name);
         match replaced {
-            None => self.base.take_rows(name, shape, read_as, &mut merged)?,
+            None => self.base.take_rows(in_base, shape, read_as, &mut merged)?,
             Some((index, by)) => {
-                self.base.pass_over(name);
+                self.base.pass_over(in_base);
                 self.adapters[index].tensors.take_rows(&by, shape, read_as, &mut merged)?;
             }
         }

@@ -7,20 +7,20 @@
 //!
 //! ```text
 //!  a .gguf file              ──► Gguf
-//!  no quantization_config    ──► Checkpoint, tower renamed, idle tensors dropped, stacks cut into parts
+//!  no quantization_config    ──► Checkpoint, renamed, idle tensors dropped, stacks cut into parts
 //!  quantization_config       ──► the same Checkpoint inside Quantised
 //! ```
 
 use super::gguf::{Gguf, HeadCounts};
 use super::quantised::{self, Quantised};
-use super::{Checkpoint, Store};
+use super::{Checkpoint, OwnNames, Store, unwrapped};
 use crate::Error;
 use crate::arch::StackSpec;
 use crate::folder::{Folder, file};
 
 /// The weights of a decoder's folder, whichever way they are stored.
 ///
-/// - `is_tower`: whether it is a vision-language folder, of which only the text model is looked at.
+/// - `own`: what the model calls stored tensors.
 /// - `heads`: what a GGUF file needs to undo the converter's order of rows.
 /// - `stacks`: tensors that a file may have in the place of several of the model's.
 /// - `idle`: beginnings of names of tensors that a file may have though the model takes none of
@@ -34,7 +34,7 @@ use crate::folder::{Folder, file};
 /// for one that cannot hold stacks in a family whose experts are only ever stored in stacks.
 pub(crate) fn open<'a>(
     folder: &Folder,
-    is_tower: bool,
+    own: &OwnNames,
     heads: HeadCounts,
     stacks: impl Iterator<Item = &'a StackSpec>,
     idle: impl Iterator<Item = String>,
@@ -53,9 +53,7 @@ pub(crate) fn open<'a>(
         });
     }
     let mut checkpoint = Checkpoint::open(folder)?;
-    if is_tower {
-        checkpoint.text_tower();
-    }
+    checkpoint.rename(|name| own.own(name))?;
     checkpoint.forget(idle);
     Ok(match format {
         None => {
@@ -89,6 +87,6 @@ pub(crate) fn open_renamed(folder: &Folder, own: &dyn Fn(&str) -> Option<String>
         return refused(folder.file(file::CONFIG), "quantization_config", "a quantised encoder");
     }
     let mut checkpoint = Checkpoint::open(folder)?;
-    checkpoint.rename(own)?;
+    checkpoint.rename(|name| own(&unwrapped(name)))?;
     Ok(Box::new(checkpoint))
 }

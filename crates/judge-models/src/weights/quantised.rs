@@ -59,6 +59,7 @@ use self::module::Module;
 use self::part::Part;
 use super::codes::{Coded, CodedRows, Coding};
 use super::rows::{hand_over, hand_over_codes};
+use super::safetensors::wider_than_bf16;
 use super::{Checkpoint, Numbers, Store, Table, Tensors};
 use crate::arch::StackSpec;
 use crate::error::TensorProblem;
@@ -179,8 +180,9 @@ impl Store for Quantised {
     }
 
     /// Of dense tensors. Scales in f16 are multiplied in f32, so nothing of them is lost.
-    fn has_f16(&self) -> bool {
-        self.dense().filter_map(|name| self.checkpoint.raw(name)).any(|raw| raw.dtype == safetensors::Dtype::F16)
+    fn wider_than_bf16(&self) -> Option<&'static str> {
+        let dense = self.dense().filter_map(|name| self.checkpoint.raw(name));
+        wider_than_bf16(dense.map(|raw| (raw.dtype, raw.shape.len())))
     }
 
     /// Those of dense tensors, then those of the weights of quantised modules.

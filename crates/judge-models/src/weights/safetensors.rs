@@ -7,12 +7,13 @@
 //!
 //! Opening maps every file and builds one map from names to [`Located`] tensors; whether there was
 //! one file or many makes no difference from then on. What the model calls otherwise is renamed in
-//! this map before anything is taken: [`text_tower`](Checkpoint::text_tower) or
-//! [`rename`](Checkpoint::rename), then [`forget`](Checkpoint::forget), then `unstack`. Numbers are
+//! this map before anything is taken: [`rename`](Checkpoint::rename), then
+//! [`forget`](Checkpoint::forget), then `unstack`. Numbers are
 //! read when they are taken, and their pages are given back to the system once they have been
 //! handed over by rows.
 //!
-//! What an index must look like, of which only `weight_map` is read:
+//! What an index must look like, of which only `weight_map` is read. It says which files there are;
+//! which tensors there are, the files say:
 //!
 //! ```text
 //!  {"metadata": ..., "weight_map": {"lm_head.weight": "model-00002-of-00002.safetensors", ...}}
@@ -35,34 +36,17 @@ use serde_json::Value;
 
 use self::shard::Shard;
 use super::convert::{convert, round};
+use super::own_names::is_needless;
 use super::raw::Raw;
 use super::table::Mapped;
 use super::{Numbers, Store, Table, Tensors, advise};
+use crate::arch::{EMBEDDING, HEAD};
 use crate::error::{IndexProblem, TensorProblem};
 use crate::folder::{Folder, file, read_json, stays_inside};
 use crate::{Dtype, Error};
 
 /// Elements of a matrix that are converted at a time: 16 MiB of f32, or one row if that has more.
 const ROWS_AT_ONCE: usize = 1 << 22;
-
-/// What the names of the text model's tensors begin with inside a vision-language folder, and what
-/// they begin with in a folder of its own. The forms differ by the release of transformers that
-/// wrote the folder; the names in the file decide, not its version.
-const TOWERS: [(&str, &str); 3] =
-    [("language_model.model.", "model."), ("language_model.lm_head.", "lm_head."), ("model.language_model.", "model.")];
-
-/// What the names of all other tensors in such a folder begin with: the parts that see and hear.
-const OTHER_TOWERS: [&str; 9] = [
-    "vision_tower.",
-    "multi_modal_projector.",
-    "visual.",
-    "model.vision_tower.",
-    "model.multi_modal_projector.",
-    "model.visual.",
-    "model.audio_tower.",
-    "model.embed_vision.",
-    "model.embed_audio.",
-];
 
 /// All tensors of a checkpoint, mapped into memory and handed out one by one.
 ///
@@ -76,6 +60,8 @@ pub(crate) struct Checkpoint {
     tensors: BTreeMap<String, Located>,
     /// Names that were taken or passed over.
     taken: BTreeSet<String>,
+    /// Tensors that the index puts into files that are not there, with these files.
+    absent: BTreeMap<String, PathBuf>,
 }
 
 /// A tensor and where its bytes are.
@@ -96,9 +82,10 @@ impl Checkpoint {
     /// Maps `model.safetensors`, or else every shard that `model.safetensors.index.json` names, and
     /// checks all headers.
     ///
-    /// The index must name files by relative paths that stay inside the folder. Each of its entries
-    /// must be in the shard that it names, and each tensor of a shard must be listed, for that
-    /// shard.
+    /// The index must name files by relative paths that stay inside the folder. It may list tensors
+    /// that its files do not have, and files may have others: programs that cut parts off a model
+    /// leave the index as it was. Files that are not there matter to
+    /// [`rename`](Self::rename), which knows what is needed.
     ///
     /// # Errors
     /// [`Error::Index`] for an index that is not so, and those of `Shard::open`.
@@ -141,13 +128,12 @@ impl Checkpoint {
         }
     }
 
-    /// Opens the shards that the index names and compares it with them, both ways. The index is
-    /// read before any shard is mapped, so a path that leads out of the folder is never opened.
+    /// Opens the shards that the index names, as far as they are there. The index is read before any
+    /// shard is mapped, so a path that leads out of the folder is never opened.
     ///
     /// # Errors
-    /// [`Error::Index`] for an index without `weight_map`, for an entry that is no text or no path
-    /// inside the folder, and for a tensor that is not where the index says or that it does not
-    /// list.
+    /// [`Error::Index`] for an index without `weight_map`, and for an entry that is no text or no
+    /// path inside the folder.
     fn open_index(folder: &Folder) -> Result<Self, Error> {
         let path = folder.file(file::WEIGHTS_INDEX);
         let fault = |problem| Error::Index { path: path.clone(), problem };
@@ -155,8 +141,7 @@ impl Checkpoint {
         let Some(map) = index.get("weight_map").and_then(Value::as_object) else {
             return Err(fault(IndexProblem::NoWeightMap));
         };
-        let mut shards = Vec::<&str>::new();
-        let (mut numbers, mut listed) = (BTreeMap::new(), BTreeMap::new());
+        let (mut shards, mut absent) = (Vec::<PathBuf>::new(), BTreeMap::new());
         for (tensor, shard) in map {
             let Some(shard) = shard.as_str() else {
                 return Err(fault(IndexProblem::NotAName { tensor: tensor.clone() }));
@@ -164,28 +149,14 @@ impl Checkpoint {
             if !stays_inside(Path::new(shard)) {
                 return Err(fault(IndexProblem::OutsideFolder { tensor: tensor.clone(), shard: shard.to_owned() }));
             }
-            let number = *numbers.entry(shard).or_insert_with(|| {
+            let shard = folder.file(shard);
+            if !shard.is_file() {
+                absent.insert(tensor.clone(), shard);
+            } else if !shards.contains(&shard) {
                 shards.push(shard);
-                shards.len() - 1
-            });
-            listed.insert(tensor.as_str(), number);
-        }
-        let checkpoint = Self::open_shards(shards.iter().map(|s| folder.file(s)).collect())?;
-        for (&tensor, &number) in &listed {
-            if checkpoint.tensors.get(tensor).is_none_or(|found| found.shard != number) {
-                return Err(fault(IndexProblem::NotInShard {
-                    tensor: tensor.to_owned(),
-                    shard: shards[number].to_owned(),
-                }));
             }
         }
-        if let Some((tensor, found)) = checkpoint.tensors.iter().find(|(name, _)| !listed.contains_key(name.as_str())) {
-            return Err(fault(IndexProblem::Unlisted {
-                tensor: tensor.clone(),
-                shard: shards[found.shard].to_owned(),
-            }));
-        }
-        Ok(checkpoint)
+        Ok(Self { absent, ..Self::open_shards(shards)? })
     }
 
     /// Maps files and joins their tensors. A name that is in two of them is an error.
@@ -206,7 +177,7 @@ impl Checkpoint {
                 tensors.insert(name, Located { shard: number, info, strides: None });
             }
         }
-        Ok(Self { shards, tensors, taken: BTreeSet::new() })
+        Ok(Self { shards, tensors, taken: BTreeSet::new(), absent: BTreeMap::new() })
     }
 
     /// Whether there is a tensor of this name.
@@ -248,8 +219,15 @@ impl Checkpoint {
     /// Gives tensors the names that `own` has for them, and drops those for which it has none.
     ///
     /// # Errors
-    /// [`TensorProblem::Twice`] if two tensors get one name.
+    /// [`TensorProblem::Twice`] if two tensors get one name, and [`Error::Index`] if a file of the
+    /// index is not there that has tensors which the model may need.
     pub(crate) fn rename(&mut self, own: impl Fn(&str) -> Option<String>) -> Result<(), Error> {
+        let needed = |(tensor, _): &(&String, &PathBuf)| own(tensor).is_some_and(|own| !is_needless(&own));
+        if let Some((tensor, shard)) = self.absent.iter().find(needed) {
+            let path = shard.with_file_name(file::WEIGHTS_INDEX);
+            let shard = shard.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            return Err(Error::Index { path, problem: IndexProblem::NoShard { tensor: tensor.clone(), shard } });
+        }
         for (stored, located) in std::mem::take(&mut self.tensors) {
             let Some(name) = own(&stored) else { continue };
             if let Some(first) = self.tensors.insert(name, located.clone()) {
@@ -258,20 +236,6 @@ impl Checkpoint {
             }
         }
         Ok(())
-    }
-
-    /// Keeps the text model of a vision-language folder alone, under the names that it would have
-    /// in a folder of its own. Names that fit no tower stay as they are, for the check of names to
-    /// report.
-    pub(crate) fn text_tower(&mut self) {
-        let tensors = std::mem::take(&mut self.tensors).into_iter();
-        let own = tensors.filter(|(name, _)| !OTHER_TOWERS.iter().any(|other| name.starts_with(other)));
-        self.tensors = own
-            .map(|(name, located)| {
-                let renamed = TOWERS.iter().find_map(|(from, to)| Some(format!("{to}{}", name.strip_prefix(from)?)));
-                (renamed.unwrap_or(name), located)
-            })
-            .collect();
     }
 
     /// Drops tensors whose names begin with one of these.
@@ -290,6 +254,17 @@ impl Checkpoint {
     }
 }
 
+/// The dtype of numbers of which bf16 would drop bits: F16, or F32 where matrices are in it. Vectors
+/// in f32 are few, and most files of bf16 matrices have some. Each tensor is its dtype and the number
+/// of its axes.
+pub(super) fn wider_than_bf16(mut tensors: impl Iterator<Item = (Stored, usize)>) -> Option<&'static str> {
+    tensors.find_map(|(dtype, axes)| match dtype {
+        Stored::F16 => Some("f16"),
+        Stored::F32 if axes > 1 => Some("f32"),
+        _ => None,
+    })
+}
+
 impl Store for Checkpoint {
     /// [`Dtype::Bf16`] if more than half of the numbers are bf16 or f16, else [`Dtype::F32`].
     fn stored_dtype(&self) -> Dtype {
@@ -304,8 +279,9 @@ impl Store for Checkpoint {
         if half > all / 2 { Dtype::Bf16 } else { Dtype::F32 }
     }
 
-    fn has_f16(&self) -> bool {
-        self.tensors.values().any(|located| located.info.dtype == Stored::F16)
+    fn wider_than_bf16(&self) -> Option<&'static str> {
+        let tensors = self.tensors.values().map(|located| &located.info);
+        wider_than_bf16(tensors.map(|info| (info.dtype, info.shape.len())))
     }
 
     /// Sorted.
@@ -317,21 +293,15 @@ impl Store for Checkpoint {
         &self.taken
     }
 
-    /// Three kinds of tensors may be left:
-    ///
-    /// - rotary frequency buffers (`rotary_emb.inv_freq`), which old checkpoints carry and every
-    ///   model recomputes,
-    /// - a head that is, bit for bit, the embedding that it is tied to,
-    /// - heads that predict further tokens (`mtp.`), which nothing here computes with.
+    /// What no model needs ([`is_needless`]), and a head that is, bit for bit, the embedding: it need
+    /// not be there twice.
     fn is_redundant(&self, name: &str) -> bool {
         let same = |a: &Located, b: &Located| {
             a.info.dtype == b.info.dtype && a.info.shape == b.info.shape && self.bytes(a) == self.bytes(b)
         };
-        // A head that predicts further tokens: text is written one token at a time here.
-        name.starts_with("mtp.")
-            || name.ends_with("rotary_emb.inv_freq")
-            || name == "lm_head.weight"
-                && match (self.tensors.get(name), self.tensors.get("model.embed_tokens.weight")) {
+        is_needless(name)
+            || name == HEAD
+                && match (self.tensors.get(HEAD), self.tensors.get(EMBEDDING)) {
                     (Some(head), Some(embedding)) => same(head, embedding),
                     _ => false,
                 }

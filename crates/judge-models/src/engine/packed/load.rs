@@ -58,7 +58,7 @@ impl PackedDecoder {
         let norm = packing.norm(&spec.norm)?;
         let head = match &spec.head {
             HeadSpec::Own(name) => Some(table(name, &mut packing)?),
-            HeadSpec::Embedding | HeadSpec::Labels(_) => None,
+            HeadSpec::Embedding | HeadSpec::Labels(_) | HeadSpec::Absent(_) => None,
         };
         let embedding_factor = spec.embedding_scale.map(|scale| scale.factor(dtype));
         let (word, kernel_of_integers) = (packing.word, packing.kernel_of_integers());

@@ -132,7 +132,7 @@ impl Decoder {
         let norm = build.norm(&spec.norm)?;
         let head = match &spec.head {
             HeadSpec::Own(name) => Some(build.matrix(vec![(name.clone(), spec.d_vocab)], spec.d_model)?),
-            HeadSpec::Embedding | HeadSpec::Labels(_) => None,
+            HeadSpec::Embedding | HeadSpec::Labels(_) | HeadSpec::Absent(_) => None,
         };
         let stored = build.stored;
         Ok(Self { embedding, token_inputs, blocks, norm, head, spec, precision, stages, stored })

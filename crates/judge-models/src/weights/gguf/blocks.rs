@@ -8,6 +8,10 @@
 //!  Q8_0       32     34   d, 32 x i8 q                            d * q[i]
 //!  Q4_0       32     18   d, 16 bytes q                           d * (n - 8); i < 16: low half of q[i],
 //!                                                                 else high half of q[i - 16]
+//!  Q4_1       32     20   d, m, 16 bytes q                        d * n + m, n as in Q4_0
+//!  Q5_0       32     22   d, 4 bytes h, 16 bytes q                d * (n - 16); four bits of n as in Q4_0, bit i
+//!                                                                 of h is the fifth
+//!  Q5_1       32     24   d, m, 4 bytes h, 16 bytes q             d * n + m, n as in Q5_0
 //!  Q4_K      256    144   d, m, 12 bytes s, 128 bytes q           d * sc[j] * n - m * mn[j], j = i / 32:
 //!                                                                 half j % 2 of q[32 * (j / 2) + i % 32]
 //!  Q5_K      256    176   d, m, 12 bytes s, 32 bytes h, 128 q     as Q4_K, and bit j of h[i % 32] is
@@ -17,7 +21,8 @@
 //! ```
 //!
 //! `sc[j]` and `mn[j]` are six bits each, see [`six_bits`]. Products of a scale's two parts and a
-//! code are exact in f32, so each value is rounded at most once, where a minimum is taken off.
+//! code are exact in f32, so each value is rounded at most once, where a minimum is taken off (or `m`
+//! is added).
 //! [`Blocks`] and [`Plain`] are matrices of them, [`Permuted`] puts rows back into order.
 
 use std::fmt;
@@ -40,6 +45,12 @@ pub(super) enum Kind {
     Q8_0,
     /// 32 codes of 4 bits with a scale.
     Q4_0,
+    /// 32 codes of 4 bits with a scale and a summand.
+    Q4_1,
+    /// 32 codes of 5 bits with a scale.
+    Q5_0,
+    /// 32 codes of 5 bits with a scale and a summand.
+    Q5_1,
     /// 256 codes of 4 bits; each 32 have a scale and a minimum of 6 bits.
     Q4K,
     /// 256 codes of 5 bits; each 32 have a scale and a minimum of 6 bits.
@@ -53,10 +64,7 @@ const SUPER_BLOCK: usize = 256;
 
 /// Names of the types that are not read, by their number in `ggml_type`, so that an error can say
 /// which one a file has.
-const OTHERS: [(u32, &str); 24] = [
-    (3, "Q4_1"),
-    (6, "Q5_0"),
-    (7, "Q5_1"),
+const OTHERS: [(u32, &str); 21] = [
     (9, "Q8_1"),
     (10, "Q2_K"),
     (11, "Q3_K"),
@@ -90,6 +98,9 @@ impl Kind {
             0 => Self::F32,
             1 => Self::F16,
             2 => Self::Q4_0,
+            3 => Self::Q4_1,
+            6 => Self::Q5_0,
+            7 => Self::Q5_1,
             8 => Self::Q8_0,
             12 => Self::Q4K,
             13 => Self::Q5K,
@@ -111,7 +122,7 @@ impl Kind {
     pub(super) fn elements(self) -> usize {
         match self {
             Self::F32 | Self::F16 | Self::Bf16 => 1,
-            Self::Q8_0 | Self::Q4_0 => 32,
+            Self::Q8_0 | Self::Q4_0 | Self::Q4_1 | Self::Q5_0 | Self::Q5_1 => 32,
             Self::Q4K | Self::Q5K | Self::Q6K => SUPER_BLOCK,
         }
     }
@@ -123,6 +134,9 @@ impl Kind {
             Self::F16 | Self::Bf16 => 2,
             Self::Q8_0 => 2 + 32,
             Self::Q4_0 => 2 + 16,
+            Self::Q4_1 => 4 + 16,
+            Self::Q5_0 => 2 + 4 + 16,
+            Self::Q5_1 => 4 + 4 + 16,
             Self::Q4K => 4 + 12 + 128,
             Self::Q5K => 4 + 12 + 32 + 128,
             Self::Q6K => 128 + 64 + 16 + 2,
@@ -138,8 +152,9 @@ impl Kind {
             Self::F32 | Self::F16 | Self::Bf16 => None,
             Self::Q8_0 => scaled(8, CodeNumbers::Signed, 32),
             Self::Q4_0 => scaled(4, CodeNumbers::Signed, 32),
-            Self::Q4K => with_minima(4),
-            Self::Q5K => with_minima(8),
+            Self::Q5_0 => scaled(8, CodeNumbers::Signed, 32),
+            Self::Q4_1 | Self::Q4K => with_minima(4),
+            Self::Q5_1 | Self::Q5K => with_minima(8),
             Self::Q6K => scaled(8, CodeNumbers::Signed, 16),
         }
     }
@@ -166,6 +181,27 @@ impl Kind {
                 for ((low, high), &byte) in low.iter_mut().zip(high).zip(&block[2..]) {
                     // Taking 8 off is turning the highest bit round, as a code with a sign.
                     (*low, *high) = (byte & 15 ^ 8, byte >> 4 ^ 8);
+                }
+            }
+            Self::Q4_1 => {
+                scales.fill(half(0));
+                minima.fill(-half(2));
+                let (low, high) = codes.split_at_mut(16);
+                for ((low, high), &byte) in low.iter_mut().zip(high).zip(&block[4..]) {
+                    (*low, *high) = (byte & 15, byte >> 4);
+                }
+            }
+            Self::Q5_0 | Self::Q5_1 => {
+                scales.fill(half(0));
+                let (fifth, off) = if self == Self::Q5_0 { (2, 16) } else { (4, 0) };
+                if self == Self::Q5_1 {
+                    minima.fill(-half(2));
+                }
+                let (bits, low_bits) = block[fifth..].split_at(4);
+                for (index, code) in codes.iter_mut().enumerate() {
+                    let low = low_bits[index % 16] >> (4 * (index / 16)) & 15;
+                    let high = bits[index / 8] >> (index % 8) & 1;
+                    *code = (low | high << 4).wrapping_sub(off);
                 }
             }
             Self::Q4K | Self::Q5K => {
@@ -226,6 +262,9 @@ impl fmt::Display for Kind {
             Self::Bf16 => "BF16",
             Self::Q8_0 => "Q8_0",
             Self::Q4_0 => "Q4_0",
+            Self::Q4_1 => "Q4_1",
+            Self::Q5_0 => "Q5_0",
+            Self::Q5_1 => "Q5_1",
             Self::Q4K => "Q4_K",
             Self::Q5K => "Q5_K",
             Self::Q6K => "Q6_K",
@@ -327,6 +366,41 @@ impl Coded for Permuted<Blocks<'_>> {
     fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
         for (row, mut rows) in rows.each(&self.inner.coding).enumerate() {
             self.inner.fill(self.place(first + row), &mut rows);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use safetensors::SafeTensors;
+
+    use super::*;
+
+    /// Against llama.cpp's package gguf: `scripts/parity/make_gguf_block_fixtures.py`.
+    #[test]
+    fn blocks_of_every_type_are_expanded_to_the_bit() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/gguf_blocks.safetensors");
+        let bytes = std::fs::read(path).unwrap();
+        let tensors = SafeTensors::deserialize(&bytes).unwrap();
+        let kinds: Vec<Kind> =
+            (0..40).filter_map(|number| Kind::of(number).ok()).filter(|kind| kind.coding(512).is_some()).collect();
+        assert_eq!(kinds.len(), 8);
+        for kind in kinds {
+            let stored = tensors.tensor(&format!("{kind}.bytes")).unwrap();
+            let expected = tensors.tensor(&format!("{kind}.values")).unwrap();
+            let expected: Vec<u32> =
+                expected.data().as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
+            let blocks = Blocks { bytes: stored.data(), kind, coding: kind.coding(512).unwrap() };
+            let mut values = vec![f32::NAN; 2 * 512];
+            blocks.expand(0, &mut values);
+            let found: Vec<u32> = values.iter().map(|value| value.to_bits()).collect();
+            assert!(found == expected, "{kind}");
+            // Rows come alone too.
+            let mut second = vec![f32::NAN; 512];
+            blocks.expand(1, &mut second);
+            assert_eq!(second, values[512..], "{kind}");
         }
     }
 }

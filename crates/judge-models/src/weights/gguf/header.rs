@@ -10,7 +10,8 @@
 //!  data: offsets count from here, each a multiple of the alignment
 //! ```
 //!
-//! [`read`] is a pure function of a file's bytes. It keeps two keys, passes over the others, and
+//! [`read`] is a pure function of a file's bytes. It keeps what settings of a model can be (numbers,
+//! short texts and short lists of numbers), passes over the rest, such as the vocabulary, and
 //! gives every tensor with a range of bytes that the file has. A file may be damaged in any way, so
 //! nothing is allocated by a count that it states, and no arithmetic on its numbers can overflow.
 
@@ -34,8 +35,10 @@ const DIMENSIONS: u32 = 4;
 /// u8, i8, u16, i16, u32, i32, f32, bool, u64, i64, f64.
 const SIZES: [(u32, usize); 11] =
     [(0, 1), (1, 1), (2, 2), (3, 2), (4, 4), (5, 4), (6, 4), (7, 1), (10, 8), (11, 8), (12, 8)];
-/// The number of the type u32, which `general.alignment` has.
-const UNSIGNED_32: u32 = 4;
+/// Elements of a list that is kept: as many as a model may have blocks.
+const LONGEST_LIST: u64 = 1 << 12;
+/// Bytes of a text that is kept.
+const LONGEST_TEXT: u64 = 256;
 /// The number of the type of texts.
 const TEXT: u32 = 8;
 /// The number of the type of lists: type of the elements (u32), how many (u64), the elements.
@@ -43,10 +46,37 @@ const LIST: u32 = 9;
 
 /// What is read of a header.
 pub(super) struct Header {
-    /// `general.architecture`; empty if the file has none.
-    pub(super) architecture: String,
+    /// Keys with values, as far as they are kept.
+    pub(super) values: BTreeMap<String, Stated>,
     /// The tensors by their names in the file.
     pub(super) tensors: BTreeMap<String, Entry>,
+}
+
+/// A value of a key.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Stated {
+    /// Numbers of any type, a single one or a list; a truth is 0 or 1. Integers beyond 2^53 are rounded.
+    Numbers(Vec<f64>),
+    /// A short text.
+    Text(String),
+}
+
+impl Header {
+    /// The text of a key; empty if it has none.
+    pub(super) fn text(&self, key: &str) -> &str {
+        match self.values.get(key) {
+            Some(Stated::Text(text)) => text,
+            _ => "",
+        }
+    }
+
+    /// The number of a key, or its list of numbers; `None` if it has neither.
+    pub(super) fn numbers(&self, key: &str) -> Option<&[f64]> {
+        match self.values.get(key) {
+            Some(Stated::Numbers(numbers)) => Some(numbers),
+            _ => None,
+        }
+    }
 }
 
 /// A tensor of the table.
@@ -78,20 +108,24 @@ pub(super) fn read(bytes: &[u8]) -> Result<Header, GgufProblem> {
     }
     let tensors = reader.u64("its number of tensors")?;
     let keys = reader.u64("its number of keys")?;
-    let (mut architecture, mut alignment) = (String::new(), ALIGNMENT);
+    let mut values = BTreeMap::new();
     for _ in 0..keys {
         let key = reader.text("a key")?;
         let kind = reader.u32(&key)?;
-        match (key.as_str(), kind) {
-            ("general.architecture", TEXT) => architecture = reader.text(&key)?,
-            ("general.alignment", UNSIGNED_32) => alignment = reader.u32(&key)?.into(),
-            _ => reader.skip(&key, kind, DEPTH)?,
+        if let Some(value) = reader.value(&key, kind)? {
+            values.insert(key, value);
         }
     }
-    if alignment == 0 || !alignment.is_multiple_of(8) {
-        let (found, expected) = (alignment.to_string(), "a multiple of 8".to_owned());
-        return Err(GgufProblem::Value { key: "general.alignment", found, expected });
-    }
+    let mut header = Header { values, tensors: BTreeMap::new() };
+    let alignment = match header.numbers("general.alignment") {
+        None => ALIGNMENT,
+        // A number that is none of these is refused too.
+        Some(&[stated]) if stated > 0.0 && stated % 8.0 == 0.0 && stated <= f64::from(u32::MAX) => stated as u64,
+        Some(found) => {
+            let (found, expected) = (listed(found), "a multiple of 8".to_owned());
+            return Err(GgufProblem::Value { key: "general.alignment", found, expected });
+        }
+    };
     let mut table = Vec::new();
     for _ in 0..tensors {
         let name = reader.text("a tensor's name")?;
@@ -107,17 +141,21 @@ pub(super) fn read(bytes: &[u8]) -> Result<Header, GgufProblem> {
         table.push((name, dimensions, kind, offset));
     }
     let data = (reader.at as u64).next_multiple_of(alignment);
-    let mut named = BTreeMap::new();
     for (name, dimensions, kind, offset) in table {
         if !offset.is_multiple_of(alignment) {
             return Err(GgufProblem::Offset { tensor: name, offset, alignment });
         }
         let entry = locate(&name, &dimensions, kind, data.checked_add(offset), bytes.len())?;
-        if named.insert(name.clone(), entry).is_some() {
+        if header.tensors.insert(name.clone(), entry).is_some() {
             return Err(GgufProblem::Twice { tensor: name });
         }
     }
-    Ok(Header { architecture, tensors: named })
+    Ok(header)
+}
+
+/// Numbers for a message, as f32, with commas between.
+pub(super) fn listed(numbers: &[f64]) -> String {
+    numbers.iter().map(|&number| (number as f32).to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// Where a tensor's bytes are, if the file, which has `found` bytes, has them all. `start` is where
@@ -188,9 +226,38 @@ impl<'a> Reader<'a> {
         String::from_utf8(bytes.to_vec()).map_err(|_| GgufProblem::Text { offset })
     }
 
+    /// A value of type `kind`, if it is one that is kept; any other is passed over.
+    fn value(&mut self, key: &str, kind: u32) -> Result<Option<Stated>, GgufProblem> {
+        let start = self.at;
+        if let Some(size) = size(kind) {
+            return Ok(Some(Stated::Numbers(vec![number(kind, self.take(key, size)?)])));
+        }
+        match kind {
+            TEXT => {
+                let length = self.u64(key)?;
+                self.at = start;
+                if length <= LONGEST_TEXT {
+                    let bytes = self.take(key, 8 + length as usize)?;
+                    return Ok(str::from_utf8(&bytes[8..]).ok().map(|text| Stated::Text(text.to_owned())));
+                }
+            }
+            LIST => {
+                let (kind, count) = (self.u32(key)?, self.u64(key)?);
+                if let Some(size) = size(kind).filter(|_| count <= LONGEST_LIST) {
+                    let bytes = self.take(key, count as usize * size)?;
+                    return Ok(Some(Stated::Numbers(
+                        bytes.chunks_exact(size).map(|bytes| number(kind, bytes)).collect(),
+                    )));
+                }
+                self.at = start;
+            }
+            _ => {}
+        }
+        self.skip(key, kind, DEPTH).map(|()| None)
+    }
+
     /// Passes over a value of type `kind`, within which lists may be `depth` deep.
     fn skip(&mut self, key: &str, kind: u32, depth: usize) -> Result<(), GgufProblem> {
-        let size = |kind| SIZES.iter().find(|(known, _)| *known == kind).map(|(_, size)| *size);
         if let Some(size) = size(kind) {
             return self.take(key, size).map(|_| ());
         }
@@ -213,6 +280,27 @@ impl<'a> Reader<'a> {
             }
             _ => Err(GgufProblem::ValueType { key: key.to_owned(), found: kind }),
         }
+    }
+}
+
+/// Bytes of a value of a type whose size is fixed.
+fn size(kind: u32) -> Option<usize> {
+    SIZES.iter().find(|(known, _)| *known == kind).map(|(_, size)| *size)
+}
+
+/// A number of a type of [`SIZES`], from as many bytes as it has.
+fn number(kind: u32, bytes: &[u8]) -> f64 {
+    let mut all = [0; 8];
+    all[..bytes.len()].copy_from_slice(bytes);
+    let bits = u64::from_le_bytes(all);
+    match kind {
+        1 => f64::from(bits as i8),
+        3 => f64::from(bits as i16),
+        5 => f64::from(bits as i32),
+        6 => f64::from(f32::from_bits(bits as u32)),
+        11 => bits as i64 as f64,
+        12 => f64::from_bits(bits),
+        _ => bits as f64,
     }
 }
 

@@ -11,20 +11,23 @@
 //!  blk.3.ffn_norm.weight       model.layers.3.post_attention_layernorm.weight   (two norms)
 //!                              model.layers.3.pre_feedforward_layernorm.weight  (four norms)
 //!  output_norm.weight          model.norm.weight
-//!  output.weight               lm_head.weight; absent where the head is the embedding
+//!  output.weight               lm_head.weight; absent where the head is the embedding, or there is none
 //! ```
 
 use super::problem::GgufProblem;
+use crate::arch::{EMBEDDING, HEAD};
 
-/// Tensors that repeat what `config.json` says of the rotation's frequencies. They are not read.
-pub(super) const FREQUENCIES: [&str; 3] =
-    ["rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"];
+/// The divisors of frequencies that stand for `llama3`'s scaling of the rotation.
+pub(super) const DIVISORS: &str = "rope_freqs.weight";
+
+/// Tensors that repeat what `config.json` says of the rotation's frequencies. No model takes them.
+pub(super) const FREQUENCIES: [&str; 3] = [DIVISORS, "rope_factors_long.weight", "rope_factors_short.weight"];
 
 /// An architecture of llama.cpp and what its converter does to tensors.
 #[derive(Debug)]
 pub(super) struct Architecture {
-    /// The value of `general.architecture`.
-    name: &'static str,
+    /// The value of `general.architecture`, which the keys of settings begin with.
+    pub(super) name: &'static str,
     /// The `model_type`s that are stored under this name.
     families: &'static [&'static str],
     /// Whether the rows of queries and keys were put into the order that rotates neighbours.
@@ -100,9 +103,9 @@ impl Architecture {
     /// `model.layers.3.self_attn.q_proj.bias`. `None` for a name that is not known.
     pub(super) fn hugging_face(&self, name: &str) -> Option<String> {
         match name {
-            "token_embd.weight" => return Some("model.embed_tokens.weight".to_owned()),
+            "token_embd.weight" => return Some(EMBEDDING.to_owned()),
             "output_norm.weight" => return Some("model.norm.weight".to_owned()),
-            "output.weight" => return Some("lm_head.weight".to_owned()),
+            "output.weight" => return Some(HEAD.to_owned()),
             _ => {}
         }
         let (block, rest) = name.strip_prefix("blk.")?.split_once('.')?;

@@ -51,8 +51,25 @@ pub enum GgufProblem {
         /// What it should say.
         expected: String,
     },
+    /// A setting of the model that is another one in `config.json`, by which everything is computed.
+    #[error(
+        "{key} is {found}, but {field} of config.json beside the file makes it {expected}: they must be of one model"
+    )]
+    Setting {
+        /// Its key.
+        key: String,
+        /// What the file says.
+        found: String,
+        /// What follows from `config.json`.
+        expected: String,
+        /// The field that it follows from.
+        field: &'static str,
+    },
     /// A tensor in a type that is not read.
-    #[error("tensor {tensor}: type {found} is not supported, only F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q5_K and Q6_K")]
+    #[error(
+        "tensor {tensor}: type {found} is not supported, only F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K and Q6_K: \
+        quantise the model again, for example as Q4_K_M"
+    )]
     Type {
         /// The tensor.
         tensor: String,

@@ -22,6 +22,7 @@ use serde_json::Value;
 
 use crate::Error;
 use crate::error::{FileProblem, TensorProblem};
+use crate::folder::refuse_stand_in;
 
 /// Longest header that is read, in bytes: the limit of the `safetensors` crate.
 const MAX_HEADER: u64 = 100_000_000;
@@ -59,7 +60,7 @@ impl Shard {
     /// its dtype and shape say, none overlaps another, and no byte is between or after them.
     ///
     /// # Errors
-    /// [`Error::Read`], [`Error::WeightsFile`] for the header or the file's length, and
+    /// [`Error::Read`], [`Error::StandIn`], [`Error::WeightsFile`] for the header or the file's length, and
     /// [`Error::Tensor`] for the range of one tensor.
     pub(super) fn open(path: PathBuf) -> Result<(Self, BTreeMap<String, TensorInfo>), Error> {
         let read = |source| Error::Read { path: path.clone(), source };
@@ -69,6 +70,7 @@ impl Shard {
         let map = unsafe { Mmap::map(&file) }.map_err(read)?;
         let fault = |problem| Error::WeightsFile { path: path.clone(), problem };
 
+        refuse_stand_in(&path, &map)?;
         let found = map.len() as u64;
         let Some(prefix) = map.first_chunk::<8>() else {
             return Err(fault(FileProblem::Truncated { expected: 8, found }));

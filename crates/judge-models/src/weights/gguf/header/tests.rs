@@ -1,5 +1,8 @@
 use super::*;
 
+/// The number of the type u32.
+const U32: u32 = 4;
+
 /// A header with these values behind `general.architecture`, and with one tensor of these dimensions.
 fn file(values: &[u8], keys: u64, dimensions: &[u64], kind: u32, offset: u64, data: usize) -> Vec<u8> {
     let mut bytes = b"GGUF".to_vec();
@@ -28,7 +31,7 @@ fn value(key: &str, kind: u32, rest: &[&[u8]]) -> Vec<u8> {
 }
 
 #[test]
-fn values_of_every_type_are_passed_over() {
+fn values_of_every_type_are_kept_or_passed_over() {
     let mut values = Vec::new();
     for (kind, size) in SIZES {
         values.extend(value("k", kind, &[&vec![1; size]]));
@@ -37,12 +40,15 @@ fn values_of_every_type_are_passed_over() {
     let texts = [&TEXT.to_le_bytes()[..], &2_u64.to_le_bytes(), &text("ab"), &text("")].concat();
     values.extend(value("k", LIST, &[&texts]));
     values.extend(value("k", LIST, &[&LIST.to_le_bytes(), &1_u64.to_le_bytes(), &texts]));
-    values.extend(value("general.alignment", UNSIGNED_32, &[&64_u32.to_le_bytes()]));
+    values.extend(value("general.alignment", U32, &[&64_u32.to_le_bytes()]));
     let keys = 2 * SIZES.len() as u64 + 3;
     let bytes = file(&values, keys, &[32, 3], 8, 0, 64 + 102);
     let header = read(&bytes).unwrap();
     let entry = &header.tensors["t"];
-    assert_eq!((header.architecture.as_str(), entry.shape.as_slice(), entry.kind), ("llama", &[3, 32][..], Kind::Q8_0));
+    assert_eq!(
+        (header.text("general.architecture"), entry.shape.as_slice(), entry.kind),
+        ("llama", &[3, 32][..], Kind::Q8_0)
+    );
     assert_eq!((entry.range.len(), entry.range.start % 64), (102, 0));
 }
 
@@ -62,7 +68,7 @@ fn counts_and_offsets_are_checked_before_anything_is_made_for_them() {
     assert_eq!(tensor(&[4], 10, 0), GgufProblem::Type { tensor: "t".to_owned(), found: "Q2_K".to_owned() });
     assert_eq!(tensor(&[4], 77, 0), GgufProblem::Type { tensor: "t".to_owned(), found: "77".to_owned() });
     let with = |values: Vec<u8>| read(&file(&values, 1, &[4], 0, 0, 128)).map(|_| ()).unwrap_err();
-    let vast = [&UNSIGNED_32.to_le_bytes()[..], &u64::MAX.to_le_bytes()].concat();
+    let vast = [&U32.to_le_bytes()[..], &u64::MAX.to_le_bytes()].concat();
     assert!(matches!(with(value("k", LIST, &[&vast])), GgufProblem::Truncated { .. }));
     let vast = [&TEXT.to_le_bytes()[..], &u64::MAX.to_le_bytes()].concat();
     assert!(matches!(with(value("k", LIST, &[&vast])), GgufProblem::Truncated { .. }));
@@ -70,7 +76,7 @@ fn counts_and_offsets_are_checked_before_anything_is_made_for_them() {
     let deep: Vec<u8> = [LIST.to_le_bytes().to_vec(), 1_u64.to_le_bytes().to_vec()].concat().repeat(9);
     assert_eq!(with(value("k", LIST, &[&deep])), GgufProblem::ValueType { key: "k".to_owned(), found: LIST });
     assert_eq!(with(value("k", 13, &[])), GgufProblem::ValueType { key: "k".to_owned(), found: 13 });
-    let zero = with(value("general.alignment", UNSIGNED_32, &[&[0; 4]]));
+    let zero = with(value("general.alignment", U32, &[&[0; 4]]));
     assert!(matches!(zero, GgufProblem::Value { key: "general.alignment", .. }));
 }
 
@@ -84,4 +90,24 @@ fn other_files_are_named() {
     assert!(matches!(read(&bytes), Err(GgufProblem::Truncated { .. } | GgufProblem::Type { .. })));
     bytes[16..24].fill(0xff);
     assert!(read(&bytes).is_err());
+}
+
+#[test]
+fn numbers_and_short_texts_are_kept() {
+    let integers = [&5_u32.to_le_bytes()[..], &2_u64.to_le_bytes(), &(-7_i32).to_le_bytes(), &9_i32.to_le_bytes()];
+    let values = [
+        value("f", 6, &[&1e-5_f32.to_le_bytes()]),
+        value("i", 3, &[&(-2_i16).to_le_bytes()]),
+        value("list", LIST, &integers),
+        value("text", TEXT, &[&text("linear")]),
+        value("not UTF-8", TEXT, &[&1_u64.to_le_bytes(), &[0xff]]),
+        value("long", TEXT, &[&text(&"x".repeat(257))]),
+        value("texts", LIST, &[&TEXT.to_le_bytes(), &1_u64.to_le_bytes(), &text("a")]),
+    ];
+    let header = read(&file(&values.concat(), values.len() as u64, &[4], 0, 0, 128)).unwrap();
+    assert_eq!(header.numbers("f"), Some(&[f64::from(1e-5_f32)][..]));
+    assert_eq!(header.numbers("i"), Some(&[-2.0][..]));
+    assert_eq!(header.numbers("list"), Some(&[-7.0, 9.0][..]));
+    assert_eq!((header.text("text"), header.text("long"), header.text("not UTF-8")), ("linear", "", ""));
+    assert_eq!((header.numbers("text"), header.numbers("texts"), header.text("f")), (None, None, ""));
 }

@@ -1,0 +1,151 @@
+//! What a GGUF file says of its model's settings, compared with `config.json`.
+//!
+//! Everything is computed by `config.json`. The file of one model beside the `config.json` of another
+//! of the same shape (a fine-tune, a release with a longer context) would give wrong numbers without a
+//! word, so settings that the file states must be those of the description:
+//!
+//! | key, behind the architecture's name | must be |
+//! |---|---|
+//! | `block_count`, `embedding_length`, `feed_forward_length` | the numbers of blocks and their widths |
+//! | `attention.head_count`, `.head_count_kv`, `.key_length`, `.value_length` | heads and their width |
+//! | `attention.layer_norm_rms_epsilon`, `.sliding_window`, `.causal` | epsilon, windows, causal |
+//! | `context_length` | `max_position_embeddings`, or the context after scaling |
+//! | `rope.freq_base`, `.freq_base_swa`, `.dimension_count` | bases and width of rotations |
+//! | `rope.scaling.type`, `.factor`, `.original_context_length` | the scaling; without a type, none |
+//! | the tensor `rope_freqs.weight` | the divisors of frequencies of `llama3` |
+//!
+//! What a file does not state is not compared, but for `rope.scaling.type`: converters leave it out
+//! where nothing is scaled. Numbers are compared in f32, in which files keep them.
+
+use super::header::{Header, listed};
+use super::problem::GgufProblem;
+use crate::arch::{MlpSpec, ModelSpec, RopeConfig, RopeScaling, inverse_frequencies};
+
+/// How far divisors of frequencies may be from those that follow from `config.json`: converters
+/// compute them in f32.
+const TOLERANCE: f32 = 1e-3;
+
+/// What is known of a model for the comparison.
+pub(super) struct Expected<'a> {
+    /// The description.
+    pub(super) spec: &'a ModelSpec,
+    /// `max_position_embeddings` as `config.json` states it; `None` if it does not.
+    pub(super) context: Option<u64>,
+    /// The numbers of `rope_freqs.weight`; `None` if there is no such tensor.
+    pub(super) divisors: Option<Vec<f32>>,
+}
+
+impl Expected<'_> {
+    /// Compares the settings of a file of this architecture.
+    ///
+    /// # Errors
+    /// [`GgufProblem::Setting`] for the first one that differs.
+    pub(super) fn check(&self, header: &Header, architecture: &str) -> Result<(), GgufProblem> {
+        let Self { spec, context, .. } = *self;
+        let of_blocks = |of: &dyn Fn(usize) -> f64| (0..spec.n_layers()).map(of).collect::<Vec<f64>>();
+        let heads = |index: usize| spec.blocks[index].heads;
+        let widths = of_blocks(&|index| match &spec.blocks[index].mlp {
+            MlpSpec::Dense(mlp) => mlp.down.d_in as f64,
+            MlpSpec::Experts(_) | MlpSpec::Both(_) => f64::NAN,
+        });
+        let windows: Vec<f64> =
+            spec.blocks.iter().filter_map(|block| block.window).map(|window| window as f64).collect();
+        let full = spec.ropes.first();
+        let same = |key: &str, field, expected: &[f64]| {
+            let key = format!("{architecture}.{key}");
+            let Some(found) = header.numbers(&key) else { return Ok(()) };
+            compare(key, field, found, expected)
+        };
+        same("block_count", "num_hidden_layers", &[spec.n_layers() as f64])?;
+        same("embedding_length", "hidden_size", &[spec.d_model as f64])?;
+        same("feed_forward_length", "intermediate_size", &widths)?;
+        same("attention.head_count", "num_attention_heads", &of_blocks(&|index| heads(index).n_heads as f64))?;
+        same("attention.head_count_kv", "num_key_value_heads", &of_blocks(&|index| heads(index).n_kv_heads as f64))?;
+        let head_dims = of_blocks(&|index| heads(index).head_dim as f64);
+        same("attention.key_length", "head_dim", &head_dims)?;
+        same("attention.value_length", "head_dim", &head_dims)?;
+        same("attention.layer_norm_rms_epsilon", "rms_norm_eps", &[spec.norm_eps])?;
+        same("attention.causal", "model_type", &[1.0])?;
+        if !windows.is_empty() {
+            same("attention.sliding_window", "sliding_window", &windows)?;
+        }
+        if let Some(context) = context {
+            // Some converters write the context after scaling.
+            let key = "context_length";
+            same(key, "max_position_embeddings", &[spec.max_len as f64])
+                .or_else(|_| same(key, "max_position_embeddings", &[context as f64]))?;
+        }
+        if let Some(rope) = full {
+            same("rope.freq_base", "rope_theta", &[rope.theta])?;
+            same("rope.dimension_count", "head_dim", &[rope.rotary_dim as f64])?;
+            self.check_scaling(rope, header, architecture)?;
+        }
+        spec.ropes.get(1).map_or(Ok(()), |rope| same("rope.freq_base_swa", "rope_theta", &[rope.theta]))
+    }
+
+    /// Compares how the rotation of blocks that see everything is scaled.
+    fn check_scaling(&self, rope: &RopeConfig, header: &Header, architecture: &str) -> Result<(), GgufProblem> {
+        let key = |name: &str| format!("{architecture}.rope.scaling.{name}");
+        let (name, factor, original) = match &rope.scaling {
+            RopeScaling::Linear { factor } => ("linear", Some(*factor), None),
+            RopeScaling::Yarn { factor, original_len, .. } => ("yarn", Some(*factor), Some(*original_len)),
+            RopeScaling::LongRope { original_len, .. } => ("longrope", None, Some(*original_len)),
+            RopeScaling::Default
+            | RopeScaling::Dynamic { .. }
+            | RopeScaling::Llama3 { .. }
+            | RopeScaling::Proportional { .. } => ("none", None, None),
+        };
+        let found = match header.text(&key("type")) {
+            "" => "none",
+            found => found,
+        };
+        if found != name {
+            let (key, found, expected) = (key("type"), found.to_owned(), name.to_owned());
+            return Err(GgufProblem::Setting { key, found, expected, field: "rope_scaling" });
+        }
+        if let (Some(found), Some(factor)) = (header.numbers(&key("factor")), factor) {
+            compare(key("factor"), "rope_scaling", found, &[factor])?;
+        }
+        if let (Some(found), Some(original)) = (header.numbers(&key("original_context_length")), original) {
+            compare(key("original_context_length"), "rope_scaling", found, &[original as f64])?;
+        }
+        let Some(divisors) = &self.divisors else { return Ok(()) };
+        let plain = RopeConfig { scaling: RopeScaling::Default, ..rope.clone() };
+        let (plain, scaled) = (inverse_frequencies(&plain, 1).0, inverse_frequencies(rope, 1).0);
+        // Where the scaling is stated by keys, the file has no divisors.
+        let expected: Vec<f32> = match rope.scaling {
+            RopeScaling::Llama3 { .. } => plain.iter().zip(&scaled).map(|(plain, scaled)| plain / scaled).collect(),
+            _ => vec![1.0; plain.len()],
+        };
+        let is_near = |(found, expected): (&f32, &f32)| (found - expected).abs() <= TOLERANCE * expected;
+        if divisors.len() == expected.len() && divisors.iter().zip(&expected).all(is_near) {
+            return Ok(());
+        }
+        let largest = |divisors: &[f32]| divisors.iter().copied().fold(f32::NAN, f32::max);
+        let described =
+            |divisors: &[f32]| format!("{} divisors of frequencies up to {}", divisors.len(), largest(divisors));
+        let (key, found, expected) = ("rope_freqs.weight".to_owned(), described(divisors), described(&expected));
+        Err(GgufProblem::Setting { key, found, expected, field: "rope_scaling" })
+    }
+}
+
+/// Compares the numbers of a key, in f32, with one for all of them or one for each.
+fn compare(key: String, field: &'static str, found: &[f64], expected: &[f64]) -> Result<(), GgufProblem> {
+    let expected = match expected {
+        [first, rest @ ..] if rest.iter().all(|other| other == first) => &expected[..1],
+        _ => expected,
+    };
+    let same = |found: f64, expected: f64| found as f32 == expected as f32;
+    let is_same = match (found, expected) {
+        (found, [expected]) => found.iter().all(|&found| same(found, *expected)),
+        (found, expected) if found.len() == expected.len() => {
+            found.iter().zip(expected).all(|(&found, &expected)| same(found, expected))
+        }
+        // One number for blocks that differ.
+        _ => false,
+    };
+    if is_same {
+        return Ok(());
+    }
+    Err(GgufProblem::Setting { key, found: listed(found), expected: listed(expected), field })
+}

@@ -1,0 +1,147 @@
+//! What a model calls a stored tensor: one rule for the files of a model and of its adapters.
+//!
+//! | stored | own | written by |
+//! |---|---|---|
+//! | `model.layers.0.mlp.down_proj.weight` | the same | a causal language model |
+//! | `layers.0.mlp.down_proj.weight` | with `model.` before it | its base class, `AutoModel` |
+//! | `model.language_model.layers.0.…`, `language_model.model.layers.0.…`, `language_model.layers.0.…` | `model.layers.0.…` | vision-language classes, by release |
+//! | `language_model.lm_head.weight` | `lm_head.weight` | the same |
+//! | `model.visual.…`, `vision_tower.…` | none: they are not read | the same |
+//! | `_orig_mod.model.layers.0.…` | without the wrapper | `torch.compile`, FSDP, activation checkpoints, DDP |
+//!
+//! The names in a file decide, not the version or the class that `config.json` names: programs move
+//! weights from one to the other. Names that no rule fits stay as they are, for the check of names
+//! to report.
+
+use std::collections::BTreeSet;
+
+use crate::arch::ModelSpec;
+
+/// Parts of names that wrappers of modules put in, anywhere.
+const WRAPPERS: [&str; 3] = ["_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"];
+
+/// The same, at the beginning only: `DataParallel` and `DistributedDataParallel`.
+const FIRST_WRAPPER: &str = "module.";
+
+/// What the names of the text model's tensors begin with inside a vision-language model, and what
+/// they begin with in a model of its own. The first that fits counts.
+const TOWERS: [(&str, &str); 5] = [
+    ("language_model.model.", "model."),
+    ("language_model.lm_head.", "lm_head."),
+    ("model.language_model.lm_head.", "lm_head."),
+    ("model.language_model.", "model."),
+    ("language_model.", "model."),
+];
+
+/// What the names of all other tensors in such a folder begin with, without `model.`: the parts that
+/// see and hear.
+const OTHER_TOWERS: [&str; 6] =
+    ["vision_tower.", "multi_modal_projector.", "visual.", "audio_tower.", "embed_vision.", "embed_audio."];
+
+/// What the base class is called inside the class with a head.
+const BASE: &str = "model.";
+
+/// The rule for one model.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OwnNames {
+    /// Whether parts that see and hear may be there.
+    is_tower: bool,
+    /// What follows `model.` in the names of the model's tensors, up to the next dot: `layers`,
+    /// `embed_tokens`, `norm` and the like. Names that begin so are those of a base class.
+    roots: BTreeSet<String>,
+}
+
+impl OwnNames {
+    /// The rule for a decoder.
+    pub(crate) fn of(spec: &ModelSpec) -> Self {
+        let names = spec.tensors();
+        let roots = names.iter().filter_map(|(name, _)| name.strip_prefix(BASE)?.split('.').next().map(str::to_owned));
+        Self { is_tower: spec.is_tower, roots: roots.collect() }
+    }
+
+    /// The model's own name of a stored tensor; `None` for one that is not read.
+    pub(crate) fn own(&self, stored: &str) -> Option<String> {
+        let name = unwrapped(stored);
+        let within = name.strip_prefix(BASE).unwrap_or(&name);
+        if self.is_tower && OTHER_TOWERS.iter().any(|other| within.starts_with(other)) {
+            return None;
+        }
+        if let Some(own) = TOWERS.iter().find_map(|(from, to)| Some(format!("{to}{}", name.strip_prefix(from)?))) {
+            return Some(own);
+        }
+        let root = name.split('.').next().unwrap_or_default();
+        Some(if self.roots.contains(root) { format!("{BASE}{name}") } else { name })
+    }
+}
+
+/// A name without what wrappers of modules have put into it.
+pub(crate) fn unwrapped(stored: &str) -> String {
+    let stored = stored.strip_prefix(FIRST_WRAPPER).unwrap_or(stored);
+    stored.split('.').filter(|part| !WRAPPERS.contains(part)).collect::<Vec<_>>().join(".")
+}
+
+/// Whether a tensor holds what no model here computes with, or what follows from `config.json`: heads
+/// that predict further tokens (text is written one token at a time here), and buffers, which old
+/// releases stored and which every model makes itself.
+pub(super) fn is_needless(own: &str) -> bool {
+    /// The last parts of the names of buffers.
+    const BUFFERS: [&str; 8] = [
+        "inv_freq",
+        "original_inv_freq",
+        "cos_cached",
+        "sin_cached",
+        "position_ids",
+        "causal_mask",
+        "masked_bias",
+        "embed_scale",
+    ];
+    let last = own.rsplit('.').next().unwrap_or_default();
+    own.split('.').any(|part| part == "mtp" || part.starts_with("rotary_emb")) || BUFFERS.contains(&last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_names_become_the_models_own() {
+        let roots = ["embed_tokens", "layers", "norm"].map(str::to_owned).into();
+        let tower = OwnNames { is_tower: true, roots };
+        let text = OwnNames { is_tower: false, ..tower.clone() };
+        for (stored, own) in [
+            ("model.norm.weight", "model.norm.weight"),
+            ("norm.weight", "model.norm.weight"),
+            ("layers.3.self_attn.q_proj.qweight", "model.layers.3.self_attn.q_proj.qweight"),
+            ("lm_head.weight", "lm_head.weight"),
+            ("score.weight", "score.weight"),
+            ("_orig_mod.model.layers.0._orig_mod.mlp.up_proj.weight", "model.layers.0.mlp.up_proj.weight"),
+            ("module.model.norm.weight", "model.norm.weight"),
+            ("_fsdp_wrapped_module.norm.weight", "model.norm.weight"),
+            ("model.language_model.norm.weight", "model.norm.weight"),
+            ("language_model.model.norm.weight", "model.norm.weight"),
+            ("language_model.norm.weight", "model.norm.weight"),
+            ("language_model.lm_head.weight", "lm_head.weight"),
+            ("what.is.this", "what.is.this"),
+        ] {
+            assert_eq!(text.own(stored).as_deref(), Some(own), "{stored}");
+            assert_eq!(tower.own(stored).as_deref(), Some(own), "{stored}");
+        }
+        for stored in ["model.visual.norm.weight", "vision_tower.layers.0.norm.weight", "model.embed_audio.x"] {
+            assert_eq!(tower.own(stored), None);
+            assert_eq!(text.own(stored).as_deref(), Some(stored));
+        }
+    }
+
+    #[test]
+    fn buffers_and_heads_of_further_tokens_are_needless() {
+        for name in ["mtp.fc.weight", "model.rotary_emb_local.x", "model.layers.0.self_attn.rotary_emb.inv_freq"] {
+            assert!(is_needless(name), "{name}");
+        }
+        for name in ["model.embed_tokens.position_ids", "model.embed_tokens.embed_scale"] {
+            assert!(is_needless(name), "{name}");
+        }
+        for name in ["lm_head.weight", "model.layers.0.self_attn.q_proj.bias", "model.norm.weight"] {
+            assert!(!is_needless(name), "{name}");
+        }
+    }
+}

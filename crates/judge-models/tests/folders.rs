@@ -1,0 +1,621 @@
+//! Folders as people have them: names, heads and settings that differ from what `save_pretrained` writes of a causal language model. Each is made of a
+//! folder of the fixtures, whose numbers transformers agrees with, and must say the same.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use judge_core::{
+    Backbone, BackboneError, LabelRead, Layer, Lens, Outcome, Pooling, Prompt, ReadAt, Reason, Request, TextModel, Want,
+};
+use judge_models::{
+    AdapterProblem, ConfigProblem, Dtype, Error, GgufProblem, IndexProblem, LoadOptions, Model, StandIn, merge_adapters,
+};
+use safetensors::SafeTensors;
+use safetensors::tensor::TensorView;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const WEIGHTS: &str = "model.safetensors";
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+/// A copy of a model's folder, to be changed.
+fn copy(of: &str) -> TempDir {
+    let to = TempDir::new().unwrap();
+    for entry in fs::read_dir(fixtures().join(of)).unwrap() {
+        let entry = entry.unwrap();
+        if !entry.file_name().to_string_lossy().starts_with("expected") {
+            fs::write(to.path().join(entry.file_name()), fs::read(entry.path()).unwrap()).unwrap();
+        }
+    }
+    to
+}
+
+fn edit(path: &Path, change: impl FnOnce(&mut Value)) {
+    let mut json = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    change(&mut json);
+    fs::write(path, json.to_string()).unwrap();
+}
+
+/// A tensor: its name, dtype, shape and bytes.
+type Stored = (String, safetensors::Dtype, Vec<usize>, Vec<u8>);
+
+/// Changes the tensors of a file of weights.
+fn retensor(path: &Path, change: impl FnOnce(&mut Vec<Stored>)) {
+    let bytes = fs::read(path).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let own = |(name, view): (&str, TensorView<'_>)| {
+        (name.to_owned(), view.dtype(), view.shape().to_vec(), view.data().to_vec())
+    };
+    let mut stored: Vec<Stored> = tensors.iter().map(own).collect();
+    change(&mut stored);
+    let views =
+        stored.iter().map(|(name, dtype, shape, bytes)| (name, TensorView::new(*dtype, shape.clone(), bytes).unwrap()));
+    fs::write(path, safetensors::serialize(views, None).unwrap()).unwrap();
+}
+
+/// Renames the tensors of a file of weights; those for which `own` has no name are dropped.
+fn rename(path: &Path, own: impl Fn(&str) -> Option<String>) {
+    retensor(path, |stored| {
+        let renamed = std::mem::take(stored).into_iter();
+        *stored = renamed.filter_map(|(name, dtype, shape, bytes)| Some((own(&name)?, dtype, shape, bytes))).collect();
+    });
+}
+
+fn options(adapters: &[&Path]) -> LoadOptions {
+    let adapters = adapters.iter().map(|path| path.to_path_buf()).collect();
+    LoadOptions { dtype: Some(Dtype::F32), adapters, ..LoadOptions::default() }
+}
+
+fn load(folder: &Path) -> Result<Model, Error> {
+    Model::load(folder, &options(&[]))
+}
+
+fn answers(model: &Model, requests: &[Request]) -> Result<Vec<Outcome>, BackboneError> {
+    let mut found = vec![None; requests.len()];
+    model.run(requests, &mut |index, outcome| {
+        found[index] = Some(outcome);
+        ControlFlow::Continue(())
+    })?;
+    Ok(found.into_iter().map(Option::unwrap).collect())
+}
+
+fn request(want: Want) -> Request {
+    Request { prompt: Prompt::Raw("ba de fi go".to_owned()), want }
+}
+
+/// The last state of every layer.
+fn states(model: &Model) -> Outcome {
+    let pooled = model.info().layers().into_iter().map(|layer| (layer, Pooling::Last)).collect();
+    answers(model, &[request(Want { pooled, ..Want::default() })]).unwrap().remove(0)
+}
+
+/// Logits of two labels at the last layer.
+fn logits(model: &Model) -> Result<Vec<f32>, BackboneError> {
+    let read = LabelRead {
+        tokens: vec![5, 6],
+        layers: vec![Layer(model.info().n_layers)],
+        lens: Lens::Normed,
+        at: ReadAt::PromptEnd,
+        label_mass: false,
+    };
+    let outcome = answers(model, &[request(Want { labels: vec![read.clone()], ..Want::default() })])?.remove(0);
+    let Outcome::Read(reading) = outcome else { panic!("{outcome:?}") };
+    let labels = reading.labels(&read).unwrap();
+    Ok(labels.row(labels.prompt_end().unwrap(), Layer(model.info().n_layers)).unwrap().to_vec())
+}
+
+#[test]
+fn base_classes_are_read_and_have_no_logits() {
+    for (of, class) in [
+        ("families/llama-off", "LlamaModel"),
+        ("families/mistral-off", "MistralModel"),
+        ("families/qwen3-off", "Qwen3Model"),
+        ("families/gemma3_text-off", "Gemma3TextModel"),
+        ("families/gpt_oss-off", "GptOssModel"),
+        ("families/qwen3_5_text-off", "Qwen3_5TextModel"),
+        ("families/lfm2-off", "Lfm2Model"),
+    ] {
+        let expected = states(&load(&fixtures().join(of)).unwrap());
+        let folder = copy(of);
+        rename(&folder.path().join(WEIGHTS), |name| name.strip_prefix("model.").map(str::to_owned));
+        edit(&folder.path().join("config.json"), |config| config["architectures"] = json!([class]));
+        let model = load(folder.path()).unwrap_or_else(|error| panic!("{class}: {error}"));
+        assert_eq!(states(&model), expected, "{class}");
+        let refused = logits(&model).unwrap_err().to_string();
+        assert!(refused.contains("architectures") && refused.contains("head"), "{refused}");
+        assert!(matches!(model.token("ba"), Err(BackboneError::NoLogits { .. })));
+        // Written and read again it is the same.
+        let written = folder.path().join("written");
+        merge_adapters(folder.path(), &[], Some(Dtype::F32), &written, &mut |_, _| {}).unwrap();
+        assert_eq!(states(&load(&written).unwrap()), expected, "{class}, written");
+    }
+    // Classes of other programs may attend otherwise.
+    let folder = copy("families/llama-off");
+    for class in ["LlamaBiModel", "MistralEncoderModel", "LlamaForRewardModel"] {
+        edit(&folder.path().join("config.json"), |config| config["architectures"] = json!([class]));
+        let error = load(folder.path()).unwrap_err();
+        assert!(
+            matches!(&error, Error::Config { problem: ConfigProblem::Unknown { field: "architectures", .. }, .. }),
+            "{error}"
+        );
+    }
+    edit(&folder.path().join("config.json"), |config| {
+        config["architectures"] = json!(["LlamaModel"]);
+        config["is_causal"] = json!(false);
+    });
+    assert!(load(folder.path()).unwrap_err().to_string().contains("is_causal = false"));
+}
+
+#[test]
+fn a_head_that_is_not_stored_is_missed_by_what_needs_it_alone() {
+    let path = |folder: &TempDir| folder.path().join(WEIGHTS);
+    for of in ["families/llama-off", "families/qwen3-off"] {
+        let folder = copy(of);
+        edit(&folder.path().join("config.json"), |config| config["tie_word_embeddings"] = json!(false));
+        rename(&path(&folder), |name| (name != "lm_head.weight").then(|| name.to_owned()));
+        let model = load(folder.path()).unwrap();
+        assert_eq!(states(&model), states(&load(&fixtures().join(of)).unwrap()));
+        let refused = logits(&model).unwrap_err().to_string();
+        assert!(refused.contains("lm_head.weight") && refused.contains("tie_word_embeddings"), "{refused}");
+    }
+    // Heads of token classifiers are not read, and a classifier needs no head over the vocabulary.
+    let folder = copy("families/llama-off");
+    edit(&folder.path().join("config.json"), |config| config["architectures"] = json!(["LlamaForTokenClassification"]));
+    retensor(&path(&folder), |stored| {
+        let zeros = vec![0; 4 * 2 * 32];
+        stored.push(("score.weight".to_owned(), safetensors::Dtype::F32, vec![2, 32], zeros.clone()));
+        stored.push(("score.bias".to_owned(), safetensors::Dtype::F32, vec![2], vec![0; 8]));
+    });
+    let model = load(folder.path()).unwrap();
+    assert_eq!(states(&model), states(&load(&fixtures().join("families/llama-off")).unwrap()));
+    assert!(logits(&model).is_err());
+}
+
+#[test]
+fn a_stored_head_is_the_head_whatever_the_flag() {
+    let of = "families/llama-off";
+    let tied = load(&fixtures().join(of)).unwrap();
+    // Twice the embedding.
+    let with_head = |folder: &TempDir| {
+        retensor(&folder.path().join(WEIGHTS), |stored| {
+            let (_, dtype, shape, bytes) =
+                stored.iter().find(|tensor| tensor.0.ends_with("embed_tokens.weight")).unwrap().clone();
+            assert_eq!(dtype, safetensors::Dtype::F32);
+            let twice = bytes.as_chunks().0.iter().flat_map(|&x| (2.0 * f32::from_le_bytes(x)).to_le_bytes()).collect();
+            stored.push(("lm_head.weight".to_owned(), dtype, shape, twice));
+        });
+    };
+    let doubled: Vec<f32> = logits(&tied).unwrap().iter().map(|z| 2.0 * z).collect();
+    for flag in [json!(true), json!(false)] {
+        let folder = copy(of);
+        with_head(&folder);
+        edit(&folder.path().join("config.json"), |config| config["tie_word_embeddings"] = flag);
+        let model = load(folder.path()).unwrap();
+        assert_eq!((states(&model), logits(&model).unwrap()), (states(&tied), doubled.clone()));
+        let written = folder.path().join("written");
+        merge_adapters(folder.path(), &[], Some(Dtype::F32), &written, &mut |_, _| {}).unwrap();
+        assert_eq!(logits(&load(&written).unwrap()).unwrap(), doubled);
+        let config: Value = serde_json::from_slice(&fs::read(written.join("config.json")).unwrap()).unwrap();
+        assert_eq!(config["tie_word_embeddings"], json!(false));
+    }
+    // Mistral Small: the outer file does not say, for which the default is tied.
+    let of = "families/mistral-off";
+    let plain = load(&fixtures().join(of)).unwrap();
+    let folder = copy(of);
+    edit(&folder.path().join("config.json"), |config| {
+        let mut text = config.clone();
+        assert_eq!(text.as_object_mut().unwrap().remove("tie_word_embeddings"), Some(json!(false)));
+        *config = json!({ "model_type": "mistral3", "architectures": ["Mistral3ForConditionalGeneration"], "text_config": text });
+    });
+    rename(&folder.path().join(WEIGHTS), |name| Some(format!("language_model.{name}")));
+    let model = load(folder.path()).unwrap();
+    assert_eq!((states(&model), logits(&model).unwrap()), (states(&plain), logits(&plain).unwrap()));
+}
+
+#[test]
+fn wrappers_buffers_and_indexes_of_other_programs_do_no_harm() {
+    let of = "families/llama-off";
+    let expected = states(&load(&fixtures().join(of)).unwrap());
+    let folder = copy(of);
+    let path = folder.path().join(WEIGHTS);
+    rename(&path, |name| {
+        Some(format!("_orig_mod.{}", name.replace("self_attn", "_checkpoint_wrapped_module.self_attn")))
+    });
+    retensor(&path, |stored| {
+        for name in [
+            "_orig_mod.model.rotary_emb.inv_freq",
+            "_orig_mod.model.layers.0.self_attn.rotary_emb.cos_cached",
+            "model.layers.1.self_attn.masked_bias",
+        ] {
+            stored.push((name.to_owned(), safetensors::Dtype::F32, vec![4], vec![0; 16]));
+        }
+    });
+    assert_eq!(states(&load(folder.path()).unwrap()), expected);
+    // An index that lists what is not there, and does not list what is.
+    let index = folder.path().join("model.safetensors.index.json");
+    fs::rename(&path, folder.path().join("model-00001-of-00001.safetensors")).unwrap();
+    let listed = |further: Value| {
+        let mut map = json!({ "model.norm.weight": "model-00001-of-00001.safetensors", "mtp.fc.weight": "model-00001-of-00001.safetensors" });
+        map.as_object_mut().unwrap().extend(further.as_object().unwrap().clone());
+        fs::write(&index, json!({ "weight_map": map }).to_string()).unwrap();
+        load(folder.path())
+    };
+    assert_eq!(states(&listed(json!({})).unwrap()), expected);
+    assert_eq!(
+        states(&listed(json!({ "mtp.layers.0.x": "mtp.safetensors" })).unwrap()),
+        expected,
+        "a file that nobody needs"
+    );
+    let Err(Error::Index { problem: IndexProblem::NoShard { tensor, shard }, .. }) =
+        listed(json!({ "model.layers.0.mlp.up_proj.weight": "gone.safetensors" }))
+    else {
+        panic!("a file that is needed is missed")
+    };
+    assert_eq!((tensor.as_str(), shard.as_str()), ("model.layers.0.mlp.up_proj.weight", "gone.safetensors"));
+}
+
+/// An adapter's folder with the tensors of the fixture `plain`, changed.
+fn adapter(change: impl FnOnce(&mut Vec<Stored>)) -> TempDir {
+    let to = copy("adapters/plain");
+    retensor(&to.path().join("adapter_model.safetensors"), change);
+    to
+}
+
+const PREFIX: &str = "base_model.model.";
+
+#[test]
+fn adapters_have_the_names_of_the_class_that_they_were_trained_on() {
+    let of = "families/llama-off";
+    let base = fixtures().join(of);
+    let plain = fixtures().join("adapters/plain");
+    let expected = states(&Model::load(&base, &options(&[&plain])).unwrap());
+    assert_ne!(expected, states(&load(&base).unwrap()));
+    for from in ["", "model.language_model.", "language_model.model.", "language_model.", "_orig_mod.model."] {
+        let renamed = adapter(|stored| {
+            for (name, ..) in stored {
+                *name = name.replace(&format!("{PREFIX}model."), &format!("{PREFIX}{from}"));
+            }
+        });
+        let model = Model::load(&base, &options(&[renamed.path()])).unwrap_or_else(|error| panic!("{from}: {error}"));
+        assert_eq!(states(&model), expected, "{from}");
+    }
+    // The same, of a vision-language folder, with an adapter that changes what sees too.
+    let of = "families/mistral-off";
+    let lora = |stored: &mut Vec<Stored>, module: &str, rows: usize, columns: usize| {
+        for (part, shape) in [("lora_A", vec![4, columns]), ("lora_B", vec![rows, 4])] {
+            let values =
+                (0..shape.iter().product()).flat_map(|i: usize| (0.01 * (i % 7) as f32).to_le_bytes()).collect();
+            stored.push((format!("{PREFIX}{module}.{part}.weight"), safetensors::Dtype::F32, shape, values));
+        }
+    };
+    let text: Value = serde_json::from_slice(&fs::read(fixtures().join(of).join("config.json")).unwrap()).unwrap();
+    let (width, inner) =
+        (text["hidden_size"].as_u64().unwrap() as usize, text["intermediate_size"].as_u64().unwrap() as usize);
+    let on_text = adapter(|stored| {
+        stored.clear();
+        lora(stored, "model.layers.0.mlp.down_proj", width, inner);
+    });
+    let expected = states(&Model::load(fixtures().join(of), &options(&[on_text.path()])).unwrap());
+    let tower = copy(of);
+    edit(&tower.path().join("config.json"), |config| {
+        *config = json!({ "model_type": "mistral3", "text_config": config.clone(), "tie_word_embeddings": false });
+    });
+    rename(&tower.path().join(WEIGHTS), |name| Some(format!("language_model.{name}")));
+    let on_both = adapter(|stored| {
+        stored.clear();
+        lora(stored, "model.language_model.layers.0.mlp.down_proj", width, inner);
+        lora(stored, "model.vision_tower.layers.0.mlp.down_proj", 8, 8);
+    });
+    assert_eq!(states(&Model::load(tower.path(), &options(&[on_both.path()])).unwrap()), expected);
+    let on_sight = adapter(|stored| {
+        stored.clear();
+        lora(stored, "model.vision_tower.layers.0.mlp.down_proj", 8, 8);
+    });
+    let error = Model::load(tower.path(), &options(&[on_sight.path()])).unwrap_err();
+    assert!(matches!(&error, Error::Adapter { problem: AdapterProblem::Empty, .. }), "{error}");
+}
+
+#[test]
+fn what_peft_saves_along_replaces_the_bases_own() {
+    // Biases of modules with LoRA are one level down.
+    let base = fixtures().join("families/qwen2-on");
+    let weights: Vec<PathBuf> = fs::read_dir(&base).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let shards = weights.iter().filter(|path| path.extension().is_some_and(|extension| extension == "safetensors"));
+    let bias = "model.layers.0.self_attn.q_proj.bias";
+    let shape = shards
+        .filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("model"))
+        .find_map(|path| {
+            let bytes = fs::read(path).unwrap();
+            let tensors = SafeTensors::deserialize(&bytes).unwrap();
+            tensors.tensor(bias).ok().map(|view| view.shape().to_vec())
+        })
+        .unwrap();
+    let with_bias = |name: &str| {
+        let folder = adapter(|stored| {
+            stored.clear();
+            let values = (0..shape[0]).flat_map(|i| (0.1 * i as f32).to_le_bytes()).collect();
+            stored.push((format!("{PREFIX}{name}"), safetensors::Dtype::F32, shape.clone(), values));
+        });
+        states(&Model::load(&base, &options(&[folder.path()])).unwrap())
+    };
+    let expected = with_bias(bias);
+    assert_ne!(expected, states(&load(&base).unwrap()));
+    assert_eq!(with_bias("model.layers.0.self_attn.q_proj.base_layer.bias"), expected);
+
+    // A head beside a tied embedding, whole, and with LoRA over it, over a saved one, and over the embedding.
+    let base = fixtures().join("families/llama-off");
+    let tied = load(&base).unwrap();
+    let (d_vocab, width) = (tied.info().d_vocab, tied.info().d_model);
+    let head = |stored: &mut Vec<Stored>, name: &str, factor: f32| {
+        let bytes = fs::read(base.join(WEIGHTS)).unwrap();
+        let tensors = SafeTensors::deserialize(&bytes).unwrap();
+        let view = tensors.tensor("model.embed_tokens.weight").unwrap();
+        let values = view.data().as_chunks().0.iter().flat_map(|&x| (factor * f32::from_le_bytes(x)).to_le_bytes());
+        stored.push((format!("{PREFIX}{name}"), view.dtype(), view.shape().to_vec(), values.collect()));
+    };
+    let lora = |stored: &mut Vec<Stored>| {
+        for (part, shape) in [("lora_A", vec![4, width]), ("lora_B", vec![d_vocab, 4])] {
+            let values = (0..shape[0] * shape[1]).flat_map(|i| (0.01 * (i % 5) as f32).to_le_bytes()).collect();
+            stored.push((format!("{PREFIX}lm_head.{part}.weight"), safetensors::Dtype::F32, shape, values));
+        }
+    };
+    let with = |change: &dyn Fn(&mut Vec<Stored>)| {
+        let folder = adapter(|stored| {
+            stored.clear();
+            change(stored);
+        });
+        let model = Model::load(&base, &options(&[folder.path()])).unwrap();
+        assert_eq!(states(&model), states(&tied), "the embedding stays as it was");
+        let written = folder.path().join("written");
+        merge_adapters(&base, &[folder.path().to_owned()], Some(Dtype::F32), &written, &mut |_, _| {}).unwrap();
+        let found = logits(&model).unwrap();
+        assert_eq!(logits(&load(&written).unwrap()).unwrap(), found, "as it was written");
+        found
+    };
+    let own = logits(&tied).unwrap();
+    let doubled: Vec<f32> = own.iter().map(|z| 2.0 * z).collect();
+    assert_eq!(with(&|stored| head(stored, "lm_head.weight", 2.0)), doubled);
+    let added = with(&lora);
+    assert_ne!(added, own);
+    let over_saved = with(&|stored| {
+        head(stored, "lm_head.base_layer.weight", 1.0);
+        lora(stored);
+    });
+    assert_eq!(over_saved, added);
+    let twice = adapter(|stored| {
+        stored.clear();
+        head(stored, "lm_head.base_layer.weight", 1.0);
+        head(stored, "lm_head.weight", 1.0);
+    });
+    let error = Model::load(&base, &options(&[twice.path()])).unwrap_err();
+    assert!(
+        matches!(&error, Error::Adapter { problem: AdapterProblem::Twice { name }, .. } if name == "lm_head.weight"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_row_with_a_token_beyond_the_embedding_is_unscored_and_ends_nothing() {
+    let folder = copy("families/llama-off");
+    edit(&folder.path().join("tokenizer.json"), |tokenizer| {
+        let token = json!({ "id": 96, "content": "<far>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true });
+        tokenizer["added_tokens"].as_array_mut().unwrap().push(token);
+    });
+    let model = load(folder.path()).unwrap();
+    assert_eq!(model.info().d_vocab, 96);
+    let notes = &model.info().notes;
+    assert!(matches!(notes.as_slice(), [note] if note.contains("\"<far>\" (96)")), "{notes:?}");
+    let want = Want { pooled: vec![(Layer(1), Pooling::Mean)], ..Want::default() };
+    let prompts = ["ba de", "ba <far> de", "fi go"]
+        .map(|text| Request { prompt: Prompt::Raw(text.to_owned()), want: want.clone() });
+    let outcomes = answers(&model, &prompts).unwrap();
+    let Outcome::Unscored(unscored) = &outcomes[1] else { panic!("{outcomes:?}") };
+    assert_eq!(unscored.reason, Reason::Tokenizer);
+    assert!(unscored.detail.contains("<far>") && unscored.detail.contains("96"), "{unscored}");
+    let plain = load(&fixtures().join("families/llama-off")).unwrap();
+    let alone = answers(&plain, &[prompts[0].clone(), prompts[2].clone()]).unwrap();
+    assert_eq!([&outcomes[0], &outcomes[2]], [&alone[0], &alone[1]]);
+    assert!(plain.info().notes.is_empty());
+    // A continuation can have one too.
+    let continued = Want { continuations: vec!["de <far>".to_owned()], ..Want::default() };
+    let outcomes = answers(&model, &[Request { prompt: Prompt::Raw("ba".to_owned()), want: continued }]).unwrap();
+    assert!(
+        matches!(&outcomes[0], Outcome::Unscored(unscored) if unscored.reason == Reason::Tokenizer),
+        "{outcomes:?}"
+    );
+}
+
+#[test]
+fn numbers_that_stand_for_none_are_none_and_others_are_errors_by_name() {
+    let of = "families/llama-off";
+    let expected = states(&load(&fixtures().join(of)).unwrap());
+    let with = |file: &str, change: &dyn Fn(&mut Value)| {
+        let folder = copy(of);
+        edit(&folder.path().join(file), |json| change(json));
+        load(folder.path())
+    };
+    let is_read = |file: &str, change: &dyn Fn(&mut Value)| assert_eq!(states(&with(file, change).unwrap()), expected);
+    is_read("config.json", &|config| config["pad_token_id"] = json!(-1));
+    is_read("config.json", &|config| config["eos_token_id"] = json!(-1));
+    is_read("config.json", &|config| config["eos_token_id"] = json!([2, -1]));
+    is_read("config.json", &|config| config["eos_token_id"] = Value::Null);
+    is_read("config.json", &|config| {
+        config["architectures"] = json!(["LlamaForCausalLM"]);
+        config["id2label"] = json!({ "1": 3, "x": [] });
+        config["num_labels"] = json!(-3);
+    });
+    is_read("generation_config.json", &|config| config["eos_token_id"] = json!(-1));
+    let error = |file: &str, field: &str, value: Value| {
+        let error = with(file, &|json| match field.split_once('.') {
+            Some((outer, inner)) => json[outer][inner] = value.clone(),
+            None => json[field] = value.clone(),
+        })
+        .expect_err(field)
+        .to_string();
+        assert!(error.contains(field) && error.contains(file), "{field} = {value}: {error}");
+        error
+    };
+    for field in [
+        "max_position_embeddings",
+        "hidden_size",
+        "num_hidden_layers",
+        "vocab_size",
+        "rms_norm_eps",
+        "tie_word_embeddings",
+    ] {
+        let text = error("config.json", field, Value::Null);
+        assert!(text.contains("null"), "{text}");
+    }
+    error("config.json", "num_attention_heads", json!(-4));
+    error("config.json", "rms_norm_eps", json!("NaN"));
+    error("config.json", "eos_token_id", json!("</s>"));
+    error("config.json", "eos_token_id", json!([2, null]));
+    error("config.json", "rope_parameters.rope_theta", json!("much"));
+    error("generation_config.json", "eos_token_id", json!({ "a": 1 }));
+    // Two at once: the first is named.
+    let folder = copy(of);
+    edit(&folder.path().join("config.json"), |config| {
+        (config["hidden_size"], config["vocab_size"]) = (Value::Null, Value::Null);
+    });
+    let text = load(folder.path()).unwrap_err().to_string();
+    assert!(text.contains("vocab_size is null") || text.contains("hidden_size is null"), "{text}");
+    let head = copy("heads/gemma2");
+    edit(&head.path().join("config.json"), |config| config["id2label"] = json!({ "x": 1 }));
+    assert!(load(head.path()).unwrap_err().to_string().contains("id2label"));
+    let head = copy("heads/gemma2");
+    edit(&head.path().join("config.json"), |config| config["pad_token_id"] = json!(-1));
+    load(head.path()).unwrap();
+}
+
+#[test]
+fn numbers_that_python_writes_and_json_does_not_have_are_read_where_nothing_needs_them() {
+    let of = "families/llama-off";
+    let expected = states(&load(&fixtures().join(of)).unwrap());
+    let insert = |file: &str, field: &str| {
+        let folder = copy(of);
+        let path = folder.path().join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        let (_, rest) = text.split_once('{').unwrap();
+        fs::write(&path, format!("{{{field},{rest}")).unwrap();
+        load(folder.path())
+    };
+    for (file, field) in [
+        ("config.json", r#""time_step_limit": [0.0, Infinity]"#),
+        ("generation_config.json", r#""temperature": NaN, "top_p": -Infinity"#),
+        ("tokenizer_config.json", r#""model_max_length": Infinity"#),
+    ] {
+        assert_eq!(states(&insert(file, field).unwrap()), expected, "{file}");
+    }
+    let error = insert("config.json", r#""partial_rotary_factor": NaN"#).unwrap_err().to_string();
+    assert!(error.contains("partial_rotary_factor") && error.contains("NaN"), "{error}");
+    let error = insert("config.json", r#""x": nan"#).unwrap_err();
+    assert!(matches!(error, Error::Json { .. }), "{error}");
+}
+
+#[test]
+fn files_that_are_not_themselves_say_what_to_do() {
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4665a5ea423c2713d436b5ee50593a9640e0018c1550b5a0002f74190d6caea8\nsize 999\n";
+    let page = "\n<!DOCTYPE html>\n<html><head><title>404</title></head></html>";
+    for (content, stands_for, advice) in [
+        (pointer, StandIn::LfsPointer, "git lfs pull"),
+        (page, StandIn::Page, "fetch the file again"),
+        ("", StandIn::Nothing, "empty"),
+    ] {
+        for file in [WEIGHTS, "config.json", "generation_config.json"] {
+            let folder = copy("families/llama-off");
+            fs::write(folder.path().join(file), content).unwrap();
+            let error = load(folder.path()).unwrap_err();
+            let text = error.to_string();
+            assert!(matches!(error, Error::StandIn { found, .. } if found == stands_for), "{file}: {text}");
+            assert!(text.contains(file) && text.contains(advice), "{text}");
+        }
+        let gguf = copy("gguf/qwen3");
+        fs::write(gguf.path().join("model.gguf"), content).unwrap();
+        assert!(matches!(load(gguf.path()), Err(Error::StandIn { .. })), "{content}");
+        let broken = copy("adapters/plain");
+        fs::write(broken.path().join("adapter_model.safetensors"), content).unwrap();
+        let error = Model::load(fixtures().join("families/llama-off"), &options(&[broken.path()])).unwrap_err();
+        assert!(matches!(error, Error::StandIn { .. }), "{error}");
+    }
+    let folder = copy("families/llama-off");
+    fs::write(folder.path().join("tokenizer.json"), pointer).unwrap();
+    assert!(load(folder.path()).unwrap_err().to_string().contains("git lfs pull"));
+    // Other bytes under the name, as of a PyTorch file.
+    fs::write(folder.path().join(WEIGHTS), b"PK\x03\x04\x00\x00\x08\x08\x00\x00\x00\x00").unwrap();
+    fs::copy(fixtures().join("families/llama-off/tokenizer.json"), folder.path().join("tokenizer.json")).unwrap();
+    assert!(load(folder.path()).unwrap_err().to_string().contains("no safetensors file"));
+}
+
+#[test]
+fn gguf_files_that_are_split_or_alone_say_what_to_do() {
+    let folder = copy("gguf/qwen3");
+    let (whole, part) = (folder.path().join("model.gguf"), folder.path().join("m-00001-of-00002.gguf"));
+    fs::rename(&whole, &part).unwrap();
+    fs::copy(&part, folder.path().join("m-00002-of-00002.gguf")).unwrap();
+    let error = load(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("split") && error.contains("gguf-split --merge"), "{error}");
+    // Without its config.json, and as a model's name.
+    let alone = copy("gguf/qwen3");
+    fs::remove_file(alone.path().join("config.json")).unwrap();
+    for path in [alone.path().to_owned(), alone.path().join("model.gguf")] {
+        let error = load(&path).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            matches!(error, Error::GgufAlone { .. }) && text.contains("config.json") && text.contains("tokenizer.json"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_gguf_file_beside_another_models_config_is_refused_by_the_setting() {
+    let setting = |of: &str, change: &dyn Fn(&mut Value)| {
+        let folder = copy(of);
+        edit(&folder.path().join("config.json"), |config| change(config));
+        match load(folder.path()) {
+            Err(Error::Gguf { problem: GgufProblem::Setting { key, .. }, .. }) => key,
+            Err(other) => panic!("{other}"),
+            Ok(_) => "it loads".to_owned(),
+        }
+    };
+    let of = "gguf/llama";
+    assert_eq!(setting(of, &|_| ()), "it loads");
+    assert_eq!(setting(of, &|config| config["rope_parameters"]["rope_theta"] = json!(777)), "llama.rope.freq_base");
+    assert_eq!(setting(of, &|config| config["rms_norm_eps"] = json!(0.5)), "llama.attention.layer_norm_rms_epsilon");
+    assert_eq!(setting(of, &|config| config["num_hidden_layers"] = json!(2)), "llama.block_count");
+    assert_eq!(setting(of, &|config| config["num_key_value_heads"] = json!(2)), "llama.attention.head_count_kv");
+    assert_eq!(setting(of, &|config| config["max_position_embeddings"] = json!(128)), "llama.context_length");
+    let scaled = |rope: Value| move |config: &mut Value| config["rope_parameters"] = rope.clone();
+    let linear = json!({ "rope_type": "linear", "factor": 2.0, "rope_theta": 10000.0 });
+    assert_eq!(setting(of, &scaled(linear)), "llama.rope.scaling.type");
+    let llama3 = json!({ "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 32, "rope_theta": 10000.0 });
+    assert_eq!(setting(of, &scaled(llama3)), "rope_freqs.weight");
+    let full = |config: &mut Value| config["rope_parameters"]["full_attention"]["rope_theta"] = json!(2e6);
+    assert_eq!(setting("gguf/gemma3", &full), "gemma3.rope.freq_base");
+    for of in ["gguf/gemma3", "gguf/qwen2", "gguf/qwen3"] {
+        assert_eq!(setting(of, &|_| ()), "it loads", "{of}");
+    }
+}
+
+#[test]
+fn weights_that_lose_bits_unasked_are_noted() {
+    let load =
+        |of: &str, dtype| Model::load(fixtures().join(of), &LoadOptions { dtype, ..LoadOptions::default() }).unwrap();
+    // Most of it is f16.
+    let of = "families/llama-on";
+    let model = load(of, None);
+    let notes = &model.info().notes;
+    assert_eq!(model.info().dtype, "bf16");
+    assert!(
+        matches!(notes.as_slice(), [note] if note.contains("f16") && note.contains("bf16") && note.contains("f32")),
+        "{notes:?}"
+    );
+    for dtype in [Dtype::F32, Dtype::Bf16] {
+        assert!(load(of, Some(dtype)).info().notes.is_empty(), "{dtype} was asked for");
+    }
+    assert!(load("families/llama-off", None).info().notes.is_empty());
+}

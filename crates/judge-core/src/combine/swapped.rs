@@ -2,6 +2,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::members::{self, Members, mixture};
 use super::renamed::{Renamed, preference};
@@ -166,5 +167,10 @@ impl<Item: Fields + ?Sized, J: for<'i> Judge<dyn Fields + 'i>> Judge<Item> for S
         let masses = parts.iter().map(|part| part.verdict.score()?.label_mass).collect::<Option<Vec<f64>>>();
         score.label_mass = masses.map(|masses| masses.iter().sum::<f64>() / masses.len() as f64);
         Ok(score.with_parts(CombinedBy::Orders(self.policy), parts))
+    }
+
+    fn settings(&self) -> Option<Value> {
+        let member = <J as Judge<dyn Fields>>::settings(&self.judge)?;
+        Some(json!({"judge": "swapped", "member": member, "policy": self.policy}))
     }
 }

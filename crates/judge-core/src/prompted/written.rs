@@ -1,3 +1,5 @@
+use serde_json::{Value, json};
+
 use crate::{
     ContractBreach, Fields, Finish, Generation, Judge, JudgeError, PromptFamily, Request, Rounds, Score, Want,
 };
@@ -76,5 +78,9 @@ impl<Item: Fields + ?Sized> Judge<Item> for WrittenJudge {
             (score.distribution, score.label_mass) = (Some(distribution), Some(label_mass));
         }
         Ok(score)
+    }
+
+    fn settings(&self) -> Option<Value> {
+        Some(json!({"judge": "written", "family": self.family, "generation": self.generation}))
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Parser;
 use judge_examples::console::usage;
+use judge_examples::files::OverwriteArgs;
 use judge_metrics::comparison::STATISTICS;
 
 use crate::means::MEANS;
@@ -79,6 +80,8 @@ pub struct Cli {
     /// No progress on stderr
     #[arg(long)]
     pub quiet: bool,
+    #[command(flatten)]
+    pub write: OverwriteArgs,
 }
 
 impl Cli {

@@ -13,11 +13,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
-use judge_data::{check_outputs, write_atomic};
+use judge_data::Outputs;
 use judge_examples::console::{progress, say, start, usage};
 use judge_examples::files::program;
 use judge_examples::reliability;
-use judge_examples::report::as_json;
+use judge_examples::report::{as_json, write_json, write_marked};
 use judge_metrics::agreement::AlternativeAnnotatorTest;
 use judge_metrics::comparison::{
     ComparedItem, Comparison, ComparisonSettings, Comparisons, Labels, STATISTICS, Statistic,
@@ -34,7 +34,8 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    check_outputs([&cli.input], [&cli.json, &cli.plot, &cli.risk_plot, &cli.comparison_plot].into_iter().flatten())?;
+    let reports = [&cli.json, &cli.plot, &cli.risk_plot, &cli.comparison_plot].into_iter().flatten();
+    Outputs::new([&cli.input]).reports("agreement", reports).overwrite(cli.write.overwrite).check()?;
     cli.check()?;
     let fields = Fields {
         predicted: cli.predicted.as_deref(),
@@ -124,10 +125,10 @@ fn run(cli: &Cli) -> Result<()> {
             "groups": groups.iter().map(|(group, found)| (group.clone(), json!({"n": found.n, "statistics": by_name(found)})))
                 .collect::<BTreeMap<_, _>>(),
         });
-        write_atomic(path, &serde_json::to_vec_pretty(&report)?)?;
+        write_json(path, "agreement", &report)?;
     }
     for (path, svg) in pictures {
-        write_atomic(path, svg.as_bytes())?;
+        write_marked(path, "agreement", &svg)?;
     }
     let counts: Vec<String> = excluded.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
     let left_out =

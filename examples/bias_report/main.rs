@@ -6,14 +6,14 @@ mod perturbed;
 mod plot;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use judge_data::{BenchmarkPair, PairVerdicts, check_outputs, write_atomic};
+use judge_data::{BenchmarkPair, Outputs, PairVerdicts};
 use judge_examples::console::{say, start, table, usage};
-use judge_examples::files::program;
+use judge_examples::files::{OverwriteArgs, program};
 use judge_examples::judged_pairs::PairsArgs;
 use judge_examples::report::{self, BOOTSTRAP};
 use judge_metrics::comparison::{BiasFinding, BiasPair, BiasReport};
@@ -57,6 +57,8 @@ struct Cli {
     /// A folder for one figure of each bias that could be measured
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
+    #[command(flatten)]
+    write: OverwriteArgs,
 }
 
 fn main() -> ExitCode {
@@ -69,7 +71,8 @@ fn run(cli: &Cli) -> Result<()> {
     }
     let inputs = cli.pairs.benchmark.files(&cli.pairs.data)?.into_iter();
     let inputs = inputs.chain([&cli.verdicts, &cli.perturbed].into_iter().flatten().cloned());
-    check_outputs(inputs, [&cli.json, &cli.write_perturbed].into_iter().flatten())?;
+    let outputs = Outputs::new(inputs).reports("bias_report", &cli.json).made(&cli.write_perturbed);
+    outputs.overwrite(cli.write.overwrite).check()?;
     let pairs = cli.pairs.benchmark.read(&cli.pairs.data)?;
     let (path, convention) = match (&cli.verdicts, &cli.write_perturbed) {
         (_, Some(path)) => return perturbed::write(cli, path, &pairs),
@@ -100,13 +103,16 @@ fn run(cli: &Cli) -> Result<()> {
     let orders = if verdicts.both_orders { 2 } else { 1 };
     let missing = |orders_of: &[Option<_>; 2]| orders_of[..orders].iter().filter(|verdict| verdict.is_none()).count();
     let unparsed: usize = verdicts.orders.iter().map(missing).sum();
+    let pictures = cli.plots.as_ref().map(|folder| pictures(folder, &findings)).transpose()?.unwrap_or_default();
+    let paths = pictures.iter().map(|(_, path, _)| path);
+    Outputs::default().reports("bias_report", paths).overwrite(cli.write.overwrite).check()?;
     if let Some(path) = &cli.json {
         let biases: BTreeMap<_, _> = findings.iter().map(|finding| (&finding.bias, finding_json(finding))).collect();
         let report = json!({
             "program": program("bias_report"), "benchmark": cli.pairs.benchmark.as_str(), "n": pairs.len(), "unparsed": unparsed,
             "policy": cli.pairs.policy_name(), "biases": biases,
         });
-        write_atomic(path, &serde_json::to_vec_pretty(&report)?)?;
+        report::write_json(path, "bias_report", &report)?;
     }
     say(format_args!(
         "{}: {} pairs, {} judged; texts without a verdict: {unparsed} ({})\n",
@@ -126,10 +132,10 @@ fn run(cli: &Cli) -> Result<()> {
             say(table(&rows))?;
         }
     }
-    match &cli.plots {
-        Some(folder) => plots(folder, &findings),
-        None => Ok(()),
-    }
+    pictures.iter().try_for_each(|(bias, path, svg)| {
+        report::write_marked(path, "bias_report", svg)?;
+        say(format_args!("{bias} -> {}", path.display()))
+    })
 }
 
 /// Which response is of this model, if one alone is.
@@ -150,14 +156,13 @@ fn finding_json(finding: &BiasFinding) -> Value {
     })
 }
 
-fn plots(folder: &PathBuf, findings: &[BiasFinding]) -> Result<()> {
+/// A figure of each bias that could be measured: its name, where it goes, and the figure.
+fn pictures(folder: &Path, findings: &[BiasFinding]) -> Result<Vec<(String, PathBuf, String)>> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    for finding in findings {
-        let path = folder.join(format!("{}.svg", finding.bias));
-        if let Some(svg) = plot::svg(finding)? {
-            write_atomic(&path, svg.as_bytes())?;
-            say(format_args!("{} -> {}", finding.bias, path.display()))?;
-        }
-    }
-    Ok(())
+    let picture = |finding: &BiasFinding| {
+        let name = finding.bias.to_string();
+        let path = folder.join(format!("{name}.svg"));
+        Ok(plot::svg(finding)?.map(|svg| (name, path, svg)))
+    };
+    findings.iter().filter_map(|finding| picture(finding).transpose()).collect()
 }

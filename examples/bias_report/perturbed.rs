@@ -1,11 +1,12 @@
 //! Pairs of which one response was changed, and what the changes did.
 
 use std::cmp::Ordering;
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
 use judge_core::PairConvention;
-use judge_data::{Benchmark, BenchmarkPair, JsonlWriter, PairVerdict, PairVerdicts, Perturbation, PerturbedPair, Rows};
+use judge_data::{Benchmark, BenchmarkPair, PairVerdict, PairVerdicts, Perturbation, PerturbedPair, Rows, write_new};
 use judge_examples::console::{say, usage};
 use judge_examples::report::BOOTSTRAP;
 use judge_metrics::comparison::{BiasFinding, PerturbationReport, PerturbedVerdicts};
@@ -60,7 +61,7 @@ fn of(cli: &Cli, pairs: &[BenchmarkPair], perturbations: &[Perturbation]) -> Res
 /// The changed pairs as rows of pairs.
 pub(crate) fn write(cli: &Cli, path: &Path, pairs: &[BenchmarkPair]) -> Result<()> {
     let perturbed = of(cli, pairs, &wanted(cli)?)?;
-    let mut file = JsonlWriter::create(path)?;
+    let mut rows: Vec<u8> = Vec::new();
     for known in &perturbed {
         let Some(record) = known.pair.to_record() else { continue };
         let letter = |order: Ordering| PairVerdict::from(order);
@@ -78,9 +79,9 @@ pub(crate) fn write(cli: &Cli, path: &Path, pairs: &[BenchmarkPair]) -> Result<(
                 row[name] = value;
             }
         }
-        file.write(&row)?;
+        writeln!(rows, "{row}")?;
     }
-    file.finish()?;
+    write_new(path, &rows, cli.write.overwrite)?;
     say(format_args!("{} changed pairs -> {}", perturbed.len(), path.display()))
 }
 

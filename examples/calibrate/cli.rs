@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, ValueEnum};
-use judge_data::{Extra, Rows, Settings, check_outputs};
+use judge_data::{Extra, Outputs, Rows, Settings};
 use judge_examples::console::usage;
 use judge_examples::files::WriteArgs;
 use judge_metrics::calibration::{CalibrationMethod, Calibrator};
@@ -76,7 +76,8 @@ impl Cli {
     }
 
     pub(crate) fn settings(&self) -> Result<Calibrator> {
-        check_outputs([&self.graded, &self.input], [Some(&self.output), self.json.as_ref()].into_iter().flatten())?;
+        let outputs = Outputs::new([&self.graded, &self.input]).rows([&self.output]).reports("calibrate", &self.json);
+        outputs.overwrite(self.write.overwrite).check()?;
         let range = match self.range.as_deref() {
             None => None,
             Some(&[low, high]) if low < high => Some([low, high]),

@@ -9,9 +9,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use judge_core::Reason;
-use judge_data::{Fate, Input, InputFile, Opened, Resolved, RunPlan, write_atomic};
+use judge_data::{Fate, Input, InputFile, Opened, Resolved, RunPlan};
 use judge_examples::console::{say, start};
 use judge_examples::files::program;
+use judge_examples::report::write_json;
 use judge_metrics::calibration::CalibrationReport;
 use serde_json::{Value, json};
 
@@ -71,7 +72,7 @@ fn run(cli: &Cli) -> Result<()> {
     let rows = total;
     if let Some(path) = &cli.json {
         let report = as_json(&report, cli, rows, without)?;
-        write_atomic(path, &serde_json::to_vec_pretty(&report)?)?;
+        write_json(path, "calibrate", &report)?;
     }
     run.finish()?;
     let covered = report.coverage.wilson(0.95)?;

@@ -23,8 +23,9 @@ use std::thread;
 
 use anyhow::Result;
 use clap::Parser;
-use judge_data::AtomicFile;
+use judge_data::{AtomicFile, Outputs};
 use judge_examples::console::{progress, say, start, table, usage};
+use judge_examples::files::{OverwriteArgs, program};
 use judge_examples::interrupt::{Interrupts, Stopped};
 use judge_metrics::{Error, Proportion};
 use serde_json::json;
@@ -55,6 +56,8 @@ struct Cli {
     /// No progress on stderr
     #[arg(long)]
     quiet: bool,
+    #[command(flatten)]
+    write: OverwriteArgs,
 }
 
 fn main() -> ExitCode {
@@ -71,6 +74,7 @@ fn run(cli: &Cli) -> Result<()> {
         let text = cli.only.as_deref().unwrap_or_default();
         return Err(usage(format_args!("no line's name contains {text:?} of --only\n\n{}", names())));
     }
+    Outputs::default().reports("coverage", &cli.json).overwrite(cli.write.overwrite).check()?;
     // Opened now: minutes later is too late to learn that it cannot be written.
     let json = cli.json.as_ref().map(AtomicFile::create).transpose()?;
     let stop = Interrupts::catch()?;
@@ -109,7 +113,7 @@ fn run(cli: &Cli) -> Result<()> {
     say(table(&lines).trim_end())?;
     if let Some(mut file) = json {
         let figures = json!({"runs": cli.runs, "seed": cli.seed, "simulations": figures});
-        serde_json::to_writer_pretty(&mut file, &figures)?;
+        serde_json::to_writer_pretty(&mut file, &json!({"program": program("coverage"), "lines": figures}))?;
         file.commit()?;
     }
     Ok(())

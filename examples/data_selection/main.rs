@@ -10,13 +10,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{ArgGroup, Parser};
-use judge_data::{Input, Settings, check_outputs, record_path, write_atomic};
+use judge_data::{Input, Outputs, Settings};
 use judge_examples::console::{check_scored, progress, say, start, usage};
 use judge_examples::files::{InputArgs, OutputArgs, beside, program};
 use judge_examples::interrupt::{Interrupts, Stopped};
 use judge_examples::lager::LagerArgs;
 use judge_examples::model_args::{ModelArgs, SeedArgs};
 use judge_examples::probes::PromptedProbe;
+use judge_examples::report::write_json;
 use judge_examples::selection::choice::{Choice, Directions, Near, best, diverse, reaching, rows_of_share};
 use judge_examples::selection::example::{self, Form};
 use judge_examples::selection::graders::{self, Aspects};
@@ -107,15 +108,10 @@ fn run(cli: &Cli) -> Result<()> {
     let likelihood = beside(output, "likelihood.jsonl");
     let probe = beside(output, "probe.jsonl");
     let states = beside(output, "states.safetensors");
-    let outputs = [Some(output), cli.selected.as_ref(), cli.json.as_ref()].into_iter().flatten();
     let inputs = [&cli.input.input].into_iter().chain(&cli.rubrics).chain(&cli.probes).chain(cli.lager.inputs());
-    check_outputs(inputs, outputs.chain([&grades, &likelihood, &probe, &states]))?;
-    for output in [Some(output), cli.selected.as_ref()].into_iter().flatten() {
-        if !cli.output.write.overwrite && output.exists() && !record_path(output).exists() {
-            // Said before any model work; what has a record is compared with it below.
-            return Err(judge_data::Error::OutputExists { path: output.clone(), differences: Vec::new() }.into());
-        }
-    }
+    let outputs = Outputs::new(inputs).rows([output]).rows(&cli.selected).rows([&grades, &likelihood, &probe]);
+    let outputs = outputs.states([&states]).reports("data_selection", &cli.json);
+    outputs.overwrite(cli.output.write.overwrite).check()?;
 
     let wanted: BTreeSet<Criterion> = others.iter().copied().chain([criterion]).collect();
     let asks = |some: &[Criterion]| some.iter().any(|one| wanted.contains(one));
@@ -136,9 +132,11 @@ fn run(cli: &Cli) -> Result<()> {
         model: &cli.model,
         loaded: OnceCell::new(),
     };
+    let settings = cli.choice_settings(criterion, rubrics.names().len());
+    passes.plan(output, settings.clone())?.check_settings()?;
     let mut files = Files::default();
     if let Some(aspects) = &aspects {
-        aspects.grade(&passes, &grades, &cli.lager)?;
+        aspects.grade(&passes, &grades)?;
         files.aspects = Some(grades);
     }
     if asks(&[Criterion::Perplexity, Criterion::Difficulty]) {
@@ -154,7 +152,6 @@ fn run(cli: &Cli) -> Result<()> {
     let values = numbers.by(criterion)?;
     let (choice, near) = cli.choose(&passes, &states, &values)?;
 
-    let settings = cli.choice_settings(criterion, names);
     let is_new = write::rows(output, &numbers, &input, &values, &choice, settings.clone())?;
     if let Some(path) = &cli.selected {
         write::selected(path, &numbers, &input, &choice, cli.format, settings)?;
@@ -190,9 +187,7 @@ fn run(cli: &Cli) -> Result<()> {
         choices,
     };
     if let Some(path) = &cli.json {
-        let mut text = serde_json::to_vec_pretty(&report)?;
-        text.push(b'\n');
-        write_atomic(path, &text)?;
+        write_json(path, "data_selection", &report)?;
     }
     if !is_new {
         say(format_args!("{} is complete; nothing to do", output.display()))?;

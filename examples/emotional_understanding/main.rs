@@ -9,15 +9,13 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Parser;
 use judge_core::{LayerWeights, Scale, ScalePoint, States, Variant};
-use judge_data::{
-    Carry, DatasetFormat, LabelTable, Program, Record, Rows, ScoreOutcome, ScoreRow, check_outputs, load, write_atomic,
-};
+use judge_data::{Carry, DatasetFormat, LabelTable, Outputs, Program, Record, Rows, ScoreOutcome, ScoreRow, load};
 use judge_examples::console::{check_scored, say, start, table};
 use judge_examples::files::{InputArgs, OutputArgs, program};
 use judge_examples::lager::LagerArgs;
 use judge_examples::lager_file::{LagerFile, ScoredFile};
 use judge_examples::model_args::ModelArgs;
-use judge_examples::report::{self, Agreement, agreement};
+use judge_examples::report::{self, Agreement, agreement, write_json};
 use judge_metrics::prediction::bias_in_words;
 use serde::Serialize;
 
@@ -54,7 +52,8 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<()> {
     cli.lager.check()?;
     let inputs = [&cli.input.input].into_iter().chain(cli.lager.inputs());
-    check_outputs(inputs, [Some(&cli.output.output), cli.json.as_ref()].into_iter().flatten())?;
+    let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports("emotional_understanding", &cli.json);
+    outputs.overwrite(cli.output.write.overwrite).check()?;
     let file = LagerFile {
         program: "emotional_understanding",
         input: &cli.input,
@@ -77,9 +76,7 @@ fn run(cli: &Cli) -> Result<()> {
     }
     let results = Results::of(cli)?;
     if let Some(path) = &cli.json {
-        let mut text = serde_json::to_vec_pretty(&results)?;
-        text.push(b'\n');
-        write_atomic(path, &text)?;
+        write_json(path, "emotional_understanding", &results)?;
     }
     check_scored(counts.scored, counts.unscored)?;
     results.print()

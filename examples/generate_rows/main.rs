@@ -2,16 +2,18 @@
 //!
 //! `cargo run --release --example generate_rows -- --split test --rows 400 --output graded.jsonl`
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
-use judge_data::{JsonlWriter, PairVerdict, check_outputs};
+use judge_data::{Outputs, PairVerdict, write_new};
 use judge_examples::console::{say, start};
+use judge_examples::files::OverwriteArgs;
 use judge_examples::model_args::SeedArgs;
 use judge_examples::planted::{self, Split};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Write generated rows to try the other examples on.
 ///
@@ -42,6 +44,8 @@ struct Cli {
     truth: bool,
     #[command(flatten)]
     seed: SeedArgs,
+    #[command(flatten)]
+    write: OverwriteArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -57,23 +61,28 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    check_outputs([] as [&PathBuf; 0], [&cli.output])?;
+    Outputs::default().made([&cli.output]).check()?;
     let split = match cli.split {
         Part::Train => Split::Train,
         Part::Validation => Split::Validation,
         Part::Test => Split::Test,
         Part::Shifted => Split::Shifted,
     };
-    let mut file = JsonlWriter::create(&cli.output)?;
+    let mut rows: Vec<u8> = Vec::new();
+    let mut write = |row: &Value| writeln!(rows, "{row}");
     if cli.pairs {
         for pair in planted::pairs(split, cli.rows, cli.seed.seed) {
             let ([a, b], human) =
                 (&pair.responses, pair.verdicts.iter().map(|&verdict| PairVerdict::from(verdict)).collect::<Vec<_>>());
-            file.write(&json!({"id": pair.id, "instruction": pair.instruction, "response_a": a, "response_b": b, "rubric": pair.rubric, "human": human}))?;
+            write(
+                &json!({"id": pair.id, "instruction": pair.instruction, "response_a": a, "response_b": b, "rubric": pair.rubric, "human": human}),
+            )?;
         }
     } else if let Some(answers) = cli.answers {
         for row in planted::candidates(split, cli.rows, answers.into(), cli.seed.seed) {
-            file.write(&json!({"id": row.id, "instruction": row.instruction, "responses": row.responses, "rubric": row.rubric, "human": row.grades}))?;
+            write(
+                &json!({"id": row.id, "instruction": row.instruction, "responses": row.responses, "rubric": row.rubric, "human": row.grades}),
+            )?;
         }
     } else {
         for item in planted::generate(split, cli.rows, cli.seed.seed) {
@@ -82,9 +91,9 @@ fn run(cli: &Cli) -> Result<()> {
                 row["quality"] = json!(item.quality);
                 row["defects"] = item.defects.iter().map(ToString::to_string).collect();
             }
-            file.write(&row)?;
+            write(&row)?;
         }
     }
-    file.finish()?;
+    write_new(&cli.output, &rows, cli.write.overwrite)?;
     say(format_args!("{} rows -> {}", cli.rows, cli.output.display()))
 }

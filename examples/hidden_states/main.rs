@@ -10,9 +10,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser;
 use judge_core::{Backbone, Layer, Outcome, Pooling, Want};
-use judge_data::{
-    Error, Resolved, RunPlan, Sharding, StatesSpec, StatesWriter, check_outputs, ids_path, record_path, save,
-};
+use judge_data::{Error, Outputs, Resolved, RunPlan, Sharding, StatesSpec, StatesWriter, ids_path, record_path, save};
 use judge_examples::console::{check_scored, say, start, tell};
 use judge_examples::files::{InputArgs, WriteArgs, program};
 use judge_examples::layers::{LayerList, PoolingArg};
@@ -52,14 +50,14 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    check_outputs([&cli.input.input], [&cli.output])?;
+    Outputs::new([&cli.input.input]).states([&cli.output]).overwrite(cli.write.overwrite).check()?;
     let input = cli.input.open()?;
     let prompts = Prompts { input: &input, columns: &cli.input, model: &cli.model, prefill: "" };
     let (rows, _) = prompts.check(|_| Ok(()))?;
     let pooling = Pooling::from(cli.pooling);
     let mut plan = RunPlan::new(&cli.output, rows, program("hidden_states"));
     plan.inputs = vec![input.identity()?.with_rows(rows)];
-    plan.settings = cli.model.settings()?;
+    cli.model.describe(&mut plan, None)?;
     plan.settings.insert("layers".to_owned(), json!(cli.layers.to_string()));
     plan.settings.insert("pooling".to_owned(), json!(pooling));
     plan.settings.insert("rows_per_shard".to_owned(), json!(cli.rows_per_shard));

@@ -8,9 +8,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use judge_data::{JsonlWriter, Layout, Rows, check_outputs, write_atomic};
+use judge_data::{InputFile, Layout, Outputs, Rows, Settings};
 use judge_examples::console::{check_scored, say, start, table, usage};
-use judge_examples::inspector::{Evaluation, ProbeArgs, Ranking, evaluate, judged_path, rows_at};
+use judge_examples::inspector::{Evaluation, Kept, ProbeArgs, Ranking, evaluate, judged_path};
+use serde_json::json;
+
+/// The program's name, for records.
+const PROGRAM: &str = "inspector_evaluate";
 
 /// Judge answers by probes (INSPECTOR).
 ///
@@ -35,7 +39,7 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<()> {
     let array = cli.output.extension().is_some_and(|extension| extension == "json");
-    let layout = if array { Layout::Array } else { Layout::Lines };
+    let of_output = if array { Layout::Array } else { Layout::Lines };
     let share = cli.top_share.filter(|&share| share != 1.0);
     if let Some(share) = share.filter(|share| !(0.0..=1.0).contains(share)) {
         return Err(usage(format!(
@@ -44,10 +48,18 @@ fn run(cli: &Cli) -> Result<()> {
     }
     let (judged, layout) = match share {
         Some(_) => (judged_path(&cli.output), Layout::Lines),
-        None => (cli.output.clone(), layout),
+        None => (cli.output.clone(), of_output),
     };
-    check_outputs([&cli.probes.input.input], [&cli.output])?;
-    let evaluation = evaluate(&cli.probes, "inspector_evaluate", &judged, layout)?;
+    let outputs = Outputs::new([&cli.probes.input.input].into_iter().chain(&cli.probes.probes)).rows([&cli.output]);
+    let outputs = if share.is_some() { outputs.rows([&judged]) } else { outputs };
+    outputs.overwrite(cli.probes.write.overwrite).check()?;
+    let settings = Settings::from([("top_share".to_owned(), json!(share))]);
+    let (output, write) = (cli.output.as_path(), cli.probes.write);
+    let kept = Kept { program: PROGRAM, output, layout: of_output, settings, write };
+    if share.is_some() {
+        kept.check()?;
+    }
+    let evaluation = evaluate(&cli.probes, PROGRAM, &judged, layout)?;
     if evaluation.was_complete {
         say(format_args!("{} is complete", judged.display()))?;
     }
@@ -55,17 +67,13 @@ fn run(cli: &Cli) -> Result<()> {
     let (scored, rows) = (evaluation.counts.scored, evaluation.rows);
     say(format_args!("{scored} of {rows} pairs judged -> {}", judged.display()))?;
     if let Some(share) = share {
-        let (kept, tied) = Ranking::read(&judged)?.best(share);
-        let best = rows_at(&judged, &kept)?;
-        if array {
-            write_atomic(&cli.output, &serde_json::to_vec_pretty(&best)?)?;
-        } else {
-            let mut output = JsonlWriter::create(&cli.output)?;
-            best.iter().try_for_each(|row| output.write(row))?;
-            output.finish()?;
+        let (places, tied) = Ranking::read(&judged)?.best(share);
+        let n = places.len();
+        if !kept.write(&judged, &places, vec![InputFile::of(&judged)?])? {
+            say(format_args!("{} is complete", cli.output.display()))?;
         }
         let output = cli.output.display();
-        say(format_args!("{} kept -> {output}; {tied} further rows have the same total as the last one", kept.len()))?;
+        say(format_args!("{n} kept -> {output}; {tied} further rows have the same total as the last one"))?;
     }
     check_scored(evaluation.counts.scored, evaluation.counts.unscored)
 }

@@ -2,19 +2,19 @@
 //!
 //! `cargo run --release --example inspector_filter -- --input pairs.jsonl --probes probes --output kept.jsonl --top-share 0.2`
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{ArgGroup, Parser};
-use judge_data::{
-    Error, Fate, Input, Layout, Opened, Resolved, Rows, RunPlan, check_outputs, record_path, write_atomic,
-};
+use judge_data::{InputFile, Layout, Outputs};
 use judge_examples::console::{check_scored, say, start, usage};
-use judge_examples::files::program;
-use judge_examples::inspector::{Evaluation, ProbeArgs, Ranking, evaluate, judged_path};
+use judge_examples::inspector::{Kept, ProbeArgs, Ranking, evaluate, judged_path};
+use judge_examples::report::write_json;
 use serde_json::json;
+
+/// The program's name, for records.
+const PROGRAM: &str = "inspector_filter";
 
 /// Filter a data set by probes (INSPECTOR).
 ///
@@ -54,14 +54,19 @@ fn run(cli: &Cli) -> Result<()> {
         return Err(usage("--min-total must be a number"));
     }
     let judged = judged_path(&cli.output);
-    let outputs = [Some(&cli.output), Some(&judged), cli.json.as_ref()];
-    let inputs = [&cli.probes.input.input].into_iter().chain(&cli.probes.probes);
-    check_outputs(inputs, outputs.into_iter().flatten())?;
-    if !cli.probes.write.overwrite && cli.output.exists() && !record_path(&cli.output).exists() {
-        // Said before any model work; what has a record is compared with it below.
-        return Err(Error::OutputExists { path: cli.output.clone(), differences: Vec::new() }.into());
-    }
-    let evaluation = evaluate(&cli.probes, "inspector_filter", &judged, Layout::Lines)?;
+    let outputs = Outputs::new([&cli.probes.input.input].into_iter().chain(&cli.probes.probes));
+    let outputs = outputs.rows([&cli.output, &judged]).reports(PROGRAM, &cli.json);
+    outputs.overwrite(cli.probes.write.overwrite).check()?;
+    let settings = [("top_share", json!(cli.top_share)), ("min_total", json!(cli.min_total))];
+    let of_kept = Kept {
+        program: PROGRAM,
+        output: &cli.output,
+        layout: Layout::Lines,
+        settings: settings.map(|(key, value)| (key.to_owned(), value)).into(),
+        write: cli.probes.write,
+    };
+    of_kept.check()?;
+    let evaluation = evaluate(&cli.probes, PROGRAM, &judged, Layout::Lines)?;
     let ranking = Ranking::read(&judged)?;
     let (kept, tied) = match (cli.top_share, cli.min_total) {
         (Some(share), _) => ranking.best(share),
@@ -70,7 +75,9 @@ fn run(cli: &Cli) -> Result<()> {
             ((0..ranking.totals.len()).filter(reaches).collect(), 0)
         }
     };
-    let was_complete = !write(cli, &evaluation, &judged, &kept)?;
+    let input = cli.probes.input.open()?;
+    let inputs = vec![input.identity()?.with_rows(evaluation.rows), InputFile::of(&judged)?];
+    let was_complete = !of_kept.write(&input, &kept, inputs)?;
     let unscored: usize = evaluation.counts.unscored.values().sum();
     if let Some(path) = &cli.json {
         let total = |row: &usize| ranking.totals[*row].map(|(total, _)| total);
@@ -78,7 +85,7 @@ fn run(cli: &Cli) -> Result<()> {
         let report = json!({
             "n": evaluation.rows, "kept": kept.len(), "unscored": unscored, "tied": tied, "aspects": evaluation.aspects, "kept_rows": rows,
         });
-        write_atomic(path, &serde_json::to_vec(&report)?)?;
+        write_json(path, PROGRAM, &report)?;
     }
     let (n, output) = (evaluation.rows, cli.output.display());
     if was_complete {
@@ -91,30 +98,4 @@ fn run(cli: &Cli) -> Result<()> {
         ))?;
     }
     check_scored(evaluation.counts.scored, evaluation.counts.unscored)
-}
-
-/// Writes the rows that are kept, in this order, with a record of their own; `false` if that was done before.
-fn write(cli: &Cli, evaluation: &Evaluation, judged: &Path, kept: &[usize]) -> Result<bool> {
-    let input = cli.probes.input.open()?;
-    let mut plan = RunPlan::new(&cli.output, kept.len(), program("inspector_filter"));
-    plan.inputs = vec![input.identity()?.with_rows(evaluation.rows), Input::open(judged)?.identity()?];
-    plan.settings.insert("top_share".to_owned(), json!(cli.top_share));
-    plan.settings.insert("min_total".to_owned(), json!(cli.min_total));
-    plan.options = cli.probes.write.options();
-    let start = match plan.open()? {
-        Opened::Complete(_) => return Ok(false),
-        Opened::Ready(start) => start,
-    };
-    let place: HashMap<usize, usize> = kept.iter().enumerate().map(|(place, &row)| (row, place)).collect();
-    let mut output = start.begin(Resolved::default())?;
-    for (number, row) in Rows::open(&input)?.take(evaluation.rows).enumerate() {
-        let row = row?;
-        if let Some(&place) = place.get(&number)
-            && !output.is_done(place)
-        {
-            output.push(place, &row.into_extra(&[]), Fate::SCORED)?;
-        }
-    }
-    output.finish()?;
-    Ok(true)
 }

@@ -136,6 +136,11 @@ impl Cli {
         Ok(())
     }
 
+    /// Where states are kept.
+    pub fn states_folder(&self) -> PathBuf {
+        self.states.clone().unwrap_or_else(|| self.output.join("states"))
+    }
+
     fn grading(&self) -> Grading {
         if self.binary { Grading::AtLeast(self.threshold.unwrap_or(4.0)) } else { Grading::Whole }
     }

@@ -11,13 +11,15 @@ mod states;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use judge_core::{Backbone, Layer, TokenId};
-use judge_data::{Input, write_atomic};
+use judge_core::{Backbone, Layer, PromptTemplate, TokenId};
+use judge_data::{Input, Outputs, check_new, write_atomic, write_new};
 use judge_examples::console::{say, start, tell, usage};
 use judge_examples::model_args::read_template;
+use judge_examples::report::{write_json, write_marked};
 use judge_models::Model;
 use judge_probe::ProbedModel;
 use judge_probe::training::{GradedRow, Grading, ProbeTraining, TrainedProbe, TrainingOrigin};
@@ -25,7 +27,7 @@ use serde_json::json;
 
 use crate::cli::Cli;
 use crate::rows::{Data, Reading};
-use crate::settings::{Found, SETTINGS, look, probe_path, report_path};
+use crate::settings::{Found, SETTINGS, figure_path, look, probe_path, report_path, template_path};
 use crate::states::States;
 
 fn main() -> ExitCode {
@@ -58,6 +60,7 @@ fn run(cli: &Cli) -> Result<()> {
         cli.training().check(rows).with_context(|| format!("aspect {aspect:?}"))?;
     }
     let mut settings = cli.settings(input.as_ref(), &data)?;
+    check_files(cli, &aspects, &data.templates)?;
     look(&cli.output, &aspects, &settings, cli.overwrite)?;
 
     let model = cli.model.load()?;
@@ -75,7 +78,7 @@ fn run(cli: &Cli) -> Result<()> {
     for (aspect, rows) in &data.rows {
         let tokens = grade_tokens(&model, rows, &training.layers, cli.model.quiet);
         let reading = states::Reading::new(&training, tokens.as_deref());
-        let folder = cli.states.clone().unwrap_or_else(|| cli.output.join("states"));
+        let folder = cli.states_folder();
         let states_settings = cli.states_settings(model.info(), rows)?;
         let states = States::read(&model, &folder, aspect, rows, &reading, &states_settings, cli.model.quiet)?;
         let template = data.templates.get(aspect);
@@ -91,13 +94,13 @@ fn run(cli: &Cli) -> Result<()> {
         };
         let TrainedProbe { probe, report } =
             training.train(rows, &states, &origin).with_context(|| format!("aspect {aspect:?}"))?;
-        write_atomic(probe_path(&cli.output, aspect), &probe.to_bytes()?)?;
+        write_atomic(probe_path(&cli.output, aspect), &probe.to_bytes()?)?; // `look` has compared what was there
         let title = format!("{aspect}: macro F1 by layer");
         if let Some(svg) = figure::svg(&title, &report.selection, report.folds)? {
-            write_atomic(cli.output.join(format!("{aspect}.svg")), svg.as_bytes())?;
+            write_marked(&figure_path(&cli.output, aspect), cli::PROGRAM, &svg)?;
         }
         if let Some(template) = template {
-            write_atomic(cli.output.join(format!("{aspect}.template.json")), &serde_json::to_vec_pretty(template)?)?;
+            write_new(template_path(&cli.output, aspect), &serde_json::to_vec_pretty(template)?, cli.overwrite)?;
         }
         print::print(aspect, &report)?;
         reports.insert(aspect, report);
@@ -107,8 +110,29 @@ fn run(cli: &Cli) -> Result<()> {
     let report = json!({
         "model": model.info(), "binary": binary, SETTINGS: settings, "ungraded": data.ungraded, "aspects": reports,
     });
-    write_atomic(&path, &serde_json::to_vec_pretty(&report)?)?;
+    write_json(&path, cli::PROGRAM, &report)?;
     say(format_args!("-> {}", path.display()))
+}
+
+/// Refuses, before any work, to write where something else lies. Probes and the report are compared by [`look`].
+fn check_files(cli: &Cli, aspects: &[&String], templates: &BTreeMap<String, PromptTemplate>) -> Result<()> {
+    let (folder, training) = (cli.states_folder(), cli.training());
+    let in_output = |path: &PathBuf| path.parent().is_some_and(Path::is_dir); // in a folder that is made later there is nothing yet
+    let tables = aspects.iter().map(|aspect| states::paths(&folder, aspect, &training)).collect::<Result<Vec<_>>>()?;
+    let outputs = Outputs::new(cli.input.iter().chain(&cli.template));
+    let outputs = outputs.states(tables.into_iter().flatten().filter(in_output));
+    let figures = aspects.iter().map(|aspect| figure_path(&cli.output, aspect)).filter(in_output);
+    let paths = templates.keys().map(|aspect| template_path(&cli.output, aspect)).filter(in_output);
+    let probes = aspects.iter().map(|aspect| probe_path(&cli.output, aspect)).filter(in_output);
+    let outputs = outputs.reports(cli::PROGRAM, figures).made(paths).made(probes);
+    outputs.made(Some(report_path(&cli.output)).filter(in_output)).overwrite(cli.overwrite).check()?;
+    for (aspect, template) in templates {
+        let path = template_path(&cli.output, aspect);
+        if in_output(&path) {
+            check_new(path, &serde_json::to_vec_pretty(template)?, cli.overwrite)?;
+        }
+    }
+    Ok(())
 }
 
 /// The grades that occur as tokens, for the model's own score: only if it is run to its end anyway, and has such tokens.

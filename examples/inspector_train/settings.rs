@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use judge_examples::console::usage;
 use judge_probe::SavedProbe;
 use serde_json::Value;
 
@@ -59,11 +60,11 @@ pub fn look(folder: &Path, aspects: &[&String], known: &Settings, overwrite: boo
         if overwrite {
             return Ok(Found::Unfinished);
         }
-        bail!(
+        return Err(usage(format!(
             "{} is of another run: {}. Repeat that run, choose another --output, or replace it with --overwrite",
             path.display(),
             differences.join("; ")
-        );
+        )));
     }
     Ok(found)
 }
@@ -74,6 +75,14 @@ pub fn report_path(folder: &Path) -> PathBuf {
 
 pub fn probe_path(folder: &Path, aspect: &str) -> PathBuf {
     folder.join(format!("{aspect}.safetensors"))
+}
+
+pub fn figure_path(folder: &Path, aspect: &str) -> PathBuf {
+    folder.join(format!("{aspect}.svg"))
+}
+
+pub fn template_path(folder: &Path, aspect: &str) -> PathBuf {
+    folder.join(format!("{aspect}.template.json"))
 }
 
 fn of_value(value: &Value) -> Option<Settings> {

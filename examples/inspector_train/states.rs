@@ -14,6 +14,24 @@ use judge_probe::training::{GradedRow, ProbeTraining, RowSignals};
 /// Most bytes of one file of states.
 const SHARD_BYTES: u64 = 1 << 30;
 
+/// The name of the logits of the labels.
+const LABELS: &str = "labels";
+
+/// The tables that a training may keep of an aspect, before it is known which layers the model has.
+pub fn paths(folder: &Path, aspect: &str, training: &ProbeTraining) -> Result<Vec<PathBuf>> {
+    let any_layer = ProbeTraining { layers: vec![Layer(1)], ..training.clone() };
+    let names = any_layer.all_signals().into_iter().map(|(_, signal)| name(signal));
+    names.chain([Ok(LABELS.to_owned())]).map(|name| Ok(path(folder, aspect, &name?))).collect()
+}
+
+fn path(folder: &Path, aspect: &str, name: &str) -> PathBuf {
+    folder.join(format!("{aspect}.{name}.safetensors"))
+}
+
+fn name(signal: Signal) -> Result<String> {
+    Ok(serde_json::to_value(signal)?.as_str().unwrap_or_default().to_owned())
+}
+
 /// What is read of each prompt.
 pub struct Reading<'a> {
     signals: Vec<(Layer, Signal)>,
@@ -56,17 +74,17 @@ impl States {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let mut parts = Vec::new();
         for signal in reading.signals() {
-            let name = serde_json::to_value(signal)?.as_str().unwrap_or_default().to_owned();
+            let name = name(signal)?;
             let layers = reading.layers_of(signal).collect();
             parts.push((Part::Signal(signal), name, layers, model.info().width(signal)));
         }
         if let Some(labels) = reading.labels {
-            parts.push((Part::Labels, "labels".to_owned(), vec![Layer(model.info().n_layers)], labels.len()));
+            parts.push((Part::Labels, LABELS.to_owned(), vec![Layer(model.info().n_layers)], labels.len()));
         }
         let mut paths: Vec<(Part, PathBuf)> = Vec::new();
         let mut writers = Vec::new();
         for (part, name, layers, width) in parts {
-            let path = folder.join(format!("{aspect}.{name}.safetensors"));
+            let path = path(folder, aspect, &name);
             let mut metadata = settings.clone();
             if let (Part::Labels, Some(tokens)) = (part, reading.labels) {
                 metadata.insert("tokens".to_owned(), serde_json::to_string(tokens)?);

@@ -11,7 +11,7 @@ use judge_core::{
 };
 use judge_data::Numbered;
 use judge_examples::console::usage;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The aspects as they are named on the command line.
 #[derive(Clone, Debug)]
@@ -123,6 +123,11 @@ impl Judge<Numbered> for AspectJudge {
 
     fn decide(&self, item: &Numbered, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
         self.of(item).decide(&OtherCriterion(item), rounds)
+    }
+
+    fn settings(&self) -> Option<Value> {
+        let judges = self.judges.iter().map(Judge::<dyn Fields>::settings).collect::<Option<Vec<_>>>()?;
+        Some(json!({"judge": "aspects", "judges": judges}))
     }
 }
 

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use judge_core::RunSummary;
-use judge_data::{Carry, DatasetFormat, Input, LabelRow, Opened, Resolved, Run, check_outputs, judge_rows};
+use judge_core::{Judge, RunSummary};
+use judge_data::{Carry, DatasetFormat, Input, LabelRow, MadeBy, Numbered, Opened, Outputs, Resolved, Run, judge_rows};
 use judge_examples::api_args::ApiArgs;
 use judge_examples::console::{check_scored, say, start, tell, usage};
 use judge_examples::files::{InputArgs, OutputArgs};
@@ -71,7 +71,8 @@ fn run(cli: &Cli) -> Result<()> {
     let prices = cli.api.prices()?;
     let aspects = cli.aspects.clone().unwrap_or_default().load(cli.points)?;
     let inputs = std::iter::once(&cli.input.input).chain(cli.aspects.as_ref().and_then(Aspects::file));
-    check_outputs(inputs, std::iter::once(&cli.output.output).chain(&cli.json))?;
+    let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports("label_with_api", &cli.json);
+    outputs.overwrite(cli.output.write.overwrite).check()?;
     let input = cli.input.open()?;
     let generation = cli.api.generation();
     let judge = AspectJudge::new(&aspects, cli.points, &generation)?;
@@ -87,6 +88,10 @@ fn run(cli: &Cli) -> Result<()> {
     settings.insert("carry".to_owned(), json!(format!("{:?}", cli.carry)));
     let mut plan = cli.output.plan_of("label_with_api", rows, &cli.input, settings);
     plan.inputs = vec![input.identity()?.with_rows(records)];
+    let templates = [("templates".to_owned(), json!(judge.template_ids()))].into();
+    let judges = Judge::<Numbered>::settings(&judge).into_iter().collect();
+    let resolved = Resolved { judges, settings: templates, ..Resolved::default() };
+    plan.made_by = MadeBy::Model(resolved.clone());
     let report = Report { output: &cli.output.output, aspects: &aspects, points: cli.points, prices };
     let start = match plan.open()? {
         Opened::Complete(record) => {
@@ -97,8 +102,6 @@ fn run(cli: &Cli) -> Result<()> {
         Opened::Ready(start) => start,
     };
     let model = cli.api.model()?;
-    let template = judge.template_ids();
-    let resolved = Resolved { settings: [("templates".to_owned(), json!(template))].into(), ..Resolved::default() };
     let mut output = start.begin(resolved)?;
     let labelled = cli.label_all(&mut output, &model, &judge, &aspects, &input, &report);
     if labelled.is_err() {

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use judge_core::Generation;
-use judge_data::{Rows, write_atomic};
+use judge_data::Rows;
 use judge_examples::console::{say, table};
+use judge_examples::report::write_json;
 use judge_models::{ApiModel, ApiUsage, Prices};
 use serde_json::{Map, Value, json};
 
@@ -136,7 +137,7 @@ impl Report<'_> {
             "cost": self.prices.map(|prices| usage.cost(&prices)),
             "stated_models": model.map(ApiModel::stated_models).unwrap_or_default(),
         });
-        Ok(write_atomic(path, &serde_json::to_vec_pretty(&report)?)?)
+        write_json(path, "label_with_api", &report)
     }
 }
 
@@ -161,5 +162,5 @@ pub fn estimate(
         "dry_run": true, "requests": requests, "tokens": {"prompt_estimate": read, "completion_most": written},
         "cost": cost.map(|(input, output)| json!({"prompt_estimate": input, "completion_most": output})),
     });
-    Ok(write_atomic(path, &serde_json::to_vec_pretty(&report)?)?)
+    write_json(path, "label_with_api", &report)
 }

@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use judge_core::{Alpha, LayerWeightFit, RegressionLoss, States, ThetaInit, Variant};
 use judge_examples::console::usage;
+use judge_examples::files::OverwriteArgs;
 
 /// Fit layer weights and compare score variants.
 ///
@@ -57,6 +58,8 @@ pub(crate) struct Cli {
     /// Write the results here
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) write: OverwriteArgs,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

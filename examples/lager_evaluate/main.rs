@@ -10,10 +10,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use judge_core::{LayerWeights, TargetRule, Variant};
-use judge_data::{InputFile, Program, ScoreFormat, ScoreTable, check_outputs, load, save};
+use judge_data::{InputFile, Outputs, Program, ScoreFormat, ScoreTable, load, save_new};
 use judge_examples::console::{say, start, table, tell, usage};
 use judge_examples::files::program;
-use judge_examples::report::{self, Agreement, agreement};
+use judge_examples::report::{self, Agreement, agreement, write_json};
 use judge_metrics::prediction::bias_in_words;
 use serde::Serialize;
 
@@ -50,7 +50,8 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<()> {
     let inputs = [cli.input.as_ref(), cli.valid.as_ref(), cli.weights.as_ref()];
-    check_outputs(inputs.into_iter().flatten(), [&cli.weights_out, &cli.json].into_iter().flatten())?;
+    let outputs = Outputs::new(inputs.into_iter().flatten()).documents::<LayerWeights>(&cli.weights_out);
+    outputs.reports("lager_evaluate", &cli.json).overwrite(cli.write.overwrite).check()?;
     let variants = cli.variants()?;
     let Some(input) = &cli.input else {
         let (Some(valid), Some(out)) = (&cli.valid, &cli.weights_out) else {
@@ -103,9 +104,7 @@ fn run(cli: &Cli) -> Result<()> {
         results.variants.insert(variant.as_str(), evaluated);
     }
     if let Some(path) = &cli.json {
-        let mut text = serde_json::to_vec_pretty(&results)?;
-        text.push(b'\n');
-        judge_data::write_atomic(path, &text)?;
+        write_json(path, "lager_evaluate", &results)?;
     }
     print(input, &variants, &results)
 }
@@ -154,7 +153,7 @@ fn fitted(cli: &Cli, valid: &ScoreTable) -> Result<LayerWeights> {
     let weights = valid.fit(&settings);
     let weights = weights.with_context(|| format!("cannot fit layer weights on {}", valid.path.display()))?;
     if let Some(out) = &cli.weights_out {
-        save(out, &weights)?;
+        save_new(out, &weights, cli.write.overwrite)?;
     }
     Ok(weights)
 }

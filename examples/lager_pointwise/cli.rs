@@ -1,10 +1,10 @@
 //! The command line, and the settings that it stands for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Parser;
-use judge_data::{Carry, DatasetFormat};
+use judge_data::{Carry, DatasetFormat, Error, Outputs};
 use judge_examples::files::{InputArgs, OutputArgs};
 use judge_examples::lager::LagerArgs;
 use judge_examples::model_args::ModelArgs;
@@ -46,7 +46,19 @@ impl Cli {
     pub(crate) fn check(&self) -> Result<()> {
         self.lager.check()?;
         let inputs = [&self.input.input].into_iter().chain(self.lager.inputs());
-        let outputs = [Some(&self.output.output), self.lager_json.as_ref()];
-        Ok(judge_data::check_outputs(inputs, outputs.into_iter().flatten())?)
+        let outputs = Outputs::new(inputs).rows([&self.output.output]).made(&self.lager_json);
+        let overwrite = self.output.write.overwrite;
+        outputs.overwrite(overwrite).check()?;
+        // What an earlier run has written is compared with what this one would; before there are scores, it is another's.
+        match &self.lager_json {
+            Some(path) if !overwrite && !self.output.output.exists() && holds_something(path) => {
+                Err(Error::OutputExists { path: path.clone(), differences: Vec::new() }.into())
+            }
+            _ => Ok(()),
+        }
     }
+}
+
+fn holds_something(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0)
 }

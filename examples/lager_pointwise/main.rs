@@ -36,12 +36,12 @@ fn run(cli: &Cli) -> Result<()> {
     };
     let ScoredFile { format, rows, counts, variant } = file.score(|_, _, _| Ok(()))?;
     let output = cli.output.output.display();
-    let Some(variant) = variant else {
-        return say(format_args!("{output} is complete: {} of {rows} items scored; nothing to do", counts.scored));
-    };
     if let Some(path) = &cli.lager_json {
         write_lager(cli, path, format)?;
     }
+    let Some(variant) = variant else {
+        return say(format_args!("{output} is complete: {} of {rows} items scored; nothing to do", counts.scored));
+    };
     say(format_args!(
         "{} of {rows} items scored ({variant}), {} with a human score -> {output}",
         counts.scored, counts.graded
@@ -69,5 +69,6 @@ fn write_lager(cli: &Cli, path: &std::path::Path, format: DatasetFormat) -> Resu
         let human_score = scored.human_mean().unwrap_or_default(); // `check_data` has seen that there is one
         Ok(LagerResult { idx: row as u64, prompt: text.unwrap_or_default(), human_score, scores })
     });
-    write_lager_results(path, results).with_context(|| format!("cannot write {}", path.display()))
+    let written = write_lager_results(path, results, cli.output.write.overwrite);
+    written.with_context(|| format!("cannot write {}", path.display()))
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Parser, ValueEnum, value_parser};
 use judge_core::{Condition, Generation, ScoreRule};
-use judge_data::{Carry, Settings, check_outputs};
+use judge_data::{Carry, Outputs, Settings};
 use judge_examples::console::usage;
 use judge_examples::files::{InputArgs, OutputArgs};
 use judge_examples::layers::{LayerList, LensArg};
@@ -71,7 +71,8 @@ impl Cli {
         if self.max_new_tokens.is_some() && self.position == Position::PromptEnd {
             return Err(usage("--max-new-tokens needs --position last-label or after-marker"));
         }
-        Ok(check_outputs([&self.input.input], [&self.output.output])?)
+        let outputs = Outputs::new([&self.input.input]).rows([&self.output.output]);
+        Ok(outputs.overwrite(self.output.write.overwrite).check()?)
     }
 
     pub(crate) fn labels(&self) -> Result<Vec<String>> {

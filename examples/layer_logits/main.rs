@@ -26,8 +26,15 @@ fn run(cli: &Cli) -> Result<()> {
     let input = cli.input.open()?;
     let prompts = Prompts { input: &input, columns: &cli.input, model: &cli.model, prefill: &cli.prefill };
     let (rows, first) = prompts.check(|record| cli.carry.of(record.extra.clone()).map(drop))?;
-    let plan =
-        cli.output.plan("layer_logits", &input, rows, &cli.input, &cli.model, cli.settings(&labels, &condition)?)?;
+    let plan = cli.output.plan(
+        "layer_logits",
+        &input,
+        rows,
+        &cli.input,
+        &cli.model,
+        None,
+        cli.settings(&labels, &condition)?,
+    )?;
     let start = match plan.open()? {
         Opened::Complete(_) => {
             return say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.output.display()));

@@ -7,10 +7,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use judge_data::write_atomic;
+use judge_data::Outputs;
 use judge_examples::console::{say, start, usage};
+use judge_examples::files::OverwriteArgs;
 use judge_examples::model_args::find_model;
 use judge_examples::progress::Progress;
+use judge_examples::report::write_json;
 use judge_models::{Dtype, Error, FoundModel, Merged, merge_adapters};
 use serde_json::json;
 
@@ -39,6 +41,8 @@ struct Cli {
     /// No progress on stderr
     #[arg(long)]
     quiet: bool,
+    #[command(flatten)]
+    write: OverwriteArgs,
 }
 
 fn main() -> ExitCode {
@@ -47,6 +51,10 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<()> {
     const MB: u64 = 1_000_000;
+    // In a folder that is written now, there is nothing yet.
+    let json = cli.json.as_ref().filter(|json| json.parent() != Some(&cli.output) || cli.output.is_dir());
+    let outputs = Outputs::new(&cli.adapters).folders([&cli.output]).reports("merge_adapter", json);
+    outputs.overwrite(cli.write.overwrite).check()?;
     let FoundModel { path, revision } = find_model(&cli.model)?;
     let mut shown: Option<(Progress, u64)> = None;
     let mut show = |written: u64, total: u64| {
@@ -68,7 +76,7 @@ fn run(cli: &Cli) -> Result<()> {
             "model": cli.model, "revision": revision, "adapters": cli.adapters, "output": cli.output,
             "dtype": dtype.to_string(), "n_tensors": n_tensors, "bytes": bytes, "files": files,
         });
-        write_atomic(json, &serde_json::to_vec_pretty(&report)?)?;
+        write_json(json, "merge_adapter", &report)?;
     }
     say(format_args!("{n_tensors} tensors, {:.1} MB in {dtype}; {}", bytes as f64 / MB as f64, files.join(", ")))?;
     say(format_args!("-> {}", cli.output.display()))

@@ -45,7 +45,7 @@ pub(crate) fn verdicts(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
     let mut plan = RunPlan::new(path, records.len(), program("pairwise_benchmark"));
     plan.inputs = benchmark.files(&cli.pairs.data)?.iter().map(InputFile::of).collect::<Result<_, _>>()?;
     plan.settings = cli.judge.settings(&asked)?;
-    plan.settings.extend(cli.model.settings()?);
+    cli.model.describe(&mut plan, Some(asked.template()))?;
     plan.settings.insert("benchmark".to_owned(), benchmark.as_str().into());
     plan.options = cli.write.options();
     match plan.open()? {

@@ -10,15 +10,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Parser;
-use judge_data::{BenchmarkPair, PairVerdicts, Published, check_outputs, write_atomic};
+use judge_data::{BenchmarkPair, Outputs, PairVerdicts, Published};
 use judge_examples::console::start;
 use judge_examples::files::{WriteArgs, program};
 use judge_examples::judged_pairs::PairsArgs;
 use judge_examples::model_args::ModelArgs;
 use judge_examples::prompted::PromptedArgs;
-use judge_examples::report::{BOOTSTRAP, as_json};
+use judge_examples::report::{BOOTSTRAP, as_json, write_json};
 use judge_metrics::comparison::{JudgedPair, PairComparison, PairComparisons, PairStatistic};
 use judge_metrics::preference::Preference;
 use serde_json::{Value, json};
@@ -64,7 +64,8 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<()> {
     let inputs = cli.pairs.benchmark.files(&cli.pairs.data)?.into_iter().chain(cli.judge.files());
     let inputs = inputs.chain([&cli.verdicts, &cli.against].into_iter().flatten().chain(&cli.votes).cloned());
-    check_outputs(inputs, [cli.output.as_ref(), cli.json.as_ref()].into_iter().flatten())?;
+    let outputs = Outputs::new(inputs).rows(&cli.output).reports("pairwise_benchmark", &cli.json);
+    outputs.overwrite(cli.write.overwrite).check()?;
     if !cli.votes.is_empty() {
         return votes::report(cli);
     }
@@ -101,7 +102,7 @@ fn run(cli: &Cli) -> Result<()> {
             "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark.as_str(), "n": overall.n, "unparsed": overall.unparsed,
             "policy": policy, "statistics": by_name(&overall), "groups": groups, "published": published(cli.pairs.benchmark.published()), "difference": difference.as_ref().map(by_name),
         });
-        write_atomic(path, &serde_json::to_vec_pretty(&report)?).with_context(|| path.display().to_string())?;
+        write_json(path, "pairwise_benchmark", &report)?;
     }
     print::report(cli.pairs.benchmark, policy, &overall, &groups, difference.as_ref())
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use judge_data::{Benchmark, BenchmarkPair, PairVerdicts, PairVote, Published, Rows, write_atomic};
+use judge_data::{Benchmark, BenchmarkPair, PairVerdicts, PairVote, Published, Rows};
 use judge_examples::console::{say, table, usage};
 use judge_examples::files::program;
-use judge_examples::report::{BOOTSTRAP, as_json};
+use judge_examples::report::{BOOTSTRAP, as_json, write_json};
 use judge_metrics::comparison::{JudgeVote, VoteComparison, VoteStatistic};
 use judge_metrics::preference::{Preference, Ties, Unparsed, Vote};
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ pub(crate) fn report(cli: &Cli) -> Result<()> {
             "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark.as_str(), "n": n, "unparsed": unparsed, "policy": cli.pairs.policy_name(),
             "statistics": both, "groups": {"1": one, "2": two}, "published": published(PairVote::published_agreement()),
         });
-        write_atomic(path, &serde_json::to_vec_pretty(&report)?).with_context(|| path.display().to_string())?;
+        write_json(path, "pairwise_benchmark", &report)?;
     }
     say(format_args!("mtbench: {n} votes of people, {judged} of judges; votes without a verdict: {unparsed}"))?;
     print(&tables)

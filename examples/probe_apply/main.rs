@@ -9,8 +9,9 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail, ensure};
 use clap::Parser;
-use judge_data::{JsonlWriter, check_outputs};
+use judge_data::{Fate, InputFile, Opened, Outputs, Resolved, Run, RunPlan};
 use judge_examples::console::{progress, say, start};
+use judge_examples::files::{WriteArgs, program};
 use judge_examples::probes::ProbeFile;
 use judge_probe::{FittedClassifier, FittedEstimator, FittedProbe, Matrix, Precision};
 use serde_json::{Map, Value, json};
@@ -40,6 +41,8 @@ struct Cli {
     /// No progress on stderr
     #[arg(long)]
     quiet: bool,
+    #[command(flatten)]
+    write: WriteArgs,
 }
 
 /// Rows that are judged at a time.
@@ -50,13 +53,30 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    check_outputs(cli.input.iter().chain([&cli.probe]), [&cli.output])?;
+    let outputs = Outputs::new(cli.input.iter().chain([&cli.probe])).rows([&cli.output]);
+    outputs.overwrite(cli.write.overwrite).check()?;
     let n_rows = match (Features::open(&cli.input[0])?, cli.input.as_slice()) {
         (Some(features), [_]) => of_features(cli, &features)?,
         (Some(_), _) => bail!("{} has a tensor `features`: it must be the only input", cli.input[0].display()),
         (None, paths) => of_states(cli, paths)?,
     };
     say(format_args!("{n_rows} rows -> {}", cli.output.display()))
+}
+
+impl Cli {
+    /// Opens the output; `None` if it is complete.
+    fn begin(&self, rows: usize) -> Result<Option<Run>> {
+        let mut plan = RunPlan::new(&self.output, rows, program("probe_apply"));
+        plan.inputs = self.input.iter().chain([&self.probe]).map(InputFile::of).collect::<Result<_, _>>()?;
+        plan.options = self.write.options();
+        match plan.open()? {
+            Opened::Complete(_) => {
+                say(format_args!("{} is complete; nothing to do", self.output.display()))?;
+                Ok(None)
+            }
+            Opened::Ready(start) => Ok(Some(start.begin(Resolved::default())?)),
+        }
+    }
 }
 
 fn of_features(cli: &Cli, features: &Features) -> Result<usize> {
@@ -66,17 +86,20 @@ fn of_features(cli: &Cli, features: &Features) -> Result<usize> {
     let (n_rows, found, expected) = (features.n_rows, features.n_features, probe.n_features());
     let path = cli.input[0].display();
     ensure!(found == expected, "{path}: rows have {found} features, the probe was fitted on {expected}");
-    let mut output = JsonlWriter::create(&cli.output)?;
+    let Some(mut output) = cli.begin(n_rows)? else { return Ok(n_rows) };
     let bar = progress("judging", n_rows, cli.quiet);
     for first in (0..n_rows).step_by(AT_ONCE) {
         let judged = judge(probe, &features.matrix(first, AT_ONCE)?)?;
         bar.inc(judged.len());
         for (index, judged) in judged.into_iter().enumerate() {
-            output.write(&row(first + index, [], judged))?;
+            let index = first + index;
+            if !output.is_done(index) {
+                output.push(index, &row(index, [], judged), Fate::SCORED)?;
+            }
         }
     }
-    output.finish()?;
     bar.finish_and_clear();
+    output.finish()?;
     Ok(n_rows)
 }
 
@@ -89,21 +112,28 @@ fn of_states(cli: &Cli, paths: &[PathBuf]) -> Result<usize> {
     };
     let states = States::open(paths, &saved)?;
     let ids = states.ids()?;
-    let mut output = JsonlWriter::create(&cli.output)?;
+    let Some(mut output) = cli.begin(states.n_rows)? else { return Ok(states.n_rows) };
     let bar = progress("judging", states.n_rows, cli.quiet);
     for (index, (id, unscored)) in ids.into_iter().enumerate() {
+        bar.inc(1);
+        if output.is_done(index) {
+            continue;
+        }
         let id = ("id", json!(id));
         match states.row(index)? {
             Some(features) => {
                 let judged = judge(saved.probe(), &features)?;
-                judged.into_iter().try_for_each(|judged| output.write(&row(index, [id.clone()], judged)))?;
+                let mut rows = judged.into_iter().map(|judged| row(index, [id.clone()], judged));
+                rows.try_for_each(|row| output.push(index, &row, Fate::SCORED))?;
             }
-            None => output.write(&row(index, [id, ("unscored", json!(unscored))], Map::new()))?,
+            None => {
+                let fate = Fate { unscored: unscored.as_ref().map(|unscored| unscored.reason), graded: false };
+                output.push(index, &row(index, [id, ("unscored", json!(unscored))], Map::new()), fate)?;
+            }
         }
-        bar.inc(1);
     }
-    output.finish()?;
     bar.finish_and_clear();
+    output.finish()?;
     Ok(states.n_rows)
 }
 

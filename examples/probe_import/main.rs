@@ -2,14 +2,15 @@
 //!
 //! `cargo run --release --example probe_import -- --input logicality.pkl --output logicality.safetensors`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
 use judge_core::{Backbone, Layer, Signal};
-use judge_data::{check_outputs, write_atomic};
+use judge_data::{Outputs, check_new, write_new};
 use judge_examples::console::{say, start, table, usage};
+use judge_examples::files::OverwriteArgs;
 use judge_examples::model_args::{find_model, read_template};
 use judge_examples::probes::ProbeFile;
 use judge_models::{LoadOptions, Model};
@@ -54,6 +55,8 @@ struct Cli {
     /// dtype of the features that the probe will receive; the reference program's are f16 on a GPU
     #[arg(long, value_enum, default_value_t = PrecisionArg::F32)]
     precision: PrecisionArg,
+    #[command(flatten)]
+    write: OverwriteArgs,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -78,7 +81,10 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    check_outputs([Some(&cli.input), cli.template.as_ref()].into_iter().flatten(), &cli.output)?;
+    let template_beside = cli.template_beside();
+    let inputs = [Some(&cli.input), cli.template.as_ref()].into_iter().flatten();
+    let outputs = Outputs::new(inputs).kept(&cli.output, is_probe).made(&template_beside);
+    outputs.overwrite(cli.write.overwrite).check()?;
     let imported = match ProbeFile::read(&cli.input, cli.precision.into())? {
         ProbeFile::Sklearn(imported) => *imported,
         ProbeFile::Saved(_) => bail!("{} is a saved probe already, not a pickle", cli.input.display()),
@@ -96,6 +102,9 @@ fn run(cli: &Cli) -> Result<()> {
         bail!("{path} says neither its model nor its layers: give --model, --layer and --pooling to save it");
     }
     let template = cli.template.as_deref().map(read_template).transpose()?;
+    if let (Some(template), Some(path)) = (&template, &template_beside) {
+        check_new(path, &serde_json::to_vec_pretty(template)?, cli.write.overwrite)?;
+    }
     let model = cli.model.as_deref().map(load).transpose()?;
     let from = ImportedFrom {
         model: model.as_ref().map(|model| ProbedModel::from(model.info())),
@@ -107,15 +116,30 @@ fn run(cli: &Cli) -> Result<()> {
     if let Some(model) = &model {
         saved = saved.bound_to(model.info())?;
     }
-    write_atomic(output, &saved.to_bytes()?)?;
-    if let Some(template) = template {
-        write_atomic(output.with_extension("template.json"), &serde_json::to_vec_pretty(&template)?)?;
+    let overwrite = cli.write.overwrite;
+    if let (Some(template), Some(path)) = (template, &template_beside) {
+        write_new(path, &serde_json::to_vec_pretty(&template)?, overwrite)?;
     }
+    write_new(output, &saved.to_bytes()?, overwrite)?;
     let tied = match &saved.origin().model.fingerprint {
         Some(fingerprint) => format!("for the model {fingerprint}"),
         None => "tied to no model yet: give --model to use it in a judge".to_owned(),
     };
     say(format_args!("-> {}, {tied}", output.display()))
+}
+
+fn is_probe(path: &Path) -> bool {
+    matches!(ProbeFile::read(path, Precision::F32), Ok(ProbeFile::Saved(_)))
+}
+
+impl Cli {
+    /// Where the copy of the template goes, unless it is the template itself.
+    fn template_beside(&self) -> Option<PathBuf> {
+        let (output, template) = (self.output.as_ref()?, self.template.as_ref()?);
+        let path = output.with_extension("template.json");
+        let [copy, template] = [path.canonicalize(), template.canonicalize()].map(Result::ok);
+        (copy.is_none() || copy != template).then_some(path)
+    }
 }
 
 fn load(name: &str) -> Result<Model> {

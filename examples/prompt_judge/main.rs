@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use judge_core::{Backbone, Fields, RunSummary};
-use judge_data::{Carry, DatasetFormat, Input, Opened, PairRow, Resolved, Run, SingleRow, check_outputs, judge_rows};
+use judge_data::{Carry, DatasetFormat, Input, Opened, Outputs, PairRow, Resolved, Run, SingleRow, judge_rows};
 use judge_examples::console::{check_scored, say, start, tell, usage};
 use judge_examples::files::{InputArgs, OutputArgs};
 use judge_examples::model_args::ModelArgs;
@@ -66,7 +66,8 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<()> {
     cli.judge.check()?;
-    check_outputs(std::iter::once(cli.input.input.clone()).chain(cli.judge.files()), [&cli.output.output])?;
+    let inputs = std::iter::once(cli.input.input.clone()).chain(cli.judge.files());
+    Outputs::new(inputs).rows([&cli.output.output]).overwrite(cli.output.write.overwrite).check()?;
     let input = cli.input.open()?;
     let format = match cli.task {
         Some(Task::Pair) => DatasetFormat::Pairs,
@@ -85,7 +86,8 @@ fn run(cli: &Cli) -> Result<()> {
     let mut settings = cli.judge.settings(&asked)?;
     settings.insert("orders".to_owned(), json!(pairs.then(|| format!("{:?}", cli.orders).to_lowercase())));
     settings.insert("carry".to_owned(), json!(format!("{:?}", cli.carry)));
-    let plan = cli.output.plan("prompt_judge", &input, rows, &cli.input, &cli.model, settings)?;
+    let plan =
+        cli.output.plan("prompt_judge", &input, rows, &cli.input, &cli.model, Some(asked.template()), settings)?;
     let start = match plan.open()? {
         Opened::Complete(record) => {
             let (path, scored) = (cli.output.output.display(), record.counts.scored);

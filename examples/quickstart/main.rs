@@ -13,12 +13,12 @@ use judge_core::{
     Backbone, Graded, JudgeError, LagerJudge, LagerSettings, Layer, LayerTable, LayerWeightFit, LayerWeights,
     ModelInfo, RunEvent, Runner, Scale, Variant,
 };
-use judge_data::{Program, check_outputs};
+use judge_data::{Outputs, Program};
 use judge_examples::console::{progress, say, start, table, tell};
-use judge_examples::files::program;
+use judge_examples::files::{OverwriteArgs, program};
 use judge_examples::model_args::{JUDGE_TEMPLATE, embedded_model, read_template};
 use judge_examples::planted::{Item, Split, generate};
-use judge_examples::report::{self, Agreement, agreement, difference, verdict};
+use judge_examples::report::{self, Agreement, agreement, difference, verdict, write_json};
 use judge_examples::surface::{SurfaceModel, features, overlap};
 use judge_models::{LoadOptions, Model};
 use judge_probe::training::Statistic;
@@ -47,6 +47,8 @@ struct Cli {
     /// No progress on stderr
     #[arg(long)]
     quiet: bool,
+    #[command(flatten)]
+    write: OverwriteArgs,
 }
 
 #[derive(Serialize)]
@@ -97,7 +99,7 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<()> {
     let start = Instant::now();
-    check_outputs([] as [&PathBuf; 0], &cli.json)?;
+    Outputs::default().reports("quickstart", &cli.json).overwrite(cli.write.overwrite).check()?;
     let folder = embedded_model();
     let model =
         Model::load(&folder, &LoadOptions::default()).with_context(|| format!("cannot load {}", folder.display()))?;
@@ -127,7 +129,7 @@ fn run(cli: &Cli) -> Result<()> {
     let program = program("quickstart");
     let results = Results { program, model: model.info().clone(), layer_weights: layer_weights.collect(), splits };
     if let Some(path) = &cli.json {
-        judge_data::write_atomic(path, &(serde_json::to_string_pretty(&results)? + "\n").into_bytes())?;
+        write_json(path, "quickstart", &results)?;
     }
     print(&results, &weights, start.elapsed().as_secs_f64())
 }

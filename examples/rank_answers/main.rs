@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser;
 use judge_core::{Backbone, EachAnswer, OrderPolicy, RunSummary, Swapped, Tournament};
-use judge_data::{Carry, DatasetFormat, Input, Opened, Record, Resolved, Run, check_outputs, judge_rows};
+use judge_data::{Carry, DatasetFormat, Input, Opened, Outputs, Record, Resolved, Run, judge_rows};
 use judge_examples::console::{check_scored, say, start, tell, usage};
 use judge_examples::files::{InputArgs, OutputArgs};
 use judge_examples::model_args::ModelArgs;
@@ -63,8 +63,9 @@ fn run(cli: &Cli) -> Result<()> {
     if cli.comparisons.is_some() && cli.strategy == Strategy::RoundRobin {
         return Err(usage("--comparisons needs --strategy adaptive"));
     }
-    let outputs = [Some(&cli.output.output), cli.json.as_ref()];
-    check_outputs(std::iter::once(cli.input.input.clone()).chain(cli.judge.files()), outputs.into_iter().flatten())?;
+    let inputs = std::iter::once(cli.input.input.clone()).chain(cli.judge.files());
+    let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports("rank_answers", &cli.json);
+    outputs.overwrite(cli.output.write.overwrite).check()?;
     let input = cli.input.open()?;
     let (rows, default) = cli.check_rows(&input)?;
     let asked = cli.judge.asked(default, None, true, &cli.model)?;
@@ -73,7 +74,8 @@ fn run(cli: &Cli) -> Result<()> {
     settings.insert("strategy".to_owned(), json!(format!("{:?}", cli.strategy)));
     settings.insert("comparisons".to_owned(), json!(cli.comparisons));
     settings.insert("carry".to_owned(), json!(format!("{:?}", cli.carry)));
-    let plan = cli.output.plan("rank_answers", &input, rows, &cli.input, &cli.model, settings)?;
+    let plan =
+        cli.output.plan("rank_answers", &input, rows, &cli.input, &cli.model, Some(asked.template()), settings)?;
     let start = match plan.open()? {
         Opened::Complete(record) => {
             let (path, scored) = (cli.output.output.display(), record.counts.scored);

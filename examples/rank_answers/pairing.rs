@@ -5,6 +5,7 @@ use std::error::Error;
 use clap::ValueEnum;
 use judge_core::{Compared, Pairing, RoundRobin};
 use judge_metrics::ranking::AdaptivePairing;
+use serde_json::{Value, json};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Strategy {
@@ -29,5 +30,9 @@ impl Pairing for PairingStrategy {
                 Ok(pairing.next(n, &known)?)
             }
         }
+    }
+
+    fn settings(&self) -> Option<Value> {
+        Some(json!({"strategy": format!("{:?}", self.strategy), "comparisons": self.comparisons}))
     }
 }

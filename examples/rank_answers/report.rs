@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use judge_data::{Rows, write_atomic};
+use judge_data::Rows;
 use judge_examples::console::{say, table, tell};
 use judge_examples::files::program;
-use judge_examples::report::{BOOTSTRAP, as_json};
+use judge_examples::report::{BOOTSTRAP, as_json, write_json};
 use judge_metrics::comparison::{BestOf, RankedAnswers};
 use serde_json::json;
 
@@ -40,7 +40,7 @@ pub(crate) fn print(cli: &Cli) -> Result<()> {
             "program": program("rank_answers"), "n": n, "unscored": unscored, "without_human": without_human, "comparisons": comparisons,
             "statistics": statistics,
         });
-        write_atomic(path, &serde_json::to_vec_pretty(&report)?)?;
+        write_json(path, "rank_answers", &report)?;
     }
     if n == 0 {
         if cli.json.is_some() {

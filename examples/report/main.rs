@@ -16,9 +16,10 @@ use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
 use clap::Parser;
-use judge_data::{check_outputs, write_atomic};
+use judge_data::Outputs;
 use judge_examples::console::{progress, say, start};
-use judge_examples::files::parquet_files;
+use judge_examples::files::{OverwriteArgs, parquet_files};
+use judge_examples::report::{write_json, write_marked};
 
 use crate::findings::Findings;
 use crate::record::Record;
@@ -60,6 +61,8 @@ struct Cli {
     /// No progress on stderr
     #[arg(long)]
     quiet: bool,
+    #[command(flatten)]
+    write: OverwriteArgs,
 }
 
 fn main() -> ExitCode {
@@ -69,7 +72,8 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<()> {
     let json = cli.json.clone().unwrap_or_else(|| cli.output.with_extension("json"));
     let read = [&cli.run, &cli.check, &cli.texts].into_iter().flatten();
-    check_outputs(read.chain([&cli.input]), [&cli.output, &json])?;
+    let outputs = Outputs::new(read.chain([&cli.input])).reports("report", [&cli.output, &json]);
+    outputs.overwrite(cli.write.overwrite).check()?;
     let record = Record::find(cli.run.as_deref(), &cli.input, cli.check.as_deref())?;
     let fields = Fields { predicted: cli.predicted.clone(), human: cli.human.clone() };
     let bar = progress("reading", 0, cli.quiet);
@@ -88,9 +92,7 @@ fn run(cli: &Cli) -> Result<()> {
     ensure!(rows.n > 0, "{}: expected rows, found none", cli.input.display());
     let findings = Findings::new(&cli.input, rows, record)?;
     let page = page::html(&findings)?;
-    let mut numbers = serde_json::to_vec_pretty(&findings)?;
-    numbers.push(b'\n');
-    write_atomic(&json, &numbers)?;
-    write_atomic(&cli.output, page.as_bytes())?;
+    write_json(&json, "report", &findings)?;
+    write_marked(&cli.output, "report", &page)?;
     say(format_args!("{} -> {}, {}", findings.in_words(), cli.output.display(), json.display()))
 }

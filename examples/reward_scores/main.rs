@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Parser;
 use judge_core::{Backbone, ItemId, Message, Outcome, Prompt, RewardHead, Unscored, closed_conversation};
-use judge_data::{Carry, Error, Extra, Fate, Input, Opened, PromptInput, Record, Resolved, check_outputs};
+use judge_data::{Carry, Error, Extra, Fate, Input, Opened, Outputs, PromptInput, Record, Resolved};
 use judge_examples::console::{check_scored, say, start, tell, usage};
 use judge_examples::files::{InputArgs, OutputArgs};
 use judge_examples::model_args::ModelArgs;
@@ -74,11 +74,12 @@ fn run(cli: &Cli) -> Result<()> {
     if cli.model.raw_prompt {
         return Err(usage("--raw-prompt: a reward model reads conversations through its chat template"));
     }
-    check_outputs([&cli.input.input], [&cli.output.output])?;
+    let outputs = Outputs::new([&cli.input.input]).rows([&cli.output.output]);
+    outputs.overwrite(cli.output.write.overwrite).check()?;
     let input = cli.input.open()?;
     let rows = cli.check_rows(&input)?;
     let settings = [("carry".to_owned(), json!(format!("{:?}", cli.carry)))].into_iter().collect();
-    let plan = cli.output.plan("reward_scores", &input, rows, &cli.input, &cli.model, settings)?;
+    let plan = cli.output.plan("reward_scores", &input, rows, &cli.input, &cli.model, None, settings)?;
     let start = match plan.open()? {
         Opened::Complete(_) => {
             return say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.output.display()));

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use judge_core::ModelInfo;
+use judge_core::{ModelInfo, TableOrigin};
 use judge_data::{
-    Check, Completeness, Export, InputFile, ItemSpec, ORIGIN, Output, OutputFile, Resolved, RunPlan, RunRecord,
-    Settings, ShardPlan, check_outputs, load, record_path, save, write_atomic,
+    Check, Completeness, Export, InputFile, ItemSpec, MadeBy, ORIGIN, Output, OutputFile, Outputs, Resolved, RunPlan,
+    RunRecord, Settings, ShardPlan, load, record_path, save,
 };
 use judge_examples::console::{progress, say, usage};
-use judge_examples::files::{parquet_files, program};
+use judge_examples::files::{OverwriteArgs, parquet_files, program};
+use judge_examples::report::write_json;
 use serde_json::Value;
 
 #[derive(Args)]
@@ -48,6 +49,8 @@ pub(crate) struct CheckArgs {
     /// No progress on stderr
     #[arg(long)]
     quiet: bool,
+    #[command(flatten)]
+    write: OverwriteArgs,
 }
 
 pub(crate) fn check(args: &CheckArgs) -> Result<()> {
@@ -88,43 +91,49 @@ struct Scored<'a> {
 
 impl Scored<'_> {
     fn check(&self, args: &CheckArgs) -> Result<()> {
-        check_outputs(
-            self.files.iter().map(PathBuf::as_path).chain([self.record]),
-            [&args.json, &args.export].into_iter().flatten(),
-        )?;
+        let outputs = Outputs::new(self.files.iter().map(PathBuf::as_path).chain([self.record]));
+        let outputs = outputs.reports("score_files", &args.json).rows(&args.export);
+        outputs.overwrite(args.write.overwrite).check()?;
         let allowed = Check { repeats: args.allow_repeats, lost: args.allow_lost, one_device: args.one_device };
         let bar = progress("checking", 0, args.quiet);
         let found = allowed.run(&self.output, |rows| bar.inc(rows));
         bar.finish_and_clear();
         let found = found?;
         if let Some(path) = &args.json {
-            write_atomic(path, (serde_json::to_string_pretty(&found)? + "\n").as_bytes())?;
+            write_json(path, "score_files", &found)?;
         }
         show(&found)?;
         if !found.complete {
             bail!("not complete: {}", found.problems.join("\n  "));
         }
         match &args.export {
-            Some(path) => self.export(path, args),
+            Some(path) => self.export(path, usize::try_from(found.planned)?, args),
             None => Ok(()),
         }
     }
 
     /// Writes a score file, and the record beside it that says what its tables are read from.
-    fn export(&self, path: &Path, args: &CheckArgs) -> Result<()> {
-        let mut plan = RunPlan::new(path, 0, program("score_files"));
+    fn export(&self, path: &Path, rows: usize, args: &CheckArgs) -> Result<()> {
+        let origin: TableOrigin = serde_json::from_value(setting(self.record, self.resolved.get(ORIGIN), ORIGIN)?)?;
+        let resolved = Resolved {
+            model: self.model.clone(),
+            template: Some(origin.template.clone()),
+            settings: self.resolved.clone(),
+            ..Resolved::default()
+        };
+        let mut plan = RunPlan::new(path, rows, program("score_files"));
         plan.inputs = self.files.iter().map(InputFile::of).collect::<Result<_, _>>()?;
-        let origin = serde_json::from_value(setting(self.record, self.resolved.get(ORIGIN), ORIGIN)?)?;
+        plan.settings.insert("human".to_owned(), args.human.clone().into());
+        plan.made_by = MadeBy::Model(resolved.clone());
+        plan.options.overwrite = args.write.overwrite;
+        if plan.finished()?.is_some() {
+            return say(format_args!("{} is complete; nothing to do", path.display()));
+        }
         let bar = progress("exporting", 0, args.quiet);
         let export = Export { output: &self.output, origin: &origin, human: args.human.as_deref() };
         let counts = export.write(path, |rows| bar.inc(rows));
         bar.finish_and_clear();
         let counts = counts?;
-        let resolved = Resolved {
-            model: self.model.clone(),
-            template: Some(origin.template.clone()),
-            settings: self.resolved.clone(),
-        };
         say(format_args!(
             "{} rows, {} of them with a human score -> {}",
             counts.rows(),

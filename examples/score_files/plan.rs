@@ -1,12 +1,13 @@
 //! `plan`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use judge_data::{ShardPlan, save};
-use judge_examples::console::{progress, say};
-use judge_examples::files::parquet_files;
+use judge_data::{Outputs, ShardPlan, save_new};
+use judge_examples::console::{progress, say, usage};
+use judge_examples::files::{OverwriteArgs, parquet_files};
 use judge_examples::scoring::ScoringArgs;
 
 #[derive(Args)]
@@ -21,16 +22,22 @@ pub(crate) struct PlanArgs {
     #[arg(long, default_value_t = 25_000, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     rows_per_shard: u64,
     #[command(flatten)]
+    write: OverwriteArgs,
+    #[command(flatten)]
     pub(crate) scoring: ScoringArgs,
 }
 
 pub(crate) fn plan(args: &PlanArgs) -> Result<()> {
     args.scoring.check()?;
     let files = parquet_files(&args.input)?;
-    judge_data::check_outputs(&files, [&args.output])?;
+    let inputs = files.iter().chain(args.scoring.lager.inputs());
+    let outputs = Outputs::new(inputs).documents::<ShardPlan>([&args.output]);
+    outputs.overwrite(args.write.overwrite).check()?;
+    let arguments = std::env::args_os().skip(2).map(OsString::into_string).collect::<Result<_, _>>();
+    let arguments =
+        arguments.map_err(|argument| usage(format!("{argument:?} is not UTF-8, so no plan could hold it")))?;
     let judge = args.scoring.judge()?;
     let scoring = args.scoring.open()?;
-    let arguments = std::env::args().skip(2).collect();
     let bar = progress("reading", 0, args.scoring.model.quiet);
     let items = args.scoring.items(&judge);
     let rows = args.rows_per_shard;
@@ -40,7 +47,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<()> {
         ShardPlan::make(scoring.settings, arguments, items, args.scoring.results(), &files, rows, |rows| bar.inc(rows));
     bar.finish_and_clear();
     let plan = ShardPlan { resolved, ..plan? };
-    save(&args.output, &plan)?;
+    save_new(&args.output, &plan, args.write.overwrite)?;
     say(format_args!(
         "{} rows of {} files in {} shards, run {}, inputs {} -> {}",
         plan.rows,

@@ -133,6 +133,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let mine: Vec<usize> = (share.index..plan.shards()).step_by(share.of).collect();
     let mut pending = Vec::new();
     for &shard in &mine {
+        PartRecord::refuse_foreign(&args.output, &plan, shard)?;
         let part = PartRecord::part_path(&args.output, shard, plan.shards());
         let is_done = match PartRecord::find(&args.output, &plan, shard)? {
             Some(record) => record.describes(&part)?,

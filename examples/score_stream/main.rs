@@ -16,9 +16,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Parser;
 use judge_data::{
-    BatchItem, BatchReader, BatchWriter, Counts, ItemColumns, ItemSpec, ResultRow, ResultTally, RunRecord, save,
+    BatchItem, BatchReader, BatchWriter, Counts, ItemColumns, ItemSpec, Outputs, ResultRow, ResultTally, RunRecord,
+    save,
 };
 use judge_examples::console::{exit, say, start, tell, usage};
+use judge_examples::files::OverwriteArgs;
 use judge_examples::scoring::{Scoring, ScoringArgs, now};
 use serde_json::json;
 
@@ -37,6 +39,8 @@ struct Cli {
     #[arg(long, value_name = "FILE.json")]
     run: Option<PathBuf>,
     #[command(flatten)]
+    write: OverwriteArgs,
+    #[command(flatten)]
     scoring: ScoringArgs,
 }
 
@@ -51,6 +55,8 @@ fn run(cli: &Cli) -> Result<()> {
         say(results.json())?;
         return say(results.spark_ddl());
     }
+    let inputs = cli.scoring.lager.inputs();
+    Outputs::new(inputs).reports("score_stream", &cli.run).overwrite(cli.write.overwrite).check()?;
     let started = Instant::now();
     let requests = requests(cli.scoring.items(&cli.scoring.judge()?));
     let scoring = cli.scoring.open()?;

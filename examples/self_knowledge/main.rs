@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use judge_core::{Prompt, PromptTemplate, Score};
-use judge_data::{Carry, Columns, DatasetFormat, ScoreOutcome, check_outputs, write_atomic};
+use judge_data::{Carry, Columns, DatasetFormat, Outputs, ScoreOutcome};
 use judge_examples::boundary::{ANSWERABLE, Boundary, Judged, PROBE, Rule};
 use judge_examples::console::{check_scored, say, start};
 use judge_examples::files::{InputArgs, OutputArgs};
@@ -16,6 +16,7 @@ use judge_examples::lager::LagerArgs;
 use judge_examples::lager_file::{LagerFile, ScoredFile};
 use judge_examples::model_args::ModelArgs;
 use judge_examples::probes::PromptedProbe;
+use judge_examples::report::write_json;
 
 /// Find out whether a model knows what it can answer.
 ///
@@ -63,7 +64,8 @@ fn run(cli: &Cli) -> Result<()> {
     cli.lager.check()?;
     let rule = Rule::choose(cli.threshold_rule, cli.valid.is_some())?;
     let inputs = [&cli.input.input].into_iter().chain(&cli.valid).chain(&cli.probe).chain(cli.lager.inputs());
-    check_outputs(inputs, [Some(&cli.output.output), cli.json.as_ref()].into_iter().flatten())?;
+    let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports("self_knowledge", &cli.json);
+    outputs.overwrite(cli.output.write.overwrite).check()?;
     let valid = cli.valid.as_ref().map(|path| Judged::read(path)).transpose()?;
     // `answerable` is carried along as it is: it is no grade on the scale.
     let columns: Columns = match &cli.input.columns {
@@ -129,9 +131,7 @@ fn run(cli: &Cli) -> Result<()> {
     let judged = Judged::read(&cli.output.output)?;
     let found = Boundary::new(&judged, rule, valid.as_ref())?;
     if let Some(path) = &cli.json {
-        let mut text = serde_json::to_vec_pretty(&found)?;
-        text.push(b'\n');
-        write_atomic(path, &text)?;
+        write_json(path, "self_knowledge", &found)?;
     }
     found.print()
 }

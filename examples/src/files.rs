@@ -53,6 +53,14 @@ pub struct OutputArgs {
     pub write: WriteArgs,
 }
 
+/// Whether files of others are replaced, of programs whose own are made anew each time.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct OverwriteArgs {
+    /// Replace files that this program did not write, or wrote otherwise
+    #[arg(long, help_heading = "Run")]
+    pub overwrite: bool,
+}
+
 /// How an output is written.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct WriteArgs {
@@ -94,10 +102,12 @@ pub fn program(name: &str) -> Program {
 }
 
 impl OutputArgs {
-    /// The plan of a run of `rows` rows over one input with a model. `settings` are what else decides about a row.
+    /// The plan of a run of `rows` rows over one input with a model. `template` is the content id of the prompt template, where the run has one; `settings` are what
+    /// else decides about a row.
     ///
     /// # Errors
     /// If the input or the model's folder cannot be read.
+    #[expect(clippy::too_many_arguments, reason = "each is one of the options of a program")]
     pub fn plan(
         &self,
         name: &str,
@@ -105,11 +115,12 @@ impl OutputArgs {
         rows: usize,
         columns: &InputArgs,
         model: &ModelArgs,
+        template: Option<&str>,
         settings: Settings,
     ) -> Result<RunPlan> {
         let mut plan = self.plan_of(name, rows, columns, settings);
         plan.inputs = vec![input.identity()?.with_rows(rows)];
-        plan.settings.extend(model.settings()?);
+        model.describe(&mut plan, template)?;
         Ok(plan)
     }
 

@@ -11,8 +11,8 @@ use judge_core::{
     Backbone, Fields, ItemId, ItemResult, Judge, Reason, RunEvent, RunSettings, Runner, Verdict, total_score,
 };
 use judge_data::{
-    Columns, Counts, Error, Extra, Fate, Field, Input, IntoInput, Opened, Resolved, Rows, RunPlan, Settings,
-    check_outputs,
+    Columns, Counts, Error, Extra, Fate, Field, Input, InputFile, IntoInput, Layout, Opened, Resolved, Rows, RunPlan,
+    Settings,
 };
 use judge_probe::ClassProbabilities;
 use serde_json::{Map, Value, json};
@@ -84,12 +84,12 @@ const ADDED: [&str; 4] = ["total_score", "expected_total", "probabilities", "uns
 /// Judges all pairs of the input by all probes and writes them to `output`, JSON lines or, as `layout` says, one array. Every pair comes back with all its fields, then the class of each
 /// aspect, their sum `total_score`, the sum of the expected grades `expected_total` where every probe knows probabilities, the `probabilities` by class, and why an aspect has no class.
 ///
-/// All of the input is checked, and the output opened, before the model is loaded. Interrupted, the same call resumes; complete, it does nothing.
+/// All of the input is checked, and the output opened, before the model is loaded. Interrupted, the same call resumes; complete, it does nothing. Which files are
+/// written is checked by who calls.
 ///
 /// # Errors
 /// Of the input, of probes and templates, of the model, and of the output; a field of the input that would be overwritten is [`Error::FieldClash`].
-pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: judge_data::Layout) -> Result<Evaluation> {
-    check_outputs([&args.input.input].into_iter().chain(&args.probes), [output])?;
+pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: Layout) -> Result<Evaluation> {
     let judged = PromptedProbe::read(&args.probes, args.templates.as_deref(), None)?;
     let aspects: Vec<String> = judged.iter().map(|judged| judged.aspect.clone()).collect();
     let input = args.input.open()?;
@@ -107,7 +107,8 @@ pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: judge_data:
     ensure!(rows > 0, "{}: no row was read: there are none", input.path().display());
     let mut plan = RunPlan::new(output, rows, program(name));
     plan.inputs = vec![input.identity()?.with_rows(rows)];
-    plan.settings = settings(args, &judged)?;
+    args.model.describe(&mut plan, None)?;
+    plan.settings.extend(settings(args, &judged));
     plan.layout = layout;
     plan.options = args.write.options();
     let start = match plan.open()? {
@@ -123,6 +124,7 @@ pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: judge_data:
     if before > 0 && !args.model.quiet {
         tell(format_args!("resuming: {before} of {rows} rows are done"));
     }
+    run.judged_by(judges.iter().map(|judge| judge as &dyn Judge<Pair>))?;
     let mut watch = Watch::new("judging", before, rows, args.model.quiet)?;
     let done: Vec<bool> = (0..rows).map(|row| run.is_done(row)).collect();
     let pending = pairs(&input, &columns, limit)?
@@ -142,14 +144,13 @@ pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: judge_data:
     Ok(Evaluation { aspects, rows, counts, was_complete: false })
 }
 
-/// What decides about a row, besides the input.
-fn settings(args: &ProbeArgs, judged: &[PromptedProbe]) -> Result<Settings> {
-    let mut settings = args.model.settings()?;
-    settings.insert("probes".to_owned(), PromptedProbe::settings(judged));
+/// What decides about a row, besides the input and the model.
+fn settings(args: &ProbeArgs, judged: &[PromptedProbe]) -> Settings {
+    let mut settings = Settings::from([("probes".to_owned(), PromptedProbe::settings(judged))]);
     if let Some(columns) = &args.input.columns {
         settings.insert("columns".to_owned(), columns.to_string().into());
     }
-    Ok(settings)
+    settings
 }
 
 /// A result as a row of the output.
@@ -245,20 +246,61 @@ pub fn judged_path(output: &Path) -> PathBuf {
     beside(output, "judged.jsonl")
 }
 
-/// The rows of an input at these places, in the order of the places.
-///
-/// # Errors
-/// If it cannot be read.
-pub fn rows_at(input: impl IntoInput, places: &[usize]) -> Result<Vec<Extra>> {
-    let order: HashMap<usize, usize> = places.iter().enumerate().map(|(to, &from)| (from, to)).collect();
-    let mut found = vec![Extra::new(); places.len()];
-    for (place, row) in Rows::open(input)?.enumerate() {
-        let row = row?;
-        if let Some(&to) = order.get(&place) {
-            found[to] = row.into_extra(&[]);
-        }
+/// The best rows of a judged file, in a file with a record of its own.
+pub struct Kept<'a> {
+    /// The program, for the record.
+    pub program: &'static str,
+    /// Where they go.
+    pub output: &'a Path,
+    /// As JSON lines, or as one array.
+    pub layout: Layout,
+    /// What decides which rows are kept, besides the judged file.
+    pub settings: Settings,
+    /// How they are written.
+    pub write: WriteArgs,
+}
+
+impl Kept<'_> {
+    /// Refuses, before any work, an output that was made in another way.
+    ///
+    /// # Errors
+    /// As [`RunPlan::check_settings`].
+    pub fn check(&self) -> Result<()> {
+        Ok(self.plan(0).check_settings()?)
     }
-    Ok(found)
+
+    fn plan(&self, rows: usize) -> RunPlan {
+        let mut plan = RunPlan::new(self.output, rows, program(self.program));
+        plan.settings = self.settings.clone();
+        plan.layout = self.layout;
+        plan.options = self.write.options();
+        plan
+    }
+
+    /// Writes the rows at these places of `source`, in this order, as they are; `false` if that was done before. `inputs` are what they follow from.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written; an output that was made otherwise.
+    pub fn write(&self, source: impl IntoInput, places: &[usize], inputs: Vec<InputFile>) -> Result<bool> {
+        let mut plan = self.plan(places.len());
+        plan.inputs = inputs;
+        let start = match plan.open()? {
+            Opened::Complete(_) => return Ok(false),
+            Opened::Ready(start) => start,
+        };
+        let order: HashMap<usize, usize> = places.iter().enumerate().map(|(to, &from)| (from, to)).collect();
+        let mut output = start.begin(Resolved::default())?;
+        for (number, row) in Rows::open(source)?.enumerate() {
+            let row = row?;
+            if let Some(&place) = order.get(&number)
+                && !output.is_done(place)
+            {
+                output.push(place, &row.into_extra(&[]), Fate::SCORED)?;
+            }
+        }
+        output.finish()?;
+        Ok(true)
+    }
 }
 
 #[cfg(test)]

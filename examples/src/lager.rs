@@ -7,8 +7,7 @@ use clap::{Args, ValueEnum, value_parser};
 use judge_core::{
     Condition, Generation, LagerSettings, LayerWeights, Lens, Prompt, PromptTemplate, Scale, ScoreRule, States, Variant,
 };
-use judge_data::{DatasetFormat, Settings, load};
-use serde_json::json;
+use judge_data::{DatasetFormat, load};
 
 use crate::console::usage;
 use crate::layers::LensArg;
@@ -216,24 +215,6 @@ impl LagerArgs {
         format!(
             "{whose} uses this field; name the column with --columns, give --rubric TEXT for a rubric, or another --template"
         )
-    }
-
-    /// What decides about a score and is known before the model is loaded.
-    ///
-    /// # Errors
-    /// None that is known of: these settings have a JSON form.
-    pub fn settings(&self, settings: &LagerSettings) -> Result<Settings> {
-        let entries = [
-            ("template", serde_json::to_value(&settings.template)?),
-            ("opening", json!(settings.opening)),
-            ("points", json!(settings.scale.points().len())),
-            ("condition", serde_json::to_value(&settings.condition)?),
-            ("lens", json!(settings.lens)),
-            ("states", json!(settings.states)),
-            ("variant", json!(settings.variant.map(Variant::as_str))),
-            ("weights", json!(settings.weights.as_ref().map(LayerWeights::weights))),
-        ];
-        Ok(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
 }
 

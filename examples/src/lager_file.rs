@@ -70,7 +70,9 @@ impl LagerFile<'_> {
         let rows = self.check_data(&input, format, &settings)?;
 
         let of_run = self.settings(&settings)?;
-        let plan = self.output.plan(self.program, &input, rows, self.input, self.model, of_run)?;
+        let template = settings.template.clone().with_prefill(&settings.opening);
+        let template = Some(template.id());
+        let plan = self.output.plan(self.program, &input, rows, self.input, self.model, template, of_run)?;
         let start = match plan.open()? {
             Opened::Complete(record) => return Ok(ScoredFile { format, rows, counts: record.counts, variant: None }),
             Opened::Ready(start) => start,
@@ -129,7 +131,7 @@ impl LagerFile<'_> {
 
     /// What decides about a row and is known before the model is loaded.
     fn settings(&self, settings: &LagerSettings) -> Result<Settings> {
-        let mut all = self.lager.settings(settings)?;
+        let mut all = Settings::from([("lager".to_owned(), serde_json::to_value(settings)?)]);
         if let Some(probe) = self.probe {
             all.insert("probe".to_owned(), PromptedProbe::settings(std::slice::from_ref(probe)));
         }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{Backbone, Prompt, PromptTemplate, settings_from_json};
-use judge_data::Settings;
+use judge_data::{MadeBy, RunPlan};
 use judge_models::{
     Date, Device, Download, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions,
     WeightForm,
@@ -144,19 +144,7 @@ impl ModelArgs {
     /// Whatever is wrong with the folder.
     pub fn load(&self) -> Result<Model> {
         let FoundModel { path: folder, revision } = self.folder()?;
-        let options = LoadOptions {
-            devices: self.devices.clone(),
-            dtype: self.dtype,
-            weights: self.weight_form,
-            kernel: self.kernel,
-            text: TextOptions { date: self.date, ..TextOptions::default() },
-            revision: revision.clone(),
-            adapters: self.adapters.clone(),
-            max_batch_tokens: self.max_batch_tokens,
-            packed_cache: self.packed_cache.clone(),
-            full_fingerprint: self.full_fingerprint,
-            ..LoadOptions::default()
-        };
+        let options = self.load_options(revision.clone());
         let model =
             Model::load(folder, &options).with_context(|| format!("cannot load the model in {}", folder.display()))?;
         if !self.quiet {
@@ -178,34 +166,48 @@ impl ModelArgs {
         Ok(model)
     }
 
-    /// What of these options decides about a row, for a run that is to be recognised before the model is loaded: which model, told by the names and sizes of its
-    /// files and the content of the small ones, and how its prompts are made. The number of rows and the batch do not count.
+    fn load_options(&self, revision: Option<String>) -> LoadOptions {
+        LoadOptions {
+            devices: self.devices.clone(),
+            dtype: self.dtype,
+            weights: self.weight_form,
+            kernel: self.kernel,
+            text: TextOptions { date: self.date, ..TextOptions::default() },
+            revision,
+            adapters: self.adapters.clone(),
+            max_batch_tokens: self.max_batch_tokens,
+            packed_cache: self.packed_cache.clone(),
+            full_fingerprint: self.full_fingerprint,
+            ..LoadOptions::default()
+        }
+    }
+
+    /// Says in a plan what of these options decides about a row, before the model is loaded: which model, by its content, and how it is run and its prompts are
+    /// made. The number of rows and the batch do not count. `template` is the content id of the prompt template, where the run has one.
     ///
     /// # Errors
-    /// If the folder cannot be read.
-    pub fn settings(&self) -> Result<Settings> {
+    /// Whatever is wrong with the folder.
+    pub fn describe(&self, plan: &mut RunPlan, template: Option<&str>) -> Result<()> {
+        let FoundModel { path, revision } = self.folder()?;
+        let fingerprint = Model::fingerprint_of(path, &self.load_options(revision.clone()))
+            .with_context(|| format!("cannot load the model in {}", path.display()))?;
+        plan.made_by = MadeBy::ModelToLoad { fingerprint, template: template.map(str::to_owned) };
         let entries = [
-            ("model", json!(folder_stamp(&self.folder()?.path)?)),
             ("device", json!(self.devices.iter().map(ToString::to_string).collect::<Vec<_>>())),
             ("dtype", json!(self.dtype.map(|dtype| dtype.to_string()))),
             ("kernel", json!(self.kernel.map(|kernel| kernel.to_string()))),
-            ("full_fingerprint", json!(self.full_fingerprint)),
             ("raw_prompt", json!(self.raw_prompt)),
             ("template_args", json!(self.template_args)),
             ("date", json!(self.date.to_string())),
         ];
-        let mut settings: Settings = entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        plan.settings.extend(entries.map(|(key, value)| (key.to_owned(), value)));
         if self.weight_form != WeightForm::AsStored {
-            settings.insert("weight_form".to_owned(), json!(self.weight_form.to_string()));
+            plan.settings.insert("weight_form".to_owned(), json!(self.weight_form.to_string()));
         }
         if let Some(text) = &self.prefill_trusted {
-            settings.insert("prefill_trusted".to_owned(), json!(text));
+            plan.settings.insert("prefill_trusted".to_owned(), json!(text));
         }
-        if !self.adapters.is_empty() {
-            let stamps = self.adapters.iter().map(|path| folder_stamp(path)).collect::<Result<Vec<_>>>()?;
-            settings.insert("adapters".to_owned(), json!(stamps));
-        }
-        Ok(settings)
+        Ok(())
     }
 
     /// The template that the model folder brings, if it brings one.
@@ -241,28 +243,6 @@ impl ModelArgs {
             .iter()
             .fold(template, |template, (key, value)| template.with_template_arg(key, value.clone()))
     }
-}
-
-/// A hash of the names and sizes of a folder's files, and of the content of those below a megabyte. It costs no reading of weights.
-fn folder_stamp(folder: &Path) -> Result<String> {
-    const SMALL: u64 = 1 << 20;
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))? {
-        let path = entry?.path();
-        let metadata = std::fs::metadata(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        if metadata.is_file() {
-            files.push((path.file_name().unwrap_or_default().to_owned(), metadata.len(), path));
-        }
-    }
-    files.sort();
-    let mut hasher = blake3::Hasher::new();
-    for (name, bytes, path) in files {
-        hasher.update(name.as_encoded_bytes()).update(&[0]).update(&bytes.to_le_bytes());
-        if bytes < SMALL {
-            hasher.update(&std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?);
-        }
-    }
-    Ok(hasher.finalize().to_hex().to_string())
 }
 
 /// Reads a prompt template, a JSON file as [`PromptTemplate`] describes it.

@@ -328,6 +328,13 @@ impl<Item: Fields + ?Sized> Judge<Item> for AskedJudge {
             Self::Reward(judge) => judge.decide(item, rounds),
         }
     }
+
+    fn settings(&self) -> Option<serde_json::Value> {
+        match self {
+            Self::Prompted(judge) => Judge::<Item>::settings(&**judge),
+            Self::Reward(judge) => Judge::<Item>::settings(&**judge),
+        }
+    }
 }
 
 /// What is asked where no family is named.

@@ -1,15 +1,46 @@
 //! How well scores agree with people: numbers for machines and rows for people, of what `judge_metrics::comparison` computes.
 
-use anyhow::Result;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use judge_data::{report_mark, write_atomic};
 use judge_metrics::comparison::{self, RankAgreement, rank_agreement, spearman_difference};
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use judge_probe::training::Statistic;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::files;
+
 /// Enough for two digits of an interval's ends, and done in a moment.
 pub const BOOTSTRAP: Bootstrap =
     Bootstrap { resamples: 1_000, level: 0.95, seed: 0, method: BootstrapMethod::Percentile };
+
+/// Writes figures as JSON: an object, to which `program` is added where it lacks it, so that the program knows its own figures again. Names are checked before any
+/// work, by [`Outputs::reports`](judge_data::Outputs::reports).
+///
+/// # Errors
+/// If the file cannot be written, or the figures are no JSON object.
+pub fn write_json(path: &Path, program: &str, figures: &impl Serialize) -> Result<()> {
+    let mut value = serde_json::to_value(figures)?;
+    let object = value.as_object_mut().context("figures are a JSON object")?;
+    let mut text = if object.contains_key("program") {
+        serde_json::to_vec_pretty(figures)? // in the order of its own fields
+    } else {
+        object.insert("program".to_owned(), serde_json::to_value(files::program(program))?);
+        serde_json::to_vec_pretty(&value)?
+    };
+    text.push(b'\n');
+    Ok(write_atomic(path, &text)?)
+}
+
+/// Writes a page or a picture, with the mark by which the program knows its own again.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write_marked(path: &Path, program: &str, text: &str) -> Result<()> {
+    Ok(write_atomic(path, format!("{}\n{}", text.trim_end(), report_mark(program)).as_bytes())?)
+}
 
 /// What a difference means: `above` if its interval lies above 0, `below` if it lies below, else that these items show none.
 #[must_use]

@@ -104,7 +104,7 @@ impl ScoringArgs {
     /// Whatever is wrong with the model, or between it and the judge; another device than the one required.
     pub fn open(&self) -> Result<Scoring> {
         let settings = self.judge()?;
-        let (known, items) = (self.lager.settings(&settings)?, self.items(&settings));
+        let (lager, items) = (serde_json::to_value(&settings)?, self.items(&settings));
         let mut options = self.model.clone();
         options.full_fingerprint = !self.sampled_fingerprint;
         let model = options.load()?;
@@ -116,9 +116,9 @@ impl ScoringArgs {
         for note in judge.weight_notes() {
             tell(format_args!("note: {note}"));
         }
-        let mut run = known;
-        run.extend(
+        let run = Settings::from(
             [
+                ("lager", lager),
                 ("version", json!(VERSION_NUMBER)),
                 ("model", json!(info.fingerprint)),
                 ("dtype", json!(info.dtype)),
@@ -166,7 +166,7 @@ impl Scoring {
     pub fn record(&self, name: &str) -> Result<RunRecord> {
         let mut record = RunRecord {
             program: program(name),
-            command: std::env::args().collect(),
+            command: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
             model: Some(self.model.info().clone()),
             template: Some(self.judge.template().id().to_owned()),
             settings: self.settings.clone(),

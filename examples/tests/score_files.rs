@@ -596,3 +596,35 @@ fn what_was_scored_is_exported_in_the_order_of_the_input() {
     desk.fails(&export, 1, &["shard 2: no part"]);
     assert!(!desk.path("scores.jsonl").exists());
 }
+
+#[test]
+fn a_foreign_file_is_in_the_way_of_a_plan_a_part_and_what_is_made_of_them() {
+    let desk = Desk::planned("150");
+    let mine = |name: &str| fs::write(desk.path(name), "a file of mine").expect("written");
+    let stays = |name: &str, args: &[&str]| {
+        desk.fails(args, 2, &[Path::new(name).file_name().and_then(|name| name.to_str()).expect("a name")]);
+        assert_eq!(fs::read_to_string(desk.path(name)).expect("there"), "a file of mine", "{name}");
+        fs::remove_file(desk.path(name)).expect("removed");
+    };
+    mine("other.json");
+    let plan = [&PLAN[..6], &["--output", "other.json", "--model", "nowhere"]].concat();
+    stays("other.json", &plan);
+    let run = ["run", "--plan", "plan.json", "--output", "parts", "--quiet", "--shard", "0/1"];
+    fs::create_dir(desk.path("parts")).expect("folder");
+    for name in ["parts/part-00001-of-00002.parquet", "parts/part-00000-of-00002.json"] {
+        mine(name);
+        stays(name, &[&run[..], &["--model", "nowhere"]].concat());
+    }
+    desk.run("0/1");
+    let check = ["check", "--plan", "plan.json", "--output", "parts", "--quiet"];
+    for (option, name) in [("--json", "c.json"), ("--export", "e.jsonl"), ("--export", "e.jsonl.run.json")] {
+        mine(name);
+        stays(name, &[&check[..], &[option, name.trim_end_matches(".run.json")]].concat());
+    }
+    // A plan of other rows is not put in the place of one that parts may have been made by; an export is known again.
+    desk.fails(&[&PLAN[..], &["--rows-per-shard", "100"]].concat(), 2, &["plan.json exists"]);
+    desk.ok(&[&PLAN[..], &["--rows-per-shard", "150"]].concat());
+    let export = [&check[..], &["--export", "e.jsonl"]].concat();
+    desk.ok(&export);
+    assert!(desk.ok(&export).contains("e.jsonl is complete"));
+}

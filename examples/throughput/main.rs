@@ -18,8 +18,9 @@ use judge_core::{
     Backbone, Generation, LabelRead, Layer, Lens, Outcome, Pooling, ReadAt, Reading, Reason, Request, Sampling,
     TextModel, Want,
 };
-use judge_data::{AtomicFile, check_outputs};
+use judge_data::{AtomicFile, Outputs};
 use judge_examples::console::{check_scored, progress, say, start, tell};
+use judge_examples::files::{OverwriteArgs, program};
 use judge_examples::interrupt::{Interrupts, Stopped};
 use judge_examples::model_args::ModelArgs;
 use judge_models::{Model, product_rate};
@@ -64,6 +65,8 @@ struct Cli {
     #[arg(long)]
     floor: bool,
     #[command(flatten)]
+    write: OverwriteArgs,
+    #[command(flatten)]
     model: ModelArgs,
 }
 
@@ -84,9 +87,9 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    check_outputs([Some(&cli.input), cli.template.as_ref()].into_iter().flatten(), &cli.json)?;
+    let inputs = [Some(&cli.input), cli.template.as_ref()].into_iter().flatten();
+    Outputs::new(inputs).reports("throughput", &cli.json).overwrite(cli.write.overwrite).check()?;
     let Rows { prompts, rows, share } = Rows::read(&cli.model, &cli.input, cli.template.as_deref())?;
-    check_outputs([&cli.input], &cli.json)?;
     let json_file = cli.json.as_ref().map(AtomicFile::create).transpose()?;
     let start = Instant::now();
     let model = cli.model.load()?;
@@ -149,6 +152,7 @@ fn run(cli: &Cli) -> Result<()> {
             labels.steps.iter().map(|step| json!({"step": step.step, "logits": step.logits})).collect::<Vec<_>>()
         });
         let figures = json!({
+            "program": program("throughput"),
             "prompts": requests.len(), "unscored": n_unscored, "prompt_tokens": prompt_tokens, "new_tokens": new_tokens,
             "load_s": load_s, "read_s": seconds, "passes_s": passes_s, "tokens_per_s": tokens_per_s, "peak_bytes": peak,
             "rows": rows, "whole_file_s": whole_file_s,

@@ -1,20 +1,22 @@
 //! The generated splits as files.
 
 use std::fs;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use judge_data::{check_new, write_new};
 use judge_examples::planted::{Split, generate};
 use serde_json::json;
 
-/// Writes 1,000 items of each split to `SPLIT.jsonl` in `dir`, as generic records with topic, quality and defects besides.
-pub(crate) fn write(dir: &Path, seed: u64) -> Result<()> {
+/// Writes 1,000 items of each split to `SPLIT.jsonl` in `dir`, as generic records with topic, quality and defects besides. A file with other content is replaced only with
+/// `overwrite`.
+pub(crate) fn write(dir: &Path, seed: u64, overwrite: bool) -> Result<()> {
     fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    let mut files = Vec::new();
     for split in Split::ALL {
         let path = dir.join(format!("{}.jsonl", split.name()));
-        let mut file =
-            BufWriter::new(fs::File::create(&path).with_context(|| format!("cannot write {}", path.display()))?);
+        let mut rows: Vec<u8> = Vec::new();
         for item in generate(split, 1_000, seed) {
             let defects: Vec<String> = item.defects.iter().map(ToString::to_string).collect();
             let record = json!({
@@ -27,9 +29,10 @@ pub(crate) fn write(dir: &Path, seed: u64) -> Result<()> {
                 "quality": item.quality,
                 "defects": defects,
             });
-            writeln!(file, "{record}")?;
+            writeln!(rows, "{record}")?;
         }
-        file.flush()?;
+        check_new(&path, &rows, overwrite)?;
+        files.push((path, rows));
     }
-    Ok(())
+    files.iter().try_for_each(|(path, rows)| Ok(write_new(path, rows, overwrite)?))
 }

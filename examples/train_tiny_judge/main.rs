@@ -20,7 +20,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Parser;
+use judge_data::Outputs;
 use judge_examples::console::{start, tell, usage};
+use judge_examples::files::OverwriteArgs;
 use judge_examples::interrupt::{Interrupts, Stopped};
 use judge_examples::planted::{Draw, Item, Split, generate, item};
 use judge_metrics::correlation::spearman;
@@ -59,6 +61,8 @@ struct Args {
     /// No progress on stderr
     #[arg(long)]
     quiet: bool,
+    #[command(flatten)]
+    write: OverwriteArgs,
 }
 
 fn main() -> ExitCode {
@@ -69,10 +73,25 @@ fn run(args: &Args) -> Result<()> {
     if args.out.is_none() && args.write_data.is_none() {
         return Err(usage("nothing to do: give --out DIR, --write-data DIR, or both"));
     }
+    if let Some(out) = &args.out {
+        check_folder(args, out)?;
+    }
     if let Some(dir) = &args.write_data {
-        data::write(dir, args.seed)?;
+        data::write(dir, args.seed, args.write.overwrite)?;
     }
     args.out.as_ref().map_or(Ok(()), |out| train(args, out))
+}
+
+/// Refuses, before any work, a folder in which something else lies than an unfinished training.
+fn check_folder(args: &Args, out: &Path) -> Result<()> {
+    match args.write.overwrite || checkpoint(out).is_file() {
+        true => Ok(()),
+        false => Ok(Outputs::default().folders([out]).check()?),
+    }
+}
+
+fn checkpoint(out: &Path) -> PathBuf {
+    out.join("checkpoint.safetensors")
 }
 
 fn train(args: &Args, out: &Path) -> Result<()> {
@@ -87,7 +106,7 @@ fn train(args: &Args, out: &Path) -> Result<()> {
         ..TrainSettings::default()
     };
     let mut trainer = Trainer::new(&folder::config().to_string(), settings)?;
-    let checkpoint = out.join("checkpoint.safetensors");
+    let checkpoint = checkpoint(out);
     if checkpoint.is_file() {
         trainer.resume(&checkpoint)?;
     }

@@ -1,5 +1,7 @@
 use std::error::Error as StdError;
 
+use serde_json::Value;
+
 use crate::{
     BackboneError, ContractBreach, Error, Outcome, Reading, Reason, Request, Score, TemplateProblem, Unscored,
 };
@@ -34,6 +36,16 @@ pub trait Judge<Item: ?Sized> {
     /// # Errors
     /// [`JudgeError::Unscored`] if there is none, by the item's own fault. [`JudgeError::Failed`] if the outcomes do not fit the requests.
     fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError>;
+
+    /// Everything but the item and the model that a verdict depends on, as JSON: prompt, scale, layers, weights, sampling, and the settings of judges
+    /// inside. Two judges with equal settings give equal verdicts. A run keeps them beside its rows, so that it is never resumed with another judge and a
+    /// finished output is never taken for that of another.
+    ///
+    /// `None`, the default, is of a judge that does not say. It works everywhere but in runs that are resumed, which refuse it. A combined judge says `None`
+    /// if one of its members does.
+    fn settings(&self) -> Option<Value> {
+        None
+    }
 }
 
 impl<Item: ?Sized, J: Judge<Item> + ?Sized> Judge<Item> for &J {
@@ -51,6 +63,10 @@ impl<Item: ?Sized, J: Judge<Item> + ?Sized> Judge<Item> for &J {
 
     fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
         (**self).decide(item, rounds)
+    }
+
+    fn settings(&self) -> Option<Value> {
+        (**self).settings()
     }
 }
 

@@ -95,7 +95,7 @@ pub use lager::{
     VariantScore, WeightMismatch,
 };
 pub use layer::{Layer, Lens};
-pub use model_info::{Dimensions, ModelIdentity, ModelInfo};
+pub use model_info::{Dimensions, ModelIdentity, ModelInfo, same_fingerprint};
 pub use prompt::{Message, Prompt};
 pub use prompted::{
     FamilyProblem, LikelihoodJudge, PromptFamily, PromptedJudge, ResponseLikelihood, ResponseLikelihoodJudge, Task,

@@ -35,7 +35,7 @@ pub struct ModelInfo {
     /// Hub revision (commit), where one is known.
     pub revision: Option<String>,
     /// Hash that identifies configuration, tokenizer, template and weights. It may rest on a sample of each large tensor; the backbone's documentation
-    /// says so.
+    /// says so. Compare two with [`same_fingerprint`].
     pub fingerprint: String,
     /// Family tag, e.g. `qwen3` (`model_type` in `config.json`).
     pub family: String,
@@ -56,6 +56,30 @@ pub struct ModelInfo {
     /// What a user should know of how it was loaded, in sentences: bits of the weights that were lost without being asked for, for example. Empty for most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// Whether two [fingerprints](ModelInfo::fingerprint) are of one model, like compared with like. One that covers all bytes of the weights is written
+/// `full:ALL/SAMPLE`, with that of a sample behind it: two such are the same if all bytes are, and one of them is the same as one of a sample if the samples are.
+///
+/// ```
+/// use judge_core::same_fingerprint;
+///
+/// assert!(same_fingerprint("5eed", "5eed") && !same_fingerprint("5eed", "beef"));
+/// assert!(same_fingerprint("full:a11/5eed", "5eed") && same_fingerprint("5eed", "full:a11/5eed"));
+/// assert!(!same_fingerprint("full:a11/5eed", "full:b0b/5eed"));
+/// ```
+#[must_use]
+pub fn same_fingerprint(one: &str, other: &str) -> bool {
+    let parts = |text: &str| -> (Option<String>, Option<String>) {
+        match text.strip_prefix("full:").map(|full| full.split_once('/').unwrap_or((full, ""))) {
+            Some((all, sample)) => (Some(all.to_owned()), Some(sample.to_owned()).filter(|sample| !sample.is_empty())),
+            None => (None, Some(text.to_owned())),
+        }
+    };
+    match (parts(one), parts(other)) {
+        ((Some(one), _), (Some(other), _)) => one == other,
+        ((_, one), (_, other)) => one.is_some() && one == other,
+    }
 }
 
 /// The dimensions of a model.

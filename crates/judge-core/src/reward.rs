@@ -1,3 +1,5 @@
+use serde_json::{Value, json};
+
 use crate::{
     Error, Fields, Judge, JudgeError, Layer, Message, ModelInfo, Pooling, Prompt, PromptTemplate, Reading, Request,
     Rounds, Score, Want,
@@ -142,6 +144,17 @@ impl<Item: Fields + ?Sized> Judge<Item> for RewardJudge {
         let (expected, found) = (self.label + 1, rewards.len());
         let reward = rewards.get(self.label).ok_or(Error::Shape { what: "rewards", expected, found })?;
         Ok(Score::new(*reward))
+    }
+
+    fn settings(&self) -> Option<Value> {
+        let mut hasher = blake3::Hasher::new();
+        for weight in &self.head.weights {
+            hasher.update(&weight.to_le_bytes());
+        }
+        let head = hasher.finalize().to_hex().to_string();
+        Some(json!({
+            "judge": "reward", "labels": self.head.labels, "head": head, "label": self.label, "template": self.template,
+        }))
     }
 }
 

@@ -1,5 +1,5 @@
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use crate::lock::{self, Locking};
@@ -46,6 +46,21 @@ impl AtomicFile {
         &self.path
     }
 
+    /// Puts the content in place of a file that is kept: where there is none, none with content, or one with the same content.
+    ///
+    /// # Errors
+    /// [`Error::OutputExists`] for a file with other content, unless `overwrite`; [`Error::Io`]. The target is then as it was.
+    pub fn commit_new(mut self, overwrite: bool) -> Result<(), Error> {
+        if !overwrite && fs::metadata(&self.target).is_ok_and(|metadata| metadata.len() > 0) {
+            self.temporary.writer.flush().map_err(Error::io("write", &self.path))?;
+            return match is_same(&self.temporary.path, &self.target).map_err(Error::io("read", &self.path))? {
+                true => Ok(()),
+                false => Err(Error::OutputExists { path: self.path.clone(), differences: Vec::new() }),
+            };
+        }
+        self.commit()
+    }
+
     /// Brings the content to disk and puts it in place.
     ///
     /// # Errors
@@ -67,6 +82,22 @@ impl Write for AtomicFile {
 
     fn flush(&mut self) -> io::Result<()> {
         self.temporary.writer.flush()
+    }
+}
+
+fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
+    if fs::metadata(one)?.len() != fs::metadata(other)?.len() {
+        return Ok(false);
+    }
+    let [mut one, mut other] = [BufReader::new(File::open(one)?), BufReader::new(File::open(other)?)];
+    loop {
+        let (a, b) = (one.fill_buf()?, other.fill_buf()?);
+        let length = a.len().min(b.len());
+        if length == 0 || a[..length] != b[..length] {
+            return Ok(a.is_empty() && b.is_empty());
+        }
+        one.consume(length);
+        other.consume(length);
     }
 }
 

@@ -53,6 +53,14 @@ pub fn save<T: Document>(path: impl AsRef<Path>, document: &T) -> Result<(), Err
     write_atomic(path.as_ref(), &text_of(document)?)
 }
 
+/// Saves a document that is kept: a file of other content is not replaced.
+///
+/// # Errors
+/// [`Error::Serialize`]; as [`write_new`](crate::write_new).
+pub fn save_new<T: Document>(path: impl AsRef<Path>, document: &T, overwrite: bool) -> Result<(), Error> {
+    crate::write_new(path, &text_of(document)?, overwrite)
+}
+
 /// The text of a document's file.
 pub(crate) fn text_of<T: Document>(document: &T) -> Result<Vec<u8>, Error> {
     let written = Written { format: T::FORMAT, version: T::VERSION, content: document };

@@ -291,6 +291,14 @@ pub enum Error {
         /// The settings that differ.
         differences: Vec<Difference>,
     },
+    /// A judge does not say what its verdicts depend on, so a run could be resumed with another.
+    #[error(
+        "the judge {judge:?} does not say what its verdicts depend on; implement Judge::settings (and of a calibrator, name it: Calibrated::with_settings)"
+    )]
+    JudgeSettings {
+        /// Its name.
+        judge: String,
+    },
     /// A finished output was made otherwise than this run would make it, or nothing beside it says how it was made.
     #[error("{} exists, {}; choose another output, or allow it to be overwritten (--overwrite)", path.display(), made_otherwise(differences))]
     OutputExists {
@@ -306,6 +314,12 @@ pub enum Error {
         path: PathBuf,
         /// Why not.
         problem: OutputProblem,
+    },
+    /// An input whose name no record could hold.
+    #[error("the input {}: its name is not UTF-8, so no record could name it; rename it, or give it on standard input", path.display())]
+    InputNotUtf8 {
+        /// The path.
+        path: PathBuf,
     },
     /// Another process is writing this output.
     #[error("{} is being written by another process{}", path.display(), pid.map_or(String::new(), |pid| format!(" (number {pid})")))]

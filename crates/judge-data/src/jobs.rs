@@ -36,7 +36,8 @@ impl Fields for Numbered {
 /// the summary says that it was cancelled.
 ///
 /// # Errors
-/// Whatever is wrong with a record, with `row`, or with the disk; [`Error::Core`] if the judge or the model fails. What was written before stays.
+/// Whatever is wrong with a record, with `row`, or with the disk; as [`Run::judged_by`]; [`Error::Core`] if the judge or the model fails. What was written
+/// before stays.
 pub fn judge_rows<T: serde::Serialize>(
     run: &mut Run,
     model: &dyn TextModel,
@@ -45,6 +46,7 @@ pub fn judge_rows<T: serde::Serialize>(
     mut row: impl FnMut(ItemResult<Numbered>) -> Result<(T, Fate), Error>,
     mut observe: impl FnMut(&RunEvent<Numbered>) -> ControlFlow<()>,
 ) -> Result<RunSummary, Error> {
+    run.judged_by(judges.iter().copied())?;
     let done: Vec<bool> = (0..run.rows()).map(|row| run.is_done(row)).collect();
     let pending = records.enumerate().filter(|(row, record)| record.is_err() || done.get(*row) != Some(&true));
     let items = pending.map(|(row, record)| record.map(|record| (record.id().clone(), Numbered { row, record })));

@@ -4,7 +4,7 @@ mod line;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -406,6 +406,14 @@ impl Journal {
     fn broken(&self, line: usize, problem: PartialProblem) -> Error {
         Error::Partial { place: crate::Place { path: self.path.clone(), line }, problem }
     }
+}
+
+/// Whether a file begins as a journal does, be it one whose first line a kill has torn.
+pub(crate) fn is_journal(path: &Path) -> Result<bool, Error> {
+    let mut start = Vec::new();
+    let file = File::open(path).map_err(Error::io("open", path))?;
+    file.take(OPENING.len() as u64).read_to_end(&mut start).map_err(Error::io("read", path))?;
+    Ok(OPENING.starts_with(&start) || start.iter().all(|&byte| byte == 0))
 }
 
 impl Drop for Journal {

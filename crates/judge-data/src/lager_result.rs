@@ -171,13 +171,14 @@ pub fn read_lager_results(path: impl AsRef<Path>) -> Result<impl Iterator<Item =
 }
 
 /// Writes a result file as LAGER's program does (array, four spaces, floats as Python prints them); it appears whole or not at all.
-/// Results are taken one at a time, so they can be streamed from another file.
+/// Results are taken one at a time, so they can be streamed from another file. A file with other content is replaced only with `overwrite`.
 ///
 /// # Errors
-/// The first error among `results`, [`Error::NonFinite`], [`Error::Io`].
+/// The first error among `results`, [`Error::NonFinite`], [`Error::OutputExists`], [`Error::Io`].
 pub fn write_lager_results(
     path: impl AsRef<Path>,
     results: impl IntoIterator<Item = Result<LagerResult, Error>>,
+    overwrite: bool,
 ) -> Result<(), Error> {
     let path = path.as_ref();
     let mut file = AtomicFile::create(path)?;
@@ -191,7 +192,7 @@ pub fn write_lager_results(
     }
     array.end().map_err(written)?;
     file.flush().map_err(Error::io("write", path))?;
-    file.commit()
+    file.commit_new(overwrite)
 }
 
 /// `serde_json` would write `null`, Python `NaN`; neither can be read back as a number.

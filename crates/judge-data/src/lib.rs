@@ -63,7 +63,7 @@
 //! | read standard input, pipes and compressed files, or read one input several times | [`Input`] |
 //! | read a published set of pairs, or verdicts on it that were made elsewhere | [`Benchmark`], [`PairVerdicts`]; [`PairVote`] for MT-bench's votes |
 //! | tell users that their human scores are not read | [`HumanScores`] |
-//! | refuse outputs that would destroy something | [`check_outputs`] |
+//! | refuse outputs that would destroy something | [`Outputs`], [`check_outputs`], [`write_new`] |
 //! | judge all records of a file, or read all its prompts | [`judge_rows`], [`read_rows`] |
 //! | write a judge's labels as graded rows for probes | [`LabelRow`] |
 //! | write rows | [`RunPlan`] and [`Run`]; [`JsonlWriter`] for what is quick; [`AtomicFile`] for anything else |
@@ -104,6 +104,7 @@ mod lager_result;
 mod lock;
 mod origin;
 mod output;
+mod outputs;
 mod pair_table;
 mod prometheus;
 mod python_json;
@@ -137,7 +138,7 @@ pub use benchmark::{
 pub use columns::{Columns, Field, RowColumns};
 pub use dataset::{Dataset, DatasetFormat, DatasetOptions, LagerDataset};
 pub use digest::{RowHash, RowHasher, SetDigest};
-pub use document::{Document, load, save};
+pub use document::{Document, load, save, save_new};
 pub use error::{Error, PartialProblem, Place};
 pub use human_scores::HumanScores;
 pub use ids::Ids;
@@ -150,12 +151,13 @@ pub use lager_result::{LagerLayer, LagerResult, LagerScores, read_lager_results,
 pub use lock::Locking;
 pub use origin::{ORIGIN, is_unrecorded, recorded_origin, unrecorded_origin};
 pub use output::{OutputProblem, check_outputs};
+pub use outputs::{Outputs, check_new, report_mark, write_new};
 pub use pair_table::{PairLogits, PairTable};
 pub use record::Record;
 pub use records::{EmotionRecord, GradedRecord, LagerRecord, PairRecord, PromptInput, PromptRecord};
 pub use row::{Extra, Row};
 pub use rows::{Layout, Rows};
-pub use run::{Opened, Resolved, Run, RunPlan, RunStart, WriteOptions};
+pub use run::{MadeBy, Opened, Resolved, Run, RunPlan, RunStart, WriteOptions};
 pub use run_record::{Counts, Fate, InputFile, OutputFile, Program, RunRecord, record_path};
 pub use score_file::{ScoreFile, ScoreFormat, ScoredItem};
 pub use score_row::{JudgedScore, LabelTable, ScoreOutcome, ScoreRow};

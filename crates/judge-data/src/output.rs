@@ -38,6 +38,21 @@ pub enum OutputProblem {
         /// The input.
         input: PathBuf,
     },
+    /// A run needs this name beside its output, and what lies there is no run's.
+    #[error("needs the name {}, which a file that is no run's has; move that file, or choose another output", by.display())]
+    Taken {
+        /// The file.
+        by: PathBuf,
+    },
+    /// A folder that is written whole has something in it.
+    #[error("is a folder with something in it; expected a new name or an empty folder")]
+    NotEmpty,
+    /// Something that is no folder has the name of one that is to be written.
+    #[error("is no folder; expected a new name or an empty folder")]
+    NotAFolder,
+    /// Records name files in JSON, which is UTF-8.
+    #[error("its name is not UTF-8, so no record could name it; choose another name")]
+    NotUtf8,
     /// Two outputs go to one file.
     #[error("is the same file as the output {}, or one that is kept beside it; choose another", other.display())]
     IsOutput {
@@ -46,37 +61,57 @@ pub enum OutputProblem {
     },
 }
 
-/// Refuses outputs that cannot be written or would destroy something. Call it first, with every input and output of a program.
+/// Refuses outputs that cannot be written or would destroy an input or each other, by their names. [`Outputs`](crate::Outputs) also looks at what is there.
 ///
 /// Two paths are the same file if they have the same device and inode, or lead to the same name, also through links and also if
 /// nothing is there yet. The names that a run keeps beside an output (`.partial`, `.run.json`) count as well, so that none of them is an
 /// input. `-` among the inputs stands for standard input and is compared by device and inode. Nothing is created or changed.
 ///
 /// # Errors
-/// [`Error::Output`] with the first problem in the order of the outputs; [`Error::Io`] if a path cannot be looked at.
+/// [`Error::Output`] with the first problem in the order of the outputs; [`Error::InputNotUtf8`]; [`Error::Io`] if a path cannot be looked at.
 pub fn check_outputs<I, O>(inputs: I, outputs: O) -> Result<(), Error>
 where
     I: IntoIterator<Item: AsRef<Path>>,
     O: IntoIterator<Item: AsRef<Path>>,
 {
-    let inputs: Vec<(PathBuf, Identity)> = inputs.into_iter().map(|path| input(path.as_ref())).collect();
+    let inputs: Vec<PathBuf> = inputs.into_iter().map(|path| path.as_ref().to_path_buf()).collect();
+    let named = |path: &Path| Ok(Named { path: path.to_path_buf(), names: run_names(&target(path)?) });
+    let outputs = outputs.into_iter().map(|path| named(path.as_ref())).collect::<Result<Vec<_>, Error>>()?;
+    check_names(&inputs, &outputs)
+}
+
+/// An output with every name that is used because of it, its own first.
+pub(crate) struct Named {
+    pub(crate) path: PathBuf,
+    pub(crate) names: Vec<PathBuf>,
+}
+
+/// The names that a run uses: its output, and what is beside it.
+pub(crate) fn run_names(target: &Path) -> Vec<PathBuf> {
+    std::iter::once(target.to_path_buf()).chain(BESIDE.map(|suffix| with_suffix(target, suffix))).collect()
+}
+
+/// Refuses outputs of which a name is an input or that of another output, and paths that are not UTF-8.
+pub(crate) fn check_names(inputs: &[PathBuf], outputs: &[Named]) -> Result<(), Error> {
+    if let Some(path) = inputs.iter().find(|path| path.to_str().is_none()) {
+        return Err(Error::InputNotUtf8 { path: path.clone() });
+    }
+    let inputs: Vec<(PathBuf, Identity)> = inputs.iter().map(|path| input(path)).collect();
     let mut before: Vec<(PathBuf, Vec<Identity>)> = Vec::new();
-    for output in outputs {
-        let path = output.as_ref();
-        let target = target(path)?;
-        let names = std::iter::once(target.clone()).chain(BESIDE.map(|suffix| with_suffix(&target, suffix)));
-        let names: Vec<Identity> = names.map(Identity::of).collect();
-        let refuse = |problem| Err(Error::Output { path: path.to_path_buf(), problem });
+    for Named { path, names } in outputs {
+        let refuse = |problem| Err(Error::Output { path: path.clone(), problem });
+        if path.to_str().is_none() {
+            return refuse(OutputProblem::NotUtf8);
+        }
+        let names: Vec<Identity> = names.iter().cloned().map(Identity::of).collect();
         if let Some((input, _)) = inputs.iter().find(|(_, input)| names.iter().any(|name| name.is(input))) {
             return refuse(OutputProblem::IsInput { input: input.clone() });
         }
-        let shared = |other: &[Identity]| {
-            names.iter().any(|name| name.is(&other[0])) || other.iter().any(|name| name.is(&names[0])) // never empty
-        };
+        let shared = |other: &[Identity]| names.iter().any(|name| other.iter().any(|other| name.is(other)));
         if let Some((other, _)) = before.iter().find(|(_, other)| shared(other)) {
             return refuse(OutputProblem::IsOutput { other: other.clone() });
         }
-        before.push((path.to_path_buf(), names));
+        before.push((path.clone(), names));
     }
     Ok(())
 }

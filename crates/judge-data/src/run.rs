@@ -1,18 +1,22 @@
 //! A run: rows that come in any order and lose nothing.
 
+mod made_by;
 mod plan;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use judge_core::ModelInfo;
+use judge_core::Judge;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::atomic::{remove, rename, with_suffix};
 use crate::journal::Journal;
-use crate::{Counts, Error, Fate, Layout, OutputFile, Resumed, RunRecord, Settings, fault, record_path, save};
+use crate::{Counts, Error, Fate, Layout, OutputFile, Resumed, RunRecord, fault, record_path, save};
 
+use made_by::{judged_otherwise, settings_of};
+
+pub use made_by::{MadeBy, Resolved};
 pub use plan::{RunPlan, WriteOptions};
 
 /// What [`RunPlan::open`] found.
@@ -32,17 +36,6 @@ pub struct RunStart {
     journal: Journal,
 }
 
-/// What is known of a run only once the model is loaded. An interrupted run is resumed only with the same.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Resolved {
-    /// The model; `None` if none takes part. Its name and revision are not compared, all else is.
-    pub model: Option<ModelInfo>,
-    /// Content id of the prompt template, where there is one.
-    pub template: Option<String>,
-    /// What followed from the settings, e.g. the layers that `all` stands for.
-    pub settings: Settings,
-}
-
 impl RunStart {
     /// What was found of an interrupted run.
     pub fn resumed(&self) -> Resumed {
@@ -54,13 +47,13 @@ impl RunStart {
     /// # Errors
     /// [`Error::SettingsDiffer`] if rows are there that were made with another model, template or other settings; [`Error::Io`].
     pub fn begin(mut self, resolved: Resolved) -> Result<Run, Error> {
-        let mut record = self.plan.draft();
-        record.model = resolved.model;
-        record.template = resolved.template;
-        record.resolved = resolved.settings;
+        let mut record = self.plan.resolved(resolved);
         match self.journal.head() {
             Some(head) if self.journal.resumed().rows > 0 => {
-                self.plan.refuse_other_run(self.journal.path(), head, &record, true)?;
+                if record.judges.is_empty() {
+                    record.judges.clone_from(&head.run.judges); // `judged_by` compares them
+                }
+                self.plan.refuse_other_run(self.journal.path(), head, &record)?;
                 record.started.clone_from(&head.run.started);
                 self.journal.note_resumed()?;
             }
@@ -114,6 +107,26 @@ impl Run {
     /// What will be recorded of this run, as far as it is known.
     pub fn record(&self) -> &RunRecord {
         &self.record
+    }
+
+    /// Notes which judges make the rows. [`judge_rows`](crate::judge_rows) does it; call it before the first row where you run judges yourself.
+    ///
+    /// # Errors
+    /// [`Error::JudgeSettings`] for a judge that does not say what its verdicts depend on; [`Error::SettingsDiffer`] if there are rows that others made; [`Error::Io`].
+    pub fn judged_by<'j, Item: ?Sized + 'j>(
+        &mut self,
+        judges: impl IntoIterator<Item = &'j dyn Judge<Item>>,
+    ) -> Result<(), Error> {
+        let judges = settings_of(judges)?;
+        let differences = judged_otherwise(&self.record.judges, &judges);
+        if differences.is_empty() {
+            return Ok(());
+        }
+        if self.pending().count() < self.rows() {
+            return Err(Error::SettingsDiffer { path: self.journal.path().to_path_buf(), differences });
+        }
+        self.record.judges = judges;
+        self.journal.begin(self.plan.rows, self.record.clone())
     }
 
     /// Writes a row, by its place in the input from 0; `value` must be a JSON object.

@@ -24,6 +24,10 @@ pub struct RunRecord {
     pub model: Option<ModelInfo>,
     /// Content id of the prompt template, where there is one.
     pub template: Option<String>,
+    /// The [settings](judge_core::Judge::settings) of the judges that made the rows, in their order. Empty if no judge took part, and in records of programs
+    /// that did not note them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub judges: Vec<Value>,
     /// The run's seed, where anything was drawn.
     pub seed: Option<u64>,
     /// Everything else that was chosen and known before the model was loaded.

@@ -3,6 +3,7 @@
 mod cut;
 mod ids;
 mod mapped;
+mod names;
 mod reader;
 mod shard;
 mod shard_writer;
@@ -19,6 +20,7 @@ use crate::states::cut::Cut;
 use crate::{Counts, Error, OutputFile};
 
 pub use cut::Sharding;
+pub(crate) use names::{refuse_foreign_states, states_names};
 pub use reader::StatesFile;
 pub use writer::StatesWriter;
 

@@ -8,6 +8,7 @@ use judge_core::{
 };
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 
 use crate::{Carry, Error, Extra, Fate, Numbered, PairTable};
 
@@ -228,6 +229,13 @@ impl<Item: Fields, J: for<'i> Judge<dyn Fields + 'i>> Judge<Item> for PairOrders
         match self {
             Self::Given(judge) => judge.decide(item as &dyn Fields, rounds),
             Self::Both(judge) => judge.decide(item, rounds),
+        }
+    }
+
+    fn settings(&self) -> Option<Value> {
+        match self {
+            Self::Given(judge) => Judge::<dyn Fields>::settings(*judge),
+            Self::Both(judge) => Judge::<Item>::settings(*judge),
         }
     }
 }

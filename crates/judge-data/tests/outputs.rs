@@ -4,7 +4,10 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use judge_data::{AtomicFile, Error, JsonlWriter, OutputProblem, check_outputs, write_atomic};
+use judge_core::LayerWeights;
+use judge_data::{
+    AtomicFile, Error, JsonlWriter, OutputProblem, Outputs, check_outputs, report_mark, write_atomic, write_new,
+};
 use serde_json::json;
 
 fn names(folder: &Path) -> Vec<String> {
@@ -168,4 +171,113 @@ fn results_are_as_readable_as_other_files() {
     fs::write(folder.path().join("b"), b"").unwrap();
     let mode = |name| fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
     assert_eq!(mode("a"), mode("b"));
+}
+
+const MINE: &[u8] = b"a file of mine";
+
+/// What is said of an output in the place of whose file `name` a foreign one lies.
+fn with_foreign(name: &str, outputs: impl Fn(&Path) -> Outputs) -> Error {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().join(name);
+    fs::write(&at, MINE).unwrap();
+    let error = outputs(folder.path()).check().expect_err(name);
+    assert!(error.is_usage() && error.to_string().contains(name), "{name}: {error}");
+    assert_eq!((fs::read(&at).unwrap(), names(folder.path()).len()), (MINE.to_vec(), 1));
+    error
+}
+
+#[test]
+fn a_file_of_others_is_in_the_way_of_each_name_that_a_run_uses() {
+    let rows = |folder: &Path| Outputs::default().rows([folder.join("o.jsonl")]);
+    assert!(matches!(with_foreign("o.jsonl", rows), Error::OutputExists { .. }));
+    for beside in ["o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json"] {
+        assert!(matches!(with_foreign(beside, rows), Error::Output { problem: OutputProblem::Taken { .. }, .. }));
+    }
+    // What lies beside an output is nobody's to replace, but for its record.
+    for beside in ["o.jsonl.partial", "o.jsonl.partial.sorted"] {
+        with_foreign(beside, |folder| rows(folder).overwrite(true));
+    }
+    let states = |folder: &Path| Outputs::default().states([folder.join("o.safetensors")]);
+    for name in ["o.safetensors", "o-00002-of-00003.safetensors"] {
+        assert!(matches!(with_foreign(name, states), Error::OutputExists { .. }));
+    }
+    for beside in [
+        "o.ids.jsonl",
+        "o.ids.jsonl.partial",
+        "o.ids.jsonl.partial.sorted",
+        "o.safetensors.partial",
+        "o.safetensors.run.json",
+        "o-00002-of-00003.ids.jsonl",
+        "o-00002-of-00003.safetensors.partial",
+    ] {
+        assert!(matches!(with_foreign(beside, states), Error::Output { problem: OutputProblem::Taken { .. }, .. }));
+    }
+    with_foreign("o.ids.jsonl", |folder| states(folder).overwrite(true));
+    let document = |folder: &Path| Outputs::default().documents::<LayerWeights>([folder.join("w.json")]);
+    with_foreign("w.json", document);
+    with_foreign("a.json", |folder| Outputs::default().reports("p", [folder.join("a.json")]));
+    with_foreign("m", |folder| Outputs::default().folders([folder.join("m")]));
+}
+
+#[test]
+fn an_input_in_the_place_of_any_name_is_refused_even_if_everything_may_be_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for (input, outputs) in [
+        ("o.ids.jsonl", Outputs::new([at("o.ids.jsonl")]).states([at("o.safetensors")])),
+        ("o-00001-of-00002.ids.jsonl", Outputs::new([at("o-00001-of-00002.ids.jsonl")]).states([at("o.safetensors")])),
+        ("o.jsonl.run.json", Outputs::new([at("o.jsonl.run.json")]).rows([at("o.jsonl")])),
+        ("a.json", Outputs::new([at("a.json")]).reports("p", [at("a.json")])),
+    ] {
+        fs::write(at(input), MINE).unwrap();
+        let error = outputs.overwrite(true).check().unwrap_err();
+        assert!(matches!(error, Error::Output { problem: OutputProblem::IsInput { .. }, .. }), "{input}: {error}");
+    }
+}
+
+#[test]
+fn a_report_of_the_same_program_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    let check = |program: &str| Outputs::default().reports(program, [&path]).check().is_ok();
+    for (text, is_own) in [
+        (String::new(), true),
+        (json!({"program": {"name": "p", "version": "1"}}).to_string(), true),
+        (json!({"format": "judge-run-record", "content": {"program": {"name": "p"}}}).to_string(), true),
+        (json!({"program": "p"}).to_string(), false),
+        (json!({"name": "p"}).to_string(), false),
+        (json!([{"program": {"name": "p"}}]).to_string(), false),
+        (format!("<svg></svg>\n{}", report_mark("p")), true),
+        (format!("{}<svg></svg>\n", report_mark("p")), false),
+    ] {
+        fs::write(&path, &text).unwrap();
+        assert_eq!(check("p"), is_own, "{text}");
+        assert_eq!(check("q"), text.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn what_is_kept_is_written_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    write_new(&path, b"one", false).unwrap();
+    write_new(&path, b"one", false).unwrap();
+    for other in [&b"two"[..], b"one more", b"on", b""] {
+        assert!(write_new(&path, other, false).unwrap_err().is_usage());
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+    }
+    write_new(&path, b"two", true).unwrap();
+    assert_eq!((fs::read(&path).unwrap(), names(folder.path())), (b"two".to_vec(), vec!["a".to_owned()]));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_is_not_utf_8_is_refused() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let odd = folder.path().join(OsStr::from_bytes(b"o\xff"));
+    let error = check_outputs([&odd], [folder.path().join("o")]).unwrap_err();
+    assert!(matches!(error, Error::InputNotUtf8 { .. }) && error.is_usage(), "{error}");
+    assert_eq!(problem(&[], &[&odd]), OutputProblem::NotUtf8);
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use judge_core::{ModelInfo, Reason};
 use judge_data::{
-    Counts, Error, Fate, InputFile, Layout, Locking, Opened, PartialProblem, Program, Resolved, Resumed, Run, RunPlan,
-    RunRecord, SyncEvery, load, record_path,
+    Counts, Error, Fate, InputFile, Layout, Locking, MadeBy, Opened, PartialProblem, Program, Resolved, Resumed, Run,
+    RunPlan, RunRecord, SyncEvery, load, record_path,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -22,6 +22,7 @@ fn plan(path: &Path, rows: usize, seed: u64) -> RunPlan {
     plan.command = vec!["test".into()];
     plan.seed = Some(seed);
     plan.settings = [("want".to_owned(), json!({"lens": "raw", "layers": [1, 2]}))].into();
+    plan.made_by = MadeBy::Model(model("f32"));
     plan.started = at(5);
     plan.clock = || at(10);
     plan
@@ -32,7 +33,12 @@ fn model(dtype: &str) -> Resolved {
     let mut model = ModelInfo::new("tiny", "f00d", dimensions);
     model.family = "llama".into();
     model.dtype = dtype.into();
-    Resolved { model: Some(model), template: Some("t".into()), settings: [("layers".to_owned(), json!([0, 1]))].into() }
+    Resolved {
+        model: Some(model),
+        template: Some("t".into()),
+        settings: [("layers".to_owned(), json!([0, 1]))].into(),
+        ..Resolved::default()
+    }
 }
 
 #[track_caller]
@@ -519,4 +525,105 @@ proptest! {
         prop_assert_eq!(fs::read_to_string(&path).unwrap(), expected(7));
         prop_assert_eq!(names(folder.path()), ["out.jsonl", "out.jsonl.run.json"]);
     }
+}
+
+/// Judges each record by its own number, by a judge that says which one it is, or not.
+struct Fixed(Option<&'static str>);
+
+impl judge_core::Judge<judge_data::Numbered> for Fixed {
+    fn name(&self) -> &str {
+        "fixed"
+    }
+
+    fn ask(&self, _: &judge_data::Numbered) -> Result<Vec<judge_core::Request>, judge_core::JudgeError> {
+        Ok(Vec::new())
+    }
+
+    fn decide(
+        &self,
+        item: &judge_data::Numbered,
+        _: &judge_core::Rounds<'_>,
+    ) -> Result<judge_core::Score, judge_core::JudgeError> {
+        Ok(judge_core::Score::new(item.row as f64))
+    }
+
+    fn settings(&self) -> Option<Value> {
+        self.0.map(Value::from)
+    }
+}
+
+/// Judges the rows that a run lacks, at most so many.
+fn judge(run: &mut Run, judge: &Fixed, most: usize) -> Result<(), Error> {
+    let rows = run.rows();
+    let records = (0..rows).map(|row| {
+        let input = judge_data::PromptInput::Text("?".into());
+        let (id, scores, columns) = ((row as u64).into(), Vec::new(), judge_data::RowColumns::default());
+        let extra = judge_data::Extra::new();
+        Ok(judge_data::Record::Prompt(judge_data::PromptRecord { id, input, scores, columns, extra }))
+    });
+    let model = judge_core::testing::ScriptedBackbone::new(1);
+    let mut seen = 0;
+    let row = |result: judge_core::ItemResult<judge_data::Numbered>| Ok((value(result.item.row), Fate::SCORED));
+    judge_data::judge_rows(run, &model, vec![judge], records, row, |_| {
+        seen += 1;
+        if seen == most { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
+    })
+    .map(drop)
+}
+
+#[test]
+fn another_model_template_or_judge_is_never_complete_and_never_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.jsonl");
+    // The judge says by itself which one it is: nobody has put it into the plan.
+    let mut run = begin(plan(&path, 4, 1));
+    judge(&mut run, &Fixed(Some("one")), 2).unwrap();
+    assert_eq!(run.record().judges, [json!("one")]);
+    drop(run);
+    let mut run = begin(plan(&path, 4, 1));
+    let error = judge(&mut run, &Fixed(Some("another")), 9).unwrap_err();
+    let differ = |error: &Error| matches!(error, Error::SettingsDiffer { .. });
+    assert!(differ(&error) && error.to_string().contains(r#"judges was ["one"], is ["another"]"#), "{error}");
+    drop(run);
+    let mut run = begin(plan(&path, 4, 1));
+    judge(&mut run, &Fixed(Some("one")), 9).unwrap();
+    run.finish().unwrap();
+
+    let made_by = |change: &dyn Fn(&mut Resolved)| {
+        let mut resolved = Resolved { judges: vec![json!("one")], ..model("f32") };
+        change(&mut resolved);
+        MadeBy::Model(resolved)
+    };
+    let with = |made_by: MadeBy| RunPlan { made_by, ..plan(&path, 4, 1) };
+    complete(with(made_by(&|_| {})));
+    complete(with(made_by(&|resolved| resolved.model.as_mut().unwrap().name = "another name".into())));
+    complete(with(MadeBy::ModelToLoad { fingerprint: "f00d".into(), template: Some("t".into()) }));
+    let others: [(MadeBy, &str); 8] = [
+        (MadeBy::Program, "model was {"),
+        (
+            MadeBy::ModelToLoad { fingerprint: "beef".into(), template: Some("t".into()) },
+            "model.fingerprint was \"f00d\"",
+        ),
+        (MadeBy::ModelToLoad { fingerprint: "f00d".into(), template: None }, "template was \"t\", is null"),
+        (made_by(&|resolved| resolved.model.as_mut().unwrap().fingerprint = "beef".into()), "model.fingerprint was"),
+        (made_by(&|resolved| resolved.template = Some("u".into())), "template was \"t\", is \"u\""),
+        (made_by(&|resolved| resolved.judges = vec![json!("another")]), "judges was [\"one\"], is [\"another\"]"),
+        (made_by(&|resolved| resolved.judges.clear()), "judges was [\"one\"], is []"),
+        (made_by(&|resolved| resolved.settings.clear()), "layers was [0,1], is unset"),
+    ];
+    for (made_by, says) in others {
+        let error = with(made_by.clone()).open().unwrap_err();
+        assert!(
+            matches!(error, Error::OutputExists { .. }) && error.to_string().contains(says),
+            "{made_by:?}: {error}"
+        );
+    }
+}
+
+#[test]
+fn a_run_is_not_judged_by_what_does_not_say_what_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = begin(plan(&folder.path().join("out.jsonl"), 4, 1));
+    let error = judge(&mut run, &Fixed(None), 9).unwrap_err();
+    assert!(matches!(error, Error::JudgeSettings { .. }) && error.to_string().contains("Judge::settings"), "{error}");
 }

@@ -27,7 +27,7 @@ fn lager_results_come_back_byte_for_byte() {
     assert_eq!((read[1].human_score, &read[1].scores), (7.0 / 3.0, &None));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("copy.json");
-    write_lager_results(&path, read.into_iter().map(Ok)).unwrap();
+    write_lager_results(&path, read.into_iter().map(Ok), false).unwrap();
     assert_eq!(fs::read_to_string(path).unwrap(), fs::read_to_string(fixture("lager_result.json")).unwrap());
 }
 
@@ -132,7 +132,7 @@ fn numbers_that_json_cannot_hold_are_refused() {
     let path = folder.path().join("x.json");
     let mut results = lager_results(&fixture("lager_result.json"));
     results[2].scores.as_mut().unwrap().layers[1].logits[0] = f64::NAN;
-    let error = write_lager_results(&path, results.into_iter().map(Ok)).unwrap_err();
+    let error = write_lager_results(&path, results.into_iter().map(Ok), false).unwrap_err();
     assert!(matches!(error, Error::NonFinite { row: 2, .. }), "{error}");
     assert!(!path.exists());
 }
@@ -286,7 +286,7 @@ proptest! {
         ];
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.json");
-        write_lager_results(&path, written.iter().cloned().map(Ok)).unwrap();
+        write_lager_results(&path, written.iter().cloned().map(Ok), true).unwrap();
         prop_assert_eq!(lager_results(&path), written);
     }
 }

@@ -55,14 +55,20 @@ const FETCHERS: usize = 32;
 /// Bytes of one piece.
 const PIECE: usize = 64;
 
-/// The fingerprint in lower-case hexadecimal, 64 digits: over a sample of every tensor, or, if
-/// `full`, over all bytes, with `full:` before it.
+/// The fingerprint in lower-case hexadecimal, 64 digits, over a sample of every tensor; or, if
+/// `full`, `full:ALL/SAMPLE`, of which the first is over all bytes. So what knows a model by its
+/// sample knows it again (`judge_core::same_fingerprint`).
 ///
 /// `weights` is the base's store, without the adapters merged; nothing is taken from it.
 ///
 /// # Errors
 /// Those of reading the folder's JSON files and its template.
 pub(crate) fn of(folder: &Folder, weights: &dyn Store, adapters: &[Adapter], full: bool) -> Result<String, Error> {
+    let sample = hash(folder, weights, adapters, false)?;
+    Ok(if full { format!("full:{}/{sample}", hash(folder, weights, adapters, true)?) } else { sample })
+}
+
+fn hash(folder: &Folder, weights: &dyn Store, adapters: &[Adapter], full: bool) -> Result<String, Error> {
     let mut hasher = Hasher::new();
     put(&mut hasher, DOMAIN);
     put(&mut hasher, canonical(folder.config()).as_bytes());
@@ -76,8 +82,7 @@ pub(crate) fn of(folder: &Folder, weights: &dyn Store, adapters: &[Adapter], ful
         put(&mut hasher, canonical(adapter.config()).as_bytes());
         put_tensors(&mut hasher, adapter.tensors(), full);
     }
-    let hash = hasher.finalize().to_hex();
-    Ok(if full { format!("full:{hash}") } else { hash.to_string() })
+    Ok(hasher.finalize().to_hex().to_string())
 }
 
 /// Hashes the tensors as they are stored, before anything is expanded, in the order of their names.

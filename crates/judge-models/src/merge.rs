@@ -119,6 +119,9 @@ pub fn merge_adapters(
         }
     };
     let partial = partial(output);
+    if !is_begun(&partial)? {
+        return Err(Error::OutputExists { path: partial });
+    }
     remove(&partial)?;
     let written = write(&folder, &spec, &mut weights, &partial, SHARD_BYTES, progress)
         .and_then(|merged| put_in_place(&partial, output).map(|()| merged));
@@ -145,6 +148,23 @@ fn is_free(path: &Path) -> Result<bool, Error> {
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Ok(false),
         Err(source) => Err(Error::Read { path: path.to_owned(), source }),
     }
+}
+
+/// Whether nothing is at the path of an unfinished folder, or one with nothing in it but files that a merge writes.
+fn is_begun(partial: &Path) -> Result<bool, Error> {
+    if !partial.is_dir() {
+        return is_free(partial);
+    }
+    let fault = |source| Error::Read { path: partial.to_owned(), source };
+    for entry in fs::read_dir(partial).map_err(fault)? {
+        let name = entry.map_err(fault)?.file_name();
+        let is_text = file::OF_TEXT.into_iter().chain(OF_OTHERS).any(|known| name == known) || name == file::CONFIG;
+        let is_weights = name.to_str().is_some_and(|name| name.starts_with("model") && name.contains(".safetensors"));
+        if !is_text && !is_weights {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Where a folder is until it is complete: `.NAME.partial` beside it, on the same file system, so

@@ -210,6 +210,20 @@ impl Model {
         Self::load_as(folder.as_ref(), options, device::to_burn(&options.devices)?, None)
     }
 
+    /// The [`ModelInfo::fingerprint`] that [`load`](Self::load) would give, without loading: it reads as much of the weights as a fingerprint takes, a sample
+    /// unless [`LoadOptions::full_fingerprint`] is set. By it a program knows a model again before it does any work.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load) for the folder, its configuration, the names and shapes of its tensors, and its adapters.
+    pub fn fingerprint_of(folder: impl AsRef<Path>, options: &LoadOptions) -> Result<String, Error> {
+        let folder = Folder::open(folder.as_ref())?;
+        let mut spec = Architecture::from_json(folder.config())
+            .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
+        let dtype = options.dtype.map(Dtype::of_weights);
+        let weights = CheckedWeights::open(&folder, &mut spec, dtype, &options.adapters)?;
+        fingerprint::of(&folder, &*weights.base, &weights.adapters, options.full_fingerprint)
+    }
+
     /// Finds a model by its name and loads it: a folder, or `ORG/NAME[@REVISION]` of the hub, which
     /// is fetched into the hub's cache unless it is there ([`ModelSource`], with the environment's
     /// [`HubOptions`]).

@@ -371,8 +371,13 @@ fn the_fingerprint_is_that_of_the_model_and_not_of_its_files() {
     fs::write(template.path().join("chat_template.jinja"), "x").unwrap();
     assert_ne!(fingerprint(template.path()), original, "the template counts");
     let full = LoadOptions { full_fingerprint: true, ..LoadOptions::default() };
+    let sample = fingerprint(template.path());
+    let known = Model::fingerprint_of(template.path(), &full).unwrap();
     let full = Model::load(template.path(), &full).unwrap();
-    assert!(full.info().fingerprint.starts_with("full:"));
+    assert!(full.info().fingerprint.starts_with("full:") && full.info().fingerprint.ends_with(&sample));
+    // Without loading, the same.
+    assert_eq!(known, full.info().fingerprint);
+    assert_eq!(Model::fingerprint_of(template.path(), &LoadOptions::default()).unwrap(), sample);
 }
 
 /// Loads a copy with this chat template and asks it one thing.

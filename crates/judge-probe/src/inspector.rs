@@ -5,6 +5,7 @@
 
 use judge_core::{Calibration, Layer, ModelInfo, Probe, ProbeError, ProbeOutput, Signal};
 use judge_metrics::calibration::CalibratedScore;
+use serde_json::{Value, json};
 
 use crate::{DecisionRule, F32Rows, FittedClassifier, FittedEstimator, SavedProbe};
 
@@ -58,5 +59,10 @@ impl Probe for SavedProbe {
             }),
             ..ProbeOutput::new(class.ok_or("the probe predicts a class that it does not have")?)
         })
+    }
+
+    /// The hash of its file.
+    fn settings(&self) -> Option<Value> {
+        Some(json!({"blake3": blake3::hash(&self.to_bytes().ok()?).to_hex().to_string()}))
     }
 }

@@ -7,7 +7,7 @@ mod stages;
 
 use std::collections::{BTreeMap, HashSet};
 
-use judge_core::{Layer, ModelInfo, Signal};
+use judge_core::{Layer, ModelInfo, Signal, same_fingerprint};
 use judge_metrics::calibration::FittedCalibrator;
 use serde::{Deserialize, Serialize};
 
@@ -213,7 +213,7 @@ impl SavedProbe {
         let ProbedModel { name, fingerprint, .. } = &self.origin.model;
         match fingerprint {
             None => Err(SavedProbeError::UnknownModel { name: name.clone() }.into()),
-            Some(expected) if *expected != model.fingerprint => Err(SavedProbeError::OtherModel {
+            Some(expected) if !same_fingerprint(expected, &model.fingerprint) => Err(SavedProbeError::OtherModel {
                 name: name.clone(),
                 expected: expected.clone(),
                 found: model.fingerprint.clone(),

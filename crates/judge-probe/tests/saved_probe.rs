@@ -436,3 +436,20 @@ fn made_hidden_layers_are_refused() {
     let nan = changed(|_, tensors| tensors[3].3[..8].copy_from_slice(&f64::NAN.to_le_bytes()));
     assert!(matches!(nan, Err(Error::InvalidParameter { name: "intercept", index: 0, .. })));
 }
+
+#[test]
+fn a_probe_knows_its_model_whichever_fingerprint_that_was_loaded_with() {
+    let (sampled, full) = (saved(Some("5eed")), saved(Some("full:a11/5eed")));
+    for probe in [&sampled, &full] {
+        for same in ["5eed", "full:a11/5eed"] {
+            assert_eq!(SavedProbe::check_model(probe, &model(same, 4, 2)), Ok(()), "{same}");
+        }
+        assert!(SavedProbe::check_model(probe, &model("full:a11/0dd", 4, 2)).is_err() == (probe == &sampled));
+    }
+    assert!(SavedProbe::check_model(&full, &model("full:b0b/5eed", 4, 2)).is_err());
+    // A full one of before has no sample to compare.
+    let said =
+        |probe: &SavedProbe, found: &str| SavedProbe::check_model(probe, &model(found, 4, 2)).unwrap_err().to_string();
+    assert!(said(&saved(Some("full:a11")), "5eed").contains("load the model with a full fingerprint"));
+    assert!(said(&sampled, "full:a11/0dd").contains("load the model without a full fingerprint"));
+}

@@ -69,11 +69,10 @@ impl Aspects {
     ///
     /// # Errors
     /// As there.
-    pub fn grade(&self, passes: &Passes<'_>, output: &Path, lager: &LagerArgs) -> Result<()> {
+    pub fn grade(&self, passes: &Passes<'_>, output: &Path) -> Result<()> {
         let mut settings = Settings::new();
         for (name, of_one) in &self.settings {
-            let of_one: serde_json::Map<String, serde_json::Value> = lager.settings(of_one)?.into_iter().collect();
-            settings.insert(name.clone(), of_one.into());
+            settings.insert(name.clone(), serde_json::to_value(of_one)?);
         }
         let judges = |model: &judge_models::Model| -> Result<Vec<AspectJudge>> {
             let judge = |(name, settings): &(String, LagerSettings)| -> Result<AspectJudge> {
@@ -148,6 +147,10 @@ impl Judge<Example> for AspectJudge {
     fn decide(&self, item: &Example, rounds: &Rounds<'_>) -> Result<judge_core::Score, JudgeError> {
         self.judge.decide(item, rounds)
     }
+
+    fn settings(&self) -> Option<serde_json::Value> {
+        Judge::<Example>::settings(&self.judge).map(|judge| json!({"aspect": self.aspect, "member": judge}))
+    }
 }
 
 /// Reads how likely each response is, given its instruction and alone; see [`Passes::pass`].
@@ -216,7 +219,7 @@ pub fn states(passes: &Passes<'_>, output: &Path) -> Result<StatesFile> {
     let mut settings = Settings::new();
     settings.insert("template".to_owned(), json!(template.id()));
     let mut plan = passes.plan(output, settings)?;
-    plan.settings.extend(passes.model.settings()?);
+    passes.model.describe(&mut plan, None)?;
     match plan.finished() {
         Ok(Some(_)) => return Ok(StatesFile::open(output)?),
         // States are put in place before their record; they say themselves how they were made, and are compared when they are opened below.

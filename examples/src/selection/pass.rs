@@ -79,7 +79,7 @@ impl Passes<'_> {
         mut row: impl FnMut(&[J], &ItemResult<Example>) -> Result<Answer>,
     ) -> Result<()> {
         let mut plan = self.plan(output, settings)?;
-        plan.settings.extend(self.model.settings()?);
+        self.model.describe(&mut plan, None)?;
         let rows = self.rows;
         let start = match plan.open()? {
             Opened::Complete(_) => return Ok(()),
@@ -88,6 +88,7 @@ impl Passes<'_> {
         let model = self.model()?;
         let judges = judges(model)?;
         let mut run = start.begin(Resolved { model: Some(model.info().clone()), ..Resolved::default() })?;
+        run.judged_by(judges.iter().map(|judge| judge as &dyn Judge<Example>))?;
         let before = run.resumed().rows;
         if before > 0 && !self.model.quiet {
             tell(format_args!("resuming: {before} of {rows} rows are done"));

@@ -1,5 +1,7 @@
 use std::error::Error as StdError;
 
+use serde_json::{Value, json};
+
 use crate::{Calibration, Judge, JudgeError, Request, Rounds, Score};
 
 /// A fitted map from a judge's value to the human scale, with an interval.
@@ -24,12 +26,20 @@ impl<E: Into<Box<dyn StdError + Send + Sync>>, F: Fn(f64) -> Result<Calibration,
 pub struct Calibrated<J, C> {
     judge: J,
     calibrator: C,
+    settings: Option<Value>,
 }
 
 impl<J, C> Calibrated<J, C> {
     /// Attaches a calibrator that was fitted on values of this judge.
     pub fn new(judge: J, calibrator: C) -> Self {
-        Self { judge, calibrator }
+        Self { judge, calibrator, settings: None }
+    }
+
+    /// The same judge, which says in its [settings](Judge::settings) which calibrator it has: anything that another one would not be called, such as its
+    /// parameters or the hash of its file. A function does not say by itself what it computes.
+    #[must_use]
+    pub fn with_settings(self, calibrator: impl Into<Value>) -> Self {
+        Self { settings: Some(calibrator.into()), ..self }
     }
 }
 
@@ -50,5 +60,10 @@ impl<Item: ?Sized, J: Judge<Item>, C: Calibrator> Judge<Item> for Calibrated<J, 
         let score = self.judge.decide(item, rounds)?.finite()?;
         let found = self.calibrator.calibrate(score.value).map_err(JudgeError::Failed)?;
         Ok(Score { calibrated: Some(found), ..score })
+    }
+
+    fn settings(&self) -> Option<Value> {
+        let calibrator = self.settings.as_ref()?;
+        Some(json!({"judge": "calibrated", "member": self.judge.settings()?, "calibrator": calibrator}))
     }
 }

@@ -1,3 +1,5 @@
+use serde_json::{Value, json};
+
 use super::members;
 use super::renamed::EachAsResponse;
 use super::tournament::{answer, answers};
@@ -53,5 +55,9 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for E
             (None, Some(unscored)) => Err(unscored.clone().into()),
             (None, None) => Err(Unscored::new(Reason::Missing, "no answer was graded").into()),
         }
+    }
+
+    fn settings(&self) -> Option<Value> {
+        Some(json!({"judge": "each_answer", "member": <J as Judge<dyn Fields>>::settings(&self.judge)?}))
     }
 }

@@ -1,3 +1,6 @@
+use serde::Serialize;
+use serde_json::{Value, json};
+
 use super::members;
 use super::renamed::EachAsResponse;
 use crate::{
@@ -18,7 +21,8 @@ pub struct GradedPair<J> {
 }
 
 /// How two grades without distributions become a preference.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 enum Rule {
     /// The higher one wins.
     Higher,
@@ -90,6 +94,11 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for G
         let parts = RESPONSES.map(str::to_owned).into_iter().zip(verdicts);
         let parts = parts.map(|(name, verdict)| Part { name, verdict }).collect();
         Ok(Score { label_mass: mass, ..score }.with_parts(CombinedBy::Grades, parts))
+    }
+
+    fn settings(&self) -> Option<Value> {
+        let member = <J as Judge<dyn Fields>>::settings(&self.judge)?;
+        Some(json!({"judge": "graded_pair", "member": member, "rule": self.rule}))
     }
 }
 

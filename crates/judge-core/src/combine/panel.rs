@@ -1,4 +1,5 @@
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::members::{self, Members, mixture};
 use crate::{CombinedBy, Error, Judge, JudgeError, Part, Request, Rounds, Score, Verdict};
@@ -158,5 +159,10 @@ impl<Item: ?Sized> Judge<Item> for Panel<'_, Item> {
             score.distribution = mixture(&parts, &weights);
         }
         Ok(score.with_parts(CombinedBy::Panel(self.rule.clone()), parts))
+    }
+
+    fn settings(&self) -> Option<Value> {
+        let members = self.judges.iter().map(|judge| judge.settings()).collect::<Option<Vec<_>>>()?;
+        Some(json!({"judge": "panel", "members": members, "rule": self.rule, "least": self.least}))
     }
 }

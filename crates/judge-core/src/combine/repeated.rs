@@ -1,3 +1,5 @@
+use serde_json::{Value, json};
+
 use super::members::{self, Members, mixture};
 use crate::{CombinedBy, Error, Judge, JudgeError, Part, Request, Rounds, Sampling, Score, Verdict};
 
@@ -94,5 +96,10 @@ impl<J: Judge<Item>, Item: ?Sized> Judge<Item> for Repeated<J> {
         let mut score = Score { label_mass: mass, ..Score::new(value) };
         score.distribution = mixture(&parts, &vec![1.0; values.len()]);
         Ok(score.with_parts(CombinedBy::Samples(self.samples), parts))
+    }
+
+    fn settings(&self) -> Option<Value> {
+        let member = self.judge.settings()?;
+        Some(json!({"judge": "repeated", "member": member, "samples": self.samples, "least": self.least}))
     }
 }

@@ -2,6 +2,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::members::{self, Members, mixture};
 use super::renamed::{Renamed, preference};
@@ -165,5 +166,10 @@ impl<Item: Fields + ?Sized, J: for<'i> Judge<dyn Fields + 'i>> Judge<Item> for S
         score.distribution = distribution;
         score.label_mass = members::label_mass(parts.iter().map(|part| &part.verdict));
         Ok(score.with_parts(CombinedBy::Orders(self.policy), parts))
+    }
+
+    fn settings(&self) -> Option<Value> {
+        let member = <J as Judge<dyn Fields>>::settings(&self.judge)?;
+        Some(json!({"judge": "swapped", "member": member, "policy": self.policy}))
     }
 }

@@ -1,5 +1,7 @@
 use std::error::Error as StdError;
 
+use serde_json::{Value, json};
+
 use super::members::{self, Members};
 use super::renamed::{Renamed, preference};
 use crate::{CombinedBy, Fields, Judge, JudgeError, Outcome, Part, Reason, Request, Rounds, Score, Unscored, Verdict};
@@ -48,6 +50,12 @@ pub trait Pairing {
     /// # Errors
     /// Of its own, which end the run.
     fn next(&self, n: usize, known: &[Compared]) -> Result<Vec<[usize; 2]>, Box<dyn StdError + Send + Sync>>;
+
+    /// Everything that the pairs depend on besides the number of answers and the results, as JSON; see [`Judge::settings`]. `None`, the default, is of a pairing
+    /// that does not say.
+    fn settings(&self) -> Option<Value> {
+        None
+    }
 }
 
 /// A comparison of two answers.
@@ -67,6 +75,10 @@ impl Pairing for RoundRobin {
     fn next(&self, n: usize, known: &[Compared]) -> Result<Vec<[usize; 2]>, Box<dyn StdError + Send + Sync>> {
         let all = || (0..n).flat_map(|first| (first + 1..n).map(move |second| [first, second]));
         Ok(if known.is_empty() { all().collect() } else { Vec::new() })
+    }
+
+    fn settings(&self) -> Option<Value> {
+        Some(json!("round_robin"))
     }
 }
 
@@ -236,5 +248,10 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing, Item: Fields + ?Sized> Judge
             (None, Some(unscored)) => Err(unscored.clone().into()),
             (None, None) => Err(Unscored::new(Reason::Missing, "no answers were compared").into()),
         }
+    }
+
+    fn settings(&self) -> Option<Value> {
+        let member = <J as Judge<dyn Fields>>::settings(&self.judge)?;
+        Some(json!({"judge": "tournament", "member": member, "pairing": self.pairing.settings()?}))
     }
 }

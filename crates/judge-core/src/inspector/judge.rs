@@ -1,6 +1,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::{Value, json};
+
 use super::Probe;
 use crate::{
     ContractBreach, Error, Fields, Judge, JudgeError, Layer, ModelInfo, PromptTemplate, Reading, Request, Rounds,
@@ -109,6 +111,11 @@ impl<Item: Fields + ?Sized> Judge<Item> for InspectorJudge {
             score.distribution = Some(ScoreDistribution::from_weights(&self.scale, probabilities)?);
         }
         Ok(score)
+    }
+
+    fn settings(&self) -> Option<Value> {
+        let InspectorSettings { aspect, template, probe } = &self.settings;
+        Some(json!({"judge": "inspector", "aspect": aspect, "template": template, "probe": probe.settings()?}))
     }
 }
 

@@ -1,5 +1,7 @@
 use std::error::Error as StdError;
 
+use serde_json::Value;
+
 use crate::{Calibration, Layer, ModelInfo, Signal};
 
 /// A classifier over pooled states and attention entropies of one model, as an [`InspectorJudge`](crate::InspectorJudge) uses it. `judge-probe` has them, fitted
@@ -23,6 +25,12 @@ pub trait Probe: Send + Sync {
     /// # Errors
     /// If the features are not as many as it was fitted on, or leave the range of its numbers.
     fn classify(&self, features: &[f32]) -> Result<ProbeOutput, ProbeError>;
+
+    /// Everything that its output depends on besides the features, as JSON, or a hash of it; see [`Judge::settings`](crate::Judge::settings). `None`, the default, is
+    /// of a probe that does not say.
+    fn settings(&self) -> Option<Value> {
+        None
+    }
 }
 
 /// Why a [`Probe`] refuses a model or features; the implementation's own error.

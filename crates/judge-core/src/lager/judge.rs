@@ -1,11 +1,14 @@
+use serde::Serialize;
+use serde_json::{Value, json};
+
 use super::{Condition, LayerTable, LayerWeights, States, TableOrigin, Variant, WeightMismatch};
 use crate::{
     Backbone, Error, Fields, Judge, JudgeError, LabelLogits, LabelRead, LabelStep, Lens, ModelInfo, PromptTemplate,
     Request, Rounds, Scale, Score, TokenId, Want,
 };
 
-/// What a [`LagerJudge`] is to do.
-#[derive(Clone, Debug, PartialEq)]
+/// What a [`LagerJudge`] is to do. As JSON it says all that a verdict depends on besides the item and the model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LagerSettings {
     /// The prompt.
     pub template: PromptTemplate,
@@ -173,5 +176,9 @@ impl<Item: Fields + ?Sized> Judge<Item> for LagerJudge {
         let score = scored.distribution.map_or_else(|| Score::new(scored.score), Score::expected);
         let text = rounds.only()?.generated.as_ref().map(|generated| generated.text.clone());
         Ok(Score { text, ..score.with_label_mass(step.label_mass) })
+    }
+
+    fn settings(&self) -> Option<Value> {
+        Some(json!({"judge": "lager", "lager": self.settings}))
     }
 }

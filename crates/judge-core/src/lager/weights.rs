@@ -3,7 +3,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{Condition, LayerTable, States, Variant, VariantScore};
-use crate::{Error, LayerWeightFit, Lens, ModelInfo, Scale};
+use crate::{Error, LayerWeightFit, Lens, ModelInfo, Scale, same_fingerprint};
 
 /// What a set of layer tables was read from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -132,7 +132,7 @@ impl LayerWeights {
         let fitted = &self.file.origin;
         let text = |side: &str| side.to_owned();
         let refused = [
-            (fitted.fingerprint != used.fingerprint).then(|| WeightMismatch::Model {
+            (!same_fingerprint(&fitted.fingerprint, &used.fingerprint)).then(|| WeightMismatch::Model {
                 fitted: text(&fitted.model),
                 fitted_fingerprint: text(&fitted.fingerprint),
                 used: text(&used.model),

@@ -2,6 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{LikelihoodJudge, PromptFamily, WrittenJudge};
 use crate::{
@@ -118,6 +119,14 @@ impl<Item: Fields + ?Sized> Judge<Item> for PromptedJudge {
             Self::Written(judge) => judge.decide(item, rounds),
             Self::Read(judge) => judge.decide(item, rounds),
             Self::Likelihood(judge) => judge.decide(item, rounds),
+        }
+    }
+
+    fn settings(&self) -> Option<Value> {
+        match self {
+            Self::Written(judge) => Judge::<Item>::settings(judge),
+            Self::Read(judge) => Judge::<Item>::settings(&**judge),
+            Self::Likelihood(judge) => Judge::<Item>::settings(judge),
         }
     }
 }

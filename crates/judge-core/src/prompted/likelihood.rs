@@ -1,3 +1,5 @@
+use serde_json::{Value, json};
+
 use crate::{Fields, Judge, JudgeError, PromptFamily, PromptTemplate, Request, Rounds, Score, ScoreDistribution, Want};
 
 /// Asks a [`PromptFamily`]'s question and compares how likely each of its labels is as the reply, at the last layer: label and closing text as a whole, so that labels may
@@ -46,5 +48,9 @@ impl<Item: Fields + ?Sized> Judge<Item> for LikelihoodJudge {
         let distribution = ScoreDistribution::softmax(self.family.scale(), &log_probs)?;
         // Rounding may take a sum of probabilities past 1.
         Ok(Score::expected(distribution).with_label_mass(Some(mass.min(1.0) as f32)))
+    }
+
+    fn settings(&self) -> Option<Value> {
+        Some(json!({"judge": "likelihood", "family": self.family}))
     }
 }

@@ -1,3 +1,5 @@
+use serde_json::{Value, json};
+
 use crate::{
     Fields, Judge, JudgeError, Prompt, PromptTemplate, Reason, Request, Rounds, Score, TokenLogProbs, Unscored, Want,
 };
@@ -111,5 +113,9 @@ impl<Item: Fields + ?Sized> Judge<Item> for ResponseLikelihoodJudge {
             Some(mean) => Ok(Score::new(mean)),
             None => Err(Unscored::new(Reason::EmptyPrompt, "the response has no token").into()),
         }
+    }
+
+    fn settings(&self) -> Option<Value> {
+        Some(json!({"judge": "response_likelihood", "template": self.template, "response": self.response}))
     }
 }

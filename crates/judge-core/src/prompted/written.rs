@@ -1,3 +1,5 @@
+use serde_json::{Value, json};
+
 use crate::{Fields, Finish, Generation, Judge, JudgeError, PromptFamily, Request, Rounds, Score, Want};
 
 /// Asks a [`PromptFamily`]'s question and finds the verdict in what the model writes. Works on any [`TextModel`](crate::TextModel), a service included.
@@ -73,5 +75,9 @@ impl<Item: Fields + ?Sized> Judge<Item> for WrittenJudge {
             (score.distribution, score.label_mass) = (Some(distribution), Some(label_mass));
         }
         Ok(score)
+    }
+
+    fn settings(&self) -> Option<Value> {
+        Some(json!({"judge": "written", "family": self.family, "generation": self.generation}))
     }
 }

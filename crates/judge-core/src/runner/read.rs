@@ -1,3 +1,5 @@
+use serde_json::{Value, json};
+
 use crate::{Judge, JudgeError, Prompt, Request, Rounds, Score, Want};
 
 /// Reads prompts without judging them: a judge of `(T, Prompt)` whose score is the number of tokens read.
@@ -38,5 +40,9 @@ impl<T> Judge<(T, Prompt)> for ReadOnly {
 
     fn decide(&self, _: &(T, Prompt), rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
         Ok(Score::new(rounds.only()?.prompt_tokens.unwrap_or_default() as f64))
+    }
+
+    fn settings(&self) -> Option<Value> {
+        Some(json!({"judge": "read", "want": self.want}))
     }
 }

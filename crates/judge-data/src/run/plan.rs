@@ -2,13 +2,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::atomic::with_suffix;
 use crate::journal::{Head, Journal};
 use crate::lock::Locking;
 use crate::output::target;
-use crate::run::{Opened, Resolved, RunStart, finish_interrupted};
+use crate::outputs::refuse_foreign_beside;
+use crate::run::made_by::made_otherwise;
+use crate::run::{MadeBy, Opened, Resolved, RunStart, finish_interrupted};
 use crate::{
     Counts, Difference, Error, InputFile, Layout, OutputFile, Program, RunRecord, Settings, SyncEvery, check_outputs,
     load, record_path,
@@ -28,7 +30,7 @@ pub struct WriteOptions {
 /// All that is known of a run before a model is loaded.
 ///
 /// Everything here but paths, command and options decides about the rows: an interrupted run is resumed, and a finished one recognised, only if
-/// program and version, number of rows, content of the inputs, seed and settings are the same.
+/// program and version, number of rows, content of the inputs, seed, settings, model, template and judges are the same.
 #[derive(Clone, Debug)]
 pub struct RunPlan {
     /// Where the rows go.
@@ -43,8 +45,10 @@ pub struct RunPlan {
     pub inputs: Vec<InputFile>,
     /// The seed, if anything is drawn.
     pub seed: Option<u64>,
-    /// Everything else that was chosen, also which model: see [`open`](Self::open).
+    /// Everything else that was chosen.
     pub settings: Settings,
+    /// The model and the judges, as far as they are known now.
+    pub made_by: MadeBy,
     /// Whether the output is JSON lines or one array.
     pub layout: Layout,
     /// How it is written.
@@ -66,6 +70,7 @@ impl RunPlan {
             inputs: Vec::new(),
             seed: None,
             settings: Settings::new(),
+            made_by: MadeBy::default(),
             layout: Layout::Lines,
             options: WriteOptions::default(),
             started: SystemTime::now(),
@@ -75,8 +80,7 @@ impl RunPlan {
 
     /// Takes the output's lock and says what is there: nothing, an interrupted run, or a finished one. Call it before the model is loaded.
     ///
-    /// A finished run is recognised by what this plan says, without its model. So let the settings say which model is meant: its path or
-    /// name, its revision, and, where a folder may change under its name, a fingerprint of it.
+    /// A finished output is complete only if this plan says as much of its model and judges as the record does ([`made_by`](Self::made_by)), and the same.
     ///
     /// Beside `FILE` a run uses `FILE.partial`, `FILE.partial.sorted` and `FILE.run.json`.
     ///
@@ -88,6 +92,9 @@ impl RunPlan {
         check_outputs(self.inputs.iter().map(|input| &input.path), [&self.output])?;
         let target = target(&self.output)?;
         let partial = with_suffix(&target, ".partial");
+        if !partial.exists() {
+            refuse_foreign_beside(&self.output, &target)?;
+        }
         // Where a folder can be read and not written to, a finished run is still recognised.
         if !partial.exists()
             && let Ok(Some(record)) = self.finished()
@@ -105,7 +112,11 @@ impl RunPlan {
             return Ok(Opened::Complete(Box::new(record)));
         }
         if let Some(head) = journal.head().filter(|_| journal.resumed().rows > 0) {
-            self.refuse_other_run(&partial, head, &self.draft(), false)?;
+            let mut differences = self.differences(head.rows, &head.run, &self.draft());
+            differences.extend(self.made_by.differences(&head.run, false));
+            if !differences.is_empty() {
+                return Err(Error::SettingsDiffer { path: partial, differences });
+            }
         }
         Ok(Opened::Ready(Box::new(RunStart { plan: self, target, journal })))
     }
@@ -131,7 +142,8 @@ impl RunPlan {
             Err(_) if self.options.overwrite => return Ok(None),
             record => record?,
         };
-        let mut differences = self.differences(record.counts.rows(), &record, &self.draft(), false);
+        let mut differences = self.differences(record.counts.rows(), &record, &self.draft());
+        differences.extend(self.made_by.differences(&record, true));
         let mut missing = false;
         for output in &record.outputs {
             // Folders may have been moved: the names are what counts.
@@ -157,11 +169,29 @@ impl RunPlan {
         }
     }
 
+    /// Refuses a finished output that another program, or this one with other settings, has made. It is for plans whose inputs are made first, by work that would be
+    /// in vain; [`open`](Self::open) compares everything.
+    ///
+    /// # Errors
+    /// [`Error::OutputExists`]; as [`load`] for a record that cannot be read.
+    pub fn check_settings(&self) -> Result<(), Error> {
+        let record = record_path(&self.output);
+        if self.options.overwrite || !record.exists() || !self.output.exists() {
+            return Ok(());
+        }
+        let (record, now): (RunRecord, RunRecord) = (load(record)?, self.draft());
+        let mut differences = Difference::within("program.name", &json!(record.program.name), &json!(now.program.name));
+        differences.extend(Difference::between(&record.settings, &now.settings));
+        match differences.is_empty() {
+            true => Ok(()),
+            false => Err(Error::OutputExists { path: self.output.clone(), differences }),
+        }
+    }
+
     /// The record of a run that was written by other means than a [`Run`](crate::Run), e.g. a [`StatesWriter`](crate::StatesWriter), and is finished now. Save it
     /// at [`record_path`], last of all.
     pub fn record(&self, resolved: Resolved, counts: Counts, outputs: Vec<OutputFile>) -> RunRecord {
-        let Resolved { model, template, settings } = resolved;
-        RunRecord { model, template, resolved: settings, counts, outputs, finished: Some(self.now()), ..self.draft() }
+        RunRecord { counts, outputs, finished: Some(self.now()), ..self.resolved(resolved) }
     }
 
     /// What is known now.
@@ -181,19 +211,20 @@ impl RunPlan {
         }
     }
 
+    /// What is known once the model is.
+    pub(super) fn resolved(&self, resolved: Resolved) -> RunRecord {
+        let Resolved { model, template, judges, settings } = resolved;
+        RunRecord { model, template, judges, resolved: settings, ..self.draft() }
+    }
+
     pub(super) fn now(&self) -> String {
         rfc3339((self.clock)())
     }
 
-    /// Refuses unfinished rows that were made otherwise. What is resolved is compared too if it is known.
-    pub(super) fn refuse_other_run(
-        &self,
-        path: &Path,
-        head: &Head,
-        now: &RunRecord,
-        resolved: bool,
-    ) -> Result<(), Error> {
-        let differences = self.differences(head.rows, &head.run, now, resolved);
+    /// Refuses unfinished rows that were made otherwise, by what is known once the model is.
+    pub(super) fn refuse_other_run(&self, path: &Path, head: &Head, now: &RunRecord) -> Result<(), Error> {
+        let mut differences = self.differences(head.rows, &head.run, now);
+        differences.extend(made_otherwise(&head.run, now));
         if differences.is_empty() {
             Ok(())
         } else {
@@ -201,7 +232,7 @@ impl RunPlan {
         }
     }
 
-    fn differences(&self, rows: usize, before: &RunRecord, now: &RunRecord, resolved: bool) -> Vec<Difference> {
+    fn differences(&self, rows: usize, before: &RunRecord, now: &RunRecord) -> Vec<Difference> {
         let program = |record: &RunRecord, other: &RunRecord| {
             let mut program = record.program.clone();
             // A commit that is not known is no other one.
@@ -216,11 +247,6 @@ impl RunPlan {
         found.extend(Difference::within("inputs", &inputs(before), &inputs(now)));
         found.extend(Difference::within("seed", &json!(before.seed), &json!(now.seed)));
         found.extend(Difference::between(&before.settings, &now.settings));
-        if resolved {
-            found.extend(Difference::within("model", &model(before), &model(now)));
-            found.extend(Difference::within("template", &json!(before.template), &json!(now.template)));
-            found.extend(Difference::between(&before.resolved, &now.resolved));
-        }
         found
     }
 }
@@ -237,14 +263,4 @@ fn layout_of(record: &RunRecord) -> Layout {
         Some(layout) if layout == ARRAY => Layout::Array,
         _ => Layout::Lines,
     }
-}
-
-/// What decides about a model's numbers: not how it is called.
-fn model(record: &RunRecord) -> Value {
-    let mut model = json!(record.model);
-    if let Value::Object(fields) = &mut model {
-        fields.remove("name");
-        fields.remove("revision");
-    }
-    model
 }

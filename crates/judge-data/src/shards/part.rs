@@ -9,12 +9,14 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 use super::plan::ShardPlan;
 use crate::atomic::sync_folder;
 use crate::document::text_of;
+use crate::outputs::{is_document, is_empty};
 use crate::{Document, Error, InputFile, ResultColumns, ResultRow, ResultTally};
 
 /// Rows that are written at a time.
@@ -84,6 +86,20 @@ impl PartRecord {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io("read", &path)(error)),
         }
+    }
+
+    /// Refuses a shard in the place of whose part or record a file of another kind lies. A part without a record is of an attempt that was killed, if it names the run
+    /// of the plan.
+    ///
+    /// # Errors
+    /// [`Error::OutputExists`]; [`Error::Io`].
+    pub fn refuse_foreign(folder: &Path, plan: &ShardPlan, shard: usize) -> Result<(), Error> {
+        let exists = |path: PathBuf| Err(Error::OutputExists { path, differences: Vec::new() });
+        let (record, part) = (Self::path(folder, shard, plan.shards()), Self::part_path(folder, shard, plan.shards()));
+        if !is_empty(&record)? {
+            return if is_document::<Self>(&record) { Ok(()) } else { exists(record) };
+        }
+        if is_empty(&part)? || run_of(&part).is_some_and(|run| run == plan.run) { Ok(()) } else { exists(part) }
     }
 
     /// Whether the part is the file that this describes, to the byte. It is not if it was damaged, or if two attempts of devices that round differently have
@@ -190,6 +206,13 @@ impl PartWriter {
         remove_temporaries(&folder, shard, shards)?;
         Ok(record)
     }
+}
+
+/// The run that a part names; `None` if the file is no part.
+fn run_of(part: &Path) -> Option<String> {
+    let reader = SerializedFileReader::new(File::open(part).ok()?).ok()?;
+    let named = reader.metadata().file_metadata().key_value_metadata()?;
+    named.iter().find(|entry| entry.key == "run")?.value.clone()
 }
 
 /// Size and hash of a file that is open, under the name that it will have in its folder.

@@ -138,7 +138,7 @@ pub(super) fn shards_of(path: &Path) -> Result<Vec<(Number, PathBuf)>, Error> {
 
 impl Number {
     /// Reads `-00002-of-00007`.
-    fn parse(text: &[u8]) -> Option<Self> {
+    pub(super) fn parse(text: &[u8]) -> Option<Self> {
         let (index, of) = std::str::from_utf8(text).ok()?.strip_prefix('-')?.split_once("-of-")?;
         let number = |text: &str| {
             let plain = text.len() >= 5 && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -150,7 +150,7 @@ impl Number {
 }
 
 /// A file's name before and from `.safetensors`; any other name has nothing behind.
-fn split(path: &Path) -> (&OsStr, &OsStr) {
+pub(super) fn split(path: &Path) -> (&OsStr, &OsStr) {
     let extension = OsStr::new(".safetensors");
     match (path.file_stem(), path.extension()) {
         (Some(stem), Some(found)) if found == "safetensors" => (stem, extension),

@@ -8,6 +8,7 @@ use crate::output::target;
 use crate::states::cut::Cut;
 use crate::states::ids::ids_of;
 use crate::states::mapped::MappedStates;
+use crate::states::names::refuse_foreign_file;
 use crate::states::shard_writer::ShardWriter;
 use crate::states::{StatesRow, StatesSpec, StatesWritten, ids_path};
 use crate::{Counts, Error, Fate, OutputFile, Resumed, WriteOptions};
@@ -37,12 +38,14 @@ impl StatesWriter {
     ///
     /// # Errors
     /// [`Error::SettingsDiffer`] if what is there of an interrupted run has another shape or other metadata, or the
-    /// table was cut otherwise; [`Error::OutputExists`] if a complete file has and may not be overwritten; [`Error::Output`]; as
+    /// table was cut otherwise; [`Error::OutputExists`] if a complete file has and may not be overwritten; [`Error::Output`], also for a file that is no table's in
+    /// the place of its ids or of what is unfinished; as
     /// [`StatesFile::open`](crate::StatesFile::open) for a damaged file and as [`StatesFile::ids`](crate::StatesFile::ids) for its ids; [`Error::Locked`],
     /// [`Error::NoLocks`], [`Error::Partial`], [`Error::Io`].
     pub fn open(path: impl Into<PathBuf>, spec: &StatesSpec, options: WriteOptions) -> Result<Self, Error> {
         let cut = Cut::new(target(&path.into())?, spec.clone());
         cut.refuse_others()?;
+        (0..cut.len()).try_for_each(|index| refuse_foreign_file(&cut.shard(index).path, options.overwrite))?;
         let complete = vec![false; cut.len()];
         let (begun, resumed, counts) = (BTreeMap::new(), Resumed::default(), Counts::default());
         let mut this = Self { cut, options, complete, begun, resumed, counts };

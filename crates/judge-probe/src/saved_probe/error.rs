@@ -102,7 +102,7 @@ pub enum SavedProbeError {
     },
 
     /// A model other than the one the probe was fitted on.
-    #[error("fitted on {name} with fingerprint {expected}, found {found}")]
+    #[error("fitted on {name} with fingerprint {expected}, found {found}{}", cure(expected, found))]
     OtherModel {
         /// Name of the model it was fitted on.
         name: String,
@@ -211,4 +211,14 @@ fn listed(signals: &[(Layer, Signal)]) -> String {
         })
         .collect();
     if parts.is_empty() { "nothing".to_owned() } else { parts.join("; ") }
+}
+
+/// What to do where one fingerprint covers all bytes of the weights and the other a sample of them.
+fn cure(expected: &str, found: &str) -> &'static str {
+    let covers_all = |fingerprint: &str| fingerprint.starts_with("full:");
+    match (covers_all(expected), covers_all(found)) {
+        (true, false) => "; the probe's covers all bytes of the weights: load the model with a full fingerprint",
+        (false, true) => "; the probe's covers a sample of the weights: load the model without a full fingerprint",
+        _ => "",
+    }
 }

@@ -1,0 +1,72 @@
+//! The files of a table, complete or not, and those of others in their places.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+use crate::atomic::{folder, with_suffix};
+use crate::output::run_names;
+use crate::outputs::{is_empty, refuse_foreign_journal, taken};
+use crate::states::cut::{Number, PARTIAL, shard_path, split};
+use crate::states::ids_path;
+use crate::states::mapped::MappedStates;
+
+/// Every name that a table at `path` may use: of one file, and of the shards of which something is there.
+///
+/// # Errors
+/// [`Error::Io`] if the folder cannot be listed.
+pub(crate) fn states_names(path: &Path) -> Result<Vec<PathBuf>, Error> {
+    let of_file = |file: &Path| {
+        let ids = ids_path(file);
+        let journal = with_suffix(&ids, PARTIAL);
+        [file.to_path_buf(), with_suffix(file, PARTIAL), with_suffix(&journal, ".sorted"), journal, ids]
+    };
+    let mut names: Vec<PathBuf> = of_file(path).into();
+    names.extend(run_names(path).into_iter().skip(1));
+    for number in numbers_of(path)? {
+        names.extend(of_file(&shard_path(path, number)));
+    }
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    Ok(names)
+}
+
+/// Refuses a table where a file of another kind has one of its names, in one file or as a shard.
+///
+/// # Errors
+/// [`Error::OutputExists`] for a file that is no table of states, unless it may be overwritten; [`Error::Output`] for one in the place of what is kept beside a
+/// table, which never may; [`Error::Io`].
+pub(crate) fn refuse_foreign_states(path: &Path, overwrite: bool) -> Result<(), Error> {
+    refuse_foreign_file(path, overwrite)?;
+    numbers_of(path)?.into_iter().try_for_each(|number| refuse_foreign_file(&shard_path(path, number), overwrite))
+}
+
+/// The same for one file of a table.
+pub(super) fn refuse_foreign_file(path: &Path, overwrite: bool) -> Result<(), Error> {
+    let ids = ids_path(path);
+    let journal = with_suffix(&ids, PARTIAL);
+    refuse_foreign_journal(path, &journal, [with_suffix(path, PARTIAL), with_suffix(&journal, ".sorted")])?;
+    let is_there = !is_empty(path)?;
+    let is_table = is_there && MappedStates::open(path).is_ok();
+    if is_there && !is_table && !overwrite {
+        return Err(Error::OutputExists { path: path.to_path_buf(), differences: Vec::new() });
+    }
+    // Ids go before their states and come after them, so none are ever there alone.
+    if !is_empty(&ids)? && !is_table { Err(taken(path, ids)) } else { Ok(()) }
+}
+
+/// The shards of a table of which any file is there.
+fn numbers_of(path: &Path) -> Result<BTreeSet<Number>, Error> {
+    let (stem, _) = split(path);
+    let folder = folder(path);
+    let failed = || Error::io("list", folder);
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(folder).map_err(failed())? {
+        let name = entry.map_err(failed())?.file_name();
+        let rest = name.as_encoded_bytes().strip_prefix(stem.as_encoded_bytes());
+        let number = rest.map(|rest| rest.split(|&byte| byte == b'.').next().unwrap_or_default());
+        found.extend(number.and_then(Number::parse));
+    }
+    Ok(found)
+}

@@ -85,8 +85,18 @@ struct UnscoredAnswer {
 
 impl RankedRow {
     /// The fields of a row's own, which no other field may be called.
-    pub(crate) const KNOWN: [&'static str; 10] =
-        ["id", "human", "best", "ranking", "scores", "intervals", "margin", "comparisons", "ungraded", "unscored"];
+    pub(crate) const KNOWN: [&'static str; 10] = [
+        "id",
+        "human",
+        "best",
+        "ranking",
+        "scores",
+        "intervals",
+        "margin",
+        "comparisons",
+        "unscored_answers",
+        "unscored",
+    ];
 
     /// Of answers that were compared two by two.
     pub(crate) fn of_comparisons<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing>(

@@ -97,30 +97,30 @@ fn case(name: &str) -> Case {
     cases.into_iter().find(|case| case.name == name).unwrap()
 }
 
-/// A folder with the inputs of every case; probes only where they are needed.
+/// A folder with the inputs of every case, indented arrays; probes only where they are needed.
 fn folder(case: &Case) -> TempDir {
     let folder = TempDir::new().unwrap();
-    let (mut prompts, mut pairs, mut two, mut benchmark) = (String::new(), String::new(), String::new(), Vec::new());
+    let (mut prompts, mut pairs, mut two, mut benchmark) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (id, item) in generate(Split::Test, ROWS, 0).into_iter().enumerate() {
         let (question, answer) = (item.instruction, item.response);
-        prompts += &format!("{}\n", json!({"id": id, "prompt": format!("{question}\n{answer}")}));
+        // Carried along, and over several lines in the indented files below.
+        let meta = json!({"tags": ["x y", {"n": id}], "note": "a\nb"});
+        prompts.push(json!({"id": id, "prompt": format!("{question}\n{answer}"), "meta": meta}));
         // Pairs are long prompts in both orders.
         if id < ROWS / 4 {
             let worse = answer.split(' ').next().unwrap_or_default();
-            let row =
-                json!({"id": id, "instruction": question, "response_a": answer, "response_b": worse, "human": "A"});
-            two += &format!("{row}\n");
+            two.push(json!({
+                "id": id, "instruction": question, "response_a": answer, "response_b": worse, "human": "A", "meta": meta
+            }));
             benchmark.push(json!({"input": question, "output_1": answer, "output_2": worse, "label": 1}));
         }
         let score = 2 + id % 3;
-        pairs += &format!(
-            "{}\n",
-            json!({"id": id, "aspect": "fluency", "question": question, "answer": answer, "score": score})
-        );
+        pairs.push(json!({
+            "id": id, "aspect": "fluency", "question": question, "answer": answer, "score": score, "meta": meta
+        }));
     }
     if case.args.contains(&"probes") {
-        let few: String = pairs.lines().take(40).map(|line| format!("{line}\n")).collect();
-        fs::write(folder.path().join("graded.jsonl"), few).unwrap();
+        program::write_rows(folder.path().join("graded.jsonl"), &pairs[..40]);
         let train = [
             "--input",
             "graded.jsonl",
@@ -139,9 +139,9 @@ fn folder(case: &Case) -> TempDir {
         ];
         finished(run("inspector_train", folder.path(), &train));
     }
-    fs::write(folder.path().join("prompts.jsonl"), prompts).unwrap();
-    fs::write(folder.path().join("pairs.jsonl"), pairs).unwrap();
-    fs::write(folder.path().join("two.jsonl"), two).unwrap();
+    for (name, rows) in [("prompts.jsonl", prompts), ("pairs.jsonl", pairs), ("two.jsonl", two)] {
+        fs::write(folder.path().join(name), serde_json::to_string_pretty(&rows).unwrap()).unwrap();
+    }
     fs::write(folder.path().join("dataset.json"), Value::from(benchmark).to_string()).unwrap();
     folder
 }

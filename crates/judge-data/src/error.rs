@@ -8,7 +8,7 @@ mod words;
 use std::io;
 use std::path::PathBuf;
 
-use crate::{Difference, Field, OutputProblem};
+use crate::{BodyProblem, Difference, Field, OutputProblem};
 pub use partial::PartialProblem;
 pub use place::Place;
 use words::{list, looked_for, made_otherwise, no_text, several, without_position};
@@ -27,6 +27,12 @@ pub enum Error {
     FieldClash {
         /// The field.
         field: String,
+    },
+    /// What is to be written is no row.
+    #[error("a row cannot be written: {problem}")]
+    Body {
+        /// Why not.
+        problem: BodyProblem,
     },
     /// No row of a score file has a table.
     #[error("{}: no item was scored: {unscored} have a reason instead", path.display())]

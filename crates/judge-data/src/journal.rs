@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::atomic::remove;
+use crate::body::body;
 use crate::journal::line::Line;
 use crate::lock::{self, Locking};
 use crate::{Counts, Error, Fate, Layout, PartialProblem, RunRecord, fault};
@@ -183,7 +184,7 @@ impl Journal {
         self.append(&line::resumed())
     }
 
-    /// Writes a row, which is in the hands of the operating system afterwards. `attached` is the short hash of what belongs to it elsewhere, and its
+    /// Writes a row, a JSON object, which is in the hands of the operating system afterwards. `attached` is the short hash of what belongs to it elsewhere, and its
     /// length in bytes. Of a row that is there already the new one counts.
     pub(crate) fn push<T: Serialize + ?Sized>(
         &mut self,
@@ -192,7 +193,7 @@ impl Journal {
         fate: Fate,
         attached: Option<(&str, u64)>,
     ) -> Result<(), Error> {
-        let json = serde_json::to_vec(value).map_err(Error::serialize)?;
+        let json = body(value)?;
         let (line, json_at) = line::row(row, fate, attached.map(|(hash, _)| hash), &json);
         let start = self.end + json_at as u64;
         fault::point();

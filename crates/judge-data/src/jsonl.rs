@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::body::body;
 use crate::{AtomicFile, Error};
 
 /// A JSON lines file whose rows come in order; it appears whole when it is finished. For what is quick: a [`Run`](crate::Run) survives a kill.
@@ -20,12 +21,12 @@ impl JsonlWriter {
         Ok(Self { file: AtomicFile::create(path)? })
     }
 
-    /// Appends a row.
+    /// Appends a row, which must be a JSON object.
     ///
     /// # Errors
-    /// [`Error::Serialize`], [`Error::Io`].
+    /// [`Error::Body`] for anything else, [`Error::Serialize`], [`Error::Io`].
     pub fn write<T: Serialize + ?Sized>(&mut self, row: &T) -> Result<(), Error> {
-        let mut line = serde_json::to_vec(row).map_err(Error::serialize)?;
+        let mut line = body(row)?;
         line.push(b'\n');
         self.file.write_all(&line).map_err(Error::io("write", self.file.path()))
     }

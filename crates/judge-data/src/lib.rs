@@ -84,6 +84,7 @@ mod answers_record;
 mod arrow;
 mod atomic;
 mod benchmark;
+mod body;
 mod columns;
 mod dataset;
 mod digest;
@@ -99,6 +100,8 @@ mod journal;
 mod jsonl;
 #[cfg(test)]
 mod kill_tests;
+#[cfg(test)]
+mod known_tests;
 mod label_row;
 mod lager_result;
 mod lock;
@@ -135,6 +138,7 @@ pub use atomic::{AtomicFile, write_atomic};
 pub use benchmark::{
     Benchmark, BenchmarkPair, PairTexts, PairVerdicts, PairVote, Perturbation, PerturbedPair, Published, Statistics,
 };
+pub use body::BodyProblem;
 pub use columns::{Columns, Field, RowColumns};
 pub use dataset::{Dataset, DatasetFormat, DatasetOptions, LagerDataset};
 pub use digest::{RowHash, RowHasher, SetDigest};

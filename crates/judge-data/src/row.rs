@@ -2,15 +2,15 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::{Error, Place, foreign};
 
-/// One JSON object of a file, its values still in the text of the file, so that what is only passed through stays
-/// as it was written (integers of any length, every digit of a number).
+/// One JSON object of a file, its values still in the text of the file but for white space between them, so that what is only passed
+/// through stays as it was written (integers of any length, every digit of a number, the escapes of a string) and fits one line.
 #[derive(Clone, Debug)]
 pub struct Row {
     place: Place,
@@ -138,9 +138,46 @@ fn malformed(place: Place, column: usize, text: &str, source: serde_json::Error)
     foreign::not_a_number(line, index, place, first_column).unwrap_or(error)
 }
 
-/// Further fields of a row, kept as the file has them and in its order.
+/// Further fields of a row, kept as the file has them, without white space outside of strings, and in its order.
 #[derive(Clone, Debug, Default)]
-pub struct Extra(Vec<(String, Box<RawValue>)>);
+pub struct Extra(Vec<(String, Compact)>);
+
+/// A value's JSON text without white space outside of strings: it fits one line, wherever it is written.
+#[derive(Clone, Debug)]
+struct Compact(Box<RawValue>);
+
+impl Compact {
+    fn new(value: Box<RawValue>) -> Result<Self, serde_json::Error> {
+        const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
+        let text = value.get();
+        if !text.starts_with(['[', '{']) || !text.contains(SPACE) {
+            return Ok(Self(value));
+        }
+        let (mut compact, mut in_string, mut escaped) = (String::with_capacity(text.len()), false, false);
+        for c in text.chars() {
+            if in_string {
+                in_string = escaped || c != '"';
+                escaped = !escaped && c == '\\';
+            } else if SPACE.contains(&c) {
+                continue;
+            } else {
+                in_string = c == '"';
+            }
+            compact.push(c);
+        }
+        RawValue::from_string(compact).map(Self)
+    }
+
+    fn get(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl<'de> Deserialize<'de> for Compact {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(Box::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
 
 impl Extra {
     /// No fields.
@@ -153,7 +190,8 @@ impl Extra {
     /// # Errors
     /// [`Error::Serialize`] if `value` has no JSON form (a map whose keys are not text).
     pub fn set<T: Serialize + ?Sized>(&mut self, key: impl Into<String>, value: &T) -> Result<(), Error> {
-        let (key, value) = (key.into(), serde_json::value::to_raw_value(value).map_err(Error::serialize)?);
+        let value = serde_json::value::to_raw_value(value).and_then(Compact::new).map_err(Error::serialize)?;
+        let key = key.into();
         match self.0.iter_mut().find(|(k, _)| *k == key) {
             Some((_, old)) => *old = value,
             None => self.0.push((key, value)),
@@ -184,7 +222,7 @@ impl Extra {
     }
 
     pub(crate) fn raw(&self) -> impl Iterator<Item = (&str, &RawValue)> {
-        self.0.iter().map(|(key, value)| (key.as_str(), &**value))
+        self.0.iter().map(|(key, value)| (key.as_str(), &*value.0))
     }
 
     /// Names and JSON texts.
@@ -220,7 +258,7 @@ impl Serialize for Extra {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (key, value) in &self.0 {
-            map.serialize_entry(key, value)?;
+            map.serialize_entry(key, &value.0)?;
         }
         map.end()
     }

@@ -132,7 +132,7 @@ impl Run {
     /// Writes a row, by its place in the input from 0; `value` must be a JSON object.
     ///
     /// # Errors
-    /// [`Error::RowTwice`], [`Error::NoSuchRow`], [`Error::Serialize`], [`Error::Io`]; the row is then not written.
+    /// [`Error::RowTwice`], [`Error::NoSuchRow`], [`Error::Body`], [`Error::Serialize`], [`Error::Io`]; the row is then not written.
     pub fn push<T: Serialize + ?Sized>(&mut self, row: usize, value: &T, fate: Fate) -> Result<(), Error> {
         let rows = self.rows();
         if row >= rows {

@@ -1,0 +1,98 @@
+//! The lists of a row's own fields say what is written, no more and no less: whoever adds a field to a row type has to fill it in here.
+
+use std::collections::BTreeSet;
+
+use judge_core::{ItemId, Layer, LayerTable, Reason, Scale, Score, ScoreDistribution, Unscored, Verdict};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    Extra, GradedRecord, JudgedScore, LabelRow, LabelTable, OrderRow, PairRow, PairVerdict, RowColumns, ScoreOutcome,
+    ScoreRow, SingleRow,
+};
+
+/// The names of all fields that the rows have.
+fn names<T: Serialize>(rows: &[T]) -> BTreeSet<String> {
+    let fields = |row: &T| match serde_json::to_value(row) {
+        Ok(Value::Object(fields)) => fields,
+        other => panic!("{other:?}"),
+    };
+    rows.iter().flat_map(|row| fields(row).into_iter().map(|(name, _)| name)).collect()
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+fn unscored() -> Unscored {
+    Unscored::new(Reason::Missing, "none")
+}
+
+/// A verdict with everything that a row shows of one, and one without.
+fn verdicts() -> [Verdict; 2] {
+    let scale = Scale::integers(1, 2).unwrap();
+    let distribution = ScoreDistribution::from_weights(&scale, &[1.0, 3.0]).unwrap();
+    let score = Score::expected(distribution).with_text("2").with_label_mass(Some(0.5));
+    [Verdict::Scored(score), Verdict::Unscored(unscored())]
+}
+
+#[test]
+fn score_rows() {
+    let table = LayerTable::new(vec![Layer(0)], 1, vec![0.0]).unwrap();
+    let read = LabelTable { labels: vec!["1".into()], table, step: 0, completion: String::new() };
+    let judged = JudgedScore { score: 1.0, probabilities: Some(vec![1.0]), label_mass: Some(1.0) };
+    let outcomes = [ScoreOutcome::Read(read, Some(judged)), ScoreOutcome::Unscored(unscored())];
+    let rows =
+        outcomes.map(|outcome| ScoreRow { id: ItemId::from(1_u64), human: vec![1.0], outcome, extra: Extra::new() });
+    assert_eq!(names(&rows), set(&ScoreRow::KNOWN));
+}
+
+#[test]
+fn single_rows() {
+    let rows = verdicts().map(|verdict| SingleRow {
+        id: ItemId::from(1_u64),
+        human: vec![1.0],
+        verdict,
+        text: Some(String::new()),
+        extra: Extra::new(),
+    });
+    assert_eq!(names(&rows), set(&SingleRow::KNOWN));
+}
+
+#[test]
+fn pair_rows() {
+    let orders = || {
+        let (verdict, text) = (Some(PairVerdict::A), Some(String::new()));
+        vec![OrderRow { order: "given", verdict, text, probabilities: None, label_mass: None, table: None }]
+    };
+    let rows = [Ok(PairVerdict::A), Err(unscored())].map(|verdict| PairRow {
+        id: ItemId::from(1_u64),
+        human: vec![1.0],
+        verdict,
+        orders: orders(),
+        extra: Extra::new(),
+    });
+    assert_eq!(names(&rows), set(&PairRow::KNOWN));
+}
+
+#[test]
+fn label_rows() {
+    let rows = verdicts().map(|verdict| LabelRow {
+        record: GradedRecord {
+            id: ItemId::from(1_u64),
+            instruction: String::new(),
+            response: String::new(),
+            rubric: Some(String::new()),
+            reference: Some(String::new()),
+            scores: vec![1.0],
+            columns: RowColumns::default(),
+            extra: Extra::new(),
+        },
+        aspect: String::new(),
+        verdict,
+        text: Some(String::new()),
+    });
+    // Beside its own fields, the names under which a reader of graded rows looks for the grade first.
+    let reserved = set(&["human", "scores"]);
+    assert_eq!(&names(&rows) | &reserved, set(&LabelRow::KNOWN));
+}

@@ -104,6 +104,7 @@ mod lager_result;
 mod lock;
 mod origin;
 mod output;
+mod pair_reading;
 mod pair_table;
 mod prometheus;
 mod python_json;
@@ -150,6 +151,7 @@ pub use lager_result::{LagerLayer, LagerResult, LagerScores, read_lager_results,
 pub use lock::Locking;
 pub use origin::{ORIGIN, is_unrecorded, recorded_origin, unrecorded_origin};
 pub use output::{OutputProblem, check_outputs};
+pub use pair_reading::OrderReading;
 pub use pair_table::{PairLogits, PairTable};
 pub use record::Record;
 pub use records::{EmotionRecord, GradedRecord, LagerRecord, PairRecord, PromptInput, PromptRecord};
@@ -164,4 +166,4 @@ pub use settings::{Difference, Settings, run_id};
 #[cfg(feature = "parquet")]
 pub use shards::{Check, Completeness, Export, Output, ParquetTable, PartRecord, PartWriter, PlannedFile, ShardPlan};
 pub use states::{Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, StatesWritten, ids_path};
-pub use verdict_row::{OrderRow, PairOrders, PairProbabilities, PairRow, PairVerdict, SingleRow, joined};
+pub use verdict_row::{OrderRow, PairOrders, PairProbabilities, PairRow, PairVerdict, SingleRow, joined, majority};

@@ -1,4 +1,5 @@
-//! What a judge's preferences on pairs are worth, beside its verdicts: the sign of its averaged probabilities and log-odds against gold labels.
+//! What a judge's preferences on pairs are worth, beside its verdicts: the sign of its averaged probabilities and log-odds against
+//! gold labels.
 
 use super::collector::{Collector, take};
 use super::pairs::PairStatistic;
@@ -16,7 +17,8 @@ pub struct PreferredPair {
     pub gold: Preference,
     /// The average over the orders that were read ([`PairReading::mean`]); `None` where an order has no probabilities.
     pub reading: Option<PairReading>,
-    /// The averaged log-odds of each layer ([`mean_log_odds`](crate::preference::mean_log_odds)), as many for every pair; empty where layers were not read.
+    /// The averaged log-odds of each layer ([`mean_log_odds`](crate::preference::mean_log_odds)), as many for every pair; empty
+    /// where layers were not read.
     pub layers: Vec<f64>,
     /// Pairs with the same cluster are drawn together by the bootstrap. Used where all pairs have one.
     pub cluster: Option<String>,
@@ -24,7 +26,8 @@ pub struct PreferredPair {
 
 /// What preferences on pairs are worth.
 ///
-/// A judge that nearly always names the response shown first has worthless verdicts, and its averaged probabilities may still order the items as people do.
+/// A judge that nearly always names the response shown first has worthless verdicts, and its averaged probabilities may still order
+/// the items as people do.
 ///
 /// | statistic | of |
 /// |---|---|
@@ -35,8 +38,10 @@ pub struct PreferredPair {
 /// | `brier_…`, `ece_…` | the number as a probability that the first item is better (log-odds l as 1 / (1 + e⁻ˡ)); ten bins of equal width |
 /// | `calibration_slope_…`, `calibration_intercept_…` | Cox's recalibration of it: 1 and 0 of a judge that means what it says |
 ///
-/// Shares rest on all pairs with a reading: a sign is hardly ever a tie, so a gold tie counts as wrong as it does for any judge that cannot say one. The others leave gold
-/// ties out. Wilson's interval, Student's, DeLong's and large-sample ones where pairs are independent; the bootstrap for `ece`, and for all where pairs come in clusters.
+/// Shares rest on all pairs with a reading: a sign is hardly ever a tie, so a gold tie counts as wrong as it does for any judge that
+/// cannot say one. The others leave gold
+/// ties out. Wilson's interval, Student's, DeLong's and large-sample ones where pairs are independent; the bootstrap for `ece`, and
+/// for all where pairs come in clusters.
 ///
 /// ```
 /// use judge_metrics::comparison::{PreferenceComparison, PreferredPair};
@@ -130,7 +135,8 @@ impl PreferenceComparison {
         self.pairs.iter().any(|pair| pair.reading.is_some())
     }
 
-    /// The statistics of some of the pairs, given by their indices, in the order of the table. Indices that no pair has, and pairs without a reading, are left out;
+    /// The statistics of some of the pairs, given by their indices, in the order of the table. Indices that no pair has, and
+    /// pairs without a reading, are left out;
     /// what the others do not define is [`Statistic::Undefined`].
     pub fn statistics(&self, rows: &[usize]) -> Vec<PairStatistic> {
         let read: Vec<(&PreferredPair, PairReading)> =
@@ -155,7 +161,8 @@ impl PreferenceComparison {
         found
     }
 
-    /// The accuracy of the sign of each layer's averaged log-odds, in the order of [`PreferredPair::layers`], of some of the pairs. Pairs without layers are left
+    /// The accuracy of the sign of each layer's averaged log-odds, in the order of [`PreferredPair::layers`], of some of the
+    /// pairs. Pairs without layers are left
     /// out; empty where no pair has some.
     ///
     /// # Errors

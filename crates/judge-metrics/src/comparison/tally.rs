@@ -16,7 +16,8 @@ pub struct TalliedPair {
     pub given: Option<Preference>,
     /// The verdict in the exchanged order, mapped back to the items; `None` where there is none, or where the order was not asked.
     pub swapped: Option<Preference>,
-    /// The probability that the first item is better, averaged over the orders and a tie counting half, in [0, 1]; `None` where none was read.
+    /// The probability that the first item is better, averaged over the orders and a tie counting half, in [0, 1]; `None` where
+    /// none was read.
     pub preference: Option<f64>,
 }
 
@@ -180,7 +181,8 @@ fn p_of([first, second]: [usize; 2]) -> Option<f64> {
 }
 
 impl PairTallied {
-    /// The place that verdicts follow: where a quarter of the pairs or more flip towards one place, and more than chance would let them (exact McNemar test below
+    /// The place that verdicts follow: where a quarter of the pairs or more flip towards one place, and more than chance would
+    /// let them (exact McNemar test below
     /// 0.05). `First` for the item that is shown first; `None` where verdicts are about the items as far as these pairs can tell.
     pub fn follows_place(&self) -> Option<Preference> {
         let [first, second] = self.flips;

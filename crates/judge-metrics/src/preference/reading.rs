@@ -13,7 +13,8 @@ const TIE: f64 = 1e-12;
 /// items apart. Averaged over both orders the pull of the place cancels, and what is left is about the items. Two averages are in use:
 ///
 /// - of the probabilities, (p₁ + p₂) / 2, where pₖ is P(first item) + P(tie) / 2 in order k;
-/// - of the log-odds, (l₁ + l₂) / 2, where lₖ = ln P(first item) − ln P(second item) in order k. With the log-odds sₖ of the response that was
+/// - of the log-odds, (l₁ + l₂) / 2, where lₖ = ln P(first item) − ln P(second item) in order k. With the log-odds sₖ of the response
+/// that was
 ///   *shown* first, this is (s₁ − s₂) / 2: a pull that adds the same amount to both orders vanishes exactly.
 ///
 /// ```
@@ -59,7 +60,8 @@ impl PairReading {
         Self { probability: 1.0 - self.probability, log_odds: -self.log_odds }
     }
 
-    /// The average of several orders, all about the items as they are named; `None` of none. Infinite log-odds that oppose each other cancel.
+    /// The average of several orders, all about the items as they are named; `None` of none. Infinite log-odds that oppose each
+    /// other cancel.
     #[must_use]
     pub fn mean(orders: &[Self]) -> Option<Self> {
         let n = orders.len() as f64;
@@ -93,7 +95,8 @@ impl PairReading {
     }
 }
 
-/// The mean of the log-odds of several orders, all about the items as they are named, in nats; `None` of none, or of a NaN. Infinite ones that oppose each
+/// The mean of the log-odds of several orders, all about the items as they are named, in nats; `None` of none, or of a NaN. Infinite
+/// ones that oppose each
 /// other cancel to 0.
 #[must_use]
 pub fn mean_log_odds(orders: impl IntoIterator<Item = f64>) -> Option<f64> {

@@ -122,7 +122,7 @@ pub enum BackboneError {
         pieces: Vec<String>,
     },
     /// No label can be read: the model has no logits over a vocabulary, as an encoder has none.
-    #[error("label {label:?} cannot be read, since this model cannot bring {what}")]
+    #[error("label {label:?} cannot be read, since this model does not support {what}")]
     NoLogits {
         /// The label asked for.
         label: String,
@@ -157,8 +157,8 @@ pub enum BackboneError {
         /// What is wrong with it.
         problem: RequestProblem,
     },
-    /// A request asks for what this model cannot bring, e.g. label logits of a model that only writes text.
-    #[error("request {request}: this model cannot bring {what}")]
+    /// A request asks for what this model does not support, e.g. label logits of a model that only writes text.
+    #[error("request {request}: this model does not support {what}")]
     Unsupported {
         /// Number of the request.
         request: usize,

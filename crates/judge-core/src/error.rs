@@ -120,7 +120,7 @@ pub enum Error {
     },
     /// Samples of a judge are wanted that does not draw.
     #[error(
-        "judge {judge} draws nothing, so its samples would all be the same; expected Sampling::Random in every request"
+        "judge {judge} decodes greedily, so repeated samples would be identical; use Sampling::Random in every request"
     )]
     NotSampled {
         /// The judge.

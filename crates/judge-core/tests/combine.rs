@@ -257,7 +257,7 @@ fn samples_have_streams_of_their_own() {
     assert_eq!(score.combined_by, Some(CombinedBy::Samples(3)));
 
     let greedy = Repeated::new("greedy", Written::new("written", "a"), 2).unwrap();
-    assert!(run(&greedy).unwrap_err().to_string().contains("draws nothing"));
+    assert!(run(&greedy).unwrap_err().to_string().contains("decodes greedily"));
     assert!(matches!(Repeated::new("none", written(), 0), Err(Error::Shape { .. })));
 }
 
@@ -434,7 +434,7 @@ fn a_judge_of_words_needs_no_more_than_a_service() {
     let inside = Pairwise::new(&pair_model());
     let error = Runner::new(&Service, vec![&inside as &dyn Judge<Item>]).collect([("p".into(), pair("a", "b"))]);
     let error = error.unwrap_err();
-    assert_eq!(error.to_string(), "judge pairwise, item \"p\": request 0: this model cannot bring what is inside");
+    assert_eq!(error.to_string(), "judge pairwise, item \"p\": request 0: this model does not support what is inside");
     // A model that can be read from the inside is no text-only one.
     let wrong = check_text_model(&model(), &[Prompt::user("a")]).unwrap_err();
     assert!(matches!(wrong, Error::Contract { breach: ContractBreach::NotRefused { case: "label logits", .. } }));

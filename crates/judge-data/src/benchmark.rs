@@ -24,7 +24,7 @@ pub use verdicts::PairVerdicts;
 pub use votes::PairVote;
 
 use crate::ids::UniqueIds;
-use crate::{Error, Extra, PairRecord, Row, RowColumns, Rows};
+use crate::{Columns, Error, Extra, PairRecord, Row, RowColumns, Rows};
 
 /// A published set of pairs with the verdicts of people, or a file of your own.
 ///
@@ -84,6 +84,14 @@ impl Benchmark {
     /// [`Error::NoRows`]; for a row that is not as published [`Error::MissingField`], [`Error::WrongType`] or [`Error::DuplicateId`], each with its line; for a folder
     /// without subsets [`Error::NoSubset`]; [`Error::Io`] and what [`Rows`] refuses.
     pub fn read(self, path: impl AsRef<Path>) -> Result<Vec<BenchmarkPair>, Error> {
+        self.read_with(path, &Columns::default())
+    }
+
+    /// Reads its file as [`read`](Self::read) does; pairs of your own are read by these columns, published files have theirs.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn read_with(self, path: impl AsRef<Path>, columns: &Columns) -> Result<Vec<BenchmarkPair>, Error> {
         let path = path.as_ref();
         let ids = &mut UniqueIds::default();
         let pairs = match self {
@@ -92,7 +100,7 @@ impl Benchmark {
             Self::MtBench => read_rows(path, ids, mtbench::pair),
             Self::LlmBar => llmbar::read(path, ids),
             Self::Hhh => read_rows(path, ids, hhh::pair),
-            Self::Pairs => own::read(path),
+            Self::Pairs => own::read(path, columns.clone()),
         }?;
         if pairs.is_empty() { Err(Error::NoRows { path: path.to_path_buf() }) } else { Ok(pairs) }
     }

@@ -90,8 +90,7 @@ impl DatasetFormat {
                 found: row.found(),
                 candidates: fitting.into_iter().map(Self::as_str).collect(),
                 known: "prompts (prompt or messages), graded (instruction and response), pairs (instruction, response_a \
-                        and response_b), answers (instruction and responses), lager (user_prompt), emotion (dialogue and emotion_score), prometheus (a whole prompt as instruction); if the columns have other names: \
-                        --columns instruction=NAME,response=NAME",
+                        and response_b), answers (instruction and responses), lager (user_prompt), emotion (dialogue and emotion_score), prometheus (a whole prompt as instruction)",
             })),
         }
     }

@@ -306,7 +306,7 @@ pub enum Error {
         judge: String,
     },
     /// A finished output was made otherwise than this run would make it, or nothing beside it says how it was made.
-    #[error("{} exists, {}; choose another output, or allow it to be overwritten (--overwrite)", path.display(), made_otherwise(differences))]
+    #[error("{} exists, {}; choose another output, or allow it to be overwritten", path.display(), made_otherwise(differences))]
     OutputExists {
         /// The output.
         path: PathBuf,
@@ -375,10 +375,18 @@ pub enum Error {
         /// What it holds, and where.
         found: String,
     },
+    /// The ids of a record batch are of another type than they are read as, of the feature `arrow`.
+    #[error("column {column:?}: expected {expected} as ids, found {found}")]
+    IdColumn {
+        /// The column.
+        column: String,
+        /// What ids are read as: `texts` or `whole numbers`.
+        expected: &'static str,
+        /// The type of the column.
+        found: String,
+    },
     /// A field that a template uses is in no column of a record batch, of the feature `arrow`.
-    #[error(
-        "the template uses {{{field}}}, and no column holds it: looked for {looked_for:?}, found {found:?}; if it has another name: --columns {field}=NAME"
-    )]
+    #[error("the template uses {{{field}}}, and no column holds it: looked for {looked_for:?}, found {found:?}")]
     NoItemColumn {
         /// The field.
         field: String,
@@ -388,9 +396,7 @@ pub enum Error {
         found: Vec<String>,
     },
     /// Two columns of a record batch may be meant, of the feature `arrow`.
-    #[error(
-        "the columns {first:?} and {second:?} may both be {field}; choose: --columns {field}={first} or --columns {field}={second}"
-    )]
+    #[error("the columns {first:?} and {second:?} may both be {field}")]
     AmbiguousItemColumn {
         /// The field.
         field: String,
@@ -536,11 +542,7 @@ pub enum Error {
         found: String,
     },
     /// A row without a field that it must have, under none of the names that are looked for.
-    #[error(
-        "{place}: no field for {field}{}, found the fields {found:?}; if it has another name: --columns {field}=NAME{}",
-        looked_for(names),
-        if *field == Field::Id { "; to number the rows: --columns id=" } else { "" }
-    )]
+    #[error("{place}: no field for {field}{}, found the fields {found:?}", looked_for(names))]
     NoColumn {
         /// Where.
         place: Place,
@@ -552,9 +554,7 @@ pub enum Error {
         found: Vec<String>,
     },
     /// A column of a data set holds something else than its field should.
-    #[error(
-        "{place}: expected {column:?} to be {expected}, found {found}; if this is not the {field}: --columns {field}=NAME, or {field}= for none"
-    )]
+    #[error("{place}: expected {column:?} to be {expected}, found {found}")]
     WrongColumn {
         /// Where.
         place: Place,
@@ -568,9 +568,7 @@ pub enum Error {
         found: String,
     },
     /// Two columns of different content, either of which may be the field.
-    #[error(
-        "{place}: {first:?} and {second:?} may both be the {field}; choose: --columns {field}={first} or --columns {field}={second}"
-    )]
+    #[error("{place}: {first:?} and {second:?} may both be the {field}")]
     AmbiguousColumns {
         /// Where.
         place: Place,
@@ -582,9 +580,7 @@ pub enum Error {
         second: String,
     },
     /// A field that was in another column on earlier rows.
-    #[error(
-        "{place}: the {field} is in {column:?}, on line {before_line} it is in {before:?}; if both are meant: --columns '{field}={before}|{column}'"
-    )]
+    #[error("{place}: the {field} is in {column:?}, on line {before_line} it is in {before:?}")]
     ColumnMoved {
         /// Where.
         place: Place,
@@ -599,7 +595,7 @@ pub enum Error {
     },
     /// A row of another kind than the rows before it.
     #[error(
-        "{place}: expected one of the {expected} that the file began with, found the fields of the kind {found}; name the kind with --format"
+        "{place}: expected one of the {expected} that the file began with, found the fields of the kind {found}; a file has rows of one kind"
     )]
     MixedFormats {
         /// Where.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::ids::Raters;
-use crate::{Extra, Field, Record};
+use crate::{Extra, Record};
 
 /// Parts of the names of columns that people's grades are often in.
 const HINTS: [&str; 7] = ["score", "grade", "rating", "human", "label", "rater", "annotat"];
@@ -22,7 +22,7 @@ const HINTS: [&str; 7] = ["score", "grade", "rating", "human", "label", "rater",
 /// }
 /// assert_eq!(
 ///     humans.note().unwrap(),
-///     "none of the 1 rows has a human score; \"gold_rating\" looks like one: --columns human=gold_rating"
+///     "none of the 1 rows has a human score; \"gold_rating\" looks like one"
 /// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -89,7 +89,7 @@ impl HumanScores {
     /// like one.
     pub fn note(&self) -> Option<String> {
         let first = self.candidates().next().filter(|_| self.graded == 0)?;
-        Some(format!("{self}; {first:?} looks like one: --columns {}={first}", Field::Human))
+        Some(format!("{self}; {first:?} looks like one"))
     }
 }
 

@@ -63,7 +63,8 @@ pub fn judge_rows<T: serde::Serialize>(
     summary.map_err(Error::of_run)
 }
 
-/// Reads prompts with a model, each with the same wish, and hands over each outcome as it is known, in no particular order, with what came beside its prompt.
+/// Runs the same [`Want`] on every prompt and calls `store` with each outcome as it completes, together with the caller's data for
+/// that prompt.
 ///
 /// # Errors
 /// Of the prompts, the model, or `store`; what was stored before stays.

@@ -85,8 +85,7 @@ struct Order {
 
 impl PairTables {
     pub(crate) fn from_row(row: &Row) -> Result<Self, Error> {
-        const EXPECTED: &str =
-            "a list of objects with \"order\", \"layers\" and \"logits\" of A and B, as --verdict layers writes them";
+        const EXPECTED: &str = "a list of objects with \"order\", \"layers\" and \"logits\" of A and B, as a judge that reads all layers leaves them";
         const HUMAN: &str = "\"A\", \"B\" or \"tie\", or a list with one for each rater";
         let orders: Vec<Order> = row.required("orders", EXPECTED)?;
         let orders = orders.into_iter().map(|order| {

@@ -73,6 +73,13 @@ impl PairVerdict {
     }
 }
 
+/// What more than half of the raters of a pair say, or a tie; `None` for nobody.
+pub fn majority(verdicts: &[Ordering]) -> Option<Ordering> {
+    let count = |wanted: Ordering| verdicts.iter().filter(|&&verdict| verdict == wanted).count();
+    let most = [Ordering::Greater, Ordering::Less].into_iter().find(|&side| 2 * count(side) > verdicts.len());
+    (!verdicts.is_empty()).then(|| most.unwrap_or(Ordering::Equal))
+}
+
 /// A choice as a preference for the first response: 1, 0, or ½ for a tie.
 pub(crate) fn preference(choice: Ordering) -> f64 {
     match choice {
@@ -105,7 +112,7 @@ pub struct OrderRow {
 }
 
 /// The probabilities of a pair's verdicts; they sum to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairProbabilities {
     /// The first response is better.
     #[serde(rename = "A")]
@@ -114,6 +121,7 @@ pub struct PairProbabilities {
     #[serde(rename = "B")]
     pub second: f64,
     /// Neither is; 0 where a judge cannot say so.
+    #[serde(default)]
     pub tie: f64,
 }
 

@@ -75,8 +75,6 @@ fn two_aliases_that_differ_are_refused() {
             matches!(&found, Error::AmbiguousColumns { field: f, first: a, second: b, .. } if (*f, &**a, &**b) == (field, first, second)),
             "{found}"
         );
-        let cure = format!("--columns {field}={second}");
-        assert!(found.to_string().ends_with(&cure), "{found}");
         let options = columns(&format!("{field}={second}"));
         assert_eq!(dataset(row, &options).unwrap_or_else(|e| panic!("{row}: {e}")).len(), 1);
     }
@@ -93,7 +91,6 @@ fn a_field_stays_in_its_column() {
         matches!(&moved, Error::ColumnMoved { place, field: Field::Response, before_line: 1, .. } if place.line == 2),
         "{moved}"
     );
-    assert!(moved.to_string().ends_with("--columns 'response=response|answer'"), "{moved}");
     let chosen = dataset(text, &columns("response=response|answer")).unwrap();
     assert_eq!(chosen.iter().map(|r| graded(r).1).collect::<Vec<_>>(), ["r", "gold"]);
     let strict = dataset(text, &columns("response=response")).unwrap_err();
@@ -176,9 +173,7 @@ fn raters_follow_one_rule_in_every_kind() {
     }
     let text = error(r#"{"id":1,"prompt":"p","human":"tie"}"#).to_string();
     assert!(
-        text.ends_with(
-            r#"expected "human" to be a number, or a list of numbers and nulls, found string "tie"; if this is not the human: --columns human=NAME, or human= for none"#
-        ),
+        text.ends_with(r#"expected "human" to be a number, or a list of numbers and nulls, found string "tie""#),
         "{text}"
     );
 }
@@ -292,7 +287,7 @@ fn grades_in_columns_that_are_not_read_are_noticed() {
     let humans = seen(rows);
     assert_eq!(humans.candidates().collect::<Vec<_>>(), ["Human_Score", "rating"]);
     assert_eq!((humans.rows(), humans.graded()), (2, 0));
-    assert!(humans.note().unwrap().ends_with("\"Human_Score\" looks like one: --columns human=Human_Score"));
+    assert!(humans.note().unwrap().ends_with("\"Human_Score\" looks like one"));
     let humans = seen("{\"id\":1,\"prompt\":\"p\",\"human\":4,\"rating\":5}\n");
     assert_eq!((humans.note(), humans.to_string()), (None, "1 of the 1 rows have a human score".to_owned()));
     assert_eq!(seen("{\"id\":1,\"prompt\":\"p\"}\n").note(), None);

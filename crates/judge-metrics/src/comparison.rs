@@ -23,6 +23,8 @@
 //! |---|---|
 //! | report everything that rows define, whole or by group | [`Comparison`] |
 //! | report everything that verdicts on pairs define, in one order or in both | [`PairComparison`] |
+//! | report what probabilities on pairs are worth, averaged over both orders, whatever the verdicts are | [`PreferenceComparison`] |
+//! | count verdicts on pairs that nobody has graded | [`PairTally`] |
 //! | report how well judges and people agree vote by vote, as MT-bench does | [`VoteComparison`] |
 //! | say how large position, verbosity and self-preference bias are, and whether larger than chance | [`BiasReport`] |
 //! | say whether a change that should not matter moves verdicts, beyond chance | [`PerturbationReport`] |
@@ -40,11 +42,13 @@ mod nominal;
 mod numbers;
 mod pairs;
 mod perturbations;
+mod preferences;
 mod probabilities;
 mod rank_agreement;
 mod raters;
 mod risk;
 mod statistic;
+mod tally;
 mod votes;
 mod within;
 
@@ -56,9 +60,11 @@ pub use item::{ComparedItem, Rating};
 pub use labels::Labels;
 pub use pairs::{JudgedPair, PairComparison, PairComparisons, PairStatistic};
 pub use perturbations::{PerturbationReport, PerturbedVerdicts};
+pub use preferences::{PreferenceComparison, PreferredPair};
 pub use rank_agreement::{RankAgreement, rank_agreement, spearman_difference};
 pub use risk::{Loss, SelectiveRisk};
 pub use statistic::{Reported, Statistic};
+pub use tally::{PairTallied, PairTally, TalliedPair};
 pub use votes::{JudgeVote, VoteComparison, VoteStatistic};
 
 use crate::Error;

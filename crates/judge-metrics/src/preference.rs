@@ -11,6 +11,7 @@
 //! |---|---|
 //! | one order, compared with a gold label | [`single_order_agreement`] |
 //! | both orders: Auto-J's strict agreement and consistency, LLMBar's average and positional agreement | [`two_order_agreement`] |
+//! | probabilities instead of verdicts, averaged over both orders | [`PairReading`] |
 //! | votes of several people on several pairs of models, MT-bench's way | [`judge_human_agreement`], [`annotator_agreement`] |
 //! | the same by scenario or category | [`by_group`] |
 //!
@@ -45,11 +46,14 @@
 //! The direction of an order effect is a bias of the judge: see [`bias`](crate::bias).
 
 mod group;
+mod reading;
 mod soft;
 mod two_order;
 mod votes;
 
 pub use group::by_group;
+pub(crate) use reading::sign;
+pub use reading::{PairReading, mean_log_odds};
 pub use soft::soft_agreement;
 pub use two_order::{
     Resolution, SingleOrderAgreement, TwoOrder, TwoOrderAgreement, score_average, single_order_agreement,

@@ -58,6 +58,19 @@ impl GradeConvention {
         }
     }
 
+    /// What a grade of this form looks like, for people; 7 and 4 stand for any grade.
+    pub fn form(self) -> &'static str {
+        match self {
+            Self::Strict => "[[7]]",
+            Self::Rating => "[[7]] or [7]",
+            Self::Decision => "Rating: [[7]]",
+            Self::Result => "[RESULT] 4 at the end of the text",
+            Self::ResultExact => "[RESULT] 4 once, with nothing after it",
+            Self::Integer => "a whole number and nothing else",
+            Self::Json => "{\"reason\": \"…\", \"score\": 7} and nothing else",
+        }
+    }
+
     /// The grade in a text, finite; `None` if it holds none of this form. Whether it lies on a scale is the caller's to check.
     pub fn parse(self, text: &str) -> Option<f64> {
         self.find(text).map(|(grade, _)| grade)

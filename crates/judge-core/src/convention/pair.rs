@@ -76,6 +76,21 @@ impl PairConvention {
         }
     }
 
+    /// What a verdict of this form looks like, for people.
+    pub fn form(self) -> &'static str {
+        match self {
+            Self::Strict | Self::Letters => "[[A]], [[B]] or [[C]]",
+            Self::Decision => "`final decision is Response 1`, `Response 2` or `Tie`",
+            Self::FirstLine => "1, 2 or Tie alone on the first line",
+            Self::OutputAb => "`Output (a)` or `Output (b)` at the start of a line",
+            Self::OutputAbSentence => "`Output (a) is better.` or `Output (b) is better.`",
+            Self::ScorePair => "two numbers on the first line, such as 8 5",
+            Self::RatingPair => "[[8, 5]]",
+            Self::Result => "[RESULT] A or [RESULT] B at the end of a line",
+            Self::Bare => "A, B or tie, or 1, 2 or 0, and nothing else",
+        }
+    }
+
     /// Which response a text prefers, `Greater` for the one that was shown first; `None` if it holds no verdict of this form.
     pub fn parse(self, text: &str) -> Option<Ordering> {
         match self {

@@ -128,7 +128,7 @@ impl LagerJudge {
         &self.origin
     }
 
-    /// In what the weights were fitted on something else than they are used on here; nobody is told unless the caller does.
+    /// Differences between the data the weights were fitted on and this judge. Not reported automatically; show them to the user.
     pub fn weight_notes(&self) -> &[WeightMismatch] {
         &self.notes
     }

@@ -68,7 +68,7 @@ impl PromptFamily {
     /// | `pair-multi-turn` | `instruction` (the last question), `response_a`, `response_b` (two whole conversations) | as `pair` |
     /// | `score-pair` | as `pair` | two grades from 1 to 10 on the first line: `8 5` |
     ///
-    /// Each has a default for `rubric`, by what is judged, which a row's own goes before.
+    /// Each has a default `rubric` (the grading criterion); a row's own `rubric` takes precedence.
     ///
     /// # Errors
     /// [`Error::UnknownName`].

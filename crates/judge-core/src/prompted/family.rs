@@ -257,6 +257,14 @@ impl PromptFamily {
         }
     }
 
+    /// What a written verdict looks like by that convention, for people, e.g. `[[A]], [[B]] or [[C]]`.
+    pub fn form(&self) -> &'static str {
+        match self.task {
+            Task::Single(convention) => convention.form(),
+            Task::Pair(convention) => convention.form(),
+        }
+    }
+
     /// The value of the verdict in a text: a grade, or the preference for the response shown first.
     ///
     /// # Errors
@@ -271,7 +279,8 @@ impl PromptFamily {
             Task::Single(convention) => convention.parse(text),
         };
         let Some(value) = value else {
-            let detail = format!("no verdict of the form {:?} in {text:?}", self.convention());
+            let (form, name) = (self.form(), self.convention());
+            let detail = format!("no verdict of the form {form} (convention {name}) in {text:?}");
             return Err(Unscored::new(Reason::Unparsed, detail));
         };
         let (low, high) = self.scale.range();

@@ -1,12 +1,11 @@
-use std::cmp::Ordering;
 use std::path::Path;
 
 use super::{BenchmarkPair, PairTexts};
-use crate::{Dataset, DatasetFormat, DatasetOptions, Error, Record};
+use crate::{Columns, Dataset, DatasetFormat, DatasetOptions, Error, Record, majority};
 
 /// Pairs of which people have judged one at least.
-pub(super) fn read(path: &Path) -> Result<Vec<BenchmarkPair>, Error> {
-    let options = DatasetOptions { format: Some(DatasetFormat::Pairs), ..DatasetOptions::default() };
+pub(super) fn read(path: &Path, columns: Columns) -> Result<Vec<BenchmarkPair>, Error> {
+    let options = DatasetOptions { format: Some(DatasetFormat::Pairs), columns, ..DatasetOptions::default() };
     let (mut pairs, mut unjudged) = (Vec::new(), 0);
     for record in Dataset::open(path, &options)? {
         let Record::Pair(record) = record? else { continue };
@@ -29,11 +28,4 @@ pub(super) fn read(path: &Path) -> Result<Vec<BenchmarkPair>, Error> {
         return Err(Error::NobodyGraded { path: path.to_path_buf(), scored: unjudged });
     }
     Ok(pairs)
-}
-
-/// What more than half say, or a tie; `None` for nobody.
-fn majority(verdicts: &[Ordering]) -> Option<Ordering> {
-    let count = |wanted: Ordering| verdicts.iter().filter(|&&verdict| verdict == wanted).count();
-    let most = [Ordering::Greater, Ordering::Less].into_iter().find(|&side| 2 * count(side) > verdicts.len());
-    (!verdicts.is_empty()).then(|| most.unwrap_or(Ordering::Equal))
 }

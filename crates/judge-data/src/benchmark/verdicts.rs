@@ -6,16 +6,19 @@ use judge_core::{ItemId, PairConvention};
 
 use super::BenchmarkPair;
 use crate::ids::{UniqueIds, id_of, plain};
-use crate::{Error, PairVerdict, Row, Rows};
+use crate::{Error, OrderReading, Row, Rows};
 
 /// What a judge said of each pair of a benchmark, in the order of the pairs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PairVerdicts {
     /// Whether the exchanged order was judged.
     pub both_orders: bool,
     /// The verdict in the given order and in the exchanged one, both about the responses as they are given; `None` for a text without one.
     pub orders: Vec<[Option<Ordering>; 2]>,
+    /// What was read in either order, probabilities included; `None` for an order that is not there, and in files of what a judge
+    /// wrote elsewhere.
+    pub readings: Vec<[Option<OrderReading>; 2]>,
 }
 
 impl PairVerdicts {
@@ -29,7 +32,7 @@ impl PairVerdicts {
         let path = path.as_ref();
         let numbers: HashMap<String, usize> =
             pairs.iter().enumerate().map(|(number, pair)| (plain(&pair.id), number)).collect();
-        let mut found: Vec<Option<[Option<Ordering>; 2]>> = vec![None; pairs.len()];
+        let mut found: Vec<Option<Said>> = vec![None; pairs.len()];
         let (mut ids, mut both_orders) = (UniqueIds::default(), None);
         for row in Rows::open(path)? {
             let row = row?;
@@ -41,12 +44,14 @@ impl PairVerdicts {
                 return Err(Error::UnknownPair { place, id, pairs: pairs.len(), known });
             };
             if row.has("orders") {
-                let orders = orders_of(&row)?;
+                let orders = OrderReading::of_row(&row)?;
                 // A pair that could not be asked about has none.
                 if !orders.is_empty() && *both_orders.get_or_insert(orders.len() != 1) != (orders.len() != 1) {
                     return Err(row.wrong("orders", "as many as on the rows before"));
                 }
-                found[number] = Some([0, 1].map(|order| orders.get(order).copied().flatten()));
+                let mut orders = orders.into_iter();
+                let readings = [orders.next(), orders.next()];
+                found[number] = Some((readings.each_ref().map(|order| order.as_ref()?.verdict), readings));
                 continue;
             }
             let has = |field: &str| row.keys().any(|key| key == field);
@@ -60,37 +65,20 @@ impl PairVerdicts {
                 return Err(row.wrong("swapped", "absent, as it is on the rows before"));
             }
             let verdict = |field| Ok::<_, Error>(text(&row, field)?.and_then(|text| convention.parse(&text)));
-            found[number] = Some([verdict("given")?, verdict("swapped")?.map(Ordering::reverse)]);
+            found[number] = Some(([verdict("given")?, verdict("swapped")?.map(Ordering::reverse)], [None, None]));
         }
         let missing = found.iter().filter(|orders| orders.is_none()).count();
         if let Some((pair, _)) = pairs.iter().zip(&found).find(|(_, orders)| orders.is_none()) {
             let (path, first) = (path.to_path_buf(), pair.id.to_string());
             return Err(Error::NoVerdict { path, missing, pairs: pairs.len(), first });
         }
-        Ok(Self { both_orders: both_orders.unwrap_or(false), orders: found.into_iter().flatten().collect() })
+        let (orders, readings) = found.into_iter().flatten().unzip();
+        Ok(Self { both_orders: both_orders.unwrap_or(false), orders, readings })
     }
 }
 
-/// The verdicts of a [`PairRow`](crate::PairRow), in the letters of the given order; none where the pair could not be asked about.
-fn orders_of(row: &Row) -> Result<Vec<Option<Ordering>>, Error> {
-    const EXPECTED: &str = "a list of \"order\" \"given\" and perhaps \"swapped\" after it, each with \"verdict\": \"A\", \"B\", \"tie\" or null";
-    #[derive(serde::Deserialize)]
-    struct Order {
-        order: String,
-        verdict: Option<PairVerdict>,
-    }
-    let orders: Vec<Order> = row.required("orders", EXPECTED)?;
-    let names: Vec<&str> = orders.iter().map(|order| order.order.as_str()).collect();
-    if !matches!(names[..], [] | ["given"] | ["given", "swapped"]) {
-        return Err(row.wrong("orders", EXPECTED));
-    }
-    let verdict = |order: Order| match order.verdict.map(PairVerdict::ordering) {
-        None => Ok(None),
-        Some(Some(ordering)) => Ok(Some(ordering)),
-        Some(None) => Err(row.wrong("orders", EXPECTED)),
-    };
-    orders.into_iter().map(verdict).collect()
-}
+/// The verdict and the reading of each order of a pair.
+type Said = ([Option<Ordering>; 2], [Option<OrderReading>; 2]);
 
 /// What a judge wrote; numbers are rendered.
 fn text(row: &Row, field: &'static str) -> Result<Option<String>, Error> {

@@ -182,7 +182,7 @@ mod tests {
         let said = |prompt: Prompt, generation| sent(prompt, generation, &settings()).unwrap_err();
         let plain = Generation::default;
         for (found, expected) in [
-            (said(Prompt::Raw("a".into()), plain()), "request 3: this model cannot bring a raw prompt"),
+            (said(Prompt::Raw("a".into()), plain()), "request 3: this model does not support a raw prompt"),
             (said(Prompt::user("a").with_prefill("b"), plain()), "the opening of a reply"),
             (said(Prompt::user("a").with_trusted_prefill("b"), plain()), "the opening of a reply"),
             (said(Prompt::user("a").with_template_arg("b", json!(1)), plain()), "variables of the chat template"),

@@ -1,0 +1,192 @@
+//! What verdicts on pairs come to where nobody has graded the pairs.
+
+use super::collector::{Collector, take};
+use super::pairs::PairStatistic;
+use super::{Reported, Statistic};
+use crate::agreement::{McNemarTest, mcnemar};
+use crate::means::mean_of;
+use crate::preference::Preference;
+use crate::resampling::Bootstrap;
+use crate::{Error, Proportion};
+
+/// What a judge said of one pair, about its items, `First` being the first one as the pair is given.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TalliedPair {
+    /// The verdict in the order as given; `None` where there is none.
+    pub given: Option<Preference>,
+    /// The verdict in the exchanged order, mapped back to the items; `None` where there is none, or where the order was not asked.
+    pub swapped: Option<Preference>,
+    /// The probability that the first item is better, averaged over the orders and a tie counting half, in [0, 1]; `None` where
+    /// none was read.
+    pub preference: Option<f64>,
+}
+
+/// What a judge's verdicts on pairs come to.
+///
+/// | statistic | of |
+/// |---|---|
+/// | `win_rate` | pairs with a verdict in each order that was asked: the mean share of wins of the first item, a tie counting half, averaged over the orders |
+/// | `mean_preference` | pairs with probabilities: the mean preference for the first item |
+/// | `first_share` | of all verdicts that are no tie, in either order: those for the item shown first, ½ where the place does not matter; both orders only. The p-value is McNemar's exact test of ½ on the pairs that flip with the place |
+///
+/// Means have Student's interval and `first_share` one of the bootstrap; pairs count as independent.
+///
+/// ```
+/// use judge_metrics::comparison::{PairTally, TalliedPair};
+/// use judge_metrics::preference::Preference::{First, Second};
+///
+/// // Whatever is shown first wins.
+/// let pairs = vec![TalliedPair { given: Some(First), swapped: Some(Second), preference: None }; 20];
+/// let found = PairTally::new(pairs).found()?;
+/// assert_eq!((found.inconsistent, found.flips), (20, [20, 0]));
+/// assert_eq!(found.follows_place(), Some(First));
+/// # Ok::<(), judge_metrics::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairTally {
+    /// The pairs.
+    pub pairs: Vec<TalliedPair>,
+    /// Whether the exchanged order was asked.
+    pub both_orders: bool,
+    /// For the interval of `first_share`.
+    pub bootstrap: Bootstrap,
+}
+
+/// How often each verdict was given, and what can be said of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairTallied {
+    /// Pairs.
+    pub n: usize,
+    /// The first item in each order that was asked.
+    pub first: usize,
+    /// The second item likewise.
+    pub second: usize,
+    /// A tie likewise.
+    pub ties: usize,
+    /// The orders disagree.
+    pub inconsistent: usize,
+    /// An order has no verdict.
+    pub without: usize,
+    /// Pairs on which the item shown first won in both orders, and those on which the item shown second did.
+    pub flips: [usize; 2],
+    /// In the order of the table of [`PairTally`].
+    pub statistics: Vec<PairStatistic>,
+}
+
+impl PairTally {
+    /// Of pairs asked in both orders, with 10,000 resamples, as [`Bootstrap::default`] has them.
+    pub fn new(pairs: Vec<TalliedPair>) -> Self {
+        Self { pairs, both_orders: true, bootstrap: Bootstrap::default() }
+    }
+
+    /// Counts, and the statistics.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NonFinite`] and [`Error::OutOfRange`] for a preference.
+    pub fn found(&self) -> Result<PairTallied, Error> {
+        for (index, preference) in self.pairs.iter().enumerate().filter_map(|(i, pair)| Some((i, pair.preference?))) {
+            if !preference.is_finite() {
+                return Err(Error::NonFinite { argument: "preference", index, value: preference });
+            }
+            if !(0.0..=1.0).contains(&preference) {
+                let (argument, index) = ("preference", Some(index));
+                return Err(Error::OutOfRange { argument, index, value: preference, low: 0.0, high: 1.0 });
+            }
+        }
+        let mut found = PairTallied {
+            n: self.pairs.len(),
+            first: 0,
+            second: 0,
+            ties: 0,
+            inconsistent: 0,
+            without: 0,
+            flips: [0, 0],
+            statistics: Vec::new(),
+        };
+        let (mut wins, mut places) = (Vec::new(), Vec::new());
+        for pair in &self.pairs {
+            let swapped = if self.both_orders { pair.swapped } else { pair.given };
+            places.push(self.places(pair));
+            let (Some(given), Some(swapped)) = (pair.given, swapped) else {
+                found.without += 1;
+                continue;
+            };
+            wins.push(f64::midpoint(given.credit(), swapped.credit()));
+            match (given, swapped) {
+                _ if given != swapped => found.inconsistent += 1,
+                (Preference::First, _) => found.first += 1,
+                (Preference::Second, _) => found.second += 1,
+                (Preference::Tie, _) => found.ties += 1,
+            }
+            found.flips[0] += usize::from((given, swapped) == (Preference::First, Preference::Second));
+            found.flips[1] += usize::from((given, swapped) == (Preference::Second, Preference::First));
+        }
+        let preferences: Vec<f64> = self.pairs.iter().filter_map(|pair| pair.preference).collect();
+        found.statistics.push(self.mean("win_rate", &wins));
+        found.statistics.push(self.mean("mean_preference", &preferences));
+        if self.both_orders {
+            found.statistics.push(self.first_share(&places, found.flips));
+        }
+        Ok(found)
+    }
+
+    /// Verdicts for the item shown first, and for the one shown second.
+    fn places(&self, pair: &TalliedPair) -> [usize; 2] {
+        let count = |given: Preference, swapped: Preference| {
+            usize::from(pair.given == Some(given)) + usize::from(self.both_orders && pair.swapped == Some(swapped))
+        };
+        [count(Preference::First, Preference::Second), count(Preference::Second, Preference::First)]
+    }
+
+    fn mean(&self, name: &'static str, values: &[f64]) -> PairStatistic {
+        let mut found = Collector::of_rows(self.bootstrap, None);
+        if values.is_empty() {
+            found.all_undefined(&[name], "no pair has what it needs");
+        } else {
+            found.closed(
+                name,
+                |rows| mean_of(name, &take(values, rows)).map(|mean| mean.within([0.0, 1.0])),
+                values.len(),
+            );
+        }
+        of_one(name, values.len(), found)
+    }
+
+    fn first_share(&self, places: &[[usize; 2]], flips: [usize; 2]) -> PairStatistic {
+        let mut found = Collector::of_rows(self.bootstrap, None);
+        let share = |rows: &[usize]| {
+            let sum = |place: usize| rows.iter().map(|&row| places[row][place]).sum::<usize>();
+            Proportion { count: sum(0), n: sum(0) + sum(1) }.estimate()
+        };
+        found.resample("first_share", None, share, places.len());
+        let mut known = of_one("first_share", places.iter().flatten().sum(), found);
+        if let (Statistic::Defined(Reported { p, method, .. }), Some(value)) = (&mut known.statistic, p_of(flips)) {
+            *p = Some(value);
+            method.push_str("; p: McNemar, exact");
+        }
+        known
+    }
+}
+
+fn of_one(name: &'static str, n: usize, found: Collector<'_>) -> PairStatistic {
+    let missing = || Statistic::Undefined { reason: "it was not computed".to_owned() };
+    let statistic = found.found.into_iter().next().map_or_else(missing, |(_, statistic)| statistic);
+    PairStatistic { name, n, statistic }
+}
+
+/// The chance of flips as one-sided as these, if both places draw alike; `None` without flips.
+fn p_of([first, second]: [usize; 2]) -> Option<f64> {
+    mcnemar(first, second, McNemarTest::Exact).ok().map(|test| test.p_value)
+}
+
+impl PairTallied {
+    /// The place that verdicts follow: where a quarter of the pairs or more flip towards one place, and more than chance would
+    /// let them (exact McNemar test below
+    /// 0.05). `First` for the item that is shown first; `None` where verdicts are about the items as far as these pairs can tell.
+    pub fn follows_place(&self) -> Option<Preference> {
+        let [first, second] = self.flips;
+        let one_sided = p_of(self.flips).is_some_and(|p| p < 0.05) && 4 * first.max(second) >= self.n;
+        one_sided.then(|| if first > second { Preference::First } else { Preference::Second })
+    }
+}

@@ -55,7 +55,7 @@ fn run(cli: &Cli) -> Result<()> {
     check_outputs([&cli.input.input], [&cli.output])?;
     let input = cli.input.open()?;
     let prompts = Prompts { input: &input, columns: &cli.input, model: &cli.model, prefill: "" };
-    let (rows, _) = prompts.check(|_| Ok(()))?;
+    let rows = prompts.check(|_| Ok(()))?;
     let pooling = Pooling::from(cli.pooling);
     let mut plan = RunPlan::new(&cli.output, rows, program("hidden_states"));
     plan.inputs = vec![input.identity()?.with_rows(rows)];

@@ -9,7 +9,7 @@ use judge_data::{
     Check, Completeness, Export, InputFile, ItemSpec, ORIGIN, Output, OutputFile, Resolved, RunPlan, RunRecord,
     Settings, ShardPlan, check_outputs, load, record_path, save, write_atomic,
 };
-use judge_examples::console::{progress, say, usage};
+use judge_examples::console::{progress, say, tell, usage};
 use judge_examples::files::{parquet_files, program};
 use serde_json::Value;
 
@@ -115,8 +115,13 @@ impl Scored<'_> {
         let mut plan = RunPlan::new(path, 0, program("score_files"));
         plan.inputs = self.files.iter().map(InputFile::of).collect::<Result<_, _>>()?;
         let origin = serde_json::from_value(setting(self.record, self.resolved.get(ORIGIN), ORIGIN)?)?;
-        let bar = progress("exporting", 0, args.quiet);
         let export = Export { output: &self.output, origin: &origin, human: args.human.as_deref() };
+        if let Some((column, kind)) = export.passed_over()? {
+            tell(format_args!(
+                "note: the column {column:?} holds {kind} and no numbers, so it is left out and no row has a human score; --human COLUMN names another"
+            ));
+        }
+        let bar = progress("exporting", 0, args.quiet);
         let counts = export.write(path, |rows| bar.inc(rows));
         bar.finish_and_clear();
         let counts = counts?;
